@@ -165,7 +165,7 @@ async fn send_next(
 
 /// Here all messages pass, those that somebody wrote into the table by hand, too: none leaves with a secret in it.
 async fn send(channel: &dyn Channel, claimed: &Claimed, redactor: &Redactor) -> Result<Sent, SendError> {
-    let part = render::Part { html: claimed.html.clone(), plain: claimed.plain.clone() };
+    let part = render::RenderedPart { html: claimed.html.clone(), plain: claimed.plain.clone() };
     let part = if claimed.is_repeat { render::with_repeat_mark(&part) } else { part };
     let outgoing = Outgoing {
         chat_id: claimed.chat_id,

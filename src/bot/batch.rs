@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    channel::telegram::{Access, Command, Incoming, Migration, NewMessage, Quoted, RawUpdate, read_update},
+    channel::telegram::{Command, Migration, NewMessage, Quoted, RawUpdate, ReadUpdate, Speakers, read_update},
     redact::Redactor,
     store::{Batch, Moved, NewIncoming, NewOutgoing, OutgoingKind, PartOf},
 };
@@ -49,7 +49,7 @@ impl Asked {
 }
 
 /// Reads a batch; `None` when it is empty. The next offset is the last id + 1 and not the highest: ids can restart lower.
-pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Access, redactor: &Redactor) -> Option<Reading> {
+pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Speakers, redactor: &Redactor) -> Option<Reading> {
     let mut reading = Reading {
         batch: Batch { bot_id, next_offset: updates.last()?.update_id.saturating_add(1), ..Batch::default() },
         ..Reading::default()
@@ -58,25 +58,25 @@ pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Access, redactor
     for update in updates.iter().filter(|update| seen.insert(update.update_id)) {
         let clean = |text: &str| redactor.redact(text);
         match read_update(update, access) {
-            Incoming::Message(message) | Incoming::Unsupported(message) => {
+            ReadUpdate::Message(message) | ReadUpdate::Unsupported(message) => {
                 reading.batch.messages.push(stored(update, access.me.id, message, clean));
             }
-            Incoming::Edited(message) => reading.take_edit(update, message, access, clean),
-            Incoming::Command { command, message, args } => {
+            ReadUpdate::Edited(message) => reading.take_edit(update, message, access, clean),
+            ReadUpdate::Command { command, message, args } => {
                 let said = stored(update, access.me.id, message.clone(), clean);
                 let said = NewIncoming { part_of: Some(PartOf::Rest), is_only_part: false, ..said };
                 reading.batch.messages.push(said);
                 let (args, update_id) = (clean(&args), update.update_id);
                 reading.commands.push(Asked { command, args, message, update_id });
             }
-            Incoming::Tapped(tap) => reading.batch.taps.push(tap),
-            Incoming::Migrated(Migration { from, to, title }) => {
+            ReadUpdate::Tapped(tap) => reading.batch.taps.push(tap),
+            ReadUpdate::Migrated(Migration { from, to, title }) => {
                 let moved = Moved { from, to, is_listed: access.allowed.contains(&to) };
                 reading.batch.moved.push(moved);
                 reading.migrations.push((moved, title));
             }
-            Incoming::Stranger => reading.batch.strangers = reading.batch.strangers.saturating_add(1),
-            Incoming::Ignored(why) => tracing::debug!(update = update.update_id, why, "not kept"),
+            ReadUpdate::Stranger => reading.batch.strangers = reading.batch.strangers.saturating_add(1),
+            ReadUpdate::Ignored(why) => tracing::debug!(update = update.update_id, why, "not kept"),
         }
     }
     Some(reading)
@@ -95,7 +95,13 @@ impl Reading {
     }
 
     /// An edit changes words, and never runs a command: that is said, or it would seem to have been heard.
-    fn take_edit(&mut self, update: &RawUpdate, message: NewMessage, access: &Access, clean: impl Fn(&str) -> String) {
+    fn take_edit(
+        &mut self,
+        update: &RawUpdate,
+        message: NewMessage,
+        access: &Speakers,
+        clean: impl Fn(&str) -> String,
+    ) {
         let is_command =
             message.forwarded_from.is_none() && Command::is_one_of_ours(&message.text, &access.me.username);
         if is_command {
@@ -182,7 +188,7 @@ mod tests {
     fn reading(updates: &[Value]) -> Option<Reading> {
         let raw = |update: &Value| serde_json::value::to_raw_value(update).unwrap();
         let updates: Vec<RawUpdate> = updates.iter().filter_map(|update| RawUpdate::parse(raw(update))).collect();
-        let access = Access {
+        let access = Speakers {
             allowed: BTreeSet::from([ANA]),
             me: Me { id: 99, first_name: "Reveille".to_owned(), username: "reveille_bot".to_owned() },
         };

@@ -11,7 +11,7 @@ use super::{
     pairing::{self, CODE_LIFE, Code},
 };
 use crate::{
-    channel::telegram::{Access, Me},
+    channel::telegram::{Me, Speakers},
     config::Config,
     people,
     store::{CodeState, Store, StoreError},
@@ -44,8 +44,8 @@ impl Door {
     }
 
     /// Who may speak, for reading updates.
-    pub(super) fn access(&self, me: &Me) -> Access {
-        Access { allowed: self.config.allowed_chat_ids.iter().copied().collect(), me: me.clone() }
+    pub(super) fn access(&self, me: &Me) -> Speakers {
+        Speakers { allowed: self.config.allowed_chat_ids.iter().copied().collect(), me: me.clone() }
     }
 
     /// Shows a code in the terminal if nobody may speak and none stands there that is still good.

@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use ring::digest;
 
 use crate::{
-    channel::telegram::{Access, RawUpdate, private_text},
+    channel::telegram::{RawUpdate, Speakers, private_text},
     config::{CONSOLE_CHAT_ID, Config},
     random::{self, NoRandomness, hex},
     store::{NewOutgoing, NewPaired},
@@ -89,7 +89,7 @@ pub(super) struct Tries {
 }
 
 /// Looks for codes among what strangers wrote in private.
-pub(super) fn tries(updates: &[RawUpdate], access: &Access, open: &[String], config: &Config) -> Tries {
+pub(super) fn tries(updates: &[RawUpdate], access: &Speakers, open: &[String], config: &Config) -> Tries {
     let mut tries = Tries { taken: updates.len(), ..Tries::default() };
     if open.is_empty() {
         return tries;
@@ -169,7 +169,7 @@ mod tests {
             .filter_map(|(at, (kind, message))| RawUpdate::parse(raw(&json!({"update_id": at, *kind: message}))))
             .collect();
         let me = Me { id: 99, first_name: String::new(), username: "reveille_bot".to_owned() };
-        let access = Access { allowed: BTreeSet::from([42]), me };
+        let access = Speakers { allowed: BTreeSet::from([42]), me };
         let open: Vec<String> = open.iter().map(|code| code.hash(99)).collect();
         let env = [("WORKSPACE_DIR".to_owned(), "/nowhere/reveille".to_owned())].into();
         tries(&updates, &access, &open, &Config::from_sources(&env, None, Some("UTC")).unwrap())

@@ -14,7 +14,7 @@ use crate::{
     channel::{Outgoing, Presence, SendError},
     cycle::decide::verify,
     redact::Redactor,
-    render::{self, Part},
+    render::{self, RenderedPart},
     store::{Entry, Store, StoreError},
     tool::Plan,
 };
@@ -180,7 +180,12 @@ fn line(calls: &[Entry]) -> String {
 
 /// Says it, in the line that is there or a new one. An error is the time after which it may be tried again; what can't be said,
 /// or may have been, is let be.
-async fn say(channel: &dyn Presence, store: &RefCell<Store>, at_work: &AtWork, line: Part) -> Result<(), Duration> {
+async fn say(
+    channel: &dyn Presence,
+    store: &RefCell<Store>,
+    at_work: &AtWork,
+    line: RenderedPart,
+) -> Result<(), Duration> {
     let cycle_id = &at_work.cycle_id;
     let standing = standing(&store.borrow(), cycle_id);
     let said = match standing {
@@ -205,7 +210,12 @@ async fn say(channel: &dyn Presence, store: &RefCell<Store>, at_work: &AtWork, l
 }
 
 /// Sends a new line, which is written down as begun.
-async fn send(channel: &dyn Presence, store: &RefCell<Store>, at_work: &AtWork, line: Part) -> Result<(), SendError> {
+async fn send(
+    channel: &dyn Presence,
+    store: &RefCell<Store>,
+    at_work: &AtWork,
+    line: RenderedPart,
+) -> Result<(), SendError> {
     match channel.send(&new_line(at_work, line)).await {
         Ok(sent) => {
             if let Err(error) = store.borrow_mut().status_line_sent(&at_work.cycle_id, sent.message_id) {
@@ -223,7 +233,7 @@ async fn send(channel: &dyn Presence, store: &RefCell<Store>, at_work: &AtWork, 
     }
 }
 
-fn new_line(at_work: &AtWork, line: Part) -> Outgoing {
+fn new_line(at_work: &AtWork, line: RenderedPart) -> Outgoing {
     Outgoing {
         chat_id: at_work.chat_id,
         thread_id: at_work.thread_id,

@@ -55,7 +55,7 @@ pub struct Outgoing {
     pub thread_id: Option<i64>,
     /// The channel's id of the message that it answers.
     pub reply_to: Option<i64>,
-    /// The text with its formatting, as [`crate::render::Part::html`].
+    /// The text with its formatting, as [`crate::render::RenderedPart::html`].
     pub html: String,
     /// The same text without formatting, for when the formatting is refused.
     pub plain: String,

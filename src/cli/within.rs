@@ -46,7 +46,7 @@ pub(super) fn main() -> Option<ExitCode> {
 fn run(command: Command) -> ExitCode {
     let why = match command {
         Command::Confined { rules, command } => {
-            let ran = confined::Rules::parse(&rules).and_then(|rules| confined::run(&rules, &command));
+            let ran = confined::LauncherRules::parse(&rules).and_then(|rules| confined::run(&rules, &command));
             ran.map_or_else(|why| why, |never| match never {})
         }
         Command::Forward { to } => match confined::forward(&to) {

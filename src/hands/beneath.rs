@@ -80,7 +80,7 @@ pub enum Whose {
 
 /// What a path is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum PathUse {
     /// Looking at it.
     Read,
     /// Changing it.
@@ -148,7 +148,7 @@ impl Roots {
     ///
     /// # Errors
     /// [`PathError::Refused`] where it leads elsewhere than beneath a folder that this access is granted for.
-    pub fn find(&self, given: &str, access: Access) -> Result<Place, PathError> {
+    pub fn find(&self, given: &str, access: PathUse) -> Result<Place, PathError> {
         check_words(given)?;
         let path = Path::new(given);
         let (folder, inner) = if path.is_absolute() {
@@ -167,13 +167,13 @@ impl Roots {
         Ok(Place { root, whose: folder.whose, barred: self.barred(folder), names, path: full, given: given.to_owned() })
     }
 
-    fn folder_of<'a>(&self, path: &'a Path, access: Access) -> Option<(&Folder, &'a Path)> {
-        let granting = self.folders.iter().filter(|folder| access == Access::Read || folder.may_write);
+    fn folder_of<'a>(&self, path: &'a Path, access: PathUse) -> Option<(&Folder, &'a Path)> {
+        let granting = self.folders.iter().filter(|folder| access == PathUse::Read || folder.may_write);
         granting.filter_map(|folder| Some((folder, path.strip_prefix(&folder.path).ok()?))).next()
     }
 
-    fn not_granted(&self, given: &str, access: Access) -> PathError {
-        let (verb, list) = if access == Access::Write { ("written", "write") } else { ("read", "read") };
+    fn not_granted(&self, given: &str, access: PathUse) -> PathError {
+        let (verb, list) = if access == PathUse::Write { ("written", "write") } else { ("read", "read") };
         refused(given, &format!("it isn't beneath a folder that may be {verb} (`[files] {list}` in policy.toml)"))
     }
 
@@ -242,7 +242,7 @@ pub struct Place {
 
 /// What stands at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum BeneathKind {
     /// A plain file.
     File,
     /// A folder.
@@ -257,7 +257,7 @@ pub struct Named {
     /// Its name, which is text.
     pub name: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: BeneathKind,
 }
 
 impl Place {
@@ -282,9 +282,9 @@ impl Place {
     }
 
     /// What stands there; none: nothing.
-    pub fn kind(&self) -> Result<Option<Kind>, PathError> {
+    pub fn kind(&self) -> Result<Option<BeneathKind>, PathError> {
         let Some((directory, name)) = self.last(false)? else {
-            return Ok(Some(Kind::Folder));
+            return Ok(Some(BeneathKind::Folder));
         };
         self.kind_in(&directory, name)
     }
@@ -395,12 +395,12 @@ impl Place {
         self.not_barred(Identity::of(&handle.metadata().map_err(|source| self.io(source))?))
     }
 
-    fn kind_in(&self, directory: &OwnedFd, name: &str) -> Result<Option<Kind>, PathError> {
+    fn kind_in(&self, directory: &OwnedFd, name: &str) -> Result<Option<BeneathKind>, PathError> {
         match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(match FileType::from_raw_mode(stat.st_mode) {
-                FileType::RegularFile => Kind::File,
-                FileType::Directory => Kind::Folder,
-                _ => Kind::Other,
+                FileType::RegularFile => BeneathKind::File,
+                FileType::Directory => BeneathKind::Folder,
+                _ => BeneathKind::Other,
             })),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(self.io(error.into())),
@@ -411,11 +411,11 @@ impl Place {
         // Looked at first: opening a device can already do something.
         match self.kind_in(directory, name)? {
             None => return Err(PathError::Missing(self.given.clone())),
-            Some(Kind::Folder) => return Err(refused(&self.given, "it is a folder")),
-            Some(Kind::Other) => {
+            Some(BeneathKind::Folder) => return Err(refused(&self.given, "it is a folder")),
+            Some(BeneathKind::Other) => {
                 return Err(refused(&self.given, "it is a link, a pipe or a device, not a plain file"));
             }
-            Some(Kind::File) => {}
+            Some(BeneathKind::File) => {}
         }
         let file = rustix::fs::openat(directory, name, FILE, Mode::empty()).map_err(|error| match error {
             Errno::NOENT => PathError::Missing(self.given.clone()),

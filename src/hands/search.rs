@@ -13,7 +13,7 @@ use std::{
 
 use regex_lite::{Regex, RegexBuilder};
 
-use super::beneath::{Kind, MAX_DEPTH, Place};
+use super::beneath::{BeneathKind, MAX_DEPTH, Place};
 use crate::{media::content, policy};
 
 /// How long one search takes at most.
@@ -159,9 +159,9 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn from(&mut self, start: Place) {
-        if matches!(start.kind(), Ok(Some(Kind::File))) {
+        if matches!(start.kind(), Ok(Some(BeneathKind::File))) {
             let name = start.name();
-            return self.look_at(&start, &name, Kind::File);
+            return self.look_at(&start, &name, BeneathKind::File);
         }
         let mut folders = VecDeque::from([(start, String::new(), 0)]);
         while let Some((folder, below, depth)) = folders.pop_front() {
@@ -182,7 +182,7 @@ impl Search<'_> {
                     continue;
                 }
                 self.look_at(&inner, &relative, entry.kind);
-                if entry.kind == Kind::Folder && depth < MAX_DEPTH {
+                if entry.kind == BeneathKind::Folder && depth < MAX_DEPTH {
                     folders.push_back((inner, relative, depth + 1));
                 }
             }
@@ -204,14 +204,14 @@ impl Search<'_> {
         self.found.is_cut.is_some()
     }
 
-    fn look_at(&mut self, place: &Place, relative: &str, kind: Kind) {
-        if kind == Kind::Other || !self.query.name.as_ref().is_none_or(|name| name.is_match(relative)) {
+    fn look_at(&mut self, place: &Place, relative: &str, kind: BeneathKind) {
+        if kind == BeneathKind::Other || !self.query.name.as_ref().is_none_or(|name| name.is_match(relative)) {
             return;
         }
         let path = || place.path().display().to_string();
         match (&self.query.text, kind) {
-            (None, _) => self.found.hits.push(Hit { path: path(), is_folder: kind == Kind::Folder, line: None }),
-            (Some(text), Kind::File) => {
+            (None, _) => self.found.hits.push(Hit { path: path(), is_folder: kind == BeneathKind::Folder, line: None }),
+            (Some(text), BeneathKind::File) => {
                 let Some(content) = text_of(place) else { return };
                 let mut in_file = 0;
                 for (number, line) in (1..).zip(content.lines()) {
@@ -250,7 +250,7 @@ fn around(line: &str, hit: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hands::beneath::{Access, Roots};
+    use crate::hands::beneath::{PathUse, Roots};
 
     #[test]
     fn globs_are_for_names_or_for_paths() {
@@ -281,7 +281,7 @@ mod tests {
 
     fn found(dir: &std::path::Path, pattern: Option<&str>, text: Option<&str>) -> Found {
         let roots = Roots::new(dir, &dir.join("nowhere"));
-        let start = roots.find(".", Access::Read).unwrap();
+        let start = roots.find(".", PathUse::Read).unwrap();
         search(vec![start], &Query::new(pattern, text).unwrap(), &|_| false, &AtomicBool::new(false))
     }
 
@@ -344,7 +344,7 @@ mod tests {
     fn a_search_that_nobody_wants_any_more_ends() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a.txt"), "").unwrap();
-        let start = Roots::new(dir.path(), dir.path()).find(".", Access::Read).unwrap();
+        let start = Roots::new(dir.path(), dir.path()).find(".", PathUse::Read).unwrap();
         let wanted = Wanted::default();
         let flag = wanted.flag();
         drop(wanted);

@@ -9,7 +9,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use super::copies::{Copies, CopyError, Reach, Taken};
+use super::copies::{Copies, CopyError, CopyScope, CopyTaken};
 use crate::{
     config::Config,
     disk::Reserve,
@@ -169,7 +169,7 @@ impl Shelter {
     pub fn uncovered(&self, rules: &Rules) -> Option<String> {
         let looked_at = self.reach(rules).and_then(|(roots, hidden)| {
             self.copies
-                .uncovered(Reach { roots: &roots, hidden: &hidden })
+                .uncovered(CopyScope { roots: &roots, hidden: &hidden })
                 .map_or(Ok(()), |why| Err(CopyError::Uncovered(why)))
         });
         looked_at.err().map(|error| error.to_string())
@@ -179,9 +179,9 @@ impl Shelter {
     ///
     /// # Errors
     /// There is no copy then.
-    pub fn copy(&self, rules: &Rules, wake: &str, now: DateTime<Utc>) -> Result<Taken, CopyError> {
+    pub fn copy(&self, rules: &Rules, wake: &str, now: DateTime<Utc>) -> Result<CopyTaken, CopyError> {
         let (roots, hidden) = self.reach(rules)?;
-        self.copies.take(wake, Reach { roots: &roots, hidden: &hidden }, now)
+        self.copies.take(wake, CopyScope { roots: &roots, hidden: &hidden }, now)
     }
 
     /// The folders that a command can be let write to, the outermost alone, and what it doesn't reach in them.

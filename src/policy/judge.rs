@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use super::{
     Access, Circumstances, Decision, NO_SANDBOX, Reach, Risk, Rules, Subject, Verdict, What,
     classify::{self, Line, places},
-    rules::{self, Asked},
+    rules::{self, RuleQuestion},
 };
 use crate::{config::Autonomy, types::Effect};
 
@@ -21,7 +21,7 @@ const COPIED: &str = "It may change your files in the granted folders. I copy th
 /// Judges a call. Total: there is an answer to everything, and to what isn't understood it isn't "allow".
 pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) -> Verdict {
     if subject.is_free
-        && let Some((Decision::Deny, rule)) = rules.decide(subject.tool, &Asked::Tool)
+        && let Some((Decision::Deny, rule)) = rules.decide(subject.tool, &RuleQuestion::Tool)
     {
         return Verdict { risk: subject.risk, decision: Decision::Deny, reasons: vec![rule] };
     }
@@ -135,9 +135,9 @@ impl Scales {
 /// Judges everything but shell text.
 fn plain(subject: &Subject, rules: &Rules, circumstances: &Circumstances, scales: &mut Scales) -> Risk {
     let rule = match subject.what {
-        What::Path { path, .. } => rules.decide(subject.tool, &Asked::Path(path)),
-        What::Url(url) => rules.decide(subject.tool, &Asked::Url(url)),
-        What::Plain | What::Shell { .. } | What::App => rules.decide(subject.tool, &Asked::Tool),
+        What::Path { path, .. } => rules.decide(subject.tool, &RuleQuestion::Path(path)),
+        What::Url(url) => rules.decide(subject.tool, &RuleQuestion::Url(url)),
+        What::Plain | What::Shell { .. } | What::App => rules.decide(subject.tool, &RuleQuestion::Tool),
         What::Documents(paths) => rules.strictest(subject.tool, paths),
     };
     let reads_memory = subject.effect == Effect::Read
@@ -170,7 +170,7 @@ fn shell(
 ) -> Risk {
     let line = classify::line(text);
     let said = said_of(&line, tool, rules);
-    if let (true, Some((decision, rule))) = (line.commands.is_empty(), rules.decide(tool, &Asked::Tool)) {
+    if let (true, Some((decision, rule))) = (line.commands.is_empty(), rules.decide(tool, &RuleQuestion::Tool)) {
         scales.say(decision, rule);
     }
     let rule = allowed(&line, &said).map(|rule| (Decision::Allow, rule));
@@ -207,7 +207,7 @@ fn shell(
 /// What a person's rules say of each command.
 fn said_of(line: &Line, tool: &str, rules: &Rules) -> Vec<Option<(Decision, String)>> {
     let is_certain = line.not_plain.is_none();
-    line.commands.iter().map(|words| rules.decide(tool, &Asked::Command { words, is_certain })).collect()
+    line.commands.iter().map(|words| rules.decide(tool, &RuleQuestion::Command { words, is_certain })).collect()
 }
 
 /// The rule that allows a text: each of its commands is allowed by one, but for those that only go somewhere. What was only guessed can be

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Problem, Rules};
+use super::{Rules, RulesProblem};
 use crate::config::read_private;
 
 /// What `policy.toml` says.
@@ -11,7 +11,7 @@ pub struct Loaded {
     /// What is in force.
     pub rules: Rules,
     /// Why the file isn't used; then everything that isn't free asks.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<RulesProblem>,
     /// Whether there is such a file.
     pub exists: bool,
 }
@@ -21,8 +21,9 @@ pub fn load(path: &Path, home: Option<&Path>) -> Loaded {
     if matches!(std::fs::symlink_metadata(path), Err(error) if error.kind() == std::io::ErrorKind::NotFound) {
         return Loaded { rules: Rules::default(), problems: Vec::new(), exists: false };
     }
-    let read =
-        read_private(path).map_err(|what| vec![Problem { line: 0, what }]).and_then(|file| Rules::parse(&file.text));
+    let read = read_private(path)
+        .map_err(|what| vec![RulesProblem { line: 0, what }])
+        .and_then(|file| Rules::parse(&file.text));
     match read {
         Ok(rules) => Loaded { rules: rules.at_home(home), problems: Vec::new(), exists: true },
         Err(problems) => Loaded { rules: Rules::refused(&problems), problems, exists: true },

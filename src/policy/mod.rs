@@ -21,7 +21,7 @@ pub use self::{
     classify::places::is_private,
     judge::{is_allowed_by_rule, judge},
     load::{Loaded, load},
-    rules::{Host, Problem, Rules, SHELL},
+    rules::{Host, Rules, RulesProblem, SHELL},
     shell::MAX_TEXT_BYTES as MAX_SHELL_BYTES,
 };
 use crate::{config::Autonomy, types::Effect};

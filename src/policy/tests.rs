@@ -139,7 +139,7 @@ fn planning_answering_and_reading_memory_never_ask() {
         Circumstances { autonomy: Autonomy::AskAll, taint: Some("a web page"), is_sandboxed: false, uncovered: None };
     let free = Subject { is_free: true, ..call("reply", Risk::Safe) };
     let memory = Subject { effect: Effect::Read, ..call("memory_read", Risk::Safe) };
-    let refused = Rules::refused(&[Problem { line: 3, what: "it is wrong".to_owned() }]);
+    let refused = Rules::refused(&[RulesProblem { line: 3, what: "it is wrong".to_owned() }]);
     assert_eq!(judge(&free, &refused, &asking).decision, Decision::Allow);
     assert_eq!(judge(&memory, &Rules::default(), &asking).decision, Decision::Allow);
     // The mind's own notes outlive the cycle: they never ask but after text of others.

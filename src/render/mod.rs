@@ -42,7 +42,7 @@ const MARKS_UNITS: usize = 96;
 
 /// One message's worth of rendered text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct RenderedPart {
     /// Telegram HTML: balanced, only tags that Telegram knows, at most [`MESSAGE_UNITS_MAX`] units once parsed.
     pub html: String,
     /// The same text without formatting, at most [`MESSAGE_UNITS_MAX`] units; links' addresses stand behind their
@@ -56,31 +56,31 @@ pub enum Links {
     /// As links, for the schemes that Telegram opens: http, https, tg, mailto. Others as [`Links::AsText`].
     Clickable,
     /// As `label (address)`, addresses as code, bare ones too, so that no client makes links of them: the reader sees where
-    /// each leads. In [`Part::plain`], which has no code, their points are raised.
+    /// each leads. In [`RenderedPart::plain`], which has no code, their points are raised.
     AsText,
 }
 
 /// Renders Markdown with clickable links. Nothing comes of empty or white text.
-pub fn render(markdown: &str) -> Vec<Part> {
+pub fn render(markdown: &str) -> Vec<RenderedPart> {
     render_with(markdown, Links::Clickable)
 }
 
 /// Renders Markdown, showing its links as asked. Any input renders; what isn't known as Markdown is shown as it stands.
-pub fn render_with(markdown: &str, links: Links) -> Vec<Part> {
+pub fn render_with(markdown: &str, links: Links) -> Vec<RenderedPart> {
     let styled = read(markdown, links);
     split::parts(&styled, PART_UNITS_MAX)
         .into_iter()
-        .map(|cut| Part { html: styled.html(&cut), plain: plain(&styled, &cut, links, PART_UNITS_MAX) })
+        .map(|cut| RenderedPart { html: styled.html(&cut), plain: plain(&styled, &cut, links, PART_UNITS_MAX) })
         .collect()
 }
 
 /// The beginning of a long text, to stand under a file that has all of it; none where nothing would be seen.
-pub fn beginning(markdown: &str, links: Links) -> Option<Part> {
+pub fn beginning(markdown: &str, links: Links) -> Option<RenderedPart> {
     let styled = read(markdown, links);
     let units_max = CAPTION_UNITS_MAX - MARKS_UNITS - split::units(IN_FILE) - 2;
     let cut = split::parts(&styled, units_max).into_iter().next()?;
     let (html, plain) = (styled.html(&cut), plain(&styled, &cut, links, units_max));
-    Some(Part { html: format!("{html}\n\n<i>{IN_FILE}</i>"), plain: format!("{plain}\n\n{IN_FILE}") })
+    Some(RenderedPart { html: format!("{html}\n\n<i>{IN_FILE}</i>"), plain: format!("{plain}\n\n{IN_FILE}") })
 }
 
 fn read(markdown: &str, links: Links) -> Styled {
@@ -103,25 +103,26 @@ fn plain(styled: &Styled, cut: &Range<usize>, links: Links, units_max: usize) ->
 }
 
 /// A short text as it is, nothing in it taken for formatting, and nothing a link: points in addresses are raised.
-pub fn verbatim(text: &str) -> Part {
+pub fn verbatim(text: &str) -> RenderedPart {
     let text = addresses::defanged(text);
     let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    Part { html: escaped, plain: text }
+    RenderedPart { html: escaped, plain: text }
 }
 
 /// The part with a last line that says that it may be a repeat, for sending again what may have arrived. Every part
 /// made here has room for it; a longer one, made elsewhere, is given back without.
-pub fn with_repeat_mark(part: &Part) -> Part {
+pub fn with_repeat_mark(part: &RenderedPart) -> RenderedPart {
     with_mark(part, REPEAT_MARK)
 }
 
 /// As [`with_repeat_mark`], with a line that says why the part doesn't stand in its topic.
-pub fn with_topic_mark(part: &Part) -> Part {
+pub fn with_topic_mark(part: &RenderedPart) -> RenderedPart {
     with_mark(part, TOPIC_MARK)
 }
 
-fn with_mark(part: &Part, mark: &str) -> Part {
-    let marked = Part { html: format!("{}\n\n<i>{mark}</i>", part.html), plain: format!("{}\n\n{mark}", part.plain) };
+fn with_mark(part: &RenderedPart, mark: &str) -> RenderedPart {
+    let marked =
+        RenderedPart { html: format!("{}\n\n<i>{mark}</i>", part.html), plain: format!("{}\n\n{mark}", part.plain) };
     let longest = split::units(&marked.plain).max(visible_units(&marked.html));
     if longest <= MESSAGE_UNITS_MAX { marked } else { part.clone() }
 }

@@ -8,7 +8,7 @@ fn html(markdown: &str) -> String {
     join(render(markdown))
 }
 
-fn join(parts: Vec<Part>) -> String {
+fn join(parts: Vec<RenderedPart>) -> String {
     parts.into_iter().map(|part| part.html).collect::<Vec<_>>().join("\n=====\n")
 }
 

@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    confined::Rules,
-    layout::{Kind, Layout},
+    confined::LauncherRules,
+    layout::{Layout, PlaceKind},
 };
 
 /// How much a program may keep in its private directories, in bytes each: they live in memory.
@@ -33,20 +33,22 @@ pub(super) fn arguments(layout: &Layout, launcher: &Path, proxy: Option<&Path>) 
     for place in &layout.places {
         let path = place.path.as_path();
         match place.kind {
-            Kind::Private => {
+            PlaceKind::Private => {
                 list.add(["--size", &MAX_PRIVATE_BYTES.to_string(), "--perms", "1777", "--tmpfs"]).path(path)
             }
-            Kind::Covered => {
+            PlaceKind::Covered => {
                 covered.push(path);
                 list.add(["--perms", "0755", "--tmpfs"]).path(path)
             }
-            Kind::Readable => list.add(["--ro-bind"]).path(path).path(path),
-            Kind::Writable => list.add(["--bind"]).path(path).path(path),
-            Kind::HiddenDir => list.add(["--perms", "0000", "--tmpfs"]).path(path).add(["--remount-ro"]).path(path),
+            PlaceKind::Readable => list.add(["--ro-bind"]).path(path).path(path),
+            PlaceKind::Writable => list.add(["--bind"]).path(path).path(path),
+            PlaceKind::HiddenDir => {
+                list.add(["--perms", "0000", "--tmpfs"]).path(path).add(["--remount-ro"]).path(path)
+            }
             // A device that its mount forbids to open.
-            Kind::HiddenFile => list.add(["--ro-bind", "/dev/null"]).path(path),
+            PlaceKind::HiddenFile => list.add(["--ro-bind", "/dev/null"]).path(path),
             // Beneath what can't be written nobody makes it; that nobody reads it is Landlock's.
-            Kind::HiddenMissing => &mut list,
+            PlaceKind::HiddenMissing => &mut list,
         };
     }
     let own = PathBuf::from(OWN);
@@ -59,7 +61,7 @@ pub(super) fn arguments(layout: &Layout, launcher: &Path, proxy: Option<&Path>) 
         list.add(["--remount-ro"]).path(path);
     }
     list.add(["--chdir"]).path(&layout.work_dir);
-    let rules = Rules { layout: layout.clone(), proxy: proxy.map(|_| socket) };
+    let rules = LauncherRules { layout: layout.clone(), proxy: proxy.map(|_| socket) };
     list.add(["--"]).path(&program).add(["confined", "--rules", &rules.to_text(), "--"]);
     list.0
 }

@@ -12,18 +12,18 @@ use super::{Confinement, SandboxError, places};
 
 /// A place, and what becomes of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Place {
+pub(super) struct MountPlace {
     /// How many directories deep it lies: shallow places are made first.
     pub(super) depth: usize,
     /// What it is made; of two for one place the later wins.
-    pub(super) kind: Kind,
+    pub(super) kind: PlaceKind,
     /// Where it is, without symbolic links.
     pub(super) path: PathBuf,
 }
 
 /// What a place is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) enum Kind {
+pub(super) enum PlaceKind {
     /// An empty directory of its own that can be written, gone afterwards.
     Private,
     /// An empty directory.
@@ -40,7 +40,7 @@ pub(super) enum Kind {
     HiddenMissing,
 }
 
-impl Kind {
+impl PlaceKind {
     pub(super) fn is_hidden(self) -> bool {
         matches!(self, Self::HiddenDir | Self::HiddenFile | Self::HiddenMissing)
     }
@@ -52,7 +52,7 @@ pub struct Layout {
     /// The scratch, without symbolic links.
     pub(super) work_dir: PathBuf,
     /// The places, in the order in which they are made.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<MountPlace>,
 }
 
 impl Layout {
@@ -63,26 +63,27 @@ impl Layout {
     pub fn of(confinement: &Confinement) -> Result<Self, SandboxError> {
         let work_dir = existing(&confinement.work_dir)?;
         let mut places = Vec::new();
-        let mut add = |kind: Kind, path: PathBuf| places.push(Place { depth: path.components().count(), kind, path });
+        let mut add =
+            |kind: PlaceKind, path: PathBuf| places.push(MountPlace { depth: path.components().count(), kind, path });
         for path in places::PRIVATE.iter().filter_map(|path| Path::new(path).canonicalize().ok()) {
-            add(Kind::Private, path);
+            add(PlaceKind::Private, path);
         }
         let of_system = places::COVERED.iter().map(Path::new);
         for path in of_system.chain(confinement.covered.iter().map(PathBuf::as_path)) {
             if let Ok(path) = path.canonicalize() {
-                add(Kind::Covered, path);
+                add(PlaceKind::Covered, path);
             }
         }
         for path in &confinement.readable {
-            add(Kind::Readable, existing(path)?);
+            add(PlaceKind::Readable, existing(path)?);
         }
-        add(Kind::Writable, work_dir.clone());
+        add(PlaceKind::Writable, work_dir.clone());
         for path in &confinement.writable {
             let path = existing(path)?;
             for file in places::env_files(&path) {
                 add_hidden(&file, &mut add);
             }
-            add(Kind::Writable, path);
+            add(PlaceKind::Writable, path);
         }
         for path in &confinement.hidden {
             add_hidden(path, &mut add);
@@ -103,7 +104,7 @@ impl Layout {
     /// With what was granted for writing as it is, and not writable.
     fn read_only(mut self) -> Self {
         for place in self.places.iter_mut().filter(|place| place.path != self.work_dir) {
-            place.kind = if place.kind == Kind::Writable { Kind::Readable } else { place.kind };
+            place.kind = if place.kind == PlaceKind::Writable { PlaceKind::Readable } else { place.kind };
         }
         self
     }
@@ -122,8 +123,9 @@ impl Layout {
         if let Some(place) = self.places.iter().find(|place| place.path.to_str().is_none()) {
             return Err(refused(format!("{}: a name that isn't UTF-8 can't be confined", place.path.display())));
         }
-        let granted = self.places.iter().filter(|place| matches!(place.kind, Kind::Readable | Kind::Writable));
-        for Place { kind, path, .. } in granted {
+        let granted =
+            self.places.iter().filter(|place| matches!(place.kind, PlaceKind::Readable | PlaceKind::Writable));
+        for MountPlace { kind, path, .. } in granted {
             let shown = path.display();
             if path.parent().is_none() {
                 return Err(refused(format!("{shown} can't be granted: it is the whole machine")));
@@ -134,17 +136,18 @@ impl Layout {
                 if other.kind.is_hidden() && path.starts_with(&other.path) {
                     return Err(refused(format!("{shown} can't be granted: {place} is always out of reach")));
                 }
-                if *kind != Kind::Writable {
+                if *kind != PlaceKind::Writable {
                     continue;
                 }
                 // What isn't there can't be covered, and would be made by the program itself.
-                if other.kind == Kind::HiddenMissing && is_beneath {
+                if other.kind == PlaceKind::HiddenMissing && is_beneath {
                     return Err(refused(format!(
                         "{shown} can't be granted for writing: {place} has to stay out of reach; grant a directory within it"
                     )));
                 }
-                let is_workspace = other.kind == Kind::Covered && covers(confinement, &other.path);
-                if (is_workspace && is_beneath) || (other.kind == Kind::Readable && path.starts_with(&other.path)) {
+                let is_workspace = other.kind == PlaceKind::Covered && covers(confinement, &other.path);
+                if (is_workspace && is_beneath) || (other.kind == PlaceKind::Readable && path.starts_with(&other.path))
+                {
                     return Err(refused(format!(
                         "{shown} can't be granted for writing: {place} is the assistant's own"
                     )));
@@ -172,11 +175,11 @@ fn existing(path: &Path) -> Result<PathBuf, SandboxError> {
 
 /// A hidden place is hidden where it really lies, so that no link to it leads anywhere. A link that leads nowhere yet is
 /// missing at its own place and at its end.
-fn add_hidden(path: &Path, add: &mut impl FnMut(Kind, PathBuf)) {
+fn add_hidden(path: &Path, add: &mut impl FnMut(PlaceKind, PathBuf)) {
     match path.canonicalize() {
-        Ok(real) if real.is_dir() => add(Kind::HiddenDir, real),
-        Ok(real) => add(Kind::HiddenFile, real),
-        Err(_) => add(Kind::HiddenMissing, real_parent(path)),
+        Ok(real) if real.is_dir() => add(PlaceKind::HiddenDir, real),
+        Ok(real) => add(PlaceKind::HiddenFile, real),
+        Err(_) => add(PlaceKind::HiddenMissing, real_parent(path)),
     }
 }
 
@@ -238,14 +241,14 @@ mod tests {
         assert_eq!(
             below,
             [
-                (Kind::Covered, "workspace"),
-                (Kind::Readable, "workspace/brain"),
-                (Kind::Writable, "home/project"),
-                (Kind::Writable, "workspace/work"),
-                (Kind::HiddenDir, "home/.ssh"),
-                (Kind::HiddenFile, "workspace/policy.toml"),
-                (Kind::HiddenMissing, "home/.netrc"),
-                (Kind::HiddenDir, "workspace/brain/.git"),
+                (PlaceKind::Covered, "workspace"),
+                (PlaceKind::Readable, "workspace/brain"),
+                (PlaceKind::Writable, "home/project"),
+                (PlaceKind::Writable, "workspace/work"),
+                (PlaceKind::HiddenDir, "home/.ssh"),
+                (PlaceKind::HiddenFile, "workspace/policy.toml"),
+                (PlaceKind::HiddenMissing, "home/.netrc"),
+                (PlaceKind::HiddenDir, "workspace/brain/.git"),
             ]
         );
     }
@@ -281,7 +284,7 @@ mod tests {
         let hidden = vec![at("home/.aws/credentials")];
         let layout = Layout::of(&Confinement { hidden, ..scene.confinement.clone() }).unwrap();
         let real = at("home/project").canonicalize().unwrap().join("credentials");
-        assert!(layout.places.iter().any(|place| place.kind == Kind::HiddenMissing && place.path == real));
+        assert!(layout.places.iter().any(|place| place.kind == PlaceKind::HiddenMissing && place.path == real));
     }
 
     #[test]
@@ -289,7 +292,7 @@ mod tests {
         let scene = scene();
         std::fs::write(scene.root.path().join("home/project/.env"), "KEY=1").unwrap();
         let layout = granting(&scene, "home/project").unwrap();
-        let is_it = |place: &&Place| place.kind == Kind::HiddenFile && place.path.ends_with("project/.env");
+        let is_it = |place: &&MountPlace| place.kind == PlaceKind::HiddenFile && place.path.ends_with("project/.env");
         assert_eq!(layout.places.iter().filter(is_it).count(), 1);
     }
 }

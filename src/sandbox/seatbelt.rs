@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use super::layout::{Kind, Layout};
+use super::layout::{Layout, PlaceKind};
 
 /// What a program needs to run at all. Signals and looks reach what runs in the same sandbox alone.
 const BASE: &str = "\
@@ -25,11 +25,15 @@ pub(super) fn profile(layout: &Layout, port: Option<u16>) -> String {
         let path = quoted(&place.path);
         let rule = match place.kind {
             // There are no private copies of directories here: what others keep there is out of reach, the scratch serves instead.
-            Kind::Private | Kind::Covered | Kind::HiddenDir | Kind::HiddenFile | Kind::HiddenMissing => {
+            PlaceKind::Private
+            | PlaceKind::Covered
+            | PlaceKind::HiddenDir
+            | PlaceKind::HiddenFile
+            | PlaceKind::HiddenMissing => {
                 format!("(deny file-read* file-write* file-link (subpath {path}))")
             }
-            Kind::Readable => format!("(allow file-read* (subpath {path}))\n(deny file-write* (subpath {path}))"),
-            Kind::Writable => format!("(allow file-read* file-write* (subpath {path}))"),
+            PlaceKind::Readable => format!("(allow file-read* (subpath {path}))\n(deny file-write* (subpath {path}))"),
+            PlaceKind::Writable => format!("(allow file-read* file-write* (subpath {path}))"),
         };
         text.push_str(&rule);
         text.push('\n');
@@ -47,10 +51,10 @@ pub(super) fn profile(layout: &Layout, port: Option<u16>) -> String {
 /// The folders between a place that may be written and what is hidden in it, both ends of the way included but the hidden one. Rules go by
 /// path: moved, such a folder would bring its hidden files to paths that no rule names.
 fn folders_of_hidden(layout: &Layout) -> BTreeSet<&Path> {
-    let of_kind = |is_kind: fn(Kind) -> bool| layout.places.iter().filter(move |place| is_kind(place.kind));
-    let writable: Vec<&Path> = of_kind(|kind| kind == Kind::Writable).map(|place| &*place.path).collect();
+    let of_kind = |is_kind: fn(PlaceKind) -> bool| layout.places.iter().filter(move |place| is_kind(place.kind));
+    let writable: Vec<&Path> = of_kind(|kind| kind == PlaceKind::Writable).map(|place| &*place.path).collect();
     let is_within = |folder: &&Path| writable.iter().any(|root| folder.starts_with(root));
-    of_kind(Kind::is_hidden).flat_map(|place| place.path.ancestors().skip(1).filter(is_within)).collect()
+    of_kind(PlaceKind::is_hidden).flat_map(|place| place.path.ancestors().skip(1).filter(is_within)).collect()
 }
 
 /// A string of the profile language.
@@ -63,15 +67,15 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::sandbox::layout::Place;
+    use crate::sandbox::layout::MountPlace;
 
     fn layout() -> Layout {
-        let place = |depth, kind, path: &str| Place { depth, kind, path: PathBuf::from(path) };
+        let place = |depth, kind, path: &str| MountPlace { depth, kind, path: PathBuf::from(path) };
         let places = vec![
-            place(3, Kind::Covered, "/Users/ada/reveille"),
-            place(4, Kind::Readable, "/Users/ada/reveille/brain"),
-            place(4, Kind::Writable, "/Users/ada/a \"b\" c"),
-            place(5, Kind::HiddenDir, "/Users/ada/reveille/brain/.git"),
+            place(3, PlaceKind::Covered, "/Users/ada/reveille"),
+            place(4, PlaceKind::Readable, "/Users/ada/reveille/brain"),
+            place(4, PlaceKind::Writable, "/Users/ada/a \"b\" c"),
+            place(5, PlaceKind::HiddenDir, "/Users/ada/reveille/brain/.git"),
         ];
         Layout { work_dir: PathBuf::from("/Users/ada/a \"b\" c"), places }
     }
@@ -93,12 +97,13 @@ mod tests {
 
     #[test]
     fn no_folder_of_a_hidden_file_can_be_moved_away_from_its_rule() {
-        let place = |kind, path: &str| Place { depth: path.matches('/').count() + 1, kind, path: PathBuf::from(path) };
+        let place =
+            |kind, path: &str| MountPlace { depth: path.matches('/').count() + 1, kind, path: PathBuf::from(path) };
         let places = vec![
-            place(Kind::Writable, "/Users/ada/work"),
-            place(Kind::HiddenDir, "/Users/ada/.ssh"),
-            place(Kind::HiddenFile, "/Users/ada/work/a/b/.env"),
-            place(Kind::HiddenFile, "/Users/ada/work/a/.env"),
+            place(PlaceKind::Writable, "/Users/ada/work"),
+            place(PlaceKind::HiddenDir, "/Users/ada/.ssh"),
+            place(PlaceKind::HiddenFile, "/Users/ada/work/a/b/.env"),
+            place(PlaceKind::HiddenFile, "/Users/ada/work/a/.env"),
         ];
         let text = profile(&Layout { work_dir: PathBuf::from("/Users/ada/work"), places }, None);
         let last = text.strip_prefix(BASE).unwrap().lines().skip(4);

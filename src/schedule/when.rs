@@ -57,9 +57,9 @@ const fn hour(hour: u32) -> NaiveTime {
 
 /// A time expression in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundTime {
     /// What it means, or why it can't be used.
-    pub when: Result<When, Trouble>,
+    pub when: Result<When, TimeTrouble>,
     /// Where it stands in the text, in bytes, its preposition included.
     pub span: Range<usize>,
 }
@@ -75,7 +75,7 @@ pub enum When {
 
 /// Why an expression gives no time; each sentence goes well after the expression in quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum TimeTrouble {
     /// It lies behind.
     #[error("has already passed")]
     Past,
@@ -110,7 +110,7 @@ const TIES: &[&str] = &[
 
 /// Finds the expression of a text that says when: the one it begins with, else the one it ends with, else the first.
 /// Expressions that are tied to a thing ("tickets for Friday", "the 9am meeting") don't count.
-pub fn parse_when(text: &str, now: DateTime<Tz>) -> Option<Found> {
+pub fn parse_when(text: &str, now: DateTime<Tz>) -> Option<FoundTime> {
     let tokens = tokenize(text);
     let mut found = scan(&tokens);
     let last_word = tokens.iter().rposition(|token| !token.is_mark());
@@ -125,7 +125,7 @@ pub fn parse_when(text: &str, now: DateTime<Tz>) -> Option<Found> {
     let (range, draft) = found.swap_remove(best);
     let start = tokens.get(range.start)?.span.start;
     let end = tokens.get(range.end.checked_sub(1)?)?.span.end;
-    Some(Found { when: settle::settle(&draft, now), span: start..end })
+    Some(FoundTime { when: settle::settle(&draft, now), span: start..end })
 }
 
 /// All expressions that aren't tied to something else, by their token ranges.

@@ -7,7 +7,7 @@ use super::{Acting, Done, Outcome, Refusal, Risk, Tool, Touched, World, brief};
 use crate::{
     hands::{
         Hands,
-        copies::Taken,
+        copies::CopyTaken,
         session::{self, End, Ran},
     },
     policy::{self, Access, Rules, SHELL},
@@ -106,7 +106,7 @@ async fn carry_out(args: Bash, world: &World, hands: &mut Hands) -> Outcome {
 }
 
 /// Copies what a command may change, where that is what lets it run; after a yes as far as it can be had.
-fn copy(command: &str, access: Access, world: &World, hands: &Hands) -> Result<Option<Taken>, Refusal> {
+fn copy(command: &str, access: Access, world: &World, hands: &Hands) -> Result<Option<CopyTaken>, Refusal> {
     let is_agreed = hands.is_agreed();
     let is_ruled = || policy::is_allowed_by_rule(SHELL, command, &world.rules);
     if !access.writes || !world.shelter.is_there() || !is_agreed && is_ruled() {

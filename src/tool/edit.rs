@@ -10,7 +10,7 @@ use super::{Done, Outcome, Refusal, Tool, Touched, World, files};
 use crate::{
     hands::{
         Hands,
-        beneath::{Access, Kind, Place, Stamp, Whose},
+        beneath::{BeneathKind, PathUse, Place, Stamp, Whose},
         edits::{self, Edit as Step},
     },
     media::content::{self, Content},
@@ -84,7 +84,7 @@ pub(super) fn tool() -> Tool {
 }
 
 fn run(args: &Edit, world: &World, hands: &mut Hands) -> Outcome {
-    let access = if args.command == Command::View { Access::Read } else { Access::Write };
+    let access = if args.command == Command::View { PathUse::Read } else { PathUse::Write };
     let place = files::roots(world, hands)?.find(&args.path, access)?;
     match args.command {
         Command::View => view(args, &place, world),
@@ -118,10 +118,10 @@ fn missing(name: &str) -> Refusal {
 fn view(args: &Edit, place: &Place, world: &World) -> Outcome {
     let mut whole = String::new();
     let content = match place.kind()? {
-        Some(Kind::Folder) if args.view_range.is_some() => {
+        Some(BeneathKind::Folder) if args.view_range.is_some() => {
             return Err(Refusal::because("view_range is for files, and this is a folder. Nothing was done."));
         }
-        Some(Kind::Folder) => {
+        Some(BeneathKind::Folder) => {
             let is_kept_back = files::kept_back(world.rules.clone(), &[EDITOR], Some(&args.path));
             let lines = vec![format!("{}/", place.path().display())];
             let mut listing = Listing { is_kept_back: &is_kept_back, lines, kept_back: 0 };
@@ -162,11 +162,11 @@ impl Listing<'_> {
             }
             let name = entry.name.escape_debug();
             self.lines.push(match entry.kind {
-                Kind::Folder => format!("{indent}{name}/"),
-                Kind::File => format!("{indent}{name}"),
-                Kind::Other => format!("{indent}{name} (a link or a device, not followed)"),
+                BeneathKind::Folder => format!("{indent}{name}/"),
+                BeneathKind::File => format!("{indent}{name}"),
+                BeneathKind::Other => format!("{indent}{name} (a link or a device, not followed)"),
             });
-            if entry.kind == Kind::Folder && depth < LISTED_DEPTH {
+            if entry.kind == BeneathKind::Folder && depth < LISTED_DEPTH {
                 let inner = place.inner(&entry.name)?;
                 // One that can't be looked into is named all the same.
                 if self.add(&inner, depth + 1).is_err() {

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     hands::{
         Hands,
-        beneath::{Access, Kind, Place, Whose},
+        beneath::{BeneathKind, PathUse, Place, Whose},
         search::{self, Found, Hit, Query, Wanted},
     },
     memory::others,
@@ -89,10 +89,10 @@ fn is_of_doubt(hit: &Hit, world: &World) -> bool {
 fn starts(path: Option<&str>, world: &World, hands: &Hands) -> Result<Vec<Place>, Refusal> {
     let roots = files::roots(world, hands)?;
     if let Some(path) = path {
-        let place = roots.find(path, Access::Read)?;
+        let place = roots.find(path, PathUse::Read)?;
         return match place.kind()? {
-            Some(Kind::File | Kind::Folder) => Ok(vec![place]),
-            Some(Kind::Other) => {
+            Some(BeneathKind::File | BeneathKind::Folder) => Ok(vec![place]),
+            Some(BeneathKind::Other) => {
                 Err(Refusal(format!("{path} is a link or a device, which isn't followed. Nothing was found out.")))
             }
             None => Err(Refusal(format!("There is no {path}. Nothing was found out."))),
@@ -106,7 +106,7 @@ fn starts(path: Option<&str>, world: &World, hands: &Hands) -> Result<Vec<Place>
             .any(|(other, path)| other != *at && folder.starts_with(path) && (**folder != *path || other < *at))
     });
     // One that isn't there has nothing to be found.
-    Ok(outermost.filter_map(|(_, folder)| roots.find(folder.to_str()?, Access::Read).ok()).collect())
+    Ok(outermost.filter_map(|(_, folder)| roots.find(folder.to_str()?, PathUse::Read).ok()).collect())
 }
 
 fn told(found: &Found) -> String {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{Done, Outcome, Refusal, Tool, Touched, World, files};
 use crate::{
-    hands::{Hands, beneath::Access},
+    hands::{Hands, beneath::PathUse},
     media::content::{self, Content, MAX_IMAGE_BYTES, MAX_SIDE_PX},
     types::Effect,
 };
@@ -35,7 +35,7 @@ pub(super) fn tool() -> Tool {
 }
 
 fn view(args: &ViewImage, world: &World, hands: &mut Hands) -> Outcome {
-    let place = files::roots(world, hands)?.find(&args.path, Access::Read)?;
+    let place = files::roots(world, hands)?.find(&args.path, PathUse::Read)?;
     let (bytes, _) = place.read(MAX_IMAGE_BYTES)?;
     let Content::Image { mime, size: (width, height) } = content::sniff(&bytes) else {
         return Err(Refusal::because("By its bytes it is no picture that can be shown: PNG, JPEG, GIF and WebP can."));

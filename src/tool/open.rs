@@ -8,7 +8,7 @@ use super::{Done, Outcome, Refusal, Tool, Touched, World, brief, files};
 use crate::{
     hands::{
         Hands,
-        beneath::Access,
+        beneath::PathUse,
         opener::{self, Target, is_address},
     },
     policy::{Reach, Risk},
@@ -66,7 +66,7 @@ async fn open(args: Open, world: &World, hands: &Hands) -> Outcome {
 
 /// A document's path, once it was opened beneath a granted folder and found to be a plain file that nothing runs.
 fn document(target: &str, world: &World, hands: &Hands) -> Result<String, Refusal> {
-    let place = files::roots(world, hands)?.find(target, Access::Read)?;
+    let place = files::roots(world, hands)?.find(target, PathUse::Read)?;
     if !opener::is_document(place.path()) {
         return Err(Refusal::because(
             "Only documents are opened: PDF, pictures, text, sound, films, office files. Others may start as programs. \

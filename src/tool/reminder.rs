@@ -212,7 +212,7 @@ fn moved(when: &str, reminder: &Reminder, world: &World) -> Result<(Slot, Option
     let (old, zone) = (&reminder.what, reminder.zone(world.tz));
     let at_its_time =
         format!("{} at {}", when.trim(), reminder.next().wall_time(old.rule.as_ref(), zone).format("%H:%M"));
-    let is_whole = |found: &when::Found| found.span == (0..at_its_time.len()) && found.when.is_ok();
+    let is_whole = |found: &when::FoundTime| found.span == (0..at_its_time.len()) && found.when.is_ok();
     let is_instant = DateTime::parse_from_rfc3339(when.trim()).is_ok();
     let keeps_time = !is_instant && when::parse_when(&at_its_time, world.local()).is_some_and(|found| is_whole(&found));
     let (slot, rule) = understood(if keeps_time { &at_its_time } else { when }, world)?;

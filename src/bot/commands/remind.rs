@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{super::batch::Asked, CommandReply, Desk};
 use crate::{
     model::offline::{
-        grammar::{self, Command, Parsed},
+        grammar::{self, OfflineCommand, ParsedMessage},
         time,
     },
     policy::Rules,
@@ -28,9 +28,13 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
     let local = desk.now.with_timezone(&desk.config.timezone);
     let said = strip_lead(&asked.args);
     let input = match grammar::parse(&format!("remind me {said}"), local) {
-        Parsed::Commands(commands) => match commands.as_slice() {
-            [Command::Remind { what, when, missed }] => json!({"text": what, "when": time(when), "missed": missed}),
-            [Command::AskBack { question, .. }] => return Ok(CommandReply::says(format!("{question}\n{USAGE}"))),
+        ParsedMessage::Commands(commands) => match commands.as_slice() {
+            [OfflineCommand::Remind { what, when, missed }] => {
+                json!({"text": what, "when": time(when), "missed": missed})
+            }
+            [OfflineCommand::AskBack { question, .. }] => {
+                return Ok(CommandReply::says(format!("{question}\n{USAGE}")));
+            }
             _ => {
                 return Ok(CommandReply::says(format!("I read more than one thing in that, and set nothing. {USAGE}")));
             }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     bot::batch,
-    channel::telegram::{Access, Me, RawUpdate},
+    channel::telegram::{Me, RawUpdate, Speakers},
     clock::parse_time,
     config::Config,
     memory::{self, templates::templates},
@@ -127,7 +127,7 @@ fn asked(chat_id: i64, update_id: i64, text: &str) -> Asked {
         "from": {"id": chat_id, "is_bot": false, "first_name": "Ana"},
         "chat": {"id": chat_id, "type": "private", "first_name": "Ana"}}});
     let update = RawUpdate::parse(serde_json::value::to_raw_value(&update).unwrap()).unwrap();
-    let access = Access {
+    let access = Speakers {
         allowed: [ANA, BOB].into(),
         me: Me { id: 99, first_name: String::new(), username: "reveille_bot".to_owned() },
     };

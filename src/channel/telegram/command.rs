@@ -106,8 +106,8 @@ impl Command {
     /// A text as one of them, or as a slip of the pen, with what follows it: where nobody is addressed by name.
     pub fn read(text: &str) -> Option<(Self, &str)> {
         match parse(text.trim_start(), "") {
-            Parsed::Ours(command, args) => Some((command, args)),
-            Parsed::ForAnother | Parsed::NotACommand => None,
+            ParsedCommand::Ours(command, args) => Some((command, args)),
+            ParsedCommand::ForAnother | ParsedCommand::NotACommand => None,
         }
     }
 
@@ -130,7 +130,7 @@ impl Command {
 
     /// Whether a text is one of them, for the bot of this name.
     pub fn is_one_of_ours(text: &str, username: &str) -> bool {
-        matches!(parse(text, username), Parsed::Ours(..))
+        matches!(parse(text, username), ParsedCommand::Ours(..))
     }
 
     fn description(self) -> Option<&'static str> {
@@ -155,7 +155,7 @@ impl Command {
 
 /// What a text is, read as a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Parsed<'a> {
+pub(super) enum ParsedCommand<'a> {
     /// One of ours, with what follows it.
     Ours(Command, &'a str),
     /// Addressed to another bot by name.
@@ -165,18 +165,18 @@ pub(super) enum Parsed<'a> {
 }
 
 /// Reads `/name`, `/name@bot` and what follows, for the bot of this name.
-pub(super) fn parse<'a>(text: &'a str, username: &str) -> Parsed<'a> {
+pub(super) fn parse<'a>(text: &'a str, username: &str) -> ParsedCommand<'a> {
     let Some(text) = text.strip_prefix('/') else {
-        return Parsed::NotACommand;
+        return ParsedCommand::NotACommand;
     };
     let (word, args) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let (name, addressee) = word.split_once('@').map_or((word, None), |(name, addressee)| (name, Some(addressee)));
     if addressee.is_some_and(|addressee| !addressee.eq_ignore_ascii_case(username)) {
-        return Parsed::ForAnother;
+        return ParsedCommand::ForAnother;
     }
     let command = Command::ALL.into_iter().find(|command| command.name().eq_ignore_ascii_case(name));
     let command = command.or_else(|| mistyped(name));
-    command.map_or(Parsed::NotACommand, |command| Parsed::Ours(command, args.trim()))
+    command.map_or(ParsedCommand::NotACommand, |command| ParsedCommand::Ours(command, args.trim()))
 }
 
 /// Whether a text is some command that names this bot, one of its own or not.
@@ -211,16 +211,16 @@ mod tests {
 
     #[test]
     fn commands_are_told_from_text() {
-        assert_eq!(parse("/status", "reveille_bot"), Parsed::Ours(Command::Status, ""));
+        assert_eq!(parse("/status", "reveille_bot"), ParsedCommand::Ours(Command::Status, ""));
         assert_eq!(
             parse("/Status@Reveille_Bot now \n please ", "reveille_bot"),
-            Parsed::Ours(Command::Status, "now \n please")
+            ParsedCommand::Ours(Command::Status, "now \n please")
         );
-        assert_eq!(parse("/status@other_bot", "reveille_bot"), Parsed::ForAnother);
+        assert_eq!(parse("/status@other_bot", "reveille_bot"), ParsedCommand::ForAnother);
         for text in
             ["status", " /status", "/statusquo", "/", "/etc/hosts is broken", "", "/make tea", "/logs", "/stops"]
         {
-            assert_eq!(parse(text, "reveille_bot"), Parsed::NotACommand, "{text:?}");
+            assert_eq!(parse(text, "reveille_bot"), ParsedCommand::NotACommand, "{text:?}");
         }
     }
 
@@ -234,7 +234,10 @@ mod tests {
             ("/memroy x", "memory"),
             ("/Rsume", "resume"),
         ] {
-            assert!(matches!(parse(text, "bot"), Parsed::Ours(Command::Mistyped(name), _) if name == meant), "{text}");
+            assert!(
+                matches!(parse(text, "bot"), ParsedCommand::Ours(Command::Mistyped(name), _) if name == meant),
+                "{text}"
+            );
         }
     }
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, value::RawValue};
 
 use super::{
     Me, RawUpdate, attachment,
-    command::{self, Command, Parsed},
+    command::{self, Command, ParsedCommand},
     content::{self, MessageContent},
     envelope::{ChatType, Envelope, one_line},
 };
@@ -35,7 +35,7 @@ const FIELD_CHARS_MAX: usize = 64;
 
 /// Who may speak to the bot.
 #[derive(Debug, Clone)]
-pub struct Access {
+pub struct Speakers {
     /// The listed ids: people, and groups. In a group both the group and the sender must be listed.
     pub allowed: BTreeSet<i64>,
     /// The bot itself.
@@ -44,7 +44,7 @@ pub struct Access {
 
 /// What an update is.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Incoming {
+pub enum ReadUpdate {
     /// Something said to the assistant: to be stored. What was said to others ([`NewMessage::is_for_us`]) is kept only if it
     /// is a part of something that was said to the assistant.
     Message(NewMessage),
@@ -141,7 +141,7 @@ enum Admission {
     Nameless,
 }
 
-impl Access {
+impl Speakers {
     fn judge(&self, envelope: Envelope<'_>) -> Admission {
         let Some(sender_id) = envelope.sender_id() else {
             return Admission::Nameless;
@@ -161,54 +161,54 @@ impl Access {
 }
 
 /// Says what an update is.
-pub fn read_update(update: &RawUpdate, access: &Access) -> Incoming {
+pub fn read_update(update: &RawUpdate, access: &Speakers) -> ReadUpdate {
     let Some(fields) = fields_of(&update.raw) else {
-        return Incoming::Ignored("an update that isn't an object");
+        return ReadUpdate::Ignored("an update that isn't an object");
     };
     // Telegram puts one thing into an update; a message is found even beside fields that are new.
     let known = ["message", "edited_message"].into_iter().find(|kind| fields.contains_key(*kind));
     let Some(kind) =
         known.or_else(|| fields.iter().find(|(_, value)| value.is_object()).map(|(kind, _)| kind.as_str()))
     else {
-        return Incoming::Ignored("an empty update");
+        return ReadUpdate::Ignored("an empty update");
     };
     let envelope = Envelope(fields.get(kind).unwrap_or(&Value::Null));
     let is_listed = |migration: &Migration| [migration.from, migration.to].iter().any(|id| access.allowed.contains(id));
     if let Some(migration) = envelope.migration().filter(is_listed) {
-        return Incoming::Migrated(migration);
+        return ReadUpdate::Migrated(migration);
     }
     if envelope.sender_id() == Some(access.me.id) {
-        return Incoming::Ignored("the bot's own message");
+        return ReadUpdate::Ignored("the bot's own message");
     }
     let (chat_id, sender_id) = match access.judge(envelope) {
         Admission::Admitted { chat_id, sender_id } => (chat_id, sender_id),
-        Admission::Refused => return Incoming::Stranger,
-        Admission::Nameless if envelope.is_in_the_name_of_a_chat() => return Incoming::Stranger,
-        Admission::Nameless => return Incoming::Ignored("an update that names no sender"),
+        Admission::Refused => return ReadUpdate::Stranger,
+        Admission::Nameless if envelope.is_in_the_name_of_a_chat() => return ReadUpdate::Stranger,
+        Admission::Nameless => return ReadUpdate::Ignored("an update that names no sender"),
     };
     if kind == "callback_query" {
         return tapped(envelope, (chat_id, sender_id))
-            .map_or(Incoming::Ignored("a button that isn't known"), Incoming::Tapped);
+            .map_or(ReadUpdate::Ignored("a button that isn't known"), ReadUpdate::Tapped);
     }
     let is_for_us = envelope.is_said_to(&access.me);
     let message = |kind, text| new_message(envelope, (chat_id, sender_id), is_for_us, kind, text);
     match (kind, content::read(envelope.0)) {
-        ("message" | "edited_message", MessageContent::Service) => Incoming::Ignored("a service message"),
+        ("message" | "edited_message", MessageContent::Service) => ReadUpdate::Ignored("a service message"),
         // While a person shares where they are, each step comes as an edit.
         ("edited_message", MessageContent::Said { kind: "location", .. }) => {
-            Incoming::Ignored("a live location that moved")
+            ReadUpdate::Ignored("a live location that moved")
         }
-        ("edited_message", MessageContent::Said { kind, text }) => Incoming::Edited(message(kind, text)),
+        ("edited_message", MessageContent::Said { kind, text }) => ReadUpdate::Edited(message(kind, text)),
         ("message", MessageContent::Said { kind: "text", text }) => spoken(message("text", text), envelope, &access.me),
-        ("message", MessageContent::Said { kind, text }) => Incoming::Message(message(kind, text)),
-        ("message" | "edited_message", MessageContent::Unknown) if !is_for_us => Incoming::Ignored("said to others"),
-        ("message", MessageContent::Unknown) => Incoming::Unsupported(message("unsupported", unknown(envelope))),
-        ("edited_message", MessageContent::Unknown) => Incoming::Edited(message("unsupported", unknown(envelope))),
+        ("message", MessageContent::Said { kind, text }) => ReadUpdate::Message(message(kind, text)),
+        ("message" | "edited_message", MessageContent::Unknown) if !is_for_us => ReadUpdate::Ignored("said to others"),
+        ("message", MessageContent::Unknown) => ReadUpdate::Unsupported(message("unsupported", unknown(envelope))),
+        ("edited_message", MessageContent::Unknown) => ReadUpdate::Edited(message("unsupported", unknown(envelope))),
         (other, _) => not_said(other).unwrap_or_else(|| {
             if is_for_us {
-                Incoming::Unsupported(message("unsupported", format!("[unsupported update: {}]", name_of(other))))
+                ReadUpdate::Unsupported(message("unsupported", format!("[unsupported update: {}]", name_of(other))))
             } else {
-                Incoming::Ignored("said to others")
+                ReadUpdate::Ignored("said to others")
             }
         }),
     }
@@ -243,19 +243,23 @@ fn name_of(field: &str) -> String {
 }
 
 /// A text: a command, if it is the sender's own and one of ours.
-fn spoken(message: NewMessage, envelope: Envelope<'_>, me: &Me) -> Incoming {
+fn spoken(message: NewMessage, envelope: Envelope<'_>, me: &Me) -> ReadUpdate {
     if message.forwarded_from.is_some() {
-        return Incoming::Message(message);
+        return ReadUpdate::Message(message);
     }
     match command::parse(&message.text, &me.username) {
         // In a group it may be meant for anybody.
-        Parsed::Ours(Command::Mistyped(_), _) if envelope.chat_type() == ChatType::Group => Incoming::Message(message),
-        Parsed::Ours(command, args) => Incoming::Command { command, args: args.to_owned(), message },
-        Parsed::ForAnother if envelope.chat_type() == ChatType::Group => Incoming::Ignored("a command for another bot"),
-        Parsed::NotACommand if command::is_addressed_to(&message.text, &me.username) => {
-            Incoming::Message(NewMessage { is_for_us: true, ..message })
+        ParsedCommand::Ours(Command::Mistyped(_), _) if envelope.chat_type() == ChatType::Group => {
+            ReadUpdate::Message(message)
         }
-        Parsed::ForAnother | Parsed::NotACommand => Incoming::Message(message),
+        ParsedCommand::Ours(command, args) => ReadUpdate::Command { command, args: args.to_owned(), message },
+        ParsedCommand::ForAnother if envelope.chat_type() == ChatType::Group => {
+            ReadUpdate::Ignored("a command for another bot")
+        }
+        ParsedCommand::NotACommand if command::is_addressed_to(&message.text, &me.username) => {
+            ReadUpdate::Message(NewMessage { is_for_us: true, ..message })
+        }
+        ParsedCommand::ForAnother | ParsedCommand::NotACommand => ReadUpdate::Message(message),
     }
 }
 
@@ -274,7 +278,7 @@ fn tapped(envelope: Envelope<'_>, (chat_id, sender_id): (i64, i64)) -> Option<Ta
 }
 
 /// What a known kind of update that isn't a message is, from a listed person; none if the kind isn't known.
-fn not_said(kind: &str) -> Option<Incoming> {
+fn not_said(kind: &str) -> Option<ReadUpdate> {
     let why = match kind {
         "my_chat_member" | "chat_member" | "chat_join_request" => "a change of members",
         "message_reaction" | "message_reaction_count" => "a reaction",
@@ -293,7 +297,7 @@ fn not_said(kind: &str) -> Option<Incoming> {
         | "removed_chat_boost" => "an update of a kind that isn't used",
         _ => return None,
     };
-    Some(Incoming::Ignored(why))
+    Some(ReadUpdate::Ignored(why))
 }
 
 fn new_message(

@@ -18,7 +18,7 @@ pub use api::{Me, RawUpdate, SendMessage, SetUpError, Telegram, WebhookInfo};
 pub use command::{Command, MenuCommand};
 pub use error::TelegramError;
 pub use file::{FetchError, RemoteFile};
-pub use incoming::{ALLOWED_UPDATES, Access, Incoming, Migration, NewMessage, Quoted, read_update};
+pub use incoming::{ALLOWED_UPDATES, Migration, NewMessage, Quoted, ReadUpdate, Speakers, read_update};
 pub use private::{PrivateText, private_text};
 
 use super::{Buttons, Channel, DoneFuture, Form, Outgoing, Presence, SendError, SendFuture, Sent};
@@ -67,8 +67,8 @@ impl Telegram {
 
 /// A part that can't go to its topic. An answer to a message there would go there, too.
 fn without_topic(part: &Outgoing) -> Outgoing {
-    let text = render::Part { html: part.html.clone(), plain: part.plain.clone() };
-    let render::Part { html, plain } = render::with_topic_mark(&text);
+    let text = render::RenderedPart { html: part.html.clone(), plain: part.plain.clone() };
+    let render::RenderedPart { html, plain } = render::with_topic_mark(&text);
     Outgoing { thread_id: None, reply_to: None, html, plain, ..part.clone() }
 }
 

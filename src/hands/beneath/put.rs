@@ -7,7 +7,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::{Kind, PathError, Place, Stamp, TEMPORARY, refused};
+use super::{BeneathKind, PathError, Place, Stamp, TEMPORARY, refused};
 
 /// The permissions of a new file.
 const NEW_MODE: u32 = 0o644;
@@ -121,7 +121,7 @@ impl Place {
     /// What a plain file is now; none for anything else.
     fn stamp_of(&self, at: &OwnedFd, name: &str) -> Option<Stamp> {
         match self.kind_in(at, name) {
-            Ok(Some(Kind::File)) => self.open_in(at, name).ok().map(|(_, stamp)| stamp),
+            Ok(Some(BeneathKind::File)) => self.open_in(at, name).ok().map(|(_, stamp)| stamp),
             _ => None,
         }
     }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     AFTER, After, BACK, BEFORE, Before, Copies, FILES, Root, read,
     take::open,
-    walk::{Entry, Kind, State},
+    walk::{State, TreeEntry, TreeKind},
     write_durably,
 };
 use crate::disk;
@@ -47,7 +47,7 @@ impl Copies {
     pub fn give_back(&self, wake: &str) -> Result<GivenBack, (PathBuf, io::Error)> {
         let mut given = GivenBack::default();
         // What stands there by now, as it was before a later command of the same wake.
-        let mut later: BTreeMap<PathBuf, Entry> = BTreeMap::new();
+        let mut later: BTreeMap<PathBuf, TreeEntry> = BTreeMap::new();
         for dir in self.of_wake(wake) {
             let before: Before = read(&dir.join(BEFORE)).map_err(|error| (dir.clone(), error))?;
             let after: Option<Vec<After>> = read(&dir.join(AFTER)).ok();
@@ -119,7 +119,7 @@ struct Back<'a> {
     after: Option<&'a After>,
     files: &'a Path,
     /// Paths that were given back already as they were before a later command.
-    later: &'a BTreeMap<PathBuf, Entry>,
+    later: &'a BTreeMap<PathBuf, TreeEntry>,
 }
 
 /// How a path stands to what the command left there.
@@ -139,7 +139,7 @@ impl Back<'_> {
             Ok(root) => root,
             Err(error) => return given.note(self.root.path.clone(), Err(error.into())),
         };
-        let left: BTreeMap<&str, &Entry> =
+        let left: BTreeMap<&str, &TreeEntry> =
             self.after.iter().flat_map(|after| &after.changed).map(|entry| (entry.path.as_str(), entry)).collect();
         let gone: BTreeSet<&str> = self.after.iter().flat_map(|after| &after.gone).map(String::as_str).collect();
         let known: BTreeSet<&str> = self.root.entries.iter().map(|entry| entry.path.as_str()).collect();
@@ -150,7 +150,7 @@ impl Back<'_> {
             given.note(at, became)?;
         }
         // Folders stand before what is in them.
-        let mut entries: Vec<(usize, &Entry)> = self.root.entries.iter().enumerate().collect();
+        let mut entries: Vec<(usize, &TreeEntry)> = self.root.entries.iter().enumerate().collect();
         entries.sort_by_key(|(_, entry)| entry.path.as_str());
         for (k, entry) in entries {
             let left = left.get(entry.path.as_str()).copied();
@@ -163,7 +163,7 @@ impl Back<'_> {
         Ok(())
     }
 
-    fn one(&self, root: &OwnedFd, entry: &Entry, left: Option<&Entry>, kept: &Path) -> io::Result<Became> {
+    fn one(&self, root: &OwnedFd, entry: &TreeEntry, left: Option<&TreeEntry>, kept: &Path) -> io::Result<Became> {
         let Some((folder, name)) = beneath(root, &entry.path)? else { return Ok(Became::Left) };
         let found = found(&folder, name, &entry.path)?;
         // What it had left is there again, by our own hand.
@@ -180,9 +180,9 @@ impl Back<'_> {
 }
 
 fn stand(
-    entry: &Entry,
-    left: Option<&Entry>,
-    found: Option<&Entry>,
+    entry: &TreeEntry,
+    left: Option<&TreeEntry>,
+    found: Option<&TreeEntry>,
     folder: &OwnedFd,
     name: &str,
     kept: &Path,
@@ -192,10 +192,10 @@ fn stand(
         return Ok(if left.is_none() { Stand::Left } else { Stand::Another });
     };
     let is_before = match (&entry.kind, &found.kind) {
-        (Kind::File, Kind::File) => {
+        (TreeKind::File, TreeKind::File) => {
             entry.is_same(found) || found.state.mode == entry.state.mode && has_same_bytes(folder, name, kept)?
         }
-        (kind, other) => kind == other && (*kind != Kind::Dir || entry.state.mode == found.state.mode),
+        (kind, other) => kind == other && (*kind != TreeKind::Dir || entry.state.mode == found.state.mode),
     };
     Ok(match left {
         _ if is_before => Stand::Before,
@@ -219,21 +219,21 @@ fn beneath<'p>(root: &OwnedFd, path: &'p str) -> Result<Option<(OwnedFd, &'p str
 }
 
 /// What is there now. By the handle's own path: the name itself isn't followed.
-fn found(folder: &OwnedFd, name: &str, path: &str) -> Result<Option<Entry>, Errno> {
+fn found(folder: &OwnedFd, name: &str, path: &str) -> Result<Option<TreeEntry>, Errno> {
     let stat = match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => stat,
         Err(Errno::NOENT) => return Ok(None),
         Err(error) => return Err(error),
     };
     let kind = match rustix::fs::FileType::from_raw_mode(stat.st_mode) {
-        rustix::fs::FileType::Directory => Kind::Dir,
-        rustix::fs::FileType::RegularFile => Kind::File,
+        rustix::fs::FileType::Directory => TreeKind::Dir,
+        rustix::fs::FileType::RegularFile => TreeKind::File,
         rustix::fs::FileType::Symlink => {
-            Kind::Link(rustix::fs::readlinkat(folder, name, Vec::new())?.to_string_lossy().into_owned())
+            TreeKind::Link(rustix::fs::readlinkat(folder, name, Vec::new())?.to_string_lossy().into_owned())
         }
-        _ => Kind::Other,
+        _ => TreeKind::Other,
     };
-    Ok(Some(Entry { path: path.to_owned(), kind, state: State::of_stat(&stat) }))
+    Ok(Some(TreeEntry { path: path.to_owned(), kind, state: State::of_stat(&stat) }))
 }
 
 fn has_same_bytes(folder: &OwnedFd, name: &str, kept: &Path) -> io::Result<bool> {
@@ -268,7 +268,7 @@ fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
 }
 
 /// Takes away what the command has made, unless it is another by now, or others have put something into it.
-fn take_away(root: &OwnedFd, made: &Entry, again: Option<&Entry>) -> io::Result<Became> {
+fn take_away(root: &OwnedFd, made: &TreeEntry, again: Option<&TreeEntry>) -> io::Result<Became> {
     let Some((folder, name)) = beneath(root, &made.path)? else { return Ok(Became::Restored) };
     let Some(there) = found(&folder, name, &made.path)? else { return Ok(Became::Restored) };
     if !made.is_same(&there) && !again.is_some_and(|again| made.is_same(again)) {
@@ -278,27 +278,28 @@ fn take_away(root: &OwnedFd, made: &Entry, again: Option<&Entry>) -> io::Result<
     Ok(Became::Restored)
 }
 
-fn unlink(folder: BorrowedFd<'_>, name: &str, kind: &Kind) -> Result<(), Errno> {
-    let flags = if *kind == Kind::Dir { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+fn unlink(folder: BorrowedFd<'_>, name: &str, kind: &TreeKind) -> Result<(), Errno> {
+    let flags = if *kind == TreeKind::Dir { AtFlags::REMOVEDIR } else { AtFlags::empty() };
     rustix::fs::unlinkat(folder, name, flags)
 }
 
 /// Makes a path what it was; `there` is what stands in its place.
-fn put_back(folder: &OwnedFd, name: &str, entry: &Entry, there: Option<&Entry>, kept: &Path) -> io::Result<()> {
+fn put_back(folder: &OwnedFd, name: &str, entry: &TreeEntry, there: Option<&TreeEntry>, kept: &Path) -> io::Result<()> {
     let mode = Mode::from_raw_mode(entry.state.mode);
     let same_kind = there.is_some_and(|there| there.kind == entry.kind);
-    if let Some(there) = there.filter(|there| !same_kind || there.kind != Kind::Dir && entry.kind != Kind::File) {
+    if let Some(there) = there.filter(|there| !same_kind || there.kind != TreeKind::Dir && entry.kind != TreeKind::File)
+    {
         unlink(folder.as_fd(), name, &there.kind)?;
     }
     match &entry.kind {
-        Kind::Dir => {
+        TreeKind::Dir => {
             if !same_kind {
                 rustix::fs::mkdirat(folder, name, mode)?;
             }
             let dir = rustix::fs::openat(folder, name, FOLDER, Mode::empty())?;
             rustix::fs::fchmod(&dir, mode)?;
         }
-        Kind::File => {
+        TreeKind::File => {
             let temporary = format!("{TEMPORARY}{}", entry.path.len());
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             // One that a kill left.
@@ -312,8 +313,8 @@ fn put_back(folder: &OwnedFd, name: &str, entry: &Entry, there: Option<&Entry>, 
             new.sync_all()?;
             rustix::fs::renameat(folder, &temporary, folder, name)?;
         }
-        Kind::Link(to) => rustix::fs::symlinkat(to.as_str(), folder, name)?,
-        Kind::Other => {}
+        TreeKind::Link(to) => rustix::fs::symlinkat(to.as_str(), folder, name)?,
+        TreeKind::Other => {}
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 pub use self::back::GivenBack;
-use self::walk::{Entry, Measure};
+use self::walk::{Measure, TreeEntry};
 use crate::{
     config::Config,
     disk::{self, Reserve},
@@ -76,7 +76,7 @@ pub struct Copies {
 
 /// What is to be copied: folders, and what no command reaches in them.
 #[derive(Debug, Clone, Copy)]
-pub struct Reach<'a> {
+pub struct CopyScope<'a> {
     /// The folders.
     pub roots: &'a [PathBuf],
     /// Paths that are left out, with all that is in them.
@@ -95,21 +95,21 @@ struct Before {
 struct Root {
     path: PathBuf,
     hidden: Vec<PathBuf>,
-    entries: Vec<Entry>,
+    entries: Vec<TreeEntry>,
 }
 
 /// What a command has changed in a folder.
 #[derive(Debug, Serialize, Deserialize)]
 struct After {
     /// What is new or another, as it was left.
-    changed: Vec<Entry>,
+    changed: Vec<TreeEntry>,
     /// What isn't there any more.
     gone: Vec<String>,
 }
 
 /// A copy of what one command can change, taken before it runs. Dropped, it looks what the command has changed by then.
 #[derive(Debug)]
-pub struct Taken {
+pub struct CopyTaken {
     dir: PathBuf,
 }
 
@@ -125,11 +125,11 @@ impl Copies {
     }
 
     /// Why these folders can't be copied, if they can't.
-    pub fn uncovered(&self, reach: Reach<'_>) -> Option<String> {
+    pub fn uncovered(&self, reach: CopyScope<'_>) -> Option<String> {
         self.measure(reach).err().map(|error| error.to_string())
     }
 
-    fn measure(&self, reach: Reach<'_>) -> Result<Vec<Measure>, CopyError> {
+    fn measure(&self, reach: CopyScope<'_>) -> Result<Vec<Measure>, CopyError> {
         let mut left = MAX_ENTRIES;
         let measured: Vec<Measure> =
             reach.roots.iter().map(|root| walk::measure(root, reach.hidden, &mut left)).collect::<Result<_, _>>()?;

@@ -12,9 +12,9 @@ use chrono::{DateTime, Utc};
 use rustix::fs::OFlags;
 
 use super::{
-    AFTER, After, BEFORE, Before, Copies, CopyError, FILES, MAX_ENTRIES_AFTER, Reach, Root, Taken, make_private, read,
-    remove,
-    walk::{self, Entry, Kind, Measure, State},
+    AFTER, After, BEFORE, Before, Copies, CopyError, CopyScope, CopyTaken, FILES, MAX_ENTRIES_AFTER, Root,
+    make_private, read, remove,
+    walk::{self, Measure, State, TreeEntry, TreeKind},
     write_durably,
 };
 
@@ -23,7 +23,7 @@ impl Copies {
     ///
     /// # Errors
     /// There is no copy then, or none that is whole.
-    pub fn take(&self, wake: &str, reach: Reach<'_>, now: DateTime<Utc>) -> Result<Taken, CopyError> {
+    pub fn take(&self, wake: &str, reach: CopyScope<'_>, now: DateTime<Utc>) -> Result<CopyTaken, CopyError> {
         let measured = self.measure(reach)?;
         let bytes = measured.iter().map(|root| root.bytes).sum();
         self.forget_old(now, bytes).map_err(CopyError::io(&self.dir))?;
@@ -37,7 +37,7 @@ impl Copies {
             remove(&dir).map_err(CopyError::io(&dir))?;
         }
         match fill(&dir, measured, reach, bytes, now) {
-            Ok(()) => Ok(Taken { dir }),
+            Ok(()) => Ok(CopyTaken { dir }),
             Err(error) => {
                 // It names no copy; if it can't go now, it goes with the next one.
                 drop(remove(&dir));
@@ -49,7 +49,7 @@ impl Copies {
     /// Whether the disk can share the bytes of two files: one is tried.
     pub(super) fn can_share(&self, measured: &[Measure]) -> bool {
         let mut files = measured.iter().flat_map(|root| root.entries.iter().map(move |entry| (root, entry)));
-        let Some((root, file)) = files.find(|(_, entry)| entry.kind == Kind::File && entry.state.bytes > 0) else {
+        let Some((root, file)) = files.find(|(_, entry)| entry.kind == TreeKind::File && entry.state.bytes > 0) else {
             return true;
         };
         let trial = self.dir.join("trial");
@@ -63,11 +63,17 @@ impl Copies {
     }
 }
 
-fn fill(dir: &Path, measured: Vec<Measure>, reach: Reach<'_>, bytes: u64, now: DateTime<Utc>) -> Result<(), CopyError> {
+fn fill(
+    dir: &Path,
+    measured: Vec<Measure>,
+    reach: CopyScope<'_>,
+    bytes: u64,
+    now: DateTime<Utc>,
+) -> Result<(), CopyError> {
     let files = dir.join(FILES);
     make_private(&files).map_err(CopyError::io(&files))?;
     for (n, root) in measured.iter().enumerate() {
-        for (k, entry) in root.entries.iter().enumerate().filter(|(_, entry)| entry.kind == Kind::File) {
+        for (k, entry) in root.entries.iter().enumerate().filter(|(_, entry)| entry.kind == TreeKind::File) {
             let path = root.root.join(&entry.path);
             let (kept, bytes) = (files.join(format!("{n}-{k}")), entry.state.bytes);
             copy(&path, &kept, entry).map_err(CopyError::io(&path))?;
@@ -94,7 +100,7 @@ fn fill(dir: &Path, measured: Vec<Measure>, reach: Reach<'_>, bytes: u64, now: D
     Ok(())
 }
 
-impl Drop for Taken {
+impl Drop for CopyTaken {
     fn drop(&mut self) {
         if let Err(error) = self.note() {
             tracing::warn!(%error, "what a command has changed could not be written down: it counts as one that was cut off");
@@ -102,7 +108,7 @@ impl Drop for Taken {
     }
 }
 
-impl Taken {
+impl CopyTaken {
     /// Writes down what the command has changed, now that it has ended. Where that is nothing the copy goes.
     fn note(&self) -> Result<(), CopyError> {
         let at = self.dir.join(BEFORE);
@@ -119,7 +125,8 @@ impl Taken {
 }
 
 fn changed(root: &Root, left: &mut usize) -> Result<After, CopyError> {
-    let mut before: BTreeMap<&str, &Entry> = root.entries.iter().map(|entry| (entry.path.as_str(), entry)).collect();
+    let mut before: BTreeMap<&str, &TreeEntry> =
+        root.entries.iter().map(|entry| (entry.path.as_str(), entry)).collect();
     let mut changed = walk::entries(&root.path, &root.hidden, left)?;
     changed.retain(|entry| before.remove(entry.path.as_str()).is_none_or(|before| !before.is_same(entry)));
     Ok(After { changed, gone: before.into_keys().map(str::to_owned).collect() })
@@ -132,7 +139,7 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Copies one file: by sharing its bytes, or each of them.
-fn copy(from: &Path, to: &Path, entry: &Entry) -> io::Result<()> {
+fn copy(from: &Path, to: &Path, entry: &TreeEntry) -> io::Result<()> {
     let mut source = open(from)?;
     if State::of(&source.metadata()?) != entry.state {
         return Err(io::Error::other("it is being changed by somebody else"));

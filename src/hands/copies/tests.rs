@@ -23,9 +23,9 @@ fn scene() -> Scene {
 }
 
 impl Scene {
-    fn take(&self, day: u32) -> Result<Taken, CopyError> {
+    fn take(&self, day: u32) -> Result<CopyTaken, CopyError> {
         let now = format!("2026-11-{day:02}T14:00:00Z").parse().unwrap();
-        self.copies.take(WAKE, Reach { roots: std::slice::from_ref(&self.root), hidden: &[] }, now)
+        self.copies.take(WAKE, CopyScope { roots: std::slice::from_ref(&self.root), hidden: &[] }, now)
     }
 
     fn text(&self, name: &str) -> String {
@@ -122,7 +122,7 @@ fn copies_are_kept_for_some_days_and_the_oldest_give_way_to_what_comes() {
 #[test]
 fn what_cannot_be_copied_whole_is_not_covered() {
     let scene = scene();
-    let uncovered = || scene.copies.uncovered(Reach { roots: std::slice::from_ref(&scene.root), hidden: &[] });
+    let uncovered = || scene.copies.uncovered(CopyScope { roots: std::slice::from_ref(&scene.root), hidden: &[] });
     assert_eq!(uncovered(), None);
     rustix::fs::mknodat(CWD, scene.root.join("pipe"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
     assert!(uncovered().unwrap().contains("pipe can't be copied"));

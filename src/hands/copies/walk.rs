@@ -13,15 +13,15 @@ use super::CopyError;
 
 /// A file, folder or link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct TreeEntry {
     /// Below its root, without a `/` at its beginning.
     pub(super) path: String,
-    pub(super) kind: Kind,
+    pub(super) kind: TreeKind,
     pub(super) state: State,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Kind {
+pub(super) enum TreeKind {
     Dir,
     File,
     /// To where.
@@ -64,12 +64,12 @@ impl State {
     }
 }
 
-impl Entry {
+impl TreeEntry {
     /// Whether it is what it was. A folder is, whatever became of what is in it.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.kind == other.kind
             && match self.kind {
-                Kind::Dir => self.state.mode == other.state.mode,
+                TreeKind::Dir => self.state.mode == other.state.mode,
                 _ => self.state == other.state,
             }
     }
@@ -80,7 +80,7 @@ impl Entry {
 pub(super) struct Measure {
     pub(super) root: PathBuf,
     /// Folders before what is in them.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<TreeEntry>,
     /// Of all files.
     pub(super) bytes: u64,
 }
@@ -89,15 +89,15 @@ pub(super) struct Measure {
 pub(super) fn measure(root: &Path, hidden: &[PathBuf], left: &mut usize) -> Result<Measure, CopyError> {
     let root = root.canonicalize().map_err(CopyError::io(root))?;
     let entries = entries(&root, hidden, left)?;
-    if let Some(other) = entries.iter().find(|entry| entry.kind == Kind::Other) {
+    if let Some(other) = entries.iter().find(|entry| entry.kind == TreeKind::Other) {
         return Err(CopyError::Uncovered(format!("{} can't be copied", root.join(&other.path).display())));
     }
-    let bytes = entries.iter().filter(|entry| entry.kind == Kind::File).map(|entry| entry.state.bytes).sum();
+    let bytes = entries.iter().filter(|entry| entry.kind == TreeKind::File).map(|entry| entry.state.bytes).sum();
     Ok(Measure { root, entries, bytes })
 }
 
 /// All that is in a folder, but for what is hidden. No link is followed.
-pub(super) fn entries(root: &Path, hidden: &[PathBuf], left: &mut usize) -> Result<Vec<Entry>, CopyError> {
+pub(super) fn entries(root: &Path, hidden: &[PathBuf], left: &mut usize) -> Result<Vec<TreeEntry>, CopyError> {
     let mut found = Vec::new();
     let mut open = vec![String::new()];
     while let Some(folder) = open.pop() {
@@ -119,25 +119,25 @@ pub(super) fn entries(root: &Path, hidden: &[PathBuf], left: &mut usize) -> Resu
                 Err(error) => return Err(CopyError::io(&path)(error)),
             };
             let kind = kind(&path, &metadata)?;
-            if kind == Kind::Dir {
+            if kind == TreeKind::Dir {
                 open.push(name.clone());
             }
-            found.push(Entry { path: name, kind, state: State::of(&metadata) });
+            found.push(TreeEntry { path: name, kind, state: State::of(&metadata) });
         }
     }
     Ok(found)
 }
 
-fn kind(path: &Path, found: &Metadata) -> Result<Kind, CopyError> {
+fn kind(path: &Path, found: &Metadata) -> Result<TreeKind, CopyError> {
     Ok(if found.is_dir() {
-        Kind::Dir
+        TreeKind::Dir
     } else if found.is_file() {
-        Kind::File
+        TreeKind::File
     } else if found.is_symlink() {
         let to = fs::read_link(path).map_err(CopyError::io(path))?;
         let unnamed = |_| CopyError::Uncovered(format!("where {} leads can't be kept", path.display()));
-        Kind::Link(to.into_os_string().into_string().map_err(unnamed)?)
+        TreeKind::Link(to.into_os_string().into_string().map_err(unnamed)?)
     } else {
-        Kind::Other
+        TreeKind::Other
     })
 }

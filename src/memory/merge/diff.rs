@@ -5,7 +5,7 @@ use imara_diff::{Algorithm, Diff, InternedInput};
 
 /// A run of units after alignment.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Run<'r, 'a> {
+pub(super) enum UnitRun<'r, 'a> {
     /// Both sides agree, or only one side changed it: the outcome.
     Settled(&'r [&'a str]),
     /// Both sides changed it, differently.
@@ -31,7 +31,7 @@ pub(super) fn all_same(a: &[&str], b: &[&str]) -> bool {
 }
 
 /// Aligns both sides with their base.
-pub(super) fn diff3<'r, 'a>(all: Meeting<'r, 'a>) -> Vec<Run<'r, 'a>> {
+pub(super) fn diff3<'r, 'a>(all: Meeting<'r, 'a>) -> Vec<UnitRun<'r, 'a>> {
     let Meeting { base, person, ours } = all;
     let in_person = matches(base, person);
     let in_ours = matches(base, ours);
@@ -41,7 +41,7 @@ pub(super) fn diff3<'r, 'a>(all: Meeting<'r, 'a>) -> Vec<Run<'r, 'a>> {
         if let (Some(to_person), Some(to_ours)) = (*to_person, *to_ours) {
             let (base, person, ours) = (part(base, b, at), part(person, p, to_person), part(ours, o, to_ours));
             runs.push(settle(Meeting { base, person, ours }));
-            runs.push(Run::Settled(part(all.person, to_person, to_person + 1)));
+            runs.push(UnitRun::Settled(part(all.person, to_person, to_person + 1)));
             (b, p, o) = (at + 1, to_person + 1, to_ours + 1);
         }
     }
@@ -54,14 +54,14 @@ fn part<'r, 'a>(units: &'r [&'a str], from: usize, to: usize) -> &'r [&'a str] {
     units.get(from..to).unwrap_or_default()
 }
 
-fn settle<'r, 'a>(run: Meeting<'r, 'a>) -> Run<'r, 'a> {
+fn settle<'r, 'a>(run: Meeting<'r, 'a>) -> UnitRun<'r, 'a> {
     let Meeting { base, person, ours } = run;
     if all_same(base, ours) || all_same(person, ours) {
-        Run::Settled(person)
+        UnitRun::Settled(person)
     } else if all_same(base, person) {
-        Run::Settled(ours)
+        UnitRun::Settled(ours)
     } else {
-        Run::Both(run)
+        UnitRun::Both(run)
     }
 }
 
@@ -87,15 +87,15 @@ mod tests {
         let merged: Vec<&str> = diff3(Meeting { base: &base, person: &person, ours: &ours })
             .into_iter()
             .flat_map(|run| match run {
-                Run::Settled(units) => units.to_vec(),
-                Run::Both(_) => panic!("{run:?}"),
+                UnitRun::Settled(units) => units.to_vec(),
+                UnitRun::Both(_) => panic!("{run:?}"),
             })
             .collect();
         assert_eq!(merged, ["a", "B", "c", "D", "e"]);
         let ours = ["a", "x", "c", "d"];
         let runs = diff3(Meeting { base: &base, person: &person, ours: &ours });
         let meeting = Meeting { base: &["b"], person: &["B"], ours: &["x"] };
-        assert!(runs.contains(&Run::Both(meeting)), "{runs:?}");
+        assert!(runs.contains(&UnitRun::Both(meeting)), "{runs:?}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 
 use super::{
     ByHand, Merger, Outcome,
-    diff::{Meeting, Run, all_same, diff3, same},
+    diff::{Meeting, UnitRun, all_same, diff3, same},
     pieces::{Piece, content},
 };
 use crate::memory::{
@@ -36,8 +36,8 @@ impl Merger<'_> {
         let (mut text, mut quoted) = (String::new(), Vec::new());
         for run in diff3(all) {
             match run {
-                Run::Settled(units) => text.push_str(&self.joined(units)),
-                Run::Both(meeting) => {
+                UnitRun::Settled(units) => text.push_str(&self.joined(units)),
+                UnitRun::Both(meeting) => {
                     let met = meet(meeting, self.by_hand);
                     text.push_str(&self.versions(&met.stands));
                     quoted.extend(met.quoted);

@@ -30,9 +30,9 @@ use crate::{
 
 /// What a message is to the offline mind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Parsed {
+pub enum ParsedMessage {
     /// All of it is commands, in the order in which they were given. Never empty.
-    Commands(Vec<Command>),
+    Commands(Vec<OfflineCommand>),
     /// A question in the person's words, which stored facts can perhaps answer.
     Question(String),
     /// Nothing that it can do; to be kept for a better mind.
@@ -44,7 +44,7 @@ pub enum Parsed {
 
 /// Something to do. Texts are in the person's own words and case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
+pub enum OfflineCommand {
     /// Store a fact.
     Remember {
         /// What is so.
@@ -114,7 +114,7 @@ pub enum Command {
         /// Which.
         which: Which,
         /// What it is, if that was said.
-        kind: Option<Kind>,
+        kind: Option<ThingKind>,
         /// The time.
         when: Moment,
     },
@@ -204,7 +204,7 @@ pub enum Small {
 
 /// What a thing is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ThingKind {
     /// A task.
     Task,
     /// A reminder.
@@ -235,7 +235,7 @@ pub enum Which {
 
 /// What one sentence is.
 enum Reading {
-    Command(Command),
+    Command(OfflineCommand),
     Question,
     /// A statement that speaks of what went before: "It changes every month."
     GoesOn,
@@ -255,8 +255,8 @@ const TOO_LONG: &str = "it is too long to be a command";
 const IN_PART: &str = "I understand only a part of it";
 
 /// Reads a message. `now` gives the present and the person's time zone.
-pub fn parse(text: &str, now: DateTime<Tz>) -> Parsed {
-    let unclear = |why| Parsed::Unclear { why };
+pub fn parse(text: &str, now: DateTime<Tz>) -> ParsedMessage {
+    let unclear = |why| ParsedMessage::Unclear { why };
     if text.len() > MAX_MESSAGE_BYTES {
         return unclear(TOO_LONG);
     }
@@ -264,10 +264,10 @@ pub fn parse(text: &str, now: DateTime<Tz>) -> Parsed {
         return unclear(QUOTED);
     }
     if let Some(text) = sums::read(text) {
-        return Parsed::Commands(vec![Command::Sum { text }]);
+        return ParsedMessage::Commands(vec![OfflineCommand::Sum { text }]);
     }
     if is_picture(text) {
-        return Parsed::Commands(vec![Command::Small(Small::Emoji)]);
+        return ParsedMessage::Commands(vec![OfflineCommand::Small(Small::Emoji)]);
     }
     let corrected = spelling::corrected(text);
     let text = corrected.as_deref().unwrap_or(text);
@@ -283,11 +283,11 @@ pub fn parse(text: &str, now: DateTime<Tz>) -> Parsed {
         }
     }
     match (said.commands.is_empty(), said.questions, said.small_talk) {
-        (false, 0, _) => Parsed::Commands(said.commands),
+        (false, 0, _) => ParsedMessage::Commands(said.commands),
         (false, _, _) => unclear(IN_PART),
-        (true, 0, Some(small_talk)) => Parsed::Commands(vec![small_talk]),
+        (true, 0, Some(small_talk)) => ParsedMessage::Commands(vec![small_talk]),
         (true, 0, None) => unclear(NO_COMMAND),
-        (true, _, _) => Parsed::Question(text.trim().to_owned()),
+        (true, _, _) => ParsedMessage::Question(text.trim().to_owned()),
     }
 }
 
@@ -301,8 +301,8 @@ fn is_picture(text: &str) -> bool {
 /// What the sentences read so far amount to.
 #[derive(Default)]
 struct Said {
-    commands: Vec<Command>,
-    small_talk: Option<Command>,
+    commands: Vec<OfflineCommand>,
+    small_talk: Option<OfflineCommand>,
     questions: usize,
 }
 
@@ -317,13 +317,15 @@ impl Said {
             return self.take(right, now);
         }
         match read(sentence, now) {
-            Reading::Command(small @ (Command::Greeting | Command::Thanks | Command::Small(_))) => {
+            Reading::Command(
+                small @ (OfflineCommand::Greeting | OfflineCommand::Thanks | OfflineCommand::Small(_)),
+            ) => {
                 self.small_talk = Some(small);
             }
             Reading::Command(command) => self.commands.push(command),
             Reading::Question => self.questions += 1,
             Reading::IfMissed(policy) => match self.commands.last_mut() {
-                Some(Command::Remind { missed, .. }) => *missed = policy,
+                Some(OfflineCommand::Remind { missed, .. }) => *missed = policy,
                 _ => return false,
             },
             Reading::GoesOn => {
@@ -336,13 +338,13 @@ impl Said {
 }
 
 /// "Remember that I like tea and remind me tomorrow to buy some": the first command, and the rest.
-fn two_commands(sentence: Sentence<'_>, now: DateTime<Tz>) -> Option<(Command, Sentence<'_>)> {
+fn two_commands(sentence: Sentence<'_>, now: DateTime<Tz>) -> Option<(OfflineCommand, Sentence<'_>)> {
     (1..sentence.len()).find_map(|index| {
         let rest = sentence.part_from(index).after_conjunction()?;
         rest.cursor().lookup(SECOND_COMMANDS)?;
         match (read(sentence.part_until(index), now), read(rest, now)) {
             // "Hey, remind me" is one command after a greeting.
-            (Reading::Command(Command::Greeting | Command::Thanks | Command::Small(_)), _) => None,
+            (Reading::Command(OfflineCommand::Greeting | OfflineCommand::Thanks | OfflineCommand::Small(_)), _) => None,
             (Reading::Command(left), Reading::Command(_)) => Some((left, rest)),
             _ => None,
         }
@@ -361,10 +363,10 @@ const SECOND_COMMANDS: &[(&str, ())] = &[
     ("list|show ?me ?my tasks|reminders", ()),
 ];
 
-fn append(command: &mut Command, more: &str) -> bool {
+fn append(command: &mut OfflineCommand, more: &str) -> bool {
     let text = match command {
-        Command::Remember { fact, .. } => fact,
-        Command::Remind { what, .. } => what,
+        OfflineCommand::Remember { fact, .. } => fact,
+        OfflineCommand::Remind { what, .. } => what,
         _ => return false,
     };
     *text = format!("{text}. {}", more.trim_end_matches('.'));
@@ -419,18 +421,18 @@ fn ask(question: impl Into<String>) -> Reading {
 }
 
 fn ask_for(missing: Missing, question: impl Into<String>) -> Reading {
-    Reading::Command(Command::AskBack { question: question.into(), missing })
+    Reading::Command(OfflineCommand::AskBack { question: question.into(), missing })
 }
 
 /// What a message that was asked about becomes with the answer: "remind me to call Bob" and "in 20 minutes".
-pub fn completed(asked: &str, missing: Missing, answer: &str, now: DateTime<Tz>) -> Option<Vec<Command>> {
+pub fn completed(asked: &str, missing: Missing, answer: &str, now: DateTime<Tz>) -> Option<Vec<OfflineCommand>> {
     const MAX_WORDS: usize = 12;
     let answer = answer.trim().trim_end_matches(['.', '!']);
     let fits = match missing {
         Missing::Time => change::is_time(answer, now),
         Missing::Thing | Missing::Title => {
             let is_short = answer.split_whitespace().count() <= MAX_WORDS && !answer.contains(['?', '\n']);
-            is_short && matches!(parse(answer, now), Parsed::Unclear { .. })
+            is_short && matches!(parse(answer, now), ParsedMessage::Unclear { .. })
         }
         Missing::Other => false,
     };
@@ -440,7 +442,9 @@ pub fn completed(asked: &str, missing: Missing, answer: &str, now: DateTime<Tz>)
     let asked = asked.trim().trim_end_matches(['.', '!', '?']);
     let joined = [format!("{asked} {answer}"), format!("{asked} to {answer}"), format!("{asked}: {answer}")];
     joined.iter().find_map(|text| match parse(text, now) {
-        Parsed::Commands(commands) if !commands.iter().any(|one| matches!(one, Command::AskBack { .. })) => {
+        ParsedMessage::Commands(commands)
+            if !commands.iter().any(|one| matches!(one, OfflineCommand::AskBack { .. })) =>
+        {
             Some(commands)
         }
         _ => None,

@@ -7,7 +7,7 @@ use chrono::{DateTime, NaiveDateTime, TimeZone as _};
 use serde_json::Value;
 
 use super::{
-    grammar::{self, Command, Kind, Missing, Near, Parsed, Small, Which},
+    grammar::{self, Missing, Near, OfflineCommand, ParsedMessage, Small, ThingKind, Which},
     phrase, transcript,
 };
 use crate::zone::Tz;
@@ -39,7 +39,7 @@ type Answered<'a> = Option<(&'a str, DateTime<Tz>)>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Referent {
     /// What it is, where that was said.
-    pub(super) kind: Option<Kind>,
+    pub(super) kind: Option<ThingKind>,
     /// Its words.
     pub(super) text: String,
 }
@@ -92,11 +92,11 @@ impl History {
     }
 
     /// What an answer to what was asked last comes to.
-    pub(super) fn completed(&self, answer: &str, now: DateTime<Tz>) -> Option<Vec<Command>> {
+    pub(super) fn completed(&self, answer: &str, now: DateTime<Tz>) -> Option<Vec<OfflineCommand>> {
         let (mine, answered) = self.last()?;
         let (theirs, at) = answered?;
-        let Parsed::Commands(commands) = grammar::parse(theirs, at) else { return None };
-        let [Command::AskBack { question, missing }] = commands.as_slice() else { return None };
+        let ParsedMessage::Commands(commands) = grammar::parse(theirs, at) else { return None };
+        let [OfflineCommand::AskBack { question, missing }] = commands.as_slice() else { return None };
         if *missing == Missing::Other || !mine.contains(question.as_str()) {
             return None;
         }
@@ -121,17 +121,19 @@ impl History {
         for (index, (text, at)) in theirs.iter().enumerate() {
             let before = theirs.get(index + 1);
             match grammar::parse(text, *at) {
-                Parsed::Commands(commands) if commands == [Command::Small(Small::Yes)] => {
+                ParsedMessage::Commands(commands) if commands == [OfflineCommand::Small(Small::Yes)] => {
                     let (before, at) = before?;
-                    let Parsed::Commands(done) = grammar::parse(&offer_for(before, *at)?, *at) else { return None };
+                    let ParsedMessage::Commands(done) = grammar::parse(&offer_for(before, *at)?, *at) else {
+                        return None;
+                    };
                     return spoken_of(&done);
                 }
-                Parsed::Commands(commands) if commands.iter().all(is_company) => {}
-                Parsed::Commands(commands) => return spoken_of(&commands),
+                ParsedMessage::Commands(commands) if commands.iter().all(is_company) => {}
+                ParsedMessage::Commands(commands) => return spoken_of(&commands),
                 _ => {
                     let (asked, asked_at) = before?;
-                    let Parsed::Commands(open) = grammar::parse(asked, *asked_at) else { return None };
-                    let [Command::AskBack { missing, .. }] = open.as_slice() else { return None };
+                    let ParsedMessage::Commands(open) = grammar::parse(asked, *asked_at) else { return None };
+                    let [OfflineCommand::AskBack { missing, .. }] = open.as_slice() else { return None };
                     return spoken_of(&grammar::completed(asked, *missing, text, *at)?);
                 }
             }
@@ -141,21 +143,26 @@ impl History {
 }
 
 /// Whether a command speaks of nothing.
-fn is_company(command: &Command) -> bool {
+fn is_company(command: &OfflineCommand) -> bool {
     matches!(
         command,
-        Command::Small(_) | Command::Greeting | Command::Thanks | Command::Time | Command::Date | Command::Sum { .. }
+        OfflineCommand::Small(_)
+            | OfflineCommand::Greeting
+            | OfflineCommand::Thanks
+            | OfflineCommand::Time
+            | OfflineCommand::Date
+            | OfflineCommand::Sum { .. }
     )
 }
 
 /// The task or reminder that commands are about, if the last is about one by name.
-fn spoken_of(commands: &[Command]) -> Option<Referent> {
+fn spoken_of(commands: &[OfflineCommand]) -> Option<Referent> {
     let (kind, text) = match commands.last()? {
-        Command::Remind { what, .. } => (Some(Kind::Reminder), what.clone()),
-        Command::TaskAdd { title, .. } => (Some(Kind::Task), title.clone()),
-        Command::TaskRename { to, .. } => (Some(Kind::Task), to.clone()),
-        Command::TaskMove { which, .. } => (Some(Kind::Task), name(which)?),
-        Command::Postpone { which, kind, .. } => (*kind, name(which)?),
+        OfflineCommand::Remind { what, .. } => (Some(ThingKind::Reminder), what.clone()),
+        OfflineCommand::TaskAdd { title, .. } => (Some(ThingKind::Task), title.clone()),
+        OfflineCommand::TaskRename { to, .. } => (Some(ThingKind::Task), to.clone()),
+        OfflineCommand::TaskMove { which, .. } => (Some(ThingKind::Task), name(which)?),
+        OfflineCommand::Postpone { which, kind, .. } => (*kind, name(which)?),
         _ => return None,
     };
     Some(Referent { kind, text })
@@ -171,12 +178,12 @@ fn name(which: &Which) -> Option<String> {
 /// The command that is offered for a message, if one is.
 pub(super) fn offer_for(text: &str, at: DateTime<Tz>) -> Option<String> {
     match grammar::parse(text, at) {
-        Parsed::Commands(commands) => commands.iter().find_map(|command| match command {
-            Command::TaskAdd { title, .. } => grammar::recurring_title(title, at),
+        ParsedMessage::Commands(commands) => commands.iter().find_map(|command| match command {
+            OfflineCommand::TaskAdd { title, .. } => grammar::recurring_title(title, at),
             _ => None,
         }),
-        Parsed::Question(_) => None,
-        Parsed::Unclear { .. } => match grammar::nearest(text, at)? {
+        ParsedMessage::Question(_) => None,
+        ParsedMessage::Unclear { .. } => match grammar::nearest(text, at)? {
             Near::Form(form) => Some(form),
             Near::Ask(_) => None,
         },

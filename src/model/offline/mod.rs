@@ -17,7 +17,7 @@ use chrono::{DateTime, NaiveDateTime, TimeZone as _};
 use serde_json::{Value, json};
 
 use self::{
-    grammar::{Command, Near, Parsed, Small},
+    grammar::{Near, OfflineCommand, ParsedMessage, Small},
     history::History,
     phrase::{Around, OfflineCall, PhrasePart, parts_of},
     transcript::ShownMessage,
@@ -101,15 +101,17 @@ impl Offline {
         let at = message.at.filter(|_| message.is_own_text && !message.is_reply)?.with_timezone(&self.tz);
         let text = without_mention(&message.text);
         let parsed = match history.completed(text, at) {
-            Some(commands) => Parsed::Commands(commands),
+            Some(commands) => ParsedMessage::Commands(commands),
             None => grammar::parse(text, at),
         };
         let parsed = match parsed {
-            Parsed::Commands(commands) if commands == [Command::Small(Small::Yes)] => match history.offered() {
-                Some((form, said_at)) => grammar::parse(&form, said_at),
-                None => Parsed::Commands(commands),
-            },
-            Parsed::Unclear { .. } => match grammar::nearest(text, at) {
+            ParsedMessage::Commands(commands) if commands == [OfflineCommand::Small(Small::Yes)] => {
+                match history.offered() {
+                    Some((form, said_at)) => grammar::parse(&form, said_at),
+                    None => ParsedMessage::Commands(commands),
+                }
+            }
+            ParsedMessage::Unclear { .. } => match grammar::nearest(text, at) {
                 Some(Near::Form(form)) => return Some(phrase::offer(&form)),
                 Some(Near::Ask(question)) => return Some(vec![PhrasePart::Say(question)]),
                 None => parsed,

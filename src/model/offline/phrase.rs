@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     Outcomes,
-    grammar::{self, Command, Kind, Moment, Parsed, Small, Which},
+    grammar::{self, Moment, OfflineCommand, ParsedMessage, Small, ThingKind, Which},
     history::Referent,
 };
 use crate::{schedule::When, zone::Tz};
@@ -116,25 +116,25 @@ pub(super) fn offer(form: &str) -> Vec<PhrasePart> {
 }
 
 /// What is to be done about a message; `None` when it has to be kept.
-pub(super) fn parts_of(id: i64, parsed: Parsed, around: &Around<'_>) -> Option<Vec<PhrasePart>> {
+pub(super) fn parts_of(id: i64, parsed: ParsedMessage, around: &Around<'_>) -> Option<Vec<PhrasePart>> {
     match parsed {
-        Parsed::Commands(commands) => {
+        ParsedMessage::Commands(commands) => {
             let parts = commands
                 .into_iter()
                 .enumerate()
                 .flat_map(|(at, command)| parts(&format!("m{id}-{at}"), command, around));
             Some(parts.collect())
         }
-        Parsed::Question(question) => {
+        ParsedMessage::Question(question) => {
             let call = OfflineCall::new(&format!("m{id}-q"), "quote", json!({"query": question}));
             let call = OfflineCall { keep_on_failure: true, ..call.lead("From what I remember:") };
             Some(vec![PhrasePart::Call(Box::new(call))])
         }
-        Parsed::Unclear { .. } => None,
+        ParsedMessage::Unclear { .. } => None,
     }
 }
 
-fn parts(id: &str, command: Command, around: &Around<'_>) -> Vec<PhrasePart> {
+fn parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePart> {
     let call = |tool, input| OfflineCall::new(id, tool, input);
     let one = |call: OfflineCall| vec![PhrasePart::Call(Box::new(call))];
     let say = |text: &str| vec![PhrasePart::Say(text.to_owned())];
@@ -145,68 +145,72 @@ fn parts(id: &str, command: Command, around: &Around<'_>) -> Vec<PhrasePart> {
         ))
     };
     match command {
-        Command::Remember { fact, topic } => {
+        OfflineCommand::Remember { fact, topic } => {
             one(call("remember", json!({"fact": fact, "topic": topic})).step(format!("remember: {fact}")))
         }
-        Command::Forget { query } => one(call("forget", json!({"fact": query})).step(format!("forget: {query}"))),
-        Command::Remind { what, when, missed } => {
+        OfflineCommand::Forget { query } => {
+            one(call("forget", json!({"fact": query})).step(format!("forget: {query}")))
+        }
+        OfflineCommand::Remind { what, when, missed } => {
             one(call("reminder_set", json!({"text": what, "when": time(&when), "missed": missed}))
                 .step(format!("set a reminder: {what}")))
         }
-        Command::ListReminders => one(call("reminder_list", json!({})).lead("Reminders:")),
-        Command::TaskAdd { title, backlog } => {
+        OfflineCommand::ListReminders => one(call("reminder_list", json!({})).lead("Reminders:")),
+        OfflineCommand::TaskAdd { title, backlog } => {
             let add =
                 call("task_add", json!({"title": title, "list": list(backlog)})).step(format!("add the task: {title}"));
             let recurs = grammar::recurring_title(&title, around.now);
             let after = recurs.map(|form| format!("Tasks don't repeat by themselves. {}", did_you_mean(&form)));
             one(OfflineCall { after, ..add })
         }
-        Command::TaskList { backlog } => {
+        OfflineCommand::TaskList { backlog } => {
             vec![tasks("", list(backlog), if backlog { "Backlog:" } else { "Active tasks:" })]
         }
-        Command::Know { topic: Some(topic) } => one(call("recall", json!({"query": topic}))),
-        Command::Know { topic: None } => one(call("recall", json!({})).lead("What I remember:")),
-        Command::Agenda { day } => {
+        OfflineCommand::Know { topic: Some(topic) } => one(call("recall", json!({"query": topic}))),
+        OfflineCommand::Know { topic: None } => one(call("recall", json!({})).lead("What I remember:")),
+        OfflineCommand::Agenda { day } => {
             let lead = if day == "today" { "Today:" } else { "Tomorrow:" };
             let due = call("reminder_list", json!({"day": day})).lead(lead);
             vec![PhrasePart::Call(Box::new(due)), tasks("-t", "active", "Active tasks:")]
         }
-        Command::Status => vec![
+        OfflineCommand::Status => vec![
             PhrasePart::Say("I am here, working without an AI model (offline).".to_owned()),
             tasks("-t", "active", "Active tasks:"),
             PhrasePart::Call(Box::new(
                 OfflineCall::new(&format!("{id}-r"), "reminder_list", json!({})).lead("Reminders:"),
             )),
         ],
-        Command::Time => say(&format!("It is {}.", around.now.format("%H:%M"))),
-        Command::Date => say(&format!("It is {}.", around.now.format("%A, %-d %B %Y"))),
-        Command::Sum { text } => say(&text),
-        Command::Undo => one(call("undo_last", json!({})).step("undo what was done last".to_owned())),
-        Command::Help => say(HELP),
-        Command::Greeting => say("Hello! Say `help` to see what I understand."),
-        Command::Thanks => say("You're welcome."),
-        Command::Small(small) => say(small_talk(small, around)),
-        Command::AskBack { question, .. } => say(&question),
+        OfflineCommand::Time => say(&format!("It is {}.", around.now.format("%H:%M"))),
+        OfflineCommand::Date => say(&format!("It is {}.", around.now.format("%A, %-d %B %Y"))),
+        OfflineCommand::Sum { text } => say(&text),
+        OfflineCommand::Undo => one(call("undo_last", json!({})).step("undo what was done last".to_owned())),
+        OfflineCommand::Help => say(HELP),
+        OfflineCommand::Greeting => say("Hello! Say `help` to see what I understand."),
+        OfflineCommand::Thanks => say("You're welcome."),
+        OfflineCommand::Small(small) => say(small_talk(small, around)),
+        OfflineCommand::AskBack { question, .. } => say(&question),
         // It is what was just reminded of.
-        Command::TaskDone { which: Which::It } if around.reminded.is_some() => say("Well done!"),
-        Command::Snooze { when } | Command::Postpone { which: Which::It, when, .. } if around.reminded.is_some() => {
+        OfflineCommand::TaskDone { which: Which::It } if around.reminded.is_some() => say("Well done!"),
+        OfflineCommand::Snooze { when } | OfflineCommand::Postpone { which: Which::It, when, .. }
+            if around.reminded.is_some() =>
+        {
             let what = around.reminded.unwrap_or_default();
             one(call("reminder_set", json!({"text": what, "when": time(&when.when)}))
                 .step(format!("set the reminder again: {what}")))
         }
-        Command::Snooze { when } => match around.referent {
-            Some(Referent { kind: Some(Kind::Reminder), text }) => {
-                one(postponed(id, &Which::Text(text.clone()), Some(Kind::Reminder), &when))
+        OfflineCommand::Snooze { when } => match around.referent {
+            Some(Referent { kind: Some(ThingKind::Reminder), text }) => {
+                one(postponed(id, &Which::Text(text.clone()), Some(ThingKind::Reminder), &when))
             }
             _ => say(WHICH_ONE),
         },
-        Command::TaskDone { .. }
-        | Command::TaskDrop { .. }
-        | Command::TaskRename { .. }
-        | Command::TaskMove { .. }
-        | Command::CancelReminder { .. }
-        | Command::Delete { .. }
-        | Command::Postpone { .. } => match changed(id, command, around.referent) {
+        OfflineCommand::TaskDone { .. }
+        | OfflineCommand::TaskDrop { .. }
+        | OfflineCommand::TaskRename { .. }
+        | OfflineCommand::TaskMove { .. }
+        | OfflineCommand::CancelReminder { .. }
+        | OfflineCommand::Delete { .. }
+        | OfflineCommand::Postpone { .. } => match changed(id, command, around.referent) {
             Some(call) => one(call),
             None => say(WHICH_ONE),
         },
@@ -214,14 +218,14 @@ fn parts(id: &str, command: Command, around: &Around<'_>) -> Vec<PhrasePart> {
 }
 
 /// The call that changes a task or a reminder; none where "it" refers to nothing of that kind.
-fn changed(id: &str, command: Command, referent: Option<&Referent>) -> Option<OfflineCall> {
+fn changed(id: &str, command: OfflineCommand, referent: Option<&Referent>) -> Option<OfflineCall> {
     // What was spoken of is named in full: it is that one or none.
-    let of = |which: Which, wanted: Option<Kind>| match which {
+    let of = |which: Which, wanted: Option<ThingKind>| match which {
         Which::It => {
             let fits = |found: &&Referent| wanted.is_none_or(|kind| found.kind.is_none_or(|is| is == kind));
             let found = referent.filter(fits)?;
             let kind = wanted.or(found.kind);
-            let exact = if kind == Some(Kind::Task) { Which::Title } else { Which::Text };
+            let exact = if kind == Some(ThingKind::Task) { Which::Title } else { Which::Text };
             Some((exact(found.text.clone()), kind))
         }
         which => Some((which, wanted)),
@@ -237,23 +241,25 @@ fn changed(id: &str, command: Command, referent: Option<&Referent>) -> Option<Of
     };
     let dropped = |which: &Which| task("task_done", which, &[("dropped", json!(true))], "drop the task");
     Some(match command {
-        Command::TaskDone { which } => task("task_done", &of(which, Some(Kind::Task))?.0, &[], "finish the task"),
-        Command::TaskDrop { which } => dropped(&of(which, Some(Kind::Task))?.0),
-        Command::TaskRename { which, to } => {
+        OfflineCommand::TaskDone { which } => {
+            task("task_done", &of(which, Some(ThingKind::Task))?.0, &[], "finish the task")
+        }
+        OfflineCommand::TaskDrop { which } => dropped(&of(which, Some(ThingKind::Task))?.0),
+        OfflineCommand::TaskRename { which, to } => {
             let more = [("key", json!("title")), ("value", json!(to))];
-            task("task_update", &of(which, Some(Kind::Task))?.0, &more, "rename the task")
+            task("task_update", &of(which, Some(ThingKind::Task))?.0, &more, "rename the task")
         }
-        Command::TaskMove { which, backlog } => {
+        OfflineCommand::TaskMove { which, backlog } => {
             let to = json!(if backlog { "backlog" } else { "active" });
-            task("task_move", &of(which, Some(Kind::Task))?.0, &[("to", to)], "move the task")
+            task("task_move", &of(which, Some(ThingKind::Task))?.0, &[("to", to)], "move the task")
         }
-        Command::CancelReminder { which } => ended(&of(which, Some(Kind::Reminder))?.0),
-        Command::Delete { which } => match of(which, None)? {
-            (which, Some(Kind::Reminder)) => ended(&which),
-            (which, Some(Kind::Task)) => dropped(&which),
+        OfflineCommand::CancelReminder { which } => ended(&of(which, Some(ThingKind::Reminder))?.0),
+        OfflineCommand::Delete { which } => match of(which, None)? {
+            (which, Some(ThingKind::Reminder)) => ended(&which),
+            (which, Some(ThingKind::Task)) => dropped(&which),
             (which, None) => dropped(&which).or_else(ended(&which)),
         },
-        Command::Postpone { which, kind, when } => {
+        OfflineCommand::Postpone { which, kind, when } => {
             let (which, kind) = of(which, kind)?;
             postponed(id, &which, kind, &when)
         }
@@ -261,7 +267,7 @@ fn changed(id: &str, command: Command, referent: Option<&Referent>) -> Option<Of
     })
 }
 
-fn postponed(id: &str, which: &Which, kind: Option<Kind>, moment: &Moment) -> OfflineCall {
+fn postponed(id: &str, which: &Which, kind: Option<ThingKind>, moment: &Moment) -> OfflineCall {
     let when = moment.day.map_or_else(|| time(&moment.when), |day| day.to_string());
     let reminder = OfflineCall::new(id, "reminder_move", json!({"reminder": query(which), "when": when}))
         .step(format!("move the reminder {}", query(which)));
@@ -277,8 +283,8 @@ fn postponed(id: &str, which: &Which, kind: Option<Kind>, moment: &Moment) -> Of
         .step(format!("postpone the task {}", query(which)));
     let task = OfflineCall { after: Some(said), ..task };
     match kind {
-        Some(Kind::Task) => task,
-        Some(Kind::Reminder) => reminder,
+        Some(ThingKind::Task) => task,
+        Some(ThingKind::Reminder) => reminder,
         None => reminder.or_else(task),
     }
 }

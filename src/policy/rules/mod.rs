@@ -20,14 +20,14 @@ pub const SHELL: &str = "bash";
 
 /// Why `policy.toml` isn't used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct RulesProblem {
     /// The line, from 1 on; 0 when it is about the file.
     pub line: usize,
     /// A sentence's worth of what is wrong.
     pub what: String,
 }
 
-impl std::fmt::Display for Problem {
+impl std::fmt::Display for RulesProblem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.line {
             0 => f.write_str(&self.what),
@@ -82,7 +82,7 @@ enum Target {
 
 /// What rules are asked about.
 #[derive(Debug)]
-pub(super) enum Asked<'a> {
+pub(super) enum RuleQuestion<'a> {
     /// A call with nothing else to look at.
     Tool,
     /// One command of a shell text; whether its words are certain or only guessed.
@@ -99,12 +99,12 @@ impl Rules {
     ///
     /// # Errors
     /// Everything that is wrong with it, each with its line. A file with a problem is not used in part.
-    pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
+    pub fn parse(text: &str) -> Result<Self, Vec<RulesProblem>> {
         read::read(text)
     }
 
     /// Of a file that can't be used: everything that isn't free asks.
-    pub fn refused(problems: &[Problem]) -> Self {
+    pub fn refused(problems: &[RulesProblem]) -> Self {
         let first = problems.first().map_or_else(String::new, |problem| format!(" ({problem})"));
         let why = format!(
             "policy.toml has a problem{first} and isn't used; until it is mended everything asks, and what it denies isn't hidden from commands."
@@ -208,14 +208,14 @@ impl Rules {
     }
 
     /// The strictest decision of the rules that match, and what is said of it.
-    pub(super) fn decide(&self, tool: &str, asked: &Asked<'_>) -> Option<(Decision, String)> {
+    pub(super) fn decide(&self, tool: &str, asked: &RuleQuestion<'_>) -> Option<(Decision, String)> {
         let matching = self.rules.iter().filter(|rule| self.matches(rule, tool, asked));
         strictest_of(matching).map(|rule| (rule.decision, rule.sentence()))
     }
 
     /// The same for a tool that acts on several documents, or on none by name.
     pub(super) fn strictest(&self, tool: &str, paths: &[PathBuf]) -> Option<(Decision, String)> {
-        let asked = paths.iter().map(|path| Asked::Path(path)).chain([Asked::Tool]);
+        let asked = paths.iter().map(|path| RuleQuestion::Path(path)).chain([RuleQuestion::Tool]);
         let said = asked.filter_map(|asked| self.decide(tool, &asked));
         said.reduce(|best, other| if other.0 > best.0 { other } else { best })
     }
@@ -241,10 +241,10 @@ impl Rules {
         }
         let says_no = |rule: &&Rule| match (&rule.target, rule.decision) {
             (Target::Host(_), Decision::Deny) => true,
-            (Target::Host(_), Decision::Ask) => !self.matches(rule, tool, &Asked::Url(judged)),
+            (Target::Host(_), Decision::Ask) => !self.matches(rule, tool, &RuleQuestion::Url(judged)),
             _ => false,
         };
-        let about_it = self.rules.iter().filter(|rule| self.matches(rule, tool, &Asked::Url(to)));
+        let about_it = self.rules.iter().filter(|rule| self.matches(rule, tool, &RuleQuestion::Url(to)));
         strictest_of(about_it.filter(says_no)).map(Rule::sentence)
     }
 
@@ -271,31 +271,31 @@ impl Rules {
 
     fn rules_of_path(&self, tool: &str, path: &Path) -> impl Iterator<Item = &Rule> {
         let about_paths = self.rules.iter().filter(|rule| matches!(rule.target, Target::Path(_)));
-        about_paths.filter(move |rule| self.matches(rule, tool, &Asked::Path(path)))
+        about_paths.filter(move |rule| self.matches(rule, tool, &RuleQuestion::Path(path)))
     }
 
-    fn matches(&self, rule: &Rule, tool: &str, asked: &Asked<'_>) -> bool {
+    fn matches(&self, rule: &Rule, tool: &str, asked: &RuleQuestion<'_>) -> bool {
         if rule.tool.as_ref().is_some_and(|pattern| !pattern::text(pattern, tool)) {
             return false;
         }
         match (&rule.target, asked) {
             (Target::Any, _) => true,
-            (Target::Command(pattern), Asked::Command { words, is_certain: true })
+            (Target::Command(pattern), RuleQuestion::Command { words, is_certain: true })
                 if rule.decision == Decision::Allow =>
             {
                 begins(pattern, words)
             }
-            (Target::Command(_), Asked::Command { .. }) if rule.decision == Decision::Allow => false,
+            (Target::Command(_), RuleQuestion::Command { .. }) if rule.decision == Decision::Allow => false,
             // What forbids looks through what runs other commands, too.
-            (Target::Command(pattern), Asked::Command { words, .. }) => {
+            (Target::Command(pattern), RuleQuestion::Command { words, .. }) => {
                 classify::readings(words).iter().any(|words| begins(pattern, words))
             }
-            (Target::Path(pattern), Asked::Path(path)) => {
+            (Target::Path(pattern), RuleQuestion::Path(path)) => {
                 let pattern = self.absolute(pattern);
                 let path = self.scratch.as_deref().map_or_else(|| path.to_path_buf(), |scratch| scratch.join(path));
                 pattern.is_some_and(|pattern| rule.leads_to(&pattern.to_string_lossy(), &path.to_string_lossy()))
             }
-            (Target::Host(pattern), Asked::Url(url)) => web_host(url).is_ok_and(|host| is_host(pattern, &host)),
+            (Target::Host(pattern), RuleQuestion::Url(url)) => web_host(url).is_ok_and(|host| is_host(pattern, &host)),
             _ => false,
         }
     }

@@ -8,14 +8,14 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::{Decision, FREE, Host, Problem, Rule, Rules, Target, Word};
+use super::{Decision, FREE, Host, Rule, Rules, RulesProblem, Target, Word};
 
 /// The longest time for a command that can be set, in seconds.
 const MAX_TIMEOUT_S: u64 = 3600;
 /// The most rules.
 const MAX_RULES: usize = 500;
 
-pub(super) fn read(text: &str) -> Result<Rules, Vec<Problem>> {
+pub(super) fn read(text: &str) -> Result<Rules, Vec<RulesProblem>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     let mut reader = Reader { text, problems: Vec::new() };
     for error in errors {
@@ -38,7 +38,7 @@ pub(super) fn read(text: &str) -> Result<Rules, Vec<Problem>> {
 
 struct Reader<'t> {
     text: &'t str,
-    problems: Vec<Problem>,
+    problems: Vec<RulesProblem>,
 }
 
 type Value<'t> = Spanned<DeValue<'t>>;
@@ -50,7 +50,7 @@ impl Reader<'_> {
 
     fn problem(&mut self, at: usize, what: impl Into<String>) {
         let line = self.line(at);
-        self.problems.push(Problem { line, what: what.into() });
+        self.problems.push(RulesProblem { line, what: what.into() });
     }
 
     fn unknown(&mut self, at: usize, key: &str, known: &str) {

@@ -136,7 +136,7 @@ fn what_forbids_a_path_forbids_whatever_a_disk_may_take_for_it_and_what_allows_i
     ] {
         let path = Path::new("/home/anna").join(below);
         assert!(deny.denies("view_image", &path) && ask.keeps_back("view_image", &path), "{below}");
-        assert_eq!(allow.decide("view_image", &Asked::Path(&path)).is_some(), is_same, "{below}");
+        assert_eq!(allow.decide("view_image", &RuleQuestion::Path(&path)).is_some(), is_same, "{below}");
     }
     assert!(!deny.denies("view_image", Path::new("/home/anna/Notes/arzte/diary.md")));
 }

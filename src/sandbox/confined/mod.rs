@@ -20,20 +20,20 @@ use crate::process;
 
 /// What the launcher is told by whoever builds the sandbox. It stands before the `--` that a tool's own words follow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rules {
+pub struct LauncherRules {
     /// Every place, as outside.
     pub(super) layout: Layout,
     /// The socket, inside, on which our proxy listens; none: no network.
     pub(super) proxy: Option<PathBuf>,
 }
 
-impl Rules {
+impl LauncherRules {
     /// One line, for an argument.
     pub(super) fn to_text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Reads what `Rules::to_text` wrote.
+    /// Reads what `LauncherRules::to_text` wrote.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -46,7 +46,7 @@ impl Rules {
 ///
 /// # Errors
 /// What couldn't be set, or why the program couldn't be started; this process is to end then.
-pub fn run(rules: &Rules, command: &[OsString]) -> Result<Infallible, String> {
+pub fn run(rules: &LauncherRules, command: &[OsString]) -> Result<Infallible, String> {
     let (program, args) = command.split_first().ok_or("there is no program to run")?;
     let port = match &rules.proxy {
         Some(socket) => Some(forward::start(socket).map_err(|error| format!("the way to the proxy failed: {error}"))?),

@@ -8,7 +8,7 @@ use landlock::{
     RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
 };
 
-use crate::sandbox::layout::{Kind, Layout};
+use crate::sandbox::layout::{Layout, PlaceKind};
 
 /// At most so many paths are allowed one by one: a directory with more entries beside a hidden place isn't usual.
 const MAX_PATHS: usize = 20_000;
@@ -47,7 +47,7 @@ pub(super) fn restrict(layout: &Layout) -> Result<(), PathsError> {
     }
     rules = allow(rules, Path::new("/dev"), AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev)?;
     rules = allow(rules, Path::new("/dev/shm"), written())?;
-    for place in layout.places.iter().filter(|place| matches!(place.kind, Kind::Writable | Kind::Private)) {
+    for place in layout.places.iter().filter(|place| matches!(place.kind, PlaceKind::Writable | PlaceKind::Private)) {
         rules = allow(rules, &place.path, written())?;
     }
     match rules.restrict_self()?.ruleset {

@@ -14,13 +14,13 @@ const MAX_LABEL_BYTES: usize = 63;
 /// A host and a port: `api.github.com:443`, `192.168.1.20:8080`, `[fd00::1]:443`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Grant {
-    pub(super) host: Host,
+    pub(super) host: Destination,
     pub(super) port: u16,
 }
 
 /// Where a connection is to go.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Host {
+pub(super) enum Destination {
     /// A name, in small letters.
     Name(String),
     /// A literal address: granted so, it may lie in a private network.
@@ -36,7 +36,7 @@ impl FromStr for Grant {
         let is_port = (1..=5).contains(&port.len()) && port.bytes().all(|byte| byte.is_ascii_digit());
         let port =
             port.parse().ok().filter(|port| is_port && *port != 0).ok_or_else(|| wrong("the port is no number"))?;
-        let host = Host::parse(host).ok_or_else(|| wrong("the host is neither a name nor an address"))?;
+        let host = Destination::parse(host).ok_or_else(|| wrong("the host is neither a name nor an address"))?;
         Ok(Self { host, port })
     }
 }
@@ -44,13 +44,13 @@ impl FromStr for Grant {
 impl fmt::Display for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.host {
-            Host::Name(name) => write!(f, "{name}:{}", self.port),
-            Host::Address(address) => write!(f, "{}", std::net::SocketAddr::new(*address, self.port)),
+            Destination::Name(name) => write!(f, "{name}:{}", self.port),
+            Destination::Address(address) => write!(f, "{}", std::net::SocketAddr::new(*address, self.port)),
         }
     }
 }
 
-impl Host {
+impl Destination {
     fn parse(text: &str) -> Option<Self> {
         if let Some(inner) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             return inner.parse::<Ipv6Addr>().ok().map(|address| Self::Address(address.into()));

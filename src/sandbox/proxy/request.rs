@@ -1,6 +1,6 @@
 //! The head of a request to the proxy, read strictly: what could be understood in two ways is refused. Values in, values out.
 
-use super::grant::{Grant, Host};
+use super::grant::{Destination, Grant};
 
 /// What a client wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Request {
     }
 }
 
-/// Headers that speak of the connection to us; they aren't handed on, nor is the `Host` that the client wrote.
+/// Headers that speak of the connection to us; they aren't handed on, nor is the `Destination` that the client wrote.
 const OURS: [&str; 9] = [
     "host",
     "connection",
@@ -97,7 +97,7 @@ fn plain(method: &str, target: &str, headers: &[httparse::Header<'_>]) -> Result
 
 fn host_header(to: &Grant) -> String {
     match (&to.host, to.port) {
-        (Host::Name(name), 80) => name.clone(),
+        (Destination::Name(name), 80) => name.clone(),
         _ => to.to_string(),
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     DIAL_TIMEOUT, Shared, answer,
-    grant::{Grant, Host},
+    grant::{Destination, Grant},
     hang_up, read_head,
     relay::{self, Stream},
     request::{self, Request},
@@ -68,8 +68,8 @@ fn open<S: Stream>(shared: &Shared, client: &mut S) -> Result<(Request, TcpStrea
 /// Connects to an address that was checked, and to no other.
 fn dial(shared: &Shared, to: &Grant) -> Result<TcpStream, String> {
     let addresses = match &to.host {
-        Host::Address(address) => vec![*address],
-        Host::Name(name) => {
+        Destination::Address(address) => vec![*address],
+        Destination::Name(name) => {
             let found =
                 (shared.outside.resolve)(name, to.port).map_err(|error| format!("{to} can't be found: {error}"))?;
             check(to, &found)?;

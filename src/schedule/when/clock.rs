@@ -4,7 +4,7 @@ use chrono::NaiveTime;
 
 use super::{
     super::words::Cursor,
-    Trouble,
+    TimeTrouble,
     draft::{Draft, DraftClock, DraftPart},
     pieces::Read,
 };
@@ -89,7 +89,7 @@ fn written_clock(start: Cursor<'_>, at: bool) -> Read<'_> {
     }
     match clock_of(hour, minute, said) {
         Some(clock) => Some((Draft::clock(clock), end)),
-        None if exact || half.is_some() => Some((Draft::trouble(Trouble::NoSuchTime), end)),
+        None if exact || half.is_some() => Some((Draft::trouble(TimeTrouble::NoSuchTime), end)),
         None => None,
     }
 }

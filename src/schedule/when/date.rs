@@ -2,9 +2,9 @@
 
 use super::{
     super::words::Cursor,
-    Trouble,
+    TimeTrouble,
     clock::{PARTS, clock},
-    draft::{Draft, DraftDay, DraftPart, Month, Which},
+    draft::{Draft, DraftDay, DraftPart, DraftWhich, Month},
     pieces::Read,
 };
 
@@ -19,13 +19,13 @@ const DAY_WORDS: &[(&str, DraftDay)] = &[
     ("next week", DraftDay::NextWeek),
     ("next month", DraftDay::NextMonth),
     ("next year", DraftDay::NextYear),
-    ("?at|by ?the end of ?the|this month", DraftDay::EndOfMonth(Which::Coming)),
-    ("?on the last day of the|this month", DraftDay::EndOfMonth(Which::Coming)),
-    ("?on the last day of next month", DraftDay::EndOfMonth(Which::Next)),
-    ("?at|by ?the end of next month", DraftDay::EndOfMonth(Which::Next)),
-    ("?at|on next weekend", DraftDay::Weekend(Which::Next)),
-    ("at|on|over the weekend", DraftDay::Weekend(Which::Coming)),
-    ("this weekend", DraftDay::Weekend(Which::Coming)),
+    ("?at|by ?the end of ?the|this month", DraftDay::EndOfMonth(DraftWhich::Coming)),
+    ("?on the last day of the|this month", DraftDay::EndOfMonth(DraftWhich::Coming)),
+    ("?on the last day of next month", DraftDay::EndOfMonth(DraftWhich::Next)),
+    ("?at|by ?the end of next month", DraftDay::EndOfMonth(DraftWhich::Next)),
+    ("?at|on next weekend", DraftDay::Weekend(DraftWhich::Next)),
+    ("at|on|over the weekend", DraftDay::Weekend(DraftWhich::Coming)),
+    ("this weekend", DraftDay::Weekend(DraftWhich::Coming)),
 ];
 
 /// A day said by word, with the part of the day that may follow: "tomorrow morning".
@@ -52,11 +52,11 @@ pub(super) fn with_part(draft: Draft, end: Cursor<'_>) -> (Draft, Cursor<'_>) {
 fn weekday(start: Cursor<'_>) -> Read<'_> {
     let on = start.skip("?on");
     if let Some((weekday, end)) = on.phrase("next").and_then(Cursor::weekday_or_short) {
-        return Some((Draft::day(DraftDay::Weekday(weekday, Which::Next)), end));
+        return Some((Draft::day(DraftDay::Weekday(weekday, DraftWhich::Next)), end));
     }
     let named = on.skip("?this|coming");
     let (weekday, end) = if named.index > start.index { named.weekday_or_short() } else { named.weekday() }?;
-    Some((Draft::day(DraftDay::Weekday(weekday, Which::Coming)), end))
+    Some((Draft::day(DraftDay::Weekday(weekday, DraftWhich::Coming)), end))
 }
 
 /// Nouns that take a number without being a day: "on the 5th floor".
@@ -69,7 +69,10 @@ fn day_of_month(start: Cursor<'_>) -> Read<'_> {
     if let Some((_, after)) = end.weekday() {
         // "on the first Monday of May": only as a rule ("of every month").
         let month = after.phrase("of").and_then(Cursor::month).map(|(_, end)| end);
-        return Some((Draft::trouble(Trouble::Unsupported), month.unwrap_or(after.skip("of ?the ?next|this month"))));
+        return Some((
+            Draft::trouble(TimeTrouble::Unsupported),
+            month.unwrap_or(after.skip("of ?the ?next|this month")),
+        ));
     }
     if end.phrase(NOT_A_DAY).is_some() || (end.token().is_some_and(|next| next.glued && !next.is_mark())) {
         return None;
@@ -145,7 +148,7 @@ fn numeric_date(start: Cursor<'_>) -> Read<'_> {
             let ambiguous = separator == "/" && one != two && one <= 12 && two <= 12;
             let american = separator == "/" && two > 12;
             let (day, month) = if american { (two, one) } else { (one, two) };
-            let draft = if ambiguous { Draft::trouble(Trouble::Ambiguous) } else { date(year, month, day) };
+            let draft = if ambiguous { Draft::trouble(TimeTrouble::Ambiguous) } else { date(year, month, day) };
             Some((draft, end))
         }
         (".", None) if closing => Some((date(None, two, one), after.next())),
@@ -154,7 +157,7 @@ fn numeric_date(start: Cursor<'_>) -> Read<'_> {
             is_date.then(|| match (one, two) {
                 (13..=31, 1..=12) => (date(None, two, one), after),
                 (1..=12, 13..=31) => (date(None, one, two), after),
-                _ => (Draft::trouble(Trouble::Ambiguous), after),
+                _ => (Draft::trouble(TimeTrouble::Ambiguous), after),
             })
         }
         _ => None,

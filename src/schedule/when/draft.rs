@@ -2,7 +2,7 @@
 
 use chrono::{NaiveTime, Weekday, WeekdaySet};
 
-use super::{super::rule::Nth, Trouble};
+use super::{super::rule::Nth, TimeTrouble};
 
 /// Each field is what one piece said. Pieces that say different things merge.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -14,16 +14,16 @@ pub(super) struct Draft {
     pub(super) part: Option<DraftPart>,
     pub(super) distance: Option<Distance>,
     pub(super) every: Option<Every>,
-    pub(super) trouble: Option<Trouble>,
+    pub(super) trouble: Option<TimeTrouble>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DraftDay {
     /// So many days from today; yesterday is -1.
     FromToday(i64),
-    Weekday(Weekday, Which),
+    Weekday(Weekday, DraftWhich),
     /// Saturday, or what is left of the weekend.
-    Weekend(Which),
+    Weekend(DraftWhich),
     Date {
         year: Option<i32>,
         month: u32,
@@ -33,11 +33,11 @@ pub(super) enum DraftDay {
     NextWeek,
     NextMonth,
     NextYear,
-    EndOfMonth(Which),
+    EndOfMonth(DraftWhich),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum DraftWhich {
     Coming,
     Next,
 }
@@ -107,7 +107,7 @@ impl Draft {
         Self { every: Some(every), ..Self::default() }
     }
 
-    pub(super) fn trouble(trouble: Trouble) -> Self {
+    pub(super) fn trouble(trouble: TimeTrouble) -> Self {
         Self { trouble: Some(trouble), ..Self::default() }
     }
 
@@ -156,8 +156,10 @@ fn one_of<T>(one: Option<T>, two: Option<T>) -> Option<Option<T>> {
 /// "Next week on Friday", "on Friday next week".
 fn day_of_next_week(one: DraftDay, two: DraftDay) -> Option<DraftDay> {
     match (one, two) {
-        (DraftDay::NextWeek, DraftDay::Weekday(day, Which::Coming))
-        | (DraftDay::Weekday(day, Which::Coming), DraftDay::NextWeek) => Some(DraftDay::Weekday(day, Which::Next)),
+        (DraftDay::NextWeek, DraftDay::Weekday(day, DraftWhich::Coming))
+        | (DraftDay::Weekday(day, DraftWhich::Coming), DraftDay::NextWeek) => {
+            Some(DraftDay::Weekday(day, DraftWhich::Next))
+        }
         _ => None,
     }
 }

@@ -7,7 +7,7 @@ use super::{
         rule::{Nth, WEEKEND, WORKDAYS},
         words::Cursor,
     },
-    Trouble,
+    TimeTrouble,
     clock::PARTS,
     date::{day_and_month, month_and_day, with_part},
     distance::{Unit, unit_of_time},
@@ -48,7 +48,7 @@ pub(super) fn every(start: Cursor<'_>) -> Read<'_> {
         return Some((Draft::every(every), end));
     }
     if let Some(end) = several_times_a_day(start) {
-        return Some((Draft::trouble(Trouble::Unsupported), end));
+        return Some((Draft::trouble(TimeTrouble::Unsupported), end));
     }
     match start.phrase("?on every|each") {
         Some(after) => after_every(after).or_else(|| not_understood(start, after)),
@@ -77,7 +77,7 @@ fn stepped(after: Cursor<'_>) -> Read<'_> {
     }
     let (n, after) = step(after)?;
     if n > MAX_STEP {
-        return Some((Draft::trouble(Trouble::TooFar), after.next()));
+        return Some((Draft::trouble(TimeTrouble::TooFar), after.next()));
     }
     if let Some((on, end)) = after.lookup(SETS).or_else(|| weekday_list(after, Cursor::weekday_or_short)) {
         return Some(with_part(Draft::every(Every::Weeks(n, on)), end));
@@ -228,5 +228,5 @@ fn several_times_a_day(start: Cursor<'_>) -> Option<Cursor<'_>> {
 fn not_understood<'t>(start: Cursor<'t>, after: Cursor<'t>) -> Read<'t> {
     let stepped =
         after.phrase("other|second").is_some() || after.number().is_some() || after.phrase("half|few|couple").is_some();
-    (start.index == 0 || stepped).then(|| (Draft::trouble(Trouble::Unsupported), after.next()))
+    (start.index == 0 || stepped).then(|| (Draft::trouble(TimeTrouble::Unsupported), after.next()))
 }

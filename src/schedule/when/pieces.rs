@@ -2,7 +2,7 @@
 
 use super::{
     super::words::Cursor,
-    Trouble,
+    TimeTrouble,
     clock::{clock, part},
     date::{date, day},
     distance::{distance, quarters, unit_of_time},
@@ -25,7 +25,7 @@ pub(super) fn expression(start: Cursor<'_>) -> Read<'_> {
         }
     }
     if let Some(after) = too_much(&draft, end) {
-        (draft.trouble, end) = (Some(Trouble::Unsupported), after);
+        (draft.trouble, end) = (Some(TimeTrouble::Unsupported), after);
     }
     Some((draft, end))
 }

@@ -6,12 +6,12 @@ use chrono::{
 
 use super::{
     super::{Rule, Slot, resolve, rule::WEEKEND},
-    AFTERNOON, DEFAULT_TIME, EVENING, MAX_YEARS_AHEAD, MORNING, NIGHT, Trouble, When,
-    draft::{Distance, Draft, DraftClock, DraftDay, DraftPart, Every, Month, Which},
+    AFTERNOON, DEFAULT_TIME, EVENING, MAX_YEARS_AHEAD, MORNING, NIGHT, TimeTrouble, When,
+    draft::{Distance, Draft, DraftClock, DraftDay, DraftPart, DraftWhich, Every, Month},
 };
 use crate::zone::Tz;
 
-pub(super) fn settle(draft: &Draft, now: DateTime<Tz>) -> Result<When, Trouble> {
+pub(super) fn settle(draft: &Draft, now: DateTime<Tz>) -> Result<When, TimeTrouble> {
     if let Some(trouble) = draft.trouble {
         return Err(trouble);
     }
@@ -25,9 +25,9 @@ pub(super) fn settle(draft: &Draft, now: DateTime<Tz>) -> Result<When, Trouble> 
         (None, None) => present.next_at(draft)?,
     };
     if slot.at <= now {
-        Err(Trouble::Past)
+        Err(TimeTrouble::Past)
     } else if slot.civil.year() > present.today.year() + MAX_YEARS_AHEAD {
-        Err(Trouble::TooFar)
+        Err(TimeTrouble::TooFar)
     } else {
         Ok(When::At(slot))
     }
@@ -72,8 +72,8 @@ struct Present {
 }
 
 impl Present {
-    fn slot(&self, date: NaiveDate, at: TimeOfDay) -> Result<Slot, Trouble> {
-        let date = date.checked_add_days(Days::new(at.days_later)).ok_or(Trouble::TooFar)?;
+    fn slot(&self, date: NaiveDate, at: TimeOfDay) -> Result<Slot, TimeTrouble> {
+        let date = date.checked_add_days(Days::new(at.days_later)).ok_or(TimeTrouble::TooFar)?;
         Ok(resolve(date.and_time(at.time), self.now.timezone()))
     }
 
@@ -82,24 +82,24 @@ impl Present {
     }
 
     /// A time without a day: today if it is still ahead, else tomorrow.
-    fn next_at(&self, draft: &Draft) -> Result<Slot, Trouble> {
-        let at = time_of_day(draft).ok_or(Trouble::NeedsTime)?;
+    fn next_at(&self, draft: &Draft) -> Result<Slot, TimeTrouble> {
+        let at = time_of_day(draft).ok_or(TimeTrouble::NeedsTime)?;
         let today = self.slot(self.today, at)?;
         if self.is_ahead(today) { Ok(today) } else { self.slot(self.in_days(1)?, at) }
     }
 
-    fn after(&self, distance: Distance, draft: &Draft) -> Result<Slot, Trouble> {
+    fn after(&self, distance: Distance, draft: &Draft) -> Result<Slot, TimeTrouble> {
         let far = Months::new(u32::try_from(MAX_YEARS_AHEAD).unwrap_or(0) * 12);
-        let last = self.today.checked_add_months(far).ok_or(Trouble::TooFar)?;
+        let last = self.today.checked_add_months(far).ok_or(TimeTrouble::TooFar)?;
         let date = self
             .today
             .checked_add_months(Months::new(distance.months))
             .and_then(|date| date.checked_add_days(Days::new(distance.days.into())))
             .filter(|date| *date <= last)
-            .ok_or(Trouble::TooFar)?;
+            .ok_or(TimeTrouble::TooFar)?;
         let elapsed = TimeDelta::seconds(distance.seconds.into());
         if date == self.today {
-            let at = self.now.to_utc().with_nanosecond(0).ok_or(Trouble::TooFar)?;
+            let at = self.now.to_utc().with_nanosecond(0).ok_or(TimeTrouble::TooFar)?;
             return Ok(Slot::of_instant(at + elapsed, self.now.timezone()));
         }
         let same_time = self.now.time().with_nanosecond(0).unwrap_or(DEFAULT_TIME);
@@ -109,34 +109,34 @@ impl Present {
     }
 
     /// "Monday, 5 December" must be a Monday.
-    fn on_named_day(&self, day: DraftDay, draft: &Draft) -> Result<Slot, Trouble> {
+    fn on_named_day(&self, day: DraftDay, draft: &Draft) -> Result<Slot, TimeTrouble> {
         let slot = self.on(day, draft)?;
         let days_later = time_of_day(draft).map_or(0, |at| at.days_later);
-        let date = slot.civil.date().checked_sub_days(Days::new(days_later)).ok_or(Trouble::TooFar)?;
+        let date = slot.civil.date().checked_sub_days(Days::new(days_later)).ok_or(TimeTrouble::TooFar)?;
         match draft.weekday {
-            Some(weekday) if weekday != date.weekday() => Err(Trouble::WrongWeekday),
+            Some(weekday) if weekday != date.weekday() => Err(TimeTrouble::WrongWeekday),
             _ => Ok(slot),
         }
     }
 
-    fn on(&self, day: DraftDay, draft: &Draft) -> Result<Slot, Trouble> {
+    fn on(&self, day: DraftDay, draft: &Draft) -> Result<Slot, TimeTrouble> {
         let said = time_of_day(draft);
         let at = said.unwrap_or(TimeOfDay { time: DEFAULT_TIME, days_later: 0 });
         match day {
-            DraftDay::FromToday(0) => self.today_at(said.ok_or(Trouble::NeedsTime)?, draft),
+            DraftDay::FromToday(0) => self.today_at(said.ok_or(TimeTrouble::NeedsTime)?, draft),
             DraftDay::FromToday(days) => self.slot(self.in_days(days)?, at),
-            DraftDay::Weekday(weekday, Which::Coming) => self.slot(self.coming(weekday)?, at),
-            DraftDay::Weekday(weekday, Which::Next) => self.slot(self.in_next_week(weekday)?, at),
-            DraftDay::Weekend(Which::Next) => self.slot(self.in_next_week(Weekday::Sat)?, at),
-            DraftDay::Weekend(Which::Coming) => self.first_ahead(WEEKEND, at),
+            DraftDay::Weekday(weekday, DraftWhich::Coming) => self.slot(self.coming(weekday)?, at),
+            DraftDay::Weekday(weekday, DraftWhich::Next) => self.slot(self.in_next_week(weekday)?, at),
+            DraftDay::Weekend(DraftWhich::Next) => self.slot(self.in_next_week(Weekday::Sat)?, at),
+            DraftDay::Weekend(DraftWhich::Coming) => self.first_ahead(WEEKEND, at),
             DraftDay::NextWeek => self.slot(self.in_next_week(Weekday::Mon)?, at),
             DraftDay::NextMonth => self.slot(self.month(1)?, at),
             DraftDay::NextYear => {
-                let january = NaiveDate::from_ymd_opt(self.today.year() + 1, 1, 1).ok_or(Trouble::TooFar)?;
+                let january = NaiveDate::from_ymd_opt(self.today.year() + 1, 1, 1).ok_or(TimeTrouble::TooFar)?;
                 self.slot(january, at)
             }
-            DraftDay::EndOfMonth(Which::Next) => self.slot(self.end_of_month(1)?, at),
-            DraftDay::EndOfMonth(Which::Coming) => match self.slot(self.end_of_month(0)?, at)? {
+            DraftDay::EndOfMonth(DraftWhich::Next) => self.slot(self.end_of_month(1)?, at),
+            DraftDay::EndOfMonth(DraftWhich::Coming) => match self.slot(self.end_of_month(0)?, at)? {
                 slot if self.is_ahead(slot) => Ok(slot),
                 _ => self.slot(self.end_of_month(1)?, at),
             },
@@ -146,7 +146,7 @@ impl Present {
     }
 
     /// "Today at 9", said at noon, means the evening.
-    fn today_at(&self, at: TimeOfDay, draft: &Draft) -> Result<Slot, Trouble> {
+    fn today_at(&self, at: TimeOfDay, draft: &Draft) -> Result<Slot, TimeTrouble> {
         let slot = self.slot(self.today, at)?;
         let open = draft.part.is_none() && matches!(draft.clock, Some(DraftClock::Open { .. })) && at.time.hour() < 12;
         if !open || self.is_ahead(slot) {
@@ -155,67 +155,67 @@ impl Present {
         self.slot(self.today, TimeOfDay { time: at.time + TimeDelta::hours(12), ..at })
     }
 
-    fn on_date(&self, year: Option<i32>, month: u32, day: u32, at: TimeOfDay) -> Result<Slot, Trouble> {
+    fn on_date(&self, year: Option<i32>, month: u32, day: u32, at: TimeOfDay) -> Result<Slot, TimeTrouble> {
         /// 29 February comes within eight years, whatever the century.
         const YEARS: i32 = 9;
         let date = |year| NaiveDate::from_ymd_opt(year, month, day);
         match year {
-            Some(year) => self.slot(date(year).ok_or(Trouble::NoSuchDay)?, at),
+            Some(year) => self.slot(date(year).ok_or(TimeTrouble::NoSuchDay)?, at),
             None => (self.today.year()..self.today.year() + YEARS)
                 .filter_map(|year| self.slot(date(year)?, at).ok())
                 .find(|slot| self.is_ahead(*slot))
-                .ok_or(Trouble::NoSuchDay),
+                .ok_or(TimeTrouble::NoSuchDay),
         }
     }
 
-    fn on_day_of_month(&self, day: u32, month: Month, at: TimeOfDay) -> Result<Slot, Trouble> {
+    fn on_day_of_month(&self, day: u32, month: Month, at: TimeOfDay) -> Result<Slot, TimeTrouble> {
         let in_month = |ahead| self.slot(self.month(ahead).ok()?.with_day(day)?, at).ok();
         let slot = match month {
             Month::This => in_month(0),
             Month::Next => in_month(1),
             Month::Any => (0..12).filter_map(in_month).find(|slot| self.is_ahead(*slot)),
         };
-        slot.ok_or(Trouble::NoSuchDay)
+        slot.ok_or(TimeTrouble::NoSuchDay)
     }
 
-    fn in_days(&self, days: i64) -> Result<NaiveDate, Trouble> {
-        self.today.checked_add_signed(TimeDelta::days(days)).ok_or(Trouble::TooFar)
+    fn in_days(&self, days: i64) -> Result<NaiveDate, TimeTrouble> {
+        self.today.checked_add_signed(TimeDelta::days(days)).ok_or(TimeTrouble::TooFar)
     }
 
     /// That weekday after today.
-    fn coming(&self, weekday: Weekday) -> Result<NaiveDate, Trouble> {
-        self.today.iter_days().skip(1).take(7).find(|date| date.weekday() == weekday).ok_or(Trouble::TooFar)
+    fn coming(&self, weekday: Weekday) -> Result<NaiveDate, TimeTrouble> {
+        self.today.iter_days().skip(1).take(7).find(|date| date.weekday() == weekday).ok_or(TimeTrouble::TooFar)
     }
 
-    fn in_next_week(&self, weekday: Weekday) -> Result<NaiveDate, Trouble> {
+    fn in_next_week(&self, weekday: Weekday) -> Result<NaiveDate, TimeTrouble> {
         let monday = self.coming(Weekday::Mon)?;
-        monday.iter_days().take(7).find(|date| date.weekday() == weekday).ok_or(Trouble::TooFar)
+        monday.iter_days().take(7).find(|date| date.weekday() == weekday).ok_or(TimeTrouble::TooFar)
     }
 
-    fn first_ahead(&self, on: WeekdaySet, at: TimeOfDay) -> Result<Slot, Trouble> {
+    fn first_ahead(&self, on: WeekdaySet, at: TimeOfDay) -> Result<Slot, TimeTrouble> {
         self.today
             .iter_days()
             .take(8)
             .filter(|date| on.contains(date.weekday()))
             .filter_map(|date| self.slot(date, at).ok())
             .find(|slot| self.is_ahead(*slot))
-            .ok_or(Trouble::TooFar)
+            .ok_or(TimeTrouble::TooFar)
     }
 
     /// The first day of the month that lies so many ahead.
-    fn month(&self, ahead: u32) -> Result<NaiveDate, Trouble> {
-        self.today.with_day(1).and_then(|first| first.checked_add_months(Months::new(ahead))).ok_or(Trouble::TooFar)
+    fn month(&self, ahead: u32) -> Result<NaiveDate, TimeTrouble> {
+        self.today.with_day(1).and_then(|first| first.checked_add_months(Months::new(ahead))).ok_or(TimeTrouble::TooFar)
     }
 
-    fn end_of_month(&self, ahead: u32) -> Result<NaiveDate, Trouble> {
-        self.month(ahead + 1)?.pred_opt().ok_or(Trouble::TooFar)
+    fn end_of_month(&self, ahead: u32) -> Result<NaiveDate, TimeTrouble> {
+        self.month(ahead + 1)?.pred_opt().ok_or(TimeTrouble::TooFar)
     }
 
-    fn rule(&self, every: Every, draft: &Draft) -> Result<Rule, Trouble> {
+    fn rule(&self, every: Every, draft: &Draft) -> Result<Rule, TimeTrouble> {
         if let Every::Minutes(minutes) = every {
             let timed = draft.clock.is_some() || draft.part.is_some();
-            let anchor = self.now.to_utc().with_nanosecond(0).ok_or(Trouble::TooFar)?;
-            return if timed { Err(Trouble::Unsupported) } else { Ok(Rule::Interval { minutes, anchor }) };
+            let anchor = self.now.to_utc().with_nanosecond(0).ok_or(TimeTrouble::TooFar)?;
+            return if timed { Err(TimeTrouble::Unsupported) } else { Ok(Rule::Interval { minutes, anchor }) };
         }
         // Midnight, and an hour after it, belong to the day itself here: a rule has no "end of every day".
         let at = time_of_day(draft).map_or(DEFAULT_TIME, |at| at.time);
@@ -232,7 +232,7 @@ impl Present {
                 };
                 /// Any leap year has every date that a year can have.
                 const LEAP_YEAR: i32 = 2028;
-                NaiveDate::from_ymd_opt(LEAP_YEAR, month, day).ok_or(Trouble::NoSuchDay)?;
+                NaiveDate::from_ymd_opt(LEAP_YEAR, month, day).ok_or(TimeTrouble::NoSuchDay)?;
                 Rule::Yearly { month, day, at }
             }
         })
@@ -252,14 +252,14 @@ impl Present {
         Rule::Weeks { n, on, anchor, at }
     }
 
-    fn monthly(&self, n: u32, day: Option<DraftDay>, at: NaiveTime) -> Result<Rule, Trouble> {
+    fn monthly(&self, n: u32, day: Option<DraftDay>, at: NaiveTime) -> Result<Rule, TimeTrouble> {
         let named = match day {
             Some(DraftDay::OfMonth(day, _)) => Some(day),
             _ => None,
         };
         let day = named.unwrap_or(self.today.day());
         if !(1..=31).contains(&day) {
-            return Err(Trouble::NoSuchDay);
+            return Err(TimeTrouble::NoSuchDay);
         }
         let monthly = Rule::Monthly { day, at };
         if n == 1 {

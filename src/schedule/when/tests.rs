@@ -283,7 +283,7 @@ fn an_expression_is_found_inside_a_sentence_and_what_is_tied_to_a_thing_is_left(
 #[test]
 fn the_hour_that_dst_skips_moves_forward_and_keeps_its_key() {
     let check = |now: DateTime<Tz>, text: &str, key: &str, local_time: &str| {
-        let Some(Found { when: Ok(When::At(slot)), .. }) = parse_when(text, now) else { panic!("{text}") };
+        let Some(FoundTime { when: Ok(When::At(slot)), .. }) = parse_when(text, now) else { panic!("{text}") };
         assert_eq!(slot.civil, civil(key), "{text}");
         assert_eq!(slot.at.with_timezone(&now.timezone()).naive_local(), civil(local_time), "{text}");
     };
@@ -298,7 +298,7 @@ fn the_hour_that_dst_skips_moves_forward_and_keeps_its_key() {
 #[test]
 fn of_the_hour_that_dst_doubles_the_first_is_meant_but_elapsed_time_can_reach_the_second() {
     let instant = |now: DateTime<Tz>, text: &str| {
-        let Some(Found { when: Ok(When::At(slot)), .. }) = parse_when(text, now) else { panic!("{text}") };
+        let Some(FoundTime { when: Ok(When::At(slot)), .. }) = parse_when(text, now) else { panic!("{text}") };
         slot.at.naive_utc()
     };
     let now = local(berlin(), "2026-10-24 14:00");

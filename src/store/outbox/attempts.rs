@@ -539,7 +539,7 @@ fn plan_parts_of(
     plan_messages(tx, id, &parts, now)
 }
 
-fn plan_messages(tx: &Transaction<'_>, id: i64, parts: &[render::Part], now: DateTime<Utc>) -> Result<()> {
+fn plan_messages(tx: &Transaction<'_>, id: i64, parts: &[render::RenderedPart], now: DateTime<Utc>) -> Result<()> {
     if parts.is_empty() {
         // Nothing visible can be sent: say so instead of leaving a row that never ends.
         tx.execute(

@@ -109,9 +109,9 @@ proptest! {
         let raw = RawValue::from_string(update.to_string()).unwrap();
         let update = RawUpdate::parse(raw).unwrap();
         let me = Me { id: 99, first_name: "Reveille".to_owned(), username: "reveille_bot".to_owned() };
-        let heard = read_update(&update, &Access { allowed: BTreeSet::from([ANA]), me });
-        if let Incoming::Message(message) | Incoming::Unsupported(message) | Incoming::Edited(message)
-            | Incoming::Command { message, .. } = heard
+        let heard = read_update(&update, &Speakers { allowed: BTreeSet::from([ANA]), me });
+        if let ReadUpdate::Message(message) | ReadUpdate::Unsupported(message) | ReadUpdate::Edited(message)
+            | ReadUpdate::Command { message, .. } = heard
         {
             prop_assert_eq!((message.chat_id, message.sender_id), (ANA, ANA));
             let quoted = message.reply_to.map(|quoted| quoted.text).unwrap_or_default();

@@ -6,9 +6,9 @@ const ANA: i64 = 4_242;
 const GROUP: i64 = -1_001_234;
 const BOT: i64 = 99;
 
-fn access() -> Access {
+fn access() -> Speakers {
     let me = Me { id: BOT, first_name: "Reveille".to_owned(), username: "reveille_bot".to_owned() };
-    Access { allowed: BTreeSet::from([ANA, GROUP]), me }
+    Speakers { allowed: BTreeSet::from([ANA, GROUP]), me }
 }
 
 fn person(id: i64) -> Value {
@@ -44,13 +44,13 @@ fn small(kind: &str, body: &Value) -> RawUpdate {
     RawUpdate::parse(RawValue::from_string(json.to_string()).unwrap()).unwrap()
 }
 
-fn read(kind: &str, body: &Value) -> Incoming {
+fn read(kind: &str, body: &Value) -> ReadUpdate {
     read_update(&small(kind, body), &access())
 }
 
 fn said(with: Value) -> NewMessage {
     match read("message", &message(with)) {
-        Incoming::Message(message) => message,
+        ReadUpdate::Message(message) => message,
         other => panic!("{other:?}"),
     }
 }
@@ -103,14 +103,14 @@ fn only_listed_people_are_heard() {
     ];
     for with in refused {
         for kind in ["message", "edited_message", "business_message", "callback_query", "something_new"] {
-            assert_eq!(read(kind, &text(with.clone())), Incoming::Stranger, "{kind} {with}");
+            assert_eq!(read(kind, &text(with.clone())), ReadUpdate::Stranger, "{kind} {with}");
         }
     }
     let mut all = access();
     all.allowed.insert(1_087_968_824);
     let hidden = text(json!({"from": person(1_087_968_824), "chat": group(GROUP)}));
-    assert_eq!(read_update(&small("message", &hidden), &all), Incoming::Stranger, "even if someone lists it");
-    assert!(matches!(read("message", &text(json!({"chat": group(GROUP)}))), Incoming::Message(_)));
+    assert_eq!(read_update(&small("message", &hidden), &all), ReadUpdate::Stranger, "even if someone lists it");
+    assert!(matches!(read("message", &text(json!({"chat": group(GROUP)}))), ReadUpdate::Message(_)));
 }
 
 #[test]
@@ -118,30 +118,30 @@ fn the_same_rule_holds_for_what_the_library_cannot_read() {
     let body = message(json!({"text": "hi", "from": person(1), "chat": private(1)}));
     let unread = update("message", &body);
     serde_json::from_str::<teloxide_core::types::Update>(unread.raw.get()).unwrap_err();
-    assert_eq!(read_update(&unread, &access()), Incoming::Stranger);
+    assert_eq!(read_update(&unread, &access()), ReadUpdate::Stranger);
     let known = update("message", &message(json!({"text": "/help"})));
-    assert!(matches!(read_update(&known, &access()), Incoming::Command { command: Command::Help, .. }));
+    assert!(matches!(read_update(&known, &access()), ReadUpdate::Command { command: Command::Help, .. }));
 }
 
 #[test]
 fn commands_run_only_for_the_senders_own_new_words() {
-    let Incoming::Command { command, args, message: from } = read("message", &message(json!({"text": "/start now"})))
+    let ReadUpdate::Command { command, args, message: from } = read("message", &message(json!({"text": "/start now"})))
     else {
         panic!("no command")
     };
     assert_eq!((command, args.as_str(), from.sender_id), (Command::Start, "now", ANA));
-    assert!(matches!(read("edited_message", &message(json!({"text": "/start"}))), Incoming::Edited(_)));
+    assert!(matches!(read("edited_message", &message(json!({"text": "/start"}))), ReadUpdate::Edited(_)));
     let forwarded =
         json!({"text": "/start", "forward_origin": {"type": "hidden_user", "date": 1, "sender_user_name": "Bo"}});
     assert_eq!(said(forwarded).forwarded_from.as_deref(), Some("Bo"));
     assert_eq!(said(json!({"text": "/unheard me"})).text, "/unheard me");
     let elsewhere = json!({"text": "/status@other_bot", "chat": group(GROUP)});
-    assert!(matches!(read("message", &message(elsewhere)), Incoming::Ignored(_)));
+    assert!(matches!(read("message", &message(elsewhere)), ReadUpdate::Ignored(_)));
 }
 
 #[test]
 fn an_edit_keeps_the_message_it_belongs_to() {
-    let Incoming::Edited(edit) = read("edited_message", &message(json!({"text": "tea", "edit_date": 1_795_000_060})))
+    let ReadUpdate::Edited(edit) = read("edited_message", &message(json!({"text": "tea", "edit_date": 1_795_000_060})))
     else {
         panic!("no edit")
     };
@@ -255,7 +255,8 @@ fn media_become_words() {
 
 #[test]
 fn nothing_a_listed_person_sends_is_dropped() {
-    let Incoming::Unsupported(got) = read("message", &message(json!({"hologram": {"x": 1}, "caption": "look"}))) else {
+    let ReadUpdate::Unsupported(got) = read("message", &message(json!({"hologram": {"x": 1}, "caption": "look"})))
+    else {
         panic!("dropped")
     };
     assert_eq!((got.kind, got.text.as_str()), ("unsupported", "[unsupported message: hologram]\nlook"));
@@ -264,7 +265,7 @@ fn nothing_a_listed_person_sends_is_dropped() {
     let untyped = json!({"audio": {"file_id": "F", "file_unique_id": "U", "duration": 2}, "caption": "listen"});
     let got = said(untyped);
     assert_eq!((got.kind, got.text.as_str()), ("audio", "[audio file, 2 s]\nlisten"), "without what is optional");
-    let Incoming::Unsupported(got) = read("smell", &message(json!({}))) else { panic!("dropped") };
+    let ReadUpdate::Unsupported(got) = read("smell", &message(json!({}))) else { panic!("dropped") };
     assert_eq!((got.text.as_str(), got.sender_id), ("[unsupported update: smell]", ANA));
     let external = json!({"text": "and this?", "external_reply": {"origin": {"type": "user", "date": 1, "sender_user": person(8)}, "photo": []}});
     let got = said(external);
@@ -287,7 +288,7 @@ fn what_nobody_said_is_ignored() {
             json!({"chat": private(ANA), "message_id": 1, "user": person(ANA), "date": 1, "old_reaction": [], "new_reaction": []}),
         ),
     ] {
-        assert!(matches!(read(kind, &body), Incoming::Ignored(_)), "{kind} {body}");
+        assert!(matches!(read(kind, &body), ReadUpdate::Ignored(_)), "{kind} {body}");
     }
 }
 
@@ -326,7 +327,7 @@ fn damaged_updates_never_panic() {
         "{\"update_id\":1,\"message\":{\"from\":{\"id\":\"x\"}}}",
     ] {
         let update = RawUpdate::parse(RawValue::from_string(raw.to_owned()).unwrap()).unwrap();
-        assert!(matches!(read_update(&update, &access()), Incoming::Ignored(_)), "{raw}");
+        assert!(matches!(read_update(&update, &access()), ReadUpdate::Ignored(_)), "{raw}");
     }
     assert!(RawUpdate::parse(RawValue::from_string("{\"id\":1}".to_owned()).unwrap()).is_none());
 }
@@ -408,7 +409,7 @@ fn what_can_not_be_read_costs_itself_alone() {
             );
             read_update(&RawUpdate::parse(RawValue::from_string(raw).unwrap()).unwrap(), &access())
         };
-        let Incoming::Message(beside) = read("effect") else { panic!("{damage:.20} cost a message") };
+        let ReadUpdate::Message(beside) = read("effect") else { panic!("{damage:.20} cost a message") };
         assert_eq!(beside.text, "hi");
         // The words themselves can't be read: that there were some is kept.
         let raw = format!(
@@ -417,6 +418,6 @@ fn what_can_not_be_read_costs_itself_alone() {
             private(ANA)
         );
         let unread = read_update(&RawUpdate::parse(RawValue::from_string(raw).unwrap()).unwrap(), &access());
-        assert!(matches!(unread, Incoming::Unsupported(_)), "{damage:.20}: {unread:?}");
+        assert!(matches!(unread, ReadUpdate::Unsupported(_)), "{damage:.20}: {unread:?}");
     }
 }

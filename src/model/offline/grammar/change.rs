@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, TimeDelta};
 
-use super::{Command, Kind, Moment, Reading, Which, ask, sentence::Sentence};
+use super::{Moment, OfflineCommand, Reading, ThingKind, Which, ask, sentence::Sentence};
 use crate::{
     schedule::{
         Slot, When, parse_when,
@@ -121,34 +121,34 @@ fn command(act: Act, thing: &Sentence<'_>, rest: Option<&Sentence<'_>>, now: Dat
     let (which, kind) = named(thing)?;
     let command = match act {
         Act::Finish | Act::Told | Act::ToldOfTask => {
-            let is_of_task = kind == Some(Kind::Task);
+            let is_of_task = kind == Some(ThingKind::Task);
             let is_half_said = thing.is_negated() || thing.len() > MAX_TITLE_TOKENS || thing.text().contains(',');
             let is_more = matches!(act, Act::ToldOfTask) && !is_of_task;
-            if is_half_said || is_more || thing.is_question() || kind == Some(Kind::Reminder) {
+            if is_half_said || is_more || thing.is_question() || kind == Some(ThingKind::Reminder) {
                 return None;
             }
             let which = match which {
                 Which::Text(title) if matches!(act, Act::Told) && !is_of_task => Which::Title(title),
                 which => which,
             };
-            Command::TaskDone { which }
+            OfflineCommand::TaskDone { which }
         }
         Act::Cancel if kind.is_none() && which != Which::It => return None,
         Act::Delete | Act::Cancel => match (kind, which) {
-            (Some(Kind::Task), which) => Command::TaskDrop { which },
-            (Some(Kind::Reminder), which) => Command::CancelReminder { which },
+            (Some(ThingKind::Task), which) => OfflineCommand::TaskDrop { which },
+            (Some(ThingKind::Reminder), which) => OfflineCommand::CancelReminder { which },
             (None, Which::Number(number)) => return Some(ask_which(number, "delete")),
-            (None, which) => Command::Delete { which },
+            (None, which) => OfflineCommand::Delete { which },
         },
         Act::Rename => {
             let to = rest.filter(|to| to.is_body())?.unquoted();
-            Command::TaskRename { which, to: to.text().to_owned() }
+            OfflineCommand::TaskRename { which, to: to.text().to_owned() }
         }
-        Act::ToBacklog | Act::ToActive => Command::TaskMove { which, backlog: matches!(act, Act::ToBacklog) },
+        Act::ToBacklog | Act::ToActive => OfflineCommand::TaskMove { which, backlog: matches!(act, Act::ToBacklog) },
         Act::Postpone => match (moment(rest?.text(), now)?, which) {
             (Err(question), _) => return Some(ask(question)),
             (_, Which::Number(number)) if kind.is_none() => return Some(ask_which(number, "postpone")),
-            (Ok(when), which) => Command::Postpone { which, kind, when },
+            (Ok(when), which) => OfflineCommand::Postpone { which, kind, when },
         },
         Act::Snooze => return None,
     };
@@ -172,8 +172,10 @@ fn snooze(thing: &Sentence<'_>, rest: Option<&Sentence<'_>>, now: DateTime<Tz>) 
     };
     Some(match when {
         Err(question) => ask(question),
-        Ok(when) if which == Which::It => Reading::Command(Command::Snooze { when }),
-        Ok(when) => Reading::Command(Command::Postpone { which, kind: kind.or(Some(Kind::Reminder)), when }),
+        Ok(when) if which == Which::It => Reading::Command(OfflineCommand::Snooze { when }),
+        Ok(when) => {
+            Reading::Command(OfflineCommand::Postpone { which, kind: kind.or(Some(ThingKind::Reminder)), when })
+        }
     })
 }
 
@@ -181,22 +183,22 @@ fn snooze(thing: &Sentence<'_>, rest: Option<&Sentence<'_>>, now: DateTime<Tz>) 
 const SNOOZE: TimeDelta = TimeDelta::minutes(10);
 
 /// The thing, or what was spoken of last; and what it is, where that is said before or after it.
-fn named(thing: &Sentence<'_>) -> Option<(Which, Option<Kind>)> {
-    const BEFORE: &[(&str, Kind)] =
-        &[("task|todo|to-do", Kind::Task), ("reminder ?:|for|about|to|of|with|called", Kind::Reminder)];
+fn named(thing: &Sentence<'_>) -> Option<(Which, Option<ThingKind>)> {
+    const BEFORE: &[(&str, ThingKind)] =
+        &[("task|todo|to-do", ThingKind::Task), ("reminder ?:|for|about|to|of|with|called", ThingKind::Reminder)];
     if thing.is_blank() || thing.is_all_of("it|this|that|this|that ?one|task|reminder") {
         return Some((Which::It, None));
     }
     let bare = thing.skipping("the|my|this|that");
     let is_t_number = bare.cursor().text() == "t" && bare.cursor().next().number().is_some();
     let (bare, kind) = match bare.cursor().lookup(BEFORE) {
-        _ if is_t_number => (bare.part_from(1), Some(Kind::Task)),
+        _ if is_t_number => (bare.part_from(1), Some(ThingKind::Task)),
         Some((kind, end)) => (bare.rest_at(end), Some(kind)),
         None => {
             let last = bare.len().checked_sub(1)?;
             match bare.part_from(last).cursor().text() {
-                "task" if last > 0 => (bare.part_until(last), Some(Kind::Task)),
-                "reminder" if last > 0 => (bare.part_until(last), Some(Kind::Reminder)),
+                "task" if last > 0 => (bare.part_until(last), Some(ThingKind::Task)),
+                "reminder" if last > 0 => (bare.part_until(last), Some(ThingKind::Reminder)),
                 _ => (*thing, None),
             }
         }

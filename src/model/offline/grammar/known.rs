@@ -2,7 +2,7 @@
 
 use chrono::DateTime;
 
-use super::{Command, Reading, Small, sentence::Sentence};
+use super::{OfflineCommand, Reading, Small, sentence::Sentence};
 use crate::zone::Tz;
 
 #[derive(Clone, Copy)]
@@ -116,19 +116,19 @@ const WHOLE: &[(&str, Whole)] = &[
 pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
     let known = WHOLE.iter().find(|(pattern, _)| sentence.is_all_of(pattern)).map(|(_, known)| *known)?;
     Some(Reading::Command(match known {
-        Whole::Status => Command::Status,
-        Whole::Help => Command::Help,
-        Whole::Reminders => Command::ListReminders,
-        Whole::Tasks => Command::TaskList { backlog: false },
-        Whole::Backlog => Command::TaskList { backlog: true },
-        Whole::Greeting => Command::Greeting,
-        Whole::Thanks => Command::Thanks,
-        Whole::Today => Command::Agenda { day: "today" },
-        Whole::Tomorrow => Command::Agenda { day: "tomorrow" },
-        Whole::Time => Command::Time,
-        Whole::Date => Command::Date,
-        Whole::Undo => Command::Undo,
-        Whole::KnowAll => Command::Know { topic: None },
-        Whole::Small(small) => Command::Small(small),
+        Whole::Status => OfflineCommand::Status,
+        Whole::Help => OfflineCommand::Help,
+        Whole::Reminders => OfflineCommand::ListReminders,
+        Whole::Tasks => OfflineCommand::TaskList { backlog: false },
+        Whole::Backlog => OfflineCommand::TaskList { backlog: true },
+        Whole::Greeting => OfflineCommand::Greeting,
+        Whole::Thanks => OfflineCommand::Thanks,
+        Whole::Today => OfflineCommand::Agenda { day: "today" },
+        Whole::Tomorrow => OfflineCommand::Agenda { day: "tomorrow" },
+        Whole::Time => OfflineCommand::Time,
+        Whole::Date => OfflineCommand::Date,
+        Whole::Undo => OfflineCommand::Undo,
+        Whole::KnowAll => OfflineCommand::Know { topic: None },
+        Whole::Small(small) => OfflineCommand::Small(small),
     }))
 }

@@ -2,7 +2,7 @@
 
 use chrono::DateTime;
 
-use super::{Command, Parsed, is_foreign, parse, sentence, spelling};
+use super::{OfflineCommand, ParsedMessage, is_foreign, parse, sentence, spelling};
 use crate::{
     schedule::{When, parse_when, words::tokenize},
     zone::Tz,
@@ -113,8 +113,11 @@ fn is_pronoun_first(body: &sentence::Sentence<'_>) -> bool {
 /// Whether a text is one command with nothing missing.
 fn is_understood(form: &str, now: DateTime<Tz>) -> bool {
     match parse(form, now) {
-        Parsed::Commands(commands) => {
-            matches!(commands.as_slice(), [Command::Remind { .. } | Command::TaskAdd { .. } | Command::Remember { .. }])
+        ParsedMessage::Commands(commands) => {
+            matches!(
+                commands.as_slice(),
+                [OfflineCommand::Remind { .. } | OfflineCommand::TaskAdd { .. } | OfflineCommand::Remember { .. }]
+            )
         }
         _ => false,
     }

@@ -2,7 +2,7 @@
 
 use chrono::DateTime;
 
-use super::{Command, Missing, Reading, ask, ask_for, sentence::Sentence};
+use super::{Missing, OfflineCommand, Reading, ask, ask_for, sentence::Sentence};
 use crate::{
     schedule::{
         Missed, parse_when,
@@ -156,7 +156,7 @@ fn reminder(said: &str, missed: Missed, now: DateTime<Tz>) -> Reading {
         // "Call Anna tomorrow at 9 and Bob at 10". A time said right after "remind me" is the one that is meant.
         Ok(_) if found.span.start > 0 && parse_when(&what, now).is_some() => ask(TWO_TIMES),
         Ok(_) if is_condition(&what) => Reading::Unclear,
-        Ok(when) => Reading::Command(Command::Remind { what, when, missed }),
+        Ok(when) => Reading::Command(OfflineCommand::Remind { what, when, missed }),
     }
 }
 
@@ -231,7 +231,7 @@ pub(super) fn cancel(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Read
         }
     };
     Some(match which.which() {
-        Some(which) => Reading::Command(Command::CancelReminder { which }),
+        Some(which) => Reading::Command(OfflineCommand::CancelReminder { which }),
         None => ask(WHICH),
     })
 }

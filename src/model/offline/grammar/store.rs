@@ -2,7 +2,7 @@
 
 use chrono::DateTime;
 
-use super::{Command, Reading, ask, sentence::Sentence};
+use super::{OfflineCommand, Reading, ask, sentence::Sentence};
 use crate::zone::Tz;
 
 pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
@@ -63,7 +63,7 @@ fn remember_about(sentence: &Sentence<'_>) -> Option<Reading> {
 
 fn fact(body: &Sentence<'_>, topic: Option<&Sentence<'_>>) -> Reading {
     let topic = topic.map(|topic| topic.text().to_owned());
-    Reading::Command(Command::Remember { fact: body.text().to_owned(), topic })
+    Reading::Command(OfflineCommand::Remember { fact: body.text().to_owned(), topic })
 }
 
 /// What a fact to be forgotten doesn't begin with: "forget it", "forget what I said", "forget about dinner with Bob tonight".
@@ -80,12 +80,12 @@ fn forget(sentence: &Sentence<'_>) -> Option<Reading> {
         let body = sentence.rest_at(end).body();
         let speaks_of_talk = body.cursor().phrase("i asked|said|told|mentioned|ever|just").is_some();
         let is_fact = body.is_statement() && !speaks_of_talk && body.cursor().phrase(THAT_ONE).is_none();
-        return is_fact.then(|| Reading::Command(Command::Forget { query: body.text().to_owned() }));
+        return is_fact.then(|| Reading::Command(OfflineCommand::Forget { query: body.text().to_owned() }));
     }
     let body = sentence.rest_at(sentence.cursor().phrase("forget ?about")?).body();
     let is_named = body.is_body() && body.cursor().phrase(NOT_FORGOTTEN).is_none() && body.len() <= 8;
     let bare = body.skipping("the|a|an");
-    is_named.then(|| Reading::Command(Command::Forget { query: bare.text().to_owned() }))
+    is_named.then(|| Reading::Command(OfflineCommand::Forget { query: bare.text().to_owned() }))
 }
 
 const KNOW: &[(&str, ())] = &[
@@ -103,11 +103,11 @@ fn know(sentence: &Sentence<'_>) -> Option<Reading> {
     let ((), end) = sentence.cursor().lookup(KNOW)?;
     let topic = sentence.rest_at(end).body();
     if topic.is_all_of("me|myself|us|everything") {
-        return Some(Reading::Command(Command::Know { topic: None }));
+        return Some(Reading::Command(OfflineCommand::Know { topic: None }));
     }
     let is_topic = topic.is_body() && !topic.is_pronoun() && !sentence.asks_more();
     Some(if is_topic {
-        Reading::Command(Command::Know { topic: Some(topic.text().to_owned()) })
+        Reading::Command(OfflineCommand::Know { topic: Some(topic.text().to_owned()) })
     } else {
         Reading::Question
     })

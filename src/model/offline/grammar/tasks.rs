@@ -2,7 +2,7 @@
 
 use chrono::DateTime;
 
-use super::{Command, Missing, Reading, ask_for, sentence::Sentence};
+use super::{Missing, OfflineCommand, Reading, ask_for, sentence::Sentence};
 use crate::zone::Tz;
 
 pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
@@ -68,5 +68,5 @@ fn add_to_list(sentence: &Sentence<'_>) -> Option<Reading> {
 }
 
 fn task(title: &Sentence<'_>, backlog: bool) -> Reading {
-    Reading::Command(Command::TaskAdd { title: title.text().to_owned(), backlog })
+    Reading::Command(OfflineCommand::TaskAdd { title: title.text().to_owned(), backlog })
 }

@@ -13,15 +13,15 @@ fn saturday() -> DateTime<Tz> {
     local(Tz::of("Europe/Berlin"), "2026-11-21 14:00")
 }
 
-fn form(parsed: &Parsed) -> String {
+fn form(parsed: &ParsedMessage) -> String {
     match parsed {
-        Parsed::Commands(commands) => commands.iter().map(command_form).collect::<Vec<_>>().join(" + "),
-        Parsed::Question(_) => "question".to_owned(),
-        Parsed::Unclear { .. } => "unclear".to_owned(),
+        ParsedMessage::Commands(commands) => commands.iter().map(command_form).collect::<Vec<_>>().join(" + "),
+        ParsedMessage::Question(_) => "question".to_owned(),
+        ParsedMessage::Unclear { .. } => "unclear".to_owned(),
     }
 }
 
-fn command_form(command: &Command) -> String {
+fn command_form(command: &OfflineCommand) -> String {
     let which = |which: &Which| match which {
         Which::Number(number) => format!("#{number}"),
         Which::Text(text) => format!("‹{text}›"),
@@ -29,7 +29,7 @@ fn command_form(command: &Command) -> String {
         Which::It => "it".to_owned(),
     };
     let kind_form =
-        |kind: Option<Kind>| kind.map_or_else(|| "thing".to_owned(), |kind| format!("{kind:?}").to_lowercase());
+        |kind: Option<ThingKind>| kind.map_or_else(|| "thing".to_owned(), |kind| format!("{kind:?}").to_lowercase());
     let moment = |moment: &Moment| match (&moment.when, moment.day) {
         (_, Some(day)) => day.format("%a %m-%d").to_string(),
         (When::At(slot), None) => slot.civil.format("%a %m-%d %H:%M").to_string(),
@@ -37,10 +37,10 @@ fn command_form(command: &Command) -> String {
     };
     let place = |backlog: &bool| if *backlog { "backlog" } else { "active" };
     match command {
-        Command::Remember { fact, topic: None } => format!("remember ‹{fact}›"),
-        Command::Remember { fact, topic: Some(topic) } => format!("remember ‹{fact}› under ‹{topic}›"),
-        Command::Forget { query } => format!("forget ‹{query}›"),
-        Command::Remind { what, when, missed } => {
+        OfflineCommand::Remember { fact, topic: None } => format!("remember ‹{fact}›"),
+        OfflineCommand::Remember { fact, topic: Some(topic) } => format!("remember ‹{fact}› under ‹{topic}›"),
+        OfflineCommand::Forget { query } => format!("forget ‹{query}›"),
+        OfflineCommand::Remind { what, when, missed } => {
             let when = match when {
                 When::At(slot) => slot.civil.format("%a %m-%d %H:%M").to_string(),
                 When::Every(rule) => rule.to_string(),
@@ -48,32 +48,32 @@ fn command_form(command: &Command) -> String {
             let missed = if *missed == Missed::Run { String::new() } else { format!(", {missed}") };
             format!("remind ‹{what}› {when}{missed}")
         }
-        Command::ListReminders => "list reminders".to_owned(),
-        Command::CancelReminder { which: w } => format!("cancel {}", which(w)),
-        Command::TaskAdd { title, backlog } => format!("add ‹{title}› {}", place(backlog)),
-        Command::TaskDone { which: w } => format!("done {}", which(w)),
-        Command::TaskDrop { which: w } => format!("drop {}", which(w)),
-        Command::TaskRename { which: w, to } => format!("rename {} to ‹{to}›", which(w)),
-        Command::TaskMove { which: w, backlog } => format!("move {} to {}", which(w), place(backlog)),
-        Command::Delete { which: w } => format!("delete {}", which(w)),
-        Command::Postpone { which: w, kind, when } => {
+        OfflineCommand::ListReminders => "list reminders".to_owned(),
+        OfflineCommand::CancelReminder { which: w } => format!("cancel {}", which(w)),
+        OfflineCommand::TaskAdd { title, backlog } => format!("add ‹{title}› {}", place(backlog)),
+        OfflineCommand::TaskDone { which: w } => format!("done {}", which(w)),
+        OfflineCommand::TaskDrop { which: w } => format!("drop {}", which(w)),
+        OfflineCommand::TaskRename { which: w, to } => format!("rename {} to ‹{to}›", which(w)),
+        OfflineCommand::TaskMove { which: w, backlog } => format!("move {} to {}", which(w), place(backlog)),
+        OfflineCommand::Delete { which: w } => format!("delete {}", which(w)),
+        OfflineCommand::Postpone { which: w, kind, when } => {
             format!("postpone {} {} to {}", which(w), kind_form(*kind), moment(when))
         }
-        Command::Snooze { when } => format!("snooze to {}", moment(when)),
-        Command::TaskList { backlog } => format!("list {}", place(backlog)),
-        Command::Know { topic: Some(topic) } => format!("know ‹{topic}›"),
-        Command::Know { topic: None } => "know all".to_owned(),
-        Command::Agenda { day } => format!("agenda of {day}"),
-        Command::Time => "time".to_owned(),
-        Command::Date => "date".to_owned(),
-        Command::Sum { text } => format!("sum {text}"),
-        Command::Undo => "undo".to_owned(),
-        Command::Small(small) => format!("{small:?}").to_lowercase(),
-        Command::Status => "status".to_owned(),
-        Command::Help => "help".to_owned(),
-        Command::Greeting => "greeting".to_owned(),
-        Command::Thanks => "thanks".to_owned(),
-        Command::AskBack { .. } => "ask back".to_owned(),
+        OfflineCommand::Snooze { when } => format!("snooze to {}", moment(when)),
+        OfflineCommand::TaskList { backlog } => format!("list {}", place(backlog)),
+        OfflineCommand::Know { topic: Some(topic) } => format!("know ‹{topic}›"),
+        OfflineCommand::Know { topic: None } => "know all".to_owned(),
+        OfflineCommand::Agenda { day } => format!("agenda of {day}"),
+        OfflineCommand::Time => "time".to_owned(),
+        OfflineCommand::Date => "date".to_owned(),
+        OfflineCommand::Sum { text } => format!("sum {text}"),
+        OfflineCommand::Undo => "undo".to_owned(),
+        OfflineCommand::Small(small) => format!("{small:?}").to_lowercase(),
+        OfflineCommand::Status => "status".to_owned(),
+        OfflineCommand::Help => "help".to_owned(),
+        OfflineCommand::Greeting => "greeting".to_owned(),
+        OfflineCommand::Thanks => "thanks".to_owned(),
+        OfflineCommand::AskBack { .. } => "ask back".to_owned(),
     }
 }
 
@@ -611,14 +611,14 @@ fn the_tables_hold_what_they_promise() {
 #[test]
 fn a_question_is_handed_on_in_the_persons_words() {
     let parsed = parse(" When is Anna’s birthday? ", saturday());
-    assert_eq!(parsed, Parsed::Question("When is Anna’s birthday?".to_owned()));
+    assert_eq!(parsed, ParsedMessage::Question("When is Anna’s birthday?".to_owned()));
 }
 
 #[test]
 fn what_is_asked_back_says_what_is_missing() {
     let question = |text: &str| match parse(text, saturday()) {
-        Parsed::Commands(commands) => match &commands[..] {
-            [Command::AskBack { question, .. }] => question.clone(),
+        ParsedMessage::Commands(commands) => match &commands[..] {
+            [OfflineCommand::AskBack { question, .. }] => question.clone(),
             other => panic!("{other:?}"),
         },
         other => panic!("{other:?}"),
@@ -665,7 +665,7 @@ fn what_is_asked_back_says_what_is_missing() {
 #[test]
 fn why_a_message_is_unclear_is_said() {
     let why = |text: &str| match parse(text, saturday()) {
-        Parsed::Unclear { why } => why,
+        ParsedMessage::Unclear { why } => why,
         other => panic!("{other:?}"),
     };
     assert_eq!(why("write me a poem"), NO_COMMAND);
@@ -679,8 +679,8 @@ fn why_a_message_is_unclear_is_said() {
 fn reminders_at_the_hours_that_clocks_change() {
     let check = |now: DateTime<Tz>, text: &str, key: &str, utc: &str| {
         let civil = |text| NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M").unwrap();
-        let Parsed::Commands(commands) = parse(text, now) else { panic!("{text}") };
-        let [Command::Remind { when: When::At(slot), .. }] = &commands[..] else { panic!("{commands:?}") };
+        let ParsedMessage::Commands(commands) = parse(text, now) else { panic!("{text}") };
+        let [OfflineCommand::Remind { when: When::At(slot), .. }] = &commands[..] else { panic!("{commands:?}") };
         assert_eq!((slot.civil, slot.at.naive_utc()), (civil(key), civil(utc)), "{text}");
     };
     let (berlin, new_york) = (Tz::of("Europe/Berlin"), Tz::of("America/New_York"));
@@ -703,8 +703,8 @@ fn reminders_at_the_hours_that_clocks_change() {
     );
 }
 
-fn is_remind(parsed: &Parsed) -> bool {
-    matches!(parsed, Parsed::Commands(commands) if commands.iter().any(|command| matches!(command, Command::Remind { .. })))
+fn is_remind(parsed: &ParsedMessage) -> bool {
+    matches!(parsed, ParsedMessage::Commands(commands) if commands.iter().any(|command| matches!(command, OfflineCommand::Remind { .. })))
 }
 
 proptest! {
@@ -718,7 +718,7 @@ proptest! {
         words in prop::collection::vec(prop::sample::select(VOCABULARY.to_vec()), 0..14),
         glue in prop::sample::select(vec![" ", "", "\n"]),
     ) {
-        if let Parsed::Commands(commands) = parse(&words.join(glue), saturday()) {
+        if let ParsedMessage::Commands(commands) = parse(&words.join(glue), saturday()) {
             prop_assert!(!commands.is_empty());
         }
     }
@@ -739,9 +739,9 @@ proptest! {
     fn what_is_kept_is_what_was_said(words in prop::collection::vec(prop::sample::select(TIMELESS.to_vec()), 1..8)) {
         let said = format!("zebra {}", words.join(" "));
         let text = format!("Remind me tomorrow at 9 to {said}");
-        let Parsed::Commands(commands) = parse(&text, saturday()) else { return Err(TestCaseError::reject("not a command")) };
+        let ParsedMessage::Commands(commands) = parse(&text, saturday()) else { return Err(TestCaseError::reject("not a command")) };
         for command in commands {
-            if let Command::Remind { what, .. } = command {
+            if let OfflineCommand::Remind { what, .. } = command {
                 prop_assert_eq!(what, said.clone());
             }
         }

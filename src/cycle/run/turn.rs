@@ -68,7 +68,7 @@ impl Wake<'_> {
             let error = match self.turn(&live.state, set_aside, &progress).await? {
                 Ok(Ok(turn)) => {
                     if attempt > 1 {
-                        tracing::info!(attempt, "the mind answered after a retry");
+                        tracing::info!(attempt, "the model answered after a retry");
                     }
                     self.store.upkeep_recovered(self.fence, UpkeepKind::Model, self.now())?;
                     let Turn { content, stop, usage, cost_usd, .. } = turn;
@@ -90,7 +90,7 @@ impl Wake<'_> {
                 return Ok(Err(interrupt));
             }
             let why = self.context.redactor.redact(&error.to_string());
-            tracing::warn!(attempt, %why, "the mind did not answer");
+            tracing::warn!(attempt, %why, "the model did not answer");
             if let ModelError::Transient { spent, .. } = &error {
                 let discarded = Entry::Discarded { why: why.clone(), usage: *spent };
                 self.pay(live, (reservation, self.spent(*spent, None), true), &[discarded])?;

@@ -40,10 +40,10 @@ pub(crate) use files::read_private;
 /// The chat id of the terminal.
 pub const CONSOLE_CHAT_ID: i64 = 0;
 
-/// The name of the mind that needs no key and no network.
+/// The name of the model that needs no key and no network.
 pub const OFFLINE_MODEL: &str = "offline";
 
-/// The name of the mind that is the Claude Code command.
+/// The name of the model that is the Claude Code command.
 pub const CLAUDE_CODE: &str = "claude-code";
 
 /// The settings of one run, checked and resolved.
@@ -192,7 +192,7 @@ impl Config {
         self.telegram_token.as_ref().and_then(|token| values::bot_id(token.expose()))
     }
 
-    /// The mind that answers: the one asked for, but [`OFFLINE_MODEL`] without a key. [`CLAUDE_CODE`] may have a login of its own.
+    /// The model that answers: the one asked for, but [`OFFLINE_MODEL`] without a key. [`CLAUDE_CODE`] may have a login of its own.
     pub fn effective_model(&self) -> &str {
         if self.anthropic_key.is_some() || self.model == CLAUDE_CODE { &self.model } else { OFFLINE_MODEL }
     }
@@ -272,7 +272,7 @@ impl Config {
         self.workspace_dir.join("claude-code")
     }
 
-    /// What programs that the mind runs may write to.
+    /// What programs that the model runs may write to.
     pub fn scratch_dir(&self) -> PathBuf {
         self.workspace_dir.join("scratch")
     }

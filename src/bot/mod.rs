@@ -1,4 +1,4 @@
-//! The bot: keeps the door to Telegram, and starts wakes. It has no mind and no memory of its own.
+//! The bot: keeps the door to Telegram, and starts wakes. It has no model and no memory of its own.
 //!
 //! [`run()`] gathers events in one small loop on one thread; what they mean is decided by pure parts: `batch` (what an update
 //! is kept as), `nudge` (when a wake starts), `trouble` (how long to wait, what to say), `pairing` (whose code

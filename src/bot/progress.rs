@@ -1,7 +1,7 @@
 //! Shows how far a long cycle is: one line in the chat that waits for its answer, changed now and then, and taken away when the
 //! answer is there.
 //!
-//! What it says is read from the cycle's journal, what the mind has planned against what has been done; when it is said is
+//! What it says is read from the cycle's journal, what the model has planned against what has been done; when it is said is
 //! decided by [`Pace`]. The line is no answer: it makes no sound, is never sent a second time, and nothing waits for it. What is
 //! planned may be of somebody else's making, so that nothing in the line is ever a link.
 

@@ -100,7 +100,7 @@ fn secrets(config: &Config) -> Vec<Secret> {
     config.secrets().into_iter().chain(passwords).chain(of_servers).chain(token).collect()
 }
 
-/// The configured mind.
+/// The configured model.
 fn model(config: &Config) -> Result<Box<dyn Model>, String> {
     match (&config.anthropic_key, config.effective_model()) {
         (_, CLAUDE_CODE) => Ok(Box::new(claude_code(config))),
@@ -120,7 +120,7 @@ fn model(config: &Config) -> Result<Box<dyn Model>, String> {
     }
 }
 
-/// The Claude Code command as a mind: with the key, else the token, else a login of its own.
+/// The Claude Code command as a model: with the key, else the token, else a login of its own.
 fn claude_code(config: &Config) -> ClaudeCode {
     let login = match (&config.anthropic_key, &config.claude_code_token) {
         (Some(key), _) => Login::Key(key.clone()),

@@ -204,7 +204,7 @@ fn resume(config: &Config) -> ExitCode {
     }
 }
 
-/// What was just said is no reason to wake: the mind was asked before and its back-off hasn't ended, or its budget is spent.
+/// What was just said is no reason to wake: the model was asked before and its back-off hasn't ended, or its budget is spent.
 fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String> {
     if store.stopped().ok()?.is_some() {
         return Some("Your message is safe, and will be answered after `wake resume`.".to_owned());

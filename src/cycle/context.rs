@@ -28,7 +28,7 @@ pub struct Context<'a> {
     pub config: &'a Config,
     /// The time.
     pub clock: &'a dyn Clock,
-    /// The mind.
+    /// The model.
     pub model: &'a dyn Model,
     /// The door that messages leave by; none without a token.
     pub channel: Option<&'a dyn Channel>,

@@ -39,7 +39,7 @@ impl PlanFile {
         Self { path: path_of(workspace, cycle_id) }
     }
 
-    /// Writes the mind's plan down before it acts.
+    /// Writes the model's plan down before it acts.
     pub fn plan(&self, plan: &Plan, redactor: &Redactor) -> std::io::Result<()> {
         let complexity = plan.complexity.name();
         let mut text = format!("\n## Plan ({complexity})\n\n{}\n\n", plan.understood.trim());

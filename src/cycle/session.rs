@@ -40,11 +40,11 @@ pub(super) struct Wake<'a> {
     pub(in crate::cycle) deadline: tokio::time::Instant,
     /// Whether what has failed stops one chat's work and nobody else's.
     pub(in crate::cycle) is_only_this_chats: bool,
-    /// The chat that the mind is at work for, if it is at work for one.
+    /// The chat that the model is at work for, if it is at work for one.
     pub(in crate::cycle) chat_id: Option<i64>,
 }
 
-/// A cycle under way with the mind.
+/// A cycle under way with the model.
 pub(in crate::cycle) struct Live {
     pub(in crate::cycle) cycle: NewCycle,
     pub(in crate::cycle) state: Cycle,

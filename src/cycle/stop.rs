@@ -1,7 +1,7 @@
 //! `/stop` and `/resume`, as a wake and whoever orders it see them.
 //!
 //! The order is a row in the database before anything else happens. A wake looks for it before each step, and several times
-//! a second while it waits for the mind: it drops the request and leaves its cycle as one that ended in order, to be gone on
+//! a second while it waits for the model: it drops the request and leaves its cycle as one that ended in order, to be gone on
 //! with after `/resume`. What it had committed stays committed and isn't sent; nobody is signalled, so that a `wake` that
 //! stays, stays. Its children it can't end while it waits for them: whoever gave the order does.
 

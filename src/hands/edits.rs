@@ -61,7 +61,7 @@ impl Edits {
 /// The text with `old`, which must stand in it once, replaced; and the line where it stood, from 1.
 ///
 /// # Errors
-/// A sentence for the mind.
+/// A sentence for the model.
 pub fn replaced(text: &str, old: &str, new: &str) -> Result<(String, usize), String> {
     if old.is_empty() {
         return Err("old_str is empty: say what is to be replaced.".to_owned());
@@ -115,7 +115,7 @@ fn line_of(text: &str, at: usize) -> usize {
 /// The text with `new` as lines of their own behind line `after`, 0 being its beginning.
 ///
 /// # Errors
-/// A sentence for the mind.
+/// A sentence for the model.
 pub fn inserted(text: &str, after: usize, new: &str) -> Result<String, String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let Some((above, below)) = lines.split_at_checked(after) else {
@@ -143,7 +143,7 @@ pub fn inserted(text: &str, after: usize, new: &str) -> Result<String, String> {
 /// The lines of a range with their numbers, as many as fit into `max_bytes`, and how to go on.
 ///
 /// # Errors
-/// A sentence for the mind, where the range isn't in the text.
+/// A sentence for the model, where the range isn't in the text.
 pub fn numbered(text: &str, range: Option<[i64; 2]>, max_bytes: usize) -> Result<String, String> {
     let lines: Vec<&str> = text.lines().collect();
     if lines.is_empty() {

@@ -1,4 +1,4 @@
-//! Outputs that are longer than a mind is told in one go. How they begin is told; the whole is kept in a file of the scratch
+//! Outputs that are longer than a model is told in one go. How they begin is told; the whole is kept in a file of the scratch
 //! directory that can be read on.
 //!
 //! Programs in the sandbox can write there too, so nothing here follows a link that they made: the directory and the file
@@ -16,7 +16,7 @@ use rustix::{
     io::Errno,
 };
 
-/// Of one output a mind is told so much, in bytes. Less than any outcome may have, for a few words around it.
+/// Of one output a model is told so much, in bytes. Less than any outcome may have, for a few words around it.
 pub const MAX_TOLD_BYTES: usize = 16 * 1024;
 /// Of one output so much is kept, in bytes.
 const MAX_KEPT_BYTES: usize = 8 * 1024 * 1024;

@@ -59,7 +59,7 @@ pub struct Hands {
     agreed: Vec<String>,
 }
 
-/// Why something couldn't be begun, for the mind.
+/// Why something couldn't be begun, for the model.
 #[derive(Debug, thiserror::Error)]
 pub enum HandsError {
     /// The shell can't be started.
@@ -129,7 +129,7 @@ impl Hands {
         self.kept.entry(TypeId::of::<T>()).or_insert_with(|| Box::<T>::default()).downcast_mut()
     }
 
-    /// An output as a mind is told it: all of it if it is short, else how it begins, with the file that holds the whole and how
+    /// An output as a model is told it: all of it if it is short, else how it begins, with the file that holds the whole and how
     /// to read on. `name` is the tool's, part of the file's name.
     pub fn keep_rest(&self, name: &str, output: String) -> String {
         self.shelter.keep_rest(name, output)

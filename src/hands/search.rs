@@ -40,7 +40,7 @@ pub struct Query {
 
 impl Query {
     /// `pattern`: a glob for names, or with a slash in it for paths below the folder. `text`: a regular expression for a line.
-    /// Neither minds the case.
+    /// Neither models the case.
     ///
     /// # Errors
     /// A sentence that says what can't be looked for.

@@ -221,7 +221,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// In words, for the mind.
+/// In words, for the model.
 pub fn described(end: End, within: Duration) -> String {
     match end {
         End::Code(0) => String::new(),

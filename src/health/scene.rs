@@ -74,7 +74,7 @@ impl<'a> Scene<'a> {
         Budget::look(store, self.config, self.now)
     }
 
-    /// The configured mind as the gate of a wake would see it now.
+    /// The configured model as the gate of a wake would see it now.
     pub(super) fn mind(&self, store: &Store) -> Result<Mind, StoreError> {
         cycle::mind_called(self.config.effective_model(), store, self.config, self.now)
     }

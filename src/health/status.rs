@@ -89,9 +89,9 @@ pub struct LastWake {
 /// Messages that wait for an answer.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Queue {
-    /// That the present mind can answer now.
+    /// That the present model can answer now.
     pub waiting: usize,
-    /// That wait for another mind, for its return, or for a budget.
+    /// That wait for another model, for its return, or for a budget.
     pub held: usize,
     /// That wait for a person's answer to a question.
     pub asking: usize,
@@ -157,7 +157,7 @@ pub struct Disk {
     pub is_short: bool,
 }
 
-/// The configured mind.
+/// The configured model.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct MindState {
     /// Its name.

@@ -1,4 +1,4 @@
-//! The Model Context Protocol, both ways: tools of other programs for our mind ([`client`]), and our memory, tasks and reminders for
+//! The Model Context Protocol, both ways: tools of other programs for our model ([`client`]), and our memory, tasks and reminders for
 //! other programs ([`server`]).
 //!
 //! The protocol is spoken by hand, over lines of JSON and over streamable HTTP: what we need of it is small, every byte of it

@@ -1,18 +1,18 @@
-//! What a file is by its bytes: its name and the type that its sender says are only claims. Pictures that the mind can be shown
+//! What a file is by its bytes: its name and the type that its sender says are only claims. Pictures that the model can be shown
 //! are told by their first bytes, and so are their sides; text is what is UTF-8 without control characters.
 
 /// How much of a file is looked at, in bytes: a picture's header may stand behind a preview.
 pub const HEAD_BYTES: usize = 256 * 1024;
-/// The longest side that the mind's server takes, in pixels.
+/// The longest side that the model's server takes, in pixels.
 pub const MAX_SIDE_PX: u32 = 8_000;
 
-/// The largest picture that is shown, in bytes: it grows by a third on its way, and the mind's server takes 5 MB.
+/// The largest picture that is shown, in bytes: it grows by a third on its way, and the model's server takes 5 MB.
 pub const MAX_IMAGE_BYTES: u64 = 3_500_000;
 
 /// What a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
-    /// A picture that the mind can be shown.
+    /// A picture that the model can be shown.
     Image {
         /// Its media type.
         mime: &'static str,

@@ -1,7 +1,7 @@
 //! What is known of the files that come with messages, without touching any of them: where each is kept, what its bytes show
 //! it to be (`content`), and what its message says of it (`words`). Values in, values out.
 //!
-//! `bot/media` fetches them and has speech written down; a wake shows them to the mind (`cycle/run/attached`, `tool/attachment`).
+//! `bot/media` fetches them and has speech written down; a wake shows them to the model (`cycle/run/attached`, `tool/attachment`).
 
 pub mod content;
 pub mod words;

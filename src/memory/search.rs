@@ -1,4 +1,4 @@
-//! Plain-text search over the documents, and the offline mind's rule for answering a question by quoting a fact.
+//! Plain-text search over the documents, and the offline model's rule for answering a question by quoting a fact.
 //!
 //! Words are compared in lower case and with plurals folded; the commonest English words don't count. It is meant for
 //! a few thousand lines, read anew each time: there is no index to go stale.
@@ -87,7 +87,7 @@ pub fn search(docs: &[(&str, &str)], query: &str, limit: usize) -> Vec<MemoryHit
     found.into_iter().take(limit).map(|(_, hit)| hit).collect()
 }
 
-/// The facts that answer a question without a mind, or `None` when none does: those that have all its content words
+/// The facts that answer a question without a model, or `None` when none does: those that have all its content words
 /// but one; all of them if there are no more than two. A fact's topic counts as part of it, but the fact itself must
 /// have at least one of the words. Only the best matches are quoted, at most [`MAX_QUOTES`]; with what the person hasn't settled, its
 /// other version.

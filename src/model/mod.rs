@@ -1,4 +1,4 @@
-//! The mind's seam: a conversation goes in, one assistant turn comes out.
+//! The model's seam: a conversation goes in, one assistant turn comes out.
 //!
 //! A model does one request and knows nothing of journals, budgets or retries: [`crate::cycle`] decides those, so that
 //! each try is written down. Conversations are append-only raw JSON: signed thinking makes any rewritten byte of an

@@ -76,7 +76,7 @@ impl Scales {
         self.say(Decision::Ask, why);
     }
 
-    /// The strictest decision, with its reasons: of a question all that speaks against the call, of a no what forbids it. The mind is told
+    /// The strictest decision, with its reasons: of a question all that speaks against the call, of a no what forbids it. The model is told
     /// those of a no, and what only asks may quote others.
     fn verdict(mut self, risk: Risk) -> Verdict {
         // Stable: within a decision the reasons stay in the order in which they came up.

@@ -137,7 +137,7 @@ pub enum Reach {
     Leaves,
     /// It outlives the cycle.
     Persists,
-    /// It edits what steers the mind: `claude.md` or `skills/`.
+    /// It edits what steers the model: `claude.md` or `skills/`.
     Steers,
 }
 

@@ -142,7 +142,7 @@ fn planning_answering_and_reading_memory_never_ask() {
     let refused = Rules::refused(&[RulesProblem { line: 3, what: "it is wrong".to_owned() }]);
     assert_eq!(judge(&free, &refused, &asking).decision, Decision::Allow);
     assert_eq!(judge(&memory, &Rules::default(), &asking).decision, Decision::Allow);
-    // The mind's own notes outlive the cycle: they never ask but after text of others.
+    // The model's own notes outlive the cycle: they never ask but after text of others.
     let note = Subject { reach: Reach::Persists, ..free };
     assert_eq!(judge(&note, &refused, &asking).decision, Decision::Ask);
     assert_eq!(judge(&note, &refused, &Circumstances { taint: None, ..asking }).decision, Decision::Allow);

@@ -1,4 +1,4 @@
-//! Markdown, as minds write it, made into messages that Telegram takes: values in, values out.
+//! Markdown, as models write it, made into messages that Telegram takes: values in, values out.
 //!
 //! The Markdown is read once into plain text with spans of formatting over it (`styled`), the text is cut into parts
 //! where a reader would pause (`split`), and each part's HTML is written from the spans that reach into it. A part carries

@@ -1,4 +1,4 @@
-//! The boundary around programs that the mind has run (shells, MCP servers): what they may touch is decided by the system, not
+//! The boundary around programs that the model has run (shells, MCP servers): what they may touch is decided by the system, not
 //! by reading what they are told to do.
 //!
 //! [`Sandbox::find`] looks once for what this machine offers and tries it out. [`Sandbox::confine`] turns a [`Confinement`] into

@@ -1,6 +1,6 @@
 //! Text cut once into lower-case tokens that know where they stand, and a cursor that matches phrases over them.
 //!
-//! Both readers of English use it, [`super::when`] for times and the offline mind for commands: matching happens on the tokens, what
+//! Both readers of English use it, [`super::when`] for times and the offline model for commands: matching happens on the tokens, what
 //! is kept is cut from the person's own text by the tokens' spans.
 
 use std::ops::Range;

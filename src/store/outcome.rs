@@ -5,7 +5,7 @@
 pub enum MessageOutcome {
     /// A cycle has answered it.
     Answered,
-    /// A cycle took it up, and the mind declined.
+    /// A cycle took it up, and the model declined.
     Refused,
     /// Put aside: too many cycles failed on it.
     Dead,

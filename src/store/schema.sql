@@ -22,8 +22,8 @@ CREATE TABLE incoming_messages (
     bot_id             INTEGER,
     update_id          INTEGER,
     attempts           INTEGER NOT NULL DEFAULT 0, -- cycles that failed on it
-    held_for           TEXT,                     -- the mind that could not answer it; another one may
-    not_before         TEXT,                     -- back-off after the mind could not be reached
+    held_for           TEXT,                     -- the model that could not answer it; another one may
+    not_before         TEXT,                     -- back-off after the model could not be reached
     album              TEXT,                     -- the channel's name for what belongs together
     sent_at            TEXT,                     -- as the channel says, of the last of its parts
     -- Whether what a message quotes is its own sender's, or ours: all else was written by others.
@@ -39,7 +39,7 @@ CREATE UNIQUE INDEX incoming_by_update ON incoming_messages (bot_id, update_id) 
 CREATE INDEX incoming_queued ON incoming_messages (chat_id, id) WHERE processed = 0;
 CREATE INDEX incoming_by_chat ON incoming_messages (chat_id, id);
 CREATE INDEX incoming_to_forget ON incoming_messages (processed_at) WHERE processed = 1 AND raw IS NOT NULL;
--- The queue of each chat, without what is kept for another mind, and that alone.
+-- The queue of each chat, without what is kept for another model, and that alone.
 CREATE INDEX incoming_answerable ON incoming_messages (chat_id, id) WHERE processed = 0 AND held_for IS NULL;
 CREATE INDEX incoming_kept ON incoming_messages (chat_id, id) WHERE processed = 0 AND held_for IS NOT NULL;
 -- What of a chat is held for a moment: looked at with every message that comes.
@@ -217,7 +217,7 @@ CREATE TABLE ledger (
 CREATE INDEX ledger_by_time ON ledger (at);
 CREATE INDEX ledger_reserved ON ledger (at) WHERE reserved = 1;
 
--- Back-off of what is looked after without a mind: push, fetch, model.
+-- Back-off of what is looked after without a model: push, fetch, model.
 CREATE TABLE upkeep (
     name       TEXT PRIMARY KEY,
     failures   INTEGER NOT NULL DEFAULT 0,
@@ -252,7 +252,7 @@ CREATE TABLE taken_up (
 CREATE INDEX taken_up_by_message ON taken_up (message_id);
 
 -- Files that came with a message. What stands here is kept: fetched from the channel as soon as that is possible, and, if it is
--- speech, written down. A message isn't given to a mind while one of its files is on its way.
+-- speech, written down. A message isn't given to a model while one of its files is on its way.
 CREATE TABLE attachments (
     id                 INTEGER PRIMARY KEY,
     message_id         INTEGER NOT NULL REFERENCES incoming_messages (id),
@@ -356,7 +356,7 @@ CREATE TABLE approvals (
     cycle_id    TEXT NOT NULL REFERENCES cycles (id),
     call        TEXT NOT NULL,                   -- the call's id in the cycle's journal
     tool        TEXT NOT NULL,
-    action      TEXT NOT NULL,                   -- its arguments as the mind wrote them, byte for byte
+    action      TEXT NOT NULL,                   -- its arguments as the model wrote them, byte for byte
     risk        TEXT NOT NULL,
     reasons     TEXT NOT NULL,                   -- JSON array: why it is asked
     origin      TEXT,                            -- whose bytes the cycle had read by then, if not only its person's

@@ -119,7 +119,7 @@ fn copy(command: &str, access: Access, world: &World, hands: &Hands) -> Result<O
     }
 }
 
-/// What the mind is told of a command that came to nothing for want of what it could be given.
+/// What the model is told of a command that came to nothing for want of what it could be given.
 fn hint(ran: &Ran, access: Access, rules: &Rules) -> &'static str {
     let says = |words: &[&str]| words.iter().any(|word| ran.printed.contains(word));
     if ran.end == End::Code(0) {

@@ -94,7 +94,7 @@ pub(super) fn tools() -> Vec<Tool> {
 #[serde(deny_unknown_fields)]
 struct Nothing {}
 
-/// The offline mind's way to take back what was done last: it only calls it when its person says so in so many words.
+/// The offline model's way to take back what was done last: it only calls it when its person says so in so many words.
 pub(super) fn undo_last() -> Tool {
     Tool::new("undo_last", "Take back what was done last for this chat.", Effect::Staged, |_: &Nothing, world| {
         match &world.last_undoable {

@@ -20,7 +20,7 @@ use crate::{
 
 /// The tool's name.
 pub const EDITOR: &str = "str_replace_based_edit_tool";
-/// The tool's type where the mind was trained on it.
+/// The tool's type where the model was trained on it.
 const TRAINED: &str = "text_editor_20250728";
 /// The largest file that is looked at or written, in bytes.
 const MAX_FILE_BYTES: u64 = 8 << 20;

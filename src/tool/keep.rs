@@ -1,4 +1,4 @@
-//! `keep`: the offline mind's way to say that it can't answer some messages. They stay queued for a mind that can, and are
+//! `keep`: the offline model's way to say that it can't answer some messages. They stay queued for a model that can, and are
 //! no reason for this one to wake again; the person is told so once each.
 
 use schemars::JsonSchema;

@@ -1,6 +1,6 @@
-//! What a mind can do: tools as values in, values out.
+//! What a model can do: tools as values in, values out.
 //!
-//! A tool gets its checked arguments and a view of the [`World`], and returns what it would tell the mind, a receipt for the
+//! A tool gets its checked arguments and a view of the [`World`], and returns what it would tell the model, a receipt for the
 //! episodic memory, and the [`Change`]s that make it true. It writes nothing itself: the cycle records outcome and
 //! changes in one transaction, so a call has either happened once or not at all.
 
@@ -59,7 +59,7 @@ use crate::{
     types::Effect,
 };
 
-/// The longest outcome a mind is told, in bytes; the rest is cut and said to be.
+/// The longest outcome a model is told, in bytes; the rest is cut and said to be.
 pub const MAX_OUTCOME_BYTES: usize = 24 * 1024;
 
 /// Why another chat than the owner's gets nowhere with a shell or files: all that a program or a path reaches here, the memory and
@@ -69,7 +69,7 @@ const OWNERS_ALONE: &str = "Only the owner's chats have this machine's shell, fi
 /// A call that did what it was asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Done {
-    /// What the mind is told.
+    /// What the model is told.
     pub content: String,
     /// What happened, in the past tense and in a few words; none when nothing was changed.
     pub receipt: Option<String>,
@@ -77,7 +77,7 @@ pub struct Done {
     pub changes: Vec<Change>,
     /// Whose bytes `content` holds, where they aren't the person's own or the memory's: such as `https://example.org`.
     pub taint: Option<String>,
-    /// A picture that the mind is shown beside `content`: a raw JSON image block.
+    /// A picture that the model is shown beside `content`: a raw JSON image block.
     pub image: Option<String>,
     /// It was tried and failed by another's word, which `content` holds: told as an error, without a receipt.
     pub is_failure: bool,
@@ -90,7 +90,7 @@ impl Done {
     }
 }
 
-/// A call that did nothing: the mind is told why as an error result, and can do better.
+/// A call that did nothing: the model is told why as an error result, and can do better.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refusal(pub String);
@@ -124,11 +124,11 @@ type Touches = Box<dyn Fn(&str, &World) -> Option<Touched> + Send + Sync>;
 /// A call by hands: raw arguments in.
 pub type Act = Box<dyn for<'a> Fn(&'a str, &'a World, &'a mut Hands) -> Acting<'a> + Send + Sync>;
 
-/// One tool: how the mind sees it, what it risks, and what it does.
+/// One tool: how the model sees it, what it risks, and what it does.
 pub struct Tool {
     /// Its name: `snake_case`, or `mcp__<server>__<tool>`.
     pub name: Cow<'static, str>,
-    /// What it is for, in a few lines for the mind.
+    /// What it is for, in a few lines for the model.
     pub description: Cow<'static, str>,
     /// JSON schema of its arguments.
     pub schema: serde_json::Value,
@@ -136,7 +136,7 @@ pub struct Tool {
     pub effect: Effect,
     /// What a call can do to the person's things.
     pub risk: Risk,
-    /// Never asks: planning, answering the asking chat, the mind's own notes.
+    /// Never asks: planning, answering the asking chat, the model's own notes.
     pub is_free: bool,
     /// How far a call reaches.
     pub reach: Reach,
@@ -158,7 +158,7 @@ pub type Asks = Box<dyn Fn(&World) -> Vec<String> + Send + Sync>;
 pub struct Foreign {
     /// `mcp__<server>__<tool>`.
     pub name: String,
-    /// For the mind.
+    /// For the model.
     pub description: String,
     /// JSON schema of its arguments, an object's.
     pub schema: serde_json::Value,
@@ -338,12 +338,12 @@ impl Tool {
 /// `find_tools` and called through `use_tool`.
 pub struct Registry {
     tools: Vec<Tool>,
-    /// Whether the mind is one of Claude's models, which were trained on some of them.
+    /// Whether the model is one of Claude's models, which were trained on some of them.
     is_claude: bool,
 }
 
 impl Registry {
-    /// The tools that every mind has.
+    /// The tools that every model has.
     pub fn standard() -> Self {
         let mut tools = vec![plan::tool(), reply::tool(), tell::tool(), note::note(), note::context_update()];
         tools.extend(remember::tools());
@@ -354,7 +354,7 @@ impl Registry {
         Self { tools, is_claude: false }
     }
 
-    /// Those of a mind that thinks: the standard ones, and what acts outside our stores.
+    /// Those of a model that thinks: the standard ones, and what acts outside our stores.
     pub fn thinking() -> Self {
         let mut registry = Self::standard();
         registry.tools.extend([bash::tool(), web_fetch::tool(), web_search::tool()]);
@@ -366,7 +366,7 @@ impl Registry {
         Self { is_claude: true, ..registry }
     }
 
-    /// The offline mind's: the standard ones, and one to keep what it can't answer.
+    /// The offline model's: the standard ones, and one to keep what it can't answer.
     pub fn offline() -> Self {
         let mut registry = Self::standard();
         registry.tools.extend([brain::undo_last(), keep::tool(), read::quote(), read::recall()]);
@@ -432,7 +432,7 @@ impl Registry {
         self.get(name).map(|tool| tool.judge(input, world, taint))
     }
 
-    /// Runs a call that may be run. Never panics on what a mind sends: anything wrong is a refusal.
+    /// Runs a call that may be run. Never panics on what a model sends: anything wrong is a refusal.
     pub async fn run(&self, name: &str, input: &str, world: &World, hands: &mut Hands) -> Outcome {
         match self.get(name) {
             Some(tool) if tool.is_owners && !world.sees_all() => {

@@ -10,7 +10,7 @@ use crate::types::Effect;
 /// More steps than this are a project, not a wake.
 pub(crate) const MAX_STEPS: usize = 30;
 
-/// A mind's plan for one cycle.
+/// A model's plan for one cycle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
@@ -53,7 +53,7 @@ pub enum Complexity {
 }
 
 impl Complexity {
-    /// Its name, as the mind writes it.
+    /// Its name, as the model writes it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Quick => "quick",

@@ -1,4 +1,4 @@
-//! `memory_read`, `memory_search`, `read_skill`, and the offline mind's `quote`: reading changes nothing.
+//! `memory_read`, `memory_search`, `read_skill`, and the offline model's `quote`: reading changes nothing.
 
 use std::{
     ops::RangeInclusive,
@@ -95,7 +95,7 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-/// The offline mind's way to answer a question: by quoting.
+/// The offline model's way to answer a question: by quoting.
 pub(super) fn quote() -> Tool {
     Tool::new("quote", "Quote stored facts that answer a question.", Effect::Read, |args: &Search, world| {
         let documents = documents(world);
@@ -109,7 +109,7 @@ pub(super) fn quote() -> Tool {
     })
 }
 
-/// The offline mind's answer to "what do you know about …": facts, context and tasks; the log only when these are silent. Without a
+/// The offline model's answer to "what do you know about …": facts, context and tasks; the log only when these are silent. Without a
 /// topic, the facts.
 pub(super) fn recall() -> Tool {
     Tool::new("recall", "Quote what is stored about a topic.", Effect::Read, |args: &Recall, world| {

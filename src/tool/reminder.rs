@@ -1,4 +1,4 @@
-//! Reminders: set, list, move and end. They fire by themselves, without a mind, at their civil time.
+//! Reminders: set, list, move and end. They fire by themselves, without a model, at their civil time.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 use schemars::JsonSchema;

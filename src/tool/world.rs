@@ -62,7 +62,7 @@ pub struct Unwoken {
 pub struct World {
     /// The cycle's id.
     pub wake_id: String,
-    /// The mind's name.
+    /// The model's name.
     pub mind: String,
     /// How much may be done without asking.
     pub autonomy: Autonomy,
@@ -326,7 +326,7 @@ impl Documents {
     /// A further file of a skill, as text.
     ///
     /// # Errors
-    /// Why it isn't shown, for the mind: no plain file below the folder, too large, or not text.
+    /// Why it isn't shown, for the model: no plain file below the folder, too large, or not text.
     pub fn skill_file(&self, folder: &str, path: &str) -> Result<String, String> {
         let relative = Path::new("skills").join(folder).join(path);
         let is_below = Path::new(path).components().all(|part| matches!(part, std::path::Component::Normal(_)));

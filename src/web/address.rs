@@ -55,7 +55,7 @@ pub(super) struct DialTarget {
 }
 
 impl DialTarget {
-    /// What a mind asks for.
+    /// What a model asks for.
     pub(super) fn asked(text: &str, grants: &Grants) -> Result<Self, WebError> {
         if text.len() > MAX_URL_BYTES {
             return Err(WebError::Url("The URL is longer than 2,000 bytes."));

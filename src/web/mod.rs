@@ -1,6 +1,6 @@
 //! Reading what others have put on the public internet: pages, and what search engines find.
 //!
-//! A URL comes from a mind that may have been talked into it, so where it leads is decided by the address that is dialled
+//! A URL comes from a model that may have been talked into it, so where it leads is decided by the address that is dialled
 //! (`address`, `dial`), at each hop anew. What comes back is bounded in bytes and time while it comes (`fetch`, `body`) and made
 //! readable (`charset`, `html`, `page`). Nothing that a server said is ever part of an error: errors reach the
 //! conversation without a mark of whose words they are.

@@ -1,4 +1,4 @@
-//! What the bot answers itself, without a mind and while a wake may be running: one small file a command.
+//! What the bot answers itself, without a model and while a wake may be running: one small file a command.
 //!
 //! Each gathers values, from the store and from the last commit of the memory, never from the half-written work tree, and makes
 //! a text of them. What a command changes is an [`Order`]: it is carried out in the transaction that stores the batch of updates,

@@ -1,5 +1,5 @@
 //! `/remind`: lists the reminders; with words, sets one. It is read by the offline grammar and set by the reminder tool, as if a
-//! cycle had done it, but no mind is asked.
+//! cycle had done it, but no model is asked.
 
 use std::rc::Rc;
 

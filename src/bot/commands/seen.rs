@@ -35,7 +35,7 @@ impl<'a> Seen<'a> {
         Ok(self.memory.read(&kept_at)?.and_then(|text| view.seen(path, &text)))
     }
 
-    /// Its Markdown files, under the names that the chat knows them by, with the size of what it sees of them. What steers the mind
+    /// Its Markdown files, under the names that the chat knows them by, with the size of what it sees of them. What steers the model
     /// holds in each chat, and is the owner's to look through.
     pub(super) fn markdown(&self) -> Result<Vec<CommittedFile>, RepoError> {
         let files = self.memory.markdown()?;

@@ -14,7 +14,7 @@ use crate::{
 /// What a text is that was said at a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AtTerminal {
-    /// Something for a mind.
+    /// Something for a model.
     Words,
     /// A command, or what looks like one.
     Command {

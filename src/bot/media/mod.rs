@@ -35,7 +35,7 @@ pub(super) struct Bells {
     pub(super) ordered: Notify,
     /// A file was fetched: there may be something to listen to.
     kept: Notify,
-    /// A file has come to rest: its message may be given to a mind.
+    /// A file has come to rest: its message may be given to a model.
     pub(super) settled: Notify,
 }
 

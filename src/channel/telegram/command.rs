@@ -1,4 +1,4 @@
-//! The commands that the bot answers itself, without a mind.
+//! The commands that the bot answers itself, without a model.
 
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ pub enum Command {
     Memory,
     /// `/remind [what and when]`: sets a reminder, or lists them.
     Remind,
-    /// `/cost`: what the mind costs.
+    /// `/cost`: what the model costs.
     Cost,
     /// `/log [n]`: what the last wakes did.
     Log,

@@ -1,4 +1,4 @@
-//! What the mind is told: the fixed system text, and the messages that each request adds. Pure.
+//! What the model is told: the fixed system text, and the messages that each request adds. Pure.
 //!
 //! What changes (time, memory, messages) goes into messages and never into the system text, so the prefix stays the
 //! same to the byte. A person's words stand escaped inside `<message>` elements: nothing that is quoted can end its

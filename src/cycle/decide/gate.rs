@@ -1,4 +1,4 @@
-//! Which messages wait for files: one whose file is on its way isn't given to a mind, and what came after it in the same chat
+//! Which messages wait for files: one whose file is on its way isn't given to a model, and what came after it in the same chat
 //! and topic waits behind it, so that order is kept. Not for ever: after [`WAIT_BEHIND`] what waits behind goes on, and the
 //! message itself is answered when its files have come to rest. Pure.
 
@@ -11,7 +11,7 @@ use crate::{clock::is_over, store::Incoming};
 /// How long other messages wait behind one whose files are on their way, counted from when that one came.
 pub const WAIT_BEHIND: TimeDelta = TimeDelta::minutes(10);
 
-/// The messages among `queued` (oldest first) that aren't to be given to a mind now.
+/// The messages among `queued` (oldest first) that aren't to be given to a model now.
 pub fn waiting_for_files(queued: &[Incoming], now: DateTime<Utc>) -> BTreeSet<i64> {
     let mut held_up = BTreeSet::new();
     let mut waiting = BTreeSet::new();

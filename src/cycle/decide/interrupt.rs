@@ -7,7 +7,7 @@ use crate::{model::ModelError, store::Cap};
 /// Why a cycle stopped before its end, by what follows from it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(in crate::cycle) enum Interrupt {
-    /// The mind can't be reached now: wait and go on.
+    /// The model can't be reached now: wait and go on.
     #[error("{why}")]
     Unavailable {
         /// What happened.
@@ -19,7 +19,7 @@ pub(in crate::cycle) enum Interrupt {
         /// Whether its server doesn't have the model: what it has begun can't be gone on with.
         is_model_gone: bool,
     },
-    /// The mind's server won't take this conversation: give the cycle up.
+    /// The model's server won't take this conversation: give the cycle up.
     #[error("{0}")]
     Rejected(String),
     /// A budget has no room for the next request: wait until its day or month is over.

@@ -1,7 +1,7 @@
 //! How far a cycle may go by itself: rounds and working time by the complexity of its plan, and how often a call may come to the
 //! same result. Pure: the machine counts what the journal tells.
 //!
-//! What is counted begins anew with the first plan and with each yes of a person, and with nothing else: a mind that raises its
+//! What is counted begins anew with the first plan and with each yes of a person, and with nothing else: a model that raises its
 //! plan gets the larger stretch from the same beginning, and so can't go on for ever by planning again and again.
 
 use std::{collections::BTreeMap, time::Duration};
@@ -16,9 +16,9 @@ const MAX_RAISES: u32 = 1;
 /// What a cycle may take before a person is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch {
-    /// Turns of the mind.
+    /// Turns of the model.
     pub rounds: u32,
-    /// Working time: turns that were received and calls that have ended; not what was waited for a person or for a mind out of
+    /// Working time: turns that were received and calls that have ended; not what was waited for a person or for a model out of
     /// reach. None: no bound. It is looked at before each turn and before each call that acts. What is under way isn't cut off: a
     /// request would be paid for nothing, a command left half done, and a yes would have to begin it again. So it is passed by one
     /// request or one call at most, each of which has its own bound.
@@ -41,7 +41,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Those of a mind that costs time and money.
+    /// Those of a model that costs time and money.
     pub const STANDARD: Self = Self {
         quick: Stretch::of(10, Some(60)),
         medium: Stretch::of(30, Some(5 * 60)),
@@ -49,7 +49,7 @@ impl Limits {
         background: Stretch::of(500, None),
         same_results: 3,
     };
-    /// Those of the offline mind: it goes by rule and costs nothing, and a person may well say the same thing thrice.
+    /// Those of the offline model: it goes by rule and costs nothing, and a person may well say the same thing thrice.
     pub const OFFLINE: Self = Self::alike(Stretch::of(500, None), u32::MAX);
 
     /// The same for every complexity.
@@ -87,7 +87,7 @@ impl Stretch {
 /// What a cycle has taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WorkTaken {
-    /// Turns of the mind.
+    /// Turns of the model.
     pub rounds: u32,
     /// Working time.
     pub work: Duration,
@@ -209,7 +209,7 @@ impl Meter {
     }
 }
 
-/// Whether an id belongs to us: no call of a mind may have it.
+/// Whether an id belongs to us: no call of a model may have it.
 pub(in crate::cycle) fn is_reserved(id: &str) -> bool {
     id.strip_prefix(GO_ON).is_some_and(|rest| rest.starts_with('/'))
 }

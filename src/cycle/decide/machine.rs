@@ -32,7 +32,7 @@ const UNCERTAIN: &str = "The wake was cut off while this call ran: it is uncerta
 /// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Ask the mind for its next turn.
+    /// Ask the model for its next turn.
     Ask,
     /// Let the policy decide on this call, and do what follows: run it and record its outcome, refuse it, or ask a person.
     Call(ToolRequest),
@@ -54,7 +54,7 @@ pub enum Step {
     Reject {
         /// The call.
         call: ToolRequest,
-        /// What the mind is told.
+        /// What the model is told.
         why: String,
     },
     /// Journal this user message; it is sent with the next request.
@@ -65,7 +65,7 @@ pub enum Step {
     Answer {
         /// Markdown.
         text: String,
-        /// [`MessageOutcome::Answered`], or [`MessageOutcome::Refused`] when the mind declined.
+        /// [`MessageOutcome::Answered`], or [`MessageOutcome::Refused`] when the model declined.
         outcome: MessageOutcome,
     },
     /// See whether more messages have come for this chat: journal them, or end.
@@ -96,7 +96,7 @@ pub struct Receipt {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Phase {
-    /// The conversation waits for the mind.
+    /// The conversation waits for the model.
     Asking,
     /// Calls of the last turn wait for outcomes.
     Acting(Vec<Pending>),
@@ -115,12 +115,12 @@ struct Pending {
     was_begun: bool,
     /// What the policy said.
     verdict: Option<Decision>,
-    /// What a person said: whether it may run, and what the mind is told if not.
+    /// What a person said: whether it may run, and what the model is told if not.
     decided: Option<(bool, String)>,
     outcome: Option<Told>,
 }
 
-/// What the mind is told of a call.
+/// What the model is told of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Told {
     content: String,
@@ -147,13 +147,13 @@ impl Pending {
 /// The state of a cycle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cycle {
-    /// What the mind has been told and has said.
+    /// What the model has been told and has said.
     pub conversation: Conversation,
     /// Messages in the conversation that are neither answered nor put aside.
     pub open: Vec<i64>,
     /// All messages that were ever in the conversation.
     pub messages: Vec<i64>,
-    /// Messages that were put aside for another mind.
+    /// Messages that were put aside for another model.
     pub kept: Vec<i64>,
     /// Keys of the reasons that it was told of, which are reasons no more once it has ended.
     pub handles: Vec<String>,
@@ -186,7 +186,7 @@ pub struct Cycle {
     call_ids: BTreeSet<String>,
     /// What its calls have come to.
     repeats: Repeats,
-    /// Whether a text was sent as the answer since the mind's last turn.
+    /// Whether a text was sent as the answer since the model's last turn.
     has_spoken: bool,
 }
 
@@ -256,7 +256,7 @@ impl Cycle {
             }
             Entry::Discarded { usage, .. } => self.usage += *usage,
             Entry::Turn { content, stop, usage } => self.turn(content, stop, *usage),
-            // A request that had no answer is no round: however long a mind is out of reach, its work is not cut short.
+            // A request that had no answer is no round: however long a model is out of reach, its work is not cut short.
             Entry::Asked | Entry::Verified { .. } => {}
             Entry::Worked { ms } => self.meter.worked(*ms),
             Entry::Judged { call, .. } if *call == self.meter.question() => self.meter.asked(),
@@ -321,7 +321,7 @@ impl Cycle {
         }
     }
 
-    /// The mind's next turn, if it may still take one.
+    /// The model's next turn, if it may still take one.
     fn ask(&self, limits: &Limits) -> Step {
         if let Some(why) = self.meter.refusal() {
             return self.end_with(&format!("I stopped after {}. {why}", self.meter.taken.describe()));
@@ -372,7 +372,7 @@ impl Cycle {
         Step::Answer { text: self.closing(why), outcome: MessageOutcome::Answered }
     }
 
-    /// The last words of a cycle that can't go on: what the mind has said last, why it ends, and what was done.
+    /// The last words of a cycle that can't go on: what the model has said last, why it ends, and what was done.
     fn closing(&self, why: &str) -> String {
         let done: Vec<_> = self.receipts.iter().filter_map(|receipt| receipt.what.as_deref()).collect();
         let done = if done.is_empty() {

@@ -51,16 +51,16 @@ pub enum Work {
         /// Whether it crashed.
         has_crashed: bool,
     },
-    /// What needs no mind: these reasons are acted on by rule.
+    /// What needs no model: these reasons are acted on by rule.
     Mechanical(Vec<Reason>),
-    /// What the mind is asked for: one chat's messages at most, and other reasons if they are the owner's affair.
+    /// What the model is asked for: one chat's messages at most, and other reasons if they are the owner's affair.
     Think {
         /// Messages first.
         reasons: Vec<Reason>,
     },
 }
 
-/// Chooses the next cycle's work among what is due: what is undone and interrupted work first, then what needs no mind, then one chat.
+/// Chooses the next cycle's work among what is due: what is undone and interrupted work first, then what needs no model, then one chat.
 pub fn choose(reasons: Vec<Reason>, mind: &Mind, owner_chat_id: i64) -> Option<Work> {
     match reasons.first() {
         Some(Reason::Resume { cycle_id, has_crashed }) => {

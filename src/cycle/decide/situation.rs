@@ -12,12 +12,12 @@ use crate::{
     zone::Tz,
 };
 
-/// The mind that is configured, as the gate needs to know it.
+/// The model that is configured, as the gate needs to know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mind {
     /// Its name.
     pub name: String,
-    /// Whether it can think of things that nobody asked for: the offline mind only answers.
+    /// Whether it can think of things that nobody asked for: the offline model only answers.
     pub is_thinking: bool,
     /// Whether it may be asked now: not in back-off, and no budget is spent.
     pub is_available: bool,
@@ -40,7 +40,7 @@ pub struct Observed<'a> {
     pub now: DateTime<Utc>,
     /// The person's zone.
     pub tz: Tz,
-    /// The configured mind.
+    /// The configured model.
     pub mind: &'a Mind,
     /// The queue: the chats in their turn, of each the oldest first.
     pub messages: &'a [Incoming],
@@ -151,7 +151,7 @@ pub enum Reason {
         /// Handled once under this key.
         key: String,
     },
-    /// Something of a task that belongs to a chat that isn't the owner's: told there by rule, whatever the mind.
+    /// Something of a task that belongs to a chat that isn't the owner's: told there by rule, whatever the model.
     OfGuest {
         /// The chat.
         chat_id: i64,

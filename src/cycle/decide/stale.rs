@@ -1,4 +1,4 @@
-//! What has gone stale while no mind could answer it: small talk, and questions about a now that is over. A day later nobody wants an
+//! What has gone stale while no model could answer it: small talk, and questions about a now that is over. A day later nobody wants an
 //! answer to "ok" or "what time is it?", so a rule closes them with a word. All else is answered, with its date in mind. Pure.
 
 use chrono::{DateTime, TimeDelta, Utc};

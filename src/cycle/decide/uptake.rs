@@ -2,7 +2,7 @@
 
 use crate::store::{CycleRow, Entry};
 
-/// The mind of such a cycle, as its row and its commit name it.
+/// The model of such a cycle, as its row and its commit name it.
 pub(in crate::cycle) const OUTSIDE: &str = "mcp";
 
 /// So often a cycle is cut off by a crash, a kill or a time-out; then it is given up.
@@ -62,7 +62,7 @@ impl GivingUp {
     }
 }
 
-/// Decides it for the mind called `mind`. Pure.
+/// Decides it for the model called `mind`. Pure.
 pub fn uptake(row: &CycleRow, journal: &[Entry], is_committed: bool, mind: &str, has_crashed: bool) -> Uptake {
     let begun_by = row.cycle.model.as_str();
     let cuts = row.tries + u32::from(has_crashed);

@@ -1,4 +1,4 @@
-//! Verify: the plan against the receipts, and what is written of the wake. Pure; nothing here takes the mind's word for it.
+//! Verify: the plan against the receipts, and what is written of the wake. Pure; nothing here takes the model's word for it.
 
 use super::machine::Receipt;
 use crate::{tool::Plan, words::count};

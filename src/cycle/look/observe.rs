@@ -196,17 +196,17 @@ pub(in crate::cycle) fn is_owner_to_be_sent(store: &Store, context: Context<'_>)
     Ok(context.instead_of_terminal().is_some() && store.has_for_owner()?)
 }
 
-/// The configured mind as the gate knows it.
+/// The configured model as the gate knows it.
 pub fn mind_of(store: &Store, context: Context<'_>) -> Result<Mind, StoreError> {
     mind_called(context.model.name(), store, context.config, context.clock.now())
 }
 
-/// When the mind's back-off ends, if it is in one.
+/// When the model's back-off ends, if it is in one.
 pub fn mind_again_at(store: &Store) -> Result<Option<DateTime<Utc>>, StoreError> {
     Ok(store.upkeep(UpkeepKind::Model)?.not_before)
 }
 
-/// The mind of this name as the gate knows it, for those who only look.
+/// The model of this name as the gate knows it, for those who only look.
 pub fn mind_called(name: &str, store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Mind, StoreError> {
     let is_thinking = name != OFFLINE_MODEL;
     let budget = if is_thinking { Some(Budget::look(store, config, now)?) } else { None };

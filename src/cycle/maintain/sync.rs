@@ -1,4 +1,4 @@
-//! What is looked after without a mind: delivering, pushing, fetching. Each is bounded in time and backs off by itself, so
+//! What is looked after without a model: delivering, pushing, fetching. Each is bounded in time and backs off by itself, so
 //! that a dead remote or a dead network never holds up an answer.
 
 use std::{collections::BTreeSet, time::Duration};
@@ -120,7 +120,7 @@ impl Wake<'_> {
         Ok(())
     }
 
-    /// Whether somebody waits for an answer that the present mind can give.
+    /// Whether somebody waits for an answer that the present model can give.
     pub(in crate::cycle) fn is_waited_for(&self, repo: &Repo) -> Result<bool, WakeError> {
         let due = Observation::look(self.store, Some(repo), self.context)?.due(self.context);
         Ok(due.iter().any(|reason| matches!(reason, Reason::Messages { .. })))

@@ -1,4 +1,4 @@
-//! What keeps a wake from its work for long and isn't the mind's or the remote's: a repository that can't be used, files that can't be
+//! What keeps a wake from its work for long and isn't the model's or the remote's: a repository that can't be used, files that can't be
 //! written. Nothing else would ever tell of it, so the owner is told in chat, by rule and once a day; answers that were written before go out.
 
 use crate::{

@@ -44,7 +44,7 @@ const LISTED_CHARS_MAX: usize = 160;
 pub(in crate::cycle) enum Judged {
     /// It runs.
     Allowed(Vec<Entry>),
-    /// It doesn't, and the mind is told why.
+    /// It doesn't, and the model is told why.
     Refused(Vec<Entry>, String),
     /// A person is asked; the cycle is parked.
     Asked,
@@ -84,7 +84,7 @@ impl Wake<'_> {
         Some(unless_it_gives_away(verdict, request, sends, self.context.redactor))
     }
 
-    /// What forbids a call by now that was allowed in an earlier wake, by the policy or a person, and what the mind is told.
+    /// What forbids a call by now that was allowed in an earlier wake, by the policy or a person, and what the model is told.
     pub(in crate::cycle) fn forbidden(
         &self,
         live: &Live,
@@ -285,7 +285,7 @@ fn unless_it_gives_away(verdict: Verdict, request: &ToolRequest, sends: bool, re
     verdict
 }
 
-/// Whether a call may run, and what the mind is told if not; none while that is open. A question that isn't there is a no.
+/// Whether a call may run, and what the model is told if not; none while that is open. A question that isn't there is a no.
 fn verdict_of(approval: Option<&Approval>) -> Option<(bool, &'static str)> {
     match approval.map(|approval| approval.state) {
         Some(ApprovalState::Pending) => None,

@@ -1,4 +1,4 @@
-//! Looks at the files of messages for the mind: what each is by its bytes, and whether it is shown as a picture. Within bounds
+//! Looks at the files of messages for the model: what each is by its bytes, and whether it is shown as a picture. Within bounds
 //! that keep a request, and its line in the journal, small enough to be sent and written at all.
 
 use std::{
@@ -60,7 +60,7 @@ impl Allowance {
 }
 
 impl Wake<'_> {
-    /// The files of these messages as the mind is told of them.
+    /// The files of these messages as the model is told of them.
     pub(in crate::cycle) fn files_of(
         &self,
         messages: &[&Incoming],

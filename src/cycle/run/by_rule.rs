@@ -1,5 +1,5 @@
-//! Cycles without a mind: what a rule can do at once and for nothing. Reminders are sent; with the offline mind, decay and a
-//! task's time are told and a person's commits are noted. Guests are told of their tasks so by any mind, in their own chat.
+//! Cycles without a model: what a rule can do at once and for nothing. Reminders are sent; with the offline model, decay and a
+//! task's time are told and a person's commits are noted. Guests are told of their tasks so by any model, in their own chat.
 //!
 //! What there is to be done is decided first, then done and journalled in the transaction that begins the cycle: one that is cut
 //! off hasn't begun, or has nothing left but its commit and its end.
@@ -49,7 +49,7 @@ fn messages_of<'a>(reason: &Reason, observation: &'a Observation) -> Vec<&'a Inc
 }
 
 impl Wake<'_> {
-    /// A cycle without a mind: reminders are sent, decay and a task's time are told by rule, a person's commits are noted.
+    /// A cycle without a model: reminders are sent, decay and a task's time are told by rule, a person's commits are noted.
     pub(in crate::cycle) async fn by_rule(
         &mut self,
         repo: &Repo,

@@ -18,7 +18,7 @@ const MAX_LOOKS: u32 = 5;
 /// One wake: does what is due, or finds that nothing is.
 ///
 /// # Errors
-/// When the workspace, the database or the repository can't be used. A mind or a remote that can't be reached is no error.
+/// When the workspace, the database or the repository can't be used. A model or a remote that can't be reached is no error.
 pub async fn once(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {
     let ended = look(context, store, trigger).await;
     let now = context.clock.now();

@@ -7,7 +7,7 @@ use crate::{
     tool::Registry,
 };
 
-/// The tools of a mind: one that thinks has those of the servers that its person has accepted, too.
+/// The tools of a model: one that thinks has those of the servers that its person has accepted, too.
 pub(in crate::cycle) fn registry(context: Context<'_>) -> Registry {
     match context.model.name() {
         OFFLINE_MODEL => Registry::offline(),

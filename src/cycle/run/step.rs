@@ -46,7 +46,7 @@ impl Wake<'_> {
     /// Runs the machine until it is finished or interrupted.
     pub(in crate::cycle) async fn drive(&mut self, live: &mut Live) -> Result<Driven, WakeError> {
         let driven = self.step(live).await;
-        // However it ended: a mind that keeps something between turns waits for nothing now.
+        // However it ended: a model that keeps something between turns waits for nothing now.
         self.context.model.rest();
         driven
     }
@@ -261,8 +261,8 @@ impl Wake<'_> {
         self.say_with_news(live, |new, files, now, tz| Some(brief::joined(new, files, now, tz)))
     }
 
-    /// Tells the mind what its calls have come to, and what its person has said meanwhile: it needn't finish first what may be
-    /// wanted no more. The offline mind takes no time, and deals with messages one lot after the other.
+    /// Tells the model what its calls have come to, and what its person has said meanwhile: it needn't finish first what may be
+    /// wanted no more. The offline model takes no time, and deals with messages one lot after the other.
     fn tell(&mut self, live: &mut Live, results: String) -> Result<(), WakeError> {
         let with_news =
             |new: &[&Incoming], files: &[File], now, tz| brief::results_and_joined(&results, new, files, now, tz);

@@ -1,4 +1,4 @@
-//! One turn of the mind: room for it is set aside before it is asked for, what it cost is booked after, and between tries it waits as
+//! One turn of the model: room for it is set aside before it is asked for, what it cost is booked after, and between tries it waits as
 //! long as the error says. Whoever asks for an end is heard at once.
 
 use std::{future::Future, time::Duration};
@@ -84,7 +84,7 @@ impl Wake<'_> {
                     return Ok(Err(interrupt));
                 }
             };
-            // Who orders a stop ends what we have started, and a mind may be that: its error then says nothing.
+            // Who orders a stop ends what we have started, and a model may be that: its error then says nothing.
             if let Some(interrupt) = self.is_to_end()? {
                 self.book_cut_off(live, set_aside, progress.known())?;
                 return Ok(Err(interrupt));

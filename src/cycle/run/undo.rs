@@ -1,6 +1,6 @@
 //! Undoing a wake: by rule, first of all that is due, and even while all else is stopped.
 //!
-//! It is a cycle like any other that needs no mind: what the wake's commit changed in the memory is taken back file by file,
+//! It is a cycle like any other that needs no model: what the wake's commit changed in the memory is taken back file by file,
 //! later edits kept; reminders, unsent replies and messages are taken back in the database; one commit says so. A kill in
 //! between leaves an open wish, which the next wake carries out from the beginning: what was taken back by then is known.
 

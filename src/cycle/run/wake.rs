@@ -148,7 +148,7 @@ impl Wake<'_> {
         Ok(repo)
     }
 
-    /// A cycle with the mind.
+    /// A cycle with the model.
     async fn think(&mut self, repo: &Repo, mut observation: Observation, reasons: &[Reason]) -> Result<(), WakeError> {
         let reported = (self.report.cycle_id.clone(), self.report.reasons.len());
         let mut cycle = self.new_cycle(reasons, self.context.model.name())?;
@@ -212,7 +212,7 @@ impl Wake<'_> {
         Box::pin(self.complete(repo, live)).await
     }
 
-    /// Ends a cycle of which nothing more is to be asked of the mind.
+    /// Ends a cycle of which nothing more is to be asked of the model.
     pub(in crate::cycle) async fn complete(&mut self, repo: &Repo, mut live: Live) -> Result<(), WakeError> {
         let not_done = self.verify(&mut live)?;
         let Live { cycle, state, world, plan_file, mut account, .. } = live;

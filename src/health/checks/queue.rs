@@ -1,4 +1,4 @@
-//! `queue`: messages that could be answered and aren't. What the present mind can't answer is counted apart: it waits for
+//! `queue`: messages that could be answered and aren't. What the present model can't answer is counted apart: it waits for
 //! another one, as it should.
 
 use chrono::{DateTime, TimeDelta, Utc};

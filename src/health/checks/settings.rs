@@ -1,4 +1,4 @@
-//! `token`, `key`, `budget`: whether the bot can run, whether a mind can be asked, and whether it may be today.
+//! `token`, `key`, `budget`: whether the bot can run, whether a model can be asked, and whether it may be today.
 
 use std::path::Path;
 

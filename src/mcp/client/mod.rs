@@ -38,7 +38,7 @@ pub fn shelter(config: &Config, rules: &Rules) -> Shelter {
 /// The largest message that is taken of a server, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 8 << 20;
 
-/// Why a server gave no answer, for the mind and for people.
+/// Why a server gave no answer, for the model and for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
     /// It can't be started or reached, or is gone: nothing was asked of it, or its answer is lost.

@@ -1,4 +1,4 @@
-//! What a server offers, as a person has accepted it: the definitions that the mind sees, cleaned and bounded, kept in a file with
+//! What a server offers, as a person has accepted it: the definitions that the model sees, cleaned and bounded, kept in a file with
 //! their hash. So a cycle's prefix needs no server, and a server that changes what it says of its tools has to be accepted anew.
 
 use std::{
@@ -23,7 +23,7 @@ const MAX_DESCRIPTION_CHARS: usize = 2_000;
 const MAX_SCHEMA_BYTES: usize = 16 * 1024;
 /// The longest text within a schema, in characters.
 const MAX_SCHEMA_TEXT_CHARS: usize = 1_000;
-/// The longest name of a tool as the mind calls it, in characters: what its server takes.
+/// The longest name of a tool as the model calls it, in characters: what its server takes.
 const MAX_NAME_CHARS: usize = 64;
 
 /// A tool as its server describes it, cleaned.
@@ -75,7 +75,7 @@ impl Listing {
         (Self { tools: listed }, problems)
     }
 
-    /// SHA-256 of all that a mind is told of it and of what is believed of it, in hexadecimal digits.
+    /// SHA-256 of all that a model is told of it and of what is believed of it, in hexadecimal digits.
     pub fn sha256(&self) -> String {
         let text = serde_json::to_string(&self).unwrap_or_default();
         crate::shown::sha256(&text)
@@ -106,8 +106,8 @@ impl Listing {
         changes.join(", ")
     }
 
-    /// What a mind would be told anew in `new`, word by word, for people: of each tool that is new or another, how it was and how it is.
-    /// `masked`: each text as it may be shown. By itself, as it reaches the mind: together, one could begin what is masked, and
+    /// What a model would be told anew in `new`, word by word, for people: of each tool that is new or another, how it was and how it is.
+    /// `masked`: each text as it may be shown. By itself, as it reaches the model: together, one could begin what is masked, and
     /// another end it.
     pub fn changed_words(&self, new: &Self, masked: &dyn Fn(&str) -> String) -> String {
         let words = new.tools.iter().map(|tool| tool.words(self.get(&tool.name), masked));
@@ -170,7 +170,7 @@ impl Listed {
     }
 }
 
-/// What the mind calls a tool.
+/// What the model calls a tool.
 pub fn tool_name(server: &str, tool: &str) -> String {
     format!("mcp__{server}__{tool}")
 }
@@ -212,7 +212,7 @@ pub struct Pin {
 
 impl Pin {
     /// Why the next call of the server has to ask, if it does: a line with the hash of what would be accepted, and below it every word
-    /// that a yes would let the mind read.
+    /// that a yes would let the model read.
     pub fn question(&self, server: &str) -> Option<String> {
         let found = self.found.as_ref()?;
         let accepted = self.accepted.clone().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a server answers to a call, as the mind is told it: texts, pictures that it can be shown, and words for the rest.
+//! What a server answers to a call, as the model is told it: texts, pictures that it can be shown, and words for the rest.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};

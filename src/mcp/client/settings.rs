@@ -1,4 +1,4 @@
-//! `mcp.toml`: the servers that a person lets the mind use. Read like the policy: believed only when nobody else can have written
+//! `mcp.toml`: the servers that a person lets the model use. Read like the policy: believed only when nobody else can have written
 //! it, and what isn't known in it is a problem. A server with a problem isn't used; the others are.
 
 use std::{

@@ -1,4 +1,4 @@
-//! Tools of servers as the mind sees them, and the hands behind them.
+//! Tools of servers as the model sees them, and the hands behind them.
 //!
 //! The definitions are those that a person has accepted: building them starts no server. A call finds out whether they still hold.
 //! If not, nothing is called, what was found is kept, and the next call asks, with what has changed and the hash of what a yes
@@ -89,7 +89,7 @@ fn built(server: &Arc<Server>, tool: &Listed, pins: &Path) -> Tool {
     })
 }
 
-/// The mind's server wants every schema to say that it is one of an object.
+/// The model's server wants every schema to say that it is one of an object.
 fn with_type(schema: &Value) -> Value {
     let mut schema = schema.clone();
     if let Some(object) = schema.as_object_mut() {
@@ -149,7 +149,7 @@ impl Servers {
 /// A server whose list is what was accepted, or has just been agreed to.
 ///
 /// # Errors
-/// In sentences for the mind, why it isn't called: it can't be used, or its list is another one. They can quote the server, in
+/// In sentences for the model, why it isn't called: it can't be used, or its list is another one. They can quote the server, in
 /// names of its tools for one, so they are its words.
 async fn begin(
     earlier: Option<Connection>,

@@ -1,4 +1,4 @@
-//! The mind behind the Claude Messages API: one streamed HTTP request per turn.
+//! The model behind the Claude Messages API: one streamed HTTP request per turn.
 //!
 //! The request is the conversation's raw JSON put between a few constant fields, so that the bytes of earlier turns (to
 //! which signed thinking is bound, and by which the prompt cache finds its prefix) can't change on the way. Retries,
@@ -84,7 +84,7 @@ pub struct AnthropicOptions {
     pub effort: Option<Effort>,
 }
 
-/// Why a mind can't be made of these options: each names what to correct.
+/// Why a model can't be made of these options: each names what to correct.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
     /// The address is no http(s) URL.

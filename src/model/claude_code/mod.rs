@@ -1,4 +1,4 @@
-//! The mind behind the Claude Code command: one run of `claude -p` takes the turns of a cycle, and our tools are the only ones it has.
+//! The model behind the Claude Code command: one run of `claude -p` takes the turns of a cycle, and our tools are the only ones it has.
 //!
 //! It is a [`Model`] like the others, so that journal, policy, approvals, limits and budgets are the cycle's as ever: a turn is what
 //! the run relays of the Messages API's stream (`relay`); its calls come back to us by MCP on a loopback port (`desk`), where they
@@ -67,7 +67,7 @@ pub struct ClaudeCodeOptions {
     pub most_usd: f64,
 }
 
-/// The Claude Code command as a mind.
+/// The Claude Code command as a model.
 pub struct ClaudeCode {
     options: ClaudeCodeOptions,
     redactor: Redactor,

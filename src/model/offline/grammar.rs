@@ -1,4 +1,4 @@
-//! The command grammar of the offline mind: a message in plain English becomes commands, a question, or nothing.
+//! The command grammar of the offline model: a message in plain English becomes commands, a question, or nothing.
 //!
 //! The message is cut into tokens once and its sentences are read one by one. A command stands at a sentence's beginning (after a
 //! greeting, a "please", a time), never inside: "she reminded me", "if I say remind me" and "don't remind me" are no
@@ -28,14 +28,14 @@ use crate::{
     zone::Tz,
 };
 
-/// What a message is to the offline mind.
+/// What a message is to the offline model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParsedMessage {
     /// All of it is commands, in the order in which they were given. Never empty.
     Commands(Vec<OfflineCommand>),
     /// A question in the person's words, which stored facts can perhaps answer.
     Question(String),
-    /// Nothing that it can do; to be kept for a better mind.
+    /// Nothing that it can do; to be kept for a better model.
     Unclear {
         /// Why, as the end of the sentence "I can't carry this out by myself: …".
         why: &'static str,

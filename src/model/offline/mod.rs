@@ -1,8 +1,8 @@
-//! The mind that needs no key and no network: a small command grammar, and quoting for questions.
+//! The model that needs no key and no network: a small command grammar, and quoting for questions.
 //!
 //! It sits behind the same seam as Claude and takes its turns with the same tools, so that the whole cycle runs, and is
 //! tested, without a network. It knows only what stands in the conversation: which messages it was shown, and what its
-//! calls have come to. What it can't answer it keeps, by a tool, for a mind that can.
+//! calls have come to. What it can't answer it keeps, by a tool, for a model that can.
 
 pub mod grammar;
 mod history;
@@ -29,7 +29,7 @@ use crate::{
     zone::Tz,
 };
 
-/// The offline mind.
+/// The offline model.
 #[derive(Debug, Clone, Copy)]
 pub struct Offline {
     tz: Tz,
@@ -45,7 +45,7 @@ struct Reading {
 type Outcomes = BTreeMap<String, (String, bool)>;
 
 impl Offline {
-    /// A mind that understands times in a zone.
+    /// A model that understands times in a zone.
     pub fn new(tz: Tz) -> Self {
         Self { tz }
     }

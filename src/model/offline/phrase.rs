@@ -1,4 +1,4 @@
-//! What the offline mind does and says about a message that its grammar understood.
+//! What the offline model does and says about a message that its grammar understood.
 
 use chrono::DateTime;
 use serde_json::{Value, json};

@@ -46,7 +46,7 @@ struct Talk {
 }
 
 impl Talk {
-    /// Tells the mind these messages; `fails` names the tools whose calls are refused.
+    /// Tells the model these messages; `fails` names the tools whose calls are refused.
     fn begin(messages: &[Incoming], fails: &[&str]) -> Self {
         let mut talk = Self { cycle: Cycle::new("[]".into(), "[]".into()), calls: Vec::new() };
         talk.go_on(messages, fails);

@@ -3,7 +3,7 @@
 
 use crate::disk;
 
-/// Parts of paths, in lower case: some file systems don't mind the case.
+/// Parts of paths, in lower case: some file systems don't model the case.
 const PARTS: [&str; 45] = [
     ".ssh",
     ".gnupg",

@@ -21,7 +21,7 @@ pub struct NewApproval {
     pub call: String,
     /// The tool.
     pub tool: String,
-    /// Its arguments as the mind wrote them.
+    /// Its arguments as the model wrote them.
     pub action: String,
     /// Why it is asked.
     pub verdict: Verdict,

@@ -79,7 +79,7 @@ pub enum Entry {
         call: String,
         /// Whether it may run, once.
         is_approved: bool,
-        /// What the mind is told when it may not.
+        /// What the model is told when it may not.
         why: String,
     },
     /// A tool call is about to run.
@@ -97,7 +97,7 @@ pub enum Entry {
         call: String,
         /// The tool.
         name: String,
-        /// What the mind is told.
+        /// What the model is told.
         content: String,
         /// Whether it failed.
         is_error: bool,
@@ -105,10 +105,10 @@ pub enum Entry {
         receipt: Option<String>,
         /// Messages that this call answered or put aside.
         closed: Vec<i64>,
-        /// Whose bytes the mind was told, where they aren't its person's: a page's, a program's.
+        /// Whose bytes the model was told, where they aren't its person's: a page's, a program's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         taint: Option<String>,
-        /// A picture that the mind is shown beside `content`: a raw JSON image block.
+        /// A picture that the model is shown beside `content`: a raw JSON image block.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         image: Option<String>,
     },
@@ -124,7 +124,7 @@ pub enum Entry {
         /// Steps without a receipt.
         not_done: Vec<String>,
     },
-    /// All that a cycle without a mind does was done by rule, in the transaction that began it.
+    /// All that a cycle without a model does was done by rule, in the transaction that began it.
     ByRule {
         /// What happened, in the past tense, for the episodic memory.
         receipts: Vec<String>,
@@ -168,11 +168,11 @@ pub enum Change {
         /// Why.
         outcome: MessageOutcome,
     },
-    /// These messages wait for another mind than this one.
+    /// These messages wait for another model than this one.
     Hold {
         /// Rows of `incoming_messages`.
         messages: Vec<i64>,
-        /// The mind that can't answer them.
+        /// The model that can't answer them.
         mind: String,
     },
     /// A new reminder.

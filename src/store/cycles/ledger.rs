@@ -1,4 +1,4 @@
-//! What the minds cost: one row a request, discarded turns included. The row is there before the request leaves, with the most
+//! What the models cost: one row a request, discarded turns included. The row is there before the request leaves, with the most
 //! that it may cost, and is brought along with what its answer tells: a wake that is killed meanwhile leaves counted what it may
 //! have cost by then.
 

@@ -33,7 +33,7 @@ pub struct ToldOf {
 }
 
 impl Store {
-    /// What the cycles that wait, for a person or for their mind, were told of.
+    /// What the cycles that wait, for a person or for their model, were told of.
     pub fn told_to_waiting(&self) -> Result<ToldOf> {
         self.told_of(&waiting(), [])
     }

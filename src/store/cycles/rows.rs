@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// The name that stands for a mind where there is none: a rule does all of the cycle.
+/// The name that stands for a model where there is none: a rule does all of the cycle.
 pub const NO_MIND: &str = "none";
 
 /// The states of a cycle.
@@ -19,7 +19,7 @@ pub const NO_MIND: &str = "none";
 pub enum CycleState {
     /// Under way, or cut off by a crash.
     Running,
-    /// The mind couldn't be reached: it goes on after `not_before`.
+    /// The model couldn't be reached: it goes on after `not_before`.
     Waiting,
     /// It waits for a person.
     Parked,
@@ -69,7 +69,7 @@ pub struct NewCycle {
     pub chat_id: Option<i64>,
     /// Forum topic of its messages.
     pub thread_id: Option<i64>,
-    /// The mind's name, or [`NO_MIND`].
+    /// The model's name, or [`NO_MIND`].
     pub model: String,
     /// The conversation's fixed parts, raw JSON.
     pub system: String,
@@ -78,7 +78,7 @@ pub struct NewCycle {
 }
 
 impl NewCycle {
-    /// Whether all of it is done by rule, without a mind.
+    /// Whether all of it is done by rule, without a model.
     pub fn is_by_rule(&self) -> bool {
         self.model == NO_MIND
     }
@@ -144,7 +144,7 @@ impl CycleRow {
 }
 
 impl Store {
-    /// Cycles to be resumed, oldest first: running ones belong to a holder that is gone, waiting ones wait for the mind, parked
+    /// Cycles to be resumed, oldest first: running ones belong to a holder that is gone, waiting ones wait for the model, parked
     /// ones for a person.
     pub fn open_cycles(&self) -> Result<Vec<CycleRow>> {
         let sql = format!("SELECT {} FROM cycles WHERE state IN {OPEN} ORDER BY started_at, id", CycleRow::COLUMNS);

@@ -14,7 +14,7 @@ use crate::{
 
 /// The shortest beginning of a wake's or a commit's id that is looked up.
 const MIN_PREFIX: usize = 4;
-/// Whether a cycle can be undone: it ended in a commit that a mind worked for, and nobody has asked for it yet.
+/// Whether a cycle can be undone: it ended in a commit that a model worked for, and nobody has asked for it yet.
 const UNDOABLE: &str = "cycles.state = 'done' AND cycles.commit_id IS NOT NULL AND cycles.model <> 'none'
     AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = cycles.id)";
 /// The same of one that came to nothing, but for what it had changed in a person's folders.

@@ -1,4 +1,4 @@
-//! What a person orders by a command, without a mind. An order is carried out in the transaction that stores its answer,
+//! What a person orders by a command, without a model. An order is carried out in the transaction that stores its answer,
 //! and the answer is keyed by its update: a command that arrives twice has happened once.
 
 use chrono::{DateTime, Utc};

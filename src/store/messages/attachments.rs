@@ -246,7 +246,7 @@ pub(in crate::store) fn replace(
 }
 
 /// Lets a message that is queued, or can be put back, say what became of its files. To be called when one of them, or the
-/// message's text, has changed. A message that the present mind couldn't answer may be answerable now.
+/// message's text, has changed. A message that the present model couldn't answer may be answerable now.
 pub(in crate::store) fn retell(tx: &Transaction<'_>, message_id: i64) -> Result<()> {
     let files = tx
         .prepare_cached(&format!(

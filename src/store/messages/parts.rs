@@ -131,7 +131,7 @@ pub(in crate::store) fn edit(
             attachments::insert(tx, holder.row, edit.channel_message_id, &new_files)?;
         }
         tell_anew(tx, holder.row)?;
-        // A message that the present mind couldn't answer may be answerable now. A text that has become a file isn't its sender's
+        // A message that the present model couldn't answer may be answerable now. A text that has become a file isn't its sender's
         // own words any more, which the kind tells; of several parts one that is still a text says nothing about the others.
         tx.prepare_cached(
             "WITH parts(are_several) AS
@@ -306,7 +306,7 @@ fn holder_of(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming) -> Result<Op
     Ok(tx.prepare_cached(&sql)?.query_row(key, holder).optional()?)
 }
 
-/// Whether a row `m` may still change: it is queued, and stands in no conversation that goes on. What a mind has seen stays.
+/// Whether a row `m` may still change: it is queued, and stands in no conversation that goes on. What a model has seen stays.
 pub(in crate::store) fn may_change() -> String {
     format!("(m.processed = 0 AND NOT EXISTS (SELECT 1 FROM cycles c WHERE c.id = m.cycle_id AND c.state IN {OPEN}))")
 }

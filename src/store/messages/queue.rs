@@ -99,7 +99,7 @@ pub struct Incoming {
     pub forwarded_from: Option<String>,
     /// Cycles that failed on it.
     pub attempts: i64,
-    /// The mind that couldn't answer it.
+    /// The model that couldn't answer it.
     pub held_for: Option<String>,
     /// Not to be tried before.
     pub not_before: Option<DateTime<Utc>>,
@@ -116,7 +116,7 @@ pub struct Incoming {
     pub session: Option<String>,
 }
 
-/// One side of a past exchange, for the mind's view of a chat.
+/// One side of a past exchange, for the model's view of a chat.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exchange {
     /// Its row, of `incoming_messages` if somebody else than the assistant said it, else of `outgoing_messages`.
@@ -181,7 +181,7 @@ impl Store {
     }
 
     /// Queued messages: the chats take turns, the one that was taken up longest ago first; of each the oldest first. Where there are
-    /// more than one look takes in, each chat's first ones come in, and those that are kept for another mind give way: however
+    /// more than one look takes in, each chat's first ones come in, and those that are kept for another model give way: however
     /// many they are, they never hide what can be answered. Nor do those whose files are on their way, which are counted apart.
     pub fn queued(&self) -> Result<Vec<Incoming>> {
         // Mostly nothing is, and to plan what follows takes longer than all else of an idle look.
@@ -478,7 +478,7 @@ pub(in crate::store) fn count_failure(
     Ok(attempts)
 }
 
-/// Keeps messages for another mind than `mind`.
+/// Keeps messages for another model than `mind`.
 pub(in crate::store) fn hold(tx: &Transaction<'_>, ids: &[i64], mind: &str, cycle: &str) -> Result<()> {
     let mut statement =
         tx.prepare_cached("UPDATE incoming_messages SET held_for = ?2, cycle_id = ?3 WHERE id = ?1 AND processed = 0")?;

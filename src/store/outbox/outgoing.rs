@@ -6,7 +6,7 @@
 pub enum OutgoingKind {
     /// It answers messages.
     Reply,
-    /// The mind speaks unasked, so often a day at most.
+    /// The model speaks unasked, so often a day at most.
     Tell,
     /// A reminder is due.
     Reminder,

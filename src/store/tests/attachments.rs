@@ -158,7 +158,7 @@ fn nothing_to_listen_with_is_told_once_a_chat_and_made_good_later() {
     assert_eq!(world.notices(), 1);
     assert_eq!(world.first(), (format!("[voice note, 3 s: not transcribed ({NO_MODEL})]"), false));
 
-    // The first was answered meanwhile, the second kept for a better mind.
+    // The first was answered meanwhile, the second kept for a better model.
     world.by_hand(
         "UPDATE incoming_messages SET processed = 1 WHERE id = 1; UPDATE incoming_messages SET held_for = 'offline'",
     );

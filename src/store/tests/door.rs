@@ -143,7 +143,7 @@ fn a_flood_of_one_chat_hides_no_other_and_chats_take_turns() {
         world.store.begin_cycle(world.fence, &cycle, &[], &[], at(0)).unwrap();
         assert_eq!(chats(&world), order);
     }
-    // What is kept for another mind gives way within its chat, and between chats.
+    // What is kept for another model gives way within its chat, and between chats.
     world.by_hand("UPDATE incoming_messages SET held_for = 'x' WHERE chat_id = 7 AND id <= 9990");
     assert!(world.store.queued().unwrap().iter().any(|message| message.id == 10_000));
 }

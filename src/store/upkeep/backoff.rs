@@ -1,4 +1,4 @@
-//! Back-off of what is looked after without a mind, what was handled once, and repairs to be written down.
+//! Back-off of what is looked after without a model, what was handled once, and repairs to be written down.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
@@ -34,7 +34,7 @@ pub enum UpkeepKind {
     Wake,
     /// The bot's polls of the channel.
     Poll,
-    /// Asking the mind.
+    /// Asking the model.
     Model,
     /// Fetching the files of messages; no others are tried while the channel wants none to be.
     Files,

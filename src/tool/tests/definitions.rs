@@ -19,7 +19,7 @@ fn the_names_and_their_order_are_part_of_the_conversations_prefix() {
     assert_eq!(offline[offline.len() - 3..], ["keep", "quote", "recall"]);
 }
 
-/// What only a mind that thinks has, as its schema tells it.
+/// What only a model that thinks has, as its schema tells it.
 fn not_standard() -> Vec<Value> {
     let standard = names(&Registry::standard());
     let of_its_own = |tool: &Value| !standard.contains(&tool["name"].as_str().unwrap().to_owned());

@@ -246,7 +246,7 @@ fn unanchored(rule: &Rule) -> Value {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// The offline mind hands a rule over in the words in which it is said to people.
+    /// The offline model hands a rule over in the words in which it is said to people.
     #[test]
     fn a_rule_in_words_is_understood_as_the_same_rule(rule in rule()) {
         let scene = Scene::new();

@@ -130,7 +130,7 @@ fn a_number_means_the_task_that_was_shown_or_none() {
     assert_eq!(scene.done("task_touch", &number("task 2")).receipt, None);
     scene.act("task_update", &json!({"task": "2", "key": "title", "value": "Write it all"}));
     assert!(scene.refused("task_done", &number("2")).contains("say the task's name"));
-    // A list for the mind alone moves no number.
+    // A list for the model alone moves no number.
     scene.act("task_list", &json!({"list": "backlog"}));
     assert!(scene.refused("task_done", &number("2")).contains("say the task's name"));
     scene.act("task_list", &json!({"list": "backlog", "numbered": true}));

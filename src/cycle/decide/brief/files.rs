@@ -1,4 +1,4 @@
-//! Files of messages as the mind is told of them: an element inside the message, and a picture as an image block behind the
+//! Files of messages as the model is told of them: an element inside the message, and a picture as an image block behind the
 //! messages. Pure; what a file is was found out before (`cycle/run/attached`).
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};

@@ -588,9 +588,9 @@ fn whose_bytes_it_has_read_a_cycle_never_forgets() {
     assert_eq!(cycle.taints, ["a forward"]);
 }
 
-/// Plays a whole cycle against a mind that takes these turns; the journal it leaves.
+/// Plays a whole cycle against a model that takes these turns; the journal it leaves.
 ///
-/// It is allowed to go on twice, so that a mind that never ends meets all the limits.
+/// It is allowed to go on twice, so that a model that never ends meets all the limits.
 fn play(mut turns: impl Iterator<Item = Entry>, joins: &[i64]) -> (Vec<Entry>, Cycle) {
     let mut journal = vec![said(&[1])];
     let mut cycle = Cycle::replay("[]".into(), "[]".into(), &journal);
@@ -698,7 +698,7 @@ proptest! {
 }
 
 proptest! {
-    // There are 480 such minds, and each is long: another few every run.
+    // There are 480 such models, and each is long: another few every run.
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]

@@ -16,14 +16,14 @@ use crate::{
     zone::Tz,
 };
 
-/// Whether the configured mind can be given this message now, as far as the message itself tells.
+/// Whether the configured model can be given this message now, as far as the message itself tells.
 pub fn is_answerable(message: &Incoming, mind: &Mind, now: DateTime<Utc>) -> bool {
     !message.awaits_files
         && message.held_for.as_deref() != Some(&mind.name)
         && message.not_before.is_none_or(|at| is_over(at, now))
 }
 
-/// The messages with these `ids`, if each of them may still be given to the mind: an edit or a further part of an album may have
+/// The messages with these `ids`, if each of them may still be given to the model: an edit or a further part of an album may have
 /// brought files that are on their way, a person may have taken one out of the queue.
 pub fn still_due<'a>(
     queued: &'a [Incoming],
@@ -91,11 +91,11 @@ pub enum Standing {
     InHand,
     /// Files are waited for, its own or those of one before it.
     Files,
-    /// The mind is known not to answer it: another one may.
+    /// The model is known not to answer it: another one may.
     Mind,
     /// A budget is spent.
     Budget,
-    /// It, or the mind, is tried again later.
+    /// It, or the model, is tried again later.
     BackOff,
 }
 

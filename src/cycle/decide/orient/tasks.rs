@@ -28,7 +28,7 @@ pub(in crate::cycle) fn of_owner(observed: &Observed<'_>) -> Vec<Reason> {
     of_tasks(&Observed { tasks: &tasks_of(observed, None), ..*observed })
 }
 
-/// What there is to be done about each guest's tasks, as if there were no mind: what is said in another chat than the owner's is
+/// What there is to be done about each guest's tasks, as if there were no model: what is said in another chat than the owner's is
 /// a rule's words, so that nothing of the owner's can be in it, and costs nobody anything.
 pub(in crate::cycle) fn of_guests(observed: &Observed<'_>) -> Vec<Reason> {
     let by_rule = Mind { is_thinking: false, ..observed.mind.clone() };
@@ -59,7 +59,7 @@ fn tasks_of(observed: &Observed<'_>, chat_id: Option<i64>) -> Vec<Task> {
     observed.tasks.iter().filter(is_theirs).cloned().collect()
 }
 
-/// A thinking mind may work silently at any hour; without one a task's time is only told of, and that waits for waking hours.
+/// A thinking model may work silently at any hour; without one a task's time is only told of, and that waits for waking hours.
 fn due_tasks(observed: &Observed<'_>) -> Vec<Reason> {
     if !observed.mind.is_thinking && is_quiet(observed) {
         return Vec::new();
@@ -75,7 +75,7 @@ fn due_tasks(observed: &Observed<'_>) -> Vec<Reason> {
         .collect()
 }
 
-/// Times that were missed and aren't made up for. Leaving one out needs no mind; telling of it speaks unasked.
+/// Times that were missed and aren't made up for. Leaving one out needs no model; telling of it speaks unasked.
 fn missed_tasks(observed: &Observed<'_>) -> Vec<Reason> {
     let tells = if is_quiet(observed) { 0 } else { observed.tells_left };
     let missed = |policy: Missed| {

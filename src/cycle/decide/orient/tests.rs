@@ -117,7 +117,7 @@ fn what_went_stale_is_closed_before_the_rest_is_answered() {
     let cycle = NewCycle { chat_id: Some(7), ..running.cycle.clone() };
     let joined = joining(&scene.messages, &cycle, None, &[], &[running], &scene.mind, scene.now);
     assert_eq!(joined.iter().map(|message| message.id).collect::<Vec<_>>(), [2, 4]);
-    // While no mind can answer, they are kept.
+    // While no model can answer, they are kept.
     scene.mind = Mind { is_available: false, ..scene.mind.clone() };
     assert_eq!(scene.reasons(), []);
     scene.mind = Mind { name: "offline".to_owned(), is_thinking: false, is_available: true, ..scene.mind.clone() };
@@ -511,7 +511,7 @@ fn a_guests_task_is_told_to_the_guest_by_rule_and_to_nobody_else() {
     let (reasons, mind) = (scene.reasons(), scene.mind.clone());
     let Some(Work::Mechanical(by_rule)) = choose(reasons, &mind, 7) else { panic!() };
     assert!(by_rule.len() == 2 && by_rule.iter().all(|reason| matches!(reason, Reason::OfGuest { chat_id: 5555, .. })));
-    // Whatever the mind can do now, and as often as one may speak to them, and not at night.
+    // Whatever the model can do now, and as often as one may speak to them, and not at night.
     scene.mind.is_available = false;
     assert_eq!(scene.due(), theirs);
     scene.guests = BTreeMap::from([(5555, 1)]);

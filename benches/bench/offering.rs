@@ -41,7 +41,8 @@ pub(crate) fn measure(_rounds: usize) -> Vec<Row> {
 }
 
 fn row(figure: &'static str, registry: &Registry, words: &str) -> Row {
-    let (offered, all) = (registry.offered(words, ToRead::default()).len() as f64, registry.definitions().len() as f64);
+    let (offered, all) =
+        (registry.seen_by(true).offered(words, ToRead::default()).len() as f64, registry.definitions().len() as f64);
     Row {
         figure,
         unit: "tokens, estimated",

@@ -93,7 +93,7 @@ pub(super) fn asked<'a>(config: &Config, arguments: &'a McpArguments) -> McpTask
 }
 
 fn settings(config: &Config) -> Settings {
-    let settings = Settings::load(&config.mcp_path(), config.home.as_deref());
+    let settings = Settings::of(config);
     for problem in &settings.problems {
         complain(problem);
     }
@@ -131,7 +131,7 @@ impl ServerLook<'_> {
     pub(super) async fn run(self, context: Context<'_>) -> ExitCode {
         let settings = settings(context.config);
         let rules = policy::load(&context.config.policy_path(), context.config.home.as_deref()).rules;
-        let shelter = client::shelter(context.config, &rules);
+        let shelter = client::shelter(context.config, &rules, &settings);
         let unknown = |name: &str| complain(&format!("There is no MCP server {name:?} in mcp.toml."));
         match self.0 {
             Action::List => list(context.config),

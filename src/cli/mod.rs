@@ -94,7 +94,7 @@ pub fn redactor(config: &Config) -> Redactor {
 fn secrets(config: &Config) -> Vec<Secret> {
     let urls = repo::remote_urls(&config.repo_dir());
     let passwords: Vec<Secret> = urls.into_iter().filter_map(|url| RepoUrl::new(url).password()).collect();
-    let servers = Settings::load(&config.mcp_path(), config.home.as_deref()).servers;
+    let servers = Settings::of(config).servers;
     let of_servers = servers.into_iter().flat_map(|server| server.secrets);
     let token = mcp_server::token::existing(&config.mcp_token_path());
     config.secrets().into_iter().chain(passwords).chain(of_servers).chain(token).collect()

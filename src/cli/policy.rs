@@ -13,7 +13,7 @@ use super::{EXIT_CONFIG, complain, failed, print, print_exactly, print_json};
 use crate::{
     config::{Autonomy, Config},
     hands::Shelter,
-    mcp::client,
+    mcp::client::{self, settings::Settings},
     policy::{self, Access, Circumstances, Decision, Loaded, Risk, Rules, SHELL, Subject, Verdict, What},
     sandbox::Sandbox,
     types::Effect,
@@ -220,7 +220,7 @@ fn no_sandbox(shelter: &Shelter) -> Option<String> {
 }
 
 fn shelter_of(config: &Config, rules: &Rules) -> Shelter {
-    client::shelter(config, rules)
+    client::shelter(config, rules, &Settings::of(config))
 }
 
 /// The next line without its end; what is beyond the bound is left out.

@@ -11,6 +11,7 @@ pub mod plan_file;
 pub mod run;
 mod session;
 pub mod stop;
+mod tooling;
 pub mod workspace;
 
 pub use context::{Context, LOOK_EVERY, Reply, Report, Screen, Terminal, WakeError, WakeOutcome};

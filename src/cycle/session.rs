@@ -1,6 +1,6 @@
 //! A wake that holds the lock: what it has in hand, and a cycle under way.
 
-use std::rc::Rc;
+use std::{cell::OnceCell, rc::Rc};
 
 use chrono::{DateTime, Utc};
 
@@ -9,6 +9,7 @@ use crate::{
         context::{Context, Report, WakeError},
         decide::{machine::Cycle, situation::Reason, verify::Account},
         plan_file::PlanFile,
+        tooling::Tooling,
     },
     hands::{Hands, Shelter, copies::Copies},
     mcp::client,
@@ -42,6 +43,7 @@ pub(super) struct Wake<'a> {
     pub(in crate::cycle) is_only_this_chats: bool,
     /// The chat that the model is at work for, if it is at work for one.
     pub(in crate::cycle) chat_id: Option<i64>,
+    tooling: OnceCell<Rc<Tooling>>,
 }
 
 /// A cycle under way with the model.
@@ -155,6 +157,7 @@ impl<'a> Wake<'a> {
             deadline,
             is_only_this_chats: false,
             chat_id: None,
+            tooling: OnceCell::new(),
         })
     }
 
@@ -218,7 +221,17 @@ impl<'a> Wake<'a> {
 
     /// Where programs of a cycle under these rules would run.
     pub(in crate::cycle) fn shelter(&self, rules: &Rules) -> Rc<Shelter> {
-        Rc::new(client::shelter(self.context.config, rules))
+        Rc::new(client::shelter(self.context.config, rules, &self.tooling().servers))
+    }
+
+    /// The tools and servers that there are, as this wake has read them.
+    pub(in crate::cycle) fn tooling(&self) -> Rc<Tooling> {
+        Rc::clone(self.tooling.get_or_init(|| Rc::new(Tooling::read(self.context))))
+    }
+
+    /// What a person has just agreed to may have changed them: the next cycle reads them anew.
+    pub(in crate::cycle) fn forget_tooling(&mut self) {
+        self.tooling.take();
     }
 
     pub(in crate::cycle) fn hands(&self, world: &World) -> Hands {

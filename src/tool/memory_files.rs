@@ -546,10 +546,16 @@ mod tests {
         let registry = Registry::thinking();
         assert!(
             registry
+                .seen_by(true)
                 .offered("look into /memories", ToRead::default())
                 .contains(r#"{"type":"memory_20250818","name":"memory"}"#)
         );
-        assert!(!registry.offered("what do you remember of my memory?", ToRead::default()).contains("memory_20250818"));
-        assert!(registry.catalogue().iter().any(|tool| tool["name"] == NAME));
+        assert!(
+            !registry
+                .seen_by(true)
+                .offered("what do you remember of my memory?", ToRead::default())
+                .contains("memory_20250818")
+        );
+        assert!(registry.seen_by(true).catalogue().iter().any(|tool| tool["name"] == NAME));
     }
 }

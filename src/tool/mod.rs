@@ -334,6 +334,29 @@ impl Tool {
     }
 }
 
+/// What of a registry a chat has.
+pub struct SeenTools<'a> {
+    registry: &'a Registry,
+    sees_all: bool,
+}
+
+impl<'a> SeenTools<'a> {
+    fn tools(&self) -> impl Iterator<Item = &'a Tool> {
+        let sees_all = self.sees_all;
+        self.registry.tools.iter().filter(move |tool| sees_all || !tool.is_owners)
+    }
+
+    /// The definitions of those that a cycle about these words, with these things to be read, is offered; see `tool::offer`.
+    pub fn offered(&self, words: &str, there: ToRead) -> String {
+        self.registry.definitions_of(self.tools().filter(|tool| offer::is_offered(&tool.name, words, there)))
+    }
+
+    /// What `find_tools` looks through.
+    pub fn catalogue(&self) -> Vec<serde_json::Value> {
+        self.tools().map(Tool::definition).collect()
+    }
+}
+
 /// The tools of one cycle. Those that are offered stand in its conversation's prefix, in a fixed order; the others are found by
 /// `find_tools` and called through `use_tool`.
 pub struct Registry {
@@ -380,10 +403,8 @@ impl Registry {
     }
 
     /// The tools that such a chat has: `sees_all`, or not those that work on the owner's machine.
-    #[must_use]
-    pub fn seen_by(mut self, sees_all: bool) -> Self {
-        self.tools.retain(|tool| sees_all || !tool.is_owners);
-        self
+    pub fn seen_by(&self, sees_all: bool) -> SeenTools<'_> {
+        SeenTools { registry: self, sees_all }
     }
 
     /// Adds tools behind those that are there.
@@ -398,22 +419,12 @@ impl Registry {
         self.definitions_of(self.tools.iter())
     }
 
-    /// The definitions of those that a cycle about these words, with these things to be read, is offered; see `tool::offer`.
-    pub fn offered(&self, words: &str, there: ToRead) -> String {
-        self.definitions_of(self.tools.iter().filter(|tool| offer::is_offered(&tool.name, words, there)))
-    }
-
     fn definitions_of<'a>(&self, tools: impl Iterator<Item = &'a Tool>) -> String {
         let definition = |tool: &Tool| match tool.trained {
             Some(kind) if self.is_claude => serde_json::json!({"type": kind, "name": tool.name}),
             _ => tool.definition(),
         };
         serde_json::Value::Array(tools.map(definition).collect()).to_string()
-    }
-
-    /// What `find_tools` looks through.
-    pub fn catalogue(&self) -> Vec<serde_json::Value> {
-        self.tools.iter().map(Tool::definition).collect()
     }
 
     /// A tool by its name.

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{super::batch::Asked, CommandReply, Desk};
 use crate::{
+    mcp::client::{self, settings::Settings},
     model::offline::{
         grammar::{self, OfflineCommand, ParsedMessage},
         time,
@@ -74,7 +75,7 @@ fn call(desk: &Desk<'_>, asked: &Asked, tool: &str, input: &str) -> Result<Outco
         rules: Rules::default(),
         taint: None,
         exchanges: Vec::new(),
-        shelter: Rc::new(crate::mcp::client::shelter(config, &Rules::default())),
+        shelter: Rc::new(client::shelter(config, &Rules::default(), &Settings::of(config))),
         catalogue: Rc::default(),
         now: desk.now,
         tz: config.timezone,

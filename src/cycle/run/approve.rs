@@ -261,6 +261,7 @@ impl Wake<'_> {
         live.hands.agree(approval.map(|approval| approval.reasons).unwrap_or_default());
         let carried_out = self.carry_out(live, registry, request).await;
         live.hands.agree(Vec::new());
+        self.forget_tooling();
         carried_out
     }
 }

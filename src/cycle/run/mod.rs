@@ -7,7 +7,6 @@ mod finish;
 pub(crate) mod once;
 pub mod outside;
 mod prepare;
-mod registry;
 mod remind;
 pub(crate) mod resume;
 mod step;

@@ -17,10 +17,13 @@ use crate::{
             uptake::OUTSIDE,
             verify::Account,
         },
-        run::registry::registry,
         session::{Live, Wake},
+        tooling::Tooling,
     },
-    mcp::{client, server::Unread},
+    mcp::{
+        client::{self, settings::Settings},
+        server::Unread,
+    },
     memory,
     policy::{self, Circumstances, Decision, Reach, Risk, Subject, Verdict, What},
     repo::Repo,
@@ -87,7 +90,7 @@ impl From<Outcome> for Told {
 
 /// The definitions of what can be called, as the protocol has them.
 pub fn offered(context: Context<'_>) -> Vec<Value> {
-    let registry = registry(context);
+    let registry = Tooling::read(context).registry;
     let mut tools: Vec<Value> = OFFERED
         .iter()
         .filter(|name| **name != REPLY)
@@ -123,7 +126,7 @@ pub fn offered(context: Context<'_>) -> Vec<Value> {
 /// # Errors
 /// When the workspace, the database or the repository can't be used; what was begun is taken up by the next wake.
 pub async fn call(context: Context<'_>, store: &mut Store, name: &str, input: &str) -> Result<Told, WakeError> {
-    let registry = registry(context);
+    let registry = Tooling::read(context).registry;
     if name == QUEUE_LIST {
         let world = looking(context, store)?;
         return Ok(match refused(queue_verdict(&world)) {
@@ -209,7 +212,7 @@ fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
         mind: OUTSIDE.to_owned(),
         autonomy: config.autonomy,
         taint: Some(TAINT.to_owned()),
-        shelter: Rc::new(client::shelter(config, &loaded.rules)),
+        shelter: Rc::new(client::shelter(config, &loaded.rules, &Settings::of(config))),
         rules: loaded.rules,
         catalogue: Rc::default(),
         now: context.clock.now(),
@@ -314,7 +317,8 @@ impl Wake<'_> {
         let mut world = self.world(&repo, &cycle, &queued, &ids, &mut account)?;
         world.taint = Some(TAINT.to_owned());
         // Tools write nothing, so that a call which can't be done leaves no cycle behind.
-        let registry = registry(self.context);
+        let tooling = self.tooling();
+        let registry = &tooling.registry;
         let verdict = registry.judge(name, &input, &world, Some(TAINT));
         if let Some(verdict) = verdict.filter(|verdict| verdict.decision == Decision::Deny) {
             let why = verdict.reasons.join(" ");
@@ -421,6 +425,6 @@ fn is_resource(path: &str) -> bool {
 fn reader(context: Context<'_>, store: &Store, input: &Value) -> Result<World, Unread> {
     let why = |why: &str| Unread::Refused(context.redactor.redact(why));
     let world = looking(context, store).map_err(|error| why(&error.to_string()))?;
-    let verdict = registry(context).judge(READ, &input.to_string(), &world, Some(TAINT));
+    let verdict = Tooling::read(context).registry.judge(READ, &input.to_string(), &world, Some(TAINT));
     verdict.and_then(refused).map_or(Ok(world), |refusal| Err(why(&refusal)))
 }

@@ -13,10 +13,8 @@ use crate::{
             undoable::undoable, verify::Account,
         },
         look::observe::Observation,
-        run::registry::registry,
         session::Wake,
     },
-    mcp,
     memory::{
         self,
         skill::Skills,
@@ -63,9 +61,8 @@ impl Wake<'_> {
         let since = day_begin(now, config.timezone);
         let loaded = policy::load(&config.policy_path(), config.home.as_deref());
         account.notes.extend(loaded.rules.refusal().map(str::to_owned));
-        account
-            .notes
-            .extend(mcp::client::settings::Settings::load(&config.mcp_path(), config.home.as_deref()).problems);
+        let tooling = self.tooling();
+        account.notes.extend(tooling.servers.problems.iter().cloned());
         Ok(World {
             wake_id: cycle.id.clone(),
             mind: self.context.model.name().to_owned(),
@@ -73,7 +70,7 @@ impl Wake<'_> {
             taint: None,
             shelter: self.shelter(&loaded.rules),
             rules: self.rules_of_chat(loaded.rules, &documents),
-            catalogue: Rc::new(registry(self.context).seen_by(documents.root().is_some()).catalogue()),
+            catalogue: Rc::new(tooling.registry.seen_by(documents.root().is_some()).catalogue()),
             now,
             tz: config.timezone,
             chat: cycle.chat_id.map(|id| Chat {
@@ -179,7 +176,7 @@ impl Wake<'_> {
             files: !world.attachments.files.is_empty(),
             withheld: exchanges.iter().any(|entry| entry.taint.is_some()),
         };
-        let offered = registry(self.context).seen_by(world.sees_all()).offered(&words, there);
+        let offered = self.tooling().registry.seen_by(world.sees_all()).offered(&words, there);
         // Those of servers are in their words, and a server knows the keys that it was given.
         cycle.tools = redactor.redact_json(&offered);
         let messages: Vec<&Incoming> =

@@ -19,10 +19,7 @@ use crate::{
             verify,
         },
         look::observe,
-        run::{
-            approve::{Judged, called},
-            registry::registry,
-        },
+        run::approve::{Judged, called},
         session::{Live, Wake},
     },
     outside,
@@ -52,7 +49,8 @@ impl Wake<'_> {
     }
 
     async fn step(&mut self, live: &mut Live) -> Result<Driven, WakeError> {
-        let registry = registry(self.context);
+        let tooling = self.tooling();
+        let registry = &tooling.registry;
         let limits = if self.context.model.name() == OFFLINE_MODEL { Limits::OFFLINE } else { Limits::STANDARD };
         loop {
             if let Some(interrupt) = self.is_to_end()? {
@@ -72,9 +70,9 @@ impl Wake<'_> {
                         return Ok(Driven::Interrupted(interrupt));
                     }
                 }
-                Step::Call(request) => match self.judge(live, &registry, &request)? {
+                Step::Call(request) => match self.judge(live, registry, &request)? {
                     Judged::Allowed(entries) => {
-                        if let Err(interrupt) = self.call(live, &registry, &request, entries).await? {
+                        if let Err(interrupt) = self.call(live, registry, &request, entries).await? {
                             return Ok(Driven::Interrupted(interrupt));
                         }
                     }
@@ -95,17 +93,17 @@ impl Wake<'_> {
                     None => return Ok(Driven::Parked),
                 },
                 Step::Allowed(request) => {
-                    if let Err(interrupt) = self.call_approved(live, &registry, &request).await? {
+                    if let Err(interrupt) = self.call_approved(live, registry, &request).await? {
                         return Ok(Driven::Interrupted(interrupt));
                     }
                 }
                 Step::Again { call, was_allowed } => {
                     let effect = registry.get(&call.name).map(|tool| tool.effect);
                     let doubt = machine::doubt(effect, was_allowed && registry.acts(&call.name));
-                    match (doubt, self.forbidden(live, &registry, &call)) {
+                    match (doubt, self.forbidden(live, registry, &call)) {
                         (None, Some((judged, why))) => self.refuse(live, &call, vec![judged], why)?,
                         (None, None) => {
-                            if let Err(interrupt) = self.call(live, &registry, &call, Vec::new()).await? {
+                            if let Err(interrupt) = self.call(live, registry, &call, Vec::new()).await? {
                                 return Ok(Driven::Interrupted(interrupt));
                             }
                         }

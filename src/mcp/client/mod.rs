@@ -29,9 +29,8 @@ use crate::{
 };
 
 /// Where programs run in this workspace under these rules: out of their reach are the keys that `mcp.toml` names, too.
-pub fn shelter(config: &Config, rules: &Rules) -> Shelter {
-    let settings = Settings::load(&config.mcp_path(), config.home.as_deref());
-    let keys = KeyFiles { files: settings.key_files, is_unknown: settings.is_refused };
+pub fn shelter(config: &Config, rules: &Rules, servers: &Settings) -> Shelter {
+    let keys = KeyFiles { files: servers.key_files.clone(), is_unknown: servers.is_refused };
     Shelter::new(config, rules, keys, process::beside("wake"))
 }
 

@@ -9,7 +9,12 @@ use std::{
 
 use serde::Deserialize;
 
-use crate::{config::read_private, policy::Risk, redact::Secret, sandbox::Grant};
+use crate::{
+    config::{Config, read_private},
+    policy::Risk,
+    redact::Secret,
+    sandbox::Grant,
+};
 
 /// A file to begin with: everything in it is commented.
 pub const EXAMPLE: &str = include_str!("../../../docs/mcp.toml");
@@ -84,6 +89,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Those of this workspace.
+    pub fn of(config: &Config) -> Self {
+        Self::load(&config.mcp_path(), config.home.as_deref())
+    }
+
     /// Reads the file; without one there are no servers. `home` is what `~/` stands for.
     pub fn load(path: &Path, home: Option<&Path>) -> Self {
         if matches!(std::fs::symlink_metadata(path), Err(error) if error.kind() == std::io::ErrorKind::NotFound) {

@@ -23,7 +23,7 @@ fn the_names_and_their_order_are_part_of_the_conversations_prefix() {
 fn not_standard() -> Vec<Value> {
     let standard = names(&Registry::standard());
     let of_its_own = |tool: &Value| !standard.contains(&tool["name"].as_str().unwrap().to_owned());
-    Registry::thinking().catalogue().into_iter().filter(of_its_own).collect()
+    Registry::thinking().seen_by(true).catalogue().into_iter().filter(of_its_own).collect()
 }
 
 #[test]

@@ -39,11 +39,19 @@ pub(super) struct Wake<'a> {
     pub(in crate::cycle) may_take_long: bool,
     /// When this wake must have ended.
     pub(in crate::cycle) deadline: tokio::time::Instant,
-    /// Whether what has failed stops one chat's work and nobody else's.
-    pub(in crate::cycle) is_only_this_chats: bool,
     /// The chat that the model is at work for, if it is at work for one.
     pub(in crate::cycle) chat_id: Option<i64>,
     tooling: OnceCell<Rc<Tooling>>,
+}
+
+/// What the end of a cycle means for the rest of its wake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(in crate::cycle) enum Next {
+    /// The others have their turn: it is done, or what stopped it is its own.
+    Others,
+    /// What stopped it would stop any other.
+    Nobody,
 }
 
 /// A cycle under way with the model.
@@ -155,7 +163,6 @@ impl<'a> Wake<'a> {
             has_put_off_commits: false,
             may_take_long: false,
             deadline,
-            is_only_this_chats: false,
             chat_id: None,
             tooling: OnceCell::new(),
         })

@@ -17,7 +17,7 @@ use crate::{
             uptake::OUTSIDE,
             verify::Account,
         },
-        session::{Live, Wake},
+        session::{Live, Next, Wake},
         tooling::Tooling,
     },
     mcp::{
@@ -347,7 +347,7 @@ impl Wake<'_> {
         let (id, hands) = (cycle.id.clone(), self.hands(&world));
         let mut live = Live::new(cycle, state, world, plan_file, account, hands);
         self.record(&mut live, &turn(name, &input), &[])?;
-        self.carry_on(&repo, live).await?;
+        let _: Next = self.carry_on(&repo, live).await?;
         let told = self.what_became_of(&id)?;
         // It is done and committed: trouble with what comes after is no error of the call.
         if let Err(error) = self.after_answers(&repo) {

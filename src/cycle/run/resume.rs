@@ -17,7 +17,7 @@ use crate::{
             verify::Account,
         },
         plan_file::PlanFile,
-        session::{Ending, Live, Wake},
+        session::{Ending, Live, Next, Wake},
     },
     redact::Redactor,
     repo::{Condition, Parked, Parking, Publish, Repo, RepoError},
@@ -76,9 +76,9 @@ impl Wake<'_> {
         repo: &Repo,
         cycle_id: &str,
         has_crashed: bool,
-    ) -> Result<(), WakeError> {
+    ) -> Result<Next, WakeError> {
         let Some(row) = self.store.cycle(cycle_id)? else {
-            return Ok(());
+            return Ok(Next::Others);
         };
         // First of all: whatever this cycle does to the wake is then known to be its doing.
         let (me, now) = (self.me.clone(), self.now());
@@ -101,13 +101,16 @@ impl Wake<'_> {
             // the commit is left, has taken so many wakes along.
             _ if cuts > MAX_TRIES => {
                 let state = self.what_it_took_up(cycle_id)?;
-                return self.give_up(repo, cycle_id, &state, &plan_file, GivingUp::cut_off(cuts)).await;
+                return self
+                    .give_up(repo, cycle_id, &state, &plan_file, GivingUp::cut_off(cuts))
+                    .await
+                    .map(|()| Next::Others);
             }
             Ok(journal) => journal,
             Err(StoreError::Damaged(why)) => {
                 let state = self.what_it_took_up(cycle_id)?;
                 let giving_up = GivingUp::blameless(format!("its journal can't be read ({why})"));
-                return self.give_up(repo, cycle_id, &state, &plan_file, giving_up).await;
+                return self.give_up(repo, cycle_id, &state, &plan_file, giving_up).await.map(|()| Next::Others);
             }
             Err(error) => return Err(error.into()),
         };
@@ -118,21 +121,21 @@ impl Wake<'_> {
         {
             // Cut off after its work was parked; perhaps before that was told.
             self.tell_parked(repo, &branch, row.cycle.chat_id, &why_parked(repo)?)?;
-            return self.conclude(repo, &state, cycle_id, commit, &plan_file).await;
+            return self.conclude(repo, &state, cycle_id, commit, &plan_file).await.map(|()| Next::Others);
         }
         let is_dropped = commit.is_none() && !state.open.is_empty() && self.store.are_dropped(&state.open)?;
         // What was answered before stays answered, and what the answer says was written is written.
         let has_answered = state.messages.iter().any(|id| !state.open.contains(id));
         if is_dropped && !has_answered {
-            return self.give_up(repo, cycle_id, &state, &plan_file, GivingUp::Dropped).await;
+            return self.give_up(repo, cycle_id, &state, &plan_file, GivingUp::Dropped).await.map(|()| Next::Others);
         }
         let uptake = uptake(&row, &journal, commit.is_some(), self.context.model.name(), has_crashed);
         let is_done = match (uptake, commit) {
             (Uptake::Conclude, Some(commit)) => {
-                return self.conclude(repo, &state, cycle_id, commit, &plan_file).await;
+                return self.conclude(repo, &state, cycle_id, commit, &plan_file).await.map(|()| Next::Others);
             }
             (Uptake::GiveUp(giving_up), _) if !is_dropped => {
-                return self.give_up(repo, cycle_id, &state, &plan_file, giving_up).await;
+                return self.give_up(repo, cycle_id, &state, &plan_file, giving_up).await.map(|()| Next::Others);
             }
             (uptake, _) => uptake == Uptake::Publish,
         };
@@ -141,14 +144,17 @@ impl Wake<'_> {
         account.notes.push(format!("Went on with the wake {cycle_id}, which was interrupted."));
         self.take_in_person_edits(repo, &mut account)?;
         if is_done {
-            return self.finish(repo, Ending::new(row.cycle, state, plan_file, account)).await;
+            return self.finish(repo, Ending::new(row.cycle, state, plan_file, account)).await.map(|()| Next::Others);
         }
         let messages = self.store.queued()?;
         let mut world = self.world(repo, &row.cycle, &messages, &state.open, &mut account)?;
         world.replies = state.replies;
         let hands = self.hands(&world);
         let live = Live::new(row.cycle, state, world, plan_file, account, hands);
-        if is_dropped { Box::pin(self.complete(repo, live)).await } else { self.carry_on(repo, live).await }
+        if is_dropped {
+            return Box::pin(self.complete(repo, live)).await.map(|()| Next::Others);
+        }
+        self.carry_on(repo, live).await
     }
 
     /// Writes down why a cycle stopped. What was said stays queued, what was paid for stays in the journal.
@@ -157,44 +163,53 @@ impl Wake<'_> {
         repo: &Repo,
         live: &Live,
         interrupt: Interrupt,
-    ) -> Result<(), WakeError> {
+    ) -> Result<Next, WakeError> {
         let Live { cycle, state, plan_file, .. } = live;
         let now = self.now();
         let why = self.context.redactor.redact(&interrupt.to_string());
         tracing::warn!(cycle = %cycle.id, %why, "the cycle was interrupted");
         if interrupt == Interrupt::Halted {
             self.report.outcome = WakeOutcome::Parked;
-            return Ok(self.store.pause_cycle(self.fence, &cycle.id, now, &why)?);
+            self.store.pause_cycle(self.fence, &cycle.id, now, &why)?;
+            return Ok(Next::Others);
         }
         self.report.outcome = WakeOutcome::Failed;
         self.report.error = Some(why.clone());
         match &interrupt {
-            Interrupt::Stopped => return Ok(self.store.pause_cycle(self.fence, &cycle.id, now, &why)?),
+            Interrupt::Stopped => {
+                self.store.pause_cycle(self.fence, &cycle.id, now, &why)?;
+                return Ok(Next::Nobody);
+            }
             // Left as running: the next wake takes it up as one that was cut off, which is counted.
             // Work in the background takes as many wakes as it takes, as long as each brings it further.
             Interrupt::OutOfTime if live.has_progressed() && state.meter.complexity() == Complexity::Background => {
-                return Ok(self.store.pause_cycle(self.fence, &cycle.id, now, &why)?);
+                self.store.pause_cycle(self.fence, &cycle.id, now, &why)?;
+                return Ok(Next::Nobody);
             }
             Interrupt::OutOfTime => {
                 self.store.note_cut_off(self.fence, &cycle.id, &[], None, now)?;
-                return Ok(());
+                return Ok(Next::Nobody);
             }
             Interrupt::Rejected(_) => {
-                return self.give_up(repo, &cycle.id, state, plan_file, GivingUp::Failed(why)).await;
+                return self
+                    .give_up(repo, &cycle.id, state, plan_file, GivingUp::Failed(why))
+                    .await
+                    .map(|()| Next::Nobody);
             }
             Interrupt::Unavailable { retry_after, is_model_gone, .. } => {
                 let at_least = retry_after.and_then(|wait| chrono::TimeDelta::from_std(wait).ok());
                 self.store.upkeep_failed(self.fence, UpkeepKind::Model, &why, at_least, now)?;
                 if *is_model_gone && state.turns > 0 {
                     let when = "as soon as MODEL names one that exists";
-                    return self.give_up(repo, &cycle.id, state, plan_file, GivingUp::Blameless { why, when }).await;
+                    return self
+                        .give_up(repo, &cycle.id, state, plan_file, GivingUp::Blameless { why, when })
+                        .await
+                        .map(|()| Next::Nobody);
                 }
             }
             Interrupt::OverBudget { cap, most_usd } => {
                 let mark = Budget::look(self.store, self.context.config, now)?.mark_of(*cap, *most_usd);
                 let no_room = Change::Handled { key: budget::no_room_key(cycle.chat_id), value: mark };
-                // What others ask may cost less.
-                self.is_only_this_chats = true;
                 self.store.change(self.fence, &cycle.id, &[no_room], now)?;
             }
             Interrupt::Halted => {}
@@ -209,7 +224,10 @@ impl Wake<'_> {
             self.remove_plan_file(plan_file);
         }
         self.lay_down();
-        self.deliver().await
+        self.deliver().await?;
+        // What others ask may cost less.
+        let is_its_own = matches!(interrupt, Interrupt::OverBudget { .. });
+        Ok(if is_its_own { Next::Others } else { Next::Nobody })
     }
 
     /// Tells the asking chat, once for each stretch of trouble, that its message is kept. What waits for a budget waits long: where

@@ -16,13 +16,13 @@ use crate::{
         look::observe::{self, Observation},
         plan_file::{self, PlanFile},
         run::step::Driven,
-        session::{Ending, Live, Wake},
+        session::{Ending, Live, Next, Wake},
     },
     delivery,
     memory::templates::templates,
     repo::{Created, MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, Repo, RepoError},
     store::{HEAD_SEEN, UpkeepKind},
-    wake_lock::{self},
+    wake_lock,
 };
 
 /// Cycles that one wake runs at most; the rest is the next wake's.
@@ -80,13 +80,15 @@ impl Wake<'_> {
                 break;
             }
             has_worked = true;
-            match work {
+            let next = match work {
                 Work::Resume { cycle_id, has_crashed } => self.resume(&repo, &cycle_id, has_crashed).await?,
-                Work::Undo(undo) => self.undo(&repo, &undo).await?,
-                Work::Mechanical(reasons) => self.by_rule(&repo, &observation, &reasons).await?,
+                Work::Undo(undo) => self.undo(&repo, &undo).await.map(|()| Next::Others)?,
+                Work::Mechanical(reasons) => {
+                    self.by_rule(&repo, &observation, &reasons).await.map(|()| Next::Others)?
+                }
                 Work::Think { reasons } => self.think(&repo, observation, &reasons).await?,
-            }
-            if self.report.outcome == WakeOutcome::Failed && !std::mem::take(&mut self.is_only_this_chats) {
+            };
+            if next == Next::Nobody {
                 break;
             }
         }
@@ -149,7 +151,12 @@ impl Wake<'_> {
     }
 
     /// A cycle with the model.
-    async fn think(&mut self, repo: &Repo, mut observation: Observation, reasons: &[Reason]) -> Result<(), WakeError> {
+    async fn think(
+        &mut self,
+        repo: &Repo,
+        mut observation: Observation,
+        reasons: &[Reason],
+    ) -> Result<Next, WakeError> {
         let reported = (self.report.cycle_id.clone(), self.report.reasons.len());
         let mut cycle = self.new_cycle(reasons, self.context.model.name())?;
         let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
@@ -162,13 +169,13 @@ impl Wake<'_> {
         observation.reread(self.store)?;
         let now = self.now();
         let Some(seen) = orient::still_due(&observation.messages, &ids, &observation.mind, now) else {
-            return self.leave_unbegun(&plan_file, reported);
+            return self.leave_unbegun(&plan_file, reported).map(|()| Next::Others);
         };
         let world = self.world(repo, &cycle, &observation.messages, &ids, &mut account)?;
         let opening = self.opening(&mut cycle, &world, &observation, reasons)?;
         crate::cycle::context::check_readable(&world.documents)?;
         if !self.store.begin_cycle_on(self.fence, &cycle, &opening, &seen, now)? {
-            return self.leave_unbegun(&plan_file, reported);
+            return self.leave_unbegun(&plan_file, reported).map(|()| Next::Others);
         }
         let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
         state.apply(&opening);
@@ -200,16 +207,16 @@ impl Wake<'_> {
     }
 
     /// Drives a cycle to its end, or writes down why it stopped.
-    pub(in crate::cycle) async fn carry_on(&mut self, repo: &Repo, mut live: Live) -> Result<(), WakeError> {
+    pub(in crate::cycle) async fn carry_on(&mut self, repo: &Repo, mut live: Live) -> Result<Next, WakeError> {
         self.chat_id = live.cycle.chat_id;
         let driven = self.drive(&mut live).await;
         self.chat_id = None;
         match driven? {
             Driven::Complete => {}
             Driven::Interrupted(interrupt) => return self.interrupted(repo, &live, interrupt).await,
-            Driven::Parked => return self.parked(&live).await,
+            Driven::Parked => return self.parked(&live).await.map(|()| Next::Others),
         }
-        Box::pin(self.complete(repo, live)).await
+        Box::pin(self.complete(repo, live)).await.map(|()| Next::Others)
     }
 
     /// Ends a cycle of which nothing more is to be asked of the model.

@@ -493,8 +493,9 @@ fn a_mind_that_asks_again_and_again_under_another_plan_is_asked_about_all_the_sa
 #[test]
 fn what_has_no_room_for_one_chat_makes_no_other_wait() {
     const BOB: i64 = 5555;
+    const CAM: i64 = 6666;
     let (telegram, claude, mut env) = minded();
-    env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{BOB}"));
+    env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{BOB},{CAM}"));
     env.once();
     // What has been said at such length may cost more than is left of the day; a short question doesn't.
     spend(&env, NOW, 4.7);
@@ -502,13 +503,16 @@ fn what_has_no_room_for_one_chat_makes_no_other_wait() {
         env.receive(CHAT, &"a long story ".repeat(2_300));
     }
     env.receive(BOB, "a short question");
+    env.receive(CAM, "another one");
     claude.expect(Reply::text("A short answer."));
+    claude.expect(Reply::text("Another answer."));
     let ran = env.wake(&["--once", "--json"]);
-    // The wake says that it left something behind, after it has answered the other.
-    assert_eq!((ran.code, ran.json()["answered"].as_u64()), (1, Some(1)), "{ran:?}");
+    // The wake says that it left something behind, after it has answered the others.
+    assert_eq!((ran.code, ran.json()["answered"].as_u64()), (1, Some(2)), "{ran:?}");
     let said: Vec<(i64, String)> = telegram.sent().into_iter().map(|sent| (sent.chat_id, sent.visible)).collect();
-    assert_eq!(said.len(), 2, "{said:#?}");
+    assert_eq!(said.len(), 3, "{said:#?}");
     assert!(said.iter().any(|(chat, text)| *chat == BOB && text == "A short answer."), "{said:#?}");
+    assert!(said.iter().any(|(chat, text)| *chat == CAM && text == "Another answer."), "{said:#?}");
     assert!(said.iter().any(|(chat, text)| *chat == CHAT && text.contains("Today's budget")), "{said:#?}");
     assert_eq!(
         (env.once()["outcome"].as_str(), env.queued().len()),

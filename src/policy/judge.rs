@@ -18,6 +18,9 @@ const READS: &str = "In the sandbox it can change nothing but the scratch folder
 /// Why one runs whose changes can be taken back.
 const COPIED: &str = "It may change your files in the granted folders. I copy them first, so `/undo` gives them back.";
 
+/// Why a command asks that a rule may be about.
+const UNREAD: &str = "Your rules hold some commands back, and I can't tell for sure which commands this runs.";
+
 /// Judges a call. Total: there is an answer to everything, and to what isn't understood it isn't "allow".
 pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) -> Verdict {
     if subject.is_free
@@ -197,6 +200,9 @@ fn shell(
     }
     if let (Some(why), Risk::Dangerous | Risk::Destructive) = (&not_plain, risk) {
         scales.ask(why.to_string());
+    }
+    if not_plain.is_some() && rules.restrains_commands(tool) {
+        scales.ask(UNREAD);
     }
     if !circumstances.is_sandboxed {
         scales.ask(NO_SANDBOX);

@@ -269,6 +269,15 @@ impl Rules {
         of_programs.filter_map(place).collect()
     }
 
+    /// Whether a rule about commands denies this tool one, or asks about one.
+    pub(super) fn restrains_commands(&self, tool: &str) -> bool {
+        self.rules.iter().any(|rule| {
+            matches!(rule.target, Target::Command(_))
+                && rule.decision > Decision::Allow
+                && rule.tool.as_ref().is_none_or(|pattern| pattern::text(pattern, tool))
+        })
+    }
+
     fn rules_of_path(&self, tool: &str, path: &Path) -> impl Iterator<Item = &Rule> {
         let about_paths = self.rules.iter().filter(|rule| matches!(rule.target, Target::Path(_)));
         about_paths.filter(move |rule| self.matches(rule, tool, &RuleQuestion::Path(path)))

@@ -98,10 +98,15 @@ fn action(is_long: bool) -> Value {
 
 /// Says it to the world.
 pub(super) fn say(env: &TestEnv) {
+    hold_back(env);
+    env.receive(CHAT, SAID);
+}
+
+/// Lets the command ask.
+pub(super) fn hold_back(env: &TestEnv) {
     let policy = env.workspace().join("policy.toml");
     fs::write(&policy, RULE).unwrap();
     fs::set_permissions(&policy, fs::Permissions::from_mode(0o600)).unwrap();
-    env.receive(CHAT, SAID);
 }
 
 /// Without what depends on when a question was asked, and on what the machine could offer then.

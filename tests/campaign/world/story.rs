@@ -159,6 +159,7 @@ impl Story {
     pub(crate) fn asks_at_length() -> Self {
         const SAID: &[(i64, &str)] = &[(CHAT, asks::SAID_AT_LENGTH)];
         let (_telegram, env) = Self::at_rest();
+        asks::hold_back(&env);
         let story = Self::unplayed(Program::Bot, env, SAID);
         let story = Self { mind: Some(asks::mind), word: Some(Word::Yes), ..story }.played(|_| ());
         assert_eq!(story.texts.len(), 2, "{:?}", story.texts);

@@ -8,8 +8,8 @@
 //! 4. [`tool`]s. They read and edit [`memory`] (Markdown as values), and speak of time through [`schedule`].
 //! 5. [`repo`] makes one git commit of it and pushes. [`render`] and [`delivery`] bring the answer to its channel.
 //!
-//! What may be done: [`policy`] decides, [`shown`] is how a person reads what is asked, [`hands`] act outside our own stores,
-//! [`sandbox`] is the boundary around programs, [`net_guard`] knows which addresses are public, [`redact`] masks secrets,
+//! What may be done: [`policy`] decides, and [`shown`] is how a person reads what is asked. [`hands`] act outside our own stores.
+//! [`sandbox`] is the boundary around programs, and [`net_guard`] knows which addresses are public. [`redact`] masks secrets;
 //! [`outside`] marks words that others have chosen.
 //!
 //! What comes from elsewhere: [`media`] and [`voice`] (files and recordings), [`web`] (pages), [`mcp`] (other programs' tools for us,

@@ -1,5 +1,5 @@
-//! The one place that writes to standard output and standard error, so that a line that is only there for the moment never stands
-//! between two others, and so that what couldn't be written is told once, at the end.
+//! The one place that writes to standard output and standard error. So a line that is only there for the moment never stands
+//! between two others, and what couldn't be written is told once, at the end.
 
 use std::{
     io::{self, ErrorKind, IsTerminal as _, Write},

@@ -2,11 +2,10 @@
 //!
 //! Nothing here does I/O. [`sections`] cuts a file into parts by the Markdown parser's own source offsets; [`tasks`],
 //! [`facts`] and [`episodic`] read and edit the documents on top of it, so that an edit changes only its own lines
-//! and everything that isn't understood keeps every byte. [`merge`] brings a person's edits and a wake's together
-//! ([`unsettled`]: what only the person can),
-//! [`view`] is what one chat may see of it, [`others`] what others may have had a hand in, [`search`] finds and quotes lines,
-//! [`decay`] tells which tasks have gone quiet, [`skill`] reads `SKILL.md` and [`templates`] holds what a new repository starts
-//! from. Damage becomes a [`Problem`], never a panic.
+//! and everything that isn't understood keeps every byte. [`merge`] brings a person's edits and a wake's together;
+//! [`unsettled`] marks what only the person can settle. [`view`] is what one chat may see, [`others`] what others may have
+//! had a hand in. [`search`] finds and quotes lines. [`decay`] tells which tasks have gone quiet. [`skill`] reads `SKILL.md`,
+//! and [`templates`] holds what a new repository starts from. Damage becomes a [`Problem`], never a panic.
 
 pub mod claim;
 pub mod decay;

@@ -1,8 +1,7 @@
 //! Markdown, as models write it, made into messages that Telegram takes: values in, values out.
 //!
-//! The Markdown is read once into plain text with spans of formatting over it (`styled`), the text is cut into parts
-//! where a reader would pause (`split`), and each part's HTML is written from the spans that reach into it. A part carries
-//! its text without formatting too, so that an answer arrives even when Telegram refuses the formatting.
+//! The Markdown is read once into plain text with spans of formatting over it (`styled`). The text is cut into parts where
+//! a reader would pause (`split`). Each part's HTML is written from the spans that reach into it. A part carries its text without formatting too, so that an answer arrives even when Telegram refuses the formatting.
 
 mod addresses;
 mod blocks;

@@ -1,8 +1,8 @@
 //! Reads times in English: finds one expression inside a sentence and says where it stands, so that the rest is the
 //! reminder's text.
 //!
-//! Three steps: `pieces` and `every` turn tokens into a draft (a day, a time of day, a part of the day, a distance, a
-//! recurrence), pieces that stand together are merged, and `settle` holds the draft against the present.
+//! Three steps. `pieces` and `every` turn tokens into a draft: a day, a time of day, a part of the day, a distance, a
+//! recurrence. Pieces that stand together are merged. `settle` holds the draft against the present.
 //!
 //! What is ambiguous in English is decided here, once; the answer names the day and time, so that the person sees it:
 //! - A bare hour from 1 to 6 is in the afternoon ("at 5" is 17:00), from 7 to 12 as it stands ("at 7" is 07:00). A leading zero, 13 and

@@ -1,8 +1,7 @@
 //! The model behind the Claude Messages API: one streamed HTTP request per turn.
 //!
-//! The request is the conversation's raw JSON put between a few constant fields, so that the bytes of earlier turns (to
-//! which signed thinking is bound, and by which the prompt cache finds its prefix) can't change on the way. Retries,
-//! budgets and the journal are the caller's; [`retry`] and [`price`] help with them.
+//! The request is the conversation's raw JSON between a few constant fields: the bytes of earlier turns can't change on
+//! the way. Signed thinking is bound to them, and the prompt cache finds its prefix by them. Retries, budgets and the journal are the caller's; [`retry`] and [`price`] help with them.
 
 mod block;
 mod error;

@@ -17,6 +17,7 @@ use crate::{
     process::Identity,
     store::{Entry, Fence, NewCycle, StagedFile, Store},
     tool::World,
+    types::ChatRef,
     wake_lock::{self, WakeLock},
     web::search::Engine,
 };
@@ -40,7 +41,7 @@ pub(super) struct Wake<'a> {
     /// When this wake must have ended.
     pub(in crate::cycle) deadline: tokio::time::Instant,
     /// The chat that the model is at work for, if it is at work for one.
-    pub(in crate::cycle) chat_id: Option<i64>,
+    pub(in crate::cycle) chat: Option<ChatRef>,
     tooling: OnceCell<Rc<Tooling>>,
 }
 
@@ -163,7 +164,7 @@ impl<'a> Wake<'a> {
             has_put_off_commits: false,
             may_take_long: false,
             deadline,
-            chat_id: None,
+            chat: None,
             tooling: OnceCell::new(),
         })
     }
@@ -191,10 +192,10 @@ impl<'a> Wake<'a> {
     }
 
     pub(in crate::cycle) fn new_cycle(&mut self, reasons: &[Reason], model: &str) -> Result<NewCycle, WakeError> {
-        let (chat_id, thread_id) = reasons
+        let (chat, thread_id) = reasons
             .iter()
             .find_map(|reason| match reason {
-                Reason::Messages { chat_id, thread_id, .. } => Some((Some(*chat_id), *thread_id)),
+                Reason::Messages { chat, thread_id, .. } => Some((Some(*chat), *thread_id)),
                 _ => None,
             })
             .unwrap_or_default();
@@ -202,7 +203,7 @@ impl<'a> Wake<'a> {
             id: self.next_cycle_id()?,
             trigger: self.trigger.to_owned(),
             reasons: reasons.iter().map(Reason::describe).collect(),
-            chat_id,
+            chat,
             thread_id,
             model: model.to_owned(),
             system: "[]".to_owned(),
@@ -216,8 +217,8 @@ impl<'a> Wake<'a> {
         messages: &[i64],
     ) -> Result<PlanFile, WakeError> {
         let (me, now) = (self.me.clone(), self.now());
-        let (chat_id, thread_id) = (cycle.chat_id, cycle.thread_id);
-        let work = wake_lock::LockedWork { cycle_id: Some(&cycle.id), chat_id, thread_id, messages };
+        let (chat, thread_id) = (cycle.chat, cycle.thread_id);
+        let work = wake_lock::LockedWork { cycle_id: Some(&cycle.id), chat, thread_id, messages };
         self.lock.describe(&me, now, work).map_err(WakeError::Lock)?;
         let dir = &self.context.config.workspace_dir;
         self.report.cycle_id = Some(cycle.id.clone());

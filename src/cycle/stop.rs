@@ -56,7 +56,7 @@ impl Wake<'_> {
         if *self.context.stop.borrow() {
             return Ok(Some(Interrupt::Stopped));
         }
-        Ok(self.store.is_stopped_for(self.chat_id)?.then_some(Interrupt::Halted))
+        Ok(self.store.is_stopped_for(self.chat)?.then_some(Interrupt::Halted))
     }
 
     /// Ends when all work is ordered to stop, or what is done for the chat that the wake is at work for.
@@ -64,7 +64,7 @@ impl Wake<'_> {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
             // What can't be read now is read again.
-            if matches!(self.store.is_stopped_for(self.chat_id), Ok(true)) {
+            if matches!(self.store.is_stopped_for(self.chat), Ok(true)) {
                 return;
             }
         }

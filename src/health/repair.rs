@@ -92,7 +92,7 @@ impl RepairTools<'_> {
             let mut store = Store::open(&self.scene.config.db_path())?;
             self.claim_before = store.holder()?;
             let fence = store.take_lease(me, self.scene.now)?;
-            let teller = Teller { owner_chat_id: self.scene.config.owner_chat_id, redactor: self.scene.redactor };
+            let teller = Teller { owner_chat: self.scene.config.owner_chat, redactor: self.scene.redactor };
             let noted = lock.cut_off(me).map_or(Ok(()), |(left, cycle_id)| {
                 cycle::note_cut_off(&mut store, fence, left, cycle_id, teller, self.scene.now)
             });

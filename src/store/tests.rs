@@ -22,6 +22,7 @@ use crate::{
     clock::parse_time,
     process::Identity,
     store::{CycleEnd, CycleState, NewCycle, NewOutgoing, OutgoingKind},
+    types::ChatRef,
 };
 
 /// A store in a directory of its own.
@@ -63,8 +64,8 @@ impl World {
         self.store.end_cycle(self.fence, id, &end, at(9)).unwrap();
     }
 
-    pub(super) fn plan(&mut self, chat_id: i64, text: &str) -> i64 {
-        let message = outgoing(chat_id, text);
+    pub(super) fn plan(&mut self, chat: ChatRef, text: &str) -> i64 {
+        let message = outgoing(chat, text);
         self.store.plan_message(&message, at(0)).unwrap().unwrap()
     }
 
@@ -98,7 +99,7 @@ pub(super) fn cycle(id: &str) -> NewCycle {
         id: id.to_owned(),
         trigger: "say".to_owned(),
         reasons: vec!["1 message from the console".to_owned()],
-        chat_id: Some(7),
+        chat: Some(ChatRef::telegram(7)),
         thread_id: None,
         model: "offline".to_owned(),
         system: r#"[{"type":"text","text":"be kind"}]"#.to_owned(),
@@ -106,6 +107,6 @@ pub(super) fn cycle(id: &str) -> NewCycle {
     }
 }
 
-pub(super) fn outgoing(chat_id: i64, text: &str) -> NewOutgoing {
-    NewOutgoing { chat_id, text: text.to_owned(), kind: OutgoingKind::Reply, ..NewOutgoing::default() }
+pub(super) fn outgoing(chat: ChatRef, text: &str) -> NewOutgoing {
+    NewOutgoing { chat, text: text.to_owned(), kind: OutgoingKind::Reply, ..NewOutgoing::default() }
 }

@@ -7,6 +7,7 @@ use crate::{
     config::OFFLINE_MODEL,
     cycle::{self, decide::budget::Budget},
     store::{Approval, CycleRow, CycleState, Outstanding, Result},
+    types::ChatRef,
     wake_lock,
     words::count,
     zone::Tz,
@@ -58,10 +59,10 @@ impl AssistantStatus {
         let Desk { store, config, now, .. } = *desk;
         let mind = cycle::mind_called(config.effective_model(), store, config, now)?;
         // Why it woke names tasks and chats: another chat is told of its own wakes.
-        let chat_id = asked.message.chat_id;
-        let last = store.last_cycles((!desk.is_owners(chat_id)).then_some(chat_id), 1)?.pop();
+        let chat = asked.message.chat;
+        let last = store.last_cycles((!desk.is_owners(chat)).then_some(chat), 1)?.pop();
         let questions = store.pending_approvals(now)?.into_iter();
-        let questions = questions.filter(|asked| asked.chat_id == chat_id || desk.is_owners(chat_id));
+        let questions = questions.filter(|asked| asked.chat == chat || desk.is_owners(chat));
         let budget = Budget::look(store, config, now)?;
         Ok(Self {
             now,
@@ -73,10 +74,10 @@ impl AssistantStatus {
             last: last.map(LastWake::from),
             queue: store.queue_depth()?,
             outstanding: store.outstanding()?,
-            questions: questions.map(|asked| Question::of(asked, chat_id)).collect(),
+            questions: questions.map(|asked| Question::of(asked, chat)).collect(),
             mind: mind.name.clone(),
-            is_mind_available: mind.is_available && mind.out_of_budget(Some(chat_id)).is_none(),
-            out_of_budget: if mind.is_thinking { budget.in_the_way(Some(chat_id)) } else { None },
+            is_mind_available: mind.is_available && mind.out_of_budget(Some(chat)).is_none(),
+            out_of_budget: if mind.is_thinking { budget.in_the_way(Some(chat)) } else { None },
             budget,
         })
     }
@@ -185,8 +186,8 @@ impl AssistantStatus {
 }
 
 impl Question {
-    fn of(asked: Approval, chat_id: i64) -> Self {
-        let is_asked_here = asked.chat_id == chat_id;
+    fn of(asked: Approval, chat: ChatRef) -> Self {
+        let is_asked_here = asked.chat == chat;
         let Approval { id, tool, asked_at, expires_at, .. } = asked;
         Self { id, tool, asked_at, expires_at, is_asked_here }
     }

@@ -20,7 +20,7 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
     }
     let order = Order::Wake { is_owners };
     // What else is due, and how much waits, is the owner's to know.
-    if !desk.is_owners(asked.message.chat_id) {
+    if !desk.is_owners(asked.message.chat) {
         return Ok(CommandReply::orders("Checking now what waits in this chat.", order));
     }
     let holder = wake_lock::read(&desk.config.lock_path()).filter(|holder| holder.identity().is_alive());

@@ -11,6 +11,7 @@ use crate::{
     clock::is_over,
     cycle::decide::situation::{Mind, Observed, Reason},
     store::{CycleRow, CycleState, Undo},
+    types::ChatRef,
 };
 
 /// All that is due, the most urgent first. What a person wants undone goes before whatever builds on it, and while all else is
@@ -61,7 +62,7 @@ pub enum Work {
 }
 
 /// Chooses the next cycle's work among what is due: what is undone and interrupted work first, then what needs no model, then one chat.
-pub fn choose(reasons: Vec<Reason>, mind: &Mind, owner_chat_id: i64) -> Option<Work> {
+pub fn choose(reasons: Vec<Reason>, mind: &Mind, owner_chat: ChatRef) -> Option<Work> {
     match reasons.first() {
         Some(Reason::Resume { cycle_id, has_crashed }) => {
             return Some(Work::Resume { cycle_id: cycle_id.clone(), has_crashed: *has_crashed });
@@ -86,7 +87,7 @@ pub fn choose(reasons: Vec<Reason>, mind: &Mind, owner_chat_id: i64) -> Option<W
         rest.into_iter().partition(|reason| matches!(reason, Reason::Messages { .. }));
     let mut chosen: Vec<Reason> = messages.into_iter().take(1).collect();
     let is_owners = match chosen.first() {
-        Some(Reason::Messages { chat_id, .. }) => *chat_id == owner_chat_id,
+        Some(Reason::Messages { chat, .. }) => *chat == owner_chat,
         _ => true,
     };
     if is_owners {
@@ -101,9 +102,9 @@ fn resumptions(observed: &Observed<'_>) -> Vec<Reason> {
         .iter()
         .filter(|cycle| cycle.not_before.is_none_or(|at| is_over(at, observed.now)))
         .filter(|cycle| cycle.asks_until.is_none_or(|at| at <= observed.now))
-        .filter(|cycle| !cycle.cycle.chat_id.is_some_and(|chat| observed.stopped_chats.contains(&chat)))
+        .filter(|cycle| !cycle.cycle.chat.is_some_and(|chat| observed.stopped_chats.contains(&chat)))
         .filter(|cycle| {
-            let may_think = observed.mind.is_available && observed.mind.out_of_budget(cycle.cycle.chat_id).is_none();
+            let may_think = observed.mind.is_available && observed.mind.out_of_budget(cycle.cycle.chat).is_none();
             cycle.state == CycleState::Running || may_think
         })
         .map(|cycle| Reason::Resume { cycle_id: cycle.cycle.id.clone(), has_crashed: cycle.was_cut_off })

@@ -27,6 +27,7 @@ use crate::{
     repo::{Condition, Glance, Oid, Repo, RepoError},
     schedule::due::is_set_back,
     store::{CycleRow, HEAD_SEEN, Incoming, Reminder, Store, StoreError, ToldOf, Undo, UpkeepKind},
+    types::ChatRef,
 };
 
 /// A person's commits that are looked at.
@@ -47,10 +48,10 @@ pub(in crate::cycle) struct Observation {
     /// How often the owner may still be spoken to unasked today.
     pub(in crate::cycle) tells_left: usize,
     /// The same for the chats whose tasks there are besides, of those that may be spoken to.
-    pub(in crate::cycle) guests: BTreeMap<i64, usize>,
+    pub(in crate::cycle) guests: BTreeMap<ChatRef, usize>,
     pub(in crate::cycle) undos: Vec<Undo>,
     pub(in crate::cycle) is_stopped: bool,
-    pub(in crate::cycle) stopped_chats: BTreeSet<i64>,
+    pub(in crate::cycle) stopped_chats: BTreeSet<ChatRef>,
 }
 
 /// What was seen of the memory.
@@ -86,7 +87,7 @@ impl Observation {
         handled.extend(store.handled_keys("decay/")?);
         handled.extend(store.handled_keys("budget/")?);
         handled.extend(told.handles);
-        let stopped_chats: BTreeSet<i64> = store.stopped_chats()?.into_keys().collect();
+        let stopped_chats: BTreeSet<ChatRef> = store.stopped_chats()?.into_keys().collect();
         Ok(Self {
             now,
             mind: mind_of(store, context)?,
@@ -97,7 +98,7 @@ impl Observation {
             tasks,
             handled,
             person_commits,
-            tells_left: tells_left(store, context, context.config.owner_chat_id)?,
+            tells_left: tells_left(store, context, context.config.owner_chat)?,
             head,
             undos: store.open_undos()?,
             is_stopped: store.stopped()?.is_some(),
@@ -130,7 +131,7 @@ impl Observation {
             tasks: &self.tasks,
             handled: &self.handled,
             tells_left: self.tells_left,
-            owner_chat_id: context.config.owner_chat_id,
+            owner_chat: context.config.owner_chat,
             guests: &self.guests,
             quiet_hours: context.config.quiet_hours,
             person_commits: &self.person_commits,
@@ -142,8 +143,8 @@ impl Observation {
 }
 
 /// Messages but for those of chats that have stopped what is done for them: these are kept.
-pub(in crate::cycle) fn not_stopped(mut messages: Vec<Incoming>, stopped_chats: &BTreeSet<i64>) -> Vec<Incoming> {
-    messages.retain(|message| !stopped_chats.contains(&message.chat_id));
+pub(in crate::cycle) fn not_stopped(mut messages: Vec<Incoming>, stopped_chats: &BTreeSet<ChatRef>) -> Vec<Incoming> {
+    messages.retain(|message| !stopped_chats.contains(&message.chat));
     messages
 }
 
@@ -271,17 +272,17 @@ fn tasks(read: impl Fn(&str) -> Result<Option<String>, RepoError>) -> Vec<Task> 
 }
 
 /// The chats besides the owner's that tasks belong to. One that isn't listened to any more isn't spoken to either.
-fn guests(store: &Store, context: Context<'_>, tasks: &[Task]) -> Result<BTreeMap<i64, usize>, StoreError> {
+fn guests(store: &Store, context: Context<'_>, tasks: &[Task]) -> Result<BTreeMap<ChatRef, usize>, StoreError> {
     let config = context.config;
-    let chats = tasks.iter().filter_map(|task| view::foreign_chat(task.chat_id(), config.owner_chat_id));
+    let chats = tasks.iter().filter_map(|task| view::foreign_chat(task.chat(), config.owner_chat));
     chats
-        .filter(|chat| config.allowed_chat_ids.contains(chat))
+        .filter(|chat| config.allowed_chats.contains(chat))
         .map(|chat| Ok((chat, tells_left(store, context, chat)?)))
         .collect()
 }
 
-fn tells_left(store: &Store, context: Context<'_>, chat_id: i64) -> Result<usize, StoreError> {
-    let told = store.tells_since(chat_id, day_begin(context.clock.now(), context.config.timezone))?;
+fn tells_left(store: &Store, context: Context<'_>, chat: ChatRef) -> Result<usize, StoreError> {
+    let told = store.tells_since(chat, day_begin(context.clock.now(), context.config.timezone))?;
     let left = i64::from(context.config.tell_per_day) - told;
     Ok(usize::try_from(left).unwrap_or(0))
 }

@@ -46,7 +46,7 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
         tasks: &[],
         handled: &BTreeSet::new(),
         tells_left: 0,
-        owner_chat_id: config.owner_chat_id,
+        owner_chat: config.owner_chat,
         guests: &guests,
         quiet_hours: config.quiet_hours,
         person_commits: &[],

@@ -98,7 +98,7 @@ impl Wake<'_> {
         }
         let observation = Observation::look(self.store, Some(repo), self.context)?;
         let due = observation.due(self.context);
-        Ok(orient::choose(due, &observation.mind, self.context.config.owner_chat_id).is_some())
+        Ok(orient::choose(due, &observation.mind, self.context.config.owner_chat).is_some())
     }
 
     /// Shows and sends what may be. What can't be waits in the outbox.
@@ -414,7 +414,7 @@ impl Wake<'_> {
     pub(in crate::cycle) fn alarm(&mut self, key: &str, text: String) -> Result<bool, WakeError> {
         let message = NewOutgoing {
             key: Some(format!("alarm/{key}")),
-            ..NewOutgoing::notice(self.context.config.owner_chat_id, text)
+            ..NewOutgoing::notice(self.context.config.owner_chat, text)
         };
         Ok(self.store.tell(self.fence, &message, self.now())?.is_some())
     }

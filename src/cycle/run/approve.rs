@@ -7,7 +7,6 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{
-    config::CONSOLE_CHAT_ID,
     cycle::{
         context::WakeError,
         decide::{
@@ -25,6 +24,7 @@ use crate::{
     shown,
     store::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, OutgoingKind, is_long},
     tool::{Refusal, Registry},
+    types::ChatRef,
     zone::Tz,
 };
 
@@ -135,7 +135,7 @@ impl Wake<'_> {
         let why = format!("{} is my limit for {} work.", reached.stretch.describe(), reached.complexity.name());
         let verdict = Verdict { risk: Risk::Safe, decision: Decision::Ask, reasons: vec![why] };
         let judged = Entry::Judged { call: request.id.clone(), verdict: verdict.clone() };
-        let (asked_in, tz) = (live.cycle.chat_id, self.context.config.timezone);
+        let (asked_in, tz) = (live.cycle.chat, self.context.config.timezone);
         self.put(live, (request, verdict, judged), |state, approval, shown_in| {
             go_on_question(state, &reached, elsewhere(asked_in, shown_in), approval.expires_at, tz)
         })
@@ -177,17 +177,17 @@ impl Wake<'_> {
         &mut self,
         live: &mut Live,
         (request, mut verdict, judged): (&ToolRequest, Verdict, Entry),
-        text: impl Fn(&Cycle, &NewApproval, i64) -> String,
+        text: impl Fn(&Cycle, &NewApproval, ChatRef) -> String,
     ) -> Result<(), WakeError> {
         let config = self.context.config;
         let now = self.now();
         // A guest's wish is the owner's to allow; at the console whoever sits there is the owner.
-        let chat_id = match live.cycle.chat_id {
-            Some(CONSOLE_CHAT_ID) => CONSOLE_CHAT_ID,
-            _ => config.owner_chat_id,
+        let chat = match live.cycle.chat {
+            Some(ChatRef::TERMINAL) => ChatRef::TERMINAL,
+            _ => config.owner_chat,
         };
         // First of the reasons, and so wherever the question is shown: in a message, in a file, at a terminal.
-        verdict.reasons = elsewhere(live.cycle.chat_id, chat_id).into_iter().chain(verdict.reasons).collect();
+        verdict.reasons = elsewhere(live.cycle.chat, chat).into_iter().chain(verdict.reasons).collect();
         let approval = NewApproval {
             call: request.id.clone(),
             tool: request.name.clone(),
@@ -195,16 +195,16 @@ impl Wake<'_> {
             verdict,
             origin: taint::origin(&live.state.taints),
             // A private chat has its person's number. In a group whoever is listed may decide.
-            approver: Some(chat_id).filter(|chat| *chat > 0),
+            approver: chat.person(),
             nonce: nonce()?,
             expires_at: now + ASKED_FOR,
         };
-        let text = text(&live.state, &approval, chat_id);
-        let is_owners_chat = live.cycle.chat_id == Some(chat_id);
+        let text = text(&live.state, &approval, chat);
+        let is_owners_chat = live.cycle.chat == Some(chat);
         let message = |id| NewOutgoing {
-            chat_id,
-            text: self.context.redactor.redact(&match chat_id {
-                CONSOLE_CHAT_ID => format!(
+            chat,
+            text: self.context.redactor.redact(&match chat {
+                ChatRef::TERMINAL => format!(
                     "{text}\nTo allow it: `wake approvals approve {id}`. To refuse: `wake approvals deny {id}`."
                 ),
                 _ => text,
@@ -310,16 +310,16 @@ fn nonce() -> Result<String, WakeError> {
 }
 
 /// Whose wish it is, where a question is shown in another chat than the one that its cycle answers, a guest's or a group.
-fn elsewhere(asked_in: Option<i64>, shown_in: i64) -> Option<String> {
+fn elsewhere(asked_in: Option<ChatRef>, shown_in: ChatRef) -> Option<String> {
     let chat = asked_in.filter(|chat| *chat != shown_in)?;
     Some(format!("Chat {chat} asked for this."))
 }
 
 /// The question as a person reads it: what would be done, in full, why it is asked, and until when. `shown_in` is the chat that reads it.
-pub(crate) fn question(approval: &NewApproval, shown_in: i64, tz: Tz) -> String {
+pub(crate) fn question(approval: &NewApproval, shown_in: ChatRef, tz: Tz) -> String {
     let NewApproval { tool, action, verdict, origin, expires_at, .. } = approval;
     // A terminal has room for everything, and nowhere to put a file.
-    let has_file = is_long(action, &verdict.reasons) && shown_in != CONSOLE_CHAT_ID;
+    let has_file = is_long(action, &verdict.reasons) && shown_in != ChatRef::TERMINAL;
     let fitting = |text: String| if has_file { brief::clip(&text, BESIDE_FILE_CHARS_MAX) } else { text };
     let mut text = format!("**May I do this?** Risk: {}.\n\n", verdict.risk.told());
     if has_file {

@@ -20,6 +20,7 @@ use crate::{
     memory::decay,
     repo::Repo,
     store::{Change, Entry, Incoming, MessageOutcome, NO_MIND, NewOutgoing, OutgoingKind},
+    types::ChatRef,
     words::{count, day_and_time},
 };
 
@@ -63,11 +64,11 @@ impl Wake<'_> {
         self.take_in_person_edits(repo, &mut account)?;
         let mut deeds = self.remind(reasons, observation)?;
         for reason in reasons {
-            let (reason, chat_id) = match reason {
-                Reason::OfGuest { chat_id, what } => (&**what, *chat_id),
-                owners => (owners, self.context.config.owner_chat_id),
+            let (reason, chat) = match reason {
+                Reason::OfGuest { chat, what } => (&**what, *chat),
+                owners => (owners, self.context.config.owner_chat),
             };
-            deeds = deeds.and(self.act_on(reason, chat_id, observation)?);
+            deeds = deeds.and(self.act_on(reason, chat, observation)?);
         }
         let sees_commits = reasons.iter().any(|reason| matches!(reason, Reason::PersonCommits { .. }));
         let done = Entry::ByRule {
@@ -84,7 +85,7 @@ impl Wake<'_> {
     }
 
     /// What the rule for one reason says. `told`: the chat whose affair it is.
-    fn act_on(&self, reason: &Reason, told: i64, observation: &Observation) -> Result<Deeds, WakeError> {
+    fn act_on(&self, reason: &Reason, told: ChatRef, observation: &Observation) -> Result<Deeds, WakeError> {
         Ok(match reason {
             Reason::Task { title, next, missed_at, key } => {
                 let next = next.as_deref().unwrap_or("there is no next step yet");
@@ -108,23 +109,23 @@ impl Wake<'_> {
             Reason::PersonCommits { subjects } => {
                 Deeds::noted(subjects.iter().map(|subject| format!("Noted a person's commit: {subject}")).collect())
             }
-            Reason::OverBudget { cap, chat_id, thread_id, key } => {
+            Reason::OverBudget { cap, chat, thread_id, key } => {
                 let budget = Budget::look(self.store, self.context.config, self.now())?;
                 let notice = NewOutgoing {
                     key: Some(key.clone()),
                     thread_id: *thread_id,
-                    ..NewOutgoing::notice(*chat_id, budget.notice(*cap, 0.0, Waits::Message))
+                    ..NewOutgoing::notice(*chat, budget.notice(*cap, 0.0, Waits::Message))
                 };
-                let told = format!("Told chat {chat_id} that the {}'s budget is spent", cap.name());
+                let told = format!("Told chat {chat} that the {}'s budget is spent", cap.name());
                 Deeds { changes: vec![Change::Send(notice)], receipts: vec![told] }
             }
-            Reason::Stale { chat_id, thread_id, ids } => {
+            Reason::Stale { chat, thread_id, ids } => {
                 let closed = messages_of(reason, observation);
-                let text = self.context.redactor.redact(&stale::notice(&closed, *chat_id));
-                let notice = NewOutgoing { thread_id: *thread_id, ..NewOutgoing::notice(*chat_id, text) };
+                let text = self.context.redactor.redact(&stale::notice(&closed, *chat));
+                let notice = NewOutgoing { thread_id: *thread_id, ..NewOutgoing::notice(*chat, text) };
                 let n = count(ids.len(), "message");
                 let told =
-                    format!("Closed {n} in chat {chat_id} without an answer: kept for over a day, and about back then");
+                    format!("Closed {n} in chat {chat} without an answer: kept for over a day, and about back then");
                 let done = Change::Done { messages: ids.clone(), outcome: MessageOutcome::Stale };
                 Deeds { changes: vec![done, Change::Send(notice)], receipts: vec![told] }
             }
@@ -138,16 +139,15 @@ impl Wake<'_> {
     }
 
     /// Speaks by rule, once per key.
-    fn tell_by_rule(&self, chat_id: i64, key: &str, text: &str) -> Deeds {
+    fn tell_by_rule(&self, chat: ChatRef, key: &str, text: &str) -> Deeds {
         let message = NewOutgoing {
-            chat_id,
+            chat,
             text: self.context.redactor.redact(text),
             kind: OutgoingKind::Tell,
             key: Some(format!("tell/{key}")),
             ..NewOutgoing::default()
         };
-        let whom =
-            if chat_id == self.context.config.owner_chat_id { String::new() } else { format!(" chat {chat_id}") };
+        let whom = if chat == self.context.config.owner_chat { String::new() } else { format!(" chat {chat}") };
         Deeds { changes: vec![Change::Send(message)], receipts: vec![format!("Told{whom}: {text}")] }
     }
 }

@@ -14,6 +14,7 @@ use crate::{
     repo::{self, HOLDS_SECRET, Oid, Parked, Parking, Publish, Published, Repo, RepoError},
     store::{CycleEnd, CycleState, HEAD_SEEN, NO_MIND, StagedFile},
     tool::Documents,
+    types::ChatRef,
 };
 
 impl Wake<'_> {
@@ -162,7 +163,7 @@ impl Wake<'_> {
         let lines: Vec<_> = lines.iter().map(|line| outside::unmarked(line)).collect();
         let lines: Vec<&str> = lines.iter().map(AsRef::as_ref).collect();
         let log = documents.text(memory::EPISODIC_MEMORY);
-        let foreign = view::foreign_chat(ending.cycle.chat_id, self.context.config.owner_chat_id);
+        let foreign = view::foreign_chat(ending.cycle.chat, self.context.config.owner_chat);
         let mark = others::mark(is_of_others || self.store.taints_of(&ending.cycle.id)?.is_some());
         let wake = format!("{}{}{mark}", ending.cycle.id, view::origin(foreign));
         let log = episodic::append(&log, local.date_naive(), local.time(), &lines, &wake);
@@ -273,7 +274,7 @@ impl Wake<'_> {
             self.report.notes.push(format!("{path} was not kept on {}: it {HOLDS_SECRET}", parked.branch));
         }
         self.report.notes.push(format!("What this wake wrote is kept on the branch {}: {error}", parked.branch));
-        self.tell_parked(repo, &parked.branch, ending.cycle.chat_id, &error.to_string())?;
+        self.tell_parked(repo, &parked.branch, ending.cycle.chat, &error.to_string())?;
         Ok(parked.commit.to_string())
     }
 
@@ -282,7 +283,7 @@ impl Wake<'_> {
         &mut self,
         repo: &Repo,
         branch: &str,
-        chat_id: Option<i64>,
+        chat: Option<ChatRef>,
         why: &str,
     ) -> Result<(), WakeError> {
         let waiting = repo.parked()?;
@@ -302,7 +303,7 @@ impl Wake<'_> {
         };
         let text = format!("I couldn't save to my memory: {why}. {next}");
         if self.alarm(key, text.clone())? {
-            self.report.replies.push(Reply { chat_id: chat_id.unwrap_or(self.context.config.owner_chat_id), text });
+            self.report.replies.push(Reply { chat: chat.unwrap_or(self.context.config.owner_chat), text });
         }
         Ok(())
     }

@@ -191,7 +191,7 @@ fn listed(context: Context<'_>, store: &Store) -> Result<String, WakeError> {
             .map(|at| at.with_timezone(&context.config.timezone).format("%Y-%m-%d %H:%M").to_string());
         let from = message.sender_name.as_deref().unwrap_or("somebody");
         let text = crate::cycle::decide::brief::clip(&message.text, 500).replace('\n', " ");
-        format!("message {}, {}, {from} in chat {}: {text}", message.id, at.unwrap_or_default(), message.chat_id)
+        format!("message {}, {}, {from} in chat {}: {text}", message.id, at.unwrap_or_default(), message.chat)
     };
     let mut lines: Vec<String> = queued.iter().take(MAX_LISTED).map(line).collect();
     match queued.len() {
@@ -220,7 +220,7 @@ fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
         chat: None,
         open_messages: Vec::new(),
         replies: 0,
-        owner_chat_id: config.owner_chat_id,
+        owner_chat: config.owner_chat,
         told_keys: BTreeSet::new(),
         told_today: 0,
         tell_per_day: 0,
@@ -309,8 +309,8 @@ impl Wake<'_> {
         }
         let mut cycle = self.new_cycle(&[], OUTSIDE)?;
         cycle.reasons = vec![format!("an MCP client called {name}")];
-        (cycle.chat_id, cycle.thread_id) =
-            seen.first().map_or((None, None), |message| (Some(message.chat_id), message.thread_id));
+        (cycle.chat, cycle.thread_id) =
+            seen.first().map_or((None, None), |message| (Some(message.chat), message.thread_id));
         let ids: Vec<i64> = seen.iter().map(|message| message.id).collect();
         let mut account = Account::default();
         self.take_in_person_edits(&repo, &mut account)?;

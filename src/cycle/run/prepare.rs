@@ -4,7 +4,6 @@ use std::{collections::BTreeSet, rc::Rc};
 
 use super::attached::Allowance;
 use crate::{
-    config::CONSOLE_CHAT_ID,
     cycle::{
         Choice,
         context::WakeError,
@@ -27,6 +26,7 @@ use crate::{
         Attachments, Chat, Documents, EDITOR, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, ToRead, Undoable, Unwoken,
         World, unwoken_key,
     },
+    types::ChatRef,
     wake_lock::waker::{Timed, Waker},
 };
 
@@ -50,7 +50,7 @@ impl Wake<'_> {
         let config = self.context.config;
         let now = self.now();
         let mut documents = Documents::new(repo.root(), self.store.staged(&cycle.id)?);
-        if let Some(chat) = view::foreign_chat(cycle.chat_id, config.owner_chat_id)
+        if let Some(chat) = view::foreign_chat(cycle.chat, config.owner_chat)
             && !view::is_shared(&documents.text(memory::CLAUDE))
         {
             documents = documents.seen_by(View::of(chat));
@@ -73,16 +73,16 @@ impl Wake<'_> {
             catalogue: Rc::new(tooling.registry.seen_by(documents.root().is_some()).catalogue()),
             now,
             tz: config.timezone,
-            chat: cycle.chat_id.map(|id| Chat {
+            chat: cycle.chat.map(|id| Chat {
                 id,
                 thread_id: cycle.thread_id,
                 reply_to: last_channel_id(messages, open),
             }),
             open_messages: open.to_vec(),
             replies: 0,
-            owner_chat_id: config.owner_chat_id,
+            owner_chat: config.owner_chat,
             told_keys: self.store.told_keys()?,
-            told_today: u32::try_from(self.store.tells_since(config.owner_chat_id, since)?).unwrap_or(u32::MAX),
+            told_today: u32::try_from(self.store.tells_since(config.owner_chat, since)?).unwrap_or(u32::MAX),
             tell_per_day: config.tell_per_day,
             quiet_hours: config.quiet_hours,
             reminders: self.store.reminders()?,
@@ -90,13 +90,13 @@ impl Wake<'_> {
             documents,
             skills,
             attachments: self.attachments(cycle)?,
-            exchanges: match cycle.chat_id {
+            exchanges: match cycle.chat {
                 Some(chat) => self.store.exchanges(chat, MAX_EXCHANGES)?,
                 None => Vec::new(),
             },
             undoable: self.undoable(cycle)?,
             last_undoable: self.last_undoable(cycle)?,
-            shown_tasks: match cycle.chat_id {
+            shown_tasks: match cycle.chat {
                 Some(chat) => self.store.shown_tasks(chat)?,
                 None => Vec::new(),
             },
@@ -107,14 +107,14 @@ impl Wake<'_> {
     fn unwoken(&self, cycle: &NewCycle) -> Result<Unwoken, StoreError> {
         let (config, now) = (self.context.config, self.now());
         let today = now.with_timezone(&config.timezone).date_naive().to_string();
-        let told = self.store.handled(&unwoken_key(cycle.chat_id))?;
-        if view::foreign_chat(cycle.chat_id, config.owner_chat_id).is_some() || told == Some(today) {
+        let told = self.store.handled(&unwoken_key(cycle.chat))?;
+        if view::foreign_chat(cycle.chat, config.owner_chat).is_some() || told == Some(today) {
             return Ok(Unwoken::default());
         }
         let waker = Waker::look(config, now);
         let warning = |what| waker.warning(what, config);
         // What comes by Telegram comes by a bot: it wakes for its own reminders.
-        let is_heard_here = cycle.chat_id.is_none_or(|id| id == CONSOLE_CHAT_ID);
+        let is_heard_here = cycle.chat.is_none_or(|id| id == ChatRef::TERMINAL);
         let reminder = if is_heard_here { warning(Timed::Reminder) } else { None };
         Ok(Unwoken { reminder, task: warning(Timed::Task) })
     }
@@ -131,8 +131,8 @@ impl Wake<'_> {
 
     /// The wakes that a cycle may take back: the owner's any, another chat's its own.
     fn undoable(&self, cycle: &NewCycle) -> Result<Vec<Undoable>, StoreError> {
-        let foreign = view::foreign_chat(cycle.chat_id, self.context.config.owner_chat_id);
-        let chats: Vec<i64> = foreign.into_iter().collect();
+        let foreign = view::foreign_chat(cycle.chat, self.context.config.owner_chat);
+        let chats: Vec<ChatRef> = foreign.into_iter().collect();
         let known = self.store.all_undoable(&chats, MAX_UNDOABLE)?;
         Ok(known.into_iter().map(|(wake, commit)| Undoable { wake, commit }).collect())
     }
@@ -140,9 +140,9 @@ impl Wake<'_> {
     /// The wake that the chat means by "undo that", as `/undo` does: the last that was for it, or for the console where it is the
     /// owner's.
     fn last_undoable(&self, cycle: &NewCycle) -> Result<Option<Undoable>, StoreError> {
-        let Some(chat_id) = cycle.chat_id else { return Ok(None) };
-        let is_owners = view::foreign_chat(Some(chat_id), self.context.config.owner_chat_id).is_none();
-        let chats = if is_owners { vec![chat_id, CONSOLE_CHAT_ID] } else { vec![chat_id] };
+        let Some(chat) = cycle.chat else { return Ok(None) };
+        let is_owners = view::foreign_chat(Some(chat), self.context.config.owner_chat).is_none();
+        let chats = if is_owners { vec![chat, ChatRef::TERMINAL] } else { vec![chat] };
         Ok(match undoable(self.store, &chats, None, &[])? {
             Choice::Wake(row) => row.commit_id.clone().map(|commit| Undoable { wake: row.cycle.id.clone(), commit }),
             Choice::Refused(_) => None,
@@ -151,7 +151,7 @@ impl Wake<'_> {
 
     /// The files that the asking chat has sent.
     pub(in crate::cycle) fn attachments(&self, cycle: &NewCycle) -> Result<Attachments, StoreError> {
-        let files = cycle.chat_id.map(|chat| self.store.attachments_of_chat(chat, MAX_ATTACHMENTS)).transpose()?;
+        let files = cycle.chat.map(|chat| self.store.attachments_of_chat(chat, MAX_ATTACHMENTS)).transpose()?;
         Ok(Attachments { dir: self.context.config.workspace_dir.clone(), files: files.unwrap_or_default() })
     }
 

@@ -26,6 +26,7 @@ use crate::{
         UpkeepKind,
     },
     tool::Complexity,
+    types::ChatRef,
     wake_lock::{self, Holder},
 };
 
@@ -33,7 +34,7 @@ use crate::{
 #[derive(Clone, Copy)]
 pub(crate) struct Teller<'a> {
     /// Where what concerns no chat is told.
-    pub(crate) owner_chat_id: i64,
+    pub(crate) owner_chat: ChatRef,
     /// Masks the live secrets.
     pub(crate) redactor: &'a Redactor,
 }
@@ -57,7 +58,7 @@ pub(crate) fn note_cut_off(
         // It quotes them, and no journal tells whose words they are.
         taint: Some("messages that are on hold".to_owned()),
         ..NewOutgoing::notice(
-            left.chat_id.unwrap_or(teller.owner_chat_id),
+            left.chat.unwrap_or(teller.owner_chat),
             teller.redactor.redact(&put_aside("each time I was cut off before I could begin", &dead, None)),
         )
     };
@@ -82,8 +83,8 @@ impl Wake<'_> {
         };
         // First of all: whatever this cycle does to the wake is then known to be its doing.
         let (me, now) = (self.me.clone(), self.now());
-        let (chat_id, thread_id) = (row.cycle.chat_id, row.cycle.thread_id);
-        let work = wake_lock::LockedWork { cycle_id: Some(cycle_id), chat_id, thread_id, messages: &[] };
+        let (chat, thread_id) = (row.cycle.chat, row.cycle.thread_id);
+        let work = wake_lock::LockedWork { cycle_id: Some(cycle_id), chat, thread_id, messages: &[] };
         self.lock.describe(&me, now, work).map_err(WakeError::Lock)?;
         if has_crashed {
             self.store.count_try(self.fence, cycle_id)?;
@@ -120,7 +121,7 @@ impl Wake<'_> {
             && let Some((branch, commit)) = repo.parked_by(cycle_id)?
         {
             // Cut off after its work was parked; perhaps before that was told.
-            self.tell_parked(repo, &branch, row.cycle.chat_id, &why_parked(repo)?)?;
+            self.tell_parked(repo, &branch, row.cycle.chat, &why_parked(repo)?)?;
             return self.conclude(repo, &state, cycle_id, commit, &plan_file).await.map(|()| Next::Others);
         }
         let is_dropped = commit.is_none() && !state.open.is_empty() && self.store.are_dropped(&state.open)?;
@@ -209,7 +210,7 @@ impl Wake<'_> {
             }
             Interrupt::OverBudget { cap, most_usd } => {
                 let mark = Budget::look(self.store, self.context.config, now)?.mark_of(*cap, *most_usd);
-                let no_room = Change::Handled { key: budget::no_room_key(cycle.chat_id), value: mark };
+                let no_room = Change::Handled { key: budget::no_room_key(cycle.chat), value: mark };
                 self.store.change(self.fence, &cycle.id, &[no_room], now)?;
             }
             Interrupt::Halted => {}
@@ -234,7 +235,7 @@ impl Wake<'_> {
     /// nobody has a message open, the chat that it is for is told all the same, or the owner.
     fn say_once_that_it_waits(&mut self, live: &Live, interrupt: &Interrupt) -> Result<(), WakeError> {
         let Live { cycle, state, .. } = live;
-        let chat_id = cycle.chat_id.unwrap_or(self.context.config.owner_chat_id);
+        let chat = cycle.chat.unwrap_or(self.context.config.owner_chat);
         let mut changes = Vec::new();
         let (key, text) = match (interrupt, state.open.first()) {
             (Interrupt::OverBudget { cap, most_usd }, open) => {
@@ -244,11 +245,11 @@ impl Wake<'_> {
                         let queued = self.store.queued()?;
                         let open = queued.iter().filter(|message| state.open.contains(&message.id));
                         let (now, tz) = (self.now(), self.context.config.timezone);
-                        let key = orient::budget_key(chat_id, open, *cap, now, tz);
+                        let key = orient::budget_key(chat, open, *cap, now, tz);
                         changes.push(Change::Handled { key: key.clone(), value: String::new() });
                         (key, budget.notice(*cap, *most_usd, Waits::Message))
                     }
-                    None => (budget.work_key(chat_id, *cap), budget.notice(*cap, *most_usd, Waits::Work)),
+                    None => (budget.work_key(chat, *cap), budget.notice(*cap, *most_usd, Waits::Work)),
                 }
             }
             (_, Some(first)) => (format!("waits/{first}"), interrupt.notice()),
@@ -257,7 +258,7 @@ impl Wake<'_> {
         changes.push(Change::Send(NewOutgoing {
             key: Some(key),
             thread_id: cycle.thread_id,
-            ..NewOutgoing::notice(chat_id, text)
+            ..NewOutgoing::notice(chat, text)
         }));
         Ok(self.store.change(self.fence, &cycle.id, &changes, self.now())?)
     }
@@ -354,7 +355,7 @@ impl Wake<'_> {
             thread_id: cycle.thread_id,
             cycle_id: Some(cycle.id.clone()),
             ..NewOutgoing::notice(
-                cycle.chat_id.unwrap_or(self.context.config.owner_chat_id),
+                cycle.chat.unwrap_or(self.context.config.owner_chat),
                 self.context.redactor.redact(&text),
             )
         })

@@ -241,7 +241,7 @@ impl Wake<'_> {
             // Nobody has asked for this work: its owner is told why it ended.
             None => vec![Change::Send(NewOutgoing {
                 key: Some(format!("ended/{}", live.cycle.id)),
-                ..NewOutgoing::notice(live.world.owner_chat_id, text)
+                ..NewOutgoing::notice(live.world.owner_chat, text)
             })],
         };
         let changes = self.fit_to_leave(changes);
@@ -318,12 +318,12 @@ impl Wake<'_> {
         };
         let not_done = verify::not_done(plan, &live.state.receipts);
         let world = &live.world;
-        let (chat_id, thread_id) = world.chat.map_or((world.owner_chat_id, None), |chat| (chat.id, chat.thread_id));
+        let (chat, thread_id) = world.chat.map_or((world.owner_chat, None), |chat| (chat.id, chat.thread_id));
         let notice = verify::notice(&not_done).map(|text| {
             Change::Send(NewOutgoing {
                 key: Some(format!("not-done/{}", live.cycle.id)),
                 thread_id,
-                ..NewOutgoing::notice(chat_id, text)
+                ..NewOutgoing::notice(chat, text)
             })
         });
         let changes = self.fit_to_leave(notice.into_iter().collect());
@@ -352,14 +352,14 @@ impl Wake<'_> {
                 Change::Send(message) => {
                     live.world.told_keys.extend(message.key.clone());
                     live.world.told_today += u32::from(message.kind == OutgoingKind::Tell);
-                    self.report.replies.push(Reply { chat_id: message.chat_id, text: message.text.clone() });
+                    self.report.replies.push(Reply { chat: message.chat, text: message.text.clone() });
                 }
                 Change::AddReminder(_) | Change::EndReminder { .. } => {
                     live.world.reminders = self.store.reminders()?;
                 }
                 Change::ShowTasks { tasks, .. } => live.world.shown_tasks.clone_from(tasks),
                 Change::Undo { wake, .. } => live.world.undoable.retain(|known| known.wake != *wake),
-                Change::Handled { key, .. } if *key == unwoken_key(live.cycle.chat_id) => {
+                Change::Handled { key, .. } if *key == unwoken_key(live.cycle.chat) => {
                     live.world.unwoken = Unwoken::default();
                 }
                 Change::Done { .. } | Change::Hold { .. } | Change::Handled { .. } | Change::Fire(_) => {}
@@ -376,9 +376,9 @@ impl Wake<'_> {
             Change::AddReminder(reminder) => {
                 Change::AddReminder(NewReminder { text: redactor.redact(&reminder.text), ..reminder })
             }
-            Change::ShowTasks { chat_id, tasks } => {
+            Change::ShowTasks { chat, tasks } => {
                 let fit = |task: ShownTask| ShownTask { title: redactor.redact(&task.title), ..task };
-                Change::ShowTasks { chat_id, tasks: tasks.into_iter().map(fit).collect() }
+                Change::ShowTasks { chat, tasks: tasks.into_iter().map(fit).collect() }
             }
             other => other,
         };

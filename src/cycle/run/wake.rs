@@ -39,7 +39,7 @@ impl Wake<'_> {
     pub(in crate::cycle) fn introduce(&mut self) -> Result<(), WakeError> {
         let (me, now) = (self.me.clone(), self.now());
         if let Some((left, cycle_id)) = self.lock.cut_off(&me) {
-            let teller = Teller { owner_chat_id: self.context.config.owner_chat_id, redactor: self.context.redactor };
+            let teller = Teller { owner_chat: self.context.config.owner_chat, redactor: self.context.redactor };
             resume::note_cut_off(self.store, self.fence, left, cycle_id, teller, now)?;
         }
         self.lock.describe(&me, now, wake_lock::LockedWork::default()).map_err(WakeError::Lock)?;
@@ -72,7 +72,7 @@ impl Wake<'_> {
         for _ in 0..MAX_CYCLES {
             let observation = Observation::look(self.store, Some(&repo), self.context)?;
             let reasons = observation.due(self.context);
-            let Some(work) = orient::choose(reasons, &observation.mind, self.context.config.owner_chat_id) else {
+            let Some(work) = orient::choose(reasons, &observation.mind, self.context.config.owner_chat) else {
                 break;
             };
             // What hasn't begun is no worse off when it begins with the next wake.
@@ -208,9 +208,9 @@ impl Wake<'_> {
 
     /// Drives a cycle to its end, or writes down why it stopped.
     pub(in crate::cycle) async fn carry_on(&mut self, repo: &Repo, mut live: Live) -> Result<Next, WakeError> {
-        self.chat_id = live.cycle.chat_id;
+        self.chat = live.cycle.chat;
         let driven = self.drive(&mut live).await;
-        self.chat_id = None;
+        self.chat = None;
         match driven? {
             Driven::Complete => {}
             Driven::Interrupted(interrupt) => return self.interrupted(repo, &live, interrupt).await,

@@ -76,6 +76,7 @@ fn judge(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::ChatRef;
     use crate::{clock::parse_time, health::Status};
 
     fn at(text: &str) -> Option<DateTime<Utc>> {
@@ -93,7 +94,7 @@ mod tests {
             risk: "dangerous".to_owned(),
             reasons: Vec::new(),
             origin: None,
-            chat_id: 7,
+            chat: ChatRef::telegram(7),
             state,
             asked_at: at("14:00:00"),
             expires_at: at("20:00:00"),

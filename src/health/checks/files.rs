@@ -129,6 +129,7 @@ pub(super) fn repair(hands: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::ChatRef;
     use crate::{clock::parse_time, health::Status, store::NewAttachment};
 
     fn now() -> DateTime<Utc> {
@@ -147,7 +148,7 @@ mod tests {
             error: error.map(str::to_owned),
             transcript: None,
             message_id: 9,
-            chat_id: 7,
+            chat: ChatRef::telegram(7),
             thread_id: None,
             channel_message_id: None,
             received_at: Some(now() - TimeDelta::minutes(minutes)),

@@ -30,7 +30,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         let parked = store.parked_cycles()?;
         let stopped_chats = store.stopped_chats()?;
         let is_asked = |message: &Incoming| {
-            stopped_chats.contains_key(&message.chat_id)
+            stopped_chats.contains_key(&message.chat)
                 || parked.iter().any(|cycle| message.cycle_id.as_ref() == Some(&cycle.cycle_id))
         };
         store.queued()?.into_iter().partition(is_asked)
@@ -90,7 +90,7 @@ fn judge(queued: &[Incoming], beyond: usize, mind: &Mind, is_wake_running: bool,
     let (for_mind, held): (Vec<&Incoming>, Vec<&Incoming>) =
         held.into_iter().partition(|message| message.held_for.as_deref() == Some(&mind.name));
     let (for_budget, later): (Vec<&Incoming>, Vec<&Incoming>) =
-        held.into_iter().partition(|message| mind.out_of_budget(Some(message.chat_id)).is_some());
+        held.into_iter().partition(|message| mind.out_of_budget(Some(message.chat)).is_some());
     for (which, what) in [
         (for_mind, "kept until an AI model can answer"),
         (for_budget, "waiting for the budget"),
@@ -116,6 +116,7 @@ fn judge(queued: &[Incoming], beyond: usize, mind: &Mind, is_wake_running: bool,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::ChatRef;
     use crate::{clock::parse_time, health::Status};
 
     fn now() -> DateTime<Utc> {
@@ -125,7 +126,7 @@ mod tests {
     fn message(received_at: &str, held_for: Option<&str>) -> Incoming {
         Incoming {
             id: 1,
-            chat_id: 0,
+            chat: ChatRef::telegram(0),
             text: "hello".to_owned(),
             received_at: parse_time(received_at),
             kind: "text".to_owned(),

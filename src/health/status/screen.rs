@@ -2,9 +2,10 @@
 
 use super::{Overview, files, questions};
 use crate::{
-    config::{CONSOLE_CHAT_ID, OFFLINE_MODEL},
+    config::OFFLINE_MODEL,
     cycle::decide::budget,
     store::{Cap, Prospect, Undelivered},
+    types::ChatRef,
     words::{ago, count, local, size},
     zone::Tz,
 };
@@ -188,8 +189,8 @@ impl Overview {
 }
 
 fn undelivered_line(message: &Undelivered) -> String {
-    let to = match message.chat_id {
-        CONSOLE_CHAT_ID => "the terminal".to_owned(),
+    let to = match message.chat {
+        ChatRef::TERMINAL => "the terminal".to_owned(),
         chat => format!("chat {chat}"),
     };
     let why = message.error.as_deref().map(|error| format!(": {}", short(error))).unwrap_or_default();

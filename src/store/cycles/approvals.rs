@@ -12,6 +12,7 @@ use crate::{
     clock::{parse_time, rfc3339},
     policy::Verdict,
     store::{Entry, Fence, NewOutgoing, Result, Store, json, outbox::attempts},
+    types::ChatRef,
 };
 
 /// An action that a person is asked about.
@@ -95,7 +96,8 @@ pub struct Approval {
     /// Whose bytes the cycle had read.
     pub origin: Option<String>,
     /// Where it is asked.
-    pub chat_id: i64,
+    #[serde(rename = "chat_id")]
+    pub chat: ChatRef,
     /// What became of it.
     pub state: ApprovalState,
     /// When it was asked.
@@ -127,7 +129,7 @@ impl Approval {
             risk: row.get(5)?,
             reasons: serde_json::from_str(&row.get::<_, String>(6)?).unwrap_or_default(),
             origin: row.get(7)?,
-            chat_id: row.get(8)?,
+            chat: row.get(8)?,
             state: ApprovalState::parse(&row.get::<_, String>(9)?),
             asked_at: time(10)?,
             expires_at: time(11)?,
@@ -154,7 +156,7 @@ pub struct Tap {
     /// Which button.
     pub is_approval: bool,
     /// The chat of the message.
-    pub chat_id: i64,
+    pub chat: ChatRef,
     /// The message that carries the button.
     pub message_id: i64,
     /// Who pressed it.
@@ -208,7 +210,7 @@ impl Store {
                     approval.verdict.risk.name(),
                     json(&approval.verdict.reasons),
                     approval.origin,
-                    message.chat_id,
+                    message.chat,
                     approval.approver,
                     approval.nonce,
                     outgoing_id,
@@ -337,7 +339,7 @@ pub(in crate::store) fn tap(tx: &Transaction<'_>, tap: &Tap, now: DateTime<Utc>)
     let asked: Option<i64> = tx
         .query_row(
             "SELECT outgoing_id FROM approvals WHERE nonce = ?1 AND state = 'pending' AND chat_id = ?2",
-            (&tap.nonce, tap.chat_id),
+            (&tap.nonce, tap.chat),
             |row| row.get(0),
         )
         .optional()?
@@ -351,7 +353,7 @@ pub(in crate::store) fn tap(tx: &Transaction<'_>, tap: &Tap, now: DateTime<Utc>)
            AND (approver IS NULL OR approver = ?4)
            AND EXISTS (SELECT 1 FROM outgoing_parts p
                        WHERE p.outgoing_id = approvals.outgoing_id AND (p.channel_message_id = ?6 OR p.repeats > 0))",
-        (&tap.nonce, decided(tap.is_approval), rfc3339(now), tap.sender_id, tap.chat_id, tap.message_id),
+        (&tap.nonce, decided(tap.is_approval), rfc3339(now), tap.sender_id, tap.chat, tap.message_id),
     )?;
     Ok(n == 1)
 }

@@ -20,7 +20,7 @@ use crate::{
         reminders::rows,
         upkeep::backoff,
     },
-    types::{Stop, Usage},
+    types::{ChatRef, Stop, Usage},
 };
 
 /// A line of a cycle's journal.
@@ -189,7 +189,7 @@ pub enum Change {
         /// Its cycle's id.
         wake: String,
         /// The chat; 0 is the console.
-        chat_id: i64,
+        chat: ChatRef,
         /// Forum topic.
         thread_id: Option<i64>,
         /// The channel's id of the message that asked for it.
@@ -198,7 +198,7 @@ pub enum Change {
     /// A chat is shown these tasks, numbered from 1.
     ShowTasks {
         /// The chat.
-        chat_id: i64,
+        chat: ChatRef,
         /// Which, in their order.
         tasks: Vec<ShownTask>,
     },
@@ -316,12 +316,12 @@ pub(in crate::store) fn carry_out(
         Change::AddReminder(reminder) => rows::add(tx, reminder, Some(cycle_id), now)?,
         Change::EndReminder { id } => rows::cancel(tx, *id, cycle_id)?,
         Change::Fire(round) => rows::fire(tx, round, cycle_id, now)?,
-        Change::Undo { wake, chat_id, thread_id, reply_to } => {
+        Change::Undo { wake, chat, thread_id, reply_to } => {
             let answer =
-                NewOutgoing { chat_id: *chat_id, thread_id: *thread_id, reply_to: *reply_to, ..NewOutgoing::default() };
+                NewOutgoing { chat: *chat, thread_id: *thread_id, reply_to: *reply_to, ..NewOutgoing::default() };
             undo::ask(tx, wake, &answer, now)?;
         }
-        Change::ShowTasks { chat_id, tasks } => shown::show(tx, *chat_id, tasks)?,
+        Change::ShowTasks { chat, tasks } => shown::show(tx, *chat, tasks)?,
         Change::Handled { key, value } => backoff::set_handled(tx, key, value, now)?,
     }
     Ok(())

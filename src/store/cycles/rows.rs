@@ -9,6 +9,7 @@ use crate::{
     store::{
         Entry, Fence, NewOutgoing, Result, Store, messages::queue, outbox::attempts, outcome::OPEN, upkeep::backoff,
     },
+    types::ChatRef,
 };
 
 /// The name that stands for a model where there is none: a rule does all of the cycle.
@@ -66,7 +67,7 @@ pub struct NewCycle {
     /// Why it was due, for people.
     pub reasons: Vec<String>,
     /// The one chat whose messages it answers.
-    pub chat_id: Option<i64>,
+    pub chat: Option<ChatRef>,
     /// Forum topic of its messages.
     pub thread_id: Option<i64>,
     /// The model's name, or [`NO_MIND`].
@@ -124,7 +125,7 @@ impl CycleRow {
                 id: row.get(0)?,
                 trigger: row.get(1)?,
                 reasons: serde_json::from_str(&row.get::<_, String>(2)?).unwrap_or_default(),
-                chat_id: row.get(3)?,
+                chat: row.get(3)?,
                 thread_id: row.get(4)?,
                 model: row.get(5)?,
                 system: row.get(6)?,
@@ -159,13 +160,13 @@ impl Store {
     }
 
     /// The cycles that began last, newest first: those of one chat, or all.
-    pub fn last_cycles(&self, chat_id: Option<i64>, limit: usize) -> Result<Vec<CycleRow>> {
+    pub fn last_cycles(&self, chat: Option<ChatRef>, limit: usize) -> Result<Vec<CycleRow>> {
         let sql = format!(
             "SELECT {} FROM cycles WHERE ?1 IS NULL OR chat_id = ?1 ORDER BY started_at DESC, id DESC LIMIT ?2",
             CycleRow::COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map((chat_id, limit as i64), CycleRow::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map((chat, limit as i64), CycleRow::read)?.collect::<rusqlite::Result<_>>()?)
     }
 
     /// One cycle by its id.
@@ -340,7 +341,7 @@ pub(in crate::store) fn begin(
             cycle.id,
             cycle.trigger,
             crate::store::json(&cycle.reasons),
-            cycle.chat_id,
+            cycle.chat,
             cycle.thread_id,
             cycle.model,
             cycle.system,

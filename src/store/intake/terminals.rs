@@ -9,13 +9,13 @@ use rusqlite::OptionalExtension as _;
 use super::orders;
 use crate::{
     clock::rfc3339,
-    config::CONSOLE_CHAT_ID,
     process::Identity,
     random::{self, NoRandomness},
     store::{
         Fence, NewIncoming, Ordered, OutgoingKind, Result, Store, chats::channel::TERMINAL, json, messages::queue,
         odd_rows::text_of, outbox::attempts::DELIVERABLE,
     },
+    types::ChatRef,
 };
 
 /// A session's id, in random bytes.
@@ -96,7 +96,7 @@ impl Store {
     /// Queues what was said at a terminal; returns its row.
     pub fn say_at_terminal(&mut self, text: &str, session: &TerminalSession, now: DateTime<Utc>) -> Result<i64> {
         let message = NewIncoming {
-            chat_id: CONSOLE_CHAT_ID,
+            chat: ChatRef::TERMINAL,
             text: text.to_owned(),
             kind: "text".to_owned(),
             ..NewIncoming::default()
@@ -175,13 +175,13 @@ impl Store {
 
     /// Lets texts for the terminal that nobody waits for there go to the owner's chat in its place. Questions stay: they are
     /// decided where they were asked.
-    pub fn send_to_owner(&mut self, fence: Fence, owner_chat_id: i64) -> Result<()> {
+    pub fn send_to_owner(&mut self, fence: Fence, owner_chat: ChatRef) -> Result<()> {
         let sql = format!(
             "UPDATE outgoing_messages AS o SET chat_id = ?1, reply_to = NULL, thread_id = NULL, channel = '{TERMINAL}'
              WHERE {}",
             for_owner()
         );
-        self.fenced(fence, |tx| Ok(tx.execute(&sql, [owner_chat_id]).map(drop)?))
+        self.fenced(fence, |tx| Ok(tx.execute(&sql, [owner_chat]).map(drop)?))
     }
 
     /// Texts for the terminal that nobody was shown there and no notification told of, oldest first, as (row, text). Of those that

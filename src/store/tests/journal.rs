@@ -102,7 +102,10 @@ fn a_change_that_fails_takes_its_entry_and_the_other_changes_with_it() {
     let mut world = World::new();
     world.begin("c1");
     world.by_hand("CREATE TRIGGER refuse BEFORE INSERT ON handled BEGIN SELECT RAISE(ABORT, 'no'); END");
-    let changes = [Change::Send(outgoing(7, "never")), Change::Handled { key: "k".to_owned(), value: String::new() }];
+    let changes = [
+        Change::Send(outgoing(ChatRef::telegram(7), "never")),
+        Change::Handled { key: "k".to_owned(), value: String::new() },
+    ];
     assert!(world.store.record(world.fence, "c1", &Entry::Asked, &changes, at(1)).is_err());
     assert_eq!(world.store.journal("c1").unwrap(), []);
     assert_eq!(world.value::<i64>("SELECT count(*) FROM outgoing_messages"), 0);
@@ -111,8 +114,8 @@ fn a_change_that_fails_takes_its_entry_and_the_other_changes_with_it() {
 #[test]
 fn a_cycle_writes_down_which_messages_it_took_up_and_closes_them_once() {
     let mut world = World::new();
-    let one = world.store.say(7, "one", at(0)).unwrap();
-    let two = world.store.say(7, "two", at(0)).unwrap();
+    let one = world.store.say(ChatRef::telegram(7), "one", at(0)).unwrap();
+    let two = world.store.say(ChatRef::telegram(7), "two", at(0)).unwrap();
     world.begin("c1");
     let said =
         Entry::Said { raw: "{}".to_owned(), messages: vec![one, two], handles: Vec::new(), head: None, taint: None };
@@ -132,8 +135,8 @@ fn a_cycle_writes_down_which_messages_it_took_up_and_closes_them_once() {
 #[test]
 fn three_failed_cycles_make_a_dead_letter_that_is_kept() {
     let mut world = World::new();
-    let bad = world.store.say(7, "poison", at(0)).unwrap();
-    let good = world.store.say(7, "fine", at(0)).unwrap();
+    let bad = world.store.say(ChatRef::telegram(7), "poison", at(0)).unwrap();
+    let good = world.store.say(ChatRef::telegram(7), "fine", at(0)).unwrap();
     for (n, id) in ["c1", "c2", "c3"].iter().enumerate() {
         let queued = world.store.queued().unwrap();
         assert_eq!((queued.len(), queued[0].attempts), (2, n as i64));
@@ -169,7 +172,7 @@ fn the_end_of_a_cycle_is_one_step() {
         handled: &["at/x".to_owned()],
         head_seen: Some("def"),
         repairs: &[repairs[0].0],
-        notice: Some(&outgoing(7, "It is over.")),
+        notice: Some(&outgoing(ChatRef::telegram(7), "It is over.")),
         ..CycleEnd::new(CycleState::Done)
     };
     world.store.end_cycle(world.fence, "c1", &end, at(5)).unwrap();
@@ -232,9 +235,9 @@ fn resuming_counts_only_what_counts() {
 #[test]
 fn a_cut_before_the_beginning_counts_against_the_messages_and_the_third_is_told() {
     let mut world = World::new();
-    let id = world.store.say(7, "hello", at(0)).unwrap();
-    let other = world.store.say(8, "hi", at(0)).unwrap();
-    let notice = outgoing(7, "put aside");
+    let id = world.store.say(ChatRef::telegram(7), "hello", at(0)).unwrap();
+    let other = world.store.say(ChatRef::telegram(8), "hi", at(0)).unwrap();
+    let notice = outgoing(ChatRef::telegram(7), "put aside");
     for (n, told) in [(1, None), (2, None), (3, Some(&notice))] {
         let at = at(n * 3_600);
         world.store.note_cut_off(world.fence, &format!("never-begun-{n}"), &[id], told, at).unwrap();

@@ -1,7 +1,10 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::store::{NewApproval, Reservation, Spent, Undo, UpkeepKind};
+use crate::{
+    store::{NewApproval, Reservation, Spent, Undo, UpkeepKind},
+    types::ChatRef,
+};
 
 #[test]
 fn each_holder_gets_the_next_fence_and_is_written_down() {
@@ -27,11 +30,13 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         ("begin_cycle", |s, f| s.begin_cycle(f, &cycle("c2"), &[Entry::Asked], &[], at(9))),
         ("begin_by_rule", |s, f| s.begin_by_rule(f, &cycle("c4"), &Entry::Asked, &[], &[], at(9)).map(drop)),
         ("begin_cycle_on", |s, f| s.begin_cycle_on(f, &cycle("c3"), &Entry::Asked, &[], at(9)).map(drop)),
-        ("send_to_owner", |s, f| s.send_to_owner(f, 7)),
+        ("send_to_owner", |s, f| s.send_to_owner(f, ChatRef::telegram(7))),
         ("join", |s, f| s.join(f, "c1", &Entry::Asked, &[], at(9)).map(drop)),
         ("record_all", |s, f| s.record_all(f, "c1", &[Entry::Asked], &[], at(9))),
-        ("record", |s, f| s.record(f, "c1", &Entry::Asked, &[Change::Send(outgoing(7, "x"))], at(9))),
-        ("change", |s, f| s.change(f, "c1", &[Change::Send(outgoing(7, "x"))], at(9))),
+        ("record", |s, f| {
+            s.record(f, "c1", &Entry::Asked, &[Change::Send(outgoing(ChatRef::telegram(7), "x"))], at(9))
+        }),
+        ("change", |s, f| s.change(f, "c1", &[Change::Send(outgoing(ChatRef::telegram(7), "x"))], at(9))),
         ("resume_cycle", |s, f| s.resume_cycle(f, "c1")),
         ("pause_cycle", |s, f| s.pause_cycle(f, "c1", at(9), "why")),
         ("end_cycle", |s, f| {
@@ -44,11 +49,13 @@ fn verbs() -> Vec<(&'static str, Verb)> {
             s.end_cycle(f, "c1", &end, at(9))
         }),
         ("park_cycle", |s, f| s.park_cycle(f, "c1")),
-        ("ask_approval", |s, f| s.ask_approval(f, "c1", &[], &question(), |_| outgoing(7, "may I?"), at(9))),
+        ("ask_approval", |s, f| {
+            s.ask_approval(f, "c1", &[], &question(), |_| outgoing(ChatRef::telegram(7), "may I?"), at(9))
+        }),
         ("begin_approved", |s, f| s.begin_approved(f, "c1", ("call", "bash", "{}"), &[], at(9)).map(drop)),
         ("expire_approvals", |s, f| s.expire_approvals(f, at(90_000)).map(drop)),
         ("take_back", |s, f| {
-            let undo = Undo { id: 1, wake: "c1".to_owned(), chat_id: 7, asked_at: None };
+            let undo = Undo { id: 1, wake: "c1".to_owned(), chat: ChatRef::telegram(7), asked_at: None };
             s.take_back(f, &undo, "c2", |_| String::new(), at(9)).map(drop)
         }),
         ("set_next_slot", |s, f| {
@@ -70,7 +77,7 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         ("count_try", |s, f| s.count_try(f, "c1")),
         ("note_trouble", |s, f| s.note_trouble(f, "c1", "why")),
         ("note_repair", |s, f| s.note_repair(f, "lock", "freed it", at(9))),
-        ("tell", |s, f| s.tell(f, &outgoing(7, "x"), at(9)).map(drop)),
+        ("tell", |s, f| s.tell(f, &outgoing(ChatRef::telegram(7), "x"), at(9)).map(drop)),
         ("claim_part_of_wake", |s, f| s.claim_part_of_wake(f, Pick::default(), &me(), at(9)).map(drop)),
     ]
 }
@@ -148,9 +155,9 @@ fn contents(world: &World) -> String {
 #[test]
 fn a_lost_fence_refuses_every_verb_and_changes_nothing() {
     let mut world = World::new();
-    world.store.say(7, "hello", at(0)).unwrap();
+    world.store.say(ChatRef::telegram(7), "hello", at(0)).unwrap();
     world.begin("c1");
-    world.plan(7, "in doubt");
+    world.plan(ChatRef::telegram(7), "in doubt");
     world.store.claim_part(Pick::default(), &dead(), at(0)).unwrap();
     world.by_hand(
         "INSERT INTO undos (id, wake, asked_at, chat_id) VALUES (1, 'c1', '', 7);
@@ -179,8 +186,8 @@ fn what_waits_follows_a_clock_that_is_set_back_and_what_was_asked_for_is_kept() 
     let mut world = World::new();
     world.fence = world.store.take_lease(&me(), at(FAST_S)).unwrap();
     let longer_s = |asked_s: i64| TimeDelta::seconds(FAST_S + asked_s);
-    for (chat_id, wait_s) in [(7, 30), (8, 7_200)] {
-        world.plan(chat_id, &format!("for {chat_id}"));
+    for (chat, wait_s) in [(7, 30), (8, 7_200)] {
+        world.plan(ChatRef::telegram(chat), &format!("for {chat}"));
         let claimed = world.store.claim_part(Pick::default(), &me(), at(FAST_S)).unwrap().unwrap();
         let later = PartOutcome::Later { not_before: at(0) + longer_s(wait_s), why: "as asked".to_owned() };
         world.store.settle_part(&claimed, &later, at(FAST_S)).unwrap();

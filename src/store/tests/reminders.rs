@@ -23,7 +23,10 @@ fn round(happens: Option<u32>, passed: Option<(u32, u32)>, next: u32) -> Round {
     let passed = passed.map(|(first, last)| Passed { first: slot(first), last: slot(last), count: last - first + 1 });
     let turn = DueTurn { happens: happens.map(slot), is_late: false, passed, next: Some(slot(next)) };
     let missed = if happens.is_some() { Missed::Run } else { Missed::Skip };
-    Round { firings: vec![Firing { id: 1, turn, missed }], message: happens.map(|_| outgoing(7, "stretch")) }
+    Round {
+        firings: vec![Firing { id: 1, turn, missed }],
+        message: happens.map(|_| outgoing(ChatRef::telegram(7), "stretch")),
+    }
 }
 
 #[test]

@@ -3,7 +3,10 @@
 use MessageOutcome::{Answered, Dead, Dropped, Refused};
 
 use super::*;
-use crate::store::{Batch, Change, Entry, FIRINGS_KEPT, NewIncoming};
+use crate::{
+    store::{Batch, Change, Entry, FIRINGS_KEPT, NewIncoming},
+    types::ChatRef,
+};
 
 const ROWS: u32 = 200;
 
@@ -37,7 +40,7 @@ impl World {
     /// A message with its raw update.
     fn receive(&mut self, update_id: i64) -> i64 {
         let message = NewIncoming {
-            chat_id: 7,
+            chat: ChatRef::telegram(7),
             text: format!("message {update_id}"),
             raw: Some("{\"file\":\"7-note.ogg\"}".to_owned()),
             update_id: Some(update_id),
@@ -93,7 +96,7 @@ fn what_is_not_old_stays() {
     let message = world.receive(1);
     let change = Change::Done { messages: vec![message], outcome: Answered };
     world.store.change(world.fence, "c", &[change], at(9)).unwrap();
-    world.plan(7, "an answer");
+    world.plan(ChatRef::telegram(7), "an answer");
     world.deliver_all(9);
     let just_then = at(9);
     assert!(!world.store.has_forgettable(just_then).unwrap());
@@ -168,10 +171,10 @@ fn an_update_as_it_came_goes_with_its_answer_and_words_stay() {
 #[test]
 fn parts_go_when_their_message_is_delivered_in_full() {
     let mut world = World::new();
-    let told = NewOutgoing { key: Some("tell/x".to_owned()), ..outgoing(7, "delivered") };
+    let told = NewOutgoing { key: Some("tell/x".to_owned()), ..outgoing(ChatRef::telegram(7), "delivered") };
     world.store.plan_message(&told, at(0)).unwrap();
     world.deliver_all(1);
-    let half = world.plan(8, &"a long line\n".repeat(600));
+    let half = world.plan(ChatRef::telegram(8), &"a long line\n".repeat(600));
     let first = world.store.claim_part(Pick::default(), &me(), at(2)).unwrap().unwrap();
     world.store.settle_part(&first, &PartOutcome::Sent(1), at(2)).unwrap();
     assert!(world.value::<i64>("SELECT count(*) FROM outgoing_parts WHERE state = 'planned'") > 0);
@@ -225,7 +228,7 @@ fn small_batches_come_to_the_same_end() {
             let message = world.receive(n);
             let change = Change::Done { messages: vec![message], outcome: Answered };
             world.store.change(world.fence, &format!("c{n}"), &[change], at(9)).unwrap();
-            world.plan(7, "an answer");
+            world.plan(ChatRef::telegram(7), "an answer");
         }
         world.deliver_all(9);
         let n = world.forget_all(rows);

@@ -11,6 +11,7 @@ use reveille::{
         Batch, Change, Claimed, CycleEnd, CycleState, Entry, Fence, MessageOutcome, NewCycle, NewIncoming, Ordered,
         OutgoingKind, PartOf, PartOutcome, PartState, Pick, Store, StoreError,
     },
+    types::ChatRef,
 };
 use rusqlite::Connection;
 
@@ -24,8 +25,8 @@ use super::{
 };
 
 /// The owner's chat; the other one is somebody else's.
-pub(super) const OWNER: i64 = 7;
-const CHATS: [i64; 3] = [OWNER, OWNER, 8];
+pub(super) const OWNER: ChatRef = ChatRef::telegram(7);
+const CHATS: [ChatRef; 3] = [OWNER, OWNER, ChatRef::telegram(8)];
 const BOT_ID: i64 = 99;
 const MINDS: [&str; 2] = ["one mind", "another mind"];
 /// Messages between the beginnings of two albums.
@@ -140,14 +141,14 @@ impl Scene {
     /// A cycle's beginning.
     pub(super) fn new_cycle(&mut self, model: &str, reasons: &[Reason]) -> NewCycle {
         let chat = reasons.iter().find_map(|reason| match reason {
-            Reason::Messages { chat_id, .. } => Some(*chat_id),
+            Reason::Messages { chat, .. } => Some(*chat),
             _ => None,
         });
         NewCycle {
             id: format!("cycle-{}", self.draw()),
             trigger: "history".to_owned(),
             reasons: reasons.iter().map(Reason::describe).collect(),
-            chat_id: chat,
+            chat,
             thread_id: None,
             model: model.to_owned(),
             system: "[]".to_owned(),
@@ -162,7 +163,7 @@ impl Scene {
         let under_way = [self.bots.as_ref(), self.wake.as_ref().and_then(Wake::sending)].into_iter().flatten();
         for other in under_way {
             let others = (other.outgoing_id, other.part);
-            let is_before = others < key && other.chat_id == claimed.chat_id && !is_bots;
+            let is_before = others < key && other.chat == claimed.chat && !is_bots;
             if others == key || is_before && !self.has_been_told(other)? {
                 return Err(format!("{key:?} leaves while {others:?} of the same chat is under way"));
             }
@@ -233,7 +234,7 @@ impl Scene {
             // Now and then a part of an album, of which a chat has one after the other.
             let is_part = random.u32(0..3) == 0;
             batch.messages.push(NewIncoming {
-                chat_id: *random.choice(&CHATS).unwrap_or(&OWNER),
+                chat: *random.choice(&CHATS).unwrap_or(&OWNER),
                 text: format!("message {id}"),
                 channel_message_id: Some(id),
                 update_id: Some(restart + id),
@@ -275,7 +276,7 @@ impl Scene {
 
     fn say(&mut self) -> Result<(), String> {
         let said = NewIncoming { text: format!("said {}", self.draw()), ..NewIncoming::default() };
-        let row = self.bot.say(said.chat_id, &said.text, self.now).map_err(text)?;
+        let row = self.bot.say(said.chat, &said.text, self.now).map_err(text)?;
         self.model.queue(row, &said)
     }
 

@@ -158,7 +158,7 @@ impl Wake {
             tasks: &[],
             handled: &BTreeSet::new(),
             tells_left: 3,
-            owner_chat_id: OWNER,
+            owner_chat: OWNER,
             guests: &BTreeMap::new(),
             quiet_hours: None,
             person_commits: &[],
@@ -255,7 +255,7 @@ impl Wake {
             }
             Step::Answer { text, outcome } => {
                 let messages = live.state.open.clone();
-                let changes = mind::answer(live.cycle.chat_id, &text, &messages, outcome);
+                let changes = mind::answer(live.cycle.chat, &text, &messages, outcome);
                 let entry = Entry::Answered { messages, receipt: "Answered".to_owned() };
                 self.record(scene, &mut live, &entry, &changes)?;
                 Ok(At::Driving(live))
@@ -297,7 +297,7 @@ impl Wake {
                     .store
                     .upkeep_failed(self.fence, UpkeepKind::Model, "overloaded", None, scene.now)
                     .map_err(text)?;
-                if let (Some(chat), Some(first)) = (live.cycle.chat_id, live.state.open.first()) {
+                if let (Some(chat), Some(first)) = (live.cycle.chat, live.state.open.first()) {
                     let notice = mind::notice(chat, "I can't think right now.", format!("waits/{first}"));
                     self.change(scene, &live.cycle.id, &[notice])?;
                 }
@@ -366,8 +366,8 @@ impl Wake {
         // Whoever claims while it is under way gets another chat's part, or none.
         let other = if scene.is_calm || random.bool() { None } else { scene.claim()? };
         if let Some(other) = other {
-            if other.chat_id == claimed.chat_id {
-                return Err(format!("two parts of chat {} are under way", claimed.chat_id));
+            if other.chat == claimed.chat {
+                return Err(format!("two parts of chat {} are under way", claimed.chat));
             }
             let put_back = PartOutcome::Later { not_before: scene.now, why: "put back".to_owned() };
             scene.store.settle_part(&other, &put_back, scene.now).map_err(text)?;
@@ -402,7 +402,7 @@ fn round(scene: &Scene, reminder: &Reminder) -> Result<Round, String> {
     let history = scene.store.reminder_history(reminder.id, reminder.what.slot).map_err(text)?;
     let turn = reminder.series(Tz::UTC).turn(&history, scene.now);
     let message = turn.happens.map(|slot| NewOutgoing {
-        chat_id: reminder.what.chat_id,
+        chat: reminder.what.chat,
         text: format!("{} at {}", reminder.what.text, slot.civil),
         kind: OutgoingKind::Reminder,
         ..NewOutgoing::default()

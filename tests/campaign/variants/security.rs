@@ -448,7 +448,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "integration::limits::who_was_answered_in_the_middle_of_work_hears_that_the_rest_of_it_waits_for_the_budget",
         "work that waits for a budget waits in silence",
-        "None => (budget.work_key(chat_id, *cap), budget.notice(*cap, *most_usd, Waits::Work)),",
+        "None => (budget.work_key(chat, *cap), budget.notice(*cap, *most_usd, Waits::Work)),",
         "None => return Ok(()),",
     ),
     story(
@@ -579,8 +579,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     ),
     hostile(
         "what a guest lets the owner be told is ours",
-        "let said = of_another_chat(tx, cycle, message.chat_id)?;",
-        "let said = of_another_chat(tx, cycle, message.chat_id)?.filter(|_| false);",
+        "let said = of_another_chat(tx, cycle, message.chat)?;",
+        "let said = of_another_chat(tx, cycle, message.chat)?.filter(|_| false);",
     ),
     hostile(
         "a question doesn't say that a guest wants it",

@@ -13,6 +13,7 @@ use crate::{
         stale,
     },
     store::{Cap, CycleRow, Incoming, NewCycle},
+    types::ChatRef,
     zone::Tz,
 };
 
@@ -48,14 +49,14 @@ pub fn joining<'a>(
     now: DateTime<Utc>,
 ) -> Vec<&'a Incoming> {
     let is_another_chats = |message: &Incoming| {
-        Some(message.chat_id) != cycle.chat_id && !is_taken(message, open_cycles) && is_answerable(message, mind, now)
+        Some(message.chat) != cycle.chat && !is_taken(message, open_cycles) && is_answerable(message, mind, now)
     };
     if knows.len() >= MAX_MESSAGES && queued.iter().any(is_another_chats) {
         return Vec::new();
     }
     let waiting = waiting_for_files(queued, now);
     let is_new = |message: &&Incoming| {
-        (Some(message.chat_id), message.thread_id) == (cycle.chat_id, cycle.thread_id)
+        (Some(message.chat), message.thread_id) == (cycle.chat, cycle.thread_id)
             && message.session.as_deref() == session
             && !knows.contains(&message.id)
             && !is_taken(message, open_cycles)
@@ -68,7 +69,7 @@ pub fn joining<'a>(
 
 /// The key under which a chat was told that its messages wait for a budget: once for each day on which more of them come.
 pub fn budget_key<'a>(
-    chat_id: i64,
+    chat: ChatRef,
     waiting: impl IntoIterator<Item = &'a Incoming>,
     cap: Cap,
     now: DateTime<Utc>,
@@ -77,8 +78,8 @@ pub fn budget_key<'a>(
     let newest = waiting.into_iter().filter_map(|message| message.received_at).max().unwrap_or(now);
     let day = newest.with_timezone(&tz).date_naive();
     match cap {
-        Cap::Day => format!("budget/{chat_id}/{day}"),
-        Cap::Month => format!("budget/{chat_id}/{day}/month"),
+        Cap::Day => format!("budget/{chat}/{day}"),
+        Cap::Month => format!("budget/{chat}/{day}/month"),
     }
 }
 
@@ -109,7 +110,7 @@ pub fn standings<'a>(observed: &'a Observed<'_>) -> impl Iterator<Item = (&'a In
             Standing::Files
         } else if message.held_for.as_deref() == Some(&observed.mind.name) {
             Standing::Mind
-        } else if observed.mind.out_of_budget(Some(message.chat_id)).is_some() {
+        } else if observed.mind.out_of_budget(Some(message.chat)).is_some() {
             Standing::Budget
         } else if !observed.mind.is_available || !is_answerable(message, observed.mind, observed.now) {
             Standing::BackOff
@@ -126,10 +127,10 @@ fn is_taken(message: &Incoming, open_cycles: &[CycleRow]) -> bool {
 }
 
 /// Where a message is answered: a chat, a topic, a terminal that waits.
-type Place<'a> = (i64, Option<i64>, Option<&'a str>);
+type Place<'a> = (ChatRef, Option<i64>, Option<&'a str>);
 
 fn place_of(message: &Incoming) -> Place<'_> {
-    (message.chat_id, message.thread_id, message.session.as_deref())
+    (message.chat, message.thread_id, message.session.as_deref())
 }
 
 /// What is to be answered now, chat by chat, and each terminal that waits by itself; and first what isn't any more, because it was kept
@@ -138,10 +139,8 @@ pub(in crate::cycle) fn due(observed: &Observed<'_>) -> Vec<Reason> {
     let due = standings(observed).filter(|(_, standing)| *standing == Standing::Due).map(|(message, _)| message);
     let is_stale = |message: &&Incoming| observed.mind.is_thinking && stale::is_stale(message, observed.now);
     let (stale, due): (Vec<_>, Vec<_>) = due.partition(is_stale);
-    let stale =
-        by_place(&stale).into_iter().map(|((chat_id, thread_id, _), ids)| Reason::Stale { chat_id, thread_id, ids });
-    let due =
-        by_place(&due).into_iter().map(|((chat_id, thread_id, _), ids)| Reason::Messages { chat_id, thread_id, ids });
+    let stale = by_place(&stale).into_iter().map(|((chat, thread_id, _), ids)| Reason::Stale { chat, thread_id, ids });
+    let due = by_place(&due).into_iter().map(|((chat, thread_id, _), ids)| Reason::Messages { chat, thread_id, ids });
     stale.chain(due).collect()
 }
 
@@ -164,13 +163,13 @@ pub(in crate::cycle) fn over_budget(observed: &Observed<'_>) -> Vec<Reason> {
     let is_kept = |message: &&Incoming| message.held_for.as_deref() == Some(&observed.mind.name);
     let waiting = || observed.messages.iter().filter(|message| !is_kept(message));
     waiting()
-        .filter(|message| chats.insert(message.chat_id))
+        .filter(|message| chats.insert(message.chat))
         .filter_map(|oldest| {
-            let cap = observed.mind.out_of_budget(Some(oldest.chat_id))?;
-            let of_chat = waiting().filter(|message| message.chat_id == oldest.chat_id);
-            let key = budget_key(oldest.chat_id, of_chat, cap, observed.now, observed.tz);
-            let (chat_id, thread_id) = (oldest.chat_id, oldest.thread_id);
-            (!observed.handled.contains(&key)).then_some(Reason::OverBudget { cap, chat_id, thread_id, key })
+            let cap = observed.mind.out_of_budget(Some(oldest.chat))?;
+            let of_chat = waiting().filter(|message| message.chat == oldest.chat);
+            let key = budget_key(oldest.chat, of_chat, cap, observed.now, observed.tz);
+            let (chat, thread_id) = (oldest.chat, oldest.thread_id);
+            (!observed.handled.contains(&key)).then_some(Reason::OverBudget { cap, chat, thread_id, key })
         })
         .collect()
 }

@@ -10,6 +10,7 @@ use crate::{
         view,
     },
     schedule::{self, Missed, Slot, due::was_missed, task_time},
+    types::ChatRef,
 };
 
 /// The key under which a task's own next step is handled.
@@ -33,10 +34,10 @@ pub(in crate::cycle) fn of_owner(observed: &Observed<'_>) -> Vec<Reason> {
 pub(in crate::cycle) fn of_guests(observed: &Observed<'_>) -> Vec<Reason> {
     let by_rule = Mind { is_thinking: false, ..observed.mind.clone() };
     let mut reasons = Vec::new();
-    for (chat_id, tells_left) in observed.guests {
-        let tasks = tasks_of(observed, Some(*chat_id));
+    for (chat, tells_left) in observed.guests {
+        let tasks = tasks_of(observed, Some(*chat));
         let theirs = of_tasks(&Observed { tasks: &tasks, mind: &by_rule, tells_left: *tells_left, ..*observed });
-        reasons.extend(theirs.into_iter().map(|what| Reason::OfGuest { chat_id: *chat_id, what: Box::new(what) }));
+        reasons.extend(theirs.into_iter().map(|what| Reason::OfGuest { chat: *chat, what: Box::new(what) }));
     }
     reasons
 }
@@ -54,8 +55,8 @@ fn of_tasks(observed: &Observed<'_>) -> Vec<Reason> {
 }
 
 /// The tasks of a chat; none: of the owner's.
-fn tasks_of(observed: &Observed<'_>, chat_id: Option<i64>) -> Vec<Task> {
-    let is_theirs = |task: &&Task| view::foreign_chat(task.chat_id(), observed.owner_chat_id) == chat_id;
+fn tasks_of(observed: &Observed<'_>, chat: Option<ChatRef>) -> Vec<Task> {
+    let is_theirs = |task: &&Task| view::foreign_chat(task.chat(), observed.owner_chat) == chat;
     observed.tasks.iter().filter(is_theirs).cloned().collect()
 }
 

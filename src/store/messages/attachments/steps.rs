@@ -195,7 +195,7 @@ impl Store {
         notice: &NewOutgoing,
         now: DateTime<Utc>,
     ) -> Result<()> {
-        let key = format!("{TOLD}{}", file.chat_id);
+        let key = format!("{TOLD}{}", file.chat);
         let why = why.map_or_else(|| NO_MODEL.to_owned(), |why| format!("{NO_MODEL}: {why}"));
         self.write(|tx| {
             let is_told: bool =

@@ -125,10 +125,10 @@ fn judge(parts: &[(UnsentPart, Fate)], now: DateTime<Utc>) -> Finding {
 }
 
 pub(super) fn repair(hands: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
-    let Some((store, fence)) = &mut hands.store else {
+    let Some(mut store) = hands.store() else {
         return Ok(Vec::new());
     };
-    Ok(match store.recover_outbox(*fence, hands.scene.now)? {
+    Ok(match store.recover_outbox()? {
         0 => Vec::new(),
         1 => vec!["a message whose sender was gone or silent is sent once more, marked as a repeat".to_owned()],
         n => vec![format!("{n} messages whose sender was gone or silent are sent once more, marked as repeats")],

@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(fate_of(&part(PartState::Unknown, true, FRESH)), Fate::Lost);
         assert_eq!(fate_of(&part(PartState::Failed, false, OLD)), Fate::Lost);
         assert_eq!(fate_of(&part(PartState::Failed, false, ANCIENT)), Fate::Waits);
-        let console = UnsentPart { chat: ChatRef::telegram(0), ..part(PartState::Planned, false, ANCIENT) };
+        let console = UnsentPart { chat: ChatRef::TERMINAL, ..part(PartState::Planned, false, ANCIENT) };
         assert_eq!(fate_of(&console), Fate::Waits);
     }
 

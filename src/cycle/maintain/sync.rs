@@ -102,7 +102,7 @@ pub(in crate::cycle) fn is_wanted(session: &Session<'_>, repo: &Repo) -> Result<
     }
     let observation = Observation::look(&session.store, Some(repo), session.context)?;
     let due = observation.due(session.context);
-    Ok(orient::choose(due, &observation.mind, session.context.config.owner_chat).is_some())
+    Ok(orient::choose(due, &observation.model, session.context.config.owner_chat).is_some())
 }
 
 /// Shows and sends what may be. What can't be waits in the outbox.

@@ -211,7 +211,7 @@ fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
     let loaded = policy::load(&config.policy_path(), config.home.as_deref());
     Ok(World {
         wake_id: String::new(),
-        mind: OUTSIDE.to_owned(),
+        model: OUTSIDE.to_owned(),
         autonomy: config.autonomy,
         taint: Some(TAINT.to_owned()),
         shelter: Rc::new(client::shelter(config, &loaded.rules, &Settings::of(config))),

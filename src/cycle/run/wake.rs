@@ -73,7 +73,7 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, settles_doubts: boo
     for _ in 0..MAX_CYCLES {
         let observation = Observation::look(&session.store, Some(&repo), session.context)?;
         let reasons = observation.due(session.context);
-        let Some(work) = orient::choose(reasons, &observation.mind, session.context.config.owner_chat) else {
+        let Some(work) = orient::choose(reasons, &observation.model, session.context.config.owner_chat) else {
             is_quiet = true;
             break;
         };
@@ -128,7 +128,7 @@ async fn think(
     observation.head = observe::head_of(repo)?;
     observation.reread(&session.store)?;
     let now = session.now();
-    let Some(seen) = orient::still_due(&observation.messages, &ids, &observation.mind, now) else {
+    let Some(seen) = orient::still_due(&observation.messages, &ids, &observation.model, now) else {
         return session.leave_unbegun(&plan_file, reported).map(|()| Next::Others);
     };
     let world = prepare::world(session, repo, &cycle, &observation.messages, &ids, &mut account)?;

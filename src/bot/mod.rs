@@ -114,7 +114,7 @@ impl BotError {
 }
 
 /// Runs until `stop` becomes `true`. `wake` is the program to start when something is due; by default the one beside this
-/// one. `ear`: a program that listens in place of the speech model.
+/// one. `transcriber`: a program that listens in place of the speech model.
 ///
 /// # Errors
 /// What retrying doesn't mend. Everything else is retried for ever, and told once.
@@ -122,7 +122,7 @@ pub async fn run(
     outside: BotContext<'_>,
     mut stop: watch::Receiver<bool>,
     wake: Option<PathBuf>,
-    ear: Option<PathBuf>,
+    transcriber: Option<PathBuf>,
 ) -> Result<(), BotError> {
     let Some((_one_poller, store, outbox)) = open_patiently(outside, &mut stop).await? else {
         return Ok(());
@@ -150,7 +150,7 @@ pub async fn run(
         work,
         answers::send(outside, outbox, to_send, running.clone()),
         menu::register(outside.telegram, known),
-        media::tend(outside, &aside, &bells, ear, running.clone()),
+        media::tend(outside, &aside, &bells, transcriber, running.clone()),
         receipt::acknowledge(outside.telegram, to_acknowledge),
         answer_presses(outside, &aside, tapped, running.clone()),
         typing::show(outside.telegram, &lock_path, running.clone()),

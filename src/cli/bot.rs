@@ -5,8 +5,8 @@ use std::{io::Read as _, path::PathBuf, process::ExitCode};
 use clap::{Parser, Subcommand};
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments, complain, config_failure, ear, failed, log::Talk, out,
-    pair, print, transcribe::TranscribeArguments, values,
+    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments, complain, config_failure, failed, log::Talk, out, pair,
+    print, transcribe::TranscribeArguments, transcriber, values,
 };
 use crate::{
     access,
@@ -64,7 +64,7 @@ struct RunArguments {
     wake: Option<PathBuf>,
     /// The program that listens to recordings in place of the speech model.
     #[arg(long, value_name = "PATH", hide = true, global = true)]
-    ear: Option<PathBuf>,
+    transcriber: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -136,7 +136,7 @@ fn main_of(arguments: Arguments) -> ExitCode {
     match arguments.command {
         None | Some(Command::Run) => run(&config, arguments.run),
         Some(Command::Send { chat, text }) => send(&config, chat, &text.join(" ")),
-        Some(Command::Transcribe(_)) => ear::become_ear(),
+        Some(Command::Transcribe(_)) => transcriber::become_transcriber(),
         Some(Command::Pair { list: true }) => pair::list(&config),
         Some(Command::Pair { list: false }) => pair::pair(&config),
         Some(Command::Unpair { user }) => pair::unpair(&config, user),
@@ -145,7 +145,7 @@ fn main_of(arguments: Arguments) -> ExitCode {
 }
 
 fn run(config: &Config, arguments: RunArguments) -> ExitCode {
-    let RunArguments { unless_running, wake, ear } = arguments;
+    let RunArguments { unless_running, wake, transcriber } = arguments;
     let (telegram, runtime) = match (open_telegram(config), super::runtime()) {
         (Ok(telegram), Ok(runtime)) => (telegram, runtime),
         (Err(code), _) => return code,
@@ -155,7 +155,7 @@ fn run(config: &Config, arguments: RunArguments) -> ExitCode {
     let outside = BotContext { config, telegram: &telegram, clock: clock.as_ref(), redactor: &redactor };
     let ended = runtime.block_on(async {
         let stop = super::stop_signal().map_err(BotError::Signals)?;
-        bot::run(outside, stop, wake, ear).await
+        bot::run(outside, stop, wake, transcriber).await
     });
     match ended {
         Ok(()) => ExitCode::SUCCESS,

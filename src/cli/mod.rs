@@ -5,7 +5,6 @@
 mod approvals;
 mod arguments;
 pub mod bot;
-pub mod ear;
 pub mod health;
 mod history;
 mod log;
@@ -17,6 +16,7 @@ mod queue;
 mod say;
 mod show;
 mod transcribe;
+pub mod transcriber;
 mod values;
 pub mod wake;
 mod within;

@@ -356,8 +356,8 @@ fn stop_ends_who_listens_and_resume_takes_the_recording_up_again() {
     let bot = stage.start_listening(&slow_ear(&stage));
     stage.say("/status");
     stage.all_confirmed();
-    let ear = stage.env.path("ear").display().to_string();
-    stage.env.run(env!("CARGO_BIN_EXE_reveille-ear"), &["listen", "--with", &ear]).ok();
+    let transcriber = stage.env.path("transcriber").display().to_string();
+    stage.env.run(env!("CARGO_BIN_EXE_reveille-transcriber"), &["listen", "--with", &transcriber]).ok();
     assert_eq!((ears(&stage).len(), kept()), (1, true));
 
     fs::write(stage.env.path("may-hear"), "").unwrap();
@@ -421,7 +421,7 @@ fn a_listener_that_dies_by_itself_costs_a_try() {
 #[test]
 fn the_child_that_listens_dies_with_the_bot() {
     let stage = Stage::new();
-    let pid_file = stage.env.path("ear-pid");
+    let pid_file = stage.env.path("transcriber-pid");
     voice(&stage, "voice-1", b"OggS");
     let bot = stage.start_listening(&format!("echo $$ > {0}.new; mv {0}.new {0}; sleep 600", pid_file.display()));
     eventually("it listens", || pid_file.exists());

@@ -45,7 +45,7 @@ struct Working {
 }
 
 /// Works for ever.
-pub(super) async fn run(shared: Shared<'_>, listener: &RefCell<Listener>, ear: Option<PathBuf>) {
+pub(super) async fn run(shared: Shared<'_>, listener: &RefCell<Listener>, transcriber: Option<PathBuf>) {
     let mut children = match signal(SignalKind::child()) {
         Ok(children) => children,
         Err(error) => {
@@ -53,13 +53,13 @@ pub(super) async fn run(shared: Shared<'_>, listener: &RefCell<Listener>, ear: O
             return std::future::pending().await;
         }
     };
-    let can_listen = ear.is_some() || shared.outside.config.whisper_model.is_some();
+    let can_listen = transcriber.is_some() || shared.outside.config.whisper_model.is_some();
     if can_listen && let Err(error) = shared.store.borrow_mut().can_listen(shared.outside.clock.now()) {
         tracing::warn!(%error, "recordings from before there was a speech model wait for the next start");
     }
     let mut has_complained = false;
     loop {
-        let stepped = listener.borrow_mut().step(shared, ear.as_ref(), can_listen);
+        let stepped = listener.borrow_mut().step(shared, transcriber.as_ref(), can_listen);
         let wait = match stepped {
             Ok(wait) => {
                 has_complained = false;
@@ -84,7 +84,12 @@ pub(super) async fn run(shared: Shared<'_>, listener: &RefCell<Listener>, ear: O
 impl Listener {
     /// Starts a child if there is something to listen to, ends the one there is if nobody is to. Says how long to wait for the
     /// next look.
-    fn step(&mut self, shared: Shared<'_>, ear: Option<&PathBuf>, can_listen: bool) -> Result<Duration, StoreError> {
+    fn step(
+        &mut self,
+        shared: Shared<'_>,
+        transcriber: Option<&PathBuf>,
+        can_listen: bool,
+    ) -> Result<Duration, StoreError> {
         self.reap(shared);
         if shared.store.borrow().stopped()?.is_some() {
             if let Some(working) = self.working.take() {
@@ -108,13 +113,13 @@ impl Listener {
         if !gap.is_zero() {
             return Ok(gap);
         }
-        self.start(ear, &shared.outside.config.settings_arguments());
+        self.start(transcriber, &shared.outside.config.settings_arguments());
         Ok(LOOK_WHILE_LISTENING)
     }
 
-    fn start(&mut self, ear: Option<&PathBuf>, settings: &[OsString]) {
+    fn start(&mut self, transcriber: Option<&PathBuf>, settings: &[OsString]) {
         self.asked_to_end = None;
-        match start(ear, settings) {
+        match start(transcriber, settings) {
             Ok(child) => {
                 tracing::info!(pid = child.id(), "recordings are being listened to");
                 self.working = Some(Working { child, until: Instant::now() + CHILD_TIMEOUT });
@@ -183,8 +188,8 @@ fn was_asked_to_end(status: ExitStatus) -> bool {
 }
 
 /// The program that listens, beside this one.
-fn start(ear: Option<&PathBuf>, settings: &[OsString]) -> Result<Leashed, ProcessError> {
-    let spec = Spec::new(process::beside(super::EAR)).args(["listen"]).args(settings);
-    let with = ear.map(|ear| spec.clone().args(["--with".as_ref(), ear.as_os_str()]));
+fn start(transcriber: Option<&PathBuf>, settings: &[OsString]) -> Result<Leashed, ProcessError> {
+    let spec = Spec::new(process::beside(super::TRANSCRIBER)).args(["listen"]).args(settings);
+    let with = transcriber.map(|transcriber| spec.clone().args(["--with".as_ref(), transcriber.as_os_str()]));
     Leashed::start(&with.unwrap_or(spec))
 }

@@ -1,20 +1,20 @@
 //! What becomes of the files that come with messages, beside the polling and never in its way: `fetch` brings them here,
-//! `listen` has speech among them written down by a child process (`ear`), so that the bot stays small.
+//! `listen` has speech among them written down by a child process (`transcriber`), so that the bot stays small.
 //!
 //! Both go from what the store says: killed anywhere, the next bot goes on where this one was. They and the child are the only
 //! ones that write the steps of a file.
 
-mod ear;
 mod fetch;
 mod landing;
 mod listen;
+mod transcriber;
 mod words;
 
 use std::{cell::RefCell, path::PathBuf, time::Duration};
 
 use tokio::sync::{Notify, watch};
 
-pub use ear::{Ear, EarError, Unheard, by_program, engine, work};
+pub use transcriber::{TranscribeFn, TranscriberError, Unheard, by_program, engine, work};
 
 pub(crate) use landing::PART;
 
@@ -58,20 +58,20 @@ impl Shared<'_> {
 }
 
 /// The program that listens.
-pub const EAR: &str = "reveille-ear";
+pub const TRANSCRIBER: &str = "reveille-transcriber";
 
-/// Works until the other end of `running` is gone, and then ends who listens in order. `ear`: a program that listens in place
+/// Works until the other end of `running` is gone, and then ends who listens in order. `transcriber`: a program that listens in place
 /// of this one.
 pub(super) async fn tend(
     outside: BotContext<'_>,
     store: &RefCell<Store>,
     bells: &Bells,
-    ear: Option<PathBuf>,
+    transcriber: Option<PathBuf>,
     mut running: watch::Receiver<bool>,
 ) {
     let shared = Shared { outside, store, bells };
     let listener = RefCell::new(listen::Listener::default());
-    let work = async { tokio::join!(fetch::run(shared), listen::run(shared, &listener, ear)) };
+    let work = async { tokio::join!(fetch::run(shared), listen::run(shared, &listener, transcriber)) };
     tokio::select! {
         _ = running.wait_for(|_| false) => {}
         _ = work => {}

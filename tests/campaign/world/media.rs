@@ -16,7 +16,7 @@ use crate::support::{
 };
 
 /// In place of a speech model: a program of the world that hears [`HEARD`] in the note, if it is whole.
-const EAR: &str = "ear";
+const TRANSCRIBER: &str = "transcriber";
 const HEARD: &str = "we are out of milk";
 /// The note, larger than what is written at once.
 const NOTE: &[u8] = &[7; 70_000];
@@ -37,7 +37,7 @@ const LEFT_LINE: i64 = 4_900;
 /// Folders of the workspace that files come to.
 const FOLDERS: [&str; 2] = ["voice", "files"];
 
-/// Prepares a world: it has an ear, and a bot has left a line in the chat.
+/// Prepares a world: it has a transcriber, and a bot has left a line in the chat.
 pub(super) fn prepare(env: &TestEnv) {
     env.execute(&format!(
         "INSERT INTO status_lines (cycle_id, chat_id, channel_message_id) VALUES ('long ago', {CHAT}, {LEFT_LINE})"
@@ -47,16 +47,16 @@ pub(super) fn prepare(env: &TestEnv) {
         "is_damaged": false});
     let whole = env.path("note.ogg");
     fs::write(&whole, NOTE).unwrap();
-    let ear = env.path(EAR);
+    let transcriber = env.path(TRANSCRIBER);
     // By its own place: a copy of the world has a copy of it.
-    fs::write(&ear, format!("#!/bin/sh\ncmp -s \"$1\" \"${{0%/*}}/note.ogg\" && echo '{heard}'\n")).unwrap();
-    fs::set_permissions(&ear, fs::Permissions::from_mode(0o700)).unwrap();
+    fs::write(&transcriber, format!("#!/bin/sh\ncmp -s \"$1\" \"${{0%/*}}/note.ogg\" && echo '{heard}'\n")).unwrap();
+    fs::set_permissions(&transcriber, fs::Permissions::from_mode(0o700)).unwrap();
 }
 
-/// How a bot of this world is told of its ear, if it has one.
+/// How a bot of this world is told of its transcriber, if it has one.
 pub(super) fn ear_arguments(env: &TestEnv) -> Vec<String> {
-    let ear = env.path(EAR);
-    if ear.exists() { vec!["--ear".to_owned(), ear.display().to_string()] } else { Vec::new() }
+    let transcriber = env.path(TRANSCRIBER);
+    if transcriber.exists() { vec!["--transcriber".to_owned(), transcriber.display().to_string()] } else { Vec::new() }
 }
 
 /// Ana's voice note and her photo, as Telegram has them.

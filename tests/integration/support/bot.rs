@@ -47,10 +47,11 @@ impl Stage {
     /// Starts a bot whose wakes are fake, and who listens with this shell script: it is given a recording's path as `$1` and
     /// prints a transcript.
     pub(crate) fn start_listening(&self, script: &str) -> Running {
-        let (wake, ear) = (self.wake().display().to_string(), self.env.path("ear").display().to_string());
-        std::fs::write(&ear, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&ear, std::fs::Permissions::from_mode(0o700)).unwrap();
-        self.env.start(env!("CARGO_BIN_EXE_bot"), &["run", "--wake", &wake, "--ear", &ear])
+        let (wake, transcriber) =
+            (self.wake().display().to_string(), self.env.path("transcriber").display().to_string());
+        std::fs::write(&transcriber, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&transcriber, std::fs::Permissions::from_mode(0o700)).unwrap();
+        self.env.start(env!("CARGO_BIN_EXE_bot"), &["run", "--wake", &wake, "--transcriber", &transcriber])
     }
 
     /// Starts a bot whose wake is this file of its world, and whose stderr goes into the file that is returned.

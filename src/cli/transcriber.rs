@@ -1,4 +1,4 @@
-//! `reveille-ear`: what understands speech, for the bot and by hand. It is a program of its own so that nothing of a speech engine is
+//! `reveille-transcriber`: what understands speech, for the bot and by hand. It is a program of its own so that nothing of a speech engine is
 //! in the bot that stays: it is started for what there is to listen to, and gives its memory back by ending.
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
@@ -15,7 +15,7 @@ use crate::{bot::media, config::Config, process};
 
 /// Understands speech, for `bot`; `bot transcribe` is the same by hand.
 #[derive(Debug, Parser)]
-#[command(name = media::EAR, version)]
+#[command(name = media::TRANSCRIBER, version)]
 struct Arguments {
     #[command(flatten)]
     settings: SettingsArguments,
@@ -51,9 +51,9 @@ fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// Turns this process into the ear, with the arguments that it was given.
-pub(super) fn become_ear() -> ExitCode {
-    let program = process::beside(media::EAR);
+/// Turns this process into the transcriber, with the arguments that it was given.
+pub(super) fn become_transcriber() -> ExitCode {
+    let program = process::beside(media::TRANSCRIBER);
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let error = process::become_program(program.as_os_str(), &arguments, &[]);
     complain(&format!("{} can't be started: {error}. Nothing was written down.", program.display()));

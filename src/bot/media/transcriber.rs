@@ -38,7 +38,7 @@ pub enum Unheard {
 
 /// Why the child ended early. What it had done by then is kept.
 #[derive(Debug, thiserror::Error)]
-pub enum EarError {
+pub enum TranscriberError {
     /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -48,13 +48,13 @@ pub enum EarError {
 }
 
 /// What turns a recording, by its path, into words.
-pub type Ear = Box<dyn FnMut(&Path) -> Result<Transcript, Unheard>>;
+pub type TranscribeFn = Box<dyn FnMut(&Path) -> Result<Transcript, Unheard>>;
 
 /// The speech model that the settings name.
 ///
 /// # Errors
 /// [`Unheard::SetUp`] where there is none, or none that can be read.
-pub fn engine(model: Option<&Path>) -> Result<Ear, Unheard> {
+pub fn engine(model: Option<&Path>) -> Result<TranscribeFn, Unheard> {
     let model = model.ok_or_else(|| Unheard::SetUp("WHISPER_MODEL isn't set".to_owned()))?;
     let transcriber = Transcriber::open(model)?;
     Ok(Box::new(move |recording| Ok(transcriber.transcribe(recording)?)))
@@ -74,7 +74,7 @@ impl From<VoiceError> for Unheard {
 }
 
 /// A program in place of the speech model: it is given the path, and prints a [`Transcript`] as JSON.
-pub fn by_program(program: PathBuf) -> Ear {
+pub fn by_program(program: PathBuf) -> TranscribeFn {
     Box::new(move |recording| {
         let spec = Spec::new(&program).args([recording]).timeout(PROGRAM_TIMEOUT);
         let output = process::run(&spec).map_err(|error| Unheard::Later(error.to_string()))?;
@@ -95,20 +95,20 @@ pub fn work(
     config: &Config,
     clock: &dyn Clock,
     redactor: &Redactor,
-    open: impl FnOnce() -> Result<Ear, Unheard>,
-) -> Result<(), EarError> {
+    open: impl FnOnce() -> Result<TranscribeFn, Unheard>,
+) -> Result<(), TranscriberError> {
     let _one_at_a_time = match WakeLock::try_acquire(&config.voice_lock_path(), &Identity::current(), clock.now()) {
         Err(LockError::Held(_)) => return Ok(()),
-        lock => lock.map_err(EarError::Lock)?,
+        lock => lock.map_err(TranscriberError::Lock)?,
     };
     let mut store = crate::cycle::workspace::open(config)?;
     if store.stopped()?.is_some() || store.next_unheard(clock.now())?.is_none() {
         return Ok(());
     }
-    let mut ear = match open() {
-        Ok(ear) => {
+    let mut transcriber = match open() {
+        Ok(transcriber) => {
             store.can_listen(clock.now())?;
-            Ok(ear)
+            Ok(transcriber)
         }
         Err(why) => Err(why),
     };
@@ -117,8 +117,8 @@ pub fn work(
             break;
         }
         let Some(file) = store.next_unheard(clock.now())? else { break };
-        let heard = match &mut ear {
-            Ok(ear) => listen(config, clock, &mut store, ear, &file)?,
+        let heard = match &mut transcriber {
+            Ok(transcriber) => listen(config, clock, &mut store, transcriber, &file)?,
             Err(why) => Some(Err(why.clone())),
         };
         if let Some(heard) = heard {
@@ -133,7 +133,7 @@ fn listen(
     config: &Config,
     clock: &dyn Clock,
     store: &mut Store,
-    ear: &mut Ear,
+    transcriber: &mut TranscribeFn,
     file: &Attachment,
 ) -> Result<Option<Result<Transcript, Unheard>>, StoreError> {
     let now = clock.now();
@@ -147,7 +147,7 @@ fn listen(
     let Some(path) = file.path.as_ref().map(|path| config.workspace_dir.join(path)) else {
         return Ok(Some(Err(Unheard::Never("it isn't where it was kept".to_owned()))));
     };
-    Ok(Some(ear(&path)))
+    Ok(Some(transcriber(&path)))
 }
 
 /// Writes down what listening came to.

@@ -16,7 +16,10 @@ mod within;
 use std::{
     ffi::{OsStr, OsString},
     io::Read,
-    os::unix::process::{CommandExt as _, ExitStatusExt as _},
+    os::unix::{
+        fs::MetadataExt as _,
+        process::{CommandExt as _, ExitStatusExt as _},
+    },
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex, PoisonError, mpsc},
@@ -47,9 +50,9 @@ const DRAIN_GRACE: Duration = Duration::from_millis(500);
 pub const TIDYING: Duration = Duration::from_secs(1);
 /// How often it is asked whether a child is still to go on.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Where Linux keeps the program that lets a child die with its parent, in the same instant; where it is missing, the leash alone
-/// does it a moment later. `PR_SET_PDEATHSIG` has to be set in the child, between
-/// fork and exec, which the standard library offers only as unsafe code.
+/// Where Linux keeps the program that lets a child die with its parent, in the same instant and wherever it has gone; where it is
+/// missing, the leash alone does it a moment later, for whoever is still in the group. `PR_SET_PDEATHSIG` has to be set in the
+/// child, between fork and exec, which the standard library offers only as unsafe code.
 const SETPRIV: &str = "/usr/bin/setpriv";
 
 /// The program of this name beside the running one, else the one on `PATH`.
@@ -60,7 +63,7 @@ pub fn beside(name: &str) -> PathBuf {
 
 /// Where a program is that is named by its path or, as children look for it, by its name on `PATH`; none if it isn't there.
 pub fn find(program: &Path) -> Option<PathBuf> {
-    let is_there = |path: &PathBuf| path.is_file();
+    let is_there = |path: &PathBuf| path.metadata().is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0);
     if program.components().count() > 1 {
         return Some(program.to_owned()).filter(is_there);
     }
@@ -148,7 +151,8 @@ impl Spec {
     }
 
     /// However it has to end before its time, it and its group are asked to (SIGTERM) and have [`TIDYING`] for it before they are
-    /// killed: for programs that then remove their lock files, here and at the other end of a pipe.
+    /// killed: for git, which then removes its lock files, here and at the other end of a pipe. It never leaves its group, so that
+    /// the leash is enough, and a fetch or a push needn't wait for a second program to start.
     #[must_use]
     pub fn asked_first(mut self) -> Self {
         self.is_asked_first = true;
@@ -304,13 +308,14 @@ pub fn inherits(name: &str) -> bool {
 
 #[expect(clippy::disallowed_methods, reason = "the one home of Command::new")]
 fn command(spec: &Spec, group: Option<Pid>) -> Command {
-    let mut command = if cfg!(target_os = "linux") && Path::new(SETPRIV).exists() {
+    let mut command = if cfg!(target_os = "linux") && !spec.is_asked_first && Path::new(SETPRIV).exists() {
         let mut command = Command::new(SETPRIV);
-        let signal = if spec.is_asked_first { "TERM" } else { "KILL" };
-        command.args(["--pdeathsig", signal, "--"]).arg(&spec.program);
+        command.args(["--pdeathsig", "KILL", "--"]).arg(&spec.program);
         command
     } else {
-        Command::new(&spec.program)
+        // By its path: for a name the standard library would copy this whole process first.
+        let found = find(Path::new(&spec.program)).filter(|path| path.is_absolute());
+        Command::new(found.map_or_else(|| spec.program.clone(), PathBuf::into_os_string))
     };
     command
         .args(&spec.args)

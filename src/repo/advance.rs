@@ -1,6 +1,6 @@
 //! The one way in which our branch moves, whatever for: a person's edits, a wake's commit, a merge.
 //!
-//! 1. The objects are written and synced: nothing refers to them yet.
+//! 1. The objects are stored and synced, as one pack: nothing refers to them yet.
 //! 2. The index is locked, and a note of what is about to happen is put on the disk.
 //! 3. The branch moves by compare-and-swap. **This is the moment it happens.**
 //! 4. The work tree's files follow; one that no longer holds what was read gets the person's text and ours, joined.
@@ -149,7 +149,7 @@ impl Repo {
     /// Carries a move out. [`RepoError::Moved`], [`RepoError::Locked`], [`RepoError::NotOnBranch`]: nothing was changed.
     pub(super) fn advance(&self, mut planned: Move, merge: &Merge<'_>, stop: StopAt) -> Result<(), RepoError> {
         let commit = planned.to.0;
-        self.sync_objects()?;
+        self.store_objects(self.noted_alone(&planned)?)?;
         let lock = IndexLock::take(self.git.path(), &self.private)?;
         if stop == StopAt::AfterLock {
             std::mem::forget(lock);
@@ -209,6 +209,19 @@ impl Repo {
         };
         let is_it = |bytes: &[u8]| Ok::<_, RepoError>(Oid::hash_object(git2::ObjectType::Blob, bytes)? == item.id);
         Ok(is_it(&file.bytes)? || file.mode != LINK && is_it(&self.stored(path, &file.bytes)?)?)
+    }
+
+    /// What the note of a move names and neither of its commits has: what else stood in the work tree, or shall.
+    fn noted_alone(&self, planned: &Move) -> Result<Vec<Oid>, RepoError> {
+        let was = tree::Files::of(&self.git, planned.from.map(|from| from.0))?;
+        let goal = tree::Files::of(&self.git, Some(planned.to.0))?;
+        let mut alone = Vec::new();
+        for file in &planned.files {
+            let committed = [was.item(&file.path)?, goal.item(&file.path)?].map(|item| item.map(|item| item.id));
+            let noted = [file.before, file.after].into_iter().flatten().filter(|item| item.mode != SUBMODULE);
+            alone.extend(noted.map(|item| item.id).filter(|id| !committed.contains(&Some(*id))));
+        }
+        Ok(alone)
     }
 
     fn move_branch(&self, planned: &Move) -> Result<(), RepoError> {
@@ -279,11 +292,12 @@ impl Repo {
     /// Notes that a file holds `now` and shall hold `joined`: killed before its note is removed, the move isn't joined with the
     /// outcome of its own join.
     fn expect(&self, planned: &mut Move, at: usize, now: Option<&OnDisk>, joined: Item) -> Result<(), RepoError> {
-        let now = now.map(|now| Ok::<_, RepoError>(Item { id: self.git.blob(&now.bytes)?, mode: now.mode }));
+        let now =
+            now.map(|now| Ok::<_, RepoError>(Item { id: self.git.blob(&now.bytes)?, mode: now.mode })).transpose()?;
         if let Some(file) = planned.files.get_mut(at) {
-            (file.before, file.after) = (now.transpose()?, Some(joined));
+            (file.before, file.after) = (now, Some(joined));
         }
-        self.sync_objects()?;
+        self.store_objects(now.into_iter().chain([joined]).map(|item| item.id))?;
         self.write_note(planned)
     }
 
@@ -368,12 +382,6 @@ impl Repo {
         }
         let id = Oid::hash_object(git2::ObjectType::Blob, &bytes)?;
         fs::rename(&temporary, self.private.join(format!("{KEPT}{id}"))).map_err(RepoError::io("keeping", &temporary))
-    }
-
-    /// libgit2 syncs objects and the directories that they are in, but not the one in which it made those.
-    pub(super) fn sync_objects(&self) -> Result<(), RepoError> {
-        let objects = self.git.commondir().join("objects");
-        fs::File::open(&objects).and_then(|objects| objects.sync_all()).map_err(RepoError::io("syncing", &objects))
     }
 
     pub(super) fn is_move_noted(&self) -> bool {

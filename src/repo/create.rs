@@ -216,6 +216,7 @@ fn first_commit(dir: &Path, templates: &[(&str, &str)], now: DateTime<Utc>) -> R
     index.write()?;
     let author = wake_signature(now)?;
     let commit = repo.commit_object(&author, "A fresh memory, from the templates\n", tree, &[])?;
+    repo.store_objects([])?;
     repo.git.reference(&repo.branch_ref(), commit, false, "commit (initial): from the templates")?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Housekeeping: loose objects become packs, packs in great number become one, what dead programs left behind goes.
 //!
-//! Every wake adds a handful of objects, each a file of its own; after a year every git command would be slow. Git's own
+//! Every commit of a wake is a pack of its own, and what a fetch brings is loose; after a year every git command would be slow. Git's own
 //! automatic gc is off in whatever we start, since it would run beside a wake and hold up an answer; a person's own git
 //! keeps it as they have set it, and seldom finds anything to do. What is done here is a part of what `git gc` does, in
 //! steps that may be killed between any two and within: first the packs are written and on the disk, then what is in them is

@@ -8,7 +8,6 @@
 
 mod advance;
 mod ailment;
-mod bulk;
 mod committed;
 mod create;
 mod endings;
@@ -21,6 +20,8 @@ mod join;
 mod locks;
 mod maintain;
 mod names;
+mod objects;
+mod pack;
 mod park;
 mod person;
 mod publish;
@@ -33,6 +34,7 @@ mod worktree;
 mod tests;
 
 use std::{
+    cell::RefCell,
     collections::BTreeSet,
     path::{Path, PathBuf},
 };
@@ -92,6 +94,8 @@ pub struct Repo {
     /// Our own corner of the git directory: what a person never sees and git never packs.
     private: PathBuf,
     branch: String,
+    /// What was made and isn't stored yet.
+    gathered: RefCell<BTreeSet<Oid>>,
 }
 
 /// Where HEAD stands. Only [`Condition::Normal`] and [`Condition::Unborn`] can be committed to.
@@ -259,6 +263,14 @@ pub enum RepoError {
         /// What git said, without secrets.
         why: String,
     },
+    /// What was made couldn't be put into the repository.
+    #[error("storing objects in {}: {source}", path.display())]
+    Storing {
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// libgit2 couldn't.
     #[error("git: {}", Outside::new(Origin::Remote, .0.message()))]
     Git(#[from] git2::Error),
@@ -285,7 +297,7 @@ impl RepoError {
     /// Whether the machine is to blame, such as for a disk that is full: it says nothing of the repository.
     pub fn is_the_machines(&self) -> bool {
         match self {
-            Self::Io { source, .. } => crate::disk::is_the_machines(source),
+            Self::Io { source, .. } | Self::Storing { source, .. } => crate::disk::is_the_machines(source),
             Self::Unfinished { source, .. } => source.is_the_machines(),
             _ => false,
         }
@@ -308,10 +320,11 @@ impl Repo {
             return Err(RepoError::Configuration(format!("{} is a bare repository, without files", dir.display())));
         };
         let private = git.path().join("reveille");
-        sync_every_object(&git, &private)?;
+        sync_references(&git, &private)?;
+        objects::keep_in_memory(&git)?;
         let branch = our_branch(&git)?;
         let tree = WorkTree::open(&root, &private)?;
-        Ok(Self { git, tree, root, private, branch })
+        Ok(Self { git, tree, root, private, branch, gathered: RefCell::default() })
     }
 
     /// The work tree's directory.
@@ -417,20 +430,6 @@ impl Repo {
     pub fn contains(&self, later: Oid, earlier: Oid) -> Result<bool, RepoError> {
         Ok(later == earlier || self.git.graph_descendant_of(later, earlier)?)
     }
-
-    /// Writes a commit object; no reference moves.
-    fn commit_object(
-        &self,
-        author: &Signature<'_>,
-        message: &str,
-        tree: Oid,
-        parents: &[Oid],
-    ) -> Result<Oid, RepoError> {
-        let tree = self.git.find_tree(tree)?;
-        let parents = parents.iter().map(|id| self.git.find_commit(*id)).collect::<Result<Vec<_>, _>>()?;
-        let parents: Vec<_> = parents.iter().collect();
-        Ok(self.git.commit(None, author, author, message, &tree, &parents)?)
-    }
 }
 
 /// The one remote that is looked at.
@@ -440,10 +439,10 @@ fn wake_signature(now: DateTime<Utc>) -> Result<Signature<'static>, git2::Error>
     Signature::new(WAKE_NAME, WAKE_EMAIL, &git2::Time::new(now.timestamp(), 0))
 }
 
-/// Has libgit2 sync objects and references. It ignores `core.fsync`, and its own switch can't be reached from safe code, but
-/// it honours the old `core.fsyncObjectFiles`. That goes into a file of our own, read above the person's configuration:
+/// Has libgit2 sync references. It ignores `core.fsync`, and its own switch can't be reached from safe code, but it honours
+/// the old `core.fsyncObjectFiles`. That goes into a file of our own, read above the person's configuration:
 /// in theirs, git would complain of it at every command.
-fn sync_every_object(git: &Repository, private: &Path) -> Result<(), RepoError> {
+fn sync_references(git: &Repository, private: &Path) -> Result<(), RepoError> {
     const SETTINGS: &str = "[core]\n\tfsyncObjectFiles = true\n";
     let file = private.join("config");
     if std::fs::read(&file).is_ok_and(|found| found == SETTINGS.as_bytes()) {

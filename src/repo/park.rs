@@ -86,7 +86,7 @@ impl Repo {
                 None => {
                     let parents: Vec<Oid> = parent.into_iter().collect();
                     let commit = self.commit_object(&wake_signature(publish.now)?, publish.message, tree, &parents)?;
-                    self.sync_objects()?;
+                    self.store_objects([])?;
                     commit
                 }
             };

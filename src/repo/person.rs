@@ -98,16 +98,15 @@ impl Repo {
                 EditVerdict::Take(file) => taken.push((path, file)),
             }
         }
-        let contents: Vec<Vec<u8>> =
-            taken.iter_mut().filter_map(|(_, file)| Some(std::mem::take(&mut file.as_mut()?.bytes))).collect();
-        let mut ids = self.blobs(&contents)?.into_iter();
-        let files: Vec<FileMove> = taken
+        let files = taken
             .into_iter()
             .map(|(path, file)| {
-                let item = file.and_then(|file| Some(Item { id: ids.next()?, mode: file.mode }));
-                FileMove { path, before: item, after: item, unstage: true }
+                let item =
+                    file.map(|file| Ok::<_, RepoError>(Item { id: self.git.blob(&file.bytes)?, mode: file.mode }));
+                let item = item.transpose()?;
+                Ok(FileMove { path, before: item, after: item, unstage: true })
             })
-            .collect();
+            .collect::<Result<Vec<_>, RepoError>>()?;
         edits.files = files.iter().map(|file| file.path.clone()).collect();
         if files.is_empty() {
             return Ok(edits);

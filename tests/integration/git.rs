@@ -874,15 +874,13 @@ fn what_has_grown_loose_is_packed_after_the_answer_once_a_day_and_never_by_an_id
 #[test]
 fn housekeeping_that_fails_costs_no_answer_and_waits_a_day() {
     let mut env = lived_in();
-    let packs = env.brain().join(".git/objects/pack");
-    fs::remove_dir(&packs).unwrap();
-    fs::write(&packs, "no directory").unwrap();
+    env.git(&["config", "pack.window", "wide"]);
     litter(&env);
     let ran = say(&env, "remember that the wifi code is 1234");
     assert!(ran.stdout.contains("Remembered: the wifi code is 1234"), "{ran:#?}");
     let not_before: String = env.query("SELECT not_before FROM upkeep WHERE name = 'maintain'");
     assert!(not_before.starts_with("2026-11-22T"), "{not_before}");
-    fs::remove_file(&packs).unwrap();
+    env.git(&["config", "--unset", "pack.window"]);
     env.at("2026-11-22T16:00:00Z");
     say(&env, "remember that Anna lives in Bonn");
     assert!(loose(&env) < 20, "{} are loose", loose(&env));

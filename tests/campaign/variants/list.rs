@@ -155,7 +155,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         trials: UpTo(1_200),
     },
     Variant {
-        name: "objects and references aren't synced",
+        name: "references aren't synced",
         layer: "power",
         line: "fsyncObjectFiles = true",
         broken: "fsyncObjectFiles = false",
@@ -169,10 +169,17 @@ pub(crate) const VARIANTS: &[Variant] = &[
         trials: UpTo(700),
     },
     Variant {
-        name: "new directories of objects aren't synced",
+        name: "a commit's objects aren't synced",
         layer: "power",
-        line: "self.sync_objects()?;\n        let lock",
-        broken: "let lock",
+        line: "file.sync_all()?;\n    fs::rename(&temporary, dir.join(name))",
+        broken: "fs::rename(&temporary, dir.join(name))",
+        trials: UpTo(700),
+    },
+    Variant {
+        name: "the names of a commit's objects aren't synced",
+        layer: "power",
+        line: "put(dir, &format!(\"pack-{name}.idx\"), &index)?;\n        fs::File::open(dir)?.sync_all()",
+        broken: "put(dir, &format!(\"pack-{name}.idx\"), &index)",
         trials: UpTo(700),
     },
     Variant {
@@ -451,8 +458,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a move that was joined is joined again",
         layer: "stories",
-        line: "self.sync_objects()?;\n        self.write_note(planned)",
-        broken: "Ok(())",
+        line: "map(|item| item.id))?;\n        self.write_note(planned)",
+        broken: "map(|item| item.id))",
         trials: Story("reveille::repo::tests::kills::an_edit_of_the_same_lines_after_the_kill_loses_neither_side"),
     },
     Variant {

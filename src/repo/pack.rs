@@ -1,0 +1,163 @@
+//! A pack: many objects in one file, beside an index that finds them in it (both in git's format, version 2). Objects are
+//! compressed, but not told as differences: what wakes write is small, and git does that when it makes many packs one.
+
+use std::{
+    fs,
+    io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+};
+
+use flate2::{Compression, Crc, write::ZlibEncoder};
+use git2::{ObjectType, Oid};
+use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
+
+use super::index_lock::sync_directory;
+
+/// At the pack's beginning, before the number of its objects.
+const PACK: &[u8] = b"PACK\0\0\0\x02";
+/// At the index's beginning.
+const INDEX: &[u8] = b"\xfftOc\0\0\0\x02";
+
+/// A pack in the making.
+pub(super) struct Pack {
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    id: Oid,
+    crc: u32,
+    offset: u32,
+}
+
+impl Pack {
+    pub(super) fn new() -> Self {
+        Self { bytes: [PACK, &[0; 4]].concat(), entries: Vec::new() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(super) fn len_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Adds an object.
+    pub(super) fn add(&mut self, id: Oid, kind: ObjectType, content: &[u8]) -> io::Result<()> {
+        let kind = match kind {
+            ObjectType::Commit => 1,
+            ObjectType::Tree => 2,
+            ObjectType::Blob => 3,
+            other => return Err(io::Error::other(format!("a {other} isn't written here"))),
+        };
+        let offset = self.bytes.len();
+        write_size(&mut self.bytes, kind, content.len());
+        let mut packed = ZlibEncoder::new(std::mem::take(&mut self.bytes), Compression::default());
+        packed.write_all(content)?;
+        self.bytes = packed.finish()?;
+        let mut crc = Crc::new();
+        crc.update(self.bytes.get(offset..).unwrap_or_default());
+        self.entries.push(Entry { id, crc: crc.sum(), offset: four_bytes(offset)? });
+        Ok(())
+    }
+
+    /// Puts the pack and its index into `dir`, and both on the disk.
+    pub(super) fn store(mut self, dir: &Path) -> io::Result<()> {
+        let count = four_bytes(self.entries.len())?.to_be_bytes();
+        self.bytes.splice(PACK.len()..PACK.len() + count.len(), count);
+        let id = digest(&SHA1_FOR_LEGACY_USE_ONLY, &self.bytes);
+        self.bytes.extend(id.as_ref());
+        let index = index(self.entries, id.as_ref())?;
+
+        let name: String = id.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        if !dir.is_dir() {
+            fs::create_dir(dir)?;
+            sync_directory(dir)?;
+        }
+        // A reader looks for indexes: the pack has to be there before.
+        put(dir, &format!("pack-{name}.pack"), &self.bytes)?;
+        put(dir, &format!("pack-{name}.idx"), &index)?;
+        fs::File::open(dir)?.sync_all()
+    }
+}
+
+/// An object's kind and size, seven bits a byte after the first four, the lowest first.
+fn write_size(out: &mut Vec<u8>, kind: u8, size: usize) {
+    let low = |bits: usize, mask: u8| bits.to_le_bytes().first().map_or(0, |byte| byte & mask);
+    let (mut byte, mut rest) = (kind << 4 | low(size, 0x0f), size >> 4);
+    while rest > 0 {
+        out.push(byte | 0x80);
+        (byte, rest) = (low(rest, 0x7f), rest >> 7);
+    }
+    out.push(byte);
+}
+
+/// Where each object is, sorted by its id.
+fn index(mut entries: Vec<Entry>, pack: &[u8]) -> io::Result<Vec<u8>> {
+    entries.sort_by_key(|entry| entry.id);
+    let mut bytes = INDEX.to_vec();
+    for first in 0..=u8::MAX {
+        let until = entries.partition_point(|entry| entry.id.as_bytes().first() <= Some(&first));
+        bytes.extend(four_bytes(until)?.to_be_bytes());
+    }
+    bytes.extend(entries.iter().flat_map(|entry| entry.id.as_bytes()));
+    bytes.extend(entries.iter().flat_map(|entry| entry.crc.to_be_bytes()));
+    bytes.extend(entries.iter().flat_map(|entry| entry.offset.to_be_bytes()));
+    bytes.extend(pack);
+    bytes.extend(digest(&SHA1_FOR_LEGACY_USE_ONLY, &bytes).as_ref());
+    Ok(bytes)
+}
+
+/// A number as packs have it. Above that they need a second table, which no pack of ours does.
+fn four_bytes(number: usize) -> io::Result<u32> {
+    let number = u32::try_from(number).ok().filter(|number| *number < 1 << 31);
+    number.ok_or_else(|| io::Error::other("the pack would be too large"))
+}
+
+/// Writes and syncs a file under a name that housekeeping clears away if it is left, then gives it its own.
+fn put(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let temporary = dir.join(format!("tmp_{name}"));
+    match fs::remove_file(&temporary) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o444).open(&temporary)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&temporary, dir.join(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Git's own reader takes every size of object, and a pack that is written again.
+    #[test]
+    fn git_reads_what_was_packed() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = git2::Repository::init_bare(dir.path()).unwrap();
+        let packs = dir.path().join("objects/pack");
+        let contents: Vec<Vec<u8>> =
+            [0, 1, 15, 16, 2047, 2048, 300_000].iter().map(|size| (0..*size).map(|n| n as u8).collect()).collect();
+        let id = |content: &[u8]| Oid::hash_object(ObjectType::Blob, content).unwrap();
+        for _ in 0..2 {
+            let mut pack = Pack::new();
+            for content in &contents {
+                pack.add(id(content), ObjectType::Blob, content).unwrap();
+            }
+            pack.store(&packs).unwrap();
+        }
+        for content in &contents {
+            assert_eq!(git.find_blob(id(content)).unwrap().content(), content);
+        }
+        let names = fs::read_dir(&packs).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        let [index, pack] = names.as_slice() else { panic!("{names:?}") };
+        assert!(index.ends_with(".idx") && pack.ends_with(".pack"));
+        let output = crate::process::run(&crate::process::Spec::new("git").args(["verify-pack", index]).dir(&packs));
+        assert!(output.unwrap().status.success());
+    }
+}

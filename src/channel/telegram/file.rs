@@ -4,6 +4,7 @@
 use std::{fmt, io, time::Duration};
 
 use serde::{Deserialize, Serialize};
+use teloxide_core::types::FileMeta;
 
 use super::{Telegram, api, error::TelegramError};
 use crate::media::MAX_FILE_BYTES;
@@ -128,6 +129,11 @@ fn refused(status: u16, body: &[u8]) -> TelegramError {
         Err(error) => error,
         Ok(_) => TelegramError::from_foreign_answer(status),
     }
+}
+
+/// A file's length, if Telegram says: the library puts the highest number in the place of one that is missing.
+pub(super) fn known_bytes(file: &FileMeta) -> Option<u32> {
+    Some(file.size).filter(|size| *size != u32::MAX)
 }
 
 fn broken(why: String) -> FetchError {

@@ -8,11 +8,11 @@ mod api;
 mod attachment;
 mod command;
 mod content;
-mod envelope;
 mod error;
 mod file;
 mod incoming;
 mod private;
+mod said;
 
 pub use api::{Me, RawUpdate, SendMessage, SetUpError, Telegram, WebhookInfo};
 pub use command::{Command, MenuCommand};

@@ -37,9 +37,7 @@ const SERVICE: [&str; 4] = ["suggested_post_", "voice_chat_", "new_chat_", "left
 /// Reads the content of a message.
 pub(super) fn read(said: &Said) -> MessageContent {
     use {MediaKind as Media, MessageKind as Kind};
-    if let Some(text) = said.text() {
-        return MessageContent::Said { kind: "text", text: text.to_owned() };
-    }
+    let text = |text: &str| MessageContent::Said { kind: "text", text: text.to_owned() };
     let (kind, description) = match &said.kind {
         Kind::Common(common) => match &common.media_kind {
             Media::Voice(it) => ("voice", format!("voice note{}", length(it.voice.duration))),
@@ -70,7 +68,7 @@ pub(super) fn read(said: &Said) -> MessageContent {
                 let items = if count == 1 { "1 item".to_owned() } else { format!("{count} items") };
                 ("paid_media", format!("paid media: {items} for {stars} stars"))
             }
-            Media::Text(it) => return MessageContent::Said { kind: "text", text: it.text.clone() },
+            Media::Text(it) => return text(&it.text),
             Media::Migration(_) => return MessageContent::Service,
         },
         Kind::Dice(it) => ("dice", format!("dice {}: {}", on_the_wire(&it.dice.emoji), it.dice.value)),
@@ -119,10 +117,10 @@ pub(super) fn read(said: &Said) -> MessageContent {
             let it = &it.web_app_data;
             ("web_app_data", format!("sent by the button {}: {}", name(&it.button_text), name(&it.data)))
         }
-        Kind::Empty {} | Kind::PassportData(_)
-            if said.field(|name, _| SERVICE.iter().any(|note| name.starts_with(note))).is_none() =>
-        {
-            return MessageContent::Unknown;
+        Kind::Empty {} | Kind::PassportData(_) => {
+            let is_note = said.field(|name, _| SERVICE.iter().any(|note| name.starts_with(note))).is_some();
+            let unknown = if is_note { MessageContent::Service } else { MessageContent::Unknown };
+            return said.text().map_or(unknown, text);
         }
         _ => return MessageContent::Service,
     };

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Utc};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json, value::RawValue};
-use teloxide_core::types::{CallbackQuery, Chat, Update, UpdateKind};
+use teloxide_core::types::{AllowedUpdate, CallbackQuery, Chat, Update, UpdateKind};
 
 use super::{
     Me, RawUpdate, attachment,
@@ -25,9 +25,6 @@ use crate::{
 mod damage;
 #[cfg(test)]
 mod tests;
-
-/// The kinds of updates that are asked for with [`super::Telegram::get_updates`].
-pub const ALLOWED_UPDATES: [&str; 3] = ["message", "edited_message", "callback_query"];
 
 /// Senders that stand for someone else: the anonymous administrator of a group, a channel in a group, Telegram itself.
 const STAND_INS: [i64; 3] = [1_087_968_824, 136_817_688, 777_000];
@@ -214,13 +211,11 @@ pub fn read_update(update: &RawUpdate, access: &Speakers) -> ReadUpdate {
         ("message" | "edited_message", MessageContent::Unknown) if !is_for_us => ReadUpdate::Ignored("said to others"),
         ("message", MessageContent::Unknown) => ReadUpdate::Unsupported(message("unsupported", unknown(&said))),
         ("edited_message", MessageContent::Unknown) => ReadUpdate::Edited(message("unsupported", unknown(&said))),
-        (other, _) => not_said(other).unwrap_or_else(|| {
-            if is_for_us {
-                ReadUpdate::Unsupported(message("unsupported", format!("[unsupported update: {}]", name_of(other))))
-            } else {
-                ReadUpdate::Ignored("said to others")
-            }
-        }),
+        (other, _) if is_known(other) => ReadUpdate::Ignored("nothing that was asked for"),
+        _ if !is_for_us => ReadUpdate::Ignored("said to others"),
+        (other, _) => {
+            ReadUpdate::Unsupported(message("unsupported", format!("[unsupported update: {}]", name_of(other))))
+        }
     }
 }
 
@@ -287,28 +282,9 @@ fn tapped(query: &CallbackQuery, access: &Speakers) -> Result<ReadUpdate, ReadUp
     }))
 }
 
-/// What a known kind of update that isn't a message is, from a listed person; none if the kind isn't known.
-fn not_said(kind: &str) -> Option<ReadUpdate> {
-    let why = match kind {
-        "my_chat_member" | "chat_member" | "chat_join_request" => "a change of members",
-        "message_reaction" | "message_reaction_count" => "a reaction",
-        "callback_query" => "a button that isn't known",
-        "channel_post" | "edited_channel_post" => "a post in a channel",
-        "business_connection" | "business_message" | "edited_business_message" | "deleted_business_messages" => {
-            "of a business account"
-        }
-        "inline_query"
-        | "chosen_inline_result"
-        | "shipping_query"
-        | "pre_checkout_query"
-        | "purchased_paid_media"
-        | "poll"
-        | "poll_answer"
-        | "chat_boost"
-        | "removed_chat_boost" => "an update of a kind that isn't used",
-        _ => return None,
-    };
-    Some(ReadUpdate::Ignored(why))
+/// Whether it is a kind of update that exists, as far as the library knows.
+fn is_known(kind: &str) -> bool {
+    AllowedUpdate::deserialize(&Value::from(kind)).is_ok()
 }
 
 fn new_message(

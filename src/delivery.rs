@@ -13,7 +13,7 @@ use crate::{
     clock::Clock,
     process::Identity,
     redact::Redactor,
-    store::{Claimed, Fence, PartOutcome, Pick, Store, StoreError, wait_after},
+    store::{Claimed, FencedStore, PartOutcome, Pick, Store, StoreError, wait_after},
     types::{ChatRef, TextFile},
 };
 
@@ -102,19 +102,19 @@ pub async fn deliver_next(
     send_next(store, channel, clock, redactor, turns, claim).await
 }
 
-/// Sends what may be sent now, as the wake that holds `fence`: a holder that was replaced begins no send any more.
+/// Sends what may be sent now, as the wake that holds the lease: a holder that was replaced begins no send any more.
 ///
 /// # Errors
 /// As [`deliver`].
 pub async fn deliver_in_wake(
-    store: &mut Store,
+    store: &mut FencedStore<'_>,
     channel: &dyn Channel,
-    fence: Fence,
     me: &Identity,
     clock: &dyn Clock,
     redactor: &Redactor,
 ) -> Result<Delivered, StoreError> {
-    let claim = |store: &mut Store, pick: Pick<'_>| store.claim_part_of_wake(fence, pick, me, clock.now());
+    let fence = store.fence();
+    let claim = |store: &mut Store, pick: Pick<'_>| FencedStore::new(store, fence, clock).claim_part_of_wake(pick, me);
     send_all(store, channel, clock, redactor, claim).await
 }
 
@@ -372,10 +372,10 @@ mod tests {
         assert_eq!(scene.deliver(None), Delivered { sent: 0, left: 1 });
         assert_eq!(scene.deliver(None), Delivered::default(), "not by this one");
         let fence = scene.store.take_lease(&Identity::current(), scene.clock.now()).unwrap();
-        assert_eq!(scene.store.recover_outbox(fence, scene.clock.now()).unwrap(), 1);
+        assert_eq!(FencedStore::new(&mut scene.store, fence, &scene.clock).recover_outbox().unwrap(), 1);
         scene.door.answers.borrow_mut().push_back(doubt());
         scene.deliver(None);
-        assert_eq!(scene.store.recover_outbox(fence, scene.clock.now()).unwrap(), 0);
+        assert_eq!(FencedStore::new(&mut scene.store, fence, &scene.clock).recover_outbox().unwrap(), 0);
         assert_eq!(scene.deliver(None), Delivered::default());
         let got = scene.got();
         assert_eq!(got[0], "one");
@@ -403,7 +403,7 @@ mod tests {
         scene.pass(360);
         // The sender, this process, lives.
         let fence = scene.store.take_lease(&me, scene.clock.now()).unwrap();
-        assert_eq!(scene.store.recover_outbox(fence, scene.clock.now()).unwrap(), 1);
+        assert_eq!(FencedStore::new(&mut scene.store, fence, &scene.clock).recover_outbox().unwrap(), 1);
         scene.door.answers.borrow_mut().extend([sent(), sent()]);
         assert_eq!(scene.deliver(None), Delivered { sent: 2, left: 0 });
         let got = scene.got();
@@ -467,7 +467,7 @@ mod tests {
         assert_eq!(scene.deliver(None), Delivered { sent: 0, left: 1 });
         // In doubt, it is repeated whole.
         let fence = scene.store.take_lease(&Identity::current(), scene.clock.now()).unwrap();
-        scene.store.recover_outbox(fence, scene.clock.now()).unwrap();
+        FencedStore::new(&mut scene.store, fence, &scene.clock).recover_outbox().unwrap();
         scene.door.answers.borrow_mut().push_back(sent());
         assert_eq!(scene.deliver(None), Delivered { sent: 1, left: 0 });
         assert_eq!(scene.store.undelivered().unwrap(), []);

@@ -15,7 +15,7 @@ use crate::{
     mcp::client,
     policy::Rules,
     process::Identity,
-    store::{Entry, Fence, NewCycle, StagedFile, Store},
+    store::{Entry, FencedStore, NewCycle, StagedFile, Store},
     tool::World,
     types::ChatRef,
     wake_lock::{self, WakeLock},
@@ -25,10 +25,9 @@ use crate::{
 /// The holder of the wake lock.
 pub(super) struct Wake<'a> {
     pub(in crate::cycle) context: Context<'a>,
-    pub(in crate::cycle) store: &'a mut Store,
+    pub(in crate::cycle) store: FencedStore<'a>,
     pub(in crate::cycle) lock: WakeLock,
     pub(in crate::cycle) me: Identity,
-    pub(in crate::cycle) fence: Fence,
     pub(in crate::cycle) trigger: &'a str,
     pub(in crate::cycle) report: &'a mut Report,
     pub(in crate::cycle) has_fetched: bool,
@@ -153,10 +152,9 @@ impl<'a> Wake<'a> {
         let deadline = tokio::time::Instant::now() + context.config.wake_timeout;
         Ok(Self {
             context,
-            store,
+            store: FencedStore::new(store, fence, context.clock),
             lock,
             me,
-            fence,
             trigger,
             report,
             has_fetched: false,
@@ -170,8 +168,8 @@ impl<'a> Wake<'a> {
     }
 
     /// Frees the lease; the lock goes with the value.
-    pub(in crate::cycle) fn end(self) -> Result<(), WakeError> {
-        Ok(self.store.release_lease(self.fence)?)
+    pub(in crate::cycle) fn end(mut self) -> Result<(), WakeError> {
+        Ok(self.store.release_lease()?)
     }
 
     pub(in crate::cycle) fn now(&self) -> DateTime<Utc> {

@@ -12,8 +12,10 @@ use std::{
 };
 
 use reveille::{
+    clock::FixedClock,
     clock::parse_time,
     process::Identity,
+    store::FencedStore,
     store::{Batch, Entry, NewCycle, NewIncoming, Store, WAL_BOUND_BYTES},
     types::ChatRef,
 };
@@ -129,12 +131,12 @@ fn work_on(path: &Path, is_over: &AtomicBool, first: &mpsc::Sender<()>) -> Resul
         system: "[]".to_owned(),
         tools: "[]".to_owned(),
     };
-    store.begin_cycle(fence, &cycle, &[], &[], now).map_err(said)?;
+    FencedStore::new(&mut store, fence, &FixedClock(now)).begin_cycle(&cycle, &[], &[]).map_err(said)?;
     let entry =
         Entry::Said { raw: "x".repeat(TURN_BYTES), messages: Vec::new(), handles: Vec::new(), head: None, taint: None };
     let mut turns = 0;
     while !is_over.load(Ordering::Relaxed) {
-        store.record(fence, &cycle.id, &entry, &[], now).map_err(said)?;
+        FencedStore::new(&mut store, fence, &FixedClock(now)).record(&cycle.id, &entry, &[]).map_err(said)?;
         turns += 1;
         let _ = first.send(());
         // A mind takes its time.

@@ -4,15 +4,15 @@ use super::*;
 use crate::{
     bot::batch,
     channel::telegram::{Me, RawUpdate, Speakers},
-    clock::parse_time,
+    clock::{FixedClock, parse_time},
     config::Config,
     memory::{self, templates::templates},
     process::Identity,
     redact::Redactor,
     repo::{self, Publish, Repo},
     store::{
-        Batch, Change, CycleEnd, CycleState, Entry, Fence, MessageOutcome, NewCycle, NewIncoming, NewOutgoing, Ordered,
-        OutgoingKind, PartOutcome, Pick, StagedFile,
+        Batch, Change, CycleEnd, CycleState, Entry, Fence, FencedStore, MessageOutcome, NewCycle, NewIncoming,
+        NewOutgoing, Ordered, OutgoingKind, PartOutcome, Pick, StagedFile,
     },
     types::ChatRef,
     wake_lock::{LockedWork, WakeLock},
@@ -73,12 +73,14 @@ impl Scene {
         let batch = Batch { bot_id: 1, next_offset: 1, messages: vec![message], ..Batch::default() };
         let message = self.store.accept(&batch, now()).unwrap().stored[0];
         let fence = self.store.take_lease(&Identity::current(), now()).unwrap();
-        self.store.begin_cycle(fence, &cycle(id, chat), &[], &[], now()).unwrap();
+        FencedStore::new(&mut self.store, fence, &FixedClock(now())).begin_cycle(&cycle(id, chat), &[], &[]).unwrap();
         let answered = Entry::Answered { messages: vec![message], receipt: "Answered".to_owned() };
         let done = Change::Done { messages: vec![message], outcome: MessageOutcome::Answered };
         let reply = NewOutgoing { chat, text: "Done.".to_owned(), kind: OutgoingKind::Reply, ..NewOutgoing::default() };
         let file = StagedFile { path: "notes.md".to_owned(), base: None, content: id.to_owned() };
-        self.store.record(fence, id, &answered, &[done, Change::Send(reply), Change::File(file)], now()).unwrap();
+        FencedStore::new(&mut self.store, fence, &FixedClock(now()))
+            .record(id, &answered, &[done, Change::Send(reply), Change::File(file)])
+            .unwrap();
         let commit = commits.then(|| self.commit(id));
         self.end(fence, id, commit.as_deref());
         message
@@ -89,7 +91,7 @@ impl Scene {
             commit_id: commit.or(Some("feedfacefeedfacefeedfacefeedfacefeedface")),
             ..CycleEnd::new(CycleState::Done)
         };
-        self.store.end_cycle(fence, id, &end, now()).unwrap();
+        FencedStore::new(&mut self.store, fence, &FixedClock(now())).end_cycle(id, &end).unwrap();
     }
 
     fn commit(&self, id: &str) -> String {
@@ -240,7 +242,7 @@ fn a_reply_that_nobody_sends_any_more_is_no_reply_that_waits() {
     scene.store.plan_message(&notice, now()).unwrap();
     let fence = scene.store.take_lease(&Identity::current(), now()).unwrap();
     for _ in 0..2 {
-        scene.store.recover_outbox(fence, now()).unwrap();
+        FencedStore::new(&mut scene.store, fence, &FixedClock(now())).recover_outbox().unwrap();
         let claimed = scene.store.claim_part(Pick::default(), &Identity::current(), now()).unwrap().unwrap();
         scene.store.settle_part(&claimed, &PartOutcome::Unknown("reset".to_owned()), now()).unwrap();
     }
@@ -321,7 +323,9 @@ fn wake_promises_no_answer_to_what_is_kept_or_in_hand() {
     let fence = scene.store.take_lease(&Identity::current(), now()).unwrap();
     let opening =
         Entry::Said { messages: vec![message], raw: String::new(), handles: Vec::new(), head: None, taint: None };
-    scene.store.begin_cycle(fence, &cycle("c1", ANA), &[opening], &[], now()).unwrap();
+    FencedStore::new(&mut scene.store, fence, &FixedClock(now()))
+        .begin_cycle(&cycle("c1", ANA), &[opening], &[])
+        .unwrap();
     let mut lock = WakeLock::try_acquire(&scene.config.lock_path(), &Identity::current(), now()).unwrap();
     let work = LockedWork { cycle_id: Some("c1"), chat: Some(ANA), ..LockedWork::default() };
     lock.describe(&Identity::current(), now(), work).unwrap();
@@ -329,7 +333,7 @@ fn wake_promises_no_answer_to_what_is_kept_or_in_hand() {
 
     let held = Entry::Worked { ms: 1 };
     let hold = Change::Hold { messages: vec![message], mind: "offline".to_owned() };
-    scene.store.record(fence, "c1", &held, &[hold], now()).unwrap();
+    FencedStore::new(&mut scene.store, fence, &FixedClock(now())).record("c1", &held, &[hold]).unwrap();
     scene.end(fence, "c1", None);
     drop(lock);
     insta::assert_snapshot!(scene.says("/wake"), @"Checking now: nothing is due. 1 message waits for an AI model that can answer it.");

@@ -27,7 +27,7 @@ impl Wake<'_> {
     /// Forgets what is old, if it is time to. Says whether anything was forgotten. Ends early for whoever comes meanwhile, and
     /// after a while; the next wake goes on.
     pub(in crate::cycle) async fn forget_old(&mut self) -> Result<bool, WakeError> {
-        let (Some(before), true) = (oldest_kept(self.context), is_due(self.store, self.context)?) else {
+        let (Some(before), true) = (oldest_kept(self.context), is_due(&self.store, self.context)?) else {
             return Ok(false);
         };
         if *self.context.stop.borrow() {
@@ -37,13 +37,13 @@ impl Wake<'_> {
         if turn(&self.store.upkeep(UpkeepKind::Retention)?, now) == RetentionTurn::Watch {
             let why =
                 "the clock is further than it was: nothing is forgotten before it has gone on like that for a while";
-            self.store.upkeep_failed(self.fence, UpkeepKind::Retention, why, Some(WATCHED), now)?;
+            self.store.upkeep_failed(UpkeepKind::Retention, why, Some(WATCHED))?;
             return Ok(false);
         }
         let (begun, last_message) = (tokio::time::Instant::now(), self.store.last_message()?);
         let mut rows = 0;
         loop {
-            let n = self.store.forget(self.fence, before, BATCH_ROWS)?;
+            let n = self.store.forget(before, BATCH_ROWS)?;
             rows += n;
             if n == 0 {
                 break;
@@ -55,13 +55,13 @@ impl Wake<'_> {
             }
             tokio::time::sleep(PAUSE).await;
         }
-        let chores = files::chores(self.context.config, self.store, before, now)?;
+        let chores = files::chores(self.context.config, &self.store, before, now)?;
         let n_files = chores.len();
         // First: a file that nothing names any more is removed another day, a row that names none would mislead.
         let removed: Vec<String> =
             chores.iter().filter_map(|chore| chore.removes(&self.context.config.workspace_dir)).collect();
         if !removed.is_empty() {
-            self.store.forget_files(self.fence, &removed)?;
+            self.store.forget_files(&removed)?;
         }
         for chore in chores {
             if let Err(error) = chore.run() {
@@ -72,7 +72,7 @@ impl Wake<'_> {
             tracing::warn!(%error, "an old copy could not be removed; it is tried again tomorrow");
             0
         });
-        self.store.upkeep_ok(self.fence, UpkeepKind::Retention, now)?;
+        self.store.upkeep_ok(UpkeepKind::Retention)?;
         tracing::info!(rows, files = n_files, copies = n_copies, "forgot what is old");
         Ok(rows > 0 || n_files > 0 || n_copies > 0)
     }

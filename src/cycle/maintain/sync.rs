@@ -36,7 +36,7 @@ impl Wake<'_> {
     /// Delivers what is written. Says whether there was any.
     pub(in crate::cycle) async fn upkeep(&mut self) -> Result<bool, WakeError> {
         let has_deliverable = self.context.channel.is_some() && self.store.has_deliverable(self.now())?;
-        if !has_deliverable && !observe::is_owner_to_be_sent(self.store, self.context)? {
+        if !has_deliverable && !observe::is_owner_to_be_sent(&self.store, self.context)? {
             return Ok(false);
         }
         self.deliver().await?;
@@ -61,7 +61,7 @@ impl Wake<'_> {
             self.integrate(repo, &mut account)?;
             has_worked = true;
         }
-        if self.may_ask_remote()? && observe::is_fetch_due(self.store, repo.has_remote(), self.context)? {
+        if self.may_ask_remote()? && observe::is_fetch_due(&self.store, repo.has_remote(), self.context)? {
             self.may_take_long = true;
             self.say_saving();
             self.fetch(repo, &mut account, REMOTE_TIMEOUT)?;
@@ -70,7 +70,7 @@ impl Wake<'_> {
         self.may_take_long = false;
         self.report.notes.extend(account.notes);
         // What was taken in may be something to work on: that goes along then.
-        if self.may_ask_remote()? && !self.is_wanted(repo)? && observe::is_push_due(self.store, repo, self.now())? {
+        if self.may_ask_remote()? && !self.is_wanted(repo)? && observe::is_push_due(&self.store, repo, self.now())? {
             self.say_saving();
             self.push(repo)?;
             has_worked = true;
@@ -96,7 +96,7 @@ impl Wake<'_> {
         if *self.context.stop.borrow() || self.is_stopped()? {
             return Ok(true);
         }
-        let observation = Observation::look(self.store, Some(repo), self.context)?;
+        let observation = Observation::look(&self.store, Some(repo), self.context)?;
         let due = observation.due(self.context);
         Ok(orient::choose(due, &observation.mind, self.context.config.owner_chat).is_some())
     }
@@ -104,17 +104,17 @@ impl Wake<'_> {
     /// Shows and sends what may be. What can't be waits in the outbox.
     pub(in crate::cycle) async fn deliver(&mut self) -> Result<(), WakeError> {
         if let Terminal::AtOnce(screen) = self.context.terminal
-            && let Err(error) = screen.show(self.store)
+            && let Err(error) = screen.show(&mut self.store)
         {
             // It is shown once more at the end, where a failure is told.
             tracing::warn!(%error, "not all could be shown yet");
         }
         if let Some(owner) = self.context.instead_of_terminal() {
-            self.store.send_to_owner(self.fence, owner)?;
+            self.store.send_to_owner(owner)?;
         }
         if let Some(channel) = self.context.channel {
-            let (fence, clock, redactor) = (self.fence, self.context.clock, self.context.redactor);
-            let delivered = delivery::deliver_in_wake(self.store, channel, fence, &self.me, clock, redactor).await?;
+            let (clock, redactor) = (self.context.clock, self.context.redactor);
+            let delivered = delivery::deliver_in_wake(&mut self.store, channel, &self.me, clock, redactor).await?;
             tracing::info!(sent = delivered.sent, left = delivered.left, "delivered");
         }
         Ok(())
@@ -122,7 +122,7 @@ impl Wake<'_> {
 
     /// Whether somebody waits for an answer that the present model can give.
     pub(in crate::cycle) fn is_waited_for(&self, repo: &Repo) -> Result<bool, WakeError> {
-        let due = Observation::look(self.store, Some(repo), self.context)?.due(self.context);
+        let due = Observation::look(&self.store, Some(repo), self.context)?.due(self.context);
         Ok(due.iter().any(|reason| matches!(reason, Reason::Messages { .. })))
     }
 
@@ -136,11 +136,11 @@ impl Wake<'_> {
             return Ok(());
         }
         match repo.maintain(MAINTAIN_TIMEOUT) {
-            Ok(()) => Ok(self.store.upkeep_ok(self.fence, UpkeepKind::Maintain, now)?),
+            Ok(()) => Ok(self.store.upkeep_ok(UpkeepKind::Maintain)?),
             Err(error) => {
                 let why = self.context.redactor.redact(&error.to_string());
                 tracing::warn!(%why, "housekeeping did not work");
-                self.store.upkeep_failed(self.fence, UpkeepKind::Maintain, &why, Some(MAINTAIN_EVERY), now)?;
+                self.store.upkeep_failed(UpkeepKind::Maintain, &why, Some(MAINTAIN_EVERY))?;
                 Ok(())
             }
         }
@@ -149,7 +149,7 @@ impl Wake<'_> {
     /// Brings in what was parked while HEAD was elsewhere, before the memory is read. Says whether there was any.
     pub(in crate::cycle) fn bring_in_parked(&mut self, repo: &Repo) -> Result<bool, WakeError> {
         let now = self.now();
-        if !observe::is_parked_work_due(self.store, repo, now)? {
+        if !observe::is_parked_work_due(&self.store, repo, now)? {
             return Ok(false);
         }
         let mut account = Account::default();
@@ -164,12 +164,12 @@ impl Wake<'_> {
                     self.report.notes.push(format!("Brought in {branch}."));
                     self.report.notes.extend(conflicts.iter().map(both_changed));
                 }
-                self.store.upkeep_recovered(self.fence, UpkeepKind::Parked, now)?;
+                self.store.upkeep_recovered(UpkeepKind::Parked)?;
             }
             Err(error) => {
                 let why = self.context.redactor.redact(&error.to_string());
                 tracing::warn!(%why, "parked work could not be brought in");
-                let failed = self.store.upkeep_failed(self.fence, UpkeepKind::Parked, &why, None, now)?;
+                let failed = self.store.upkeep_failed(UpkeepKind::Parked, &why, None)?;
                 let first = repo.parked()?.into_iter().next().filter(|_| failed.failures == TELL_AFTER);
                 if let Some((branch, _)) = first {
                     let text = format!(
@@ -231,15 +231,15 @@ impl Wake<'_> {
             Err(error) if error.is_the_machines() => return Err(error.into()),
             Err(error) => return self.leave_out(repo, account, &error),
         }
-        Ok(self.store.upkeep_ok(self.fence, UpkeepKind::Fetch, self.now())?)
+        Ok(self.store.upkeep_ok(UpkeepKind::Fetch)?)
     }
 
     /// What the remote has stays where it was fetched to, for as long as something is in the way: no answer waits for that.
     fn leave_out(&mut self, repo: &Repo, account: &mut Account, error: &RepoError) -> Result<(), WakeError> {
-        let (why, now) = (self.context.redactor.redact(&error.to_string()), self.now());
+        let why = self.context.redactor.redact(&error.to_string());
         tracing::warn!(%why, "the remote's commits are not taken in");
         account.notes.push(left_out(&why));
-        let failures = self.store.upkeep_failed(self.fence, UpkeepKind::Fetch, &why, None, now)?.failures;
+        let failures = self.store.upkeep_failed(UpkeepKind::Fetch, &why, None)?.failures;
         let key = match error {
             RepoError::Unrelated => return self.alarm_of_unrelated(repo),
             RepoError::Blocked { path, .. } => self.context.redactor.redact(path),
@@ -247,7 +247,7 @@ impl Wake<'_> {
             _ if failures >= TELL_AFTER => String::new(),
             _ => return Ok(()),
         };
-        let week = now.with_timezone(&self.context.config.timezone).format("%G-W%V");
+        let week = self.now().with_timezone(&self.context.config.timezone).format("%G-W%V");
         let text = format!(
             "I can't take in what the remote of my memory has: {why}. Nothing is lost: its commits wait here, in {}. I can still \
              answer and save, and I'll keep trying.",
@@ -273,7 +273,7 @@ impl Wake<'_> {
         match pushed {
             Ok(_) => {
                 self.report.pushed = true;
-                Ok(self.store.upkeep_ok(self.fence, UpkeepKind::Push, self.now())?)
+                Ok(self.store.upkeep_ok(UpkeepKind::Push)?)
             }
             Err(error) => self.remote_trouble(repo, UpkeepKind::Push, &error),
         }
@@ -299,10 +299,10 @@ impl Wake<'_> {
         tracing::warn!(%why, "{name} did not work");
         self.report.notes.push(format!("{name}: {why}"));
         let now = self.now();
-        let upkeep = self.store.upkeep_failed(self.fence, kind, &why, None, now)?;
+        let upkeep = self.store.upkeep_failed(kind, &why, None)?;
         // Nor would it answer the pull before an answer.
         if kind == UpkeepKind::Push && matches!(error, RemoteError::Unreachable { .. } | RemoteError::TimedOut) {
-            self.store.upkeep_failed(self.fence, UpkeepKind::Fetch, &why, None, now)?;
+            self.store.upkeep_failed(UpkeepKind::Fetch, &why, None)?;
         }
         if let RemoteError::Rewound { rescue_ref } = error {
             return self.alarm_of_rewound(repo, rescue_ref);
@@ -323,8 +323,8 @@ impl Wake<'_> {
 
     /// The first run, and REPO_URL can't be reached: nothing waits for that.
     pub(in crate::cycle) fn begin_without_remote(&mut self, error: &RemoteError) -> Result<(), WakeError> {
-        let (why, now) = (self.context.redactor.redact(&error.to_string()), self.now());
-        self.store.upkeep_failed(self.fence, UpkeepKind::Fetch, &why, None, now)?;
+        let why = self.context.redactor.redact(&error.to_string());
+        self.store.upkeep_failed(UpkeepKind::Fetch, &why, None)?;
         let text = format!(
             "I can't reach `REPO_URL` yet: {why}. I've begun with a fresh memory and answer from that. As soon as the remote answers I \
              join the two, and nothing of either is lost."
@@ -416,7 +416,7 @@ impl Wake<'_> {
             key: Some(format!("alarm/{key}")),
             ..NewOutgoing::notice(self.context.config.owner_chat, text)
         };
-        Ok(self.store.tell(self.fence, &message, self.now())?.is_some())
+        Ok(self.store.tell(&message)?.is_some())
     }
 
     /// Tells the owner of a file that isn't committed because it seems to hold a secret: once a week, since they may have their reasons.

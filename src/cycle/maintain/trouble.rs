@@ -18,9 +18,7 @@ impl Wake<'_> {
     pub(in crate::cycle) async fn note_trouble(&mut self, error: Option<&WakeError>) {
         let noted = match error {
             Some(error) => self.note_error(error).await,
-            None => {
-                self.store.upkeep_recovered(self.fence, UpkeepKind::Repository, self.now()).map_err(WakeError::Store)
-            }
+            None => self.store.upkeep_recovered(UpkeepKind::Repository).map_err(WakeError::Store),
         };
         if let Err(error) = noted {
             tracing::debug!(%error, "how the wake went was not noted");
@@ -30,7 +28,7 @@ impl Wake<'_> {
     async fn note_error(&mut self, error: &WakeError) -> Result<(), WakeError> {
         let why = self.context.redactor.redact(&error.to_string());
         if let Some(cycle_id) = &self.report.cycle_id {
-            self.store.note_trouble(self.fence, cycle_id, &why)?;
+            self.store.note_trouble(cycle_id, &why)?;
         }
         if is_persons(error) {
             self.count_trouble(&why)?;
@@ -41,7 +39,7 @@ impl Wake<'_> {
 
     fn count_trouble(&mut self, why: &str) -> Result<(), WakeError> {
         let now = self.now();
-        if self.store.upkeep_failed(self.fence, UpkeepKind::Repository, why, None, now)?.failures < TELL_AFTER {
+        if self.store.upkeep_failed(UpkeepKind::Repository, why, None)?.failures < TELL_AFTER {
             return Ok(());
         }
         let text = format!(
@@ -57,7 +55,7 @@ impl Wake<'_> {
         let (why, now) = (self.context.redactor.redact(&error.to_string()), self.now());
         tracing::warn!(%why, "a commit could not be finished");
         self.report.notes.push(why.clone());
-        self.store.upkeep_failed(self.fence, UpkeepKind::Finish, &why, None, now)?;
+        self.store.upkeep_failed(UpkeepKind::Finish, &why, None)?;
         let text = format!(
             "I can't write a file of my memory: {why}. Nothing is lost, and I can still answer. What I write is kept apart, and \
              I'll bring it in once the file can be written."

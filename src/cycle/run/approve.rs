@@ -147,8 +147,7 @@ impl Wake<'_> {
         live: &mut Live,
         request: &ToolRequest,
     ) -> Result<bool, WakeError> {
-        let now = self.now();
-        self.store.expire_approvals(self.fence, now)?;
+        self.store.expire_approvals()?;
         let state = self.store.approval_of(&live.cycle.id, &request.id)?.map(|approval| approval.state);
         let decided =
             |is_approved, why: &str| Entry::Decided { call: request.id.clone(), is_approved, why: why.to_owned() };
@@ -158,7 +157,7 @@ impl Wake<'_> {
                 let yes = decided(true, "");
                 let action = (request.id.as_str(), request.name.as_str(), request.input.as_str());
                 let entries = std::slice::from_ref(&yes);
-                if self.store.begin_approved(self.fence, &live.cycle.id, action, entries, now)? {
+                if self.store.begin_approved(&live.cycle.id, action, entries)? {
                     live.state.apply(&yes);
                     return Ok(true);
                 }
@@ -218,15 +217,14 @@ impl Wake<'_> {
             links_as_text: true,
             taint: None,
         };
-        self.store.ask_approval(self.fence, &live.cycle.id, std::slice::from_ref(&judged), &approval, message, now)?;
+        self.store.ask_approval(&live.cycle.id, std::slice::from_ref(&judged), &approval, message)?;
         live.state.apply(&judged);
         Ok(())
     }
 
     /// What a person has decided about a call, as the journal takes it; none while they still can.
     pub(in crate::cycle) fn decided(&mut self, live: &Live, request: &ToolRequest) -> Result<Option<Entry>, WakeError> {
-        let now = self.now();
-        self.store.expire_approvals(self.fence, now)?;
+        self.store.expire_approvals()?;
         let approval = self.store.approval_of(&live.cycle.id, &request.id)?;
         Ok(verdict_of(approval.as_ref()).map(|(is_approved, why)| Entry::Decided {
             call: request.id.clone(),
@@ -250,8 +248,7 @@ impl Wake<'_> {
         let entry = called(request);
         let action = (request.id.as_str(), request.name.as_str(), request.input.as_str());
         let entries = std::slice::from_ref(&entry);
-        let now = self.now();
-        if !self.store.begin_approved(self.fence, &live.cycle.id, action, entries, now)? {
+        if !self.store.begin_approved(&live.cycle.id, action, entries)? {
             let why = "What was approved is not what would run now, or it ran before. Nothing was done.";
             self.settle(live, request, Err(Refusal(why.to_owned())))?;
             return Ok(Ok(()));

@@ -77,7 +77,7 @@ impl Wake<'_> {
             head: observation.head.clone().filter(|_| sees_commits),
         };
         let seen: Vec<&Incoming> = reasons.iter().flat_map(|reason| messages_of(reason, observation)).collect();
-        if !self.store.begin_by_rule(self.fence, &cycle, &done, &deeds.changes, &seen, self.now())? {
+        if !self.store.begin_by_rule(&cycle, &done, &deeds.changes, &seen)? {
             return self.leave_unbegun(&plan_file, reported);
         }
         let state = Cycle::replay(cycle.system.clone(), cycle.tools.clone(), &[done]);
@@ -110,7 +110,7 @@ impl Wake<'_> {
                 Deeds::noted(subjects.iter().map(|subject| format!("Noted a person's commit: {subject}")).collect())
             }
             Reason::OverBudget { cap, chat, thread_id, key } => {
-                let budget = Budget::look(self.store, self.context.config, self.now())?;
+                let budget = Budget::look(&self.store, self.context.config, self.now())?;
                 let notice = NewOutgoing {
                     key: Some(key.clone()),
                     thread_id: *thread_id,

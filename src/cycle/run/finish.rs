@@ -72,7 +72,7 @@ impl Wake<'_> {
             has_copies: self.has_copies(&ending.cycle.id),
             ..CycleEnd::new(CycleState::Done)
         };
-        self.store.end_cycle(self.fence, &ending.cycle.id, &end, self.now())?;
+        self.store.end_cycle(&ending.cycle.id, &end)?;
         self.close(&commit, &ending.plan_file).await
     }
 
@@ -96,7 +96,7 @@ impl Wake<'_> {
             has_copies: self.has_copies(cycle_id),
             ..CycleEnd::new(CycleState::Done)
         };
-        self.store.end_cycle(self.fence, cycle_id, &end, self.now())?;
+        self.store.end_cycle(cycle_id, &end)?;
         self.close(commit, plan_file).await
     }
 
@@ -126,7 +126,7 @@ impl Wake<'_> {
         repo: &Repo,
         head_shown: Option<&str>,
     ) -> Result<Option<String>, WakeError> {
-        let seen = observe::head_seen(self.store)?;
+        let seen = observe::head_seen(&self.store)?;
         // A commit that is gone says nothing of what came after it.
         let is_behind = |shown: &Oid| seen.is_some_and(|seen| repo.contains(seen, *shown).unwrap_or(false));
         let shown = head_shown.and_then(|head| Oid::from_str(head).ok()).filter(|shown| !is_behind(shown));
@@ -141,8 +141,7 @@ impl Wake<'_> {
     /// Takes note that all commits so far were seen: none of them is a reason any more.
     pub(in crate::cycle) fn see_head(&mut self, repo: &Repo) -> Result<(), WakeError> {
         if let Some(head) = repo.head()? {
-            let now = self.now();
-            self.store.set_handled(self.fence, HEAD_SEEN, &head.to_string(), now)?;
+            self.store.set_handled(HEAD_SEEN, &head.to_string())?;
         }
         Ok(())
     }

@@ -337,8 +337,7 @@ impl Wake<'_> {
             head: None,
             taint: Some(TAINT.to_owned()),
         };
-        let now = self.now();
-        if !self.store.begin_cycle_on(self.fence, &cycle, &opening, &seen, now)? {
+        if !self.store.begin_cycle_on(&cycle, &opening, &seen)? {
             self.remove_plan_file(&plan_file);
             return Ok(Told::failed("The message was changed this very moment. Nothing was done; look at it again."));
         }

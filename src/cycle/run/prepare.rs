@@ -143,7 +143,7 @@ impl Wake<'_> {
         let Some(chat) = cycle.chat else { return Ok(None) };
         let is_owners = view::foreign_chat(Some(chat), self.context.config.owner_chat).is_none();
         let chats = if is_owners { vec![chat, ChatRef::TERMINAL] } else { vec![chat] };
-        Ok(match undoable(self.store, &chats, None, &[])? {
+        Ok(match undoable(&self.store, &chats, None, &[])? {
             Choice::Wake(row) => row.commit_id.clone().map(|commit| Undoable { wake: row.cycle.id.clone(), commit }),
             Choice::Refused(_) => None,
         })

@@ -50,7 +50,7 @@ impl Wake<'_> {
             let history = self.store.reminder_history(reminder.id, (now - HISTORY).naive_utc())?;
             let created = reminder.created_at.unwrap_or(reminder.what.next_at);
             let next = reminder.series(tz).rewound(&history, created, now).unwrap_or(reminder.next());
-            self.store.set_next_slot(self.fence, reminder.id, next, now)?;
+            self.store.set_next_slot(reminder.id, next)?;
         }
         Ok(())
     }

@@ -1,7 +1,5 @@
 //! Cycles that were cut off: taken up again from their journals, or given up with all that they were about kept.
 
-use chrono::{DateTime, Utc};
-
 use super::finish;
 use crate::{
     cycle::{
@@ -22,7 +20,7 @@ use crate::{
     redact::Redactor,
     repo::{Condition, Parked, Parking, Publish, Repo, RepoError},
     store::{
-        Change, CycleEnd, CycleState, Fence, Incoming, MAX_ATTEMPTS, NewCycle, NewOutgoing, Store, StoreError,
+        Change, CycleEnd, CycleState, FencedStore, Incoming, MAX_ATTEMPTS, NewCycle, NewOutgoing, StoreError,
         UpkeepKind,
     },
     tool::Complexity,
@@ -42,12 +40,10 @@ pub(crate) struct Teller<'a> {
 /// Takes note of the cycle in which the last holder of the wake lock was killed. One that wasn't journalled yet counts against its
 /// messages at once: nothing else will ever tell of it, and a message that kills whoever takes it up would be taken up for ever.
 pub(crate) fn note_cut_off(
-    store: &mut Store,
-    fence: Fence,
+    store: &mut FencedStore<'_>,
     left: &Holder,
     cycle_id: &str,
     teller: Teller<'_>,
-    now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let queued = store.queued()?;
     let about = queued.iter().filter(|message| left.messages.contains(&message.id));
@@ -62,7 +58,7 @@ pub(crate) fn note_cut_off(
             teller.redactor.redact(&put_aside("each time I was cut off before I could begin", &dead, None)),
         )
     };
-    store.note_cut_off(fence, cycle_id, &left.messages, (!dead.is_empty()).then_some(&notice), now)
+    store.note_cut_off(cycle_id, &left.messages, (!dead.is_empty()).then_some(&notice))
 }
 
 /// Whether one more failure makes it a dead letter.
@@ -87,7 +83,7 @@ impl Wake<'_> {
         let work = wake_lock::LockedWork { cycle_id: Some(cycle_id), chat, thread_id, messages: &[] };
         self.lock.describe(&me, now, work).map_err(WakeError::Lock)?;
         if has_crashed {
-            self.store.count_try(self.fence, cycle_id)?;
+            self.store.count_try(cycle_id)?;
         }
         let plan_file = PlanFile::reopen(&self.context.config.workspace_dir, cycle_id);
         if self.report.outcome == WakeOutcome::Parked && self.report.cycle_id.as_deref() == Some(cycle_id) {
@@ -140,7 +136,7 @@ impl Wake<'_> {
             }
             (uptake, _) => uptake == Uptake::Publish,
         };
-        self.store.resume_cycle(self.fence, cycle_id)?;
+        self.store.resume_cycle(cycle_id)?;
         let mut account = Account::default();
         account.notes.push(format!("Went on with the wake {cycle_id}, which was interrupted."));
         self.take_in_person_edits(repo, &mut account)?;
@@ -171,24 +167,24 @@ impl Wake<'_> {
         tracing::warn!(cycle = %cycle.id, %why, "the cycle was interrupted");
         if interrupt == Interrupt::Halted {
             self.report.outcome = WakeOutcome::Parked;
-            self.store.pause_cycle(self.fence, &cycle.id, now, &why)?;
+            self.store.pause_cycle(&cycle.id, now, &why)?;
             return Ok(Next::Others);
         }
         self.report.outcome = WakeOutcome::Failed;
         self.report.error = Some(why.clone());
         match &interrupt {
             Interrupt::Stopped => {
-                self.store.pause_cycle(self.fence, &cycle.id, now, &why)?;
+                self.store.pause_cycle(&cycle.id, now, &why)?;
                 return Ok(Next::Nobody);
             }
             // Left as running: the next wake takes it up as one that was cut off, which is counted.
             // Work in the background takes as many wakes as it takes, as long as each brings it further.
             Interrupt::OutOfTime if live.has_progressed() && state.meter.complexity() == Complexity::Background => {
-                self.store.pause_cycle(self.fence, &cycle.id, now, &why)?;
+                self.store.pause_cycle(&cycle.id, now, &why)?;
                 return Ok(Next::Nobody);
             }
             Interrupt::OutOfTime => {
-                self.store.note_cut_off(self.fence, &cycle.id, &[], None, now)?;
+                self.store.note_cut_off(&cycle.id, &[], None)?;
                 return Ok(Next::Nobody);
             }
             Interrupt::Rejected(_) => {
@@ -199,7 +195,7 @@ impl Wake<'_> {
             }
             Interrupt::Unavailable { retry_after, is_model_gone, .. } => {
                 let at_least = retry_after.and_then(|wait| chrono::TimeDelta::from_std(wait).ok());
-                self.store.upkeep_failed(self.fence, UpkeepKind::Model, &why, at_least, now)?;
+                self.store.upkeep_failed(UpkeepKind::Model, &why, at_least)?;
                 if *is_model_gone && state.turns > 0 {
                     let when = "as soon as MODEL names one that exists";
                     return self
@@ -209,19 +205,19 @@ impl Wake<'_> {
                 }
             }
             Interrupt::OverBudget { cap, most_usd } => {
-                let mark = Budget::look(self.store, self.context.config, now)?.mark_of(*cap, *most_usd);
+                let mark = Budget::look(&self.store, self.context.config, now)?.mark_of(*cap, *most_usd);
                 let no_room = Change::Handled { key: budget::no_room_key(cycle.chat), value: mark };
-                self.store.change(self.fence, &cycle.id, &[no_room], now)?;
+                self.store.change(&cycle.id, &[no_room])?;
             }
             Interrupt::Halted => {}
         }
         self.say_once_that_it_waits(live, &interrupt)?;
         if state.turns > 0 {
-            self.store.pause_cycle(self.fence, &cycle.id, now, &why)?;
+            self.store.pause_cycle(&cycle.id, now, &why)?;
         } else {
             let has_copies = self.has_copies(&cycle.id);
             let end = CycleEnd { error: Some(&why), has_copies, ..CycleEnd::new(CycleState::Failed) };
-            self.store.end_cycle(self.fence, &cycle.id, &end, now)?;
+            self.store.end_cycle(&cycle.id, &end)?;
             self.remove_plan_file(plan_file);
         }
         self.lay_down();
@@ -239,7 +235,7 @@ impl Wake<'_> {
         let mut changes = Vec::new();
         let (key, text) = match (interrupt, state.open.first()) {
             (Interrupt::OverBudget { cap, most_usd }, open) => {
-                let budget = Budget::look(self.store, self.context.config, self.now())?;
+                let budget = Budget::look(&self.store, self.context.config, self.now())?;
                 match open {
                     Some(_) => {
                         let queued = self.store.queued()?;
@@ -260,7 +256,7 @@ impl Wake<'_> {
             thread_id: cycle.thread_id,
             ..NewOutgoing::notice(chat, text)
         }));
-        Ok(self.store.change(self.fence, &cycle.id, &changes, self.now())?)
+        Ok(self.store.change(&cycle.id, &changes)?)
     }
 
     /// A cycle whose journal isn't read, as far as the queue and what it was told of tell.
@@ -317,7 +313,7 @@ impl Wake<'_> {
             has_copies: self.has_copies(cycle_id),
             ..CycleEnd::new(if giving_up == GivingUp::Unheard { CycleState::Failed } else { CycleState::Abandoned })
         };
-        self.store.end_cycle(self.fence, cycle_id, &end, now)?;
+        self.store.end_cycle(cycle_id, &end)?;
         self.remove_plan_file(plan_file);
         self.lay_down();
         self.deliver().await

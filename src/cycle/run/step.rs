@@ -281,7 +281,7 @@ impl Wake<'_> {
         live: &mut Live,
         say: impl Fn(&[&Incoming], &[File], DateTime<Utc>, Tz) -> Option<String>,
     ) -> Result<bool, WakeError> {
-        let mind = observe::mind_of(self.store, self.context)?;
+        let mind = observe::mind_of(&self.store, self.context)?;
         let (queued, open_cycles) = (self.store.queued()?, self.store.open_cycles()?);
         let now = self.now();
         let session = self.store.session_of(&live.cycle.id)?;
@@ -300,7 +300,7 @@ impl Wake<'_> {
         let taint = taint::of(&new, &files);
         let said = Entry::Said { raw, messages: ids, handles: Vec::new(), head: None, taint };
         // One that was edited this very moment joins with the next turn, or has a cycle of its own.
-        if !self.store.join(self.fence, &live.cycle.id, &said, &new, now)? {
+        if !self.store.join(&live.cycle.id, &said, &new)? {
             return Ok(false);
         }
         live.state.apply(&said);
@@ -343,8 +343,7 @@ impl Wake<'_> {
 
     /// The same for entries that stand or fall together.
     fn record_all(&mut self, live: &mut Live, entries: &[Entry], changes: &[Change]) -> Result<(), WakeError> {
-        let now = self.now();
-        self.store.record_all(self.fence, &live.cycle.id, entries, changes, now)?;
+        self.store.record_all(&live.cycle.id, entries, changes)?;
         entries.iter().for_each(|entry| live.state.apply(entry));
         for change in changes {
             match change {

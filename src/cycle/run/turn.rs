@@ -70,7 +70,7 @@ impl Wake<'_> {
                     if attempt > 1 {
                         tracing::info!(attempt, "the model answered after a retry");
                     }
-                    self.store.upkeep_recovered(self.fence, UpkeepKind::Model, self.now())?;
+                    self.store.upkeep_recovered(UpkeepKind::Model)?;
                     let Turn { content, stop, usage, cost_usd, .. } = turn;
                     let mut entries = vec![Entry::Turn { content, stop, usage }];
                     entries.extend(live.work.stop());
@@ -115,9 +115,9 @@ impl Wake<'_> {
         let most_usd = model.most_usd(&live.state.conversation);
         let now = self.now();
         let caps =
-            if model.name() == OFFLINE_MODEL { Vec::new() } else { Budget::look(self.store, config, now)?.caps() };
+            if model.name() == OFFLINE_MODEL { Vec::new() } else { Budget::look(&self.store, config, now)?.caps() };
         let for_whom = (live.cycle.id.as_str(), live.cycle.model.as_str());
-        Ok(match self.store.reserve(self.fence, for_whom, most_usd, &caps, now)? {
+        Ok(match self.store.reserve(for_whom, most_usd, &caps)? {
             Ok(reservation) => {
                 live.state.apply(&Entry::Asked);
                 Ok(SetAside { reservation, most_usd })
@@ -133,8 +133,7 @@ impl Wake<'_> {
         (reservation, spent, is_discarded): (Reservation, Spent, bool),
         entries: &[Entry],
     ) -> Result<(), WakeError> {
-        let now = self.now();
-        self.store.settle(self.fence, &live.cycle.id, (reservation, &spent, is_discarded), entries, now)?;
+        self.store.settle(&live.cycle.id, (reservation, &spent, is_discarded), entries)?;
         self.report.tokens += spent.tokens;
         self.report.cost_usd += spent.cost_usd;
         entries.iter().for_each(|entry| live.state.apply(entry));
@@ -197,7 +196,7 @@ impl Wake<'_> {
             let output = allowance(usage.output);
             allowed = Some(output);
             let most = set_aside.at_most(self.spent(Usage { output, ..usage }, None));
-            self.store.bring_along(self.fence, set_aside.reservation, &most)?;
+            self.store.bring_along(set_aside.reservation, &most)?;
         }
     }
 

@@ -49,7 +49,7 @@ impl Wake<'_> {
         let plan_file = self.open_plan_file(&cycle, &[])?;
         let mut account = Account::default();
         self.take_in_person_edits(repo, &mut account)?;
-        self.store.begin_cycle(self.fence, &cycle, &[], &[], self.now())?;
+        self.store.begin_cycle(&cycle, &[], &[])?;
         let restored = restored(repo, &undo.wake)?;
         // Done again after a kill, it says the same.
         let copies = Copies::of(self.context.config);
@@ -60,7 +60,7 @@ impl Wake<'_> {
         let put_aside_in = row.as_ref().and_then(|row| row.cycle.chat).unwrap_or(undo.chat);
         let chats = (undo.chat, put_aside_in);
         let words = |taken: &TakenBack| redactor.redact(&answer(&what, &restored, &given, taken, chats));
-        let taken = self.store.take_back(self.fence, undo, &cycle.id, words, now)?;
+        let taken = self.store.take_back(undo, &cycle.id, words)?;
         self.report
             .replies
             .push(Reply { chat: undo.chat, text: redactor.redact(&answer(&what, &restored, &given, &taken, chats)) });

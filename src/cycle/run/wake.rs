@@ -40,7 +40,7 @@ impl Wake<'_> {
         let (me, now) = (self.me.clone(), self.now());
         if let Some((left, cycle_id)) = self.lock.cut_off(&me) {
             let teller = Teller { owner_chat: self.context.config.owner_chat, redactor: self.context.redactor };
-            resume::note_cut_off(self.store, self.fence, left, cycle_id, teller, now)?;
+            resume::note_cut_off(&mut self.store, left, cycle_id, teller)?;
         }
         self.lock.describe(&me, now, wake_lock::LockedWork::default()).map_err(WakeError::Lock)?;
         self.lock.show_life(self.context.config.wake_timeout + ENDING_BOUND);
@@ -60,7 +60,7 @@ impl Wake<'_> {
             self.see_head(&repo)?;
         }
         if settles_doubts {
-            self.store.recover_outbox(self.fence, self.now())?;
+            self.store.recover_outbox()?;
         }
         self.clear_plan_files()?;
         let mut has_brought_in = false;
@@ -70,7 +70,7 @@ impl Wake<'_> {
         }
         let mut has_worked = self.upkeep().await? || has_brought_in;
         for _ in 0..MAX_CYCLES {
-            let observation = Observation::look(self.store, Some(&repo), self.context)?;
+            let observation = Observation::look(&self.store, Some(&repo), self.context)?;
             let reasons = observation.due(self.context);
             let Some(work) = orient::choose(reasons, &observation.mind, self.context.config.owner_chat) else {
                 break;
@@ -109,7 +109,7 @@ impl Wake<'_> {
     /// Brings files and index up with a commit that a killed wake had made: the memory is read from the files.
     pub(in crate::cycle) fn finish_interrupted(&mut self, repo: &Repo) -> Result<(), WakeError> {
         match repo.finish_interrupted(&merge_texts) {
-            Ok(_) => Ok(self.store.upkeep_recovered(self.fence, UpkeepKind::Finish, self.now())?),
+            Ok(_) => Ok(self.store.upkeep_recovered(UpkeepKind::Finish)?),
             // Whoever holds the lock is done soon; what commits tries again.
             Err(RepoError::Locked { .. }) => Ok(()),
             Err(error @ RepoError::Behind { .. }) => self.lags_behind(&error),
@@ -164,9 +164,9 @@ impl Wake<'_> {
         let mut account = Account::default();
         self.pull(repo, &mut account)?;
         self.take_in_person_edits(repo, &mut account)?;
-        observation.person_commits = observe::person_commits(self.store, repo)?;
+        observation.person_commits = observe::person_commits(&self.store, repo)?;
         observation.head = observe::head_of(repo)?;
-        observation.reread(self.store)?;
+        observation.reread(&self.store)?;
         let now = self.now();
         let Some(seen) = orient::still_due(&observation.messages, &ids, &observation.mind, now) else {
             return self.leave_unbegun(&plan_file, reported).map(|()| Next::Others);
@@ -174,7 +174,7 @@ impl Wake<'_> {
         let world = self.world(repo, &cycle, &observation.messages, &ids, &mut account)?;
         let opening = self.opening(&mut cycle, &world, &observation, reasons)?;
         crate::cycle::context::check_readable(&world.documents)?;
-        if !self.store.begin_cycle_on(self.fence, &cycle, &opening, &seen, now)? {
+        if !self.store.begin_cycle_on(&cycle, &opening, &seen)? {
             return self.leave_unbegun(&plan_file, reported).map(|()| Next::Others);
         }
         let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
@@ -186,7 +186,7 @@ impl Wake<'_> {
     /// A cycle that waits for a person: the question is in the outbox, and the next wake after the answer goes on.
     async fn parked(&mut self, live: &Live) -> Result<(), WakeError> {
         self.report.outcome = WakeOutcome::Parked;
-        self.store.park_cycle(self.fence, &live.cycle.id)?;
+        self.store.park_cycle(&live.cycle.id)?;
         self.lay_down();
         self.deliver().await
     }

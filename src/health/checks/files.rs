@@ -107,13 +107,13 @@ fn judge(facts: &Facts, late: TimeDelta, now: DateTime<Utc>) -> Finding {
 
 pub(super) fn repair(hands: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
     let (config, now) = (hands.scene.config, hands.scene.now);
-    let Some((store, fence)) = &mut hands.store else {
+    let Some(mut store) = hands.store() else {
         return Ok(Vec::new());
     };
-    let facts = look(config, store, now)?;
+    let facts = look(config, &store, now)?;
     let mut done = Vec::new();
     for file in &facts.missing {
-        store.file_missing(*fence, file.id, now)?;
+        store.file_missing(file.id)?;
         let what = if file.is_wanted { "it is fetched again if its message waits" } else { "nobody waits for it" };
         done.push(format!("File {} was not at {}: {what}.", file.id, file.path));
     }

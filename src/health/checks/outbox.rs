@@ -125,10 +125,10 @@ fn judge(parts: &[(UnsentPart, Fate)], now: DateTime<Utc>) -> Finding {
 }
 
 pub(super) fn repair(hands: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
-    let Some((store, fence)) = &mut hands.store else {
+    let Some(mut store) = hands.store() else {
         return Ok(Vec::new());
     };
-    Ok(match store.recover_outbox(*fence, hands.scene.now)? {
+    Ok(match store.recover_outbox()? {
         0 => Vec::new(),
         1 => vec!["a message whose sender was gone or silent is sent once more, marked as a repeat".to_owned()],
         n => vec![format!("{n} messages whose sender was gone or silent are sent once more, marked as repeats")],
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(fate_of(&part(PartState::Unknown, true, FRESH)), Fate::Lost);
         assert_eq!(fate_of(&part(PartState::Failed, false, OLD)), Fate::Lost);
         assert_eq!(fate_of(&part(PartState::Failed, false, ANCIENT)), Fate::Waits);
-        let console = UnsentPart { chat: ChatRef::telegram(0), ..part(PartState::Planned, false, ANCIENT) };
+        let console = UnsentPart { chat: ChatRef::TERMINAL, ..part(PartState::Planned, false, ANCIENT) };
         assert_eq!(fate_of(&console), Fate::Waits);
     }
 

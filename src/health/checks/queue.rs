@@ -126,7 +126,7 @@ mod tests {
     fn message(received_at: &str, held_for: Option<&str>) -> Incoming {
         Incoming {
             id: 1,
-            chat: ChatRef::telegram(0),
+            chat: ChatRef::TERMINAL,
             text: "hello".to_owned(),
             received_at: parse_time(received_at),
             kind: "text".to_owned(),

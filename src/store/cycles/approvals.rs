@@ -11,7 +11,7 @@ use super::journal;
 use crate::{
     clock::{parse_time, rfc3339},
     policy::Verdict,
-    store::{Entry, Fence, NewOutgoing, Result, Store, json, outbox::attempts},
+    store::{Entry, FencedStore, NewOutgoing, Result, Store, json, outbox::attempts},
     types::ChatRef,
 };
 
@@ -175,59 +175,6 @@ pub struct Unshown {
 }
 
 impl Store {
-    /// Parks a cycle on a question: its journal entries, the question and the message that asks it, in one transaction. A
-    /// question that was asked before isn't asked again.
-    pub fn ask_approval(
-        &mut self,
-        fence: Fence,
-        cycle_id: &str,
-        entries: &[Entry],
-        approval: &NewApproval,
-        message: impl FnOnce(i64) -> NewOutgoing,
-        now: DateTime<Utc>,
-    ) -> Result<()> {
-        self.fenced(fence, |tx| {
-            for entry in entries {
-                journal::append(tx, cycle_id, entry, now)?;
-            }
-            // The number that the row below gets: its message names it.
-            let id: i64 = tx.query_row(
-                "SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'approvals'), 0) + 1",
-                [],
-                |row| row.get(0),
-            )?;
-            let message = NewOutgoing { cycle_id: Some(cycle_id.to_owned()), ..message(id) };
-            let outgoing_id = attempts::insert(tx, &message, now)?;
-            tx.execute(
-                "INSERT INTO approvals (cycle_id, call, tool, action, risk, reasons, origin, chat_id, approver, nonce, outgoing_id,
-                     asked_at, expires_at, id)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
-                rusqlite::params![
-                    cycle_id,
-                    approval.call,
-                    approval.tool,
-                    approval.action,
-                    approval.verdict.risk.name(),
-                    json(&approval.verdict.reasons),
-                    approval.origin,
-                    message.chat,
-                    approval.approver,
-                    approval.nonce,
-                    outgoing_id,
-                    rfc3339(now),
-                    rfc3339(approval.expires_at),
-                    id,
-                ],
-            )?;
-            park(tx, cycle_id)
-        })
-    }
-
-    /// Lets a cycle wait for a person.
-    pub fn park_cycle(&mut self, fence: Fence, cycle_id: &str) -> Result<()> {
-        self.fenced(fence, |tx| park(tx, cycle_id))
-    }
-
     /// The question that a call of a cycle has asked.
     pub fn approval_of(&self, cycle_id: &str, call: &str) -> Result<Option<Approval>> {
         let sql = format!("SELECT {} FROM approvals WHERE cycle_id = ?1 AND call = ?2", Approval::COLUMNS);
@@ -275,39 +222,6 @@ impl Store {
         })
     }
 
-    /// Denies what nobody decided in time.
-    pub fn expire_approvals(&mut self, fence: Fence, now: DateTime<Utc>) -> Result<usize> {
-        self.fenced(fence, |tx| {
-            Ok(tx.execute(
-                "UPDATE approvals SET state = 'expired', decided_at = ?1 WHERE state = 'pending' AND expires_at <= ?1",
-                [rfc3339(now)],
-            )?)
-        })
-    }
-
-    /// Begins a call under its question, with its journal entries: false, and nothing is written, unless exactly this action of
-    /// this tool was approved and not begun before.
-    pub fn begin_approved(
-        &mut self,
-        fence: Fence,
-        cycle_id: &str,
-        (call, tool, action): (&str, &str, &str),
-        entries: &[Entry],
-        now: DateTime<Utc>,
-    ) -> Result<bool> {
-        self.fenced(fence, |tx| {
-            let n = tx.execute(
-                "UPDATE approvals SET used_at = ?5
-                 WHERE cycle_id = ?1 AND call = ?2 AND tool = ?3 AND action = ?4 AND state = 'approved' AND used_at IS NULL",
-                (cycle_id, call, tool, action, rfc3339(now)),
-            )?;
-            if n == 1 {
-                entries.iter().try_for_each(|entry| journal::append(tx, cycle_id, entry, now))?;
-            }
-            Ok(n == 1)
-        })
-    }
-
     /// Questions whose message in the chat shows another state than theirs.
     pub fn unshown_approvals(&self) -> Result<Vec<Unshown>> {
         let mut statement = self.conn.prepare_cached(&format!(
@@ -328,6 +242,93 @@ impl Store {
         self.write_relaxed(|tx| {
             tx.execute("UPDATE approvals SET shown = ?2 WHERE id = ?1", (id, state.as_str()))?;
             Ok(())
+        })
+    }
+}
+
+impl FencedStore<'_> {
+    /// Parks a cycle on a question: its journal entries, the question and the message that asks it, in one transaction. A
+    /// question that was asked before isn't asked again.
+    pub fn ask_approval(
+        &mut self,
+        cycle_id: &str,
+        entries: &[Entry],
+        approval: &NewApproval,
+        message: impl FnOnce(i64) -> NewOutgoing,
+    ) -> Result<()> {
+        let now = self.now();
+        self.fenced(|tx| {
+            for entry in entries {
+                journal::append(tx, cycle_id, entry, now)?;
+            }
+            // The number that the row below gets: its message names it.
+            let id: i64 = tx.query_row(
+                "SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'approvals'), 0) + 1",
+                [],
+                |row| row.get(0),
+            )?;
+            let message = NewOutgoing { cycle_id: Some(cycle_id.to_owned()), ..message(id) };
+            let outgoing_id = attempts::insert(tx, &message, now)?;
+            tx.execute(
+                "INSERT INTO approvals (cycle_id, call, tool, action, risk, reasons, origin, chat_id, approver, nonce, outgoing_id,
+                     asked_at, expires_at, id)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+                rusqlite::params![
+                    cycle_id,
+                    approval.call,
+                    approval.tool,
+                    approval.action,
+                    approval.verdict.risk.name(),
+                    json(&approval.verdict.reasons),
+                    approval.origin,
+                    message.chat,
+                    approval.approver,
+                    approval.nonce,
+                    outgoing_id,
+                    rfc3339(now),
+                    rfc3339(approval.expires_at),
+                    id,
+                ],
+            )?;
+            park(tx, cycle_id)
+        })
+    }
+
+    /// Lets a cycle wait for a person.
+    pub fn park_cycle(&mut self, cycle_id: &str) -> Result<()> {
+        self.fenced(|tx| park(tx, cycle_id))
+    }
+
+    /// Denies what nobody decided in time.
+    pub fn expire_approvals(&mut self) -> Result<usize> {
+        let now = self.now();
+        self.fenced(|tx| {
+            Ok(tx.execute(
+                "UPDATE approvals SET state = 'expired', decided_at = ?1 WHERE state = 'pending' AND expires_at <= ?1",
+                [rfc3339(now)],
+            )?)
+        })
+    }
+
+    /// Begins a call under its question, with its journal entries: false, and nothing is written, unless exactly this action of
+    /// this tool was approved and not begun before.
+    pub fn begin_approved(
+        &mut self,
+        cycle_id: &str,
+        (call, tool, action): (&str, &str, &str),
+        entries: &[Entry],
+    ) -> Result<bool> {
+        let now = self.now();
+        self.fenced(|tx| {
+            let n = tx.execute(
+                "UPDATE approvals SET used_at = ?5
+                 WHERE cycle_id = ?1 AND call = ?2 AND tool = ?3 AND action = ?4 AND state = 'approved' AND used_at IS NULL",
+                (cycle_id, call, tool, action, rfc3339(now)),
+            )?;
+            if n == 1 {
+                entries.iter().try_for_each(|entry| journal::append(tx, cycle_id, entry, now))?;
+            }
+            Ok(n == 1)
         })
     }
 }

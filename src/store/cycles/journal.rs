@@ -13,7 +13,7 @@ use crate::{
     clock::rfc3339,
     policy::Verdict,
     store::{
-        Fence, MessageOutcome, NewOutgoing, NewReminder, Result, Round, ShownTask, Store,
+        FencedStore, MessageOutcome, NewOutgoing, NewReminder, Result, Round, ShownTask, Store,
         cycles::claims,
         messages::queue,
         outbox::{attempts, shown},
@@ -223,38 +223,6 @@ pub struct StagedFile {
 }
 
 impl Store {
-    /// Appends an entry and carries out its changes, in one transaction.
-    pub fn record(
-        &mut self,
-        fence: Fence,
-        cycle_id: &str,
-        entry: &Entry,
-        changes: &[Change],
-        now: DateTime<Utc>,
-    ) -> Result<()> {
-        self.record_all(fence, cycle_id, std::slice::from_ref(entry), changes, now)
-    }
-
-    /// The same for entries that stand or fall together.
-    pub fn record_all(
-        &mut self,
-        fence: Fence,
-        cycle_id: &str,
-        entries: &[Entry],
-        changes: &[Change],
-        now: DateTime<Utc>,
-    ) -> Result<()> {
-        self.fenced(fence, |tx| {
-            entries.iter().try_for_each(|entry| append(tx, cycle_id, entry, now))?;
-            changes.iter().try_for_each(|change| carry_out(tx, cycle_id, change, now))
-        })
-    }
-
-    /// Carries out changes that need no entry.
-    pub fn change(&mut self, fence: Fence, cycle_id: &str, changes: &[Change], now: DateTime<Utc>) -> Result<()> {
-        self.fenced(fence, |tx| changes.iter().try_for_each(|change| carry_out(tx, cycle_id, change, now)))
-    }
-
     /// The journal of a cycle, in order.
     pub fn journal(&self, cycle_id: &str) -> Result<Vec<Entry>> {
         let mut statement = self.conn.prepare("SELECT body FROM cycle_journal WHERE cycle_id = ?1 ORDER BY seq")?;
@@ -277,6 +245,28 @@ impl Store {
             Ok(StagedFile { path: row.get(0)?, base: row.get(1)?, content: row.get(2)? })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+impl FencedStore<'_> {
+    /// Appends an entry and carries out its changes, in one transaction.
+    pub fn record(&mut self, cycle_id: &str, entry: &Entry, changes: &[Change]) -> Result<()> {
+        self.record_all(cycle_id, std::slice::from_ref(entry), changes)
+    }
+
+    /// The same for entries that stand or fall together.
+    pub fn record_all(&mut self, cycle_id: &str, entries: &[Entry], changes: &[Change]) -> Result<()> {
+        let now = self.now();
+        self.fenced(|tx| {
+            entries.iter().try_for_each(|entry| append(tx, cycle_id, entry, now))?;
+            changes.iter().try_for_each(|change| carry_out(tx, cycle_id, change, now))
+        })
+    }
+
+    /// Carries out changes that need no entry.
+    pub fn change(&mut self, cycle_id: &str, changes: &[Change]) -> Result<()> {
+        let now = self.now();
+        self.fenced(|tx| changes.iter().try_for_each(|change| carry_out(tx, cycle_id, change, now)))
     }
 }
 

@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension as _, Row, Transaction};
 
 use crate::{
     clock::{parse_time, rfc3339},
-    store::{CycleRow, Fence, NewOutgoing, OutgoingKind, Result, Store, json, outbox::attempts},
+    store::{CycleRow, FencedStore, NewOutgoing, OutgoingKind, Result, Store, json, outbox::attempts},
     types::ChatRef,
 };
 
@@ -124,17 +124,25 @@ impl Store {
         Ok(statement.query_map([], read)?.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// The messages that the last undo in a chat put aside and nobody has retried since, oldest first.
+    pub fn undone_messages(&self, chat: ChatRef) -> Result<Vec<i64>> {
+        let mut statement = self.conn.prepare_cached(
+            "SELECT m.id FROM incoming_messages m WHERE m.chat_id = ?1 AND m.processed = 1 AND m.outcome = 'undone'
+                 AND m.cycle_id = (SELECT l.cycle_id FROM incoming_messages l JOIN undos u ON u.wake = l.cycle_id
+                                   WHERE l.chat_id = ?1 AND l.processed = 1 AND l.outcome = 'undone'
+                                   ORDER BY u.done_at IS NOT NULL, u.done_at DESC, u.id DESC LIMIT 1)
+             ORDER BY m.id",
+        )?;
+        Ok(statement.query_map([chat], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+impl FencedStore<'_> {
     /// Takes back what stands in the database, once, and keeps the words for all of it until the cycle `by` has ended: a second
     /// call tells what the first one did.
-    pub fn take_back(
-        &mut self,
-        fence: Fence,
-        undo: &Undo,
-        by: &str,
-        words: impl FnOnce(&TakenBack) -> String,
-        now: DateTime<Utc>,
-    ) -> Result<TakenBack> {
-        self.fenced(fence, |tx| {
+    pub fn take_back(&mut self, undo: &Undo, by: &str, words: impl FnOnce(&TakenBack) -> String) -> Result<TakenBack> {
+        let now = self.now();
+        self.fenced(|tx| {
             let kept: Option<String> =
                 tx.query_row("SELECT taken_back FROM undos WHERE id = ?1", [undo.id], |row| row.get(0))?;
             let taken = match kept.and_then(|kept| serde_json::from_str(&kept).ok()) {
@@ -147,18 +155,6 @@ impl Store {
             )?;
             Ok(taken)
         })
-    }
-
-    /// The messages that the last undo in a chat put aside and nobody has retried since, oldest first.
-    pub fn undone_messages(&self, chat: ChatRef) -> Result<Vec<i64>> {
-        let mut statement = self.conn.prepare_cached(
-            "SELECT m.id FROM incoming_messages m WHERE m.chat_id = ?1 AND m.processed = 1 AND m.outcome = 'undone'
-                 AND m.cycle_id = (SELECT l.cycle_id FROM incoming_messages l JOIN undos u ON u.wake = l.cycle_id
-                                   WHERE l.chat_id = ?1 AND l.processed = 1 AND l.outcome = 'undone'
-                                   ORDER BY u.done_at IS NOT NULL, u.done_at DESC, u.id DESC LIMIT 1)
-             ORDER BY m.id",
-        )?;
-        Ok(statement.query_map([chat], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
     }
 }
 

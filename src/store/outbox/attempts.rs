@@ -13,7 +13,7 @@ use crate::{
     process::Identity,
     render::{self, Links},
     store::{
-        Fence, NewOutgoing, OutgoingKind, Result, Store,
+        FencedStore, NewOutgoing, OutgoingKind, Result, Store,
         chats::moved::{self, MAY_BE_SPOKEN_TO, Moved},
         json,
         odd_rows::{SENDABLE, text_of},
@@ -167,26 +167,10 @@ impl Store {
         self.write(|tx| insert(tx, message, now))
     }
 
-    /// As [`Store::plan_message`], for the wake that holds `fence`.
-    pub fn tell(&mut self, fence: Fence, message: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
-        self.fenced(fence, |tx| insert(tx, message, now))
-    }
-
     /// Takes the next part that may be sent now: in order within a chat, so an earlier part that has to wait holds the
     /// later ones back, but for a choice of messages.
     pub fn claim_part(&mut self, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>) -> Result<Option<Claimed>> {
         self.write(|tx| claim(tx, pick, me, now))
-    }
-
-    /// As [`Store::claim_part`], for the wake that holds `fence`.
-    pub fn claim_part_of_wake(
-        &mut self,
-        fence: Fence,
-        pick: Pick<'_>,
-        me: &Identity,
-        now: DateTime<Utc>,
-    ) -> Result<Option<Claimed>> {
-        self.fenced(fence, |tx| claim(tx, pick, me, now))
     }
 
     /// Writes down how the attempt at a claimed part ended. It needs no fence: the claim was its own. A sender that was given
@@ -232,27 +216,6 @@ impl Store {
                 }
             }
             Ok(())
-        })
-    }
-
-    /// Settles what an earlier wake left in doubt, before this one sends anything: an attempt that is no longer under way is
-    /// in doubt too, and a part in doubt is planned once more, to be marked as a repeat. Returns how many will be repeated.
-    pub fn recover_outbox(&mut self, fence: Fence, now: DateTime<Utc>) -> Result<usize> {
-        let lost = self.lost_attempts(now)?;
-        self.fenced(fence, |tx| {
-            for attempt in lost {
-                tx.execute(
-                    "UPDATE outgoing_parts SET state = 'unknown', sender = NULL, changed_at = ?4, error = ?5
-                     WHERE outgoing_id = ?1 AND part = ?2 AND attempts = ?3 AND state = 'attempting'",
-                    (attempt.outgoing_id, attempt.part, attempt.attempts, rfc3339(now), attempt.why),
-                )?;
-            }
-            let repeats = tx.execute(
-                "UPDATE outgoing_parts SET state = 'planned', repeats = 1, changed_at = ?1
-                 WHERE state = 'unknown' AND repeats = 0",
-                [rfc3339(now)],
-            )?;
-            Ok(repeats)
         })
     }
 
@@ -335,6 +298,42 @@ impl Store {
         let mut statement =
             self.conn.prepare("SELECT key FROM outgoing_messages WHERE key >= 'tell/' AND key < 'tell0'")?;
         Ok(statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+impl FencedStore<'_> {
+    /// As [`Store::plan_message`], for the wake that holds `fence`.
+    pub fn tell(&mut self, message: &NewOutgoing) -> Result<Option<i64>> {
+        let now = self.now();
+        self.fenced(|tx| insert(tx, message, now))
+    }
+
+    /// As [`Store::claim_part`], for the wake that holds `fence`.
+    pub fn claim_part_of_wake(&mut self, pick: Pick<'_>, me: &Identity) -> Result<Option<Claimed>> {
+        let now = self.now();
+        self.fenced(|tx| claim(tx, pick, me, now))
+    }
+
+    /// Settles what an earlier wake left in doubt, before this one sends anything: an attempt that is no longer under way is
+    /// in doubt too, and a part in doubt is planned once more, to be marked as a repeat. Returns how many will be repeated.
+    pub fn recover_outbox(&mut self) -> Result<usize> {
+        let now = self.now();
+        let lost = self.lost_attempts(now)?;
+        self.fenced(|tx| {
+            for attempt in lost {
+                tx.execute(
+                    "UPDATE outgoing_parts SET state = 'unknown', sender = NULL, changed_at = ?4, error = ?5
+                     WHERE outgoing_id = ?1 AND part = ?2 AND attempts = ?3 AND state = 'attempting'",
+                    (attempt.outgoing_id, attempt.part, attempt.attempts, rfc3339(now), attempt.why),
+                )?;
+            }
+            let repeats = tx.execute(
+                "UPDATE outgoing_parts SET state = 'planned', repeats = 1, changed_at = ?1
+                 WHERE state = 'unknown' AND repeats = 0",
+                [rfc3339(now)],
+            )?;
+            Ok(repeats)
+        })
     }
 }
 

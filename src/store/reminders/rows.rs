@@ -11,7 +11,7 @@ use crate::{
         Missed, Rule, Slot,
         due::{self, DueTurn, Series, SlotHistory},
     },
-    store::{Fence, NewOutgoing, Result, Store, json, odd_rows::words, outbox::attempts},
+    store::{FencedStore, NewOutgoing, Result, Store, json, odd_rows::words, outbox::attempts},
     types::ChatRef,
     zone::Tz,
 };
@@ -178,10 +178,13 @@ impl Store {
         }
         Ok(history)
     }
+}
 
+impl FencedStore<'_> {
     /// Writes a next slot anew, after the clock was set back.
-    pub fn set_next_slot(&mut self, fence: Fence, id: i64, next: Slot, now: DateTime<Utc>) -> Result<()> {
-        self.fenced(fence, |tx| set_next(tx, id, Some(next), now))
+    pub fn set_next_slot(&mut self, id: i64, next: Slot) -> Result<()> {
+        let now = self.now();
+        self.fenced(|tx| set_next(tx, id, Some(next), now))
     }
 }
 

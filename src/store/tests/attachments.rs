@@ -189,12 +189,12 @@ fn a_file_is_wanted_while_its_message_is_and_known_to_be_gone_after() {
     world.store.file_kept(photo.id, "files/77.jpg", 12, at(1)).unwrap();
     assert!(world.store.is_file_wanted("77.jpg").unwrap());
     assert!(world.store.files_on_disk().unwrap()[0].is_wanted);
-    world.store.file_missing(world.fence, photo.id, at(2)).unwrap();
+    world.held(at(2)).file_missing(photo.id).unwrap();
     assert!(world.first().1, "it is fetched again");
     world.store.file_kept(photo.id, "files/77.jpg", 12, at(3)).unwrap();
     world.by_hand("UPDATE incoming_messages SET processed = 1, outcome = 'answered'");
     assert!(!world.store.is_file_wanted("77.jpg").unwrap());
-    world.store.forget_files(world.fence, &["files/77.jpg".to_owned()]).unwrap();
+    world.held(at(0)).forget_files(&["files/77.jpg".to_owned()]).unwrap();
     let gone = world.file_of(message);
     assert_eq!((gone.path, gone.state), (None, FileState::Kept));
     assert!(world.store.files_on_disk().unwrap().is_empty());

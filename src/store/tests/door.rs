@@ -77,7 +77,7 @@ fn unpairing_ends_ones_reminders_and_nobody_elses() {
     );
     world.store.unpair(7, false, at(2)).unwrap();
     let undo = Undo { id: 1, wake: "c1".to_owned(), chat: ChatRef::telegram(8), asked_at: None };
-    let taken = world.store.take_back(world.fence, &undo, "c2", |_| String::new(), at(2)).unwrap();
+    let taken = world.held(at(2)).take_back(&undo, "c2", |_| String::new()).unwrap();
     assert_eq!(taken.active_again, [""; 0], "whoever isn't heard isn't reminded either");
     let left: Vec<i64> = world.store.reminders().unwrap().iter().map(|reminder| reminder.what.chat.id).collect();
     assert_eq!(left, [8]);
@@ -143,7 +143,7 @@ fn a_flood_of_one_chat_hides_no_other_and_chats_take_turns() {
     assert_eq!((first.id, first.text.as_str()), (1, "no 1"));
     for (id, chat, order) in [("c1", 7, [(8, 3), (7, 100)]), ("c2", 8, [(7, 100), (8, 3)])] {
         let cycle = NewCycle { chat: Some(ChatRef::telegram(chat)), ..cycle(id) };
-        world.store.begin_cycle(world.fence, &cycle, &[], &[], at(0)).unwrap();
+        world.held(at(0)).begin_cycle(&cycle, &[], &[]).unwrap();
         assert_eq!(chats(&world), order);
     }
     // What is kept for another model gives way within its chat, and between chats.

@@ -545,7 +545,7 @@ fn a_conversation_takes_up_only_what_still_is_as_it_was_read() {
     };
     let begin = |world: &mut World, read: &[Incoming]| {
         let (seen, ids): (Vec<_>, Vec<_>) = read.iter().map(|message| (message, message.id)).unzip();
-        world.store.begin_cycle_on(world.fence, &cycle("c1"), &opening(ids), &seen, at(2)).unwrap()
+        world.held(at(2)).begin_cycle_on(&cycle("c1"), &opening(ids), &seen).unwrap()
     };
     assert!(!begin(&mut world, &read), "it was edited");
     assert_eq!((world.store.cycle("c1").unwrap(), world.store.journal("c1").unwrap()), (None, Vec::new()));
@@ -558,9 +558,8 @@ fn a_conversation_takes_up_only_what_still_is_as_it_was_read() {
     world.hear(3, &album);
     let read = world.store.queued().unwrap();
     world.hear(4, &NewIncoming { is_only_part: true, ..picture(3, "") });
-    let join = |world: &mut World, read: &Incoming| {
-        world.store.join(world.fence, "c1", &opening(vec![read.id]), &[read], at(5)).unwrap()
-    };
+    let join =
+        |world: &mut World, read: &Incoming| world.held(at(5)).join("c1", &opening(vec![read.id]), &[read]).unwrap();
     assert!(!join(&mut world, &read[1]));
     let read = world.store.queued().unwrap();
     assert!(join(&mut world, &read[1]));

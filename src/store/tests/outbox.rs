@@ -82,10 +82,10 @@ fn an_attempt_of_a_dead_sender_is_repeated_once_and_marked() {
     assert!(!claimed.is_repeat);
     assert_eq!(claim(&mut world, 1), None, "nobody else may send it meanwhile");
     assert!(world.store.has_doubtful(at(1)).unwrap(), "there is something to settle");
-    assert_eq!(world.store.recover_outbox(world.fence, at(1)).unwrap(), 1);
+    assert_eq!(world.held(at(1)).recover_outbox().unwrap(), 1);
     let repeat = world.store.claim_part(Pick::default(), &dead(), at(2)).unwrap().unwrap();
     assert_eq!((repeat.outgoing_id, repeat.is_repeat, repeat.attempts), (id, true, 2));
-    assert_eq!(world.store.recover_outbox(world.fence, at(3)).unwrap(), 0);
+    assert_eq!(world.held(at(3)).recover_outbox().unwrap(), 0);
     assert_eq!(claim(&mut world, 4), None);
     assert!(!world.store.has_deliverable(at(4)).unwrap());
     let left = world.store.undelivered().unwrap();
@@ -100,7 +100,7 @@ fn a_living_senders_attempt_is_left_to_it() {
     let mut world = World::new();
     world.plan(ChatRef::telegram(7), "under way");
     let claimed = claim(&mut world, 0).unwrap();
-    assert_eq!(world.store.recover_outbox(world.fence, at(1)).unwrap(), 0);
+    assert_eq!(world.held(at(1)).recover_outbox().unwrap(), 0);
     assert_eq!(claim(&mut world, 1), None);
     world.store.settle_part(&claimed, &PartOutcome::Sent(5), at(2)).unwrap();
     assert_eq!(world.store.undelivered().unwrap(), []);
@@ -120,7 +120,7 @@ fn a_living_sender_that_never_says_what_became_of_its_send_holds_no_chat_back_fo
         let is_under_way = world.store.unsent_parts(at(seconds)).unwrap()[0].is_under_way;
         assert_eq!(is_under_way, !is_lost, "after {seconds} s");
         assert_eq!(world.store.has_doubtful(at(seconds)).unwrap(), is_lost, "after {seconds} s");
-        let repeats = world.store.recover_outbox(world.fence, at(seconds)).unwrap();
+        let repeats = world.held(at(seconds)).recover_outbox().unwrap();
         assert_eq!(repeats, usize::from(is_lost), "after {seconds} s");
         if is_lost {
             let repeat = claim(&mut world, seconds).unwrap();
@@ -142,7 +142,7 @@ fn what_is_in_doubt_holds_its_chat_until_it_is_settled() {
     let doubt = PartOutcome::Unknown("connection reset".to_owned());
     world.store.settle_part(&first, &doubt, at(0)).unwrap();
     assert_eq!(claim(&mut world, 1), None, "the second would overtake the repeat of the first");
-    world.store.recover_outbox(world.fence, at(2)).unwrap();
+    world.held(at(2)).recover_outbox().unwrap();
     let repeat = claim(&mut world, 2).unwrap();
     assert!(repeat.is_repeat);
     // A repeat that surely wasn't sent is still a repeat when it is.
@@ -158,7 +158,7 @@ fn a_sender_that_reports_late_is_heard_only_if_the_part_arrived() {
     let mut world = World::new();
     world.plan(ChatRef::telegram(7), "slow");
     let slow = world.store.claim_part(Pick::default(), &dead(), at(0)).unwrap().unwrap();
-    world.store.recover_outbox(world.fence, at(1)).unwrap();
+    world.held(at(1)).recover_outbox().unwrap();
     let repeat = claim(&mut world, 2).unwrap();
     for outcome in [later(0), PartOutcome::Failed("no".into()), PartOutcome::Unknown("?".into())] {
         world.store.settle_part(&slow, &outcome, at(3)).unwrap();
@@ -179,16 +179,16 @@ fn nothing_of_a_cycle_leaves_before_its_end_but_the_notice_that_it_waits() {
         Change::Send(outgoing(ChatRef::telegram(7), "reply")),
         Change::Send(outgoing(ChatRef::TERMINAL, "on the console")),
     ];
-    world.store.change(world.fence, "c1", &sends, at(0)).unwrap();
+    world.held(at(0)).change("c1", &sends).unwrap();
     assert!(!world.store.has_deliverable(at(1)).unwrap());
     assert_eq!(world.deliver_all(1), [""; 0]);
     assert_eq!(world.store.console_unshown(None).unwrap(), []);
 
-    world.store.pause_cycle(world.fence, "c1", at(60), "no network").unwrap();
+    world.held(at(0)).pause_cycle("c1", at(60), "no network").unwrap();
     assert_eq!(world.deliver_all(2), [""; 0]);
     world
-        .store
-        .change(world.fence, "c1", &[Change::Send(NewOutgoing { chat: ChatRef::telegram(8), ..notice })], at(2))
+        .held_by(world.fence, at(2))
+        .change("c1", &[Change::Send(NewOutgoing { chat: ChatRef::telegram(8), ..notice })])
         .unwrap();
     assert_eq!(world.deliver_all(3), ["I wait"]);
 
@@ -263,7 +263,7 @@ fn a_refused_part_fails_for_good_and_the_next_message_leaves() {
     world.plan(ChatRef::telegram(7), "next");
     let claimed = claim(&mut world, 0).unwrap();
     world.store.settle_part(&claimed, &PartOutcome::Failed("bot was blocked".into()), at(0)).unwrap();
-    assert_eq!(world.store.recover_outbox(world.fence, at(1)).unwrap(), 0);
+    assert_eq!(world.held(at(1)).recover_outbox().unwrap(), 0);
     assert_eq!(world.deliver_all(1), ["next"]);
     assert_eq!(world.store.undelivered().unwrap()[0].error.as_deref(), Some("bot was blocked"));
 }

@@ -18,9 +18,7 @@ fn outcome(taint: Option<&str>) -> Entry {
 
 impl World {
     fn send(&mut self, entry: &Entry, text: &str) {
-        self.store
-            .record(self.fence, "c1", entry, &[Change::Send(outgoing(ChatRef::telegram(7), text))], at(1))
-            .unwrap();
+        self.held(at(1)).record("c1", entry, &[Change::Send(outgoing(ChatRef::telegram(7), text))]).unwrap();
     }
 
     /// What was said in chat 7, each with whose words it may hold.
@@ -93,14 +91,8 @@ const CYCLES: [(&str, Option<i64>); 4] =
 impl World {
     fn begin_all(&mut self) {
         for (id, chat) in CYCLES {
-            self.store
-                .begin_cycle(
-                    self.fence,
-                    &NewCycle { chat: chat.map(ChatRef::from_number), ..cycle(id) },
-                    &[],
-                    &[],
-                    at(0),
-                )
+            self.held(at(0))
+                .begin_cycle(&NewCycle { chat: chat.map(ChatRef::from_number), ..cycle(id) }, &[], &[])
                 .unwrap();
         }
     }
@@ -112,11 +104,11 @@ fn a_text_in_another_chat_than_its_cycles_says_whose_words_it_may_hold() {
     world.begin_all();
     let tell = Change::Send(outgoing(ChatRef::telegram(7), "agreed: [here](https://example.org/evil)"));
     for (cycle, _) in CYCLES {
-        world.store.record(world.fence, cycle, &Entry::Asked, std::slice::from_ref(&tell), at(1)).unwrap();
+        world.held(at(1)).record(cycle, &Entry::Asked, std::slice::from_ref(&tell)).unwrap();
     }
-    world.store.record(world.fence, "guests", &outcome(Some("a page")), std::slice::from_ref(&tell), at(5)).unwrap();
+    world.held(at(5)).record("guests", &outcome(Some("a page")), std::slice::from_ref(&tell)).unwrap();
     let own = Change::Send(outgoing(ChatRef::telegram(5555), "for you"));
-    world.store.record(world.fence, "guests", &Entry::Asked, &[own], at(6)).unwrap();
+    world.held(at(6)).record("guests", &Entry::Asked, &[own]).unwrap();
     let taints: Vec<Option<String>> = world.said().into_iter().map(|(_, _, taint)| taint).collect();
     let said = "what chat 5555 said".to_owned();
     assert_eq!(taints, [None, None, None, Some(said.clone()), Some(format!("{said}, a page"))]);
@@ -169,8 +161,8 @@ fn what_was_written_before_it_was_noted_is_unknown() {
     };
     for cycle in ["c1", "c2"] {
         world.begin(cycle);
-        world.store.record(world.fence, cycle, &opening(None), &[], at(1)).unwrap();
-        world.store.record(world.fence, cycle, &Entry::Asked, &[], at(1)).unwrap();
+        world.held(at(1)).record(cycle, &opening(None), &[]).unwrap();
+        world.held(at(1)).record(cycle, &Entry::Asked, &[]).unwrap();
     }
     world.end("c2", CycleState::Done, &[]);
     world.by_hand(

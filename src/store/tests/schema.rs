@@ -34,8 +34,8 @@ fn after_a_write_that_may_be_lost_commits_are_synced_again() {
         |store: &Store| -> i64 { store.conn.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap() };
     let fence = store.take_lease(&me(), at(1)).unwrap();
     assert_eq!(synchronous(&store), 2);
-    store.upkeep_ok(fence, UpkeepKind::Push, at(1)).unwrap();
-    let refused = store.upkeep_ok(world.fence, UpkeepKind::Push, at(2));
+    FencedStore::new(&mut store, fence, &FixedClock(at(1))).upkeep_ok(UpkeepKind::Push).unwrap();
+    let refused = FencedStore::new(&mut store, world.fence, &FixedClock(at(2))).upkeep_ok(UpkeepKind::Push);
     assert!(matches!(refused, Err(StoreError::LeaseLost { .. })), "{refused:?}");
     assert_eq!(synchronous(&store), 2);
 }

@@ -21,7 +21,7 @@ fn what_was_sent_twice_without_an_answer_is_tried_no_more() {
     world.plan(ChatRef::telegram(7), "did it arrive?");
     send(&mut world, &doubt("reset"));
     assert_eq!(prospects(&world), [Prospect::Tried], "the next wake repeats it");
-    world.store.recover_outbox(world.fence, at(1)).unwrap();
+    world.held(at(1)).recover_outbox().unwrap();
     assert_eq!(prospects(&world), [Prospect::Tried]);
     assert!(send(&mut world, &doubt("reset again")).is_repeat);
     assert_eq!(prospects(&world), [Prospect::InDoubt]);

@@ -5,8 +5,10 @@ use std::{collections::BTreeSet, fs, path::Path};
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use fastrand::Rng;
 use reveille::{
+    clock::FixedClock,
     cycle::decide::situation::Reason,
     process::Identity,
+    store::FencedStore,
     store::{
         Batch, Change, Claimed, CycleEnd, CycleState, Entry, Fence, MessageOutcome, NewCycle, NewIncoming, Ordered,
         OutgoingKind, PartOf, PartOutcome, PartState, Pick, Store, StoreError,
@@ -366,7 +368,9 @@ impl Scene {
     /// A wake that lost its lease can't write, whatever it tries.
     fn old_holder(&mut self, random: &mut Rng) -> Result<(), String> {
         let Some(fence) = random.choice(&self.old).copied() else { return Ok(()) };
-        let (now, store) = (self.now, &mut self.store);
+        let now = self.now;
+        let clock = FixedClock(now);
+        let mut store = FencedStore::new(&mut self.store, fence, &clock);
         let everything: Vec<i64> = self.model.messages.keys().copied().collect();
         let cycles: Vec<String> = self.model.cycles.keys().cloned().collect();
         let cycle = random.choice(&cycles).cloned().unwrap_or_default();
@@ -374,15 +378,15 @@ impl Scene {
         let send = Change::Send(mind::outgoing(OWNER, "from one who lost the lease", OutgoingKind::Reply));
         let end = |state| CycleEnd { failed_messages: &everything, ..CycleEnd::new(state) };
         let refused = match random.u32(0..8) {
-            0 => store.record(fence, &cycle, &Entry::Asked, &[send, done], now),
-            1 => store.change(fence, &cycle, &[send, done], now),
-            2 => store.end_cycle(fence, &cycle, &end(CycleState::Done), now),
-            3 => store.end_cycle(fence, &cycle, &end(CycleState::Abandoned), now),
-            4 => store.resume_cycle(fence, &cycle),
-            5 => store.pause_cycle(fence, &cycle, now, "late"),
-            6 => store.recover_outbox(fence, now).map(drop),
+            0 => store.record(&cycle, &Entry::Asked, &[send, done]),
+            1 => store.change(&cycle, &[send, done]),
+            2 => store.end_cycle(&cycle, &end(CycleState::Done)),
+            3 => store.end_cycle(&cycle, &end(CycleState::Abandoned)),
+            4 => store.resume_cycle(&cycle),
+            5 => store.pause_cycle(&cycle, now, "late"),
+            6 => store.recover_outbox().map(drop),
             _ => {
-                store.release_lease(fence).map_err(text)?;
+                store.release_lease().map_err(text)?;
                 return Ok(());
             }
         };

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::TimeDelta;
 use fastrand::Rng;
 use reveille::{
+    clock::FixedClock,
     cycle::{
         Uptake,
         decide::{
@@ -17,6 +18,7 @@ use reveille::{
         uptake,
     },
     process::Identity,
+    store::FencedStore,
     store::{
         Change, Claimed, CycleEnd, CycleState, Entry, Fence, Firing, NO_MIND, NewCycle, NewOutgoing, OutgoingKind,
         PartOutcome, Reminder, Round, UpkeepKind,
@@ -100,12 +102,16 @@ impl Wake {
                 // Whoever left a cycle running was killed in it: the lock file tells a real wake.
                 for row in scene.store.open_cycles().map_err(text)? {
                     if row.state == CycleState::Running {
-                        scene.store.note_cut_off(self.fence, &row.cycle.id, &[], None, scene.now).map_err(text)?;
+                        FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+                            .note_cut_off(&row.cycle.id, &[], None)
+                            .map_err(text)?;
                     }
                 }
                 scene.silence_bot(random)?;
                 if scene.store.has_doubtful(scene.now).map_err(text)? {
-                    scene.store.recover_outbox(self.fence, scene.now).map_err(text)?;
+                    FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+                        .recover_outbox()
+                        .map_err(text)?;
                 }
                 At::Delivering
             }
@@ -125,7 +131,7 @@ impl Wake {
             At::Delivering => self.claim(scene)?,
             At::Sending(claimed) => self.send(scene, &claimed, random)?,
             At::Releasing | At::Over => {
-                scene.store.release_lease(self.fence).map_err(text)?;
+                FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now)).release_lease().map_err(text)?;
                 At::Over
             }
         };
@@ -180,7 +186,9 @@ impl Wake {
         let messages: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
         let opening = said(format!("{:?}", cycle.reasons), messages);
         let entries = std::slice::from_ref(&opening);
-        scene.store.begin_cycle(self.fence, &cycle, entries, &[], scene.now).map_err(text)?;
+        FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+            .begin_cycle(&cycle, entries, &[])
+            .map_err(text)?;
         scene.model.begin(&cycle, entries)?;
         let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
         state.apply(&opening);
@@ -197,15 +205,21 @@ impl Wake {
             }
             Uptake::GiveUp(giving_up) => Ok(At::GivingUp(id, Box::new(state), giving_up.counts())),
             Uptake::Publish => {
-                scene.store.resume_cycle(self.fence, &id).map_err(text)?;
+                FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+                    .resume_cycle(&id)
+                    .map_err(text)?;
                 scene.model.resume(&id, false)?;
                 Ok(At::Committing(id, state.handles))
             }
             Uptake::GoOn => {
                 if has_crashed {
-                    scene.store.count_try(self.fence, &id).map_err(text)?;
+                    FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+                        .count_try(&id)
+                        .map_err(text)?;
                 }
-                scene.store.resume_cycle(self.fence, &id).map_err(text)?;
+                FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+                    .resume_cycle(&id)
+                    .map_err(text)?;
                 scene.model.resume(&id, has_crashed)?;
                 Ok(At::Driving(Box::new(Live { cycle: row.cycle, state })))
             }
@@ -218,7 +232,9 @@ impl Wake {
         let rounds: Result<Vec<_>, String> = due.iter().map(|reminder| round(scene, reminder)).collect();
         let changes: Vec<Change> = rounds?.into_iter().map(Change::Fire).collect();
         let done = [Entry::ByRule { receipts: Vec::new(), handles: Vec::new(), head: None }];
-        scene.store.begin_cycle(self.fence, &cycle, &done, &changes, scene.now).map_err(text)?;
+        FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+            .begin_cycle(&cycle, &done, &changes)
+            .map_err(text)?;
         scene.model.begin(&cycle, &done)?;
         scene.model.change(&cycle.id, &changes)?;
         Ok(At::Committing(cycle.id, Vec::new()))
@@ -281,7 +297,9 @@ impl Wake {
         match mind::turn(random, &live.cycle.id, &live.state, scene) {
             Answer::Turn { content, stop } => {
                 if scene.store.upkeep(UpkeepKind::Model).map_err(text)?.failures > 0 {
-                    scene.store.upkeep_ok(self.fence, UpkeepKind::Model, scene.now).map_err(text)?;
+                    FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+                        .upkeep_ok(UpkeepKind::Model)
+                        .map_err(text)?;
                 }
                 let usage = Usage { output: 1, ..Usage::default() };
                 self.record(scene, &mut live, &Entry::Turn { content, stop, usage }, &[])?;
@@ -293,9 +311,8 @@ impl Wake {
                 Ok(At::Driving(live))
             }
             Answer::Unavailable => {
-                scene
-                    .store
-                    .upkeep_failed(self.fence, UpkeepKind::Model, "overloaded", None, scene.now)
+                FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+                    .upkeep_failed(UpkeepKind::Model, "overloaded", None)
                     .map_err(text)?;
                 if let (Some(chat), Some(first)) = (live.cycle.chat, live.state.open.first()) {
                     let notice = mind::notice(chat, "I can't think right now.", format!("waits/{first}"));
@@ -320,7 +337,9 @@ impl Wake {
             let ended = Ended { id: id.clone(), state: CycleState::Failed, handled: Vec::new(), failed: Vec::new() };
             return Ok(At::Ending(ended));
         }
-        scene.store.pause_cycle(self.fence, id, scene.now, "it waits").map_err(text)?;
+        FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+            .pause_cycle(id, scene.now, "it waits")
+            .map_err(text)?;
         scene.model.pause(id);
         Ok(At::Delivering)
     }
@@ -351,7 +370,7 @@ impl Wake {
         let Ended { id, state, handled, failed } = ended;
         let commit_id = (*state == CycleState::Done).then_some("a commit");
         let end = CycleEnd { commit_id, handled, failed_messages: failed, ..CycleEnd::new(*state) };
-        scene.store.end_cycle(self.fence, id, &end, scene.now).map_err(text)?;
+        FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now)).end_cycle(id, &end).map_err(text)?;
         scene.model.end(id, *state, failed);
         Ok(At::Delivering)
     }
@@ -381,7 +400,9 @@ impl Wake {
     /// Journals an entry with its changes. What the journal now says must be what the wake has in mind.
     fn record(&self, scene: &mut Scene, live: &mut Live, entry: &Entry, changes: &[Change]) -> Result<(), String> {
         let id = &live.cycle.id;
-        scene.store.record(self.fence, id, entry, changes, scene.now).map_err(text)?;
+        FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+            .record(id, entry, changes)
+            .map_err(text)?;
         scene.model.record(id, entry, changes)?;
         live.state.apply(entry);
         let journal = scene.store.journal(id).map_err(text)?;
@@ -392,7 +413,7 @@ impl Wake {
     }
 
     fn change(&self, scene: &mut Scene, id: &str, changes: &[Change]) -> Result<(), String> {
-        scene.store.change(self.fence, id, changes, scene.now).map_err(text)?;
+        FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now)).change(id, changes).map_err(text)?;
         scene.model.change(id, changes)
     }
 }

@@ -12,7 +12,7 @@ use std::{
 
 use reqwest::multipart::{Form, Part};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::{Value, value::RawValue};
+use serde_json::{Map, Value, value::RawValue};
 use teloxide_core::{
     payloads::{DeleteWebhook, GetMe, GetUpdates, GetWebhookInfo, SendDocument, SendMessage, SetMyCommands},
     requests::Payload,
@@ -197,7 +197,7 @@ impl Telegram {
             let mut request = written(&request)?;
             // An offset can be beyond the library's.
             if let Some(offset) = offset {
-                request["offset"] = offset.into();
+                request.insert("offset".to_owned(), offset.into());
             }
             match self.exchange(GetUpdates::NAME, bound, |post| post.json(&request)).await {
                 // Together they are too much; each by itself isn't.
@@ -218,10 +218,9 @@ impl Telegram {
 
     /// Sends a message with a file of text, and gives its id.
     pub async fn send_document(&self, message: &SendDocument, file: &TextFile) -> Result<i64, TelegramError> {
-        let Value::Object(fields) = written(message)? else { return Err(unwritten("no object")) };
         let file = Part::bytes(file.text.as_bytes().to_vec()).file_name(file.name.clone());
         let mut form = Form::new().part("document", file);
-        for (name, value) in fields.into_iter().filter(|(name, _)| name != "document") {
+        for (name, value) in written(message)?.into_iter().filter(|(name, _)| name != "document") {
             form = match value {
                 Value::String(text) => form.text(name, text),
                 value => form.text(name, value.to_string()),
@@ -334,13 +333,10 @@ pub(super) fn read_answer<R: DeserializeOwned>(status: u16, body: &[u8]) -> Resu
         .map_err(|error| TelegramError::Ambiguous { why: format!("an answer that isn't understood: {error}") })
 }
 
-/// A request as JSON.
-fn written(request: &impl Serialize) -> Result<Value, TelegramError> {
-    serde_json::to_value(request).map_err(|error| unwritten(&error.to_string()))
-}
-
-fn unwritten(why: &str) -> TelegramError {
-    TelegramError::NotSent { why: format!("a request that can't be written: {why}") }
+/// A request's fields as JSON.
+fn written(request: &impl Serialize) -> Result<Map<String, Value>, TelegramError> {
+    let fields = serde_json::to_value(request).and_then(serde_json::from_value);
+    fields.map_err(|error| TelegramError::NotSent { why: format!("a request that can't be written: {error}") })
 }
 
 /// A method as the documentation spells it: the library's `SendMessage` is `sendMessage`.

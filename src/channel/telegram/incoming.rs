@@ -127,6 +127,21 @@ pub struct Migration {
     pub title: String,
 }
 
+/// What an update is of which nothing is kept.
+enum Unheard {
+    Stranger,
+    Ignored(&'static str),
+}
+
+impl From<Unheard> for ReadUpdate {
+    fn from(unheard: Unheard) -> Self {
+        match unheard {
+            Unheard::Stranger => Self::Stranger,
+            Unheard::Ignored(why) => Self::Ignored(why),
+        }
+    }
+}
+
 impl Speakers {
     /// The chat and the sender's id, if they may speak; else what the update is. Without a chat (an inline query, say) the
     /// sender's own is meant.
@@ -135,12 +150,12 @@ impl Speakers {
         chat: Option<&Chat>,
         sender_id: Option<i64>,
         is_disguised: bool,
-    ) -> Result<(ChatRef, i64), ReadUpdate> {
+    ) -> Result<(ChatRef, i64), Unheard> {
         let sender_id = match sender_id {
-            Some(id) if id == self.me.id => return Err(ReadUpdate::Ignored("the bot's own message")),
+            Some(id) if id == self.me.id => return Err(Unheard::Ignored("the bot's own message")),
             Some(id) => id,
-            None if is_disguised => return Err(ReadUpdate::Stranger),
-            None => return Err(ReadUpdate::Ignored("an update that names no sender")),
+            None if is_disguised => return Err(Unheard::Stranger),
+            None => return Err(Unheard::Ignored("an update that names no sender")),
         };
         let chat_id = chat.map_or(sender_id, |chat| chat.id.0);
         let listed = |id: i64| self.allowed.contains(&id);
@@ -151,13 +166,13 @@ impl Speakers {
                 Some(chat) if !chat.is_private() => false,
                 Some(_) | None => chat_id == sender_id && listed(sender_id),
             };
-        if admitted { Ok((ChatRef::telegram(chat_id), sender_id)) } else { Err(ReadUpdate::Stranger) }
+        if admitted { Ok((ChatRef::telegram(chat_id), sender_id)) } else { Err(Unheard::Stranger) }
     }
 }
 
 /// What came in an update.
 pub(super) enum Body {
-    Tap(CallbackQuery),
+    Tap(Box<CallbackQuery>),
     /// A message; or anything else, of which no more is known than who and where.
     Said(Box<Said>),
 }
@@ -173,7 +188,7 @@ pub(super) fn parse(raw: &RawValue) -> Option<(String, Body)> {
     // Its number is ours to know: the library's are narrower.
     let update = Update::deserialize(&json!({ "update_id": 0, kind.as_str(): rest })).ok();
     let message = match update.map(|update| update.kind) {
-        Some(UpdateKind::CallbackQuery(query)) => return Some((kind, Body::Tap(query))),
+        Some(UpdateKind::CallbackQuery(query)) => return Some((kind, Body::Tap(Box::new(query)))),
         Some(UpdateKind::Message(message) | UpdateKind::EditedMessage(message)) => Some(message),
         _ => None,
     };
@@ -184,7 +199,7 @@ pub(super) fn parse(raw: &RawValue) -> Option<(String, Body)> {
 pub fn read_update(update: &RawUpdate, access: &Speakers) -> ReadUpdate {
     let (kind, said) = match parse(&update.raw) {
         None => return ReadUpdate::Ignored("an empty update"),
-        Some((_, Body::Tap(query))) => return tapped(&query, access).unwrap_or_else(|other| other),
+        Some((_, Body::Tap(query))) => return tapped(&query, access).unwrap_or_else(ReadUpdate::from),
         Some((kind, Body::Said(said))) => (kind, said),
     };
     let is_listed = |migration: &Migration| [migration.from, migration.to].iter().any(|id| access.allowed.contains(id));
@@ -193,7 +208,7 @@ pub fn read_update(update: &RawUpdate, access: &Speakers) -> ReadUpdate {
     }
     let ids = match access.admit(said.chat.as_ref(), said.sender_id(), said.is_disguised) {
         Ok(ids) => ids,
-        Err(other) => return other,
+        Err(why) => return why.into(),
     };
     let is_for_us = said.is_said_to(&access.me);
     let message = |kind, text| new_message(&said, ids, is_for_us, kind, text);
@@ -265,12 +280,12 @@ fn spoken(message: NewMessage, is_in_a_group: bool, me: &Me) -> ReadUpdate {
 }
 
 /// A press of a button. It isn't known if it is another's, or too old for its message to be named.
-fn tapped(query: &CallbackQuery, access: &Speakers) -> Result<ReadUpdate, ReadUpdate> {
+fn tapped(query: &CallbackQuery, access: &Speakers) -> Result<ReadUpdate, Unheard> {
     let message = query.message.as_ref();
     let (chat, sender_id) = access.admit(message.map(|message| message.chat()), id_of(&query.from), false)?;
     let question = query.data.as_deref().and_then(Question::read);
     let Some(((nonce, is_approval), message)) = question.zip(message) else {
-        return Err(ReadUpdate::Ignored("a button that isn't known"));
+        return Err(Unheard::Ignored("a button that isn't known"));
     };
     Ok(ReadUpdate::Tapped(Tap {
         callback_id: query.id.0.clone(),

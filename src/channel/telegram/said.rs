@@ -81,12 +81,14 @@ impl Said {
         // A button's press carries its chat in the message with the button.
         let place = rest.get("chat").or_else(|| rest.pointer("/message/chat"));
         let chat = place.and_then(read);
-        let in_the_name_of = ["sender_chat", "actor_chat", "voter_chat"];
+        let part = |name: &str| rest.get(name).filter(|part| !part.is_null());
+        let in_the_name_of = ["sender_chat", "actor_chat", "voter_chat"].into_iter().find_map(part);
+        let at = part("date").and_then(Value::as_i64).and_then(|at| DateTime::from_timestamp(at, 0));
         Self {
-            is_disguised: place.is_some() && chat.is_none() || in_the_name_of.iter().any(|it| !rest[*it].is_null()),
+            is_disguised: place.is_some() && chat.is_none() || in_the_name_of.is_some(),
             chat,
-            from: read(&rest["from"]).or_else(|| read(&rest["user"])),
-            date: rest["date"].as_i64().and_then(|at| DateTime::from_timestamp(at, 0)).unwrap_or_default(),
+            from: part("from").or(part("user")).and_then(read),
+            date: at.unwrap_or_default(),
             kind: MessageKind::Empty {},
             around,
             rest,
@@ -106,7 +108,7 @@ impl Said {
 
     /// Whoever sent it is known by their id alone, if need be.
     pub(super) fn sender_id(&self) -> Option<i64> {
-        self.from.as_ref().and_then(id_of).or_else(|| self.rest["from"]["id"].as_i64())
+        self.from.as_ref().and_then(id_of).or_else(|| self.number("/from/id"))
     }
 
     pub(super) fn is_in_a_group(&self) -> bool {
@@ -115,23 +117,27 @@ impl Said {
 
     /// Its id, which can be beyond the library's.
     pub(super) fn message_id(&self) -> Option<i64> {
-        self.rest["message_id"].as_i64()
+        self.number("/message_id")
     }
 
     /// The forum topic; none outside forums, where the field names a chain of replies, and for the general topic.
     pub(super) fn thread_id(&self) -> Option<i64> {
-        let topic = self.rest["message_thread_id"].as_i64().filter(|id| *id != GENERAL_TOPIC);
-        topic.filter(|_| self.rest["is_topic_message"] == true)
+        let is_topic = self.rest.get("is_topic_message") == Some(&Value::Bool(true));
+        self.number("/message_thread_id").filter(|id| is_topic && *id != GENERAL_TOPIC)
+    }
+
+    fn number(&self, pointer: &str) -> Option<i64> {
+        self.rest.pointer(pointer)?.as_i64()
     }
 
     /// The words, whether the library could read what stands beside them or not.
     pub(super) fn text(&self) -> Option<&str> {
-        self.rest["text"].as_str()
+        self.rest.get("text")?.as_str()
     }
 
     /// What the pictures of one album have in common.
     pub(super) fn album(&self) -> Option<String> {
-        self.rest["media_group_id"].as_str().map(str::to_owned)
+        read(self.rest.get("media_group_id")?)
     }
 
     /// The name of the first of its fields for which `wanted` holds.
@@ -227,13 +233,13 @@ impl Around {
             reply: take("reply_to_message").map(|message| Box::new(Said::read(message))),
             external: take("external_reply").map(Said::external),
             story: take("reply_to_story").map(story),
-            picked: take("quote").and_then(|quote| read(&quote["text"])),
+            picked: take("quote").and_then(|quote| read(quote.get("text")?)),
             task: take("reply_to_checklist_task_id").and_then(|id| read(&id)),
             ..Self::default()
         };
         let entities = if fields.contains_key("text") { of_text } else { of_caption };
         around.entities = entities.iter().flat_map(|all| all.as_array()).flatten().filter_map(read).collect();
-        around.mime = FILES.iter().find_map(|name| read(&fields.get(*name)?["mime_type"]));
+        around.mime = FILES.iter().find_map(|name| read(fields.get(*name)?.get("mime_type")?));
         // Of a button's message, where it is is all that counts.
         if let Some(Value::Object(button)) = fields.get_mut("message") {
             button.retain(|name, _| ["message_id", "chat", "date"].contains(&name.as_str()));

@@ -25,6 +25,6 @@ pub use look::{
     observe::{mind_again_at, mind_called, mind_of},
     waiting::{Waiting, waiting},
 };
+pub(crate) use run::given_up::{Teller, note_cut_off};
 pub use run::once::once;
-pub(crate) use run::resume::{Teller, note_cut_off};
 pub use workspace::{open_store, prepare_workspace};

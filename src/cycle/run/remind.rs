@@ -5,7 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::by_rule::Deeds;
 use crate::{
-    cycle::{context::WakeError, decide::situation::Reason, look::observe::Observation, session::Wake},
+    cycle::{context::WakeError, decide::situation::Reason, look::observe::Observation, session::Session},
     schedule::{
         Missed, Slot,
         due::{DueTurn, Passed},
@@ -21,39 +21,41 @@ const LATE_MIN: i64 = 10;
 /// From so long before a clock that was set back the past is looked up: more than zones can be apart.
 const HISTORY: TimeDelta = TimeDelta::days(2);
 
-impl Wake<'_> {
-    /// What becomes of the reminders among the reasons.
-    pub(in crate::cycle) fn remind(&self, reasons: &[Reason], observation: &Observation) -> Result<Deeds, WakeError> {
-        let (now, tz) = (self.now(), self.context.config.timezone);
-        let is_due = |reminder: &&Reminder| {
-            reasons.iter().any(|reason| matches!(reason, Reason::Reminder { id } if *id == reminder.id))
-        };
-        let mut due = Vec::new();
-        for reminder in observation.reminders.iter().filter(is_due) {
-            let history = self.store.reminder_history(reminder.id, reminder.what.slot)?;
-            due.push(Due { reminder, turn: reminder.series(tz).turn(&history, now), tz });
-        }
-        let mut rounds = rounds(&due, now);
-        for message in rounds.iter_mut().filter_map(|round| round.message.as_mut()) {
-            message.text = self.context.redactor.redact(&message.text);
-        }
-        Ok(Deeds {
-            changes: rounds.into_iter().map(Change::Fire).collect(),
-            receipts: due.iter().filter_map(|due| due.receipt(now)).collect(),
-        })
+/// What becomes of the reminders among the reasons.
+pub(in crate::cycle) fn deeds(
+    session: &Session<'_>,
+    reasons: &[Reason],
+    observation: &Observation,
+) -> Result<Deeds, WakeError> {
+    let (now, tz) = (session.now(), session.context.config.timezone);
+    let is_due = |reminder: &&Reminder| {
+        reasons.iter().any(|reason| matches!(reason, Reason::Reminder { id } if *id == reminder.id))
+    };
+    let mut due = Vec::new();
+    for reminder in observation.reminders.iter().filter(is_due) {
+        let history = session.store.reminder_history(reminder.id, reminder.what.slot)?;
+        due.push(Due { reminder, turn: reminder.series(tz).turn(&history, now), tz });
     }
+    let mut rounds = rounds(&due, now);
+    for message in rounds.iter_mut().filter_map(|round| round.message.as_mut()) {
+        message.text = session.context.redactor.redact(&message.text);
+    }
+    Ok(Deeds {
+        changes: rounds.into_iter().map(Change::Fire).collect(),
+        receipts: due.iter().filter_map(|due| due.receipt(now)).collect(),
+    })
+}
 
-    /// After the clock was set back, finds the next slots anew: what was passed over under the wrong time is still ahead.
-    pub(in crate::cycle) fn rewind_reminders(&mut self) -> Result<(), WakeError> {
-        let (now, tz) = (self.now(), self.context.config.timezone);
-        for reminder in self.store.reminders()?.iter().filter(|reminder| reminder.is_set_back(now)) {
-            let history = self.store.reminder_history(reminder.id, (now - HISTORY).naive_utc())?;
-            let created = reminder.created_at.unwrap_or(reminder.what.next_at);
-            let next = reminder.series(tz).rewound(&history, created, now).unwrap_or(reminder.next());
-            self.store.set_next_slot(reminder.id, next)?;
-        }
-        Ok(())
+/// After the clock was set back, finds the next slots anew: what was passed over under the wrong time is still ahead.
+pub(in crate::cycle) fn rewind_reminders(session: &mut Session<'_>) -> Result<(), WakeError> {
+    let (now, tz) = (session.now(), session.context.config.timezone);
+    for reminder in session.store.reminders()?.iter().filter(|reminder| reminder.is_set_back(now)) {
+        let history = session.store.reminder_history(reminder.id, (now - HISTORY).naive_utc())?;
+        let created = reminder.created_at.unwrap_or(reminder.what.next_at);
+        let next = reminder.series(tz).rewound(&history, created, now).unwrap_or(reminder.next());
+        session.store.set_next_slot(reminder.id, next)?;
     }
+    Ok(())
 }
 
 /// A due reminder and what becomes of it. `tz` is the person's zone.

@@ -12,7 +12,9 @@ use crate::{
     cycle::{
         context::{Reply, WakeError},
         decide::{situation::Reason, undoable::what_it_did, verify::Account},
-        session::{Ending, Wake},
+        maintain::sync,
+        run::finish,
+        session::{Ending, Session},
     },
     hands::copies::{Copies, GivenBack},
     memory::{DocKind, undo::revert},
@@ -41,50 +43,49 @@ struct Restored {
     parked: Option<String>,
 }
 
-impl Wake<'_> {
-    /// Undoes a wake.
-    pub(in crate::cycle) async fn undo(&mut self, repo: &Repo, undo: &Undo) -> Result<(), WakeError> {
-        let reason = Reason::Undo { undo: undo.clone() };
-        let cycle = self.new_cycle(std::slice::from_ref(&reason), NO_MIND)?;
-        let plan_file = self.open_plan_file(&cycle, &[])?;
-        let mut account = Account::default();
-        self.take_in_person_edits(repo, &mut account)?;
-        self.store.begin_cycle(&cycle, &[], &[])?;
-        let restored = restored(repo, &undo.wake)?;
-        // Done again after a kill, it says the same.
-        let copies = Copies::of(self.context.config);
-        let given = copies.give_back(&undo.wake).map_err(|(path, source)| WakeError::Workspace { path, source })?;
-        let (now, tz, redactor) = (self.now(), self.context.config.timezone, self.context.redactor);
-        let row = self.store.cycle(&undo.wake)?;
-        let what = described(repo, row.as_ref(), &undo.wake, now, tz)?;
-        let put_aside_in = row.as_ref().and_then(|row| row.cycle.chat).unwrap_or(undo.chat);
-        let chats = (undo.chat, put_aside_in);
-        let words = |taken: &TakenBack| redactor.redact(&answer(&what, &restored, &given, taken, chats));
-        let taken = self.store.take_back(undo, &cycle.id, words)?;
-        self.report
-            .replies
-            .push(Reply { chat: undo.chat, text: redactor.redact(&answer(&what, &restored, &given, &taken, chats)) });
-        account.receipts.push(format!("Undid the wake {}", undo.wake));
-        account.receipts.extend(receipts(&restored, &taken));
-        if !given.restored.is_empty() {
-            account.receipts.push(format!("Gave back {} in granted folders", count(given.restored.len(), "file")));
-        }
-        let left = given.contested.iter().map(|path| path.display().to_string());
-        let left = restored.contested.iter().cloned().chain(left);
-        account.notes.extend(left.map(|what| format!("Not undone, changed since: {what}")));
-        let ending = Ending {
-            cycle,
-            messages: Vec::new(),
-            account,
-            staged: restored.staged,
-            removed: restored.removed,
-            handled: Vec::new(),
-            plan_file,
-            head_shown: None,
-            undoes: Some(undo.wake.clone()),
-        };
-        self.finish(repo, ending).await
+/// Undoes a wake.
+pub(in crate::cycle) async fn run(session: &mut Session<'_>, repo: &Repo, undo: &Undo) -> Result<(), WakeError> {
+    let reason = Reason::Undo { undo: undo.clone() };
+    let cycle = session.new_cycle(std::slice::from_ref(&reason), NO_MIND)?;
+    let plan_file = session.open_plan_file(&cycle, &[])?;
+    let mut account = Account::default();
+    sync::take_in_person_edits(session, repo, &mut account)?;
+    session.store.begin_cycle(&cycle, &[], &[])?;
+    let restored = restored(repo, &undo.wake)?;
+    // Done again after a kill, it says the same.
+    let copies = Copies::of(session.context.config);
+    let given = copies.give_back(&undo.wake).map_err(|(path, source)| WakeError::Workspace { path, source })?;
+    let (now, tz, redactor) = (session.now(), session.context.config.timezone, session.context.redactor);
+    let row = session.store.cycle(&undo.wake)?;
+    let what = described(repo, row.as_ref(), &undo.wake, now, tz)?;
+    let put_aside_in = row.as_ref().and_then(|row| row.cycle.chat).unwrap_or(undo.chat);
+    let chats = (undo.chat, put_aside_in);
+    let words = |taken: &TakenBack| redactor.redact(&answer(&what, &restored, &given, taken, chats));
+    let taken = session.store.take_back(undo, &cycle.id, words)?;
+    session
+        .report
+        .replies
+        .push(Reply { chat: undo.chat, text: redactor.redact(&answer(&what, &restored, &given, &taken, chats)) });
+    account.receipts.push(format!("Undid the wake {}", undo.wake));
+    account.receipts.extend(receipts(&restored, &taken));
+    if !given.restored.is_empty() {
+        account.receipts.push(format!("Gave back {} in granted folders", count(given.restored.len(), "file")));
     }
+    let left = given.contested.iter().map(|path| path.display().to_string());
+    let left = restored.contested.iter().cloned().chain(left);
+    account.notes.extend(left.map(|what| format!("Not undone, changed since: {what}")));
+    let ending = Ending {
+        cycle,
+        messages: Vec::new(),
+        account,
+        staged: restored.staged,
+        removed: restored.removed,
+        handled: Vec::new(),
+        plan_file,
+        head_shown: None,
+        undoes: Some(undo.wake.clone()),
+    };
+    finish::run(session, repo, ending).await
 }
 
 /// What a wake's commit changed, taken back. The log is kept: what happened, happened.

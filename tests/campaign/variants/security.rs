@@ -111,8 +111,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     ),
     hostile(
         "what a marked wake did stands in the next opening",
-        "others::mark(is_of_others || self.store.taints_of(&ending.cycle.id)?.is_some());",
-        "others::mark(self.store.taints_of(&ending.cycle.id)?.is_some() && false);",
+        "others::mark(is_of_others || session.store.taints_of(&ending.cycle.id)?.is_some());",
+        "others::mark(session.store.taints_of(&ending.cycle.id)?.is_some() && false);",
     ),
     hostile(
         "reading what was withheld is free",
@@ -238,7 +238,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "integration::stop::stop_drops_the_request_and_outlives_restarts_and_resume_goes_on_as_it_was",
         "what waits for the mind isn't stopped",
-        "() = self.halted() => Err(Interrupt::Halted),",
+        "() = session.halted() => Err(Interrupt::Halted),",
         "() = std::future::pending() => Err(Interrupt::Halted),",
     ),
     story(
@@ -478,7 +478,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "integration::claude_code::only_calls_of_ours_are_taken_for_calls_and_one_that_has_to_ask_ends_its_run",
         "a run of Claude Code goes on while its person is asked",
-        "self.context.model.rest();",
+        "session.context.model.rest();",
         "self.context.model.name();",
     ),
     story(

@@ -276,7 +276,8 @@ impl Telegram {
         &self,
         request: &P,
     ) -> Result<R, TelegramError> {
-        self.exchange(P::NAME, self.call_timeout, |post| post.json(request)).await
+        let request = written(request)?;
+        self.exchange(P::NAME, self.call_timeout, |post| post.json(&request)).await
     }
 
     /// One call with a body of any kind. The body of the answer counts within `bound`, too: half an answer is none.

@@ -210,12 +210,12 @@ fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String> {
     if store.stopped().ok()?.is_some() {
         return Some("Your message is safe, and will be answered after `wake resume`.".to_owned());
     }
-    let mind = cycle::mind_of(store, context).ok()?;
-    let cap = mind.out_of_budget(Some(ChatRef::TERMINAL));
-    if mind.is_available && cap.is_none() {
+    let model = cycle::model_state_of(store, context).ok()?;
+    let cap = model.out_of_budget(Some(ChatRef::TERMINAL));
+    if model.is_available && cap.is_none() {
         return None;
     }
-    let until = match cycle::mind_again_at(store).ok().flatten() {
+    let until = match cycle::model_again_at(store).ok().flatten() {
         Some(at) if cap.is_none() => {
             let at = at.with_timezone(&context.config.timezone);
             format!("the AI model couldn't be reached; I'll try again at {}", at.format("%H:%M:%S"))

@@ -280,7 +280,7 @@ fn quiet_hours_may_cross_midnight() {
 }
 
 #[test]
-fn a_mind_needs_a_key_and_can_be_switched_off() {
+fn a_model_needs_a_key_and_can_be_switched_off() {
     assert_eq!(config(&[("ANTHROPIC_API_KEY", KEY)]).effective_model(), "claude-sonnet-5-5");
     assert_eq!(config(&[("ANTHROPIC_API_KEY", KEY), ("MODEL", "offline")]).effective_model(), "offline");
     let keyless = config(&[("MODEL", "claude-x")]);

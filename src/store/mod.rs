@@ -26,7 +26,7 @@ pub use cycles::{
     journal::{Change, Entry, StagedFile},
     ledger::{Cap, Reservation, SpendCap, Spent},
     parked::{ParkedCycle, ToldOf},
-    rows::{CycleEnd, CycleRow, CycleState, NO_MIND, NewCycle},
+    rows::{CycleEnd, CycleRow, CycleState, NO_MODEL, NewCycle},
     status_lines::StatusLine,
     undo::{TakenBack, Undo},
 };
@@ -41,7 +41,7 @@ pub use intake::{
 };
 pub use lease::LeaseHolder;
 pub use messages::{
-    attachments::{Attachment, FileOnDisk, FileState, NO_MODEL, NewAttachment},
+    attachments::{Attachment, FileOnDisk, FileState, NO_SPEECH_MODEL, NewAttachment},
     parts::PartOf,
     queue::{Exchange, Incoming, MAX_ATTEMPTS, NewIncoming},
 };

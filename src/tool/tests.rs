@@ -33,7 +33,7 @@ impl Scene {
         let dir = tempfile::tempdir().unwrap();
         let world = World {
             wake_id: "20261121T140000Z-812".to_owned(),
-            mind: "offline".to_owned(),
+            model: "offline".to_owned(),
             autonomy: crate::config::Autonomy::Smart,
             rules: crate::policy::Rules::default(),
             taint: None,

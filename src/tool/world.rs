@@ -64,7 +64,7 @@ pub struct World {
     /// The cycle's id.
     pub wake_id: String,
     /// The model's name.
-    pub mind: String,
+    pub model: String,
     /// How much may be done without asking.
     pub autonomy: Autonomy,
     /// The person's rules.

@@ -329,7 +329,7 @@ fn shelter(dir: &Path) -> Rc<Shelter> {
 fn world(dir: &Path) -> World {
     World {
         wake_id: "20261121T140000Z-812".to_owned(),
-        mind: "offline".to_owned(),
+        model: "offline".to_owned(),
         autonomy: Autonomy::Full,
         rules: Rules::default(),
         taint: None,

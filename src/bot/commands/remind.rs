@@ -70,7 +70,7 @@ fn call(desk: &Desk<'_>, asked: &Asked, tool: &str, input: &str) -> Result<Outco
     let (config, message) = (desk.config, &asked.message);
     let world = World {
         wake_id: String::new(),
-        mind: String::new(),
+        model: String::new(),
         autonomy: config.autonomy,
         rules: Rules::default(),
         taint: None,

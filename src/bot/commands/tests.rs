@@ -332,7 +332,7 @@ fn wake_promises_no_answer_to_what_is_kept_or_in_hand() {
     insta::assert_snapshot!(scene.says("/wake"), @"I'm at work, and check again right after: 1 message to answer, nothing else due.");
 
     let held = Entry::Worked { ms: 1 };
-    let hold = Change::Hold { messages: vec![message], mind: "offline".to_owned() };
+    let hold = Change::Hold { messages: vec![message], model: "offline".to_owned() };
     FencedStore::new(&mut scene.store, fence, &FixedClock(now())).record("c1", &held, &[hold]).unwrap();
     scene.end(fence, "c1", None);
     drop(lock);

@@ -15,7 +15,7 @@ use crate::{
 
 /// The model that is configured, as the gate needs to know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mind {
+pub struct ModelState {
     /// Its name.
     pub name: String,
     /// Whether it can think of things that nobody asked for: the offline model only answers.
@@ -28,7 +28,7 @@ pub struct Mind {
     pub no_room: BTreeMap<Option<ChatRef>, Cap>,
 }
 
-impl Mind {
+impl ModelState {
     /// The budget for which a chat has to wait; none: work that nobody asked for.
     pub fn out_of_budget(&self, chat: Option<ChatRef>) -> Option<Cap> {
         self.over_budget.or_else(|| self.no_room.get(&chat).copied())
@@ -42,7 +42,7 @@ pub struct Observed<'a> {
     /// The person's zone.
     pub tz: Tz,
     /// The configured model.
-    pub mind: &'a Mind,
+    pub model: &'a ModelState,
     /// The queue: the chats in their turn, of each the oldest first.
     pub messages: &'a [Incoming],
     /// Cycles that didn't end.

@@ -15,7 +15,7 @@ use crate::{
         decide::{
             budget::{Budget, day_begin},
             orient,
-            situation::{Mind, Observed, Reason},
+            situation::{ModelState, Observed, Reason},
         },
         look::retention,
     },
@@ -36,7 +36,7 @@ const MAX_PERSON_COMMITS: usize = 20;
 /// All that was observed.
 pub(in crate::cycle) struct Observation {
     pub(in crate::cycle) now: DateTime<Utc>,
-    pub(in crate::cycle) mind: Mind,
+    pub(in crate::cycle) model: ModelState,
     pub(in crate::cycle) messages: Vec<Incoming>,
     pub(in crate::cycle) open_cycles: Vec<CycleRow>,
     pub(in crate::cycle) reminders: Vec<Reminder>,
@@ -90,7 +90,7 @@ impl Observation {
         let stopped_chats: BTreeSet<ChatRef> = store.stopped_chats()?.into_keys().collect();
         Ok(Self {
             now,
-            mind: mind_of(store, context)?,
+            model: model_state_of(store, context)?,
             messages: not_stopped(store.queued()?, &stopped_chats),
             open_cycles: store.open_cycles()?,
             reminders: store.reminders()?,
@@ -124,7 +124,7 @@ impl Observation {
         orient::due(&Observed {
             now: self.now,
             tz: context.config.timezone,
-            mind: &self.mind,
+            model: &self.model,
             messages: &self.messages,
             open_cycles: &self.open_cycles,
             reminders: &self.reminders,
@@ -198,23 +198,23 @@ pub(in crate::cycle) fn is_owner_to_be_sent(store: &Store, context: Context<'_>)
 }
 
 /// The configured model as the gate knows it.
-pub fn mind_of(store: &Store, context: Context<'_>) -> Result<Mind, StoreError> {
-    mind_called(context.model.name(), store, context.config, context.clock.now())
+pub fn model_state_of(store: &Store, context: Context<'_>) -> Result<ModelState, StoreError> {
+    model_called(context.model.name(), store, context.config, context.clock.now())
 }
 
 /// When the model's back-off ends, if it is in one.
-pub fn mind_again_at(store: &Store) -> Result<Option<DateTime<Utc>>, StoreError> {
+pub fn model_again_at(store: &Store) -> Result<Option<DateTime<Utc>>, StoreError> {
     Ok(store.upkeep(UpkeepKind::Model)?.not_before)
 }
 
 /// The model of this name as the gate knows it, for those who only look.
-pub fn mind_called(name: &str, store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Mind, StoreError> {
+pub fn model_called(name: &str, store: &Store, config: &Config, now: DateTime<Utc>) -> Result<ModelState, StoreError> {
     let is_thinking = name != OFFLINE_MODEL;
     let budget = if is_thinking { Some(Budget::look(store, config, now)?) } else { None };
     let over_budget = budget.as_ref().and_then(Budget::reached);
     let no_room = budget.map(|budget| budget.no_room).unwrap_or_default();
     let is_available = !is_thinking || over_budget.is_none() && store.upkeep(UpkeepKind::Model)?.may_try(now);
-    Ok(Mind { name: name.to_owned(), is_thinking, is_available, over_budget, no_room })
+    Ok(ModelState { name: name.to_owned(), is_thinking, is_available, over_budget, no_room })
 }
 
 /// A remote that has just been silent to a fetch isn't pushed to either, for as long.

@@ -44,8 +44,10 @@ pub(in crate::cycle) async fn upkeep(session: &mut Session<'_>) -> Result<bool, 
 
 /// What may take long, when nothing else is to be done: what was put off for answers, then what is due of fetching and pushing.
 /// All obey their back-offs, and give way to whatever comes. Says whether anything was done.
+///
+/// The caller has just looked and found nothing due; see [`is_wanted`].
 pub(in crate::cycle) fn after_answers(session: &mut Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
-    if is_wanted(session, repo)? {
+    if session.is_to_end()?.is_some() {
         return Ok(false);
     }
     let mut has_worked = false;
@@ -70,7 +72,7 @@ pub(in crate::cycle) fn after_answers(session: &mut Session<'_>, repo: &Repo) ->
     session.report.notes.extend(account.notes);
     // What was taken in may be something to work on: that goes along then.
     if may_ask_remote(session)?
-        && !is_wanted(session, repo)?
+        && !(has_worked && is_wanted(session, repo)?)
         && observe::is_push_due(&session.store, repo, session.now())?
     {
         say_saving(session);
@@ -94,13 +96,13 @@ fn say_saving(session: &Session<'_>) {
 }
 
 /// Whether there is anything to work on, or all work is to end.
-fn is_wanted(session: &Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
+pub(in crate::cycle) fn is_wanted(session: &Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
     if *session.context.stop.borrow() || session.is_stopped()? {
         return Ok(true);
     }
     let observation = Observation::look(&session.store, Some(repo), session.context)?;
     let due = observation.due(session.context);
-    Ok(orient::choose(due, &observation.mind, session.context.config.owner_chat).is_some())
+    Ok(orient::choose(due, &observation.model, session.context.config.owner_chat).is_some())
 }
 
 /// Shows and sends what may be. What can't be waits in the outbox.

@@ -21,7 +21,7 @@ use crate::{
     },
     memory::decay,
     repo::Repo,
-    store::{Change, Entry, Incoming, MessageOutcome, NO_MIND, NewOutgoing, OutgoingKind},
+    store::{Change, Entry, Incoming, MessageOutcome, NO_MODEL, NewOutgoing, OutgoingKind},
     types::ChatRef,
     words::{count, day_and_time},
 };
@@ -59,7 +59,7 @@ pub(in crate::cycle) async fn run(
     reasons: &[Reason],
 ) -> Result<(), WakeError> {
     let reported = (session.report.cycle_id.clone(), session.report.reasons.len());
-    let cycle = session.new_cycle(reasons, NO_MIND)?;
+    let cycle = session.new_cycle(reasons, NO_MODEL)?;
     let plan_file = session.open_plan_file(&cycle, &[])?;
     let mut account = Account::default();
     sync::take_in_person_edits(session, repo, &mut account)?;

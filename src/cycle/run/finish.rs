@@ -13,7 +13,7 @@ use crate::{
     memory::{self, episodic, others, view},
     outside,
     repo::{self, HOLDS_SECRET, Oid, Parked, Parking, Publish, Published, Repo, RepoError},
-    store::{CycleEnd, CycleState, HEAD_SEEN, NO_MIND, StagedFile},
+    store::{CycleEnd, CycleState, HEAD_SEEN, NO_MODEL, StagedFile},
     tool::Documents,
     types::ChatRef,
 };
@@ -184,7 +184,7 @@ fn with_entry(session: &Session<'_>, repo: &Repo, ending: &Ending) -> Result<Vec
 fn commit_message(session: &Session<'_>, ending: &Ending) -> Result<String, WakeError> {
     let spent = session.store.spent_by(&ending.cycle.id)?;
     let row = session.store.cycle(&ending.cycle.id)?;
-    let model = row.map_or_else(|| NO_MIND.to_owned(), |row| row.cycle.model);
+    let model = row.map_or_else(|| NO_MODEL.to_owned(), |row| row.cycle.model);
     let messages: Vec<String> = ending.messages.iter().map(i64::to_string).collect();
     let tokens = spent.tokens;
     let tokens = format!(

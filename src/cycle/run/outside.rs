@@ -211,7 +211,7 @@ fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
     let loaded = policy::load(&config.policy_path(), config.home.as_deref());
     Ok(World {
         wake_id: String::new(),
-        mind: OUTSIDE.to_owned(),
+        model: OUTSIDE.to_owned(),
         autonomy: config.autonomy,
         taint: Some(TAINT.to_owned()),
         shelter: Rc::new(client::shelter(config, &loaded.rules, &Settings::of(config))),
@@ -350,7 +350,8 @@ async fn called_from_outside(session: &mut Session<'_>, name: &str, input: &str)
     let _: Next = live::carry_on(session, &repo, live).await?;
     let told = what_became_of(session, &id)?;
     // It is done and committed: trouble with what comes after is no error of the call.
-    if let Err(error) = sync::after_answers(session, &repo) {
+    let is_wanted = sync::is_wanted(session, &repo);
+    if let Err(error) = is_wanted.and_then(|is| if is { Ok(false) } else { sync::after_answers(session, &repo) }) {
         let why = session.context.redactor.redact(&error.to_string());
         tracing::warn!(%why, "what comes after a call did not work");
     }

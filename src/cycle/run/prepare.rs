@@ -65,7 +65,7 @@ pub(in crate::cycle) fn world(
     account.notes.extend(tooling.servers.problems.iter().cloned());
     Ok(World {
         wake_id: cycle.id.clone(),
-        mind: session.context.model.name().to_owned(),
+        model: session.context.model.name().to_owned(),
         autonomy: config.autonomy,
         taint: None,
         shelter: session.shelter(&loaded.rules),

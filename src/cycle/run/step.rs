@@ -176,12 +176,12 @@ fn say_with_news(
     live: &mut Live,
     say: impl Fn(&[&Incoming], &[File], DateTime<Utc>, Tz) -> Option<String>,
 ) -> Result<bool, WakeError> {
-    let mind = observe::mind_of(&session.store, session.context)?;
+    let model = observe::model_state_of(&session.store, session.context)?;
     let (queued, open_cycles) = (session.store.queued()?, session.store.open_cycles()?);
     let now = session.now();
     let terminal = session.store.session_of(&live.cycle.id)?;
     let (terminal, knows) = (terminal.as_deref(), &live.state.messages);
-    let new = orient::joining(&queued, &live.cycle, terminal, knows, &open_cycles, &mind, now);
+    let new = orient::joining(&queued, &live.cycle, terminal, knows, &open_cycles, &model, now);
     if new.is_empty() {
         return Ok(false);
     }

@@ -19,7 +19,7 @@ use crate::{
     hands::copies::{Copies, GivenBack},
     memory::{DocKind, undo::revert},
     repo::{self, Repo},
-    store::{CycleRow, NO_MIND, StagedFile, TakenBack, Undo},
+    store::{CycleRow, NO_MODEL, StagedFile, TakenBack, Undo},
     types::ChatRef,
     words::count,
     zone::Tz,
@@ -46,7 +46,7 @@ struct Restored {
 /// Undoes a wake.
 pub(in crate::cycle) async fn run(session: &mut Session<'_>, repo: &Repo, undo: &Undo) -> Result<(), WakeError> {
     let reason = Reason::Undo { undo: undo.clone() };
-    let cycle = session.new_cycle(std::slice::from_ref(&reason), NO_MIND)?;
+    let cycle = session.new_cycle(std::slice::from_ref(&reason), NO_MODEL)?;
     let plan_file = session.open_plan_file(&cycle, &[])?;
     let mut account = Account::default();
     sync::take_in_person_edits(session, repo, &mut account)?;

@@ -69,10 +69,12 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, settles_doubts: boo
         remind::rewind_reminders(session)?;
     }
     let mut has_worked = sync::upkeep(session).await? || has_brought_in;
+    let mut is_quiet = false;
     for _ in 0..MAX_CYCLES {
         let observation = Observation::look(&session.store, Some(&repo), session.context)?;
         let reasons = observation.due(session.context);
-        let Some(work) = orient::choose(reasons, &observation.mind, session.context.config.owner_chat) else {
+        let Some(work) = orient::choose(reasons, &observation.model, session.context.config.owner_chat) else {
+            is_quiet = true;
             break;
         };
         // What hasn't begun is no worse off when it begins with the next wake.
@@ -93,7 +95,9 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, settles_doubts: boo
         }
     }
     // Last, when whoever waited has their answer.
-    has_worked |= sync::after_answers(session, &repo)?;
+    if is_quiet || !sync::is_wanted(session, &repo)? {
+        has_worked |= sync::after_answers(session, &repo)?;
+    }
     if session.report.outcome != WakeOutcome::Failed && !session.is_stopped()? {
         has_worked |= retention::forget_old(session).await?;
     }
@@ -124,7 +128,7 @@ async fn think(
     observation.head = observe::head_of(repo)?;
     observation.reread(&session.store)?;
     let now = session.now();
-    let Some(seen) = orient::still_due(&observation.messages, &ids, &observation.mind, now) else {
+    let Some(seen) = orient::still_due(&observation.messages, &ids, &observation.model, now) else {
         return session.leave_unbegun(&plan_file, reported).map(|()| Next::Others);
     };
     let world = prepare::world(session, repo, &cycle, &observation.messages, &ids, &mut account)?;

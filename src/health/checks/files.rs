@@ -18,7 +18,7 @@ use crate::{
         words::ago,
     },
     media::words::name,
-    store::{Attachment, FileOnDisk, FileState, NO_MODEL, Store},
+    store::{Attachment, FileOnDisk, FileState, NO_SPEECH_MODEL, Store},
 };
 
 /// What is half fetched and older than this, nobody is fetching any more.
@@ -83,10 +83,10 @@ fn judge(facts: &Facts, late: TimeDelta, now: DateTime<Utc>) -> Finding {
         ));
     }
     let unheard =
-        failed.iter().filter(|file| file.error.as_deref().is_some_and(|why| why.starts_with(NO_MODEL))).count();
+        failed.iter().filter(|file| file.error.as_deref().is_some_and(|why| why.starts_with(NO_SPEECH_MODEL))).count();
     if unheard > 0 {
         findings.push(Finding::warn(
-            format!("recordings that nobody could listen to: {unheard}; {NO_MODEL}"),
+            format!("recordings that nobody could listen to: {unheard}; {NO_SPEECH_MODEL}"),
             "scripts/fetch-model gets one; name it by WHISPER_MODEL and start the bot anew",
         ));
     }
@@ -170,7 +170,7 @@ mod tests {
             "the voice note of message 9, which came 16 min ago isn't here yet after 2 tries: no network"
         );
         assert_eq!(judged(vec![file(FileState::Failed, 99, Some("gone"))], Vec::new()).status, Status::Ok);
-        let unheard = judged(vec![file(FileState::Failed, 1, Some(NO_MODEL))], Vec::new());
+        let unheard = judged(vec![file(FileState::Failed, 1, Some(NO_SPEECH_MODEL))], Vec::new());
         assert!(unheard.fix.unwrap().contains("WHISPER_MODEL"));
     }
 

@@ -87,7 +87,7 @@ pub(super) fn budget(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let Some(store) = scene.store()? else {
         return Ok(Finding::ok("nothing spent yet"));
     };
-    let is_thinking = scene.mind(store)?.is_thinking;
+    let is_thinking = scene.model(store)?.is_thinking;
     let budget = scene.budget(store)?;
     Ok(if is_thinking { judge_budget(&budget) } else { Finding::ok(budget.describe()) })
 }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn offline_is_a_choice_and_a_failing_mind_is_told() {
+    fn offline_is_a_choice_and_a_failing_model_is_told() {
         let now = parse_time("2026-11-21T12:00:00Z").unwrap();
         let failing = Upkeep { failures: 1, error: Some("overloaded".to_owned()), ..Upkeep::default() };
         assert_eq!(judge_key(OFFLINE_MODEL, false, &failing, None, now).status, Status::Ok);

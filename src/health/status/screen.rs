@@ -30,7 +30,7 @@ impl Overview {
             ("telegram", self.heard_line()),
             ("memory", self.git_line()),
             ("disk", self.disk_line()),
-            ("AI model", self.mind_line()),
+            ("AI model", self.model_line()),
             ("cost", self.cost_line()),
         ];
         let mut text: String = lines.iter().map(|(name, what)| format!("{name:<10} {what}\n")).collect();
@@ -164,15 +164,15 @@ impl Overview {
         }
     }
 
-    fn mind_line(&self) -> String {
-        let name = &self.mind.name;
-        match (self.mind.is_available, self.mind.not_before, &self.mind.error) {
-            (true, _, None) if self.mind.chats_without_room > 0 => format!(
+    fn model_line(&self) -> String {
+        let name = &self.model.name;
+        match (self.model.is_available, self.model.not_before, &self.model.error) {
+            (true, _, None) if self.model.chats_without_room > 0 => format!(
                 "{name}; the budget left is too small for the next request of {}",
-                count(self.mind.chats_without_room, "chat")
+                count(self.model.chats_without_room, "chat")
             ),
             (true, _, None) if name == OFFLINE_MODEL => name.clone(),
-            (true, _, None) => match self.mind.answered_at {
+            (true, _, None) => match self.model.answered_at {
                 Some(at) => format!("{name}, answered last {}", ago(at, self.at)),
                 None => format!("{name}, not tried yet"),
             },
@@ -180,7 +180,7 @@ impl Overview {
                 let next = not_before.map(|at| format!("; tried again {}", ago(at, self.at))).unwrap_or_default();
                 format!("{name}, which couldn't be reached: {}{next}", short(error))
             }
-            (false, _, None) if self.mind.over_budget == Some(Cap::Month.name()) => {
+            (false, _, None) if self.model.over_budget == Some(Cap::Month.name()) => {
                 format!("{name}, not used until next month: this month's budget is spent")
             }
             (false, _, None) => format!("{name}, not used until midnight: today's budget is spent"),

@@ -23,7 +23,7 @@ fn nothing_yet() -> Overview {
         heard_at: None,
         git: None,
         disk: Some(Disk::of(3 << 30, Reserve::of_mib(100))),
-        mind: MindState {
+        model: ModelReport {
             name: "offline".to_owned(),
             is_available: true,
             not_before: None,
@@ -152,7 +152,7 @@ fn in_the_middle_of_a_busy_day() {
             committed_at: at("2026-11-21T10:00:00Z"),
         }),
         disk: Some(Disk::of(90 << 20, Reserve::of_mib(100))),
-        mind: MindState {
+        model: ModelReport {
             name: "claude".to_owned(),
             is_available: false,
             not_before: at("2026-11-21T12:01:00Z"),

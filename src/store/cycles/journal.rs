@@ -173,7 +173,7 @@ pub enum Change {
         /// Rows of `incoming_messages`.
         messages: Vec<i64>,
         /// The model that can't answer them.
-        mind: String,
+        model: String,
     },
     /// A new reminder.
     AddReminder(NewReminder),
@@ -302,7 +302,7 @@ pub(in crate::store) fn carry_out(
             attempts::insert(tx, &message, now)?;
         }
         Change::Done { messages, outcome } => queue::mark(tx, messages, *outcome, cycle_id, now)?,
-        Change::Hold { messages, mind } => queue::hold(tx, messages, mind, cycle_id)?,
+        Change::Hold { messages, model } => queue::hold(tx, messages, model, cycle_id)?,
         Change::AddReminder(reminder) => rows::add(tx, reminder, Some(cycle_id), now)?,
         Change::EndReminder { id } => rows::cancel(tx, *id, cycle_id)?,
         Change::Fire(round) => rows::fire(tx, round, cycle_id, now)?,

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The name that stands for a model where there is none: a rule does all of the cycle.
-pub const NO_MIND: &str = "none";
+pub const NO_MODEL: &str = "none";
 
 /// The states of a cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub struct NewCycle {
     pub chat: Option<ChatRef>,
     /// Forum topic of its messages.
     pub thread_id: Option<i64>,
-    /// The model's name, or [`NO_MIND`].
+    /// The model's name, or [`NO_MODEL`].
     pub model: String,
     /// The conversation's fixed parts, raw JSON.
     pub system: String,
@@ -82,7 +82,7 @@ pub struct NewCycle {
 impl NewCycle {
     /// Whether all of it is done by rule, without a model.
     pub fn is_by_rule(&self) -> bool {
-        self.model == NO_MIND
+        self.model == NO_MODEL
     }
 }
 

@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Row, Transaction};
 
 pub use care::FileOnDisk;
-pub use steps::NO_MODEL;
+pub use steps::NO_SPEECH_MODEL;
 
 use crate::{
     clock::{parse_time, rfc3339},

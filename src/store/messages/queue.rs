@@ -481,12 +481,12 @@ pub(in crate::store) fn count_failure(
     Ok(attempts)
 }
 
-/// Keeps messages for another model than `mind`.
-pub(in crate::store) fn hold(tx: &Transaction<'_>, ids: &[i64], mind: &str, cycle: &str) -> Result<()> {
+/// Keeps messages for another model than `model`.
+pub(in crate::store) fn hold(tx: &Transaction<'_>, ids: &[i64], model: &str, cycle: &str) -> Result<()> {
     let mut statement =
         tx.prepare_cached("UPDATE incoming_messages SET held_for = ?2, cycle_id = ?3 WHERE id = ?1 AND processed = 0")?;
     for id in ids {
-        statement.execute((id, mind, cycle))?;
+        statement.execute((id, model, cycle))?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 use super::*;
 use crate::{
     media::Transcript,
-    store::{Batch, FileState, NO_MODEL, NewAttachment, NewIncoming},
+    store::{Batch, FileState, NO_SPEECH_MODEL, NewAttachment, NewIncoming},
     types::ChatRef,
 };
 
@@ -163,7 +163,7 @@ fn nothing_to_listen_with_is_told_once_a_chat_and_made_good_later() {
         .cannot_listen(&second, Some("a wrong path"), &outgoing(ChatRef::telegram(7), "No model."), at(1))
         .unwrap();
     assert_eq!(world.notices(), 1);
-    assert_eq!(world.first(), (format!("[voice note, 3 s: not transcribed ({NO_MODEL})]"), false));
+    assert_eq!(world.first(), (format!("[voice note, 3 s: not transcribed ({NO_SPEECH_MODEL})]"), false));
 
     // The first was answered meanwhile, the second kept for a better model.
     world.by_hand(

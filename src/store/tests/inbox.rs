@@ -198,7 +198,7 @@ fn exchanges_are_both_sides_of_one_chat_oldest_first() {
 }
 
 #[test]
-fn what_is_kept_for_another_mind_never_hides_what_can_be_answered() {
+fn what_is_kept_for_another_model_never_hides_what_can_be_answered() {
     let mut world = World::new();
     world.by_hand(
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 600)

@@ -125,7 +125,7 @@ fn a_cycle_writes_down_which_messages_it_took_up_and_closes_them_once() {
     world.held(at(2)).change("c1", &[done(&[one], MessageOutcome::Answered)]).unwrap();
     world.held(at(3)).change("c1", &[done(&[one], MessageOutcome::Refused)]).unwrap();
     assert_eq!(world.value::<String>("SELECT outcome FROM incoming_messages WHERE id = 1"), "answered");
-    let hold = Change::Hold { messages: vec![one, two], mind: "offline".to_owned() };
+    let hold = Change::Hold { messages: vec![one, two], model: "offline".to_owned() };
     world.held(at(4)).change("c1", &[hold]).unwrap();
     let queued = world.store.queued().unwrap();
     assert_eq!(queued.len(), 1);

@@ -100,13 +100,13 @@ fn quiet_hours_are_the_persons_and_reach_over_midnight() {
 }
 
 #[test]
-fn what_cannot_be_answered_is_kept_for_another_mind_and_said_once() {
+fn what_cannot_be_answered_is_kept_for_another_model_and_said_once() {
     let mut scene = Scene::new();
     scene.world.open_messages = vec![41, 42];
     let done = scene.done("keep", &json!({"messages": [42], "notice": "Kept."}));
     assert_eq!(sent(&done).key.as_deref(), Some("kept/42"));
     assert_eq!((sent(&done).chat.id, sent(&done).kind), (7, OutgoingKind::Notice));
-    let hold = Change::Hold { messages: vec![42], mind: "offline".to_owned() };
+    let hold = Change::Hold { messages: vec![42], model: "offline".to_owned() };
     assert_eq!(done.changes[1..], [hold]);
     assert!(
         scene.refused("keep", &json!({"messages": [41, 7], "notice": "x"})).starts_with("Message 7 is not an open")

@@ -163,7 +163,7 @@ fn keep(scene: &Scene, cycle: &NewCycle, state: &Cycle, random: &mut Rng) -> Vec
     let messages: Vec<i64> = state.open.iter().take(count).copied().collect();
     let (Some(chat), Some(first)) = (cycle.chat, messages.first()) else { return Vec::new() };
     let notice = notice(chat, &format!("I keep message {first}."), format!("kept/{first}"));
-    vec![notice, Change::Hold { messages, mind: scene.mind.to_owned() }]
+    vec![notice, Change::Hold { messages, model: scene.mind.to_owned() }]
 }
 
 /// A text of one part, or of several.

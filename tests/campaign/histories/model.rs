@@ -263,9 +263,9 @@ impl Model {
                 Change::Done { messages, outcome } => {
                     messages.iter().try_for_each(|row| self.answer(*row, outcome.as_str(), cycle))?;
                 }
-                Change::Hold { messages, mind } => {
+                Change::Hold { messages, model } => {
                     self.each_queued(messages, |message| {
-                        message.held_for = Some(mind.clone());
+                        message.held_for = Some(model.clone());
                         message.cycle_id = Some(cycle.to_owned());
                     });
                 }

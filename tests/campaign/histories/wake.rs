@@ -13,14 +13,14 @@ use reveille::{
             limits::{Limits, Stretch},
             machine::{Cycle, Step, ToolRequest},
             orient::{self, Work},
-            situation::{Mind, Observed, Reason},
+            situation::{ModelState, Observed, Reason},
         },
         uptake,
     },
     process::Identity,
     store::FencedStore,
     store::{
-        Change, Claimed, CycleEnd, CycleState, Entry, Fence, Firing, NO_MIND, NewCycle, NewOutgoing, OutgoingKind,
+        Change, Claimed, CycleEnd, CycleState, Entry, Fence, Firing, NO_MODEL, NewCycle, NewOutgoing, OutgoingKind,
         PartOutcome, Reminder, Round, UpkeepKind,
     },
     types::Usage,
@@ -143,7 +143,7 @@ impl Wake {
             return Ok(At::Releasing);
         }
         let store = &scene.store;
-        let mind = Mind {
+        let mind = ModelState {
             name: scene.mind.to_owned(),
             is_thinking: true,
             is_available: store.upkeep(UpkeepKind::Model).map_err(text)?.may_try(scene.now),
@@ -157,7 +157,7 @@ impl Wake {
             stopped_chats: &BTreeSet::new(),
             now: scene.now,
             tz: Tz::UTC,
-            mind: &mind,
+            model: &mind,
             messages: &store.queued().map_err(text)?,
             open_cycles: &store.open_cycles().map_err(text)?,
             reminders: &reminders,
@@ -228,7 +228,7 @@ impl Wake {
 
     /// What a rule does is done and journalled with its cycle's beginning.
     fn by_rule(&self, scene: &mut Scene, reasons: &[Reason], due: &[&Reminder]) -> Result<At, String> {
-        let cycle = scene.new_cycle(NO_MIND, reasons);
+        let cycle = scene.new_cycle(NO_MODEL, reasons);
         let rounds: Result<Vec<_>, String> = due.iter().map(|reminder| round(scene, reminder)).collect();
         let changes: Vec<Change> = rounds?.into_iter().map(Change::Fire).collect();
         let done = [Entry::ByRule { receipts: Vec::new(), handles: Vec::new(), head: None }];
@@ -433,7 +433,7 @@ fn round(scene: &Scene, reminder: &Reminder) -> Result<Round, String> {
 
 /// Messages that have come for a cycle's chat meanwhile.
 fn joining(scene: &Scene, live: &Live) -> Result<Vec<i64>, String> {
-    let mind = Mind {
+    let mind = ModelState {
         name: scene.mind.to_owned(),
         is_thinking: true,
         is_available: true,

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     /// The file of a message with these fields beside what every message has.
-    fn of(fields: serde_json::Value) -> Option<NewAttachment> {
+    fn of(fields: &serde_json::Value) -> Option<NewAttachment> {
         let mut message = json!({"message_id": 7, "date": 1, "chat": {"id": 1, "type": "private"}});
         message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         of_message(&Said::read(message))
@@ -69,13 +69,13 @@ mod tests {
             {"file_id": "s", "file_unique_id": "us", "width": 90, "height": 60, "file_size": 1000},
             {"file_id": "l", "file_unique_id": "ul", "width": 1280, "height": 853, "file_size": 150_000},
             {"file_id": "m", "file_unique_id": "um", "width": 320, "height": 213, "file_size": 20_000}]});
-        let kept = of(photo).unwrap();
+        let kept = of(&photo).unwrap();
         assert_eq!((kept.file_id.as_str(), kept.size, kept.bytes), ("l", Some((1280, 853)), Some(150_000)));
     }
 
     #[test]
     fn a_file_is_found_without_what_is_optional() {
-        let voice = of(json!({"voice": {"file_id": "v", "file_unique_id": "u", "duration": 7}})).unwrap();
+        let voice = of(&json!({"voice": {"file_id": "v", "file_unique_id": "u", "duration": 7}})).unwrap();
         assert_eq!((voice.kind.as_str(), voice.seconds, voice.bytes, voice.name), ("voice", Some(7), None, None));
     }
 
@@ -83,7 +83,7 @@ mod tests {
     fn formatting_and_media_types_of_any_kind_cost_no_file() {
         let document = json!({"file_id": "d", "file_unique_id": "u", "mime_type": "no type at all"});
         let kept =
-            of(json!({"document": document, "caption": "hi", "caption_entities": [{"type": "sparkle"}]})).unwrap();
+            of(&json!({"document": document, "caption": "hi", "caption_entities": [{"type": "sparkle"}]})).unwrap();
         assert_eq!((kept.file_id.as_str(), kept.mime.as_deref()), ("d", Some("no type at all")));
     }
 
@@ -92,7 +92,7 @@ mod tests {
         for message in
             [json!({"text": "hi"}), json!({"photo": []}), json!({"voice": 3}), json!({"voice": {}}), json!({})]
         {
-            assert_eq!(of(message.clone()), None, "{message}");
+            assert_eq!(of(&message), None, "{message}");
         }
     }
 }

@@ -58,7 +58,7 @@ pub struct Config {
     /// Telegram's server, without a slash at the end (`TELEGRAM_API_URL`).
     pub telegram_api_url: String,
     /// The chats, and in groups the people, who are listened to; each once, in the order given (`ALLOWED_CHAT_IDS`). Those who
-    /// paired are joined by [`crate::people::admitted`].
+    /// paired are joined by [`crate::access::admitted`].
     pub allowed_chats: Vec<ChatRef>,
     /// The one chat that is spoken to unasked; [`ChatRef::TERMINAL`] when nobody is allowed yet (`OWNER_CHAT_ID`).
     pub owner_chat: ChatRef,

@@ -9,7 +9,7 @@ use std::{io, path::Path};
 
 use icu_normalizer::DecomposingNormalizerBorrowed;
 
-use crate::shown::is_hidden;
+use crate::approval_text::is_hidden;
 
 /// The room that has to be free before anything new is taken in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

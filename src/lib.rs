@@ -16,7 +16,7 @@
 //! and ours for them).
 //!
 //! Around it: [`cli`] is what the four binaries are (`bot`, `wake`, `health`, and `reveille-ear`, which only understands speech),
-//! [`health`] finds and repairs what crashes leave behind, [`people`] joins the settings with who paired.
+//! [`health`] finds and repairs what crashes leave behind, [`access`] joins the settings with who paired.
 //!
 //! The ground: [`types`] are values that several modules speak of. [`config`] alone reads the environment, [`clock`] alone asks the
 //! time, [`zone`] alone reads zone files, [`random`] alone for what nobody guesses, [`process`] alone starts children. [`disk`] says what is too little room,
@@ -25,6 +25,8 @@
 //!
 //! Nothing is imported upward: a test reads the imports.
 
+pub mod access;
+pub mod approval_text;
 pub mod bot;
 pub mod channel;
 pub mod cli;
@@ -42,7 +44,6 @@ pub mod memory;
 pub mod model;
 pub mod net_guard;
 pub mod outside;
-pub mod people;
 pub mod policy;
 pub mod process;
 pub mod random;
@@ -51,7 +52,6 @@ pub mod render;
 pub mod repo;
 pub mod sandbox;
 pub mod schedule;
-pub mod shown;
 pub mod sse;
 pub mod store;
 pub mod tool;

@@ -11,9 +11,9 @@ use super::{
     pairing::{self, CODE_LIFE, Code},
 };
 use crate::{
+    access,
     channel::telegram::{Me, Speakers},
     config::Config,
-    people,
     store::{CodeState, Store, StoreError},
 };
 
@@ -34,12 +34,12 @@ pub(super) struct Door {
 
 impl Door {
     pub(super) fn open(config: &Config, store: &Store) -> Result<Self, StoreError> {
-        Ok(Self { config: people::admitted(config, store)?, offered: None, is_shut: false })
+        Ok(Self { config: access::admitted(config, store)?, offered: None, is_shut: false })
     }
 
     /// Takes in who was paired and unpaired since.
     pub(super) fn look(&mut self, config: &Config, store: &Store) -> Result<(), StoreError> {
-        self.config = people::admitted(config, store)?;
+        self.config = access::admitted(config, store)?;
         Ok(())
     }
 
@@ -50,7 +50,7 @@ impl Door {
 
     /// Shows a code in the terminal if nobody may speak and none stands there that is still good.
     pub(super) fn invite(&mut self, store: &mut Store, outside: BotContext<'_>, me: &Me) {
-        if people::is_anybody_admitted(&self.config) {
+        if access::is_anybody_admitted(&self.config) {
             // By another code, or by the settings: what stands in the terminal, or stood there before, lets nobody in besides.
             self.is_shut = self.is_shut || store.withdraw_codes(MADE_BY).is_ok();
             return;

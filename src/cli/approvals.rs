@@ -6,8 +6,9 @@ use clap::Subcommand;
 
 use super::{complain, failed, print, print_exactly, print_json, values};
 use crate::{
+    approval_text,
     config::Config,
-    cycle, shown,
+    cycle,
     store::{Approval, ApprovalState, Store, StoreError},
 };
 
@@ -134,7 +135,7 @@ fn described(config: &Config, approval: &Approval) -> String {
         approval.expires_at.map(|at| at.with_timezone(&config.timezone).format("%a %-d %b at %H:%M").to_string());
     let origin = origin
         .as_ref()
-        .map(|origin| format!("before this it had read: {}\n", shown::visible(origin)))
+        .map(|origin| format!("before this it had read: {}\n", approval_text::visible(origin)))
         .unwrap_or_default();
     let state = match state {
         ApprovalState::Pending => format!(
@@ -145,9 +146,9 @@ fn described(config: &Config, approval: &Approval) -> String {
     };
     format!(
         "question {id} ({risk}), asked by the wake {cycle_id}\n{}SHA-256 of its {} bytes: {}\n{origin}why: {}\n{state}\n",
-        shown::action(tool, action),
+        approval_text::action(tool, action),
         action.len(),
-        shown::sha256(action),
-        shown::visible(&reasons.join(" "))
+        approval_text::sha256(action),
+        approval_text::visible(&reasons.join(" "))
     )
 }

@@ -9,10 +9,11 @@ use super::{
     pair, print, transcribe::TranscribeArguments, values,
 };
 use crate::{
+    access,
     bot::{self, BotContext, BotError, Sending},
     channel::{Channel, telegram::Telegram},
     config::Config,
-    cycle, people,
+    cycle,
     store::{Store, StoreError},
     types::ChatRef,
     words::local,
@@ -219,7 +220,7 @@ fn not_stored(why: &str) -> ExitCode {
 fn with_people(config: &Config) -> Result<Config, StoreError> {
     cycle::workspace::check(config)?;
     let path = config.db_path();
-    if path.exists() { people::admitted(config, &Store::open(&path)?) } else { Ok(config.clone()) }
+    if path.exists() { access::admitted(config, &Store::open(&path)?) } else { Ok(config.clone()) }
 }
 
 fn check(config: &Config, chat: ChatRef, text: &str) -> Result<(), String> {

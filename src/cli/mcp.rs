@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::{complain, failed, print};
 use crate::{
+    access,
     config::Config,
     cycle::{
         self,
@@ -21,7 +22,7 @@ use crate::{
         },
         server::{Answer, Answering, Call, Handler, Offer, Resource, Unread, http, stdio, token},
     },
-    people, policy,
+    policy,
     store::Store,
 };
 
@@ -182,7 +183,7 @@ async fn refresh(context: Context<'_>, server: &Server, shelter: &Shelter, uncon
         complain(&format!("{name}: what it offers can't be kept: {error}"));
         return false;
     }
-    let masked = |text: &str| context.redactor.redact(&crate::shown::visible(text));
+    let masked = |text: &str| context.redactor.redact(&crate::approval_text::visible(text));
     let words = before.clone().unwrap_or_default().changed_words(&listing, &masked);
     if !words.is_empty() {
         print(&format!("{words}\n\n"));
@@ -254,7 +255,7 @@ impl Desk<'_> {
             Err(error) => return self.trouble(&error),
         };
         // Who paired since, and which secrets there are, is known with the next call.
-        let config = match people::admitted(self.context.config, &store) {
+        let config = match access::admitted(self.context.config, &store) {
             Ok(config) => config,
             Err(error) => return self.trouble(&error),
         };

@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use super::{EXIT_FAILED, EXIT_USAGE, bot::open_telegram, complain, failed, print};
 use crate::{
+    access,
     bot::{self, Pairing, pairing::CODE_LIFE},
     config::Config,
     cycle::workspace,
-    people,
     store::{Paired, Store, StoreError},
     types::ChatRef,
     words::{count, local},
@@ -79,7 +79,7 @@ pub(super) fn unpair(config: &Config, user_id: i64) -> ExitCode {
     let is_listed = config.allowed_chats.contains(&ChatRef::telegram(user_id));
     let unpaired = open(config).and_then(|store| {
         let Some(mut store) = store else { return Ok((None, None)) };
-        let owner = |store: &Store| people::admitted(config, store).map(|config| config.owner_chat);
+        let owner = |store: &Store| access::admitted(config, store).map(|config| config.owner_chat);
         let before = owner(&store)?;
         let dropped = store.unpair(user_id, is_listed, config.clock().now())?;
         let after = owner(&store)?;

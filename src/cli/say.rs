@@ -13,13 +13,13 @@ use super::{
     wake::look,
 };
 use crate::{
+    access,
     bot::{AtTerminal, at_terminal},
     cycle::{
         self,
         context::{Context, Report, WakeError, WakeOutcome},
         stop,
     },
-    people,
     process::Identity,
     store::{Awaited, NewOutgoing, Order, Ordered, OutgoingKind, Store, TerminalSession},
     types::ChatRef,
@@ -94,7 +94,7 @@ pub(super) async fn say(
     store.open_session(&session, &Identity::current(), now)?;
     let here = Here { context, session: Some(&session), working: Some(working) };
     let context = Context { terminal: view.terminal(&here), ..context };
-    let admitted = people::admitted(context.config, &store)?;
+    let admitted = access::admitted(context.config, &store)?;
     let text = context.redactor.redact(text);
     let report = match at_terminal(&store, &admitted, now, &text)? {
         AtTerminal::Words => {

@@ -15,6 +15,7 @@ use super::{
     within,
 };
 use crate::{
+    access,
     channel::Channel,
     config::Config,
     cycle::{
@@ -22,7 +23,6 @@ use crate::{
         context::{Context, Report, Terminal, WakeError, WakeOutcome},
         decide::budget::Budget,
     },
-    people,
     repo::{Committed, RepoError},
     store::{Order, Store, wait_after},
     types::ChatRef,
@@ -232,7 +232,7 @@ pub(super) async fn look(context: Context<'_>, store: &mut Store, trigger: &str)
         waker::leave_sign(context.config, context.clock.now());
     }
     store.readmit(&context.config.allowed_chats)?;
-    let config = people::admitted(context.config, store)?;
+    let config = access::admitted(context.config, store)?;
     cycle::once(Context { config: &config, ..context }, store, trigger).await
 }
 

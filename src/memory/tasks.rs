@@ -21,9 +21,9 @@ use super::{
     Problem,
     lookup::{Miss, pick},
     sections::{Document, hash_title},
-    text::{ends_line, eol, escape_start, folded, lines, one_line, shorten, slice, splice},
+    text::{ends_line, eol, escape_start, folded, lines, one_line, slice, splice},
 };
-use crate::{schedule::Missed, types::ChatRef};
+use crate::{schedule::Missed, types::ChatRef, words};
 
 /// At most this many tasks are active at once; done ones don't count.
 pub const MAX_ACTIVE_TASKS: usize = 7;
@@ -402,7 +402,7 @@ fn safe_title(title: &str) -> Result<String, TaskError> {
 /// and nothing stays open at the end.
 fn safe_body(body: &str) -> Vec<String> {
     let body = body.replace('\u{feff}', "").replace("<!--", "<! --");
-    let body = shorten(body.trim(), MAX_BODY_CHARS);
+    let body = words::shortened(body.trim(), MAX_BODY_CHARS);
     if body.is_empty() {
         return Vec::new();
     }

@@ -258,7 +258,7 @@ fn what_is_too_long_for_a_message_is_a_file_with_every_byte() {
     // What a screen hides is spelled out there, and the hash is of the bytes that a yes allows.
     assert!(file.contains("tea\\u{202e}pot") && !file.contains('\u{202e}'), "{file}");
     let bytes = env.wake(&["approvals", "bytes", "1"]).ok().stdout;
-    let sha256 = reveille::shown::sha256(&bytes);
+    let sha256 = reveille::approval_text::sha256(&bytes);
     assert_eq!(bytes, action);
     assert!(asked.visible.contains(&sha256) && file.contains(&sha256), "{}", asked.visible);
     let listed = env.wake(&["approvals", "list"]).ok().stdout;

@@ -231,3 +231,22 @@ fn a_circle_is_seen_wherever_it_stands() {
     assert_eq!(circle(graph(&passed_on[1..], |path| path.first().cloned())).len(), 0);
     assert_eq!(circle(graph(&passed_on, |path| path.first().cloned())).len(), 3, "two, and who leads there");
 }
+
+/// The stations of "The way of one message" are files, and few enough to be read in one go. What they ask besides is named, too.
+#[test]
+fn the_way_of_one_message_is_told_by_files_that_are_there() {
+    const STATIONS_MAX: usize = 25;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let told = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let way = told.split("\n## ").find(|part| part.starts_with("The way of one message")).unwrap();
+    let is_there = |place: &str| {
+        let place = root.join("src").join(place);
+        place.is_dir() || place.with_extension("rs").is_file()
+    };
+    let named: Vec<&str> = way.split('`').skip(1).step_by(2).filter(|word| word.contains('/')).collect();
+    let missing: Vec<&&str> = named.iter().filter(|place| !is_there(place)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    let stations: BTreeSet<&str> =
+        way.split("**`").skip(1).filter_map(|rest| rest.split_once('`')).map(|(name, _)| name).collect();
+    assert!((20..=STATIONS_MAX).contains(&stations.len()), "{}: {stations:#?}", stations.len());
+}

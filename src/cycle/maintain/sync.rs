@@ -6,6 +6,7 @@ use std::{collections::BTreeSet, time::Duration};
 use chrono::TimeDelta;
 
 use crate::{
+    approval_text,
     cycle::{
         context::{Terminal, WakeError},
         decide::{merge::merge_texts, orient, situation::Reason, verify::Account},
@@ -19,7 +20,6 @@ use crate::{
         BroughtIn, HOLDS_SECRET, Integrated, LeftAlone, MAINTAIN_TIMEOUT, Patience, Pushed, REMOTE_TIMEOUT,
         RemoteError, Repo, RepoError,
     },
-    shown,
     store::UpkeepKind,
 };
 
@@ -414,7 +414,7 @@ fn tell_unsettled(session: &mut Session<'_>, repo: &Repo, merged: &[String]) -> 
         let conflicts = unsettled(&text);
         // Numbers come again, texts don't: the newest says whether all are told.
         let Some(newest) = conflicts.iter().max_by_key(|conflict| conflict.number) else { continue };
-        let key = shown::sha256(&newest.text);
+        let key = approval_text::sha256(&newest.text);
         let lines: Vec<String> = conflicts.iter().flat_map(|conflict| &conflict.lines).map(usize::to_string).collect();
         let path = session.context.redactor.redact(path);
         let text = format!(

@@ -7,6 +7,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{
+    approval_text,
     cycle::{
         context::WakeError,
         decide::{
@@ -21,7 +22,6 @@ use crate::{
     policy::{Decision, Risk, Verdict},
     random,
     redact::Redactor,
-    shown,
     store::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, OutgoingKind, is_long},
     tool::{Refusal, Registry},
     types::ChatRef,
@@ -271,7 +271,7 @@ fn unless_it_gives_away(verdict: Verdict, request: &ToolRequest, sends: bool, re
         return Verdict::denied("It would carry one of your keys or tokens off this machine.");
     }
     let is_masked = || {
-        let shown = [input.clone(), shown::action(name, input), verdict.reasons.join(" ")];
+        let shown = [input.clone(), approval_text::action(name, input), verdict.reasons.join(" ")];
         shown.iter().any(|text| redactor.contains_secret(text))
     };
     if verdict.decision == Decision::Ask && is_masked() {
@@ -323,18 +323,18 @@ pub(crate) fn question(approval: &NewApproval, shown_in: ChatRef, tz: Tz) -> Str
         text.push_str(&format!(
             "`{tool}`, in full in the file here, {} bytes with the SHA-256\n`{}`\n",
             action.len(),
-            shown::sha256(action)
+            approval_text::sha256(action)
         ));
     } else {
-        text.push_str(&shown::action(tool, action));
+        text.push_str(&approval_text::action(tool, action));
     }
     // What stands below a reason's first line is the file's.
     let first_lines =
         || verdict.reasons.iter().map(|reason| reason.lines().next().unwrap_or_default()).collect::<Vec<_>>();
     let why = if has_file { first_lines().join(" ") } else { verdict.reasons.join(" ") };
-    text.push_str(&format!("\nWhy I ask: {}\n", fitting(shown::visible(&why))));
+    text.push_str(&format!("\nWhy I ask: {}\n", fitting(approval_text::visible(&why))));
     if let Some(origin) = origin {
-        let origin = fitting(shown::visible(origin));
+        let origin = fitting(approval_text::visible(origin));
         text.push_str(&format!(
             "Before this I had read text by others ({origin}). This may be their wish, not yours.\n"
         ));
@@ -383,7 +383,7 @@ fn listed(heading: &str, lines: &[String]) -> String {
     }
     let shown = lines.iter().take(LISTED_MAX).map(|line| {
         let line = brief::clip(&line.replace('\n', " ").replace('`', "'"), LISTED_CHARS_MAX);
-        format!("- `{}`\n", shown::visible(&line))
+        format!("- `{}`\n", approval_text::visible(&line))
     });
     let more = lines.len().saturating_sub(LISTED_MAX);
     let more = if more > 0 { format!("- and {more} more\n") } else { String::new() };

@@ -16,7 +16,7 @@ use crate::{
         },
         look::observe::Observation,
         maintain::sync,
-        run::{finish, remind},
+        run::{deeds::Deeds, finish, remind},
         session::{Ending, Session},
     },
     memory::decay,
@@ -25,26 +25,6 @@ use crate::{
     types::ChatRef,
     words::{count, day_and_time},
 };
-
-/// What rules make of the reasons of a cycle.
-#[derive(Debug, Default)]
-pub(in crate::cycle) struct Deeds {
-    pub(in crate::cycle) changes: Vec<Change>,
-    /// What happens by them, in the past tense.
-    pub(in crate::cycle) receipts: Vec<String>,
-}
-
-impl Deeds {
-    fn and(mut self, further: Self) -> Self {
-        self.changes.extend(further.changes);
-        self.receipts.extend(further.receipts);
-        self
-    }
-
-    fn noted(receipts: Vec<String>) -> Self {
-        Self { changes: Vec::new(), receipts }
-    }
-}
 
 /// The messages that a reason is about, as they were read.
 fn messages_of<'a>(reason: &Reason, observation: &'a Observation) -> Vec<&'a Incoming> {

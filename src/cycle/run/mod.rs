@@ -3,6 +3,7 @@
 pub(crate) mod approve;
 mod attached;
 mod by_rule;
+mod deeds;
 mod finish;
 pub(crate) mod given_up;
 mod interrupted;

@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::by_rule::Deeds;
+use super::deeds::Deeds;
 use crate::{
     cycle::{context::WakeError, decide::situation::Reason, look::observe::Observation, session::Session},
     schedule::{

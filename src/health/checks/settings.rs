@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 
 use super::remote::failure;
 use crate::{
+    access,
     config::{CLAUDE_CODE, OFFLINE_MODEL},
     cycle::decide::budget::Budget,
     health::{
@@ -13,14 +14,14 @@ use crate::{
         scene::Scene,
         words::ago,
     },
-    people, process,
+    process,
     store::{Cap, Upkeep, UpkeepKind},
 };
 
 pub(super) fn token(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     // Where the database can't be read, another check says so.
     let config = match scene.store() {
-        Ok(Some(store)) => people::admitted(scene.config, store)?,
+        Ok(Some(store)) => access::admitted(scene.config, store)?,
         _ => scene.config.clone(),
     };
     Ok(judge_token(config.telegram_token.is_some(), config.allowed_chats.len()))
@@ -109,8 +110,7 @@ fn judge_budget(budget: &Budget) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::ChatRef;
-    use crate::{clock::parse_time, cycle::decide::budget::of, health::Status};
+    use crate::{clock::parse_time, cycle::decide::budget::of, health::Status, types::ChatRef};
 
     #[test]
     fn the_bot_needs_a_token_and_somebody_to_listen_to() {

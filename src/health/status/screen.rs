@@ -6,7 +6,7 @@ use crate::{
     cycle::decide::budget,
     store::{Cap, Prospect, Undelivered},
     types::ChatRef,
-    words::{ago, count, local, size},
+    words::{ago, count, local, one_line, shortened, size},
     zone::Tz,
 };
 
@@ -204,10 +204,5 @@ fn undelivered_line(message: &Undelivered) -> String {
 
 /// One line of a text, cut off.
 pub(super) fn short(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= MAX_TEXT_CHARS {
-        return line;
-    }
-    let cut: String = line.chars().take(MAX_TEXT_CHARS - 1).collect();
-    format!("{cut}…")
+    shortened(&one_line(text), MAX_TEXT_CHARS)
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::settings::Server;
-use crate::{config::read_private, shown::fenced};
+use crate::{approval_text::fenced, config::read_private};
 
 /// Tools that are taken of one server.
 pub const MAX_TOOLS: usize = 64;
@@ -78,7 +78,7 @@ impl Listing {
     /// SHA-256 of all that a model is told of it and of what is believed of it, in hexadecimal digits.
     pub fn sha256(&self) -> String {
         let text = serde_json::to_string(&self).unwrap_or_default();
-        crate::shown::sha256(&text)
+        crate::approval_text::sha256(&text)
     }
 
     fn get(&self, name: &str) -> Option<&Listed> {
@@ -177,7 +177,7 @@ pub fn tool_name(server: &str, tool: &str) -> String {
 
 /// Text of somebody else's without what a screen doesn't show, cut to a length.
 pub(super) fn clean(text: &str, max_chars: usize) -> String {
-    let mut shown = text.chars().filter(|c| !crate::shown::is_hidden(*c));
+    let mut shown = text.chars().filter(|c| !crate::approval_text::is_hidden(*c));
     let mut kept: String = shown.by_ref().take(max_chars).collect();
     if shown.next().is_some() {
         kept.push('…');

@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension as _, Transaction};
 
 use crate::{
-    shown,
+    approval_text,
     store::Result,
     types::{Question, TextFile},
 };
@@ -14,7 +14,7 @@ const SHOWN_CHARS_MAX: usize = 2_500;
 
 /// Whether an action and its reasons are shown as a file.
 pub fn is_long(action: &str, reasons: &[String]) -> bool {
-    let chars = |text: &str| shown::visible(text).chars().count();
+    let chars = |text: &str| approval_text::visible(text).chars().count();
     chars(action) + reasons.iter().map(|reason| chars(reason)).sum::<usize>() > SHOWN_CHARS_MAX
 }
 
@@ -32,8 +32,10 @@ pub(in crate::store) fn question(
         let (id, nonce, tool, action): (i64, String, String, String) =
             (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
         let reasons: Vec<String> = serde_json::from_str(&row.get::<_, String>(4)?).unwrap_or_default();
-        let file = is_long(&action, &reasons)
-            .then(|| TextFile { name: format!("{tool}-{id}.txt"), text: shown::file(id, &tool, &action, &reasons) });
+        let file = is_long(&action, &reasons).then(|| TextFile {
+            name: format!("{tool}-{id}.txt"),
+            text: approval_text::file(id, &tool, &action, &reasons),
+        });
         Ok((Question { nonce }, file))
     })
     .optional()

@@ -686,8 +686,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "integration::approvals::what_is_too_long_for_a_message_is_a_file_with_every_byte",
         "the hash is of how an action is shown",
-        "            shown::sha256(action)\n",
-        "            shown::sha256(&shown::action(tool, action))\n",
+        "            approval_text::sha256(action)\n",
+        "            approval_text::sha256(&approval_text::action(tool, action))\n",
     ),
     story(
         "integration::approvals::what_is_too_long_for_a_message_is_a_file_with_every_byte",

@@ -62,7 +62,7 @@ fn what_is_too_long_for_a_message_is_a_file_with_its_hash_and_whole_at_the_conso
     assert!(is_long(&long.action, &[]));
     let text = question(&long, ChatRef::telegram(7), Tz::UTC);
     assert!(!text.contains("xxx") && text.contains("in the file here"), "{text}");
-    assert!(text.contains(&shown::sha256(&long.action)), "{text}");
+    assert!(text.contains(&approval_text::sha256(&long.action)), "{text}");
     // No file stands by a question at the console.
     let text = question(&long, ChatRef::TERMINAL, Tz::UTC);
     assert!(text.contains(&"x".repeat(3_000)) && !text.contains("file"), "{text}");
@@ -81,7 +81,10 @@ fn a_question_with_a_file_fits_under_it_whatever_others_are_called() {
     let changed = NewApproval { verdict: Verdict { reasons, ..long.verdict }, ..asked("{}") };
     let text = question(&changed, ChatRef::telegram(7), Tz::UTC);
     assert!(text.contains("Why I ask: The server has changed.\n") && text.contains("in the file here"), "{text}");
-    assert!(shown::file(1, "shell", &changed.action, &changed.verdict.reasons).contains("Word by word. Word by word."));
+    assert!(
+        approval_text::file(1, "shell", &changed.action, &changed.verdict.reasons)
+            .contains("Word by word. Word by word.")
+    );
 }
 
 #[test]

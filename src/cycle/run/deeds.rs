@@ -1,0 +1,25 @@
+//! What was done without a model, gathered until it is journalled.
+
+use crate::store::Change;
+
+/// What rules make of the reasons of a cycle.
+#[derive(Debug, Default)]
+pub(in crate::cycle) struct Deeds {
+    pub(in crate::cycle) changes: Vec<Change>,
+    /// What happens by them, in the past tense.
+    pub(in crate::cycle) receipts: Vec<String>,
+}
+
+impl Deeds {
+    /// With what further rules make of them.
+    pub(in crate::cycle) fn and(mut self, further: Self) -> Self {
+        self.changes.extend(further.changes);
+        self.receipts.extend(further.receipts);
+        self
+    }
+
+    /// Nothing changes; it is noted alone.
+    pub(in crate::cycle) fn noted(receipts: Vec<String>) -> Self {
+        Self { changes: Vec::new(), receipts }
+    }
+}

@@ -35,7 +35,7 @@ echo '{"text":"remember that tea is in the attic","language":"en","confidence":0
 "#;
 
 pub(crate) fn measure(_rounds: usize) -> Vec<Row> {
-    let row = |name, mb: Result<f64, String>| Row::alone(name, "MB", mb.map(|mb| vec![mb]), Bound::Max(15.0));
+    let row = |name, mb: Result<f64, String>| Row::alone(name, "MB", mb.map(|mb| vec![mb]), Bound::Max(16.0));
     vec![row("bot, idle memory", idle_mb(0)), row("bot, idle after an hour's traffic", idle_mb(AN_HOURS_UPDATES))]
 }
 

@@ -25,7 +25,7 @@ use super::{
 use crate::{
     channel::{
         Channel as _, Outgoing,
-        telegram::{self, ALLOWED_UPDATES, RawUpdate, Telegram, TelegramError},
+        telegram::{self, RawUpdate, Telegram, TelegramError},
     },
     cycle::{self, workspace},
     process, render,
@@ -539,7 +539,7 @@ async fn ask(telegram: &Telegram, what: Ask, wait: Duration) -> Result<Polled, T
         }
     };
     let asked = Instant::now();
-    let updates = match telegram.get_updates(offset, POLL_LIMIT, POLL_TIMEOUT_S, &ALLOWED_UPDATES).await {
+    let updates = match telegram.get_updates(offset, POLL_LIMIT, POLL_TIMEOUT_S).await {
         Err(TelegramError::Conflict(said)) if explains_rival => {
             return Err(TelegramError::Conflict(rival(telegram, said).await));
         }

@@ -49,7 +49,6 @@ pub fn at_terminal(store: &Store, config: &Config, now: DateTime<Utc>, text: &st
         attachment: None,
         is_for_us: true,
         date: now,
-        edited_at: None,
     };
     let asked = Asked { command, args: args.to_owned(), message, update_id: 0 };
     let CommandReply { text: answer, order } = Desk::open(store, config, now)?.answer(&asked)?;

@@ -1,9 +1,8 @@
-//! A small client of the Bot API.
+//! The transport beneath the library's types: one bounded call, and its failure sorted by what to do.
 //!
-//! It is ours, and not teloxide's, for three reasons: an update that the library can't parse must neither block nor drop its
-//! batch; the library waits for seconds on a server error, where we bound each call; and no error may show the token, which is
-//! part of every address. Its types would cost the bot a megabyte for what `incoming` reads of an update in any case: they are
-//! the tests' second reader of what these send.
+//! Requests and answers are teloxide-core's; its client isn't used. That waits for ten seconds on a server error, drops the
+//! error's code, and its errors can show the token, which is part of every address. Updates are kept as they came: what an
+//! update means is read from it later (`incoming`), and one that can't be read neither blocks nor drops its batch.
 
 use std::{
     fmt,
@@ -13,13 +12,15 @@ use std::{
 
 use reqwest::multipart::{Form, Part};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::value::RawValue;
-
-use super::{
-    command::MenuCommand,
-    error::{Parameters, TelegramError},
+use serde_json::{Map, Value, value::RawValue};
+use teloxide_core::{
+    payloads::{DeleteWebhook, GetMe, GetUpdates, GetWebhookInfo, SendDocument, SendMessage, SetMyCommands},
+    requests::Payload,
+    types::{AllowedUpdate, BotCommand, MessageId, True, User},
 };
-use crate::types::{Question, TextFile};
+
+use super::error::{Parameters, TelegramError};
+use crate::types::TextFile;
 
 /// How long a connection may take to be made. Below [`CALL_TIMEOUT`], so that a dead network is known as "not sent".
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -32,6 +33,9 @@ const POLL_GRACE: Duration = Duration::from_secs(10);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 /// The longest answer that is read, in bytes: a full batch of the longest updates is far below.
 const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// The kinds of updates that are asked for.
+const ALLOWED_UPDATES: [AllowedUpdate; 3] =
+    [AllowedUpdate::Message, AllowedUpdate::EditedMessage, AllowedUpdate::CallbackQuery];
 /// What is said of a longer one.
 const ANSWER_TOO_LONG: &str = "an answer of more than 8 MiB";
 
@@ -87,15 +91,13 @@ impl BotToken {
 }
 
 /// What `getMe` says of the bot.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Me {
     /// The bot's user id.
     pub id: i64,
     /// The name that people see.
-    #[serde(default)]
     pub first_name: String,
     /// The name after the `@`.
-    #[serde(default)]
     pub username: String,
 }
 
@@ -118,27 +120,6 @@ impl RawUpdate {
         let Numbered { update_id } = serde_json::from_str(raw.get()).ok()?;
         Some(Self { update_id, raw })
     }
-}
-
-/// A message to be sent.
-#[derive(Debug, Clone, Copy)]
-pub struct SendMessage<'a> {
-    /// The chat it goes to.
-    pub chat_id: i64,
-    /// The forum topic; none for the general one.
-    pub thread_id: Option<i64>,
-    /// The message it answers; it is sent all the same if that is gone.
-    pub reply_to: Option<i64>,
-    /// The text.
-    pub text: &'a str,
-    /// Whether the text is Telegram HTML.
-    pub html: bool,
-    /// Delivered without a sound.
-    pub silent: bool,
-    /// A file that the text stands under.
-    pub file: Option<&'a TextFile>,
-    /// Buttons.
-    pub question: Option<&'a Question>,
 }
 
 /// What `getWebhookInfo` says.
@@ -194,36 +175,34 @@ impl Telegram {
         self.bot_id
     }
 
-    /// Asks who the bot is.
+    /// Asks who the bot is: what servers of any age say of it.
     pub async fn get_me(&self) -> Result<Me, TelegramError> {
-        self.call("getMe", &serde_json::json!({}), self.call_timeout).await
+        let User { first_name, username, .. } = self.call(&GetMe::new()).await?;
+        Ok(Me { id: self.bot_id, first_name, username: username.unwrap_or_default() })
     }
 
     /// Fetches up to `limit` (1 to 100) updates from `offset` on, fewer where so many are too long for one answer, waiting up to
-    /// `timeout_s` seconds for the first. The
-    /// call confirms every update below `offset`: Telegram then forgets them.
+    /// `timeout_s` seconds for the first. The call confirms every update below `offset`: Telegram then forgets them.
     pub async fn get_updates(
         &self,
         offset: Option<i64>,
-        limit: u8,
+        mut limit: u8,
         timeout_s: u32,
-        allowed_updates: &[&str],
     ) -> Result<Vec<RawUpdate>, TelegramError> {
-        #[derive(Serialize)]
-        struct GetUpdates<'a> {
-            #[serde(skip_serializing_if = "Option::is_none")]
-            offset: Option<i64>,
-            limit: u8,
-            timeout: u32,
-            allowed_updates: &'a [&'a str],
-        }
         let bound = Duration::from_secs(timeout_s.into()) + self.poll_grace;
-        let mut request = GetUpdates { offset, limit, timeout: timeout_s, allowed_updates };
         let batch: Vec<Box<RawValue>> = loop {
-            match self.call("getUpdates", &request, bound).await {
+            let allowed_updates = Some(ALLOWED_UPDATES.to_vec());
+            let request =
+                GetUpdates { limit: Some(limit), timeout: Some(timeout_s), allowed_updates, ..GetUpdates::new() };
+            let mut request = written(&request)?;
+            // An offset can be beyond the library's.
+            if let Some(offset) = offset {
+                request.insert("offset".to_owned(), offset.into());
+            }
+            match self.exchange(GetUpdates::NAME, bound, |post| post.json(&request)).await {
                 // Together they are too much; each by itself isn't.
-                Err(TelegramError::Ambiguous { why }) if why == ANSWER_TOO_LONG && request.limit > 1 => {
-                    request.limit = request.limit.div_ceil(4);
+                Err(TelegramError::Ambiguous { why }) if why == ANSWER_TOO_LONG && limit > 1 => {
+                    limit = limit.div_ceil(4);
                 }
                 answer => break answer?,
             }
@@ -232,108 +211,38 @@ impl Telegram {
         batch.into_iter().map(|raw| RawUpdate::parse(raw).ok_or_else(unnumbered)).collect()
     }
 
-    /// Sends a message, as a file with a text under it if it carries one, and gives its id.
-    pub async fn send_any(&self, message: SendMessage<'_>) -> Result<i64, TelegramError> {
-        match message.file {
-            Some(file) => self.send_document(message, file).await,
-            None => self.send_message(message).await,
-        }
+    /// Sends a message and gives its id, which is all that is read of the answer: the rest can't undo that it was sent.
+    pub async fn send_message(&self, message: &SendMessage) -> Result<i64, TelegramError> {
+        self.call(message).await.map(|MessageId(id)| id.into())
     }
 
-    /// Sends a message without link previews and gives its id.
-    pub async fn send_message(&self, message: SendMessage<'_>) -> Result<i64, TelegramError> {
-        let sent: Sent = self.call("sendMessage", &MessageRequest::from(message), self.call_timeout).await?;
-        Ok(sent.message_id)
-    }
-
-    /// Sends a file with the message's text, of 1,024 characters at most, under it.
-    async fn send_document(&self, message: SendMessage<'_>, file: &TextFile) -> Result<i64, TelegramError> {
-        let request = MessageRequest::from(message);
-        let json = |value: serde_json::Result<String>| {
-            value.map_err(|error| TelegramError::NotSent { why: format!("a request that can't be written: {error}") })
-        };
+    /// Sends a message with a file of text, and gives its id.
+    pub async fn send_document(&self, message: &SendDocument, file: &TextFile) -> Result<i64, TelegramError> {
         let file = Part::bytes(file.text.as_bytes().to_vec()).file_name(file.name.clone());
-        let mut form = Form::new()
-            .text("chat_id", message.chat_id.to_string())
-            .text("caption", message.text.to_owned())
-            .part("document", file);
-        if let Some(thread_id) = message.thread_id {
-            form = form.text("message_thread_id", thread_id.to_string());
+        let mut form = Form::new().part("document", file);
+        for (name, value) in written(message)?.into_iter().filter(|(name, _)| name != "document") {
+            form = match value {
+                Value::String(text) => form.text(name, text),
+                value => form.text(name, value.to_string()),
+            };
         }
-        if let Some(mode) = request.parse_mode {
-            form = form.text("parse_mode", mode);
-        }
-        if let Some(reply) = &request.reply_parameters {
-            form = form.text("reply_parameters", json(serde_json::to_string(reply))?);
-        }
-        if let Some(buttons) = &request.reply_markup {
-            form = form.text("reply_markup", json(serde_json::to_string(buttons))?);
-        }
-        let sent: Sent = self.exchange("sendDocument", self.call_timeout, |post| post.multipart(form)).await?;
-        Ok(sent.message_id)
-    }
-
-    /// Shows "typing…" for up to five seconds.
-    pub async fn send_typing(&self, chat_id: i64, thread_id: Option<i64>) -> Result<(), TelegramError> {
-        #[derive(Serialize)]
-        struct SendChatAction {
-            chat_id: i64,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            message_thread_id: Option<i64>,
-            action: &'static str,
-        }
-        let request = SendChatAction { chat_id, message_thread_id: thread_id, action: "typing" };
-        self.call("sendChatAction", &request, self.call_timeout).await.map(|_: bool| ())
-    }
-
-    /// Puts a reaction, an emoji of Telegram's list, on a message, in place of ours that may be there.
-    pub async fn set_reaction(&self, chat_id: i64, message_id: i64, emoji: &str) -> Result<(), TelegramError> {
-        let reaction = serde_json::json!([{ "type": "emoji", "emoji": emoji }]);
-        let request = serde_json::json!({ "chat_id": chat_id, "message_id": message_id, "reaction": reaction });
-        self.call("setMessageReaction", &request, self.call_timeout).await.map(|_: bool| ())
-    }
-
-    /// Puts another text in place of one of our own messages.
-    pub async fn edit_message_text(&self, chat_id: i64, message_id: i64, text: &str) -> Result<(), TelegramError> {
-        let request = serde_json::json!({
-            "chat_id": chat_id, "message_id": message_id, "text": text, "link_preview_options": { "is_disabled": true },
-        });
-        self.call("editMessageText", &request, self.call_timeout).await.map(|_: serde::de::IgnoredAny| ())
-    }
-
-    /// Puts another text under a file of ours, and takes its buttons away.
-    pub async fn edit_message_caption(&self, chat_id: i64, message_id: i64, text: &str) -> Result<(), TelegramError> {
-        let request = serde_json::json!({ "chat_id": chat_id, "message_id": message_id, "caption": text });
-        self.call("editMessageCaption", &request, self.call_timeout).await.map(|_: serde::de::IgnoredAny| ())
-    }
-
-    /// Tells who pressed a button what became of it, within the seconds in which Telegram waits for that.
-    pub async fn answer_callback_query(&self, callback_id: &str, text: &str) -> Result<(), TelegramError> {
-        let request = serde_json::json!({ "callback_query_id": callback_id, "text": text });
-        self.call("answerCallbackQuery", &request, self.call_timeout).await.map(|_: bool| ())
-    }
-
-    /// Takes a message away.
-    pub async fn delete_message(&self, chat_id: i64, message_id: i64) -> Result<(), TelegramError> {
-        let request = serde_json::json!({ "chat_id": chat_id, "message_id": message_id });
-        self.call("deleteMessage", &request, self.call_timeout).await.map(|_: bool| ())
+        let sent = self.exchange(SendDocument::NAME, self.call_timeout, |post| post.multipart(form)).await;
+        sent.map(|MessageId(id)| id.into())
     }
 
     /// Registers the commands that Telegram offers while people type.
-    pub async fn set_my_commands(&self, commands: &[MenuCommand]) -> Result<(), TelegramError> {
-        let request = serde_json::json!({ "commands": commands });
-        self.call("setMyCommands", &request, self.call_timeout).await.map(|_: bool| ())
+    pub async fn set_my_commands(&self, commands: &[BotCommand]) -> Result<(), TelegramError> {
+        self.call(&SetMyCommands::new(commands.iter().cloned())).await.map(|True| ())
     }
 
     /// Asks whether a webhook takes this bot's updates away, for explaining a [`TelegramError::Conflict`].
     pub async fn get_webhook_info(&self) -> Result<WebhookInfo, TelegramError> {
-        self.call("getWebhookInfo", &serde_json::json!({}), self.call_timeout).await
+        self.call(&GetWebhookInfo::new()).await
     }
 
     /// Takes the webhook away that keeps this bot's updates from being fetched. What waits there is kept, and fetched.
     pub async fn delete_webhook(&self) -> Result<(), TelegramError> {
-        let request = serde_json::json!({ "drop_pending_updates": false });
-        self.call("deleteWebhook", &request, self.call_timeout).await.map(|_: bool| ())
+        self.call(&DeleteWebhook { drop_pending_updates: Some(false) }).await.map(|True| ())
     }
 
     /// Makes the next call over a new connection, with the network and the names in it as they are then. Calls that are under way
@@ -362,24 +271,23 @@ impl Telegram {
         Ok(kept.insert(client).clone())
     }
 
-    /// One call within `bound`. The body of the answer counts too: half an answer is none.
-    pub(super) async fn call<R: DeserializeOwned>(
+    /// One call. Its answer is read as far as it is needed: the library's type of the whole can ask for more than came.
+    pub(super) async fn call<P: Payload + Serialize, R: DeserializeOwned>(
         &self,
-        method: &str,
-        request: &impl Serialize,
-        bound: Duration,
+        request: &P,
     ) -> Result<R, TelegramError> {
-        self.exchange(method, bound, |post| post.json(request)).await
+        let request = written(request)?;
+        self.exchange(P::NAME, self.call_timeout, |post| post.json(&request)).await
     }
 
-    /// [`Telegram::call`] with a body of any kind.
+    /// One call with a body of any kind. The body of the answer counts within `bound`, too: half an answer is none.
     async fn exchange<R: DeserializeOwned>(
         &self,
         method: &str,
         bound: Duration,
         with_body: impl FnOnce(reqwest::RequestBuilder) -> reqwest::RequestBuilder,
     ) -> Result<R, TelegramError> {
-        let url = format!("{}/bot{}/{method}", self.base_url, self.token.0);
+        let url = format!("{}/bot{}/{}", self.base_url, self.token.0, documented(method));
         let exchange = async {
             let response = with_body(self.client()?.post(url)).timeout(bound).send().await;
             let response = response.map_err(TelegramError::from_transport)?;
@@ -426,75 +334,16 @@ pub(super) fn read_answer<R: DeserializeOwned>(status: u16, body: &[u8]) -> Resu
         .map_err(|error| TelegramError::Ambiguous { why: format!("an answer that isn't understood: {error}") })
 }
 
-/// `sendMessage` as it goes over the wire.
-#[derive(Serialize)]
-struct MessageRequest<'a> {
-    chat_id: i64,
-    text: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message_thread_id: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parse_mode: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reply_parameters: Option<ReplyParameters>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    disable_notification: bool,
-    link_preview_options: LinkPreviewOptions,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reply_markup: Option<Keyboard>,
+/// A request's fields as JSON.
+fn written(request: &impl Serialize) -> Result<Map<String, Value>, TelegramError> {
+    let fields = serde_json::to_value(request).and_then(serde_json::from_value);
+    fields.map_err(|error| TelegramError::NotSent { why: format!("a request that can't be written: {error}") })
 }
 
-/// What is read of a message that was sent.
-#[derive(Deserialize)]
-struct Sent {
-    message_id: i64,
-}
-
-#[derive(Serialize)]
-struct Keyboard {
-    inline_keyboard: [[Button; 2]; 1],
-}
-
-#[derive(Serialize)]
-struct Button {
-    text: &'static str,
-    callback_data: String,
-}
-
-impl From<&Question> for Keyboard {
-    fn from(question: &Question) -> Self {
-        let yes = Button { text: "✅ Allow once", callback_data: question.yes() };
-        let no = Button { text: "❌ No", callback_data: question.no() };
-        Self { inline_keyboard: [[yes, no]] }
-    }
-}
-
-#[derive(Serialize)]
-struct ReplyParameters {
-    message_id: i64,
-    allow_sending_without_reply: bool,
-}
-
-#[derive(Serialize)]
-struct LinkPreviewOptions {
-    is_disabled: bool,
-}
-
-impl<'a> From<SendMessage<'a>> for MessageRequest<'a> {
-    fn from(message: SendMessage<'a>) -> Self {
-        Self {
-            chat_id: message.chat_id,
-            text: message.text,
-            message_thread_id: message.thread_id,
-            parse_mode: message.html.then_some("HTML"),
-            reply_parameters: message
-                .reply_to
-                .map(|message_id| ReplyParameters { message_id, allow_sending_without_reply: true }),
-            disable_notification: message.silent,
-            link_preview_options: LinkPreviewOptions { is_disabled: true },
-            reply_markup: message.question.map(Keyboard::from),
-        }
-    }
+/// A method as the documentation spells it: the library's `SendMessage` is `sendMessage`.
+fn documented(method: &str) -> String {
+    let mut rest = method.chars();
+    rest.next().into_iter().flat_map(char::to_lowercase).chain(rest).collect()
 }
 
 /// Whether an address leads to this machine, which is never asked through a proxy.

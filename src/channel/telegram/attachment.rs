@@ -1,42 +1,53 @@
-//! The files of a message, read from the raw JSON: what the library can't parse may still be fetched.
+//! The file of a message.
 
-use serde_json::Value;
+use teloxide_core::types::{
+    MediaAnimation, MediaAudio, MediaDocument, MediaKind, MediaPhoto, MediaVideo, MediaVideoNote, MediaVoice,
+};
 
+use super::{file::known_bytes, said::Said};
 use crate::store::NewAttachment;
 
-/// The fields of a message that carry a file worth keeping. A sticker's emoji says it all; an animation comes with a second
-/// copy of itself as `document`.
-const KINDS: [&str; 7] = ["voice", "video_note", "audio", "video", "animation", "document", "photo"];
 /// The longest name and media type that are kept, in characters.
 const NAME_CHARS_MAX: usize = 255;
 
-/// The file that a message carries; none, or one of them: an album comes as several messages.
-pub(super) fn of_message(message: &Value) -> Option<NewAttachment> {
-    let kind = KINDS.into_iter().find(|kind| !message[*kind].is_null())?;
-    let file = match &message[kind] {
+/// The file that a message carries, if it is worth keeping: a sticker's emoji says it all. One at most: an album comes as
+/// several messages.
+pub(super) fn of_message(said: &Said) -> Option<NewAttachment> {
+    let (kind, file, name, duration, sides) = match said.media()? {
+        MediaKind::Voice(MediaVoice { voice: it, .. }) => ("voice", &it.file, None, Some(it.duration), None),
+        MediaKind::VideoNote(MediaVideoNote { video_note: it }) => {
+            ("video_note", &it.file, None, Some(it.duration), None)
+        }
+        MediaKind::Audio(MediaAudio { audio: it, .. }) => {
+            ("audio", &it.file, it.file_name.as_ref(), Some(it.duration), None)
+        }
+        MediaKind::Video(MediaVideo { video: it, .. }) => {
+            ("video", &it.file, it.file_name.as_ref(), Some(it.duration), Some((it.width, it.height)))
+        }
+        MediaKind::Animation(MediaAnimation { animation: it, .. }) => {
+            ("animation", &it.file, it.file_name.as_ref(), Some(it.duration), Some((it.width, it.height)))
+        }
+        MediaKind::Document(MediaDocument { document: it, .. }) => {
+            ("document", &it.file, it.file_name.as_ref(), None, None)
+        }
         // The same picture in several sizes.
-        Value::Array(sizes) => sizes.iter().max_by_key(|size| area(size))?,
-        file => file,
+        MediaKind::Photo(MediaPhoto { photo, .. }) => {
+            let it = photo.iter().max_by_key(|it| u64::from(it.width) * u64::from(it.height))?;
+            ("photo", &it.file, None, None, Some((it.width, it.height)))
+        }
+        _ => return None,
     };
-    let text = |field: &str| {
-        let value = file[field].as_str()?;
-        Some(value.chars().filter(|c| !c.is_control()).take(NAME_CHARS_MAX).collect())
-    };
+    let text = |text: &String| text.chars().filter(|c| !c.is_control()).take(NAME_CHARS_MAX).collect();
     Some(NewAttachment {
         kind: kind.to_owned(),
-        file_id: file["file_id"].as_str()?.to_owned(),
-        unique_id: text("file_unique_id"),
-        name: text("file_name"),
-        mime: text("mime_type"),
-        bytes: file["file_size"].as_i64(),
-        seconds: file["duration"].as_i64(),
-        size: file["width"].as_i64().zip(file["height"].as_i64()),
+        file_id: file.id.0.clone(),
+        unique_id: Some(text(&file.unique_id.0)),
+        name: name.map(text),
+        mime: said.around.mime.as_ref().map(text),
+        bytes: known_bytes(file).map(i64::from),
+        seconds: duration.map(|duration| duration.seconds().into()),
+        size: sides.map(|(width, height)| (width.into(), height.into())),
     })
-}
-
-fn area(size: &Value) -> i64 {
-    let side = |field: &str| size[field].as_i64().unwrap_or_default();
-    side("width").saturating_mul(side("height"))
 }
 
 #[cfg(test)]
@@ -45,28 +56,43 @@ mod tests {
 
     use super::*;
 
+    /// The file of a message with these fields beside what every message has.
+    fn of(fields: &serde_json::Value) -> Option<NewAttachment> {
+        let mut message = json!({"message_id": 7, "date": 1, "chat": {"id": 1, "type": "private"}});
+        message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        of_message(&Said::read(message))
+    }
+
     #[test]
     fn the_largest_of_a_photos_sizes_is_kept() {
         let photo = json!({"photo": [
             {"file_id": "s", "file_unique_id": "us", "width": 90, "height": 60, "file_size": 1000},
             {"file_id": "l", "file_unique_id": "ul", "width": 1280, "height": 853, "file_size": 150_000},
             {"file_id": "m", "file_unique_id": "um", "width": 320, "height": 213, "file_size": 20_000}]});
-        let kept = of_message(&photo).unwrap();
+        let kept = of(&photo).unwrap();
         assert_eq!((kept.file_id.as_str(), kept.size, kept.bytes), ("l", Some((1280, 853)), Some(150_000)));
     }
 
     #[test]
     fn a_file_is_found_without_what_is_optional() {
-        let voice = of_message(&json!({"voice": {"file_id": "v", "duration": 7}})).unwrap();
+        let voice = of(&json!({"voice": {"file_id": "v", "file_unique_id": "u", "duration": 7}})).unwrap();
         assert_eq!((voice.kind.as_str(), voice.seconds, voice.bytes, voice.name), ("voice", Some(7), None, None));
+    }
+
+    #[test]
+    fn formatting_and_media_types_of_any_kind_cost_no_file() {
+        let document = json!({"file_id": "d", "file_unique_id": "u", "mime_type": "no type at all"});
+        let kept =
+            of(&json!({"document": document, "caption": "hi", "caption_entities": [{"type": "sparkle"}]})).unwrap();
+        assert_eq!((kept.file_id.as_str(), kept.mime.as_deref()), ("d", Some("no type at all")));
     }
 
     #[test]
     fn words_and_damage_carry_none() {
         for message in
-            [json!({"text": "hi"}), json!({"photo": []}), json!({"voice": 3}), json!({"voice": {}}), json!(null)]
+            [json!({"text": "hi"}), json!({"photo": []}), json!({"voice": 3}), json!({"voice": {}}), json!({})]
         {
-            assert_eq!(of_message(&message), None, "{message}");
+            assert_eq!(of(&message), None, "{message}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The commands that the bot answers itself, without a model.
 
-use serde::Serialize;
+use teloxide_core::types::BotCommand;
 
 use crate::words;
 
@@ -37,15 +37,6 @@ pub enum Command {
     Help,
     /// A slip of the pen, and the one of ours that was meant.
     Mistyped(&'static str),
-}
-
-/// A command as Telegram offers it to people while they type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct MenuCommand {
-    /// Its name without the slash.
-    pub command: &'static str,
-    /// What it does, in a few words.
-    pub description: &'static str,
 }
 
 /// Names that are called near at most.
@@ -98,9 +89,9 @@ impl Command {
     }
 
     /// The commands to register with [`super::Telegram::set_my_commands`]. `/start` isn't offered: Telegram sends it.
-    pub fn menu() -> Vec<MenuCommand> {
+    pub fn menu() -> Vec<BotCommand> {
         let offered = Self::ALL.into_iter().filter_map(|command| Some((command, command.description()?)));
-        offered.map(|(command, description)| MenuCommand { command: command.name(), description }).collect()
+        offered.map(|(command, description)| BotCommand::new(command.name(), description)).collect()
     }
 
     /// A text as one of them, or as a slip of the pen, with what follows it: where nobody is addressed by name.
@@ -252,7 +243,7 @@ mod tests {
 
     #[test]
     fn the_menu_keeps_to_telegrams_rules() {
-        for MenuCommand { command, description } in Command::menu() {
+        for BotCommand { command, description } in Command::menu() {
             assert!((1..=32).contains(&command.len()) && command.chars().all(|c| c.is_ascii_lowercase()));
             assert!((1..=256).contains(&description.chars().count()));
         }

@@ -1,9 +1,13 @@
-//! What a message says, as text: its words, or a short description of what was sent instead of words. Read from the raw JSON,
-//! so that a field that a library lacks, or takes for granted, costs nobody a message.
+//! What a message says, as text: its words, or a short description of what was sent instead of words.
 
+use serde::Serialize;
 use serde_json::Value;
+use teloxide_core::types::{
+    Audio, ChecklistTask, Contact, Document, GiftInfo, Giveaway, Location, MediaKind, MessageKind, Poll, PollType,
+    Seconds, SharedUser, User,
+};
 
-use super::envelope::{list, one_line, person_name};
+use super::said::{Said, chat_name, name as person_name, one_line, user_name};
 
 /// The longest name, title or option that is shown in a description, in characters.
 const NAME_CHARS_MAX: usize = 200;
@@ -26,107 +30,108 @@ pub(super) enum MessageContent {
     Unknown,
 }
 
-/// Describes the value of a field in words.
-type Describe = fn(&Value) -> String;
-
-/// The fields that carry what a person sent. Where two stand in one message (an animation is a document, too, a venue has a
-/// location) the first counts.
-const SAID: [(&str, Describe); 29] = [
-    ("voice", |it| format!("voice note{}", length(it))),
-    ("video_note", |it| format!("video note{}", length(it))),
-    ("video", |it| format!("video{}", length(it))),
-    ("animation", |it| format!("animation{}", length(it))),
-    ("audio", audio),
-    ("photo", |_| "photo".to_owned()),
-    ("document", document),
-    ("sticker", |it| format!("sticker {}", name(it, "emoji"))),
-    ("venue", venue),
-    ("location", |it| {
-        format!("{} {}", if it["live_period"].is_null() { "location" } else { "live location" }, point(it))
-    }),
-    ("contact", contact),
-    ("poll", poll),
-    ("dice", |it| format!("dice {}: {}", name(it, "emoji"), number(it, "value"))),
-    ("checklist", checklist),
-    ("checklist_tasks_done", |it| checklist_change(it, "marked_as_done_task_ids", "done")),
-    ("checklist_tasks_added", |it| format!("added to a checklist: {}", names(&it["tasks"], "text", "; "))),
-    ("game", |it| format!("game {}: {}", name(it, "title"), name(it, "description"))),
-    ("story", |it| format!("story of {}", person_name(&it["chat"]))),
-    ("paid_media", |it| format!("paid media: {} for {} stars", media_count(it), number(it, "star_count"))),
-    ("gift", gift),
-    ("unique_gift", |it| format!("unique gift {} #{}", name(&it["gift"], "base_name"), number(&it["gift"], "number"))),
-    ("giveaway", giveaway),
-    ("giveaway_winners", |it| format!("giveaway's winners: {}", people(&it["winners"]))),
-    ("invoice", |it| format!("invoice {}: {}, {}", name(it, "title"), name(it, "description"), amount(it))),
-    ("successful_payment", |it| format!("payment of {}", amount(it))),
-    ("refunded_payment", |it| format!("refund of {}", amount(it))),
-    ("users_shared", |it| format!("shared people: {}", people(&it["users"]))),
-    ("chat_shared", |it| format!("shared chat {} ({})", name(it, "title"), number(it, "chat_id"))),
-    ("web_app_data", |it| format!("sent by the button {}: {}", name(it, "button_text"), name(it, "data"))),
-];
-
-/// The fields of Telegram's own notes.
-const SERVICE: [&str; 43] = [
-    "new_chat_members",
-    "left_chat_member",
-    "new_chat_title",
-    "new_chat_photo",
-    "delete_chat_photo",
-    "group_chat_created",
-    "supergroup_chat_created",
-    "channel_chat_created",
-    "message_auto_delete_timer_changed",
-    "migrate_to_chat_id",
-    "migrate_from_chat_id",
-    "pinned_message",
-    "connected_website",
-    "write_access_allowed",
-    "proximity_alert_triggered",
-    "boost_added",
-    "chat_background_set",
-    "direct_message_price_changed",
-    "forum_topic_created",
-    "forum_topic_edited",
-    "forum_topic_closed",
-    "forum_topic_reopened",
-    "general_forum_topic_hidden",
-    "general_forum_topic_unhidden",
-    "giveaway_created",
-    "giveaway_completed",
-    "paid_message_price_changed",
-    "suggested_post_approved",
-    "suggested_post_approval_failed",
-    "suggested_post_declined",
-    "suggested_post_paid",
-    "suggested_post_refunded",
-    "video_chat_scheduled",
-    "video_chat_started",
-    "video_chat_ended",
-    "video_chat_participants_invited",
-    // As they were called before; servers of one's own can be old.
-    "voice_chat_scheduled",
-    "voice_chat_started",
-    "voice_chat_ended",
-    "voice_chat_participants_invited",
-    "new_chat_participant",
-    "left_chat_participant",
-    "new_chat_member",
-];
+/// How the names of Telegram's own notes begin that the library doesn't know: newer ones, and what servers of one's own, which can
+/// be old, say of members and calls.
+const SERVICE: [&str; 4] = ["suggested_post_", "voice_chat_", "new_chat_", "left_chat_"];
 
 /// Reads the content of a message.
-pub(super) fn read(message: &Value) -> MessageContent {
-    if let Some(text) = message["text"].as_str() {
-        return MessageContent::Said { kind: "text", text: text.to_owned() };
-    }
-    if let Some((kind, describe)) = SAID.iter().find(|(kind, _)| !message[*kind].is_null()) {
-        let description = one_line(describe(&message[*kind]).trim(), usize::MAX);
-        return MessageContent::Said { kind, text: described(&description, message["caption"].as_str()) };
-    }
-    if SERVICE.iter().any(|field| !message[*field].is_null()) {
-        MessageContent::Service
-    } else {
-        MessageContent::Unknown
-    }
+pub(super) fn read(said: &Said) -> MessageContent {
+    use {MediaKind as Media, MessageKind as Kind};
+    let text = |text: &str| MessageContent::Said { kind: "text", text: text.to_owned() };
+    let (kind, description) = match &said.kind {
+        Kind::Common(common) => match &common.media_kind {
+            Media::Voice(it) => ("voice", format!("voice note{}", length(it.voice.duration))),
+            Media::VideoNote(it) => ("video_note", format!("video note{}", length(it.video_note.duration))),
+            Media::Video(it) => ("video", format!("video{}", length(it.video.duration))),
+            Media::Animation(it) => ("animation", format!("animation{}", length(it.animation.duration))),
+            Media::Audio(it) => ("audio", audio(&it.audio)),
+            Media::Photo(_) => ("photo", "photo".to_owned()),
+            Media::Document(it) => ("document", document(&it.document, said.around.mime.as_deref())),
+            Media::Sticker(it) => ("sticker", format!("sticker {}", maybe(it.sticker.emoji.as_ref()))),
+            Media::Venue(it) => {
+                let (title, address) = (name(&it.venue.title), name(&it.venue.address));
+                ("venue", format!("place {title}, {address} ({})", point(&it.venue.location)))
+            }
+            Media::Location(it) => {
+                let live = if it.location.live_period.is_some() { "live " } else { "" };
+                ("location", format!("{live}location {}", point(&it.location)))
+            }
+            Media::Contact(it) => ("contact", contact(&it.contact)),
+            Media::Poll(it) => ("poll", poll(&it.poll)),
+            Media::Checklist(it) => {
+                ("checklist", format!("checklist {}: {}", name(&it.checklist.title), tasks(&it.checklist.tasks)))
+            }
+            Media::Game(it) => ("game", format!("game {}: {}", name(&it.game.title), name(&it.game.description))),
+            Media::Story(it) => ("story", format!("story of {}", chat_name(&it.story.chat))),
+            Media::PaidMedia(it) => {
+                let (count, stars) = (it.paid_media.paid_media.len(), it.paid_media.star_count);
+                let items = if count == 1 { "1 item".to_owned() } else { format!("{count} items") };
+                ("paid_media", format!("paid media: {items} for {stars} stars"))
+            }
+            Media::Text(it) => return text(&it.text),
+            Media::Migration(_) => return MessageContent::Service,
+        },
+        Kind::Dice(it) => ("dice", format!("dice {}: {}", on_the_wire(&it.dice.emoji), it.dice.value)),
+        Kind::ChecklistTasksDone(it) => {
+            let (done, of) =
+                (&it.checklist_tasks_done.marked_as_done_task_ids, &it.checklist_tasks_done.checklist_message);
+            let of = of.as_ref().and_then(|message| message.checklist()).map_or(&[][..], |list| &list.tasks);
+            let task = |id: i32| of.iter().find(|task| task.id.0 == id).map(|task| name(&task.text));
+            let each = done.iter().flatten().map(|id| task(id.0).unwrap_or_else(|| format!("task {id}")));
+            ("checklist_tasks_done", format!("checklist, done: {}", listed(each, "; ")))
+        }
+        Kind::ChecklistTasksAdded(it) => {
+            ("checklist_tasks_added", format!("added to a checklist: {}", tasks(&it.checklist_tasks_added.tasks)))
+        }
+        Kind::GiftInfo(it) => ("gift", gift(&it.gift)),
+        Kind::UniqueGiftInfo(it) => {
+            let gift = &it.unique_gift.gift;
+            ("unique_gift", format!("unique gift {} #{}", name(&gift.base_name), gift.number))
+        }
+        Kind::Giveaway(it) => ("giveaway", giveaway(&it.giveaway)),
+        Kind::GiveawayWinners(it) => (
+            "giveaway_winners",
+            format!("giveaway's winners: {}", listed(it.giveaway_winners.winners.iter().map(user), ", ")),
+        ),
+        Kind::Invoice(it) => {
+            let it = &it.invoice;
+            let amount = amount(it.total_amount, &it.currency);
+            ("invoice", format!("invoice {}: {}, {amount}", name(&it.title), name(&it.description)))
+        }
+        Kind::SuccessfulPayment(it) => {
+            let it = &it.successful_payment;
+            ("successful_payment", format!("payment of {}", amount(it.total_amount, &it.currency)))
+        }
+        Kind::RefundedPayment(it) => {
+            let it = &it.refunded_payment;
+            ("refunded_payment", format!("refund of {}", amount(it.total_amount, &it.currency)))
+        }
+        Kind::UsersShared(it) => {
+            ("users_shared", format!("shared people: {}", listed(it.users_shared.users.iter().map(shared), ", ")))
+        }
+        Kind::ChatShared(it) => (
+            "chat_shared",
+            format!("shared chat {} ({})", maybe(it.chat_shared.title.as_ref()), it.chat_shared.chat_id),
+        ),
+        Kind::WebAppData(it) => {
+            let it = &it.web_app_data;
+            ("web_app_data", format!("sent by the button {}: {}", name(&it.button_text), name(&it.data)))
+        }
+        Kind::Empty {} | Kind::PassportData(_) => {
+            let is_note = said.field(|name, _| SERVICE.iter().any(|note| name.starts_with(note))).is_some();
+            let unknown = if is_note { MessageContent::Service } else { MessageContent::Unknown };
+            return said.text().map_or(unknown, text);
+        }
+        _ => return MessageContent::Service,
+    };
+    let description = one_line(description.trim(), usize::MAX);
+    MessageContent::Said { kind, text: described(&description, said.around.caption.as_deref()) }
+}
+
+/// The name of the field that carries a message's content, for content that isn't known.
+pub(super) fn unknown_field(said: &Said) -> Option<&str> {
+    let is_content = |value: &Value| value.is_object() || value.is_array();
+    said.field(|name, value| is_content(value) && !["chat", "from", "sender_chat"].contains(&name))
 }
 
 /// A description in brackets, and the caption below it.
@@ -137,109 +142,92 @@ pub(super) fn described(description: &str, caption: Option<&str>) -> String {
     }
 }
 
-fn name(of: &Value, field: &str) -> String {
-    one_line(of[field].as_str().unwrap_or_default().trim(), NAME_CHARS_MAX)
+fn name(text: &str) -> String {
+    one_line(text.trim(), NAME_CHARS_MAX)
 }
 
-fn number(of: &Value, field: &str) -> i64 {
-    of[field].as_i64().unwrap_or_default()
+fn maybe(text: Option<&String>) -> String {
+    text.map(|text| name(text)).unwrap_or_default()
 }
 
-/// The same field of each of a list.
-fn names(all: &Value, field: &str, between: &str) -> String {
-    list(all).iter().take(LISTED_MAX).map(|one| name(one, field)).collect::<Vec<_>>().join(between)
+fn listed(all: impl Iterator<Item = String>, between: &str) -> String {
+    all.take(LISTED_MAX).collect::<Vec<_>>().join(between)
 }
 
-fn people(all: &Value) -> String {
-    let each = list(all).iter().take(LISTED_MAX).map(|one| {
-        let id = one["user_id"].as_i64().or(one["id"].as_i64()).unwrap_or_default();
-        format!("{} ({id})", person_name(one)).trim().to_owned()
-    });
-    each.collect::<Vec<_>>().join(", ")
+/// A value that the Bot API writes as a text.
+fn on_the_wire(value: &impl Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(name)).unwrap_or_default()
+}
+
+fn tasks(all: &[ChecklistTask]) -> String {
+    listed(all.iter().map(|task| name(&task.text)), "; ")
+}
+
+fn user(user: &User) -> String {
+    format!("{} ({})", user_name(user), user.id)
+}
+
+fn shared(it: &SharedUser) -> String {
+    let [first, last, username] = [&it.first_name, &it.last_name, &it.username].map(|it| maybe(it.as_ref()));
+    format!("{} ({})", person_name(&[&format!("{first} {last}"), &username]), it.user_id).trim().to_owned()
 }
 
 /// A duration for people.
-fn length(of: &Value) -> String {
-    let Some(seconds) = of["duration"].as_i64() else { return String::new() };
-    match (seconds / 60, seconds % 60) {
+fn length(duration: Seconds) -> String {
+    match (duration.seconds() / 60, duration.seconds() % 60) {
         (0, seconds) => format!(", {seconds} s"),
         (minutes, 0) => format!(", {minutes} min"),
         (minutes, seconds) => format!(", {minutes} min {seconds} s"),
     }
 }
 
-fn audio(it: &Value) -> String {
-    let named = ["performer", "title", "file_name"].map(|field| name(it, field));
+fn audio(it: &Audio) -> String {
+    let named = [&it.performer, &it.title, &it.file_name].map(|it| maybe(it.as_ref()));
     let named: Vec<&str> = named.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
     let name = if named.is_empty() { String::new() } else { format!(" \"{}\"", named.join(" – ")) };
-    format!("audio file{name}{}", length(it))
+    format!("audio file{name}{}", length(it.duration))
 }
 
-fn document(it: &Value) -> String {
-    let name = match name(it, "file_name") {
+fn document(it: &Document, mime: Option<&str>) -> String {
+    let name = match maybe(it.file_name.as_ref()) {
         name if name.is_empty() => "without a name".to_owned(),
         name => format!("\"{name}\""),
     };
-    let mime = it["mime_type"].as_str().map(|mime| format!(", {}", one_line(mime, NAME_CHARS_MAX)));
-    let bytes = it["file_size"].as_i64().map(|bytes| format!(", {bytes} bytes"));
+    let mime = mime.map(|mime| format!(", {}", one_line(mime, NAME_CHARS_MAX)));
+    let bytes = super::file::known_bytes(&it.file).map(|bytes| format!(", {bytes} bytes"));
     format!("file {name}{}{}", mime.unwrap_or_default(), bytes.unwrap_or_default())
 }
 
-fn point(it: &Value) -> String {
-    let degrees = |field: &str| it[field].as_f64().unwrap_or_default();
-    format!("{:.5}, {:.5}", degrees("latitude"), degrees("longitude"))
+fn point(it: &Location) -> String {
+    format!("{:.5}, {:.5}", it.latitude, it.longitude)
 }
 
-fn venue(it: &Value) -> String {
-    format!("place {}, {} ({})", name(it, "title"), name(it, "address"), point(&it["location"]))
+fn contact(it: &Contact) -> String {
+    let named = format!("{} {}", name(&it.first_name), maybe(it.last_name.as_ref()));
+    format!("contact {}, {}", named.trim(), name(&it.phone_number))
 }
 
-fn contact(it: &Value) -> String {
-    let named = format!("{} {}", name(it, "first_name"), name(it, "last_name"));
-    format!("contact {}, {}", named.trim(), name(it, "phone_number"))
+fn poll(it: &Poll) -> String {
+    let what = if it.poll_type == PollType::Quiz { "quiz" } else { "poll" };
+    format!("{what}: {} ({})", name(&it.question), listed(it.options.iter().map(|option| name(&option.text)), " / "))
 }
 
-fn poll(it: &Value) -> String {
-    let what = if it["type"] == "quiz" { "quiz" } else { "poll" };
-    format!("{what}: {} ({})", name(it, "question"), names(&it["options"], "text", " / "))
+fn gift(it: &GiftInfo) -> String {
+    let said = it.text.as_deref().map(name).filter(|said| !said.is_empty());
+    let said = said.map(|said| format!(": {said}")).unwrap_or_default();
+    format!("gift {} for {} stars{said}", maybe(it.gift.sticker.emoji.as_ref()), it.gift.star_count)
 }
 
-fn checklist(it: &Value) -> String {
-    format!("checklist {}: {}", name(it, "title"), names(&it["tasks"], "text", "; "))
-}
-
-/// Tasks of a checklist by their numbers, which stand in the message that is spoken of.
-fn checklist_change(it: &Value, field: &str, what: &str) -> String {
-    let tasks = list(it.pointer("/checklist_message/checklist/tasks").unwrap_or(&Value::Null));
-    let of_number = |id: &Value| tasks.iter().find(|task| task["id"] == *id).map(|task| name(task, "text"));
-    let each = list(&it[field]).iter().take(LISTED_MAX).map(|id| of_number(id).unwrap_or_else(|| format!("task {id}")));
-    format!("checklist, {what}: {}", each.collect::<Vec<_>>().join("; "))
-}
-
-fn media_count(it: &Value) -> String {
-    match list(&it["paid_media"]).len() {
-        1 => "1 item".to_owned(),
-        n => format!("{n} items"),
-    }
-}
-
-fn gift(it: &Value) -> String {
-    let said = name(it, "text");
-    let said = if said.is_empty() { said } else { format!(": {said}") };
-    let gift = &it["gift"];
-    format!("gift {} for {} stars{said}", name(&gift["sticker"], "emoji"), number(gift, "star_count"))
-}
-
-fn giveaway(it: &Value) -> String {
-    let prize = match (name(it, "prize_description"), it["prize_star_count"].as_i64()) {
-        (prize, _) if !prize.is_empty() => format!(", {prize}"),
+fn giveaway(it: &Giveaway) -> String {
+    let prize = match (it.prize_description.as_deref().map(name), it.prize_star_count) {
+        (Some(prize), _) if !prize.is_empty() => format!(", {prize}"),
         (_, Some(stars)) => format!(", {stars} stars"),
         _ => String::new(),
     };
-    format!("giveaway with {} winners{prize}", number(it, "winner_count"))
+    format!("giveaway with {} winners{prize}", it.winner_count)
 }
 
 /// Money in the smallest unit of its currency, as the Bot API counts it.
-fn amount(it: &Value) -> String {
-    format!("{} {} (in its smallest unit)", number(it, "total_amount"), name(it, "currency"))
+fn amount(amount: u32, currency: &str) -> String {
+    format!("{amount} {} (in its smallest unit)", name(currency))
 }

@@ -3,7 +3,10 @@
 
 use std::{fmt, io, time::Duration};
 
-use serde::{Deserialize, Serialize};
+use teloxide_core::{
+    payloads::GetFile,
+    types::{File, FileId, FileMeta},
+};
 
 use super::{Telegram, api, error::TelegramError};
 use crate::media::MAX_FILE_BYTES;
@@ -14,19 +17,19 @@ const SILENCE_MAX: Duration = Duration::from_secs(30);
 const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// Where a file is, for about an hour.
-#[derive(Clone, Deserialize)]
-pub struct RemoteFile {
+#[derive(Clone)]
+pub struct RemoteFile(File);
+
+impl RemoteFile {
     /// Its length in bytes, if Telegram says.
-    #[serde(default)]
-    pub file_size: Option<u64>,
-    /// Missing for what is too large.
-    #[serde(default)]
-    file_path: Option<String>,
+    pub fn bytes(&self) -> Option<u64> {
+        known_bytes(&self.0).map(u64::from)
+    }
 }
 
 impl fmt::Debug for RemoteFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RemoteFile").field("file_size", &self.file_size).finish_non_exhaustive()
+        f.debug_struct("RemoteFile").field("bytes", &self.bytes()).finish_non_exhaustive()
     }
 }
 
@@ -47,18 +50,14 @@ pub enum FetchError {
 impl Telegram {
     /// Asks where a file is.
     pub async fn get_file(&self, file_id: &str) -> Result<RemoteFile, FetchError> {
-        #[derive(Serialize)]
-        struct GetFile<'a> {
-            file_id: &'a str,
-        }
-        let answer = self.call("getFile", &GetFile { file_id }, self.call_timeout).await;
-        let file: RemoteFile = answer.map_err(|error| match error {
+        let answer = self.call(&GetFile::new(FileId(file_id.to_owned()))).await;
+        let file = answer.map(RemoteFile).map_err(|error| match error {
             TelegramError::Rejected { description, .. } if description.contains("file is too big") => {
                 FetchError::TooLarge
             }
             error => FetchError::Telegram(error),
         })?;
-        if file.file_size.is_some_and(|bytes| bytes > MAX_FILE_BYTES) { Err(FetchError::TooLarge) } else { Ok(file) }
+        if file.bytes().is_some_and(|bytes| bytes > MAX_FILE_BYTES) { Err(FetchError::TooLarge) } else { Ok(file) }
     }
 
     /// Fetches a file's bytes and gives them to `write`, piece by piece. Says how many they were. What `write` was given
@@ -82,7 +81,7 @@ impl Telegram {
         file: &RemoteFile,
         mut write: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> Result<u64, FetchError> {
-        let path = file.file_path.as_deref().filter(|path| is_plain(path)).ok_or(TelegramError::Rejected {
+        let path = Some(&file.0.path).filter(|path| is_plain(path)).ok_or(TelegramError::Rejected {
             code: 200,
             description: "Telegram doesn't say where the file is".to_owned(),
         })?;
@@ -95,7 +94,7 @@ impl Telegram {
             let body = api::read_body(response).await?;
             return Err(refused(status, &body).into());
         }
-        let announced = response.content_length().or(file.file_size);
+        let announced = response.content_length().or(file.bytes());
         let mut bytes = 0;
         while let Some(piece) = tokio::time::timeout(SILENCE_MAX, response.chunk())
             .await
@@ -108,7 +107,7 @@ impl Telegram {
             }
             write(&piece)?;
         }
-        match (announced, file.file_size) {
+        match (announced, file.bytes()) {
             (Some(announced), _) if announced != bytes => {
                 Err(broken(format!("{bytes} bytes came of a file of {announced}")))
             }
@@ -128,6 +127,11 @@ fn refused(status: u16, body: &[u8]) -> TelegramError {
         Err(error) => error,
         Ok(_) => TelegramError::from_foreign_answer(status),
     }
+}
+
+/// A file's length, if Telegram says: the library puts the highest number in the place of one that is missing.
+pub(super) fn known_bytes(file: &FileMeta) -> Option<u32> {
+    Some(file.size).filter(|size| *size != u32::MAX)
 }
 
 fn broken(why: String) -> FetchError {

@@ -6,13 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
-use serde_json::{Map, Value, value::RawValue};
+use serde::Deserialize as _;
+use serde_json::{Map, Value, json, value::RawValue};
+use teloxide_core::types::{AllowedUpdate, CallbackQuery, Chat, Update, UpdateKind};
 
 use super::{
     Me, RawUpdate, attachment,
     command::{self, Command, ParsedCommand},
     content::{self, MessageContent},
-    envelope::{ChatType, Envelope, one_line},
+    said::{Around, Said, id_of, is_group, one_line, user_name},
 };
 use crate::{
     store::{NewAttachment, Tap},
@@ -23,9 +25,6 @@ use crate::{
 mod damage;
 #[cfg(test)]
 mod tests;
-
-/// The kinds of updates that are asked for with [`super::Telegram::get_updates`].
-pub const ALLOWED_UPDATES: [&str; 3] = ["message", "edited_message", "callback_query"];
 
 /// Senders that stand for someone else: the anonymous administrator of a group, a channel in a group, Telegram itself.
 const STAND_INS: [i64; 3] = [1_087_968_824, 136_817_688, 777_000];
@@ -100,8 +99,6 @@ pub struct NewMessage {
     pub is_for_us: bool,
     /// When it was sent.
     pub date: DateTime<Utc>,
-    /// When it was last edited.
-    pub edited_at: Option<DateTime<Utc>>,
 }
 
 /// The message that another one answers, or the words picked from it.
@@ -130,87 +127,110 @@ pub struct Migration {
     pub title: String,
 }
 
-/// Whether one may speak.
-enum Admission {
-    Admitted {
-        chat_id: i64,
-        sender_id: i64,
-    },
-    Refused,
-    /// The update doesn't say who sent it.
-    Nameless,
+/// What an update is of which nothing is kept.
+enum Unheard {
+    Stranger,
+    Ignored(&'static str),
+}
+
+impl From<Unheard> for ReadUpdate {
+    fn from(unheard: Unheard) -> Self {
+        match unheard {
+            Unheard::Stranger => Self::Stranger,
+            Unheard::Ignored(why) => Self::Ignored(why),
+        }
+    }
 }
 
 impl Speakers {
-    fn judge(&self, envelope: Envelope<'_>) -> Admission {
-        let Some(sender_id) = envelope.sender_id() else {
-            return Admission::Nameless;
+    /// The chat and the sender's id, if they may speak; else what the update is. Without a chat (an inline query, say) the
+    /// sender's own is meant.
+    fn admit(
+        &self,
+        chat: Option<&Chat>,
+        sender_id: Option<i64>,
+        is_disguised: bool,
+    ) -> Result<(ChatRef, i64), Unheard> {
+        let sender_id = match sender_id {
+            Some(id) if id == self.me.id => return Err(Unheard::Ignored("the bot's own message")),
+            Some(id) => id,
+            None if is_disguised => return Err(Unheard::Stranger),
+            None => return Err(Unheard::Ignored("an update that names no sender")),
         };
-        // Without a chat (an inline query, say) the sender's own is meant.
-        let chat_id = envelope.chat_id().unwrap_or(sender_id);
+        let chat_id = chat.map_or(sender_id, |chat| chat.id.0);
         let listed = |id: i64| self.allowed.contains(&id);
-        let admitted = !envelope.is_in_the_name_of_a_chat()
+        let admitted = !is_disguised
             && !STAND_INS.contains(&sender_id)
-            && match envelope.chat_type() {
-                ChatType::Private => chat_id == sender_id && listed(sender_id),
-                ChatType::Group => listed(chat_id) && listed(sender_id),
-                ChatType::Other => envelope.chat_id().is_none() && listed(sender_id),
+            && match chat {
+                Some(chat) if is_group(chat) => listed(chat_id) && listed(sender_id),
+                Some(chat) if !chat.is_private() => false,
+                Some(_) | None => chat_id == sender_id && listed(sender_id),
             };
-        if admitted { Admission::Admitted { chat_id, sender_id } } else { Admission::Refused }
+        if admitted { Ok((ChatRef::telegram(chat_id), sender_id)) } else { Err(Unheard::Stranger) }
     }
+}
+
+/// What came in an update.
+pub(super) enum Body {
+    Tap(Box<CallbackQuery>),
+    /// A message; or anything else, of which no more is known than who and where.
+    Said(Box<Said>),
+}
+
+/// Reads an update: the field that it came in, as the Bot API names it, and what is in it. None if nothing is.
+pub(super) fn parse(raw: &RawValue) -> Option<(String, Body)> {
+    let mut fields = fields_of(raw)?;
+    // Telegram puts one thing into an update; a message is found even beside fields that are new.
+    let known = ["message", "edited_message"].into_iter().find(|kind| fields.contains_key(*kind));
+    let kind = known.or_else(|| Some(fields.iter().find(|(_, value)| value.is_object())?.0))?.to_owned();
+    let mut rest = fields.remove(&kind)?;
+    let around = Around::take_out_of(&mut rest);
+    // Its number is ours to know: the library's are narrower.
+    let update = Update::deserialize(&json!({ "update_id": 0, kind.as_str(): rest })).ok();
+    let message = match update.map(|update| update.kind) {
+        Some(UpdateKind::CallbackQuery(query)) => return Some((kind, Body::Tap(Box::new(query)))),
+        Some(UpdateKind::Message(message) | UpdateKind::EditedMessage(message)) => Some(message),
+        _ => None,
+    };
+    Some((kind, Body::Said(Box::new(Said::new(message, around, rest)))))
 }
 
 /// Says what an update is.
 pub fn read_update(update: &RawUpdate, access: &Speakers) -> ReadUpdate {
-    let Some(fields) = fields_of(&update.raw) else {
-        return ReadUpdate::Ignored("an update that isn't an object");
+    let (kind, said) = match parse(&update.raw) {
+        None => return ReadUpdate::Ignored("an empty update"),
+        Some((_, Body::Tap(query))) => return tapped(&query, access).unwrap_or_else(ReadUpdate::from),
+        Some((kind, Body::Said(said))) => (kind, said),
     };
-    // Telegram puts one thing into an update; a message is found even beside fields that are new.
-    let known = ["message", "edited_message"].into_iter().find(|kind| fields.contains_key(*kind));
-    let Some(kind) =
-        known.or_else(|| fields.iter().find(|(_, value)| value.is_object()).map(|(kind, _)| kind.as_str()))
-    else {
-        return ReadUpdate::Ignored("an empty update");
-    };
-    let envelope = Envelope(fields.get(kind).unwrap_or(&Value::Null));
     let is_listed = |migration: &Migration| [migration.from, migration.to].iter().any(|id| access.allowed.contains(id));
-    if let Some(migration) = envelope.migration().filter(is_listed) {
+    if let Some(migration) = said.migration().filter(is_listed) {
         return ReadUpdate::Migrated(migration);
     }
-    if envelope.sender_id() == Some(access.me.id) {
-        return ReadUpdate::Ignored("the bot's own message");
-    }
-    let (chat_id, sender_id) = match access.judge(envelope) {
-        Admission::Admitted { chat_id, sender_id } => (chat_id, sender_id),
-        Admission::Refused => return ReadUpdate::Stranger,
-        Admission::Nameless if envelope.is_in_the_name_of_a_chat() => return ReadUpdate::Stranger,
-        Admission::Nameless => return ReadUpdate::Ignored("an update that names no sender"),
+    let ids = match access.admit(said.chat.as_ref(), said.sender_id(), said.is_disguised) {
+        Ok(ids) => ids,
+        Err(why) => return why.into(),
     };
-    if kind == "callback_query" {
-        return tapped(envelope, (chat_id, sender_id))
-            .map_or(ReadUpdate::Ignored("a button that isn't known"), ReadUpdate::Tapped);
-    }
-    let is_for_us = envelope.is_said_to(&access.me);
-    let message = |kind, text| new_message(envelope, (chat_id, sender_id), is_for_us, kind, text);
-    match (kind, content::read(envelope.0)) {
+    let is_for_us = said.is_said_to(&access.me);
+    let message = |kind, text| new_message(&said, ids, is_for_us, kind, text);
+    match (kind.as_str(), content::read(&said)) {
         ("message" | "edited_message", MessageContent::Service) => ReadUpdate::Ignored("a service message"),
         // While a person shares where they are, each step comes as an edit.
         ("edited_message", MessageContent::Said { kind: "location", .. }) => {
             ReadUpdate::Ignored("a live location that moved")
         }
         ("edited_message", MessageContent::Said { kind, text }) => ReadUpdate::Edited(message(kind, text)),
-        ("message", MessageContent::Said { kind: "text", text }) => spoken(message("text", text), envelope, &access.me),
+        ("message", MessageContent::Said { kind: "text", text }) => {
+            spoken(message("text", text), said.is_in_a_group(), &access.me)
+        }
         ("message", MessageContent::Said { kind, text }) => ReadUpdate::Message(message(kind, text)),
         ("message" | "edited_message", MessageContent::Unknown) if !is_for_us => ReadUpdate::Ignored("said to others"),
-        ("message", MessageContent::Unknown) => ReadUpdate::Unsupported(message("unsupported", unknown(envelope))),
-        ("edited_message", MessageContent::Unknown) => ReadUpdate::Edited(message("unsupported", unknown(envelope))),
-        (other, _) => not_said(other).unwrap_or_else(|| {
-            if is_for_us {
-                ReadUpdate::Unsupported(message("unsupported", format!("[unsupported update: {}]", name_of(other))))
-            } else {
-                ReadUpdate::Ignored("said to others")
-            }
-        }),
+        ("message", MessageContent::Unknown) => ReadUpdate::Unsupported(message("unsupported", unknown(&said))),
+        ("edited_message", MessageContent::Unknown) => ReadUpdate::Edited(message("unsupported", unknown(&said))),
+        (other, _) if is_known(other) => ReadUpdate::Ignored("nothing that was asked for"),
+        _ if !is_for_us => ReadUpdate::Ignored("said to others"),
+        (other, _) => {
+            ReadUpdate::Unsupported(message("unsupported", format!("[unsupported update: {}]", name_of(other))))
+        }
     }
 }
 
@@ -232,9 +252,9 @@ fn fields_of(raw: &RawValue) -> Option<Map<String, Value>> {
 }
 
 /// What stands for content that isn't known.
-fn unknown(envelope: Envelope<'_>) -> String {
-    let name = name_of(envelope.content_name().unwrap_or("empty"));
-    content::described(&format!("unsupported message: {name}"), envelope.0["caption"].as_str())
+fn unknown(said: &Said) -> String {
+    let name = name_of(content::unknown_field(said).unwrap_or("empty"));
+    content::described(&format!("unsupported message: {name}"), said.around.caption.as_deref())
 }
 
 /// A field's name as it is shown: Telegram's are short, and nobody else's are wanted.
@@ -243,19 +263,15 @@ fn name_of(field: &str) -> String {
 }
 
 /// A text: a command, if it is the sender's own and one of ours.
-fn spoken(message: NewMessage, envelope: Envelope<'_>, me: &Me) -> ReadUpdate {
+fn spoken(message: NewMessage, is_in_a_group: bool, me: &Me) -> ReadUpdate {
     if message.forwarded_from.is_some() {
         return ReadUpdate::Message(message);
     }
     match command::parse(&message.text, &me.username) {
         // In a group it may be meant for anybody.
-        ParsedCommand::Ours(Command::Mistyped(_), _) if envelope.chat_type() == ChatType::Group => {
-            ReadUpdate::Message(message)
-        }
+        ParsedCommand::Ours(Command::Mistyped(_), _) if is_in_a_group => ReadUpdate::Message(message),
         ParsedCommand::Ours(command, args) => ReadUpdate::Command { command, args: args.to_owned(), message },
-        ParsedCommand::ForAnother if envelope.chat_type() == ChatType::Group => {
-            ReadUpdate::Ignored("a command for another bot")
-        }
+        ParsedCommand::ForAnother if is_in_a_group => ReadUpdate::Ignored("a command for another bot"),
         ParsedCommand::NotACommand if command::is_addressed_to(&message.text, &me.username) => {
             ReadUpdate::Message(NewMessage { is_for_us: true, ..message })
         }
@@ -263,64 +279,49 @@ fn spoken(message: NewMessage, envelope: Envelope<'_>, me: &Me) -> ReadUpdate {
     }
 }
 
-/// A press of one of our buttons; none if it is another's or too old for its message to be named.
-fn tapped(envelope: Envelope<'_>, (chat_id, sender_id): (i64, i64)) -> Option<Tap> {
-    let query = envelope.0;
-    let (nonce, is_approval) = Question::read(query["data"].as_str()?)?;
-    Some(Tap {
-        callback_id: query["id"].as_str()?.to_owned(),
+/// A press of a button. It isn't known if it is another's, or too old for its message to be named.
+fn tapped(query: &CallbackQuery, access: &Speakers) -> Result<ReadUpdate, Unheard> {
+    let message = query.message.as_ref();
+    let (chat, sender_id) = access.admit(message.map(|message| message.chat()), id_of(&query.from), false)?;
+    let question = query.data.as_deref().and_then(Question::read);
+    let Some(((nonce, is_approval), message)) = question.zip(message) else {
+        return Err(Unheard::Ignored("a button that isn't known"));
+    };
+    Ok(ReadUpdate::Tapped(Tap {
+        callback_id: query.id.0.clone(),
         nonce: nonce.to_owned(),
         is_approval,
-        chat: ChatRef::telegram(chat_id),
-        message_id: query.pointer("/message/message_id")?.as_i64()?,
+        chat,
+        message_id: message.id().0.into(),
         sender_id,
-    })
+    }))
 }
 
-/// What a known kind of update that isn't a message is, from a listed person; none if the kind isn't known.
-fn not_said(kind: &str) -> Option<ReadUpdate> {
-    let why = match kind {
-        "my_chat_member" | "chat_member" | "chat_join_request" => "a change of members",
-        "message_reaction" | "message_reaction_count" => "a reaction",
-        "channel_post" | "edited_channel_post" => "a post in a channel",
-        "business_connection" | "business_message" | "edited_business_message" | "deleted_business_messages" => {
-            "of a business account"
-        }
-        "inline_query"
-        | "chosen_inline_result"
-        | "shipping_query"
-        | "pre_checkout_query"
-        | "purchased_paid_media"
-        | "poll"
-        | "poll_answer"
-        | "chat_boost"
-        | "removed_chat_boost" => "an update of a kind that isn't used",
-        _ => return None,
-    };
-    Some(ReadUpdate::Ignored(why))
+/// Whether it is a kind of update that exists, as far as the library knows.
+fn is_known(kind: &str) -> bool {
+    AllowedUpdate::deserialize(&Value::from(kind)).is_ok()
 }
 
 fn new_message(
-    envelope: Envelope<'_>,
-    (chat_id, sender_id): (i64, i64),
+    said: &Said,
+    (chat, sender_id): (ChatRef, i64),
     is_for_us: bool,
     kind: &'static str,
     text: String,
 ) -> NewMessage {
     NewMessage {
-        chat: ChatRef::telegram(chat_id),
-        thread_id: envelope.thread_id(),
-        telegram_message_id: envelope.message_id(),
+        chat,
+        thread_id: said.thread_id(),
+        telegram_message_id: said.message_id(),
         sender_id,
-        sender_name: envelope.sender_name(),
+        sender_name: said.from.as_ref().map(user_name).unwrap_or_default(),
         text,
         kind,
-        reply_to: envelope.reply_to(),
-        forwarded_from: envelope.forwarded_from(),
-        album: envelope.album(),
-        attachment: attachment::of_message(envelope.0),
+        reply_to: said.reply_to(),
+        forwarded_from: said.around.forwarded_from.clone(),
+        album: said.album(),
+        attachment: attachment::of_message(said),
         is_for_us,
-        date: envelope.date(),
-        edited_at: envelope.edited_at(),
+        date: said.date,
     }
 }

@@ -8,21 +8,37 @@ mod api;
 mod attachment;
 mod command;
 mod content;
-mod envelope;
 mod error;
 mod file;
 mod incoming;
 mod private;
+mod said;
 
-pub use api::{Me, RawUpdate, SendMessage, SetUpError, Telegram, WebhookInfo};
-pub use command::{Command, MenuCommand};
+pub use api::{Me, RawUpdate, SetUpError, Telegram, WebhookInfo};
+pub use command::Command;
 pub use error::TelegramError;
 pub use file::{FetchError, RemoteFile};
-pub use incoming::{ALLOWED_UPDATES, Migration, NewMessage, Quoted, ReadUpdate, Speakers, read_update};
+pub use incoming::{Migration, NewMessage, Quoted, ReadUpdate, Speakers, read_update};
 pub use private::{PrivateText, private_text};
 
+use serde::{Serialize, de::IgnoredAny};
+use teloxide_core::{
+    payloads::{
+        AnswerCallbackQuery, DeleteMessage, EditMessageCaption, EditMessageText, SendChatAction, SendDocument,
+        SendMessage, SetMessageReaction,
+    },
+    requests::Payload,
+    types::{
+        CallbackQueryId, ChatAction, ChatId, FileId, InlineKeyboardButton, InlineKeyboardMarkup, InputFile,
+        LinkPreviewOptions, MessageId, ParseMode, ReactionType, ReplyMarkup, ReplyParameters, ThreadId,
+    },
+};
+
 use super::{Buttons, Channel, DoneFuture, Form, Outgoing, Presence, SendError, SendFuture, Sent};
-use crate::{render, types::ChatRef};
+use crate::{
+    render,
+    types::{ChatRef, Question},
+};
 
 /// The reaction to a message that has arrived, one of those that every chat allows by default.
 const SEEN: &str = "👀";
@@ -48,23 +64,72 @@ impl Channel for Telegram {
 impl Telegram {
     /// Sends a part where it belongs, in the form that Telegram takes.
     async fn send_formed(&self, part: &Outgoing) -> Result<Sent, TelegramError> {
-        let message = |form| SendMessage {
-            chat_id: part.chat.id,
-            thread_id: part.thread_id,
-            reply_to: part.reply_to,
-            text: if form == Form::Html { &part.html } else { &part.plain },
-            html: form == Form::Html,
-            silent: part.silent,
-            file: part.file.as_ref(),
-            question: part.question.as_ref(),
-        };
-        let formatted = self.send_any(message(Form::Html)).await;
+        let formatted = self.send_as(part, Form::Html).await;
         if let Err(TelegramError::BadFormatting(_)) = formatted {
-            let message_id = self.send_any(message(Form::Plain)).await?;
-            return Ok(Sent { message_id, form: Form::Plain });
+            return Ok(Sent { message_id: self.send_as(part, Form::Plain).await?, form: Form::Plain });
         }
         Ok(Sent { message_id: formatted?, form: Form::Html })
     }
+
+    /// Sends a part, as a file with its text under it if it carries one, and gives its id.
+    async fn send_as(&self, part: &Outgoing, form: Form) -> Result<i64, TelegramError> {
+        let text = if form == Form::Html { &part.html } else { &part.plain };
+        let parse_mode = (form == Form::Html).then_some(ParseMode::Html);
+        let message_thread_id = part.thread_id.map(topic).transpose()?;
+        // It is sent all the same if what it answers is gone.
+        let answered = part.reply_to.and_then(|id| message(id).ok());
+        let reply_parameters = answered.map(|id| ReplyParameters::new(id).allow_sending_without_reply());
+        let reply_markup = part.question.as_ref().map(buttons);
+        if let Some(file) = &part.file {
+            let caption = Some(text.clone());
+            // The file itself goes beside the request.
+            let request = SendDocument::new(to(part.chat), InputFile::file_id(FileId::default()));
+            let request =
+                SendDocument { caption, parse_mode, message_thread_id, reply_parameters, reply_markup, ..request };
+            return self.send_document(&request, file).await;
+        }
+        let request = SendMessage {
+            parse_mode,
+            message_thread_id,
+            reply_parameters,
+            reply_markup,
+            disable_notification: part.silent.then_some(true),
+            link_preview_options: Some(without_preview()),
+            ..SendMessage::new(to(part.chat), text)
+        };
+        self.send_message(&request).await
+    }
+}
+
+fn to(chat: ChatRef) -> ChatId {
+    ChatId(chat.id)
+}
+
+/// A message's id as the library has it; one that is beyond its type is none that we were given for a message of ours.
+fn message(id: i64) -> Result<MessageId, TelegramError> {
+    let unknown = |_| TelegramError::Rejected { code: 400, description: format!("there is no message {id}") };
+    i32::try_from(id).map(MessageId).map_err(unknown)
+}
+
+fn topic(id: i64) -> Result<ThreadId, TelegramError> {
+    message(id).map(ThreadId).map_err(|error| TelegramError::TopicGone(error.to_string()))
+}
+
+/// Nobody's server is told what we write of.
+fn without_preview() -> LinkPreviewOptions {
+    LinkPreviewOptions {
+        is_disabled: true,
+        url: None,
+        prefer_small_media: false,
+        prefer_large_media: false,
+        show_above_text: false,
+    }
+}
+
+fn buttons(question: &Question) -> ReplyMarkup {
+    let yes = InlineKeyboardButton::callback("✅ Allow once", question.yes());
+    let no = InlineKeyboardButton::callback("❌ No", question.no());
+    ReplyMarkup::InlineKeyboard(InlineKeyboardMarkup::new([[yes, no]]))
 }
 
 /// A part that can't go to its topic. An answer to a message there would go there, too.
@@ -76,29 +141,43 @@ fn without_topic(part: &Outgoing) -> Outgoing {
 
 impl Presence for Telegram {
     fn typing<'a>(&'a self, chat: ChatRef, thread_id: Option<i64>) -> DoneFuture<'a> {
-        Box::pin(async move { Ok(self.send_typing(chat.id, thread_id).await?) })
+        let action = SendChatAction::new(to(chat), ChatAction::Typing);
+        let topic = thread_id.map(topic).transpose();
+        self.done(topic.map(|message_thread_id| SendChatAction { message_thread_id, ..action }))
     }
 
     fn acknowledge<'a>(&'a self, chat: ChatRef, message_id: i64) -> DoneFuture<'a> {
-        Box::pin(async move { Ok(self.set_reaction(chat.id, message_id, SEEN).await?) })
+        let reaction = Some(vec![ReactionType::Emoji { emoji: SEEN.to_owned() }]);
+        let on = message(message_id).map(|id| SetMessageReaction::new(to(chat), id));
+        self.done(on.map(|on| SetMessageReaction { reaction, ..on }))
     }
 
     fn edit<'a>(&'a self, chat: ChatRef, message_id: i64, text: &'a str) -> DoneFuture<'a> {
-        Box::pin(async move { Ok(self.edit_message_text(chat.id, message_id, text).await?) })
+        let edit = message(message_id).map(|id| EditMessageText::new(to(chat), id, text));
+        self.done(edit.map(|edit| EditMessageText { link_preview_options: Some(without_preview()), ..edit }))
     }
 
     fn delete<'a>(&'a self, chat: ChatRef, message_id: i64) -> DoneFuture<'a> {
-        Box::pin(async move { Ok(self.delete_message(chat.id, message_id).await?) })
+        self.done(message(message_id).map(|id| DeleteMessage::new(to(chat), id)))
     }
 }
 
 impl Buttons for Telegram {
     fn edit_caption<'a>(&'a self, chat: ChatRef, message_id: i64, text: &'a str) -> DoneFuture<'a> {
-        Box::pin(async move { Ok(self.edit_message_caption(chat.id, message_id, text).await?) })
+        let edit = message(message_id).map(|id| EditMessageCaption::new(to(chat), id));
+        self.done(edit.map(|edit| EditMessageCaption { caption: Some(text.to_owned()), ..edit }))
     }
 
     fn answer_tap<'a>(&'a self, callback_id: &'a str, text: &'a str) -> DoneFuture<'a> {
-        Box::pin(async move { Ok(self.answer_callback_query(callback_id, text).await?) })
+        let tap = AnswerCallbackQuery::new(CallbackQueryId(callback_id.to_owned()));
+        self.done(Ok(AnswerCallbackQuery { text: Some(text.to_owned()), ..tap }))
+    }
+}
+
+impl Telegram {
+    /// Makes a call of which nothing is wanted but that it was done.
+    fn done<'a, P: Payload + Serialize + 'a>(&'a self, request: Result<P, TelegramError>) -> DoneFuture<'a> {
+        Box::pin(async move { Ok(self.call(&request?).await.map(|_: IgnoredAny| ())?) })
     }
 }
 

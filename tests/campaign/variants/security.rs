@@ -214,8 +214,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "integration::channel_telegram::a_rendered_answer_arrives_formatted_and_without_previews",
         "links are looked at by Telegram",
-        "link_preview_options: LinkPreviewOptions { is_disabled: true },",
-        "link_preview_options: LinkPreviewOptions { is_disabled: false },",
+        "is_disabled: true,",
+        "is_disabled: false,",
     ),
     story(
         "integration::mind_safety::links_are_text_in_an_answer_that_a_forwarded_message_had_a_hand_in",
@@ -322,8 +322,14 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "reveille::channel::telegram::incoming::tests::only_listed_people_are_heard",
         "in a listed group anybody is heard",
-        "ChatType::Group => listed(chat_id) && listed(sender_id),",
-        "ChatType::Group => listed(chat_id),",
+        "Some(chat) if is_group(chat) => listed(chat_id) && listed(sender_id),",
+        "Some(chat) if is_group(chat) => listed(chat_id),",
+    ),
+    story(
+        "reveille::channel::telegram::incoming::tests::what_the_library_would_lose_is_kept",
+        "whose words a forward brings is what the library's types hold",
+        "take(\"forward_origin\").map(|origin| origin_name(&origin)).or(via_bot)",
+        "take(\"forward_origin\").and(None).or(via_bot)",
     ),
     story(
         "reveille::store::tests::joined::what_is_said_to_others_is_forgotten_unless_we_are_named_at_once",

@@ -114,6 +114,8 @@ fn simple(name: &str, kind: &str) -> Value {
         (_, "currency") => json!("XTR"),
         (_, "mime_type") => json!("audio/ogg"),
         (_, "type") => json!("regular"),
+        (_, "origin") => json!("upgrade"),
+        (_, "country_codes") => json!("DE"),
         _ => json!(format!("the {}", name.replace('_', " "))),
     }
 }

@@ -31,9 +31,8 @@ done"#;
 const ENGLISH: &str = if cfg!(target_os = "macos") { "en_US.UTF-8" } else { "C.UTF-8" };
 
 /// Settings of programs that would else wait for a person, speak a language that `tool/bash` doesn't know, or run what a repository names.
-/// A bare repository is a folder that a clone
-/// can bring along (`.git` it can't), and with it a configuration that has `git diff` run a program: git takes none by
-/// itself (`safe.bareRepository`, since 2.38).
+/// A clone can bring along a bare repository (though no `.git`), whose configuration has `git diff` run a program: git takes none by itself
+/// (`safe.bareRepository`, since 2.38).
 const VARIABLES: [(&str, &str); 15] = [
     ("LC_ALL", ENGLISH),
     ("LANGUAGE", "C"),

@@ -32,13 +32,11 @@ use crate::{
     clock::{Clock, FixedClock, SystemClock},
     disk::Reserve,
     redact::Secret,
+    types::ChatRef,
     words::in_shell,
     zone::Tz,
 };
 pub(crate) use files::read_private;
-
-/// The chat id of the terminal.
-pub const CONSOLE_CHAT_ID: i64 = 0;
 
 /// The name of the model that needs no key and no network.
 pub const OFFLINE_MODEL: &str = "offline";
@@ -61,9 +59,9 @@ pub struct Config {
     pub telegram_api_url: String,
     /// The chats, and in groups the people, who are listened to; each once, in the order given (`ALLOWED_CHAT_IDS`). Those who
     /// paired are joined by [`crate::people::admitted`].
-    pub allowed_chat_ids: Vec<i64>,
-    /// The one chat that is spoken to unasked; [`CONSOLE_CHAT_ID`] when nobody is allowed yet (`OWNER_CHAT_ID`).
-    pub owner_chat_id: i64,
+    pub allowed_chats: Vec<ChatRef>,
+    /// The one chat that is spoken to unasked; [`ChatRef::TERMINAL`] when nobody is allowed yet (`OWNER_CHAT_ID`).
+    pub owner_chat: ChatRef,
     /// Whether `OWNER_CHAT_ID` says so: nobody who pairs becomes the owner then.
     pub is_owner_chosen: bool,
     /// The key to the Messages API (`ANTHROPIC_API_KEY`).

@@ -13,8 +13,8 @@ use crate::{
     clock::Clock,
     process::Identity,
     redact::Redactor,
-    store::{Claimed, Fence, PartOutcome, Pick, Store, StoreError, wait_after},
-    types::TextFile,
+    store::{Claimed, FencedStore, PartOutcome, Pick, Store, StoreError, wait_after},
+    types::{ChatRef, TextFile},
 };
 
 /// No new part is begun after so long; one send is bounded by the channel itself.
@@ -34,27 +34,27 @@ pub struct Delivered {
 #[derive(Debug, Default)]
 pub struct Turns {
     /// Chats that were sent to, the last one last.
-    served: Vec<i64>,
+    served: Vec<ChatRef>,
     /// Chats that are left alone, and until when.
-    alone: Vec<(i64, Instant)>,
+    alone: Vec<(ChatRef, Instant)>,
 }
 
 impl Turns {
     /// Chats that are left alone now.
-    fn alone(&mut self) -> Vec<i64> {
+    fn alone(&mut self) -> Vec<ChatRef> {
         let now = Instant::now();
         self.alone.retain(|(_, until)| now < *until);
-        self.alone.iter().map(|(chat_id, _)| *chat_id).collect()
+        self.alone.iter().map(|(chat, _)| *chat).collect()
     }
 
     /// A chat had its turn.
-    fn had(&mut self, chat_id: i64, tried: &Result<Sent, SendError>) {
-        self.served.retain(|served| *served != chat_id);
-        self.served.push(chat_id);
+    fn had(&mut self, chat: ChatRef, tried: &Result<Sent, SendError>) {
+        self.served.retain(|served| *served != chat);
+        self.served.push(chat);
         if let Err(SendError::Later { after, .. }) = tried
             && let Some(until) = Instant::now().checked_add(*after)
         {
-            self.alone.push((chat_id, until));
+            self.alone.push((chat, until));
         }
     }
 }
@@ -102,19 +102,19 @@ pub async fn deliver_next(
     send_next(store, channel, clock, redactor, turns, claim).await
 }
 
-/// Sends what may be sent now, as the wake that holds `fence`: a holder that was replaced begins no send any more.
+/// Sends what may be sent now, as the wake that holds the lease: a holder that was replaced begins no send any more.
 ///
 /// # Errors
 /// As [`deliver`].
 pub async fn deliver_in_wake(
-    store: &mut Store,
+    store: &mut FencedStore<'_>,
     channel: &dyn Channel,
-    fence: Fence,
     me: &Identity,
     clock: &dyn Clock,
     redactor: &Redactor,
 ) -> Result<Delivered, StoreError> {
-    let claim = |store: &mut Store, pick: Pick<'_>| store.claim_part_of_wake(fence, pick, me, clock.now());
+    let fence = store.fence();
+    let claim = |store: &mut Store, pick: Pick<'_>| FencedStore::new(store, fence, clock).claim_part_of_wake(pick, me);
     send_all(store, channel, clock, redactor, claim).await
 }
 
@@ -150,7 +150,7 @@ async fn send_next(
         return Ok(None);
     };
     let tried = send(channel, &claimed, redactor).await;
-    turns.had(claimed.chat_id, &tried);
+    turns.had(claimed.chat, &tried);
     let outcome = outcome(tried, claimed.attempts, clock);
     if let PartOutcome::Later { why, .. }
     | PartOutcome::Moved { why, .. }
@@ -168,7 +168,7 @@ async fn send(channel: &dyn Channel, claimed: &Claimed, redactor: &Redactor) -> 
     let part = render::RenderedPart { html: claimed.html.clone(), plain: claimed.plain.clone() };
     let part = if claimed.is_repeat { render::with_repeat_mark(&part) } else { part };
     let outgoing = Outgoing {
-        chat_id: claimed.chat_id,
+        chat: claimed.chat,
         thread_id: claimed.thread_id,
         reply_to: claimed.reply_to,
         html: redactor.redact(&part.html),
@@ -254,9 +254,9 @@ mod tests {
             }
         }
 
-        fn plan(&mut self, chat_id: i64, text: &str) -> i64 {
+        fn plan(&mut self, chat: ChatRef, text: &str) -> i64 {
             let message = NewOutgoing {
-                chat_id,
+                chat,
                 text: text.to_owned(),
                 kind: OutgoingKind::Reply,
                 reply_to: Some(100),
@@ -293,12 +293,12 @@ mod tests {
     #[test]
     fn what_is_planned_is_sent_once_with_its_formatting() {
         let mut scene = Scene::new([sent(), sent()]);
-        scene.plan(7, "**one**");
-        scene.plan(8, "two");
+        scene.plan(ChatRef::telegram(7), "**one**");
+        scene.plan(ChatRef::telegram(8), "two");
         assert_eq!(scene.deliver(None), Delivered { sent: 2, left: 0 });
         assert_eq!(scene.got(), ["one", "two"]);
         let first = scene.door.got.borrow()[0].clone();
-        assert_eq!((first.chat_id, first.reply_to, first.html.as_str()), (7, Some(100), "<b>one</b>"));
+        assert_eq!((first.chat.id, first.reply_to, first.html.as_str()), (7, Some(100), "<b>one</b>"));
         assert_eq!(scene.deliver(None), Delivered::default());
         assert_eq!(scene.store.undelivered().unwrap(), []);
     }
@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn no_message_leaves_with_a_secret_however_it_came_into_the_table() {
         let mut scene = Scene::new([sent()]);
-        scene.plan(7, "**say** open sesame, open%20sesame and b3BlbiBzZXNhbWU=");
+        scene.plan(ChatRef::telegram(7), "**say** open sesame, open%20sesame and b3BlbiBzZXNhbWU=");
         scene.deliver(None);
         let got = scene.door.got.borrow()[0].clone();
         assert_eq!(got.html, "<b>say</b> ***, *** and ***=");
@@ -318,9 +318,9 @@ mod tests {
         let later =
             SendError::Later { after: Duration::from_secs(37), why: "Too Many Requests: retry after 37".to_owned() };
         let mut scene = Scene::new([Err(later), sent()]);
-        scene.plan(7, "one");
-        scene.plan(7, "two");
-        scene.plan(8, "elsewhere");
+        scene.plan(ChatRef::telegram(7), "one");
+        scene.plan(ChatRef::telegram(7), "two");
+        scene.plan(ChatRef::telegram(8), "elsewhere");
         assert_eq!(scene.deliver(None), Delivered { sent: 1, left: 1 });
         assert_eq!(scene.state(), (PartState::Planned, 37));
         scene.pass(36);
@@ -335,7 +335,7 @@ mod tests {
     fn the_chats_take_turns_however_much_one_of_them_is_told() {
         let mut scene = Scene::new([sent(), sent(), sent(), sent()]);
         let texts = [(7, "one"), (7, "two"), (7, "three"), (8, "elsewhere")];
-        let all = texts.map(|(chat_id, text)| scene.plan(chat_id, text));
+        let all = texts.map(|(chat, text)| scene.plan(ChatRef::telegram(chat), text));
         assert_eq!(scene.deliver(Some(&all)), Delivered { sent: 4, left: 0 });
         assert_eq!(scene.got(), ["one", "elsewhere", "two", "three"]);
     }
@@ -344,7 +344,8 @@ mod tests {
     fn a_chat_that_is_to_be_left_alone_is_sent_nothing_else_of_a_choice_either() {
         let later = SendError::Later { after: Duration::from_secs(37), why: "Too Many Requests".to_owned() };
         let mut scene = Scene::new([Err(later), sent()]);
-        let all = [(7, "one"), (7, "two"), (8, "elsewhere")].map(|(chat_id, text)| scene.plan(chat_id, text));
+        let all =
+            [(7, "one"), (7, "two"), (8, "elsewhere")].map(|(chat, text)| scene.plan(ChatRef::telegram(chat), text));
         assert_eq!(scene.deliver(Some(&all)), Delivered { sent: 1, left: 1 });
         assert_eq!(scene.got(), ["one", "elsewhere"]);
     }
@@ -353,7 +354,7 @@ mod tests {
     fn a_dead_network_is_tried_less_and_less() {
         let dead = || Err(SendError::NotSent { why: "no route".to_owned() });
         let mut scene = Scene::new([dead()]);
-        scene.plan(7, "one");
+        scene.plan(ChatRef::telegram(7), "one");
         scene.deliver(None);
         assert_eq!(scene.state(), (PartState::Planned, 30));
         scene.pass(30);
@@ -367,14 +368,14 @@ mod tests {
     fn what_is_in_doubt_is_repeated_by_the_next_wake_with_a_mark_and_only_once() {
         let doubt = || Err(SendError::Ambiguous { why: "connection reset".to_owned() });
         let mut scene = Scene::new([doubt()]);
-        scene.plan(7, "one");
+        scene.plan(ChatRef::telegram(7), "one");
         assert_eq!(scene.deliver(None), Delivered { sent: 0, left: 1 });
         assert_eq!(scene.deliver(None), Delivered::default(), "not by this one");
         let fence = scene.store.take_lease(&Identity::current(), scene.clock.now()).unwrap();
-        assert_eq!(scene.store.recover_outbox(fence, scene.clock.now()).unwrap(), 1);
+        assert_eq!(FencedStore::new(&mut scene.store, fence, &scene.clock).recover_outbox().unwrap(), 1);
         scene.door.answers.borrow_mut().push_back(doubt());
         scene.deliver(None);
-        assert_eq!(scene.store.recover_outbox(fence, scene.clock.now()).unwrap(), 0);
+        assert_eq!(FencedStore::new(&mut scene.store, fence, &scene.clock).recover_outbox().unwrap(), 0);
         assert_eq!(scene.deliver(None), Delivered::default());
         let got = scene.got();
         assert_eq!(got[0], "one");
@@ -386,7 +387,7 @@ mod tests {
     #[test]
     fn a_send_whose_end_could_not_be_written_down_holds_its_chat_for_minutes_and_not_for_ever() {
         let mut scene = Scene::new([sent()]);
-        scene.plan(7, "one");
+        scene.plan(ChatRef::telegram(7), "one");
         let disk = rusqlite::Connection::open(scene.store.path()).unwrap();
         disk.execute_batch(
             "CREATE TRIGGER fails BEFORE UPDATE ON outgoing_parts WHEN NEW.state = 'sent'
@@ -397,12 +398,12 @@ mod tests {
         let me = Identity::current();
         runtime.block_on(deliver(&mut scene.store, &scene.door, None, &me, &scene.clock, &scene.redactor)).unwrap_err();
         disk.execute_batch("DROP TRIGGER fails").unwrap();
-        scene.plan(7, "two");
+        scene.plan(ChatRef::telegram(7), "two");
         assert_eq!(scene.deliver(None), Delivered::default());
         scene.pass(360);
         // The sender, this process, lives.
         let fence = scene.store.take_lease(&me, scene.clock.now()).unwrap();
-        assert_eq!(scene.store.recover_outbox(fence, scene.clock.now()).unwrap(), 1);
+        assert_eq!(FencedStore::new(&mut scene.store, fence, &scene.clock).recover_outbox().unwrap(), 1);
         scene.door.answers.borrow_mut().extend([sent(), sent()]);
         assert_eq!(scene.deliver(None), Delivered { sent: 2, left: 0 });
         let got = scene.got();
@@ -414,8 +415,8 @@ mod tests {
     fn what_will_never_be_taken_fails_with_its_reason() {
         let never = SendError::Never { why: "Forbidden: bot was blocked by the user".to_owned() };
         let mut scene = Scene::new([Err(never), sent()]);
-        scene.plan(7, "one");
-        scene.plan(7, "two");
+        scene.plan(ChatRef::telegram(7), "one");
+        scene.plan(ChatRef::telegram(7), "two");
         assert_eq!(scene.deliver(None), Delivered { sent: 1, left: 1 });
         let left = scene.store.undelivered().unwrap();
         assert_eq!(left[0].state, PartState::Failed);
@@ -425,7 +426,7 @@ mod tests {
     #[test]
     fn the_further_parts_of_a_message_make_no_sound() {
         let mut scene = Scene::new([sent(), sent(), sent()]);
-        scene.plan(7, &"What is long. ".repeat(600));
+        scene.plan(ChatRef::telegram(7), &"What is long. ".repeat(600));
         scene.deliver(None);
         let silent: Vec<bool> = scene.door.got.borrow().iter().map(|part| part.silent).collect();
         assert_eq!(silent, [false, true, true]);
@@ -438,7 +439,7 @@ mod tests {
         let no_files = refused("Bad Request: not enough rights to send documents to the chat");
         let mut scene = Scene::new([no_files].into_iter().chain((0..9).map(|_| sent())));
         let text = format!("{}\nthe very end", "- one more line\n".repeat(2_000));
-        scene.plan(7, &text);
+        scene.plan(ChatRef::telegram(7), &text);
         let tried = scene.deliver(None);
         assert!(tried.sent > 3, "{tried:?}");
         assert_eq!(scene.store.undelivered().unwrap(), []);
@@ -446,7 +447,7 @@ mod tests {
         assert!(got.len() > 4 && got.last().unwrap().contains("the very end"), "{}", got.len());
 
         let mut scene = Scene::new([refused("Forbidden: bot was blocked by the user")]);
-        scene.plan(7, &text);
+        scene.plan(ChatRef::telegram(7), &text);
         assert_eq!(scene.deliver(None), Delivered { sent: 0, left: 1 });
     }
 
@@ -456,12 +457,17 @@ mod tests {
         let mut scene = Scene::new([doubt]);
         let text =
             format!("# Log of [us](https://e.org)\n\n{}\nopen sesame", "- **one** more line <&>\n".repeat(2_000));
-        let tainted = NewOutgoing { chat_id: 7, text: text.clone(), links_as_text: true, ..NewOutgoing::default() };
+        let tainted = NewOutgoing {
+            chat: ChatRef::telegram(7),
+            text: text.clone(),
+            links_as_text: true,
+            ..NewOutgoing::default()
+        };
         scene.store.plan_message(&tainted, scene.clock.now()).unwrap();
         assert_eq!(scene.deliver(None), Delivered { sent: 0, left: 1 });
         // In doubt, it is repeated whole.
         let fence = scene.store.take_lease(&Identity::current(), scene.clock.now()).unwrap();
-        scene.store.recover_outbox(fence, scene.clock.now()).unwrap();
+        FencedStore::new(&mut scene.store, fence, &scene.clock).recover_outbox().unwrap();
         scene.door.answers.borrow_mut().push_back(sent());
         assert_eq!(scene.deliver(None), Delivered { sent: 1, left: 0 });
         assert_eq!(scene.store.undelivered().unwrap(), []);
@@ -481,8 +487,8 @@ mod tests {
     #[test]
     fn a_choice_of_messages_leaves_the_others() {
         let mut scene = Scene::new([sent()]);
-        scene.plan(7, "waits for its wake");
-        let answer = scene.plan(7, "a command's answer");
+        scene.plan(ChatRef::telegram(7), "waits for its wake");
+        let answer = scene.plan(ChatRef::telegram(7), "a command's answer");
         assert_eq!(scene.deliver(Some(&[answer])), Delivered { sent: 1, left: 0 });
         assert_eq!(scene.got(), ["a command's answer"]);
         assert_eq!(scene.deliver(Some(&[])), Delivered::default());

@@ -2,11 +2,12 @@
 //! rest of the program is handed settings that hold both.
 
 use crate::{
-    config::{CONSOLE_CHAT_ID, Config},
+    config::Config,
     store::{Store, StoreError},
+    types::ChatRef,
 };
 
-/// The settings with everybody who paired by now among [`Config::allowed_chat_ids`]. Where the settings name no owner, the first
+/// The settings with everybody who paired by now among [`Config::allowed_chats`]. Where the settings name no owner, the first
 /// who paired is it.
 ///
 /// # Errors
@@ -18,17 +19,18 @@ pub fn admitted(config: &Config, store: &Store) -> Result<Config, StoreError> {
 
 /// Whether anybody may speak. Groups don't count: in one, who speaks must be listed, too.
 pub fn is_anybody_admitted(config: &Config) -> bool {
-    config.allowed_chat_ids.iter().any(|id| *id > 0)
+    config.allowed_chats.iter().any(|chat| !chat.is_group())
 }
 
 fn joined(mut config: Config, paired: &[i64]) -> Config {
-    for id in paired {
-        if !config.allowed_chat_ids.contains(id) {
-            config.allowed_chat_ids.push(*id);
+    let paired: Vec<ChatRef> = paired.iter().copied().map(ChatRef::telegram).collect();
+    for chat in &paired {
+        if !config.allowed_chats.contains(chat) {
+            config.allowed_chats.push(*chat);
         }
     }
-    if config.owner_chat_id == CONSOLE_CHAT_ID && !config.is_owner_chosen {
-        config.owner_chat_id = paired.first().copied().unwrap_or(CONSOLE_CHAT_ID);
+    if config.owner_chat == ChatRef::TERMINAL && !config.is_owner_chosen {
+        config.owner_chat = paired.first().copied().unwrap_or(ChatRef::TERMINAL);
     }
     config
 }
@@ -48,17 +50,17 @@ mod tests {
 
     fn admitted(settings: &[(&str, &str)], paired: &[i64]) -> (Vec<i64>, i64) {
         let config = joined(config(settings), paired);
-        (config.allowed_chat_ids, config.owner_chat_id)
+        (config.allowed_chats.into_iter().map(ChatRef::number).collect(), config.owner_chat.number())
     }
 
     #[test]
     fn the_first_who_pairs_is_the_owner_where_the_settings_name_none() {
-        assert_eq!(admitted(&[], &[]), (vec![], CONSOLE_CHAT_ID));
+        assert_eq!(admitted(&[], &[]), (vec![], 0));
         assert_eq!(admitted(&[], &[7, 9]), (vec![7, 9], 7));
         assert_eq!(admitted(&[("ALLOWED_CHAT_IDS", "-5")], &[7]), (vec![-5, 7], 7));
         assert_eq!(admitted(&[("ALLOWED_CHAT_IDS", "42,7")], &[7, 9]), (vec![42, 7, 9], 42));
         let console = [("ALLOWED_CHAT_IDS", "42"), ("OWNER_CHAT_ID", "0")];
-        assert_eq!(admitted(&console, &[7]), (vec![42, 7], CONSOLE_CHAT_ID));
+        assert_eq!(admitted(&console, &[7]), (vec![42, 7], 0));
     }
 
     #[test]

@@ -51,6 +51,20 @@ pub fn count(n: usize, what: &str) -> String {
     }
 }
 
+/// A text on one line.
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// At most `max_chars` characters, with a `…` as the last where something was cut off.
+pub fn shortened(text: &str, max_chars: usize) -> String {
+    if text.chars().count() <= max_chars {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(max_chars.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
 /// Names some of the items and counts the others.
 pub fn list(items: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let mut items = items.into_iter();
@@ -127,6 +141,13 @@ mod tests {
         let of = |n| count(n, "commit by a person");
         assert_eq!([of(0), of(1), of(2)], ["0 commits by a person", "1 commit by a person", "2 commits by a person"]);
         assert_eq!([count(1, "message"), count(2, "message")], ["1 message", "2 messages"]);
+    }
+
+    #[test]
+    fn what_is_cut_off_ends_in_a_mark_within_its_bound() {
+        assert_eq!(["four", "fives", "a longer one"].map(|text| shortened(text, 4)), ["four", "fiv…", "a l…"]);
+        assert_eq!(shortened("one two", 5), "one…", "no space stands before the mark");
+        assert_eq!(one_line(" two\n  lines\t"), "two lines");
     }
 
     #[test]

@@ -4,7 +4,10 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use reveille::store::{Batch, NewIncoming, Store};
+use reveille::{
+    store::{Batch, NewIncoming, Store},
+    types::ChatRef,
+};
 use rusqlite::Connection;
 
 use super::{
@@ -51,7 +54,7 @@ fn batch(next: &mut i64) -> Vec<NewIncoming> {
             let n = *next;
             let text = format!("Message {n}: could you remind me to call the plumber about the kitchen tap?");
             NewIncoming {
-                chat_id: 4242,
+                chat: ChatRef::telegram(4242),
                 raw: Some(format!(
                     r#"{{"update_id":{n},"message":{{"message_id":{n},"from":{{"id":4242,"is_bot":false,"first_name":"Ann","language_code":"en"}},"chat":{{"id":4242,"type":"private","first_name":"Ann"}},"date":1795000000,"text":"{text}"}}}}"#
                 )),

@@ -6,6 +6,7 @@ use crate::{
     channel::telegram::{Command, Migration, NewMessage, Quoted, RawUpdate, ReadUpdate, Speakers, read_update},
     redact::Redactor,
     store::{Batch, Moved, NewIncoming, NewOutgoing, OutgoingKind, PartOf},
+    types::ChatRef,
 };
 
 /// The answer to an edit that reads like a command.
@@ -37,7 +38,7 @@ impl Asked {
     /// The answer as the outbox takes it. An update that comes twice is answered once.
     pub(super) fn answer(&self, bot_id: i64, text: String) -> NewOutgoing {
         NewOutgoing {
-            chat_id: self.message.chat_id,
+            chat: self.message.chat,
             text,
             kind: OutgoingKind::Command,
             key: Some(format!("command/{bot_id}/{}", self.update_id)),
@@ -71,7 +72,8 @@ pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Speakers, redact
             }
             ReadUpdate::Tapped(tap) => reading.batch.taps.push(tap),
             ReadUpdate::Migrated(Migration { from, to, title }) => {
-                let moved = Moved { from, to, is_listed: access.allowed.contains(&to) };
+                let is_listed = access.allowed.contains(&to);
+                let moved = Moved { from: ChatRef::telegram(from), to: ChatRef::telegram(to), is_listed };
                 reading.batch.moved.push(moved);
                 reading.migrations.push((moved, title));
             }
@@ -84,12 +86,12 @@ pub(super) fn read(bot_id: i64, updates: &[RawUpdate], access: &Speakers, redact
 
 impl Reading {
     /// What the owner is to be told, once each.
-    pub(super) fn notices(&self, owner_chat_id: i64) -> Vec<NewOutgoing> {
+    pub(super) fn notices(&self, owner_chat: ChatRef) -> Vec<NewOutgoing> {
         let notice = |(it, title): &(Moved, String)| NewOutgoing {
             // Whoever runs the group has named it.
             taint: Some("the title of a group".to_owned()),
             key: Some(format!("migrated/{}/{}", it.from, it.to)),
-            ..NewOutgoing::notice(owner_chat_id, moved(*it, title))
+            ..NewOutgoing::notice(owner_chat, moved(*it, title))
         };
         self.migrations.iter().map(notice).collect()
     }
@@ -107,11 +109,11 @@ impl Reading {
         if is_command {
             let about = message.telegram_message_id.unwrap_or_default();
             self.batch.notices.push(NewOutgoing {
-                chat_id: message.chat_id,
+                chat: message.chat,
                 text: EDITED_COMMAND.to_owned(),
                 kind: OutgoingKind::Command,
                 // Once a message: Telegram also says "edited" of changes that nobody sees.
-                key: Some(format!("command-edit/{}/{}/{about}", self.batch.bot_id, message.chat_id)),
+                key: Some(format!("command-edit/{}/{}/{about}", self.batch.bot_id, message.chat)),
                 thread_id: message.thread_id,
                 reply_to: message.telegram_message_id,
                 ..NewOutgoing::default()
@@ -135,7 +137,7 @@ fn stored(update: &RawUpdate, me: i64, message: NewMessage, clean: impl Fn(&str)
     };
     let described = message.reply_to.as_ref().filter(|quoted| quoted.is_description);
     NewIncoming {
-        chat_id: message.chat_id,
+        chat: message.chat,
         text: clean(&message.text),
         kind: message.kind.to_owned(),
         sender_id: Some(message.sender_id),
@@ -229,7 +231,7 @@ mod tests {
         assert_eq!((read.batch.strangers, read.batch.next_offset), (1, 7));
         assert_eq!(read.batch.edits[0].text, "/status");
         let answer = read.commands[0].answer(99, "fine".to_owned());
-        assert_eq!((read.commands.len(), answer.chat_id, answer.reply_to), (1, ANA, Some(7)));
+        assert_eq!((read.commands.len(), answer.chat.id, answer.reply_to), (1, ANA, Some(7)));
         assert_eq!(answer.key.as_deref(), Some("command/99/3"));
     }
 
@@ -243,8 +245,11 @@ mod tests {
 
     #[test]
     fn the_title_of_a_group_is_somebody_elses_word() {
-        let migrations = vec![(Moved { from: -9, to: -100, is_listed: false }, "obey".to_owned())];
-        let notices = Reading { migrations, ..Reading::default() }.notices(7);
+        let migrations = vec![(
+            Moved { from: ChatRef::telegram(-9), to: ChatRef::telegram(-100), is_listed: false },
+            "obey".to_owned(),
+        )];
+        let notices = Reading { migrations, ..Reading::default() }.notices(ChatRef::telegram(7));
         assert_eq!(notices.iter().map(|notice| notice.taint.is_some()).collect::<Vec<_>>(), [true]);
     }
 }

@@ -45,7 +45,7 @@ impl Door {
 
     /// Who may speak, for reading updates.
     pub(super) fn access(&self, me: &Me) -> Speakers {
-        Speakers { allowed: self.config.allowed_chat_ids.iter().copied().collect(), me: me.clone() }
+        Speakers { allowed: self.config.allowed_chats.iter().map(|chat| chat.number()).collect(), me: me.clone() }
     }
 
     /// Shows a code in the terminal if nobody may speak and none stands there that is still good.

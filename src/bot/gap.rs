@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     config::Config,
     store::{KEPT_BY_CHANNEL, NewOutgoing},
+    types::ChatRef,
     words::local_day_and_time,
 };
 
@@ -16,7 +17,7 @@ pub(super) fn notices(
     config: &Config,
     bot_id: i64,
     (from, to): (DateTime<Utc>, DateTime<Utc>),
-    heard: &BTreeSet<i64>,
+    heard: &BTreeSet<ChatRef>,
 ) -> Vec<NewOutgoing> {
     let local = |at: DateTime<Utc>| local_day_and_time(at, config.timezone);
     let text = format!(
@@ -26,11 +27,11 @@ pub(super) fn notices(
         local(to),
         local(to - KEPT_BY_CHANNEL)
     );
-    let guests = config.allowed_chat_ids.iter().copied().filter(|chat_id| *chat_id > 0 && heard.contains(chat_id));
-    let chats: BTreeSet<i64> = guests.chain([config.owner_chat_id]).collect();
-    let notice = |chat_id| NewOutgoing {
-        key: Some(format!("gap/{bot_id}/{}/{chat_id}", crate::clock::rfc3339(from))),
-        ..NewOutgoing::notice(chat_id, text.clone())
+    let guests = config.allowed_chats.iter().copied().filter(|chat| !chat.is_group() && heard.contains(chat));
+    let chats: BTreeSet<ChatRef> = guests.chain([config.owner_chat]).collect();
+    let notice = |chat| NewOutgoing {
+        key: Some(format!("gap/{bot_id}/{}/{chat}", crate::clock::rfc3339(from))),
+        ..NewOutgoing::notice(chat, text.clone())
     };
     chats.into_iter().map(notice).collect()
 }

@@ -10,9 +10,10 @@ use ring::digest;
 
 use crate::{
     channel::telegram::{RawUpdate, Speakers, private_text},
-    config::{CONSOLE_CHAT_ID, Config},
+    config::Config,
     random::{self, NoRandomness, hex},
     store::{NewOutgoing, NewPaired},
+    types::ChatRef,
 };
 
 /// How long a code pairs.
@@ -113,12 +114,12 @@ pub(super) fn tries(updates: &[RawUpdate], access: &Speakers, open: &[String], c
 
 /// What is said when somebody has paired: to them, and to the owner, should that be somebody else.
 fn words(user_id: i64, name: &str, config: &Config) -> Vec<NewOutgoing> {
-    let owner = config.owner_chat_id;
-    let is_owner = owner == CONSOLE_CHAT_ID || owner == user_id;
+    let owner = config.owner_chat;
+    let is_owner = owner == ChatRef::TERMINAL || owner.person() == Some(user_id);
     let kept =
         if is_owner { "" } else { " What you tell me is kept in my owner's memory, and they can be told of it." };
     let mut words = vec![NewOutgoing::notice(
-        user_id,
+        ChatRef::telegram(user_id),
         format!(
             "We're paired: from now on I listen to you. Just write to me, or send /help.{kept} To end this, run `bot unpair` \
              on my machine."
@@ -221,7 +222,7 @@ mod tests {
         let env = [("WORKSPACE_DIR", "/nowhere/reveille"), ("ALLOWED_CHAT_IDS", "42")];
         let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let words = words(7, "[Ana](https://example.org)", &Config::from_sources(&env, None, Some("UTC")).unwrap());
-        assert_eq!(words.iter().map(|message| message.chat_id).collect::<Vec<_>>(), [7, 42]);
+        assert_eq!(words.iter().map(|message| message.chat.id).collect::<Vec<_>>(), [7, 42]);
         assert!(words[0].text.contains("kept in my owner's memory"), "{}", words[0].text);
         assert_eq!([0, 1].map(|at| words[at].taint.is_some()), [false, true], "they named themselves");
         assert!(words[1].text.contains("Ana(https") && !words[1].text.contains("]("), "{}", words[1].text);

@@ -98,7 +98,7 @@ async fn look(
     }
     let Some(at_work) = at_work.filter(|_| pace.is_time(Instant::now())) else { return };
     // Who isn't spoken to any more isn't told of steps either.
-    if store.borrow().is_unpaired(at_work.chat_id).unwrap_or(true) {
+    if store.borrow().is_unpaired(at_work.chat.number()).unwrap_or(true) {
         return;
     }
     let news = said(&store.borrow(), &at_work).map(|text| redactor.redact(&text));
@@ -189,9 +189,9 @@ async fn say(
     let cycle_id = &at_work.cycle_id;
     let standing = standing(&store.borrow(), cycle_id);
     let said = match standing {
-        Ok(Some(message_id)) => channel.edit(at_work.chat_id, message_id, &line.plain).await,
+        Ok(Some(message_id)) => channel.edit(at_work.chat, message_id, &line.plain).await,
         Ok(None) => {
-            let has_begun = store.borrow_mut().begin_status_line(cycle_id, at_work.chat_id);
+            let has_begun = store.borrow_mut().begin_status_line(cycle_id, at_work.chat);
             match has_begun {
                 Ok(true) => send(channel, store, at_work, line).await,
                 // It is not known whether it was sent: another one may be one too many.
@@ -235,7 +235,7 @@ async fn send(
 
 fn new_line(at_work: &AtWork, line: RenderedPart) -> Outgoing {
     Outgoing {
-        chat_id: at_work.chat_id,
+        chat: at_work.chat,
         thread_id: at_work.thread_id,
         reply_to: None,
         html: line.html,
@@ -266,7 +266,7 @@ async fn take_away(
     let lines = store.borrow().status_lines().unwrap_or_default();
     for line in lines.into_iter().filter(|line| Some(line.cycle_id.as_str()) != but) {
         if let Some(message_id) = line.message_id
-            && let Err(error) = channel.delete(line.chat_id, message_id).await
+            && let Err(error) = channel.delete(line.chat, message_id).await
         {
             tracing::debug!(%error, "the line that tells of a wake's progress could not be taken away");
             match error {
@@ -288,6 +288,7 @@ mod tests {
 
     use super::*;
     use crate::channel::{Channel, DoneFuture, SendFuture};
+    use crate::types::ChatRef;
 
     fn called(name: &str, input: &serde_json::Value) -> Entry {
         Entry::Called { call: String::new(), name: name.to_owned(), input: input.to_string() }
@@ -339,19 +340,19 @@ mod tests {
     }
 
     impl Presence for Busy {
-        fn typing<'a>(&'a self, _: i64, _: Option<i64>) -> DoneFuture<'a> {
+        fn typing<'a>(&'a self, _: ChatRef, _: Option<i64>) -> DoneFuture<'a> {
             panic!("nothing is shown here")
         }
 
-        fn acknowledge<'a>(&'a self, _: i64, _: i64) -> DoneFuture<'a> {
+        fn acknowledge<'a>(&'a self, _: ChatRef, _: i64) -> DoneFuture<'a> {
             panic!("nothing has come here")
         }
 
-        fn edit<'a>(&'a self, _: i64, _: i64, _: &'a str) -> DoneFuture<'a> {
+        fn edit<'a>(&'a self, _: ChatRef, _: i64, _: &'a str) -> DoneFuture<'a> {
             panic!("nothing is changed here")
         }
 
-        fn delete<'a>(&'a self, _: i64, _: i64) -> DoneFuture<'a> {
+        fn delete<'a>(&'a self, _: ChatRef, _: i64) -> DoneFuture<'a> {
             self.1.set(self.1.get() + 1);
             let after = self.0;
             Box::pin(async move { Err(SendError::Later { after, why: String::new() }) })
@@ -363,7 +364,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = RefCell::new(Store::open(&dir.path().join("messages.db")).unwrap());
         for cycle_id in ["a", "b"] {
-            store.borrow_mut().begin_status_line(cycle_id, 7).unwrap();
+            store.borrow_mut().begin_status_line(cycle_id, ChatRef::telegram(7)).unwrap();
             store.borrow_mut().status_line_sent(cycle_id, 70).unwrap();
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();

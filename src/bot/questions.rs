@@ -13,8 +13,8 @@ use tokio::{
 use crate::{
     channel::{Buttons, SendError},
     clock::Clock,
-    config::CONSOLE_CHAT_ID,
     store::{Approval, ApprovalState, Store, StoreError, Tap, Unshown, is_long},
+    types::ChatRef,
     words::local_day_and_time,
     zone::Tz,
 };
@@ -123,16 +123,16 @@ async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<L
     let mut left = Left::Nothing;
     let unshown = store.borrow().unshown_approvals()?;
     for Unshown { approval, message_id, text } in unshown {
-        let Some(message_id) = message_id.filter(|_| approval.chat_id != CONSOLE_CHAT_ID) else {
+        let Some(message_id) = message_id.filter(|_| approval.chat != ChatRef::TERMINAL) else {
             // Without a message there is nothing to be changed. A copy that is on its way keeps its buttons: who presses one is told.
             store.borrow_mut().approval_is_shown(approval.id, approval.state)?;
             continue;
         };
         let text = format!("{text}\n\n{}", outcome(&approval, tz));
         let shown = if is_long(&approval.action, &approval.reasons) {
-            channel.edit_caption(approval.chat_id, message_id, &text).await
+            channel.edit_caption(approval.chat, message_id, &text).await
         } else {
-            channel.edit(approval.chat_id, message_id, &text).await
+            channel.edit(approval.chat, message_id, &text).await
         };
         match shown {
             Ok(()) | Err(SendError::Never { .. }) => {

@@ -9,6 +9,7 @@ use tokio::{sync::mpsc, time::Instant};
 use crate::{
     channel::{Presence, SendError},
     store::{NewIncoming, PartOf},
+    types::ChatRef,
 };
 
 /// Receipts that may wait to be shown; more are left out.
@@ -20,7 +21,7 @@ const SHOWN_WITHIN: Duration = Duration::from_secs(3);
 /// A message that has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Acknowledgement {
-    chat_id: i64,
+    chat: ChatRef,
     message_id: i64,
 }
 
@@ -28,15 +29,15 @@ pub(super) struct Acknowledgement {
 /// a command has its answer.
 pub(super) fn of(messages: &[NewIncoming]) -> Vec<Acknowledgement> {
     let ours = messages.iter().filter(|message| !message.is_only_part && message.part_of != Some(PartOf::Rest));
-    let last: BTreeMap<i64, i64> =
-        ours.filter_map(|message| Some((message.chat_id, message.channel_message_id?))).collect();
-    last.into_iter().map(|(chat_id, message_id)| Acknowledgement { chat_id, message_id }).collect()
+    let last: BTreeMap<ChatRef, i64> =
+        ours.filter_map(|message| Some((message.chat, message.channel_message_id?))).collect();
+    last.into_iter().map(|(chat, message_id)| Acknowledgement { chat, message_id }).collect()
 }
 
 /// Shows them, until the other end of `receipts` goes. While Telegram wants to be left alone none is shown.
 pub(super) async fn acknowledge(channel: &dyn Presence, mut receipts: mpsc::Receiver<Acknowledgement>) {
     let mut not_before = Instant::now();
-    while let Some(Acknowledgement { chat_id, message_id }) = receipts.recv().await {
+    while let Some(Acknowledgement { chat, message_id }) = receipts.recv().await {
         // The bot's end isn't held up by courtesies.
         if receipts.is_closed() {
             break;
@@ -44,7 +45,7 @@ pub(super) async fn acknowledge(channel: &dyn Presence, mut receipts: mpsc::Rece
         if Instant::now() < not_before {
             continue;
         }
-        match tokio::time::timeout(SHOWN_WITHIN, channel.acknowledge(chat_id, message_id)).await {
+        match tokio::time::timeout(SHOWN_WITHIN, channel.acknowledge(chat, message_id)).await {
             Ok(Err(SendError::Later { after, .. })) => not_before = Instant::now() + after,
             Ok(Err(error)) => tracing::debug!(%error, "a receipt was not shown"),
             Err(_) | Ok(Ok(())) => {}
@@ -58,16 +59,24 @@ mod tests {
 
     #[test]
     fn a_burst_is_acknowledged_once_in_each_chat() {
-        let message =
-            |chat_id, channel_message_id| NewIncoming { chat_id, channel_message_id, ..NewIncoming::default() };
-        let to_others = NewIncoming { is_only_part: true, ..message(7, Some(3)) };
-        let command = NewIncoming { part_of: Some(PartOf::Rest), ..message(8, Some(6)) };
-        let messages =
-            [message(7, Some(1)), message(8, Some(5)), message(7, Some(2)), message(9, None), to_others, command];
+        let message = |chat, channel_message_id| NewIncoming { chat, channel_message_id, ..NewIncoming::default() };
+        let to_others = NewIncoming { is_only_part: true, ..message(ChatRef::telegram(7), Some(3)) };
+        let command = NewIncoming { part_of: Some(PartOf::Rest), ..message(ChatRef::telegram(8), Some(6)) };
+        let messages = [
+            message(ChatRef::telegram(7), Some(1)),
+            message(ChatRef::telegram(8), Some(5)),
+            message(ChatRef::telegram(7), Some(2)),
+            message(ChatRef::telegram(9), None),
+            to_others,
+            command,
+        ];
         let receipts = of(&messages);
         assert_eq!(
             receipts,
-            [Acknowledgement { chat_id: 7, message_id: 2 }, Acknowledgement { chat_id: 8, message_id: 5 }]
+            [
+                Acknowledgement { chat: ChatRef::telegram(7), message_id: 2 },
+                Acknowledgement { chat: ChatRef::telegram(8), message_id: 5 }
+            ]
         );
     }
 }

@@ -53,7 +53,7 @@ impl Room {
         };
         self.meet(free_bytes, config.disk_reserve);
         let now = outside.clock.now();
-        let to_owner = |text| NewOutgoing::notice(config.owner_chat_id, outside.redactor.redact(text));
+        let to_owner = |text| NewOutgoing::notice(config.owner_chat, outside.redactor.redact(text));
         let stored = match (self.is_short, self.told_at) {
             (true, None) => {
                 let text = shortage(free_bytes, config.disk_reserve, &config.workspace_dir, now, config.timezone);

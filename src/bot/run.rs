@@ -27,10 +27,10 @@ use crate::{
         Channel as _, Outgoing,
         telegram::{self, ALLOWED_UPDATES, RawUpdate, Telegram, TelegramError},
     },
-    config::CONSOLE_CHAT_ID,
     cycle::{self, workspace},
     process, render,
     store::{Accepted, Batch, Displaced, NewOutgoing, Order, Ordered, Store, StoreError, Tap, UpkeepKind},
+    types::ChatRef,
     wake_lock,
 };
 
@@ -127,7 +127,7 @@ enum Happened {
 
 impl<'a> Bot<'a> {
     pub(super) fn new(outside: BotContext<'a>, mut store: Store, wake: PathBuf, told: Aides) -> Result<Self, BotError> {
-        store.readmit(&outside.config.allowed_chat_ids)?;
+        store.readmit(&outside.config.allowed_chats)?;
         Ok(Self {
             offset: store.next_offset(outside.telegram.bot_id())?,
             is_token_known: store.last_heard(outside.telegram.bot_id())?.is_some(),
@@ -227,11 +227,11 @@ impl<'a> Bot<'a> {
 
     /// Sends a word to the owner that no outbox keeps.
     async fn tell_owner(&self, text: &str) {
-        let chat_id = self.door.config.owner_chat_id;
+        let chat = self.door.config.owner_chat;
         let part = render::render(&self.outside.redactor.redact(text)).into_iter().next();
-        let Some(part) = part.filter(|_| chat_id != CONSOLE_CHAT_ID) else { return };
+        let Some(part) = part.filter(|_| chat != ChatRef::TERMINAL) else { return };
         let outgoing = Outgoing {
-            chat_id,
+            chat,
             thread_id: None,
             reply_to: None,
             html: part.html,
@@ -427,9 +427,9 @@ impl<'a> Bot<'a> {
             let order = order.map(|order| order.with_titles(|title| redactor.redact(title)));
             reading.batch.commands.push(Ordered { answer, order, update_id: Some(asked.update_id) });
         }
-        let notices = reading.notices(config.owner_chat_id);
+        let notices = reading.notices(config.owner_chat);
         reading.batch.notices.extend(notices);
-        let stopped = |chat_id| desk.stopped(chat_id);
+        let stopped = |chat| desk.stopped(chat);
         let is_all_work = desk.is_all_stopped();
         let notices = stopped::notices(&reading.batch.messages, stopped, is_all_work, &self.door.config, now);
         reading.batch.notices.extend(notices);
@@ -466,9 +466,9 @@ impl<'a> Bot<'a> {
 
     /// Tells chats of which very many messages wait.
     fn note_floods(&mut self, batch: &Batch, accepted: &mut Accepted, now: DateTime<Utc>) {
-        let chats: BTreeSet<i64> = batch.messages.iter().map(|message| message.chat_id).collect();
-        for chat_id in chats {
-            match self.store.tell_flood(chat_id, now, |waiting| flood(chat_id, waiting)) {
+        let chats: BTreeSet<ChatRef> = batch.messages.iter().map(|message| message.chat).collect();
+        for chat in chats {
+            match self.store.tell_flood(chat, now, |waiting| flood(chat, waiting)) {
                 Ok(notice) => accepted.answers.extend(notice),
                 Err(error) => tracing::debug!(%error, "a chat isn't told yet how many of its messages wait"),
             }
@@ -552,13 +552,13 @@ async fn ask(telegram: &Telegram, what: Ask, wait: Duration) -> Result<Polled, T
 }
 
 /// What a chat is told when very many messages of it wait.
-fn flood(chat_id: i64, waiting: i64) -> NewOutgoing {
+fn flood(chat: ChatRef, waiting: i64) -> NewOutgoing {
     let text = format!(
         "{waiting} of your messages are waiting. All are safe: I'll answer them {} at a time, oldest first, in turn with everybody \
          else's.",
         cycle::decide::brief::MAX_MESSAGES
     );
-    NewOutgoing::notice(chat_id, text)
+    NewOutgoing::notice(chat, text)
 }
 
 /// Who else fetches the messages, as far as Telegram tells: a webhook is named by its host, never by its whole address.

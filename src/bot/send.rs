@@ -6,11 +6,12 @@ use super::BotError;
 use crate::{
     channel::Channel,
     clock::Clock,
-    config::{CONSOLE_CHAT_ID, Config},
+    config::Config,
     delivery,
     process::Identity,
     redact::Redactor,
     store::{NewOutgoing, PartState, Stopped, Store, StoreError, Undelivered},
+    types::ChatRef,
 };
 
 /// What became of a message. Except for [`Sending::Failed`] it is delivered or safely queued.
@@ -50,14 +51,14 @@ pub async fn send(
     channel: Option<&dyn Channel>,
     clock: &dyn Clock,
     redactor: &Redactor,
-    chat_id: i64,
+    chat: ChatRef,
     text: &str,
 ) -> Result<Sending, BotError> {
     crate::cycle::workspace::prepare_workspace(config)?;
     let mut store = crate::cycle::workspace::open(config)?;
-    let message = NewOutgoing::notice(chat_id, redactor.redact(text));
+    let message = NewOutgoing::notice(chat, redactor.redact(text));
     let id = store.plan_message(&message, clock.now())?;
-    if chat_id == CONSOLE_CHAT_ID {
+    if chat == ChatRef::TERMINAL {
         return Ok(Sending::Shown);
     }
     // From here on it is stored: whatever fails, wakes deliver it.

@@ -11,30 +11,31 @@ use crate::{
     clock::rfc3339,
     config::Config,
     store::{NewIncoming, NewOutgoing, OutgoingKind, PartOf, Stopped},
+    types::ChatRef,
     words::local_day_and_time,
 };
 
 /// What is said of a batch's messages, once each chat. A stop of all work is the owner's to end, a chat's own anybody's there.
 pub(super) fn notices(
     messages: &[NewIncoming],
-    stopped: impl Fn(i64) -> Option<Stopped>,
+    stopped: impl Fn(ChatRef) -> Option<Stopped>,
     is_all_work: bool,
     config: &Config,
     now: DateTime<Utc>,
 ) -> Vec<NewOutgoing> {
     let ours = messages.iter().filter(|message| !message.is_only_part && message.part_of != Some(PartOf::Rest));
-    let last: BTreeMap<i64, &NewIncoming> = ours.map(|message| (message.chat_id, message)).collect();
+    let last: BTreeMap<ChatRef, &NewIncoming> = ours.map(|message| (message.chat, message)).collect();
     let today = now.with_timezone(&config.timezone).date_naive();
-    let notice = |(chat_id, message): (i64, &NewIncoming)| {
-        let stopped = stopped(chat_id)?;
-        let is_owners = chat_id == config.owner_chat_id || message.sender_id == Some(config.owner_chat_id);
+    let notice = |(chat, message): (ChatRef, &NewIncoming)| {
+        let stopped = stopped(chat)?;
+        let is_owners = chat == config.owner_chat || message.sender_id == Some(config.owner_chat.number());
         let since = stopped.at.map(rfc3339).unwrap_or_default();
         Some(NewOutgoing {
-            chat_id,
+            chat,
             text: text(stopped, !is_all_work || is_owners, config, now),
             // Nothing else is sent now.
             kind: OutgoingKind::Command,
-            key: Some(format!("stopped/{chat_id}/{since}/{today}")),
+            key: Some(format!("stopped/{chat}/{since}/{today}")),
             thread_id: message.thread_id,
             reply_to: message.channel_message_id,
             ..NewOutgoing::default()
@@ -69,17 +70,24 @@ mod tests {
     }
 
     fn said(messages: &[NewIncoming], now: &str) -> Vec<NewOutgoing> {
-        let stopped = Stopped { at: parse_time("2026-11-21T13:03:00Z"), chat_id: ANA };
+        let stopped = Stopped { at: parse_time("2026-11-21T13:03:00Z"), chat: ChatRef::telegram(ANA) };
         notices(messages, |_| Some(stopped), true, &config(), parse_time(now).unwrap())
     }
 
-    fn message(chat_id: i64, channel_message_id: i64) -> NewIncoming {
-        NewIncoming { chat_id, channel_message_id: Some(channel_message_id), ..NewIncoming::default() }
+    fn message(chat: ChatRef, channel_message_id: i64) -> NewIncoming {
+        NewIncoming { chat, channel_message_id: Some(channel_message_id), ..NewIncoming::default() }
     }
 
     #[test]
     fn each_chat_is_told_once_a_day_since_when_and_what_to_do() {
-        let today = said(&[message(ANA, 1), message(BOB, 2), message(ANA, 3)], "2026-11-21T14:00:00Z");
+        let today = said(
+            &[
+                message(ChatRef::telegram(ANA), 1),
+                message(ChatRef::telegram(BOB), 2),
+                message(ChatRef::telegram(ANA), 3),
+            ],
+            "2026-11-21T14:00:00Z",
+        );
         let texts: Vec<&str> = today.iter().map(|notice| notice.text.as_str()).collect();
         assert_eq!(
             texts,
@@ -89,19 +97,21 @@ mod tests {
             ]
         );
         assert_eq!(today[0].reply_to, Some(3));
-        let keys = |now| said(&[message(ANA, 1)], now).into_iter().map(|notice| notice.key).collect::<Vec<_>>();
+        let keys = |now| {
+            said(&[message(ChatRef::telegram(ANA), 1)], now).into_iter().map(|notice| notice.key).collect::<Vec<_>>()
+        };
         assert_eq!(keys("2026-11-21T22:59:00Z"), [today[0].key.clone()]);
         assert_ne!(keys("2026-11-21T23:01:00Z"), [today[0].key.clone()], "it is another day in Berlin");
-        let tomorrow = said(&[message(ANA, 1)], "2026-11-22T14:00:00Z");
+        let tomorrow = said(&[message(ChatRef::telegram(ANA), 1)], "2026-11-22T14:00:00Z");
         assert!(tomorrow[0].text.starts_with("Stopped since Sat 21 Nov 14:03. "), "{}", tomorrow[0].text);
     }
 
     #[test]
     fn who_may_resume_is_told_how() {
         const GROUP: i64 = -77;
-        let stopped = Stopped { at: None, chat_id: GROUP };
+        let stopped = Stopped { at: None, chat: ChatRef::telegram(GROUP) };
         let says = |sender_id, is_all_work| {
-            let message = NewIncoming { sender_id: Some(sender_id), ..message(GROUP, 1) };
+            let message = NewIncoming { sender_id: Some(sender_id), ..message(ChatRef::telegram(GROUP), 1) };
             let now = parse_time("2026-11-21T14:00:00Z").unwrap();
             notices(&[message], |_| Some(stopped), is_all_work, &config(), now).remove(0).text
         };
@@ -112,11 +122,17 @@ mod tests {
 
     #[test]
     fn nobody_is_told_who_said_nothing_to_us() {
-        let to_others = NewIncoming { is_only_part: true, ..message(ANA, 1) };
-        let command = NewIncoming { part_of: Some(PartOf::Rest), ..message(ANA, 2) };
+        let to_others = NewIncoming { is_only_part: true, ..message(ChatRef::telegram(ANA), 1) };
+        let command = NewIncoming { part_of: Some(PartOf::Rest), ..message(ChatRef::telegram(ANA), 2) };
         assert_eq!(said(&[to_others, command], "2026-11-21T14:00:00Z"), []);
         assert_eq!(
-            notices(&[message(ANA, 1)], |_| None, true, &config(), parse_time("2026-11-21T14:00:00Z").unwrap()),
+            notices(
+                &[message(ChatRef::telegram(ANA), 1)],
+                |_| None,
+                true,
+                &config(),
+                parse_time("2026-11-21T14:00:00Z").unwrap()
+            ),
             []
         );
     }

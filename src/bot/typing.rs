@@ -6,6 +6,7 @@ use tokio::{sync::watch, time::Instant};
 
 use crate::{
     channel::{Presence, SendError},
+    types::ChatRef,
     wake_lock,
 };
 
@@ -35,16 +36,16 @@ async fn show_while_running(channel: &dyn Presence, lock_path: &Path) {
     let mut show_at = Instant::now();
     let mut not_before = Instant::now();
     loop {
-        let (chat, now) = (at_work(lock_path).map(|at_work| (at_work.chat_id, at_work.thread_id)), Instant::now());
-        if let Some((chat_id, thread_id)) = chat
+        let (place, now) = (at_work(lock_path).map(|at_work| (at_work.chat, at_work.thread_id)), Instant::now());
+        if let Some((chat, thread_id)) = place
             && not_before <= now
-            && (chat != shown || show_at <= now)
+            && (place != shown || show_at <= now)
         {
-            if let Err(SendError::Later { after, .. }) = channel.typing(chat_id, thread_id).await {
+            if let Err(SendError::Later { after, .. }) = channel.typing(chat, thread_id).await {
                 not_before = Instant::now() + after;
             }
             show_at = Instant::now() + SHOW_EVERY;
-            shown = chat;
+            shown = place;
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
@@ -54,16 +55,16 @@ async fn show_while_running(channel: &dyn Presence, lock_path: &Path) {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AtWork {
     pub(super) cycle_id: String,
-    pub(super) chat_id: i64,
+    pub(super) chat: ChatRef,
     pub(super) thread_id: Option<i64>,
 }
 
 /// What a living wake works on now for somebody; the console has nobody to show it to.
 pub(super) fn at_work(lock_path: &Path) -> Option<AtWork> {
     let holder = wake_lock::read(lock_path)?;
-    let chat_id = holder.chat_id.filter(|chat_id| *chat_id != crate::config::CONSOLE_CHAT_ID)?;
+    let chat = holder.chat.filter(|chat| *chat != ChatRef::TERMINAL)?;
     let is_alive = holder.identity().is_alive();
-    Some(AtWork { cycle_id: holder.cycle_id?, chat_id, thread_id: holder.thread_id }).filter(|_| is_alive)
+    Some(AtWork { cycle_id: holder.cycle_id?, chat, thread_id: holder.thread_id }).filter(|_| is_alive)
 }
 
 #[cfg(test)]
@@ -80,19 +81,19 @@ mod tests {
     }
 
     impl Presence for Door {
-        fn typing<'a>(&'a self, _: i64, _: Option<i64>) -> DoneFuture<'a> {
+        fn typing<'a>(&'a self, _: ChatRef, _: Option<i64>) -> DoneFuture<'a> {
             panic!("no chat is named here")
         }
 
-        fn acknowledge<'a>(&'a self, _: i64, _: i64) -> DoneFuture<'a> {
+        fn acknowledge<'a>(&'a self, _: ChatRef, _: i64) -> DoneFuture<'a> {
             panic!("nothing has come here")
         }
 
-        fn edit<'a>(&'a self, _: i64, _: i64, _: &'a str) -> DoneFuture<'a> {
+        fn edit<'a>(&'a self, _: ChatRef, _: i64, _: &'a str) -> DoneFuture<'a> {
             panic!("nothing stands here")
         }
 
-        fn delete<'a>(&'a self, _: i64, _: i64) -> DoneFuture<'a> {
+        fn delete<'a>(&'a self, _: ChatRef, _: i64) -> DoneFuture<'a> {
             panic!("nothing stands here")
         }
     }

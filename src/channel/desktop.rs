@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::{
     process::{self, Spec},
     render,
+    words::shortened,
 };
 
 /// How long the desktop may take.
@@ -23,7 +24,7 @@ pub fn notify(markdown: &str) -> bool {
 
 /// The program that shows it. No shell reads the text, and nothing in it is an option.
 fn notification(markdown: &str, is_mac: bool) -> Spec {
-    let text = short(&render::terminal(markdown, render::Looks::Plain));
+    let text = shortened(&render::terminal(markdown, render::Looks::Plain), MAX_CHARS);
     let spec = if is_mac {
         let lines = APPLE_SCRIPT.iter().flat_map(|line| ["-e", line]);
         Spec::new("osascript").args(lines).args(["--", &text])
@@ -33,13 +34,6 @@ fn notification(markdown: &str, is_mac: bool) -> Spec {
         Spec::new("notify-send").args(["--app-name=Reveille", "--", "Reveille", &text])
     };
     spec.timeout(TIMEOUT)
-}
-
-fn short(text: &str) -> String {
-    match text.char_indices().nth(MAX_CHARS) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default().trim_end()),
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]
@@ -69,6 +63,6 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut() {
-        assert_eq!(words(&"x".repeat(1_000), false)[4].chars().count(), MAX_CHARS + 1);
+        assert_eq!(words(&"x".repeat(1_000), false)[4].chars().count(), MAX_CHARS);
     }
 }

@@ -7,7 +7,7 @@
 pub mod desktop;
 pub mod telegram;
 
-use crate::types::{Question, TextFile};
+use crate::types::{ChatRef, Question, TextFile};
 use std::{future::Future, pin::Pin, time::Duration};
 
 /// A future that stays on its thread: the wake and the bot each run on one.
@@ -25,22 +25,22 @@ pub trait Channel {
 /// A door that can show, beside messages, what becomes of them. Nothing of it is kept, and nothing depends on it.
 pub trait Presence: Channel {
     /// Shows for a few seconds that an answer is being worked on.
-    fn typing<'a>(&'a self, chat_id: i64, thread_id: Option<i64>) -> DoneFuture<'a>;
+    fn typing<'a>(&'a self, chat: ChatRef, thread_id: Option<i64>) -> DoneFuture<'a>;
 
     /// Shows on a person's message that it has arrived.
-    fn acknowledge<'a>(&'a self, chat_id: i64, message_id: i64) -> DoneFuture<'a>;
+    fn acknowledge<'a>(&'a self, chat: ChatRef, message_id: i64) -> DoneFuture<'a>;
 
     /// Puts another text, without formatting, in place of one of our own messages.
-    fn edit<'a>(&'a self, chat_id: i64, message_id: i64, text: &'a str) -> DoneFuture<'a>;
+    fn edit<'a>(&'a self, chat: ChatRef, message_id: i64, text: &'a str) -> DoneFuture<'a>;
 
     /// Takes one of our own messages away.
-    fn delete<'a>(&'a self, chat_id: i64, message_id: i64) -> DoneFuture<'a>;
+    fn delete<'a>(&'a self, chat: ChatRef, message_id: i64) -> DoneFuture<'a>;
 }
 
 /// A door whose messages can carry buttons; see [`Outgoing::question`].
 pub trait Buttons: Presence {
     /// Puts another text, without formatting and without buttons, under a file of ours.
-    fn edit_caption<'a>(&'a self, chat_id: i64, message_id: i64, text: &'a str) -> DoneFuture<'a>;
+    fn edit_caption<'a>(&'a self, chat: ChatRef, message_id: i64, text: &'a str) -> DoneFuture<'a>;
 
     /// Tells who pressed a button what became of it.
     fn answer_tap<'a>(&'a self, callback_id: &'a str, text: &'a str) -> DoneFuture<'a>;
@@ -50,7 +50,7 @@ pub trait Buttons: Presence {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
     /// The chat it goes to.
-    pub chat_id: i64,
+    pub chat: ChatRef,
     /// The forum topic in that chat; none for the general one.
     pub thread_id: Option<i64>,
     /// The channel's id of the message that it answers.
@@ -106,7 +106,7 @@ pub enum SendError {
     #[error("{why}")]
     Moved {
         /// The chat's id from now on.
-        to: i64,
+        to: ChatRef,
         /// What happened and what can be done.
         why: String,
     },

@@ -11,9 +11,10 @@ use super::{
 use crate::{
     bot::{self, BotContext, BotError, Sending},
     channel::{Channel, telegram::Telegram},
-    config::{CONSOLE_CHAT_ID, Config},
+    config::Config,
     cycle, people,
     store::{Store, StoreError},
+    types::ChatRef,
     words::local,
 };
 
@@ -79,7 +80,7 @@ Examples:
     Send {
         /// The chat's numeric id, one of ALLOWED_CHAT_IDS or paired; 0 is the terminal.
         #[arg(long, value_name = "ID", allow_negative_numbers = true, value_parser = values::chat)]
-        chat: i64,
+        chat: ChatRef,
         /// The text; - reads it from standard input. Put -- before a text that begins with a dash.
         #[arg(required = true)]
         text: Vec<String>,
@@ -101,7 +102,7 @@ Examples:
     #[command(after_help = "Example: bot unpair 123456789")]
     Unpair {
         /// Their numeric id, from `bot pair --list`.
-        #[arg(value_name = "ID", value_parser = values::chat)]
+        #[arg(value_name = "ID", value_parser = values::person)]
         user: i64,
     },
     /// Say whether a webhook takes the bot's messages away.
@@ -173,7 +174,7 @@ fn run(config: &Config, arguments: RunArguments) -> ExitCode {
     }
 }
 
-fn send(config: &Config, chat_id: i64, text: &str) -> ExitCode {
+fn send(config: &Config, chat: ChatRef, text: &str) -> ExitCode {
     let text = match if text == "-" { read_stdin() } else { Ok(text.to_owned()) } {
         Ok(text) => text,
         Err(error) => return failed(&error),
@@ -182,12 +183,12 @@ fn send(config: &Config, chat_id: i64, text: &str) -> ExitCode {
         Ok(config) => config,
         Err(error) => return not_stored(&error.to_string()),
     };
-    if let Err(why) = check(config, chat_id, &text) {
+    if let Err(why) = check(config, chat, &text) {
         complain(&format!("{why} Nothing was queued."));
         return ExitCode::from(EXIT_USAGE);
     }
-    let telegram = match chat_id {
-        CONSOLE_CHAT_ID => None,
+    let telegram = match chat {
+        ChatRef::TERMINAL => None,
         _ => match open_telegram(config) {
             Ok(telegram) => Some(telegram),
             Err(code) => return code,
@@ -199,7 +200,7 @@ fn send(config: &Config, chat_id: i64, text: &str) -> ExitCode {
     };
     let channel = telegram.as_ref().map(|telegram| telegram as &dyn Channel);
     let (clock, redactor) = (config.clock(), super::redactor(config));
-    let sending = bot::send(config, channel, clock.as_ref(), &redactor, chat_id, &text);
+    let sending = bot::send(config, channel, clock.as_ref(), &redactor, chat, &text);
     match runtime.block_on(sending) {
         Ok(sending) => show(&sending, config),
         Err(error) => not_stored(&redactor.redact(&error.to_string())),
@@ -221,9 +222,9 @@ fn with_people(config: &Config) -> Result<Config, StoreError> {
     if path.exists() { people::admitted(config, &Store::open(&path)?) } else { Ok(config.clone()) }
 }
 
-fn check(config: &Config, chat_id: i64, text: &str) -> Result<(), String> {
-    if chat_id != CONSOLE_CHAT_ID && !config.allowed_chat_ids.contains(&chat_id) {
-        return Err(format!("Chat {chat_id} isn't one of ALLOWED_CHAT_IDS, and hasn't paired."));
+fn check(config: &Config, chat: ChatRef, text: &str) -> Result<(), String> {
+    if chat != ChatRef::TERMINAL && !config.allowed_chats.contains(&chat) {
+        return Err(format!("Chat {chat} isn't one of ALLOWED_CHAT_IDS, and hasn't paired."));
     }
     if text.trim().is_empty() {
         return Err("There is nothing to send: the text is empty.".to_owned());

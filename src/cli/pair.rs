@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use super::{EXIT_FAILED, EXIT_USAGE, bot::open_telegram, complain, failed, print};
 use crate::{
     bot::{self, Pairing, pairing::CODE_LIFE},
-    config::{CONSOLE_CHAT_ID, Config},
+    config::Config,
     cycle::workspace,
     people,
     store::{Paired, Store, StoreError},
+    types::ChatRef,
     words::{count, local},
 };
 
@@ -75,10 +76,10 @@ pub(super) fn list(config: &Config) -> ExitCode {
 
 /// Listens to somebody no more.
 pub(super) fn unpair(config: &Config, user_id: i64) -> ExitCode {
-    let is_listed = config.allowed_chat_ids.contains(&user_id);
+    let is_listed = config.allowed_chats.contains(&ChatRef::telegram(user_id));
     let unpaired = open(config).and_then(|store| {
         let Some(mut store) = store else { return Ok((None, None)) };
-        let owner = |store: &Store| people::admitted(config, store).map(|config| config.owner_chat_id);
+        let owner = |store: &Store| people::admitted(config, store).map(|config| config.owner_chat);
         let before = owner(&store)?;
         let dropped = store.unpair(user_id, is_listed, config.clock().now())?;
         let after = owner(&store)?;
@@ -152,8 +153,8 @@ pub(super) fn webhook(config: &Config, delete: bool) -> ExitCode {
 }
 
 /// Who was unpaired was the owner, and so the next who paired is: they see the whole memory then.
-fn new_owner(owner: i64) -> String {
-    if owner == CONSOLE_CHAT_ID {
+fn new_owner(owner: ChatRef) -> String {
+    if owner == ChatRef::TERMINAL {
         return "That was the owner: whoever pairs next is it, and sees the whole memory.".to_owned();
     }
     format!(

@@ -7,9 +7,10 @@ use clap::Subcommand;
 
 use super::{EXIT_FAILED, complain, failed, print, print_json, values};
 use crate::{
-    config::{CONSOLE_CHAT_ID, Config},
+    config::Config,
     cycle::workspace,
     store::{Incoming, Store, StoreError},
+    types::ChatRef,
     words::local,
 };
 
@@ -101,14 +102,15 @@ struct Line {
     received_at: Option<DateTime<Utc>>,
     #[serde(flatten)]
     state: State,
-    chat_id: i64,
+    #[serde(rename = "chat_id")]
+    chat: ChatRef,
     text: String,
 }
 
 impl Line {
     fn of(message: Incoming, state: State) -> Self {
-        let Incoming { id, received_at, chat_id, text, .. } = message;
-        Self { id, received_at, state, chat_id, text }
+        let Incoming { id, received_at, chat, text, .. } = message;
+        Self { id, received_at, state, chat, text }
     }
 
     fn in_words(&self, config: &Config) -> String {
@@ -116,8 +118,8 @@ impl Line {
         let words = self.text.split_whitespace().collect::<Vec<_>>().join(" ");
         let text: String = words.chars().take(MAX_TEXT_CHARS).collect();
         let (at, state) = (at.unwrap_or_default(), self.state.in_words());
-        let chat = match self.chat_id {
-            CONSOLE_CHAT_ID => "terminal".to_owned(),
+        let chat = match self.chat {
+            ChatRef::TERMINAL => "terminal".to_owned(),
             id => format!("chat {id}"),
         };
         format!("{}  {at}  {state}  {chat}  {text}\n", self.id)

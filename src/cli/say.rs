@@ -14,7 +14,6 @@ use super::{
 };
 use crate::{
     bot::{AtTerminal, at_terminal},
-    config::CONSOLE_CHAT_ID,
     cycle::{
         self,
         context::{Context, Report, WakeError, WakeOutcome},
@@ -23,6 +22,7 @@ use crate::{
     people,
     process::Identity,
     store::{Awaited, NewOutgoing, Order, Ordered, OutgoingKind, Store, TerminalSession},
+    types::ChatRef,
 };
 
 /// The longest text that is taken, in bytes.
@@ -104,7 +104,7 @@ pub(super) async fn say(
         AtTerminal::Command { answer, order } => {
             let order = order.map(|order| order.with_titles(|title| context.redactor.redact(title)));
             let answer = NewOutgoing {
-                chat_id: CONSOLE_CHAT_ID,
+                chat: ChatRef::TERMINAL,
                 text: context.redactor.redact(&answer),
                 kind: OutgoingKind::Command,
                 ..NewOutgoing::default()
@@ -172,7 +172,7 @@ async fn until_answered(
 
 /// Says what is kept, and where the answer comes.
 fn later(context: Context<'_>, mut report: Report) -> Report {
-    let has_chat = context.channel.is_some() && context.config.owner_chat_id != CONSOLE_CHAT_ID;
+    let has_chat = context.channel.is_some() && context.config.owner_chat != ChatRef::TERMINAL;
     let chat = if has_chat { ", or comes to your chat on Telegram" } else { "" };
     report.notes.push(format!("Your message is stored. The answer is shown by the next `wake say`{chat}."));
     report

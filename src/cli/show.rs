@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     channel::desktop,
-    config::{CONSOLE_CHAT_ID, Config},
+    config::Config,
     cycle::{
         self,
         context::{Context, Report, Screen, Terminal, WakeError, WakeOutcome},
@@ -19,6 +19,7 @@ use crate::{
     render::{self, Looks, without_escapes},
     repo::RepoError,
     store::{Store, StoreError, TerminalSession},
+    types::ChatRef,
 };
 
 /// Texts that a desktop shows one by one; of further ones it says how many.
@@ -136,7 +137,7 @@ fn print_document(
     let unshown = store.console_unshown(session)?;
     for (_, text) in &unshown {
         // Replies of earlier wakes that nobody saw belong to what is shown now.
-        let reply = cycle::Reply { chat_id: CONSOLE_CHAT_ID, text: text.clone() };
+        let reply = cycle::Reply { chat: ChatRef::TERMINAL, text: text.clone() };
         if !report.replies.contains(&reply) {
             report.replies.push(reply);
         }

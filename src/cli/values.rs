@@ -1,5 +1,7 @@
 //! Arguments that are numbers, refused in our own words.
 
+use crate::types::ChatRef;
+
 /// The number of a message or a question, with or without its `#`.
 pub(super) fn number(text: &str) -> Result<i64, String> {
     let number = text.strip_prefix('#').unwrap_or(text).parse().ok().filter(|number| *number > 0);
@@ -11,8 +13,13 @@ pub(super) fn how_many(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| "expected how many, such as 20".to_owned())
 }
 
-/// The id of a chat or a person.
-pub(super) fn chat(text: &str) -> Result<i64, String> {
+/// A chat, by its number.
+pub(super) fn chat(text: &str) -> Result<ChatRef, String> {
+    person(text).map(ChatRef::from_number)
+}
+
+/// A person's number.
+pub(super) fn person(text: &str) -> Result<i64, String> {
     text.parse()
         .map_err(|_| "expected a numeric id, such as 123456789 (`bot pair --list` shows who has paired)".to_owned())
 }
@@ -32,7 +39,7 @@ mod tests {
         for wrong in ["twelve", "", "0", "-3", "1.5", "99999999999999999999"] {
             assert!(number(wrong).unwrap_err().contains("such as 12"), "{wrong}");
         }
-        assert_eq!((how_many("3"), chat("-100")), (Ok(3), Ok(-100)));
+        assert_eq!((how_many("3"), chat("-100")), (Ok(3), Ok(ChatRef::telegram(-100))));
         assert!(how_many("-3").is_err() && chat("@anna").is_err() && address("8931").is_err());
     }
 }

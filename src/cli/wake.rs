@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     channel::Channel,
-    config::{CONSOLE_CHAT_ID, Config},
+    config::Config,
     cycle::{
         self, Choice,
         context::{Context, Report, Terminal, WakeError, WakeOutcome},
@@ -25,6 +25,7 @@ use crate::{
     people,
     repo::{Committed, RepoError},
     store::{Order, Store, wait_after},
+    types::ChatRef,
     wake_lock::waker,
 };
 
@@ -209,17 +210,17 @@ fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String> {
     if store.stopped().ok()?.is_some() {
         return Some("Your message is safe, and will be answered after `wake resume`.".to_owned());
     }
-    let mind = cycle::mind_of(store, context).ok()?;
-    let cap = mind.out_of_budget(Some(CONSOLE_CHAT_ID));
-    if mind.is_available && cap.is_none() {
+    let model = cycle::model_state_of(store, context).ok()?;
+    let cap = model.out_of_budget(Some(ChatRef::TERMINAL));
+    if model.is_available && cap.is_none() {
         return None;
     }
-    let until = match cycle::mind_again_at(store).ok().flatten() {
+    let until = match cycle::model_again_at(store).ok().flatten() {
         Some(at) if cap.is_none() => {
             let at = at.with_timezone(&context.config.timezone);
             format!("the AI model couldn't be reached; I'll try again at {}", at.format("%H:%M:%S"))
         }
-        _ => Budget::look(store, context.config, context.clock.now()).ok()?.in_the_way(Some(CONSOLE_CHAT_ID))?,
+        _ => Budget::look(store, context.config, context.clock.now()).ok()?.in_the_way(Some(ChatRef::TERMINAL))?,
     };
     Some(format!("Your message is safe: {until}."))
 }
@@ -230,7 +231,7 @@ pub(super) async fn look(context: Context<'_>, store: &mut Store, trigger: &str)
     if waker::is_by_itself(trigger, streams.contains(&true)) {
         waker::leave_sign(context.config, context.clock.now());
     }
-    store.readmit(&context.config.allowed_chat_ids)?;
+    store.readmit(&context.config.allowed_chats)?;
     let config = people::admitted(context.config, store)?;
     cycle::once(Context { config: &config, ..context }, store, trigger).await
 }

@@ -5,11 +5,8 @@ use std::time::Duration;
 
 use chrono::NaiveTime;
 
-use super::{
-    Autonomy, CLAUDE_CODE, CONSOLE_CHAT_ID, Config, ConfigError, OFFLINE_MODEL, QuietHours, SettingProblem, raw::Raw,
-    values,
-};
-use crate::{disk::Reserve, redact::Secret, zone::Tz};
+use super::{Autonomy, CLAUDE_CODE, Config, ConfigError, OFFLINE_MODEL, QuietHours, SettingProblem, raw::Raw, values};
+use crate::{disk::Reserve, redact::Secret, types::ChatRef, zone::Tz};
 
 const DEFAULT_TELEGRAM_API_URL: &str = "https://api.telegram.org";
 const DEFAULT_ANTHROPIC_BASE_URL: &str = "https://api.anthropic.com";
@@ -37,8 +34,8 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let claude_code = settings.read("CLAUDE_CODE", |value| values::program(value, home.as_deref()));
     let claude_code_model = settings.read("CLAUDE_CODE_MODEL", values::model);
     let claude_code_token = settings.read("CLAUDE_CODE_OAUTH_TOKEN", values::api_key);
-    let allowed_chat_ids = settings.read("ALLOWED_CHAT_IDS", values::chat_ids).unwrap_or_default();
-    let owner_chat_id = settings.owner(&allowed_chat_ids);
+    let allowed_chats = settings.read("ALLOWED_CHAT_IDS", values::chats).unwrap_or_default();
+    let owner_chat = settings.owner(&allowed_chats);
     let is_owner_chosen = settings.0.get("OWNER_CHAT_ID").is_some();
     let repo_name = settings.read("REPO_NAME", values::repo_name);
     let repo_url = settings.read("REPO_URL", values::repo_url);
@@ -85,8 +82,8 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         repo_url,
         telegram_token: telegram_token.map(Secret::new),
         telegram_api_url: telegram_api_url.unwrap_or_else(|| DEFAULT_TELEGRAM_API_URL.to_owned()),
-        allowed_chat_ids,
-        owner_chat_id,
+        allowed_chats,
+        owner_chat,
         is_owner_chosen,
         anthropic_key: anthropic_key.map(Secret::new),
         anthropic_base_url: anthropic_base_url.unwrap_or_else(|| DEFAULT_ANTHROPIC_BASE_URL.to_owned()),
@@ -145,12 +142,12 @@ impl Settings {
     }
 
     /// Who is spoken to unasked: never a chat that isn't allowed.
-    fn owner(&mut self, allowed: &[i64]) -> i64 {
-        let first_person = allowed.iter().copied().find(|id| *id > 0).unwrap_or(CONSOLE_CHAT_ID);
+    fn owner(&mut self, allowed: &[ChatRef]) -> ChatRef {
+        let first_person = allowed.iter().copied().find(|chat| !chat.is_group()).unwrap_or(ChatRef::TERMINAL);
         let chosen = self.read("OWNER_CHAT_ID", |value| {
-            let id = values::owner_chat_id(value)?;
-            if id == CONSOLE_CHAT_ID || allowed.contains(&id) {
-                Ok(id)
+            let chat = values::owner_chat(value)?;
+            if chat.is_terminal() || allowed.contains(&chat) {
+                Ok(chat)
             } else {
                 Err("one of ALLOWED_CHAT_IDS, or 0 for the terminal".to_owned())
             }

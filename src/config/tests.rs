@@ -3,6 +3,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _};
 use chrono::NaiveTime;
 
 use super::*;
+use crate::types::ChatRef;
 
 const TOKEN: &str = "123456789:AAExampleExampleExampleExampleExamp";
 const KEY: &str = "sk-ant-example-000000000000";
@@ -96,7 +97,7 @@ fn nothing_said_is_a_working_configuration() {
     assert_eq!(config.daily_budget_usd, 5.0);
     assert_eq!([config.wake_timeout, config.stale_lock, config.pull_every].map(|d| d.as_secs() / 60), [60, 15, 30]);
     assert_eq!((config.disk_reserve, config.keep), (Reserve::of_mib(100), Some(Duration::from_secs(30 * 86_400))));
-    assert_eq!((config.tell_per_day, config.owner_chat_id, config.log_level), (5, 0, None));
+    assert_eq!((config.tell_per_day, config.owner_chat, config.log_level), (5, ChatRef::TERMINAL, None));
     let quiet = config.quiet_hours.unwrap();
     assert_eq!((quiet.from.to_string(), quiet.until.to_string()), ("22:00:00".to_owned(), "07:00:00".to_owned()));
     assert!(config.repo_url.is_none() && config.telegram_token.is_none() && config.whisper_model.is_none());
@@ -210,13 +211,16 @@ fn servers_that_get_secrets_are_encrypted_or_local() {
 #[test]
 fn chats_are_numbers_and_the_owner_is_one_of_them() {
     let chats = config(&[("ALLOWED_CHAT_IDS", "-1001234567890, 42,42 ,7,")]);
-    assert_eq!((chats.allowed_chat_ids, chats.owner_chat_id), (vec![-1_001_234_567_890, 42, 7], 42));
-    assert_eq!(config(&[("ALLOWED_CHAT_IDS", "-5")]).owner_chat_id, CONSOLE_CHAT_ID);
+    assert_eq!(
+        (chats.allowed_chats, chats.owner_chat),
+        ([-1_001_234_567_890, 42, 7].map(ChatRef::telegram).to_vec(), ChatRef::telegram(42))
+    );
+    assert_eq!(config(&[("ALLOWED_CHAT_IDS", "-5")]).owner_chat, ChatRef::TERMINAL);
     refuses("ALLOWED_CHAT_IDS", &["@me", "1,two", "0", "1.5", "99999999999999999999", ",", "1;2"]);
 
     let with = |owner| Place::new().config(&[("ALLOWED_CHAT_IDS", "42,7"), ("OWNER_CHAT_ID", owner)]);
-    assert_eq!(with("7").unwrap().owner_chat_id, 7);
-    assert_eq!(with("0").unwrap().owner_chat_id, CONSOLE_CHAT_ID);
+    assert_eq!(with("7").unwrap().owner_chat, ChatRef::telegram(7));
+    assert_eq!(with("0").unwrap().owner_chat, ChatRef::TERMINAL);
     assert_eq!(subjects(&with("8").unwrap_err()), ["OWNER_CHAT_ID"]);
     refuses("OWNER_CHAT_ID", &["me", "8"]);
 }
@@ -276,7 +280,7 @@ fn quiet_hours_may_cross_midnight() {
 }
 
 #[test]
-fn a_mind_needs_a_key_and_can_be_switched_off() {
+fn a_model_needs_a_key_and_can_be_switched_off() {
     assert_eq!(config(&[("ANTHROPIC_API_KEY", KEY)]).effective_model(), "claude-sonnet-5-5");
     assert_eq!(config(&[("ANTHROPIC_API_KEY", KEY), ("MODEL", "offline")]).effective_model(), "offline");
     let keyless = config(&[("MODEL", "claude-x")]);

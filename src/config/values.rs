@@ -10,7 +10,7 @@ use std::{
 
 use chrono::NaiveTime;
 
-use crate::{disk::Reserve, redact::Secret, zone::Tz};
+use crate::{disk::Reserve, redact::Secret, types::ChatRef, zone::Tz};
 
 /// At most so many chats can be listed.
 const MAX_CHATS: usize = 256;
@@ -162,7 +162,7 @@ pub(super) fn api_key(value: &str) -> Result<String, String> {
     }
 }
 
-pub(super) fn chat_ids(value: &str) -> Result<Vec<i64>, String> {
+pub(super) fn chats(value: &str) -> Result<Vec<ChatRef>, String> {
     let expected = || {
         "numeric chat ids, separated by commas, such as 123456789,-1001234567890 (names can change hands, numbers can't)"
             .to_owned()
@@ -172,7 +172,7 @@ pub(super) fn chat_ids(value: &str) -> Result<Vec<i64>, String> {
     for part in value.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let id: i64 = part.parse().ok().filter(|id| *id != 0).ok_or_else(expected)?;
         if seen.insert(id) {
-            ids.push(id);
+            ids.push(ChatRef::telegram(id));
         }
     }
     match ids.len() {
@@ -182,7 +182,7 @@ pub(super) fn chat_ids(value: &str) -> Result<Vec<i64>, String> {
     }
 }
 
-pub(super) fn owner_chat_id(value: &str) -> Result<i64, String> {
+pub(super) fn owner_chat(value: &str) -> Result<ChatRef, String> {
     value.parse().map_err(|_| "one numeric chat id, or 0 for the terminal".to_owned())
 }
 

@@ -14,7 +14,7 @@ use crate::{
     repo::RepoError,
     store::{Store, StoreError},
     tool::Documents,
-    types::Usage,
+    types::{ChatRef, Usage},
     wake_lock::LockError,
 };
 
@@ -70,9 +70,9 @@ pub trait Screen {
 
 impl Context<'_> {
     /// The chat that texts for the terminal go to while nobody looks at one: the owner's private chat, if there is one.
-    pub(in crate::cycle) fn instead_of_terminal(&self) -> Option<i64> {
+    pub(in crate::cycle) fn instead_of_terminal(&self) -> Option<ChatRef> {
         let has_chat = matches!(self.terminal, Terminal::Unwatched) && self.channel.is_some();
-        Some(self.config.owner_chat_id).filter(|owner| has_chat && *owner > 0)
+        Some(self.config.owner_chat).filter(|owner| has_chat && owner.person().is_some())
     }
 }
 
@@ -150,7 +150,8 @@ pub struct Report {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Reply {
     /// The chat; 0 is the console.
-    pub chat_id: i64,
+    #[serde(rename = "chat_id")]
+    pub chat: ChatRef,
     /// Markdown.
     pub text: String,
 }

@@ -22,9 +22,9 @@ pub use decide::{
     uptake::{GivingUp, MAX_TRIES, Uptake, uptake},
 };
 pub use look::{
-    observe::{mind_again_at, mind_called, mind_of},
+    observe::{model_again_at, model_called, model_state_of},
     waiting::{Waiting, waiting},
 };
+pub(crate) use run::given_up::{Teller, note_cut_off};
 pub use run::once::once;
-pub(crate) use run::resume::{Teller, note_cut_off};
 pub use workspace::{open_store, prepare_workspace};

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     cycle::{
         context::{Context, Report, WakeError},
-        decide::{machine::Cycle, situation::Reason, verify::Account},
+        decide::{interrupt::Interrupt, machine::Cycle, situation::Reason, verify::Account},
         plan_file::PlanFile,
         tooling::Tooling,
     },
@@ -15,21 +15,33 @@ use crate::{
     mcp::client,
     policy::Rules,
     process::Identity,
-    store::{Entry, Fence, NewCycle, StagedFile, Store},
+    store::{Entry, FencedStore, NewCycle, NewOutgoing, StagedFile, Store, StoreError},
     tool::World,
+    types::ChatRef,
     wake_lock::{self, WakeLock},
     web::search::Engine,
 };
 
 /// The holder of the wake lock.
-pub(super) struct Wake<'a> {
+pub(super) struct Session<'a> {
     pub(in crate::cycle) context: Context<'a>,
-    pub(in crate::cycle) store: &'a mut Store,
+    pub(in crate::cycle) store: FencedStore<'a>,
     pub(in crate::cycle) lock: WakeLock,
     pub(in crate::cycle) me: Identity,
-    pub(in crate::cycle) fence: Fence,
     pub(in crate::cycle) trigger: &'a str,
     pub(in crate::cycle) report: &'a mut Report,
+    /// How far the repository is in step with the remote and with a person's edits.
+    pub(in crate::cycle) sync: SyncState,
+    /// When this wake must have ended.
+    pub(in crate::cycle) deadline: tokio::time::Instant,
+    /// The chat that the model is at work for, if it is at work for one.
+    pub(in crate::cycle) chat: Option<ChatRef>,
+    tooling: OnceCell<Rc<Tooling>>,
+}
+
+/// How far the repository is in step; see [`crate::cycle::maintain::sync`].
+#[derive(Debug, Default)]
+pub(in crate::cycle) struct SyncState {
     pub(in crate::cycle) has_fetched: bool,
     /// Whether a person's many edits wait until nobody else does.
     pub(in crate::cycle) has_put_off: bool,
@@ -37,11 +49,6 @@ pub(super) struct Wake<'a> {
     pub(in crate::cycle) has_put_off_commits: bool,
     /// Whether nobody waits just now for what is done.
     pub(in crate::cycle) may_take_long: bool,
-    /// When this wake must have ended.
-    pub(in crate::cycle) deadline: tokio::time::Instant,
-    /// The chat that the model is at work for, if it is at work for one.
-    pub(in crate::cycle) chat_id: Option<i64>,
-    tooling: OnceCell<Rc<Tooling>>,
 }
 
 /// What the end of a cycle means for the rest of its wake.
@@ -52,6 +59,33 @@ pub(in crate::cycle) enum Next {
     Others,
     /// What stopped it would stop any other.
     Nobody,
+}
+
+/// Why a step of a cycle didn't come to its end. By `?` either way out leaves all steps at once.
+#[derive(Debug)]
+pub(in crate::cycle) enum Halt {
+    /// The cycle stops here; a later wake may go on with it.
+    Interrupted(Interrupt),
+    /// The wake can't work.
+    Failed(WakeError),
+}
+
+impl From<Interrupt> for Halt {
+    fn from(interrupt: Interrupt) -> Self {
+        Self::Interrupted(interrupt)
+    }
+}
+
+impl From<WakeError> for Halt {
+    fn from(error: WakeError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<StoreError> for Halt {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.into())
+    }
 }
 
 /// A cycle under way with the model.
@@ -138,7 +172,7 @@ impl Ending {
     }
 }
 
-impl<'a> Wake<'a> {
+impl<'a> Session<'a> {
     /// Takes the fence that goes with the lock.
     pub(in crate::cycle) fn begin(
         context: Context<'a>,
@@ -152,25 +186,21 @@ impl<'a> Wake<'a> {
         let deadline = tokio::time::Instant::now() + context.config.wake_timeout;
         Ok(Self {
             context,
-            store,
+            store: FencedStore::new(store, fence, context.clock),
             lock,
             me,
-            fence,
             trigger,
             report,
-            has_fetched: false,
-            has_put_off: false,
-            has_put_off_commits: false,
-            may_take_long: false,
+            sync: SyncState::default(),
             deadline,
-            chat_id: None,
+            chat: None,
             tooling: OnceCell::new(),
         })
     }
 
     /// Frees the lease; the lock goes with the value.
-    pub(in crate::cycle) fn end(self) -> Result<(), WakeError> {
-        Ok(self.store.release_lease(self.fence)?)
+    pub(in crate::cycle) fn end(mut self) -> Result<(), WakeError> {
+        Ok(self.store.release_lease()?)
     }
 
     pub(in crate::cycle) fn now(&self) -> DateTime<Utc> {
@@ -191,10 +221,10 @@ impl<'a> Wake<'a> {
     }
 
     pub(in crate::cycle) fn new_cycle(&mut self, reasons: &[Reason], model: &str) -> Result<NewCycle, WakeError> {
-        let (chat_id, thread_id) = reasons
+        let (chat, thread_id) = reasons
             .iter()
             .find_map(|reason| match reason {
-                Reason::Messages { chat_id, thread_id, .. } => Some((Some(*chat_id), *thread_id)),
+                Reason::Messages { chat, thread_id, .. } => Some((Some(*chat), *thread_id)),
                 _ => None,
             })
             .unwrap_or_default();
@@ -202,7 +232,7 @@ impl<'a> Wake<'a> {
             id: self.next_cycle_id()?,
             trigger: self.trigger.to_owned(),
             reasons: reasons.iter().map(Reason::describe).collect(),
-            chat_id,
+            chat,
             thread_id,
             model: model.to_owned(),
             system: "[]".to_owned(),
@@ -216,8 +246,8 @@ impl<'a> Wake<'a> {
         messages: &[i64],
     ) -> Result<PlanFile, WakeError> {
         let (me, now) = (self.me.clone(), self.now());
-        let (chat_id, thread_id) = (cycle.chat_id, cycle.thread_id);
-        let work = wake_lock::LockedWork { cycle_id: Some(&cycle.id), chat_id, thread_id, messages };
+        let (chat, thread_id) = (cycle.chat, cycle.thread_id);
+        let work = wake_lock::LockedWork { cycle_id: Some(&cycle.id), chat, thread_id, messages };
         self.lock.describe(&me, now, work).map_err(WakeError::Lock)?;
         let dir = &self.context.config.workspace_dir;
         self.report.cycle_id = Some(cycle.id.clone());
@@ -265,5 +295,29 @@ impl<'a> Wake<'a> {
     /// Whether copies are kept of what a cycle has changed in a person's folders.
     pub(in crate::cycle) fn has_copies(&self, cycle_id: &str) -> bool {
         Copies::of(self.context.config).has(cycle_id)
+    }
+
+    /// Tells the owner of something only they can mend, once per key. `true` if it was told now.
+    pub(in crate::cycle) fn alarm(&mut self, key: &str, text: String) -> Result<bool, WakeError> {
+        let message = NewOutgoing {
+            key: Some(format!("alarm/{key}")),
+            ..NewOutgoing::notice(self.context.config.owner_chat, text)
+        };
+        Ok(self.store.tell(&message)?.is_some())
+    }
+
+    /// Nothing was begun: while it was prepared the bot changed a message that it was about (an edit, a further picture of an
+    /// album). The next look takes it up as it is then.
+    pub(in crate::cycle) fn leave_unbegun(
+        &mut self,
+        plan_file: &PlanFile,
+        (cycle_id, n_reasons): (Option<String>, usize),
+    ) -> Result<(), WakeError> {
+        tracing::info!("a message changed before it was taken up; it is looked at once more");
+        self.lay_down();
+        self.report.cycle_id = cycle_id;
+        self.report.reasons.truncate(n_reasons);
+        self.remove_plan_file(plan_file);
+        Ok(())
     }
 }

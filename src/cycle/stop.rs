@@ -8,7 +8,7 @@
 use std::{path::Path, time::Duration};
 
 use crate::{
-    cycle::{context::WakeError, decide::interrupt::Interrupt, session::Wake},
+    cycle::{context::WakeError, decide::interrupt::Interrupt, session::Session},
     process,
     store::{Stopped, StoreError},
     wake_lock,
@@ -50,13 +50,13 @@ fn is_holding(lock_path: &Path, who: &process::Identity) -> bool {
     wake_lock::read(lock_path).is_some_and(|holder| holder.identity() == *who)
 }
 
-impl Wake<'_> {
+impl Session<'_> {
     /// Whether this wake is to end now, and why.
     pub(in crate::cycle) fn is_to_end(&self) -> Result<Option<Interrupt>, StoreError> {
         if *self.context.stop.borrow() {
             return Ok(Some(Interrupt::Stopped));
         }
-        Ok(self.store.is_stopped_for(self.chat_id)?.then_some(Interrupt::Halted))
+        Ok(self.store.is_stopped_for(self.chat)?.then_some(Interrupt::Halted))
     }
 
     /// Ends when all work is ordered to stop, or what is done for the chat that the wake is at work for.
@@ -64,7 +64,7 @@ impl Wake<'_> {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
             // What can't be read now is read again.
-            if matches!(self.store.is_stopped_for(self.chat_id), Ok(true)) {
+            if matches!(self.store.is_stopped_for(self.chat), Ok(true)) {
                 return;
             }
         }
@@ -73,5 +73,20 @@ impl Wake<'_> {
     /// Whether all work is stopped.
     pub(in crate::cycle) fn is_stopped(&self) -> Result<bool, WakeError> {
         Ok(self.store.stopped()?.is_some())
+    }
+}
+
+/// Whatever takes a while is given up when the process is asked to end, when all work is stopped and when the wake's time is over.
+pub(in crate::cycle) async fn unless_interrupted<T>(
+    session: &Session<'_>,
+    work: impl Future<Output = T>,
+) -> Result<T, Interrupt> {
+    let mut stop = session.context.stop.clone();
+    tokio::select! {
+        biased;
+        _ = stop.wait_for(|stop| *stop) => Err(Interrupt::Stopped),
+        () = tokio::time::sleep_until(session.deadline) => Err(Interrupt::OutOfTime),
+        () = session.halted() => Err(Interrupt::Halted),
+        done = work => Ok(done),
     }
 }

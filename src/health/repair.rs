@@ -7,9 +7,10 @@ use super::{
     scene::Scene,
 };
 use crate::{
+    clock::FixedClock,
     cycle::{self, Teller},
     process::Identity,
-    store::{Fence, LeaseHolder, Store},
+    store::{Fence, FencedStore, LeaseHolder, Store},
     wake_lock::{LockError, LockedWork, WakeLock},
 };
 
@@ -18,7 +19,8 @@ pub(super) struct RepairTools<'a> {
     /// The look that found it broken.
     pub(super) scene: &'a Scene<'a>,
     /// The database for writing, and the fence; none if it can't be used.
-    pub(super) store: Option<(Store, Fence)>,
+    store: Option<(Store, Fence)>,
+    clock: FixedClock,
     /// Whether the lock file named a holder though nobody held the lock.
     pub(super) had_stale_line: bool,
     /// What `processing_lock` said once nobody else could change it.
@@ -60,7 +62,8 @@ pub(super) fn repair(scene: &Scene<'_>, broken: &[&Check]) -> RepairOutcome {
             return outcome;
         }
     };
-    let mut hands = RepairTools { scene, store: None, had_stale_line, claim_before: None };
+    let mut hands =
+        RepairTools { scene, store: None, clock: FixedClock(scene.now), had_stale_line, claim_before: None };
     if let Err(error) = hands.claim(&me, &mut lock) {
         broken.iter().for_each(|check| outcome.failed(check, &error));
     }
@@ -75,8 +78,8 @@ pub(super) fn repair(scene: &Scene<'_>, broken: &[&Check]) -> RepairOutcome {
             Err(error) => outcome.failed(check, &error),
         }
     }
-    if let Some((mut store, fence)) = hands.store
-        && let Err(error) = store.release_lease(fence)
+    if let Some(mut store) = hands.store()
+        && let Err(error) = store.release_lease()
     {
         broken.iter().for_each(|check| outcome.failed(check, &error));
     }
@@ -85,6 +88,12 @@ pub(super) fn repair(scene: &Scene<'_>, broken: &[&Check]) -> RepairOutcome {
 }
 
 impl RepairTools<'_> {
+    /// The database as the holder of the lock writes it; none if it can't be used.
+    pub(super) fn store(&mut self) -> Option<FencedStore<'_>> {
+        let (store, fence) = self.store.as_mut()?;
+        Some(FencedStore::new(store, *fence, &self.clock))
+    }
+
     /// Opens the database for writing and takes the fence. A database that isn't there, or can't be opened, isn't made.
     /// What the lock file says of a killed wake's cycle is taken note of before the line is written over.
     fn claim(&mut self, me: &Identity, lock: &mut WakeLock) -> Result<(), Trouble> {
@@ -92,12 +101,12 @@ impl RepairTools<'_> {
             let mut store = Store::open(&self.scene.config.db_path())?;
             self.claim_before = store.holder()?;
             let fence = store.take_lease(me, self.scene.now)?;
-            let teller = Teller { owner_chat_id: self.scene.config.owner_chat_id, redactor: self.scene.redactor };
-            let noted = lock.cut_off(me).map_or(Ok(()), |(left, cycle_id)| {
-                cycle::note_cut_off(&mut store, fence, left, cycle_id, teller, self.scene.now)
-            });
-            self.store = Some((store, fence));
-            noted?;
+            let teller = Teller { owner_chat: self.scene.config.owner_chat, redactor: self.scene.redactor };
+            let store = self.store.insert((store, fence));
+            if let Some((left, cycle_id)) = lock.cut_off(me) {
+                let mut store = FencedStore::new(&mut store.0, fence, &self.clock);
+                cycle::note_cut_off(&mut store, left, cycle_id, teller)?;
+            }
         }
         lock.describe(me, self.scene.now, LockedWork::default())?;
         lock.show_life(self.scene.config.wake_timeout);
@@ -107,10 +116,11 @@ impl RepairTools<'_> {
 
 /// Leaves word for the next wake. Without a database nothing can be left; the report says what was done.
 fn note(hands: &mut RepairTools<'_>, check: &Check, done: &[String], outcome: &mut RepairOutcome) {
-    let Some((store, fence)) = &mut hands.store else { return };
+    let scene = hands.scene;
+    let Some(mut store) = hands.store() else { return };
     for what in done {
-        let what = hands.scene.redactor.redact(what);
-        if let Err(error) = store.note_repair(*fence, check.id, &what, hands.scene.now) {
+        let what = scene.redactor.redact(what);
+        if let Err(error) = store.note_repair(check.id, &what) {
             outcome.failed(check, &format!("it was done, but not noted: {error}"));
         }
     }

@@ -7,7 +7,7 @@ use crate::{
     config::Config,
     cycle::{
         self,
-        decide::{budget::Budget, situation::Mind},
+        decide::{budget::Budget, situation::ModelState},
     },
     redact::Redactor,
     repo::{Repo, RepoError},
@@ -75,8 +75,8 @@ impl<'a> Scene<'a> {
     }
 
     /// The configured model as the gate of a wake would see it now.
-    pub(super) fn mind(&self, store: &Store) -> Result<Mind, StoreError> {
-        cycle::mind_called(self.config.effective_model(), store, self.config, self.now)
+    pub(super) fn model(&self, store: &Store) -> Result<ModelState, StoreError> {
+        cycle::model_called(self.config.effective_model(), store, self.config, self.now)
     }
 }
 

@@ -52,7 +52,7 @@ pub struct Overview {
     /// The room on the workspace's disk.
     pub disk: Option<Disk>,
     /// Who answers.
-    pub mind: MindState,
+    pub model: ModelReport,
     /// What was spent since the person's day began, in US dollars.
     pub spent_today_usd: f64,
     /// What may be spent in a day, in US dollars.
@@ -159,7 +159,7 @@ pub struct Disk {
 
 /// The configured model.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct MindState {
+pub struct ModelReport {
     /// Its name.
     pub name: String,
     /// Whether it may be asked now.
@@ -200,7 +200,7 @@ pub fn overview(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> Ove
         heard_at: None,
         git: None,
         disk: None,
-        mind: MindState {
+        model: ModelReport {
             name: config.effective_model().to_owned(),
             is_available: true,
             not_before: None,
@@ -257,15 +257,15 @@ fn look_at_store(scene: &Scene<'_>, overview: &mut Overview) -> Result<(), Troub
     overview.undelivered_count = store.outstanding()?.total();
     overview.heard_at = scene.config.bot_id().map_or(Ok(None), |bot_id| store.last_heard(bot_id))?;
     let upkeep = store.upkeep(UpkeepKind::Model)?;
-    let mind = scene.mind(store)?;
-    overview.mind = MindState {
-        is_available: mind.is_available,
-        over_budget: mind.over_budget.map(Cap::name),
-        chats_without_room: mind.no_room.len(),
+    let model = scene.model(store)?;
+    overview.model = ModelReport {
+        is_available: model.is_available,
+        over_budget: model.over_budget.map(Cap::name),
+        chats_without_room: model.no_room.len(),
         not_before: upkeep.not_before.filter(|at| *at > scene.now),
         error: upkeep.error,
-        answered_at: store.last_answer(&mind.name)?,
-        ..overview.mind.clone()
+        answered_at: store.last_answer(&model.name)?,
+        ..overview.model.clone()
     };
     let budget = scene.budget(store)?;
     overview.spent_today_usd = budget.today_usd;
@@ -287,13 +287,13 @@ fn last_wake(row: CycleRow) -> LastWake {
 }
 
 fn queue(scene: &Scene<'_>, store: &Store) -> Result<Queue, Trouble> {
-    let mind = scene.mind(store)?;
+    let model = scene.model(store)?;
     let parked = store.parked_cycles()?;
     let is_asking = |message: &Incoming| parked.iter().any(|cycle| message.cycle_id.as_ref() == Some(&cycle.cycle_id));
     let (asking, queued): (Vec<Incoming>, Vec<Incoming>) = store.queued()?.into_iter().partition(is_asking);
     let asking = asking.len();
     let (all, oldest_at) = store.queue_depth()?;
-    let answerable = queued.iter().filter(|message| mind.is_available && is_answerable(message, &mind, scene.now));
+    let answerable = queued.iter().filter(|message| model.is_available && is_answerable(message, &model, scene.now));
     let waiting = answerable.count();
     let awaiting_files = queued.iter().filter(|message| message.awaits_files).count();
     let held = usize::try_from(all).unwrap_or(0).saturating_sub(waiting + awaiting_files + asking);

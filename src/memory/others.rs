@@ -13,6 +13,7 @@ use super::{
     sections::Document,
     text::{folded, is_blank, lines, slice, split_comment},
 };
+use crate::types::ChatRef;
 
 /// The heading of facts that a cycle has learnt that had read what others wrote.
 pub const UNCONFIRMED: &str = "Unconfirmed";
@@ -32,7 +33,7 @@ pub fn mark(has_read_others: bool) -> String {
 
 /// The parts of a document that others may have had a hand in: whole lines by their bytes, in order, not touching each other. `reader`
 /// is the chat that reads, if it isn't the owner's.
-pub fn parts(path: &str, text: &str, reader: Option<i64>) -> Vec<Range<usize>> {
+pub fn parts(path: &str, text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
     if let Some(below) = path.strip_prefix(CHATS_DIR).filter(|below| below.starts_with('/')) {
         let is_own = reader.is_some_and(|chat| below.starts_with(&format!("/{chat}/")));
         return if is_own || text.is_empty() { Vec::new() } else { std::iter::once(0..text.len()).collect() };
@@ -58,7 +59,7 @@ pub fn can_be_in(path: &str) -> bool {
 }
 
 /// The document without them, and how many facts, entries or tasks that leaves out.
-pub fn without(path: &str, text: &str, reader: Option<i64>) -> (String, usize) {
+pub fn without(path: &str, text: &str, reader: Option<ChatRef>) -> (String, usize) {
     let mut left = String::with_capacity(text.len());
     let (mut at, mut count) = (0, 0);
     let is_task = |line: &&str| heading(line).is_some_and(|(level, _)| level == 2);
@@ -75,7 +76,7 @@ pub fn without(path: &str, text: &str, reader: Option<i64>) -> (String, usize) {
 }
 
 /// Whether some of the lines from `first` to `last`, counted from 1, are such parts.
-pub fn are_among(path: &str, text: &str, reader: Option<i64>, first: usize, last: usize) -> bool {
+pub fn are_among(path: &str, text: &str, reader: Option<ChatRef>, first: usize, last: usize) -> bool {
     let lines_before = |at: usize| slice(text, 0..at).lines().count();
     parts(path, text, reader).iter().any(|part| lines_before(part.start) < last && first <= lines_before(part.end))
 }
@@ -102,12 +103,12 @@ fn unconfirmed_lines(text: &str) -> Vec<Range<usize>> {
 }
 
 /// Entries of wakes that had read what others wrote, or don't say that they hadn't, or that were for another chat.
-fn entries(text: &str, reader: Option<i64>) -> Vec<Range<usize>> {
+fn entries(text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
     items_of_wakes(text, |words| !is_own(words, reader))
 }
 
 /// Facts that were learnt in another chat; with their topic where nothing else is in it: its name is the guest's word, too.
-fn facts_of_guests(text: &str, reader: Option<i64>) -> Vec<Range<usize>> {
+fn facts_of_guests(text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
     let document = Document::split(text);
     let mut hidden = items_of_wakes(text, |words| is_of_another_chat(words, reader));
     let is_theirs = |part: &&super::sections::Part| {
@@ -127,11 +128,11 @@ fn facts_of_guests(text: &str, reader: Option<i64>) -> Vec<Range<usize>> {
 }
 
 /// Tasks of another chat, whole.
-fn tasks_of_guests(text: &str, reader: Option<i64>) -> Vec<Range<usize>> {
+fn tasks_of_guests(text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
     let document = Document::split(text);
     let names_another = |line: &str| {
         let key = line.trim_start_matches(['-', '*', '+', ' ']).to_lowercase();
-        let chat = key.strip_prefix("chat:").and_then(|chat| split_comment(chat).0.trim().parse::<i64>().ok());
+        let chat = key.strip_prefix("chat:").and_then(|chat| split_comment(chat).0.trim().parse::<ChatRef>().ok());
         chat.is_some_and(|chat| Some(chat) != reader)
     };
     let theirs = document.sections().filter(|part| lines(document.slice(&part.range)).any(names_another));
@@ -197,12 +198,12 @@ fn words_of_wake(line: &str) -> Option<Vec<&str>> {
 }
 
 /// `wake ID own`, or for the reader `wake ID chat N own`: nothing else says it.
-fn is_own(words: &[&str], reader: Option<i64>) -> bool {
+fn is_own(words: &[&str], reader: Option<ChatRef>) -> bool {
     matches!(words, [_, _, OWN] | [_, _, "chat", _, OWN]) && !is_of_another_chat(words, reader)
 }
 
 /// Whether what stands before the origins, which others may have named, says that it was for a chat that isn't the reader's.
-fn is_of_another_chat(words: &[&str], reader: Option<i64>) -> bool {
+fn is_of_another_chat(words: &[&str], reader: Option<ChatRef>) -> bool {
     let mut said = words.iter().take_while(|word| **word != AFTER).skip_while(|word| **word != "chat").skip(1);
     said.next().is_some_and(|chat| reader.is_none() || chat.parse().ok() != reader)
 }
@@ -294,10 +295,14 @@ mod tests {
             assert!(!shown.contains("CANARY") && own.iter().all(|own| shown.contains(own)), "{path}: {shown}");
             assert_eq!(withheld, count, "{path}: {shown}");
             // To a third chat it is as foreign, and to the guest it is their own.
-            assert_eq!(without(path, text, Some(55)).0, shown, "{path}");
-            assert!(without(path, text, Some(5)).0.contains("CANARY"), "{path}");
+            assert_eq!(without(path, text, Some(ChatRef::telegram(55))).0, shown, "{path}");
+            assert!(without(path, text, Some(ChatRef::telegram(5))).0.contains("CANARY"), "{path}");
             let line = text.lines().position(|line| line.contains("CANARY")).unwrap() + 1;
-            assert!(are_among(path, text, None, line, line) && !are_among(path, text, Some(5), line, line), "{path}");
+            assert!(
+                are_among(path, text, None, line, line)
+                    && !are_among(path, text, Some(ChatRef::telegram(5)), line, line),
+                "{path}"
+            );
         }
         assert!(can_be_in("memory/chats/5/context.md") && !can_be_in("memory/notes.md"));
     }

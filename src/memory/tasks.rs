@@ -21,9 +21,9 @@ use super::{
     Problem,
     lookup::{Miss, pick},
     sections::{Document, hash_title},
-    text::{ends_line, eol, escape_start, folded, lines, one_line, shorten, slice, splice},
+    text::{ends_line, eol, escape_start, folded, lines, one_line, slice, splice},
 };
-use crate::schedule::Missed;
+use crate::{schedule::Missed, types::ChatRef, words};
 
 /// At most this many tasks are active at once; done ones don't count.
 pub const MAX_ACTIVE_TASKS: usize = 7;
@@ -154,7 +154,7 @@ impl Task {
     }
 
     /// The chat it belongs to, where it says so: the owner's don't.
-    pub fn chat_id(&self) -> Option<i64> {
+    pub fn chat(&self) -> Option<ChatRef> {
         self.get("chat")?.trim().parse().ok()
     }
 
@@ -236,8 +236,8 @@ impl TaskList {
     ///
     /// # Errors
     /// [`TaskError::Full`].
-    pub fn check_room(&self, chat_id: Option<i64>) -> Result<(), TaskError> {
-        let chat = chat_id.map(|id| id.to_string());
+    pub fn check_room(&self, chat: Option<ChatRef>) -> Result<(), TaskError> {
+        let chat = chat.map(|id| id.to_string());
         if self.open_of(chat.as_deref()).count() < MAX_ACTIVE_TASKS { Ok(()) } else { Err(TaskError::Full) }
     }
 
@@ -402,7 +402,7 @@ fn safe_title(title: &str) -> Result<String, TaskError> {
 /// and nothing stays open at the end.
 fn safe_body(body: &str) -> Vec<String> {
     let body = body.replace('\u{feff}', "").replace("<!--", "<! --");
-    let body = shorten(body.trim(), MAX_BODY_CHARS);
+    let body = words::shortened(body.trim(), MAX_BODY_CHARS);
     if body.is_empty() {
         return Vec::new();
     }

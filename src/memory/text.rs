@@ -1,6 +1,7 @@
 //! Small text tools under the documents: lines and their endings, safe cutting, and making a model's words harmless
 //! before they become Markdown.
 
+use crate::words;
 use std::ops::Range;
 
 /// The lines of a text, each with its ending (`\n`, `\r\n` or a lone `\r`): joined again they are the text.
@@ -63,20 +64,9 @@ pub(super) fn is_blank(line: &str) -> bool {
 /// marks are broken apart, so that a word of a model can neither open nor close an HTML comment.
 pub(super) fn one_line(text: &str, max: usize) -> String {
     let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let joined = spaced.split_whitespace().collect::<Vec<_>>().join(" ");
+    let joined = words::one_line(&spaced);
     let safe = joined.replace("<!--", "<! --").replace("-->", "-- >").replace("--!>", "--! >");
-    shorten(&safe, max)
-}
-
-/// At most `max` characters, with a `…` as the last where something was cut off.
-pub(super) fn shorten(text: &str, max: usize) -> String {
-    if text.chars().count() <= max {
-        return text.to_owned();
-    }
-    let mut short: String = text.chars().take(max.saturating_sub(1)).collect();
-    short.truncate(short.trim_end().len());
-    short.push('…');
-    short
+    words::shortened(&safe, max)
 }
 
 /// The inside of an HTML comment, as one line that can't end the comment.

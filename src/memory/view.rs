@@ -20,6 +20,7 @@ use super::{
     tasks::raw_task,
     text::{folded, is_blank, lines, slice, split_comment},
 };
+use crate::types::ChatRef;
 
 /// How the standing orders lift it, in the part before their first section.
 const SHARE: &str = "share between chats:";
@@ -29,17 +30,17 @@ pub const FOR_ALL: &str = "<!-- for: all -->";
 /// The memory as one chat that isn't the owner's may see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View {
-    chat_id: i64,
+    chat: ChatRef,
 }
 
 /// The chat, if it isn't the owner's: neither their own nor the console.
-pub fn foreign_chat(chat_id: Option<i64>, owner_chat_id: i64) -> Option<i64> {
-    chat_id.filter(|id| *id != owner_chat_id && *id != crate::config::CONSOLE_CHAT_ID)
+pub fn foreign_chat(chat: Option<ChatRef>, owner_chat: ChatRef) -> Option<ChatRef> {
+    chat.filter(|chat| *chat != owner_chat && !chat.is_terminal())
 }
 
 /// What follows a wake's id in the comment of what it wrote for this chat.
-pub fn origin(chat_id: Option<i64>) -> String {
-    chat_id.map(|id| format!(" chat {id}")).unwrap_or_default()
+pub fn origin(chat: Option<ChatRef>) -> String {
+    chat.map(|chat| format!(" chat {chat}")).unwrap_or_default()
 }
 
 /// Whether the standing orders let chats see each other's: a line `Share between chats: yes` before their first section.
@@ -65,8 +66,8 @@ pub fn reveals(path: &str, old: &str, new: &str) -> bool {
         return false;
     }
     // Whose marks there are; and somebody who has none.
-    let mut views: BTreeSet<i64> = lines(new).flat_map(chats_named).collect();
-    views.insert(i64::MIN);
+    let mut views: BTreeSet<ChatRef> = lines(new).flat_map(chats_named).collect();
+    views.insert(ChatRef::telegram(i64::MIN));
     views.into_iter().map(View::of).any(|view| {
         let (was, is) = (view.shown(path, old), view.shown(path, new));
         let mut was = lines(&was).filter(|line| !is_blank(line));
@@ -81,7 +82,7 @@ fn is_whole(path: &str) -> bool {
 }
 
 /// The chats that a line may be marked with.
-fn chats_named(line: &str) -> impl Iterator<Item = i64> {
+fn chats_named(line: &str) -> impl Iterator<Item = ChatRef> {
     let words = line.split([' ', '\t', '\n', '\r', ':']).filter(|word| !word.is_empty());
     let mut after_chat = false;
     words.filter_map(move |word| {
@@ -92,13 +93,13 @@ fn chats_named(line: &str) -> impl Iterator<Item = i64> {
 
 impl View {
     /// For the chat of a cycle.
-    pub fn of(chat_id: i64) -> Self {
-        Self { chat_id }
+    pub fn of(chat: ChatRef) -> Self {
+        Self { chat }
     }
 
     /// Where a document of this name is kept for this chat; `None` for one that is another chat's, and for a name in disguise.
     pub fn path<'a>(&self, path: &'a str) -> Option<Cow<'a, str>> {
-        let own = |name: &str| Some(Cow::Owned(format!("{CHATS_DIR}/{}/{name}.md", self.chat_id)));
+        let own = |name: &str| Some(Cow::Owned(format!("{CHATS_DIR}/{}/{name}.md", self.chat)));
         match path {
             WORKING_MEMORY => own("working-memory"),
             CONTEXT => own("context"),
@@ -213,8 +214,8 @@ impl View {
         let is_own = |part: &&Part| {
             let task = raw_task(document.slice(&part.range));
             let mut chats =
-                task.keys.iter().filter(|key| key.name == "chat").map(|key| key.value.trim().parse::<i64>());
-            chats.next().is_some_and(|chat| chat == Ok(self.chat_id)) && chats.all(|chat| chat == Ok(self.chat_id))
+                task.keys.iter().filter(|key| key.name == "chat").map(|key| key.value.trim().parse::<ChatRef>());
+            chats.next().is_some_and(|chat| chat == Ok(self.chat)) && chats.all(|chat| chat == Ok(self.chat))
         };
         let mut shown = Shown::default();
         for part in document.sections().filter(is_own) {
@@ -243,7 +244,7 @@ impl View {
         for part in edit.sections().filter(|part| taken.contains(&folded(&part.title))) {
             let heading = slice(edited, part.range.start..part.body_start).trim_end();
             let end = part.range.start + heading.len();
-            apart.push_str(&format!("{} (chat {})", slice(edited, at..end), self.chat_id));
+            apart.push_str(&format!("{} (chat {})", slice(edited, at..end), self.chat));
             at = end;
         }
         apart.push_str(slice(edited, at..edited.len()));
@@ -258,10 +259,10 @@ impl View {
             let mut words = inside.split_whitespace().take_while(|word| *word != AFTER);
             let is_of_wake = words.next() == Some("wake");
             is_of_wake
-                .then(|| words.skip_while(|word| *word != "chat").nth(1).and_then(|chat| chat.parse::<i64>().ok()))
+                .then(|| words.skip_while(|word| *word != "chat").nth(1).and_then(|chat| chat.parse::<ChatRef>().ok()))
         });
         let first = chats.next()?;
-        Some(first != Some(self.chat_id) || chats.any(|chat| chat != Some(self.chat_id)))
+        Some(first != Some(self.chat) || chats.any(|chat| chat != Some(self.chat)))
     }
 }
 
@@ -312,7 +313,7 @@ mod tests {
         ACTIVE, CLAUDE, EPISODIC_MEMORY, SEMANTIC_MEMORY, facts, strategies::document, tasks::TaskList,
     };
 
-    const BOB: View = View { chat_id: 5555 };
+    const BOB: View = View { chat: ChatRef::telegram(5555) };
     const FACTS: &str = "\
 # Facts
 
@@ -396,7 +397,10 @@ mod tests {
         ] {
             let shown = BOB.shown(SEMANTIC_MEMORY, &text);
             assert!(shown.contains("Bob may do all") && !shown.contains("secret"), "{shown}");
-            assert!(!others::without(SEMANTIC_MEMORY, &shown, Some(5555)).0.contains("Bob may"), "{shown}");
+            assert!(
+                !others::without(SEMANTIC_MEMORY, &shown, Some(ChatRef::telegram(5555))).0.contains("Bob may"),
+                "{shown}"
+            );
         }
         assert_eq!(BOB.shown(SEMANTIC_MEMORY, "## Unconfirmed\n- Anna <!-- wake b -->\n"), "");
     }
@@ -524,7 +528,14 @@ mod tests {
 
     #[test]
     fn the_owner_and_the_console_are_not_foreign() {
-        assert_eq!([None, Some(0), Some(7), Some(8)].map(|chat| foreign_chat(chat, 7)), [None, None, None, Some(8)]);
+        assert_eq!(
+            [None, Some(0), Some(7), Some(8)].map(|chat| foreign_chat(
+                chat.map(ChatRef::from_number),
+                ChatRef::telegram(7)
+            )
+            .map(ChatRef::number)),
+            [None, None, None, Some(8)]
+        );
         assert_eq!(origin(None), "");
     }
 

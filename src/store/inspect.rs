@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use chrono::{DateTime, Utc};
 
 use super::{MIGRATIONS, PartState, Result, Store, odd_rows::words};
-use crate::{clock::parse_time, process::Identity, store::outbox::attempts::is_overdue};
+use crate::{clock::parse_time, process::Identity, store::outbox::attempts::is_overdue, types::ChatRef};
 
 /// Parts that are listed at most.
 const MAX_PARTS: i64 = 500;
@@ -25,7 +25,7 @@ pub struct UnsentPart {
     /// Its message's row.
     pub outgoing_id: i64,
     /// Where to; 0 is the console.
-    pub chat_id: i64,
+    pub chat: ChatRef,
     /// How far it is; never [`PartState::Sent`].
     pub state: PartState,
     /// Whether it is or was sent once more after a doubt: no further one is risked.
@@ -81,7 +81,7 @@ impl Store {
             let sender = row.get::<_, Option<String>>(8)?.and_then(|text| serde_json::from_str::<Identity>(&text).ok());
             Ok(UnsentPart {
                 outgoing_id: row.get(0)?,
-                chat_id: row.get(1)?,
+                chat: row.get(1)?,
                 state: PartState::parse(&row.get::<_, String>(2)?),
                 is_repeat: row.get::<_, i64>(3)? > 0,
                 attempts: row.get(4)?,

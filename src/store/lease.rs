@@ -8,7 +8,7 @@ use super::{Result, Store, json};
 use crate::{
     clock::{parse_time, rfc3339},
     process::Identity,
-    store::{clock_rollback, fence::Fence, messages::overheard},
+    store::{FencedStore, clock_rollback, fence::Fence, messages::overheard},
 };
 
 /// Who `processing_lock` says is working.
@@ -42,17 +42,6 @@ impl Store {
         })
     }
 
-    /// Frees the lease; without effect when somebody else holds it by now.
-    pub fn release_lease(&mut self, fence: Fence) -> Result<()> {
-        self.write_relaxed(|tx| {
-            tx.execute(
-                "UPDATE processing_lock SET is_locked = 0, locked_at = NULL, holder = NULL WHERE id = 1 AND fence = ?1",
-                [fence.0],
-            )?;
-            Ok(())
-        })
-    }
-
     /// What `processing_lock` says.
     pub fn holder(&self) -> Result<Option<LeaseHolder>> {
         let row = self
@@ -67,5 +56,19 @@ impl Store {
             })
             .optional()?;
         Ok(row)
+    }
+}
+
+impl FencedStore<'_> {
+    /// Frees the lease; without effect when somebody else holds it by now.
+    pub fn release_lease(&mut self) -> Result<()> {
+        let fence = self.fence();
+        self.write_relaxed(|tx| {
+            tx.execute(
+                "UPDATE processing_lock SET is_locked = 0, locked_at = NULL, holder = NULL WHERE id = 1 AND fence = ?1",
+                [fence.0],
+            )?;
+            Ok(())
+        })
     }
 }

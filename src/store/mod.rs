@@ -26,11 +26,11 @@ pub use cycles::{
     journal::{Change, Entry, StagedFile},
     ledger::{Cap, Reservation, SpendCap, Spent},
     parked::{ParkedCycle, ToldOf},
-    rows::{CycleEnd, CycleRow, CycleState, NO_MIND, NewCycle},
+    rows::{CycleEnd, CycleRow, CycleState, NO_MODEL, NewCycle},
     status_lines::StatusLine,
     undo::{TakenBack, Undo},
 };
-pub use fence::Fence;
+pub use fence::{Fence, FencedStore};
 pub use in_place::Displaced;
 pub use inspect::{Schema, UnsentPart};
 pub use intake::{
@@ -41,7 +41,7 @@ pub use intake::{
 };
 pub use lease::LeaseHolder;
 pub use messages::{
-    attachments::{Attachment, FileOnDisk, FileState, NO_MODEL, NewAttachment},
+    attachments::{Attachment, FileOnDisk, FileState, NO_SPEECH_MODEL, NewAttachment},
     parts::PartOf,
     queue::{Exchange, Incoming, MAX_ATTEMPTS, NewIncoming},
 };
@@ -337,22 +337,6 @@ impl Store {
         let written = self.write(work);
         self.conn.pragma_update(None, "synchronous", usual)?;
         written
-    }
-
-    /// [`Store::write_relaxed`] for the wake that holds `fence`.
-    fn fenced_relaxed<T>(&mut self, fence: Fence, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
-        self.write_relaxed(|tx| {
-            fence::check(tx, fence)?;
-            work(tx)
-        })
-    }
-
-    /// One immediate transaction of the wake that holds `fence`; refused when another wake has taken over.
-    fn fenced<T>(&mut self, fence: Fence, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
-        self.write(|tx| {
-            fence::check(tx, fence)?;
-            work(tx)
-        })
     }
 }
 

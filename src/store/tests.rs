@@ -19,15 +19,17 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::*;
 use crate::{
-    clock::parse_time,
+    clock::{FixedClock, parse_time},
     process::Identity,
     store::{CycleEnd, CycleState, NewCycle, NewOutgoing, OutgoingKind},
+    types::ChatRef,
 };
 
 /// A store in a directory of its own.
 pub(super) struct World {
     pub(super) store: Store,
     pub(super) fence: Fence,
+    clock: FixedClock,
     dir: tempfile::TempDir,
 }
 
@@ -38,7 +40,18 @@ impl World {
         // Power is not cut in these tests, and syncing would be most of their time.
         store.conn.pragma_update(None, "synchronous", "OFF").unwrap();
         let fence = store.take_lease(&me(), at(0)).unwrap();
-        Self { store, fence, dir }
+        Self { store, fence, clock: FixedClock(at(0)), dir }
+    }
+
+    /// The store in the hands of its lease's holder, at this time.
+    pub(super) fn held(&mut self, now: DateTime<Utc>) -> FencedStore<'_> {
+        self.held_by(self.fence, now)
+    }
+
+    /// The same for the holder of this fence.
+    pub(super) fn held_by(&mut self, fence: Fence, now: DateTime<Utc>) -> FencedStore<'_> {
+        self.clock = FixedClock(now);
+        FencedStore::new(&mut self.store, fence, &self.clock)
     }
 
     pub(super) fn path(&self) -> std::path::PathBuf {
@@ -55,16 +68,16 @@ impl World {
     }
 
     pub(super) fn begin(&mut self, id: &str) {
-        self.store.begin_cycle(self.fence, &cycle(id), &[], &[], at(0)).unwrap();
+        self.held(at(0)).begin_cycle(&cycle(id), &[], &[]).unwrap();
     }
 
     pub(super) fn end(&mut self, id: &str, state: CycleState, failed_messages: &[i64]) {
         let end = CycleEnd { failed_messages, ..CycleEnd::new(state) };
-        self.store.end_cycle(self.fence, id, &end, at(9)).unwrap();
+        self.held(at(9)).end_cycle(id, &end).unwrap();
     }
 
-    pub(super) fn plan(&mut self, chat_id: i64, text: &str) -> i64 {
-        let message = outgoing(chat_id, text);
+    pub(super) fn plan(&mut self, chat: ChatRef, text: &str) -> i64 {
+        let message = outgoing(chat, text);
         self.store.plan_message(&message, at(0)).unwrap().unwrap()
     }
 
@@ -98,7 +111,7 @@ pub(super) fn cycle(id: &str) -> NewCycle {
         id: id.to_owned(),
         trigger: "say".to_owned(),
         reasons: vec!["1 message from the console".to_owned()],
-        chat_id: Some(7),
+        chat: Some(ChatRef::telegram(7)),
         thread_id: None,
         model: "offline".to_owned(),
         system: r#"[{"type":"text","text":"be kind"}]"#.to_owned(),
@@ -106,6 +119,6 @@ pub(super) fn cycle(id: &str) -> NewCycle {
     }
 }
 
-pub(super) fn outgoing(chat_id: i64, text: &str) -> NewOutgoing {
-    NewOutgoing { chat_id, text: text.to_owned(), kind: OutgoingKind::Reply, ..NewOutgoing::default() }
+pub(super) fn outgoing(chat: ChatRef, text: &str) -> NewOutgoing {
+    NewOutgoing { chat, text: text.to_owned(), kind: OutgoingKind::Reply, ..NewOutgoing::default() }
 }

@@ -239,15 +239,15 @@ fn revert(args: &Revert, world: &World) -> Outcome {
 /// Asks for a wake to be undone.
 fn taken_back(wake: &str, world: &World) -> Done {
     let wake = wake.to_owned();
-    let (chat_id, thread_id, reply_to) =
-        world.chat.map_or((world.owner_chat_id, None, None), |chat| (chat.id, chat.thread_id, chat.reply_to));
+    let (chat, thread_id, reply_to) =
+        world.chat.map_or((world.owner_chat, None, None), |chat| (chat.id, chat.thread_id, chat.reply_to));
     Done {
         content: format!(
             "The wake {wake} is taken back as soon as this one is over; the chat is told then what became of it. Don't say yet that it is \
              done."
         ),
         receipt: Some(format!("Asked for the wake {wake} to be undone")),
-        changes: vec![Change::Undo { wake, chat_id, thread_id, reply_to }],
+        changes: vec![Change::Undo { wake, chat, thread_id, reply_to }],
         ..Done::default()
     }
 }

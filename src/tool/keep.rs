@@ -48,7 +48,7 @@ fn run(args: &Args, world: &World) -> Outcome {
                 reply_to: chat.reply_to,
                 ..NewOutgoing::notice(chat.id, notice)
             }),
-            Change::Hold { messages: args.messages.clone(), mind: world.mind.clone() },
+            Change::Hold { messages: args.messages.clone(), model: world.model.clone() },
         ],
         ..Done::default()
     })

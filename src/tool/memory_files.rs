@@ -315,6 +315,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::types::ChatRef;
     use crate::{
         memory::{ACTIVE, CLAUDE, SEMANTIC_MEMORY},
         policy::{Decision, Verdict},
@@ -536,7 +537,7 @@ mod tests {
     #[test]
     fn in_anothers_chat_it_only_reads() {
         let mut scene = scene();
-        scene.world.owner_chat_id = 99;
+        scene.world.owner_chat = ChatRef::telegram(99);
         let write = json!({"command": "create", "path": "/memories/x.md", "file_text": "x"});
         assert!(refused(&scene, &write).contains("In this chat"));
     }

@@ -57,6 +57,7 @@ use crate::{
     policy::{self, Circumstances, Reach, Subject, Verdict, What},
     store::Change,
     types::Effect,
+    words::{one_line, shortened},
 };
 
 /// The longest outcome a model is told, in bytes; the rest is cut and said to be.
@@ -525,11 +526,7 @@ fn words(argument: &str, name: &str, max_chars: usize) -> Result<String, Refusal
 /// The first words of a text, for receipts.
 fn brief(text: &str) -> String {
     const CHARS: usize = 60;
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= CHARS {
-        return line;
-    }
-    format!("{}…", line.chars().take(CHARS).collect::<String>().trim_end())
+    shortened(&one_line(text), CHARS)
 }
 
 #[cfg(test)]

@@ -93,13 +93,13 @@ fn set(args: &Set, world: &World) -> Outcome {
         )));
     }
     let (slot, rule) = understood(&args.when, world)?;
-    let chat = world.chat.map_or((world.owner_chat_id, None), |chat| (chat.id, chat.thread_id));
+    let chat = world.chat.map_or((world.owner_chat, None), |chat| (chat.id, chat.thread_id));
     let at = format!("{}{}", spoken(slot, rule.as_ref(), world.tz), policy(args.missed));
     let done = Done {
         content: format!("Reminder set: {text} — {at}"),
         receipt: Some(format!("Set the reminder “{}”, {at}", brief(&text))),
         changes: vec![Change::AddReminder(NewReminder {
-            chat_id: chat.0,
+            chat: chat.0,
             thread_id: chat.1,
             text,
             rule,
@@ -293,14 +293,14 @@ fn find<'a>(query: &str, world: &'a World) -> Result<&'a Reminder, Box<Outcome>>
 
 /// A chat sees its own reminders; the owner's chat and a cycle without a chat see all.
 fn visible(world: &World) -> impl Iterator<Item = &Reminder> {
-    let only = world.chat.map(|chat| chat.id).filter(|id| *id != world.owner_chat_id);
-    world.reminders.iter().filter(move |reminder| only.is_none_or(|chat| reminder.what.chat_id == chat))
+    let only = world.chat.map(|chat| chat.id).filter(|id| *id != world.owner_chat);
+    world.reminders.iter().filter(move |reminder| only.is_none_or(|chat| reminder.what.chat == chat))
 }
 
 /// Whose words these are, if some were set in another chat: a guest's.
 fn taint_of<'a>(reminders: impl IntoIterator<Item = &'a Reminder>, world: &World) -> Option<String> {
     let is_theirs = |reminder: &Reminder| {
-        view::foreign_chat(Some(reminder.what.chat_id), world.owner_chat_id)
+        view::foreign_chat(Some(reminder.what.chat), world.owner_chat)
             .is_some_and(|chat| Some(chat) != world.foreign_chat())
     };
     reminders.into_iter().any(is_theirs).then(|| "reminders of another chat".to_owned())

@@ -57,7 +57,7 @@ fn run(args: &Args, world: &World) -> Outcome {
 pub(crate) fn answer(world: &World, text: String, outcome: MessageOutcome) -> Vec<Change> {
     let Some(chat) = world.chat else { return Vec::new() };
     let mut changes = vec![Change::Send(NewOutgoing {
-        chat_id: chat.id,
+        chat: chat.id,
         text,
         kind: OutgoingKind::Reply,
         thread_id: chat.thread_id,

@@ -330,7 +330,7 @@ fn show(args: &Show, world: &World) -> Outcome {
     let changes = world
         .chat
         .filter(|_| args.numbered)
-        .map(|chat| Change::ShowTasks { chat_id: chat.id, tasks: list.tasks().iter().map(shown).collect() });
+        .map(|chat| Change::ShowTasks { chat: chat.id, tasks: list.tasks().iter().map(shown).collect() });
     Ok(Done {
         taint: taint.then(|| others::ORIGIN.to_owned()),
         changes: changes.into_iter().collect(),

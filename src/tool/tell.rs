@@ -52,7 +52,7 @@ fn run(args: &Args, world: &World) -> Outcome {
         content: "It will be delivered when the cycle has ended.".to_owned(),
         receipt: Some(format!("Told unasked: {}", brief(&text))),
         changes: vec![Change::Send(NewOutgoing {
-            chat_id: world.owner_chat_id,
+            chat: world.owner_chat,
             text,
             kind: OutgoingKind::Tell,
             key: Some(key),

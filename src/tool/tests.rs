@@ -18,6 +18,7 @@ use super::*;
 use crate::{
     clock::parse_time,
     store::{MessageOutcome, NewOutgoing, OutgoingKind, StagedFile},
+    types::ChatRef,
     zone::Tz,
 };
 
@@ -32,7 +33,7 @@ impl Scene {
         let dir = tempfile::tempdir().unwrap();
         let world = World {
             wake_id: "20261121T140000Z-812".to_owned(),
-            mind: "offline".to_owned(),
+            model: "offline".to_owned(),
             autonomy: crate::config::Autonomy::Smart,
             rules: crate::policy::Rules::default(),
             taint: None,
@@ -41,10 +42,10 @@ impl Scene {
             catalogue: std::rc::Rc::new(Registry::thinking().seen_by(true).catalogue()),
             now: parse_time("2026-11-21T14:00:00Z").unwrap(),
             tz: Tz::of("Europe/Berlin"),
-            chat: Some(Chat { id: 7, thread_id: Some(3), reply_to: Some(100) }),
+            chat: Some(Chat { id: ChatRef::telegram(7), thread_id: Some(3), reply_to: Some(100) }),
             open_messages: vec![41],
             replies: 0,
-            owner_chat_id: 7,
+            owner_chat: ChatRef::telegram(7),
             told_keys: BTreeSet::new(),
             told_today: 0,
             tell_per_day: 3,

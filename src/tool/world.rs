@@ -25,6 +25,7 @@ use crate::{
     policy::Rules,
     repo::{Repo, RepoError},
     store::{Change, Exchange, Reminder, ShownTask, StagedFile},
+    types::ChatRef,
     zone::Tz,
 };
 
@@ -41,8 +42,8 @@ const MAX_SKILL_ENTRIES: usize = 500;
 /// Where an answer goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chat {
-    /// The chat; 0 is the console.
-    pub id: i64,
+    /// The chat.
+    pub id: ChatRef,
     /// Forum topic.
     pub thread_id: Option<i64>,
     /// The channel's id of the last question.
@@ -63,7 +64,7 @@ pub struct World {
     /// The cycle's id.
     pub wake_id: String,
     /// The model's name.
-    pub mind: String,
+    pub model: String,
     /// How much may be done without asking.
     pub autonomy: Autonomy,
     /// The person's rules.
@@ -85,7 +86,7 @@ pub struct World {
     /// Texts sent to the chat in this cycle so far.
     pub replies: usize,
     /// Whom `tell` speaks to.
-    pub owner_chat_id: i64,
+    pub owner_chat: ChatRef,
     /// Keys that were told before.
     pub told_keys: BTreeSet<String>,
     /// How often was spoken unasked today.
@@ -121,8 +122,8 @@ impl World {
     }
 
     /// The chat of this cycle, if it isn't the owner's: what is written for it says so.
-    pub fn foreign_chat(&self) -> Option<i64> {
-        view::foreign_chat(self.chat.map(|chat| chat.id), self.owner_chat_id)
+    pub fn foreign_chat(&self) -> Option<ChatRef> {
+        view::foreign_chat(self.chat.map(|chat| chat.id), self.owner_chat)
     }
 
     /// Whether all that is the owner's may be seen and used: not in another chat, unless the standing orders share.
@@ -146,7 +147,7 @@ impl World {
 }
 
 /// What is kept under this key is the day on which a chat was last told that nothing wakes.
-pub fn unwoken_key(chat: Option<i64>) -> String {
+pub fn unwoken_key(chat: Option<ChatRef>) -> String {
     format!("unwoken/{}", chat.unwrap_or_default())
 }
 

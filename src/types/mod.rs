@@ -1,9 +1,11 @@
 //! What several modules speak of: plain values without any behaviour of their own. Nothing of ours is imported here.
 
 mod call;
+mod chat;
 mod message;
 mod turn;
 
 pub use call::Effect;
+pub use chat::{ChannelKind, ChatKind, ChatRef};
 pub use message::{Question, TextFile};
 pub use turn::{Stop, Usage};

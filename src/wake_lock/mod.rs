@@ -24,6 +24,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     clock::{self, parse_time, rfc3339},
     process::Identity,
+    types::ChatRef,
     words,
     zone::Tz,
 };
@@ -121,7 +122,8 @@ pub struct Holder {
     pub alive_at_s: Option<u64>,
     /// The chat that the cycle answers: where to show that somebody is typing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub chat_id: Option<i64>,
+    #[serde(rename = "chat_id")]
+    pub chat: Option<ChatRef>,
     /// Forum topic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<i64>,
@@ -137,7 +139,7 @@ pub struct LockedWork<'a> {
     /// The cycle, if one is under way.
     pub cycle_id: Option<&'a str>,
     /// The chat that it answers.
-    pub chat_id: Option<i64>,
+    pub chat: Option<ChatRef>,
     /// Forum topic.
     pub thread_id: Option<i64>,
     /// The messages that it is about.
@@ -210,7 +212,7 @@ impl WakeLock {
             cycle_id: work.cycle_id.map(str::to_owned),
             process_started: me.started.clone(),
             alive_at_s: Some(clock::awake().as_secs()),
-            chat_id: work.chat_id,
+            chat: work.chat,
             thread_id: work.thread_id,
             messages: work.messages.iter().take(MAX_MESSAGES).copied().collect(),
         };
@@ -314,7 +316,7 @@ mod tests {
     }
 
     const C1: LockedWork<'_> =
-        LockedWork { cycle_id: Some("c1"), chat_id: Some(7), thread_id: Some(3), messages: &[1, 2] };
+        LockedWork { cycle_id: Some("c1"), chat: Some(ChatRef::telegram(7)), thread_id: Some(3), messages: &[1, 2] };
 
     #[test]
     fn however_many_messages_a_cycle_is_about_the_line_needs_no_more_room() {
@@ -342,7 +344,10 @@ mod tests {
         lock.describe(&Identity::current(), now(), C1).unwrap();
         let LockError::Held(Some(holder)) = acquire(&path).unwrap_err() else { panic!("it is held") };
         assert_eq!(holder.identity(), Identity::current());
-        assert_eq!((holder.cycle_id.as_deref(), holder.chat_id, holder.thread_id), (Some("c1"), Some(7), Some(3)));
+        assert_eq!(
+            (holder.cycle_id.as_deref(), holder.chat.map(ChatRef::number), holder.thread_id),
+            (Some("c1"), Some(7), Some(3))
+        );
         let said = LockError::Held(Some(holder)).to_string();
         assert_eq!(said, format!("another wake is running (pid {})", std::process::id()));
     }

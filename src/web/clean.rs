@@ -1,5 +1,7 @@
 //! What a page's text is freed of before anybody reads it: characters that people don't see and that a model does.
 
+use crate::words;
+
 /// The text without control characters, and without what has no width or turns the order of others around. What joins letters
 /// in Arabic, Persian, the scripts of India and emoji stays.
 pub(super) fn clean(text: &str) -> String {
@@ -9,11 +11,7 @@ pub(super) fn clean(text: &str) -> String {
 
 /// One line of it, of at most so many characters.
 pub(super) fn line(text: &str, max_chars: usize) -> String {
-    let words = clean(text).split_whitespace().collect::<Vec<_>>().join(" ");
-    if words.chars().count() <= max_chars {
-        return words;
-    }
-    format!("{}…", words.chars().take(max_chars).collect::<String>().trim_end())
+    words::shortened(&words::one_line(&clean(text)), max_chars)
 }
 
 fn is_unseen(c: char) -> bool {

@@ -12,9 +12,12 @@ use std::{
 };
 
 use reveille::{
+    clock::FixedClock,
     clock::parse_time,
     process::Identity,
+    store::FencedStore,
     store::{Batch, Entry, NewCycle, NewIncoming, Store, WAL_BOUND_BYTES},
+    types::ChatRef,
 };
 
 /// Telegram gives at most so many updates at once.
@@ -104,7 +107,7 @@ fn message(id: u64, random: &mut fastrand::Rng) -> NewIncoming {
     let chars = if random.u64(0..LONG_ONE_IN) == 0 { LONGEST_TEXT } else { random.usize(1..200) };
     let text: String = std::iter::repeat_with(|| random.char('a'..='ф')).take(chars).collect();
     NewIncoming {
-        chat_id: 4_242,
+        chat: ChatRef::telegram(4_242),
         raw: Some(format!(r#"{{"update_id":{id},"message":{{"from":{{"id":4242}},"text":"{text}"}}}}"#)),
         text,
         kind: "text".to_owned(),
@@ -122,18 +125,18 @@ fn work_on(path: &Path, is_over: &AtomicBool, first: &mpsc::Sender<()>) -> Resul
         id: "20261121T140000Z-1".to_owned(),
         trigger: "nudge".to_owned(),
         reasons: Vec::new(),
-        chat_id: None,
+        chat: None,
         thread_id: None,
         model: "offline".to_owned(),
         system: "[]".to_owned(),
         tools: "[]".to_owned(),
     };
-    store.begin_cycle(fence, &cycle, &[], &[], now).map_err(said)?;
+    FencedStore::new(&mut store, fence, &FixedClock(now)).begin_cycle(&cycle, &[], &[]).map_err(said)?;
     let entry =
         Entry::Said { raw: "x".repeat(TURN_BYTES), messages: Vec::new(), handles: Vec::new(), head: None, taint: None };
     let mut turns = 0;
     while !is_over.load(Ordering::Relaxed) {
-        store.record(fence, &cycle.id, &entry, &[], now).map_err(said)?;
+        FencedStore::new(&mut store, fence, &FixedClock(now)).record(&cycle.id, &entry, &[]).map_err(said)?;
         turns += 1;
         let _ = first.send(());
         // A mind takes its time.

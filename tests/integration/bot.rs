@@ -5,6 +5,7 @@ use std::{io::Write as _, process::Stdio, time::Duration};
 
 use reveille::{
     process::Identity,
+    types::ChatRef,
     wake_lock::{LockedWork, WakeLock},
 };
 use rustix::process::Signal;
@@ -287,8 +288,12 @@ fn typing_is_shown_while_a_wake_lives_and_not_after() {
     let now = reveille::clock::parse_time(crate::support::env::NOW).unwrap();
     let lock_path = stage.env.workspace().join(".wake-lock");
     let mut lock = WakeLock::try_acquire(&lock_path, &me, now).unwrap();
-    lock.describe(&me, now, LockedWork { cycle_id: Some("c"), chat_id: Some(CHAT), thread_id: Some(3), messages: &[] })
-        .unwrap();
+    lock.describe(
+        &me,
+        now,
+        LockedWork { cycle_id: Some("c"), chat: Some(ChatRef::telegram(CHAT)), thread_id: Some(3), messages: &[] },
+    )
+    .unwrap();
     stage.telegram.wait_for_calls("getUpdates", 1, PATIENCE);
     // Somebody else's wake: shown for as long as it is held, and no second one is started beside it.
     stage.say("think about this");
@@ -301,7 +306,8 @@ fn typing_is_shown_while_a_wake_lives_and_not_after() {
     stage.wait_for_starts(1);
     let shown = stage.telegram.actions().len();
     let mut lock = WakeLock::try_acquire(&lock_path, &me, now).unwrap();
-    lock.describe(&me, now, LockedWork { cycle_id: Some("c"), chat_id: Some(0), ..LockedWork::default() }).unwrap();
+    lock.describe(&me, now, LockedWork { cycle_id: Some("c"), chat: Some(ChatRef::TERMINAL), ..LockedWork::default() })
+        .unwrap();
     stage.answer_all();
     drop(lock);
     stage.let_wakes_end();

@@ -8,6 +8,7 @@ use reveille::{
         telegram::{ALLOWED_UPDATES, Command, RawUpdate, SendMessage, SetUpError, Telegram, TelegramError},
     },
     render,
+    types::ChatRef,
     types::{Question, TextFile},
 };
 use serde_json::json;
@@ -46,7 +47,7 @@ fn hello() -> SendMessage<'static> {
 fn outgoing(markdown: &str) -> Outgoing {
     let part = render::render(markdown).remove(0);
     Outgoing {
-        chat_id: ANA,
+        chat: ChatRef::telegram(ANA),
         thread_id: None,
         reply_to: None,
         html: part.html,
@@ -152,7 +153,10 @@ fn a_group_that_has_another_id_is_told_with_it() {
     let moved = "Bad Request: group chat was upgraded to a supergroup chat";
     server.fail_next("sendMessage", Fault::Refuse(400, moved, json!({"migrate_to_chat_id": -1009})));
     let moved = run(client(&server).send(&outgoing("hi"))).unwrap_err();
-    assert!(matches!(&moved, SendError::Moved { to: -1009, why } if why.contains("-1009")), "{moved:?}");
+    assert!(
+        matches!(&moved, SendError::Moved { to: ChatRef { id: -1009, .. }, why } if why.contains("-1009")),
+        "{moved:?}"
+    );
 }
 
 #[test]
@@ -417,8 +421,8 @@ fn a_poll_that_is_never_answered_ends_by_itself() {
 #[test]
 fn typing_is_shown_in_the_topic() {
     let server = FakeTelegram::start();
-    run(client(&server).typing(ANA, Some(3))).unwrap();
-    run(client(&server).typing(ANA, None)).unwrap();
+    run(client(&server).typing(ChatRef::telegram(ANA), Some(3))).unwrap();
+    run(client(&server).typing(ChatRef::telegram(ANA), None)).unwrap();
     assert_eq!(server.actions(), [(ANA, Some(3), "typing".to_owned()), (ANA, None, "typing".to_owned())]);
 }
 
@@ -427,15 +431,18 @@ fn what_is_shown_can_be_changed_and_taken_away() {
     let server = FakeTelegram::start();
     let telegram = client(&server);
     let message_id = run(telegram.send_message(hello())).unwrap();
-    run(telegram.edit(ANA, message_id, "good <morning> & more")).unwrap();
+    run(telegram.edit(ChatRef::telegram(ANA), message_id, "good <morning> & more")).unwrap();
     assert_eq!(server.standing(), ["good <morning> & more"]);
-    run(telegram.delete(ANA, message_id)).unwrap();
+    run(telegram.delete(ChatRef::telegram(ANA), message_id)).unwrap();
     assert!(server.standing().is_empty());
     // What a person has taken away is gone, and nothing to try again.
-    for gone in [run(telegram.edit(ANA, message_id, "again")), run(telegram.delete(ANA, message_id))] {
+    for gone in [
+        run(telegram.edit(ChatRef::telegram(ANA), message_id, "again")),
+        run(telegram.delete(ChatRef::telegram(ANA), message_id)),
+    ] {
         assert!(matches!(gone, Err(SendError::Never { .. })), "{gone:?}");
     }
-    run(telegram.acknowledge(ANA, 7)).unwrap();
+    run(telegram.acknowledge(ChatRef::telegram(ANA), 7)).unwrap();
     assert_eq!(server.calls("setMessageReaction")[0]["reaction"], json!([{"type": "emoji", "emoji": "👀"}]));
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use reveille::{
     clock::parse_time,
     store::{NewOutgoing, OutgoingKind},
+    types::ChatRef,
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -68,8 +69,13 @@ fn keep_pictures(stage: &Stage, update_ids: std::ops::Range<i64>) {
     update_ids.for_each(|id| stage.telegram.keep_file(&format!("F{id}"), b"\xff\xd8\xff a picture"));
 }
 
-fn reply(chat_id: i64, text: &str) -> NewOutgoing {
-    NewOutgoing { chat_id, text: text.to_owned(), kind: OutgoingKind::Reply, ..NewOutgoing::default() }
+fn reply(chat: i64, text: &str) -> NewOutgoing {
+    NewOutgoing {
+        chat: ChatRef::telegram(chat),
+        text: text.to_owned(),
+        kind: OutgoingKind::Reply,
+        ..NewOutgoing::default()
+    }
 }
 
 fn texts(stage: &Stage) -> Vec<String> {

@@ -4,6 +4,7 @@
 use std::{fs, io::Write as _, path::Path, time::Duration};
 
 use reveille::clock::parse_time;
+use reveille::types::ChatRef;
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -26,7 +27,7 @@ fn notices(stage: &Stage) -> Vec<String> {
 fn below_the_reserve_nothing_is_fetched_and_the_owner_is_told_once() {
     let mut stage = Stage::new();
     stage.env.set("DISK_RESERVE_MB", NO_DISK_HAS);
-    stage.env.store().say(CHAT, "queued before", parse_time(NOW).unwrap()).unwrap();
+    stage.env.store().say(ChatRef::telegram(CHAT), "queued before", parse_time(NOW).unwrap()).unwrap();
     stage.say("sent meanwhile");
     let (bot, log) = stage.start_logged("fake-wake");
     // What is queued is worked on all the same.

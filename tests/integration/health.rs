@@ -11,6 +11,7 @@ use reveille::{
     clock::parse_time,
     process::Identity,
     store::{NewOutgoing, OutgoingKind, Pick, Store},
+    types::ChatRef,
     wake_lock::{self, Holder},
 };
 use serde_json::Value;
@@ -130,7 +131,7 @@ fn lock_line_of(identity: &Identity) -> String {
         cycle_id: None,
         process_started: identity.started.clone(),
         alive_at_s: None,
-        chat_id: None,
+        chat: None,
         thread_id: None,
         messages: Vec::new(),
     };
@@ -377,8 +378,12 @@ fn messages_that_wait_too_long_or_are_too_many_are_told() {
 }
 
 fn send(store: &mut Store) -> i64 {
-    let message =
-        NewOutgoing { chat_id: 4242, text: "Hello".to_owned(), kind: OutgoingKind::Reply, ..NewOutgoing::default() };
+    let message = NewOutgoing {
+        chat: ChatRef::telegram(4242),
+        text: "Hello".to_owned(),
+        kind: OutgoingKind::Reply,
+        ..NewOutgoing::default()
+    };
     store.plan_message(&message, parse_time(NOW).unwrap()).unwrap().unwrap()
 }
 

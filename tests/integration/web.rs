@@ -22,6 +22,7 @@ use reveille::{
     redact::Secret,
     sandbox::Confinement,
     tool::{Attachments, Documents, Registry, Unwoken, World},
+    types::ChatRef,
     web::{FetchLimits, Grants, Lookup, Names, Page, Web, WebError, search::Engine},
 };
 use serde_json::json;
@@ -328,7 +329,7 @@ fn shelter(dir: &Path) -> Rc<Shelter> {
 fn world(dir: &Path) -> World {
     World {
         wake_id: "20261121T140000Z-812".to_owned(),
-        mind: "offline".to_owned(),
+        model: "offline".to_owned(),
         autonomy: Autonomy::Full,
         rules: Rules::default(),
         taint: None,
@@ -340,7 +341,7 @@ fn world(dir: &Path) -> World {
         chat: None,
         open_messages: Vec::new(),
         replies: 0,
-        owner_chat_id: 7,
+        owner_chat: ChatRef::telegram(7),
         told_keys: BTreeSet::new(),
         told_today: 0,
         tell_per_day: 0,

@@ -16,9 +16,9 @@ const MAX_CHARS: usize = 120;
 const ID_CHARS: usize = 8;
 
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<String> {
-    let chat_id = asked.message.chat_id;
+    let chat = asked.message.chat;
     let n = asked.args.parse().unwrap_or(DEFAULT_SHOWN).clamp(1, MAX_SHOWN);
-    let rows = desk.store.last_cycles((!desk.is_owners(chat_id)).then_some(chat_id), n)?;
+    let rows = desk.store.last_cycles((!desk.is_owners(chat)).then_some(chat), n)?;
     let memory = Committed::open(&desk.config.repo_dir()).ok().flatten();
     let subject = |commit: &str| memory.as_ref()?.subject(commit);
     let mut lines = Vec::new();
@@ -59,6 +59,7 @@ fn line(row: &CycleRow, at: &str, did: Option<&str>, undone: Option<bool>) -> St
 mod tests {
     use super::*;
     use crate::store::NewCycle;
+    use crate::types::ChatRef;
 
     fn row(state: CycleState, commit: Option<&str>) -> CycleRow {
         CycleRow {
@@ -66,7 +67,7 @@ mod tests {
                 id: "20261121T140000Z-1".to_owned(),
                 trigger: "cron".to_owned(),
                 reasons: vec!["2 messages in chat 4242".to_owned()],
-                chat_id: Some(4242),
+                chat: Some(ChatRef::telegram(4242)),
                 thread_id: None,
                 model: "m".to_owned(),
                 system: String::new(),

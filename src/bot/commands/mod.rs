@@ -26,9 +26,10 @@ use chrono::{DateTime, Utc};
 use super::batch::Asked;
 use crate::{
     channel::telegram::Command,
-    config::{CONSOLE_CHAT_ID, Config},
+    config::Config,
     repo::{Committed, RepoError},
     store::{Order, Result, Stopped, Store},
+    types::ChatRef,
     words,
 };
 use seen::Seen;
@@ -49,7 +50,7 @@ pub(super) struct Desk<'a> {
     now: DateTime<Utc>,
     stopped: Option<Stopped>,
     /// Chats that have stopped what is done for them.
-    stopped_chats: BTreeMap<i64, Option<DateTime<Utc>>>,
+    stopped_chats: BTreeMap<ChatRef, Option<DateTime<Utc>>>,
     /// Wakes that this batch has asked to undo.
     undoing: Vec<String>,
 }
@@ -72,7 +73,7 @@ impl<'a> Desk<'a> {
 
     /// Answers a command.
     pub(super) fn answer(&mut self, asked: &Asked) -> Result<CommandReply> {
-        let help = || help::text(self.config, self.is_owners(asked.message.chat_id));
+        let help = || help::text(self.config, self.is_owners(asked.message.chat));
         let reply = match asked.command {
             Command::Start => CommandReply::says(format!("Hello! I am your assistant.\n\n{}", help())),
             Command::Help => CommandReply::says(help()),
@@ -98,18 +99,18 @@ impl<'a> Desk<'a> {
             Command::Retry => retry::answer(self, asked)?,
             Command::Wake => wake::answer(self, asked)?,
         };
-        let chat_id = asked.message.chat_id;
+        let chat = asked.message.chat;
         match &reply.order {
             Some(Order::Stop { is_owners: true }) => {
                 let at = self.stopped.map_or(Some(self.now), |first| first.at);
-                self.stopped = Some(Stopped { at, chat_id });
+                self.stopped = Some(Stopped { at, chat });
             }
             Some(Order::Stop { is_owners: false }) => {
-                self.stopped_chats.entry(chat_id).or_insert(Some(self.now));
+                self.stopped_chats.entry(chat).or_insert(Some(self.now));
             }
             Some(Order::Resume { is_owners }) => {
                 self.stopped = self.stopped.filter(|_| !is_owners);
-                self.stopped_chats.remove(&chat_id);
+                self.stopped_chats.remove(&chat);
             }
             Some(Order::Undo { wake }) => self.undoing.push(wake.clone()),
             _ => {}
@@ -118,8 +119,8 @@ impl<'a> Desk<'a> {
     }
 
     /// The stop that holds for a chat once this batch's commands are carried out: of all work, or of its own.
-    pub(super) fn stopped(&self, chat_id: i64) -> Option<Stopped> {
-        let own = || self.stopped_chats.get(&chat_id).map(|at| Stopped { at: *at, chat_id });
+    pub(super) fn stopped(&self, chat: ChatRef) -> Option<Stopped> {
+        let own = || self.stopped_chats.get(&chat).map(|at| Stopped { at: *at, chat });
         self.stopped.or_else(own)
     }
 
@@ -129,18 +130,18 @@ impl<'a> Desk<'a> {
     }
 
     /// Whether a chat is the owner's: it may see and undo what was done for the console, too. Who sits at the console is the owner.
-    fn is_owners(&self, chat_id: i64) -> bool {
-        chat_id == self.config.owner_chat_id || chat_id == CONSOLE_CHAT_ID
+    fn is_owners(&self, chat: ChatRef) -> bool {
+        chat == self.config.owner_chat || chat == ChatRef::TERMINAL
     }
 
     /// Whether the owner asks: in their own chat, or in a group.
     fn is_by_owner(&self, asked: &Asked) -> bool {
-        self.is_owners(asked.message.chat_id) || self.is_owners(asked.message.sender_id)
+        self.is_owners(asked.message.chat) || self.is_owners(ChatRef::from_number(asked.message.sender_id))
     }
 
     /// Since when nothing is done for the asking chat, if so: all work is stopped, or its own.
     fn stopped_for(&self, asked: &Asked) -> Option<Option<DateTime<Utc>>> {
-        self.stopped(asked.message.chat_id).map(|stopped| stopped.at)
+        self.stopped(asked.message.chat).map(|stopped| stopped.at)
     }
 
     /// Answers from what the asking chat may see of the memory's last commit; trouble with it is an answer, too.
@@ -149,9 +150,9 @@ impl<'a> Desk<'a> {
         asked: &Asked,
         answer: impl FnOnce(&Seen<'_>) -> std::result::Result<String, RepoError>,
     ) -> String {
-        let (chat_id, owner) = (asked.message.chat_id, self.config.owner_chat_id);
+        let (chat, owner) = (asked.message.chat, self.config.owner_chat);
         let answered = Committed::open(&self.config.repo_dir()).and_then(|found| {
-            let answer = |memory: &Committed| Seen::by(memory, chat_id, owner).and_then(|seen| answer(&seen));
+            let answer = |memory: &Committed| Seen::by(memory, chat, owner).and_then(|seen| answer(&seen));
             found.as_ref().map(answer).transpose()
         });
         match answered {

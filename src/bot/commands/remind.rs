@@ -70,7 +70,7 @@ fn call(desk: &Desk<'_>, asked: &Asked, tool: &str, input: &str) -> Result<Outco
     let (config, message) = (desk.config, &asked.message);
     let world = World {
         wake_id: String::new(),
-        mind: String::new(),
+        model: String::new(),
         autonomy: config.autonomy,
         rules: Rules::default(),
         taint: None,
@@ -79,10 +79,10 @@ fn call(desk: &Desk<'_>, asked: &Asked, tool: &str, input: &str) -> Result<Outco
         catalogue: Rc::default(),
         now: desk.now,
         tz: config.timezone,
-        chat: Some(Chat { id: message.chat_id, thread_id: message.thread_id, reply_to: None }),
+        chat: Some(Chat { id: message.chat, thread_id: message.thread_id, reply_to: None }),
         open_messages: Vec::new(),
         replies: 0,
-        owner_chat_id: config.owner_chat_id,
+        owner_chat: config.owner_chat,
         told_keys: std::collections::BTreeSet::new(),
         told_today: 0,
         tell_per_day: config.tell_per_day,

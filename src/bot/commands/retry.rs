@@ -7,19 +7,19 @@ use crate::{
 };
 
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
-    let chat_id = asked.message.chat_id;
+    let chat = asked.message.chat;
     if !asked.args.is_empty() {
         let id = asked.args.trim_start_matches('#').parse().ok();
-        let chat = id.map(|id| desk.store.retryable(id)).transpose()?.flatten();
-        return Ok(match (id, chat) {
-            (Some(id), Some(chat)) if chat == chat_id || desk.is_owners(chat_id) => again(desk, asked, vec![id]),
+        let of = id.map(|id| desk.store.retryable(id)).transpose()?.flatten();
+        return Ok(match (id, of) {
+            (Some(id), Some(of)) if of == chat || desk.is_owners(chat) => again(desk, asked, vec![id]),
             _ => CommandReply::says("I have no message of that number on hold here. /retry alone takes the last."),
         });
     }
-    let mut messages = desk.store.undone_messages(chat_id)?;
+    let mut messages = desk.store.undone_messages(chat)?;
     if messages.is_empty() {
         let dead = desk.store.dead_letters()?;
-        messages = dead.iter().filter(|message| message.chat_id == chat_id).map(|message| message.id).collect();
+        messages = dead.iter().filter(|message| message.chat == chat).map(|message| message.id).collect();
     }
     Ok(match messages.as_slice() {
         [] => CommandReply::says("There's nothing to try again: nothing here was undone or given up."),

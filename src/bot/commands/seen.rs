@@ -8,6 +8,7 @@ use crate::{
         view::{self, View},
     },
     repo::{Committed, CommittedFile, RepoError},
+    types::ChatRef,
 };
 
 /// The last commit of the memory, through the eyes of one chat.
@@ -18,11 +19,11 @@ pub(super) struct Seen<'a> {
 
 impl<'a> Seen<'a> {
     /// For a chat, unless the standing orders let all chats see everything.
-    pub(super) fn by(memory: &'a Committed, chat_id: i64, owner_chat_id: i64) -> Result<Self, RepoError> {
-        let foreign = view::foreign_chat(Some(chat_id), owner_chat_id);
+    pub(super) fn by(memory: &'a Committed, chat: ChatRef, owner_chat: ChatRef) -> Result<Self, RepoError> {
+        let foreign = view::foreign_chat(Some(chat), owner_chat);
         let is_shared = || Ok::<_, RepoError>(memory.read(CLAUDE)?.is_some_and(|orders| view::is_shared(&orders)));
         let view = match foreign {
-            Some(chat_id) if !is_shared()? => Some(View::of(chat_id)),
+            Some(chat) if !is_shared()? => Some(View::of(chat)),
             _ => None,
         };
         Ok(Self { memory, view })

@@ -7,6 +7,7 @@ use crate::{
     config::OFFLINE_MODEL,
     cycle::{self, decide::budget::Budget},
     store::{Approval, CycleRow, CycleState, Outstanding, Result},
+    types::ChatRef,
     wake_lock,
     words::count,
     zone::Tz,
@@ -28,8 +29,8 @@ pub(super) struct AssistantStatus {
     outstanding: Outstanding,
     /// What waits for a word in the asking chat; the owner is told of all.
     questions: Vec<Question>,
-    mind: String,
-    is_mind_available: bool,
+    model: String,
+    is_model_available: bool,
     out_of_budget: Option<String>,
     budget: Budget,
 }
@@ -56,12 +57,12 @@ impl AssistantStatus {
     /// Looks.
     pub(super) fn gather(desk: &Desk<'_>, asked: &Asked) -> Result<Self> {
         let Desk { store, config, now, .. } = *desk;
-        let mind = cycle::mind_called(config.effective_model(), store, config, now)?;
+        let model = cycle::model_called(config.effective_model(), store, config, now)?;
         // Why it woke names tasks and chats: another chat is told of its own wakes.
-        let chat_id = asked.message.chat_id;
-        let last = store.last_cycles((!desk.is_owners(chat_id)).then_some(chat_id), 1)?.pop();
+        let chat = asked.message.chat;
+        let last = store.last_cycles((!desk.is_owners(chat)).then_some(chat), 1)?.pop();
         let questions = store.pending_approvals(now)?.into_iter();
-        let questions = questions.filter(|asked| asked.chat_id == chat_id || desk.is_owners(chat_id));
+        let questions = questions.filter(|asked| asked.chat == chat || desk.is_owners(chat));
         let budget = Budget::look(store, config, now)?;
         Ok(Self {
             now,
@@ -73,17 +74,17 @@ impl AssistantStatus {
             last: last.map(LastWake::from),
             queue: store.queue_depth()?,
             outstanding: store.outstanding()?,
-            questions: questions.map(|asked| Question::of(asked, chat_id)).collect(),
-            mind: mind.name.clone(),
-            is_mind_available: mind.is_available && mind.out_of_budget(Some(chat_id)).is_none(),
-            out_of_budget: if mind.is_thinking { budget.in_the_way(Some(chat_id)) } else { None },
+            questions: questions.map(|asked| Question::of(asked, chat)).collect(),
+            model: model.name.clone(),
+            is_model_available: model.is_available && model.out_of_budget(Some(chat)).is_none(),
+            out_of_budget: if model.is_thinking { budget.in_the_way(Some(chat)) } else { None },
             budget,
         })
     }
 
     /// For a person, as Markdown.
     pub(super) fn text(&self) -> String {
-        let lines = [self.running(), self.last_wake(), self.waiting(), self.deliveries(), self.mind()];
+        let lines = [self.running(), self.last_wake(), self.waiting(), self.deliveries(), self.model()];
         let lines = self.stopped().into_iter().chain(self.questions()).chain(lines);
         let lines: Vec<String> = lines.map(|line| format!("- {line}")).collect();
         lines.join("\n")
@@ -164,11 +165,11 @@ impl AssistantStatus {
         }
     }
 
-    fn mind(&self) -> String {
+    fn model(&self) -> String {
         let Budget { today_usd, month_usd, daily_usd, monthly_usd, .. } = self.budget;
         let month = monthly_usd.map(|usd| format!(", ${month_usd:.2} of ${usd:.2} this month")).unwrap_or_default();
         let money = format!("${today_usd:.2} of ${daily_usd:.2} used today{month}");
-        match (self.mind.as_str(), self.is_mind_available) {
+        match (self.model.as_str(), self.is_model_available) {
             (name, false) if self.out_of_budget.is_some() => {
                 let why = self.out_of_budget.as_deref().unwrap_or_default();
                 format!("AI model: {name}, not used just now: {why}; {money}.")
@@ -185,8 +186,8 @@ impl AssistantStatus {
 }
 
 impl Question {
-    fn of(asked: Approval, chat_id: i64) -> Self {
-        let is_asked_here = asked.chat_id == chat_id;
+    fn of(asked: Approval, chat: ChatRef) -> Self {
+        let is_asked_here = asked.chat == chat;
         let Approval { id, tool, asked_at, expires_at, .. } = asked;
         Self { id, tool, asked_at, expires_at, is_asked_here }
     }
@@ -227,8 +228,8 @@ mod tests {
             queue: (0, None),
             outstanding: Outstanding::default(),
             questions: Vec::new(),
-            mind: OFFLINE_MODEL.to_owned(),
-            is_mind_available: true,
+            model: OFFLINE_MODEL.to_owned(),
+            is_model_available: true,
             out_of_budget: None,
             budget: crate::cycle::decide::budget::of((0.0, 5.0), (0.0, None)),
         }
@@ -266,8 +267,8 @@ mod tests {
                     is_asked_here,
                 })
                 .to_vec(),
-            mind: "claude-sonnet-5-5".to_owned(),
-            is_mind_available: false,
+            model: "claude-sonnet-5-5".to_owned(),
+            is_model_available: false,
             budget: crate::cycle::decide::budget::of((1.234, 5.0), (1.234, None)),
             ..quiet()
         };

@@ -30,7 +30,7 @@ pub(super) fn stop(desk: &Desk<'_>, asked: &Asked) -> CommandReply {
 pub(super) fn resume(desk: &Desk<'_>, asked: &Asked) -> CommandReply {
     let is_owners = desk.is_by_owner(asked);
     let order = Order::Resume { is_owners };
-    let is_own = desk.stopped_chats.contains_key(&asked.message.chat_id);
+    let is_own = desk.stopped_chats.contains_key(&asked.message.chat);
     match desk.stopped {
         Some(_) if !is_owners => {
             let text = "My owner has stopped me. Only they can resume.";

@@ -6,8 +6,9 @@ use super::{CommandReply, Desk};
 use crate::{
     bot::batch::Asked,
     channel::telegram::{Command, NewMessage},
-    config::{CONSOLE_CHAT_ID, Config},
+    config::Config,
     store::{Order, Result, Store},
+    types::ChatRef,
     words,
 };
 
@@ -35,10 +36,10 @@ pub fn at_terminal(store: &Store, config: &Config, now: DateTime<Utc>, text: &st
         return Ok(AtTerminal::Command { answer: unknown(name), order: None });
     };
     let message = NewMessage {
-        chat_id: CONSOLE_CHAT_ID,
+        chat: ChatRef::TERMINAL,
         thread_id: None,
         telegram_message_id: None,
-        sender_id: CONSOLE_CHAT_ID,
+        sender_id: ChatRef::TERMINAL.number(),
         sender_name: String::new(),
         text: text.to_owned(),
         kind: "text",

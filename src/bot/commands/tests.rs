@@ -4,21 +4,22 @@ use super::*;
 use crate::{
     bot::batch,
     channel::telegram::{Me, RawUpdate, Speakers},
-    clock::parse_time,
+    clock::{FixedClock, parse_time},
     config::Config,
     memory::{self, templates::templates},
     process::Identity,
     redact::Redactor,
     repo::{self, Publish, Repo},
     store::{
-        Batch, Change, CycleEnd, CycleState, Entry, Fence, MessageOutcome, NewCycle, NewIncoming, NewOutgoing, Ordered,
-        OutgoingKind, PartOutcome, Pick, StagedFile,
+        Batch, Change, CycleEnd, CycleState, Entry, Fence, FencedStore, MessageOutcome, NewCycle, NewIncoming,
+        NewOutgoing, Ordered, OutgoingKind, PartOutcome, Pick, StagedFile,
     },
+    types::ChatRef,
     wake_lock::{LockedWork, WakeLock},
 };
 
-const ANA: i64 = 4242;
-const BOB: i64 = 4343;
+const ANA: ChatRef = ChatRef::telegram(4242);
+const BOB: ChatRef = ChatRef::telegram(4343);
 
 /// A world of a temporary directory at three in the afternoon in Berlin.
 struct Scene {
@@ -46,9 +47,9 @@ impl Scene {
     }
 
     /// What a chat's person is told, and what is ordered, without its being carried out.
-    fn reply(&self, chat_id: i64, text: &str) -> CommandReply {
+    fn reply(&self, chat: ChatRef, text: &str) -> CommandReply {
         let mut desk = Desk::open(&self.store, &self.config, now()).unwrap();
-        desk.answer(&asked(chat_id, 1, text)).unwrap()
+        desk.answer(&asked(chat, 1, text)).unwrap()
     }
 
     fn says(&self, text: &str) -> String {
@@ -56,8 +57,8 @@ impl Scene {
     }
 
     /// The command as the bot carries it out, with its answer.
-    fn carry_out(&mut self, chat_id: i64, update_id: i64, text: &str) -> String {
-        let asked = asked(chat_id, update_id, text);
+    fn carry_out(&mut self, chat: ChatRef, update_id: i64, text: &str) -> String {
+        let asked = asked(chat, update_id, text);
         let CommandReply { text, order } =
             Desk::open(&self.store, &self.config, now()).unwrap().answer(&asked).unwrap();
         let commands = vec![Ordered { answer: asked.answer(99, text.clone()), order, update_id: None }];
@@ -67,18 +68,19 @@ impl Scene {
     }
 
     /// A wake that answered one message of a chat, remembered something and set a reminder.
-    fn worked(&mut self, id: &str, chat_id: i64, commits: bool) -> i64 {
-        let message = NewIncoming { chat_id, text: "remember x".to_owned(), ..NewIncoming::default() };
+    fn worked(&mut self, id: &str, chat: ChatRef, commits: bool) -> i64 {
+        let message = NewIncoming { chat, text: "remember x".to_owned(), ..NewIncoming::default() };
         let batch = Batch { bot_id: 1, next_offset: 1, messages: vec![message], ..Batch::default() };
         let message = self.store.accept(&batch, now()).unwrap().stored[0];
         let fence = self.store.take_lease(&Identity::current(), now()).unwrap();
-        self.store.begin_cycle(fence, &cycle(id, chat_id), &[], &[], now()).unwrap();
+        FencedStore::new(&mut self.store, fence, &FixedClock(now())).begin_cycle(&cycle(id, chat), &[], &[]).unwrap();
         let answered = Entry::Answered { messages: vec![message], receipt: "Answered".to_owned() };
         let done = Change::Done { messages: vec![message], outcome: MessageOutcome::Answered };
-        let reply =
-            NewOutgoing { chat_id, text: "Done.".to_owned(), kind: OutgoingKind::Reply, ..NewOutgoing::default() };
+        let reply = NewOutgoing { chat, text: "Done.".to_owned(), kind: OutgoingKind::Reply, ..NewOutgoing::default() };
         let file = StagedFile { path: "notes.md".to_owned(), base: None, content: id.to_owned() };
-        self.store.record(fence, id, &answered, &[done, Change::Send(reply), Change::File(file)], now()).unwrap();
+        FencedStore::new(&mut self.store, fence, &FixedClock(now()))
+            .record(id, &answered, &[done, Change::Send(reply), Change::File(file)])
+            .unwrap();
         let commit = commits.then(|| self.commit(id));
         self.end(fence, id, commit.as_deref());
         message
@@ -89,7 +91,7 @@ impl Scene {
             commit_id: commit.or(Some("feedfacefeedfacefeedfacefeedfacefeedface")),
             ..CycleEnd::new(CycleState::Done)
         };
-        self.store.end_cycle(fence, id, &end, now()).unwrap();
+        FencedStore::new(&mut self.store, fence, &FixedClock(now())).end_cycle(id, &end).unwrap();
     }
 
     fn commit(&self, id: &str) -> String {
@@ -109,12 +111,12 @@ impl Scene {
     }
 }
 
-fn cycle(id: &str, chat_id: i64) -> NewCycle {
+fn cycle(id: &str, chat: ChatRef) -> NewCycle {
     NewCycle {
         id: id.to_owned(),
         trigger: "nudge".to_owned(),
-        reasons: vec![format!("1 message in chat {chat_id}")],
-        chat_id: Some(chat_id),
+        reasons: vec![format!("1 message in chat {chat}")],
+        chat: Some(chat),
         thread_id: None,
         model: "m".to_owned(),
         system: "[]".to_owned(),
@@ -122,13 +124,13 @@ fn cycle(id: &str, chat_id: i64) -> NewCycle {
     }
 }
 
-fn asked(chat_id: i64, update_id: i64, text: &str) -> Asked {
+fn asked(chat: ChatRef, update_id: i64, text: &str) -> Asked {
     let update = serde_json::json!({"update_id": update_id, "message": {"message_id": 7, "date": 1_795_000_000, "text": text,
-        "from": {"id": chat_id, "is_bot": false, "first_name": "Ana"},
-        "chat": {"id": chat_id, "type": "private", "first_name": "Ana"}}});
+        "from": {"id": chat, "is_bot": false, "first_name": "Ana"},
+        "chat": {"id": chat, "type": "private", "first_name": "Ana"}}});
     let update = RawUpdate::parse(serde_json::value::to_raw_value(&update).unwrap()).unwrap();
     let access = Speakers {
-        allowed: [ANA, BOB].into(),
+        allowed: [ANA.id, BOB.id].into(),
         me: Me { id: 99, first_name: String::new(), username: "reveille_bot".to_owned() },
     };
     let mut reading = batch::read(99, &[update], &access, &Redactor::new([])).unwrap();
@@ -215,7 +217,7 @@ fn a_reminder_is_set_once_by_its_update() {
     insta::assert_snapshot!(scene.carry_out(ANA, 1, "/remind call Anna tomorrow at 9"), @"Reminder set: call Anna — Sun 22 Nov 2026 at 09:00");
     scene.carry_out(ANA, 1, "/remind call Anna tomorrow at 9");
     assert_eq!(scene.store.reminders().unwrap().len(), 1);
-    assert_eq!(scene.store.reminders().unwrap()[0].what.chat_id, ANA);
+    assert_eq!(scene.store.reminders().unwrap()[0].what.chat, ANA);
     scene.carry_out(ANA, 2, "/remind me every weekday at 8 to stretch");
     insta::assert_snapshot!(scene.says("/remind"), @r"
     1. call Anna — Sun 22 Nov 2026 at 09:00
@@ -240,7 +242,7 @@ fn a_reply_that_nobody_sends_any_more_is_no_reply_that_waits() {
     scene.store.plan_message(&notice, now()).unwrap();
     let fence = scene.store.take_lease(&Identity::current(), now()).unwrap();
     for _ in 0..2 {
-        scene.store.recover_outbox(fence, now()).unwrap();
+        FencedStore::new(&mut scene.store, fence, &FixedClock(now())).recover_outbox().unwrap();
         let claimed = scene.store.claim_part(Pick::default(), &Identity::current(), now()).unwrap().unwrap();
         scene.store.settle_part(&claimed, &PartOutcome::Unknown("reset".to_owned()), now()).unwrap();
     }
@@ -253,7 +255,7 @@ fn stop_and_resume_are_carried_out_once_and_known_to_what_follows() {
     let mut scene = Scene::new();
     scene.carry_out(ANA, 1, "/stop");
     let stopped = scene.store.stopped().unwrap().unwrap();
-    assert_eq!((stopped.at, stopped.chat_id), (Some(now()), ANA));
+    assert_eq!((stopped.at, stopped.chat), (Some(now()), ANA));
     insta::assert_snapshot!(scene.says("/stop"), @"Stopped already since today 15:00. Send /resume to continue.");
     assert!(scene.says("/status").starts_with("- **Stopped** since today 15:00"));
     assert_eq!(scene.says("/wake"), "Stopped. Send /resume to continue.");
@@ -300,11 +302,11 @@ fn a_guests_orders_are_for_their_own_chat() {
 
 #[test]
 fn in_a_group_the_owners_orders_alone_are_for_all() {
-    const GROUP: i64 = -77;
+    const GROUP: ChatRef = ChatRef::telegram(-77);
     let scene = Scene::new();
-    let order = |user: i64, text: &str| {
+    let order = |user: ChatRef, text: &str| {
         let mut asked = asked(user, 1, text);
-        asked.message.chat_id = GROUP;
+        asked.message.chat = GROUP;
         Desk::open(&scene.store, &scene.config, now()).unwrap().answer(&asked).unwrap().order
     };
     for (who, is_owners) in [(ANA, true), (BOB, false)] {
@@ -321,15 +323,17 @@ fn wake_promises_no_answer_to_what_is_kept_or_in_hand() {
     let fence = scene.store.take_lease(&Identity::current(), now()).unwrap();
     let opening =
         Entry::Said { messages: vec![message], raw: String::new(), handles: Vec::new(), head: None, taint: None };
-    scene.store.begin_cycle(fence, &cycle("c1", ANA), &[opening], &[], now()).unwrap();
+    FencedStore::new(&mut scene.store, fence, &FixedClock(now()))
+        .begin_cycle(&cycle("c1", ANA), &[opening], &[])
+        .unwrap();
     let mut lock = WakeLock::try_acquire(&scene.config.lock_path(), &Identity::current(), now()).unwrap();
-    let work = LockedWork { cycle_id: Some("c1"), chat_id: Some(ANA), ..LockedWork::default() };
+    let work = LockedWork { cycle_id: Some("c1"), chat: Some(ANA), ..LockedWork::default() };
     lock.describe(&Identity::current(), now(), work).unwrap();
     insta::assert_snapshot!(scene.says("/wake"), @"I'm at work, and check again right after: 1 message to answer, nothing else due.");
 
     let held = Entry::Worked { ms: 1 };
-    let hold = Change::Hold { messages: vec![message], mind: "offline".to_owned() };
-    scene.store.record(fence, "c1", &held, &[hold], now()).unwrap();
+    let hold = Change::Hold { messages: vec![message], model: "offline".to_owned() };
+    FencedStore::new(&mut scene.store, fence, &FixedClock(now())).record("c1", &held, &[hold]).unwrap();
     scene.end(fence, "c1", None);
     drop(lock);
     insta::assert_snapshot!(scene.says("/wake"), @"Checking now: nothing is due. 1 message waits for an AI model that can answer it.");
@@ -411,7 +415,7 @@ fn the_numbers_of_tasks_are_kept_as_they_were_shown_to_each_chat() {
     let (active, backlog) = ("## Call Anna\n\n## Old\n- status: done\n\n## Buy milk\n", "## Sail\n");
     scene.commit_with("w", &[change(memory::ACTIVE, active), change(memory::BACKLOG, backlog)]);
     assert!(scene.carry_out(ANA, 1, "/tasks").contains("2. Buy milk\n\n**Waiting** (1):\n3. Sail"));
-    let shown = |scene: &Scene, chat: i64| -> Vec<String> {
+    let shown = |scene: &Scene, chat: ChatRef| -> Vec<String> {
         scene.store.shown_tasks(chat).unwrap().into_iter().map(|task| task.title).collect()
     };
     assert_eq!(shown(&scene, ANA), ["Call Anna", "Buy milk", "Sail"]);

@@ -2,20 +2,20 @@
 
 use super::{super::batch::Asked, CommandReply, Desk};
 use crate::{
-    config::CONSOLE_CHAT_ID,
     cycle::{Choice, undoable, what_it_did},
     repo::Committed,
     store::{Order, Result},
+    types::ChatRef,
 };
 
 pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
-    let chat_id = asked.message.chat_id;
+    let chat = asked.message.chat;
     let id = asked.args.split_whitespace().next();
     // By its id the owner may take back what was done for anybody; what was done last is what was done here.
-    let chats = match (desk.is_owners(chat_id), id) {
+    let chats = match (desk.is_owners(chat), id) {
         (true, Some(_)) => Vec::new(),
-        (true, None) => vec![chat_id, CONSOLE_CHAT_ID],
-        (false, _) => vec![chat_id],
+        (true, None) => vec![chat, ChatRef::TERMINAL],
+        (false, _) => vec![chat],
     };
     let row = match undoable(desk.store, &chats, id, &desk.undoing)? {
         Choice::Wake(row) => row,

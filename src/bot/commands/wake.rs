@@ -20,7 +20,7 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
     }
     let order = Order::Wake { is_owners };
     // What else is due, and how much waits, is the owner's to know.
-    if !desk.is_owners(asked.message.chat_id) {
+    if !desk.is_owners(asked.message.chat) {
         return Ok(CommandReply::orders("Checking now what waits in this chat.", order));
     }
     let holder = wake_lock::read(&desk.config.lock_path()).filter(|holder| holder.identity().is_alive());
@@ -60,7 +60,7 @@ fn text(is_awake: bool, due: BTreeSet<String>, messages: &BTreeMap<Standing, usi
     let waiting = [
         waits(n(Standing::Files), "waits for its files", "wait for their files"),
         waits(
-            n(Standing::Mind),
+            n(Standing::ModelState),
             "waits for an AI model that can answer it",
             "wait for an AI model that can answer them",
         ),
@@ -91,7 +91,7 @@ mod tests {
             "Checking now: 2 messages to answer, reminder 3, unfinished work."
         );
         assert_eq!(
-            says(false, &[], &[(Standing::Files, 1), (Standing::Mind, 2)]),
+            says(false, &[], &[(Standing::Files, 1), (Standing::ModelState, 2)]),
             "Checking now: nothing is due. 1 message waits for its files. 2 messages wait for an AI model that can answer them."
         );
     }

@@ -51,9 +51,5 @@ fn called(file: &Attachment, tz: Tz) -> String {
 }
 
 fn notice(file: &Attachment, text: String) -> NewOutgoing {
-    NewOutgoing {
-        thread_id: file.thread_id,
-        reply_to: file.channel_message_id,
-        ..NewOutgoing::notice(file.chat_id, text)
-    }
+    NewOutgoing { thread_id: file.thread_id, reply_to: file.channel_message_id, ..NewOutgoing::notice(file.chat, text) }
 }

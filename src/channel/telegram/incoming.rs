@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     store::{NewAttachment, Tap},
-    types::Question,
+    types::{ChatRef, Question},
 };
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ pub enum ReadUpdate {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewMessage {
     /// The chat it was sent in.
-    pub chat_id: i64,
+    pub chat: ChatRef,
     /// The forum topic to answer in; none for the general topic and outside forums.
     pub thread_id: Option<i64>,
     /// Telegram's id of the message within its chat; none where an update that isn't known has none.
@@ -271,7 +271,7 @@ fn tapped(envelope: Envelope<'_>, (chat_id, sender_id): (i64, i64)) -> Option<Ta
         callback_id: query["id"].as_str()?.to_owned(),
         nonce: nonce.to_owned(),
         is_approval,
-        chat_id,
+        chat: ChatRef::telegram(chat_id),
         message_id: query.pointer("/message/message_id")?.as_i64()?,
         sender_id,
     })
@@ -308,7 +308,7 @@ fn new_message(
     text: String,
 ) -> NewMessage {
     NewMessage {
-        chat_id,
+        chat: ChatRef::telegram(chat_id),
         thread_id: envelope.thread_id(),
         telegram_message_id: envelope.message_id(),
         sender_id,

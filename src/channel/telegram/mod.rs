@@ -22,7 +22,7 @@ pub use incoming::{ALLOWED_UPDATES, Migration, NewMessage, Quoted, ReadUpdate, S
 pub use private::{PrivateText, private_text};
 
 use super::{Buttons, Channel, DoneFuture, Form, Outgoing, Presence, SendError, SendFuture, Sent};
-use crate::render;
+use crate::{render, types::ChatRef};
 
 /// The reaction to a message that has arrived, one of those that every chat allows by default.
 const SEEN: &str = "👀";
@@ -36,7 +36,9 @@ impl Channel for Telegram {
                 Err(TelegramError::TopicGone(_)) if part.thread_id.is_some() => {
                     Ok(self.send_formed(&without_topic(part)).await?)
                 }
-                Err(moved @ TelegramError::MigratedTo(to)) => Err(SendError::Moved { to, why: moved.to_string() }),
+                Err(moved @ TelegramError::MigratedTo(to)) => {
+                    Err(SendError::Moved { to: ChatRef::telegram(to), why: moved.to_string() })
+                }
                 sent => Ok(sent?),
             }
         })
@@ -47,7 +49,7 @@ impl Telegram {
     /// Sends a part where it belongs, in the form that Telegram takes.
     async fn send_formed(&self, part: &Outgoing) -> Result<Sent, TelegramError> {
         let message = |form| SendMessage {
-            chat_id: part.chat_id,
+            chat_id: part.chat.id,
             thread_id: part.thread_id,
             reply_to: part.reply_to,
             text: if form == Form::Html { &part.html } else { &part.plain },
@@ -73,26 +75,26 @@ fn without_topic(part: &Outgoing) -> Outgoing {
 }
 
 impl Presence for Telegram {
-    fn typing<'a>(&'a self, chat_id: i64, thread_id: Option<i64>) -> DoneFuture<'a> {
-        Box::pin(async move { Ok(self.send_typing(chat_id, thread_id).await?) })
+    fn typing<'a>(&'a self, chat: ChatRef, thread_id: Option<i64>) -> DoneFuture<'a> {
+        Box::pin(async move { Ok(self.send_typing(chat.id, thread_id).await?) })
     }
 
-    fn acknowledge<'a>(&'a self, chat_id: i64, message_id: i64) -> DoneFuture<'a> {
-        Box::pin(async move { Ok(self.set_reaction(chat_id, message_id, SEEN).await?) })
+    fn acknowledge<'a>(&'a self, chat: ChatRef, message_id: i64) -> DoneFuture<'a> {
+        Box::pin(async move { Ok(self.set_reaction(chat.id, message_id, SEEN).await?) })
     }
 
-    fn edit<'a>(&'a self, chat_id: i64, message_id: i64, text: &'a str) -> DoneFuture<'a> {
-        Box::pin(async move { Ok(self.edit_message_text(chat_id, message_id, text).await?) })
+    fn edit<'a>(&'a self, chat: ChatRef, message_id: i64, text: &'a str) -> DoneFuture<'a> {
+        Box::pin(async move { Ok(self.edit_message_text(chat.id, message_id, text).await?) })
     }
 
-    fn delete<'a>(&'a self, chat_id: i64, message_id: i64) -> DoneFuture<'a> {
-        Box::pin(async move { Ok(self.delete_message(chat_id, message_id).await?) })
+    fn delete<'a>(&'a self, chat: ChatRef, message_id: i64) -> DoneFuture<'a> {
+        Box::pin(async move { Ok(self.delete_message(chat.id, message_id).await?) })
     }
 }
 
 impl Buttons for Telegram {
-    fn edit_caption<'a>(&'a self, chat_id: i64, message_id: i64, text: &'a str) -> DoneFuture<'a> {
-        Box::pin(async move { Ok(self.edit_message_caption(chat_id, message_id, text).await?) })
+    fn edit_caption<'a>(&'a self, chat: ChatRef, message_id: i64, text: &'a str) -> DoneFuture<'a> {
+        Box::pin(async move { Ok(self.edit_message_caption(chat.id, message_id, text).await?) })
     }
 
     fn answer_tap<'a>(&'a self, callback_id: &'a str, text: &'a str) -> DoneFuture<'a> {

@@ -18,6 +18,7 @@ use crate::{
     memory::{self, DocKind, episodic, others, skill::Skill, unsettled::unsettled},
     store::{Exchange, Incoming},
     tool::Documents,
+    types::ChatRef,
     words::{count, local},
     zone::Tz,
 };
@@ -71,7 +72,7 @@ pub struct Brief<'a> {
     /// The memory.
     pub documents: &'a Documents,
     /// The chat that it is shown to, if it isn't the owner's.
-    pub reader: Option<i64>,
+    pub reader: Option<ChatRef>,
 }
 
 /// The system blocks, raw JSON: ground rules, standing orders, and which skills there are.
@@ -143,7 +144,7 @@ fn situation(brief: &Brief<'_>) -> String {
     text
 }
 
-fn memories(documents: &Documents, reader: Option<i64>) -> String {
+fn memories(documents: &Documents, reader: Option<ChatRef>) -> String {
     let mut text = String::from("<memory>");
     for path in memory::DOCUMENTS {
         let Some(content) = documents.get(path) else {

@@ -11,6 +11,7 @@ use crate::{
     config::Config,
     schedule,
     store::{Cap, SpendCap, Store, StoreError},
+    types::ChatRef,
     zone::Tz,
 };
 
@@ -22,12 +23,12 @@ const NEEDS: &str = " needs ";
 const NO_CHAT: &str = "none";
 
 /// Under which key is kept that a cap had no room for a request of this chat.
-pub(in crate::cycle) fn no_room_key(chat_id: Option<i64>) -> String {
-    format!("{NO_ROOM}{}", chat_id.map_or_else(|| NO_CHAT.to_owned(), |id| id.to_string()))
+pub(in crate::cycle) fn no_room_key(chat: Option<ChatRef>) -> String {
+    format!("{NO_ROOM}{}", chat.map_or_else(|| NO_CHAT.to_owned(), |id| id.to_string()))
 }
 
 /// Which chat a mark is of.
-fn chat_of(key: &str) -> Option<Option<i64>> {
+fn chat_of(key: &str) -> Option<Option<ChatRef>> {
     match key.strip_prefix(NO_ROOM)? {
         NO_CHAT => Some(None),
         id => id.parse().ok().map(Some),
@@ -105,9 +106,9 @@ pub struct Budget {
     /// What may be spent in a month, in US dollars; none: no bound.
     pub monthly_usd: Option<f64>,
     /// The chats (none: work that nobody asked for) whose request had no room, and under which cap.
-    pub no_room: BTreeMap<Option<i64>, Cap>,
+    pub no_room: BTreeMap<Option<ChatRef>, Cap>,
     /// What such a request may cost, in US dollars, as far as that was noted.
-    pub needs_usd: BTreeMap<Option<i64>, f64>,
+    pub needs_usd: BTreeMap<Option<ChatRef>, f64>,
 }
 
 impl Budget {
@@ -135,7 +136,7 @@ impl Budget {
     }
 
     /// What of these marks still holds.
-    fn without_room(&self, marks: &BTreeMap<String, String>) -> BTreeMap<Option<i64>, Cap> {
+    fn without_room(&self, marks: &BTreeMap<String, String>) -> BTreeMap<Option<ChatRef>, Cap> {
         let cap = |mark: &str| {
             let mark = mark.split_once(NEEDS).map_or(mark, |(mark, _)| mark);
             [Cap::Month, Cap::Day].into_iter().find(|cap| self.mark(*cap).as_deref() == Some(mark))
@@ -145,7 +146,7 @@ impl Budget {
 
     /// Why nothing is asked for a chat now, if a budget is why, as a sentence without its end: it is spent, or what is left of it is
     /// less than the next request may cost.
-    pub fn in_the_way(&self, chat_id: Option<i64>) -> Option<String> {
+    pub fn in_the_way(&self, chat: Option<ChatRef>) -> Option<String> {
         if let Some(cap) = self.reached() {
             let (_, may_usd) = self.of(cap);
             return Some(match may_usd {
@@ -153,10 +154,10 @@ impl Budget {
                 _ => format!("{} budget is spent ({})", cap.whose(), cap.setting()),
             });
         }
-        let cap = *self.no_room.get(&chat_id)?;
+        let cap = *self.no_room.get(&chat)?;
         let (spent_usd, may_usd) = self.of(cap);
         let left_usd = (may_usd.unwrap_or(spent_usd) - spent_usd).max(0.0);
-        Some(match self.needs_usd.get(&chat_id) {
+        Some(match self.needs_usd.get(&chat) {
             Some(needs_usd) => format!(
                 "the next call may cost up to ${needs_usd:.2}, which doesn't fit under the ${left_usd:.2} that is left of {} budget ({})",
                 cap.whose(),
@@ -167,10 +168,10 @@ impl Budget {
     }
 
     /// What a setting has to be at least so that the request has room that had none, in whole cents.
-    pub fn enough_usd(&self, chat_id: Option<i64>) -> Option<f64> {
-        let cap = *self.no_room.get(&chat_id)?;
+    pub fn enough_usd(&self, chat: Option<ChatRef>) -> Option<f64> {
+        let cap = *self.no_room.get(&chat)?;
         let (spent_usd, _) = self.of(cap);
-        Some(((spent_usd + self.needs_usd.get(&chat_id)?) * 100.0).ceil() / 100.0)
+        Some(((spent_usd + self.needs_usd.get(&chat)?) * 100.0).ceil() / 100.0)
     }
 
     /// How is noted that a request which may cost so much had no room.
@@ -203,8 +204,8 @@ impl Budget {
     }
 
     /// Under which key a chat is told that work waits which has no message open: once for as long as the cap has no room.
-    pub(in crate::cycle) fn work_key(&self, chat_id: i64, cap: Cap) -> String {
-        format!("budget/{chat_id}/{}", self.mark(cap).unwrap_or_default())
+    pub(in crate::cycle) fn work_key(&self, chat: ChatRef, cap: Cap) -> String {
+        format!("budget/{chat}/{}", self.mark(cap).unwrap_or_default())
     }
 
     /// What a chat is told: once. `most_usd` is what the request may cost that had no room.
@@ -321,12 +322,15 @@ mod tests {
         for cap in [Cap::Day, Cap::Month] {
             let full = budget(5.0, Some(50.0));
             let marks: BTreeMap<String, String> =
-                [Some(7), None].map(|chat| (no_room_key(chat), full.mark(cap).unwrap())).into();
-            assert_eq!((full.without_room(&marks), full.reached()), ([(Some(7), cap), (None, cap)].into(), None));
+                [Some(ChatRef::telegram(7)), None].map(|chat| (no_room_key(chat), full.mark(cap).unwrap())).into();
+            assert_eq!(
+                (full.without_room(&marks), full.reached()),
+                ([(Some(ChatRef::telegram(7)), cap), (None, cap)].into(), None)
+            );
             let other = |change: &dyn Fn(&mut Budget)| {
                 let mut other = full.clone();
                 change(&mut other);
-                other.without_room(&marks).get(&Some(7)).copied()
+                other.without_room(&marks).get(&Some(ChatRef::telegram(7))).copied()
             };
             let day = |month, day| NaiveDate::from_ymd_opt(2026, month, day).unwrap();
             assert_eq!(other(&|it| it.today = day(11, 22)), (cap == Cap::Month).then_some(cap));
@@ -351,17 +355,17 @@ mod tests {
     #[test]
     fn what_merely_does_not_fit_is_not_called_spent() {
         let mut budget = of((0.0, 0.03), (0.0, None));
-        budget.no_room = [(Some(7), Cap::Day)].into();
-        budget.needs_usd = [(Some(7), 0.19)].into();
-        insta::assert_snapshot!(budget.in_the_way(Some(7)).unwrap(), @"the next call may cost up to $0.19, which doesn't fit under the $0.03 that is left of today's budget (DAILY_BUDGET_USD)");
-        assert_eq!((budget.enough_usd(Some(7)), budget.in_the_way(None)), (Some(0.19), None));
+        budget.no_room = [(Some(ChatRef::telegram(7)), Cap::Day)].into();
+        budget.needs_usd = [(Some(ChatRef::telegram(7)), 0.19)].into();
+        insta::assert_snapshot!(budget.in_the_way(Some(ChatRef::telegram(7))).unwrap(), @"the next call may cost up to $0.19, which doesn't fit under the $0.03 that is left of today's budget (DAILY_BUDGET_USD)");
+        assert_eq!((budget.enough_usd(Some(ChatRef::telegram(7))), budget.in_the_way(None)), (Some(0.19), None));
         let some_left = of((4.9, 5.0), (4.9, None));
         insta::assert_snapshot!(some_left.notice(Cap::Day, 0.19, Waits::Message), @"Today's budget has $0.10 left, and this may cost up to $0.19 (DAILY_BUDGET_USD is 5). Your message is safe; I'll answer it tomorrow, or once you raise it.");
         let spent = of((5.0, 5.0), (5.0, None));
         assert!(spent.in_the_way(None).unwrap().contains("today's budget is spent"));
         // What was noted before it was noted how much, still holds.
-        let marks = |mark| BTreeMap::from([(no_room_key(Some(7)), mark)]);
-        let of_mark = |mark| some_left.without_room(&marks(mark)).get(&Some(7)).copied();
+        let marks = |mark| BTreeMap::from([(no_room_key(Some(ChatRef::telegram(7))), mark)]);
+        let of_mark = |mark| some_left.without_room(&marks(mark)).get(&Some(ChatRef::telegram(7))).copied();
         assert_eq!(of_mark(some_left.mark(Cap::Day).unwrap()), Some(Cap::Day));
         assert_eq!(of_mark(some_left.mark_of(Cap::Day, 0.19)), Some(Cap::Day));
     }

@@ -16,7 +16,7 @@ pub fn waiting_for_files(queued: &[Incoming], now: DateTime<Utc>) -> BTreeSet<i6
     let mut held_up = BTreeSet::new();
     let mut waiting = BTreeSet::new();
     for message in queued {
-        let chat = (message.chat_id, message.thread_id);
+        let chat = (message.chat, message.thread_id);
         if message.awaits_files {
             waiting.insert(message.id);
             // Where it isn't known since when it waits, nobody waits behind it.
@@ -34,9 +34,10 @@ pub fn waiting_for_files(queued: &[Incoming], now: DateTime<Utc>) -> BTreeSet<i6
 mod tests {
     use super::*;
     use crate::clock::parse_time;
+    use crate::types::ChatRef;
 
-    fn message(id: i64, chat_id: i64, minute: i64, awaits_files: bool) -> Incoming {
-        Incoming { id, chat_id, received_at: Some(at(minute)), awaits_files, ..Incoming::default() }
+    fn message(id: i64, chat: ChatRef, minute: i64, awaits_files: bool) -> Incoming {
+        Incoming { id, chat, received_at: Some(at(minute)), awaits_files, ..Incoming::default() }
     }
 
     fn at(minute: i64) -> DateTime<Utc> {
@@ -49,26 +50,38 @@ mod tests {
 
     #[test]
     fn later_messages_of_the_same_chat_and_topic_wait_behind() {
-        let topic = Incoming { thread_id: Some(7), ..message(5, 1, 2, false) };
-        let queued =
-            [message(1, 1, 0, false), message(2, 1, 1, true), message(3, 2, 2, false), message(4, 1, 2, false), topic];
+        let topic = Incoming { thread_id: Some(7), ..message(5, ChatRef::telegram(1), 2, false) };
+        let queued = [
+            message(1, ChatRef::telegram(1), 0, false),
+            message(2, ChatRef::telegram(1), 1, true),
+            message(3, ChatRef::telegram(2), 2, false),
+            message(4, ChatRef::telegram(1), 2, false),
+            topic,
+        ];
         assert_eq!(waiting(&queued, 3), [2, 4]);
     }
 
     #[test]
     fn the_wait_behind_a_file_has_an_end_and_the_file_is_waited_for() {
-        let queued = [message(1, 1, 0, true), message(2, 1, 9, false)];
+        let queued = [message(1, ChatRef::telegram(1), 0, true), message(2, ChatRef::telegram(1), 9, false)];
         assert_eq!(waiting(&queued, 9), [1, 2]);
         assert_eq!(waiting(&queued, 10), [1]);
-        let untimed = [Incoming { received_at: None, ..message(1, 1, 0, true) }, message(2, 1, 9, false)];
+        let untimed = [
+            Incoming { received_at: None, ..message(1, ChatRef::telegram(1), 0, true) },
+            message(2, ChatRef::telegram(1), 9, false),
+        ];
         assert_eq!(waiting(&untimed, 9), [1]);
     }
 
     #[test]
     fn each_file_is_waited_behind_from_when_its_own_message_came() {
-        let queued = [message(1, 1, 0, true), message(2, 1, 8, true), message(3, 1, 9, false)];
+        let queued = [
+            message(1, ChatRef::telegram(1), 0, true),
+            message(2, ChatRef::telegram(1), 8, true),
+            message(3, ChatRef::telegram(1), 9, false),
+        ];
         assert_eq!(waiting(&queued, 11), [1, 2, 3]);
         assert_eq!(waiting(&queued, 18), [1, 2]);
-        assert_eq!(waiting(&[message(1, 1, 0, false)], 0), Vec::<i64>::new());
+        assert_eq!(waiting(&[message(1, ChatRef::telegram(1), 0, false)], 0), Vec::<i64>::new());
     }
 }

@@ -274,7 +274,7 @@ mod tests {
     use crate::tool::Registry;
 
     #[test]
-    fn the_mind_is_told_the_limits_that_hold() {
+    fn the_model_is_told_the_limits_that_hold() {
         let definitions = Registry::standard().definitions();
         for stretch in [Limits::STANDARD.quick, Limits::STANDARD.medium, Limits::STANDARD.complex] {
             let work = stretch.work.unwrap();

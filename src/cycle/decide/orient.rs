@@ -9,8 +9,9 @@ pub use self::{
 };
 use crate::{
     clock::is_over,
-    cycle::decide::situation::{Mind, Observed, Reason},
+    cycle::decide::situation::{ModelState, Observed, Reason},
     store::{CycleRow, CycleState, Undo},
+    types::ChatRef,
 };
 
 /// All that is due, the most urgent first. What a person wants undone goes before whatever builds on it, and while all else is
@@ -28,8 +29,8 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
     reasons.extend(messages::due(observed));
     reasons.extend(messages::over_budget(observed));
     reasons.extend(tasks::of_guests(observed));
-    let may_think = observed.mind.is_available && observed.mind.out_of_budget(None).is_none();
-    if may_think || !observed.mind.is_thinking {
+    let may_think = observed.model.is_available && observed.model.out_of_budget(None).is_none();
+    if may_think || !observed.model.is_thinking {
         reasons.extend(tasks::of_owner(observed));
         if !observed.person_commits.is_empty() {
             let subjects = observed.person_commits.iter().map(|(_, subject)| subject.clone()).collect();
@@ -61,7 +62,7 @@ pub enum Work {
 }
 
 /// Chooses the next cycle's work among what is due: what is undone and interrupted work first, then what needs no model, then one chat.
-pub fn choose(reasons: Vec<Reason>, mind: &Mind, owner_chat_id: i64) -> Option<Work> {
+pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> Option<Work> {
     match reasons.first() {
         Some(Reason::Resume { cycle_id, has_crashed }) => {
             return Some(Work::Resume { cycle_id: cycle_id.clone(), has_crashed: *has_crashed });
@@ -76,7 +77,7 @@ pub fn choose(reasons: Vec<Reason>, mind: &Mind, owner_chat_id: i64) -> Option<W
         | Reason::OverBudget { .. }
         | Reason::OfGuest { .. } => true,
         Reason::Messages { .. } | Reason::Resume { .. } | Reason::Undo { .. } => false,
-        Reason::Task { .. } | Reason::Decay { .. } | Reason::PersonCommits { .. } => !mind.is_thinking,
+        Reason::Task { .. } | Reason::Decay { .. } | Reason::PersonCommits { .. } => !model.is_thinking,
     };
     let (mechanical, rest): (Vec<_>, Vec<_>) = reasons.into_iter().partition(is_mechanical);
     if !mechanical.is_empty() {
@@ -86,7 +87,7 @@ pub fn choose(reasons: Vec<Reason>, mind: &Mind, owner_chat_id: i64) -> Option<W
         rest.into_iter().partition(|reason| matches!(reason, Reason::Messages { .. }));
     let mut chosen: Vec<Reason> = messages.into_iter().take(1).collect();
     let is_owners = match chosen.first() {
-        Some(Reason::Messages { chat_id, .. }) => *chat_id == owner_chat_id,
+        Some(Reason::Messages { chat, .. }) => *chat == owner_chat,
         _ => true,
     };
     if is_owners {
@@ -101,9 +102,9 @@ fn resumptions(observed: &Observed<'_>) -> Vec<Reason> {
         .iter()
         .filter(|cycle| cycle.not_before.is_none_or(|at| is_over(at, observed.now)))
         .filter(|cycle| cycle.asks_until.is_none_or(|at| at <= observed.now))
-        .filter(|cycle| !cycle.cycle.chat_id.is_some_and(|chat| observed.stopped_chats.contains(&chat)))
+        .filter(|cycle| !cycle.cycle.chat.is_some_and(|chat| observed.stopped_chats.contains(&chat)))
         .filter(|cycle| {
-            let may_think = observed.mind.is_available && observed.mind.out_of_budget(cycle.cycle.chat_id).is_none();
+            let may_think = observed.model.is_available && observed.model.out_of_budget(cycle.cycle.chat).is_none();
             cycle.state == CycleState::Running || may_think
         })
         .map(|cycle| Reason::Resume { cycle_id: cycle.cycle.id.clone(), has_crashed: cycle.was_cut_off })

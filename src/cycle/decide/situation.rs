@@ -8,13 +8,14 @@ use crate::{
     config::QuietHours,
     memory::{decay::Stage, tasks::Task},
     store::{Cap, CycleRow, Incoming, Reminder, Undo},
+    types::ChatRef,
     words::{count, day_and_time},
     zone::Tz,
 };
 
 /// The model that is configured, as the gate needs to know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mind {
+pub struct ModelState {
     /// Its name.
     pub name: String,
     /// Whether it can think of things that nobody asked for: the offline model only answers.
@@ -24,13 +25,13 @@ pub struct Mind {
     /// The budget that is spent, if one is.
     pub over_budget: Option<Cap>,
     /// The chats (none: work that nobody asked for) whose last request had no room under what is left of a budget.
-    pub no_room: BTreeMap<Option<i64>, Cap>,
+    pub no_room: BTreeMap<Option<ChatRef>, Cap>,
 }
 
-impl Mind {
+impl ModelState {
     /// The budget for which a chat has to wait; none: work that nobody asked for.
-    pub fn out_of_budget(&self, chat_id: Option<i64>) -> Option<Cap> {
-        self.over_budget.or_else(|| self.no_room.get(&chat_id).copied())
+    pub fn out_of_budget(&self, chat: Option<ChatRef>) -> Option<Cap> {
+        self.over_budget.or_else(|| self.no_room.get(&chat).copied())
     }
 }
 
@@ -41,7 +42,7 @@ pub struct Observed<'a> {
     /// The person's zone.
     pub tz: Tz,
     /// The configured model.
-    pub mind: &'a Mind,
+    pub model: &'a ModelState,
     /// The queue: the chats in their turn, of each the oldest first.
     pub messages: &'a [Incoming],
     /// Cycles that didn't end.
@@ -55,10 +56,10 @@ pub struct Observed<'a> {
     /// How often the owner may still be spoken to unasked today.
     pub tells_left: usize,
     /// Whose tasks say nothing of a chat.
-    pub owner_chat_id: i64,
+    pub owner_chat: ChatRef,
     /// The chats besides the owner's that may be spoken to, and how often each still may unasked today. Tasks of others are
     /// nobody's.
-    pub guests: &'a BTreeMap<i64, usize>,
+    pub guests: &'a BTreeMap<ChatRef, usize>,
     /// When nothing is said unasked.
     pub quiet_hours: Option<QuietHours>,
     /// Commits of people since the last wake, newest first, as (id, what).
@@ -68,7 +69,7 @@ pub struct Observed<'a> {
     /// Whether all work is stopped.
     pub is_stopped: bool,
     /// Chats that have stopped what is done for them: their cycles are gone on with when they say so.
-    pub stopped_chats: &'a BTreeSet<i64>,
+    pub stopped_chats: &'a BTreeSet<ChatRef>,
 }
 
 /// A reason to wake.
@@ -89,7 +90,7 @@ pub enum Reason {
     /// Messages of one chat (and topic) wait for an answer.
     Messages {
         /// The chat.
-        chat_id: i64,
+        chat: ChatRef,
         /// Forum topic.
         thread_id: Option<i64>,
         /// Rows, oldest first.
@@ -98,7 +99,7 @@ pub enum Reason {
     /// Messages of one chat are about a time that is over: they are closed by rule.
     Stale {
         /// The chat.
-        chat_id: i64,
+        chat: ChatRef,
         /// Forum topic.
         thread_id: Option<i64>,
         /// Rows, oldest first.
@@ -109,7 +110,7 @@ pub enum Reason {
         /// Which.
         cap: Cap,
         /// The chat.
-        chat_id: i64,
+        chat: ChatRef,
         /// Forum topic.
         thread_id: Option<i64>,
         /// Told once under this key.
@@ -154,7 +155,7 @@ pub enum Reason {
     /// Something of a task that belongs to a chat that isn't the owner's: told there by rule, whatever the model.
     OfGuest {
         /// The chat.
-        chat_id: i64,
+        chat: ChatRef,
         /// What it is about.
         what: Box<Reason>,
     },
@@ -188,12 +189,14 @@ impl Reason {
         match self {
             Self::Undo { undo } => format!("undo {}", undo.wake),
             Self::Resume { cycle_id, .. } => format!("resume {cycle_id}"),
-            Self::Messages { chat_id: 0, ids, .. } => format!("{} from the terminal", count(ids.len(), "message")),
-            Self::Messages { chat_id, ids, .. } => format!("{} in chat {chat_id}", count(ids.len(), "message")),
-            Self::Stale { chat_id, ids, .. } => {
-                format!("{} in chat {chat_id} from back then", count(ids.len(), "message"))
+            Self::Messages { chat: ChatRef::TERMINAL, ids, .. } => {
+                format!("{} from the terminal", count(ids.len(), "message"))
             }
-            Self::OverBudget { chat_id, .. } => format!("chat {chat_id} waits for the budget"),
+            Self::Messages { chat, ids, .. } => format!("{} in chat {chat}", count(ids.len(), "message")),
+            Self::Stale { chat, ids, .. } => {
+                format!("{} in chat {chat} from back then", count(ids.len(), "message"))
+            }
+            Self::OverBudget { chat, .. } => format!("chat {chat} waits for the budget"),
             Self::Reminder { id } => format!("reminder {id}"),
             Self::Task { title, missed_at: None, .. } => format!("task {title:?} has its next step now"),
             Self::Task { title, missed_at: Some(at), .. } => {
@@ -201,7 +204,7 @@ impl Reason {
             }
             Self::MissedTask { title, .. } => format!("task {title:?} missed its time"),
             Self::Decay { title, stage, .. } => format!("task {title:?} is quiet: {}", stage.name()),
-            Self::OfGuest { chat_id, what } => format!("{} (chat {chat_id})", what.describe()),
+            Self::OfGuest { chat, what } => format!("{} (chat {chat})", what.describe()),
             Self::PersonCommits { subjects } => count(subjects.len(), "commit by a person"),
         }
     }

@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::{config::CONSOLE_CHAT_ID, store::Incoming, words};
+use crate::{store::Incoming, types::ChatRef, words};
 
 /// What waits for longer has been kept long.
 pub(in crate::cycle) const LONG: TimeDelta = TimeDelta::days(1);
@@ -84,14 +84,14 @@ fn after<'a>(said: &'a str, phrase: &str) -> Option<&'a str> {
 }
 
 /// What a chat is told of messages of its own that are closed so.
-pub(in crate::cycle) fn notice(closed: &[&Incoming], chat_id: i64) -> String {
+pub(in crate::cycle) fn notice(closed: &[&Incoming], chat: ChatRef) -> String {
     let quoted = |message: &Incoming| {
         let line = message.text.split_whitespace().collect::<Vec<_>>().join(" ");
         let text: String = line.chars().take(MAX_QUOTED_CHARS).collect();
         format!("“{text}”")
     };
-    let retry = if chat_id == CONSOLE_CHAT_ID { "`wake queue retry" } else { "/retry" };
-    let end = if chat_id == CONSOLE_CHAT_ID { "`" } else { "" };
+    let retry = if chat == ChatRef::TERMINAL { "`wake queue retry" } else { "/retry" };
+    let end = if chat == ChatRef::TERMINAL { "`" } else { "" };
     match closed {
         [one] => format!(
             "I've closed an older message of yours without an answer, as it was about back then: {}. {retry} {}{end} brings it back.",
@@ -200,11 +200,11 @@ mod tests {
     fn a_chat_is_told_what_is_closed_and_how_to_bring_it_back() {
         let (ok, what) = (message("ok"), Incoming { id: 9, ..message("what time\nis it?") });
         assert_eq!(
-            notice(&[&ok], 4242),
+            notice(&[&ok], ChatRef::telegram(4242)),
             "I've closed an older message of yours without an answer, as it was about back then: “ok”. /retry 7 brings it back."
         );
         assert_eq!(
-            notice(&[&ok, &what], 0),
+            notice(&[&ok, &what], ChatRef::TERMINAL),
             "I've closed 2 older messages of yours without an answer, as they were about back then: “ok” (7), “what time is it?” (9). \
              `wake queue retry 7` brings the first back."
         );

@@ -3,8 +3,11 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::store::{CycleRow, CycleState, Store, StoreError};
 use crate::zone::Tz;
+use crate::{
+    store::{CycleRow, CycleState, Store, StoreError},
+    types::ChatRef,
+};
 
 const NOTHING_LEFT: &str =
     "There's nothing to undo: all that I saved or set here is undone already, or I only answered.";
@@ -31,7 +34,7 @@ pub fn what_it_did(row: Option<&CycleRow>, subject: Option<&str>, now: DateTime<
 
 /// Finds the wake: the last of `chats` (of all when none is named) that did more than answer and that nobody has asked to undo
 /// yet, not counting `already`; or the one whose id or commit begins with `id`.
-pub fn undoable(store: &Store, chats: &[i64], id: Option<&str>, already: &[String]) -> Result<Choice, StoreError> {
+pub fn undoable(store: &Store, chats: &[ChatRef], id: Option<&str>, already: &[String]) -> Result<Choice, StoreError> {
     let refused = |why: &str| Ok(Choice::Refused(why.to_owned()));
     let Some(id) = id else {
         return Ok(match store.last_undoable(chats, already)? {

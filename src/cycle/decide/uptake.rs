@@ -62,8 +62,8 @@ impl GivingUp {
     }
 }
 
-/// Decides it for the model called `mind`. Pure.
-pub fn uptake(row: &CycleRow, journal: &[Entry], is_committed: bool, mind: &str, has_crashed: bool) -> Uptake {
+/// Decides it for the model called `model`. Pure.
+pub fn uptake(row: &CycleRow, journal: &[Entry], is_committed: bool, model: &str, has_crashed: bool) -> Uptake {
     let begun_by = row.cycle.model.as_str();
     let cuts = row.tries + u32::from(has_crashed);
     if is_committed {
@@ -73,7 +73,7 @@ pub fn uptake(row: &CycleRow, journal: &[Entry], is_committed: bool, mind: &str,
         Uptake::GiveUp(GivingUp::Unheard)
     } else if row.cycle.is_by_rule() {
         Uptake::Publish
-    } else if begun_by != mind && begun_by != OUTSIDE {
+    } else if begun_by != model && begun_by != OUTSIDE {
         Uptake::GiveUp(GivingUp::blameless(format!("it was begun with {begun_by}, which is no longer my AI model")))
     } else if cuts >= MAX_TRIES {
         // Its tries are counted before this look, so a giving-up that failed is repeated, and not gone on with.

@@ -1,7 +1,10 @@
 //! Verify: the plan against the receipts, and what is written of the wake. Pure; nothing here takes the model's word for it.
 
 use super::machine::Receipt;
-use crate::{tool::Plan, words::count};
+use crate::{
+    tool::Plan,
+    words::{count, one_line, shortened},
+};
 
 /// The longest subject of a commit, in characters.
 const MAX_SUBJECT_CHARS: usize = 100;
@@ -72,8 +75,8 @@ impl Account {
         body.extend(self.not_done.iter().map(|what| format!("- not done: {what}")));
         body.extend(self.notes.iter().map(|what| format!("- {what}")));
         // On one line each: nothing that is quoted can pose as a trailer.
-        let body: Vec<String> = body.iter().map(|line| one_line(line, MAX_LINE_CHARS)).collect();
-        let subject = one_line(&subject, MAX_SUBJECT_CHARS);
+        let body: Vec<String> = body.iter().map(|line| shortened(&one_line(line), MAX_LINE_CHARS)).collect();
+        let subject = shortened(&one_line(&subject), MAX_SUBJECT_CHARS);
         if body.is_empty() { format!("{subject}\n") } else { format!("{subject}\n\n{}\n", body.join("\n")) }
     }
 
@@ -108,15 +111,6 @@ fn clause(receipt: &str) -> String {
     let mut chars = what.chars();
     let first = chars.next().map(char::to_lowercase).into_iter().flatten();
     first.chain(chars).collect()
-}
-
-fn one_line(text: &str, max_chars: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= max_chars {
-        line
-    } else {
-        format!("{}…", line.chars().take(max_chars.saturating_sub(1)).collect::<String>())
-    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::{
         decide::{
             budget::{Budget, day_begin},
             orient,
-            situation::{Mind, Observed, Reason},
+            situation::{ModelState, Observed, Reason},
         },
         look::retention,
     },
@@ -27,6 +27,7 @@ use crate::{
     repo::{Condition, Glance, Oid, Repo, RepoError},
     schedule::due::is_set_back,
     store::{CycleRow, HEAD_SEEN, Incoming, Reminder, Store, StoreError, ToldOf, Undo, UpkeepKind},
+    types::ChatRef,
 };
 
 /// A person's commits that are looked at.
@@ -35,7 +36,7 @@ const MAX_PERSON_COMMITS: usize = 20;
 /// All that was observed.
 pub(in crate::cycle) struct Observation {
     pub(in crate::cycle) now: DateTime<Utc>,
-    pub(in crate::cycle) mind: Mind,
+    pub(in crate::cycle) model: ModelState,
     pub(in crate::cycle) messages: Vec<Incoming>,
     pub(in crate::cycle) open_cycles: Vec<CycleRow>,
     pub(in crate::cycle) reminders: Vec<Reminder>,
@@ -47,10 +48,10 @@ pub(in crate::cycle) struct Observation {
     /// How often the owner may still be spoken to unasked today.
     pub(in crate::cycle) tells_left: usize,
     /// The same for the chats whose tasks there are besides, of those that may be spoken to.
-    pub(in crate::cycle) guests: BTreeMap<i64, usize>,
+    pub(in crate::cycle) guests: BTreeMap<ChatRef, usize>,
     pub(in crate::cycle) undos: Vec<Undo>,
     pub(in crate::cycle) is_stopped: bool,
-    pub(in crate::cycle) stopped_chats: BTreeSet<i64>,
+    pub(in crate::cycle) stopped_chats: BTreeSet<ChatRef>,
 }
 
 /// What was seen of the memory.
@@ -86,10 +87,10 @@ impl Observation {
         handled.extend(store.handled_keys("decay/")?);
         handled.extend(store.handled_keys("budget/")?);
         handled.extend(told.handles);
-        let stopped_chats: BTreeSet<i64> = store.stopped_chats()?.into_keys().collect();
+        let stopped_chats: BTreeSet<ChatRef> = store.stopped_chats()?.into_keys().collect();
         Ok(Self {
             now,
-            mind: mind_of(store, context)?,
+            model: model_state_of(store, context)?,
             messages: not_stopped(store.queued()?, &stopped_chats),
             open_cycles: store.open_cycles()?,
             reminders: store.reminders()?,
@@ -97,7 +98,7 @@ impl Observation {
             tasks,
             handled,
             person_commits,
-            tells_left: tells_left(store, context, context.config.owner_chat_id)?,
+            tells_left: tells_left(store, context, context.config.owner_chat)?,
             head,
             undos: store.open_undos()?,
             is_stopped: store.stopped()?.is_some(),
@@ -123,14 +124,14 @@ impl Observation {
         orient::due(&Observed {
             now: self.now,
             tz: context.config.timezone,
-            mind: &self.mind,
+            model: &self.model,
             messages: &self.messages,
             open_cycles: &self.open_cycles,
             reminders: &self.reminders,
             tasks: &self.tasks,
             handled: &self.handled,
             tells_left: self.tells_left,
-            owner_chat_id: context.config.owner_chat_id,
+            owner_chat: context.config.owner_chat,
             guests: &self.guests,
             quiet_hours: context.config.quiet_hours,
             person_commits: &self.person_commits,
@@ -142,8 +143,8 @@ impl Observation {
 }
 
 /// Messages but for those of chats that have stopped what is done for them: these are kept.
-pub(in crate::cycle) fn not_stopped(mut messages: Vec<Incoming>, stopped_chats: &BTreeSet<i64>) -> Vec<Incoming> {
-    messages.retain(|message| !stopped_chats.contains(&message.chat_id));
+pub(in crate::cycle) fn not_stopped(mut messages: Vec<Incoming>, stopped_chats: &BTreeSet<ChatRef>) -> Vec<Incoming> {
+    messages.retain(|message| !stopped_chats.contains(&message.chat));
     messages
 }
 
@@ -197,23 +198,23 @@ pub(in crate::cycle) fn is_owner_to_be_sent(store: &Store, context: Context<'_>)
 }
 
 /// The configured model as the gate knows it.
-pub fn mind_of(store: &Store, context: Context<'_>) -> Result<Mind, StoreError> {
-    mind_called(context.model.name(), store, context.config, context.clock.now())
+pub fn model_state_of(store: &Store, context: Context<'_>) -> Result<ModelState, StoreError> {
+    model_called(context.model.name(), store, context.config, context.clock.now())
 }
 
 /// When the model's back-off ends, if it is in one.
-pub fn mind_again_at(store: &Store) -> Result<Option<DateTime<Utc>>, StoreError> {
+pub fn model_again_at(store: &Store) -> Result<Option<DateTime<Utc>>, StoreError> {
     Ok(store.upkeep(UpkeepKind::Model)?.not_before)
 }
 
 /// The model of this name as the gate knows it, for those who only look.
-pub fn mind_called(name: &str, store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Mind, StoreError> {
+pub fn model_called(name: &str, store: &Store, config: &Config, now: DateTime<Utc>) -> Result<ModelState, StoreError> {
     let is_thinking = name != OFFLINE_MODEL;
     let budget = if is_thinking { Some(Budget::look(store, config, now)?) } else { None };
     let over_budget = budget.as_ref().and_then(Budget::reached);
     let no_room = budget.map(|budget| budget.no_room).unwrap_or_default();
     let is_available = !is_thinking || over_budget.is_none() && store.upkeep(UpkeepKind::Model)?.may_try(now);
-    Ok(Mind { name: name.to_owned(), is_thinking, is_available, over_budget, no_room })
+    Ok(ModelState { name: name.to_owned(), is_thinking, is_available, over_budget, no_room })
 }
 
 /// A remote that has just been silent to a fetch isn't pushed to either, for as long.
@@ -271,17 +272,17 @@ fn tasks(read: impl Fn(&str) -> Result<Option<String>, RepoError>) -> Vec<Task> 
 }
 
 /// The chats besides the owner's that tasks belong to. One that isn't listened to any more isn't spoken to either.
-fn guests(store: &Store, context: Context<'_>, tasks: &[Task]) -> Result<BTreeMap<i64, usize>, StoreError> {
+fn guests(store: &Store, context: Context<'_>, tasks: &[Task]) -> Result<BTreeMap<ChatRef, usize>, StoreError> {
     let config = context.config;
-    let chats = tasks.iter().filter_map(|task| view::foreign_chat(task.chat_id(), config.owner_chat_id));
+    let chats = tasks.iter().filter_map(|task| view::foreign_chat(task.chat(), config.owner_chat));
     chats
-        .filter(|chat| config.allowed_chat_ids.contains(chat))
+        .filter(|chat| config.allowed_chats.contains(chat))
         .map(|chat| Ok((chat, tells_left(store, context, chat)?)))
         .collect()
 }
 
-fn tells_left(store: &Store, context: Context<'_>, chat_id: i64) -> Result<usize, StoreError> {
-    let told = store.tells_since(chat_id, day_begin(context.clock.now(), context.config.timezone))?;
+fn tells_left(store: &Store, context: Context<'_>, chat: ChatRef) -> Result<usize, StoreError> {
+    let told = store.tells_since(chat, day_begin(context.clock.now(), context.config.timezone))?;
     let left = i64::from(context.config.tell_per_day) - told;
     Ok(usize::try_from(left).unwrap_or(0))
 }

@@ -28,7 +28,7 @@ pub struct Waiting {
 
 /// Looks at the queue. Nothing is written.
 pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Waiting, StoreError> {
-    let mind = observe::mind_called(config.effective_model(), store, config, now)?;
+    let model = observe::model_called(config.effective_model(), store, config, now)?;
     let reminders = store.reminders()?;
     let stopped_chats = store.stopped_chats()?.into_keys().collect();
     let messages = observe::not_stopped(store.queued()?, &stopped_chats);
@@ -39,14 +39,14 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
     let observed = Observed {
         now,
         tz: config.timezone,
-        mind: &mind,
+        model: &model,
         messages: &messages,
         open_cycles: &open_cycles,
         reminders: &reminders,
         tasks: &[],
         handled: &BTreeSet::new(),
         tells_left: 0,
-        owner_chat_id: config.owner_chat_id,
+        owner_chat: config.owner_chat,
         guests: &guests,
         quiet_hours: config.quiet_hours,
         person_commits: &[],

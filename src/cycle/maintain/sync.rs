@@ -10,7 +10,7 @@ use crate::{
         context::{Terminal, WakeError},
         decide::{merge::merge_texts, orient, situation::Reason, verify::Account},
         look::observe::{self, Observation},
-        session::Wake,
+        session::Session,
     },
     delivery,
     memory::{self, unsettled::unsettled},
@@ -20,7 +20,7 @@ use crate::{
         RemoteError, Repo, RepoError,
     },
     shown,
-    store::{NewOutgoing, UpkeepKind},
+    store::UpkeepKind,
 };
 
 /// How long a fetch may take that somebody's answer waits for. A remote that is slower is fetched from as upkeep.
@@ -32,443 +32,450 @@ const MAINTAIN_EVERY: TimeDelta = TimeDelta::days(1);
 /// After so many failures in a row a person is told that something can't be brought in: the first may pass by itself.
 const TELL_AFTER: u32 = 3;
 
-impl Wake<'_> {
-    /// Delivers what is written. Says whether there was any.
-    pub(in crate::cycle) async fn upkeep(&mut self) -> Result<bool, WakeError> {
-        let has_deliverable = self.context.channel.is_some() && self.store.has_deliverable(self.now())?;
-        if !has_deliverable && !observe::is_owner_to_be_sent(self.store, self.context)? {
-            return Ok(false);
-        }
-        self.deliver().await?;
-        Ok(true)
+/// Delivers what is written. Says whether there was any.
+pub(in crate::cycle) async fn upkeep(session: &mut Session<'_>) -> Result<bool, WakeError> {
+    let has_deliverable = session.context.channel.is_some() && session.store.has_deliverable(session.now())?;
+    if !has_deliverable && !observe::is_owner_to_be_sent(&session.store, session.context)? {
+        return Ok(false);
     }
+    deliver(session).await?;
+    Ok(true)
+}
 
-    /// What may take long, when nothing else is to be done: what was put off for answers, then what is due of fetching and pushing.
-    /// All obey their back-offs, and give way to whatever comes. Says whether anything was done.
-    pub(in crate::cycle) fn after_answers(&mut self, repo: &Repo) -> Result<bool, WakeError> {
-        if self.is_wanted(repo)? {
-            return Ok(false);
+/// What may take long, when nothing else is to be done: what was put off for answers, then what is due of fetching and pushing.
+/// All obey their back-offs, and give way to whatever comes. Says whether anything was done.
+///
+/// The caller has just looked and found nothing due; see [`is_wanted`].
+pub(in crate::cycle) fn after_answers(session: &mut Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
+    if session.is_to_end()?.is_some() {
+        return Ok(false);
+    }
+    let mut has_worked = false;
+    let mut account = Account::default();
+    if std::mem::take(&mut session.sync.has_put_off) {
+        session.sync.may_take_long = true;
+        take_in_person_edits(session, repo, &mut account)?;
+        has_worked = true;
+    }
+    if std::mem::take(&mut session.sync.has_put_off_commits) {
+        session.sync.may_take_long = true;
+        integrate(session, repo, &mut account)?;
+        has_worked = true;
+    }
+    if may_ask_remote(session)? && observe::is_fetch_due(&session.store, repo.has_remote(), session.context)? {
+        session.sync.may_take_long = true;
+        say_saving(session);
+        fetch(session, repo, &mut account, REMOTE_TIMEOUT)?;
+        has_worked = true;
+    }
+    session.sync.may_take_long = false;
+    session.report.notes.extend(account.notes);
+    // What was taken in may be something to work on: that goes along then.
+    if may_ask_remote(session)?
+        && !(has_worked && is_wanted(session, repo)?)
+        && observe::is_push_due(&session.store, repo, session.now())?
+    {
+        say_saving(session);
+        push(session, repo)?;
+        has_worked = true;
+    }
+    Ok(has_worked)
+}
+
+/// A remote that failed when it was last asked is left to the wakes that nobody waits for.
+fn may_ask_remote(session: &Session<'_>) -> Result<bool, WakeError> {
+    let failures = |kind| Ok::<_, WakeError>(session.store.upkeep(kind)?.failures);
+    let is_awaited = matches!(session.context.terminal, Terminal::AtEnd);
+    Ok(!is_awaited || failures(UpkeepKind::Fetch)? + failures(UpkeepKind::Push)? == 0)
+}
+
+fn say_saving(session: &Session<'_>) {
+    if let Terminal::AtOnce(screen) = session.context.terminal {
+        screen.saving();
+    }
+}
+
+/// Whether there is anything to work on, or all work is to end.
+pub(in crate::cycle) fn is_wanted(session: &Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
+    if *session.context.stop.borrow() || session.is_stopped()? {
+        return Ok(true);
+    }
+    let observation = Observation::look(&session.store, Some(repo), session.context)?;
+    let due = observation.due(session.context);
+    Ok(orient::choose(due, &observation.model, session.context.config.owner_chat).is_some())
+}
+
+/// Shows and sends what may be. What can't be waits in the outbox.
+pub(in crate::cycle) async fn deliver(session: &mut Session<'_>) -> Result<(), WakeError> {
+    if let Terminal::AtOnce(screen) = session.context.terminal
+        && let Err(error) = screen.show(&mut session.store)
+    {
+        // It is shown once more at the end, where a failure is told.
+        tracing::warn!(%error, "not all could be shown yet");
+    }
+    if let Some(owner) = session.context.instead_of_terminal() {
+        session.store.send_to_owner(owner)?;
+    }
+    if let Some(channel) = session.context.channel {
+        let (clock, redactor) = (session.context.clock, session.context.redactor);
+        let delivered = delivery::deliver_in_wake(&mut session.store, channel, &session.me, clock, redactor).await?;
+        tracing::info!(sent = delivered.sent, left = delivered.left, "delivered");
+    }
+    Ok(())
+}
+
+/// Whether somebody waits for an answer that the present model can give.
+pub(in crate::cycle) fn is_waited_for(session: &Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
+    let due = Observation::look(&session.store, Some(repo), session.context)?.due(session.context);
+    Ok(due.iter().any(|reason| matches!(reason, Reason::Messages { .. })))
+}
+
+/// Housekeeping, if it is time for it: the last thing of a wake that worked, when all is said, sent and committed. An idle
+/// wake does none, so that it writes nothing.
+pub(in crate::cycle) fn maintain(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
+    let now = session.now();
+    let upkeep = session.store.upkeep(UpkeepKind::Maintain)?;
+    let is_time = upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= MAINTAIN_EVERY);
+    if !is_time || !upkeep.may_try(now) || !repo.stock().is_large() || is_waited_for(session, repo)? {
+        return Ok(());
+    }
+    match repo.maintain(MAINTAIN_TIMEOUT) {
+        Ok(()) => Ok(session.store.upkeep_ok(UpkeepKind::Maintain)?),
+        Err(error) => {
+            let why = session.context.redactor.redact(&error.to_string());
+            tracing::warn!(%why, "housekeeping did not work");
+            session.store.upkeep_failed(UpkeepKind::Maintain, &why, Some(MAINTAIN_EVERY))?;
+            Ok(())
         }
-        let mut has_worked = false;
+    }
+}
+
+/// Brings in what was parked while HEAD was elsewhere, before the memory is read. Says whether there was any.
+pub(in crate::cycle) fn bring_in_parked(session: &mut Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
+    let now = session.now();
+    if !observe::is_parked_work_due(&session.store, repo, now)? {
+        return Ok(false);
+    }
+    let mut account = Account::default();
+    take_in_person_edits(session, repo, &mut account)?;
+    session.report.notes.extend(account.notes);
+    if session.sync.has_put_off {
+        return Ok(false);
+    }
+    match repo.bring_in(now, &merge_texts) {
+        Ok(brought) => {
+            for BroughtIn { branch, conflicts } in brought {
+                session.report.notes.push(format!("Brought in {branch}."));
+                session.report.notes.extend(conflicts.iter().map(both_changed));
+            }
+            session.store.upkeep_recovered(UpkeepKind::Parked)?;
+        }
+        Err(error) => {
+            let why = session.context.redactor.redact(&error.to_string());
+            tracing::warn!(%why, "parked work could not be brought in");
+            let failed = session.store.upkeep_failed(UpkeepKind::Parked, &why, None)?;
+            let first = repo.parked()?.into_iter().next().filter(|_| failed.failures == TELL_AFTER);
+            if let Some((branch, _)) = first {
+                let text = format!(
+                    "What I couldn't save is still on the branch `{branch}`: {why}. I'll keep trying. `git merge {branch}` brings it in \
+                     by hand, `git branch -D {branch}` drops it."
+                );
+                session.alarm(&format!("still-{branch}"), text)?;
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Takes in what the remote has, once a wake, before the memory is read: if it was well when it was last asked. Somebody may wait for
+/// an answer; any other remote is asked after that.
+pub(in crate::cycle) fn pull(session: &mut Session<'_>, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
+    let last = session.store.upkeep(UpkeepKind::Fetch)?;
+    let is_well = last.last_ok_at.is_some() && last.failures == 0;
+    if repo.has_remote() && !session.sync.has_fetched && is_well {
+        fetch(session, repo, account, PULL_BOUND)
+    } else {
+        Ok(())
+    }
+}
+
+fn fetch(session: &mut Session<'_>, repo: &Repo, account: &mut Account, bound: Duration) -> Result<(), WakeError> {
+    if session.is_stopped()? {
+        return Ok(());
+    }
+    session.sync.has_fetched = true;
+    // Before an answer it is over soon by itself.
+    let is_over = || session.sync.may_take_long && is_wanted(session, repo).unwrap_or(true);
+    if let Err(error) = repo.fetch(Patience { timeout: bound, is_over: &is_over }) {
+        return remote_trouble(session, repo, UpkeepKind::Fetch, &error);
+    }
+    integrate(session, repo, account)
+}
+
+/// Brings our branch and the remote's together; nothing of either side is thrown away.
+fn integrate(session: &mut Session<'_>, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
+    // A person's edits come first: they are then merged like any commit, and never in the way.
+    take_in_person_edits(session, repo, account)?;
+    // What is wrong with it shows when it is taken in.
+    if session.sync.has_put_off || !session.sync.may_take_long && repo.has_much_to_take_in(FEW).unwrap_or(false) {
+        session.sync.has_put_off_commits = true;
+        return Ok(());
+    }
+    match repo.integrate(session.now(), &merge_texts) {
+        Ok(Integrated::Merged { conflicts, .. }) => {
+            account.notes.push("Merged with the remote.".to_owned());
+            account.notes.extend(conflicts.iter().map(both_changed));
+            tell_unsettled(session, repo, &conflicts)?;
+        }
+        Ok(Integrated::RewoundRemote { rescue_ref }) => alarm_of_rewound(session, repo, &rescue_ref)?,
+        // A merge that was cut off before it was told of.
+        Ok(_) => tell_unsettled(session, repo, &[])?,
+        // The one is told where the work is parked for it, the other is over in a moment.
+        Err(error @ (RepoError::NotOnBranch { .. } | RepoError::Locked { .. })) => {
+            account.notes.push(left_out(&error.to_string()));
+        }
+        // Taken in, but for files here: the next wake finishes that.
+        Err(error @ RepoError::Unfinished { .. }) => return Err(error.into()),
+        Err(error) if error.is_the_machines() => return Err(error.into()),
+        Err(error) => return leave_out(session, repo, account, &error),
+    }
+    Ok(session.store.upkeep_ok(UpkeepKind::Fetch)?)
+}
+
+/// What the remote has stays where it was fetched to, for as long as something is in the way: no answer waits for that.
+fn leave_out(
+    session: &mut Session<'_>,
+    repo: &Repo,
+    account: &mut Account,
+    error: &RepoError,
+) -> Result<(), WakeError> {
+    let why = session.context.redactor.redact(&error.to_string());
+    tracing::warn!(%why, "the remote's commits are not taken in");
+    account.notes.push(left_out(&why));
+    let failures = session.store.upkeep_failed(UpkeepKind::Fetch, &why, None)?.failures;
+    let key = match error {
+        RepoError::Unrelated => return alarm_of_unrelated(session, repo),
+        RepoError::Blocked { path, .. } => session.context.redactor.redact(path),
+        // The rest may pass by itself.
+        _ if failures >= TELL_AFTER => String::new(),
+        _ => return Ok(()),
+    };
+    let week = session.now().with_timezone(&session.context.config.timezone).format("%G-W%V");
+    let text = format!(
+        "I can't take in what the remote of my memory has: {why}. Nothing is lost: its commits wait here, in {}. I can still \
+         answer and save, and I'll keep trying.",
+        repo.root().display()
+    );
+    session.alarm(&format!("left-out/{key}/{week}"), text).map(drop)
+}
+
+/// Sends our commits. A remote that moved, or that somebody else is moving, is taken in first, once.
+fn push(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
+    if !repo.has_remote() || session.is_stopped()? {
+        return Ok(());
+    }
+    let mut pushed = push_once(session, repo);
+    if matches!(pushed, Err(RemoteError::Moved | RemoteError::Locked)) {
         let mut account = Account::default();
-        if std::mem::take(&mut self.has_put_off) {
-            self.may_take_long = true;
-            self.take_in_person_edits(repo, &mut account)?;
-            has_worked = true;
-        }
-        if std::mem::take(&mut self.has_put_off_commits) {
-            self.may_take_long = true;
-            self.integrate(repo, &mut account)?;
-            has_worked = true;
-        }
-        if self.may_ask_remote()? && observe::is_fetch_due(self.store, repo.has_remote(), self.context)? {
-            self.may_take_long = true;
-            self.say_saving();
-            self.fetch(repo, &mut account, REMOTE_TIMEOUT)?;
-            has_worked = true;
-        }
-        self.may_take_long = false;
-        self.report.notes.extend(account.notes);
-        // What was taken in may be something to work on: that goes along then.
-        if self.may_ask_remote()? && !self.is_wanted(repo)? && observe::is_push_due(self.store, repo, self.now())? {
-            self.say_saving();
-            self.push(repo)?;
-            has_worked = true;
-        }
-        Ok(has_worked)
+        session.sync.may_take_long = true;
+        fetch(session, repo, &mut account, REMOTE_TIMEOUT)?;
+        session.sync.may_take_long = false;
+        session.report.notes.extend(account.notes);
+        pushed = push_once(session, repo);
     }
-
-    /// A remote that failed when it was last asked is left to the wakes that nobody waits for.
-    fn may_ask_remote(&self) -> Result<bool, WakeError> {
-        let failures = |kind| Ok::<_, WakeError>(self.store.upkeep(kind)?.failures);
-        let is_awaited = matches!(self.context.terminal, Terminal::AtEnd);
-        Ok(!is_awaited || failures(UpkeepKind::Fetch)? + failures(UpkeepKind::Push)? == 0)
+    match pushed {
+        Ok(_) => {
+            session.report.pushed = true;
+            Ok(session.store.upkeep_ok(UpkeepKind::Push)?)
+        }
+        Err(error) => remote_trouble(session, repo, UpkeepKind::Push, &error),
     }
+}
 
-    fn say_saving(&self) {
-        if let Terminal::AtOnce(screen) = self.context.terminal {
-            screen.saving();
-        }
+fn push_once(session: &Session<'_>, repo: &Repo) -> Result<Pushed, RemoteError> {
+    let is_over = || is_wanted(session, repo).unwrap_or(true);
+    repo.push(Patience { timeout: REMOTE_TIMEOUT, is_over: &is_over }, &|text| {
+        session.context.redactor.secrets_in(text)
+    })
+}
+
+/// A remote that can't be used is no error of the wake: it is noted and tried again later. What only a person can mend
+/// is told once.
+fn remote_trouble(
+    session: &mut Session<'_>,
+    repo: &Repo,
+    kind: UpkeepKind,
+    error: &RemoteError,
+) -> Result<(), WakeError> {
+    // Something came up here, which says little of the remote: a fetch waits a little once, and nothing adds up.
+    let is_known = || Ok::<_, WakeError>(session.store.upkeep(kind)?.failures > 0);
+    if matches!(error, RemoteError::BrokenOff) && (kind == UpkeepKind::Push || is_known()?) {
+        return Ok(());
     }
-
-    /// Whether there is anything to work on, or all work is to end.
-    fn is_wanted(&self, repo: &Repo) -> Result<bool, WakeError> {
-        if *self.context.stop.borrow() || self.is_stopped()? {
-            return Ok(true);
-        }
-        let observation = Observation::look(self.store, Some(repo), self.context)?;
-        let due = observation.due(self.context);
-        Ok(orient::choose(due, &observation.mind, self.context.config.owner_chat_id).is_some())
+    let name = kind.as_str();
+    let why = session.context.redactor.redact(&error.to_string());
+    tracing::warn!(%why, "{name} did not work");
+    session.report.notes.push(format!("{name}: {why}"));
+    let now = session.now();
+    let upkeep = session.store.upkeep_failed(kind, &why, None)?;
+    // Nor would it answer the pull before an answer.
+    if kind == UpkeepKind::Push && matches!(error, RemoteError::Unreachable { .. } | RemoteError::TimedOut) {
+        session.store.upkeep_failed(UpkeepKind::Fetch, &why, None)?;
     }
-
-    /// Shows and sends what may be. What can't be waits in the outbox.
-    pub(in crate::cycle) async fn deliver(&mut self) -> Result<(), WakeError> {
-        if let Terminal::AtOnce(screen) = self.context.terminal
-            && let Err(error) = screen.show(self.store)
-        {
-            // It is shown once more at the end, where a failure is told.
-            tracing::warn!(%error, "not all could be shown yet");
-        }
-        if let Some(owner) = self.context.instead_of_terminal() {
-            self.store.send_to_owner(self.fence, owner)?;
-        }
-        if let Some(channel) = self.context.channel {
-            let (fence, clock, redactor) = (self.fence, self.context.clock, self.context.redactor);
-            let delivered = delivery::deliver_in_wake(self.store, channel, fence, &self.me, clock, redactor).await?;
-            tracing::info!(sent = delivered.sent, left = delivered.left, "delivered");
-        }
-        Ok(())
+    if let RemoteError::Rewound { rescue_ref } = error {
+        return alarm_of_rewound(session, repo, rescue_ref);
     }
-
-    /// Whether somebody waits for an answer that the present model can give.
-    pub(in crate::cycle) fn is_waited_for(&self, repo: &Repo) -> Result<bool, WakeError> {
-        let due = Observation::look(self.store, Some(repo), self.context)?.due(self.context);
-        Ok(due.iter().any(|reason| matches!(reason, Reason::Messages { .. })))
+    if let RemoteError::HoldsSecret { commit, .. } = error {
+        return alarm_of_secret(session, repo, commit, &why);
     }
-
-    /// Housekeeping, if it is time for it: the last thing of a wake that worked, when all is said, sent and committed. An idle
-    /// wake does none, so that it writes nothing.
-    pub(in crate::cycle) fn maintain(&mut self, repo: &Repo) -> Result<(), WakeError> {
-        let now = self.now();
-        let upkeep = self.store.upkeep(UpkeepKind::Maintain)?;
-        let is_time = upkeep.last_ok_at.is_none_or(|at| now.signed_duration_since(at) >= MAINTAIN_EVERY);
-        if !is_time || !upkeep.may_try(now) || !repo.stock().is_large() || self.is_waited_for(repo)? {
-            return Ok(());
-        }
-        match repo.maintain(MAINTAIN_TIMEOUT) {
-            Ok(()) => Ok(self.store.upkeep_ok(self.fence, UpkeepKind::Maintain, now)?),
-            Err(error) => {
-                let why = self.context.redactor.redact(&error.to_string());
-                tracing::warn!(%why, "housekeeping did not work");
-                self.store.upkeep_failed(self.fence, UpkeepKind::Maintain, &why, Some(MAINTAIN_EVERY), now)?;
-                Ok(())
-            }
-        }
-    }
-
-    /// Brings in what was parked while HEAD was elsewhere, before the memory is read. Says whether there was any.
-    pub(in crate::cycle) fn bring_in_parked(&mut self, repo: &Repo) -> Result<bool, WakeError> {
-        let now = self.now();
-        if !observe::is_parked_work_due(self.store, repo, now)? {
-            return Ok(false);
-        }
-        let mut account = Account::default();
-        self.take_in_person_edits(repo, &mut account)?;
-        self.report.notes.extend(account.notes);
-        if self.has_put_off {
-            return Ok(false);
-        }
-        match repo.bring_in(now, &merge_texts) {
-            Ok(brought) => {
-                for BroughtIn { branch, conflicts } in brought {
-                    self.report.notes.push(format!("Brought in {branch}."));
-                    self.report.notes.extend(conflicts.iter().map(both_changed));
-                }
-                self.store.upkeep_recovered(self.fence, UpkeepKind::Parked, now)?;
-            }
-            Err(error) => {
-                let why = self.context.redactor.redact(&error.to_string());
-                tracing::warn!(%why, "parked work could not be brought in");
-                let failed = self.store.upkeep_failed(self.fence, UpkeepKind::Parked, &why, None, now)?;
-                let first = repo.parked()?.into_iter().next().filter(|_| failed.failures == TELL_AFTER);
-                if let Some((branch, _)) = first {
-                    let text = format!(
-                        "What I couldn't save is still on the branch `{branch}`: {why}. I'll keep trying. `git merge {branch}` brings it in \
-                         by hand, `git branch -D {branch}` drops it."
-                    );
-                    self.alarm(&format!("still-{branch}"), text)?;
-                }
-            }
-        }
-        Ok(true)
-    }
-
-    /// Takes in what the remote has, once a wake, before the memory is read: if it was well when it was last asked. Somebody may wait for
-    /// an answer; any other remote is asked after that.
-    pub(in crate::cycle) fn pull(&mut self, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
-        let fetch = self.store.upkeep(UpkeepKind::Fetch)?;
-        let is_well = fetch.last_ok_at.is_some() && fetch.failures == 0;
-        if repo.has_remote() && !self.has_fetched && is_well { self.fetch(repo, account, PULL_BOUND) } else { Ok(()) }
-    }
-
-    fn fetch(&mut self, repo: &Repo, account: &mut Account, bound: Duration) -> Result<(), WakeError> {
-        if self.is_stopped()? {
-            return Ok(());
-        }
-        self.has_fetched = true;
-        // Before an answer it is over soon by itself.
-        let is_over = || self.may_take_long && self.is_wanted(repo).unwrap_or(true);
-        if let Err(error) = repo.fetch(Patience { timeout: bound, is_over: &is_over }) {
-            return self.remote_trouble(repo, UpkeepKind::Fetch, &error);
-        }
-        self.integrate(repo, account)
-    }
-
-    /// Brings our branch and the remote's together; nothing of either side is thrown away.
-    fn integrate(&mut self, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
-        // A person's edits come first: they are then merged like any commit, and never in the way.
-        self.take_in_person_edits(repo, account)?;
-        // What is wrong with it shows when it is taken in.
-        if self.has_put_off || !self.may_take_long && repo.has_much_to_take_in(FEW).unwrap_or(false) {
-            self.has_put_off_commits = true;
-            return Ok(());
-        }
-        match repo.integrate(self.now(), &merge_texts) {
-            Ok(Integrated::Merged { conflicts, .. }) => {
-                account.notes.push("Merged with the remote.".to_owned());
-                account.notes.extend(conflicts.iter().map(both_changed));
-                self.tell_unsettled(repo, &conflicts)?;
-            }
-            Ok(Integrated::RewoundRemote { rescue_ref }) => self.alarm_of_rewound(repo, &rescue_ref)?,
-            // A merge that was cut off before it was told of.
-            Ok(_) => self.tell_unsettled(repo, &[])?,
-            // The one is told where the work is parked for it, the other is over in a moment.
-            Err(error @ (RepoError::NotOnBranch { .. } | RepoError::Locked { .. })) => {
-                account.notes.push(left_out(&error.to_string()));
-            }
-            // Taken in, but for files here: the next wake finishes that.
-            Err(error @ RepoError::Unfinished { .. }) => return Err(error.into()),
-            Err(error) if error.is_the_machines() => return Err(error.into()),
-            Err(error) => return self.leave_out(repo, account, &error),
-        }
-        Ok(self.store.upkeep_ok(self.fence, UpkeepKind::Fetch, self.now())?)
-    }
-
-    /// What the remote has stays where it was fetched to, for as long as something is in the way: no answer waits for that.
-    fn leave_out(&mut self, repo: &Repo, account: &mut Account, error: &RepoError) -> Result<(), WakeError> {
-        let (why, now) = (self.context.redactor.redact(&error.to_string()), self.now());
-        tracing::warn!(%why, "the remote's commits are not taken in");
-        account.notes.push(left_out(&why));
-        let failures = self.store.upkeep_failed(self.fence, UpkeepKind::Fetch, &why, None, now)?.failures;
-        let key = match error {
-            RepoError::Unrelated => return self.alarm_of_unrelated(repo),
-            RepoError::Blocked { path, .. } => self.context.redactor.redact(path),
-            // The rest may pass by itself.
-            _ if failures >= TELL_AFTER => String::new(),
-            _ => return Ok(()),
-        };
-        let week = now.with_timezone(&self.context.config.timezone).format("%G-W%V");
+    let needs_person = matches!(error, RemoteError::Refused { .. } | RemoteError::Auth { .. });
+    if needs_person && upkeep.failures == 1 {
+        let today = now.date_naive();
         let text = format!(
-            "I can't take in what the remote of my memory has: {why}. Nothing is lost: its commits wait here, in {}. I can still \
-             answer and save, and I'll keep trying.",
-            repo.root().display()
+            "I couldn't send my memory to its remote: {why}. Everything is saved here, and I'll send it as soon as I can."
         );
-        self.alarm(&format!("left-out/{key}/{week}"), text).map(drop)
+        session.alarm(&format!("{name}/{today}"), text)?;
     }
+    Ok(())
+}
 
-    /// Sends our commits. A remote that moved, or that somebody else is moving, is taken in first, once.
-    fn push(&mut self, repo: &Repo) -> Result<(), WakeError> {
-        if !repo.has_remote() || self.is_stopped()? {
-            return Ok(());
-        }
-        let mut pushed = self.push_once(repo);
-        if matches!(pushed, Err(RemoteError::Moved | RemoteError::Locked)) {
-            let mut account = Account::default();
-            self.may_take_long = true;
-            self.fetch(repo, &mut account, REMOTE_TIMEOUT)?;
-            self.may_take_long = false;
-            self.report.notes.extend(account.notes);
-            pushed = self.push_once(repo);
-        }
-        match pushed {
-            Ok(_) => {
-                self.report.pushed = true;
-                Ok(self.store.upkeep_ok(self.fence, UpkeepKind::Push, self.now())?)
-            }
-            Err(error) => self.remote_trouble(repo, UpkeepKind::Push, &error),
-        }
-    }
+/// The first run, and REPO_URL can't be reached: nothing waits for that.
+pub(in crate::cycle) fn begin_without_remote(session: &mut Session<'_>, error: &RemoteError) -> Result<(), WakeError> {
+    let why = session.context.redactor.redact(&error.to_string());
+    session.store.upkeep_failed(UpkeepKind::Fetch, &why, None)?;
+    let text = format!(
+        "I can't reach `REPO_URL` yet: {why}. I've begun with a fresh memory and answer from that. As soon as the remote answers I \
+         join the two, and nothing of either is lost."
+    );
+    session.report.notes.push(text.clone());
+    session.alarm("unjoined", text).map(drop)
+}
 
-    fn push_once(&self, repo: &Repo) -> Result<Pushed, RemoteError> {
-        let is_over = || self.is_wanted(repo).unwrap_or(true);
-        repo.push(Patience { timeout: REMOTE_TIMEOUT, is_over: &is_over }, &|text| {
-            self.context.redactor.secrets_in(text)
-        })
-    }
+/// Told once per commit. To push it all the same is the person's to decide, and to do: a push can't be undone.
+fn alarm_of_secret(session: &mut Session<'_>, repo: &Repo, commit: &str, why: &str) -> Result<(), WakeError> {
+    let branch = repo.branch();
+    let text = format!(
+        "I don't push my memory to its remote: {why}. Everything is committed here, and nothing of it has left this machine. Please \
+         take the key or token out of that commit (`git commit --amend` if it is the last one, else `git rebase -i`), or, if it \
+         may go there, push by yourself: `git push origin {branch}`. I'll continue from either."
+    );
+    session.alarm(&format!("secret-push/{commit}"), text).map(drop)
+}
 
-    /// A remote that can't be used is no error of the wake: it is noted and tried again later. What only a person can mend
-    /// is told once.
-    fn remote_trouble(&mut self, repo: &Repo, kind: UpkeepKind, error: &RemoteError) -> Result<(), WakeError> {
-        // Something came up here, which says little of the remote: a fetch waits a little once, and nothing adds up.
-        let is_known = || Ok::<_, WakeError>(self.store.upkeep(kind)?.failures > 0);
-        if matches!(error, RemoteError::BrokenOff) && (kind == UpkeepKind::Push || is_known()?) {
-            return Ok(());
+/// Whoever sees it first, the fetch or the push: it is told once, with what settles it.
+fn alarm_of_rewound(session: &mut Session<'_>, repo: &Repo, rescue_ref: &str) -> Result<(), WakeError> {
+    let branch = repo.branch();
+    let push = format!("`git push origin {branch}`");
+    let follow = format!(
+        "`git branch before-reset` and then `git reset --keep origin/{branch}` follows it, and keeps what is here on the branch \
+         `before-reset`"
+    );
+    let (what, ways) = match repo.ahead_behind()? {
+        None => (
+            format!("has no branch `{branch}` any more"),
+            format!("{push} brings it back; `git remote set-url origin` and REPO_URL name another remote"),
+        ),
+        Some((_, 0)) => {
+            ("went back behind commits it once had".to_owned(), format!("{push} brings them back; {follow}"))
         }
-        let name = kind.as_str();
-        let why = self.context.redactor.redact(&error.to_string());
-        tracing::warn!(%why, "{name} did not work");
-        self.report.notes.push(format!("{name}: {why}"));
-        let now = self.now();
-        let upkeep = self.store.upkeep_failed(self.fence, kind, &why, None, now)?;
-        // Nor would it answer the pull before an answer.
-        if kind == UpkeepKind::Push && matches!(error, RemoteError::Unreachable { .. } | RemoteError::TimedOut) {
-            self.store.upkeep_failed(self.fence, UpkeepKind::Fetch, &why, None, now)?;
-        }
-        if let RemoteError::Rewound { rescue_ref } = error {
-            return self.alarm_of_rewound(repo, rescue_ref);
-        }
-        if let RemoteError::HoldsSecret { commit, .. } = error {
-            return self.alarm_of_secret(repo, commit, &why);
-        }
-        let needs_person = matches!(error, RemoteError::Refused { .. } | RemoteError::Auth { .. });
-        if needs_person && upkeep.failures == 1 {
-            let today = now.date_naive();
-            let text = format!(
-                "I couldn't send my memory to its remote: {why}. Everything is saved here, and I'll send it as soon as I can."
-            );
-            self.alarm(&format!("{name}/{today}"), text)?;
-        }
-        Ok(())
-    }
-
-    /// The first run, and REPO_URL can't be reached: nothing waits for that.
-    pub(in crate::cycle) fn begin_without_remote(&mut self, error: &RemoteError) -> Result<(), WakeError> {
-        let (why, now) = (self.context.redactor.redact(&error.to_string()), self.now());
-        self.store.upkeep_failed(self.fence, UpkeepKind::Fetch, &why, None, now)?;
-        let text = format!(
-            "I can't reach `REPO_URL` yet: {why}. I've begun with a fresh memory and answer from that. As soon as the remote answers I \
-             join the two, and nothing of either is lost."
-        );
-        self.report.notes.push(text.clone());
-        self.alarm("unjoined", text).map(drop)
-    }
-
-    /// Told once per commit. To push it all the same is the person's to decide, and to do: a push can't be undone.
-    fn alarm_of_secret(&mut self, repo: &Repo, commit: &str, why: &str) -> Result<(), WakeError> {
-        let branch = repo.branch();
-        let text = format!(
-            "I don't push my memory to its remote: {why}. Everything is committed here, and nothing of it has left this machine. Please \
-             take the key or token out of that commit (`git commit --amend` if it is the last one, else `git rebase -i`), or, if it \
-             may go there, push by yourself: `git push origin {branch}`. I'll continue from either."
-        );
-        self.alarm(&format!("secret-push/{commit}"), text).map(drop)
-    }
-
-    /// Whoever sees it first, the fetch or the push: it is told once, with what settles it.
-    fn alarm_of_rewound(&mut self, repo: &Repo, rescue_ref: &str) -> Result<(), WakeError> {
-        let branch = repo.branch();
-        let push = format!("`git push origin {branch}`");
-        let follow = format!(
-            "`git branch before-reset` and then `git reset --keep origin/{branch}` follows it, and keeps what is here on the branch \
-             `before-reset`"
-        );
-        let (what, ways) = match repo.ahead_behind()? {
-            None => (
-                format!("has no branch `{branch}` any more"),
-                format!("{push} brings it back; `git remote set-url origin` and REPO_URL name another remote"),
+        Some(_) => (
+            "was given another history (a forced push)".to_owned(),
+            format!(
+                "`git merge --allow-unrelated-histories origin/{branch}` keeps both, and I push them; {follow}; {push} with \
+                 `--force` puts mine in its place"
             ),
-            Some((_, 0)) => {
-                ("went back behind commits it once had".to_owned(), format!("{push} brings them back; {follow}"))
-            }
-            Some(_) => (
-                "was given another history (a forced push)".to_owned(),
-                format!(
-                    "`git merge --allow-unrelated-histories origin/{branch}` keeps both, and I push them; {follow}; {push} with \
-                     `--force` puts mine in its place"
-                ),
-            ),
-        };
+        ),
+    };
+    let text = format!(
+        "The remote of my memory {what}, so I neither follow it nor push to it. Nothing is lost: all of mine is here, and what \
+         the remote had is kept as `{rescue_ref}`. I can still answer and save. Please decide, in {}: {ways}.",
+        repo.root().display()
+    );
+    session.alarm(&format!("rewound/{rescue_ref}"), text).map(drop)
+}
+
+/// Two histories without a common beginning: nothing of the remote's was ever here.
+fn alarm_of_unrelated(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
+    let branch = repo.branch();
+    let text = format!(
+        "The remote of my memory holds another history, which has nothing in common with mine, so I neither follow it nor push \
+         to it. I answer and commit as ever. If it is the right remote, `git merge --allow-unrelated-histories origin/{branch}` \
+         in {} joins the two; else `git remote set-url origin` and REPO_URL name the right one.",
+        repo.root().display()
+    );
+    session.alarm("unrelated", text).map(drop)
+}
+
+/// Tells the owner of what they changed in two places, in the documents and in the files that were just merged: once per conflict.
+fn tell_unsettled(session: &mut Session<'_>, repo: &Repo, merged: &[String]) -> Result<(), WakeError> {
+    let merged = merged.iter().map(String::as_str).filter(|path| path.ends_with(".md"));
+    for path in memory::DOCUMENTS.into_iter().chain([memory::CLAUDE]).chain(merged).collect::<BTreeSet<_>>() {
+        let Ok(Some(text)) = repo.read_work_tree(path) else { continue };
+        let conflicts = unsettled(&text);
+        // Numbers come again, texts don't: the newest says whether all are told.
+        let Some(newest) = conflicts.iter().max_by_key(|conflict| conflict.number) else { continue };
+        let key = shown::sha256(&newest.text);
+        let lines: Vec<String> = conflicts.iter().flat_map(|conflict| &conflict.lines).map(usize::to_string).collect();
+        let path = session.context.redactor.redact(path);
         let text = format!(
-            "The remote of my memory {what}, so I neither follow it nor push to it. Nothing is lost: all of mine is here, and what \
-             the remote had is kept as `{rescue_ref}`. I can still answer and save. Please decide, in {}: {ways}.",
-            repo.root().display()
+            "You changed the same thing in two places, and the two contradict each other. I kept both in `{path}`, marked \
+             `unsettled` (line {}). Please delete the wrong one; until then I take neither as settled.",
+            lines.join(", ")
         );
-        self.alarm(&format!("rewound/{rescue_ref}"), text).map(drop)
+        session.alarm(&format!("unsettled/{path}/{key}"), text)?;
     }
+    Ok(())
+}
 
-    /// Two histories without a common beginning: nothing of the remote's was ever here.
-    fn alarm_of_unrelated(&mut self, repo: &Repo) -> Result<(), WakeError> {
-        let branch = repo.branch();
+/// Tells the owner of a file that isn't committed because it seems to hold a secret: once a week, since they may have their reasons.
+/// Of one that git has no place for they are told once.
+pub(in crate::cycle) fn tell_refused(session: &mut Session<'_>, left: &LeftAlone) -> Result<(), WakeError> {
+    let path = session.context.redactor.redact(&left.path);
+    let name = outside::name(&path);
+    if left.is_misnamed() {
         let text = format!(
-            "The remote of my memory holds another history, which has nothing in common with mine, so I neither follow it nor push \
-             to it. I answer and commit as ever. If it is the right remote, `git merge --allow-unrelated-histories origin/{branch}` \
-             in {} joins the two; else `git remote set-url origin` and REPO_URL name the right one.",
-            repo.root().display()
+            "I leave {name} in my memory's folder alone: it {}. It stays as it is on this machine, but I don't read it, commit it or \
+             push it. Rename it or move it, and I take it in.",
+            left.why
         );
-        self.alarm("unrelated", text).map(drop)
+        return session.alarm(&format!("misnamed/{path}"), text).map(drop);
     }
-
-    /// Tells the owner of what they changed in two places, in the documents and in the files that were just merged: once per conflict.
-    fn tell_unsettled(&mut self, repo: &Repo, merged: &[String]) -> Result<(), WakeError> {
-        let merged = merged.iter().map(String::as_str).filter(|path| path.ends_with(".md"));
-        for path in memory::DOCUMENTS.into_iter().chain([memory::CLAUDE]).chain(merged).collect::<BTreeSet<_>>() {
-            let Ok(Some(text)) = repo.read_work_tree(path) else { continue };
-            let conflicts = unsettled(&text);
-            // Numbers come again, texts don't: the newest says whether all are told.
-            let Some(newest) = conflicts.iter().max_by_key(|conflict| conflict.number) else { continue };
-            let key = shown::sha256(&newest.text);
-            let lines: Vec<String> =
-                conflicts.iter().flat_map(|conflict| &conflict.lines).map(usize::to_string).collect();
-            let path = self.context.redactor.redact(path);
-            let text = format!(
-                "You changed the same thing in two places, and the two contradict each other. I kept both in `{path}`, marked \
-                 `unsettled` (line {}). Please delete the wrong one; until then I take neither as settled.",
-                lines.join(", ")
-            );
-            self.alarm(&format!("unsettled/{path}/{key}"), text)?;
-        }
-        Ok(())
+    if left.why != HOLDS_SECRET {
+        return Ok(());
     }
+    let week = session.now().with_timezone(&session.context.config.timezone).format("%G-W%V");
+    let text = format!(
+        "I did not commit {name}: it {HOLDS_SECRET}. The file stays as it is on this machine, and I pushed nothing of it. Please take \
+         the key or token out of it; the next wake commits the rest. If others could have seen it, have it replaced."
+    );
+    session.alarm(&format!("secret/{path}/{week}"), text).map(drop)
+}
 
-    /// Tells the owner of something only they can mend, once per key. `true` if it was told now.
-    pub(in crate::cycle) fn alarm(&mut self, key: &str, text: String) -> Result<bool, WakeError> {
-        let message = NewOutgoing {
-            key: Some(format!("alarm/{key}")),
-            ..NewOutgoing::notice(self.context.config.owner_chat_id, text)
-        };
-        Ok(self.store.tell(self.fence, &message, self.now())?.is_some())
-    }
-
-    /// Tells the owner of a file that isn't committed because it seems to hold a secret: once a week, since they may have their reasons.
-    /// Of one that git has no place for they are told once.
-    pub(in crate::cycle) fn tell_refused(&mut self, left: &LeftAlone) -> Result<(), WakeError> {
-        let path = self.context.redactor.redact(&left.path);
-        let name = outside::name(&path);
-        if left.is_misnamed() {
-            let text = format!(
-                "I leave {name} in my memory's folder alone: it {}. It stays as it is on this machine, but I don't read it, commit it or \
-                 push it. Rename it or move it, and I take it in.",
-                left.why
-            );
-            return self.alarm(&format!("misnamed/{path}"), text).map(drop);
-        }
-        if left.why != HOLDS_SECRET {
-            return Ok(());
-        }
-        let week = self.now().with_timezone(&self.context.config.timezone).format("%G-W%V");
-        let text = format!(
-            "I did not commit {name}: it {HOLDS_SECRET}. The file stays as it is on this machine, and I pushed nothing of it. Please take \
-             the key or token out of it; the next wake commits the rest. If others could have seen it, have it replaced."
-        );
-        self.alarm(&format!("secret/{path}/{week}"), text).map(drop)
-    }
-
-    /// Commits a person's uncommitted edits as theirs, before anything of the wake's own; many of them only when nobody waits. What
-    /// a cycle writes meanwhile goes beside them: publishing looks at each file for itself.
-    pub(in crate::cycle) fn take_in_person_edits(
-        &mut self,
-        repo: &Repo,
-        account: &mut Account,
-    ) -> Result<(), WakeError> {
-        let redactor = self.context.redactor;
-        let max = if self.may_take_long { usize::MAX } else { FEW };
-        let is_secret = |text: &str| redactor.contains_secret(text);
-        match repo.commit_few_person_edits(max, self.now(), &is_secret, &merge_texts) {
-            Ok(edits) => {
-                self.has_put_off |= edits.put_off;
-                for left in edits.left_alone {
-                    self.tell_refused(&left)?;
-                    // Without a mark: it would withhold each entry for as long as the file lies there.
-                    account.notes.push(format!("Left alone, not committed: {} ({})", left.path, left.why));
-                }
-                Ok(())
+/// Commits a person's uncommitted edits as theirs, before anything of the wake's own; many of them only when nobody waits. What
+/// a cycle writes meanwhile goes beside them: publishing looks at each file for itself.
+pub(in crate::cycle) fn take_in_person_edits(
+    session: &mut Session<'_>,
+    repo: &Repo,
+    account: &mut Account,
+) -> Result<(), WakeError> {
+    let redactor = session.context.redactor;
+    let max = if session.sync.may_take_long { usize::MAX } else { FEW };
+    let is_secret = |text: &str| redactor.contains_secret(text);
+    match repo.commit_few_person_edits(max, session.now(), &is_secret, &merge_texts) {
+        Ok(edits) => {
+            session.sync.has_put_off |= edits.put_off;
+            for left in edits.left_alone {
+                tell_refused(session, &left)?;
+                // Without a mark: it would withhold each entry for as long as the file lies there.
+                account.notes.push(format!("Left alone, not committed: {} ({})", left.path, left.why));
             }
-            Err(error @ (RepoError::NotOnBranch { .. } | RepoError::Locked { .. } | RepoError::Behind { .. })) => {
-                account.notes.push(error.to_string());
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
+            Ok(())
         }
+        Err(error @ (RepoError::NotOnBranch { .. } | RepoError::Locked { .. } | RepoError::Behind { .. })) => {
+            account.notes.push(error.to_string());
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

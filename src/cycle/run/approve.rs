@@ -7,17 +7,16 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{
-    config::CONSOLE_CHAT_ID,
     cycle::{
         context::WakeError,
         decide::{
             brief,
-            interrupt::Interrupt,
             limits::{Limits, Reached},
             machine::{Cycle, ToolRequest},
             taint, verify,
         },
-        session::{Live, Wake},
+        run::record,
+        session::{Halt, Live, Session},
     },
     policy::{Decision, Risk, Verdict},
     random,
@@ -25,6 +24,7 @@ use crate::{
     shown,
     store::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, OutgoingKind, is_long},
     tool::{Refusal, Registry},
+    types::ChatRef,
     zone::Tz,
 };
 
@@ -50,220 +50,217 @@ pub(in crate::cycle) enum Judged {
     Asked,
 }
 
-impl Wake<'_> {
-    /// Lets the policy decide on a call, and asks where it asks.
-    pub(in crate::cycle) fn judge(
-        &mut self,
-        live: &mut Live,
-        registry: &Registry,
-        request: &ToolRequest,
-    ) -> Result<Judged, WakeError> {
-        let Some(verdict) = self.verdict(live, registry, request) else {
-            // Running it says that there is no such tool.
-            return Ok(Judged::Allowed(Vec::new()));
-        };
-        let judged = Entry::Judged { call: request.id.clone(), verdict: verdict.clone() };
-        match verdict.decision {
-            Decision::Allow => Ok(Judged::Allowed(vec![judged])),
-            Decision::Deny => {
-                let why = format!("The policy doesn't allow this: {} Nothing was done.", verdict.reasons.join(" "));
-                Ok(Judged::Refused(vec![judged], why))
+/// Lets the policy decide on a call, and asks where it asks.
+pub(in crate::cycle) fn judge(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    registry: &Registry,
+    request: &ToolRequest,
+) -> Result<Judged, WakeError> {
+    let Some(verdict) = verdict(session, live, registry, request) else {
+        // Running it says that there is no such tool.
+        return Ok(Judged::Allowed(Vec::new()));
+    };
+    let judged = Entry::Judged { call: request.id.clone(), verdict: verdict.clone() };
+    match verdict.decision {
+        Decision::Allow => Ok(Judged::Allowed(vec![judged])),
+        Decision::Deny => {
+            let why = format!("The policy doesn't allow this: {} Nothing was done.", verdict.reasons.join(" "));
+            Ok(Judged::Refused(vec![judged], why))
+        }
+        Decision::Ask => {
+            ask_person(session, live, request, verdict, judged)?;
+            Ok(Judged::Asked)
+        }
+    }
+}
+
+/// What the policy says of a call as things are now; none: there is no such tool.
+fn verdict(session: &Session<'_>, live: &Live, registry: &Registry, request: &ToolRequest) -> Option<Verdict> {
+    let ToolRequest { name, input, .. } = request;
+    let verdict = registry.judge(name, input, &live.world, taint::origin(&live.state.taints).as_deref())?;
+    let sends = registry.get(name).is_none_or(|tool| tool.sends(input, &live.world));
+    Some(unless_it_gives_away(verdict, request, sends, session.context.redactor))
+}
+
+/// What forbids a call by now that was allowed in an earlier wake, by the policy or a person, and what the model is told.
+pub(in crate::cycle) fn forbidden(
+    session: &Session<'_>,
+    live: &Live,
+    registry: &Registry,
+    request: &ToolRequest,
+) -> Option<(Entry, String)> {
+    let verdict = verdict(session, live, registry, request)?;
+    if verdict.decision != Decision::Deny {
+        return None;
+    }
+    let why = verdict.reasons.join(" ");
+    let why = format!("It was allowed before, and by now the policy doesn't allow it: {why} Nothing was done now.");
+    Some((Entry::Judged { call: request.id.clone(), verdict }, why))
+}
+
+/// Refuses a call on the policy's word.
+pub(in crate::cycle) fn refuse(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    request: &ToolRequest,
+    entries: Vec<Entry>,
+    why: String,
+) -> Result<(), WakeError> {
+    record::settle_with(session, live, request, entries, Err(Refusal(why)))
+}
+
+fn ask_person(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    request: &ToolRequest,
+    verdict: Verdict,
+    judged: Entry,
+) -> Result<(), WakeError> {
+    let tz = session.context.config.timezone;
+    put(session, live, (request, verdict, judged), |_, approval, shown_in| question(approval, shown_in, tz))
+}
+
+/// Asks whether a cycle that has reached a limit may go on.
+pub(in crate::cycle) fn ask_to_go_on(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    limits: &Limits,
+    request: &ToolRequest,
+) -> Result<(), WakeError> {
+    let Some(reached) = live.state.meter.reached(limits) else {
+        return Ok(());
+    };
+    let why = format!("{} is my limit for {} work.", reached.stretch.describe(), reached.complexity.name());
+    let verdict = Verdict { risk: Risk::Safe, decision: Decision::Ask, reasons: vec![why] };
+    let judged = Entry::Judged { call: request.id.clone(), verdict: verdict.clone() };
+    let (asked_in, tz) = (live.cycle.chat, session.context.config.timezone);
+    put(session, live, (request, verdict, judged), |state, approval, shown_in| {
+        go_on_question(state, &reached, elsewhere(asked_in, shown_in), approval.expires_at, tz)
+    })
+}
+
+/// Whether a person has decided that a cycle goes on or ends, which is journalled then; false while they still can.
+pub(in crate::cycle) fn is_go_on_decided(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    request: &ToolRequest,
+) -> Result<bool, WakeError> {
+    session.store.expire_approvals()?;
+    let state = session.store.approval_of(&live.cycle.id, &request.id)?.map(|approval| approval.state);
+    let decided =
+        |is_approved, why: &str| Entry::Decided { call: request.id.clone(), is_approved, why: why.to_owned() };
+    let why = match state {
+        Some(ApprovalState::Pending) => return Ok(false),
+        Some(ApprovalState::Approved) => {
+            let yes = decided(true, "");
+            let action = (request.id.as_str(), request.name.as_str(), request.input.as_str());
+            let entries = std::slice::from_ref(&yes);
+            if session.store.begin_approved(&live.cycle.id, action, entries)? {
+                live.state.apply(&yes);
+                return Ok(true);
             }
-            Decision::Ask => {
-                self.ask_person(live, request, verdict, judged)?;
-                Ok(Judged::Asked)
+            "What was approved is not what I had asked."
+        }
+        Some(ApprovalState::Denied) => "You said to stop.",
+        Some(ApprovalState::Expired) => "I asked whether to continue and had no answer in time, so I stopped.",
+        Some(ApprovalState::Withdrawn) | None => "I couldn't ask whether to continue, so I stopped.",
+    };
+    record::record(session, live, &decided(false, why), &[])?;
+    Ok(true)
+}
+
+/// Puts a question to its person: what stands for it in the journal, its row and the message that asks it are one transaction.
+fn put(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    (request, mut verdict, judged): (&ToolRequest, Verdict, Entry),
+    text: impl Fn(&Cycle, &NewApproval, ChatRef) -> String,
+) -> Result<(), WakeError> {
+    let config = session.context.config;
+    let now = session.now();
+    // A guest's wish is the owner's to allow; at the console whoever sits there is the owner.
+    let chat = match live.cycle.chat {
+        Some(ChatRef::TERMINAL) => ChatRef::TERMINAL,
+        _ => config.owner_chat,
+    };
+    // First of the reasons, and so wherever the question is shown: in a message, in a file, at a terminal.
+    verdict.reasons = elsewhere(live.cycle.chat, chat).into_iter().chain(verdict.reasons).collect();
+    let approval = NewApproval {
+        call: request.id.clone(),
+        tool: request.name.clone(),
+        action: request.input.clone(),
+        verdict,
+        origin: taint::origin(&live.state.taints),
+        // A private chat has its person's number. In a group whoever is listed may decide.
+        approver: chat.person(),
+        nonce: nonce()?,
+        expires_at: now + ASKED_FOR,
+    };
+    let text = text(&live.state, &approval, chat);
+    let is_owners_chat = live.cycle.chat == Some(chat);
+    let message = |id| NewOutgoing {
+        chat,
+        text: session.context.redactor.redact(&match chat {
+            ChatRef::TERMINAL => {
+                format!("{text}\nTo allow it: `wake approvals approve {id}`. To refuse: `wake approvals deny {id}`.")
             }
-        }
-    }
+            _ => text,
+        }),
+        kind: OutgoingKind::Approval,
+        key: Some(format!("approval/{}/{}", live.cycle.id, request.id)),
+        thread_id: live.cycle.thread_id.filter(|_| is_owners_chat),
+        reply_to: live.world.chat.and_then(|chat| chat.reply_to).filter(|_| is_owners_chat),
+        cycle_id: None,
+        // Whose words an action holds is not known.
+        links_as_text: true,
+        taint: None,
+    };
+    session.store.ask_approval(&live.cycle.id, std::slice::from_ref(&judged), &approval, message)?;
+    live.state.apply(&judged);
+    Ok(())
+}
 
-    /// What the policy says of a call as things are now; none: there is no such tool.
-    fn verdict(&self, live: &Live, registry: &Registry, request: &ToolRequest) -> Option<Verdict> {
-        let ToolRequest { name, input, .. } = request;
-        let verdict = registry.judge(name, input, &live.world, taint::origin(&live.state.taints).as_deref())?;
-        let sends = registry.get(name).is_none_or(|tool| tool.sends(input, &live.world));
-        Some(unless_it_gives_away(verdict, request, sends, self.context.redactor))
-    }
+/// What a person has decided about a call, as the journal takes it; none while they still can.
+pub(in crate::cycle) fn decided(
+    session: &mut Session<'_>,
+    live: &Live,
+    request: &ToolRequest,
+) -> Result<Option<Entry>, WakeError> {
+    session.store.expire_approvals()?;
+    let approval = session.store.approval_of(&live.cycle.id, &request.id)?;
+    Ok(verdict_of(approval.as_ref()).map(|(is_approved, why)| Entry::Decided {
+        call: request.id.clone(),
+        is_approved,
+        why: why.to_owned(),
+    }))
+}
 
-    /// What forbids a call by now that was allowed in an earlier wake, by the policy or a person, and what the model is told.
-    pub(in crate::cycle) fn forbidden(
-        &self,
-        live: &Live,
-        registry: &Registry,
-        request: &ToolRequest,
-    ) -> Option<(Entry, String)> {
-        let verdict = self.verdict(live, registry, request)?;
-        if verdict.decision != Decision::Deny {
-            return None;
-        }
-        let why = verdict.reasons.join(" ");
-        let why = format!("It was allowed before, and by now the policy doesn't allow it: {why} Nothing was done now.");
-        Some((Entry::Judged { call: request.id.clone(), verdict }, why))
+/// Runs a call that a person has allowed: the very bytes that they were shown, once. What is forbidden by now isn't run: of their rule
+/// and their yes the no counts.
+pub(in crate::cycle) async fn call_approved(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    registry: &Registry,
+    request: &ToolRequest,
+) -> Result<(), Halt> {
+    if let Some((judged, why)) = forbidden(session, live, registry, request) {
+        return Ok(refuse(session, live, request, vec![judged], why)?);
     }
-
-    /// Refuses a call on the policy's word.
-    pub(in crate::cycle) fn refuse(
-        &mut self,
-        live: &mut Live,
-        request: &ToolRequest,
-        entries: Vec<Entry>,
-        why: String,
-    ) -> Result<(), WakeError> {
-        self.settle_with(live, request, entries, Err(Refusal(why)))
+    let entry = called(request);
+    let action = (request.id.as_str(), request.name.as_str(), request.input.as_str());
+    let entries = std::slice::from_ref(&entry);
+    if !session.store.begin_approved(&live.cycle.id, action, entries)? {
+        let why = "What was approved is not what would run now, or it ran before. Nothing was done.";
+        return Ok(record::settle(session, live, request, Err(Refusal(why.to_owned())))?);
     }
-
-    fn ask_person(
-        &mut self,
-        live: &mut Live,
-        request: &ToolRequest,
-        verdict: Verdict,
-        judged: Entry,
-    ) -> Result<(), WakeError> {
-        let tz = self.context.config.timezone;
-        self.put(live, (request, verdict, judged), |_, approval, shown_in| question(approval, shown_in, tz))
-    }
-
-    /// Asks whether a cycle that has reached a limit may go on.
-    pub(in crate::cycle) fn ask_to_go_on(
-        &mut self,
-        live: &mut Live,
-        limits: &Limits,
-        request: &ToolRequest,
-    ) -> Result<(), WakeError> {
-        let Some(reached) = live.state.meter.reached(limits) else {
-            return Ok(());
-        };
-        let why = format!("{} is my limit for {} work.", reached.stretch.describe(), reached.complexity.name());
-        let verdict = Verdict { risk: Risk::Safe, decision: Decision::Ask, reasons: vec![why] };
-        let judged = Entry::Judged { call: request.id.clone(), verdict: verdict.clone() };
-        let (asked_in, tz) = (live.cycle.chat_id, self.context.config.timezone);
-        self.put(live, (request, verdict, judged), |state, approval, shown_in| {
-            go_on_question(state, &reached, elsewhere(asked_in, shown_in), approval.expires_at, tz)
-        })
-    }
-
-    /// Whether a person has decided that a cycle goes on or ends, which is journalled then; false while they still can.
-    pub(in crate::cycle) fn is_go_on_decided(
-        &mut self,
-        live: &mut Live,
-        request: &ToolRequest,
-    ) -> Result<bool, WakeError> {
-        let now = self.now();
-        self.store.expire_approvals(self.fence, now)?;
-        let state = self.store.approval_of(&live.cycle.id, &request.id)?.map(|approval| approval.state);
-        let decided =
-            |is_approved, why: &str| Entry::Decided { call: request.id.clone(), is_approved, why: why.to_owned() };
-        let why = match state {
-            Some(ApprovalState::Pending) => return Ok(false),
-            Some(ApprovalState::Approved) => {
-                let yes = decided(true, "");
-                let action = (request.id.as_str(), request.name.as_str(), request.input.as_str());
-                let entries = std::slice::from_ref(&yes);
-                if self.store.begin_approved(self.fence, &live.cycle.id, action, entries, now)? {
-                    live.state.apply(&yes);
-                    return Ok(true);
-                }
-                "What was approved is not what I had asked."
-            }
-            Some(ApprovalState::Denied) => "You said to stop.",
-            Some(ApprovalState::Expired) => "I asked whether to continue and had no answer in time, so I stopped.",
-            Some(ApprovalState::Withdrawn) | None => "I couldn't ask whether to continue, so I stopped.",
-        };
-        self.record(live, &decided(false, why), &[])?;
-        Ok(true)
-    }
-
-    /// Puts a question to its person: what stands for it in the journal, its row and the message that asks it are one transaction.
-    fn put(
-        &mut self,
-        live: &mut Live,
-        (request, mut verdict, judged): (&ToolRequest, Verdict, Entry),
-        text: impl Fn(&Cycle, &NewApproval, i64) -> String,
-    ) -> Result<(), WakeError> {
-        let config = self.context.config;
-        let now = self.now();
-        // A guest's wish is the owner's to allow; at the console whoever sits there is the owner.
-        let chat_id = match live.cycle.chat_id {
-            Some(CONSOLE_CHAT_ID) => CONSOLE_CHAT_ID,
-            _ => config.owner_chat_id,
-        };
-        // First of the reasons, and so wherever the question is shown: in a message, in a file, at a terminal.
-        verdict.reasons = elsewhere(live.cycle.chat_id, chat_id).into_iter().chain(verdict.reasons).collect();
-        let approval = NewApproval {
-            call: request.id.clone(),
-            tool: request.name.clone(),
-            action: request.input.clone(),
-            verdict,
-            origin: taint::origin(&live.state.taints),
-            // A private chat has its person's number. In a group whoever is listed may decide.
-            approver: Some(chat_id).filter(|chat| *chat > 0),
-            nonce: nonce()?,
-            expires_at: now + ASKED_FOR,
-        };
-        let text = text(&live.state, &approval, chat_id);
-        let is_owners_chat = live.cycle.chat_id == Some(chat_id);
-        let message = |id| NewOutgoing {
-            chat_id,
-            text: self.context.redactor.redact(&match chat_id {
-                CONSOLE_CHAT_ID => format!(
-                    "{text}\nTo allow it: `wake approvals approve {id}`. To refuse: `wake approvals deny {id}`."
-                ),
-                _ => text,
-            }),
-            kind: OutgoingKind::Approval,
-            key: Some(format!("approval/{}/{}", live.cycle.id, request.id)),
-            thread_id: live.cycle.thread_id.filter(|_| is_owners_chat),
-            reply_to: live.world.chat.and_then(|chat| chat.reply_to).filter(|_| is_owners_chat),
-            cycle_id: None,
-            // Whose words an action holds is not known.
-            links_as_text: true,
-            taint: None,
-        };
-        self.store.ask_approval(self.fence, &live.cycle.id, std::slice::from_ref(&judged), &approval, message, now)?;
-        live.state.apply(&judged);
-        Ok(())
-    }
-
-    /// What a person has decided about a call, as the journal takes it; none while they still can.
-    pub(in crate::cycle) fn decided(&mut self, live: &Live, request: &ToolRequest) -> Result<Option<Entry>, WakeError> {
-        let now = self.now();
-        self.store.expire_approvals(self.fence, now)?;
-        let approval = self.store.approval_of(&live.cycle.id, &request.id)?;
-        Ok(verdict_of(approval.as_ref()).map(|(is_approved, why)| Entry::Decided {
-            call: request.id.clone(),
-            is_approved,
-            why: why.to_owned(),
-        }))
-    }
-
-    /// Runs a call that a person has allowed: the very bytes that they were shown, once. What is forbidden by now isn't run: of their rule
-    /// and their yes the no counts.
-    pub(in crate::cycle) async fn call_approved(
-        &mut self,
-        live: &mut Live,
-        registry: &Registry,
-        request: &ToolRequest,
-    ) -> Result<Result<(), Interrupt>, WakeError> {
-        if let Some((judged, why)) = self.forbidden(live, registry, request) {
-            self.refuse(live, request, vec![judged], why)?;
-            return Ok(Ok(()));
-        }
-        let entry = called(request);
-        let action = (request.id.as_str(), request.name.as_str(), request.input.as_str());
-        let entries = std::slice::from_ref(&entry);
-        let now = self.now();
-        if !self.store.begin_approved(self.fence, &live.cycle.id, action, entries, now)? {
-            let why = "What was approved is not what would run now, or it ran before. Nothing was done.";
-            self.settle(live, request, Err(Refusal(why.to_owned())))?;
-            return Ok(Ok(()));
-        }
-        live.state.apply(&entry);
-        let approval = self.store.approval_of(&live.cycle.id, &request.id)?;
-        live.hands.agree(approval.map(|approval| approval.reasons).unwrap_or_default());
-        let carried_out = self.carry_out(live, registry, request).await;
-        live.hands.agree(Vec::new());
-        self.forget_tooling();
-        carried_out
-    }
+    live.state.apply(&entry);
+    let approval = session.store.approval_of(&live.cycle.id, &request.id)?;
+    live.hands.agree(approval.map(|approval| approval.reasons).unwrap_or_default());
+    let carried_out = record::carry_out(session, live, registry, request).await;
+    live.hands.agree(Vec::new());
+    session.forget_tooling();
+    carried_out
 }
 
 /// A verdict on a call once its arguments were searched for secrets. Nobody is asked about a call that holds one: secrets are masked
@@ -310,16 +307,16 @@ fn nonce() -> Result<String, WakeError> {
 }
 
 /// Whose wish it is, where a question is shown in another chat than the one that its cycle answers, a guest's or a group.
-fn elsewhere(asked_in: Option<i64>, shown_in: i64) -> Option<String> {
+fn elsewhere(asked_in: Option<ChatRef>, shown_in: ChatRef) -> Option<String> {
     let chat = asked_in.filter(|chat| *chat != shown_in)?;
     Some(format!("Chat {chat} asked for this."))
 }
 
 /// The question as a person reads it: what would be done, in full, why it is asked, and until when. `shown_in` is the chat that reads it.
-pub(crate) fn question(approval: &NewApproval, shown_in: i64, tz: Tz) -> String {
+pub(crate) fn question(approval: &NewApproval, shown_in: ChatRef, tz: Tz) -> String {
     let NewApproval { tool, action, verdict, origin, expires_at, .. } = approval;
     // A terminal has room for everything, and nowhere to put a file.
-    let has_file = is_long(action, &verdict.reasons) && shown_in != CONSOLE_CHAT_ID;
+    let has_file = is_long(action, &verdict.reasons) && shown_in != ChatRef::TERMINAL;
     let fitting = |text: String| if has_file { brief::clip(&text, BESIDE_FILE_CHARS_MAX) } else { text };
     let mut text = format!("**May I do this?** Risk: {}.\n\n", verdict.risk.told());
     if has_file {

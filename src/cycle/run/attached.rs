@@ -12,7 +12,7 @@ use crate::{
     cycle::{
         context::WakeError,
         decide::brief::{File, FileView},
-        session::Wake,
+        session::Session,
     },
     disk,
     media::{
@@ -59,75 +59,73 @@ impl Allowance {
     }
 }
 
-impl Wake<'_> {
-    /// The files of these messages as the model is told of them.
-    pub(in crate::cycle) fn files_of(
-        &self,
-        messages: &[&Incoming],
-        mut allowance: Allowance,
-    ) -> Result<Vec<File>, WakeError> {
-        let ids: Vec<i64> = messages.iter().map(|message| message.id).collect();
-        let is_shown = |id: i64| {
-            // Its server may have refused the whole conversation for a picture that it couldn't read.
-            messages.iter().any(|message| message.id == id && message.attempts == 0)
+/// The files of these messages as the model is told of them.
+pub(in crate::cycle) fn files_of(
+    session: &Session<'_>,
+    messages: &[&Incoming],
+    mut allowance: Allowance,
+) -> Result<Vec<File>, WakeError> {
+    let ids: Vec<i64> = messages.iter().map(|message| message.id).collect();
+    let is_shown = |id: i64| {
+        // Its server may have refused the whole conversation for a picture that it couldn't read.
+        messages.iter().any(|message| message.id == id && message.attempts == 0)
+    };
+    let can_see = session.context.model.name() != OFFLINE_MODEL;
+    let attachments = session.store.attachments_of(&ids)?;
+    let files = attachments.into_iter().map(|attachment| {
+        let unseen = match (can_see, is_shown(attachment.message_id)) {
+            (false, _) => Some("a picture, which this AI model can't see"),
+            (true, false) => Some("a picture, not shown since an earlier wake failed on this message"),
+            (true, true) => None,
         };
-        let can_see = self.context.model.name() != OFFLINE_MODEL;
-        let attachments = self.store.attachments_of(&ids)?;
-        let files = attachments.into_iter().map(|attachment| {
-            let unseen = match (can_see, is_shown(attachment.message_id)) {
-                (false, _) => Some("a picture, which this AI model can't see"),
-                (true, false) => Some("a picture, not shown since an earlier wake failed on this message"),
-                (true, true) => None,
-            };
-            let (mime, view) = self.view(&attachment, unseen, &mut allowance)?;
-            let Attachment { id, message_id, file, .. } = attachment;
-            Ok(File {
-                id,
-                message_id,
-                kind: file.kind,
-                name: file.name,
-                mime: mime.map(str::to_owned).or(file.mime),
-                bytes: file.bytes,
-                view,
-            })
-        });
-        files.collect()
-    }
+        let (mime, view) = view(session, &attachment, unseen, &mut allowance)?;
+        let Attachment { id, message_id, file, .. } = attachment;
+        Ok(File {
+            id,
+            message_id,
+            kind: file.kind,
+            name: file.name,
+            mime: mime.map(str::to_owned).or(file.mime),
+            bytes: file.bytes,
+            view,
+        })
+    });
+    files.collect()
+}
 
-    /// How a file is shown, and its type where its bytes tell. `unseen`: why no picture is.
-    fn view(
-        &self,
-        file: &Attachment,
-        unseen: Option<&'static str>,
-        allowance: &mut Allowance,
-    ) -> Result<(Option<&'static str>, FileView), WakeError> {
-        let described = |note: &str| (None, FileView::Described(note.to_owned()));
-        let Some(path) = &file.path else {
-            return Ok(described(match file.state {
-                FileState::Wanted => "not here yet",
-                _ => "not here, and it won't come",
-            }));
-        };
-        if media::is_sound(&file.file.kind) {
-            return Ok(described(&format!("a recording, kept at {path}")));
-        }
-        let full = self.context.config.workspace_dir.join(path);
-        let (bytes, head) = match head_of(&full) {
-            Ok(found) => found,
-            Err(source) if disk::is_the_machines(&source) => return Err(WakeError::Workspace { path: full, source }),
-            Err(_) => return Ok(described("not where it was kept any more")),
-        };
-        match content::sniff(&head) {
-            Content::Image { mime, size } => {
-                if let Err(why) = unseen.map_or_else(|| allowance.take(bytes, size), Err) {
-                    return Ok((Some(mime), FileView::Described(format!("{why}; kept at {path}"))));
-                }
-                let data = fs::read(&full).map_err(|source| WakeError::Workspace { path: full, source })?;
-                Ok((Some(mime), FileView::Image { mime, data }))
+/// How a file is shown, and its type where its bytes tell. `unseen`: why no picture is.
+fn view(
+    session: &Session<'_>,
+    file: &Attachment,
+    unseen: Option<&'static str>,
+    allowance: &mut Allowance,
+) -> Result<(Option<&'static str>, FileView), WakeError> {
+    let described = |note: &str| (None, FileView::Described(note.to_owned()));
+    let Some(path) = &file.path else {
+        return Ok(described(match file.state {
+            FileState::Wanted => "not here yet",
+            _ => "not here, and it won't come",
+        }));
+    };
+    if media::is_sound(&file.file.kind) {
+        return Ok(described(&format!("a recording, kept at {path}")));
+    }
+    let full = session.context.config.workspace_dir.join(path);
+    let (bytes, head) = match head_of(&full) {
+        Ok(found) => found,
+        Err(source) if disk::is_the_machines(&source) => return Err(WakeError::Workspace { path: full, source }),
+        Err(_) => return Ok(described("not where it was kept any more")),
+    };
+    match content::sniff(&head) {
+        Content::Image { mime, size } => {
+            if let Err(why) = unseen.map_or_else(|| allowance.take(bytes, size), Err) {
+                return Ok((Some(mime), FileView::Described(format!("{why}; kept at {path}"))));
             }
-            Content::Text => Ok(described("text: read_attachment shows it")),
-            Content::Other => Ok(described(&format!("can't be read here; kept at {path}"))),
+            let data = fs::read(&full).map_err(|source| WakeError::Workspace { path: full, source })?;
+            Ok((Some(mime), FileView::Image { mime, data }))
         }
+        Content::Text => Ok(described("text: read_attachment shows it")),
+        Content::Other => Ok(described(&format!("can't be read here; kept at {path}"))),
     }
 }
 

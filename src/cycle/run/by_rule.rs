@@ -15,11 +15,14 @@ use crate::{
             verify::Account,
         },
         look::observe::Observation,
-        session::{Ending, Wake},
+        maintain::sync,
+        run::{finish, remind},
+        session::{Ending, Session},
     },
     memory::decay,
     repo::Repo,
-    store::{Change, Entry, Incoming, MessageOutcome, NO_MIND, NewOutgoing, OutgoingKind},
+    store::{Change, Entry, Incoming, MessageOutcome, NO_MODEL, NewOutgoing, OutgoingKind},
+    types::ChatRef,
     words::{count, day_and_time},
 };
 
@@ -48,106 +51,107 @@ fn messages_of<'a>(reason: &Reason, observation: &'a Observation) -> Vec<&'a Inc
     observation.messages.iter().filter(|message| reason.messages().contains(&message.id)).collect()
 }
 
-impl Wake<'_> {
-    /// A cycle without a model: reminders are sent, decay and a task's time are told by rule, a person's commits are noted.
-    pub(in crate::cycle) async fn by_rule(
-        &mut self,
-        repo: &Repo,
-        observation: &Observation,
-        reasons: &[Reason],
-    ) -> Result<(), WakeError> {
-        let reported = (self.report.cycle_id.clone(), self.report.reasons.len());
-        let cycle = self.new_cycle(reasons, NO_MIND)?;
-        let plan_file = self.open_plan_file(&cycle, &[])?;
-        let mut account = Account::default();
-        self.take_in_person_edits(repo, &mut account)?;
-        let mut deeds = self.remind(reasons, observation)?;
-        for reason in reasons {
-            let (reason, chat_id) = match reason {
-                Reason::OfGuest { chat_id, what } => (&**what, *chat_id),
-                owners => (owners, self.context.config.owner_chat_id),
+/// A cycle without a model: reminders are sent, decay and a task's time are told by rule, a person's commits are noted.
+pub(in crate::cycle) async fn run(
+    session: &mut Session<'_>,
+    repo: &Repo,
+    observation: &Observation,
+    reasons: &[Reason],
+) -> Result<(), WakeError> {
+    let reported = (session.report.cycle_id.clone(), session.report.reasons.len());
+    let cycle = session.new_cycle(reasons, NO_MODEL)?;
+    let plan_file = session.open_plan_file(&cycle, &[])?;
+    let mut account = Account::default();
+    sync::take_in_person_edits(session, repo, &mut account)?;
+    let mut deeds = remind::deeds(session, reasons, observation)?;
+    for reason in reasons {
+        let (reason, chat) = match reason {
+            Reason::OfGuest { chat, what } => (&**what, *chat),
+            owners => (owners, session.context.config.owner_chat),
+        };
+        deeds = deeds.and(act_on(session, reason, chat, observation)?);
+    }
+    let sees_commits = reasons.iter().any(|reason| matches!(reason, Reason::PersonCommits { .. }));
+    let done = Entry::ByRule {
+        receipts: deeds.receipts.iter().map(|what| session.context.redactor.redact(what)).collect(),
+        handles: reasons.iter().filter_map(Reason::handled_key).collect(),
+        head: observation.head.clone().filter(|_| sees_commits),
+    };
+    let seen: Vec<&Incoming> = reasons.iter().flat_map(|reason| messages_of(reason, observation)).collect();
+    if !session.store.begin_by_rule(&cycle, &done, &deeds.changes, &seen)? {
+        return session.leave_unbegun(&plan_file, reported);
+    }
+    let state = Cycle::replay(cycle.system.clone(), cycle.tools.clone(), &[done]);
+    finish::run(session, repo, Ending::new(cycle, state, plan_file, account)).await
+}
+
+/// What the rule for one reason says. `told`: the chat whose affair it is.
+fn act_on(
+    session: &Session<'_>,
+    reason: &Reason,
+    told: ChatRef,
+    observation: &Observation,
+) -> Result<Deeds, WakeError> {
+    Ok(match reason {
+        Reason::Task { title, next, missed_at, key } => {
+            let next = next.as_deref().unwrap_or("there is no next step yet");
+            let late = missed_at.map(|at| format!(" (It was due {}.)", day_and_time(at)));
+            let late = late.unwrap_or_default();
+            tell_by_rule(session, told, key, &format!("It is time for “{title}”: {next}.{late}"))
+        }
+        Reason::MissedTask { title, at, is_told: false, .. } => {
+            Deeds::noted(vec![format!("Skipped the next step of “{title}”: its time {at} was missed")])
+        }
+        Reason::MissedTask { title, at, is_told: true, key } => {
+            let text = format!("I missed “{title}” at {at}, as I wasn't running. I won't do it late.");
+            tell_by_rule(session, told, key, &text)
+        }
+        Reason::Decay { title, stage, key } => {
+            let touched = observation.tasks.iter().find(|task| task.title == *title).and_then(|task| task.touched);
+            let today = session.now().with_timezone(&session.context.config.timezone).date_naive();
+            let days = touched.map_or(0, |touched| decay::quiet_days(touched, today));
+            tell_by_rule(session, told, key, &stage.wording(title, days))
+        }
+        Reason::PersonCommits { subjects } => {
+            Deeds::noted(subjects.iter().map(|subject| format!("Noted a person's commit: {subject}")).collect())
+        }
+        Reason::OverBudget { cap, chat, thread_id, key } => {
+            let budget = Budget::look(&session.store, session.context.config, session.now())?;
+            let notice = NewOutgoing {
+                key: Some(key.clone()),
+                thread_id: *thread_id,
+                ..NewOutgoing::notice(*chat, budget.notice(*cap, 0.0, Waits::Message))
             };
-            deeds = deeds.and(self.act_on(reason, chat_id, observation)?);
+            let told = format!("Told chat {chat} that the {}'s budget is spent", cap.name());
+            Deeds { changes: vec![Change::Send(notice)], receipts: vec![told] }
         }
-        let sees_commits = reasons.iter().any(|reason| matches!(reason, Reason::PersonCommits { .. }));
-        let done = Entry::ByRule {
-            receipts: deeds.receipts.iter().map(|what| self.context.redactor.redact(what)).collect(),
-            handles: reasons.iter().filter_map(Reason::handled_key).collect(),
-            head: observation.head.clone().filter(|_| sees_commits),
-        };
-        let seen: Vec<&Incoming> = reasons.iter().flat_map(|reason| messages_of(reason, observation)).collect();
-        if !self.store.begin_by_rule(self.fence, &cycle, &done, &deeds.changes, &seen, self.now())? {
-            return self.leave_unbegun(&plan_file, reported);
+        Reason::Stale { chat, thread_id, ids } => {
+            let closed = messages_of(reason, observation);
+            let text = session.context.redactor.redact(&stale::notice(&closed, *chat));
+            let notice = NewOutgoing { thread_id: *thread_id, ..NewOutgoing::notice(*chat, text) };
+            let n = count(ids.len(), "message");
+            let told = format!("Closed {n} in chat {chat} without an answer: kept for over a day, and about back then");
+            let done = Change::Done { messages: ids.clone(), outcome: MessageOutcome::Stale };
+            Deeds { changes: vec![done, Change::Send(notice)], receipts: vec![told] }
         }
-        let state = Cycle::replay(cycle.system.clone(), cycle.tools.clone(), &[done]);
-        self.finish(repo, Ending::new(cycle, state, plan_file, account)).await
-    }
+        // Reminders fire together, so that what was missed is told in one message.
+        Reason::Reminder { .. }
+        | Reason::Messages { .. }
+        | Reason::Resume { .. }
+        | Reason::Undo { .. }
+        | Reason::OfGuest { .. } => Deeds::default(),
+    })
+}
 
-    /// What the rule for one reason says. `told`: the chat whose affair it is.
-    fn act_on(&self, reason: &Reason, told: i64, observation: &Observation) -> Result<Deeds, WakeError> {
-        Ok(match reason {
-            Reason::Task { title, next, missed_at, key } => {
-                let next = next.as_deref().unwrap_or("there is no next step yet");
-                let late = missed_at.map(|at| format!(" (It was due {}.)", day_and_time(at)));
-                let late = late.unwrap_or_default();
-                self.tell_by_rule(told, key, &format!("It is time for “{title}”: {next}.{late}"))
-            }
-            Reason::MissedTask { title, at, is_told: false, .. } => {
-                Deeds::noted(vec![format!("Skipped the next step of “{title}”: its time {at} was missed")])
-            }
-            Reason::MissedTask { title, at, is_told: true, key } => {
-                let text = format!("I missed “{title}” at {at}, as I wasn't running. I won't do it late.");
-                self.tell_by_rule(told, key, &text)
-            }
-            Reason::Decay { title, stage, key } => {
-                let touched = observation.tasks.iter().find(|task| task.title == *title).and_then(|task| task.touched);
-                let today = self.now().with_timezone(&self.context.config.timezone).date_naive();
-                let days = touched.map_or(0, |touched| decay::quiet_days(touched, today));
-                self.tell_by_rule(told, key, &stage.wording(title, days))
-            }
-            Reason::PersonCommits { subjects } => {
-                Deeds::noted(subjects.iter().map(|subject| format!("Noted a person's commit: {subject}")).collect())
-            }
-            Reason::OverBudget { cap, chat_id, thread_id, key } => {
-                let budget = Budget::look(self.store, self.context.config, self.now())?;
-                let notice = NewOutgoing {
-                    key: Some(key.clone()),
-                    thread_id: *thread_id,
-                    ..NewOutgoing::notice(*chat_id, budget.notice(*cap, 0.0, Waits::Message))
-                };
-                let told = format!("Told chat {chat_id} that the {}'s budget is spent", cap.name());
-                Deeds { changes: vec![Change::Send(notice)], receipts: vec![told] }
-            }
-            Reason::Stale { chat_id, thread_id, ids } => {
-                let closed = messages_of(reason, observation);
-                let text = self.context.redactor.redact(&stale::notice(&closed, *chat_id));
-                let notice = NewOutgoing { thread_id: *thread_id, ..NewOutgoing::notice(*chat_id, text) };
-                let n = count(ids.len(), "message");
-                let told =
-                    format!("Closed {n} in chat {chat_id} without an answer: kept for over a day, and about back then");
-                let done = Change::Done { messages: ids.clone(), outcome: MessageOutcome::Stale };
-                Deeds { changes: vec![done, Change::Send(notice)], receipts: vec![told] }
-            }
-            // Reminders fire together, so that what was missed is told in one message.
-            Reason::Reminder { .. }
-            | Reason::Messages { .. }
-            | Reason::Resume { .. }
-            | Reason::Undo { .. }
-            | Reason::OfGuest { .. } => Deeds::default(),
-        })
-    }
-
-    /// Speaks by rule, once per key.
-    fn tell_by_rule(&self, chat_id: i64, key: &str, text: &str) -> Deeds {
-        let message = NewOutgoing {
-            chat_id,
-            text: self.context.redactor.redact(text),
-            kind: OutgoingKind::Tell,
-            key: Some(format!("tell/{key}")),
-            ..NewOutgoing::default()
-        };
-        let whom =
-            if chat_id == self.context.config.owner_chat_id { String::new() } else { format!(" chat {chat_id}") };
-        Deeds { changes: vec![Change::Send(message)], receipts: vec![format!("Told{whom}: {text}")] }
-    }
+/// Speaks by rule, once per key.
+fn tell_by_rule(session: &Session<'_>, chat: ChatRef, key: &str, text: &str) -> Deeds {
+    let message = NewOutgoing {
+        chat,
+        text: session.context.redactor.redact(text),
+        kind: OutgoingKind::Tell,
+        key: Some(format!("tell/{key}")),
+        ..NewOutgoing::default()
+    };
+    let whom = if chat == session.context.config.owner_chat { String::new() } else { format!(" chat {chat}") };
+    Deeds { changes: vec![Change::Send(message)], receipts: vec![format!("Told{whom}: {text}")] }
 }

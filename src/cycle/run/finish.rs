@@ -6,306 +6,310 @@ use crate::{
         context::{Reply, WakeError},
         decide::{machine::Cycle, merge::merge_texts, verify::Account},
         look::observe,
+        maintain::sync,
         plan_file::PlanFile,
-        session::{Ending, Wake},
+        session::{Ending, Session},
     },
     memory::{self, episodic, others, view},
     outside,
     repo::{self, HOLDS_SECRET, Oid, Parked, Parking, Publish, Published, Repo, RepoError},
-    store::{CycleEnd, CycleState, HEAD_SEEN, NO_MIND, StagedFile},
+    store::{CycleEnd, CycleState, HEAD_SEEN, NO_MODEL, StagedFile},
     tool::Documents,
+    types::ChatRef,
 };
 
-impl Wake<'_> {
-    /// Writes the entry, commits, and concludes.
-    pub(in crate::cycle) async fn finish(&mut self, repo: &Repo, mut ending: Ending) -> Result<(), WakeError> {
-        let repairs = self.store.unnoted_repairs()?;
-        ending.account.notes.extend(repairs.iter().map(|(_, what)| repaired(what)));
-        self.note_damaged(repo, &mut ending);
-        let staged = self.with_entry(repo, &ending)?;
-        let message = self.commit_message(&ending)?;
-        let (mut writable, mut damaged) = (Vec::new(), Vec::new());
-        for change in changes(&staged).into_iter().chain(ending.removed.iter().cloned()) {
-            match repo.check_writable(&change.path) {
-                Ok(()) => writable.push(change),
-                Err(error) if error.is_of_a_file() => damaged.push(change),
-                Err(error) => return Err(error.into()),
-            }
-        }
-        // First: once the commit is there, a resumption only ends the cycle.
-        self.park_damaged(repo, &ending, &damaged)?;
-        let redactor = self.context.redactor;
-        let publish = Publish {
-            changes: &writable,
-            message: &message,
-            now: self.now(),
-            merge: &merge_texts,
-            is_secret: &|text| redactor.contains_secret(text),
-        };
-        let published = repo.publish(&publish);
-        let commit = match published {
-            Ok(published) => {
-                self.note_published(&published)?;
-                published.commit.to_string()
-            }
-            Err(RepoError::Unfinished { commit, source }) => {
-                self.report.notes.push(format!("Commit {commit} is made; its files follow at the next wake: {source}"));
-                commit.to_string()
-            }
-            Err(
-                error @ (RepoError::NotOnBranch { .. }
-                | RepoError::Locked { .. }
-                | RepoError::Moved
-                | RepoError::Behind { .. }
-                | RepoError::UnsafePath { .. }),
-            ) => self.park(repo, &ending, &publish, &error)?,
+/// Writes the entry, commits, and concludes.
+pub(in crate::cycle) async fn run(session: &mut Session<'_>, repo: &Repo, mut ending: Ending) -> Result<(), WakeError> {
+    let repairs = session.store.unnoted_repairs()?;
+    ending.account.notes.extend(repairs.iter().map(|(_, what)| repaired(what)));
+    note_damaged(repo, &mut ending);
+    let staged = with_entry(session, repo, &ending)?;
+    let message = commit_message(session, &ending)?;
+    let (mut writable, mut damaged) = (Vec::new(), Vec::new());
+    for change in changes(&staged).into_iter().chain(ending.removed.iter().cloned()) {
+        match repo.check_writable(&change.path) {
+            Ok(()) => writable.push(change),
+            Err(error) if error.is_of_a_file() => damaged.push(change),
             Err(error) => return Err(error.into()),
-        };
-        let ids: Vec<i64> = repairs.iter().map(|(id, _)| *id).collect();
-        let head_seen = self.seen_with(repo, ending.head_shown.as_deref())?;
-        let end = CycleEnd {
-            commit_id: Some(&commit),
-            handled: &ending.handled,
-            head_seen: head_seen.as_deref(),
-            repairs: &ids,
-            has_copies: self.has_copies(&ending.cycle.id),
-            ..CycleEnd::new(CycleState::Done)
-        };
-        self.store.end_cycle(self.fence, &ending.cycle.id, &end, self.now())?;
-        self.close(&commit, &ending.plan_file).await
-    }
-
-    /// Ends a cycle whose commit was made before it was cut off.
-    pub(in crate::cycle) async fn conclude(
-        &mut self,
-        repo: &Repo,
-        state: &Cycle,
-        cycle_id: &str,
-        commit: repo::Oid,
-        plan_file: &PlanFile,
-    ) -> Result<(), WakeError> {
-        let repairs = self.repairs_told(&repo.message(commit)?)?;
-        let commit = &commit.to_string();
-        let head_seen = self.seen_with(repo, state.head_shown.as_deref())?;
-        let end = CycleEnd {
-            commit_id: Some(commit),
-            handled: &state.handles,
-            head_seen: head_seen.as_deref(),
-            repairs: &repairs,
-            has_copies: self.has_copies(cycle_id),
-            ..CycleEnd::new(CycleState::Done)
-        };
-        self.store.end_cycle(self.fence, cycle_id, &end, self.now())?;
-        self.close(commit, plan_file).await
-    }
-
-    /// The repairs that a commit of ours tells of, by its message: what was repaired since is still to be told.
-    fn repairs_told(&self, message: &str) -> Result<Vec<i64>, WakeError> {
-        let is_told = |what: &str| {
-            let alone = Account { notes: vec![repaired(what)], ..Account::default() };
-            let alone = self.context.redactor.redact(&alone.commit_message());
-            alone.lines().last().is_some_and(|line| message.lines().any(|told| told == line))
-        };
-        let repairs = self.store.unnoted_repairs()?;
-        Ok(repairs.into_iter().filter(|(_, what)| is_told(what)).map(|(id, _)| id).collect())
-    }
-
-    async fn close(&mut self, commit: &str, plan_file: &PlanFile) -> Result<(), WakeError> {
-        self.report.commit = Some(commit.to_owned());
-        self.lay_down();
-        self.deliver().await?;
-        self.remove_plan_file(plan_file);
-        Ok(())
-    }
-
-    /// The commit up to which people's commits were seen, once a cycle has ended that was shown them up to `head_shown`. What a person
-    /// committed while it ran was not: it stays a reason. What others saw while it waited stays seen.
-    pub(in crate::cycle) fn seen_with(
-        &self,
-        repo: &Repo,
-        head_shown: Option<&str>,
-    ) -> Result<Option<String>, WakeError> {
-        let seen = observe::head_seen(self.store)?;
-        // A commit that is gone says nothing of what came after it.
-        let is_behind = |shown: &Oid| seen.is_some_and(|seen| repo.contains(seen, *shown).unwrap_or(false));
-        let shown = head_shown.and_then(|head| Oid::from_str(head).ok()).filter(|shown| !is_behind(shown));
-        let seen = shown.or(seen);
-        let is_all_seen = match seen {
-            Some(seen) => observe::person_commits_since(repo, seen)?.is_empty(),
-            None => true,
-        };
-        if is_all_seen { observe::head_of(repo) } else { Ok(seen.map(|seen| seen.to_string())) }
-    }
-
-    /// Takes note that all commits so far were seen: none of them is a reason any more.
-    pub(in crate::cycle) fn see_head(&mut self, repo: &Repo) -> Result<(), WakeError> {
-        if let Some(head) = repo.head()? {
-            let now = self.now();
-            self.store.set_handled(self.fence, HEAD_SEEN, &head.to_string(), now)?;
         }
-        Ok(())
     }
+    // First: once the commit is there, a resumption only ends the cycle.
+    park_damaged(session, repo, &ending, &damaged)?;
+    let redactor = session.context.redactor;
+    let publish = Publish {
+        changes: &writable,
+        message: &message,
+        now: session.now(),
+        merge: &merge_texts,
+        is_secret: &|text| redactor.contains_secret(text),
+    };
+    let published = repo.publish(&publish);
+    let commit = match published {
+        Ok(published) => {
+            note_published(session, &published)?;
+            published.commit.to_string()
+        }
+        Err(RepoError::Unfinished { commit, source }) => {
+            session.report.notes.push(format!("Commit {commit} is made; its files follow at the next wake: {source}"));
+            commit.to_string()
+        }
+        Err(
+            error @ (RepoError::NotOnBranch { .. }
+            | RepoError::Locked { .. }
+            | RepoError::Moved
+            | RepoError::Behind { .. }
+            | RepoError::UnsafePath { .. }),
+        ) => park(session, repo, &ending, &publish, &error)?,
+        Err(error) => return Err(error.into()),
+    };
+    let ids: Vec<i64> = repairs.iter().map(|(id, _)| *id).collect();
+    let head_seen = seen_with(session, repo, ending.head_shown.as_deref())?;
+    let end = CycleEnd {
+        commit_id: Some(&commit),
+        handled: &ending.handled,
+        head_seen: head_seen.as_deref(),
+        repairs: &ids,
+        has_copies: session.has_copies(&ending.cycle.id),
+        ..CycleEnd::new(CycleState::Done)
+    };
+    session.store.end_cycle(&ending.cycle.id, &end)?;
+    close(session, &commit, &ending.plan_file).await
+}
 
-    /// The staged files with the wake's entry, and the archive when the log has grown too long.
-    fn with_entry(&self, repo: &Repo, ending: &Ending) -> Result<Vec<StagedFile>, WakeError> {
-        let mut documents = Documents::new(repo.root(), ending.staged.clone());
-        let local = self.now().with_timezone(&self.context.config.timezone);
-        let redactor = self.context.redactor;
-        let lines: Vec<String> = ending
-            .account
-            .episodic_lines(&ending.cycle.reasons)
-            .iter()
-            .map(|line| redactor.redact(&line.split_whitespace().collect::<Vec<_>>().join(" ")))
-            .collect();
-        // What came from outside with an error makes the entry one of a wake that has read others.
-        let is_of_others = lines.iter().any(|line| outside::origins_in(line).is_some());
-        let lines: Vec<_> = lines.iter().map(|line| outside::unmarked(line)).collect();
-        let lines: Vec<&str> = lines.iter().map(AsRef::as_ref).collect();
-        let log = documents.text(memory::EPISODIC_MEMORY);
-        let foreign = view::foreign_chat(ending.cycle.chat_id, self.context.config.owner_chat_id);
-        let mark = others::mark(is_of_others || self.store.taints_of(&ending.cycle.id)?.is_some());
-        let wake = format!("{}{}{mark}", ending.cycle.id, view::origin(foreign));
-        let log = episodic::append(&log, local.date_naive(), local.time(), &lines, &wake);
-        let (log, archived) = episodic::archive(&log, episodic::MAX_LOG_LINES).unwrap_or((log, Vec::new()));
-        let mut files = vec![(memory::EPISODIC_MEMORY.to_owned(), log)];
-        for (path, days) in archived {
-            let text = episodic::join(&documents.text(&path), &days);
-            files.push((path, text));
-        }
-        for (path, content) in files {
-            if let crate::store::Change::File(file) = documents.stage(&path, content) {
-                documents.apply(&file);
-            }
-        }
-        crate::cycle::context::check_readable(&documents)?;
-        Ok(documents.staged())
+/// Ends a cycle whose commit was made before it was cut off.
+pub(in crate::cycle) async fn conclude(
+    session: &mut Session<'_>,
+    repo: &Repo,
+    state: &Cycle,
+    cycle_id: &str,
+    commit: repo::Oid,
+    plan_file: &PlanFile,
+) -> Result<(), WakeError> {
+    let repairs = repairs_told(session, &repo.message(commit)?)?;
+    let commit = &commit.to_string();
+    let head_seen = seen_with(session, repo, state.head_shown.as_deref())?;
+    let end = CycleEnd {
+        commit_id: Some(commit),
+        handled: &state.handles,
+        head_seen: head_seen.as_deref(),
+        repairs: &repairs,
+        has_copies: session.has_copies(cycle_id),
+        ..CycleEnd::new(CycleState::Done)
+    };
+    session.store.end_cycle(cycle_id, &end)?;
+    close(session, commit, plan_file).await
+}
+
+/// The repairs that a commit of ours tells of, by its message: what was repaired since is still to be told.
+fn repairs_told(session: &Session<'_>, message: &str) -> Result<Vec<i64>, WakeError> {
+    let is_told = |what: &str| {
+        let alone = Account { notes: vec![repaired(what)], ..Account::default() };
+        let alone = session.context.redactor.redact(&alone.commit_message());
+        alone.lines().last().is_some_and(|line| message.lines().any(|told| told == line))
+    };
+    let repairs = session.store.unnoted_repairs()?;
+    Ok(repairs.into_iter().filter(|(_, what)| is_told(what)).map(|(id, _)| id).collect())
+}
+
+async fn close(session: &mut Session<'_>, commit: &str, plan_file: &PlanFile) -> Result<(), WakeError> {
+    session.report.commit = Some(commit.to_owned());
+    session.lay_down();
+    sync::deliver(session).await?;
+    session.remove_plan_file(plan_file);
+    Ok(())
+}
+
+/// The commit up to which people's commits were seen, once a cycle has ended that was shown them up to `head_shown`. What a person
+/// committed while it ran was not: it stays a reason. What others saw while it waited stays seen.
+pub(in crate::cycle) fn seen_with(
+    session: &Session<'_>,
+    repo: &Repo,
+    head_shown: Option<&str>,
+) -> Result<Option<String>, WakeError> {
+    let seen = observe::head_seen(&session.store)?;
+    // A commit that is gone says nothing of what came after it.
+    let is_behind = |shown: &Oid| seen.is_some_and(|seen| repo.contains(seen, *shown).unwrap_or(false));
+    let shown = head_shown.and_then(|head| Oid::from_str(head).ok()).filter(|shown| !is_behind(shown));
+    let seen = shown.or(seen);
+    let is_all_seen = match seen {
+        Some(seen) => observe::person_commits_since(repo, seen)?.is_empty(),
+        None => true,
+    };
+    if is_all_seen { observe::head_of(repo) } else { Ok(seen.map(|seen| seen.to_string())) }
+}
+
+/// Takes note that all commits so far were seen: none of them is a reason any more.
+pub(in crate::cycle) fn see_head(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
+    if let Some(head) = repo.head()? {
+        session.store.set_handled(HEAD_SEEN, &head.to_string())?;
     }
+    Ok(())
+}
 
-    fn commit_message(&self, ending: &Ending) -> Result<String, WakeError> {
-        let spent = self.store.spent_by(&ending.cycle.id)?;
-        let row = self.store.cycle(&ending.cycle.id)?;
-        let model = row.map_or_else(|| NO_MIND.to_owned(), |row| row.cycle.model);
-        let messages: Vec<String> = ending.messages.iter().map(i64::to_string).collect();
-        let tokens = spent.tokens;
-        let tokens = format!(
-            "in={} out={} cache-read={} cache-write={}",
-            tokens.input, tokens.output, tokens.cache_read, tokens.cache_write
+/// The staged files with the wake's entry, and the archive when the log has grown too long.
+fn with_entry(session: &Session<'_>, repo: &Repo, ending: &Ending) -> Result<Vec<StagedFile>, WakeError> {
+    let mut documents = Documents::new(repo.root(), ending.staged.clone());
+    let local = session.now().with_timezone(&session.context.config.timezone);
+    let redactor = session.context.redactor;
+    let lines: Vec<String> = ending
+        .account
+        .episodic_lines(&ending.cycle.reasons)
+        .iter()
+        .map(|line| redactor.redact(&line.split_whitespace().collect::<Vec<_>>().join(" ")))
+        .collect();
+    // What came from outside with an error makes the entry one of a wake that has read others.
+    let is_of_others = lines.iter().any(|line| outside::origins_in(line).is_some());
+    let lines: Vec<_> = lines.iter().map(|line| outside::unmarked(line)).collect();
+    let lines: Vec<&str> = lines.iter().map(AsRef::as_ref).collect();
+    let log = documents.text(memory::EPISODIC_MEMORY);
+    let foreign = view::foreign_chat(ending.cycle.chat, session.context.config.owner_chat);
+    let mark = others::mark(is_of_others || session.store.taints_of(&ending.cycle.id)?.is_some());
+    let wake = format!("{}{}{mark}", ending.cycle.id, view::origin(foreign));
+    let log = episodic::append(&log, local.date_naive(), local.time(), &lines, &wake);
+    let (log, archived) = episodic::archive(&log, episodic::MAX_LOG_LINES).unwrap_or((log, Vec::new()));
+    let mut files = vec![(memory::EPISODIC_MEMORY.to_owned(), log)];
+    for (path, days) in archived {
+        let text = episodic::join(&documents.text(&path), &days);
+        files.push((path, text));
+    }
+    for (path, content) in files {
+        if let crate::store::Change::File(file) = documents.stage(&path, content) {
+            documents.apply(&file);
+        }
+    }
+    crate::cycle::context::check_readable(&documents)?;
+    Ok(documents.staged())
+}
+
+fn commit_message(session: &Session<'_>, ending: &Ending) -> Result<String, WakeError> {
+    let spent = session.store.spent_by(&ending.cycle.id)?;
+    let row = session.store.cycle(&ending.cycle.id)?;
+    let model = row.map_or_else(|| NO_MODEL.to_owned(), |row| row.cycle.model);
+    let messages: Vec<String> = ending.messages.iter().map(i64::to_string).collect();
+    let tokens = spent.tokens;
+    let tokens = format!(
+        "in={} out={} cache-read={} cache-write={}",
+        tokens.input, tokens.output, tokens.cache_read, tokens.cache_write
+    );
+    let cost = format!("{:.4}", spent.cost_usd);
+    let message = session.context.redactor.redact(&outside::unmarked(&ending.account.commit_message()));
+    let messages = if messages.is_empty() { "none".to_owned() } else { messages.join(",") };
+    let mut trailers = vec![
+        ("Wake-Id", ending.cycle.id.as_str()),
+        ("Trigger", session.trigger),
+        ("Messages", &messages),
+        ("Model", &model),
+        ("Tokens", &tokens),
+        ("Cost-USD", &cost),
+    ];
+    trailers.extend(ending.undoes.as_deref().map(|wake| ("Undoes", wake)));
+    Ok(repo::trailers(&message, &trailers))
+}
+
+fn note_published(session: &mut Session<'_>, published: &Published) -> Result<(), WakeError> {
+    for path in &published.merged {
+        session.report.notes.push(format!("{path} was edited while I worked; both sides are in it."));
+    }
+    for left in &published.left_alone {
+        sync::tell_refused(session, left)?;
+        session.report.notes.push(format!("{} was written but not committed: it {}", left.path, left.why));
+    }
+    Ok(())
+}
+
+/// Says in the wake's own account which files it won't find changed.
+fn note_damaged(repo: &Repo, ending: &mut Ending) {
+    let paths = ending.staged.iter().map(|file| file.path.as_str());
+    for path in paths.chain([memory::EPISODIC_MEMORY]) {
+        if let Err(error) = repo.check_writable(path)
+            && error.is_of_a_file()
+        {
+            ending.account.notes.push(format!("Not written: {error}."));
+        }
+    }
+}
+
+/// What was meant for files that can't be written goes onto a branch of its own. The person is told once a day and file.
+fn park_damaged(
+    session: &mut Session<'_>,
+    repo: &Repo,
+    ending: &Ending,
+    damaged: &[repo::FileChange],
+) -> Result<(), WakeError> {
+    if damaged.is_empty() {
+        return Ok(());
+    }
+    let (id, now, redactor) = (&ending.cycle.id, session.now(), session.context.redactor);
+    let publish = Publish {
+        changes: damaged,
+        // Without trailers: merged by the person, it mustn't be taken for the wake's commit.
+        message: &format!("What the wake {id} could not write\n"),
+        now,
+        merge: &merge_texts,
+        is_secret: &|text| redactor.contains_secret(text),
+    };
+    let Parked { branch, .. } = repo.park(&format!("unwritten/{id}"), &publish, Parking::ForAPerson)?;
+    let today = now.with_timezone(&session.context.config.timezone).date_naive();
+    for change in damaged {
+        let why = repo.check_writable(&change.path).err().map(|error| error.to_string());
+        let why = why.unwrap_or_else(|| outside::name(&change.path));
+        let text = format!(
+            "I couldn't write to my memory: {why}. The file is as you left it. What I wanted to write is kept on the branch \
+             `{branch}`. Please correct the file; `git log -p` shows what it was."
         );
-        let cost = format!("{:.4}", spent.cost_usd);
-        let message = self.context.redactor.redact(&outside::unmarked(&ending.account.commit_message()));
-        let messages = if messages.is_empty() { "none".to_owned() } else { messages.join(",") };
-        let mut trailers = vec![
-            ("Wake-Id", ending.cycle.id.as_str()),
-            ("Trigger", self.trigger),
-            ("Messages", &messages),
-            ("Model", &model),
-            ("Tokens", &tokens),
-            ("Cost-USD", &cost),
-        ];
-        trailers.extend(ending.undoes.as_deref().map(|wake| ("Undoes", wake)));
-        Ok(repo::trailers(&message, &trailers))
+        session.report.notes.push(text.clone());
+        session.alarm(&format!("damaged/{}/{today}", change.path), text)?;
     }
+    Ok(())
+}
 
-    fn note_published(&mut self, published: &Published) -> Result<(), WakeError> {
-        for path in &published.merged {
-            self.report.notes.push(format!("{path} was edited while I worked; both sides are in it."));
-        }
-        for left in &published.left_alone {
-            self.tell_refused(left)?;
-            self.report.notes.push(format!("{} was written but not committed: it {}", left.path, left.why));
-        }
-        Ok(())
+/// The work can't be committed where HEAD is: it goes onto a branch of its own until it can, and the person is told.
+fn park(
+    session: &mut Session<'_>,
+    repo: &Repo,
+    ending: &Ending,
+    publish: &Publish<'_>,
+    error: &RepoError,
+) -> Result<String, WakeError> {
+    let is_persons = matches!(error, RepoError::UnsafePath { .. });
+    let parking = if is_persons { Parking::ForAPerson } else { Parking::UntilHeadIsBack };
+    let parked = repo.park(&format!("parked/{}", ending.cycle.id), publish, parking)?;
+    for path in &parked.left_out {
+        session.report.notes.push(format!("{path} was not kept on {}: it {HOLDS_SECRET}", parked.branch));
     }
+    session.report.notes.push(format!("What this wake wrote is kept on the branch {}: {error}", parked.branch));
+    tell_parked(session, repo, &parked.branch, ending.cycle.chat, &error.to_string())?;
+    Ok(parked.commit.to_string())
+}
 
-    /// Says in the wake's own account which files it won't find changed.
-    fn note_damaged(&self, repo: &Repo, ending: &mut Ending) {
-        let paths = ending.staged.iter().map(|file| file.path.as_str());
-        for path in paths.chain([memory::EPISODIC_MEMORY]) {
-            if let Err(error) = repo.check_writable(path)
-                && error.is_of_a_file()
-            {
-                ending.account.notes.push(format!("Not written: {error}."));
-            }
-        }
+/// Tells the person that `branch` was parked, and why: once for all that is parked until it can be brought in.
+pub(in crate::cycle) fn tell_parked(
+    session: &mut Session<'_>,
+    repo: &Repo,
+    branch: &str,
+    chat: Option<ChatRef>,
+    why: &str,
+) -> Result<(), WakeError> {
+    let waiting = repo.parked()?;
+    let is_waiting = waiting.iter().any(|(waiting, _)| waiting == branch);
+    let (key, next) = if is_waiting {
+        let next = format!(
+            "Until then what I write is kept on branches of its own, which I can't read: `{branch}` is the first. I'll bring \
+             them in afterwards; `git branch -D {branch}` drops this one."
+        );
+        (waiting.first().map_or(branch, |(first, _)| first), next)
+    } else {
+        let main = repo.branch();
+        let next = format!(
+            "What I wrote just now is kept on the branch `{branch}`; `git merge {branch}` on `{main}` brings it in."
+        );
+        (branch, next)
+    };
+    let text = format!("I couldn't save to my memory: {why}. {next}");
+    if session.alarm(key, text.clone())? {
+        session.report.replies.push(Reply { chat: chat.unwrap_or(session.context.config.owner_chat), text });
     }
-
-    /// What was meant for files that can't be written goes onto a branch of its own. The person is told once a day and file.
-    fn park_damaged(&mut self, repo: &Repo, ending: &Ending, damaged: &[repo::FileChange]) -> Result<(), WakeError> {
-        if damaged.is_empty() {
-            return Ok(());
-        }
-        let (id, now, redactor) = (&ending.cycle.id, self.now(), self.context.redactor);
-        let publish = Publish {
-            changes: damaged,
-            // Without trailers: merged by the person, it mustn't be taken for the wake's commit.
-            message: &format!("What the wake {id} could not write\n"),
-            now,
-            merge: &merge_texts,
-            is_secret: &|text| redactor.contains_secret(text),
-        };
-        let Parked { branch, .. } = repo.park(&format!("unwritten/{id}"), &publish, Parking::ForAPerson)?;
-        let today = now.with_timezone(&self.context.config.timezone).date_naive();
-        for change in damaged {
-            let why = repo.check_writable(&change.path).err().map(|error| error.to_string());
-            let why = why.unwrap_or_else(|| outside::name(&change.path));
-            let text = format!(
-                "I couldn't write to my memory: {why}. The file is as you left it. What I wanted to write is kept on the branch \
-                 `{branch}`. Please correct the file; `git log -p` shows what it was."
-            );
-            self.report.notes.push(text.clone());
-            self.alarm(&format!("damaged/{}/{today}", change.path), text)?;
-        }
-        Ok(())
-    }
-
-    /// The work can't be committed where HEAD is: it goes onto a branch of its own until it can, and the person is told.
-    fn park(
-        &mut self,
-        repo: &Repo,
-        ending: &Ending,
-        publish: &Publish<'_>,
-        error: &RepoError,
-    ) -> Result<String, WakeError> {
-        let is_persons = matches!(error, RepoError::UnsafePath { .. });
-        let parking = if is_persons { Parking::ForAPerson } else { Parking::UntilHeadIsBack };
-        let parked = repo.park(&format!("parked/{}", ending.cycle.id), publish, parking)?;
-        for path in &parked.left_out {
-            self.report.notes.push(format!("{path} was not kept on {}: it {HOLDS_SECRET}", parked.branch));
-        }
-        self.report.notes.push(format!("What this wake wrote is kept on the branch {}: {error}", parked.branch));
-        self.tell_parked(repo, &parked.branch, ending.cycle.chat_id, &error.to_string())?;
-        Ok(parked.commit.to_string())
-    }
-
-    /// Tells the person that `branch` was parked, and why: once for all that is parked until it can be brought in.
-    pub(in crate::cycle) fn tell_parked(
-        &mut self,
-        repo: &Repo,
-        branch: &str,
-        chat_id: Option<i64>,
-        why: &str,
-    ) -> Result<(), WakeError> {
-        let waiting = repo.parked()?;
-        let is_waiting = waiting.iter().any(|(waiting, _)| waiting == branch);
-        let (key, next) = if is_waiting {
-            let next = format!(
-                "Until then what I write is kept on branches of its own, which I can't read: `{branch}` is the first. I'll bring \
-                 them in afterwards; `git branch -D {branch}` drops this one."
-            );
-            (waiting.first().map_or(branch, |(first, _)| first), next)
-        } else {
-            let main = repo.branch();
-            let next = format!(
-                "What I wrote just now is kept on the branch `{branch}`; `git merge {branch}` on `{main}` brings it in."
-            );
-            (branch, next)
-        };
-        let text = format!("I couldn't save to my memory: {why}. {next}");
-        if self.alarm(key, text.clone())? {
-            self.report.replies.push(Reply { chat_id: chat_id.unwrap_or(self.context.config.owner_chat_id), text });
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// How the account tells of a repair.

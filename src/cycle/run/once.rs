@@ -4,7 +4,9 @@ use crate::{
     cycle::{
         context::{Context, Report, WakeError, WakeOutcome},
         look::observe,
-        session::Wake,
+        maintain::trouble,
+        run::wake,
+        session::Session,
         stop,
     },
     store::{Store, StoreError, UpkeepKind},
@@ -73,13 +75,13 @@ async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<
             }
             Err(error) => return Err(WakeError::Lock(error)),
         };
-        let mut wake = Wake::begin(context, store, lock, trigger, &mut report)?;
-        let ran = match wake.introduce() {
-            Ok(()) => wake.run(settles_doubts).await,
+        let mut session = Session::begin(context, store, lock, trigger, &mut report)?;
+        let ran = match wake::introduce(&mut session) {
+            Ok(()) => wake::run(&mut session, settles_doubts).await,
             Err(error) => Err(error),
         };
-        wake.note_trouble(ran.as_ref().err()).await;
-        let ended = wake.end();
+        trouble::note_trouble(&mut session, ran.as_ref().err()).await;
+        let ended = session.end();
         let did_something = ran?;
         ended?;
         if !did_something || report.outcome == WakeOutcome::Failed {

@@ -17,7 +17,9 @@ use crate::{
             uptake::OUTSIDE,
             verify::Account,
         },
-        session::{Live, Next, Wake},
+        maintain::{ready, sync, trouble},
+        run::{finish, live, prepare, record, wake},
+        session::{Live, Next, Session},
         tooling::Tooling,
     },
     mcp::{
@@ -191,7 +193,7 @@ fn listed(context: Context<'_>, store: &Store) -> Result<String, WakeError> {
             .map(|at| at.with_timezone(&context.config.timezone).format("%Y-%m-%d %H:%M").to_string());
         let from = message.sender_name.as_deref().unwrap_or("somebody");
         let text = crate::cycle::decide::brief::clip(&message.text, 500).replace('\n', " ");
-        format!("message {}, {}, {from} in chat {}: {text}", message.id, at.unwrap_or_default(), message.chat_id)
+        format!("message {}, {}, {from} in chat {}: {text}", message.id, at.unwrap_or_default(), message.chat)
     };
     let mut lines: Vec<String> = queued.iter().take(MAX_LISTED).map(line).collect();
     match queued.len() {
@@ -209,7 +211,7 @@ fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
     let loaded = policy::load(&config.policy_path(), config.home.as_deref());
     Ok(World {
         wake_id: String::new(),
-        mind: OUTSIDE.to_owned(),
+        model: OUTSIDE.to_owned(),
         autonomy: config.autonomy,
         taint: Some(TAINT.to_owned()),
         shelter: Rc::new(client::shelter(config, &loaded.rules, &Settings::of(config))),
@@ -220,7 +222,7 @@ fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
         chat: None,
         open_messages: Vec::new(),
         replies: 0,
-        owner_chat_id: config.owner_chat_id,
+        owner_chat: config.owner_chat,
         told_keys: BTreeSet::new(),
         told_today: 0,
         tell_per_day: 0,
@@ -249,13 +251,13 @@ async fn change(context: Context<'_>, store: &mut Store, name: &str, input: &str
         return Ok(Told::failed("Another wake is at work. Nothing was done; try again in a while."));
     };
     let mut report = Report::default();
-    let mut wake = Wake::begin(context, store, lock, OUTSIDE, &mut report)?;
-    let ran = match wake.introduce() {
-        Ok(()) => wake.called_from_outside(name, input).await,
+    let mut session = Session::begin(context, store, lock, OUTSIDE, &mut report)?;
+    let ran = match wake::introduce(&mut session) {
+        Ok(()) => called_from_outside(&mut session, name, input).await,
         Err(error) => Err(error),
     };
-    wake.note_trouble(ran.as_ref().err()).await;
-    let ended = wake.end();
+    trouble::note_trouble(&mut session, ran.as_ref().err()).await;
+    let ended = session.end();
     let told = ran?;
     ended?;
     Ok(told)
@@ -287,108 +289,106 @@ fn answering(input: &str) -> Result<(i64, String), Told> {
     }
 }
 
-impl Wake<'_> {
-    async fn called_from_outside(&mut self, name: &str, input: &str) -> Result<Told, WakeError> {
-        let repo = self.ready_repo()?;
-        let (answered, input) = match (name, answering(input)) {
-            (REPLY, Ok((message, input))) => (Some(message), input),
-            (REPLY, Err(told)) => return Ok(told),
-            _ => (None, input.to_owned()),
-        };
-        let queued = self.store.queued()?;
-        let open = self.store.open_cycles()?;
-        let is_free = |message: &&Incoming| {
-            let taken = message.cycle_id.as_ref().is_some_and(|id| open.iter().any(|row| row.cycle.id == *id));
-            Some(message.id) == answered && !taken && !message.awaits_files
-        };
-        let seen: Vec<&Incoming> = queued.iter().filter(is_free).collect();
-        if let (Some(message), true) = (answered, seen.is_empty()) {
-            return Ok(Told::failed(format!(
-                "Message {message} doesn't wait, or somebody is at it. Nothing was done; `queue_list` shows what waits."
-            )));
-        }
-        let mut cycle = self.new_cycle(&[], OUTSIDE)?;
-        cycle.reasons = vec![format!("an MCP client called {name}")];
-        (cycle.chat_id, cycle.thread_id) =
-            seen.first().map_or((None, None), |message| (Some(message.chat_id), message.thread_id));
-        let ids: Vec<i64> = seen.iter().map(|message| message.id).collect();
-        let mut account = Account::default();
-        self.take_in_person_edits(&repo, &mut account)?;
-        let mut world = self.world(&repo, &cycle, &queued, &ids, &mut account)?;
-        world.taint = Some(TAINT.to_owned());
-        // Tools write nothing, so that a call which can't be done leaves no cycle behind.
-        let tooling = self.tooling();
-        let registry = &tooling.registry;
-        let verdict = registry.judge(name, &input, &world, Some(TAINT));
-        if let Some(verdict) = verdict.filter(|verdict| verdict.decision == Decision::Deny) {
-            let why = verdict.reasons.join(" ");
-            return Ok(Told::failed(format!("The policy doesn't allow this: {why} Nothing was done.")));
-        }
-        let tried = registry.call(name, &input, &world);
-        crate::cycle::context::check_readable(&world.documents)?;
-        if let Err(Refusal(why)) = tried {
-            return Ok(Told::failed(why));
-        }
-        let plan_file = self.open_plan_file(&cycle, &[])?;
-        let opening = Entry::Said {
-            raw: user_text("An MCP client calls a tool of yours."),
-            messages: ids,
-            handles: Vec::new(),
-            head: None,
-            taint: Some(TAINT.to_owned()),
-        };
-        let now = self.now();
-        if !self.store.begin_cycle_on(self.fence, &cycle, &opening, &seen, now)? {
-            self.remove_plan_file(&plan_file);
-            return Ok(Told::failed("The message was changed this very moment. Nothing was done; look at it again."));
-        }
-        let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
-        state.apply(&opening);
-        let (id, hands) = (cycle.id.clone(), self.hands(&world));
-        let mut live = Live::new(cycle, state, world, plan_file, account, hands);
-        self.record(&mut live, &turn(name, &input), &[])?;
-        let _: Next = self.carry_on(&repo, live).await?;
-        let told = self.what_became_of(&id)?;
-        // It is done and committed: trouble with what comes after is no error of the call.
-        if let Err(error) = self.after_answers(&repo) {
-            let why = self.context.redactor.redact(&error.to_string());
-            tracing::warn!(%why, "what comes after a call did not work");
-        }
-        Ok(told)
+async fn called_from_outside(session: &mut Session<'_>, name: &str, input: &str) -> Result<Told, WakeError> {
+    let repo = ready_repo(session)?;
+    let (answered, input) = match (name, answering(input)) {
+        (REPLY, Ok((message, input))) => (Some(message), input),
+        (REPLY, Err(told)) => return Ok(told),
+        _ => (None, input.to_owned()),
+    };
+    let queued = session.store.queued()?;
+    let open = session.store.open_cycles()?;
+    let is_free = |message: &&Incoming| {
+        let taken = message.cycle_id.as_ref().is_some_and(|id| open.iter().any(|row| row.cycle.id == *id));
+        Some(message.id) == answered && !taken && !message.awaits_files
+    };
+    let seen: Vec<&Incoming> = queued.iter().filter(is_free).collect();
+    if let (Some(message), true) = (answered, seen.is_empty()) {
+        return Ok(Told::failed(format!(
+            "Message {message} doesn't wait, or somebody is at it. Nothing was done; `queue_list` shows what waits."
+        )));
     }
+    let mut cycle = session.new_cycle(&[], OUTSIDE)?;
+    cycle.reasons = vec![format!("an MCP client called {name}")];
+    (cycle.chat, cycle.thread_id) =
+        seen.first().map_or((None, None), |message| (Some(message.chat), message.thread_id));
+    let ids: Vec<i64> = seen.iter().map(|message| message.id).collect();
+    let mut account = Account::default();
+    sync::take_in_person_edits(session, &repo, &mut account)?;
+    let mut world = prepare::world(session, &repo, &cycle, &queued, &ids, &mut account)?;
+    world.taint = Some(TAINT.to_owned());
+    // Tools write nothing, so that a call which can't be done leaves no cycle behind.
+    let tooling = session.tooling();
+    let registry = &tooling.registry;
+    let verdict = registry.judge(name, &input, &world, Some(TAINT));
+    if let Some(verdict) = verdict.filter(|verdict| verdict.decision == Decision::Deny) {
+        let why = verdict.reasons.join(" ");
+        return Ok(Told::failed(format!("The policy doesn't allow this: {why} Nothing was done.")));
+    }
+    let tried = registry.call(name, &input, &world);
+    crate::cycle::context::check_readable(&world.documents)?;
+    if let Err(Refusal(why)) = tried {
+        return Ok(Told::failed(why));
+    }
+    let plan_file = session.open_plan_file(&cycle, &[])?;
+    let opening = Entry::Said {
+        raw: user_text("An MCP client calls a tool of yours."),
+        messages: ids,
+        handles: Vec::new(),
+        head: None,
+        taint: Some(TAINT.to_owned()),
+    };
+    if !session.store.begin_cycle_on(&cycle, &opening, &seen)? {
+        session.remove_plan_file(&plan_file);
+        return Ok(Told::failed("The message was changed this very moment. Nothing was done; look at it again."));
+    }
+    let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
+    state.apply(&opening);
+    let (id, hands) = (cycle.id.clone(), session.hands(&world));
+    let mut live = Live::new(cycle, state, world, plan_file, account, hands);
+    record::record(session, &mut live, &turn(name, &input), &[])?;
+    let _: Next = live::carry_on(session, &repo, live).await?;
+    let told = what_became_of(session, &id)?;
+    // It is done and committed: trouble with what comes after is no error of the call.
+    let is_wanted = sync::is_wanted(session, &repo);
+    if let Err(error) = is_wanted.and_then(|is| if is { Ok(false) } else { sync::after_answers(session, &repo) }) {
+        let why = session.context.redactor.redact(&error.to_string());
+        tracing::warn!(%why, "what comes after a call did not work");
+    }
+    Ok(told)
+}
 
-    /// The repository, with what a killed wake had left brought in order.
-    fn ready_repo(&mut self) -> Result<Repo, WakeError> {
-        let repo = self.open_repo()?;
-        repo.remove_stale_locks();
-        self.finish_interrupted(&repo)?;
-        if self.store.handled(HEAD_SEEN)?.is_none() {
-            self.see_head(&repo)?;
-        }
-        self.clear_plan_files()?;
-        Ok(repo)
+/// The repository, with what a killed wake had left brought in order.
+fn ready_repo(session: &mut Session<'_>) -> Result<Repo, WakeError> {
+    let repo = ready::open_repo(session)?;
+    repo.remove_stale_locks();
+    ready::finish_interrupted(session, &repo)?;
+    if session.store.handled(HEAD_SEEN)?.is_none() {
+        finish::see_head(session, &repo)?;
     }
+    ready::clear_plan_files(session)?;
+    Ok(repo)
+}
 
-    /// What the journal tells of the call.
-    fn what_became_of(&self, cycle_id: &str) -> Result<Told, WakeError> {
-        let outcome = self.store.journal(cycle_id)?.into_iter().find_map(|entry| match entry {
-            Entry::Outcome { content, is_error, .. } => Some(Told { text: content, is_error }),
-            _ => None,
-        });
-        let asked = self.store.approval_of(cycle_id, CALL)?;
-        Ok(match (outcome, asked) {
-            (Some(told), _) => told,
-            (None, Some(question)) => Told::failed(format!(
-                "Not done yet: the person is asked (question {}; `wake approvals list` at their machine, or a button in their chat). If \
-                 they agree it is done by itself, exactly as called; don't call again.",
-                question.id
-            )),
-            (None, None) => {
-                let why = self.report.error.as_deref().unwrap_or("it was interrupted");
-                Told::failed(format!("Not done yet: {why}. It is kept, and continues at the next wake."))
-            }
-        })
-    }
+/// What the journal tells of the call.
+fn what_became_of(session: &Session<'_>, cycle_id: &str) -> Result<Told, WakeError> {
+    let outcome = session.store.journal(cycle_id)?.into_iter().find_map(|entry| match entry {
+        Entry::Outcome { content, is_error, .. } => Some(Told { text: content, is_error }),
+        _ => None,
+    });
+    let asked = session.store.approval_of(cycle_id, CALL)?;
+    Ok(match (outcome, asked) {
+        (Some(told), _) => told,
+        (None, Some(question)) => Told::failed(format!(
+            "Not done yet: the person is asked (question {}; `wake approvals list` at their machine, or a button in their chat). If \
+             they agree it is done by itself, exactly as called; don't call again.",
+            question.id
+        )),
+        (None, None) => {
+            let why = session.report.error.as_deref().unwrap_or("it was interrupted");
+            Told::failed(format!("Not done yet: {why}. It is kept, and continues at the next wake."))
+        }
+    })
 }
 
 /// The one turn of such a cycle.

@@ -4,7 +4,6 @@ use std::{collections::BTreeSet, rc::Rc};
 
 use super::attached::Allowance;
 use crate::{
-    config::CONSOLE_CHAT_ID,
     cycle::{
         Choice,
         context::WakeError,
@@ -13,7 +12,8 @@ use crate::{
             undoable::undoable, verify::Account,
         },
         look::observe::Observation,
-        session::Wake,
+        run::attached,
+        session::Session,
     },
     memory::{
         self,
@@ -27,7 +27,7 @@ use crate::{
         Attachments, Chat, Documents, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, Registry, ToRead, Undoable,
         Unwoken, World, unwoken_key,
     },
-    types::Effect,
+    types::{ChatRef, Effect},
     wake_lock::waker::{Timed, Waker},
 };
 
@@ -38,199 +38,192 @@ const LASTING_TOOLS: [&str; 7] =
 /// Problems of skills that one wake's account names at most; `health check` names all.
 const MAX_NOTED: usize = 5;
 
-impl Wake<'_> {
-    /// Builds what the tools see.
-    pub(in crate::cycle) fn world(
-        &mut self,
-        repo: &Repo,
-        cycle: &NewCycle,
-        messages: &[Incoming],
-        open: &[i64],
-        account: &mut Account,
-    ) -> Result<World, WakeError> {
-        let config = self.context.config;
-        let now = self.now();
-        let mut documents = Documents::new(repo.root(), self.store.staged(&cycle.id)?);
-        if let Some(chat) = view::foreign_chat(cycle.chat_id, config.owner_chat_id)
-            && !view::is_shared(&documents.text(memory::CLAUDE))
-        {
-            documents = documents.seen_by(View::of(chat));
-        }
-        let Skills { usable: skills, problems } = Skills::collect(&documents.list(), |path| documents.text(path));
-        account.notes.extend(problems.into_iter().take(MAX_NOTED));
-        account.notes.extend(unreadable(repo));
-        let since = day_begin(now, config.timezone);
-        let loaded = policy::load(&config.policy_path(), config.home.as_deref());
-        account.notes.extend(loaded.rules.refusal().map(str::to_owned));
-        let tooling = self.tooling();
-        account.notes.extend(tooling.servers.problems.iter().cloned());
-        Ok(World {
-            wake_id: cycle.id.clone(),
-            mind: self.context.model.name().to_owned(),
-            autonomy: config.autonomy,
-            taint: None,
-            shelter: self.shelter(&loaded.rules),
-            rules: self.rules_of_chat(loaded.rules, &documents),
-            catalogue: Rc::new(tooling.registry.seen_by(documents.root().is_some()).catalogue()),
-            now,
-            tz: config.timezone,
-            chat: cycle.chat_id.map(|id| Chat {
-                id,
-                thread_id: cycle.thread_id,
-                reply_to: last_channel_id(messages, open),
-            }),
-            open_messages: open.to_vec(),
-            replies: 0,
-            owner_chat_id: config.owner_chat_id,
-            told_keys: self.store.told_keys()?,
-            told_today: u32::try_from(self.store.tells_since(config.owner_chat_id, since)?).unwrap_or(u32::MAX),
-            tell_per_day: config.tell_per_day,
-            quiet_hours: config.quiet_hours,
-            reminders: self.store.reminders()?,
-            unwoken: self.unwoken(cycle)?,
-            documents,
-            skills,
-            attachments: self.attachments(cycle)?,
-            exchanges: match cycle.chat_id {
-                Some(chat) => self.store.exchanges(chat, MAX_EXCHANGES)?,
-                None => Vec::new(),
-            },
-            undoable: self.undoable(cycle)?,
-            last_undoable: self.last_undoable(cycle)?,
-            shown_tasks: match cycle.chat_id {
-                Some(chat) => self.store.shown_tasks(chat)?,
-                None => Vec::new(),
-            },
-        })
+/// Builds what the tools see.
+pub(in crate::cycle) fn world(
+    session: &mut Session<'_>,
+    repo: &Repo,
+    cycle: &NewCycle,
+    messages: &[Incoming],
+    open: &[i64],
+    account: &mut Account,
+) -> Result<World, WakeError> {
+    let config = session.context.config;
+    let now = session.now();
+    let mut documents = Documents::new(repo.root(), session.store.staged(&cycle.id)?);
+    if let Some(chat) = view::foreign_chat(cycle.chat, config.owner_chat)
+        && !view::is_shared(&documents.text(memory::CLAUDE))
+    {
+        documents = documents.seen_by(View::of(chat));
     }
+    let Skills { usable: skills, problems } = Skills::collect(&documents.list(), |path| documents.text(path));
+    account.notes.extend(problems.into_iter().take(MAX_NOTED));
+    account.notes.extend(unreadable(repo));
+    let since = day_begin(now, config.timezone);
+    let loaded = policy::load(&config.policy_path(), config.home.as_deref());
+    account.notes.extend(loaded.rules.refusal().map(str::to_owned));
+    let tooling = session.tooling();
+    account.notes.extend(tooling.servers.problems.iter().cloned());
+    Ok(World {
+        wake_id: cycle.id.clone(),
+        model: session.context.model.name().to_owned(),
+        autonomy: config.autonomy,
+        taint: None,
+        shelter: session.shelter(&loaded.rules),
+        rules: rules_of_chat(session, loaded.rules, &documents),
+        catalogue: Rc::new(tooling.registry.seen_by(documents.root().is_some()).catalogue()),
+        now,
+        tz: config.timezone,
+        chat: cycle.chat.map(|id| Chat { id, thread_id: cycle.thread_id, reply_to: last_channel_id(messages, open) }),
+        open_messages: open.to_vec(),
+        replies: 0,
+        owner_chat: config.owner_chat,
+        told_keys: session.store.told_keys()?,
+        told_today: u32::try_from(session.store.tells_since(config.owner_chat, since)?).unwrap_or(u32::MAX),
+        tell_per_day: config.tell_per_day,
+        quiet_hours: config.quiet_hours,
+        reminders: session.store.reminders()?,
+        unwoken: unwoken(session, cycle)?,
+        documents,
+        skills,
+        attachments: attachments(session, cycle)?,
+        exchanges: match cycle.chat {
+            Some(chat) => session.store.exchanges(chat, MAX_EXCHANGES)?,
+            None => Vec::new(),
+        },
+        undoable: all_undoable(session, cycle)?,
+        last_undoable: last_undoable(session, cycle)?,
+        shown_tasks: match cycle.chat {
+            Some(chat) => session.store.shown_tasks(chat)?,
+            None => Vec::new(),
+        },
+    })
+}
 
-    /// What a chat is to be told of what it sets for a time; nothing if it was told today, or if it isn't the owner's.
-    fn unwoken(&self, cycle: &NewCycle) -> Result<Unwoken, StoreError> {
-        let (config, now) = (self.context.config, self.now());
-        let today = now.with_timezone(&config.timezone).date_naive().to_string();
-        let told = self.store.handled(&unwoken_key(cycle.chat_id))?;
-        if view::foreign_chat(cycle.chat_id, config.owner_chat_id).is_some() || told == Some(today) {
-            return Ok(Unwoken::default());
-        }
-        let waker = Waker::look(config, now);
-        let warning = |what| waker.warning(what, config);
-        // What comes by Telegram comes by a bot: it wakes for its own reminders.
-        let is_heard_here = cycle.chat_id.is_none_or(|id| id == CONSOLE_CHAT_ID);
-        let reminder = if is_heard_here { warning(Timed::Reminder) } else { None };
-        Ok(Unwoken { reminder, task: warning(Timed::Task) })
+/// What a chat is to be told of what it sets for a time; nothing if it was told today, or if it isn't the owner's.
+fn unwoken(session: &Session<'_>, cycle: &NewCycle) -> Result<Unwoken, StoreError> {
+    let (config, now) = (session.context.config, session.now());
+    let today = now.with_timezone(&config.timezone).date_naive().to_string();
+    let told = session.store.handled(&unwoken_key(cycle.chat))?;
+    if view::foreign_chat(cycle.chat, config.owner_chat).is_some() || told == Some(today) {
+        return Ok(Unwoken::default());
     }
+    let waker = Waker::look(config, now);
+    let warning = |what| waker.warning(what, config);
+    // What comes by Telegram comes by a bot: it wakes for its own reminders.
+    let is_heard_here = cycle.chat.is_none_or(|id| id == ChatRef::TERMINAL);
+    let reminder = if is_heard_here { warning(Timed::Reminder) } else { None };
+    Ok(Unwoken { reminder, task: warning(Timed::Task) })
+}
 
-    /// The rules as they hold for a chat: with the folders of ours that the tools for files may use, and no granted host for one
-    /// that may not use all that is the owner's.
-    fn rules_of_chat(&self, rules: policy::Rules, documents: &Documents) -> policy::Rules {
-        let rules = rules.with_scratch(&self.context.config.scratch_dir());
-        match documents.root() {
-            Some(brain) => rules.with_brain(brain),
-            None => rules.without_hosts(),
-        }
+/// The rules as they hold for a chat: with the folders of ours that the tools for files may use, and no granted host for one
+/// that may not use all that is the owner's.
+fn rules_of_chat(session: &Session<'_>, rules: policy::Rules, documents: &Documents) -> policy::Rules {
+    let rules = rules.with_scratch(&session.context.config.scratch_dir());
+    match documents.root() {
+        Some(brain) => rules.with_brain(brain),
+        None => rules.without_hosts(),
     }
+}
 
-    /// The wakes that a cycle may take back: the owner's any, another chat's its own.
-    fn undoable(&self, cycle: &NewCycle) -> Result<Vec<Undoable>, StoreError> {
-        let foreign = view::foreign_chat(cycle.chat_id, self.context.config.owner_chat_id);
-        let chats: Vec<i64> = foreign.into_iter().collect();
-        let known = self.store.all_undoable(&chats, MAX_UNDOABLE)?;
-        Ok(known.into_iter().map(|(wake, commit)| Undoable { wake, commit }).collect())
-    }
+/// The wakes that a cycle may take back: the owner's any, another chat's its own.
+fn all_undoable(session: &Session<'_>, cycle: &NewCycle) -> Result<Vec<Undoable>, StoreError> {
+    let foreign = view::foreign_chat(cycle.chat, session.context.config.owner_chat);
+    let chats: Vec<ChatRef> = foreign.into_iter().collect();
+    let known = session.store.all_undoable(&chats, MAX_UNDOABLE)?;
+    Ok(known.into_iter().map(|(wake, commit)| Undoable { wake, commit }).collect())
+}
 
-    /// The wake that the chat means by "undo that", as `/undo` does: the last that was for it, or for the console where it is the
-    /// owner's.
-    fn last_undoable(&self, cycle: &NewCycle) -> Result<Option<Undoable>, StoreError> {
-        let Some(chat_id) = cycle.chat_id else { return Ok(None) };
-        let is_owners = view::foreign_chat(Some(chat_id), self.context.config.owner_chat_id).is_none();
-        let chats = if is_owners { vec![chat_id, CONSOLE_CHAT_ID] } else { vec![chat_id] };
-        Ok(match undoable(self.store, &chats, None, &[])? {
-            Choice::Wake(row) => row.commit_id.clone().map(|commit| Undoable { wake: row.cycle.id.clone(), commit }),
-            Choice::Refused(_) => None,
-        })
-    }
+/// The wake that the chat means by "undo that", as `/undo` does: the last that was for it, or for the console where it is the
+/// owner's.
+fn last_undoable(session: &Session<'_>, cycle: &NewCycle) -> Result<Option<Undoable>, StoreError> {
+    let Some(chat) = cycle.chat else { return Ok(None) };
+    let is_owners = view::foreign_chat(Some(chat), session.context.config.owner_chat).is_none();
+    let chats = if is_owners { vec![chat, ChatRef::TERMINAL] } else { vec![chat] };
+    Ok(match undoable(&session.store, &chats, None, &[])? {
+        Choice::Wake(row) => row.commit_id.clone().map(|commit| Undoable { wake: row.cycle.id.clone(), commit }),
+        Choice::Refused(_) => None,
+    })
+}
 
-    /// The files that the asking chat has sent.
-    pub(in crate::cycle) fn attachments(&self, cycle: &NewCycle) -> Result<Attachments, StoreError> {
-        let files = cycle.chat_id.map(|chat| self.store.attachments_of_chat(chat, MAX_ATTACHMENTS)).transpose()?;
-        Ok(Attachments { dir: self.context.config.workspace_dir.clone(), files: files.unwrap_or_default() })
-    }
+/// The files that the asking chat has sent.
+pub(in crate::cycle) fn attachments(session: &Session<'_>, cycle: &NewCycle) -> Result<Attachments, StoreError> {
+    let files = cycle.chat.map(|chat| session.store.attachments_of_chat(chat, MAX_ATTACHMENTS)).transpose()?;
+    Ok(Attachments { dir: session.context.config.workspace_dir.clone(), files: files.unwrap_or_default() })
+}
 
-    /// The cycle's fixed parts and its first message.
-    pub(in crate::cycle) fn opening(
-        &mut self,
-        cycle: &mut NewCycle,
-        world: &World,
-        observation: &Observation,
-        reasons: &[Reason],
-    ) -> Result<Entry, WakeError> {
-        let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
-        let redactor = self.context.redactor;
-        // What people commit is the owner's affair, and is left for their cycle.
-        let is_owners = world.foreign_chat().is_none();
-        let person_commits = if is_owners { observation.person_commits.as_slice() } else { &[] };
-        let orders = world.documents.text(memory::CLAUDE);
-        cycle.system = redactor.redact_json(&brief::system(&orders, &world.skills));
-        let words = called_for(&cycle.reasons, observation, &ids);
-        let exchanges = brief::shown_of(&world.exchanges);
-        let there = ToRead {
-            files: !world.attachments.files.is_empty(),
-            withheld: exchanges.iter().any(|entry| entry.taint.is_some()),
-        };
-        let offered = self.tooling().registry.seen_by(world.sees_all()).offered(&words, there);
-        // Those of servers are in their words, and a server knows the keys that it was given.
-        cycle.tools = redactor.redact_json(&offered);
-        let messages: Vec<&Incoming> =
-            observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
-        let files = self.files_of(&messages, Allowance::left_by(&[]))?;
-        let (done_already, done_after) = self.done_already(&ids)?;
-        let raw = brief::opening(&brief::Brief {
-            wake_id: &cycle.id,
-            now: world.now,
-            tz: world.tz,
-            reasons: &cycle.reasons,
-            done_already: &done_already,
-            person_commits,
-            exchanges,
-            messages: &messages,
-            files: &files,
-            documents: &world.documents,
-            reader: world.foreign_chat(),
-        });
-        Ok(Entry::Said {
-            raw: brief::with_images(redactor.redact_json(&raw), &files),
-            messages: ids,
-            handles: reasons.iter().filter_map(Reason::handled_key).collect(),
-            head: observation.head.clone().filter(|_| is_owners),
-            taint: taint::joined(taint::of(&messages, &files).into_iter().chain(done_after)),
-        })
-    }
+/// The cycle's fixed parts and its first message.
+pub(in crate::cycle) fn opening(
+    session: &mut Session<'_>,
+    cycle: &mut NewCycle,
+    world: &World,
+    observation: &Observation,
+    reasons: &[Reason],
+) -> Result<Entry, WakeError> {
+    let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
+    let redactor = session.context.redactor;
+    // What people commit is the owner's affair, and is left for their cycle.
+    let is_owners = world.foreign_chat().is_none();
+    let person_commits = if is_owners { observation.person_commits.as_slice() } else { &[] };
+    let orders = world.documents.text(memory::CLAUDE);
+    cycle.system = redactor.redact_json(&brief::system(&orders, &world.skills));
+    let words = called_for(&cycle.reasons, observation, &ids);
+    let exchanges = brief::shown_of(&world.exchanges);
+    let there = ToRead {
+        files: !world.attachments.files.is_empty(),
+        withheld: exchanges.iter().any(|entry| entry.taint.is_some()),
+    };
+    let offered = session.tooling().registry.seen_by(world.sees_all()).offered(&words, there);
+    // Those of servers are in their words, and a server knows the keys that it was given.
+    cycle.tools = redactor.redact_json(&offered);
+    let messages: Vec<&Incoming> = observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
+    let files = attached::files_of(session, &messages, Allowance::left_by(&[]))?;
+    let (done_already, done_after) = done_already(session, &ids)?;
+    let raw = brief::opening(&brief::Brief {
+        wake_id: &cycle.id,
+        now: world.now,
+        tz: world.tz,
+        reasons: &cycle.reasons,
+        done_already: &done_already,
+        person_commits,
+        exchanges,
+        messages: &messages,
+        files: &files,
+        documents: &world.documents,
+        reader: world.foreign_chat(),
+    });
+    Ok(Entry::Said {
+        raw: brief::with_images(redactor.redact_json(&raw), &files),
+        messages: ids,
+        handles: reasons.iter().filter_map(Reason::handled_key).collect(),
+        head: observation.head.clone().filter(|_| is_owners),
+        taint: taint::joined(taint::of(&messages, &files).into_iter().chain(done_after)),
+    })
+}
 
-    /// What given-up wakes had done for these messages that lasts: it must not be done again. Their files don't, they are
-    /// on a branch of their own. And whose words those wakes had read: what they say of it may hold them, and whoever goes on with
-    /// their work must know what was done.
-    fn done_already(&self, messages: &[i64]) -> Result<(Vec<String>, BTreeSet<String>), WakeError> {
-        let (mut done, mut after) = (Vec::new(), BTreeSet::new());
-        for row in self.store.given_up_with(messages)? {
-            let id = &row.cycle.id;
-            let journal = match self.store.journal(id) {
-                Err(StoreError::Damaged(_)) => {
-                    done.push(format!(
-                        "Nobody knows what (the record of the wake {id}, which was given up, can't be read)"
-                    ));
-                    continue;
-                }
-                journal => journal?,
-            };
-            let lasting = lasting(&journal, &self.tooling().registry);
-            if !lasting.is_empty() {
-                let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
-                after.extend(state.taints);
+/// What given-up wakes had done for these messages that lasts: it must not be done again. Their files don't, they are
+/// on a branch of their own. And whose words those wakes had read: what they say of it may hold them, and whoever goes on with
+/// their work must know what was done.
+fn done_already(session: &Session<'_>, messages: &[i64]) -> Result<(Vec<String>, BTreeSet<String>), WakeError> {
+    let (mut done, mut after) = (Vec::new(), BTreeSet::new());
+    for row in session.store.given_up_with(messages)? {
+        let id = &row.cycle.id;
+        let journal = match session.store.journal(id) {
+            Err(StoreError::Damaged(_)) => {
+                done.push(format!(
+                    "Nobody knows what (the record of the wake {id}, which was given up, can't be read)"
+                ));
+                continue;
             }
-            done.extend(lasting.iter().map(|what| format!("{what} (in the wake {id}, which was given up)")));
+            journal => journal?,
+        };
+        let lasting = lasting(&journal, &session.tooling().registry);
+        if !lasting.is_empty() {
+            let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
+            after.extend(state.taints);
         }
-        Ok((done, after))
+        done.extend(lasting.iter().map(|what| format!("{what} (in the wake {id}, which was given up)")));
     }
+    Ok((done, after))
 }
 
 /// What lasts of a cycle that was given up, by its receipts. A call that acts outside our stores lasts, unless it was judged to be safe:

@@ -5,12 +5,13 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::by_rule::Deeds;
 use crate::{
-    cycle::{context::WakeError, decide::situation::Reason, look::observe::Observation, session::Wake},
+    cycle::{context::WakeError, decide::situation::Reason, look::observe::Observation, session::Session},
     schedule::{
         Missed, Slot,
         due::{DueTurn, Passed},
     },
     store::{Change, Firing, NewOutgoing, OutgoingKind, Reminder, Round},
+    types::ChatRef,
     words::day_and_time,
     zone::Tz,
 };
@@ -20,39 +21,41 @@ const LATE_MIN: i64 = 10;
 /// From so long before a clock that was set back the past is looked up: more than zones can be apart.
 const HISTORY: TimeDelta = TimeDelta::days(2);
 
-impl Wake<'_> {
-    /// What becomes of the reminders among the reasons.
-    pub(in crate::cycle) fn remind(&self, reasons: &[Reason], observation: &Observation) -> Result<Deeds, WakeError> {
-        let (now, tz) = (self.now(), self.context.config.timezone);
-        let is_due = |reminder: &&Reminder| {
-            reasons.iter().any(|reason| matches!(reason, Reason::Reminder { id } if *id == reminder.id))
-        };
-        let mut due = Vec::new();
-        for reminder in observation.reminders.iter().filter(is_due) {
-            let history = self.store.reminder_history(reminder.id, reminder.what.slot)?;
-            due.push(Due { reminder, turn: reminder.series(tz).turn(&history, now), tz });
-        }
-        let mut rounds = rounds(&due, now);
-        for message in rounds.iter_mut().filter_map(|round| round.message.as_mut()) {
-            message.text = self.context.redactor.redact(&message.text);
-        }
-        Ok(Deeds {
-            changes: rounds.into_iter().map(Change::Fire).collect(),
-            receipts: due.iter().filter_map(|due| due.receipt(now)).collect(),
-        })
+/// What becomes of the reminders among the reasons.
+pub(in crate::cycle) fn deeds(
+    session: &Session<'_>,
+    reasons: &[Reason],
+    observation: &Observation,
+) -> Result<Deeds, WakeError> {
+    let (now, tz) = (session.now(), session.context.config.timezone);
+    let is_due = |reminder: &&Reminder| {
+        reasons.iter().any(|reason| matches!(reason, Reason::Reminder { id } if *id == reminder.id))
+    };
+    let mut due = Vec::new();
+    for reminder in observation.reminders.iter().filter(is_due) {
+        let history = session.store.reminder_history(reminder.id, reminder.what.slot)?;
+        due.push(Due { reminder, turn: reminder.series(tz).turn(&history, now), tz });
     }
+    let mut rounds = rounds(&due, now);
+    for message in rounds.iter_mut().filter_map(|round| round.message.as_mut()) {
+        message.text = session.context.redactor.redact(&message.text);
+    }
+    Ok(Deeds {
+        changes: rounds.into_iter().map(Change::Fire).collect(),
+        receipts: due.iter().filter_map(|due| due.receipt(now)).collect(),
+    })
+}
 
-    /// After the clock was set back, finds the next slots anew: what was passed over under the wrong time is still ahead.
-    pub(in crate::cycle) fn rewind_reminders(&mut self) -> Result<(), WakeError> {
-        let (now, tz) = (self.now(), self.context.config.timezone);
-        for reminder in self.store.reminders()?.iter().filter(|reminder| reminder.is_set_back(now)) {
-            let history = self.store.reminder_history(reminder.id, (now - HISTORY).naive_utc())?;
-            let created = reminder.created_at.unwrap_or(reminder.what.next_at);
-            let next = reminder.series(tz).rewound(&history, created, now).unwrap_or(reminder.next());
-            self.store.set_next_slot(self.fence, reminder.id, next, now)?;
-        }
-        Ok(())
+/// After the clock was set back, finds the next slots anew: what was passed over under the wrong time is still ahead.
+pub(in crate::cycle) fn rewind_reminders(session: &mut Session<'_>) -> Result<(), WakeError> {
+    let (now, tz) = (session.now(), session.context.config.timezone);
+    for reminder in session.store.reminders()?.iter().filter(|reminder| reminder.is_set_back(now)) {
+        let history = session.store.reminder_history(reminder.id, (now - HISTORY).naive_utc())?;
+        let created = reminder.created_at.unwrap_or(reminder.what.next_at);
+        let next = reminder.series(tz).rewound(&history, created, now).unwrap_or(reminder.next());
+        session.store.set_next_slot(reminder.id, next)?;
     }
+    Ok(())
 }
 
 /// A due reminder and what becomes of it. `tz` is the person's zone.
@@ -102,8 +105,8 @@ fn digest(chat: &[&Due<'_>]) -> String {
 }
 
 impl Due<'_> {
-    fn chat(&self) -> (i64, Option<i64>) {
-        (self.reminder.what.chat_id, self.reminder.what.thread_id)
+    fn chat(&self) -> (ChatRef, Option<i64>) {
+        (self.reminder.what.chat, self.reminder.what.thread_id)
     }
 
     fn text(&self) -> &str {
@@ -115,8 +118,8 @@ impl Due<'_> {
     }
 
     fn message(&self, text: String) -> NewOutgoing {
-        let (chat_id, thread_id) = self.chat();
-        NewOutgoing { chat_id, thread_id, text, kind: OutgoingKind::Reminder, ..NewOutgoing::default() }
+        let (chat, thread_id) = self.chat();
+        NewOutgoing { chat, thread_id, text, kind: OutgoingKind::Reminder, ..NewOutgoing::default() }
     }
 
     /// It was missed, and a message says so.
@@ -200,11 +203,11 @@ mod tests {
     }
 
     /// At 9 each day from Wednesday, 18 November, on.
-    fn daily(id: i64, chat_id: i64, missed: Missed) -> Reminder {
+    fn daily(id: i64, chat: ChatRef, missed: Missed) -> Reminder {
         let nine = chrono::NaiveTime::from_hms_opt(9, 0, 0).unwrap();
         let slot = resolve(chrono::NaiveDate::from_ymd_opt(2026, 11, 18).unwrap().and_time(nine), berlin());
         let what = NewReminder {
-            chat_id,
+            chat,
             thread_id: None,
             text: format!("thing {id}"),
             rule: Some(Rule::Daily { at: nine }),
@@ -226,7 +229,7 @@ mod tests {
         assert_eq!(fired.len(), reminders.len(), "each fires, whether it says something or not");
         let messages = rounds.into_iter().filter_map(|round| round.message);
         (
-            messages.map(|message| (message.chat_id, message.text)).collect(),
+            messages.map(|message| (message.chat.id, message.text)).collect(),
             due.iter().filter_map(|due| due.receipt(now)).collect(),
         )
     }
@@ -234,7 +237,7 @@ mod tests {
     #[test]
     fn what_is_met_stands_alone_and_says_only_what_is_wanted() {
         let at_nine = "2026-11-20T08:05:00Z";
-        let both = [daily(1, 7, Missed::Skip), daily(2, 7, Missed::Tell)];
+        let both = [daily(1, ChatRef::telegram(7), Missed::Skip), daily(2, ChatRef::telegram(7), Missed::Tell)];
         let (messages, receipts) = said(&both, berlin(), at_nine);
         let before = "(I was not running when it was due 2 times from Wed 18 Nov 09:00 to Thu 19 Nov 09:00.)";
         assert_eq!(messages, [(7, "⏰ thing 1".to_owned()), (7, format!("⏰ thing 2\n\n{before}"))]);
@@ -248,21 +251,23 @@ mod tests {
 
     #[test]
     fn what_was_missed_is_one_message_in_each_chat() {
-        let missed: Vec<Reminder> = (1..=40).map(|id| daily(id, 7 + id % 2, Missed::Run)).collect();
+        let missed: Vec<Reminder> = (1..=40).map(|id| daily(id, ChatRef::telegram(7 + id % 2), Missed::Run)).collect();
         let (messages, receipts) = said(&missed, berlin(), "2026-11-18T12:00:00Z");
         assert_eq!(messages.iter().map(|(chat, _)| *chat).collect::<Vec<_>>(), [8, 7]);
         assert!(messages.iter().all(|(_, text)| text.matches("\n- thing ").count() == 20), "{messages:#?}");
         assert_eq!(receipts.len(), 40);
-        let (messages, _) = said(&[daily(1, 7, Missed::Tell)], berlin(), "2026-11-18T12:00:00Z");
+        let (messages, _) = said(&[daily(1, ChatRef::telegram(7), Missed::Tell)], berlin(), "2026-11-18T12:00:00Z");
         assert_eq!(messages, [(7, "Missed while I was not running: “thing 1”, due Wed 18 Nov 09:00.".to_owned())]);
-        let (messages, receipts) = said(&[daily(1, 7, Missed::Skip)], berlin(), "2026-11-18T12:00:00Z");
+        let (messages, receipts) =
+            said(&[daily(1, ChatRef::telegram(7), Missed::Skip)], berlin(), "2026-11-18T12:00:00Z");
         assert_eq!(messages, []);
         assert_eq!(receipts, ["Skipped the reminder “thing 1”, missed Wed 18 Nov 09:00"]);
     }
 
     #[test]
     fn a_zone_that_is_not_the_persons_is_named() {
-        let (messages, _) = said(&[daily(1, 7, Missed::Run)], Tz::of("America/New_York"), "2026-11-18T12:00:00Z");
+        let (messages, _) =
+            said(&[daily(1, ChatRef::telegram(7), Missed::Run)], Tz::of("America/New_York"), "2026-11-18T12:00:00Z");
         assert!(messages[0].1.contains("(It was due Wed 18 Nov 09:00 (Europe/Berlin). I was"), "{messages:?}");
     }
 }

@@ -1,14 +1,13 @@
 //! One turn of the model: room for it is set aside before it is asked for, what it cost is booked after, and between tries it waits as
 //! long as the error says. Whoever asks for an end is heard at once.
 
-use std::{future::Future, time::Duration};
-
 use crate::{
     config::OFFLINE_MODEL,
     cycle::{
         context::{Context, WakeError},
         decide::{budget::Budget, interrupt::Interrupt, machine::Cycle},
-        session::{Live, Wake},
+        session::{Halt, Live, Session},
+        stop,
     },
     model::{Known, ModelError, Progress, Turn, anthropic::retry},
     store::{Entry, Reservation, Spent, UpkeepKind},
@@ -53,168 +52,145 @@ async fn outgrown(progress: &Progress, allowed: Option<u64>) -> Usage {
     }
 }
 
-impl Wake<'_> {
-    /// Asks for the next turn, with the retries that the error allows, and records it.
-    pub(in crate::cycle) async fn ask(&mut self, live: &mut Live) -> Result<Result<(), Interrupt>, WakeError> {
-        for attempt in 1.. {
-            // Before each try: one that broke off has cost something, too.
-            let set_aside = match self.reserve(live)? {
-                Ok(set_aside) => set_aside,
-                Err(interrupt) => return Ok(Err(interrupt)),
-            };
-            let reservation = set_aside.reservation;
-            live.work.start();
-            let progress = Progress::default();
-            let error = match self.turn(&live.state, set_aside, &progress).await? {
-                Ok(Ok(turn)) => {
-                    if attempt > 1 {
-                        tracing::info!(attempt, "the model answered after a retry");
-                    }
-                    self.store.upkeep_recovered(self.fence, UpkeepKind::Model, self.now())?;
-                    let Turn { content, stop, usage, cost_usd, .. } = turn;
-                    let mut entries = vec![Entry::Turn { content, stop, usage }];
-                    entries.extend(live.work.stop());
-                    self.pay(live, (reservation, self.spent(usage, cost_usd), false), &entries)?;
-                    self.checkpoint(live);
-                    return Ok(Ok(()));
+/// Asks for the next turn, with the retries that the error allows, and records it.
+pub(in crate::cycle) async fn ask(session: &mut Session<'_>, live: &mut Live) -> Result<(), Halt> {
+    for attempt in 1.. {
+        // Before each try: one that broke off has cost something, too.
+        let set_aside = reserve(session, live)?;
+        let reservation = set_aside.reservation;
+        live.work.start();
+        let progress = Progress::default();
+        let error = match turn(session, &live.state, set_aside, &progress).await {
+            Ok(Ok(turn)) => {
+                if attempt > 1 {
+                    tracing::info!(attempt, "the model answered after a retry");
                 }
-                Ok(Err(error)) => error,
-                Err(interrupt) => {
-                    self.book_cut_off(live, set_aside, progress.known())?;
-                    return Ok(Err(interrupt));
+                session.store.upkeep_recovered(UpkeepKind::Model)?;
+                let Turn { content, stop, usage, cost_usd, .. } = turn;
+                let mut entries = vec![Entry::Turn { content, stop, usage }];
+                entries.extend(live.work.stop());
+                pay(session, live, (reservation, priced(session, usage, cost_usd), false), &entries)?;
+                checkpoint(session, live);
+                return Ok(());
+            }
+            Ok(Err(error)) => error,
+            Err(halt) => {
+                if matches!(halt, Halt::Interrupted(_)) {
+                    book_cut_off(session, live, set_aside, progress.known())?;
                 }
-            };
-            // Who orders a stop ends what we have started, and a model may be that: its error then says nothing.
-            if let Some(interrupt) = self.is_to_end()? {
-                self.book_cut_off(live, set_aside, progress.known())?;
-                return Ok(Err(interrupt));
+                return Err(halt);
             }
-            let why = self.context.redactor.redact(&error.to_string());
-            tracing::warn!(attempt, %why, "the model did not answer");
-            if let ModelError::Transient { spent, .. } = &error {
-                let discarded = Entry::Discarded { why: why.clone(), usage: *spent };
-                self.pay(live, (reservation, self.spent(*spent, None), true), &[discarded])?;
-            } else {
-                self.pay(live, (reservation, Spent::default(), true), &[])?;
-            }
-            match retry::backoff(&error, attempt, fastrand::f64()) {
-                Some(wait) => {
-                    if let Some(interrupt) = self.wait(wait).await {
-                        return Ok(Err(interrupt));
-                    }
-                }
-                None => return Ok(Err(Interrupt::of(&error, why, &live.cycle.model))),
-            }
-        }
-        Ok(Err(Interrupt::OutOfTime))
-    }
-
-    /// Sets aside what the next request may cost, and journals that it is about to be sent.
-    fn reserve(&mut self, live: &mut Live) -> Result<Result<SetAside, Interrupt>, WakeError> {
-        let Context { model, config, .. } = self.context;
-        let most_usd = model.most_usd(&live.state.conversation);
-        let now = self.now();
-        let caps =
-            if model.name() == OFFLINE_MODEL { Vec::new() } else { Budget::look(self.store, config, now)?.caps() };
-        let for_whom = (live.cycle.id.as_str(), live.cycle.model.as_str());
-        Ok(match self.store.reserve(self.fence, for_whom, most_usd, &caps, now)? {
-            Ok(reservation) => {
-                live.state.apply(&Entry::Asked);
-                Ok(SetAside { reservation, most_usd })
-            }
-            Err(cap) => Err(Interrupt::OverBudget { cap, most_usd }),
-        })
-    }
-
-    /// Journals how a request has ended, and books what it cost in place of what was set aside.
-    fn pay(
-        &mut self,
-        live: &mut Live,
-        (reservation, spent, is_discarded): (Reservation, Spent, bool),
-        entries: &[Entry],
-    ) -> Result<(), WakeError> {
-        let now = self.now();
-        self.store.settle(self.fence, &live.cycle.id, (reservation, &spent, is_discarded), entries, now)?;
-        self.report.tokens += spent.tokens;
-        self.report.cost_usd += spent.cost_usd;
-        entries.iter().for_each(|entry| live.state.apply(entry));
-        Ok(())
-    }
-
-    /// Books a request that nobody waits for any more as far as it got. Of one that has left and told nothing, what was set aside
-    /// stays counted.
-    fn book_cut_off(&mut self, live: &mut Live, set_aside: SetAside, known: Known) -> Result<(), WakeError> {
-        let spent = match known {
-            Known::Sent => return Ok(()),
-            Known::Unsent => Spent::default(),
-            Known::Told(usage) => set_aside.at_most(self.spent(usage, None)),
         };
-        self.pay(live, (set_aside.reservation, spent, true), &[])
-    }
-
-    fn spent(&self, tokens: Usage, cost_usd: Option<f64>) -> Spent {
-        Spent { tokens, cost_usd: cost_usd.unwrap_or_else(|| self.context.model.cost_usd(&tokens)) }
-    }
-
-    /// Says in the plan file, now and then, how far a long cycle is. What it goes on from is its journal, not this.
-    fn checkpoint(&self, live: &Live) {
-        let taken = live.state.meter.taken;
-        if !taken.rounds.is_multiple_of(CHECKPOINT_ROUNDS) {
-            return;
+        // Who orders a stop ends what we have started, and a model may be that: its error then says nothing.
+        if let Some(interrupt) = session.is_to_end()? {
+            book_cut_off(session, live, set_aside, progress.known())?;
+            return Err(interrupt.into());
         }
-        let done = words::count(live.state.receipts.len(), "call");
-        let line = format!("checkpoint: {}, {done} done", taken.describe());
-        if let Err(error) = live.plan_file.progress(self.now(), &line) {
-            tracing::warn!(%error, "the plan file could not be written");
+        let why = session.context.redactor.redact(&error.to_string());
+        tracing::warn!(attempt, %why, "the model did not answer");
+        if let ModelError::Transient { spent, .. } = &error {
+            let discarded = Entry::Discarded { why: why.clone(), usage: *spent };
+            pay(session, live, (reservation, priced(session, *spent, None), true), &[discarded])?;
+        } else {
+            pay(session, live, (reservation, Spent::default(), true), &[])?;
         }
-    }
-
-    /// One request. While its answer comes, what is set aside for it follows what is known: should this process be killed, that is
-    /// what stays counted.
-    async fn turn(
-        &mut self,
-        state: &Cycle,
-        set_aside: SetAside,
-        progress: &Progress,
-    ) -> Result<Result<Result<Turn, ModelError>, Interrupt>, WakeError> {
-        let model = self.context.model;
-        let mut turn = model.turn(&state.conversation, progress);
-        let mut allowed = None;
-        loop {
-            // No shorter than it has to be: with each round a stop is looked for anew.
-            let news = async {
-                tokio::select! {
-                    biased;
-                    turn = &mut turn => Ok(turn),
-                    usage = outgrown(progress, allowed) => Err(usage),
-                }
-            };
-            let usage = match self.unless_interrupted(news).await {
-                Ok(Ok(turn)) => return Ok(Ok(turn)),
-                Ok(Err(usage)) => usage,
-                Err(interrupt) => return Ok(Err(interrupt)),
-            };
-            let output = allowance(usage.output);
-            allowed = Some(output);
-            let most = set_aside.at_most(self.spent(Usage { output, ..usage }, None));
-            self.store.bring_along(self.fence, set_aside.reservation, &most)?;
+        match retry::backoff(&error, attempt, fastrand::f64()) {
+            Some(wait) => stop::unless_interrupted(session, tokio::time::sleep(wait)).await?,
+            None => return Err(Interrupt::of(&error, why, &live.cycle.model).into()),
         }
     }
+    Err(Interrupt::OutOfTime.into())
+}
 
-    async fn wait(&self, time: Duration) -> Option<Interrupt> {
-        self.unless_interrupted(tokio::time::sleep(time)).await.err()
+/// Sets aside what the next request may cost, and journals that it is about to be sent.
+fn reserve(session: &mut Session<'_>, live: &mut Live) -> Result<SetAside, Halt> {
+    let Context { model, config, .. } = session.context;
+    let most_usd = model.most_usd(&live.state.conversation);
+    let now = session.now();
+    let caps =
+        if model.name() == OFFLINE_MODEL { Vec::new() } else { Budget::look(&session.store, config, now)?.caps() };
+    let for_whom = (live.cycle.id.as_str(), live.cycle.model.as_str());
+    let reserved = session.store.reserve(for_whom, most_usd, &caps)?;
+    let reservation = reserved.map_err(|cap| Interrupt::OverBudget { cap, most_usd })?;
+    live.state.apply(&Entry::Asked);
+    Ok(SetAside { reservation, most_usd })
+}
+
+/// Journals how a request has ended, and books what it cost in place of what was set aside.
+fn pay(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    (reservation, spent, is_discarded): (Reservation, Spent, bool),
+    entries: &[Entry],
+) -> Result<(), WakeError> {
+    session.store.settle(&live.cycle.id, (reservation, &spent, is_discarded), entries)?;
+    session.report.tokens += spent.tokens;
+    session.report.cost_usd += spent.cost_usd;
+    entries.iter().for_each(|entry| live.state.apply(entry));
+    Ok(())
+}
+
+/// Books a request that nobody waits for any more as far as it got. Of one that has left and told nothing, what was set aside
+/// stays counted.
+fn book_cut_off(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    set_aside: SetAside,
+    known: Known,
+) -> Result<(), WakeError> {
+    let spent = match known {
+        Known::Sent => return Ok(()),
+        Known::Unsent => Spent::default(),
+        Known::Told(usage) => set_aside.at_most(priced(session, usage, None)),
+    };
+    pay(session, live, (set_aside.reservation, spent, true), &[])
+}
+
+fn priced(session: &Session<'_>, tokens: Usage, cost_usd: Option<f64>) -> Spent {
+    Spent { tokens, cost_usd: cost_usd.unwrap_or_else(|| session.context.model.cost_usd(&tokens)) }
+}
+
+/// Says in the plan file, now and then, how far a long cycle is. What it goes on from is its journal, not this.
+fn checkpoint(session: &Session<'_>, live: &Live) {
+    let taken = live.state.meter.taken;
+    if !taken.rounds.is_multiple_of(CHECKPOINT_ROUNDS) {
+        return;
     }
+    let done = words::count(live.state.receipts.len(), "call");
+    let line = format!("checkpoint: {}, {done} done", taken.describe());
+    if let Err(error) = live.plan_file.progress(session.now(), &line) {
+        tracing::warn!(%error, "the plan file could not be written");
+    }
+}
 
-    /// Whatever takes a while is given up when the process is asked to end, when all work is stopped and when the wake's time is over.
-    pub(in crate::cycle) async fn unless_interrupted<T>(&self, work: impl Future<Output = T>) -> Result<T, Interrupt> {
-        let mut stop = self.context.stop.clone();
-        tokio::select! {
-            biased;
-            _ = stop.wait_for(|stop| *stop) => Err(Interrupt::Stopped),
-            () = tokio::time::sleep_until(self.deadline) => Err(Interrupt::OutOfTime),
-            () = self.halted() => Err(Interrupt::Halted),
-            done = work => Ok(done),
-        }
+/// One request. While its answer comes, what is set aside for it follows what is known: should this process be killed, that is
+/// what stays counted.
+async fn turn(
+    session: &mut Session<'_>,
+    state: &Cycle,
+    set_aside: SetAside,
+    progress: &Progress,
+) -> Result<Result<Turn, ModelError>, Halt> {
+    let model = session.context.model;
+    let mut turn = model.turn(&state.conversation, progress);
+    let mut allowed = None;
+    loop {
+        // No shorter than it has to be: with each round a stop is looked for anew.
+        let news = async {
+            tokio::select! {
+                biased;
+                turn = &mut turn => Ok(turn),
+                usage = outgrown(progress, allowed) => Err(usage),
+            }
+        };
+        let usage = match stop::unless_interrupted(session, news).await? {
+            Ok(turn) => return Ok(turn),
+            Err(usage) => usage,
+        };
+        let output = allowance(usage.output);
+        allowed = Some(output);
+        let most = set_aside.at_most(priced(session, Usage { output, ..usage }, None));
+        session.store.bring_along(set_aside.reservation, &most)?;
     }
 }
 

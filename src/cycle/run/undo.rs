@@ -9,16 +9,18 @@ use std::path::PathBuf;
 use chrono::{DateTime, Utc};
 
 use crate::{
-    config::CONSOLE_CHAT_ID,
     cycle::{
         context::{Reply, WakeError},
         decide::{situation::Reason, undoable::what_it_did, verify::Account},
-        session::{Ending, Wake},
+        maintain::sync,
+        run::finish,
+        session::{Ending, Session},
     },
     hands::copies::{Copies, GivenBack},
     memory::{DocKind, undo::revert},
     repo::{self, Repo},
-    store::{CycleRow, NO_MIND, StagedFile, TakenBack, Undo},
+    store::{CycleRow, NO_MODEL, StagedFile, TakenBack, Undo},
+    types::ChatRef,
     words::count,
     zone::Tz,
 };
@@ -41,51 +43,49 @@ struct Restored {
     parked: Option<String>,
 }
 
-impl Wake<'_> {
-    /// Undoes a wake.
-    pub(in crate::cycle) async fn undo(&mut self, repo: &Repo, undo: &Undo) -> Result<(), WakeError> {
-        let reason = Reason::Undo { undo: undo.clone() };
-        let cycle = self.new_cycle(std::slice::from_ref(&reason), NO_MIND)?;
-        let plan_file = self.open_plan_file(&cycle, &[])?;
-        let mut account = Account::default();
-        self.take_in_person_edits(repo, &mut account)?;
-        self.store.begin_cycle(self.fence, &cycle, &[], &[], self.now())?;
-        let restored = restored(repo, &undo.wake)?;
-        // Done again after a kill, it says the same.
-        let copies = Copies::of(self.context.config);
-        let given = copies.give_back(&undo.wake).map_err(|(path, source)| WakeError::Workspace { path, source })?;
-        let (now, tz, redactor) = (self.now(), self.context.config.timezone, self.context.redactor);
-        let row = self.store.cycle(&undo.wake)?;
-        let what = described(repo, row.as_ref(), &undo.wake, now, tz)?;
-        let put_aside_in = row.as_ref().and_then(|row| row.cycle.chat_id).unwrap_or(undo.chat_id);
-        let chats = (undo.chat_id, put_aside_in);
-        let words = |taken: &TakenBack| redactor.redact(&answer(&what, &restored, &given, taken, chats));
-        let taken = self.store.take_back(self.fence, undo, &cycle.id, words, now)?;
-        self.report.replies.push(Reply {
-            chat_id: undo.chat_id,
-            text: redactor.redact(&answer(&what, &restored, &given, &taken, chats)),
-        });
-        account.receipts.push(format!("Undid the wake {}", undo.wake));
-        account.receipts.extend(receipts(&restored, &taken));
-        if !given.restored.is_empty() {
-            account.receipts.push(format!("Gave back {} in granted folders", count(given.restored.len(), "file")));
-        }
-        let left = given.contested.iter().map(|path| path.display().to_string());
-        let left = restored.contested.iter().cloned().chain(left);
-        account.notes.extend(left.map(|what| format!("Not undone, changed since: {what}")));
-        let ending = Ending {
-            cycle,
-            messages: Vec::new(),
-            account,
-            staged: restored.staged,
-            removed: restored.removed,
-            handled: Vec::new(),
-            plan_file,
-            head_shown: None,
-            undoes: Some(undo.wake.clone()),
-        };
-        self.finish(repo, ending).await
+/// Undoes a wake.
+pub(in crate::cycle) async fn run(session: &mut Session<'_>, repo: &Repo, undo: &Undo) -> Result<(), WakeError> {
+    let reason = Reason::Undo { undo: undo.clone() };
+    let cycle = session.new_cycle(std::slice::from_ref(&reason), NO_MODEL)?;
+    let plan_file = session.open_plan_file(&cycle, &[])?;
+    let mut account = Account::default();
+    sync::take_in_person_edits(session, repo, &mut account)?;
+    session.store.begin_cycle(&cycle, &[], &[])?;
+    let restored = restored(repo, &undo.wake)?;
+    // Done again after a kill, it says the same.
+    let copies = Copies::of(session.context.config);
+    let given = copies.give_back(&undo.wake).map_err(|(path, source)| WakeError::Workspace { path, source })?;
+    let (now, tz, redactor) = (session.now(), session.context.config.timezone, session.context.redactor);
+    let row = session.store.cycle(&undo.wake)?;
+    let what = described(repo, row.as_ref(), &undo.wake, now, tz)?;
+    let put_aside_in = row.as_ref().and_then(|row| row.cycle.chat).unwrap_or(undo.chat);
+    let chats = (undo.chat, put_aside_in);
+    let words = |taken: &TakenBack| redactor.redact(&answer(&what, &restored, &given, taken, chats));
+    let taken = session.store.take_back(undo, &cycle.id, words)?;
+    session
+        .report
+        .replies
+        .push(Reply { chat: undo.chat, text: redactor.redact(&answer(&what, &restored, &given, &taken, chats)) });
+    account.receipts.push(format!("Undid the wake {}", undo.wake));
+    account.receipts.extend(receipts(&restored, &taken));
+    if !given.restored.is_empty() {
+        account.receipts.push(format!("Gave back {} in granted folders", count(given.restored.len(), "file")));
     }
+    let left = given.contested.iter().map(|path| path.display().to_string());
+    let left = restored.contested.iter().cloned().chain(left);
+    account.notes.extend(left.map(|what| format!("Not undone, changed since: {what}")));
+    let ending = Ending {
+        cycle,
+        messages: Vec::new(),
+        account,
+        staged: restored.staged,
+        removed: restored.removed,
+        handled: Vec::new(),
+        plan_file,
+        head_shown: None,
+        undoes: Some(undo.wake.clone()),
+    };
+    finish::run(session, repo, ending).await
 }
 
 /// What a wake's commit changed, taken back. The log is kept: what happened, happened.
@@ -147,7 +147,7 @@ fn receipts(restored: &Restored, taken: &TakenBack) -> Vec<String> {
 }
 
 /// What the person who asked is told: what was done, what was not, and what to do next. `chats`: theirs, and that of the messages.
-fn answer(what: &str, restored: &Restored, given: &GivenBack, taken: &TakenBack, chats: (i64, i64)) -> String {
+fn answer(what: &str, restored: &Restored, given: &GivenBack, taken: &TakenBack, chats: (ChatRef, ChatRef)) -> String {
     let mut lines = files(given);
     let files = restored.staged.len() + restored.removed.len();
     let is_nothing = restored.contested.is_empty()
@@ -219,9 +219,9 @@ fn files(given: &GivenBack) -> Vec<String> {
     lines
 }
 
-fn put_aside(messages: &[i64], (chat_id, of): (i64, i64)) -> Option<String> {
+fn put_aside(messages: &[i64], (chat, of): (ChatRef, ChatRef)) -> Option<String> {
     let (first, rest) = messages.split_first()?;
-    let (n, is_elsewhere) = (messages.len(), of != chat_id);
+    let (n, is_elsewhere) = (messages.len(), of != chat);
     let held = match (rest, is_elsewhere) {
         ([], true) => "The message I had answered is on hold.".to_owned(),
         ([], false) => "Your message is on hold.".to_owned(),
@@ -229,8 +229,8 @@ fn put_aside(messages: &[i64], (chat_id, of): (i64, i64)) -> Option<String> {
         (_, false) => format!("Your {n} messages are on hold."),
     };
     let one = if rest.is_empty() { "it" } else { "the first" };
-    let how = match chat_id {
-        CONSOLE_CHAT_ID => format!("`wake queue retry {first}` runs {one} again."),
+    let how = match chat {
+        ChatRef::TERMINAL => format!("`wake queue retry {first}` runs {one} again."),
         _ if is_elsewhere => format!("Send /retry {first} to run {one} again."),
         // By itself it takes what was put aside in the same chat.
         _ => format!("Send /retry to run {} again.", if rest.is_empty() { "it" } else { "them" }),
@@ -276,7 +276,7 @@ mod tests {
             contested: vec!["/home/ann/work/b.txt".into()],
             kept_at: vec!["/home/ann/reveille/copies/x/1".into()],
         };
-        insta::assert_snapshot!(answer("what I did at 14:03: remembered “x”", &restored, &given, &taken, (4242, 4242)), @r"
+        insta::assert_snapshot!(answer("what I did at 14:03: remembered “x”", &restored, &given, &taken, (ChatRef::telegram(4242), ChatRef::telegram(4242))), @r"
         I've undone what I did at 14:03: remembered “x”.
         - Your files are as they were before: /home/ann/work/a.txt.
         - Left as they are, because they may have been changed since: /home/ann/work/b.txt. What I had copied is in /home/ann/reveille/copies/x/1.
@@ -290,14 +290,14 @@ mod tests {
         - Your message is on hold. Send /retry to run it again.
         ");
         let two = TakenBack { messages: vec![7, 8], ..TakenBack::default() };
-        insta::assert_snapshot!(answer("what I did", &Restored::default(), &GivenBack::default(), &two, (0, 0)), @r"
+        insta::assert_snapshot!(answer("what I did", &Restored::default(), &GivenBack::default(), &two, (ChatRef::TERMINAL, ChatRef::TERMINAL)), @r"
         I've undone what I did.
         - My memory doesn't have what I wrote then, so there was nothing to take out.
         - Your 2 messages are on hold. `wake queue retry 7` runs the first again.
         ");
         let only_answered = Restored { has_commit: true, ..Restored::default() };
         let taken = TakenBack { sent: 1, messages: vec![7], ..TakenBack::default() };
-        insta::assert_snapshot!(answer("what I did", &only_answered, &GivenBack::default(), &taken, (4242, 4242)), @r"
+        insta::assert_snapshot!(answer("what I did", &only_answered, &GivenBack::default(), &taken, (ChatRef::telegram(4242), ChatRef::telegram(4242))), @r"
         I've undone what I did.
         - Nothing had been saved, so nothing changed.
         - My reply can't be unsent.
@@ -305,24 +305,34 @@ mod tests {
         ");
         let reminder = TakenBack { cancelled: vec!["Stretch".to_owned()], ..taken };
         assert!(
-            !answer("what I did", &only_answered, &GivenBack::default(), &reminder, (4242, 4242))
-                .contains("Nothing had been saved")
+            !answer(
+                "what I did",
+                &only_answered,
+                &GivenBack::default(),
+                &reminder,
+                (ChatRef::telegram(4242), ChatRef::telegram(4242))
+            )
+            .contains("Nothing had been saved")
         );
     }
 
     #[test]
     fn what_was_put_aside_elsewhere_is_retried_by_its_number() {
         assert_eq!(
-            put_aside(&[7], (4242, 5555)).unwrap(),
+            put_aside(&[7], (ChatRef::telegram(4242), ChatRef::telegram(5555))).unwrap(),
             "The message I had answered is on hold. Send /retry 7 to run it again."
         );
         assert_eq!(
-            put_aside(&[7, 8], (4242, 0)).unwrap(),
+            put_aside(&[7, 8], (ChatRef::telegram(4242), ChatRef::TERMINAL)).unwrap(),
             "The 2 messages I had answered are on hold. Send /retry 7 to run the first again."
         );
-        assert!(put_aside(&[7], (0, 4242)).unwrap().ends_with(" `wake queue retry 7` runs it again."));
+        assert!(
+            put_aside(&[7], (ChatRef::TERMINAL, ChatRef::telegram(4242)))
+                .unwrap()
+                .ends_with(" `wake queue retry 7` runs it again.")
+        );
         assert_eq!(
-            put_aside(&[7, 8], (4242, 4242)).unwrap(),
+            put_aside(&[7, 8], (ChatRef::telegram(4242), ChatRef::telegram(4242))).unwrap(),
             "Your 2 messages are on hold. Send /retry to run them again."
         );
     }

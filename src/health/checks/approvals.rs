@@ -21,7 +21,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         return Ok(Finding::ok(format!("{} parked; all work is stopped; wake resume continues", parked.len())));
     }
     let overdue = TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX);
-    let is_available = scene.mind(store)?.is_available;
+    let is_available = scene.model(store)?.is_available;
     let findings = parked.iter().map(|parked| judge(parked, scene.now, overdue, scene.is_wake_running(), is_available));
     Ok(Finding::all(findings.collect(), Finding::ok("nothing is asked")))
 }
@@ -32,7 +32,7 @@ fn judge(
     now: DateTime<Utc>,
     overdue: TimeDelta,
     is_wake_running: bool,
-    is_mind_available: bool,
+    is_model_available: bool,
 ) -> Finding {
     let ParkedCycle { cycle_id, started_at, question, is_delivered } = parked;
     let is_late = |since: Option<DateTime<Utc>>| {
@@ -63,7 +63,7 @@ fn judge(
     };
     let detail =
         format!("question {id} ({tool}) {what}{}", since.map_or_else(String::new, |at| format!(", {}", ago(at, now))));
-    if is_late(since) && is_mind_available {
+    if is_late(since) && is_model_available {
         Finding::warn(
             format!("{detail}; no wake has continued from there"),
             "wake --once does; see that cron or the bot starts wakes",
@@ -76,6 +76,7 @@ fn judge(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::ChatRef;
     use crate::{clock::parse_time, health::Status};
 
     fn at(text: &str) -> Option<DateTime<Utc>> {
@@ -93,7 +94,7 @@ mod tests {
             risk: "dangerous".to_owned(),
             reasons: Vec::new(),
             origin: None,
-            chat_id: 7,
+            chat: ChatRef::telegram(7),
             state,
             asked_at: at("14:00:00"),
             expires_at: at("20:00:00"),
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_wants_a_wake_soon_unless_the_mind_is_away() {
+    fn an_answer_wants_a_wake_soon_unless_the_model_is_away() {
         for state in [ApprovalState::Approved, ApprovalState::Denied, ApprovalState::Expired] {
             let decided = question(state, at("15:00:00"));
             assert_eq!(["15:14:00", "15:16:00"].map(|now| status(&decided, now)), [Status::Ok, Status::Warn]);

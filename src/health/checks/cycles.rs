@@ -65,7 +65,7 @@ mod tests {
                 id: "c1".to_owned(),
                 trigger: "cron".to_owned(),
                 reasons: Vec::new(),
-                chat_id: None,
+                chat: None,
                 thread_id: None,
                 model: "offline".to_owned(),
                 system: String::new(),

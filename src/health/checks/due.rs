@@ -63,6 +63,7 @@ fn judge(reminders: &[Reminder], undos: &[Undo], overdue: TimeDelta, now: DateTi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::ChatRef;
     use crate::{clock::parse_time, health::Status, schedule::Missed, store::NewReminder};
 
     #[test]
@@ -72,7 +73,7 @@ mod tests {
         let reminder = |next_at| Reminder {
             id: 1,
             what: NewReminder {
-                chat_id: 7,
+                chat: ChatRef::telegram(7),
                 thread_id: None,
                 text: "tea".to_owned(),
                 rule: None,
@@ -85,7 +86,12 @@ mod tests {
             written_at: None,
             skipped: None,
         };
-        let undo = |asked_at| Undo { id: 1, wake: "w1".to_owned(), chat_id: 7, asked_at: parse_time(asked_at) };
+        let undo = |asked_at| Undo {
+            id: 1,
+            wake: "w1".to_owned(),
+            chat: ChatRef::telegram(7),
+            asked_at: parse_time(asked_at),
+        };
         let judged = |reminders: &[Reminder], undos: &[Undo]| judge(reminders, undos, TimeDelta::minutes(15), now);
         let (soon, late) = ("2026-11-21T11:46:00Z", "2026-11-21T11:44:00Z");
         assert_eq!(judged(&[reminder(soon), reminder("2026-11-22T09:00:00Z")], &[undo(soon)]).status, Status::Ok);

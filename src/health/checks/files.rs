@@ -18,7 +18,7 @@ use crate::{
         words::ago,
     },
     media::words::name,
-    store::{Attachment, FileOnDisk, FileState, NO_MODEL, Store},
+    store::{Attachment, FileOnDisk, FileState, NO_SPEECH_MODEL, Store},
 };
 
 /// What is half fetched and older than this, nobody is fetching any more.
@@ -83,10 +83,10 @@ fn judge(facts: &Facts, late: TimeDelta, now: DateTime<Utc>) -> Finding {
         ));
     }
     let unheard =
-        failed.iter().filter(|file| file.error.as_deref().is_some_and(|why| why.starts_with(NO_MODEL))).count();
+        failed.iter().filter(|file| file.error.as_deref().is_some_and(|why| why.starts_with(NO_SPEECH_MODEL))).count();
     if unheard > 0 {
         findings.push(Finding::warn(
-            format!("recordings that nobody could listen to: {unheard}; {NO_MODEL}"),
+            format!("recordings that nobody could listen to: {unheard}; {NO_SPEECH_MODEL}"),
             "scripts/fetch-model gets one; name it by WHISPER_MODEL and start the bot anew",
         ));
     }
@@ -107,13 +107,13 @@ fn judge(facts: &Facts, late: TimeDelta, now: DateTime<Utc>) -> Finding {
 
 pub(super) fn repair(hands: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
     let (config, now) = (hands.scene.config, hands.scene.now);
-    let Some((store, fence)) = &mut hands.store else {
+    let Some(mut store) = hands.store() else {
         return Ok(Vec::new());
     };
-    let facts = look(config, store, now)?;
+    let facts = look(config, &store, now)?;
     let mut done = Vec::new();
     for file in &facts.missing {
-        store.file_missing(*fence, file.id, now)?;
+        store.file_missing(file.id)?;
         let what = if file.is_wanted { "it is fetched again if its message waits" } else { "nobody waits for it" };
         done.push(format!("File {} was not at {}: {what}.", file.id, file.path));
     }
@@ -129,6 +129,7 @@ pub(super) fn repair(hands: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::ChatRef;
     use crate::{clock::parse_time, health::Status, store::NewAttachment};
 
     fn now() -> DateTime<Utc> {
@@ -147,7 +148,7 @@ mod tests {
             error: error.map(str::to_owned),
             transcript: None,
             message_id: 9,
-            chat_id: 7,
+            chat: ChatRef::telegram(7),
             thread_id: None,
             channel_message_id: None,
             received_at: Some(now() - TimeDelta::minutes(minutes)),
@@ -169,7 +170,7 @@ mod tests {
             "the voice note of message 9, which came 16 min ago isn't here yet after 2 tries: no network"
         );
         assert_eq!(judged(vec![file(FileState::Failed, 99, Some("gone"))], Vec::new()).status, Status::Ok);
-        let unheard = judged(vec![file(FileState::Failed, 1, Some(NO_MODEL))], Vec::new());
+        let unheard = judged(vec![file(FileState::Failed, 1, Some(NO_SPEECH_MODEL))], Vec::new());
         assert!(unheard.fix.unwrap().contains("WHISPER_MODEL"));
     }
 

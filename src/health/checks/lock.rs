@@ -194,7 +194,7 @@ mod tests {
             cycle_id: None,
             process_started: "1".to_owned(),
             alive_at_s: None,
-            chat_id: None,
+            chat: None,
             thread_id: None,
             messages: Vec::new(),
         }

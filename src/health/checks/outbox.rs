@@ -11,6 +11,7 @@ use crate::{
         words::ago,
     },
     store::{PartState, Store, UnsentPart},
+    types::ChatRef,
 };
 
 /// A message that failed for good is told of for so long.
@@ -73,7 +74,7 @@ fn judge_lines(left: usize) -> Option<Finding> {
 fn fate(part: &UnsentPart, late: TimeDelta, now: DateTime<Utc>) -> Fate {
     let age = part.created_at.map_or(TimeDelta::zero(), |at| now.signed_duration_since(at));
     match part.state {
-        _ if part.chat_id == crate::config::CONSOLE_CHAT_ID => Fate::Waits,
+        _ if part.chat == ChatRef::TERMINAL => Fate::Waits,
         PartState::Attempting if part.is_under_way => Fate::UnderWay,
         PartState::Attempting => Fate::InDoubt,
         PartState::Unknown if !part.is_repeat => Fate::InDoubt,
@@ -89,7 +90,7 @@ fn judge(parts: &[(UnsentPart, Fate)], now: DateTime<Utc>) -> Finding {
     for (part, fate) in parts {
         let id = part.outgoing_id;
         let why = part.error.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
-        let to = format!("message {id} to chat {}", part.chat_id);
+        let to = format!("message {id} to chat {}", part.chat);
         let age = part.created_at.map(|at| format!(" ({})", ago(at, now))).unwrap_or_default();
         findings.extend(match fate {
             Fate::Waits | Fate::UnderWay => None,
@@ -124,10 +125,10 @@ fn judge(parts: &[(UnsentPart, Fate)], now: DateTime<Utc>) -> Finding {
 }
 
 pub(super) fn repair(hands: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
-    let Some((store, fence)) = &mut hands.store else {
+    let Some(mut store) = hands.store() else {
         return Ok(Vec::new());
     };
-    Ok(match store.recover_outbox(*fence, hands.scene.now)? {
+    Ok(match store.recover_outbox()? {
         0 => Vec::new(),
         1 => vec!["a message whose sender was gone or silent is sent once more, marked as a repeat".to_owned()],
         n => vec![format!("{n} messages whose sender was gone or silent are sent once more, marked as repeats")],
@@ -146,7 +147,7 @@ mod tests {
     fn part(state: PartState, is_repeat: bool, created_at: &str) -> UnsentPart {
         UnsentPart {
             outgoing_id: 1,
-            chat_id: 7,
+            chat: ChatRef::telegram(7),
             state,
             is_repeat,
             attempts: 1,
@@ -175,7 +176,7 @@ mod tests {
         assert_eq!(fate_of(&part(PartState::Unknown, true, FRESH)), Fate::Lost);
         assert_eq!(fate_of(&part(PartState::Failed, false, OLD)), Fate::Lost);
         assert_eq!(fate_of(&part(PartState::Failed, false, ANCIENT)), Fate::Waits);
-        let console = UnsentPart { chat_id: 0, ..part(PartState::Planned, false, ANCIENT) };
+        let console = UnsentPart { chat: ChatRef::TERMINAL, ..part(PartState::Planned, false, ANCIENT) };
         assert_eq!(fate_of(&console), Fate::Waits);
     }
 

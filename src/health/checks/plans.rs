@@ -97,11 +97,11 @@ fn judge(plans: &[Plan], is_wake_running: bool) -> Finding {
 }
 
 pub(super) fn repair(hands: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
-    let Some((store, _)) = &hands.store else {
+    let config = hands.scene.config;
+    let Some(store) = hands.store() else {
         return Ok(Vec::new());
     };
-    let config = hands.scene.config;
-    let plans = look(&config.workspace_dir, store)?;
+    let plans = look(&config.workspace_dir, &store)?;
     let over = plans.iter().filter(|plan| plan.is_over());
     over.map(|plan| {
         let kept = put_away(&plan.path, &config.logs_dir().join("plans"))?;

@@ -4,7 +4,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{
-    cycle::decide::{orient::is_answerable, situation::Mind},
+    cycle::decide::{orient::is_answerable, situation::ModelState},
     health::{
         finding::{Finding, Trouble},
         scene::Scene,
@@ -30,7 +30,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         let parked = store.parked_cycles()?;
         let stopped_chats = store.stopped_chats()?;
         let is_asked = |message: &Incoming| {
-            stopped_chats.contains_key(&message.chat_id)
+            stopped_chats.contains_key(&message.chat)
                 || parked.iter().any(|cycle| message.cycle_id.as_ref() == Some(&cycle.cycle_id))
         };
         store.queued()?.into_iter().partition(is_asked)
@@ -42,7 +42,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         Some(_) => {
             Finding::ok(format!("{} waiting; all work is stopped; wake resume continues", queued.len() + beyond))
         }
-        None => judge(&queued, beyond, &scene.mind(store)?, scene.is_wake_running(), scene.now),
+        None => judge(&queued, beyond, &scene.model(store)?, scene.is_wake_running(), scene.now),
     };
     if !asked.is_empty() {
         let what = count(asked.len(), "message");
@@ -76,9 +76,9 @@ fn judge_given_up(dead: &[Incoming]) -> Option<Finding> {
 }
 
 /// `beyond`: messages that weren't read because there are so many.
-fn judge(queued: &[Incoming], beyond: usize, mind: &Mind, is_wake_running: bool, now: DateTime<Utc>) -> Finding {
+fn judge(queued: &[Incoming], beyond: usize, model: &ModelState, is_wake_running: bool, now: DateTime<Utc>) -> Finding {
     let (answerable, held): (Vec<&Incoming>, Vec<&Incoming>) =
-        queued.iter().partition(|message| mind.is_available && is_answerable(message, mind, now));
+        queued.iter().partition(|message| model.is_available && is_answerable(message, model, now));
     let (files, held): (Vec<&Incoming>, Vec<&Incoming>) = held.into_iter().partition(|message| message.awaits_files);
     let depth = answerable.len() + beyond;
     let oldest = answerable.iter().filter_map(|message| message.received_at).min();
@@ -87,12 +87,12 @@ fn judge(queued: &[Incoming], beyond: usize, mind: &Mind, is_wake_running: bool,
         (n, None) => format!("{n} waiting"),
         (n, Some(at)) => format!("{n} waiting, the oldest came {}", ago(at, now)),
     };
-    let (for_mind, held): (Vec<&Incoming>, Vec<&Incoming>) =
-        held.into_iter().partition(|message| message.held_for.as_deref() == Some(&mind.name));
+    let (for_model, held): (Vec<&Incoming>, Vec<&Incoming>) =
+        held.into_iter().partition(|message| message.held_for.as_deref() == Some(&model.name));
     let (for_budget, later): (Vec<&Incoming>, Vec<&Incoming>) =
-        held.into_iter().partition(|message| mind.out_of_budget(Some(message.chat_id)).is_some());
+        held.into_iter().partition(|message| model.out_of_budget(Some(message.chat)).is_some());
     for (which, what) in [
-        (for_mind, "kept until an AI model can answer"),
+        (for_model, "kept until an AI model can answer"),
         (for_budget, "waiting for the budget"),
         (later, "to be tried again later"),
         (files, "waiting for files"),
@@ -116,6 +116,7 @@ fn judge(queued: &[Incoming], beyond: usize, mind: &Mind, is_wake_running: bool,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::ChatRef;
     use crate::{clock::parse_time, health::Status};
 
     fn now() -> DateTime<Utc> {
@@ -125,7 +126,7 @@ mod tests {
     fn message(received_at: &str, held_for: Option<&str>) -> Incoming {
         Incoming {
             id: 1,
-            chat_id: 0,
+            chat: ChatRef::TERMINAL,
             text: "hello".to_owned(),
             received_at: parse_time(received_at),
             kind: "text".to_owned(),
@@ -135,14 +136,14 @@ mod tests {
     }
 
     fn judged(queued: &[Incoming], is_available: bool) -> Finding {
-        let mind = Mind {
+        let model = ModelState {
             name: "offline".to_owned(),
             is_thinking: false,
             is_available,
             over_budget: None,
             no_room: std::collections::BTreeMap::new(),
         };
-        judge(queued, 0, &mind, false, now())
+        judge(queued, 0, &model, false, now())
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(super) fn token(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         Ok(Some(store)) => people::admitted(scene.config, store)?,
         _ => scene.config.clone(),
     };
-    Ok(judge_token(config.telegram_token.is_some(), config.allowed_chat_ids.len()))
+    Ok(judge_token(config.telegram_token.is_some(), config.allowed_chats.len()))
 }
 
 fn judge_token(has_token: bool, chats: usize) -> Finding {
@@ -87,19 +87,19 @@ pub(super) fn budget(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let Some(store) = scene.store()? else {
         return Ok(Finding::ok("nothing spent yet"));
     };
-    let is_thinking = scene.mind(store)?.is_thinking;
+    let is_thinking = scene.model(store)?.is_thinking;
     let budget = scene.budget(store)?;
     Ok(if is_thinking { judge_budget(&budget) } else { Finding::ok(budget.describe()) })
 }
 
 fn judge_budget(budget: &Budget) -> Finding {
     let reached = budget.reached().map(|cap| (None, cap));
-    let Some((chat_id, cap)) = reached.or_else(|| budget.no_room.iter().map(|(chat, cap)| (*chat, *cap)).next()) else {
+    let Some((chat, cap)) = reached.or_else(|| budget.no_room.iter().map(|(chat, cap)| (*chat, *cap)).next()) else {
         return Finding::ok(budget.describe());
     };
-    let why = budget.in_the_way(chat_id).unwrap_or_default();
+    let why = budget.in_the_way(chat).unwrap_or_default();
     let until = if cap == Cap::Day { "midnight" } else { "the month is over" };
-    let raise = match budget.enough_usd(chat_id).filter(|_| reached.is_none()) {
+    let raise = match budget.enough_usd(chat).filter(|_| reached.is_none()) {
         Some(usd) => format!("set {} to {usd:.2} or more", cap.setting()),
         None => format!("raise {}", cap.setting()),
     };
@@ -109,6 +109,7 @@ fn judge_budget(budget: &Budget) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::ChatRef;
     use crate::{clock::parse_time, cycle::decide::budget::of, health::Status};
 
     #[test]
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn offline_is_a_choice_and_a_failing_mind_is_told() {
+    fn offline_is_a_choice_and_a_failing_model_is_told() {
         let now = parse_time("2026-11-21T12:00:00Z").unwrap();
         let failing = Upkeep { failures: 1, error: Some("overloaded".to_owned()), ..Upkeep::default() };
         assert_eq!(judge_key(OFFLINE_MODEL, false, &failing, None, now).status, Status::Ok);
@@ -140,7 +141,8 @@ mod tests {
         assert!(month.detail.contains("this month's budget is spent"), "{month:?}");
         assert!(month.fix.unwrap().contains("until the month is over, or raise MONTHLY_BUDGET_USD"));
         let mut tight = of((0.0, 0.03), (0.0, None));
-        (tight.no_room, tight.needs_usd) = ([(Some(7), Cap::Day)].into(), [(Some(7), 0.19)].into());
+        (tight.no_room, tight.needs_usd) =
+            ([(Some(ChatRef::telegram(7)), Cap::Day)].into(), [(Some(ChatRef::telegram(7)), 0.19)].into());
         let tight = judge_budget(&tight);
         assert!(tight.detail.starts_with("the next call may cost up to $0.19"), "{tight:?}");
         assert_eq!(tight.fix.unwrap(), "messages wait until midnight, or set DAILY_BUDGET_USD to 0.19 or more");

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{store::Approval, words::ago};
+use crate::{store::Approval, types::ChatRef, words::ago};
 
 /// A question that can still be decided.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -14,7 +14,8 @@ pub struct OpenQuestion {
     /// `safe`, `caution`, `dangerous` or `destructive`.
     pub risk: String,
     /// Where it is asked; 0 is the console.
-    pub chat_id: i64,
+    #[serde(rename = "chat_id")]
+    pub chat: ChatRef,
     /// The cycle that waits.
     pub cycle_id: String,
     /// Since when.
@@ -29,7 +30,7 @@ impl From<Approval> for OpenQuestion {
             id: approval.id,
             tool: approval.tool,
             risk: approval.risk,
-            chat_id: approval.chat_id,
+            chat: approval.chat,
             cycle_id: approval.cycle_id,
             asked_at: approval.asked_at,
             expires_at: approval.expires_at,

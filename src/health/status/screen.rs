@@ -2,10 +2,11 @@
 
 use super::{Overview, files, questions};
 use crate::{
-    config::{CONSOLE_CHAT_ID, OFFLINE_MODEL},
+    config::OFFLINE_MODEL,
     cycle::decide::budget,
     store::{Cap, Prospect, Undelivered},
-    words::{ago, count, local, size},
+    types::ChatRef,
+    words::{ago, count, local, one_line, shortened, size},
     zone::Tz,
 };
 
@@ -29,7 +30,7 @@ impl Overview {
             ("telegram", self.heard_line()),
             ("memory", self.git_line()),
             ("disk", self.disk_line()),
-            ("AI model", self.mind_line()),
+            ("AI model", self.model_line()),
             ("cost", self.cost_line()),
         ];
         let mut text: String = lines.iter().map(|(name, what)| format!("{name:<10} {what}\n")).collect();
@@ -163,15 +164,15 @@ impl Overview {
         }
     }
 
-    fn mind_line(&self) -> String {
-        let name = &self.mind.name;
-        match (self.mind.is_available, self.mind.not_before, &self.mind.error) {
-            (true, _, None) if self.mind.chats_without_room > 0 => format!(
+    fn model_line(&self) -> String {
+        let name = &self.model.name;
+        match (self.model.is_available, self.model.not_before, &self.model.error) {
+            (true, _, None) if self.model.chats_without_room > 0 => format!(
                 "{name}; the budget left is too small for the next request of {}",
-                count(self.mind.chats_without_room, "chat")
+                count(self.model.chats_without_room, "chat")
             ),
             (true, _, None) if name == OFFLINE_MODEL => name.clone(),
-            (true, _, None) => match self.mind.answered_at {
+            (true, _, None) => match self.model.answered_at {
                 Some(at) => format!("{name}, answered last {}", ago(at, self.at)),
                 None => format!("{name}, not tried yet"),
             },
@@ -179,7 +180,7 @@ impl Overview {
                 let next = not_before.map(|at| format!("; tried again {}", ago(at, self.at))).unwrap_or_default();
                 format!("{name}, which couldn't be reached: {}{next}", short(error))
             }
-            (false, _, None) if self.mind.over_budget == Some(Cap::Month.name()) => {
+            (false, _, None) if self.model.over_budget == Some(Cap::Month.name()) => {
                 format!("{name}, not used until next month: this month's budget is spent")
             }
             (false, _, None) => format!("{name}, not used until midnight: today's budget is spent"),
@@ -188,8 +189,8 @@ impl Overview {
 }
 
 fn undelivered_line(message: &Undelivered) -> String {
-    let to = match message.chat_id {
-        CONSOLE_CHAT_ID => "the terminal".to_owned(),
+    let to = match message.chat {
+        ChatRef::TERMINAL => "the terminal".to_owned(),
         chat => format!("chat {chat}"),
     };
     let why = message.error.as_deref().map(|error| format!(": {}", short(error))).unwrap_or_default();
@@ -203,10 +204,5 @@ fn undelivered_line(message: &Undelivered) -> String {
 
 /// One line of a text, cut off.
 pub(super) fn short(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= MAX_TEXT_CHARS {
-        return line;
-    }
-    let cut: String = line.chars().take(MAX_TEXT_CHARS - 1).collect();
-    format!("{cut}…")
+    shortened(&one_line(text), MAX_TEXT_CHARS)
 }

@@ -1,7 +1,7 @@
 //! The screen, before anything has happened and on a busy day.
 
 use super::*;
-use crate::{clock::parse_time, store::PartState};
+use crate::{clock::parse_time, store::PartState, types::ChatRef};
 
 fn at(text: &str) -> Option<DateTime<Utc>> {
     parse_time(text)
@@ -23,7 +23,7 @@ fn nothing_yet() -> Overview {
         heard_at: None,
         git: None,
         disk: Some(Disk::of(3 << 30, Reserve::of_mib(100))),
-        mind: MindState {
+        model: ModelReport {
             name: "offline".to_owned(),
             is_available: true,
             not_before: None,
@@ -62,7 +62,7 @@ fn before_the_first_wake() {
 fn what_is_not_delivered_is_listed_and_the_rest_counted() {
     let message = |id: i64, state, is_repeat| Undelivered {
         id,
-        chat_id: 7,
+        chat: ChatRef::telegram(7),
         state,
         is_repeat,
         created_at: "2026-11-21T11:00:00.000Z".to_owned(),
@@ -124,14 +124,14 @@ fn in_the_middle_of_a_busy_day() {
             id: 2,
             tool: "bash".to_owned(),
             risk: "dangerous".to_owned(),
-            chat_id: 7,
+            chat: ChatRef::telegram(7),
             cycle_id: "20261121T110000Z-811".to_owned(),
             asked_at: at("2026-11-21T11:00:00Z"),
             expires_at: at("2026-11-22T11:00:00Z"),
         }],
         undelivered: vec![Undelivered {
             id: 3,
-            chat_id: 7,
+            chat: ChatRef::telegram(7),
             state: PartState::Planned,
             is_repeat: false,
             created_at: "2026-11-21T11:00:00.000Z".to_owned(),
@@ -152,7 +152,7 @@ fn in_the_middle_of_a_busy_day() {
             committed_at: at("2026-11-21T10:00:00Z"),
         }),
         disk: Some(Disk::of(90 << 20, Reserve::of_mib(100))),
-        mind: MindState {
+        model: ModelReport {
             name: "claude".to_owned(),
             is_available: false,
             not_before: at("2026-11-21T12:01:00Z"),

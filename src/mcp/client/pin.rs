@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_holds_every_word_that_a_yes_would_let_the_mind_read() {
+    fn a_question_holds_every_word_that_a_yes_would_let_the_model_read() {
         let said = |description: &str, argument: &str| json!({"name": "say", "description": description, "inputSchema": {"x": argument}, "annotations": {"readOnlyHint": true}});
         let accepted = Some(listing(&json!([said("says it", "what"), {"name": "gone", "inputSchema": {}}])));
         let new = json!({"name": "new", "description": "First\nand ``` then", "inputSchema": {}});

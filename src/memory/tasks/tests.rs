@@ -2,7 +2,7 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 
 use super::*;
-use crate::memory::strategies::document;
+use crate::{memory::strategies::document, types::ChatRef};
 
 const TWO: &str = "# Active\n\n## Call Bob\n- status: active\n- touched: 2026-11-20\n\nHe waits.\n\n## Write report\n- next: outline\n";
 
@@ -70,9 +70,9 @@ fn seven_tasks_are_enough() {
         .collect();
     let list = parse(&text);
     assert_eq!(list.check_room(None), Err(TaskError::Full));
-    assert_eq!(list.check_room(Some(5555)), Ok(()), "each chat has its own room");
+    assert_eq!(list.check_room(Some(ChatRef::telegram(5555))), Ok(()), "each chat has its own room");
     let of_bob = text.replace("- status", "- chat: 5555\n- status");
-    assert_eq!(parse(&of_bob).check_room(Some(5555)), Err(TaskError::Full));
+    assert_eq!(parse(&of_bob).check_room(Some(ChatRef::telegram(5555))), Err(TaskError::Full));
     assert_eq!(parse(&of_bob).check_room(None), Ok(()));
     assert_eq!(parse(&format!("{text}{}", of_bob.replace("Task", "Thing"))).active_problems(), []);
     assert_eq!(list.active_problems(), []);

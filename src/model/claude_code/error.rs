@@ -7,6 +7,7 @@ use crate::{
     model::ModelError,
     outside::{Origin, Outside},
     types::Usage,
+    words::{one_line, shortened},
 };
 
 /// How much of the command's words is passed on, in characters.
@@ -33,7 +34,7 @@ pub(super) fn not_found(program: &Path) -> ModelError {
 
 /// It ended without a result. One that never began is set up wrongly, or is too old to know our arguments.
 pub(super) fn gone(complaint: &str, has_begun: bool, spent: Usage) -> ModelError {
-    let said = short(complaint);
+    let said = shortened(&one_line(complaint), MAX_SAID_CHARS);
     let said = if said.is_empty() { "it said nothing".to_owned() } else { quoted(&said) };
     if has_begun {
         return transient(format!("Claude Code ended in the middle of its turn ({said})"), spent);
@@ -43,7 +44,7 @@ pub(super) fn gone(complaint: &str, has_begun: bool, spent: Usage) -> ModelError
 
 /// It ended with a result that isn't the turn that was asked for. `kind` is its own word for the fault.
 pub(super) fn ended(ended: &Ended, kind: Option<&str>, spent: Usage) -> ModelError {
-    let said = short(&ended.said);
+    let said = shortened(&one_line(&ended.said), MAX_SAID_CHARS);
     let why = if said.is_empty() {
         "Claude Code ended without an answer".to_owned()
     } else {
@@ -68,15 +69,6 @@ pub(super) fn ended(ended: &Ended, kind: Option<&str>, spent: Usage) -> ModelErr
 /// Its words as they are told: the server's may be among them.
 fn quoted(said: &str) -> String {
     Outside::new(Origin::Model, said).to_string()
-}
-
-/// On one line and bounded.
-fn short(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MAX_SAID_CHARS) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
-        None => line,
-    }
 }
 
 #[cfg(test)]

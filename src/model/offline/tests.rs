@@ -10,12 +10,13 @@ use crate::{
         machine::{Cycle, Step, user_text},
     },
     store::{Entry, Incoming},
+    types::ChatRef,
 };
 
 fn message(id: i64, text: &str) -> Incoming {
     Incoming {
         id,
-        chat_id: 7,
+        chat: ChatRef::telegram(7),
         text: text.to_owned(),
         received_at: parse_time("2026-11-21T14:00:00Z"),
         kind: "text".to_owned(),

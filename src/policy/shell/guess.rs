@@ -17,7 +17,7 @@ pub(in crate::policy) fn guess(text: &str) -> Vec<Vec<String>> {
     commands
 }
 
-fn split(text: &str, minds_quotes: bool) -> Vec<Vec<String>> {
+fn split(text: &str, models_quotes: bool) -> Vec<Vec<String>> {
     let (mut commands, mut words, mut word) = (Vec::new(), Vec::new(), String::new());
     let (mut quote, mut has_word, mut is_escaped) = (None, false, false);
     for c in text.chars().chain(['\n']) {
@@ -31,10 +31,10 @@ fn split(text: &str, minds_quotes: bool) -> Vec<Vec<String>> {
                 word.push(c);
                 (has_word, is_escaped) = (true, false);
             }
-            ('\\', None | Some('"')) if minds_quotes => is_escaped = true,
+            ('\\', None | Some('"')) if models_quotes => is_escaped = true,
             (c, Some(open)) if c == open => quote = None,
             (c, Some(_)) => word.push(c),
-            ('\'' | '"', None) if minds_quotes => (quote, has_word) = (Some(c), true),
+            ('\'' | '"', None) if models_quotes => (quote, has_word) = (Some(c), true),
             ('\n' | ';' | '|' | '&' | '(' | ')' | '{' | '}' | '`' | '<' | '>', None) => {
                 end_word(&mut words, &mut word, has_word);
                 has_word = false;

@@ -8,16 +8,20 @@ use rusqlite::Transaction;
 
 use crate::{
     clock::rfc3339,
-    store::{Result, Store, outcome::OPEN, outcome::PUT_ASIDE},
+    store::{
+        Result, Store,
+        outcome::{OPEN, PUT_ASIDE},
+    },
+    types::ChatRef,
 };
 
 /// A group's new id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moved {
     /// The id that it had.
-    pub from: i64,
+    pub from: ChatRef,
     /// The id that it has now.
-    pub to: i64,
+    pub to: ChatRef,
     /// Whether the settings list that by now.
     pub is_listed: bool,
 }
@@ -28,12 +32,12 @@ pub(in crate::store) const MAY_BE_SPOKEN_TO: &str =
 
 impl Store {
     /// Speaks to those of `listed` that are the new ids of groups. Where there are none, nothing is written.
-    pub(in crate::store) fn follow_listed(&mut self, listed: &[i64]) -> Result<()> {
-        for chat_id in listed {
+    pub(in crate::store) fn follow_listed(&mut self, listed: &[ChatRef]) -> Result<()> {
+        for chat in listed {
             let sql = "SELECT EXISTS (SELECT 1 FROM moved_chats WHERE to_id = ?1 AND is_listed = 0)";
-            if self.conn.prepare_cached(sql)?.query_row([chat_id], |row| row.get(0))? {
+            if self.conn.prepare_cached(sql)?.query_row([chat], |row| row.get(0))? {
                 let sql = "UPDATE moved_chats SET is_listed = 1 WHERE to_id = ?1";
-                self.write(|tx| Ok(tx.execute(sql, [chat_id]).map(drop)?))?;
+                self.write(|tx| Ok(tx.execute(sql, [chat]).map(drop)?))?;
             }
         }
         Ok(())

@@ -9,6 +9,7 @@ use rusqlite::{OptionalExtension as _, Transaction};
 use crate::{
     clock::{parse_time, rfc3339},
     store::{Result, Store},
+    types::ChatRef,
 };
 
 /// That all work was ordered to stop.
@@ -17,7 +18,8 @@ pub struct Stopped {
     /// Since when; a time that can't be read is none.
     pub at: Option<DateTime<Utc>>,
     /// The chat whose order it is; 0 is the console.
-    pub chat_id: i64,
+    #[serde(rename = "chat_id")]
+    pub chat: ChatRef,
 }
 
 impl Store {
@@ -26,41 +28,41 @@ impl Store {
         let row = self
             .conn
             .prepare_cached("SELECT at, chat_id FROM stopped")?
-            .query_row([], |row| Ok(Stopped { at: parse_time(&row.get::<_, String>(0)?), chat_id: row.get(1)? }));
+            .query_row([], |row| Ok(Stopped { at: parse_time(&row.get::<_, String>(0)?), chat: row.get(1)? }));
         Ok(row.optional()?)
     }
 
     /// The chats besides the owner's that have ordered a stop for themselves, and since when; a time that can't be read is none.
-    pub fn stopped_chats(&self) -> Result<BTreeMap<i64, Option<DateTime<Utc>>>> {
+    pub fn stopped_chats(&self) -> Result<BTreeMap<ChatRef, Option<DateTime<Utc>>>> {
         let mut chats = self.conn.prepare_cached("SELECT chat_id, at FROM stopped_chats")?;
         let chats = chats.query_map([], |row| Ok((row.get(0)?, parse_time(&row.get::<_, String>(1)?))))?;
         Ok(chats.collect::<rusqlite::Result<_>>()?)
     }
 
     /// Whether nothing is to be done for a chat: all work is stopped, or its own.
-    pub fn is_stopped_for(&self, chat_id: Option<i64>) -> Result<bool> {
+    pub fn is_stopped_for(&self, chat: Option<ChatRef>) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM stopped) OR EXISTS (SELECT 1 FROM stopped_chats WHERE chat_id = ?1)";
-        Ok(self.conn.prepare_cached(sql)?.query_row([chat_id], |row| row.get(0))?)
+        Ok(self.conn.prepare_cached(sql)?.query_row([chat], |row| row.get(0))?)
     }
 }
 
 /// It has been stopped since the first order.
-pub(in crate::store) fn stop(tx: &Transaction<'_>, chat_id: i64, is_owners: bool, now: DateTime<Utc>) -> Result<()> {
+pub(in crate::store) fn stop(tx: &Transaction<'_>, chat: ChatRef, is_owners: bool, now: DateTime<Utc>) -> Result<()> {
     let sql = match is_owners {
         true => {
             "INSERT INTO stopped (id, at, chat_id) VALUES (1, ?1, ?2) ON CONFLICT (id) DO UPDATE SET chat_id = excluded.chat_id"
         }
         false => "INSERT INTO stopped_chats (at, chat_id) VALUES (?1, ?2) ON CONFLICT (chat_id) DO NOTHING",
     };
-    tx.execute(sql, (rfc3339(now), chat_id))?;
+    tx.execute(sql, (rfc3339(now), chat))?;
     Ok(())
 }
 
 /// Work goes on for the chat, and by the owner's word for all.
-pub(in crate::store) fn resume(tx: &Transaction<'_>, chat_id: i64, is_owners: bool) -> Result<()> {
+pub(in crate::store) fn resume(tx: &Transaction<'_>, chat: ChatRef, is_owners: bool) -> Result<()> {
     if is_owners {
         tx.execute("DELETE FROM stopped", [])?;
     }
-    tx.execute("DELETE FROM stopped_chats WHERE chat_id = ?1", [chat_id])?;
+    tx.execute("DELETE FROM stopped_chats WHERE chat_id = ?1", [chat])?;
     Ok(())
 }

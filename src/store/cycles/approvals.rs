@@ -11,7 +11,8 @@ use super::journal;
 use crate::{
     clock::{parse_time, rfc3339},
     policy::Verdict,
-    store::{Entry, Fence, NewOutgoing, Result, Store, json, outbox::attempts},
+    store::{Entry, FencedStore, NewOutgoing, Result, Store, json, outbox::attempts},
+    types::ChatRef,
 };
 
 /// An action that a person is asked about.
@@ -95,7 +96,8 @@ pub struct Approval {
     /// Whose bytes the cycle had read.
     pub origin: Option<String>,
     /// Where it is asked.
-    pub chat_id: i64,
+    #[serde(rename = "chat_id")]
+    pub chat: ChatRef,
     /// What became of it.
     pub state: ApprovalState,
     /// When it was asked.
@@ -127,7 +129,7 @@ impl Approval {
             risk: row.get(5)?,
             reasons: serde_json::from_str(&row.get::<_, String>(6)?).unwrap_or_default(),
             origin: row.get(7)?,
-            chat_id: row.get(8)?,
+            chat: row.get(8)?,
             state: ApprovalState::parse(&row.get::<_, String>(9)?),
             asked_at: time(10)?,
             expires_at: time(11)?,
@@ -154,7 +156,7 @@ pub struct Tap {
     /// Which button.
     pub is_approval: bool,
     /// The chat of the message.
-    pub chat_id: i64,
+    pub chat: ChatRef,
     /// The message that carries the button.
     pub message_id: i64,
     /// Who pressed it.
@@ -173,59 +175,6 @@ pub struct Unshown {
 }
 
 impl Store {
-    /// Parks a cycle on a question: its journal entries, the question and the message that asks it, in one transaction. A
-    /// question that was asked before isn't asked again.
-    pub fn ask_approval(
-        &mut self,
-        fence: Fence,
-        cycle_id: &str,
-        entries: &[Entry],
-        approval: &NewApproval,
-        message: impl FnOnce(i64) -> NewOutgoing,
-        now: DateTime<Utc>,
-    ) -> Result<()> {
-        self.fenced(fence, |tx| {
-            for entry in entries {
-                journal::append(tx, cycle_id, entry, now)?;
-            }
-            // The number that the row below gets: its message names it.
-            let id: i64 = tx.query_row(
-                "SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'approvals'), 0) + 1",
-                [],
-                |row| row.get(0),
-            )?;
-            let message = NewOutgoing { cycle_id: Some(cycle_id.to_owned()), ..message(id) };
-            let outgoing_id = attempts::insert(tx, &message, now)?;
-            tx.execute(
-                "INSERT INTO approvals (cycle_id, call, tool, action, risk, reasons, origin, chat_id, approver, nonce, outgoing_id,
-                     asked_at, expires_at, id)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
-                rusqlite::params![
-                    cycle_id,
-                    approval.call,
-                    approval.tool,
-                    approval.action,
-                    approval.verdict.risk.name(),
-                    json(&approval.verdict.reasons),
-                    approval.origin,
-                    message.chat_id,
-                    approval.approver,
-                    approval.nonce,
-                    outgoing_id,
-                    rfc3339(now),
-                    rfc3339(approval.expires_at),
-                    id,
-                ],
-            )?;
-            park(tx, cycle_id)
-        })
-    }
-
-    /// Lets a cycle wait for a person.
-    pub fn park_cycle(&mut self, fence: Fence, cycle_id: &str) -> Result<()> {
-        self.fenced(fence, |tx| park(tx, cycle_id))
-    }
-
     /// The question that a call of a cycle has asked.
     pub fn approval_of(&self, cycle_id: &str, call: &str) -> Result<Option<Approval>> {
         let sql = format!("SELECT {} FROM approvals WHERE cycle_id = ?1 AND call = ?2", Approval::COLUMNS);
@@ -273,39 +222,6 @@ impl Store {
         })
     }
 
-    /// Denies what nobody decided in time.
-    pub fn expire_approvals(&mut self, fence: Fence, now: DateTime<Utc>) -> Result<usize> {
-        self.fenced(fence, |tx| {
-            Ok(tx.execute(
-                "UPDATE approvals SET state = 'expired', decided_at = ?1 WHERE state = 'pending' AND expires_at <= ?1",
-                [rfc3339(now)],
-            )?)
-        })
-    }
-
-    /// Begins a call under its question, with its journal entries: false, and nothing is written, unless exactly this action of
-    /// this tool was approved and not begun before.
-    pub fn begin_approved(
-        &mut self,
-        fence: Fence,
-        cycle_id: &str,
-        (call, tool, action): (&str, &str, &str),
-        entries: &[Entry],
-        now: DateTime<Utc>,
-    ) -> Result<bool> {
-        self.fenced(fence, |tx| {
-            let n = tx.execute(
-                "UPDATE approvals SET used_at = ?5
-                 WHERE cycle_id = ?1 AND call = ?2 AND tool = ?3 AND action = ?4 AND state = 'approved' AND used_at IS NULL",
-                (cycle_id, call, tool, action, rfc3339(now)),
-            )?;
-            if n == 1 {
-                entries.iter().try_for_each(|entry| journal::append(tx, cycle_id, entry, now))?;
-            }
-            Ok(n == 1)
-        })
-    }
-
     /// Questions whose message in the chat shows another state than theirs.
     pub fn unshown_approvals(&self) -> Result<Vec<Unshown>> {
         let mut statement = self.conn.prepare_cached(&format!(
@@ -330,6 +246,93 @@ impl Store {
     }
 }
 
+impl FencedStore<'_> {
+    /// Parks a cycle on a question: its journal entries, the question and the message that asks it, in one transaction. A
+    /// question that was asked before isn't asked again.
+    pub fn ask_approval(
+        &mut self,
+        cycle_id: &str,
+        entries: &[Entry],
+        approval: &NewApproval,
+        message: impl FnOnce(i64) -> NewOutgoing,
+    ) -> Result<()> {
+        let now = self.now();
+        self.fenced(|tx| {
+            for entry in entries {
+                journal::append(tx, cycle_id, entry, now)?;
+            }
+            // The number that the row below gets: its message names it.
+            let id: i64 = tx.query_row(
+                "SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'approvals'), 0) + 1",
+                [],
+                |row| row.get(0),
+            )?;
+            let message = NewOutgoing { cycle_id: Some(cycle_id.to_owned()), ..message(id) };
+            let outgoing_id = attempts::insert(tx, &message, now)?;
+            tx.execute(
+                "INSERT INTO approvals (cycle_id, call, tool, action, risk, reasons, origin, chat_id, approver, nonce, outgoing_id,
+                     asked_at, expires_at, id)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+                rusqlite::params![
+                    cycle_id,
+                    approval.call,
+                    approval.tool,
+                    approval.action,
+                    approval.verdict.risk.name(),
+                    json(&approval.verdict.reasons),
+                    approval.origin,
+                    message.chat,
+                    approval.approver,
+                    approval.nonce,
+                    outgoing_id,
+                    rfc3339(now),
+                    rfc3339(approval.expires_at),
+                    id,
+                ],
+            )?;
+            park(tx, cycle_id)
+        })
+    }
+
+    /// Lets a cycle wait for a person.
+    pub fn park_cycle(&mut self, cycle_id: &str) -> Result<()> {
+        self.fenced(|tx| park(tx, cycle_id))
+    }
+
+    /// Denies what nobody decided in time.
+    pub fn expire_approvals(&mut self) -> Result<usize> {
+        let now = self.now();
+        self.fenced(|tx| {
+            Ok(tx.execute(
+                "UPDATE approvals SET state = 'expired', decided_at = ?1 WHERE state = 'pending' AND expires_at <= ?1",
+                [rfc3339(now)],
+            )?)
+        })
+    }
+
+    /// Begins a call under its question, with its journal entries: false, and nothing is written, unless exactly this action of
+    /// this tool was approved and not begun before.
+    pub fn begin_approved(
+        &mut self,
+        cycle_id: &str,
+        (call, tool, action): (&str, &str, &str),
+        entries: &[Entry],
+    ) -> Result<bool> {
+        let now = self.now();
+        self.fenced(|tx| {
+            let n = tx.execute(
+                "UPDATE approvals SET used_at = ?5
+                 WHERE cycle_id = ?1 AND call = ?2 AND tool = ?3 AND action = ?4 AND state = 'approved' AND used_at IS NULL",
+                (cycle_id, call, tool, action, rfc3339(now)),
+            )?;
+            if n == 1 {
+                entries.iter().try_for_each(|entry| journal::append(tx, cycle_id, entry, now))?;
+            }
+            Ok(n == 1)
+        })
+    }
+}
+
 /// Takes a tap in. Says whether it has decided a question: one that still waits, in its own chat, on its own message, by a person
 /// whose word counts. Which message that is the tap itself tells, if the sender doesn't know: nothing else has carried the nonce. Of one
 /// that was sent again, because nobody knew of the first, either counts.
@@ -337,7 +340,7 @@ pub(in crate::store) fn tap(tx: &Transaction<'_>, tap: &Tap, now: DateTime<Utc>)
     let asked: Option<i64> = tx
         .query_row(
             "SELECT outgoing_id FROM approvals WHERE nonce = ?1 AND state = 'pending' AND chat_id = ?2",
-            (&tap.nonce, tap.chat_id),
+            (&tap.nonce, tap.chat),
             |row| row.get(0),
         )
         .optional()?
@@ -351,7 +354,7 @@ pub(in crate::store) fn tap(tx: &Transaction<'_>, tap: &Tap, now: DateTime<Utc>)
            AND (approver IS NULL OR approver = ?4)
            AND EXISTS (SELECT 1 FROM outgoing_parts p
                        WHERE p.outgoing_id = approvals.outgoing_id AND (p.channel_message_id = ?6 OR p.repeats > 0))",
-        (&tap.nonce, decided(tap.is_approval), rfc3339(now), tap.sender_id, tap.chat_id, tap.message_id),
+        (&tap.nonce, decided(tap.is_approval), rfc3339(now), tap.sender_id, tap.chat, tap.message_id),
     )?;
     Ok(n == 1)
 }

@@ -3,52 +3,39 @@
 //! Until then the bot may change a row, by an edit or a further part of an album; afterwards it makes a row of its own of that. So
 //! a conversation takes up only what still is as it was read: nothing that was said falls between the two.
 
-use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::journal;
-use crate::store::{Change, Entry, Fence, Incoming, NewCycle, Result, Store, cycles::rows};
+use crate::store::{Change, Entry, FencedStore, Incoming, NewCycle, Result, cycles::rows};
 
-impl Store {
+impl FencedStore<'_> {
     /// Begins a cycle with its first journal entries, and carries out the changes that they tell of.
-    pub fn begin_cycle(
-        &mut self,
-        fence: Fence,
-        cycle: &NewCycle,
-        entries: &[Entry],
-        changes: &[Change],
-        now: DateTime<Utc>,
-    ) -> Result<()> {
-        self.fenced(fence, |tx| {
+    pub fn begin_cycle(&mut self, cycle: &NewCycle, entries: &[Entry], changes: &[Change]) -> Result<()> {
+        let now = self.now();
+        let fence = self.fence();
+        self.fenced(|tx| {
             rows::begin(tx, fence, cycle, entries, now)?;
             changes.iter().try_for_each(|change| journal::carry_out(tx, &cycle.id, change, now))
         })
     }
 
     /// Begins a cycle with an opening made of messages as they were `seen`. If one of them is another now, nothing happens: false.
-    pub fn begin_cycle_on(
-        &mut self,
-        fence: Fence,
-        cycle: &NewCycle,
-        opening: &Entry,
-        seen: &[&Incoming],
-        now: DateTime<Utc>,
-    ) -> Result<bool> {
-        self.begin_by_rule(fence, cycle, opening, &[], seen, now)
+    pub fn begin_cycle_on(&mut self, cycle: &NewCycle, opening: &Entry, seen: &[&Incoming]) -> Result<bool> {
+        self.begin_by_rule(cycle, opening, &[], seen)
     }
 
     /// Begins a cycle by rule with what is `done` by it, for messages as they were `seen`. If one of them is another now, nothing
     /// happens: false.
     pub fn begin_by_rule(
         &mut self,
-        fence: Fence,
         cycle: &NewCycle,
         done: &Entry,
         changes: &[Change],
         seen: &[&Incoming],
-        now: DateTime<Utc>,
     ) -> Result<bool> {
-        self.fenced(fence, |tx| {
+        let now = self.now();
+        let fence = self.fence();
+        self.fenced(|tx| {
             let is_as_seen = is_as_seen(tx, seen)?;
             if is_as_seen {
                 rows::begin(tx, fence, cycle, std::slice::from_ref(done), now)?;
@@ -59,15 +46,9 @@ impl Store {
     }
 
     /// Appends an entry made of messages as they were `seen`. If one of them is another now, nothing happens: false.
-    pub fn join(
-        &mut self,
-        fence: Fence,
-        cycle_id: &str,
-        said: &Entry,
-        seen: &[&Incoming],
-        now: DateTime<Utc>,
-    ) -> Result<bool> {
-        self.fenced(fence, |tx| {
+    pub fn join(&mut self, cycle_id: &str, said: &Entry, seen: &[&Incoming]) -> Result<bool> {
+        let now = self.now();
+        self.fenced(|tx| {
             let is_as_seen = is_as_seen(tx, seen)?;
             if is_as_seen {
                 journal::append(tx, cycle_id, said, now)?;

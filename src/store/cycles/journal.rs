@@ -13,14 +13,14 @@ use crate::{
     clock::rfc3339,
     policy::Verdict,
     store::{
-        Fence, MessageOutcome, NewOutgoing, NewReminder, Result, Round, ShownTask, Store,
+        FencedStore, MessageOutcome, NewOutgoing, NewReminder, Result, Round, ShownTask, Store,
         cycles::claims,
         messages::queue,
         outbox::{attempts, shown},
         reminders::rows,
         upkeep::backoff,
     },
-    types::{Stop, Usage},
+    types::{ChatRef, Stop, Usage},
 };
 
 /// A line of a cycle's journal.
@@ -173,7 +173,7 @@ pub enum Change {
         /// Rows of `incoming_messages`.
         messages: Vec<i64>,
         /// The model that can't answer them.
-        mind: String,
+        model: String,
     },
     /// A new reminder.
     AddReminder(NewReminder),
@@ -189,7 +189,7 @@ pub enum Change {
         /// Its cycle's id.
         wake: String,
         /// The chat; 0 is the console.
-        chat_id: i64,
+        chat: ChatRef,
         /// Forum topic.
         thread_id: Option<i64>,
         /// The channel's id of the message that asked for it.
@@ -198,7 +198,7 @@ pub enum Change {
     /// A chat is shown these tasks, numbered from 1.
     ShowTasks {
         /// The chat.
-        chat_id: i64,
+        chat: ChatRef,
         /// Which, in their order.
         tasks: Vec<ShownTask>,
     },
@@ -223,38 +223,6 @@ pub struct StagedFile {
 }
 
 impl Store {
-    /// Appends an entry and carries out its changes, in one transaction.
-    pub fn record(
-        &mut self,
-        fence: Fence,
-        cycle_id: &str,
-        entry: &Entry,
-        changes: &[Change],
-        now: DateTime<Utc>,
-    ) -> Result<()> {
-        self.record_all(fence, cycle_id, std::slice::from_ref(entry), changes, now)
-    }
-
-    /// The same for entries that stand or fall together.
-    pub fn record_all(
-        &mut self,
-        fence: Fence,
-        cycle_id: &str,
-        entries: &[Entry],
-        changes: &[Change],
-        now: DateTime<Utc>,
-    ) -> Result<()> {
-        self.fenced(fence, |tx| {
-            entries.iter().try_for_each(|entry| append(tx, cycle_id, entry, now))?;
-            changes.iter().try_for_each(|change| carry_out(tx, cycle_id, change, now))
-        })
-    }
-
-    /// Carries out changes that need no entry.
-    pub fn change(&mut self, fence: Fence, cycle_id: &str, changes: &[Change], now: DateTime<Utc>) -> Result<()> {
-        self.fenced(fence, |tx| changes.iter().try_for_each(|change| carry_out(tx, cycle_id, change, now)))
-    }
-
     /// The journal of a cycle, in order.
     pub fn journal(&self, cycle_id: &str) -> Result<Vec<Entry>> {
         let mut statement = self.conn.prepare("SELECT body FROM cycle_journal WHERE cycle_id = ?1 ORDER BY seq")?;
@@ -277,6 +245,28 @@ impl Store {
             Ok(StagedFile { path: row.get(0)?, base: row.get(1)?, content: row.get(2)? })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+impl FencedStore<'_> {
+    /// Appends an entry and carries out its changes, in one transaction.
+    pub fn record(&mut self, cycle_id: &str, entry: &Entry, changes: &[Change]) -> Result<()> {
+        self.record_all(cycle_id, std::slice::from_ref(entry), changes)
+    }
+
+    /// The same for entries that stand or fall together.
+    pub fn record_all(&mut self, cycle_id: &str, entries: &[Entry], changes: &[Change]) -> Result<()> {
+        let now = self.now();
+        self.fenced(|tx| {
+            entries.iter().try_for_each(|entry| append(tx, cycle_id, entry, now))?;
+            changes.iter().try_for_each(|change| carry_out(tx, cycle_id, change, now))
+        })
+    }
+
+    /// Carries out changes that need no entry.
+    pub fn change(&mut self, cycle_id: &str, changes: &[Change]) -> Result<()> {
+        let now = self.now();
+        self.fenced(|tx| changes.iter().try_for_each(|change| carry_out(tx, cycle_id, change, now)))
     }
 }
 
@@ -312,16 +302,16 @@ pub(in crate::store) fn carry_out(
             attempts::insert(tx, &message, now)?;
         }
         Change::Done { messages, outcome } => queue::mark(tx, messages, *outcome, cycle_id, now)?,
-        Change::Hold { messages, mind } => queue::hold(tx, messages, mind, cycle_id)?,
+        Change::Hold { messages, model } => queue::hold(tx, messages, model, cycle_id)?,
         Change::AddReminder(reminder) => rows::add(tx, reminder, Some(cycle_id), now)?,
         Change::EndReminder { id } => rows::cancel(tx, *id, cycle_id)?,
         Change::Fire(round) => rows::fire(tx, round, cycle_id, now)?,
-        Change::Undo { wake, chat_id, thread_id, reply_to } => {
+        Change::Undo { wake, chat, thread_id, reply_to } => {
             let answer =
-                NewOutgoing { chat_id: *chat_id, thread_id: *thread_id, reply_to: *reply_to, ..NewOutgoing::default() };
+                NewOutgoing { chat: *chat, thread_id: *thread_id, reply_to: *reply_to, ..NewOutgoing::default() };
             undo::ask(tx, wake, &answer, now)?;
         }
-        Change::ShowTasks { chat_id, tasks } => shown::show(tx, *chat_id, tasks)?,
+        Change::ShowTasks { chat, tasks } => shown::show(tx, *chat, tasks)?,
         Change::Handled { key, value } => backoff::set_handled(tx, key, value, now)?,
     }
     Ok(())

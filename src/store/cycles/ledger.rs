@@ -8,7 +8,7 @@ use rusqlite::{Connection, Row};
 use super::journal;
 use crate::{
     clock::{parse_time, rfc3339},
-    store::{Entry, Fence, Result, Store},
+    store::{Entry, FencedStore, Result, Store},
     types::Usage,
 };
 
@@ -46,87 +46,6 @@ pub struct SpendCap {
 pub struct Reservation(pub(in crate::store) i64);
 
 impl Store {
-    /// Journals that a request is about to be sent, and sets aside the most that it may cost, in one transaction; or says which
-    /// cap has no room for that, and writes nothing. No two requests can pass a cap together.
-    pub fn reserve(
-        &mut self,
-        fence: Fence,
-        (cycle_id, model): (&str, &str),
-        most_usd: f64,
-        caps: &[SpendCap],
-        now: DateTime<Utc>,
-    ) -> Result<std::result::Result<Reservation, Cap>> {
-        self.fenced(fence, |tx| {
-            for cap in caps {
-                if spent(tx, "at >= ?1", &rfc3339(cap.since))?.cost_usd + most_usd > cap.usd {
-                    return Ok(Err(cap.cap));
-                }
-            }
-            tx.prepare_cached(
-                "INSERT INTO ledger (cycle_id, at, model, input, output, cache_read, cache_write, cost_usd, reserved)
-                 VALUES (?1, ?2, ?3, 0, 0, 0, 0, ?4, 1)",
-            )?
-            .execute((cycle_id, rfc3339(now), model, most_usd))?;
-            let reservation = Reservation(tx.last_insert_rowid());
-            journal::append(tx, cycle_id, &Entry::Asked, now)?;
-            Ok(Ok(reservation))
-        })
-    }
-
-    /// Replaces what is set aside for a request under way by the most that it may have cost by now. Whoever calls this again as the
-    /// answer grows keeps that true.
-    pub fn bring_along(&mut self, fence: Fence, reservation: Reservation, most: &Spent) -> Result<()> {
-        // Lost with the power it leaves more set aside, or of two such steps the one before.
-        self.fenced_relaxed(fence, |tx| {
-            tx.prepare_cached(
-                "UPDATE ledger SET input = ?2, output = ?3, cache_read = ?4, cache_write = ?5, cost_usd = ?6 WHERE id = ?1 AND reserved = 1",
-            )?
-            .execute((
-                reservation.0,
-                tokens(most.tokens.input),
-                tokens(most.tokens.output),
-                tokens(most.tokens.cache_read),
-                tokens(most.tokens.cache_write),
-                most.cost_usd,
-            ))?;
-            Ok(())
-        })
-    }
-
-    /// Replaces what was set aside by what the request cost, with the journal entries of its end; `discarded` says that its turn
-    /// was cut off and isn't kept. One that used nothing leaves no row.
-    pub fn settle(
-        &mut self,
-        fence: Fence,
-        cycle_id: &str,
-        (reservation, spent, discarded): (Reservation, &Spent, bool),
-        entries: &[Entry],
-        now: DateTime<Utc>,
-    ) -> Result<()> {
-        let Spent { tokens: used, cost_usd } = *spent;
-        self.fenced(fence, |tx| {
-            if used == Usage::default() {
-                tx.execute("DELETE FROM ledger WHERE id = ?1 AND reserved = 1", [reservation.0])?;
-            } else {
-                tx.prepare_cached(
-                    "UPDATE ledger SET input = ?2, output = ?3, cache_read = ?4, cache_write = ?5, cost_usd = ?6, discarded = ?7,
-                         reserved = 0
-                     WHERE id = ?1 AND reserved = 1",
-                )?
-                .execute((
-                    reservation.0,
-                    tokens(used.input),
-                    tokens(used.output),
-                    tokens(used.cache_read),
-                    tokens(used.cache_write),
-                    cost_usd,
-                    discarded,
-                ))?;
-            }
-            entries.iter().try_for_each(|entry| journal::append(tx, cycle_id, entry, now))
-        })
-    }
-
     /// What of that is only set aside, in US dollars: for a request under way, and for those that were cut off, of which nobody
     /// knows what exactly they cost.
     pub fn reserved_since(&self, since: DateTime<Utc>) -> Result<f64> {
@@ -159,6 +78,87 @@ impl Store {
         )?;
         let rows = statement.query_map([rfc3339(since)], |row| Ok((row.get(5)?, read(row)?)))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+impl FencedStore<'_> {
+    /// Journals that a request is about to be sent, and sets aside the most that it may cost, in one transaction; or says which
+    /// cap has no room for that, and writes nothing. No two requests can pass a cap together.
+    pub fn reserve(
+        &mut self,
+        (cycle_id, model): (&str, &str),
+        most_usd: f64,
+        caps: &[SpendCap],
+    ) -> Result<std::result::Result<Reservation, Cap>> {
+        let now = self.now();
+        self.fenced(|tx| {
+            for cap in caps {
+                if spent(tx, "at >= ?1", &rfc3339(cap.since))?.cost_usd + most_usd > cap.usd {
+                    return Ok(Err(cap.cap));
+                }
+            }
+            tx.prepare_cached(
+                "INSERT INTO ledger (cycle_id, at, model, input, output, cache_read, cache_write, cost_usd, reserved)
+                 VALUES (?1, ?2, ?3, 0, 0, 0, 0, ?4, 1)",
+            )?
+            .execute((cycle_id, rfc3339(now), model, most_usd))?;
+            let reservation = Reservation(tx.last_insert_rowid());
+            journal::append(tx, cycle_id, &Entry::Asked, now)?;
+            Ok(Ok(reservation))
+        })
+    }
+
+    /// Replaces what is set aside for a request under way by the most that it may have cost by now. Whoever calls this again as the
+    /// answer grows keeps that true.
+    pub fn bring_along(&mut self, reservation: Reservation, most: &Spent) -> Result<()> {
+        // Lost with the power it leaves more set aside, or of two such steps the one before.
+        self.fenced_relaxed(|tx| {
+            tx.prepare_cached(
+                "UPDATE ledger SET input = ?2, output = ?3, cache_read = ?4, cache_write = ?5, cost_usd = ?6 WHERE id = ?1 AND reserved = 1",
+            )?
+            .execute((
+                reservation.0,
+                tokens(most.tokens.input),
+                tokens(most.tokens.output),
+                tokens(most.tokens.cache_read),
+                tokens(most.tokens.cache_write),
+                most.cost_usd,
+            ))?;
+            Ok(())
+        })
+    }
+
+    /// Replaces what was set aside by what the request cost, with the journal entries of its end; `discarded` says that its turn
+    /// was cut off and isn't kept. One that used nothing leaves no row.
+    pub fn settle(
+        &mut self,
+        cycle_id: &str,
+        (reservation, spent, discarded): (Reservation, &Spent, bool),
+        entries: &[Entry],
+    ) -> Result<()> {
+        let now = self.now();
+        let Spent { tokens: used, cost_usd } = *spent;
+        self.fenced(|tx| {
+            if used == Usage::default() {
+                tx.execute("DELETE FROM ledger WHERE id = ?1 AND reserved = 1", [reservation.0])?;
+            } else {
+                tx.prepare_cached(
+                    "UPDATE ledger SET input = ?2, output = ?3, cache_read = ?4, cache_write = ?5, cost_usd = ?6, discarded = ?7,
+                         reserved = 0
+                     WHERE id = ?1 AND reserved = 1",
+                )?
+                .execute((
+                    reservation.0,
+                    tokens(used.input),
+                    tokens(used.output),
+                    tokens(used.cache_read),
+                    tokens(used.cache_write),
+                    cost_usd,
+                    discarded,
+                ))?;
+            }
+            entries.iter().try_for_each(|entry| journal::append(tx, cycle_id, entry, now))
+        })
     }
 }
 

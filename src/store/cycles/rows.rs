@@ -7,12 +7,14 @@ use super::{approvals, journal::append, undo};
 use crate::{
     clock::{parse_time, rfc3339},
     store::{
-        Entry, Fence, NewOutgoing, Result, Store, messages::queue, outbox::attempts, outcome::OPEN, upkeep::backoff,
+        Entry, Fence, FencedStore, NewOutgoing, Result, Store, messages::queue, outbox::attempts, outcome::OPEN,
+        upkeep::backoff,
     },
+    types::ChatRef,
 };
 
 /// The name that stands for a model where there is none: a rule does all of the cycle.
-pub const NO_MIND: &str = "none";
+pub const NO_MODEL: &str = "none";
 
 /// The states of a cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,10 +68,10 @@ pub struct NewCycle {
     /// Why it was due, for people.
     pub reasons: Vec<String>,
     /// The one chat whose messages it answers.
-    pub chat_id: Option<i64>,
+    pub chat: Option<ChatRef>,
     /// Forum topic of its messages.
     pub thread_id: Option<i64>,
-    /// The model's name, or [`NO_MIND`].
+    /// The model's name, or [`NO_MODEL`].
     pub model: String,
     /// The conversation's fixed parts, raw JSON.
     pub system: String,
@@ -80,7 +82,7 @@ pub struct NewCycle {
 impl NewCycle {
     /// Whether all of it is done by rule, without a model.
     pub fn is_by_rule(&self) -> bool {
-        self.model == NO_MIND
+        self.model == NO_MODEL
     }
 }
 
@@ -124,7 +126,7 @@ impl CycleRow {
                 id: row.get(0)?,
                 trigger: row.get(1)?,
                 reasons: serde_json::from_str(&row.get::<_, String>(2)?).unwrap_or_default(),
-                chat_id: row.get(3)?,
+                chat: row.get(3)?,
                 thread_id: row.get(4)?,
                 model: row.get(5)?,
                 system: row.get(6)?,
@@ -159,13 +161,13 @@ impl Store {
     }
 
     /// The cycles that began last, newest first: those of one chat, or all.
-    pub fn last_cycles(&self, chat_id: Option<i64>, limit: usize) -> Result<Vec<CycleRow>> {
+    pub fn last_cycles(&self, chat: Option<ChatRef>, limit: usize) -> Result<Vec<CycleRow>> {
         let sql = format!(
             "SELECT {} FROM cycles WHERE ?1 IS NULL OR chat_id = ?1 ORDER BY started_at DESC, id DESC LIMIT ?2",
             CycleRow::COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map((chat_id, limit as i64), CycleRow::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map((chat, limit as i64), CycleRow::read)?.collect::<rusqlite::Result<_>>()?)
     }
 
     /// One cycle by its id.
@@ -185,10 +187,13 @@ impl Store {
         let mut statement = self.conn.prepare_cached(&sql)?;
         Ok(statement.query_map([crate::store::json(&messages)], CycleRow::read)?.collect::<rusqlite::Result<_>>()?)
     }
+}
 
+impl FencedStore<'_> {
     /// Takes a cycle up again.
-    pub fn resume_cycle(&mut self, fence: Fence, id: &str) -> Result<()> {
-        self.fenced(fence, |tx| {
+    pub fn resume_cycle(&mut self, id: &str) -> Result<()> {
+        let fence = self.fence();
+        self.fenced(|tx| {
             tx.execute(
                 "UPDATE cycles SET state = 'running', fence = ?2, was_cut_off = 0, not_before = NULL, error = NULL WHERE id = ?1",
                 (id, fence.0),
@@ -200,15 +205,9 @@ impl Store {
     /// Takes note that a running cycle was cut off by a crash, a kill or a time-out. Noted twice it is the same one. Of a cycle that
     /// wasn't begun by then nothing is known but the `messages` that it was about: it counts against these, which needn't wait for
     /// what was most likely somebody's kill, and `notice` tells of those that are dead letters now.
-    pub fn note_cut_off(
-        &mut self,
-        fence: Fence,
-        id: &str,
-        messages: &[i64],
-        notice: Option<&NewOutgoing>,
-        now: DateTime<Utc>,
-    ) -> Result<()> {
-        self.fenced_relaxed(fence, |tx| {
+    pub fn note_cut_off(&mut self, id: &str, messages: &[i64], notice: Option<&NewOutgoing>) -> Result<()> {
+        let now = self.now();
+        self.fenced_relaxed(|tx| {
             let is_begun: bool =
                 tx.query_row("SELECT EXISTS (SELECT 1 FROM cycles WHERE id = ?1)", [id], |row| row.get(0))?;
             if is_begun {
@@ -225,24 +224,24 @@ impl Store {
 
     /// Counts the cut that was noted as one of the cycle's few tries, before anything of it is looked at: whatever that does to the
     /// wake is the next one.
-    pub fn count_try(&mut self, fence: Fence, id: &str) -> Result<()> {
-        self.fenced_relaxed(fence, |tx| {
+    pub fn count_try(&mut self, id: &str) -> Result<()> {
+        self.fenced_relaxed(|tx| {
             tx.execute("UPDATE cycles SET tries = tries + 1, was_cut_off = 0 WHERE id = ?1 AND was_cut_off = 1", [id])?;
             Ok(())
         })
     }
 
     /// Takes note of the error that ended the wake in the middle of a cycle, for people: it is gone on with all the same.
-    pub fn note_trouble(&mut self, fence: Fence, id: &str, why: &str) -> Result<()> {
-        self.fenced_relaxed(fence, |tx| {
+    pub fn note_trouble(&mut self, id: &str, why: &str) -> Result<()> {
+        self.fenced_relaxed(|tx| {
             tx.execute("UPDATE cycles SET error = ?2 WHERE id = ?1 AND state = 'running'", (id, why))?;
             Ok(())
         })
     }
 
     /// Lets a cycle wait until `not_before`.
-    pub fn pause_cycle(&mut self, fence: Fence, id: &str, not_before: DateTime<Utc>, why: &str) -> Result<()> {
-        self.fenced(fence, |tx| {
+    pub fn pause_cycle(&mut self, id: &str, not_before: DateTime<Utc>, why: &str) -> Result<()> {
+        self.fenced(|tx| {
             tx.execute(
                 "UPDATE cycles SET state = 'waiting', not_before = ?2, error = ?3 WHERE id = ?1",
                 (id, rfc3339(not_before), why),
@@ -254,8 +253,9 @@ impl Store {
     /// Ends a cycle: its state, its commit, what is a reason no more, the repairs it noted and what is said of it, in one
     /// transaction. A cycle that didn't succeed gives its unanswered messages back with one more attempt against them; the third
     /// puts them aside as dead.
-    pub fn end_cycle(&mut self, fence: Fence, id: &str, end: &CycleEnd<'_>, now: DateTime<Utc>) -> Result<()> {
-        self.fenced(fence, |tx| {
+    pub fn end_cycle(&mut self, id: &str, end: &CycleEnd<'_>) -> Result<()> {
+        let now = self.now();
+        self.fenced(|tx| {
             tx.execute(
                 "UPDATE cycles SET state = ?2, ended_at = ?3, commit_id = ?4, error = ?5,
                      has_changed = EXISTS (SELECT 1 FROM cycle_files f WHERE f.cycle_id = ?1 AND f.content IS NOT f.base)
@@ -340,7 +340,7 @@ pub(in crate::store) fn begin(
             cycle.id,
             cycle.trigger,
             crate::store::json(&cycle.reasons),
-            cycle.chat_id,
+            cycle.chat,
             cycle.thread_id,
             cycle.model,
             cycle.system,

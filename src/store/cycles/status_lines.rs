@@ -1,7 +1,10 @@
 //! The status lines that stand in chats, and how far a cycle is, for the bot that shows it. Only the bot writes here: a line is
 //! its own message, and says nothing that the answer depends on.
 
-use crate::store::{Entry, Result, Store};
+use crate::{
+    store::{Entry, Result, Store},
+    types::ChatRef,
+};
 
 /// A line that stands in a chat, or was about to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,17 +12,17 @@ pub struct StatusLine {
     /// The cycle that it tells of.
     pub cycle_id: String,
     /// Where it stands.
-    pub chat_id: i64,
+    pub chat: ChatRef,
     /// The channel's id of it; `None` when nobody knows whether it was sent.
     pub message_id: Option<i64>,
 }
 
 impl Store {
     /// Writes down that a line is about to be sent; false when the cycle has one already.
-    pub fn begin_status_line(&mut self, cycle_id: &str, chat_id: i64) -> Result<bool> {
+    pub fn begin_status_line(&mut self, cycle_id: &str, chat: ChatRef) -> Result<bool> {
         self.write(|tx| {
             let sql = "INSERT OR IGNORE INTO status_lines (cycle_id, chat_id) VALUES (?1, ?2)";
-            Ok(tx.execute(sql, (cycle_id, chat_id))? == 1)
+            Ok(tx.execute(sql, (cycle_id, chat))? == 1)
         })
     }
 
@@ -45,7 +48,7 @@ impl Store {
         let mut statement =
             self.conn.prepare_cached("SELECT cycle_id, chat_id, channel_message_id FROM status_lines")?;
         let lines = statement.query_map([], |row| {
-            Ok(StatusLine { cycle_id: row.get(0)?, chat_id: row.get(1)?, message_id: row.get(2)? })
+            Ok(StatusLine { cycle_id: row.get(0)?, chat: row.get(1)?, message_id: row.get(2)? })
         })?;
         Ok(lines.collect::<rusqlite::Result<_>>()?)
     }

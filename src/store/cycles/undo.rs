@@ -9,7 +9,8 @@ use rusqlite::{OptionalExtension as _, Row, Transaction};
 
 use crate::{
     clock::{parse_time, rfc3339},
-    store::{CycleRow, Fence, NewOutgoing, OutgoingKind, Result, Store, json, outbox::attempts},
+    store::{CycleRow, FencedStore, NewOutgoing, OutgoingKind, Result, Store, json, outbox::attempts},
+    types::ChatRef,
 };
 
 /// The shortest beginning of a wake's or a commit's id that is looked up.
@@ -29,7 +30,7 @@ pub struct Undo {
     /// The cycle that is taken back.
     pub wake: String,
     /// Who asked.
-    pub chat_id: i64,
+    pub chat: ChatRef,
     /// When; `None` if what is written there is no time.
     pub asked_at: Option<DateTime<Utc>>,
 }
@@ -54,7 +55,7 @@ pub struct TakenBack {
 impl Store {
     /// The wake that ended last of those that can be undone and did more than answer: of these chats, or of all when none is
     /// named. Wakes that answered nobody go with the console, 0. `not` are left out.
-    pub fn last_undoable(&self, chats: &[i64], not: &[String]) -> Result<Option<CycleRow>> {
+    pub fn last_undoable(&self, chats: &[ChatRef], not: &[String]) -> Result<Option<CycleRow>> {
         let sql = format!(
             "SELECT {} FROM cycles WHERE ({UNDOABLE} AND (has_changed IS NOT 0 OR has_copies = 1) OR {LEFT_COPIES})
                  AND (?1 = '[]' OR COALESCE(chat_id, 0) IN (SELECT value FROM json_each(?1)))
@@ -67,7 +68,7 @@ impl Store {
     }
 
     /// The wakes that can be undone, with their commits, the newest first: of these chats, or of all when none is named.
-    pub fn all_undoable(&self, chats: &[i64], limit: u32) -> Result<Vec<(String, String)>> {
+    pub fn all_undoable(&self, chats: &[ChatRef], limit: u32) -> Result<Vec<(String, String)>> {
         let sql = format!(
             "SELECT id, commit_id FROM cycles WHERE {UNDOABLE}
                  AND (?1 = '[]' OR COALESCE(chat_id, 0) IN (SELECT value FROM json_each(?1)))
@@ -80,7 +81,7 @@ impl Store {
 
     /// The cycles of these chats, or of all when none is named, whose id, or whose commit's, begins so (four characters at least):
     /// two at most, which is one too many. One whose id it is in full is meant alone.
-    pub fn cycles_called(&self, prefix: &str, chats: &[i64]) -> Result<Vec<CycleRow>> {
+    pub fn cycles_called(&self, prefix: &str, chats: &[ChatRef]) -> Result<Vec<CycleRow>> {
         if prefix.len() < MIN_PREFIX {
             return Ok(Vec::new());
         }
@@ -118,22 +119,30 @@ impl Store {
             .prepare_cached("SELECT id, wake, chat_id, asked_at FROM undos WHERE done_at IS NULL ORDER BY id")?;
         let read = |row: &Row<'_>| {
             let asked_at = parse_time(&row.get::<_, String>(3)?);
-            Ok(Undo { id: row.get(0)?, wake: row.get(1)?, chat_id: row.get(2)?, asked_at })
+            Ok(Undo { id: row.get(0)?, wake: row.get(1)?, chat: row.get(2)?, asked_at })
         };
         Ok(statement.query_map([], read)?.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// The messages that the last undo in a chat put aside and nobody has retried since, oldest first.
+    pub fn undone_messages(&self, chat: ChatRef) -> Result<Vec<i64>> {
+        let mut statement = self.conn.prepare_cached(
+            "SELECT m.id FROM incoming_messages m WHERE m.chat_id = ?1 AND m.processed = 1 AND m.outcome = 'undone'
+                 AND m.cycle_id = (SELECT l.cycle_id FROM incoming_messages l JOIN undos u ON u.wake = l.cycle_id
+                                   WHERE l.chat_id = ?1 AND l.processed = 1 AND l.outcome = 'undone'
+                                   ORDER BY u.done_at IS NOT NULL, u.done_at DESC, u.id DESC LIMIT 1)
+             ORDER BY m.id",
+        )?;
+        Ok(statement.query_map([chat], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+impl FencedStore<'_> {
     /// Takes back what stands in the database, once, and keeps the words for all of it until the cycle `by` has ended: a second
     /// call tells what the first one did.
-    pub fn take_back(
-        &mut self,
-        fence: Fence,
-        undo: &Undo,
-        by: &str,
-        words: impl FnOnce(&TakenBack) -> String,
-        now: DateTime<Utc>,
-    ) -> Result<TakenBack> {
-        self.fenced(fence, |tx| {
+    pub fn take_back(&mut self, undo: &Undo, by: &str, words: impl FnOnce(&TakenBack) -> String) -> Result<TakenBack> {
+        let now = self.now();
+        self.fenced(|tx| {
             let kept: Option<String> =
                 tx.query_row("SELECT taken_back FROM undos WHERE id = ?1", [undo.id], |row| row.get(0))?;
             let taken = match kept.and_then(|kept| serde_json::from_str(&kept).ok()) {
@@ -147,25 +156,13 @@ impl Store {
             Ok(taken)
         })
     }
-
-    /// The messages that the last undo in a chat put aside and nobody has retried since, oldest first.
-    pub fn undone_messages(&self, chat_id: i64) -> Result<Vec<i64>> {
-        let mut statement = self.conn.prepare_cached(
-            "SELECT m.id FROM incoming_messages m WHERE m.chat_id = ?1 AND m.processed = 1 AND m.outcome = 'undone'
-                 AND m.cycle_id = (SELECT l.cycle_id FROM incoming_messages l JOIN undos u ON u.wake = l.cycle_id
-                                   WHERE l.chat_id = ?1 AND l.processed = 1 AND l.outcome = 'undone'
-                                   ORDER BY u.done_at IS NOT NULL, u.done_at DESC, u.id DESC LIMIT 1)
-             ORDER BY m.id",
-        )?;
-        Ok(statement.query_map([chat_id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
-    }
 }
 
 pub(in crate::store) fn ask(tx: &Transaction<'_>, wake: &str, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {
     tx.execute(
         "INSERT INTO undos (wake, asked_at, chat_id, thread_id, reply_to) VALUES (?1, ?2, ?3, ?4, ?5)
          ON CONFLICT DO NOTHING",
-        (wake, rfc3339(now), answer.chat_id, answer.thread_id, answer.reply_to),
+        (wake, rfc3339(now), answer.chat, answer.thread_id, answer.reply_to),
     )?;
     Ok(())
 }
@@ -180,7 +177,7 @@ pub(in crate::store) fn conclude(tx: &Transaction<'_>, cycle_id: &str, now: Date
         .query_row((cycle_id, rfc3339(now)), |row| {
             Ok(NewOutgoing {
                 key: Some(format!("undone/{}", row.get::<_, i64>(0)?)),
-                chat_id: row.get(1)?,
+                chat: row.get(1)?,
                 thread_id: row.get(2)?,
                 reply_to: row.get(3)?,
                 text: row.get::<_, Option<String>>(4)?.unwrap_or_default(),

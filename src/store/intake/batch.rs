@@ -155,6 +155,6 @@ fn is_rest(tx: &Transaction<'_>, bot_id: i64, command: &Ordered) -> Result<bool>
             "SELECT EXISTS (SELECT 1 FROM message_updates
                  WHERE bot_id = ?1 AND update_id = ?2 AND chat_id = ?3 AND channel_message_id = ?4)",
         )?
-        .query_row((bot_id, command.update_id, command.answer.chat_id, command.answer.reply_to), |row| row.get(0))?;
+        .query_row((bot_id, command.update_id, command.answer.chat, command.answer.reply_to), |row| row.get(0))?;
     Ok(is_rest)
 }

@@ -4,13 +4,16 @@
 use chrono::{DateTime, Utc};
 use rusqlite::Transaction;
 
-use crate::store::{
-    NewOutgoing, NewReminder, Result, ShownTask, Store, UpkeepKind,
-    chats::stop,
-    cycles::undo,
-    messages::queue,
-    outbox::{attempts, shown},
-    reminders::rows,
+use crate::{
+    store::{
+        NewOutgoing, NewReminder, Result, ShownTask, Store, UpkeepKind,
+        chats::stop,
+        cycles::undo,
+        messages::queue,
+        outbox::{attempts, shown},
+        reminders::rows,
+    },
+    types::ChatRef,
 };
 
 /// While so many answers wait to be sent to a chat it gets no more of them: a flood of commands would keep it busy for long after
@@ -86,7 +89,7 @@ pub struct Ordered {
 impl Store {
     /// Carries out an order of this machine's person; nobody is told.
     pub fn order(&mut self, order: &Order, now: DateTime<Utc>) -> Result<()> {
-        let here = NewOutgoing { chat_id: crate::config::CONSOLE_CHAT_ID, ..NewOutgoing::default() };
+        let here = NewOutgoing { chat: ChatRef::TERMINAL, ..NewOutgoing::default() };
         self.write(|tx| carry_out(tx, order, &here, now))
     }
 }
@@ -117,7 +120,7 @@ pub(in crate::store) fn accept(
 /// Plans an answer, or what stands in its place where too many wait. One that is left out is kept too: by its key the command is
 /// known should it come again.
 fn plan_answer(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<AnswerState>> {
-    let (waiting, is_told) = attempts::answers_waiting(tx, answer.chat_id, TOO_MANY)?;
+    let (waiting, is_told) = attempts::answers_waiting(tx, answer.chat, TOO_MANY)?;
     if is_told {
         return Ok(attempts::leave_out(tx, answer, now)?.map(|()| AnswerState::LeftOut));
     }
@@ -132,20 +135,20 @@ fn plan_answer(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -
 
 fn carry_out(tx: &Transaction<'_>, order: &Order, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {
     match order {
-        Order::Stop { is_owners } => stop::stop(tx, answer.chat_id, *is_owners, now),
-        Order::Resume { is_owners } => stop::resume(tx, answer.chat_id, *is_owners),
+        Order::Stop { is_owners } => stop::stop(tx, answer.chat, *is_owners, now),
+        Order::Resume { is_owners } => stop::resume(tx, answer.chat, *is_owners),
         Order::Undo { wake } => undo::ask(tx, wake, answer, now),
         Order::Retry { messages } => messages.iter().try_for_each(|id| queue::retry(tx, *id).map(drop)),
         Order::Remind(reminder) => rows::add(tx, reminder, None, now),
         Order::Wake { is_owners: true } => end_back_offs(tx),
-        Order::Wake { is_owners: false } => end_back_offs_of(tx, answer.chat_id),
+        Order::Wake { is_owners: false } => end_back_offs_of(tx, answer.chat),
         Order::ShowTasks(tasks) => shown::show_in(tx, answer, tasks),
     }
 }
 
-fn end_back_offs_of(tx: &Transaction<'_>, chat_id: i64) -> Result<()> {
-    tx.execute("UPDATE cycles SET not_before = NULL WHERE state = 'waiting' AND chat_id = ?1", [chat_id])?;
-    tx.execute("UPDATE incoming_messages SET not_before = NULL WHERE processed = 0 AND chat_id = ?1", [chat_id])?;
+fn end_back_offs_of(tx: &Transaction<'_>, chat: ChatRef) -> Result<()> {
+    tx.execute("UPDATE cycles SET not_before = NULL WHERE state = 'waiting' AND chat_id = ?1", [chat])?;
+    tx.execute("UPDATE incoming_messages SET not_before = NULL WHERE processed = 0 AND chat_id = ?1", [chat])?;
     Ok(())
 }
 

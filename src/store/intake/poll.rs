@@ -9,6 +9,7 @@ use rusqlite::{OptionalExtension as _, Transaction};
 use crate::{
     clock::{parse_time, rfc3339},
     store::{NewOutgoing, Result, Store, messages::overheard, outbox::attempts},
+    types::ChatRef,
 };
 
 /// For so long Telegram keeps a message that nobody fetches.
@@ -28,7 +29,7 @@ impl Store {
         &mut self,
         bot_id: i64,
         now: DateTime<Utc>,
-        notices: impl Fn(DateTime<Utc>, &BTreeSet<i64>) -> Vec<NewOutgoing>,
+        notices: impl Fn(DateTime<Utc>, &BTreeSet<ChatRef>) -> Vec<NewOutgoing>,
     ) -> Result<Vec<i64>> {
         let work = |tx: &Transaction<'_>| {
             overheard::forget(tx, now)?;
@@ -55,7 +56,7 @@ impl Store {
 }
 
 /// Chats from which a message or a command ever came.
-fn chats_heard(tx: &Transaction<'_>) -> Result<BTreeSet<i64>> {
+fn chats_heard(tx: &Transaction<'_>) -> Result<BTreeSet<ChatRef>> {
     let mut statement = tx.prepare(
         "SELECT CAST(chat_id AS INTEGER) FROM incoming_messages
          UNION SELECT CAST(chat_id AS INTEGER) FROM outgoing_messages WHERE kind = 'command'",

@@ -9,13 +9,13 @@ use rusqlite::OptionalExtension as _;
 use super::orders;
 use crate::{
     clock::rfc3339,
-    config::CONSOLE_CHAT_ID,
     process::Identity,
     random::{self, NoRandomness},
     store::{
-        Fence, NewIncoming, Ordered, OutgoingKind, Result, Store, chats::channel::TERMINAL, json, messages::queue,
-        odd_rows::text_of, outbox::attempts::DELIVERABLE,
+        FencedStore, NewIncoming, Ordered, OutgoingKind, Result, Store, chats::channel::TERMINAL, json,
+        messages::queue, odd_rows::text_of, outbox::attempts::DELIVERABLE,
     },
+    types::ChatRef,
 };
 
 /// A session's id, in random bytes.
@@ -96,7 +96,7 @@ impl Store {
     /// Queues what was said at a terminal; returns its row.
     pub fn say_at_terminal(&mut self, text: &str, session: &TerminalSession, now: DateTime<Utc>) -> Result<i64> {
         let message = NewIncoming {
-            chat_id: CONSOLE_CHAT_ID,
+            chat: ChatRef::TERMINAL,
             text: text.to_owned(),
             kind: "text".to_owned(),
             ..NewIncoming::default()
@@ -173,17 +173,6 @@ impl Store {
         Ok(self.has_unsent()? && self.conn.prepare_cached(&sql)?.query_row([], |row| row.get(0))?)
     }
 
-    /// Lets texts for the terminal that nobody waits for there go to the owner's chat in its place. Questions stay: they are
-    /// decided where they were asked.
-    pub fn send_to_owner(&mut self, fence: Fence, owner_chat_id: i64) -> Result<()> {
-        let sql = format!(
-            "UPDATE outgoing_messages AS o SET chat_id = ?1, reply_to = NULL, thread_id = NULL, channel = '{TERMINAL}'
-             WHERE {}",
-            for_owner()
-        );
-        self.fenced(fence, |tx| Ok(tx.execute(&sql, [owner_chat_id]).map(drop)?))
-    }
-
     /// Texts for the terminal that nobody was shown there and no notification told of, oldest first, as (row, text). Of those that
     /// went to the owner's chat only what is new.
     pub fn to_notify(&self, now: DateTime<Utc>) -> Result<Vec<(i64, String)>> {
@@ -204,6 +193,19 @@ impl Store {
             let sql = "UPDATE outgoing_messages SET notified_at = ?2 WHERE id IN (SELECT value FROM json_each(?1))";
             Ok(tx.execute(sql, (json(ids), rfc3339(now))).map(drop)?)
         })
+    }
+}
+
+impl FencedStore<'_> {
+    /// Lets texts for the terminal that nobody waits for there go to the owner's chat in its place. Questions stay: they are
+    /// decided where they were asked.
+    pub fn send_to_owner(&mut self, owner_chat: ChatRef) -> Result<()> {
+        let sql = format!(
+            "UPDATE outgoing_messages AS o SET chat_id = ?1, reply_to = NULL, thread_id = NULL, channel = '{TERMINAL}'
+             WHERE {}",
+            for_owner()
+        );
+        self.fenced(|tx| Ok(tx.execute(&sql, [owner_chat]).map(drop)?))
     }
 }
 

@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Row, Transaction};
 
 pub use care::FileOnDisk;
-pub use steps::NO_MODEL;
+pub use steps::NO_SPEECH_MODEL;
 
 use crate::{
     clock::{parse_time, rfc3339},
@@ -20,6 +20,7 @@ use crate::{
         words::{self, Telling},
     },
     store::{Result, Store, outcome::PUT_ASIDE},
+    types::ChatRef,
 };
 
 /// A file as a channel names it.
@@ -99,7 +100,7 @@ pub struct Attachment {
     /// The row of its message.
     pub message_id: i64,
     /// Where that came from.
-    pub chat_id: i64,
+    pub chat: ChatRef,
     /// Forum topic.
     pub thread_id: Option<i64>,
     /// The channel's own id of the message.
@@ -149,7 +150,7 @@ impl Attachment {
             error: row.get(14)?,
             transcript: row.get::<_, Option<String>>(15)?.and_then(|json| serde_json::from_str(&json).ok()),
             message_id: row.get(16)?,
-            chat_id: row.get(17)?,
+            chat: row.get(17)?,
             thread_id: row.get(18)?,
             channel_message_id: row.get(19)?,
             received_at: time(20)?,
@@ -182,13 +183,13 @@ impl Store {
     }
 
     /// The newest files of a chat that are on the disk, the newest first.
-    pub fn attachments_of_chat(&self, chat_id: i64, limit: u32) -> Result<Vec<Attachment>> {
+    pub fn attachments_of_chat(&self, chat: ChatRef, limit: u32) -> Result<Vec<Attachment>> {
         let sql = format!(
             "{} WHERE m.chat_id = ?1 AND a.path IS NOT NULL AND a.replaced_at IS NULL ORDER BY a.message_id DESC, a.id DESC LIMIT ?2",
             Attachment::SELECT
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map((chat_id, limit), Attachment::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map((chat, limit), Attachment::read)?.collect::<rusqlite::Result<_>>()?)
     }
 }
 

@@ -28,7 +28,7 @@ pub(in crate::store) fn keep(
         "INSERT INTO overheard (bot_id, update_id, chat_id, heard_at, message) VALUES (?1, ?2, ?3, ?4, ?5)
          ON CONFLICT DO NOTHING",
     )?
-    .execute((bot_id, update_id, message.chat_id, rfc3339(now), json(message)))?;
+    .execute((bot_id, update_id, message.chat, rfc3339(now), json(message)))?;
     Ok(())
 }
 
@@ -43,7 +43,7 @@ pub(in crate::store) fn parts_before(
     }
     let overheard = tx
         .prepare_cached("SELECT id, message FROM overheard WHERE bot_id = ?1 AND chat_id = ?2 ORDER BY id DESC")?
-        .query_map((bot_id, message.chat_id), |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?
+        .query_map((bot_id, message.chat), |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?
         .collect::<rusqlite::Result<Vec<_>>>()?;
     let mut parts: Vec<NewIncoming> = Vec::new();
     for (id, text) in overheard {

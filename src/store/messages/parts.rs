@@ -16,6 +16,7 @@ use crate::{
         odd_rows::text_of,
         outcome::{OPEN, PUT_ASIDE},
     },
+    types::ChatRef,
 };
 
 /// How long a row waits for its next part.
@@ -171,7 +172,7 @@ fn store(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, now: DateTime
         tell_anew(tx, row)?;
     }
     if may_go_on(message) {
-        hold(tx, row, message.chat_id, now)?;
+        hold(tx, row, message.chat, now)?;
     }
     Ok(Taken::Stored(row))
 }
@@ -193,7 +194,7 @@ fn join(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming, now:
     )?
     .execute((row, CONTINUATION, ALBUM, message.sent_at.map(rfc3339), &message.raw))?;
     tell_anew(tx, row)?;
-    if may_go_on(message) { hold(tx, row, message.chat_id, now) } else { Ok(()) }
+    if may_go_on(message) { hold(tx, row, message.chat, now) } else { Ok(()) }
 }
 
 fn is_known(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Result<bool> {
@@ -215,7 +216,7 @@ fn note(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming) -> R
     )?
     .execute((
         row,
-        message.chat_id,
+        message.chat,
         message.channel_message_id,
         &message.text,
         message.update_id.and(Some(bot_id)),
@@ -231,7 +232,7 @@ fn of_album(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, album: &st
          ORDER BY id DESC LIMIT 1",
         may_change()
     );
-    Ok(tx.prepare_cached(&sql)?.query_row((message.chat_id, album, bot_id), holder).optional()?)
+    Ok(tx.prepare_cached(&sql)?.query_row((message.chat, album, bot_id), holder).optional()?)
 }
 
 /// The row that a text goes on from: what its sender said last, if that was sent just before and is so long that both did not
@@ -248,7 +249,7 @@ fn of_cut_text(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Resu
     );
     let last = tx
         .prepare_cached(&sql)?
-        .query_row((message.chat_id, message.sender_id, bot_id, &message.forwarded_from, message.thread_id), |row| {
+        .query_row((message.chat, message.sender_id, bot_id, &message.forwarded_from, message.thread_id), |row| {
             let sent_at = row.get::<_, Option<String>>(3)?.as_deref().and_then(parse_time);
             Ok((holder(row)?, sent_at, row.get::<_, Option<String>>(4)?, row.get::<_, bool>(5)?))
         })
@@ -294,7 +295,7 @@ fn holder_of(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming) -> Result<Op
         "SELECT m.id, {may_be_told}, u.words FROM message_updates u JOIN incoming_messages m ON m.id = u.message_id
          WHERE u.chat_id = ?1 AND u.channel_message_id = ?2 AND m.bot_id = ?3 ORDER BY m.id DESC, u.id DESC LIMIT 1"
     );
-    let key = (edit.chat_id, edit.channel_message_id, bot_id);
+    let key = (edit.chat, edit.channel_message_id, bot_id);
     let noted = tx.prepare_cached(&sql)?.query_row(key, holder).optional()?;
     if noted.is_some() {
         return Ok(noted);
@@ -341,8 +342,7 @@ fn new_files(tx: &Transaction<'_>, edit: &NewIncoming) -> Result<Vec<NewAttachme
     )?;
     let mut new = Vec::new();
     for file in &edit.attachments {
-        let is_known: bool =
-            is_known.query_row((edit.chat_id, edit.channel_message_id, file.same()), |row| row.get(0))?;
+        let is_known: bool = is_known.query_row((edit.chat, edit.channel_message_id, file.same()), |row| row.get(0))?;
         if !is_known {
             new.push(file.clone());
         }
@@ -431,7 +431,7 @@ pub(in crate::store) fn may_go_on(message: &NewIncoming) -> bool {
 }
 
 /// Lets a row wait for what may follow, and with it what else of its chat is held: what was said after it isn't answered before it.
-fn hold(tx: &Transaction<'_>, row: i64, chat_id: i64, now: DateTime<Utc>) -> Result<()> {
+fn hold(tx: &Transaction<'_>, row: i64, chat: ChatRef, now: DateTime<Utc>) -> Result<()> {
     let (until, now) = (rfc3339(now + HOLD), rfc3339(now));
     tx.prepare_cached(
         "UPDATE incoming_messages SET not_before = max(COALESCE(not_before, ''), ?2) WHERE id = ?1 AND processed = 0",
@@ -441,6 +441,6 @@ fn hold(tx: &Transaction<'_>, row: i64, chat_id: i64, now: DateTime<Utc>) -> Res
         "UPDATE incoming_messages SET not_before = ?2
          WHERE chat_id = ?1 AND processed = 0 AND attempts = 0 AND not_before > ?3 AND not_before < ?2",
     )?
-    .execute((chat_id, &until, &now))?;
+    .execute((chat, &until, &now))?;
     Ok(())
 }

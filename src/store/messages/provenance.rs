@@ -57,7 +57,7 @@ pub(in crate::store) fn quotes_own(tx: &Transaction<'_>, bot_id: Option<i64>, me
                  SELECT message_id FROM message_updates WHERE chat_id = ?1 AND channel_message_id = ?2))
              ORDER BY id DESC LIMIT 1",
         )?
-        .query_row((message.chat_id, quoted, bot_id), |row| {
+        .query_row((message.chat, quoted, bot_id), |row| {
             let forwarded_from: Option<String> = row.get(2)?;
             let (kind, text): (String, String) = (row.get(0)?, text_of(row, 1)?);
             Ok(of_incoming(&kind, &text, forwarded_from.as_deref()).is_none())
@@ -68,7 +68,7 @@ pub(in crate::store) fn quotes_own(tx: &Transaction<'_>, bot_id: Option<i64>, me
             "SELECT o.taint IS NULL FROM outgoing_parts p JOIN outgoing_messages o ON o.id = p.outgoing_id
              WHERE o.chat_id = ?1 AND p.channel_message_id = ?2 ORDER BY o.id DESC LIMIT 1",
         )?
-        .query_row((message.chat_id, quoted), |row| row.get::<_, bool>(0))
+        .query_row((message.chat, quoted), |row| row.get::<_, bool>(0))
         .optional()?;
     Ok(match (theirs, ours) {
         (None, None) => false,

@@ -14,6 +14,7 @@ use crate::{
         outcome::{OPEN, PUT_ASIDE},
         upkeep::backoff,
     },
+    types::ChatRef,
 };
 
 /// At most this many queued messages are looked at by one wake; the rest wait for the next look.
@@ -33,7 +34,8 @@ const QUOTED_CHARS_MAX: usize = 1000;
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NewIncoming {
     /// Where it came from; 0 is the console.
-    pub chat_id: i64,
+    #[serde(rename = "chat_id")]
+    pub chat: ChatRef,
     /// What was said, or a description of what was sent.
     pub text: String,
     /// `text`, `voice`, `photo`, …
@@ -77,7 +79,8 @@ pub struct Incoming {
     /// Its row.
     pub id: i64,
     /// Where it came from; 0 is the console.
-    pub chat_id: i64,
+    #[serde(rename = "chat_id")]
+    pub chat: ChatRef,
     /// What was said.
     pub text: String,
     /// When; rows written by hand with an unreadable time count as now.
@@ -152,7 +155,7 @@ impl Incoming {
     pub(in crate::store) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             id: row.get(0)?,
-            chat_id: row.get(1)?,
+            chat: row.get(1)?,
             text: text_of(row, 2)?,
             received_at: words(row, 3)?.as_deref().and_then(parse_time),
             kind: words(row, 4)?.unwrap_or_default(),
@@ -175,8 +178,8 @@ impl Incoming {
 
 impl Store {
     /// Queues a message that was said on this machine; returns its row.
-    pub fn say(&mut self, chat_id: i64, text: &str, now: DateTime<Utc>) -> Result<i64> {
-        let message = NewIncoming { chat_id, text: text.to_owned(), kind: "text".to_owned(), ..NewIncoming::default() };
+    pub fn say(&mut self, chat: ChatRef, text: &str, now: DateTime<Utc>) -> Result<i64> {
+        let message = NewIncoming { chat, text: text.to_owned(), kind: "text".to_owned(), ..NewIncoming::default() };
         self.write(|tx| Ok(insert(tx, None, &message, now)?.unwrap_or_default()))
     }
 
@@ -280,7 +283,7 @@ impl Store {
     }
 
     /// The chat of a message that [`Store::retry`] would put back.
-    pub fn retryable(&self, id: i64) -> Result<Option<i64>> {
+    pub fn retryable(&self, id: i64) -> Result<Option<ChatRef>> {
         let sql = format!(
             "SELECT CAST(chat_id AS INTEGER) FROM incoming_messages
              WHERE id = ?1 AND (processed = 0 OR outcome IN {PUT_ASIDE})"
@@ -311,7 +314,7 @@ impl Store {
     }
 
     /// What was said in a chat before the messages now in the queue, both ways, oldest first, at most `limit` entries.
-    pub fn exchanges(&self, chat_id: i64, limit: usize) -> Result<Vec<Exchange>> {
+    pub fn exchanges(&self, chat: ChatRef, limit: usize) -> Result<Vec<Exchange>> {
         let mut statement = self.conn.prepare_cached(
             "SELECT at, who, text, id, kind, forwarded_from, taint FROM (
                  SELECT received_at AS at, COALESCE(sender_name, 'the person') AS who, message_text AS text, id, kind,
@@ -323,7 +326,7 @@ impl Store {
              ) ORDER BY julianday(at) DESC, who IS NULL DESC, id DESC LIMIT ?2",
         )?;
         let mut exchanges = statement
-            .query_map((chat_id, limit as i64), |row| {
+            .query_map((chat, limit as i64), |row| {
                 let (from, text) = (words(row, 1)?, text_of(row, 2)?);
                 let (kind, forwarded_from) = (words(row, 4)?.unwrap_or_default(), words(row, 5)?);
                 let taint = match from {
@@ -347,7 +350,7 @@ pub(in crate::store) fn insert(
     now: DateTime<Utc>,
 ) -> Result<Option<i64>> {
     let known = match message.answers {
-        Some(answered) => words_of(tx, bot_id, message.chat_id, answered)?,
+        Some(answered) => words_of(tx, bot_id, message.chat, answered)?,
         None => None,
     };
     let album = match &message.part_of {
@@ -365,7 +368,7 @@ pub(in crate::store) fn insert(
     let id = statement
         .query_row(
             rusqlite::params![
-                message.chat_id,
+                message.chat,
                 message.text,
                 rfc3339(now),
                 if message.kind.is_empty() { "text" } else { &message.kind },
@@ -407,7 +410,7 @@ pub(in crate::store) fn retry(tx: &Transaction<'_>, id: i64) -> Result<bool> {
 }
 
 /// What a message of a chat says as we know it: a person's, or one of ours.
-fn words_of(tx: &Transaction<'_>, bot_id: Option<i64>, chat_id: i64, channel_id: i64) -> Result<Option<String>> {
+fn words_of(tx: &Transaction<'_>, bot_id: Option<i64>, chat: ChatRef, channel_id: i64) -> Result<Option<String>> {
     let words = tx
         .prepare_cached(
             "SELECT message_text FROM (
@@ -421,7 +424,7 @@ fn words_of(tx: &Transaction<'_>, bot_id: Option<i64>, chat_id: i64, channel_id:
                  WHERE o.chat_id = ?1 AND p.channel_message_id = ?2
              ) ORDER BY ours, id DESC LIMIT 1",
         )?
-        .query_row((chat_id, channel_id, bot_id), |row| text_of(row, 0))
+        .query_row((chat, channel_id, bot_id), |row| text_of(row, 0))
         .optional()?;
     Ok(words.map(|words| words.chars().take(QUOTED_CHARS_MAX).collect()))
 }
@@ -478,12 +481,12 @@ pub(in crate::store) fn count_failure(
     Ok(attempts)
 }
 
-/// Keeps messages for another model than `mind`.
-pub(in crate::store) fn hold(tx: &Transaction<'_>, ids: &[i64], mind: &str, cycle: &str) -> Result<()> {
+/// Keeps messages for another model than `model`.
+pub(in crate::store) fn hold(tx: &Transaction<'_>, ids: &[i64], model: &str, cycle: &str) -> Result<()> {
     let mut statement =
         tx.prepare_cached("UPDATE incoming_messages SET held_for = ?2, cycle_id = ?3 WHERE id = ?1 AND processed = 0")?;
     for id in ids {
-        statement.execute((id, mind, cycle))?;
+        statement.execute((id, model, cycle))?;
     }
     Ok(())
 }

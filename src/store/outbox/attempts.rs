@@ -13,13 +13,13 @@ use crate::{
     process::Identity,
     render::{self, Links},
     store::{
-        Fence, NewOutgoing, OutgoingKind, Result, Store,
+        FencedStore, NewOutgoing, OutgoingKind, Result, Store,
         chats::moved::{self, MAY_BE_SPOKEN_TO, Moved},
         json,
         odd_rows::{SENDABLE, text_of},
         outbox::{questions, recipients},
     },
-    types::{Question, TextFile},
+    types::{ChatRef, Question, TextFile},
 };
 
 /// No attempt lasts longer: far above what a channel allows one send, so that a slow one is never taken for lost. A sender
@@ -39,7 +39,7 @@ pub struct Claimed {
     /// Its number within the message, from 0.
     pub part: i64,
     /// Where to.
-    pub chat_id: i64,
+    pub chat: ChatRef,
     /// Forum topic.
     pub thread_id: Option<i64>,
     /// The channel's id of the question; on the first part only.
@@ -64,9 +64,9 @@ pub struct Pick<'a> {
     /// Only parts of these messages.
     pub only: Option<&'a [i64]>,
     /// Chats that were sent to, the last one last: the others go before them, and these in this order.
-    pub served: &'a [i64],
+    pub served: &'a [ChatRef],
     /// Chats that are left alone now.
-    pub alone: &'a [i64],
+    pub alone: &'a [ChatRef],
 }
 
 /// How far a part is on its way.
@@ -124,7 +124,7 @@ pub enum PartOutcome {
     /// Surely not sent: the chat has another id, under which it is tried again.
     Moved {
         /// That id.
-        to: i64,
+        to: ChatRef,
         /// Why.
         why: String,
     },
@@ -167,26 +167,10 @@ impl Store {
         self.write(|tx| insert(tx, message, now))
     }
 
-    /// As [`Store::plan_message`], for the wake that holds `fence`.
-    pub fn tell(&mut self, fence: Fence, message: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
-        self.fenced(fence, |tx| insert(tx, message, now))
-    }
-
     /// Takes the next part that may be sent now: in order within a chat, so an earlier part that has to wait holds the
     /// later ones back, but for a choice of messages.
     pub fn claim_part(&mut self, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>) -> Result<Option<Claimed>> {
         self.write(|tx| claim(tx, pick, me, now))
-    }
-
-    /// As [`Store::claim_part`], for the wake that holds `fence`.
-    pub fn claim_part_of_wake(
-        &mut self,
-        fence: Fence,
-        pick: Pick<'_>,
-        me: &Identity,
-        now: DateTime<Utc>,
-    ) -> Result<Option<Claimed>> {
-        self.fenced(fence, |tx| claim(tx, pick, me, now))
     }
 
     /// Writes down how the attempt at a claimed part ended. It needs no fence: the claim was its own. A sender that was given
@@ -220,7 +204,7 @@ impl Store {
             note_sent(tx, claimed.outgoing_id, now)?;
             if let PartOutcome::Moved { to, .. } = outcome {
                 // Whether it is listed the settings tell, when they are read.
-                moved::follow(tx, Moved { from: claimed.chat_id, to: *to, is_listed: false }, now)?;
+                moved::follow(tx, Moved { from: claimed.chat, to: *to, is_listed: false }, now)?;
             }
             if n == 1
                 && let PartOutcome::Failed(why) = outcome
@@ -232,27 +216,6 @@ impl Store {
                 }
             }
             Ok(())
-        })
-    }
-
-    /// Settles what an earlier wake left in doubt, before this one sends anything: an attempt that is no longer under way is
-    /// in doubt too, and a part in doubt is planned once more, to be marked as a repeat. Returns how many will be repeated.
-    pub fn recover_outbox(&mut self, fence: Fence, now: DateTime<Utc>) -> Result<usize> {
-        let lost = self.lost_attempts(now)?;
-        self.fenced(fence, |tx| {
-            for attempt in lost {
-                tx.execute(
-                    "UPDATE outgoing_parts SET state = 'unknown', sender = NULL, changed_at = ?4, error = ?5
-                     WHERE outgoing_id = ?1 AND part = ?2 AND attempts = ?3 AND state = 'attempting'",
-                    (attempt.outgoing_id, attempt.part, attempt.attempts, rfc3339(now), attempt.why),
-                )?;
-            }
-            let repeats = tx.execute(
-                "UPDATE outgoing_parts SET state = 'planned', repeats = 1, changed_at = ?1
-                 WHERE state = 'unknown' AND repeats = 0",
-                [rfc3339(now)],
-            )?;
-            Ok(repeats)
         })
     }
 
@@ -321,10 +284,10 @@ impl Store {
     }
 
     /// How often a chat was spoken to unasked since `since`.
-    pub fn tells_since(&self, chat_id: i64, since: DateTime<Utc>) -> Result<i64> {
+    pub fn tells_since(&self, chat: ChatRef, since: DateTime<Utc>) -> Result<i64> {
         let n = self.conn.query_row(
             "SELECT count(*) FROM outgoing_messages WHERE kind = ?1 AND chat_id = ?3 AND created_at >= ?2",
-            (OutgoingKind::Tell.as_str(), rfc3339(since), chat_id),
+            (OutgoingKind::Tell.as_str(), rfc3339(since), chat),
             |row| row.get(0),
         )?;
         Ok(n)
@@ -335,6 +298,42 @@ impl Store {
         let mut statement =
             self.conn.prepare("SELECT key FROM outgoing_messages WHERE key >= 'tell/' AND key < 'tell0'")?;
         Ok(statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+impl FencedStore<'_> {
+    /// As [`Store::plan_message`], for the wake that holds `fence`.
+    pub fn tell(&mut self, message: &NewOutgoing) -> Result<Option<i64>> {
+        let now = self.now();
+        self.fenced(|tx| insert(tx, message, now))
+    }
+
+    /// As [`Store::claim_part`], for the wake that holds `fence`.
+    pub fn claim_part_of_wake(&mut self, pick: Pick<'_>, me: &Identity) -> Result<Option<Claimed>> {
+        let now = self.now();
+        self.fenced(|tx| claim(tx, pick, me, now))
+    }
+
+    /// Settles what an earlier wake left in doubt, before this one sends anything: an attempt that is no longer under way is
+    /// in doubt too, and a part in doubt is planned once more, to be marked as a repeat. Returns how many will be repeated.
+    pub fn recover_outbox(&mut self) -> Result<usize> {
+        let now = self.now();
+        let lost = self.lost_attempts(now)?;
+        self.fenced(|tx| {
+            for attempt in lost {
+                tx.execute(
+                    "UPDATE outgoing_parts SET state = 'unknown', sender = NULL, changed_at = ?4, error = ?5
+                     WHERE outgoing_id = ?1 AND part = ?2 AND attempts = ?3 AND state = 'attempting'",
+                    (attempt.outgoing_id, attempt.part, attempt.attempts, rfc3339(now), attempt.why),
+                )?;
+            }
+            let repeats = tx.execute(
+                "UPDATE outgoing_parts SET state = 'planned', repeats = 1, changed_at = ?1
+                 WHERE state = 'unknown' AND repeats = 0",
+                [rfc3339(now)],
+            )?;
+            Ok(repeats)
+        })
     }
 }
 
@@ -382,7 +381,7 @@ fn claim(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>
             Ok(Claimed {
                 outgoing_id: row.get(0)?,
                 part,
-                chat_id: row.get(2)?,
+                chat: row.get(2)?,
                 thread_id: row.get(3)?,
                 reply_to: row.get::<_, Option<i64>>(4)?.filter(|_| part == 0),
                 html: row.get(5)?,
@@ -434,7 +433,7 @@ fn note_sent(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> rusq
 /// Answers to commands that are still to be sent to a chat, as (their number, whether one of them says this).
 pub(in crate::store) fn answers_waiting(
     tx: &Transaction<'_>,
-    chat_id: i64,
+    chat: ChatRef,
     text: &str,
 ) -> rusqlite::Result<(i64, bool)> {
     tx.prepare_cached(
@@ -442,7 +441,7 @@ pub(in crate::store) fn answers_waiting(
          WHERE chat_id = ?1 AND kind = 'command' AND sent_at IS NULL AND taken_back_at IS NULL AND EXISTS (
              SELECT 1 FROM outgoing_parts p WHERE p.outgoing_id = o.id AND p.state IN ('planned', 'attempting'))",
     )?
-    .query_row((chat_id, text), |row| Ok((row.get(0)?, row.get(1)?)))
+    .query_row((chat, text), |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
 /// Keeps a message that never leaves, for its key; `None` when that was already told.
@@ -451,11 +450,11 @@ pub(in crate::store) fn leave_out(
     message: &NewOutgoing,
     now: DateTime<Utc>,
 ) -> rusqlite::Result<Option<()>> {
-    let NewOutgoing { chat_id, text, kind, key, .. } = message;
+    let NewOutgoing { chat, text, kind, key, .. } = message;
     let kept = tx.execute(
         "INSERT INTO outgoing_messages (chat_id, message_text, created_at, sent_at, taken_back_at, kind, key)
          VALUES (?1, ?2, ?3, ?3, ?3, ?4, ?5) ON CONFLICT (key) DO NOTHING",
-        (chat_id, text, rfc3339(now), kind.as_str(), key),
+        (chat, text, rfc3339(now), kind.as_str(), key),
     )?;
     Ok((kept > 0).then_some(()))
 }
@@ -472,7 +471,7 @@ pub(in crate::store) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now:
         )?
         .query_row(
             rusqlite::params![
-                message.chat_id,
+                message.chat,
                 text,
                 rfc3339(now),
                 message.kind.as_str(),

@@ -6,6 +6,7 @@ use rusqlite::OptionalExtension as _;
 use crate::{
     clock::rfc3339,
     store::{NewOutgoing, Result, Store, outbox::attempts},
+    types::ChatRef,
 };
 
 /// More queued messages of one chat are told to it.
@@ -18,15 +19,15 @@ impl Store {
     /// its row.
     pub fn tell_flood(
         &mut self,
-        chat_id: i64,
+        chat: ChatRef,
         now: DateTime<Utc>,
         notice: impl Fn(i64) -> NewOutgoing,
     ) -> Result<Option<i64>> {
-        let name = format!("flood/{chat_id}");
+        let name = format!("flood/{chat}");
         let waiting: i64 = self
             .conn
             .prepare_cached("SELECT count(*) FROM incoming_messages WHERE processed = 0 AND chat_id = ?1")?
-            .query_row([chat_id], |row| row.get(0))?;
+            .query_row([chat], |row| row.get(0))?;
         let is_told: bool = self
             .conn
             .prepare_cached("SELECT n > 0 FROM counters WHERE name = ?1")?

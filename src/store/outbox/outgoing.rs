@@ -1,5 +1,7 @@
 //! What a message out is before it is planned: its words, where they go, and on what occasion they are said.
 
+use crate::types::ChatRef;
+
 /// On what occasion a message is sent. What leaves when, and what is counted, depends on it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -37,7 +39,8 @@ impl OutgoingKind {
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NewOutgoing {
     /// Where to; 0 is the console.
-    pub chat_id: i64,
+    #[serde(rename = "chat_id")]
+    pub chat: ChatRef,
     /// Markdown.
     pub text: String,
     /// On what occasion.
@@ -65,7 +68,7 @@ pub struct NewOutgoing {
 
 impl NewOutgoing {
     /// A notice, of which nothing else is known.
-    pub fn notice(chat_id: i64, text: String) -> Self {
-        Self { chat_id, text, kind: OutgoingKind::Notice, ..Self::default() }
+    pub fn notice(chat: ChatRef, text: String) -> Self {
+        Self { chat, text, kind: OutgoingKind::Notice, ..Self::default() }
     }
 }

@@ -7,9 +7,9 @@
 use rusqlite::{OptionalExtension as _, Transaction};
 
 use crate::{
-    config::CONSOLE_CHAT_ID,
     outside,
     store::{NewOutgoing, OutgoingKind, Result, Store},
+    types::ChatRef,
 };
 
 /// What the answers to commands may quote: the memory and its log, messages, the words of a wake.
@@ -27,17 +27,17 @@ pub(in crate::store) fn of_outgoing(tx: &Transaction<'_>, message: &NewOutgoing)
         return Ok(Some(COMMANDS.to_owned()));
     }
     let Some(cycle) = message.cycle_id.as_deref() else { return Ok(outside) };
-    let said = of_another_chat(tx, cycle, message.chat_id)?;
+    let said = of_another_chat(tx, cycle, message.chat)?;
     let origins: Vec<String> = outside.into_iter().chain(said).chain(of_cycle(tx, cycle)?).collect();
     Ok((!origins.is_empty()).then(|| origins.join(", ")))
 }
 
 /// Whose words a cycle follows, if a message of it goes to another chat than theirs: there they are nobody's orders. Who sits at the
 /// console is the owner.
-fn of_another_chat(tx: &Transaction<'_>, cycle_id: &str, chat_id: i64) -> Result<Option<String>> {
-    let chat: Option<i64> = tx
+fn of_another_chat(tx: &Transaction<'_>, cycle_id: &str, chat: ChatRef) -> Result<Option<String>> {
+    let chat: Option<ChatRef> = tx
         .prepare_cached("SELECT chat_id FROM cycles WHERE id = ?1 AND chat_id NOT IN (?2, ?3)")?
-        .query_row((cycle_id, chat_id, CONSOLE_CHAT_ID), |row| row.get(0))
+        .query_row((cycle_id, chat, ChatRef::TERMINAL), |row| row.get(0))
         .optional()?;
     Ok(chat.map(|chat| format!("what chat {chat} said")))
 }

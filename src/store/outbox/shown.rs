@@ -6,6 +6,7 @@ use rusqlite::Transaction;
 use crate::{
     outside,
     store::{NewOutgoing, Result, Store},
+    types::ChatRef,
 };
 
 /// A task as a list showed it.
@@ -19,21 +20,21 @@ pub struct ShownTask {
 
 impl Store {
     /// The tasks that a chat was shown last, in the order of their numbers, from 1.
-    pub fn shown_tasks(&self, chat_id: i64) -> Result<Vec<ShownTask>> {
+    pub fn shown_tasks(&self, chat: ChatRef) -> Result<Vec<ShownTask>> {
         let mut statement =
             self.conn.prepare_cached("SELECT path, title FROM shown_tasks WHERE chat_id = ?1 ORDER BY number")?;
         let read = |row: &rusqlite::Row<'_>| Ok(ShownTask { path: row.get(0)?, title: row.get(1)? });
-        Ok(statement.query_map([chat_id], read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([chat], read)?.collect::<rusqlite::Result<_>>()?)
     }
 }
 
 /// Within the transaction that tells of a list: its numbers are the ones that count.
-pub(in crate::store) fn show(tx: &Transaction<'_>, chat_id: i64, tasks: &[ShownTask]) -> Result<()> {
-    tx.execute("DELETE FROM shown_tasks WHERE chat_id = ?1", [chat_id])?;
+pub(in crate::store) fn show(tx: &Transaction<'_>, chat: ChatRef, tasks: &[ShownTask]) -> Result<()> {
+    tx.execute("DELETE FROM shown_tasks WHERE chat_id = ?1", [chat])?;
     let mut insert =
         tx.prepare_cached("INSERT INTO shown_tasks (chat_id, number, path, title) VALUES (?1, ?2, ?3, ?4)")?;
     for (number, task) in (1_i64..).zip(tasks) {
-        insert.execute((chat_id, number, &task.path, &task.title))?;
+        insert.execute((chat, number, &task.path, &task.title))?;
     }
     Ok(())
 }
@@ -43,6 +44,6 @@ pub(in crate::store) fn show_in(tx: &Transaction<'_>, answer: &NewOutgoing, task
     let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE key IS ?1 AND chat_id = ?2 AND message_text = ?3
                AND taken_back_at IS NULL)";
     let is_told: bool =
-        tx.query_row(sql, (&answer.key, answer.chat_id, outside::unmarked(&answer.text)), |row| row.get(0))?;
-    if is_told { show(tx, answer.chat_id, tasks) } else { Ok(()) }
+        tx.query_row(sql, (&answer.key, answer.chat, outside::unmarked(&answer.text)), |row| row.get(0))?;
+    if is_told { show(tx, answer.chat, tasks) } else { Ok(()) }
 }

@@ -2,8 +2,8 @@
 //! stands.
 
 use crate::{
-    config::CONSOLE_CHAT_ID,
     store::{PartState, Result, Store, odd_rows::text_of},
+    types::ChatRef,
 };
 
 /// Messages that are listed at most. All are counted.
@@ -24,7 +24,8 @@ pub struct Undelivered {
     /// Its row.
     pub id: i64,
     /// Where to.
-    pub chat_id: i64,
+    #[serde(rename = "chat_id")]
+    pub chat: ChatRef,
     /// How far it is; never [`PartState::Sent`].
     pub state: PartState,
     /// Whether it is or was sent once more after a doubt: no further one is risked.
@@ -108,7 +109,7 @@ impl Store {
         let rows = statement.query_map(values, |row| {
             Ok(Undelivered {
                 id: row.get(0)?,
-                chat_id: row.get(1)?,
+                chat: row.get(1)?,
                 state: PartState::parse(&row.get::<_, String>(2)?),
                 is_repeat: row.get(3)?,
                 created_at: text_of(row, 4)?,
@@ -123,7 +124,7 @@ impl Store {
     /// How many messages aren't fully delivered.
     pub fn outstanding(&self) -> Result<Outstanding> {
         let mut statement = self.conn.prepare(&format!(
-            "SELECT o.chat_id = {CONSOLE_CHAT_ID}, COALESCE(p.state, 'planned'), COALESCE(p.repeats, 0) > 0, count(*)
+            "SELECT o.chat_id = 0, COALESCE(p.state, 'planned'), COALESCE(p.repeats, 0) > 0, count(*)
              FROM {UNDELIVERED} GROUP BY 1, 2, 3",
         ))?;
         let mut rows = statement.query([])?;

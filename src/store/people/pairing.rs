@@ -12,6 +12,7 @@ use crate::{
         NewOutgoing, Result, Store,
         outbox::{attempts, recipients::withhold},
     },
+    types::ChatRef,
 };
 
 /// So many wrong codes, by whomever, make the open ones void.
@@ -158,10 +159,10 @@ impl Store {
 
     /// Speaks again to those of `listed` who were unpaired, and to groups whose new ids are among them: the settings list them now.
     /// Where there are none, nothing is written.
-    pub fn readmit(&mut self, listed: &[i64]) -> Result<()> {
+    pub fn readmit(&mut self, listed: &[ChatRef]) -> Result<()> {
         self.follow_listed(listed)?;
-        for user_id in listed {
-            if self.is_unpaired(*user_id)? {
+        for user_id in listed.iter().filter_map(|chat| chat.person()) {
+            if self.is_unpaired(user_id)? {
                 self.write(|tx| Ok(tx.execute("DELETE FROM unpaired WHERE user_id = ?1", [user_id]).map(drop)?))?;
             }
         }

@@ -11,7 +11,8 @@ use crate::{
         Missed, Rule, Slot,
         due::{self, DueTurn, Series, SlotHistory},
     },
-    store::{Fence, NewOutgoing, Result, Store, json, odd_rows::words, outbox::attempts},
+    store::{FencedStore, NewOutgoing, Result, Store, json, odd_rows::words, outbox::attempts},
+    types::ChatRef,
     zone::Tz,
 };
 
@@ -24,7 +25,7 @@ const MAX_HISTORY: u32 = 10_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewReminder {
     /// Whom to remind.
-    pub chat_id: i64,
+    pub chat: ChatRef,
     /// Forum topic.
     pub thread_id: Option<i64>,
     /// What of.
@@ -110,7 +111,7 @@ impl Reminder {
         Ok(Self {
             id: row.get(0)?,
             what: NewReminder {
-                chat_id: row.get(1)?,
+                chat: row.get(1)?,
                 thread_id: row.get(2)?,
                 text: row.get(3)?,
                 rule: row
@@ -177,10 +178,13 @@ impl Store {
         }
         Ok(history)
     }
+}
 
+impl FencedStore<'_> {
     /// Writes a next slot anew, after the clock was set back.
-    pub fn set_next_slot(&mut self, fence: Fence, id: i64, next: Slot, now: DateTime<Utc>) -> Result<()> {
-        self.fenced(fence, |tx| set_next(tx, id, Some(next), now))
+    pub fn set_next_slot(&mut self, id: i64, next: Slot) -> Result<()> {
+        let now = self.now();
+        self.fenced(|tx| set_next(tx, id, Some(next), now))
     }
 }
 
@@ -260,7 +264,7 @@ pub(in crate::store) fn add(
                                 cycle_id)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10)",
         rusqlite::params![
-            reminder.chat_id,
+            reminder.chat,
             reminder.thread_id,
             reminder.text,
             reminder.rule.as_ref().map(json),

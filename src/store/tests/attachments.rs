@@ -4,7 +4,8 @@
 use super::*;
 use crate::{
     media::Transcript,
-    store::{Batch, FileState, NO_MODEL, NewAttachment, NewIncoming},
+    store::{Batch, FileState, NO_SPEECH_MODEL, NewAttachment, NewIncoming},
+    types::ChatRef,
 };
 
 fn file(kind: &str) -> NewAttachment {
@@ -18,12 +19,12 @@ fn words(text: &str) -> Transcript {
 impl World {
     /// A message in chat 7 with files of these kinds.
     fn receive_files(&mut self, update_id: i64, text: &str, kinds: &[&str]) -> i64 {
-        self.receive_files_in(7, update_id, text, kinds)
+        self.receive_files_in(ChatRef::telegram(7), update_id, text, kinds)
     }
 
-    fn receive_files_in(&mut self, chat_id: i64, update_id: i64, text: &str, kinds: &[&str]) -> i64 {
+    fn receive_files_in(&mut self, chat: ChatRef, update_id: i64, text: &str, kinds: &[&str]) -> i64 {
         let message = NewIncoming {
-            chat_id,
+            chat,
             text: text.to_owned(),
             kind: kinds[0].to_owned(),
             channel_message_id: Some(update_id),
@@ -57,23 +58,23 @@ fn a_chat_that_sends_many_files_has_no_more_turns_than_the_others() {
     for n in 1..=30 {
         world.receive_files(n, "[voice]", &["voice"]);
     }
-    world.receive_files_in(8, 31, "[voice]", &["voice"]);
-    world.receive_files_in(8, 32, "[voice]", &["voice"]);
-    world.receive_files_in(9, 33, "[voice]", &["voice"]);
+    world.receive_files_in(ChatRef::telegram(8), 31, "[voice]", &["voice"]);
+    world.receive_files_in(ChatRef::telegram(8), 32, "[voice]", &["voice"]);
+    world.receive_files_in(ChatRef::telegram(9), 33, "[voice]", &["voice"]);
     let mut fetched = Vec::new();
     for n in 0..7 {
         let next = world.store.next_wanted(at(n)).unwrap().unwrap();
-        fetched.push(next.chat_id);
+        fetched.push(next.chat);
         world.store.file_kept(next.id, "files/1.ogg", 12, at(n)).unwrap();
     }
-    assert_eq!(fetched, [7, 8, 9, 7, 8, 7, 7]);
+    assert_eq!(fetched, [7, 8, 9, 7, 8, 7, 7].map(ChatRef::telegram));
     let mut heard = Vec::new();
     for n in 7..14 {
         let next = world.store.next_unheard(at(n)).unwrap().unwrap();
-        heard.push(next.chat_id);
+        heard.push(next.chat);
         world.store.file_heard(&next, &words("tea"), at(n)).unwrap();
     }
-    assert_eq!(heard, [7, 8, 9, 7, 8, 7, 7]);
+    assert_eq!(heard, [7, 8, 9, 7, 8, 7, 7].map(ChatRef::telegram));
 }
 
 #[test]
@@ -87,8 +88,11 @@ fn a_photo_is_waited_for_until_it_is_kept() {
     assert_eq!(world.first(), ("[photo]".to_owned(), false));
     assert_eq!(world.store.next_wanted(at(9)).unwrap(), None);
     assert_eq!(world.store.next_unheard(at(9)).unwrap(), None, "nobody listens to a photo");
-    assert_eq!(world.store.attachments_of_chat(7, 9).unwrap()[0].path.as_deref(), Some("files/1.jpg"));
-    assert!(world.store.attachments_of_chat(8, 9).unwrap().is_empty());
+    assert_eq!(
+        world.store.attachments_of_chat(ChatRef::telegram(7), 9).unwrap()[0].path.as_deref(),
+        Some("files/1.jpg")
+    );
+    assert!(world.store.attachments_of_chat(ChatRef::telegram(8), 9).unwrap().is_empty());
 }
 
 #[test]
@@ -104,10 +108,10 @@ fn a_voice_note_is_waited_for_until_it_is_heard_and_an_edit_keeps_its_words() {
     assert_eq!(world.first(), (heard.to_owned(), false));
     // A second listener that comes late changes nothing.
     world.store.file_heard(&note, &words("something else"), at(3)).unwrap();
-    world.store.file_failed(&note, "late", &outgoing(7, "late"), at(3)).unwrap();
+    world.store.file_failed(&note, "late", &outgoing(ChatRef::telegram(7), "late"), at(3)).unwrap();
     assert_eq!((world.first().0.as_str(), world.notices()), (heard, 0));
     let edit = NewIncoming {
-        chat_id: 7,
+        chat: ChatRef::telegram(7),
         channel_message_id: Some(1),
         text: "[voice note, 3 s]\nhear".to_owned(),
         ..NewIncoming::default()
@@ -137,7 +141,7 @@ fn a_file_that_will_not_come_is_told_of_once_and_holds_nothing_up() {
     let message = world.receive_files(1, "[photo]\nlook", &["photo"]);
     let photo = world.file_of(message);
     for _ in 0..2 {
-        world.store.file_failed(&photo, "gone", &outgoing(7, "It is gone."), at(1)).unwrap();
+        world.store.file_failed(&photo, "gone", &outgoing(ChatRef::telegram(7), "It is gone."), at(1)).unwrap();
     }
     assert_eq!(world.first(), ("[photo: not fetched (gone)]\nlook".to_owned(), false));
     assert_eq!((world.notices(), world.file_of(message).state), (1, FileState::Failed));
@@ -153,10 +157,13 @@ fn nothing_to_listen_with_is_told_once_a_chat_and_made_good_later() {
         note
     };
     let (first, second) = (kept(&mut world, 1), kept(&mut world, 2));
-    world.store.cannot_listen(&first, None, &outgoing(7, "No model."), at(1)).unwrap();
-    world.store.cannot_listen(&second, Some("a wrong path"), &outgoing(7, "No model."), at(1)).unwrap();
+    world.store.cannot_listen(&first, None, &outgoing(ChatRef::telegram(7), "No model."), at(1)).unwrap();
+    world
+        .store
+        .cannot_listen(&second, Some("a wrong path"), &outgoing(ChatRef::telegram(7), "No model."), at(1))
+        .unwrap();
     assert_eq!(world.notices(), 1);
-    assert_eq!(world.first(), (format!("[voice note, 3 s: not transcribed ({NO_MODEL})]"), false));
+    assert_eq!(world.first(), (format!("[voice note, 3 s: not transcribed ({NO_SPEECH_MODEL})]"), false));
 
     // The first was answered meanwhile, the second kept for a better model.
     world.by_hand(
@@ -170,7 +177,7 @@ fn nothing_to_listen_with_is_told_once_a_chat_and_made_good_later() {
     assert_eq!(world.first().0, "[voice note, 3 s, machine transcript, en, 90 % sure]\nat last");
     assert_eq!(world.value::<Option<String>>("SELECT held_for FROM incoming_messages WHERE id = 2"), None);
     let third = kept(&mut world, 3);
-    world.store.cannot_listen(&third, None, &outgoing(7, "No model."), at(4)).unwrap();
+    world.store.cannot_listen(&third, None, &outgoing(ChatRef::telegram(7), "No model."), at(4)).unwrap();
     assert_eq!(world.notices(), 2, "another stretch");
 }
 
@@ -182,12 +189,12 @@ fn a_file_is_wanted_while_its_message_is_and_known_to_be_gone_after() {
     world.store.file_kept(photo.id, "files/77.jpg", 12, at(1)).unwrap();
     assert!(world.store.is_file_wanted("77.jpg").unwrap());
     assert!(world.store.files_on_disk().unwrap()[0].is_wanted);
-    world.store.file_missing(world.fence, photo.id, at(2)).unwrap();
+    world.held(at(2)).file_missing(photo.id).unwrap();
     assert!(world.first().1, "it is fetched again");
     world.store.file_kept(photo.id, "files/77.jpg", 12, at(3)).unwrap();
     world.by_hand("UPDATE incoming_messages SET processed = 1, outcome = 'answered'");
     assert!(!world.store.is_file_wanted("77.jpg").unwrap());
-    world.store.forget_files(world.fence, &["files/77.jpg".to_owned()]).unwrap();
+    world.held(at(0)).forget_files(&["files/77.jpg".to_owned()]).unwrap();
     let gone = world.file_of(message);
     assert_eq!((gone.path, gone.state), (None, FileState::Kept));
     assert!(world.store.files_on_disk().unwrap().is_empty());
@@ -234,7 +241,7 @@ fn however_many_messages_wait_for_files_later_ones_are_seen() {
     let mut world = World::new();
     let stuck: Vec<i64> = (1..=150).map(|n| world.receive_files(n, "[photo]", &["photo"])).collect();
     world.by_hand("UPDATE incoming_messages SET held_for = 'offline' WHERE id <= 20");
-    let later = world.store.say(7, "are you there?", at(1)).unwrap();
+    let later = world.store.say(ChatRef::telegram(7), "are you there?", at(1)).unwrap();
     let queued = world.store.queued().unwrap();
     assert!(queued.iter().any(|message| message.id == later && !message.awaits_files));
     let seen: Vec<i64> = queued.iter().filter(|message| message.awaits_files).map(|message| message.id).collect();

@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::store::{Batch, CodeState, MAX_WAITING_UNTOLD, MAX_WRONG_CODES, NewIncoming, NewPaired, Undo};
+use crate::{
+    store::{Batch, CodeState, MAX_WAITING_UNTOLD, MAX_WRONG_CODES, NewIncoming, NewPaired, Undo},
+    types::ChatRef,
+};
 
 fn person(user_id: i64, hash: &str) -> NewPaired {
-    let words = vec![outgoing(user_id, "welcome")];
+    let words = vec![outgoing(ChatRef::telegram(user_id), "welcome")];
     NewPaired { user_id, name: "Ana".to_owned(), hash: hash.to_owned(), words }
 }
 
@@ -73,10 +76,10 @@ fn unpairing_ends_ones_reminders_and_nobody_elses() {
          INSERT INTO undos (id, wake, asked_at, chat_id) VALUES (1, 'c1', '', 8)",
     );
     world.store.unpair(7, false, at(2)).unwrap();
-    let undo = Undo { id: 1, wake: "c1".to_owned(), chat_id: 8, asked_at: None };
-    let taken = world.store.take_back(world.fence, &undo, "c2", |_| String::new(), at(2)).unwrap();
+    let undo = Undo { id: 1, wake: "c1".to_owned(), chat: ChatRef::telegram(8), asked_at: None };
+    let taken = world.held(at(2)).take_back(&undo, "c2", |_| String::new()).unwrap();
     assert_eq!(taken.active_again, [""; 0], "whoever isn't heard isn't reminded either");
-    let left: Vec<i64> = world.store.reminders().unwrap().iter().map(|reminder| reminder.what.chat_id).collect();
+    let left: Vec<i64> = world.store.reminders().unwrap().iter().map(|reminder| reminder.what.chat.id).collect();
     assert_eq!(left, [8]);
 }
 
@@ -85,7 +88,7 @@ fn a_gap_is_told_once_and_polls_that_bring_nothing_have_no_offset() {
     let mut world = World::new();
     let day = 24 * 60 * 60;
     let heard = |world: &mut World, seconds: i64| {
-        world.store.heard(1, at(seconds), |from, _| vec![outgoing(7, &from.to_rfc3339())]).unwrap()
+        world.store.heard(1, at(seconds), |from, _| vec![outgoing(ChatRef::telegram(7), &from.to_rfc3339())]).unwrap()
     };
     assert_eq!(heard(&mut world, 0), [0; 0]);
     assert_eq!((world.store.next_offset(1).unwrap(), world.store.last_heard(1).unwrap()), (None, Some(at(0))));
@@ -104,7 +107,7 @@ fn a_gap_is_told_once_and_polls_that_bring_nothing_have_no_offset() {
 fn the_time_of_a_gap_and_its_notice_are_one_transaction() {
     let mut world = World::new();
     let far = 3 * 24 * 60 * 60;
-    let gap = |_, _: &BTreeSet<i64>| vec![outgoing(7, "gap")];
+    let gap = |_, _: &BTreeSet<ChatRef>| vec![outgoing(ChatRef::telegram(7), "gap")];
     world.store.heard(1, at(0), gap).unwrap();
     world.by_hand("CREATE TRIGGER refuse BEFORE INSERT ON outgoing_parts BEGIN SELECT RAISE(ABORT, 'no'); END;");
     assert!(world.store.heard(1, at(far), gap).is_err());
@@ -113,24 +116,24 @@ fn the_time_of_a_gap_and_its_notice_are_one_transaction() {
     assert_eq!(world.store.heard(1, at(far), gap).unwrap().len(), 1);
 }
 
-fn say_often(world: &World, chat_id: i64, n: i64) {
+fn say_often(world: &World, chat: ChatRef, n: i64) {
     world.by_hand(&format!(
         "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < {n})
-         INSERT INTO incoming_messages (chat_id, message_text) SELECT {chat_id}, 'no ' || n FROM c"
+         INSERT INTO incoming_messages (chat_id, message_text) SELECT {chat}, 'no ' || n FROM c"
     ));
 }
 
 #[test]
 fn a_flood_of_one_chat_hides_no_other_and_chats_take_turns() {
     let mut world = World::new();
-    say_often(&world, 7, 10_000);
-    say_often(&world, 8, 3);
+    say_often(&world, ChatRef::telegram(7), 10_000);
+    say_often(&world, ChatRef::telegram(8), 3);
     let chats = |world: &World| {
         let mut chats: Vec<(i64, usize)> = Vec::new();
         for message in world.store.queued().unwrap() {
             match chats.last_mut() {
-                Some((chat, n)) if *chat == message.chat_id => *n += 1,
-                _ => chats.push((message.chat_id, 1)),
+                Some((chat, n)) if *chat == message.chat.id => *n += 1,
+                _ => chats.push((message.chat.id, 1)),
             }
         }
         chats
@@ -138,9 +141,9 @@ fn a_flood_of_one_chat_hides_no_other_and_chats_take_turns() {
     assert_eq!(chats(&world), [(7, 100), (8, 3)]);
     let first = &world.store.queued().unwrap()[0];
     assert_eq!((first.id, first.text.as_str()), (1, "no 1"));
-    for (id, chat_id, order) in [("c1", 7, [(8, 3), (7, 100)]), ("c2", 8, [(7, 100), (8, 3)])] {
-        let cycle = NewCycle { chat_id: Some(chat_id), ..cycle(id) };
-        world.store.begin_cycle(world.fence, &cycle, &[], &[], at(0)).unwrap();
+    for (id, chat, order) in [("c1", 7, [(8, 3), (7, 100)]), ("c2", 8, [(7, 100), (8, 3)])] {
+        let cycle = NewCycle { chat: Some(ChatRef::telegram(chat)), ..cycle(id) };
+        world.held(at(0)).begin_cycle(&cycle, &[], &[]).unwrap();
         assert_eq!(chats(&world), order);
     }
     // What is kept for another model gives way within its chat, and between chats.
@@ -151,13 +154,17 @@ fn a_flood_of_one_chat_hides_no_other_and_chats_take_turns() {
 #[test]
 fn a_flood_is_told_once_a_stretch() {
     let mut world = World::new();
-    let tell =
-        |world: &mut World| world.store.tell_flood(7, at(0), |waiting| outgoing(7, &waiting.to_string())).unwrap();
-    say_often(&world, 7, MAX_WAITING_UNTOLD);
+    let tell = |world: &mut World| {
+        world
+            .store
+            .tell_flood(ChatRef::telegram(7), at(0), |waiting| outgoing(ChatRef::telegram(7), &waiting.to_string()))
+            .unwrap()
+    };
+    say_often(&world, ChatRef::telegram(7), MAX_WAITING_UNTOLD);
     assert_eq!(tell(&mut world), None);
-    say_often(&world, 7, 1);
+    say_often(&world, ChatRef::telegram(7), 1);
     assert!(tell(&mut world).is_some());
-    say_often(&world, 7, 50);
+    say_often(&world, ChatRef::telegram(7), 50);
     assert_eq!(tell(&mut world), None);
     assert_eq!(world.value::<String>("SELECT message_text FROM outgoing_messages"), "1001");
     // It is over at half, and the next one is told again.
@@ -168,7 +175,7 @@ fn a_flood_is_told_once_a_stretch() {
         ));
         assert_eq!(tell(&mut world).is_some(), is_told);
     }
-    say_often(&world, 7, 600);
+    say_often(&world, ChatRef::telegram(7), 600);
     assert!(tell(&mut world).is_some());
 }
 
@@ -176,7 +183,7 @@ fn a_flood_is_told_once_a_stretch() {
 fn a_message_by_hand_is_named_or_read_whatever_its_columns_and_stops_no_other() {
     let mut world = World::new();
     world.by_hand("INSERT INTO incoming_messages (chat_id, message_text) VALUES ('not a number', 'x')");
-    let message = NewIncoming { chat_id: 7, text: "y".to_owned(), ..NewIncoming::default() };
+    let message = NewIncoming { chat: ChatRef::telegram(7), text: "y".to_owned(), ..NewIncoming::default() };
     world.store.accept(&Batch { bot_id: 1, messages: vec![message], ..Batch::default() }, at(0)).unwrap();
     let queued = world.store.queued().unwrap();
     assert_eq!(queued.iter().map(|message| message.text.as_str()).collect::<Vec<_>>(), ["y"]);
@@ -191,7 +198,8 @@ fn what_waits_of_whom_is_not_listened_to_any_more_is_taken_out_and_can_be_put_ba
         let mut world = World::new();
         world.store.offer_code("h", "bot", at(600), at(0)).unwrap();
         world.store.accept(&batch(Some(person(7, "h")), 0), at(1)).unwrap();
-        let [answered, first, second, others] = [7, 7, 7, 8].map(|chat| world.store.say(chat, "hello", at(1)).unwrap());
+        let [answered, first, second, others] =
+            [7, 7, 7, 8].map(|chat| world.store.say(ChatRef::telegram(chat), "hello", at(1)).unwrap());
         world.by_hand(&format!(
             "UPDATE incoming_messages SET processed = 1, outcome = 'answered' WHERE id = {answered}"
         ));
@@ -219,20 +227,20 @@ fn nothing_leaves_for_whom_is_not_listened_to_any_more_until_they_are_again() {
     };
     pair(&mut world, "h1", 1);
     assert_eq!(world.deliver_all(1), ["welcome"]);
-    world.plan(7, "planned before");
+    world.plan(ChatRef::telegram(7), "planned before");
     world.store.unpair(7, false, at(2)).unwrap();
     // A cycle that was under way still writes.
-    world.plan(7, "written after");
-    world.plan(8, "another's");
+    world.plan(ChatRef::telegram(7), "written after");
+    world.plan(ChatRef::telegram(8), "another's");
     assert_eq!(world.deliver_all(3), ["another's"]);
     assert!(!world.store.has_deliverable(at(3)).unwrap() && world.store.undelivered().unwrap().is_empty());
     pair(&mut world, "h2", 4);
     assert_eq!(world.deliver_all(5), ["welcome"], "what was taken back stays so");
     world.store.unpair(7, false, at(6)).unwrap();
-    world.store.readmit(&[7, 8]).unwrap();
-    world.plan(7, "listed by now");
+    world.store.readmit(&[ChatRef::telegram(7), ChatRef::telegram(8)]).unwrap();
+    world.plan(ChatRef::telegram(7), "listed by now");
     assert_eq!(world.deliver_all(7), ["listed by now"]);
     world.store.unpair(8, true, at(8)).unwrap();
-    world.plan(8, "listed and never paired");
+    world.plan(ChatRef::telegram(8), "listed and never paired");
     assert_eq!(world.deliver_all(9), ["listed and never paired"]);
 }

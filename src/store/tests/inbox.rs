@@ -1,8 +1,11 @@
 use super::*;
-use crate::store::{Accepted, Batch, NewIncoming};
+use crate::{
+    store::{Accepted, Batch, NewIncoming},
+    types::ChatRef,
+};
 
-fn update(chat_id: i64, update_id: i64, text: &str) -> NewIncoming {
-    NewIncoming { chat_id, text: text.to_owned(), update_id: Some(update_id), ..NewIncoming::default() }
+fn update(chat: ChatRef, update_id: i64, text: &str) -> NewIncoming {
+    NewIncoming { chat, text: text.to_owned(), update_id: Some(update_id), ..NewIncoming::default() }
 }
 
 fn texts(store: &Store) -> Vec<String> {
@@ -42,7 +45,7 @@ fn a_processed_row_is_not_in_the_queue() {
 #[test]
 fn a_second_delivery_of_an_update_is_stored_once_per_bot() {
     let mut world = World::new();
-    let messages = [update(7, 41, "hello"), update(7, 42, "again")];
+    let messages = [update(ChatRef::telegram(7), 41, "hello"), update(ChatRef::telegram(7), 42, "again")];
     let first = world.store.accept(&batch(1, 43, &messages), at(0)).unwrap();
     assert_eq!(first.stored.len(), 2);
     let second = world.store.accept(&batch(1, 43, &messages), at(1)).unwrap();
@@ -56,8 +59,8 @@ fn a_second_delivery_of_an_update_is_stored_once_per_bot() {
 fn the_offset_is_what_was_given_even_when_ids_start_again_lower() {
     let mut world = World::new();
     assert_eq!(world.store.next_offset(1).unwrap(), None);
-    world.store.accept(&batch(1, 900_000_001, &[update(7, 900_000_000, "old")]), at(0)).unwrap();
-    world.store.accept(&batch(1, 13, &[update(7, 12, "after a quiet week")]), at(1)).unwrap();
+    world.store.accept(&batch(1, 900_000_001, &[update(ChatRef::telegram(7), 900_000_000, "old")]), at(0)).unwrap();
+    world.store.accept(&batch(1, 13, &[update(ChatRef::telegram(7), 12, "after a quiet week")]), at(1)).unwrap();
     world.store.accept(&batch(2, 5, &[]), at(1)).unwrap();
     assert_eq!(world.store.next_offset(1).unwrap(), Some(13));
     assert_eq!(world.store.next_offset(2).unwrap(), Some(5));
@@ -69,12 +72,12 @@ fn a_batch_and_its_offset_are_stored_together_or_not_at_all() {
     let mut world = World::new();
     world.store.accept(&batch(1, 10, &[]), at(0)).unwrap();
     world.by_hand("CREATE TRIGGER refuse BEFORE UPDATE ON poll_state BEGIN SELECT RAISE(ABORT, 'no'); END;");
-    let answer = outgoing(7, "a command's answer");
+    let answer = outgoing(ChatRef::telegram(7), "a command's answer");
     let refused = world.store.accept(
         &Batch {
             commands: vec![Ordered { answer, order: None, update_id: None }],
             strangers: 3,
-            ..batch(1, 20, &[update(7, 19, "lost?")])
+            ..batch(1, 20, &[update(ChatRef::telegram(7), 19, "lost?")])
         },
         at(1),
     );
@@ -89,8 +92,11 @@ fn a_batch_and_its_offset_are_stored_together_or_not_at_all() {
 fn of_a_flood_of_commands_some_are_answered_and_all_are_carried_out_once() {
     let mut world = World::new();
     let command = |n: usize| {
-        let answer =
-            NewOutgoing { kind: OutgoingKind::Command, key: Some(format!("c{n}")), ..outgoing(7, "an answer") };
+        let answer = NewOutgoing {
+            kind: OutgoingKind::Command,
+            key: Some(format!("c{n}")),
+            ..outgoing(ChatRef::telegram(7), "an answer")
+        };
         Ordered { answer, order: (n == 30).then_some(Order::Stop { is_owners: true }), update_id: None }
     };
     let commands = Batch { commands: (1..=30).map(command).collect(), ..batch(1, 20, &[]) };
@@ -102,7 +108,11 @@ fn of_a_flood_of_commands_some_are_answered_and_all_are_carried_out_once() {
     assert!(again.answers.is_empty() && !again.has_orders, "it came again: {again:?}");
 
     // The other chat's come as ever, and this one's again when it has had what waited.
-    let theirs = Ordered { answer: NewOutgoing { chat_id: 8, ..command(31).answer }, order: None, update_id: None };
+    let theirs = Ordered {
+        answer: NewOutgoing { chat: ChatRef::telegram(8), ..command(31).answer },
+        order: None,
+        update_id: None,
+    };
     world.store.accept(&Batch { commands: vec![theirs], ..batch(1, 21, &[]) }, at(2)).unwrap();
     let sent = world.deliver_all(3);
     assert_eq!(sent.iter().filter(|text| *text == "an answer").count(), 21);
@@ -114,8 +124,10 @@ fn of_a_flood_of_commands_some_are_answered_and_all_are_carried_out_once() {
 #[test]
 fn an_edit_changes_what_is_queued_and_no_cycle_has_taken_up() {
     let mut world = World::new();
-    let message =
-        |update_id, message_id| NewIncoming { channel_message_id: Some(message_id), ..update(7, update_id, "as sent") };
+    let message = |update_id, message_id| NewIncoming {
+        channel_message_id: Some(message_id),
+        ..update(ChatRef::telegram(7), update_id, "as sent")
+    };
     let messages = [message(1, 101), message(2, 102), message(3, 103), message(4, 104)];
     world.store.accept(&batch(1, 5, &messages), at(0)).unwrap();
     world.by_hand(
@@ -125,14 +137,22 @@ fn an_edit_changes_what_is_queued_and_no_cycle_has_taken_up() {
          UPDATE incoming_messages SET cycle_id = 'open' WHERE id = 3;
          UPDATE incoming_messages SET cycle_id = 'over', held_for = 'offline' WHERE id = 4",
     );
-    let edit = |chat_id, message_id| NewIncoming {
-        chat_id,
+    let edit = |chat, message_id| NewIncoming {
+        chat,
         channel_message_id: Some(message_id),
         text: "as edited".to_owned(),
         is_only_part: true,
         ..NewIncoming::default()
     };
-    let edits = Batch { edits: vec![edit(7, 101), edit(7, 104), edit(8, 101), edit(7, 999)], ..batch(1, 11, &[]) };
+    let edits = Batch {
+        edits: vec![
+            edit(ChatRef::telegram(7), 101),
+            edit(ChatRef::telegram(7), 104),
+            edit(ChatRef::telegram(8), 101),
+            edit(ChatRef::telegram(7), 999),
+        ],
+        ..batch(1, 11, &[])
+    };
     assert_eq!(world.store.accept(&edits, at(1)).unwrap(), Accepted { edited: 2, ..Accepted::default() });
     // Another bot's message of the same number is another message.
     let others = Batch { bot_id: 2, ..edits };
@@ -166,7 +186,7 @@ fn exchanges_are_both_sides_of_one_chat_oldest_first() {
              (7, 'to the second', '2026-11-21T13:11:00.000Z')",
     );
     let shown = |limit: usize| -> Vec<String> {
-        let exchanges = world.store.exchanges(7, limit).unwrap();
+        let exchanges = world.store.exchanges(ChatRef::telegram(7), limit).unwrap();
         exchanges
             .into_iter()
             .map(|exchange| format!("{}: {}", exchange.from.unwrap_or_else(|| "me".to_owned()), exchange.text))
@@ -178,13 +198,13 @@ fn exchanges_are_both_sides_of_one_chat_oldest_first() {
 }
 
 #[test]
-fn what_is_kept_for_another_mind_never_hides_what_can_be_answered() {
+fn what_is_kept_for_another_model_never_hides_what_can_be_answered() {
     let mut world = World::new();
     world.by_hand(
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 600)
          INSERT INTO incoming_messages (chat_id, message_text, held_for) SELECT 7, 'kept', 'offline' FROM n",
     );
-    let id = world.store.say(7, "list reminders", at(0)).unwrap();
+    let id = world.store.say(ChatRef::telegram(7), "list reminders", at(0)).unwrap();
     let queued = world.store.queued().unwrap();
     assert_eq!(queued.last().map(|message| message.id), Some(id));
     assert!(queued.is_sorted_by_key(|message| message.id));

@@ -1,10 +1,13 @@
 use super::*;
-use crate::store::{Accepted, Batch, NewAttachment, NewIncoming, Order, Ordered, PartOf};
+use crate::{
+    store::{Accepted, Batch, NewAttachment, NewIncoming, Order, Ordered, PartOf},
+    types::ChatRef,
+};
 
 /// A message of chat 7, numbered as its update, sent so many seconds after the agreed moment.
 fn said(id: i64, seconds: i64, text: &str) -> NewIncoming {
     NewIncoming {
-        chat_id: 7,
+        chat: ChatRef::telegram(7),
         text: text.to_owned(),
         kind: "text".to_owned(),
         sender_id: Some(7),
@@ -93,7 +96,7 @@ fn an_album_is_one_message_with_every_caption_however_its_parts_come() {
     assert_eq!(world.store.accept(&first, at(2)).unwrap(), Accepted::default());
     assert_eq!(world.hear(2, &picture(3, "the bill")), Accepted::default());
     // Another chat's album, and another bot's, may be called the same.
-    let elsewhere = NewIncoming { chat_id: 8, ..picture(4, "") };
+    let elsewhere = NewIncoming { chat: ChatRef::telegram(8), ..picture(4, "") };
     assert_eq!(world.hear(2, &elsewhere).stored.len(), 1);
     assert_eq!(world.store.accept(&Batch { bot_id: 2, ..first }, at(2)).unwrap().stored.len(), 1);
 }
@@ -104,7 +107,7 @@ fn an_album_waits_a_moment_after_each_part_and_its_chat_with_it() {
     world.hear(0, &picture(1, ""));
     assert_eq!(world.held_until(1), Some(at(2)));
     world.hear(1, &NewIncoming { part_of: None, ..said(2, 1, "what is this?") });
-    world.hear(1, &NewIncoming { chat_id: 8, ..said(3, 1, "another chat") });
+    world.hear(1, &NewIncoming { chat: ChatRef::telegram(8), ..said(3, 1, "another chat") });
     assert_eq!((world.held_until(2), world.held_until(3)), (Some(at(2)), None));
     world.hear(1, &picture(4, ""));
     assert_eq!((world.held_until(1), world.held_until(2), world.held_until(3)), (Some(at(3)), Some(at(3)), None));
@@ -208,7 +211,7 @@ fn the_rest_of_a_text_that_reads_like_a_command_is_no_order() {
             answer: NewOutgoing {
                 key: Some(format!("command/{id}")),
                 reply_to: Some(100 + id),
-                ..outgoing(7, "Stopped.")
+                ..outgoing(ChatRef::telegram(7), "Stopped.")
             },
             order: Some(Order::Stop { is_owners: true }),
             update_id: Some(id),
@@ -300,7 +303,7 @@ fn what_is_said_to_others_is_forgotten_unless_we_are_named_at_once() {
         ("later", said(2, 3, "hello")),
         ("somebody else's", NewIncoming { sender_id: Some(8), ..said(2, 0, "hello") }),
         ("in another topic", NewIncoming { thread_id: Some(3), ..said(2, 0, "hello") }),
-        ("in another group", NewIncoming { chat_id: 8, ..said(2, 0, "hello") }),
+        ("in another group", NewIncoming { chat: ChatRef::telegram(8), ..said(2, 0, "hello") }),
         ("no text", NewIncoming { part_of: None, ..said(2, 0, "hello") }),
     ] {
         let mut world = World::new();
@@ -401,7 +404,7 @@ fn an_edit_of_what_was_put_aside_changes_what_is_tried_again() {
         world.hear(0, &message);
         world.hear(0, &album);
         let file = world.store.next_wanted(at(0)).unwrap().unwrap();
-        world.store.file_failed(&file, "gone", &outgoing(7, "It is gone."), at(0)).unwrap();
+        world.store.file_failed(&file, "gone", &outgoing(ChatRef::telegram(7), "It is gone."), at(0)).unwrap();
         world.by_hand(&format!("UPDATE incoming_messages SET processed = 1, outcome = '{outcome}'"));
         assert_eq!(world.change(5, &edited(&message, 3, "book a table for 6")).stored, [0; 0], "{outcome}");
         assert_eq!(world.change(5, &edited(&album, 5, "[photo]\nthat one")).stored, [0; 0], "{outcome}");
@@ -477,10 +480,10 @@ fn an_edit_of_what_nobody_has_taken_up_puts_the_new_file_in_the_place_of_the_old
     assert_eq!(world.files(1), ["U9", "U2"], "in the place of the first");
     assert!(!world.store.is_file_wanted("1.jpg").unwrap());
     assert!(!world.store.files_on_disk().unwrap()[0].is_wanted);
-    assert!(world.store.attachments_of_chat(7, 9).unwrap().is_empty());
+    assert!(world.store.attachments_of_chat(ChatRef::telegram(7), 9).unwrap().is_empty());
 
     let ninth = world.store.attachments_of(&[1]).unwrap().remove(0);
-    world.store.file_failed(&ninth, "gone", &outgoing(7, "It is gone."), at(1)).unwrap();
+    world.store.file_failed(&ninth, "gone", &outgoing(ChatRef::telegram(7), "It is gone."), at(1)).unwrap();
     assert_eq!(world.rows()[0], row("album", "[photo: not fetched (gone)]\none\n[photo]\ntwo"));
 
     // One that is being fetched comes too late.
@@ -510,7 +513,7 @@ fn an_edit_of_a_message_that_never_came_is_a_message() {
 fn an_answer_quotes_what_we_know_of_the_message() {
     let mut world = World::new();
     world.hear(0, &said(1, 0, "[voice note, 3 s, machine transcript]\nbuy milk"));
-    world.plan(7, "**Done.**");
+    world.plan(ChatRef::telegram(7), "**Done.**");
     world.deliver_all(0);
     let asks = |id, answers| NewIncoming {
         answers: Some(answers),
@@ -542,7 +545,7 @@ fn a_conversation_takes_up_only_what_still_is_as_it_was_read() {
     };
     let begin = |world: &mut World, read: &[Incoming]| {
         let (seen, ids): (Vec<_>, Vec<_>) = read.iter().map(|message| (message, message.id)).unzip();
-        world.store.begin_cycle_on(world.fence, &cycle("c1"), &opening(ids), &seen, at(2)).unwrap()
+        world.held(at(2)).begin_cycle_on(&cycle("c1"), &opening(ids), &seen).unwrap()
     };
     assert!(!begin(&mut world, &read), "it was edited");
     assert_eq!((world.store.cycle("c1").unwrap(), world.store.journal("c1").unwrap()), (None, Vec::new()));
@@ -555,9 +558,8 @@ fn a_conversation_takes_up_only_what_still_is_as_it_was_read() {
     world.hear(3, &album);
     let read = world.store.queued().unwrap();
     world.hear(4, &NewIncoming { is_only_part: true, ..picture(3, "") });
-    let join = |world: &mut World, read: &Incoming| {
-        world.store.join(world.fence, "c1", &opening(vec![read.id]), &[read], at(5)).unwrap()
-    };
+    let join =
+        |world: &mut World, read: &Incoming| world.held(at(5)).join("c1", &opening(vec![read.id]), &[read]).unwrap();
     assert!(!join(&mut world, &read[1]));
     let read = world.store.queued().unwrap();
     assert!(join(&mut world, &read[1]));

@@ -76,9 +76,9 @@ proptest! {
     fn a_journal_is_read_back_byte_for_byte(entries in prop::collection::vec(entry(), 0..12)) {
         let mut world = World::new();
         let (first, rest) = entries.split_at(entries.len() / 2);
-        world.store.begin_cycle(world.fence, &cycle("c1"), first, &[], at(0)).unwrap();
+        world.held(at(0)).begin_cycle(&cycle("c1"), first, &[]).unwrap();
         for entry in rest {
-            world.store.record(world.fence, "c1", entry, &[], at(1)).unwrap();
+            world.held(at(1)).record("c1", entry, &[]).unwrap();
         }
         prop_assert_eq!(world.store.journal("c1").unwrap(), entries);
     }
@@ -102,8 +102,11 @@ fn a_change_that_fails_takes_its_entry_and_the_other_changes_with_it() {
     let mut world = World::new();
     world.begin("c1");
     world.by_hand("CREATE TRIGGER refuse BEFORE INSERT ON handled BEGIN SELECT RAISE(ABORT, 'no'); END");
-    let changes = [Change::Send(outgoing(7, "never")), Change::Handled { key: "k".to_owned(), value: String::new() }];
-    assert!(world.store.record(world.fence, "c1", &Entry::Asked, &changes, at(1)).is_err());
+    let changes = [
+        Change::Send(outgoing(ChatRef::telegram(7), "never")),
+        Change::Handled { key: "k".to_owned(), value: String::new() },
+    ];
+    assert!(world.held(at(1)).record("c1", &Entry::Asked, &changes).is_err());
     assert_eq!(world.store.journal("c1").unwrap(), []);
     assert_eq!(world.value::<i64>("SELECT count(*) FROM outgoing_messages"), 0);
 }
@@ -111,19 +114,19 @@ fn a_change_that_fails_takes_its_entry_and_the_other_changes_with_it() {
 #[test]
 fn a_cycle_writes_down_which_messages_it_took_up_and_closes_them_once() {
     let mut world = World::new();
-    let one = world.store.say(7, "one", at(0)).unwrap();
-    let two = world.store.say(7, "two", at(0)).unwrap();
+    let one = world.store.say(ChatRef::telegram(7), "one", at(0)).unwrap();
+    let two = world.store.say(ChatRef::telegram(7), "two", at(0)).unwrap();
     world.begin("c1");
     let said =
         Entry::Said { raw: "{}".to_owned(), messages: vec![one, two], handles: Vec::new(), head: None, taint: None };
-    world.store.record(world.fence, "c1", &said, &[], at(1)).unwrap();
+    world.held(at(1)).record("c1", &said, &[]).unwrap();
     assert_eq!(world.store.queued().unwrap()[1].cycle_id.as_deref(), Some("c1"));
     let done = |ids: &[i64], outcome| Change::Done { messages: ids.to_vec(), outcome };
-    world.store.change(world.fence, "c1", &[done(&[one], MessageOutcome::Answered)], at(2)).unwrap();
-    world.store.change(world.fence, "c1", &[done(&[one], MessageOutcome::Refused)], at(3)).unwrap();
+    world.held(at(2)).change("c1", &[done(&[one], MessageOutcome::Answered)]).unwrap();
+    world.held(at(3)).change("c1", &[done(&[one], MessageOutcome::Refused)]).unwrap();
     assert_eq!(world.value::<String>("SELECT outcome FROM incoming_messages WHERE id = 1"), "answered");
-    let hold = Change::Hold { messages: vec![one, two], mind: "offline".to_owned() };
-    world.store.change(world.fence, "c1", &[hold], at(4)).unwrap();
+    let hold = Change::Hold { messages: vec![one, two], model: "offline".to_owned() };
+    world.held(at(4)).change("c1", &[hold]).unwrap();
     let queued = world.store.queued().unwrap();
     assert_eq!(queued.len(), 1);
     assert_eq!((queued[0].id, queued[0].held_for.as_deref()), (two, Some("offline")));
@@ -132,8 +135,8 @@ fn a_cycle_writes_down_which_messages_it_took_up_and_closes_them_once() {
 #[test]
 fn three_failed_cycles_make_a_dead_letter_that_is_kept() {
     let mut world = World::new();
-    let bad = world.store.say(7, "poison", at(0)).unwrap();
-    let good = world.store.say(7, "fine", at(0)).unwrap();
+    let bad = world.store.say(ChatRef::telegram(7), "poison", at(0)).unwrap();
+    let good = world.store.say(ChatRef::telegram(7), "fine", at(0)).unwrap();
     for (n, id) in ["c1", "c2", "c3"].iter().enumerate() {
         let queued = world.store.queued().unwrap();
         assert_eq!((queued.len(), queued[0].attempts), (2, n as i64));
@@ -151,8 +154,8 @@ fn three_failed_cycles_make_a_dead_letter_that_is_kept() {
     // What was answered isn't put aside, however often a cycle says that it failed on it.
     world.begin("c4");
     world
-        .store
-        .change(world.fence, "c4", &[Change::Done { messages: vec![good], outcome: MessageOutcome::Answered }], at(1))
+        .held_by(world.fence, at(1))
+        .change("c4", &[Change::Done { messages: vec![good], outcome: MessageOutcome::Answered }])
         .unwrap();
     world.end("c4", CycleState::Failed, &[good]);
     assert_eq!(world.value::<i64>("SELECT attempts FROM incoming_messages WHERE id = 2"), 0);
@@ -162,17 +165,17 @@ fn three_failed_cycles_make_a_dead_letter_that_is_kept() {
 fn the_end_of_a_cycle_is_one_step() {
     let mut world = World::new();
     world.begin("c1");
-    world.store.note_repair(world.fence, "stale-lock", "freed a stale lock", at(0)).unwrap();
+    world.held(at(0)).note_repair("stale-lock", "freed a stale lock").unwrap();
     let repairs = world.store.unnoted_repairs().unwrap();
     let end = CycleEnd {
         commit_id: Some("abc"),
         handled: &["at/x".to_owned()],
         head_seen: Some("def"),
         repairs: &[repairs[0].0],
-        notice: Some(&outgoing(7, "It is over.")),
+        notice: Some(&outgoing(ChatRef::telegram(7), "It is over.")),
         ..CycleEnd::new(CycleState::Done)
     };
-    world.store.end_cycle(world.fence, "c1", &end, at(5)).unwrap();
+    world.held(at(5)).end_cycle("c1", &end).unwrap();
     let row = world.store.cycle("c1").unwrap().unwrap();
     assert_eq!((row.state, row.ended_at, row.commit_id.as_deref()), (CycleState::Done, Some(at(5)), Some("abc")));
     assert_eq!(world.store.unnoted_repairs().unwrap(), []);
@@ -196,7 +199,7 @@ fn staged_files_keep_the_base_of_their_first_staging() {
         })
     };
     for change in [file(Some("read"), "one"), file(Some("one"), "two"), file(None, "three")] {
-        world.store.record(world.fence, "c1", &Entry::Asked, &[change], at(1)).unwrap();
+        world.held(at(1)).record("c1", &Entry::Asked, &[change]).unwrap();
     }
     let staged = world.store.staged("c1").unwrap();
     assert_eq!(staged.len(), 1);
@@ -209,21 +212,21 @@ fn staged_files_keep_the_base_of_their_first_staging() {
 fn resuming_counts_only_what_counts() {
     let mut world = World::new();
     world.begin("c1");
-    world.store.pause_cycle(world.fence, "c1", at(60), "no network").unwrap();
+    world.held(at(0)).pause_cycle("c1", at(60), "no network").unwrap();
     let row = world.store.open_cycles().unwrap().remove(0);
     assert_eq!(
         (row.state, row.not_before, row.error.as_deref()),
         (CycleState::Waiting, Some(at(60)), Some("no network"))
     );
-    world.store.resume_cycle(world.fence, "c1").unwrap();
+    world.held(at(0)).resume_cycle("c1").unwrap();
     let row = world.store.cycle("c1").unwrap().unwrap();
     assert_eq!((row.state, row.tries, row.not_before), (CycleState::Running, 0, None));
     // Noted twice it is one cut, and counted once.
     for _ in 0..2 {
-        world.store.note_cut_off(world.fence, "c1", &[], None, at(61)).unwrap();
+        world.held(at(61)).note_cut_off("c1", &[], None).unwrap();
     }
     for _ in 0..2 {
-        world.store.count_try(world.fence, "c1").unwrap();
+        world.held(at(0)).count_try("c1").unwrap();
     }
     let row = world.store.cycle("c1").unwrap().unwrap();
     assert_eq!((row.tries, row.was_cut_off), (1, false));
@@ -232,12 +235,12 @@ fn resuming_counts_only_what_counts() {
 #[test]
 fn a_cut_before_the_beginning_counts_against_the_messages_and_the_third_is_told() {
     let mut world = World::new();
-    let id = world.store.say(7, "hello", at(0)).unwrap();
-    let other = world.store.say(8, "hi", at(0)).unwrap();
-    let notice = outgoing(7, "put aside");
+    let id = world.store.say(ChatRef::telegram(7), "hello", at(0)).unwrap();
+    let other = world.store.say(ChatRef::telegram(8), "hi", at(0)).unwrap();
+    let notice = outgoing(ChatRef::telegram(7), "put aside");
     for (n, told) in [(1, None), (2, None), (3, Some(&notice))] {
         let at = at(n * 3_600);
-        world.store.note_cut_off(world.fence, &format!("never-begun-{n}"), &[id], told, at).unwrap();
+        world.held(at).note_cut_off(&format!("never-begun-{n}"), &[id], told).unwrap();
         let row = world.store.queued().unwrap().into_iter().find(|message| message.id == id);
         assert_eq!(row.map(|row| (row.attempts, row.not_before)), (n < 3).then_some((n, None)));
     }
@@ -253,15 +256,14 @@ fn upkeep_waits_longer_with_each_failure_and_forgets_when_it_works() {
     assert!(world.store.upkeep(UpkeepKind::Push).unwrap().may_try(at(0)));
     let waits: Vec<i64> = (0..9)
         .map(|_| {
-            let upkeep = world.store.upkeep_failed(world.fence, UpkeepKind::Push, "no route", None, at(0)).unwrap();
+            let upkeep = world.held(at(0)).upkeep_failed(UpkeepKind::Push, "no route", None).unwrap();
             (upkeep.not_before.unwrap() - at(0)).num_seconds()
         })
         .collect();
     assert_eq!(waits, [30, 60, 120, 240, 480, 960, 1920, 3600, 3600]);
-    let asked =
-        world.store.upkeep_failed(world.fence, UpkeepKind::Push, "x", Some(TimeDelta::hours(5)), at(0)).unwrap();
+    let asked = world.held(at(0)).upkeep_failed(UpkeepKind::Push, "x", Some(TimeDelta::hours(5))).unwrap();
     assert!(!asked.may_try(at(5 * 3600 - 1)) && asked.may_try(at(5 * 3600)));
-    world.store.upkeep_recovered(world.fence, UpkeepKind::Push, at(1)).unwrap();
+    world.held(at(1)).upkeep_recovered(UpkeepKind::Push).unwrap();
     let upkeep = world.store.upkeep(UpkeepKind::Push).unwrap();
     assert_eq!((upkeep.failures, upkeep.last_ok_at, upkeep.error), (0, Some(at(1)), None));
 }

@@ -1,7 +1,10 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::store::{NewApproval, Reservation, Spent, Undo, UpkeepKind};
+use crate::{
+    store::{NewApproval, Reservation, Spent, Undo, UpkeepKind},
+    types::ChatRef,
+};
 
 #[test]
 fn each_holder_gets_the_next_fence_and_is_written_down() {
@@ -12,66 +15,66 @@ fn each_holder_gets_the_next_fence_and_is_written_down() {
     let holder = world.store.holder().unwrap().unwrap();
     assert_eq!((holder.fence, holder.is_locked, holder.locked_at), (second, true, Some(at(5))));
     assert_eq!(holder.identity, Some(dead()));
-    world.store.release_lease(first).unwrap();
+    world.held_by(first, at(6)).release_lease().unwrap();
     assert!(world.store.holder().unwrap().unwrap().is_locked, "the one who lost it can't free it");
-    world.store.release_lease(second).unwrap();
+    world.held_by(second, at(6)).release_lease().unwrap();
     let holder = world.store.holder().unwrap().unwrap();
     assert_eq!((holder.is_locked, holder.locked_at, holder.identity), (false, None, None));
 }
 
 /// Every verb of a wake, as (name, call).
-type Verb = fn(&mut Store, Fence) -> Result<()>;
+type Verb = fn(&mut FencedStore<'_>) -> Result<()>;
 
 fn verbs() -> Vec<(&'static str, Verb)> {
     vec![
-        ("begin_cycle", |s, f| s.begin_cycle(f, &cycle("c2"), &[Entry::Asked], &[], at(9))),
-        ("begin_by_rule", |s, f| s.begin_by_rule(f, &cycle("c4"), &Entry::Asked, &[], &[], at(9)).map(drop)),
-        ("begin_cycle_on", |s, f| s.begin_cycle_on(f, &cycle("c3"), &Entry::Asked, &[], at(9)).map(drop)),
-        ("send_to_owner", |s, f| s.send_to_owner(f, 7)),
-        ("join", |s, f| s.join(f, "c1", &Entry::Asked, &[], at(9)).map(drop)),
-        ("record_all", |s, f| s.record_all(f, "c1", &[Entry::Asked], &[], at(9))),
-        ("record", |s, f| s.record(f, "c1", &Entry::Asked, &[Change::Send(outgoing(7, "x"))], at(9))),
-        ("change", |s, f| s.change(f, "c1", &[Change::Send(outgoing(7, "x"))], at(9))),
-        ("resume_cycle", |s, f| s.resume_cycle(f, "c1")),
-        ("pause_cycle", |s, f| s.pause_cycle(f, "c1", at(9), "why")),
-        ("end_cycle", |s, f| {
+        ("begin_cycle", |s| s.begin_cycle(&cycle("c2"), &[Entry::Asked], &[])),
+        ("begin_by_rule", |s| s.begin_by_rule(&cycle("c4"), &Entry::Asked, &[], &[]).map(drop)),
+        ("begin_cycle_on", |s| s.begin_cycle_on(&cycle("c3"), &Entry::Asked, &[]).map(drop)),
+        ("send_to_owner", |s| s.send_to_owner(ChatRef::telegram(7))),
+        ("join", |s| s.join("c1", &Entry::Asked, &[]).map(drop)),
+        ("record_all", |s| s.record_all("c1", &[Entry::Asked], &[])),
+        ("record", |s| s.record("c1", &Entry::Asked, &[Change::Send(outgoing(ChatRef::telegram(7), "x"))])),
+        ("change", |s| s.change("c1", &[Change::Send(outgoing(ChatRef::telegram(7), "x"))])),
+        ("resume_cycle", |s| s.resume_cycle("c1")),
+        ("pause_cycle", |s| s.pause_cycle("c1", at(9), "why")),
+        ("end_cycle", |s| {
             let end = CycleEnd {
                 commit_id: Some("abc"),
                 handled: &["k".to_owned()],
                 failed_messages: &[1],
                 ..CycleEnd::new(CycleState::Done)
             };
-            s.end_cycle(f, "c1", &end, at(9))
+            s.end_cycle("c1", &end)
         }),
-        ("park_cycle", |s, f| s.park_cycle(f, "c1")),
-        ("ask_approval", |s, f| s.ask_approval(f, "c1", &[], &question(), |_| outgoing(7, "may I?"), at(9))),
-        ("begin_approved", |s, f| s.begin_approved(f, "c1", ("call", "bash", "{}"), &[], at(9)).map(drop)),
-        ("expire_approvals", |s, f| s.expire_approvals(f, at(90_000)).map(drop)),
-        ("take_back", |s, f| {
-            let undo = Undo { id: 1, wake: "c1".to_owned(), chat_id: 7, asked_at: None };
-            s.take_back(f, &undo, "c2", |_| String::new(), at(9)).map(drop)
+        ("park_cycle", |s| s.park_cycle("c1")),
+        ("ask_approval", |s| s.ask_approval("c1", &[], &question(), |_| outgoing(ChatRef::telegram(7), "may I?"))),
+        ("begin_approved", |s| s.begin_approved("c1", ("call", "bash", "{}"), &[]).map(drop)),
+        ("expire_approvals", |s| s.expire_approvals().map(drop)),
+        ("take_back", |s| {
+            let undo = Undo { id: 1, wake: "c1".to_owned(), chat: ChatRef::telegram(7), asked_at: None };
+            s.take_back(&undo, "c2", |_| String::new()).map(drop)
         }),
-        ("set_next_slot", |s, f| {
+        ("set_next_slot", |s| {
             let civil = at(9).naive_utc();
-            s.set_next_slot(f, 1, crate::schedule::Slot { civil, at: at(9) }, at(9))
+            s.set_next_slot(1, crate::schedule::Slot { civil, at: at(9) })
         }),
-        ("file_missing", |s, f| s.file_missing(f, 1, at(9))),
-        ("forget_files", |s, f| s.forget_files(f, &["a.jpg".to_owned()])),
-        ("forget", |s, f| s.forget(f, at(9), 10).map(drop)),
-        ("reserve", |s, f| s.reserve(f, ("c1", "m"), 0.0, &[], at(9)).map(drop)),
-        ("bring_along", |s, f| s.bring_along(f, Reservation(1), &Spent::default())),
-        ("settle", |s, f| s.settle(f, "c1", (Reservation(1), &Spent::default(), false), &[], at(9))),
-        ("upkeep_recovered", |s, f| s.upkeep_recovered(f, UpkeepKind::Parked, at(9))),
-        ("upkeep_ok", |s, f| s.upkeep_ok(f, UpkeepKind::Push, at(9))),
-        ("upkeep_failed", |s, f| s.upkeep_failed(f, UpkeepKind::Push, "why", None, at(9)).map(drop)),
-        ("set_handled", |s, f| s.set_handled(f, "k", "v", at(9))),
-        ("recover_outbox", |s, f| s.recover_outbox(f, at(9)).map(drop)),
-        ("note_cut_off", |s, f| s.note_cut_off(f, "c1", &[], None, at(9))),
-        ("count_try", |s, f| s.count_try(f, "c1")),
-        ("note_trouble", |s, f| s.note_trouble(f, "c1", "why")),
-        ("note_repair", |s, f| s.note_repair(f, "lock", "freed it", at(9))),
-        ("tell", |s, f| s.tell(f, &outgoing(7, "x"), at(9)).map(drop)),
-        ("claim_part_of_wake", |s, f| s.claim_part_of_wake(f, Pick::default(), &me(), at(9)).map(drop)),
+        ("file_missing", |s| s.file_missing(1)),
+        ("forget_files", |s| s.forget_files(&["a.jpg".to_owned()])),
+        ("forget", |s| s.forget(at(9), 10).map(drop)),
+        ("reserve", |s| s.reserve(("c1", "m"), 0.0, &[]).map(drop)),
+        ("bring_along", |s| s.bring_along(Reservation(1), &Spent::default())),
+        ("settle", |s| s.settle("c1", (Reservation(1), &Spent::default(), false), &[])),
+        ("upkeep_recovered", |s| s.upkeep_recovered(UpkeepKind::Parked)),
+        ("upkeep_ok", |s| s.upkeep_ok(UpkeepKind::Push)),
+        ("upkeep_failed", |s| s.upkeep_failed(UpkeepKind::Push, "why", None).map(drop)),
+        ("set_handled", |s| s.set_handled("k", "v")),
+        ("recover_outbox", |s| s.recover_outbox().map(drop)),
+        ("note_cut_off", |s| s.note_cut_off("c1", &[], None)),
+        ("count_try", |s| s.count_try("c1")),
+        ("note_trouble", |s| s.note_trouble("c1", "why")),
+        ("note_repair", |s| s.note_repair("lock", "freed it")),
+        ("tell", |s| s.tell(&outgoing(ChatRef::telegram(7), "x")).map(drop)),
+        ("claim_part_of_wake", |s| s.claim_part_of_wake(Pick::default(), &me()).map(drop)),
     ]
 }
 
@@ -99,9 +102,9 @@ fn fenced_by_source() -> BTreeSet<String> {
         files.extend(found.into_iter().filter(|file| file.extension().is_some_and(|ending| ending == "rs")));
     }
     let sources = files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect::<Vec<_>>().join("\n");
-    let heads = sources.split("pub fn ").skip(1).filter_map(|rest| rest.split_once('{').map(|(head, _)| head));
-    let fenced = heads.filter(|head| head.contains("fence: Fence"));
-    fenced.map(|head| head.split(['(', '<']).next().unwrap().to_owned()).collect()
+    let blocks = sources.split("impl FencedStore<'_> {").skip(1).filter_map(|rest| rest.split_once("\n}\n"));
+    let heads = blocks.flat_map(|(block, _)| block.split("pub fn ").skip(1));
+    heads.map(|head| head.split(['(', '<']).next().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -148,9 +151,9 @@ fn contents(world: &World) -> String {
 #[test]
 fn a_lost_fence_refuses_every_verb_and_changes_nothing() {
     let mut world = World::new();
-    world.store.say(7, "hello", at(0)).unwrap();
+    world.store.say(ChatRef::telegram(7), "hello", at(0)).unwrap();
     world.begin("c1");
-    world.plan(7, "in doubt");
+    world.plan(ChatRef::telegram(7), "in doubt");
     world.store.claim_part(Pick::default(), &dead(), at(0)).unwrap();
     world.by_hand(
         "INSERT INTO undos (id, wake, asked_at, chat_id) VALUES (1, 'c1', '', 7);
@@ -160,7 +163,7 @@ fn a_lost_fence_refuses_every_verb_and_changes_nothing() {
     let held = world.store.take_lease(&me(), at(1)).unwrap();
     let before = contents(&world);
     for (name, verb) in verbs() {
-        let error = verb(&mut world.store, lost).unwrap_err();
+        let error = verb(&mut world.held_by(lost, at(9))).unwrap_err();
         assert!(
             matches!(error, StoreError::LeaseLost { held: h, now } if (Fence(h), Fence(now)) == (lost, held)),
             "{name}: {error}"
@@ -168,7 +171,7 @@ fn a_lost_fence_refuses_every_verb_and_changes_nothing() {
         assert_eq!(contents(&world), before, "{name}");
     }
     for (name, verb) in verbs() {
-        verb(&mut world.store, held).unwrap_or_else(|error| panic!("{name}: {error}"));
+        verb(&mut world.held_by(held, at(9))).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
     assert_ne!(contents(&world), before);
 }
@@ -179,13 +182,13 @@ fn what_waits_follows_a_clock_that_is_set_back_and_what_was_asked_for_is_kept() 
     let mut world = World::new();
     world.fence = world.store.take_lease(&me(), at(FAST_S)).unwrap();
     let longer_s = |asked_s: i64| TimeDelta::seconds(FAST_S + asked_s);
-    for (chat_id, wait_s) in [(7, 30), (8, 7_200)] {
-        world.plan(chat_id, &format!("for {chat_id}"));
+    for (chat, wait_s) in [(7, 30), (8, 7_200)] {
+        world.plan(ChatRef::telegram(chat), &format!("for {chat}"));
         let claimed = world.store.claim_part(Pick::default(), &me(), at(FAST_S)).unwrap().unwrap();
         let later = PartOutcome::Later { not_before: at(0) + longer_s(wait_s), why: "as asked".to_owned() };
         world.store.settle_part(&claimed, &later, at(FAST_S)).unwrap();
     }
-    world.store.upkeep_failed(world.fence, UpkeepKind::Push, "no network", None, at(FAST_S + 5)).unwrap();
+    world.held(at(FAST_S + 5)).upkeep_failed(UpkeepKind::Push, "no network", None).unwrap();
     world.by_hand(
         "INSERT INTO incoming_messages (chat_id, message_text, not_before) VALUES (7, 'tried once', '2026-11-21T17:00:30.000Z')",
     );
@@ -203,7 +206,7 @@ fn what_waits_follows_a_clock_that_is_set_back_and_what_was_asked_for_is_kept() 
     assert_eq!(world.deliver_all(7_210), ["for 8"]);
 
     // What was written by the right clock stays.
-    world.store.upkeep_failed(world.fence, UpkeepKind::Push, "no network", None, at(20)).unwrap();
+    world.held_by(world.fence, at(20)).upkeep_failed(UpkeepKind::Push, "no network", None).unwrap();
     world.store.take_lease(&me(), at(15)).unwrap();
     assert_eq!(world.store.upkeep(UpkeepKind::Push).unwrap().not_before, Some(at(80)));
 }

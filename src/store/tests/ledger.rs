@@ -17,17 +17,17 @@ fn used(cost_usd: f64) -> Spent {
 
 impl World {
     fn reserve(&mut self, most_usd: f64, caps: &[SpendCap], second: i64) -> std::result::Result<Reservation, Cap> {
-        self.store.reserve(self.fence, CYCLE, most_usd, caps, at(second)).unwrap()
+        self.held(at(second)).reserve(CYCLE, most_usd, caps).unwrap()
     }
 
     fn settle(&mut self, reservation: Reservation, spent: &Spent) {
-        self.store.settle(self.fence, "c1", (reservation, spent, false), &[], at(9)).unwrap();
+        self.held(at(9)).settle("c1", (reservation, spent, false), &[]).unwrap();
     }
 }
 
 fn world() -> World {
     let mut world = World::new();
-    world.store.begin_cycle(world.fence, &cycle("c1"), &[], &[], at(0)).unwrap();
+    world.held(at(0)).begin_cycle(&cycle("c1"), &[], &[]).unwrap();
     world
 }
 
@@ -55,7 +55,7 @@ fn what_is_set_aside_follows_what_is_known_until_it_is_settled() {
     let mut world = world();
     let reservation = world.reserve(0.5, &[], 1).unwrap();
     for most in [used(0.1), used(0.2)] {
-        world.store.bring_along(world.fence, reservation, &most).unwrap();
+        world.held(at(0)).bring_along(reservation, &most).unwrap();
         assert_eq!(
             (world.store.spent_by("c1").unwrap(), world.store.reserved_since(at(0)).unwrap()),
             (most, most.cost_usd)
@@ -64,7 +64,7 @@ fn what_is_set_aside_follows_what_is_known_until_it_is_settled() {
     world.settle(reservation, &used(0.15));
     assert_eq!((world.store.spent_by("c1").unwrap(), world.store.reserved_since(at(0)).unwrap()), (used(0.15), 0.0));
     // Once it is settled, it is.
-    world.store.bring_along(world.fence, reservation, &used(9.0)).unwrap();
+    world.held_by(world.fence, at(0)).bring_along(reservation, &used(9.0)).unwrap();
     assert_eq!(world.store.spent_by("c1").unwrap(), used(0.15));
 }
 

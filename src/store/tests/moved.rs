@@ -1,8 +1,8 @@
 use super::*;
 use crate::store::Batch;
 
-const OLD: i64 = -7;
-const NEW: i64 = -1007;
+const OLD: ChatRef = ChatRef::telegram(-7);
+const NEW: ChatRef = ChatRef::telegram(-1007);
 
 impl World {
     fn move_group(&mut self, is_listed: bool) {
@@ -32,7 +32,7 @@ fn what_is_open_in_a_group_goes_along_with_it() {
                     FROM incoming_messages WHERE chat_id = ";
     assert_eq!(world.value::<String>(&format!("{messages} -1007")), "queued -, undone -");
     assert_eq!(world.value::<String>(&format!("{messages} -7")), "answered 7");
-    assert_eq!(world.value::<i64>("SELECT chat_id FROM reminders"), NEW);
+    assert_eq!(world.value::<ChatRef>("SELECT chat_id FROM reminders"), NEW);
     assert_eq!(world.value::<String>("SELECT group_concat(id) FROM cycles WHERE chat_id = -1007"), "open");
     assert_eq!(
         world.value::<String>("SELECT group_concat(wake) FROM undos WHERE chat_id = -1007 AND reply_to IS NULL"),
@@ -48,7 +48,7 @@ fn what_is_to_be_sent_to_a_group_waits_until_its_new_id_is_listed() {
     let claimed = world.store.claim_part(Pick::default(), &me(), at(0)).unwrap().unwrap();
     let moved = PartOutcome::Moved { to: NEW, why: "the group has another id".to_owned() };
     world.store.settle_part(&claimed, &moved, at(0)).unwrap();
-    assert_eq!(world.value::<i64>("SELECT chat_id FROM outgoing_messages"), NEW);
+    assert_eq!(world.value::<ChatRef>("SELECT chat_id FROM outgoing_messages"), NEW);
     // A wake that was under way knows only the old id.
     world.plan(OLD, "after");
     world.begin("c1");
@@ -56,16 +56,16 @@ fn what_is_to_be_sent_to_a_group_waits_until_its_new_id_is_listed() {
         "INSERT INTO approvals (cycle_id, call, tool, action, risk, reasons, chat_id, nonce, outgoing_id, asked_at, expires_at)
          VALUES ('c1', '1', 'bash', '{}', 'leaves', '[]', -7, 'n', 2, '', '')",
     );
-    world.plan(8, "elsewhere");
+    world.plan(ChatRef::telegram(8), "elsewhere");
     assert_eq!(world.deliver_all(1), ["elsewhere"]);
     assert!(!world.store.has_deliverable(at(1)).unwrap());
-    world.store.readmit(&[8]).unwrap();
+    world.store.readmit(&[ChatRef::telegram(8)]).unwrap();
     assert!(!world.store.has_deliverable(at(1)).unwrap(), "another one is listed");
     world.store.readmit(&[NEW]).unwrap();
     assert!(world.store.has_deliverable(at(1)).unwrap());
     assert_eq!(world.deliver_all(1), ["before", "after"], "at once: that refusal was of another address");
     assert_eq!(world.value::<i64>("SELECT count(*) FROM outgoing_messages WHERE chat_id = -1007"), 2);
-    assert_eq!(world.value::<i64>("SELECT chat_id FROM approvals"), NEW, "it is answered there");
+    assert_eq!(world.value::<ChatRef>("SELECT chat_id FROM approvals"), NEW, "it is answered there");
 }
 
 #[test]

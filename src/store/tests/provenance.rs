@@ -1,6 +1,7 @@
 //! Whose words our messages and theirs hold, and what a reply may quote.
 
 use super::*;
+use crate::types::ChatRef;
 
 fn outcome(taint: Option<&str>) -> Entry {
     Entry::Outcome {
@@ -17,12 +18,12 @@ fn outcome(taint: Option<&str>) -> Entry {
 
 impl World {
     fn send(&mut self, entry: &Entry, text: &str) {
-        self.store.record(self.fence, "c1", entry, &[Change::Send(outgoing(7, text))], at(1)).unwrap();
+        self.held(at(1)).record("c1", entry, &[Change::Send(outgoing(ChatRef::telegram(7), text))]).unwrap();
     }
 
     /// What was said in chat 7, each with whose words it may hold.
     fn said(&self) -> Vec<(String, String, Option<String>)> {
-        let exchanges = self.store.exchanges(7, 16).unwrap();
+        let exchanges = self.store.exchanges(ChatRef::telegram(7), 16).unwrap();
         exchanges.into_iter().map(|entry| (entry.number(), entry.text.clone(), entry.taint)).collect()
     }
 
@@ -37,7 +38,7 @@ impl World {
     /// A reply of chat 7 that quotes one of these messages; whether that counts as nobody else's words.
     fn quotes(&mut self, quoted: Option<i64>) -> bool {
         let reply = NewIncoming {
-            chat_id: 7,
+            chat: ChatRef::telegram(7),
             text: "and this?".to_owned(),
             kind: "text".to_owned(),
             quoted: Some("words".to_owned()),
@@ -77,7 +78,7 @@ fn links_of_a_text_that_others_had_a_hand_in_are_text_whoever_planned_it() {
     let link = "given up: [here](https://example.org/evil)";
     world.send(&Entry::Asked, link);
     world.send(&outcome(Some("a page")), link);
-    let named = NewOutgoing { taint: Some("a title".to_owned()), ..outgoing(7, link) };
+    let named = NewOutgoing { taint: Some("a title".to_owned()), ..outgoing(ChatRef::telegram(7), link) };
     world.store.plan_message(&named, at(2)).unwrap();
     let clickable: Vec<bool> = html(&world).iter().map(|html| html.contains("<a href")).collect();
     assert_eq!(clickable, [true, false, false]);
@@ -89,8 +90,10 @@ const CYCLES: [(&str, Option<i64>); 4] =
 
 impl World {
     fn begin_all(&mut self) {
-        for (id, chat_id) in CYCLES {
-            self.store.begin_cycle(self.fence, &NewCycle { chat_id, ..cycle(id) }, &[], &[], at(0)).unwrap();
+        for (id, chat) in CYCLES {
+            self.held(at(0))
+                .begin_cycle(&NewCycle { chat: chat.map(ChatRef::from_number), ..cycle(id) }, &[], &[])
+                .unwrap();
         }
     }
 }
@@ -99,17 +102,21 @@ impl World {
 fn a_text_in_another_chat_than_its_cycles_says_whose_words_it_may_hold() {
     let mut world = World::new();
     world.begin_all();
-    let tell = Change::Send(outgoing(7, "agreed: [here](https://example.org/evil)"));
+    let tell = Change::Send(outgoing(ChatRef::telegram(7), "agreed: [here](https://example.org/evil)"));
     for (cycle, _) in CYCLES {
-        world.store.record(world.fence, cycle, &Entry::Asked, std::slice::from_ref(&tell), at(1)).unwrap();
+        world.held(at(1)).record(cycle, &Entry::Asked, std::slice::from_ref(&tell)).unwrap();
     }
-    world.store.record(world.fence, "guests", &outcome(Some("a page")), std::slice::from_ref(&tell), at(5)).unwrap();
-    let own = Change::Send(outgoing(5555, "for you"));
-    world.store.record(world.fence, "guests", &Entry::Asked, &[own], at(6)).unwrap();
+    world.held(at(5)).record("guests", &outcome(Some("a page")), std::slice::from_ref(&tell)).unwrap();
+    let own = Change::Send(outgoing(ChatRef::telegram(5555), "for you"));
+    world.held(at(6)).record("guests", &Entry::Asked, &[own]).unwrap();
     let taints: Vec<Option<String>> = world.said().into_iter().map(|(_, _, taint)| taint).collect();
     let said = "what chat 5555 said".to_owned();
     assert_eq!(taints, [None, None, None, Some(said.clone()), Some(format!("{said}, a page"))]);
-    assert_eq!(world.store.exchanges(5555, 1).unwrap()[0].taint.as_deref(), Some("a page"), "it is their own chat");
+    assert_eq!(
+        world.store.exchanges(ChatRef::telegram(5555), 1).unwrap()[0].taint.as_deref(),
+        Some("a page"),
+        "it is their own chat"
+    );
     let clickable = "SELECT sum(html LIKE '%<a href%') FROM outgoing_parts";
     assert_eq!(world.value::<i64>(clickable), 3, "the guest's are text");
 }
@@ -135,9 +142,9 @@ fn what_nobody_can_tell_of_counts_as_others() {
     world.send(&outcome(None), "fine");
     world.by_hand("UPDATE cycle_journal SET body = '{' WHERE cycle_id = 'c1'");
     world.send(&Entry::Asked, "who knows");
-    let command = NewOutgoing { kind: OutgoingKind::Command, ..outgoing(7, "log") };
+    let command = NewOutgoing { kind: OutgoingKind::Command, ..outgoing(ChatRef::telegram(7), "log") };
     world.store.plan_message(&command, at(2)).unwrap();
-    world.plan(7, "by hand");
+    world.plan(ChatRef::telegram(7), "by hand");
     let taints: Vec<bool> = world.said().into_iter().map(|(_, _, taint)| taint.is_some()).collect();
     assert_eq!(taints, [false, false, true, true], "by hand, fine, who knows, log: in the order of their times");
 }
@@ -154,8 +161,8 @@ fn what_was_written_before_it_was_noted_is_unknown() {
     };
     for cycle in ["c1", "c2"] {
         world.begin(cycle);
-        world.store.record(world.fence, cycle, &opening(None), &[], at(1)).unwrap();
-        world.store.record(world.fence, cycle, &Entry::Asked, &[], at(1)).unwrap();
+        world.held(at(1)).record(cycle, &opening(None), &[]).unwrap();
+        world.held(at(1)).record(cycle, &Entry::Asked, &[]).unwrap();
     }
     world.end("c2", CycleState::Done, &[]);
     world.by_hand(

@@ -23,7 +23,10 @@ fn round(happens: Option<u32>, passed: Option<(u32, u32)>, next: u32) -> Round {
     let passed = passed.map(|(first, last)| Passed { first: slot(first), last: slot(last), count: last - first + 1 });
     let turn = DueTurn { happens: happens.map(slot), is_late: false, passed, next: Some(slot(next)) };
     let missed = if happens.is_some() { Missed::Run } else { Missed::Skip };
-    Round { firings: vec![Firing { id: 1, turn, missed }], message: happens.map(|_| outgoing(7, "stretch")) }
+    Round {
+        firings: vec![Firing { id: 1, turn, missed }],
+        message: happens.map(|_| outgoing(ChatRef::telegram(7), "stretch")),
+    }
 }
 
 #[test]
@@ -47,7 +50,7 @@ fn a_slot_sends_once_and_what_was_passed_over_can_still_happen() {
     world.begin("c1");
     let fence = world.fence;
     let mut fire = |round: Round| {
-        world.store.change(fence, "c1", &[Change::Fire(round)], at(0)).unwrap();
+        world.held_by(fence, at(0)).change("c1", &[Change::Fire(round)]).unwrap();
         let history = world.store.reminder_history(1, slot_key(22)).unwrap();
         let happened: Vec<String> = history.happened.iter().map(|slot| slot.format("%d").to_string()).collect();
         let skipped = world.store.reminders().unwrap()[0].skipped;
@@ -74,6 +77,6 @@ fn the_clock_is_held_against_the_time_at_which_the_next_slot_was_written() {
     world.by_hand(DAILY);
     let is_set_back = |world: &World, seconds| world.store.reminders().unwrap()[0].is_set_back(at(seconds));
     assert!(!is_set_back(&world, -1_000_000), "not known in an older database");
-    world.store.set_next_slot(world.fence, 1, slot(23), at(0)).unwrap();
+    world.held(at(0)).set_next_slot(1, slot(23)).unwrap();
     assert!(is_set_back(&world, -61) && !is_set_back(&world, -60) && !is_set_back(&world, 1));
 }

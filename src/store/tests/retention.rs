@@ -3,7 +3,10 @@
 use MessageOutcome::{Answered, Dead, Dropped, Refused};
 
 use super::*;
-use crate::store::{Batch, Change, Entry, FIRINGS_KEPT, NewIncoming};
+use crate::{
+    store::{Batch, Change, Entry, FIRINGS_KEPT, NewIncoming},
+    types::ChatRef,
+};
 
 const ROWS: u32 = 200;
 
@@ -25,11 +28,11 @@ impl World {
     fn cycle_in(&mut self, id: &str, state: CycleState) {
         self.begin(id);
         for n in 0..3 {
-            self.store.record(self.fence, id, &entry(n), &[], at(1)).unwrap();
+            self.held(at(1)).record(id, &entry(n), &[]).unwrap();
         }
         match state {
             CycleState::Running => {}
-            CycleState::Waiting => self.store.pause_cycle(self.fence, id, at(5), "no network").unwrap(),
+            CycleState::Waiting => self.held(at(0)).pause_cycle(id, at(5), "no network").unwrap(),
             state => self.end(id, state, &[]),
         }
     }
@@ -37,7 +40,7 @@ impl World {
     /// A message with its raw update.
     fn receive(&mut self, update_id: i64) -> i64 {
         let message = NewIncoming {
-            chat_id: 7,
+            chat: ChatRef::telegram(7),
             text: format!("message {update_id}"),
             raw: Some("{\"file\":\"7-note.ogg\"}".to_owned()),
             update_id: Some(update_id),
@@ -51,7 +54,7 @@ impl World {
     fn forget_all(&mut self, rows: u32) -> u32 {
         let mut all = 0;
         loop {
-            let n = self.store.forget(self.fence, old(), rows).unwrap();
+            let n = self.held(at(0)).forget(old(), rows).unwrap();
             assert!(n <= rows, "{n} rows in a batch of {rows}");
             if n == 0 {
                 return all;
@@ -70,7 +73,7 @@ fn journals_of_ended_cycles_go_and_open_ones_stay_however_old() {
     for (id, state) in ended.into_iter().chain(open) {
         world.cycle_in(id, state);
     }
-    world.store.reserve(world.fence, ("d", "m"), 0.5, &[], at(1)).unwrap().unwrap();
+    world.held(at(1)).reserve(("d", "m"), 0.5, &[]).unwrap().unwrap();
     assert!(world.store.has_forgettable(old()).unwrap());
     world.forget_all(ROWS);
     for (id, _) in ended {
@@ -92,12 +95,12 @@ fn what_is_not_old_stays() {
     world.cycle_in("c", CycleState::Done);
     let message = world.receive(1);
     let change = Change::Done { messages: vec![message], outcome: Answered };
-    world.store.change(world.fence, "c", &[change], at(9)).unwrap();
-    world.plan(7, "an answer");
+    world.held(at(9)).change("c", &[change]).unwrap();
+    world.plan(ChatRef::telegram(7), "an answer");
     world.deliver_all(9);
     let just_then = at(9);
     assert!(!world.store.has_forgettable(just_then).unwrap());
-    assert_eq!(world.store.forget(world.fence, just_then, ROWS).unwrap(), 0);
+    assert_eq!(world.held(at(0)).forget(just_then, ROWS).unwrap(), 0);
     assert_eq!(world.entries("c"), 3);
     assert!(world.store.has_forgettable(at(10)).unwrap());
 }
@@ -119,7 +122,7 @@ fn a_given_up_cycle_is_remembered_for_as_long_as_its_message_can_be_tried_again(
                 head: None,
                 taint: None,
             };
-            world.store.record(world.fence, cycle, &said, &[], at(2)).unwrap();
+            world.held(at(2)).record(cycle, &said, &[]).unwrap();
         }
         world.end(&id, CycleState::Abandoned, &[]);
         world.end(&after, CycleState::Failed, &[]);
@@ -127,7 +130,7 @@ fn a_given_up_cycle_is_remembered_for_as_long_as_its_message_can_be_tried_again(
         assert_eq!(given_up.iter().map(|row| &row.cycle.id).collect::<Vec<_>>(), [&id]);
         if let Some(outcome) = outcome {
             let change = Change::Done { messages: vec![message], outcome };
-            world.store.change(world.fence, &id, &[change], at(9)).unwrap();
+            world.held(at(9)).change(&id, &[change]).unwrap();
         }
     }
     world.forget_all(ROWS);
@@ -143,7 +146,7 @@ fn an_update_as_it_came_goes_with_its_answer_and_words_stay() {
         let message = world.receive(n as i64);
         if let Some(outcome) = outcome {
             let change = Change::Done { messages: vec![message], outcome };
-            world.store.change(world.fence, "c", &[change], at(9)).unwrap();
+            world.held(at(9)).change("c", &[change]).unwrap();
         }
     }
     assert!(world.store.is_file_wanted("7-note.ogg").unwrap());
@@ -168,10 +171,10 @@ fn an_update_as_it_came_goes_with_its_answer_and_words_stay() {
 #[test]
 fn parts_go_when_their_message_is_delivered_in_full() {
     let mut world = World::new();
-    let told = NewOutgoing { key: Some("tell/x".to_owned()), ..outgoing(7, "delivered") };
+    let told = NewOutgoing { key: Some("tell/x".to_owned()), ..outgoing(ChatRef::telegram(7), "delivered") };
     world.store.plan_message(&told, at(0)).unwrap();
     world.deliver_all(1);
-    let half = world.plan(8, &"a long line\n".repeat(600));
+    let half = world.plan(ChatRef::telegram(8), &"a long line\n".repeat(600));
     let first = world.store.claim_part(Pick::default(), &me(), at(2)).unwrap().unwrap();
     world.store.settle_part(&first, &PartOutcome::Sent(1), at(2)).unwrap();
     assert!(world.value::<i64>("SELECT count(*) FROM outgoing_parts WHERE state = 'planned'") > 0);
@@ -209,7 +212,7 @@ fn repairs_go_when_they_are_written_down() {
     let mut world = World::new();
     world.begin("c");
     for what in ["one", "two"] {
-        world.store.note_repair(world.fence, "lock", what, at(0)).unwrap();
+        world.held(at(0)).note_repair("lock", what).unwrap();
     }
     world.by_hand("UPDATE repairs SET cycle_id = 'c' WHERE what = 'one'");
     world.forget_all(ROWS);
@@ -224,8 +227,8 @@ fn small_batches_come_to_the_same_end() {
             world.cycle_in(&format!("c{n}"), CycleState::Done);
             let message = world.receive(n);
             let change = Change::Done { messages: vec![message], outcome: Answered };
-            world.store.change(world.fence, &format!("c{n}"), &[change], at(9)).unwrap();
-            world.plan(7, "an answer");
+            world.held(at(9)).change(&format!("c{n}"), &[change]).unwrap();
+            world.plan(ChatRef::telegram(7), "an answer");
         }
         world.deliver_all(9);
         let n = world.forget_all(rows);
@@ -241,7 +244,7 @@ fn a_holder_that_was_replaced_forgets_nothing() {
     let mut world = World::new();
     world.cycle_in("c", CycleState::Done);
     world.store.take_lease(&me(), at(10)).unwrap();
-    let refused = world.store.forget(world.fence, old(), ROWS);
+    let refused = world.held(at(0)).forget(old(), ROWS);
     assert!(matches!(refused, Err(StoreError::LeaseLost { .. })), "{refused:?}");
     assert_eq!(world.entries("c"), 3);
 }

@@ -18,17 +18,17 @@ fn prospects(world: &World) -> Vec<Prospect> {
 #[test]
 fn what_was_sent_twice_without_an_answer_is_tried_no_more() {
     let mut world = World::new();
-    world.plan(7, "did it arrive?");
+    world.plan(ChatRef::telegram(7), "did it arrive?");
     send(&mut world, &doubt("reset"));
     assert_eq!(prospects(&world), [Prospect::Tried], "the next wake repeats it");
-    world.store.recover_outbox(world.fence, at(1)).unwrap();
+    world.held(at(1)).recover_outbox().unwrap();
     assert_eq!(prospects(&world), [Prospect::Tried]);
     assert!(send(&mut world, &doubt("reset again")).is_repeat);
     assert_eq!(prospects(&world), [Prospect::InDoubt]);
-    world.plan(8, "to one who blocked us");
+    world.plan(ChatRef::telegram(8), "to one who blocked us");
     send(&mut world, &PartOutcome::Failed("blocked".to_owned()));
     assert_eq!(prospects(&world), [Prospect::InDoubt, Prospect::Refused]);
-    world.plan(0, "hello");
+    world.plan(ChatRef::TERMINAL, "hello");
     let outstanding = world.store.outstanding().unwrap();
     assert_eq!(outstanding, Outstanding { tried: 0, in_doubt: 1, refused: 1, console: 1 });
 }
@@ -36,7 +36,8 @@ fn what_was_sent_twice_without_an_answer_is_tried_no_more() {
 #[test]
 fn of_several_parts_the_worst_off_tells_all_of_it() {
     let mut world = World::new();
-    let id = world.plan(7, &(0..3).map(|_| format!("{}\n\n", "word ".repeat(700))).collect::<String>());
+    let id =
+        world.plan(ChatRef::telegram(7), &(0..3).map(|_| format!("{}\n\n", "word ".repeat(700))).collect::<String>());
     let told = |world: &World| {
         let message = world.store.undelivered_message(id).unwrap().unwrap();
         (message.state, message.error.unwrap_or_default(), message.attempts)
@@ -58,7 +59,7 @@ fn of_several_parts_the_worst_off_tells_all_of_it() {
 #[test]
 fn all_are_counted_and_the_oldest_are_listed() {
     let mut world = World::new();
-    let all: Vec<i64> = (0..203).map(|_| world.plan(7, "one more")).collect();
+    let all: Vec<i64> = (0..203).map(|_| world.plan(ChatRef::telegram(7), "one more")).collect();
     let listed: Vec<i64> = world.store.undelivered().unwrap().iter().map(|message| message.id).collect();
     assert_eq!(listed, all[..200]);
     assert_eq!(world.store.outstanding().unwrap(), Outstanding { tried: 203, ..Outstanding::default() });

@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension as _, Transaction};
 
 use crate::{
     clock::{is_over, parse_time, rfc3339},
-    store::{Fence, Result, Store},
+    store::{FencedStore, Result, Store},
 };
 
 /// The first wait after a failure, in seconds; it doubles with each further one.
@@ -106,48 +106,6 @@ impl Store {
         Ok(row.unwrap_or_default())
     }
 
-    /// It worked: no back-off any more.
-    pub fn upkeep_ok(&mut self, fence: Fence, kind: UpkeepKind, now: DateTime<Utc>) -> Result<()> {
-        self.fenced_relaxed(fence, |tx| {
-            tx.execute(
-                "INSERT INTO upkeep (name, last_ok_at) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE
-                 SET failures = 0, last_ok_at = excluded.last_ok_at, not_before = NULL, error = NULL",
-                (kind.as_str(), rfc3339(now)),
-            )?;
-            Ok(())
-        })
-    }
-
-    /// As [`Store::upkeep_ok`], but writes only when there was a failure to be forgotten.
-    pub fn upkeep_recovered(&mut self, fence: Fence, kind: UpkeepKind, now: DateTime<Utc>) -> Result<()> {
-        if self.upkeep(kind)?.failures == 0 { Ok(()) } else { self.upkeep_ok(fence, kind, now) }
-    }
-
-    /// It failed: wait longer each time. `at_least` is what the other side asked for.
-    pub fn upkeep_failed(
-        &mut self,
-        fence: Fence,
-        kind: UpkeepKind,
-        error: &str,
-        at_least: Option<TimeDelta>,
-        now: DateTime<Utc>,
-    ) -> Result<Upkeep> {
-        let mut upkeep = self.upkeep(kind)?;
-        upkeep.failures += 1;
-        let wait = wait_after(upkeep.failures).max(at_least.unwrap_or_default());
-        upkeep.not_before = Some(now + wait);
-        upkeep.error = Some(error.to_owned());
-        self.fenced_relaxed(fence, |tx| {
-            tx.execute(
-                "INSERT INTO upkeep (name, failures, not_before, error) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (name) DO UPDATE
-                 SET failures = excluded.failures, not_before = excluded.not_before, error = excluded.error",
-                (kind.as_str(), upkeep.failures, rfc3339(now + wait), error),
-            )?;
-            Ok(())
-        })?;
-        Ok(upkeep)
-    }
-
     /// It failed once more in a row, for who holds no lease and waits by itself. Since when is kept, too.
     pub fn trouble(&mut self, kind: UpkeepKind, error: &str, now: DateTime<Utc>) -> Result<()> {
         self.write_relaxed(|tx| {
@@ -206,24 +164,65 @@ impl Store {
         Ok(statement.query_map([prefix], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Remembers that it was handled.
-    pub fn set_handled(&mut self, fence: Fence, key: &str, value: &str, now: DateTime<Utc>) -> Result<()> {
-        self.fenced_relaxed(fence, |tx| set_handled(tx, key, value, now))
-    }
-
-    /// Writes down a repair for the next wake's episodic entry.
-    pub fn note_repair(&mut self, fence: Fence, check_id: &str, what: &str, now: DateTime<Utc>) -> Result<()> {
-        self.fenced(fence, |tx| {
-            tx.execute("INSERT INTO repairs (at, check_id, what) VALUES (?1, ?2, ?3)", (rfc3339(now), check_id, what))?;
-            Ok(())
-        })
-    }
-
     /// Repairs that no wake has written down yet, as (row, what).
     pub fn unnoted_repairs(&self) -> Result<Vec<(i64, String)>> {
         let mut statement =
             self.conn.prepare("SELECT id, what FROM repairs WHERE cycle_id IS NULL ORDER BY id LIMIT 50")?;
         Ok(statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+impl FencedStore<'_> {
+    /// It worked: no back-off any more.
+    pub fn upkeep_ok(&mut self, kind: UpkeepKind) -> Result<()> {
+        let now = self.now();
+        self.fenced_relaxed(|tx| {
+            tx.execute(
+                "INSERT INTO upkeep (name, last_ok_at) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE
+                 SET failures = 0, last_ok_at = excluded.last_ok_at, not_before = NULL, error = NULL",
+                (kind.as_str(), rfc3339(now)),
+            )?;
+            Ok(())
+        })
+    }
+
+    /// As [`Self::upkeep_ok`], but writes only when there was a failure to be forgotten.
+    pub fn upkeep_recovered(&mut self, kind: UpkeepKind) -> Result<()> {
+        if self.upkeep(kind)?.failures == 0 { Ok(()) } else { self.upkeep_ok(kind) }
+    }
+
+    /// It failed: wait longer each time. `at_least` is what the other side asked for.
+    pub fn upkeep_failed(&mut self, kind: UpkeepKind, error: &str, at_least: Option<TimeDelta>) -> Result<Upkeep> {
+        let now = self.now();
+        let mut upkeep = self.upkeep(kind)?;
+        upkeep.failures += 1;
+        let wait = wait_after(upkeep.failures).max(at_least.unwrap_or_default());
+        upkeep.not_before = Some(now + wait);
+        upkeep.error = Some(error.to_owned());
+        self.fenced_relaxed(|tx| {
+            tx.execute(
+                "INSERT INTO upkeep (name, failures, not_before, error) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (name) DO UPDATE
+                 SET failures = excluded.failures, not_before = excluded.not_before, error = excluded.error",
+                (kind.as_str(), upkeep.failures, rfc3339(now + wait), error),
+            )?;
+            Ok(())
+        })?;
+        Ok(upkeep)
+    }
+
+    /// Remembers that it was handled.
+    pub fn set_handled(&mut self, key: &str, value: &str) -> Result<()> {
+        let now = self.now();
+        self.fenced_relaxed(|tx| set_handled(tx, key, value, now))
+    }
+
+    /// Writes down a repair for the next wake's episodic entry.
+    pub fn note_repair(&mut self, check_id: &str, what: &str) -> Result<()> {
+        let now = self.now();
+        self.fenced(|tx| {
+            tx.execute("INSERT INTO repairs (at, check_id, what) VALUES (?1, ?2, ?3)", (rfc3339(now), check_id, what))?;
+            Ok(())
+        })
     }
 }
 

@@ -16,7 +16,7 @@ use rusqlite::{OptionalExtension as _, Transaction};
 
 use crate::{
     clock::rfc3339,
-    store::{Fence, Result, Store, outcome::PUT_ASIDE},
+    store::{FencedStore, Result, Store, outcome::PUT_ASIDE},
 };
 
 /// Slots of an active reminder that stay however old: a clock that was wrong for a while must not fire them again.
@@ -44,39 +44,6 @@ impl Store {
     /// tells, go together with what this finds.
     pub fn has_forgettable(&self, before: DateTime<Utc>) -> Result<bool> {
         Ok(self.conn.prepare_cached(&look())?.query_row([rfc3339(before)], |row| row.get(0))?)
-    }
-
-    /// Forgets about so many rows from before that time, in one short transaction. Says how many it were: 0 when nothing is
-    /// left to forget.
-    pub fn forget(&mut self, fence: Fence, before: DateTime<Utc>, rows: u32) -> Result<u32> {
-        let before = rfc3339(before);
-        let firings = self.old_firings(&before, rows)?;
-        // Lost in a power cut, it is forgotten again.
-        self.fenced_relaxed(fence, |tx| {
-            let mut n = forget_journals(tx, &before, rows)?;
-            for sql in [
-                format!(
-                    "UPDATE incoming_messages SET raw = NULL WHERE id IN (
-                         SELECT id FROM incoming_messages WHERE {OLD_RAW} ORDER BY processed_at LIMIT ?2)"
-                ),
-                format!(
-                    "UPDATE outgoing_parts SET html = '', plain = '' WHERE rowid IN (
-                         SELECT p.rowid FROM outgoing_parts p WHERE {OLD_PART} ORDER BY p.changed_at LIMIT ?2)"
-                ),
-                "DELETE FROM repairs WHERE id IN (
-                     SELECT id FROM repairs WHERE cycle_id IS NOT NULL AND at < ?1 LIMIT ?2)"
-                    .to_owned(),
-            ] {
-                n += count(tx.prepare_cached(&sql)?.execute((&before, rows.saturating_sub(n)))?);
-            }
-            for (reminder, slot) in firings.iter().take(rows.saturating_sub(n) as usize) {
-                n += count(
-                    tx.prepare_cached("DELETE FROM reminder_firings WHERE reminder_id = ?1 AND slot = ?2")?
-                        .execute((reminder, slot))?,
-                );
-            }
-            Ok(n)
-        })
     }
 
     /// The row of the message that came last.
@@ -108,6 +75,41 @@ impl Store {
         )?;
         let firings = statement.query_map((before, FIRINGS_KEPT, rows), |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(firings.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+impl FencedStore<'_> {
+    /// Forgets about so many rows from before that time, in one short transaction. Says how many it were: 0 when nothing is
+    /// left to forget.
+    pub fn forget(&mut self, before: DateTime<Utc>, rows: u32) -> Result<u32> {
+        let before = rfc3339(before);
+        let firings = self.old_firings(&before, rows)?;
+        // Lost in a power cut, it is forgotten again.
+        self.fenced_relaxed(|tx| {
+            let mut n = forget_journals(tx, &before, rows)?;
+            for sql in [
+                format!(
+                    "UPDATE incoming_messages SET raw = NULL WHERE id IN (
+                         SELECT id FROM incoming_messages WHERE {OLD_RAW} ORDER BY processed_at LIMIT ?2)"
+                ),
+                format!(
+                    "UPDATE outgoing_parts SET html = '', plain = '' WHERE rowid IN (
+                         SELECT p.rowid FROM outgoing_parts p WHERE {OLD_PART} ORDER BY p.changed_at LIMIT ?2)"
+                ),
+                "DELETE FROM repairs WHERE id IN (
+                     SELECT id FROM repairs WHERE cycle_id IS NOT NULL AND at < ?1 LIMIT ?2)"
+                    .to_owned(),
+            ] {
+                n += count(tx.prepare_cached(&sql)?.execute((&before, rows.saturating_sub(n)))?);
+            }
+            for (reminder, slot) in firings.iter().take(rows.saturating_sub(n) as usize) {
+                n += count(
+                    tx.prepare_cached("DELETE FROM reminder_firings WHERE reminder_id = ?1 AND slot = ?2")?
+                        .execute((reminder, slot))?,
+                );
+            }
+            Ok(n)
+        })
     }
 }
 

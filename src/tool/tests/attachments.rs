@@ -3,7 +3,10 @@
 use serde_json::json;
 
 use super::Scene;
-use crate::store::{Attachment, FileState, NewAttachment};
+use crate::{
+    store::{Attachment, FileState, NewAttachment},
+    types::ChatRef,
+};
 
 fn file(id: i64, path: &str) -> Attachment {
     Attachment {
@@ -23,7 +26,7 @@ fn file(id: i64, path: &str) -> Attachment {
         error: None,
         transcript: None,
         message_id: 41,
-        chat_id: 7,
+        chat: ChatRef::telegram(7),
         thread_id: None,
         channel_message_id: None,
         received_at: None,

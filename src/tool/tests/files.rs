@@ -11,6 +11,7 @@ use crate::{
     memory::view::View,
     policy::{Decision, Reach},
     repo::Repo,
+    types::ChatRef,
 };
 
 /// A scene with hands: a workspace with a scratch folder beside the memory, and a granted folder.
@@ -416,7 +417,7 @@ fn the_memorys_history_is_listed_and_shown_to_its_person_alone() {
             .contains("may be written")
     );
 
-    at.scene.world.documents = Documents::new(&brain, Vec::new()).seen_by(View::of(99));
+    at.scene.world.documents = Documents::new(&brain, Vec::new()).seen_by(View::of(ChatRef::telegram(99)));
     fs::write(at.at("mine/a.txt"), "the person's").unwrap();
     let granted = at.at("mine/a.txt");
     for (tool, input) in [
@@ -449,8 +450,12 @@ fn a_wake_that_can_be_taken_back_is_asked_for_by_its_id() {
     let known = |wake: &str, commit: &str| Undoable { wake: wake.to_owned(), commit: commit.to_owned() };
     at.scene.world.undoable = vec![known("20261121T130000Z-1", "abcdef"), known("20261121T120000Z-2", "abcxyz")];
     let done = at.done("brain_revert", &json!({"wake": "abcd"}));
-    let wanted =
-        Change::Undo { wake: "20261121T130000Z-1".to_owned(), chat_id: 7, thread_id: Some(3), reply_to: Some(100) };
+    let wanted = Change::Undo {
+        wake: "20261121T130000Z-1".to_owned(),
+        chat: ChatRef::telegram(7),
+        thread_id: Some(3),
+        reply_to: Some(100),
+    };
     assert_eq!(done.changes, [wanted]);
     assert_eq!(done.receipt.as_deref(), Some("Asked for the wake 20261121T130000Z-1 to be undone"));
     assert!(at.refused("brain_revert", &json!({"wake": "20261121"})).contains("Several wakes"));

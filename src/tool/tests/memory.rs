@@ -8,6 +8,7 @@ use crate::{
         view::View,
     },
     policy::Decision,
+    types::ChatRef,
 };
 
 const FACTS: &str = "# Semantic memory\n\n## Home\n- the wifi code is 1234 <!-- wake w1 message 5 -->\n";
@@ -261,7 +262,7 @@ fn a_rule_about_a_skills_files_holds_for_who_reads_the_skill() {
             assert_eq!(decided(&scene.world, file(spelled)), expected(!is_whole), "{spelled}");
         }
         // In a guest's chat, too.
-        scene.world.documents = Documents::new(&scene.path(""), Vec::new()).seen_by(View::of(99));
+        scene.world.documents = Documents::new(&scene.path(""), Vec::new()).seen_by(View::of(ChatRef::telegram(99)));
         assert_eq!(decided(&scene.world, file("references/./green.md")), expected(!is_whole));
     }
 }

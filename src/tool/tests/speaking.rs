@@ -3,7 +3,7 @@
 use chrono::NaiveTime;
 
 use super::*;
-use crate::config::QuietHours;
+use crate::{config::QuietHours, types::ChatRef};
 
 #[test]
 fn a_plan_changes_nothing_but_is_bounded() {
@@ -26,7 +26,7 @@ fn a_reply_answers_every_open_message_of_its_chat() {
     scene.world.open_messages = vec![41, 42];
     let done = scene.done("reply", &json!({"text": " Four. \n"}));
     let message = sent(&done);
-    assert_eq!((message.chat_id, message.thread_id, message.reply_to), (7, Some(3), Some(100)));
+    assert_eq!((message.chat.id, message.thread_id, message.reply_to), (7, Some(3), Some(100)));
     assert_eq!((message.text.as_str(), message.kind, &message.key), ("Four.", OutgoingKind::Reply, &None));
     let closed = Change::Done { messages: vec![41, 42], outcome: MessageOutcome::Answered };
     assert_eq!(done.changes[1..], [closed]);
@@ -52,10 +52,10 @@ fn a_reply_needs_words_a_chat_and_room() {
 #[test]
 fn telling_goes_to_the_owner_under_a_key() {
     let mut scene = Scene::new();
-    scene.world.owner_chat_id = 9;
+    scene.world.owner_chat = ChatRef::telegram(9);
     let done = scene.done("tell", &json!({"key": " Decay/Tax ", "text": "Still on it?"}));
     let message = sent(&done);
-    assert_eq!((message.chat_id, message.thread_id, message.kind), (9, None, OutgoingKind::Tell));
+    assert_eq!((message.chat.id, message.thread_id, message.kind), (9, None, OutgoingKind::Tell));
     assert_eq!(message.key.as_deref(), Some("tell/decay/tax"));
     assert_eq!(done.changes.len(), 1, "nobody's question is answered by it");
 }
@@ -100,13 +100,13 @@ fn quiet_hours_are_the_persons_and_reach_over_midnight() {
 }
 
 #[test]
-fn what_cannot_be_answered_is_kept_for_another_mind_and_said_once() {
+fn what_cannot_be_answered_is_kept_for_another_model_and_said_once() {
     let mut scene = Scene::new();
     scene.world.open_messages = vec![41, 42];
     let done = scene.done("keep", &json!({"messages": [42], "notice": "Kept."}));
     assert_eq!(sent(&done).key.as_deref(), Some("kept/42"));
-    assert_eq!((sent(&done).chat_id, sent(&done).kind), (7, OutgoingKind::Notice));
-    let hold = Change::Hold { messages: vec![42], mind: "offline".to_owned() };
+    assert_eq!((sent(&done).chat.id, sent(&done).kind), (7, OutgoingKind::Notice));
+    let hold = Change::Hold { messages: vec![42], model: "offline".to_owned() };
     assert_eq!(done.changes[1..], [hold]);
     assert!(
         scene.refused("keep", &json!({"messages": [41, 7], "notice": "x"})).starts_with("Message 7 is not an open")

@@ -1,5 +1,8 @@
 use super::*;
-use crate::memory::{ACTIVE, BACKLOG};
+use crate::{
+    memory::{ACTIVE, BACKLOG},
+    types::ChatRef,
+};
 
 const TASKS: &str = "# Active tasks\n\n## Call Bob\n- status: active\n- touched: 2026-11-10\n- mood: hopeful\n\nfree text\n\n## Write the report\n- status: active\n- touched: 2026-11-21\n";
 const WAITING: &str = "# Backlog\n\n## Learn Dutch\n- status: waiting\n";
@@ -204,7 +207,7 @@ fn a_guests_tasks_mark_the_owners_cycle_and_are_named_in_no_refusal() {
         assert!(!why.contains("CANARY") && why.contains("Tasks of other chats"), "{query}: {why}");
     }
     let mut guests = Scene::new().with(ACTIVE, &theirs);
-    guests.world.owner_chat_id = 9;
-    guests.world.chat = Some(Chat { id: 5555, thread_id: None, reply_to: None });
+    guests.world.owner_chat = ChatRef::telegram(9);
+    guests.world.chat = Some(Chat { id: ChatRef::telegram(5555), thread_id: None, reply_to: None });
     assert_eq!(guests.done("task_done", &json!({"task": "canary"})).taint, None, "to the guest it is their own");
 }

@@ -93,7 +93,7 @@ fn messages(look: &Connection) -> Result<BTreeMap<i64, Message>, String> {
         "SELECT id, chat_id, message_text, outcome, processed, attempts, held_for, cycle_id FROM incoming_messages";
     let all = rows(look, sql, |row| {
         let message = Message {
-            chat_id: row.get(1)?,
+            chat: row.get(1)?,
             text: row.get(2)?,
             outcome: row.get(3)?,
             is_processed: row.get(4)?,

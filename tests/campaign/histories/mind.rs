@@ -6,6 +6,7 @@ use reveille::{
     cycle::decide::machine::{Cycle, ToolRequest},
     schedule::Rule,
     store::{Change, Entry, MessageOutcome, NewCycle, NewOutgoing, NewReminder, OutgoingKind, StagedFile},
+    types::ChatRef,
     types::Stop,
 };
 
@@ -72,7 +73,7 @@ pub(super) fn outcome(
     random: &mut Rng,
 ) -> (Entry, Vec<Change>) {
     let changes = match call.name.as_str() {
-        "reply" => answer(cycle.chat_id, &long_or_short(random, &call.id), &state.open, MessageOutcome::Answered),
+        "reply" => answer(cycle.chat, &long_or_short(random, &call.id), &state.open, MessageOutcome::Answered),
         "tell" => {
             let key = Some(format!("tell/{}", random.u32(0..6)));
             vec![Change::Send(NewOutgoing { key, ..outgoing(OWNER, &call.id, OutgoingKind::Tell) })]
@@ -84,7 +85,7 @@ pub(super) fn outcome(
             let (text, zone) = (call.id.clone(), "UTC".to_owned());
             let slot = at.naive_utc();
             vec![Change::AddReminder(NewReminder {
-                chat_id: OWNER,
+                chat: OWNER,
                 thread_id: None,
                 text,
                 rule,
@@ -122,14 +123,14 @@ pub(super) fn outcome(
 }
 
 /// A text as the answer to messages.
-pub(super) fn answer(chat: Option<i64>, text: &str, open: &[i64], outcome: MessageOutcome) -> Vec<Change> {
+pub(super) fn answer(chat: Option<ChatRef>, text: &str, open: &[i64], outcome: MessageOutcome) -> Vec<Change> {
     let Some(chat) = chat else { return Vec::new() };
     let done = (!open.is_empty()).then(|| Change::Done { messages: open.to_vec(), outcome });
     [Change::Send(outgoing(chat, text, OutgoingKind::Reply))].into_iter().chain(done).collect()
 }
 
 /// Something that a chat is told once.
-pub(super) fn notice(chat: i64, text: &str, key: String) -> Change {
+pub(super) fn notice(chat: ChatRef, text: &str, key: String) -> Change {
     Change::Send(NewOutgoing { key: Some(key), ..NewOutgoing::notice(chat, text.to_owned()) })
 }
 
@@ -160,9 +161,9 @@ fn note(scene: &Scene, cycle: &str, call: &ToolRequest, random: &mut Rng) -> Cha
 fn keep(scene: &Scene, cycle: &NewCycle, state: &Cycle, random: &mut Rng) -> Vec<Change> {
     let count = random.usize(0..=state.open.len());
     let messages: Vec<i64> = state.open.iter().take(count).copied().collect();
-    let (Some(chat), Some(first)) = (cycle.chat_id, messages.first()) else { return Vec::new() };
+    let (Some(chat), Some(first)) = (cycle.chat, messages.first()) else { return Vec::new() };
     let notice = notice(chat, &format!("I keep message {first}."), format!("kept/{first}"));
-    vec![notice, Change::Hold { messages, mind: scene.mind.to_owned() }]
+    vec![notice, Change::Hold { messages, model: scene.mind.to_owned() }]
 }
 
 /// A text of one part, or of several.
@@ -171,6 +172,6 @@ pub(super) fn long_or_short(random: &mut Rng, text: &str) -> String {
 }
 
 /// A message to be sent.
-pub(super) fn outgoing(chat_id: i64, text: &str, kind: OutgoingKind) -> NewOutgoing {
-    NewOutgoing { chat_id, text: text.to_owned(), kind, ..NewOutgoing::default() }
+pub(super) fn outgoing(chat: ChatRef, text: &str, kind: OutgoingKind) -> NewOutgoing {
+    NewOutgoing { chat, text: text.to_owned(), kind, ..NewOutgoing::default() }
 }

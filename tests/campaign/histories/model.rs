@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use reveille::store::{
     Batch, Change, CycleState, Entry, Firing, NewCycle, NewIncoming, NewOutgoing, Ordered, PartOf, Round, StagedFile,
 };
+use reveille::types::ChatRef;
 
 /// Failed cycles after which a message is put aside, as promised to people.
 const MAX_FAILURES: i64 = 3;
@@ -15,7 +16,7 @@ const MAX_TRIES: u32 = 3;
 /// A row of `incoming_messages`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Message {
-    pub(super) chat_id: i64,
+    pub(super) chat: ChatRef,
     pub(super) text: String,
     pub(super) outcome: Option<String>,
     pub(super) is_processed: bool,
@@ -59,7 +60,7 @@ pub(super) struct Model {
     /// The messages of a channel that a row is made of.
     parts: BTreeMap<i64, BTreeMap<i64, String>>,
     /// The newest row of each album, by chat and name.
-    albums: BTreeMap<(i64, String), i64>,
+    albums: BTreeMap<(ChatRef, String), i64>,
     /// Rows of parts that came when their album was taken up.
     late: BTreeSet<i64>,
     /// What was said before, of each row that corrects it.
@@ -103,7 +104,7 @@ impl Model {
     /// A message makes a row, or joins that of its album if nobody has taken it up.
     fn hear(&mut self, message: &NewIncoming, new_row: impl FnOnce() -> Result<i64, String>) -> Result<(), String> {
         let album = match &message.part_of {
-            Some(PartOf::Album(album)) => Some((message.chat_id, album.clone())),
+            Some(PartOf::Album(album)) => Some((message.chat, album.clone())),
             _ => None,
         };
         let of_album = album.as_ref().and_then(|album| self.albums.get(album)).copied();
@@ -191,7 +192,7 @@ impl Model {
         self.updates.extend(message.update_id.map(|id| (id, row)));
         self.by_channel_id.extend(message.channel_message_id.map(|id| (id, row)));
         self.words.extend(message.channel_message_id.map(|id| (id, message.text.clone())));
-        let stored = Message { chat_id: message.chat_id, text: message.text.clone(), ..Message::default() };
+        let stored = Message { chat: message.chat, text: message.text.clone(), ..Message::default() };
         self.messages.insert(row, stored);
         Ok(())
     }
@@ -262,9 +263,9 @@ impl Model {
                 Change::Done { messages, outcome } => {
                     messages.iter().try_for_each(|row| self.answer(*row, outcome.as_str(), cycle))?;
                 }
-                Change::Hold { messages, mind } => {
+                Change::Hold { messages, model } => {
                     self.each_queued(messages, |message| {
-                        message.held_for = Some(mind.clone());
+                        message.held_for = Some(model.clone());
                         message.cycle_id = Some(cycle.to_owned());
                     });
                 }
@@ -377,8 +378,8 @@ impl Model {
     fn write(&mut self, message: &NewOutgoing, cycle: Option<String>) {
         let is_told = message.key.is_some() && self.outgoing.iter().any(|(.., key, _)| *key == message.key);
         if !is_told {
-            let NewOutgoing { chat_id, text, kind, key, .. } = message.clone();
-            self.outgoing.push((chat_id, text, kind.as_str().to_owned(), key, cycle));
+            let NewOutgoing { chat, text, kind, key, .. } = message.clone();
+            self.outgoing.push((chat.id, text, kind.as_str().to_owned(), key, cycle));
         }
     }
 }

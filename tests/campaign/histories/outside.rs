@@ -36,9 +36,9 @@ impl Outside {
             return Err(format!("part {before:?} of message {} arrived before part {}", part.outgoing_id, part.part));
         }
         if is_in_turn {
-            let before = self.last.insert(part.chat_id, key);
+            let before = self.last.insert(part.chat.id, key);
             if before.is_some_and(|before| before > key) {
-                return Err(format!("{before:?} arrived in chat {} before {key:?}", part.chat_id));
+                return Err(format!("{before:?} arrived in chat {} before {key:?}", part.chat));
             }
         }
         Ok(())

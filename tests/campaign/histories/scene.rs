@@ -5,12 +5,15 @@ use std::{collections::BTreeSet, fs, path::Path};
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use fastrand::Rng;
 use reveille::{
+    clock::FixedClock,
     cycle::decide::situation::Reason,
     process::Identity,
+    store::FencedStore,
     store::{
         Batch, Change, Claimed, CycleEnd, CycleState, Entry, Fence, MessageOutcome, NewCycle, NewIncoming, Ordered,
         OutgoingKind, PartOf, PartOutcome, PartState, Pick, Store, StoreError,
     },
+    types::ChatRef,
 };
 use rusqlite::Connection;
 
@@ -24,8 +27,8 @@ use super::{
 };
 
 /// The owner's chat; the other one is somebody else's.
-pub(super) const OWNER: i64 = 7;
-const CHATS: [i64; 3] = [OWNER, OWNER, 8];
+pub(super) const OWNER: ChatRef = ChatRef::telegram(7);
+const CHATS: [ChatRef; 3] = [OWNER, OWNER, ChatRef::telegram(8)];
 const BOT_ID: i64 = 99;
 const MINDS: [&str; 2] = ["one mind", "another mind"];
 /// Messages between the beginnings of two albums.
@@ -140,14 +143,14 @@ impl Scene {
     /// A cycle's beginning.
     pub(super) fn new_cycle(&mut self, model: &str, reasons: &[Reason]) -> NewCycle {
         let chat = reasons.iter().find_map(|reason| match reason {
-            Reason::Messages { chat_id, .. } => Some(*chat_id),
+            Reason::Messages { chat, .. } => Some(*chat),
             _ => None,
         });
         NewCycle {
             id: format!("cycle-{}", self.draw()),
             trigger: "history".to_owned(),
             reasons: reasons.iter().map(Reason::describe).collect(),
-            chat_id: chat,
+            chat,
             thread_id: None,
             model: model.to_owned(),
             system: "[]".to_owned(),
@@ -162,7 +165,7 @@ impl Scene {
         let under_way = [self.bots.as_ref(), self.wake.as_ref().and_then(Wake::sending)].into_iter().flatten();
         for other in under_way {
             let others = (other.outgoing_id, other.part);
-            let is_before = others < key && other.chat_id == claimed.chat_id && !is_bots;
+            let is_before = others < key && other.chat == claimed.chat && !is_bots;
             if others == key || is_before && !self.has_been_told(other)? {
                 return Err(format!("{key:?} leaves while {others:?} of the same chat is under way"));
             }
@@ -233,7 +236,7 @@ impl Scene {
             // Now and then a part of an album, of which a chat has one after the other.
             let is_part = random.u32(0..3) == 0;
             batch.messages.push(NewIncoming {
-                chat_id: *random.choice(&CHATS).unwrap_or(&OWNER),
+                chat: *random.choice(&CHATS).unwrap_or(&OWNER),
                 text: format!("message {id}"),
                 channel_message_id: Some(id),
                 update_id: Some(restart + id),
@@ -275,7 +278,7 @@ impl Scene {
 
     fn say(&mut self) -> Result<(), String> {
         let said = NewIncoming { text: format!("said {}", self.draw()), ..NewIncoming::default() };
-        let row = self.bot.say(said.chat_id, &said.text, self.now).map_err(text)?;
+        let row = self.bot.say(said.chat, &said.text, self.now).map_err(text)?;
         self.model.queue(row, &said)
     }
 
@@ -365,7 +368,9 @@ impl Scene {
     /// A wake that lost its lease can't write, whatever it tries.
     fn old_holder(&mut self, random: &mut Rng) -> Result<(), String> {
         let Some(fence) = random.choice(&self.old).copied() else { return Ok(()) };
-        let (now, store) = (self.now, &mut self.store);
+        let now = self.now;
+        let clock = FixedClock(now);
+        let mut store = FencedStore::new(&mut self.store, fence, &clock);
         let everything: Vec<i64> = self.model.messages.keys().copied().collect();
         let cycles: Vec<String> = self.model.cycles.keys().cloned().collect();
         let cycle = random.choice(&cycles).cloned().unwrap_or_default();
@@ -373,15 +378,15 @@ impl Scene {
         let send = Change::Send(mind::outgoing(OWNER, "from one who lost the lease", OutgoingKind::Reply));
         let end = |state| CycleEnd { failed_messages: &everything, ..CycleEnd::new(state) };
         let refused = match random.u32(0..8) {
-            0 => store.record(fence, &cycle, &Entry::Asked, &[send, done], now),
-            1 => store.change(fence, &cycle, &[send, done], now),
-            2 => store.end_cycle(fence, &cycle, &end(CycleState::Done), now),
-            3 => store.end_cycle(fence, &cycle, &end(CycleState::Abandoned), now),
-            4 => store.resume_cycle(fence, &cycle),
-            5 => store.pause_cycle(fence, &cycle, now, "late"),
-            6 => store.recover_outbox(fence, now).map(drop),
+            0 => store.record(&cycle, &Entry::Asked, &[send, done]),
+            1 => store.change(&cycle, &[send, done]),
+            2 => store.end_cycle(&cycle, &end(CycleState::Done)),
+            3 => store.end_cycle(&cycle, &end(CycleState::Abandoned)),
+            4 => store.resume_cycle(&cycle),
+            5 => store.pause_cycle(&cycle, now, "late"),
+            6 => store.recover_outbox().map(drop),
             _ => {
-                store.release_lease(fence).map_err(text)?;
+                store.release_lease().map_err(text)?;
                 return Ok(());
             }
         };

@@ -6,19 +6,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::TimeDelta;
 use fastrand::Rng;
 use reveille::{
+    clock::FixedClock,
     cycle::{
         Uptake,
         decide::{
             limits::{Limits, Stretch},
             machine::{Cycle, Step, ToolRequest},
             orient::{self, Work},
-            situation::{Mind, Observed, Reason},
+            situation::{ModelState, Observed, Reason},
         },
         uptake,
     },
     process::Identity,
+    store::FencedStore,
     store::{
-        Change, Claimed, CycleEnd, CycleState, Entry, Fence, Firing, NO_MIND, NewCycle, NewOutgoing, OutgoingKind,
+        Change, Claimed, CycleEnd, CycleState, Entry, Fence, Firing, NO_MODEL, NewCycle, NewOutgoing, OutgoingKind,
         PartOutcome, Reminder, Round, UpkeepKind,
     },
     types::Usage,
@@ -100,12 +102,16 @@ impl Wake {
                 // Whoever left a cycle running was killed in it: the lock file tells a real wake.
                 for row in scene.store.open_cycles().map_err(text)? {
                     if row.state == CycleState::Running {
-                        scene.store.note_cut_off(self.fence, &row.cycle.id, &[], None, scene.now).map_err(text)?;
+                        FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+                            .note_cut_off(&row.cycle.id, &[], None)
+                            .map_err(text)?;
                     }
                 }
                 scene.silence_bot(random)?;
                 if scene.store.has_doubtful(scene.now).map_err(text)? {
-                    scene.store.recover_outbox(self.fence, scene.now).map_err(text)?;
+                    FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+                        .recover_outbox()
+                        .map_err(text)?;
                 }
                 At::Delivering
             }
@@ -125,7 +131,7 @@ impl Wake {
             At::Delivering => self.claim(scene)?,
             At::Sending(claimed) => self.send(scene, &claimed, random)?,
             At::Releasing | At::Over => {
-                scene.store.release_lease(self.fence).map_err(text)?;
+                FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now)).release_lease().map_err(text)?;
                 At::Over
             }
         };
@@ -137,7 +143,7 @@ impl Wake {
             return Ok(At::Releasing);
         }
         let store = &scene.store;
-        let mind = Mind {
+        let mind = ModelState {
             name: scene.mind.to_owned(),
             is_thinking: true,
             is_available: store.upkeep(UpkeepKind::Model).map_err(text)?.may_try(scene.now),
@@ -151,14 +157,14 @@ impl Wake {
             stopped_chats: &BTreeSet::new(),
             now: scene.now,
             tz: Tz::UTC,
-            mind: &mind,
+            model: &mind,
             messages: &store.queued().map_err(text)?,
             open_cycles: &store.open_cycles().map_err(text)?,
             reminders: &reminders,
             tasks: &[],
             handled: &BTreeSet::new(),
             tells_left: 3,
-            owner_chat_id: OWNER,
+            owner_chat: OWNER,
             guests: &BTreeMap::new(),
             quiet_hours: None,
             person_commits: &[],
@@ -180,7 +186,9 @@ impl Wake {
         let messages: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
         let opening = said(format!("{:?}", cycle.reasons), messages);
         let entries = std::slice::from_ref(&opening);
-        scene.store.begin_cycle(self.fence, &cycle, entries, &[], scene.now).map_err(text)?;
+        FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+            .begin_cycle(&cycle, entries, &[])
+            .map_err(text)?;
         scene.model.begin(&cycle, entries)?;
         let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
         state.apply(&opening);
@@ -197,15 +205,21 @@ impl Wake {
             }
             Uptake::GiveUp(giving_up) => Ok(At::GivingUp(id, Box::new(state), giving_up.counts())),
             Uptake::Publish => {
-                scene.store.resume_cycle(self.fence, &id).map_err(text)?;
+                FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+                    .resume_cycle(&id)
+                    .map_err(text)?;
                 scene.model.resume(&id, false)?;
                 Ok(At::Committing(id, state.handles))
             }
             Uptake::GoOn => {
                 if has_crashed {
-                    scene.store.count_try(self.fence, &id).map_err(text)?;
+                    FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+                        .count_try(&id)
+                        .map_err(text)?;
                 }
-                scene.store.resume_cycle(self.fence, &id).map_err(text)?;
+                FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+                    .resume_cycle(&id)
+                    .map_err(text)?;
                 scene.model.resume(&id, has_crashed)?;
                 Ok(At::Driving(Box::new(Live { cycle: row.cycle, state })))
             }
@@ -214,11 +228,13 @@ impl Wake {
 
     /// What a rule does is done and journalled with its cycle's beginning.
     fn by_rule(&self, scene: &mut Scene, reasons: &[Reason], due: &[&Reminder]) -> Result<At, String> {
-        let cycle = scene.new_cycle(NO_MIND, reasons);
+        let cycle = scene.new_cycle(NO_MODEL, reasons);
         let rounds: Result<Vec<_>, String> = due.iter().map(|reminder| round(scene, reminder)).collect();
         let changes: Vec<Change> = rounds?.into_iter().map(Change::Fire).collect();
         let done = [Entry::ByRule { receipts: Vec::new(), handles: Vec::new(), head: None }];
-        scene.store.begin_cycle(self.fence, &cycle, &done, &changes, scene.now).map_err(text)?;
+        FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+            .begin_cycle(&cycle, &done, &changes)
+            .map_err(text)?;
         scene.model.begin(&cycle, &done)?;
         scene.model.change(&cycle.id, &changes)?;
         Ok(At::Committing(cycle.id, Vec::new()))
@@ -255,7 +271,7 @@ impl Wake {
             }
             Step::Answer { text, outcome } => {
                 let messages = live.state.open.clone();
-                let changes = mind::answer(live.cycle.chat_id, &text, &messages, outcome);
+                let changes = mind::answer(live.cycle.chat, &text, &messages, outcome);
                 let entry = Entry::Answered { messages, receipt: "Answered".to_owned() };
                 self.record(scene, &mut live, &entry, &changes)?;
                 Ok(At::Driving(live))
@@ -281,7 +297,9 @@ impl Wake {
         match mind::turn(random, &live.cycle.id, &live.state, scene) {
             Answer::Turn { content, stop } => {
                 if scene.store.upkeep(UpkeepKind::Model).map_err(text)?.failures > 0 {
-                    scene.store.upkeep_ok(self.fence, UpkeepKind::Model, scene.now).map_err(text)?;
+                    FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+                        .upkeep_ok(UpkeepKind::Model)
+                        .map_err(text)?;
                 }
                 let usage = Usage { output: 1, ..Usage::default() };
                 self.record(scene, &mut live, &Entry::Turn { content, stop, usage }, &[])?;
@@ -293,11 +311,10 @@ impl Wake {
                 Ok(At::Driving(live))
             }
             Answer::Unavailable => {
-                scene
-                    .store
-                    .upkeep_failed(self.fence, UpkeepKind::Model, "overloaded", None, scene.now)
+                FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+                    .upkeep_failed(UpkeepKind::Model, "overloaded", None)
                     .map_err(text)?;
-                if let (Some(chat), Some(first)) = (live.cycle.chat_id, live.state.open.first()) {
+                if let (Some(chat), Some(first)) = (live.cycle.chat, live.state.open.first()) {
                     let notice = mind::notice(chat, "I can't think right now.", format!("waits/{first}"));
                     self.change(scene, &live.cycle.id, &[notice])?;
                 }
@@ -320,7 +337,9 @@ impl Wake {
             let ended = Ended { id: id.clone(), state: CycleState::Failed, handled: Vec::new(), failed: Vec::new() };
             return Ok(At::Ending(ended));
         }
-        scene.store.pause_cycle(self.fence, id, scene.now, "it waits").map_err(text)?;
+        FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+            .pause_cycle(id, scene.now, "it waits")
+            .map_err(text)?;
         scene.model.pause(id);
         Ok(At::Delivering)
     }
@@ -351,7 +370,7 @@ impl Wake {
         let Ended { id, state, handled, failed } = ended;
         let commit_id = (*state == CycleState::Done).then_some("a commit");
         let end = CycleEnd { commit_id, handled, failed_messages: failed, ..CycleEnd::new(*state) };
-        scene.store.end_cycle(self.fence, id, &end, scene.now).map_err(text)?;
+        FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now)).end_cycle(id, &end).map_err(text)?;
         scene.model.end(id, *state, failed);
         Ok(At::Delivering)
     }
@@ -366,8 +385,8 @@ impl Wake {
         // Whoever claims while it is under way gets another chat's part, or none.
         let other = if scene.is_calm || random.bool() { None } else { scene.claim()? };
         if let Some(other) = other {
-            if other.chat_id == claimed.chat_id {
-                return Err(format!("two parts of chat {} are under way", claimed.chat_id));
+            if other.chat == claimed.chat {
+                return Err(format!("two parts of chat {} are under way", claimed.chat));
             }
             let put_back = PartOutcome::Later { not_before: scene.now, why: "put back".to_owned() };
             scene.store.settle_part(&other, &put_back, scene.now).map_err(text)?;
@@ -381,7 +400,9 @@ impl Wake {
     /// Journals an entry with its changes. What the journal now says must be what the wake has in mind.
     fn record(&self, scene: &mut Scene, live: &mut Live, entry: &Entry, changes: &[Change]) -> Result<(), String> {
         let id = &live.cycle.id;
-        scene.store.record(self.fence, id, entry, changes, scene.now).map_err(text)?;
+        FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+            .record(id, entry, changes)
+            .map_err(text)?;
         scene.model.record(id, entry, changes)?;
         live.state.apply(entry);
         let journal = scene.store.journal(id).map_err(text)?;
@@ -392,7 +413,7 @@ impl Wake {
     }
 
     fn change(&self, scene: &mut Scene, id: &str, changes: &[Change]) -> Result<(), String> {
-        scene.store.change(self.fence, id, changes, scene.now).map_err(text)?;
+        FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now)).change(id, changes).map_err(text)?;
         scene.model.change(id, changes)
     }
 }
@@ -402,7 +423,7 @@ fn round(scene: &Scene, reminder: &Reminder) -> Result<Round, String> {
     let history = scene.store.reminder_history(reminder.id, reminder.what.slot).map_err(text)?;
     let turn = reminder.series(Tz::UTC).turn(&history, scene.now);
     let message = turn.happens.map(|slot| NewOutgoing {
-        chat_id: reminder.what.chat_id,
+        chat: reminder.what.chat,
         text: format!("{} at {}", reminder.what.text, slot.civil),
         kind: OutgoingKind::Reminder,
         ..NewOutgoing::default()
@@ -412,7 +433,7 @@ fn round(scene: &Scene, reminder: &Reminder) -> Result<Round, String> {
 
 /// Messages that have come for a cycle's chat meanwhile.
 fn joining(scene: &Scene, live: &Live) -> Result<Vec<i64>, String> {
-    let mind = Mind {
+    let mind = ModelState {
         name: scene.mind.to_owned(),
         is_thinking: true,
         is_available: true,

@@ -2,6 +2,7 @@
 //! Once one of them reads what is withheld, or is shown it as a quotation, it has to ask again.
 
 use reveille::store::{Batch, NewIncoming};
+use reveille::types::ChatRef;
 use serde_json::json;
 
 use super::{
@@ -71,7 +72,7 @@ fn quotation(scene: &Scene) -> Result<Vec<String>, String> {
          ORDER BY o.id LIMIT 1"
     ));
     let message = NewIncoming {
-        chat_id: CHAT,
+        chat: ChatRef::telegram(CHAT),
         text: "Do that.".to_owned(),
         kind: "text".to_owned(),
         sender_id: Some(CHAT),

@@ -143,15 +143,15 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a part is sent before its claim is synced",
         layer: "power",
-        line: "self.fenced(fence, |tx| claim(",
-        broken: "self.fenced_relaxed(fence, |tx| claim(",
+        line: "self.fenced(|tx| claim(",
+        broken: "self.fenced_relaxed(|tx| claim(",
         trials: UpTo(700),
     },
     Variant {
         name: "an allowed call is begun before its yes is synced as used",
         layer: "power",
-        line: "self.fenced(fence, |tx| {\n            let n = tx.execute(\n                \"UPDATE approvals SET used_at",
-        broken: "self.fenced_relaxed(fence, |tx| {\n            let n = tx.execute(\n                \"UPDATE approvals SET used_at",
+        line: "self.fenced(|tx| {\n            let n = tx.execute(\n                \"UPDATE approvals SET used_at",
+        broken: "self.fenced_relaxed(|tx| {\n            let n = tx.execute(\n                \"UPDATE approvals SET used_at",
         trials: UpTo(1_200),
     },
     Variant {
@@ -234,8 +234,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a turn that broke off is booked as a whole one",
         layer: "network",
-        line: "self.pay(live, (reservation, self.spent(*spent, None), true), &[discarded])?;",
-        broken: "self.pay(live, (reservation, self.spent(*spent, None), false), &[discarded])?;",
+        line: "pay(session, live, (reservation, priced(session, *spent, None), true), &[discarded])?;",
+        broken: "pay(session, live, (reservation, priced(session, *spent, None), false), &[discarded])?;",
         trials: UpTo(300),
     },
     Variant {
@@ -339,8 +339,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "going on takes longer than anybody waits",
         layer: "kills",
-        line: "self.store.resume_cycle(self.fence, cycle_id)?;",
-        broken: "self.store.resume_cycle(self.fence, cycle_id)?;\n        std::thread::sleep(std::time::Duration::from_secs(11));",
+        line: "session.store.resume_cycle(cycle_id)?;",
+        broken: "session.store.resume_cycle(cycle_id)?;\n    std::thread::sleep(std::time::Duration::from_secs(11));",
         trials: UpTo(300),
     },
     Variant {
@@ -353,7 +353,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a conversation goes on without its last entry",
         layer: "mind-kills",
-        line: "row.cycle.tools.clone(), &journal);\n        let commit",
+        line: "row.cycle.tools.clone(), &journal);\n    let commit",
         broken: "row.cycle.tools.clone(), journal.split_last().map_or(&[], |(_, rest)| rest));\n        let commit",
         trials: UpTo(300),
     },
@@ -451,15 +451,15 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a yes that couldn't be marked as used counts",
         layer: "allowed-errors",
-        line: "if !self.store.begin_approved(self.fence, &live.cycle.id, action, entries, now)? {",
-        broken: "if !self.store.begin_approved(self.fence, &live.cycle.id, action, entries, now).unwrap_or(true) {",
+        line: "if !session.store.begin_approved(&live.cycle.id, action, entries)? {",
+        broken: "if !session.store.begin_approved(&live.cycle.id, action, entries).unwrap_or(true) {",
         trials: UpTo(900),
     },
     Variant {
         name: "what couldn't be journalled is taken for done",
         layer: "errors",
-        line: "self.store.record_all(self.fence, &live.cycle.id, entries, changes, now)?;",
-        broken: "self.store.record_all(self.fence, &live.cycle.id, entries, changes, now).ok();",
+        line: "session.store.record_all(&live.cycle.id, entries, changes)?;",
+        broken: "session.store.record_all(&live.cycle.id, entries, changes).ok();",
         trials: UpTo(400),
     },
     Variant {

@@ -117,8 +117,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     ),
     hostile(
         "what a marked wake did stands in the next opening",
-        "others::mark(is_of_others || self.store.taints_of(&ending.cycle.id)?.is_some());",
-        "others::mark(self.store.taints_of(&ending.cycle.id)?.is_some() && false);",
+        "others::mark(is_of_others || session.store.taints_of(&ending.cycle.id)?.is_some());",
+        "others::mark(session.store.taints_of(&ending.cycle.id)?.is_some() && false);",
     ),
     hostile(
         "reading what was withheld is free",
@@ -244,7 +244,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "integration::stop::stop_drops_the_request_and_outlives_restarts_and_resume_goes_on_as_it_was",
         "what waits for the mind isn't stopped",
-        "() = self.halted() => Err(Interrupt::Halted),",
+        "() = session.halted() => Err(Interrupt::Halted),",
         "() = std::future::pending() => Err(Interrupt::Halted),",
     ),
     story(
@@ -454,7 +454,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "integration::limits::who_was_answered_in_the_middle_of_work_hears_that_the_rest_of_it_waits_for_the_budget",
         "work that waits for a budget waits in silence",
-        "None => (budget.work_key(chat_id, *cap), budget.notice(*cap, *most_usd, Waits::Work)),",
+        "None => (budget.work_key(chat, *cap), budget.notice(*cap, *most_usd, Waits::Work)),",
         "None => return Ok(()),",
     ),
     story(
@@ -478,7 +478,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "integration::claude_code::only_calls_of_ours_are_taken_for_calls_and_one_that_has_to_ask_ends_its_run",
         "a run of Claude Code goes on while its person is asked",
-        "self.context.model.rest();",
+        "session.context.model.rest();",
         "self.context.model.name();",
     ),
     story(
@@ -585,8 +585,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     ),
     hostile(
         "what a guest lets the owner be told is ours",
-        "let said = of_another_chat(tx, cycle, message.chat_id)?;",
-        "let said = of_another_chat(tx, cycle, message.chat_id)?.filter(|_| false);",
+        "let said = of_another_chat(tx, cycle, message.chat)?;",
+        "let said = of_another_chat(tx, cycle, message.chat)?.filter(|_| false);",
     ),
     hostile(
         "a question doesn't say that a guest wants it",

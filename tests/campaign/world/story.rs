@@ -28,14 +28,14 @@ const BACKLOG: &str = "memory/project-memory/backlog.md";
 const HERE: &str = "- Ann is away on Fridays\n";
 
 /// What a mind says to a conversation: a conversation that comes again gets the same turn.
-type Mind = fn(&ClaudeRequest) -> Reply;
+type ModelState = fn(&ClaudeRequest) -> Reply;
 
 /// A prepared world, and what an undisturbed run makes of it.
 pub(crate) struct Story {
     program: Program,
     template: TestEnv,
     /// The mind, if it isn't the offline one.
-    mind: Option<Mind>,
+    mind: Option<ModelState>,
     /// The conversations that are under way with it.
     histories: Histories,
     /// What the person answers, if the story is that of a question.

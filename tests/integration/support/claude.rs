@@ -41,7 +41,7 @@ pub(crate) struct FakeClaude {
 struct State {
     script: VecDeque<Reply>,
     /// What is answered when the script is empty.
-    mind: Option<Mind>,
+    mind: Option<ModelState>,
     requests: Vec<ClaudeRequest>,
     violations: Vec<String>,
     histories: Histories,
@@ -49,7 +49,7 @@ struct State {
 }
 
 /// An answer to any conversation.
-type Mind = Box<dyn Fn(&ClaudeRequest) -> Reply + Send>;
+type ModelState = Box<dyn Fn(&ClaudeRequest) -> Reply + Send>;
 
 /// A request that the server has read.
 #[derive(Debug, Clone, Default)]

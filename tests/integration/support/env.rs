@@ -8,6 +8,7 @@ use std::{
 };
 
 use reveille::store::{Batch, Incoming, NewIncoming, Store};
+use reveille::types::ChatRef;
 
 use super::{
     claude::{API_KEY, FakeClaude},
@@ -258,11 +259,11 @@ impl TestEnv {
     }
 
     /// Queues a message as the bot would, at the present time.
-    pub(crate) fn receive(&self, chat_id: i64, text: &str) -> i64 {
+    pub(crate) fn receive(&self, chat: i64, text: &str) -> i64 {
         let mut store = self.store();
         let n = self.query::<i64>("SELECT count(*) FROM incoming_messages");
         let message = NewIncoming {
-            chat_id,
+            chat: ChatRef::from_number(chat),
             text: text.to_owned(),
             kind: "text".to_owned(),
             sender_name: Some("Ann".to_owned()),

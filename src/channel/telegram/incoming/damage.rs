@@ -113,7 +113,7 @@ proptest! {
         if let ReadUpdate::Message(message) | ReadUpdate::Unsupported(message) | ReadUpdate::Edited(message)
             | ReadUpdate::Command { message, .. } = heard
         {
-            prop_assert_eq!((message.chat_id, message.sender_id), (ANA, ANA));
+            prop_assert_eq!((message.chat.id, message.sender_id), (ANA, ANA));
             let quoted = message.reply_to.map(|quoted| quoted.text).unwrap_or_default();
             prop_assert!(quoted.chars().count() <= 1_000 && message.sender_name.chars().count() <= 128);
         }

@@ -61,7 +61,7 @@ fn a_text_is_read_whole() {
     assert_eq!(
         got,
         NewMessage {
-            chat_id: ANA,
+            chat: ChatRef::telegram(ANA),
             thread_id: None,
             telegram_message_id: Some(7),
             sender_id: ANA,

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::clock::parse_time;
 use crate::model::offline::transcript::{ShownMessage, shown};
+use crate::{clock::parse_time, types::ChatRef};
 
 fn now() -> DateTime<Utc> {
     parse_time("2026-11-21T14:00:00Z").unwrap()
@@ -11,7 +11,7 @@ fn now() -> DateTime<Utc> {
 fn message(id: i64, text: &str) -> Incoming {
     Incoming {
         id,
-        chat_id: 7,
+        chat: ChatRef::telegram(7),
         text: text.to_owned(),
         received_at: Some(now()),
         kind: "text".to_owned(),

@@ -408,7 +408,7 @@ fn work_in_the_background_has_rounds_and_no_time() {
 }
 
 #[test]
-fn no_call_of_a_mind_can_stand_for_the_question_whether_to_go_on() {
+fn no_call_of_a_model_can_stand_for_the_question_whether_to_go_on() {
     let mut cycle = after(&[turn(&json!([call("go_on/1", "remember")]), Stop::ToolUse)]);
     assert!(matches!(cycle.next(&LIMITS), Step::Say(raw) if raw.contains("None of its calls was run")));
     cycle = after(&[turn(&json!([call("a", "go_on")]), Stop::ToolUse)]);
@@ -702,7 +702,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn a_mind_that_never_ends_is_ended(
+    fn a_model_that_never_ends_is_ended(
         calls in prop::collection::vec(prop::sample::select(vec!["note", "reply", "plan"]), 1..5),
         complexity in prop::sample::select(vec!["quick", "medium", "complex", "background"])
     ) {

@@ -9,17 +9,18 @@ use crate::{
     cycle::decide::{
         brief::MAX_MESSAGES,
         gate::waiting_for_files,
-        situation::{Mind, Observed, Reason},
+        situation::{ModelState, Observed, Reason},
         stale,
     },
     store::{Cap, CycleRow, Incoming, NewCycle},
+    types::ChatRef,
     zone::Tz,
 };
 
 /// Whether the configured model can be given this message now, as far as the message itself tells.
-pub fn is_answerable(message: &Incoming, mind: &Mind, now: DateTime<Utc>) -> bool {
+pub fn is_answerable(message: &Incoming, model: &ModelState, now: DateTime<Utc>) -> bool {
     !message.awaits_files
-        && message.held_for.as_deref() != Some(&mind.name)
+        && message.held_for.as_deref() != Some(&model.name)
         && message.not_before.is_none_or(|at| is_over(at, now))
 }
 
@@ -28,11 +29,11 @@ pub fn is_answerable(message: &Incoming, mind: &Mind, now: DateTime<Utc>) -> boo
 pub fn still_due<'a>(
     queued: &'a [Incoming],
     ids: &[i64],
-    mind: &Mind,
+    model: &ModelState,
     now: DateTime<Utc>,
 ) -> Option<Vec<&'a Incoming>> {
     let waiting = waiting_for_files(queued, now);
-    let is_due = |message: &&Incoming| !waiting.contains(&message.id) && is_answerable(message, mind, now);
+    let is_due = |message: &&Incoming| !waiting.contains(&message.id) && is_answerable(message, model, now);
     ids.iter().map(|id| queued.iter().find(|message| message.id == *id).filter(is_due)).collect()
 }
 
@@ -44,23 +45,23 @@ pub fn joining<'a>(
     session: Option<&str>,
     knows: &[i64],
     open_cycles: &[CycleRow],
-    mind: &Mind,
+    model: &ModelState,
     now: DateTime<Utc>,
 ) -> Vec<&'a Incoming> {
     let is_another_chats = |message: &Incoming| {
-        Some(message.chat_id) != cycle.chat_id && !is_taken(message, open_cycles) && is_answerable(message, mind, now)
+        Some(message.chat) != cycle.chat && !is_taken(message, open_cycles) && is_answerable(message, model, now)
     };
     if knows.len() >= MAX_MESSAGES && queued.iter().any(is_another_chats) {
         return Vec::new();
     }
     let waiting = waiting_for_files(queued, now);
     let is_new = |message: &&Incoming| {
-        (Some(message.chat_id), message.thread_id) == (cycle.chat_id, cycle.thread_id)
+        (Some(message.chat), message.thread_id) == (cycle.chat, cycle.thread_id)
             && message.session.as_deref() == session
             && !knows.contains(&message.id)
             && !is_taken(message, open_cycles)
             && !waiting.contains(&message.id)
-            && is_answerable(message, mind, now)
+            && is_answerable(message, model, now)
             && !stale::is_stale(message, now)
     };
     queued.iter().filter(is_new).take(MAX_MESSAGES).collect()
@@ -68,7 +69,7 @@ pub fn joining<'a>(
 
 /// The key under which a chat was told that its messages wait for a budget: once for each day on which more of them come.
 pub fn budget_key<'a>(
-    chat_id: i64,
+    chat: ChatRef,
     waiting: impl IntoIterator<Item = &'a Incoming>,
     cap: Cap,
     now: DateTime<Utc>,
@@ -77,8 +78,8 @@ pub fn budget_key<'a>(
     let newest = waiting.into_iter().filter_map(|message| message.received_at).max().unwrap_or(now);
     let day = newest.with_timezone(&tz).date_naive();
     match cap {
-        Cap::Day => format!("budget/{chat_id}/{day}"),
-        Cap::Month => format!("budget/{chat_id}/{day}/month"),
+        Cap::Day => format!("budget/{chat}/{day}"),
+        Cap::Month => format!("budget/{chat}/{day}/month"),
     }
 }
 
@@ -92,7 +93,7 @@ pub enum Standing {
     /// Files are waited for, its own or those of one before it.
     Files,
     /// The model is known not to answer it: another one may.
-    Mind,
+    ModelState,
     /// A budget is spent.
     Budget,
     /// It, or the model, is tried again later.
@@ -107,11 +108,11 @@ pub fn standings<'a>(observed: &'a Observed<'_>) -> impl Iterator<Item = (&'a In
             Standing::InHand
         } else if waiting.contains(&message.id) {
             Standing::Files
-        } else if message.held_for.as_deref() == Some(&observed.mind.name) {
-            Standing::Mind
-        } else if observed.mind.out_of_budget(Some(message.chat_id)).is_some() {
+        } else if message.held_for.as_deref() == Some(&observed.model.name) {
+            Standing::ModelState
+        } else if observed.model.out_of_budget(Some(message.chat)).is_some() {
             Standing::Budget
-        } else if !observed.mind.is_available || !is_answerable(message, observed.mind, observed.now) {
+        } else if !observed.model.is_available || !is_answerable(message, observed.model, observed.now) {
             Standing::BackOff
         } else {
             Standing::Due
@@ -126,22 +127,20 @@ fn is_taken(message: &Incoming, open_cycles: &[CycleRow]) -> bool {
 }
 
 /// Where a message is answered: a chat, a topic, a terminal that waits.
-type Place<'a> = (i64, Option<i64>, Option<&'a str>);
+type Place<'a> = (ChatRef, Option<i64>, Option<&'a str>);
 
 fn place_of(message: &Incoming) -> Place<'_> {
-    (message.chat_id, message.thread_id, message.session.as_deref())
+    (message.chat, message.thread_id, message.session.as_deref())
 }
 
 /// What is to be answered now, chat by chat, and each terminal that waits by itself; and first what isn't any more, because it was kept
 /// for so long.
 pub(in crate::cycle) fn due(observed: &Observed<'_>) -> Vec<Reason> {
     let due = standings(observed).filter(|(_, standing)| *standing == Standing::Due).map(|(message, _)| message);
-    let is_stale = |message: &&Incoming| observed.mind.is_thinking && stale::is_stale(message, observed.now);
+    let is_stale = |message: &&Incoming| observed.model.is_thinking && stale::is_stale(message, observed.now);
     let (stale, due): (Vec<_>, Vec<_>) = due.partition(is_stale);
-    let stale =
-        by_place(&stale).into_iter().map(|((chat_id, thread_id, _), ids)| Reason::Stale { chat_id, thread_id, ids });
-    let due =
-        by_place(&due).into_iter().map(|((chat_id, thread_id, _), ids)| Reason::Messages { chat_id, thread_id, ids });
+    let stale = by_place(&stale).into_iter().map(|((chat, thread_id, _), ids)| Reason::Stale { chat, thread_id, ids });
+    let due = by_place(&due).into_iter().map(|((chat, thread_id, _), ids)| Reason::Messages { chat, thread_id, ids });
     stale.chain(due).collect()
 }
 
@@ -161,16 +160,16 @@ fn by_place<'a>(messages: &[&'a Incoming]) -> Vec<(Place<'a>, Vec<i64>)> {
 /// A chat is told when its first message waits, and then of the first one of each day.
 pub(in crate::cycle) fn over_budget(observed: &Observed<'_>) -> Vec<Reason> {
     let mut chats = BTreeSet::new();
-    let is_kept = |message: &&Incoming| message.held_for.as_deref() == Some(&observed.mind.name);
+    let is_kept = |message: &&Incoming| message.held_for.as_deref() == Some(&observed.model.name);
     let waiting = || observed.messages.iter().filter(|message| !is_kept(message));
     waiting()
-        .filter(|message| chats.insert(message.chat_id))
+        .filter(|message| chats.insert(message.chat))
         .filter_map(|oldest| {
-            let cap = observed.mind.out_of_budget(Some(oldest.chat_id))?;
-            let of_chat = waiting().filter(|message| message.chat_id == oldest.chat_id);
-            let key = budget_key(oldest.chat_id, of_chat, cap, observed.now, observed.tz);
-            let (chat_id, thread_id) = (oldest.chat_id, oldest.thread_id);
-            (!observed.handled.contains(&key)).then_some(Reason::OverBudget { cap, chat_id, thread_id, key })
+            let cap = observed.model.out_of_budget(Some(oldest.chat))?;
+            let of_chat = waiting().filter(|message| message.chat == oldest.chat);
+            let key = budget_key(oldest.chat, of_chat, cap, observed.now, observed.tz);
+            let (chat, thread_id) = (oldest.chat, oldest.thread_id);
+            (!observed.handled.contains(&key)).then_some(Reason::OverBudget { cap, chat, thread_id, key })
         })
         .collect()
 }

@@ -3,13 +3,14 @@
 use chrono::{DateTime, Utc};
 
 use crate::{
-    cycle::decide::situation::{Mind, Observed, Reason},
+    cycle::decide::situation::{ModelState, Observed, Reason},
     memory::{
         decay::{self, Stage},
         tasks::Task,
         view,
     },
     schedule::{self, Missed, Slot, due::was_missed, task_time},
+    types::ChatRef,
 };
 
 /// The key under which a task's own next step is handled.
@@ -31,12 +32,12 @@ pub(in crate::cycle) fn of_owner(observed: &Observed<'_>) -> Vec<Reason> {
 /// What there is to be done about each guest's tasks, as if there were no model: what is said in another chat than the owner's is
 /// a rule's words, so that nothing of the owner's can be in it, and costs nobody anything.
 pub(in crate::cycle) fn of_guests(observed: &Observed<'_>) -> Vec<Reason> {
-    let by_rule = Mind { is_thinking: false, ..observed.mind.clone() };
+    let by_rule = ModelState { is_thinking: false, ..observed.model.clone() };
     let mut reasons = Vec::new();
-    for (chat_id, tells_left) in observed.guests {
-        let tasks = tasks_of(observed, Some(*chat_id));
-        let theirs = of_tasks(&Observed { tasks: &tasks, mind: &by_rule, tells_left: *tells_left, ..*observed });
-        reasons.extend(theirs.into_iter().map(|what| Reason::OfGuest { chat_id: *chat_id, what: Box::new(what) }));
+    for (chat, tells_left) in observed.guests {
+        let tasks = tasks_of(observed, Some(*chat));
+        let theirs = of_tasks(&Observed { tasks: &tasks, model: &by_rule, tells_left: *tells_left, ..*observed });
+        reasons.extend(theirs.into_iter().map(|what| Reason::OfGuest { chat: *chat, what: Box::new(what) }));
     }
     reasons
 }
@@ -45,7 +46,7 @@ pub(in crate::cycle) fn of_guests(observed: &Observed<'_>) -> Vec<Reason> {
 fn of_tasks(observed: &Observed<'_>) -> Vec<Reason> {
     let mut reasons = due_tasks(observed);
     reasons.extend(decaying(observed));
-    if !observed.mind.is_thinking {
+    if !observed.model.is_thinking {
         // Told by rule, each of them speaks unasked; what the day has no room for waits for the next.
         reasons.truncate(observed.tells_left);
     }
@@ -54,14 +55,14 @@ fn of_tasks(observed: &Observed<'_>) -> Vec<Reason> {
 }
 
 /// The tasks of a chat; none: of the owner's.
-fn tasks_of(observed: &Observed<'_>, chat_id: Option<i64>) -> Vec<Task> {
-    let is_theirs = |task: &&Task| view::foreign_chat(task.chat_id(), observed.owner_chat_id) == chat_id;
+fn tasks_of(observed: &Observed<'_>, chat: Option<ChatRef>) -> Vec<Task> {
+    let is_theirs = |task: &&Task| view::foreign_chat(task.chat(), observed.owner_chat) == chat;
     observed.tasks.iter().filter(is_theirs).cloned().collect()
 }
 
 /// A thinking model may work silently at any hour; without one a task's time is only told of, and that waits for waking hours.
 fn due_tasks(observed: &Observed<'_>) -> Vec<Reason> {
-    if !observed.mind.is_thinking && is_quiet(observed) {
+    if !observed.model.is_thinking && is_quiet(observed) {
         return Vec::new();
     }
     due_times(observed)
@@ -103,7 +104,7 @@ fn due_times<'a>(observed: &'a Observed<'_>) -> impl Iterator<Item = (&'a Task, 
 /// Whether a task's time was missed. What may only be told of in waking hours is due when they begin.
 fn is_missed(observed: &Observed<'_>, at: DateTime<Utc>) -> bool {
     let local = at.with_timezone(&observed.tz).naive_local();
-    let quiet = observed.quiet_hours.filter(|hours| !observed.mind.is_thinking && hours.contains(local.time()));
+    let quiet = observed.quiet_hours.filter(|hours| !observed.model.is_thinking && hours.contains(local.time()));
     let due = quiet.map_or(Slot { civil: local, at }, |hours| {
         let is_next_day = hours.until <= local.time();
         let day = if is_next_day { local.date().succ_opt().unwrap_or(local.date()) } else { local.date() };

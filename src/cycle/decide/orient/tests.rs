@@ -12,6 +12,7 @@ use crate::{
         tasks::{Task, TaskList},
     },
     store::{Cap, Incoming, NewCycle, NewReminder, Reminder},
+    types::ChatRef,
     words::count,
     zone::Tz,
 };
@@ -25,14 +26,14 @@ const ACTIVE: &str = "\
 struct Scene {
     now: DateTime<Utc>,
     tz: Tz,
-    mind: Mind,
+    model: ModelState,
     messages: Vec<Incoming>,
     open_cycles: Vec<CycleRow>,
     reminders: Vec<Reminder>,
     tasks: Vec<Task>,
     handled: BTreeSet<String>,
     tells_left: usize,
-    guests: BTreeMap<i64, usize>,
+    guests: BTreeMap<ChatRef, usize>,
     quiet_hours: Option<QuietHours>,
     person_commits: Vec<(String, String)>,
 }
@@ -41,7 +42,7 @@ fn scene() -> Scene {
     Scene {
         now: parse_time("2026-11-21T14:00:00Z").unwrap(),
         tz: Tz::of("Europe/Berlin"),
-        mind: Mind {
+        model: ModelState {
             name: "claude".to_owned(),
             is_thinking: true,
             is_available: true,
@@ -69,14 +70,14 @@ impl Scene {
         due(&Observed {
             now: self.now,
             tz: self.tz,
-            mind: &self.mind,
+            model: &self.model,
             messages: &self.messages,
             open_cycles: &self.open_cycles,
             reminders: &self.reminders,
             tasks: &self.tasks,
             handled: &self.handled,
             tells_left: self.tells_left,
-            owner_chat_id: 7,
+            owner_chat: ChatRef::telegram(7),
             guests: &self.guests,
             quiet_hours: self.quiet_hours,
             undos: &[],
@@ -92,8 +93,8 @@ impl Scene {
     }
 }
 
-fn message(id: i64, chat_id: i64) -> Incoming {
-    Incoming { id, chat_id, text: "hello".to_owned(), kind: "text".to_owned(), ..Incoming::default() }
+fn message(id: i64, chat: ChatRef) -> Incoming {
+    Incoming { id, chat, text: "hello".to_owned(), kind: "text".to_owned(), ..Incoming::default() }
 }
 
 #[test]
@@ -103,32 +104,36 @@ fn what_went_stale_is_closed_before_the_rest_is_answered() {
         text: text.to_owned(),
         received_at: Some(scene.now - TimeDelta::days(3)),
         held_for: Some("offline".to_owned()),
-        ..message(id, 7)
+        ..message(id, ChatRef::telegram(7))
     };
-    let new = Incoming { received_at: Some(scene.now), ..message(4, 7) };
+    let new = Incoming { received_at: Some(scene.now), ..message(4, ChatRef::telegram(7)) };
     scene.messages = vec![old(1, "hello"), old(2, "buy milk"), old(3, "?"), new];
-    let stale = Reason::Stale { chat_id: 7, thread_id: None, ids: vec![1, 3] };
-    let answered = Reason::Messages { chat_id: 7, thread_id: None, ids: vec![2, 4] };
+    let stale = Reason::Stale { chat: ChatRef::telegram(7), thread_id: None, ids: vec![1, 3] };
+    let answered = Reason::Messages { chat: ChatRef::telegram(7), thread_id: None, ids: vec![2, 4] };
     assert_eq!(scene.reasons(), [stale.clone(), answered.clone()]);
-    assert_eq!(choose(scene.reasons(), &scene.mind, 7), Some(Work::Mechanical(vec![stale])));
-    assert_eq!(choose(vec![answered.clone()], &scene.mind, 7), Some(Work::Think { reasons: vec![answered] }));
+    assert_eq!(choose(scene.reasons(), &scene.model, ChatRef::telegram(7)), Some(Work::Mechanical(vec![stale])));
+    assert_eq!(
+        choose(vec![answered.clone()], &scene.model, ChatRef::telegram(7)),
+        Some(Work::Think { reasons: vec![answered] })
+    );
     // Nor do they join a conversation that goes on.
     let running = open_cycle("c", CycleState::Running, None);
-    let cycle = NewCycle { chat_id: Some(7), ..running.cycle.clone() };
-    let joined = joining(&scene.messages, &cycle, None, &[], &[running], &scene.mind, scene.now);
+    let cycle = NewCycle { chat: Some(ChatRef::telegram(7)), ..running.cycle.clone() };
+    let joined = joining(&scene.messages, &cycle, None, &[], &[running], &scene.model, scene.now);
     assert_eq!(joined.iter().map(|message| message.id).collect::<Vec<_>>(), [2, 4]);
     // While no model can answer, they are kept.
-    scene.mind = Mind { is_available: false, ..scene.mind.clone() };
+    scene.model = ModelState { is_available: false, ..scene.model.clone() };
     assert_eq!(scene.reasons(), []);
-    scene.mind = Mind { name: "offline".to_owned(), is_thinking: false, is_available: true, ..scene.mind.clone() };
-    assert_eq!(scene.reasons(), [Reason::Messages { chat_id: 7, thread_id: None, ids: vec![4] }]);
+    scene.model =
+        ModelState { name: "offline".to_owned(), is_thinking: false, is_available: true, ..scene.model.clone() };
+    assert_eq!(scene.reasons(), [Reason::Messages { chat: ChatRef::telegram(7), thread_id: None, ids: vec![4] }]);
 }
 
 #[test]
 fn a_chat_that_waits_for_a_budget_is_told_of_each_days_first_message() {
     let mut scene = scene();
-    scene.mind.over_budget = Some(Cap::Month);
-    let at = |id, received_at| Incoming { received_at: Some(received_at), ..message(id, 7) };
+    scene.model.over_budget = Some(Cap::Month);
+    let at = |id, received_at| Incoming { received_at: Some(received_at), ..message(id, ChatRef::telegram(7)) };
     let key = |scene: &Scene| scene.reasons().iter().find_map(Reason::handled_key);
     scene.messages = vec![at(1, scene.now)];
     let first = key(&scene).unwrap();
@@ -147,7 +152,7 @@ fn open_cycle(id: &str, state: CycleState, not_before: Option<DateTime<Utc>>) ->
             id: id.to_owned(),
             trigger: "cron".to_owned(),
             reasons: Vec::new(),
-            chat_id: None,
+            chat: None,
             thread_id: None,
             model: "claude".to_owned(),
             system: String::new(),
@@ -169,7 +174,7 @@ fn reminder(id: i64, next_at: DateTime<Utc>) -> Reminder {
     Reminder {
         id,
         what: NewReminder {
-            chat_id: 7,
+            chat: ChatRef::telegram(7),
             thread_id: None,
             text: "tea".to_owned(),
             rule: None,
@@ -196,15 +201,16 @@ fn with_nothing_there_nothing_is_due() {
 #[test]
 fn messages_are_due_by_chat_and_topic_in_their_order() {
     let mut scene = scene();
-    scene.messages = vec![message(1, 7), message(2, 0), message(3, 7)];
-    scene.messages.push(Incoming { thread_id: Some(5), ..message(4, 7) });
+    scene.messages =
+        vec![message(1, ChatRef::telegram(7)), message(2, ChatRef::TERMINAL), message(3, ChatRef::telegram(7))];
+    scene.messages.push(Incoming { thread_id: Some(5), ..message(4, ChatRef::telegram(7)) });
     assert_eq!(scene.due(), ["2 messages in chat 7", "1 message from the terminal", "1 message in chat 7"]);
     let ids = scene.reasons().into_iter().map(|reason| match reason {
         Reason::Messages { thread_id, ids, .. } => (thread_id, ids),
         other => panic!("{other:?}"),
     });
     assert_eq!(ids.collect::<Vec<_>>(), [(None, vec![1, 3]), (None, vec![2]), (Some(5), vec![4])]);
-    scene.mind.is_available = false;
+    scene.model.is_available = false;
     assert_eq!(scene.reasons(), []);
 }
 
@@ -213,35 +219,43 @@ fn what_came_for_a_cycles_chat_joins_it_unless_another_cycle_has_it() {
     let scene = scene();
     let mut waiting = open_cycle("waits", CycleState::Waiting, None);
     let mut running = open_cycle("runs", CycleState::Running, None);
-    (waiting.cycle.chat_id, running.cycle.chat_id) = (Some(7), Some(7));
-    let taken = |id, by: &str| Incoming { cycle_id: Some(by.to_owned()), ..message(id, 7) };
-    let topic = Incoming { thread_id: Some(5), ..message(6, 7) };
-    let queued = [taken(1, "runs"), taken(2, "waits"), taken(3, "ended"), message(4, 8), message(5, 7), topic];
+    (waiting.cycle.chat, running.cycle.chat) = (Some(ChatRef::telegram(7)), Some(ChatRef::telegram(7)));
+    let taken = |id, by: &str| Incoming { cycle_id: Some(by.to_owned()), ..message(id, ChatRef::telegram(7)) };
+    let topic = Incoming { thread_id: Some(5), ..message(6, ChatRef::telegram(7)) };
+    let queued = [
+        taken(1, "runs"),
+        taken(2, "waits"),
+        taken(3, "ended"),
+        message(4, ChatRef::telegram(8)),
+        message(5, ChatRef::telegram(7)),
+        topic,
+    ];
     let open = [waiting, running.clone()];
-    let joining = joining(&queued, &running.cycle, None, &[1], &open, &scene.mind, scene.now);
+    let joining = joining(&queued, &running.cycle, None, &[1], &open, &scene.model, scene.now);
     assert_eq!(joining.iter().map(|message| message.id).collect::<Vec<_>>(), [3, 5]);
 }
 
 #[test]
 fn a_flood_is_taken_up_in_bounded_portions() {
     let mut scene = scene();
-    scene.messages = (0..200).map(|id| message(id, 7)).collect();
+    scene.messages = (0..200).map(|id| message(id, ChatRef::telegram(7))).collect();
     assert_eq!(scene.due(), [format!("{MAX_MESSAGES} messages in chat 7")]);
 }
 
 #[test]
-fn a_message_that_this_mind_cannot_answer_waits_for_another() {
+fn a_message_that_this_model_cannot_answer_waits_for_another() {
     let mut scene = scene();
-    scene.messages = vec![Incoming { held_for: Some("claude".to_owned()), ..message(1, 7) }];
+    scene.messages = vec![Incoming { held_for: Some("claude".to_owned()), ..message(1, ChatRef::telegram(7)) }];
     assert_eq!(scene.reasons(), []);
-    scene.mind.name = "claude-next".to_owned();
+    scene.model.name = "claude-next".to_owned();
     assert_eq!(scene.reasons().len(), 1);
 }
 
 #[test]
 fn a_message_in_back_off_is_due_when_that_ends() {
     let mut scene = scene();
-    scene.messages = vec![Incoming { not_before: Some(scene.now + TimeDelta::minutes(1)), ..message(1, 7) }];
+    scene.messages =
+        vec![Incoming { not_before: Some(scene.now + TimeDelta::minutes(1)), ..message(1, ChatRef::telegram(7)) }];
     assert_eq!(scene.reasons(), []);
     assert_eq!(scene.later(1).reasons().len(), 1);
 }
@@ -249,7 +263,7 @@ fn a_message_in_back_off_is_due_when_that_ends() {
 #[test]
 fn what_an_open_cycle_has_in_its_conversation_is_left_to_it() {
     let mut scene = scene();
-    scene.messages = vec![Incoming { cycle_id: Some("c1".to_owned()), ..message(1, 7) }];
+    scene.messages = vec![Incoming { cycle_id: Some("c1".to_owned()), ..message(1, ChatRef::telegram(7)) }];
     assert_eq!(scene.reasons().len(), 1, "that cycle has ended");
     let wait = scene.now + TimeDelta::minutes(5);
     scene.open_cycles = vec![open_cycle("c1", CycleState::Waiting, Some(wait))];
@@ -257,15 +271,15 @@ fn what_an_open_cycle_has_in_its_conversation_is_left_to_it() {
 }
 
 #[test]
-fn a_crashed_cycle_is_resumed_at_once_and_a_waiting_one_when_the_mind_is_back() {
+fn a_crashed_cycle_is_resumed_at_once_and_a_waiting_one_when_the_model_is_back() {
     let mut scene = scene();
     let wait = scene.now + TimeDelta::minutes(5);
-    scene.mind.is_available = false;
+    scene.model.is_available = false;
     scene.open_cycles =
         vec![open_cycle("crashed", CycleState::Running, None), open_cycle("waits", CycleState::Waiting, Some(wait))];
     assert_eq!(scene.due(), ["resume crashed"]);
     assert_eq!(scene.later(5).due(), ["resume crashed"]);
-    scene.mind.is_available = true;
+    scene.model.is_available = true;
     assert_eq!(scene.due(), ["resume crashed", "resume waits"]);
     let crashed: Vec<bool> = scene
         .reasons()
@@ -279,9 +293,9 @@ fn a_crashed_cycle_is_resumed_at_once_and_a_waiting_one_when_the_mind_is_back() 
 }
 
 #[test]
-fn a_reminder_is_due_at_its_instant_whatever_the_mind_does() {
+fn a_reminder_is_due_at_its_instant_whatever_the_model_does() {
     let mut scene = scene();
-    scene.mind.is_available = false;
+    scene.model.is_available = false;
     scene.quiet_hours = Some(QuietHours { from: NaiveTime::MIN, until: NaiveTime::from_hms_opt(23, 59, 0).unwrap() });
     scene.reminders = vec![reminder(4, scene.now + TimeDelta::minutes(1))];
     assert_eq!(scene.reasons(), []);
@@ -309,7 +323,7 @@ fn a_tasks_own_time_and_its_decay_are_due_once_each() {
         ["task \"Garden\" has its next step now, late: it was due Sun 22 Nov 08:00"],
         "a new time is another reason"
     );
-    scene.mind.is_available = false;
+    scene.model.is_available = false;
     assert_eq!(scene.reasons(), []);
 }
 
@@ -363,19 +377,19 @@ fn days_are_counted_on_the_persons_calendar() {
 }
 
 #[test]
-fn a_persons_commits_are_a_reason_for_a_mind_that_can_be_asked() {
+fn a_persons_commits_are_a_reason_for_a_model_that_can_be_asked() {
     let mut scene = scene();
     let commit = |subject: &str| ("0123".to_owned(), subject.to_owned());
     scene.person_commits = vec![commit("tidy up (Ann)"), commit("more (Ann)")];
     assert_eq!(scene.due(), ["2 commits by a person"]);
-    scene.mind.is_available = false;
+    scene.model.is_available = false;
     assert_eq!(scene.reasons(), []);
-    scene.mind.is_thinking = false;
+    scene.model.is_thinking = false;
     assert_eq!(scene.due(), ["2 commits by a person"], "by rule they can be noted at any time");
 }
 
-fn messages_of(chat_id: i64) -> Reason {
-    Reason::Messages { chat_id, thread_id: None, ids: vec![1] }
+fn messages_of(chat: ChatRef) -> Reason {
+    Reason::Messages { chat, thread_id: None, ids: vec![1] }
 }
 
 fn decay() -> Reason {
@@ -389,8 +403,8 @@ fn resume(id: &str) -> Reason {
 #[test]
 fn interrupted_work_comes_first_then_rules_then_one_chat() {
     const OWNER: i64 = 7;
-    let thinking = scene().mind;
-    let offline = Mind {
+    let thinking = scene().model;
+    let offline = ModelState {
         name: "offline".to_owned(),
         is_thinking: false,
         is_available: true,
@@ -398,28 +412,43 @@ fn interrupted_work_comes_first_then_rules_then_one_chat() {
         no_room: BTreeMap::new(),
     };
     let remind = || Reason::Reminder { id: 1 };
-    assert_eq!(choose(Vec::new(), &thinking, OWNER), None);
-    let work = choose(vec![resume("a"), resume("b"), remind(), messages_of(OWNER)], &thinking, OWNER);
+    assert_eq!(choose(Vec::new(), &thinking, ChatRef::telegram(OWNER)), None);
+    let work = choose(
+        vec![resume("a"), resume("b"), remind(), messages_of(ChatRef::telegram(OWNER))],
+        &thinking,
+        ChatRef::telegram(OWNER),
+    );
     assert!(matches!(work, Some(Work::Resume { cycle_id, has_crashed: true }) if cycle_id == "a"));
     assert_eq!(
-        choose(vec![remind(), messages_of(OWNER), decay()], &thinking, OWNER),
+        choose(vec![remind(), messages_of(ChatRef::telegram(OWNER)), decay()], &thinking, ChatRef::telegram(OWNER)),
         Some(Work::Mechanical(vec![remind()]))
     );
     assert_eq!(
-        choose(vec![remind(), messages_of(OWNER), decay()], &offline, OWNER),
+        choose(vec![remind(), messages_of(ChatRef::telegram(OWNER)), decay()], &offline, ChatRef::telegram(OWNER)),
         Some(Work::Mechanical(vec![remind(), decay()])),
         "what nobody asked for is done by rule without a thinking mind"
     );
     assert_eq!(
-        choose(vec![messages_of(OWNER), messages_of(8), decay()], &thinking, OWNER),
-        Some(Work::Think { reasons: vec![messages_of(OWNER), decay()] })
+        choose(
+            vec![messages_of(ChatRef::telegram(OWNER)), messages_of(ChatRef::telegram(8)), decay()],
+            &thinking,
+            ChatRef::telegram(OWNER)
+        ),
+        Some(Work::Think { reasons: vec![messages_of(ChatRef::telegram(OWNER)), decay()] })
     );
     assert_eq!(
-        choose(vec![messages_of(8), messages_of(OWNER), decay()], &thinking, OWNER),
-        Some(Work::Think { reasons: vec![messages_of(8)] }),
+        choose(
+            vec![messages_of(ChatRef::telegram(8)), messages_of(ChatRef::telegram(OWNER)), decay()],
+            &thinking,
+            ChatRef::telegram(OWNER)
+        ),
+        Some(Work::Think { reasons: vec![messages_of(ChatRef::telegram(8))] }),
         "another chat never sees the owner's affairs"
     );
-    assert_eq!(choose(vec![decay()], &thinking, OWNER), Some(Work::Think { reasons: vec![decay()] }));
+    assert_eq!(
+        choose(vec![decay()], &thinking, ChatRef::telegram(OWNER)),
+        Some(Work::Think { reasons: vec![decay()] })
+    );
 }
 
 #[test]
@@ -437,7 +466,7 @@ fn what_is_told_by_rule_keeps_within_what_the_day_allows() {
     assert!(thought_about > 1);
     scene.tells_left = 1;
     assert_eq!(scene.due().len(), thought_about, "a mind that thinks counts for itself");
-    scene.mind = Mind { name: "offline".to_owned(), is_thinking: false, ..scene.mind };
+    scene.model = ModelState { name: "offline".to_owned(), is_thinking: false, ..scene.model };
     assert_eq!(scene.due().len(), 1);
     scene.tells_left = 0;
     assert_eq!(scene.due(), Vec::<String>::new());
@@ -456,14 +485,16 @@ fn a_tasks_time_that_was_missed_is_done_late_left_out_or_told() {
     scene.tells_left = 0;
     assert_eq!(scene.due(), [late("run"), late("perhaps"), missed("skip")], "the rest is told tomorrow");
     let reasons = scene.reasons();
-    let Some(Work::Mechanical(chosen)) = choose(reasons, &scene.mind, 7) else { panic!("leaving out needs no mind") };
+    let Some(Work::Mechanical(chosen)) = choose(reasons, &scene.model, ChatRef::telegram(7)) else {
+        panic!("leaving out needs no mind")
+    };
     assert_eq!(chosen.iter().map(Reason::describe).collect::<Vec<_>>(), [missed("skip")]);
 }
 
 #[test]
 fn what_may_not_be_told_at_night_was_not_missed_by_then() {
     let mut scene = scene();
-    scene.mind.is_thinking = false;
+    scene.model.is_thinking = false;
     let time = |hour| NaiveTime::from_hms_opt(hour, 0, 0).unwrap();
     scene.quiet_hours = Some(QuietHours { from: time(22), until: time(8) });
     for at in ["2026-11-21 23:00", "2026-11-22 03:00"] {
@@ -482,14 +513,19 @@ fn what_may_not_be_told_at_night_was_not_missed_by_then() {
 #[test]
 fn a_message_whose_files_are_on_their_way_or_that_is_gone_is_not_begun() {
     let now = parse_time("2026-11-21T14:00:00Z").unwrap();
-    let message =
-        |id, awaits_files| Incoming { id, chat_id: 7, received_at: Some(now), awaits_files, ..Incoming::default() };
-    let mind = scene().mind;
+    let message = |id, awaits_files| Incoming {
+        id,
+        chat: ChatRef::telegram(7),
+        received_at: Some(now),
+        awaits_files,
+        ..Incoming::default()
+    };
+    let model = scene().model;
     let queued = [message(1, false), message(2, true)];
-    assert_eq!(still_due(&queued, &[1], &mind, now).unwrap().len(), 1);
-    assert_eq!(still_due(&queued, &[], &mind, now).unwrap().len(), 0);
+    assert_eq!(still_due(&queued, &[1], &model, now).unwrap().len(), 1);
+    assert_eq!(still_due(&queued, &[], &model, now).unwrap().len(), 0);
     for ids in [[1, 2], [1, 3]] {
-        assert_eq!(still_due(&queued, &ids, &mind, now), None, "{ids:?}");
+        assert_eq!(still_due(&queued, &ids, &model, now), None, "{ids:?}");
     }
 }
 
@@ -503,18 +539,21 @@ const GUESTS: &str = "\
 fn a_guests_task_is_told_to_the_guest_by_rule_and_to_nobody_else() {
     let mut scene = scene();
     scene.tasks = TaskList::parse(GUESTS).0.tasks().to_vec();
-    scene.guests = BTreeMap::from([(5555, 3)]);
+    scene.guests = BTreeMap::from([(ChatRef::telegram(5555), 3)]);
     let theirs = ["task \"Oars\" has its next step now (chat 5555)", "task \"Boat\" is quiet: challenge (chat 5555)"];
     let mine = "task \"Mine\" is quiet: challenge";
     // 66 isn't listened to any more; 7 is the owner.
     assert_eq!(scene.due(), [theirs[0], theirs[1], mine]);
-    let (reasons, mind) = (scene.reasons(), scene.mind.clone());
-    let Some(Work::Mechanical(by_rule)) = choose(reasons, &mind, 7) else { panic!() };
-    assert!(by_rule.len() == 2 && by_rule.iter().all(|reason| matches!(reason, Reason::OfGuest { chat_id: 5555, .. })));
+    let (reasons, model) = (scene.reasons(), scene.model.clone());
+    let Some(Work::Mechanical(by_rule)) = choose(reasons, &model, ChatRef::telegram(7)) else { panic!() };
+    assert!(
+        by_rule.len() == 2
+            && by_rule.iter().all(|reason| matches!(reason, Reason::OfGuest { chat: ChatRef { id: 5555, .. }, .. }))
+    );
     // Whatever the model can do now, and as often as one may speak to them, and not at night.
-    scene.mind.is_available = false;
+    scene.model.is_available = false;
     assert_eq!(scene.due(), theirs);
-    scene.guests = BTreeMap::from([(5555, 1)]);
+    scene.guests = BTreeMap::from([(ChatRef::telegram(5555), 1)]);
     assert_eq!(scene.due(), theirs[..1]);
     scene.handled.insert(by_rule[0].handled_key().unwrap());
     assert_eq!(scene.due(), theirs[1..]);

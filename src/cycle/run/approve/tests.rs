@@ -1,5 +1,5 @@
 use super::*;
-use crate::{clock::parse_time, policy::Risk};
+use crate::{clock::parse_time, policy::Risk, types::ChatRef};
 
 fn asked(action: &str) -> NewApproval {
     NewApproval {
@@ -20,7 +20,7 @@ fn asked(action: &str) -> NewApproval {
 
 #[test]
 fn a_question_shows_the_whole_action_and_why_and_until_when() {
-    let text = question(&asked(r#"{"command":"rm -rf build\nls"}"#), 7, Tz::UTC);
+    let text = question(&asked(r#"{"command":"rm -rf build\nls"}"#), ChatRef::telegram(7), Tz::UTC);
     insta::assert_snapshot!(text, @r"
     **May I do this?** Risk: high.
 
@@ -40,16 +40,17 @@ fn a_question_shows_the_whole_action_and_why_and_until_when() {
 #[test]
 fn what_others_wrote_and_whose_wish_it_is_are_told() {
     let tainted = NewApproval { origin: Some("https://example.org".to_owned()), ..asked("{}") };
-    assert!(question(&tainted, 7, Tz::UTC).contains("text by others (https://example.org)"));
+    assert!(question(&tainted, ChatRef::telegram(7), Tz::UTC).contains("text by others (https://example.org)"));
     for (asked_in, shown_in, names) in [
         (Some(5555), 7, true),
         (Some(-5), 7, true),
-        (Some(5555), CONSOLE_CHAT_ID, true),
+        (Some(5555), 0, true),
         (Some(7), 7, false),
         (Some(-5), -5, false),
-        (Some(CONSOLE_CHAT_ID), CONSOLE_CHAT_ID, false),
+        (Some(0), 0, false),
         (None, 7, false),
     ] {
+        let (asked_in, shown_in) = (asked_in.map(ChatRef::from_number), ChatRef::from_number(shown_in));
         let expected = names.then(|| format!("Chat {} asked for this.", asked_in.unwrap_or_default()));
         assert_eq!(elsewhere(asked_in, shown_in), expected, "{asked_in:?} in {shown_in}");
     }
@@ -59,11 +60,11 @@ fn what_others_wrote_and_whose_wish_it_is_are_told() {
 fn what_is_too_long_for_a_message_is_a_file_with_its_hash_and_whole_at_the_console() {
     let long = asked(&serde_json::json!({"command": "x".repeat(3_000)}).to_string());
     assert!(is_long(&long.action, &[]));
-    let text = question(&long, 7, Tz::UTC);
+    let text = question(&long, ChatRef::telegram(7), Tz::UTC);
     assert!(!text.contains("xxx") && text.contains("in the file here"), "{text}");
     assert!(text.contains(&shown::sha256(&long.action)), "{text}");
     // No file stands by a question at the console.
-    let text = question(&long, CONSOLE_CHAT_ID, Tz::UTC);
+    let text = question(&long, ChatRef::TERMINAL, Tz::UTC);
     assert!(text.contains(&"x".repeat(3_000)) && !text.contains("file"), "{text}");
 }
 
@@ -72,13 +73,13 @@ fn a_question_with_a_file_fits_under_it_whatever_others_are_called() {
     let mut long = asked(&serde_json::json!({"command": "x".repeat(3_000)}).to_string());
     long.verdict.reasons = vec!["Because of this. ".repeat(200)];
     long.origin = Some("https://example.org/".repeat(100));
-    let text = question(&long, 7, Tz::UTC);
+    let text = question(&long, ChatRef::telegram(7), Tz::UTC);
     assert!(text.chars().count() < CAPTION_CHARS_MAX, "{}", text.chars().count());
 
     // It is the reasons that are long: they are in the file, whole.
     let reasons = vec![format!("The server has changed.\n{}", "Word by word. ".repeat(200))];
     let changed = NewApproval { verdict: Verdict { reasons, ..long.verdict }, ..asked("{}") };
-    let text = question(&changed, 7, Tz::UTC);
+    let text = question(&changed, ChatRef::telegram(7), Tz::UTC);
     assert!(text.contains("Why I ask: The server has changed.\n") && text.contains("in the file here"), "{text}");
     assert!(shown::file(1, "shell", &changed.action, &changed.verdict.reasons).contains("Word by word. Word by word."));
 }
@@ -94,7 +95,7 @@ fn all_but_an_approval_is_a_no() {
         risk: "dangerous".to_owned(),
         reasons: Vec::new(),
         origin: None,
-        chat_id: 7,
+        chat: ChatRef::telegram(7),
         state,
         asked_at: None,
         expires_at: None,

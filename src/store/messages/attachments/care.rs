@@ -1,11 +1,9 @@
 //! What retention and `health` do with files: under the wake lock, with its fence. A row stays; its path goes when its file does.
 
-use chrono::{DateTime, Utc};
-
 use super::{Attachment, SOUND};
 use crate::{
     clock::rfc3339,
-    store::{Fence, Result, Store, outcome::PUT_ASIDE},
+    store::{FencedStore, Result, Store, outcome::PUT_ASIDE},
 };
 
 /// Files that one look names at most.
@@ -51,10 +49,13 @@ impl Store {
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
+}
 
+impl FencedStore<'_> {
     /// A file isn't where it should be: it is fetched again if its message waits for it, else it is known to be gone.
-    pub fn file_missing(&mut self, fence: Fence, id: i64, now: DateTime<Utc>) -> Result<()> {
-        self.fenced(fence, |tx| {
+    pub fn file_missing(&mut self, id: i64) -> Result<()> {
+        let now = self.now();
+        self.fenced(|tx| {
             tx.execute(
                 "UPDATE attachments SET path = NULL, changed_at = ?2, attempts = 0, faults = 0, not_before = NULL, error = NULL,
                      state = CASE WHEN state = 'kept' AND EXISTS (
@@ -68,8 +69,8 @@ impl Store {
     }
 
     /// Takes note that files, by their paths below the workspace, are about to be removed.
-    pub fn forget_files(&mut self, fence: Fence, paths: &[String]) -> Result<()> {
-        self.fenced(fence, |tx| {
+    pub fn forget_files(&mut self, paths: &[String]) -> Result<()> {
+        self.fenced(|tx| {
             tx.execute(
                 "UPDATE attachments SET path = NULL WHERE path IN (SELECT value FROM json_each(?1))",
                 [crate::store::json(paths)],

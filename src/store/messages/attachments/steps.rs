@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Why a recording isn't listened to where there is nothing to listen with, or how that begins. It is listened to once there is.
-pub const NO_MODEL: &str = "there is no speech model to listen with";
+pub const NO_SPEECH_MODEL: &str = "there is no speech model to listen with";
 /// The chats that were told so begin with this in `handled`.
 const TOLD: &str = "files/no-model/";
 
@@ -195,8 +195,8 @@ impl Store {
         notice: &NewOutgoing,
         now: DateTime<Utc>,
     ) -> Result<()> {
-        let key = format!("{TOLD}{}", file.chat_id);
-        let why = why.map_or_else(|| NO_MODEL.to_owned(), |why| format!("{NO_MODEL}: {why}"));
+        let key = format!("{TOLD}{}", file.chat);
+        let why = why.map_or_else(|| NO_SPEECH_MODEL.to_owned(), |why| format!("{NO_SPEECH_MODEL}: {why}"));
         self.write(|tx| {
             let is_told: bool =
                 tx.query_row("SELECT EXISTS (SELECT 1 FROM handled WHERE key = ?1)", [&key], |row| row.get(0))?;
@@ -228,7 +228,7 @@ impl Store {
                      SELECT 1 FROM incoming_messages m WHERE m.id = message_id AND {})",
                 may_change()
             );
-            Ok(tx.execute(&sql, (NO_MODEL, rfc3339(now)))?)
+            Ok(tx.execute(&sql, (NO_SPEECH_MODEL, rfc3339(now)))?)
         })
     }
 }

@@ -1,7 +1,7 @@
 use std::{collections::BTreeMap, os::unix::fs::symlink};
 
 use super::*;
-use crate::clock::parse_time;
+use crate::{clock::parse_time, types::ChatRef};
 
 struct Place {
     config: Config,
@@ -91,11 +91,11 @@ fn a_voice_file_stays_as_long_as_its_message_and_some_days_longer() {
     place.file("voice/7-2.ogg", 10, 6);
     assert_eq!(place.chores(), [Chore::Remove(old.clone())]);
     // A message that has waited for longer than the file is old: it may be its own.
-    let id = place.store.say(7, "a voice message", now() - TimeDelta::days(8)).unwrap();
+    let id = place.store.say(ChatRef::telegram(7), "a voice message", now() - TimeDelta::days(8)).unwrap();
     assert_eq!(place.chores(), []);
     // One that came later, and names it.
     place.store.discard(id, now()).unwrap();
-    let id = place.store.say(7, "voice: 7-1.ogg", now()).unwrap();
+    let id = place.store.say(ChatRef::telegram(7), "voice: 7-1.ogg", now()).unwrap();
     assert_eq!(place.chores(), []);
     // Dropped, it can still be put back.
     place.store.discard(id, now()).unwrap();
@@ -129,7 +129,7 @@ fn files_of_messages_go_when_they_are_old_and_nobody_waits_for_them() {
     let (old, named) = (place.file("files/1.txt", 10, 31), place.file("files/2.txt", 10, 31));
     place.file("files/3.txt", 10, 29);
     let message = crate::store::NewIncoming {
-        chat_id: 7,
+        chat: ChatRef::telegram(7),
         text: "[file]".to_owned(),
         update_id: Some(1),
         attachments: vec![crate::store::NewAttachment { kind: "document".to_owned(), ..Default::default() }],

@@ -1,0 +1,175 @@
+//! A cycle that stopped before its end: what is written down, who is told, and when it is given up.
+
+use crate::{
+    cycle::{
+        context::{WakeError, WakeOutcome},
+        decide::{
+            budget::{self, Budget, Waits},
+            interrupt::Interrupt,
+            machine::Cycle,
+            merge::merge_texts,
+            orient,
+            uptake::GivingUp,
+        },
+        maintain::sync,
+        plan_file::PlanFile,
+        run::{finish, given_up},
+        session::{Live, Next, Session},
+    },
+    repo::{Parked, Parking, Publish, Repo},
+    store::{Change, CycleEnd, CycleState, NewOutgoing, UpkeepKind},
+    tool::Complexity,
+};
+
+/// Writes down why a cycle stopped. What was said stays queued, what was paid for stays in the journal.
+pub(in crate::cycle) async fn interrupted(
+    session: &mut Session<'_>,
+    repo: &Repo,
+    live: &Live,
+    interrupt: Interrupt,
+) -> Result<Next, WakeError> {
+    let Live { cycle, state, plan_file, .. } = live;
+    let now = session.now();
+    let why = session.context.redactor.redact(&interrupt.to_string());
+    tracing::warn!(cycle = %cycle.id, %why, "the cycle was interrupted");
+    if interrupt == Interrupt::Halted {
+        session.report.outcome = WakeOutcome::Parked;
+        session.store.pause_cycle(&cycle.id, now, &why)?;
+        return Ok(Next::Others);
+    }
+    session.report.outcome = WakeOutcome::Failed;
+    session.report.error = Some(why.clone());
+    match &interrupt {
+        Interrupt::Stopped => {
+            session.store.pause_cycle(&cycle.id, now, &why)?;
+            return Ok(Next::Nobody);
+        }
+        // Left as running: the next wake takes it up as one that was cut off, which is counted.
+        // Work in the background takes as many wakes as it takes, as long as each brings it further.
+        Interrupt::OutOfTime if live.has_progressed() && state.meter.complexity() == Complexity::Background => {
+            session.store.pause_cycle(&cycle.id, now, &why)?;
+            return Ok(Next::Nobody);
+        }
+        Interrupt::OutOfTime => {
+            session.store.note_cut_off(&cycle.id, &[], None)?;
+            return Ok(Next::Nobody);
+        }
+        Interrupt::Rejected(_) => {
+            return give_up(session, repo, &cycle.id, state, plan_file, GivingUp::Failed(why))
+                .await
+                .map(|()| Next::Nobody);
+        }
+        Interrupt::Unavailable { retry_after, is_model_gone, .. } => {
+            let at_least = retry_after.and_then(|wait| chrono::TimeDelta::from_std(wait).ok());
+            session.store.upkeep_failed(UpkeepKind::Model, &why, at_least)?;
+            if *is_model_gone && state.turns > 0 {
+                let when = "as soon as MODEL names one that exists";
+                return give_up(session, repo, &cycle.id, state, plan_file, GivingUp::Blameless { why, when })
+                    .await
+                    .map(|()| Next::Nobody);
+            }
+        }
+        Interrupt::OverBudget { cap, most_usd } => {
+            let mark = Budget::look(&session.store, session.context.config, now)?.mark_of(*cap, *most_usd);
+            let no_room = Change::Handled { key: budget::no_room_key(cycle.chat), value: mark };
+            session.store.change(&cycle.id, &[no_room])?;
+        }
+        Interrupt::Halted => {}
+    }
+    say_once_that_it_waits(session, live, &interrupt)?;
+    if state.turns > 0 {
+        session.store.pause_cycle(&cycle.id, now, &why)?;
+    } else {
+        let has_copies = session.has_copies(&cycle.id);
+        let end = CycleEnd { error: Some(&why), has_copies, ..CycleEnd::new(CycleState::Failed) };
+        session.store.end_cycle(&cycle.id, &end)?;
+        session.remove_plan_file(plan_file);
+    }
+    session.lay_down();
+    sync::deliver(session).await?;
+    // What others ask may cost less.
+    let is_its_own = matches!(interrupt, Interrupt::OverBudget { .. });
+    Ok(if is_its_own { Next::Others } else { Next::Nobody })
+}
+
+/// Tells the asking chat, once for each stretch of trouble, that its message is kept. What waits for a budget waits long: where
+/// nobody has a message open, the chat that it is for is told all the same, or the owner.
+fn say_once_that_it_waits(session: &mut Session<'_>, live: &Live, interrupt: &Interrupt) -> Result<(), WakeError> {
+    let Live { cycle, state, .. } = live;
+    let chat = cycle.chat.unwrap_or(session.context.config.owner_chat);
+    let mut changes = Vec::new();
+    let (key, text) = match (interrupt, state.open.first()) {
+        (Interrupt::OverBudget { cap, most_usd }, open) => {
+            let budget = Budget::look(&session.store, session.context.config, session.now())?;
+            match open {
+                Some(_) => {
+                    let queued = session.store.queued()?;
+                    let open = queued.iter().filter(|message| state.open.contains(&message.id));
+                    let (now, tz) = (session.now(), session.context.config.timezone);
+                    let key = orient::budget_key(chat, open, *cap, now, tz);
+                    changes.push(Change::Handled { key: key.clone(), value: String::new() });
+                    (key, budget.notice(*cap, *most_usd, Waits::Message))
+                }
+                None => (budget.work_key(chat, *cap), budget.notice(*cap, *most_usd, Waits::Work)),
+            }
+        }
+        (_, Some(first)) => (format!("waits/{first}"), interrupt.notice()),
+        (_, None) => return Ok(()),
+    };
+    changes.push(Change::Send(NewOutgoing {
+        key: Some(key),
+        thread_id: cycle.thread_id,
+        ..NewOutgoing::notice(chat, text)
+    }));
+    Ok(session.store.change(&cycle.id, &changes)?)
+}
+
+/// Ends a cycle that can't be resumed: its messages go back to the queue, its unpublished work onto a branch of its own,
+/// and its person is told in one sentence.
+pub(in crate::cycle) async fn give_up(
+    session: &mut Session<'_>,
+    repo: &Repo,
+    cycle_id: &str,
+    state: &Cycle,
+    plan_file: &PlanFile,
+    giving_up: GivingUp,
+) -> Result<(), WakeError> {
+    let now = session.now();
+    let staged = session.store.staged(cycle_id)?;
+    let mut parked = None;
+    if !staged.is_empty() {
+        let branch = format!("recovered/{cycle_id}");
+        let message = format!("Unfinished work of the wake {cycle_id}\n");
+        let redactor = session.context.redactor;
+        let publish = Publish {
+            changes: &finish::changes(&staged),
+            message: &message,
+            now,
+            merge: &merge_texts,
+            is_secret: &|text| redactor.contains_secret(text),
+        };
+        let Parked { branch, .. } = repo.park(&branch, &publish, Parking::ForAPerson)?;
+        session.report.notes.push(format!("Its unfinished work is on the branch {branch}."));
+        parked = Some(branch);
+    }
+    let row = session.store.cycle(cycle_id)?.filter(|_| !matches!(giving_up, GivingUp::Unheard | GivingUp::Dropped));
+    let notice =
+        row.map(|row| given_up::given_up(session, &row.cycle, state, &giving_up, parked.as_deref())).transpose()?;
+    let counts = giving_up.counts();
+    // Without messages to fail on, nothing else would end it: the same reasons would be tried for ever.
+    let is_over = counts && state.open.is_empty();
+    let head_seen = if is_over { finish::seen_with(session, repo, state.head_shown.as_deref())? } else { None };
+    let end = CycleEnd {
+        error: Some(giving_up.why()),
+        handled: if is_over { &state.handles } else { &[] },
+        head_seen: head_seen.as_deref(),
+        failed_messages: if counts { &state.open } else { &[] },
+        notice: notice.as_ref(),
+        has_copies: session.has_copies(cycle_id),
+        ..CycleEnd::new(if giving_up == GivingUp::Unheard { CycleState::Failed } else { CycleState::Abandoned })
+    };
+    session.store.end_cycle(cycle_id, &end)?;
+    session.remove_plan_file(plan_file);
+    session.lay_down();
+    sync::deliver(session).await
+}

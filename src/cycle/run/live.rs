@@ -1,0 +1,54 @@
+//! A cycle with the model from its beginning, or from where it was cut off, to its end.
+
+use crate::{
+    cycle::{
+        context::{WakeError, WakeOutcome},
+        maintain::sync,
+        run::{
+            finish, interrupted,
+            step::{self, Driven},
+        },
+        session::{Ending, Halt, Live, Next, Session},
+    },
+    repo::Repo,
+};
+
+/// A cycle that waits for a person: the question is in the outbox, and the next wake after the answer goes on.
+async fn parked(session: &mut Session<'_>, live: &Live) -> Result<(), WakeError> {
+    session.report.outcome = WakeOutcome::Parked;
+    session.store.park_cycle(&live.cycle.id)?;
+    session.lay_down();
+    sync::deliver(session).await
+}
+
+/// Drives a cycle to its end, or writes down why it stopped.
+pub(in crate::cycle) async fn carry_on(
+    session: &mut Session<'_>,
+    repo: &Repo,
+    mut live: Live,
+) -> Result<Next, WakeError> {
+    session.chat = live.cycle.chat;
+    let driven = step::drive(session, &mut live).await;
+    session.chat = None;
+    match driven {
+        Ok(Driven::Complete) => Box::pin(complete(session, repo, live)).await.map(|()| Next::Others),
+        Ok(Driven::Parked) => parked(session, &live).await.map(|()| Next::Others),
+        Err(Halt::Interrupted(interrupt)) => interrupted::interrupted(session, repo, &live, interrupt).await,
+        Err(Halt::Failed(error)) => Err(error),
+    }
+}
+
+/// Ends a cycle of which nothing more is to be asked of the model.
+pub(in crate::cycle) async fn complete(
+    session: &mut Session<'_>,
+    repo: &Repo,
+    mut live: Live,
+) -> Result<(), WakeError> {
+    let not_done = step::verify(session, &mut live)?;
+    let Live { cycle, state, world, plan_file, mut account, .. } = live;
+    account.not_done = not_done;
+    let is_answered = |id: &&i64| !state.open.contains(id) && !state.kept.contains(id);
+    session.report.answered += state.messages.iter().filter(is_answered).count();
+    let staged = world.documents.staged();
+    finish::run(session, repo, Ending { staged, ..Ending::new(cycle, state, plan_file, account) }).await
+}

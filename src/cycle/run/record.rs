@@ -1,0 +1,168 @@
+//! What a call came to, and what is said, as entries of the journal together with the changes that they tell of.
+
+use crate::{
+    cycle::{
+        context::{Reply, WakeError},
+        decide::{machine::ToolRequest, taint},
+        session::{Halt, Live, Session},
+        stop,
+    },
+    outside,
+    store::{Change, Entry, NewOutgoing, NewReminder, OutgoingKind, ShownTask, StagedFile},
+    tool::{Done, Outcome, Refusal, Registry, Unwoken, unwoken_key},
+};
+
+/// Runs a call that is journalled, and journals what came of it.
+pub(in crate::cycle) async fn carry_out(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    registry: &Registry,
+    request: &ToolRequest,
+) -> Result<(), Halt> {
+    let Live { state, world, hands, .. } = live;
+    world.now = session.context.clock.now();
+    world.open_messages.clone_from(&state.open);
+    world.replies = state.replies;
+    world.taint = taint::origin(&state.taints);
+    live.work.start();
+    let call = registry.run(&request.name, &request.input, world, hands);
+    let outcome = stop::unless_interrupted(session, call).await?;
+    crate::cycle::context::check_readable(&live.world.documents)?;
+    let outcome = outcome.and_then(|done| without_secrets(session, done));
+    Ok(settle(session, live, request, outcome)?)
+}
+
+/// Refuses to write a secret into the memory, be it as a document's name: the file could never be committed again.
+fn without_secrets(session: &Session<'_>, done: Done) -> Outcome {
+    let redactor = session.context.redactor;
+    let is_new_in = |file: &StagedFile| match file.base.as_deref() {
+        Some(base) => redactor.contains_secret(&file.content) && !redactor.contains_secret(base),
+        None => redactor.contains_secret(&file.content) || redactor.contains_secret(&file.path),
+    };
+    let writes_secret = |change: &Change| matches!(change, Change::File(file) if is_new_in(file));
+    if done.changes.iter().any(writes_secret) {
+        return Err(Refusal("This holds a key or token, which is not written down. Nothing was done.".to_owned()));
+    }
+    Ok(done)
+}
+
+/// Journals how a call ended, with what makes it true.
+pub(in crate::cycle) fn settle(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    request: &ToolRequest,
+    outcome: Outcome,
+) -> Result<(), WakeError> {
+    settle_with(session, live, request, Vec::new(), outcome)
+}
+
+/// The same behind `entries`.
+pub(in crate::cycle) fn settle_with(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    request: &ToolRequest,
+    mut entries: Vec<Entry>,
+    outcome: Outcome,
+) -> Result<(), WakeError> {
+    let redactor = session.context.redactor;
+    let is_error = outcome.as_ref().map_or(true, |done| done.is_failure);
+    let mut done = outcome.unwrap_or_else(|refusal| Done { content: refusal.0, ..Done::default() });
+    // A refusal is our own word, but for what an error from outside has brought into it.
+    if let Some(outside) = is_error.then(|| outside::origins_in(&done.content)).flatten() {
+        done.taint = taint::joined(done.taint.into_iter().chain([outside]));
+        done.content = outside::unmarked(&done.content).into_owned();
+    }
+    let changes = fit_to_leave(session, done.changes);
+    let receipt = done.receipt.map(|what| redactor.redact(&what));
+    let entry = Entry::Outcome {
+        call: request.id.clone(),
+        name: request.name.clone(),
+        content: redactor.redact(&done.content),
+        is_error,
+        receipt: receipt.clone(),
+        closed: closed(&changes),
+        taint: done.taint.map(|origin| redactor.redact(&origin)),
+        image: done.image,
+    };
+    entries.push(entry);
+    entries.extend(live.work.stop());
+    record_all(session, live, &entries, &changes)?;
+    let written = match &live.state.plan {
+        _ if is_error => Ok(()),
+        Some(plan) if request.name == "plan" => live.plan_file.plan(plan, redactor),
+        _ => live.plan_file.progress(session.now(), receipt.as_deref().unwrap_or(&request.name)),
+    };
+    if let Err(error) = written {
+        tracing::warn!(%error, "the plan file could not be written");
+    }
+    Ok(())
+}
+
+/// Journals an entry with its changes, and brings the state and the world along.
+pub(in crate::cycle) fn record(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    entry: &Entry,
+    changes: &[Change],
+) -> Result<(), WakeError> {
+    record_all(session, live, std::slice::from_ref(entry), changes)
+}
+
+/// The same for entries that stand or fall together.
+pub(in crate::cycle) fn record_all(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    entries: &[Entry],
+    changes: &[Change],
+) -> Result<(), WakeError> {
+    session.store.record_all(&live.cycle.id, entries, changes)?;
+    entries.iter().for_each(|entry| live.state.apply(entry));
+    for change in changes {
+        match change {
+            Change::File(file) => live.world.documents.apply(file),
+            Change::Send(message) => {
+                live.world.told_keys.extend(message.key.clone());
+                live.world.told_today += u32::from(message.kind == OutgoingKind::Tell);
+                session.report.replies.push(Reply { chat: message.chat, text: message.text.clone() });
+            }
+            Change::AddReminder(_) | Change::EndReminder { .. } => {
+                live.world.reminders = session.store.reminders()?;
+            }
+            Change::ShowTasks { tasks, .. } => live.world.shown_tasks.clone_from(tasks),
+            Change::Undo { wake, .. } => live.world.undoable.retain(|known| known.wake != *wake),
+            Change::Handled { key, .. } if *key == unwoken_key(live.cycle.chat) => {
+                live.world.unwoken = Unwoken::default();
+            }
+            Change::Done { .. } | Change::Hold { .. } | Change::Handled { .. } | Change::Fire(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Nothing that is written or sent holds a live secret. Whether its links lead anywhere is decided where it is queued.
+pub(in crate::cycle) fn fit_to_leave(session: &Session<'_>, changes: Vec<Change>) -> Vec<Change> {
+    let redactor = session.context.redactor;
+    let fit = |change| match change {
+        Change::Send(message) => Change::Send(NewOutgoing { text: redactor.redact(&message.text), ..message }),
+        Change::AddReminder(reminder) => {
+            Change::AddReminder(NewReminder { text: redactor.redact(&reminder.text), ..reminder })
+        }
+        Change::ShowTasks { chat, tasks } => {
+            let fit = |task: ShownTask| ShownTask { title: redactor.redact(&task.title), ..task };
+            Change::ShowTasks { chat, tasks: tasks.into_iter().map(fit).collect() }
+        }
+        other => other,
+    };
+    changes.into_iter().map(fit).collect()
+}
+
+/// Messages that changes answer or put aside.
+pub(in crate::cycle) fn closed(changes: &[Change]) -> Vec<i64> {
+    changes
+        .iter()
+        .flat_map(|change| match change {
+            Change::Done { messages, .. } | Change::Hold { messages, .. } => messages.clone(),
+            _ => Vec::new(),
+        })
+        .collect()
+}

@@ -27,10 +27,15 @@ eval "$__command" </dev/null 2>&1
 printf '\n%s end %s\n' "$__mark" "$?"
 done"#;
 
-/// Settings of programs that would else wait for a person, or run what a repository names. A bare repository is a folder that a clone
-/// can bring along (`.git` it can't), and with it a configuration that has `git diff` run a program: git takes none by
-/// itself (`safe.bareRepository`, since 2.38).
-const VARIABLES: [(&str, &str); 13] = [
+/// A locale that each system has, in English and UTF-8.
+const ENGLISH: &str = if cfg!(target_os = "macos") { "en_US.UTF-8" } else { "C.UTF-8" };
+
+/// Settings of programs that would else wait for a person, speak a language that `tool/bash` doesn't know, or run what a repository names.
+/// A clone can bring along a bare repository (though no `.git`), whose configuration has `git diff` run a program: git takes none by itself
+/// (`safe.bareRepository`, since 2.38).
+const VARIABLES: [(&str, &str); 15] = [
+    ("LC_ALL", ENGLISH),
+    ("LANGUAGE", "C"),
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),
     ("GIT_TERMINAL_PROMPT", "0"),
@@ -267,6 +272,14 @@ mod tests {
         assert_eq!(run(&mut session, "pwd; echo $x", SOON).printed, "/\n5\n");
         let failed = run(&mut session, "echo out; echo err >&2; (exit 7)", SOON);
         assert_eq!((failed.printed.as_str(), failed.end), ("out\nerr\n", End::Code(7)));
+    }
+
+    #[test]
+    fn programs_speak_english_whatever_language_is_the_person_s() {
+        let (program, args) = program();
+        let spec = Spec::new(program).args(args).env("LC_ALL", "de_DE.UTF-8").env("LANGUAGE", "de");
+        let mut session = Session::start(&spec, None).unwrap();
+        assert_eq!(run(&mut session, "echo $LC_ALL $LANGUAGE", SOON).printed, format!("{ENGLISH} C\n"));
     }
 
     #[test]

@@ -167,7 +167,7 @@ impl Shelter {
 
     /// Why what a command can change there can't be copied before, if it can't.
     pub fn uncovered(&self, rules: &Rules) -> Option<String> {
-        let looked_at = self.reach(rules).and_then(|(roots, hidden)| {
+        let looked_at = reach(self.let_write(rules)).and_then(|(roots, hidden)| {
             self.copies
                 .uncovered(CopyScope { roots: &roots, hidden: &hidden })
                 .map_or(Ok(()), |why| Err(CopyError::Uncovered(why)))
@@ -175,34 +175,24 @@ impl Shelter {
         looked_at.err().map(|error| error.to_string())
     }
 
-    /// Copies, for a wake, what a command can change there.
+    /// Copies, for a wake, what a command can change there. On a thread of its own: it may take seconds.
     ///
     /// # Errors
     /// There is no copy then.
-    pub fn copy(&self, rules: &Rules, wake: &str, now: DateTime<Utc>) -> Result<CopyTaken, CopyError> {
-        let (roots, hidden) = self.reach(rules)?;
-        self.copies.take(wake, CopyScope { roots: &roots, hidden: &hidden }, now)
+    pub async fn copy(&self, rules: &Rules, wake: &str, now: DateTime<Utc>) -> Result<CopyTaken, CopyError> {
+        let (confinement, copies, wake) = (self.let_write(rules), self.copies.clone(), wake.to_owned());
+        let taking = tokio::task::spawn_blocking(move || {
+            let (roots, hidden) = reach(confinement)?;
+            copies.take(&wake, CopyScope { roots: &roots, hidden: &hidden }, now)
+        });
+        taking.await.unwrap_or_else(|error| Err(CopyError::Uncovered(format!("copying broke off ({error})"))))
     }
 
-    /// The folders that a command can be let write to, the outermost alone, and what it doesn't reach in them.
-    fn reach(&self, rules: &Rules) -> Result<(Vec<PathBuf>, Vec<PathBuf>), CopyError> {
-        let uncovered = |why: String| CopyError::Uncovered(why);
+    /// What confines a command that is let write to the person's folders.
+    fn let_write(&self, rules: &Rules) -> Confinement {
         let mut confinement = self.confinement();
         confinement.writable.extend(self.writable(rules));
-        // The scratch folder may not be there yet, and needn't be.
-        confinement.work_dir = confinement.writable.first().cloned().unwrap_or(confinement.work_dir);
-        let hidden = Layout::of(&confinement).map_err(|error| uncovered(error.to_string()))?.hidden();
-        let roots: Result<Vec<PathBuf>, _> = confinement.writable.iter().map(|root| root.canonicalize()).collect();
-        let mut roots = roots.map_err(|error| uncovered(error.to_string()))?;
-        roots.sort();
-        // One within another comes right behind it, or behind its siblings.
-        let mut outermost: Vec<PathBuf> = Vec::new();
-        for root in roots {
-            if !outermost.iter().any(|outer| root.starts_with(outer)) {
-                outermost.push(root);
-            }
-        }
-        Ok((outermost, hidden))
+        confinement
     }
 
     /// Files that hold keys: they are hidden from programs, and no tool for files opens them.
@@ -219,6 +209,25 @@ impl Shelter {
     pub fn scratch(&self) -> &Path {
         &self.confinement.work_dir
     }
+}
+
+/// The folders that a command can write to, the outermost alone, and what it doesn't reach in them.
+fn reach(mut confinement: Confinement) -> Result<(Vec<PathBuf>, Vec<PathBuf>), CopyError> {
+    let uncovered = |why: String| CopyError::Uncovered(why);
+    // The scratch folder may not be there yet, and needn't be.
+    confinement.work_dir = confinement.writable.first().cloned().unwrap_or(confinement.work_dir);
+    let hidden = Layout::of(&confinement).map_err(|error| uncovered(error.to_string()))?.hidden();
+    let roots: Result<Vec<PathBuf>, _> = confinement.writable.iter().map(|root| root.canonicalize()).collect();
+    let mut roots = roots.map_err(|error| uncovered(error.to_string()))?;
+    roots.sort();
+    // One within another comes right behind it, or behind its siblings.
+    let mut outermost: Vec<PathBuf> = Vec::new();
+    for root in roots {
+        if !outermost.iter().any(|outer| root.starts_with(outer)) {
+            outermost.push(root);
+        }
+    }
+    Ok((outermost, hidden))
 }
 
 /// Makes a directory that only its owner can look into.

@@ -161,8 +161,8 @@ fn plain(subject: &Subject, rules: &Rules, circumstances: &Circumstances, scales
     subject.risk
 }
 
-/// Judges shell text: its risk, by what it is given. What it is called only counts where it is named as destroying something and no copy
-/// gives that back.
+/// Judges shell text: its risk, by what it is given. Its name only counts where a table names it: as destroying more than files, or files
+/// where some can be lost.
 fn shell(
     text: &str,
     access: Access,
@@ -182,16 +182,13 @@ fn shell(
     }
     let Line { not_plain, destroys, .. } = line;
     let uncovered = circumstances.uncovered.filter(|_| access.writes);
-    let (risk, why) = match (access, destroys) {
-        (Access { writes: false, network: false }, None) if circumstances.is_sandboxed => {
-            (Risk::Safe, READS.to_owned())
-        }
-        (Access { writes: true, network: false }, _) if circumstances.is_sandboxed && uncovered.is_none() => {
-            (Risk::Caution, COPIED.to_owned())
-        }
-        (_, Some(what)) => (Risk::Destructive, what),
-        (Access { network: true, .. }, None) => (Risk::Dangerous, "It may reach the granted hosts.".to_owned()),
-        (_, None) => (Risk::Dangerous, "I can't tell what it does.".to_owned()),
+    let is_contained = circumstances.is_sandboxed && !access.network && uncovered.is_none();
+    let (risk, why) = match destroys.filter(|found| !(found.is_files && is_contained)) {
+        Some(found) => (Risk::Destructive, found.what),
+        None if is_contained && access.writes => (Risk::Caution, COPIED.to_owned()),
+        None if is_contained => (Risk::Safe, READS.to_owned()),
+        None if access.network => (Risk::Dangerous, "It may reach the granted hosts.".to_owned()),
+        None => (Risk::Dangerous, "I can't tell what it does.".to_owned()),
     };
     let is_ruled = rule.is_some();
     scales.table(risk, Some(&why), circumstances.autonomy, rule);

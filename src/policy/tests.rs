@@ -43,11 +43,20 @@ fn decoded(line: &str) -> String {
     if is_json { serde_json::from_str(line).unwrap_or_else(|_| line.to_owned()) } else { line.to_owned() }
 }
 
-/// The corpus of harmful commands, with the risk of each where nothing contains it.
-fn hostile() -> impl Iterator<Item = (&'static str, String)> {
+/// A harmful command, and its risk where nothing contains it.
+struct Harmful {
+    risk: &'static str,
+    /// Whether it is to destroy more than files.
+    is_beyond: bool,
+    text: String,
+}
+
+/// The corpus of harmful commands.
+fn hostile() -> impl Iterator<Item = Harmful> {
     include_str!("corpus/hostile.txt").lines().map(|line| {
         let (risk, text) = line.split_once(": ").unwrap();
-        (risk, decoded(text))
+        let is_beyond = risk == "beyond";
+        Harmful { risk: if is_beyond { "destructive" } else { risk }, is_beyond, text: decoded(text) }
     })
 }
 
@@ -55,9 +64,11 @@ fn hostile() -> impl Iterator<Item = (&'static str, String)> {
 fn no_hostile_command_runs_without_a_question_where_it_can_lose_something() {
     assert!(hostile().count() >= 300, "{}", hostile().count());
     let mut wrong = Vec::new();
-    for (risk, text) in hostile() {
-        for (access, uncovered) in [(WRITES, Some("it is too much")), (NETWORK, None), (Access::default(), None)] {
-            if risk != "destructive" && access.is_none() {
+    let too_much = Some("it is too much");
+    for Harmful { risk, is_beyond, text } in hostile() {
+        for (access, uncovered) in [(WRITES, too_much), (NETWORK, None), (WRITES, None), (Access::default(), None)] {
+            let is_contained = !access.network && uncovered.is_none();
+            if is_contained && !is_beyond {
                 continue;
             }
             let smart = Circumstances { uncovered, ..AT_SMART };
@@ -74,12 +85,9 @@ fn no_hostile_command_runs_without_a_question_where_it_can_lose_something() {
 }
 
 #[test]
-fn no_command_asks_that_is_given_only_what_is_copied_or_nothing_and_is_not_named_as_destructive() {
-    for (named, text) in hostile() {
+fn no_command_asks_that_can_destroy_nothing_but_the_scratch_and_what_is_copied() {
+    for Harmful { text, .. } in hostile().filter(|harmful| !harmful.is_beyond) {
         for (access, risk) in [(Access::default(), Risk::Safe), (WRITES, Risk::Caution)] {
-            if named == "destructive" && access.is_none() {
-                continue;
-            }
             let decided = LEVELS.map(|autonomy| {
                 let verdict = judge(&given(&text, access), &Rules::default(), &Circumstances { autonomy, ..AT_SMART });
                 assert_eq!(verdict.risk, risk, "{text:?}");
@@ -93,7 +101,7 @@ fn no_command_asks_that_is_given_only_what_is_copied_or_nothing_and_is_not_named
 #[test]
 fn a_harmful_command_keeps_its_risk_behind_a_harmless_one() {
     let uncovered = Circumstances { uncovered: Some("it is too much"), ..AT_SMART };
-    for (risk, text) in hostile() {
+    for Harmful { risk, text, .. } in hostile() {
         // Alone they are nothing, or the beginning of what the next line goes on with.
         if text.trim().is_empty() || text.ends_with(['&', '|']) {
             continue;
@@ -240,6 +248,8 @@ fn a_command_is_given_what_it_asks_for_and_is_granted() {
         ("rm -r /home/anna/work/x", Access::default(), WRITES),
         ("cd ~/work && git clean -fd", NETWORK, all),
         ("rm -r x", Access::default(), Access::default()),
+        // What a folder has to do with this isn't known.
+        ("cd ~/work && git push --force", Access::default(), Access::default()),
     ] {
         assert_eq!(rules(granted).access(text, wanted), access, "{text}");
         let in_scratch = rules("").with_scratch(Path::new("/scratch"));

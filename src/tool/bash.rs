@@ -16,8 +16,10 @@ use crate::{
 
 /// A longer command is a program that belongs into a file, in bytes.
 const MAX_COMMAND_BYTES: usize = 64 * 1024;
-/// How programs say that they reach nobody.
-const NO_NETWORK: [&str; 3] = ["resolve host", "name resolution", "Network is unreachable"];
+/// How programs say that a folder is read-only, in small letters. The shell has them say it in English.
+const READ_ONLY: [&str; 1] = ["read-only file system"];
+/// How they say that they reach nobody.
+const NO_NETWORK: [&str; 3] = ["resolve host", "name resolution", "network is unreachable"];
 /// Whose bytes its output is.
 const TAINT: &str = "a program's output";
 
@@ -85,8 +87,9 @@ async fn carry_out(args: Bash, world: &World, hands: &mut Hands) -> Outcome {
     }
     let within = hands.shell_timeout();
     let access = world.rules.access(&command, wanted);
-    let copy = copy(&command, access, world, hands)?;
+    let copy = copy(&command, access, world, hands).await?;
     let ran = hands.run_command(&command, access).await.map_err(Refusal::because)?;
+    // On this thread, so that nothing that comes next, such as an undo, meets a copy that doesn't know what the command has changed.
     drop(copy);
     let hint = hint(&ran, access, &world.rules);
     let end = format!("{}{hint}", session::described(ran.end, within));
@@ -106,13 +109,13 @@ async fn carry_out(args: Bash, world: &World, hands: &mut Hands) -> Outcome {
 }
 
 /// Copies what a command may change, where that is what lets it run; after a yes as far as it can be had.
-fn copy(command: &str, access: Access, world: &World, hands: &Hands) -> Result<Option<CopyTaken>, Refusal> {
+async fn copy(command: &str, access: Access, world: &World, hands: &Hands) -> Result<Option<CopyTaken>, Refusal> {
     let is_agreed = hands.is_agreed();
     let is_ruled = || policy::is_allowed_by_rule(SHELL, command, &world.rules);
     if !access.writes || !world.shelter.is_there() || !is_agreed && is_ruled() {
         return Ok(None);
     }
-    match world.shelter.copy(&world.rules, &world.wake_id, world.now) {
+    match world.shelter.copy(&world.rules, &world.wake_id, world.now).await {
         Ok(taken) => Ok(Some(taken)),
         Err(_) if is_agreed => Ok(None),
         Err(error) => Err(Refusal(format!("What it may change couldn't be copied first: {error}. Nothing was done."))),
@@ -121,10 +124,13 @@ fn copy(command: &str, access: Access, world: &World, hands: &Hands) -> Result<O
 
 /// What the model is told of a command that came to nothing for want of what it could be given.
 fn hint(ran: &Ran, access: Access, rules: &Rules) -> &'static str {
-    let says = |words: &[&str]| words.iter().any(|word| ran.printed.contains(word));
+    let says = |words: &[&str]| {
+        let printed = ran.printed.to_ascii_lowercase();
+        words.iter().any(|word| printed.contains(word))
+    };
     if ran.end == End::Code(0) {
         ""
-    } else if !access.writes && !rules.granted().is_empty() && says(&["Read-only file system"]) {
+    } else if !access.writes && !rules.granted().is_empty() && says(&READ_ONLY) {
         "\n[granted folders were read-only; call it again with `writes` if it has to change files there]"
     } else if !access.network && !rules.hosts().is_empty() && says(&NO_NETWORK) {
         "\n[there was no network; call it again with `network` to reach granted hosts]"

@@ -2,6 +2,7 @@
 //! must hold in the end as in an undisturbed copy.
 
 mod asks;
+mod changes;
 mod check;
 mod files;
 mod left;
@@ -55,6 +56,8 @@ enum Program {
     Wake,
     /// The same, the answer to what it asks, and the wake that goes on then.
     Asking,
+    /// `wake --once`, which changes files of the person's, and `wake undo`.
+    Changing,
     /// A `bot` that finds a batch of updates, and the wakes that it starts.
     Bot,
 }
@@ -85,6 +88,15 @@ impl World {
                 let arguments = self.bot_arguments();
                 self.run_under(faults, self.env.command(env!("CARGO_BIN_EXE_bot"), &as_strs(&arguments)))
             }
+            Program::Changing => {
+                let (code, said) = self.run_under(faults, wake());
+                // The wake itself goes on with an undo that was cut off.
+                let is_next = code == Some(0) && !self.is_undo_asked();
+                let Some(cycle) = self.changing_cycle().filter(|_| is_next) else { return (code, said) };
+                let undo = self.env.command(env!("CARGO_BIN_EXE_wake"), &["undo", &cycle]);
+                let (code, then_said) = self.run_under(faults, undo);
+                (code, format!("{said}{then_said}"))
+            }
             Program::Asking => {
                 let (code, said) = self.run_under(faults, wake());
                 let Some((word, id)) = self.word.zip(code.and_then(|_| self.seen_question())) else {
@@ -110,7 +122,7 @@ impl World {
         command.stdout(Stdio::null()).stderr(log.reopen().unwrap());
         let mut child = command.spawn().unwrap();
         let status = match self.program {
-            Program::Wake | Program::Asking => child.wait().unwrap(),
+            Program::Wake | Program::Asking | Program::Changing => child.wait().unwrap(),
             Program::Bot => self.ended(&mut child),
         };
         let said = fs::read_to_string(log.path()).unwrap();
@@ -183,6 +195,10 @@ impl World {
         // What was put off is tried again by then.
         self.pass(AN_HOUR_MIN);
         self.run_until_idle()?;
+        if self.program == Program::Changing {
+            self.undo_changes()?;
+            self.run_until_idle()?;
+        }
         if self.word.is_some() && self.is_asked_in_vain() {
             self.pass(asks::A_DAY_MIN);
             self.run_until_idle()?;

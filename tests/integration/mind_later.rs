@@ -1,6 +1,7 @@
 //! What others wrote gains no authority by waiting: the wake after is shown none of it, and reading it marks that wake, too.
 
 use super::{
+    hands_shell::granted,
     mind::{last, minded, opening, results, sent},
     support::{
         bot::Stage,
@@ -119,6 +120,27 @@ fn what_a_wake_that_was_given_up_had_done_is_told_and_marks_the_one_that_goes_on
             .contains("Already done, not to be done again: Answered 1 message: It says CANARY.")
     );
     assert_eq!(reminders(&env), 0);
+}
+
+#[test]
+fn a_command_that_could_change_something_is_told_of_a_wake_that_was_given_up_and_what_only_looked_is_not() {
+    let (_telegram, claude, env) = minded();
+    let work = granted(&env, "");
+    env.receive(CHAT, "Make a file.");
+    claude.expect(Reply::tools(vec![
+        Block::tool("w", "bash", json!({"command": format!("touch {}/made", work.display()), "writes": true})),
+        Block::tool("l", "bash", json!({"command": "ls"})),
+    ]));
+    claude.expect(Reply::error(400, "invalid_request_error", "no"));
+    env.wake(&["--once", "--json"]);
+    assert!(work.join("made").exists());
+    env.execute("UPDATE incoming_messages SET processed = 0, outcome = NULL, not_before = NULL");
+    claude.expect(Reply::text("It is made."));
+    assert_eq!(env.once()["outcome"], "worked");
+    let situation = opening(&last(&claude), "<situation");
+    assert!(situation.contains("Already done, not to be done again: Ran “touch "), "{situation}");
+    assert!(!situation.contains("Ran “ls”"), "{situation}");
+    env.check_sound();
 }
 
 #[test]

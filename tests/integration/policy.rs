@@ -65,12 +65,12 @@ fn where_no_sandbox_can_be_had_every_command_asks_and_it_is_said() {
 #[test]
 fn many_commands_are_judged_a_line_each() {
     let env = TestEnv::new();
-    let input = b"ls -la\n\"ls\\nrm -rf x\"\n\nl\xff\necho $(id)\n\"not json\nls";
+    let input = b"ls -la\n\"ls\\nreboot\"\n\nl\xff\necho $(id)\n\"not json\nls";
     let lines = piped(&env, &["policy", "test", "-", "--json"], input);
     let answers: Vec<serde_json::Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     let decisions: Vec<&str> = answers.iter().map(|answer| answer["decision"].as_str().unwrap()).collect();
     assert_eq!(decisions, ["allow", "ask", "allow", "allow", "allow", "allow", "allow"]);
-    assert_eq!(answers[1]["command"], "ls\nrm -rf x");
+    assert_eq!(answers[1]["command"], "ls\nreboot");
     let lines = piped(&env, &["policy", "test", "-"], input);
     assert_eq!(lines.len(), 7, "{lines:#?}");
     assert!(lines[1].contains("destructive") && lines[1].contains("\\n"), "{}", lines[1]);
@@ -88,12 +88,12 @@ fn a_line_beyond_the_bound_is_one_answer() {
 
 #[test]
 fn the_level_of_autonomy_counts() {
-    for (level, ls, make, rm) in
+    for (level, ls, rm, reboot) in
         [("0", "ask", "ask", "ask"), ("1", "allow", "allow", "ask"), ("2", "allow", "allow", "ask")]
     {
         let mut env = TestEnv::new();
         env.set("AUTONOMY", level);
-        for (command, decision) in [("ls", ls), ("make", make), ("rm -r x", rm)] {
+        for (command, decision) in [("ls", ls), ("rm -r x", rm), ("rm -r x; reboot", reboot)] {
             assert_eq!(judged(&env, command).0, decision, "{command} at {level}");
         }
     }

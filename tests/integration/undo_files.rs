@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use super::{
     hands_shell::{approve, asked, contents, granted, questions, writing},
-    mind::{end_well, start_wake},
+    mind::{end_well, last, results, start_wake},
     support::{
         claude::{FakeClaude, Reply},
         env::{TestEnv, eventually},
@@ -142,4 +142,18 @@ fn what_is_too_much_to_be_copied_asks() {
     } else {
         assert!(work.join("made").exists());
     }
+}
+
+#[test]
+fn where_the_copy_fails_at_the_last_moment_the_command_does_not_begin() {
+    let (telegram, claude, env, work) = world();
+    let before = contents(&work);
+    // The folders can be copied, and there is no place for the copy.
+    fs::write(env.workspace().join("copies"), "in the way").unwrap();
+    claude.expect(writing("t1", &havoc(&work, Path::new("/nowhere"))));
+    claude.expect(Reply::text("It couldn't be done."));
+    assert_eq!(env.once()["outcome"], "worked");
+    assert_eq!((contents(&work), questions(&telegram)), (before, 0));
+    let (told, is_error) = results(&last(&claude)).remove(0);
+    assert!(is_error && told.contains("couldn't be copied first") && told.ends_with("Nothing was done."), "{told}");
 }

@@ -24,16 +24,16 @@ use crate::{
     repo::{Repo, RepoError},
     store::{Entry, Incoming, NewCycle, StoreError},
     tool::{
-        Attachments, Chat, Documents, EDITOR, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, ToRead, Undoable, Unwoken,
-        World, unwoken_key,
+        Attachments, Chat, Documents, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, Registry, ToRead, Undoable,
+        Unwoken, World, unwoken_key,
     },
-    types::ChatRef,
+    types::{ChatRef, Effect},
     wake_lock::waker::{Timed, Waker},
 };
 
-/// Tools whose effect outlives a cycle that is given up.
-const LASTING_TOOLS: [&str; 9] =
-    ["reply", "tell", "reminder_set", "reminder_move", "reminder_done", EDITOR, "open", "brain_revert", "undo_last"];
+/// Tools of our own stores whose effect outlives a cycle that is given up. What acts outside them is known by its effect.
+const LASTING_TOOLS: [&str; 7] =
+    ["reply", "tell", "reminder_set", "reminder_move", "reminder_done", "brain_revert", "undo_last"];
 
 /// Problems of skills that one wake's account names at most; `health check` names all.
 const MAX_NOTED: usize = 5;
@@ -216,17 +216,35 @@ fn done_already(session: &Session<'_>, messages: &[i64]) -> Result<(Vec<String>,
             }
             journal => journal?,
         };
-        let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
-        let lasting = state.receipts.into_iter().filter(|receipt| LASTING_TOOLS.contains(&receipt.tool.as_str()));
-        let lasting: Vec<String> = lasting
-            .filter_map(|receipt| Some(format!("{} (in the wake {id}, which was given up)", receipt.what?)))
-            .collect();
+        let lasting = lasting(&journal, &session.tooling().registry);
         if !lasting.is_empty() {
+            let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
             after.extend(state.taints);
         }
-        done.extend(lasting);
+        done.extend(lasting.iter().map(|what| format!("{what} (in the wake {id}, which was given up)")));
     }
     Ok((done, after))
+}
+
+/// What lasts of a cycle that was given up, by its receipts. A call that acts outside our stores lasts, unless it was judged to be safe:
+/// such a command changed the scratch alone.
+fn lasting<'j>(journal: &'j [Entry], registry: &Registry) -> Vec<&'j str> {
+    let is_safe = |call: &str| {
+        journal.iter().any(|entry| match entry {
+            Entry::Judged { call: judged, verdict } => judged == call && verdict.risk == policy::Risk::Safe,
+            _ => false,
+        })
+    };
+    let lasts = |name: &str, call: &str| {
+        let acts_once = registry.get(name).is_none_or(|tool| tool.effect == Effect::Once);
+        LASTING_TOOLS.contains(&name) || acts_once && !is_safe(call)
+    };
+    let receipt = |entry: &'j Entry| match entry {
+        Entry::Outcome { call, name, is_error: false, receipt, .. } if lasts(name, call) => receipt.as_deref(),
+        Entry::Answered { receipt, .. } => Some(receipt.as_str()),
+        _ => None,
+    };
+    journal.iter().filter_map(receipt).collect()
 }
 
 /// The words that say what a cycle is about: what is said to it, and why it is due.

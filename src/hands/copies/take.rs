@@ -6,6 +6,7 @@ use std::{
     io,
     os::unix::fs::OpenOptionsExt as _,
     path::Path,
+    sync::{Mutex, PoisonError},
 };
 
 use chrono::{DateTime, Utc};
@@ -18,12 +19,16 @@ use super::{
     write_durably,
 };
 
+/// Held while a copy is taken: one that nobody waits for any more must not take another for one that never was whole.
+pub(super) static TAKING: Mutex<()> = Mutex::new(());
+
 impl Copies {
     /// Copies folders for a wake. When this returns, the copy outlives whatever comes.
     ///
     /// # Errors
     /// There is no copy then, or none that is whole.
     pub fn take(&self, wake: &str, reach: CopyScope<'_>, now: DateTime<Utc>) -> Result<CopyTaken, CopyError> {
+        let _alone = TAKING.lock().unwrap_or_else(PoisonError::into_inner);
         let measured = self.measure(reach)?;
         let bytes = measured.iter().map(|root| root.bytes).sum();
         self.forget_old(now, bytes).map_err(CopyError::io(&self.dir))?;

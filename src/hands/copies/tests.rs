@@ -1,8 +1,14 @@
-use std::os::unix::{ffi::OsStrExt as _, fs::symlink};
+use std::{
+    future::Future as _,
+    os::unix::{ffi::OsStrExt as _, fs::symlink},
+    pin::pin,
+    task::{Context, Waker},
+};
 
 use rustix::fs::CWD;
 
-use super::*;
+use super::{take::TAKING, *};
+use crate::{hands::Shelter, policy::Rules, sandbox::Confinement};
 
 struct Scene {
     dir: tempfile::TempDir,
@@ -117,6 +123,22 @@ fn copies_are_kept_for_some_days_and_the_oldest_give_way_to_what_comes() {
     assert!(scene.copies.has(WAKE));
     assert_eq!(scene.copies.forget_old(on(9), MAX_KEPT_BYTES).unwrap(), 1);
     assert!(!scene.copies.has(WAKE));
+}
+
+#[test]
+fn while_a_copy_is_taken_the_wake_goes_on() {
+    let scene = scene();
+    let confinement = Confinement { work_dir: scene.dir.path().join("scratch"), ..Confinement::default() };
+    let shelter = Shelter::of(confinement, PathBuf::from("/nowhere"));
+    let rules = Rules::parse(&format!("[files]\nwrite = [{:?}]\n", scene.root.display().to_string())).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let _within = runtime.enter();
+    let held = TAKING.lock().unwrap();
+    let mut copying = pin!(shelter.copy(&rules, WAKE, "2026-11-01T14:00:00Z".parse().unwrap()));
+    assert!(copying.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    drop(held);
+    drop(runtime.block_on(copying).unwrap());
+    assert!(scene.dir.path().join("copies").is_dir());
 }
 
 #[test]

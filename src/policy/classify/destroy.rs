@@ -1,19 +1,28 @@
-//! What can't be undone: folders and disks erased, histories rewritten, everything stopped. Looked for generously, by any spelling
-//! of an option: to find too much costs a question, which the other tables would mostly ask as well.
+//! What can't be undone: files and disks erased, histories rewritten, machines stopped. The tables look generously, by any spelling of an
+//! option: to find too much costs a question.
 
 use super::git;
 
 /// Single files that one `rm` may name before it is a deletion in bulk.
 const MAX_REMOVED: usize = 5;
 
-/// Programs that destroy whatever their arguments are.
-const ALWAYS: [&str; 37] = [
-    "shred",
-    "srm",
-    "wipe",
+/// What a command destroys.
+#[derive(Debug)]
+pub(in crate::policy) struct Destruction {
+    /// In a sentence.
+    pub(in crate::policy) what: String,
+    /// Whether it is some files alone. Then nothing is lost where it can write to nothing but the scratch, or a copy gives them back. Who
+    /// aims at the whole machine or home is asked about, so that a person sees the attempt.
+    pub(in crate::policy) is_files: bool,
+}
+
+/// Programs that erase files whatever their arguments are.
+const ERASERS: [&str; 5] = ["shred", "srm", "wipe", "scrub", "truncate"];
+
+/// Programs that destroy more than files whatever their arguments are.
+const ALWAYS: [&str; 32] = [
     "wipefs",
     "blkdiscard",
-    "truncate",
     "fdisk",
     "sfdisk",
     "cfdisk",
@@ -44,52 +53,32 @@ const ALWAYS: [&str; 37] = [
     "badblocks",
     "newfs",
     "zerofree",
-    "scrub",
 ];
 
-/// A sentence about what a command destroys, if it does.
-pub(super) fn why(name: &str, arguments: &[&str]) -> Option<String> {
+/// What a command destroys, if it does: machines, disks, processes, what others keep; or files.
+pub(super) fn destruction(name: &str, arguments: &[&str]) -> Option<Destruction> {
+    let more = more_than_files(name, arguments).map(|what| (what, false));
+    let is_all = || arguments.iter().any(|word| is_everything(word));
+    let (what, is_files) = more.or_else(|| Some((files(name, arguments)?, !is_all())))?;
+    Some(Destruction { what: format!("`{name}` {what}."), is_files })
+}
+
+fn more_than_files(name: &str, arguments: &[&str]) -> Option<&'static str> {
     let has = |words: &[&str]| arguments.iter().any(|word| words.contains(word));
-    let is_recursive = || flag(arguments, "rR") || long(arguments, "--recursive");
-    let all = || arguments.join(" ");
+    let all = || arguments.join(" ").to_lowercase();
     let what = match name {
         _ if ALWAYS.contains(&name) || name.starts_with("mkfs") => "destroys data or stops the machine",
-        "rm" | "grm" if is_recursive() => "deletes a folder and all that is in it",
-        "rm" | "grm" if arguments.iter().filter(|word| !word.starts_with('-')).count() > MAX_REMOVED => {
-            "deletes many files"
-        }
-        "rm" | "grm" | "unlink" | "rmdir" if arguments.iter().any(|word| is_wide(word)) => {
-            "deletes what is matched by a pattern, or at the root"
-        }
-        "dd" if arguments.iter().any(|word| word.starts_with("of=")) => "writes over a file or a disk",
-        "find" | "gfind" if has(&["-delete"]) => "deletes everything that it finds",
-        "fd" | "fdfind" if has(&["-x", "-X", "--exec", "--exec-batch"]) && has(&["rm", "shred"]) => {
-            "deletes what it finds"
-        }
-        "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" | "xattr" if is_recursive() => {
-            "changes the rights to a whole folder"
-        }
+        "dd" if arguments.iter().any(|word| word.strip_prefix("of=").is_some_and(is_disk)) => "writes over a disk",
+        "cp" | "tee" | "install" if arguments.iter().any(|word| is_disk(word)) => "writes over a disk",
         "kill" | "pkill" | "killall" | "skill" if has(&["-1", "0", "--"]) && has(&["-1", "0"]) => "ends every process",
         "killall5" => "ends every process",
         "pkill" | "killall" if has(&[".", ".*", ""]) => "ends every process",
-        "mv" if has(&["/dev/null"]) => "moves a file into nowhere",
-        "cp" | "tee" | "install" if arguments.iter().any(|word| is_disk(word)) => "writes over a disk",
-        "rsync" if arguments.iter().any(|word| word.starts_with("--del") || *word == "--remove-source-files") => {
-            "deletes what isn't at the other side"
-        }
-        "tar" | "gtar" | "bsdtar" if long(arguments, "--remove-files") || has(&["--recursive-unlink"]) => {
-            "deletes what it packed"
-        }
-        "zip" if flag(arguments, "m") || has(&["--move"]) => "deletes what it packed",
         "crontab" if flag(arguments, "r") => "deletes every scheduled job",
-        "history" if flag(arguments, "c") => "deletes the history",
         "iptables" | "ip6tables" | "nft" if has(&["-F", "--flush", "flush"]) => "deletes every rule of the firewall",
         "systemctl" if has(&["poweroff", "reboot", "halt", "kexec", "rescue", "emergency"]) => "stops the machine",
         "init" if has(&["0", "6"]) => "stops the machine",
         "diskutil"
-            if ["erase", "partition", "reformat", "zero", "secureerase"]
-                .iter()
-                .any(|verb| all().to_lowercase().contains(verb)) =>
+            if ["erase", "partition", "reformat", "zero", "secureerase"].iter().any(|verb| all().contains(verb)) =>
         {
             "erases a disk"
         }
@@ -106,14 +95,48 @@ pub(super) fn why(name: &str, arguments: &[&str]) -> Option<String> {
         }
         "gh" | "glab" | "hub" if has(&["delete"]) => "deletes what is kept elsewhere",
         "npm" | "cargo" | "gem" if has(&["unpublish", "yank"]) => "takes back what was published",
-        "sqlite3" | "psql" | "mysql" | "mariadb" | "mongosh" | "redis-cli" | "duckdb" if destroys_rows(&all()) => {
-            "deletes from a database"
-        }
+        "psql" | "mysql" | "mariadb" | "mongosh" | "redis-cli" if destroys_rows(&all()) => "deletes from a database",
         "restic" | "borg" if has(&["forget", "prune", "delete"]) => "deletes backups",
-        "git" => return git::destroys(arguments).map(|what| format!("`git` {what}.")),
+        "git" => return git::destroys_remotely(arguments),
         _ => return None,
     };
-    Some(format!("`{name}` {what}."))
+    Some(what)
+}
+
+fn files(name: &str, arguments: &[&str]) -> Option<&'static str> {
+    let has = |words: &[&str]| arguments.iter().any(|word| words.contains(word));
+    let is_recursive = || flag(arguments, "rR") || long(arguments, "--recursive");
+    let what = match name {
+        _ if ERASERS.contains(&name) => "erases files",
+        "rm" | "grm" if is_recursive() => "deletes a folder and all that is in it",
+        "rm" | "grm" if arguments.iter().filter(|word| !word.starts_with('-')).count() > MAX_REMOVED => {
+            "deletes many files"
+        }
+        "rm" | "grm" | "unlink" | "rmdir" if arguments.iter().any(|word| is_wide(word)) => {
+            "deletes what is matched by a pattern, or at the root"
+        }
+        "dd" if arguments.iter().any(|word| word.starts_with("of=")) => "writes over a file",
+        "find" | "gfind" if has(&["-delete"]) => "deletes everything that it finds",
+        "fd" | "fdfind" if has(&["-x", "-X", "--exec", "--exec-batch"]) && has(&["rm", "shred"]) => {
+            "deletes what it finds"
+        }
+        "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" | "xattr" if is_recursive() => {
+            "changes the rights to a whole folder"
+        }
+        "mv" if has(&["/dev/null"]) => "moves a file into nowhere",
+        "rsync" if arguments.iter().any(|word| word.starts_with("--del") || *word == "--remove-source-files") => {
+            "deletes what isn't at the other side"
+        }
+        "tar" | "gtar" | "bsdtar" if long(arguments, "--remove-files") || has(&["--recursive-unlink"]) => {
+            "deletes what it packed"
+        }
+        "zip" if flag(arguments, "m") || has(&["--move"]) => "deletes what it packed",
+        "history" if flag(arguments, "c") => "deletes the history",
+        "sqlite3" | "duckdb" if destroys_rows(&arguments.join(" ")) => "deletes from a database",
+        "git" => return git::destroys_files(arguments),
+        _ => return None,
+    };
+    Some(what)
 }
 
 /// Whether a word of short options holds one of the letters.
@@ -130,6 +153,14 @@ pub(super) fn long(arguments: &[&str], whole: &str) -> bool {
 
 fn is_wide(word: &str) -> bool {
     matches!(word, "/" | "~" | "." | ".." | "/*" | "~/" | "$HOME" | "./") || word.contains('*')
+}
+
+/// Whether a word stands for the whole machine or home.
+fn is_everything(word: &str) -> bool {
+    match word.trim_end_matches(['/', '*']) {
+        "" => word.starts_with('/'),
+        whole => ["~", "$HOME", "${HOME}"].contains(&whole),
+    }
 }
 
 fn is_disk(word: &str) -> bool {

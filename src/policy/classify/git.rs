@@ -2,28 +2,42 @@
 
 use super::destroy::{flag, long};
 
-/// What a git command destroys, if it does; whatever options stand before the subcommand.
-pub(super) fn destroys(arguments: &[&str]) -> Option<&'static str> {
+/// The subcommand and what follows it, whatever options stand before it.
+fn subcommand<'a>(arguments: &[&'a str]) -> Option<(&'a str, Vec<&'a str>)> {
     let mut words = arguments.iter().copied();
-    let name = loop {
+    loop {
         match words.next()? {
             "-c" | "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--exec-path" | "--config-env" => {
                 words.next();
             }
             word if word.starts_with('-') => {}
-            word => break word,
+            word => return Some((word, words.collect())),
         }
+    }
+}
+
+fn is_forced(rest: &[&str]) -> bool {
+    flag(rest, "f") || long(rest, "--force")
+}
+
+/// What a git command destroys at a remote, if it does.
+pub(super) fn destroys_remotely(arguments: &[&str]) -> Option<&'static str> {
+    let (name, rest) = subcommand(arguments)?;
+    let is_forcing = |word: &&str| {
+        ["--mirror", "--delete", "--prune"].contains(word)
+            || word.starts_with(['+', ':'])
+            || word.starts_with("--force")
     };
-    let rest: Vec<&str> = words.collect();
+    let destroys = name == "push" && (is_forced(&rest) || flag(&rest, "d") || rest.iter().any(is_forcing));
+    destroys.then_some("rewrites or deletes what others may rely on")
+}
+
+/// What a git command destroys in its repository or work tree, if it does.
+pub(super) fn destroys_files(arguments: &[&str]) -> Option<&'static str> {
+    let (name, rest) = subcommand(arguments)?;
     let has = |words: &[&str]| rest.iter().any(|word| words.contains(word));
-    let is_forced = || flag(&rest, "f") || long(&rest, "--force");
+    let is_forced = || is_forced(&rest);
     match name {
-        "push" if is_forced() || flag(&rest, "d") || has(&["--mirror", "--delete", "--prune"]) => {
-            Some("rewrites or deletes what others may rely on")
-        }
-        "push" if rest.iter().any(|word| word.starts_with(['+', ':']) || word.starts_with("--force")) => {
-            Some("rewrites or deletes what others may rely on")
-        }
         "reset" if ["--hard", "--merge", "--keep"].iter().any(|mode| long(&rest, mode)) => {
             Some("throws away what isn't committed")
         }

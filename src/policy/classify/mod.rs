@@ -1,7 +1,8 @@
-//! What a command destroys, by what it is called: a table of names, and what may stand behind others.
+//! What a command destroys, by its name: two tables, and what may stand behind other names.
 //!
-//! No such table is complete, and none has to be: what a command can reach is decided by what it is given (`super::Access`), and the
-//! sandbox holds it to that. Who is named here is asked about all the same, unless a copy gives back what it can change.
+//! No such table is complete, and none has to be. What a command can reach is decided by what it is given (`super::Access`), and the
+//! sandbox holds it to that. A command that is named here asks all the same, unless it destroys files alone and can lose none: the scratch
+//! may be destroyed, and a copy gives back the rest.
 
 mod destroy;
 mod git;
@@ -9,6 +10,7 @@ pub(super) mod places;
 #[cfg(test)]
 mod tests;
 
+use self::destroy::{Destruction, destruction};
 use super::shell::{MAX_TEXT_BYTES, NotPlain, Simple, guess, plain};
 
 /// How deep text within words is looked into.
@@ -21,8 +23,8 @@ pub(super) struct Line {
     pub(super) not_plain: Option<NotPlain>,
     /// The words of its commands; what was guessed of it when it isn't plain.
     pub(super) commands: Vec<Vec<String>>,
-    /// What one of them destroys, in a sentence.
-    pub(super) destroys: Option<String>,
+    /// What one of them destroys, the worst of it.
+    pub(super) destroys: Option<Destruction>,
 }
 
 /// Reads a shell text.
@@ -34,19 +36,22 @@ pub(super) fn line(text: &str) -> Line {
             (Some(why), guess(beginning))
         }
     };
-    let destroys = commands.iter().find_map(|words| destroys(words));
+    let destroys = worst(commands.iter().filter_map(|words| named_of(words, 0)));
     Line { not_plain, commands, destroys }
 }
 
-/// A sentence about what a command destroys, if it does, itself or by what it runs.
-fn destroys(words: &[String]) -> Option<String> {
-    named(&words.iter().map(String::as_str).collect::<Vec<_>>(), 0)
+/// What destroys more than files, if there is such; else the first.
+fn worst(found: impl Iterator<Item = Destruction>) -> Option<Destruction> {
+    found.min_by_key(|found| found.is_files)
 }
 
-fn named(words: &[&str], depth: usize) -> Option<String> {
+/// What a command destroys, if it does, itself or by what it runs.
+fn named_of(words: &[String], depth: usize) -> Option<Destruction> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (name, arguments) = words.split_first()?;
-    let itself = destroy::why(base(name), arguments);
-    itself.or_else(|| if TAKES_TEXT.contains(&base(name)) { None } else { hidden(arguments, depth) })
+    let itself = destruction(base(name), arguments);
+    let hidden = if TAKES_TEXT.contains(&base(name)) { None } else { hidden(arguments, depth) };
+    worst(itself.into_iter().chain(hidden))
 }
 
 /// Programs to which a text is a text: to look for `curl` runs no curl.
@@ -95,20 +100,17 @@ fn collect(words: &[String], depth: usize, readings: &mut Vec<Vec<String>>) {
 
 /// What is destroyed by a command within a command: in the words that follow (`sudo rm -r x`), or in a text among them
 /// (`sh -c 'rm -r x'`).
-fn hidden(arguments: &[&str], depth: usize) -> Option<String> {
-    let behind = (0..arguments.len()).find_map(|from| {
+fn hidden(arguments: &[&str], depth: usize) -> Option<Destruction> {
+    let behind = (0..arguments.len()).filter_map(|from| {
         let (name, rest) = arguments.get(from..)?.split_first()?;
-        destroy::why(base(name), rest)
+        destruction(base(name), rest)
     });
-    let within = || {
-        let words = arguments.iter().filter(|_| depth < MAX_DEPTH);
-        // `alias x='rm -r y'`, `--exec='rm -r y'`: the text begins after the sign.
-        let texts = words.flat_map(|word| [Some(*word), word.split_once('=').map(|(_, value)| value)]).flatten();
-        let texts = texts.filter(|text| text.contains(|c: char| !is_name_char(c)));
-        let mut inner = texts.flat_map(guess);
-        inner.find_map(|words| named(&words.iter().map(String::as_str).collect::<Vec<_>>(), depth + 1))
-    };
-    behind.or_else(within)
+    let words = arguments.iter().filter(|_| depth < MAX_DEPTH);
+    // `alias x='rm -r y'`, `--exec='rm -r y'`: the text begins after the sign.
+    let texts = words.flat_map(|word| [Some(*word), word.split_once('=').map(|(_, value)| value)]).flatten();
+    let texts = texts.filter(|text| text.contains(|c: char| !is_name_char(c)));
+    let within = texts.flat_map(guess).filter_map(|words| named_of(&words, depth + 1));
+    worst(behind.chain(within))
 }
 
 fn is_name_char(c: char) -> bool {

@@ -173,7 +173,7 @@ impl Rules {
     }
 
     /// What a command is given that asks for so much: nothing that isn't granted, and to write also when a table names it as destroying
-    /// something and it names a folder that is granted for writing.
+    /// files and it names a folder that is granted for writing.
     pub fn access(&self, text: &str, wanted: Access) -> Access {
         let granted = self.granted();
         let is_named = |root: &PathBuf| {
@@ -181,7 +181,8 @@ impl Rules {
             text.contains(&*root.to_string_lossy())
                 || short.is_some_and(|rest| text.contains(&format!("~/{}", rest.display())))
         };
-        let destroys = || granted.iter().any(is_named) && classify::line(text).destroys.is_some();
+        let destroys =
+            || granted.iter().any(is_named) && classify::line(text).destroys.is_some_and(|found| found.is_files);
         Access {
             writes: !granted.is_empty() && (wanted.writes || destroys()),
             network: !self.hosts.is_empty() && wanted.network,

@@ -6,7 +6,7 @@ const MAX_GUESSES: usize = 256;
 
 /// Cuts the text at everything that could begin a command, with its quotes and without them: word lists that look like commands.
 pub(in crate::policy) fn guess(text: &str) -> Vec<Vec<String>> {
-    let text = text.replace("\\\n", "").replace("${IFS}", " ").replace("$IFS", " ");
+    let text = text.replace("\\\n", "").replace("${IFS}", " ").replace("$IFS", " ").replace("${HOME}", "$HOME");
     let bare: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
     let mut commands = Vec::new();
     for command in split(&text, true).into_iter().chain(split(&bare, false)) {

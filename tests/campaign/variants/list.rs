@@ -421,6 +421,27 @@ pub(crate) const VARIANTS: &[Variant] = &[
         trials: UpTo(900),
     },
     Variant {
+        name: "a copy that isn't whole is given back",
+        layer: "copy-kills",
+        line: ".filter(|(_, path): &(u32, PathBuf)| path.join(BEFORE).exists())",
+        broken: ".filter(|(_, path): &(u32, PathBuf)| path.exists())",
+        trials: UpTo(900),
+    },
+    Variant {
+        name: "a command begins though what it may change couldn't be copied",
+        layer: "copy-errors",
+        line: "Err(_) if is_agreed => Ok(None),",
+        broken: "Err(_) if is_agreed || command.len() > 1 => Ok(None),",
+        trials: UpTo(900),
+    },
+    Variant {
+        name: "nothing is given back of a command that was cut off",
+        layer: "copy-kills",
+        line: "if self.after.is_some() && left.is_none() && !gone",
+        broken: "if left.is_none() && !gone",
+        trials: UpTo(900),
+    },
+    Variant {
         name: "an allowed command that was cut off is run again",
         layer: "allowed-kills",
         line: "data, never instructions.\",\n        Effect::Once,",

@@ -39,6 +39,12 @@ pub(crate) const VARIANTS: &[Variant] = &[
     ),
     story(
         "reveille::policy::tests::no_hostile_command_runs_without_a_question_where_it_can_lose_something",
+        "what destroys more than files runs unasked in the sandbox",
+        "match destroys.filter(|found| !(found.is_files && is_contained)) {",
+        "match destroys.filter(|_| !is_contained) {",
+    ),
+    story(
+        "reveille::policy::tests::no_hostile_command_runs_without_a_question_where_it_can_lose_something",
         "a folder's end is one danger among others",
         r#""rm" | "grm" if is_recursive() =>"#,
         r#""rm" | "grm" if false && is_recursive() =>"#,

@@ -25,7 +25,7 @@ const RULE: &str = "[[rule]]\ncommand = \"echo\"\ndecision = \"ask\"\nmatch = [\
 const TRACE: (&str, &str) = ("scratch/trace.txt", "was here");
 /// The calls of its first turn.
 const KEEP: &str = "toolu_1";
-const RUN: &str = "toolu_2";
+pub(super) const RUN: &str = "toolu_2";
 /// No answer is a no after so long, and a bit more; the clock then, counted from when the stories begin.
 pub(super) const A_DAY_MIN: u32 = 24 * 60 + 5;
 pub(super) const NEXT_DAY: &str = "2026-11-22T14:15:00Z";
@@ -75,12 +75,16 @@ impl Told {
 
 /// Notes the code and asks for the command in one turn, then tells what became of it.
 pub(super) fn mind(request: &ClaudeRequest) -> Reply {
-    if !request.messages[0].contains(SAID) {
+    reply_with(request, SAID, action(request.messages[0].contains(SAID_AT_LENGTH)))
+}
+
+/// The same to other words, with another action.
+pub(super) fn reply_with(request: &ClaudeRequest, said: &str, action: Value) -> Reply {
+    if !request.messages[0].contains(said) {
         return Reply::text("Seen.");
     }
     if request.messages.len() == 1 {
         let fact = json!({"fact": "the wifi code is 1234"});
-        let action = action(request.messages[0].contains(SAID_AT_LENGTH));
         return Reply::tools(vec![Block::tool(KEEP, "remember", fact), Block::tool(RUN, "bash", action)]);
     }
     let messages = request.json["messages"].as_array().into_iter().flatten();

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    Story, World,
+    Program, Story, World, changes,
     files::{files, locks, without_comments},
     media,
 };
@@ -20,7 +20,8 @@ const REPEAT_MARK: &str = "\n\n↻ This may be a repeat: the first try wasn't co
 const NOTICES: [&str; 1] = ["I couldn't send my memory to its remote: "];
 
 /// What the log tells of the wakes themselves: how such a line begins. It isn't what was done, and differs with the harm.
-const NOTES: [&str; 3] = ["Went on with the wake ", "Merged with the remote.", "Repaired: "];
+const NOTES: [&str; 4] =
+    ["Went on with the wake ", "Merged with the remote.", "Repaired: ", "Could not take in the remote's commits: "];
 
 /// What a trial may leave that an undisturbed run doesn't.
 #[derive(Clone, Copy)]
@@ -77,6 +78,11 @@ impl Story {
 
     /// As [`Story::check`], but for what the trial may leave.
     pub(crate) fn check_but(&self, world: &World, allowed: Allowed<'_>) -> Result<(), String> {
+        // Whoever asked for it in a terminal that is gone is told in the chat.
+        let is_notice = |text: &str| {
+            (allowed.notice)(text) || world.program == Program::Changing && text.starts_with("I've undone ")
+        };
+        let allowed = Allowed { notice: &is_notice, ..allowed };
         let mut outcome = world.outcome();
         if (outcome.undelivered == 0) != (allowed.refused == 0) {
             let status = world.env.health(&["status"]).stdout;
@@ -103,6 +109,9 @@ impl Story {
         }
         if let Some(word) = self.word {
             world.check_asked(word)?;
+        }
+        if world.program == Program::Changing {
+            world.check_given_back()?;
         }
         if !allowed.regrouped {
             let sent = world.telegram.sent().into_iter().map(|sent| self.read(world, &sent.visible));
@@ -178,6 +187,7 @@ impl World {
             .filter(|line| !is_note(line))
             .map(|line| line.trim().replace("Kept “", "Remembered “").replace("” as unconfirmed", "”"))
             .flat_map(|line| each_answered(&line))
+            .filter_map(|line| if self.program == Program::Changing { changes::comparable(line) } else { Some(line) })
             .collect()
     }
 

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::{
     Program, STORY_BEGINS_MIN, Word, World,
     asks::{self, timeless},
+    changes,
     check::Outcome,
     files::append,
     media,
@@ -180,6 +181,14 @@ impl Story {
         let story = Self { mind: Some(asks::mind), word: Some(Word::Yes), ..story }.played(|_| ());
         assert_eq!(story.texts.len(), 1, "{:?}", story.texts);
         story
+    }
+
+    /// A wake whose command changes files of the person's, and is undone.
+    pub(crate) fn changes() -> Self {
+        let env = Self::lived_in();
+        changes::say(&env);
+        let story = Self::unplayed(Program::Changing, env, &[]);
+        Self { mind: Some(changes::mind), ..story }.played(|_| ())
     }
 
     /// A wake that finds a conversation which was cut off as often as it may be: it is given up, and its messages begun again.

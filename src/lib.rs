@@ -8,7 +8,7 @@
 //! 4. [`tool`]s. They read and edit [`memory`] (Markdown as values), and speak of time through [`schedule`].
 //! 5. [`repo`] makes one git commit of it and pushes. [`render`] and [`delivery`] bring the answer to its channel.
 //!
-//! What may be done: [`policy`] decides, and [`shown`] is how a person reads what is asked. [`hands`] act outside our own stores.
+//! What may be done: [`policy`] decides, and [`approval_text`] is how a person reads what is asked. [`exec`] acts outside our own stores.
 //! [`sandbox`] is the boundary around programs, and [`net_guard`] knows which addresses are public. [`redact`] masks secrets;
 //! [`outside`] marks words that others have chosen.
 //!
@@ -35,7 +35,7 @@ pub mod config;
 pub mod cycle;
 pub mod delivery;
 pub mod disk;
-pub mod hands;
+pub mod exec;
 pub mod health;
 pub mod json;
 pub mod mcp;

@@ -13,7 +13,7 @@ use crate::{
         context::{Context, Terminal},
         run::outside,
     },
-    hands::Shelter,
+    exec::Shelter,
     mcp::{
         client::{
             self,

@@ -12,7 +12,7 @@ use clap::Subcommand;
 use super::{EXIT_CONFIG, complain, failed, print, print_exactly, print_json};
 use crate::{
     config::{Autonomy, Config},
-    hands::Shelter,
+    exec::Shelter,
     mcp::client::{self, settings::Settings},
     policy::{self, Access, Circumstances, Decision, Loaded, Risk, Rules, SHELL, Subject, Verdict, What},
     sandbox::Sandbox,

@@ -11,7 +11,7 @@ use crate::{
         plan_file::PlanFile,
         tooling::Tooling,
     },
-    hands::{Hands, Shelter, copies::Copies},
+    exec::{Exec, Shelter, copies::Copies},
     mcp::client,
     policy::Rules,
     process::Identity,
@@ -95,7 +95,7 @@ pub(in crate::cycle) struct Live {
     pub(in crate::cycle) world: World,
     pub(in crate::cycle) plan_file: PlanFile,
     pub(in crate::cycle) account: Account,
-    pub(in crate::cycle) hands: Hands,
+    pub(in crate::cycle) exec: Exec,
     pub(in crate::cycle) work: Stopwatch,
     /// Turns that it had taken when this wake took it up.
     turns_before: u32,
@@ -108,10 +108,10 @@ impl Live {
         world: World,
         plan_file: PlanFile,
         account: Account,
-        hands: Hands,
+        exec: Exec,
     ) -> Self {
         let turns_before = state.turns;
-        Self { cycle, state, world, plan_file, account, hands, work: Stopwatch::default(), turns_before }
+        Self { cycle, state, world, plan_file, account, exec, work: Stopwatch::default(), turns_before }
     }
 
     /// Whether this wake has brought it further.
@@ -271,9 +271,9 @@ impl<'a> Session<'a> {
         self.tooling.take();
     }
 
-    pub(in crate::cycle) fn hands(&self, world: &World) -> Hands {
+    pub(in crate::cycle) fn exec(&self, world: &World) -> Exec {
         let engine = self.context.config.brave_key.clone().map_or_else(Engine::default, Engine::brave);
-        Hands::new(Rc::clone(&world.shelter), world.rules.clone()).searching(engine)
+        Exec::new(Rc::clone(&world.shelter), world.rules.clone()).searching(engine)
     }
 
     /// Names no cycle in the lock file any more: whatever ends this wake now is none of the cycle's doing, and nobody is shown that

@@ -62,23 +62,23 @@ pub(super) fn repair(scene: &Scene<'_>, broken: &[&Check]) -> RepairOutcome {
             return outcome;
         }
     };
-    let mut hands =
+    let mut tools =
         RepairTools { scene, store: None, clock: FixedClock(scene.now), had_stale_line, claim_before: None };
-    if let Err(error) = hands.claim(&me, &mut lock) {
+    if let Err(error) = tools.claim(&me, &mut lock) {
         broken.iter().for_each(|check| outcome.failed(check, &error));
     }
     for check in broken {
         let Some(repair) = check.repair else { continue };
-        match repair(&mut hands) {
+        match repair(&mut tools) {
             Ok(done) if done.is_empty() => {}
             Ok(done) => {
                 outcome.repaired.push(check.id);
-                note(&mut hands, check, &done, &mut outcome);
+                note(&mut tools, check, &done, &mut outcome);
             }
             Err(error) => outcome.failed(check, &error),
         }
     }
-    if let Some(mut store) = hands.store()
+    if let Some(mut store) = tools.store()
         && let Err(error) = store.release_lease()
     {
         broken.iter().for_each(|check| outcome.failed(check, &error));
@@ -115,9 +115,9 @@ impl RepairTools<'_> {
 }
 
 /// Leaves word for the next wake. Without a database nothing can be left; the report says what was done.
-fn note(hands: &mut RepairTools<'_>, check: &Check, done: &[String], outcome: &mut RepairOutcome) {
-    let scene = hands.scene;
-    let Some(mut store) = hands.store() else { return };
+fn note(tools: &mut RepairTools<'_>, check: &Check, done: &[String], outcome: &mut RepairOutcome) {
+    let scene = tools.scene;
+    let Some(mut store) = tools.store() else { return };
     for what in done {
         let what = scene.redactor.redact(what);
         if let Err(error) = store.note_repair(check.id, &what) {

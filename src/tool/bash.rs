@@ -5,8 +5,8 @@ use serde::Deserialize;
 
 use super::{Acting, Done, Outcome, Refusal, Risk, Tool, Touched, World, brief};
 use crate::{
-    hands::{
-        Hands,
+    exec::{
+        Exec,
         copies::CopyTaken,
         session::{self, End, Ran},
     },
@@ -65,14 +65,14 @@ pub(super) fn tool() -> Tool {
     })
 }
 
-fn run<'a>(args: Bash, world: &'a World, hands: &'a mut Hands) -> Acting<'a> {
-    Box::pin(carry_out(args, world, hands))
+fn run<'a>(args: Bash, world: &'a World, exec: &'a mut Exec) -> Acting<'a> {
+    Box::pin(carry_out(args, world, exec))
 }
 
-async fn carry_out(args: Bash, world: &World, hands: &mut Hands) -> Outcome {
+async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
     let wanted = args.wanted();
     if args.restart {
-        hands.end_shell();
+        exec.end_shell();
         if args.command.is_none() {
             return Ok(Done::told("The shell was ended; the next command begins with a fresh one."));
         }
@@ -85,15 +85,15 @@ async fn carry_out(args: Bash, world: &World, hands: &mut Hands) -> Outcome {
             "The command is longer than {MAX_COMMAND_BYTES} bytes or holds a NUL. Nothing was done; write it into a file first."
         )));
     }
-    let within = hands.shell_timeout();
+    let within = exec.shell_timeout();
     let access = world.rules.access(&command, wanted);
-    let copy = copy(&command, access, world, hands).await?;
-    let ran = hands.run_command(&command, access).await.map_err(Refusal::because)?;
+    let copy = copy(&command, access, world, exec).await?;
+    let ran = exec.run_command(&command, access).await.map_err(Refusal::because)?;
     // On this thread, so that nothing that comes next, such as an undo, meets a copy that doesn't know what the command has changed.
     drop(copy);
     let hint = hint(&ran, access, &world.rules);
     let end = format!("{}{hint}", session::described(ran.end, within));
-    let printed = hands.keep_rest("bash", ran.printed);
+    let printed = exec.keep_rest("bash", ran.printed);
     let content = match (printed.is_empty(), end.is_empty()) {
         (true, true) => "[nothing was printed]".to_owned(),
         (_, true) => printed,
@@ -109,8 +109,8 @@ async fn carry_out(args: Bash, world: &World, hands: &mut Hands) -> Outcome {
 }
 
 /// Copies what a command may change, where that is what lets it run; after a yes as far as it can be had.
-async fn copy(command: &str, access: Access, world: &World, hands: &Hands) -> Result<Option<CopyTaken>, Refusal> {
-    let is_agreed = hands.is_agreed();
+async fn copy(command: &str, access: Access, world: &World, exec: &Exec) -> Result<Option<CopyTaken>, Refusal> {
+    let is_agreed = exec.is_agreed();
     let is_ruled = || policy::is_allowed_by_rule(SHELL, command, &world.rules);
     if !access.writes || !world.shelter.is_there() || !is_agreed && is_ruled() {
         return Ok(None);

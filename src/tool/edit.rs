@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use super::{Done, Outcome, Refusal, Tool, Touched, World, files};
 use crate::{
-    hands::{
-        Hands,
+    exec::{
+        Exec,
         beneath::{BeneathKind, PathUse, Place, Stamp, Whose},
         edits::{self, Edit as Step},
     },
@@ -75,7 +75,7 @@ pub(super) fn tool() -> Tool {
         "Look at text files and folders, create files and edit them: in the scratch folder, and in folders that your person has \
          granted. The memory has tools of its own.",
         Effect::Once,
-        |args: Edit, world, hands| Box::pin(std::future::ready(run(&args, world, hands))),
+        |args: Edit, world, exec| Box::pin(std::future::ready(run(&args, world, exec))),
     )
     .for_owner()
     .risking(Risk::Caution)
@@ -83,15 +83,15 @@ pub(super) fn tool() -> Tool {
     .trained(TRAINED)
 }
 
-fn run(args: &Edit, world: &World, hands: &mut Hands) -> Outcome {
+fn run(args: &Edit, world: &World, exec: &mut Exec) -> Outcome {
     let access = if args.command == Command::View { PathUse::Read } else { PathUse::Write };
-    let place = files::roots(world, hands)?.find(&args.path, access)?;
+    let place = files::roots(world, exec)?.find(&args.path, access)?;
     match args.command {
         Command::View => view(args, &place, world),
-        Command::Create => create(args, &place, hands),
+        Command::Create => create(args, &place, exec),
         Command::StrReplace => {
             let old = given(args.old_str.as_deref(), "old_str")?;
-            change(&place, hands, |text| {
+            change(&place, exec, |text| {
                 let (whole, line) = edits::replaced(text, old, args.new_str.as_deref().unwrap_or_default())?;
                 Ok((whole, format!("Replaced it in line {line} of {}.", args.path)))
             })
@@ -99,11 +99,11 @@ fn run(args: &Edit, world: &World, hands: &mut Hands) -> Outcome {
         Command::Insert => {
             let line = args.insert_line.ok_or_else(|| missing("insert_line"))?;
             let new = given(args.insert_text.as_deref().or(args.new_str.as_deref()), "insert_text")?;
-            change(&place, hands, |text| {
+            change(&place, exec, |text| {
                 Ok((edits::inserted(text, line, new)?, format!("Inserted it behind line {line} of {}.", args.path)))
             })
         }
-        Command::UndoEdit => undo(&place, hands),
+        Command::UndoEdit => undo(&place, exec),
     }
 }
 
@@ -200,7 +200,7 @@ fn text_of(place: &Place) -> Result<(String, Stamp), Refusal> {
     Ok((text.ok_or_else(|| Refusal::because("It isn't text in UTF-8. Nothing was done."))?, stamp))
 }
 
-fn create(args: &Edit, place: &Place, hands: &mut Hands) -> Outcome {
+fn create(args: &Edit, place: &Place, exec: &mut Exec) -> Outcome {
     let text = given(args.file_text.as_deref(), "file_text")?;
     check_size(text)?;
     let is_there = place.kind().is_ok_and(|kind| kind.is_some());
@@ -217,7 +217,7 @@ fn create(args: &Edit, place: &Place, hands: &mut Hands) -> Outcome {
     };
     place.write(text.as_bytes(), before.as_ref().map(|(_, stamp)| stamp))?;
     let verb = if before.is_some() { "Overwrote" } else { "Created" };
-    hands.edits.push(Step {
+    exec.edits.push(Step {
         path: place.path().to_owned(),
         before: before.map(|(text, _)| text),
         after: text.to_owned(),
@@ -227,17 +227,17 @@ fn create(args: &Edit, place: &Place, hands: &mut Hands) -> Outcome {
 }
 
 /// Edits a file that is there: what it says now becomes what `edit` makes of it.
-fn change(place: &Place, hands: &mut Hands, edit: impl FnOnce(&str) -> Result<(String, String), String>) -> Outcome {
+fn change(place: &Place, exec: &mut Exec, edit: impl FnOnce(&str) -> Result<(String, String), String>) -> Outcome {
     let (before, stamp) = text_of(place)?;
     let (after, told) = edit(&before).map_err(|why| Refusal(format!("{why} Nothing was done.")))?;
     check_size(&after)?;
     place.write(after.as_bytes(), Some(&stamp))?;
-    hands.edits.push(Step { path: place.path().to_owned(), before: Some(before), after });
+    exec.edits.push(Step { path: place.path().to_owned(), before: Some(before), after });
     Ok(Done { content: told, receipt: Some(format!("Edited the file {}", place.name())), ..Done::default() })
 }
 
-fn undo(place: &Place, hands: &mut Hands) -> Outcome {
-    let Some(step) = hands.edits.last_of(place.path()) else {
+fn undo(place: &Place, exec: &mut Exec) -> Outcome {
+    let Some(step) = exec.edits.last_of(place.path()) else {
         return Err(Refusal::because(
             "In this wake nothing of this file was edited that isn't undone. Nothing was done.",
         ));
@@ -256,7 +256,7 @@ fn undo(place: &Place, hands: &mut Hands) -> Outcome {
             "The file was new; it is gone again."
         }
     };
-    hands.edits.pop(place.path());
+    exec.edits.pop(place.path());
     let receipt = Some(format!("Undid the last edit of the file {}", place.name()));
     Ok(Done { content: content.to_owned(), receipt, ..Done::default() })
 }

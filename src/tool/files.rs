@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::{Refusal, World};
 use crate::{
-    hands::{
-        Hands,
+    exec::{
+        Exec,
         beneath::{PathError, Place, Roots, Whose},
     },
     memory::others,
@@ -14,11 +14,11 @@ use crate::{
 
 /// The folders of this cycle. Another chat than the owner's has none (its calls are denied before): what lies in the scratch folder is
 /// of what the owner had done, and no more its business than the memory is.
-pub(super) fn roots(world: &World, hands: &Hands) -> Result<Roots, Refusal> {
+pub(super) fn roots(world: &World, exec: &Exec) -> Result<Roots, Refusal> {
     let brain = world.documents.root().ok_or_else(|| Refusal(format!("{} Nothing was done.", super::OWNERS_ALONE)))?;
-    let roots = Roots::new(hands.scratch().map_err(Refusal::because)?, &world.attachments.dir);
+    let roots = Roots::new(exec.scratch().map_err(Refusal::because)?, &world.attachments.dir);
     let roots = roots.with_brain(brain).with_granted(&world.rules.readable(), &world.rules.writable());
-    Ok(roots.without(hands.key_files()))
+    Ok(roots.without(exec.key_files()))
 }
 
 /// What the person's rules keep from whoever looks around by itself: from the first of these tools, or from another whose look it is,

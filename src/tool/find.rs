@@ -10,8 +10,8 @@ use super::{
     read::{READ, SEARCH},
 };
 use crate::{
-    hands::{
-        Hands,
+    exec::{
+        Exec,
         beneath::{BeneathKind, PathUse, Place, Whose},
         search::{self, Found, Hit, Query, Wanted},
     },
@@ -46,13 +46,13 @@ pub(super) fn tool() -> Tool {
         NAME,
         "Find files by name, by the text in them, or both, in the folders that you may read.",
         Effect::Read,
-        |args: Find, world, hands| Box::pin(find(args, world, hands)),
+        |args: Find, world, exec| Box::pin(find(args, world, exec)),
     )
     .for_owner()
     .touching(|args: &Find| Touched::Path { path: args.path.as_deref().unwrap_or(".").into(), is_write: false })
 }
 
-async fn find(args: Find, world: &World, hands: &Hands) -> Outcome {
+async fn find(args: Find, world: &World, exec: &Exec) -> Outcome {
     let Find { pattern, text, path } = args;
     let given = [pattern.as_deref(), text.as_deref()];
     if given.iter().flatten().all(|part| part.trim().is_empty()) {
@@ -62,7 +62,7 @@ async fn find(args: Find, world: &World, hands: &Hands) -> Outcome {
         return Err(Refusal(format!("pattern and text have {MAX_PATTERN_CHARS} characters at most.")));
     }
     let query = Query::new(pattern.as_deref(), text.as_deref()).map_err(Refusal)?;
-    let starts = starts(path.as_deref(), world, hands)?;
+    let starts = starts(path.as_deref(), world, exec)?;
     let is_others = starts.iter().any(|start| start.whose() != Whose::Brain);
     let wanted = Wanted::default();
     let flag = wanted.flag();
@@ -86,8 +86,8 @@ fn is_of_doubt(hit: &Hit, world: &World) -> bool {
 }
 
 /// Where to look: at the path, or in each folder that isn't within another one.
-fn starts(path: Option<&str>, world: &World, hands: &Hands) -> Result<Vec<Place>, Refusal> {
-    let roots = files::roots(world, hands)?;
+fn starts(path: Option<&str>, world: &World, exec: &Exec) -> Result<Vec<Place>, Refusal> {
+    let roots = files::roots(world, exec)?;
     if let Some(path) = path {
         let place = roots.find(path, PathUse::Read)?;
         return match place.kind()? {

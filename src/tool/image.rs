@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{Done, Outcome, Refusal, Tool, Touched, World, files};
 use crate::{
-    hands::{Hands, beneath::PathUse},
+    exec::{Exec, beneath::PathUse},
     media::content::{self, Content, MAX_IMAGE_BYTES, MAX_SIDE_PX},
     types::Effect,
 };
@@ -28,14 +28,14 @@ pub(super) fn tool() -> Tool {
         "view_image",
         "Look at a picture (PNG, JPEG, GIF or WebP) in a folder that you may read.",
         Effect::Read,
-        |args: ViewImage, world, hands| Box::pin(std::future::ready(view(&args, world, hands))),
+        |args: ViewImage, world, exec| Box::pin(std::future::ready(view(&args, world, exec))),
     )
     .for_owner()
     .touching(|args: &ViewImage| Touched::Path { path: args.path.clone().into(), is_write: false })
 }
 
-fn view(args: &ViewImage, world: &World, hands: &mut Hands) -> Outcome {
-    let place = files::roots(world, hands)?.find(&args.path, PathUse::Read)?;
+fn view(args: &ViewImage, world: &World, exec: &mut Exec) -> Outcome {
+    let place = files::roots(world, exec)?.find(&args.path, PathUse::Read)?;
     let (bytes, _) = place.read(MAX_IMAGE_BYTES)?;
     let Content::Image { mime, size: (width, height) } = content::sniff(&bytes) else {
         return Err(Refusal::because("By its bytes it is no picture that can be shown: PNG, JPEG, GIF and WebP can."));
@@ -43,14 +43,14 @@ fn view(args: &ViewImage, world: &World, hands: &mut Hands) -> Outcome {
     if width.max(height) > MAX_SIDE_PX {
         return Err(Refusal(format!("It is {width}×{height} pixels; a side of {MAX_SIDE_PX} can be shown at most.")));
     }
-    let (shown, shown_bytes) = hands.pictures;
+    let (shown, shown_bytes) = exec.pictures;
     let total = shown_bytes + bytes.len() as u64;
     if shown >= MAX_PICTURES || total > MAX_PICTURES_BYTES {
         return Err(Refusal(format!(
             "That is one too many: in one wake {MAX_PICTURES} pictures of {MAX_PICTURES_BYTES} bytes together are looked at."
         )));
     }
-    hands.pictures = (shown + 1, total);
+    exec.pictures = (shown + 1, total);
     let source = serde_json::json!({"type": "base64", "media_type": mime, "data": STANDARD.encode(&bytes)});
     Ok(Done {
         content: format!("{}: {mime}, {width}×{height} pixels, {} bytes.", place.path().display(), bytes.len()),

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::{Done, Outcome, Refusal, Tool, Touched, World, read::READ, words};
 use crate::{
-    hands::edits,
+    exec::edits,
     memory::{self, ARCHIVE_DIR, DOCUMENTS, DocKind, others, shrinks_too_much, view},
     types::Effect,
 };

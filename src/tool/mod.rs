@@ -53,7 +53,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    hands::Hands,
+    exec::Exec,
     policy::{self, Circumstances, Reach, Subject, Verdict, What},
     store::Change,
     types::Effect,
@@ -112,7 +112,7 @@ pub type Acting<'a> = Pin<Box<dyn Future<Output = Outcome> + 'a>>;
 enum Run {
     /// Values in, values out.
     Values(Pure),
-    /// By hands, outside our transaction.
+    /// Outside our transaction, by `exec`.
     Acts(Act),
 }
 
@@ -122,8 +122,8 @@ type Pure = Box<dyn Fn(&str, &World) -> Outcome + Send + Sync>;
 /// What raw arguments name; none: they don't fit.
 type Touches = Box<dyn Fn(&str, &World) -> Option<Touched> + Send + Sync>;
 
-/// A call by hands: raw arguments in.
-pub type Act = Box<dyn for<'a> Fn(&'a str, &'a World, &'a mut Hands) -> Acting<'a> + Send + Sync>;
+/// A call that acts outside our stores: raw arguments in.
+pub type Act = Box<dyn for<'a> Fn(&'a str, &'a World, &'a mut Exec) -> Acting<'a> + Send + Sync>;
 
 /// One tool: how the model sees it, what it risks, and what it does.
 pub struct Tool {
@@ -194,10 +194,10 @@ impl Tool {
         name: &'static str,
         description: &'static str,
         effect: Effect,
-        run: for<'a> fn(A, &'a World, &'a mut Hands) -> Acting<'a>,
+        run: for<'a> fn(A, &'a World, &'a mut Exec) -> Acting<'a>,
     ) -> Self {
-        let run = Run::Acts(Box::new(move |input, world, hands| match arguments::<A>(name, input) {
-            Ok(arguments) => run(arguments, world, hands),
+        let run = Run::Acts(Box::new(move |input, world, exec| match arguments::<A>(name, input) {
+            Ok(arguments) => run(arguments, world, exec),
             Err(refusal) => Box::pin(std::future::ready(Err(refusal))),
         }));
         Self::running(name, description, schema_of::<A>(), effect, run)
@@ -445,17 +445,17 @@ impl Registry {
     }
 
     /// Runs a call that may be run. Never panics on what a model sends: anything wrong is a refusal.
-    pub async fn run(&self, name: &str, input: &str, world: &World, hands: &mut Hands) -> Outcome {
+    pub async fn run(&self, name: &str, input: &str, world: &World, exec: &mut Exec) -> Outcome {
         match self.get(name) {
             Some(tool) if tool.is_owners && !world.sees_all() => {
                 Err(Refusal(format!("{OWNERS_ALONE} Nothing was done.")))
             }
-            Some(Tool { run: Run::Acts(run), .. }) => bounded(run(or_empty(input), world, hands).await),
+            Some(Tool { run: Run::Acts(run), .. }) => bounded(run(or_empty(input), world, exec).await),
             _ => self.call(name, input, world),
         }
     }
 
-    /// [`Registry::run`] for a tool that needs no hands.
+    /// [`Registry::run`] for a tool that acts on our stores alone.
     pub fn call(&self, name: &str, input: &str, world: &World) -> Outcome {
         match self.get(name).map(|tool| &tool.run) {
             Some(Run::Values(run)) => bounded(run(or_empty(input), world)),

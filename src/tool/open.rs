@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use super::{Done, Outcome, Refusal, Tool, Touched, World, brief, files};
 use crate::{
-    hands::{
-        Hands,
+    exec::{
+        Exec,
         beneath::PathUse,
         opener::{self, Target, is_address},
     },
@@ -33,7 +33,7 @@ pub(super) fn tool() -> Tool {
         "Open a web page or a document on your person's screen, with the program that they have for it, or start an application. Give \
          a target or an app.",
         Effect::Once,
-        |args: Open, world, hands| Box::pin(open(args, world, hands)),
+        |args: Open, world, exec| Box::pin(open(args, world, exec)),
     )
     .for_owner()
     .risking(Risk::Caution)
@@ -45,11 +45,11 @@ pub(super) fn tool() -> Tool {
     })
 }
 
-async fn open(args: Open, world: &World, hands: &Hands) -> Outcome {
+async fn open(args: Open, world: &World, exec: &Exec) -> Outcome {
     let not_good = |why: String| Refusal(format!("{why} Nothing was opened."));
     let target = match (args.target.as_deref(), args.app.as_deref()) {
         (Some(address), None) if is_address(address) => Target::Thing(opener::web_address(address).map_err(not_good)?),
-        (Some(path), None) => Target::Thing(document(path, world, hands)?),
+        (Some(path), None) => Target::Thing(document(path, world, exec)?),
         (None, Some(app)) => Target::App(opener::app_name(app).map_err(not_good)?),
         _ => return Err(not_good("Give a target or an app, one of them.".to_owned())),
     };
@@ -65,8 +65,8 @@ async fn open(args: Open, world: &World, hands: &Hands) -> Outcome {
 }
 
 /// A document's path, once it was opened beneath a granted folder and found to be a plain file that nothing runs.
-fn document(target: &str, world: &World, hands: &Hands) -> Result<String, Refusal> {
-    let place = files::roots(world, hands)?.find(target, PathUse::Read)?;
+fn document(target: &str, world: &World, exec: &Exec) -> Result<String, Refusal> {
+    let place = files::roots(world, exec)?.find(target, PathUse::Read)?;
     if !opener::is_document(place.path()) {
         return Err(Refusal::because(
             "Only documents are opened: PDF, pictures, text, sound, films, office files. Others may start as programs. \

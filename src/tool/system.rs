@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::{Done, Outcome, Tool, World, files};
 use crate::{
-    hands::{Hands, beneath::Whose, system},
+    exec::{Exec, beneath::Whose, system},
     types::Effect,
 };
 
@@ -20,13 +20,13 @@ pub(super) fn tool() -> Tool {
         "system_info",
         "Tell what machine this is and how it fares: system, memory, disk, load, battery; and which folders you may use.",
         Effect::Read,
-        |_: SystemInfo, world, hands| Box::pin(std::future::ready(described(world, hands))),
+        |_: SystemInfo, world, exec| Box::pin(std::future::ready(described(world, exec))),
     )
     .for_owner()
 }
 
-fn described(world: &World, hands: &Hands) -> Outcome {
-    let roots = files::roots(world, hands)?;
+fn described(world: &World, exec: &Exec) -> Outcome {
+    let roots = files::roots(world, exec)?;
     let folders = roots.described().map(|(path, whose, may_write)| {
         let what = match (whose, may_write) {
             (Whose::Scratch, _) => "scratch, yours: relative paths begin here",

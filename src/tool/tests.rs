@@ -38,7 +38,7 @@ impl Scene {
             rules: crate::policy::Rules::default(),
             taint: None,
             exchanges: Vec::new(),
-            shelter: std::rc::Rc::new(crate::hands::Shelter::assumed()),
+            shelter: std::rc::Rc::new(crate::exec::Shelter::assumed()),
             catalogue: std::rc::Rc::new(Registry::thinking().seen_by(true).catalogue()),
             now: parse_time("2026-11-21T14:00:00Z").unwrap(),
             tz: Tz::of("Europe/Berlin"),

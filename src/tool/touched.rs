@@ -63,7 +63,7 @@ impl Touched {
         }
     }
 
-    /// How far it reaches, in the hands of a tool of this reach.
+    /// How far it reaches, for a tool of this reach.
     pub(super) fn reach(&self, of_tool: Reach, world: &World) -> Reach {
         match self {
             Self::Shell { text, wanted } => world.rules.access(text, *wanted).reach(),

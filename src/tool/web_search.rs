@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{Done, Outcome, Refusal, Tool, World, brief, words};
 use crate::{
-    hands::Hands,
+    exec::Exec,
     policy::{Reach, Risk},
     types::Effect,
     web::search::{MAX_QUERY_CHARS, WebResults},
@@ -26,15 +26,15 @@ pub(super) fn tool() -> Tool {
         NAME,
         "Search the public web; gives titles, addresses and a few words of the best pages. Read one with web_fetch.",
         Effect::Read,
-        |args: WebSearch, world, hands| Box::pin(search(args.query, world, hands)),
+        |args: WebSearch, world, exec| Box::pin(search(args.query, world, exec)),
     )
     .risking(Risk::Caution)
     .reaching(Reach::Leaves)
 }
 
-async fn search(query: String, world: &World, hands: &Hands) -> Outcome {
+async fn search(query: String, world: &World, exec: &Exec) -> Outcome {
     let query = words(&query, "query", MAX_QUERY_CHARS)?;
-    let found = hands.web().search(&query, &|to| world.rules.keeps_from(NAME, to.as_str(), "")).await;
+    let found = exec.web().search(&query, &|to| world.rules.keeps_from(NAME, to.as_str(), "")).await;
     let found = found.map_err(|error| Refusal(format!("Nothing was found out. {error}")))?;
     let WebResults { hits, engine, origin } = found;
     let content = if hits.is_empty() {
@@ -47,7 +47,7 @@ async fn search(query: String, world: &World, hands: &Hands) -> Outcome {
         format!("Found by {engine}:\n\n{}", shown.collect::<Vec<_>>().join("\n"))
     };
     Ok(Done {
-        content: hands.keep_rest(NAME, content),
+        content: exec.keep_rest(NAME, content),
         receipt: Some(format!("Searched the web for {:?}", brief(&query))),
         taint: Some(origin),
         ..Done::default()

@@ -14,7 +14,7 @@ use super::{Attachments, Done, Undoable};
 use crate::{
     config::{Autonomy, QuietHours},
     disk,
-    hands::Shelter,
+    exec::Shelter,
     media::content,
     memory::{
         is_disguised,

@@ -65,8 +65,8 @@ impl Hostile {
             // Whose words it was makes no difference there, but whether they were its person's.
             _ => vec![Origin::Own, Origin::OwnFull, Origin::ALL[2 + hand % (Origin::ALL.len() - 2)]],
         };
-        let hands = (0..HANDS.len()).flat_map(|hand| origins(hand).into_iter().map(move |origin| (hand, origin)));
-        let plays = ANSWERS.iter().flat_map(|answer| hands.clone().map(|(hand, origin)| (hand, origin, *answer)));
+        let exec = (0..HANDS.len()).flat_map(|hand| origins(hand).into_iter().map(move |origin| (hand, origin)));
+        let plays = ANSWERS.iter().flat_map(|answer| exec.clone().map(|(hand, origin)| (hand, origin, *answer)));
         Self { template: Template::new(), plays: plays.collect(), attempts: AtomicU64::new(0) }
     }
 }

@@ -22,13 +22,13 @@ mod disk;
 #[cfg(test)]
 mod door;
 #[cfg(test)]
+mod exec_files;
+#[cfg(test)]
+mod exec_shell;
+#[cfg(test)]
 mod fetch_model;
 #[cfg(test)]
 mod git;
-#[cfg(test)]
-mod hands_files;
-#[cfg(test)]
-mod hands_shell;
 #[cfg(test)]
 mod health;
 #[cfg(test)]

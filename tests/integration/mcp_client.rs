@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{
-    hands_shell::{approve, without_sandbox},
+    exec_shell::{approve, without_sandbox},
     mind::{last, minded, results, start_wake},
     support::{
         claude::{API_KEY, Block, FakeClaude, Reply},

@@ -1,7 +1,7 @@
 //! What others wrote gains no authority by waiting: the wake after is shown none of it, and reading it marks that wake, too.
 
 use super::{
-    hands_shell::granted,
+    exec_shell::granted,
     mind::{last, minded, opening, results, sent},
     support::{
         bot::Stage,

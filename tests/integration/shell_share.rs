@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{
-    hands_shell::{contents, granted, questions},
+    exec_shell::{contents, granted, questions},
     mind::minded,
     support::{
         claude::{Block, Reply},

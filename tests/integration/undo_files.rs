@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use super::{
-    hands_shell::{approve, asked, contents, granted, questions, writing},
+    exec_shell::{approve, asked, contents, granted, questions, writing},
     mind::{end_well, last, results, start_wake},
     support::{
         claude::{FakeClaude, Reply},

@@ -17,7 +17,7 @@ use std::{
 use chrono::DateTime;
 use reveille::{
     config::Autonomy,
-    hands::{Hands, Shelter},
+    exec::{Exec, Shelter},
     policy::Rules,
     redact::Secret,
     sandbox::Confinement,
@@ -369,9 +369,9 @@ fn a_redirect_to_where_a_rule_speaks_against_it_is_told_and_not_followed() {
     let dir = tempfile::tempdir().unwrap();
     let fetch = |url: String, rules: &str| {
         let world = World { rules: Rules::parse(rules).unwrap(), ..world(dir.path()) };
-        let mut hands = Hands::new(shelter(dir.path()), Rules::default()).with_web(web(&[&led, &kept]));
+        let mut exec = Exec::new(shelter(dir.path()), Rules::default()).with_web(web(&[&led, &kept]));
         let input = json!({ "url": url }).to_string();
-        now(Registry::thinking().run("web_fetch", &input, &world, &mut hands)).unwrap()
+        now(Registry::thinking().run("web_fetch", &input, &world, &mut exec)).unwrap()
     };
     let rule = |server: &HttpServer, decision: &str| {
         let host = format!("127.0.0.1:{}", port(server));
@@ -404,10 +404,10 @@ fn the_tools_say_what_was_read_and_whose_words_it_is() {
     });
     let dir = tempfile::tempdir().unwrap();
     let engine = Engine::default().at(&format!("{}/html/", server.url()));
-    let mut hands = Hands::new(shelter(dir.path()), Rules::default()).with_web(web(&[&server]).searching(engine));
+    let mut exec = Exec::new(shelter(dir.path()), Rules::default()).with_web(web(&[&server]).searching(engine));
     let (registry, world) = (Registry::thinking(), world(dir.path()));
     let mut call =
-        |name: &str, input: serde_json::Value| now(registry.run(name, &input.to_string(), &world, &mut hands));
+        |name: &str, input: serde_json::Value| now(registry.run(name, &input.to_string(), &world, &mut exec));
     let mut fetch = |path: &str| call("web_fetch", json!({"url": format!("{}{path}", server.url())}));
 
     let short = fetch("/moved").unwrap();

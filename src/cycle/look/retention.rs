@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{
     cycle::context::Context,
-    hands::copies::Copies,
+    exec::copies::Copies,
     store::{Store, StoreError, Upkeep, UpkeepKind},
 };
 

@@ -12,7 +12,7 @@ use crate::{
         look::retention::{RetentionTurn, WATCHED, files, is_due, oldest_kept, turn},
         session::Session,
     },
-    hands::copies::Copies,
+    exec::copies::Copies,
     store::UpkeepKind,
 };
 

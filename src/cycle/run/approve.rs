@@ -256,9 +256,9 @@ pub(in crate::cycle) async fn call_approved(
     }
     live.state.apply(&entry);
     let approval = session.store.approval_of(&live.cycle.id, &request.id)?;
-    live.hands.agree(approval.map(|approval| approval.reasons).unwrap_or_default());
+    live.exec.agree(approval.map(|approval| approval.reasons).unwrap_or_default());
     let carried_out = record::carry_out(session, live, registry, request).await;
-    live.hands.agree(Vec::new());
+    live.exec.agree(Vec::new());
     session.forget_tooling();
     carried_out
 }

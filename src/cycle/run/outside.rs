@@ -344,8 +344,8 @@ async fn called_from_outside(session: &mut Session<'_>, name: &str, input: &str)
     }
     let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
     state.apply(&opening);
-    let (id, hands) = (cycle.id.clone(), session.hands(&world));
-    let mut live = Live::new(cycle, state, world, plan_file, account, hands);
+    let (id, exec) = (cycle.id.clone(), session.exec(&world));
+    let mut live = Live::new(cycle, state, world, plan_file, account, exec);
     record::record(session, &mut live, &turn(name, &input), &[])?;
     let _: Next = live::carry_on(session, &repo, live).await?;
     let told = what_became_of(session, &id)?;

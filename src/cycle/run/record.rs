@@ -19,13 +19,13 @@ pub(in crate::cycle) async fn carry_out(
     registry: &Registry,
     request: &ToolRequest,
 ) -> Result<(), Halt> {
-    let Live { state, world, hands, .. } = live;
+    let Live { state, world, exec, .. } = live;
     world.now = session.context.clock.now();
     world.open_messages.clone_from(&state.open);
     world.replies = state.replies;
     world.taint = taint::origin(&state.taints);
     live.work.start();
-    let call = registry.run(&request.name, &request.input, world, hands);
+    let call = registry.run(&request.name, &request.input, world, exec);
     let outcome = stop::unless_interrupted(session, call).await?;
     crate::cycle::context::check_readable(&live.world.documents)?;
     let outcome = outcome.and_then(|done| without_secrets(session, done));

@@ -104,8 +104,8 @@ pub(in crate::cycle) async fn run(
     let messages = session.store.queued()?;
     let mut world = prepare::world(session, repo, &row.cycle, &messages, &state.open, &mut account)?;
     world.replies = state.replies;
-    let hands = session.hands(&world);
-    let live = Live::new(row.cycle, state, world, plan_file, account, hands);
+    let exec = session.exec(&world);
+    let live = Live::new(row.cycle, state, world, plan_file, account, exec);
     if is_dropped {
         return Box::pin(live::complete(session, repo, live)).await.map(|()| Next::Others);
     }

@@ -16,7 +16,7 @@ use crate::{
         run::finish,
         session::{Ending, Session},
     },
-    hands::copies::{Copies, GivenBack},
+    exec::copies::{Copies, GivenBack},
     memory::{DocKind, undo::revert},
     repo::{self, Repo},
     store::{CycleRow, NO_MODEL, StagedFile, TakenBack, Undo},

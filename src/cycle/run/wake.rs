@@ -139,6 +139,6 @@ async fn think(
     }
     let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
     state.apply(&opening);
-    let hands = session.hands(&world);
-    live::carry_on(session, repo, Live::new(cycle, state, world, plan_file, account, hands)).await
+    let exec = session.exec(&world);
+    live::carry_on(session, repo, Live::new(cycle, state, world, plan_file, account, exec)).await
 }

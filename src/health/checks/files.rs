@@ -105,9 +105,9 @@ fn judge(facts: &Facts, late: TimeDelta, now: DateTime<Utc>) -> Finding {
     Finding::all(findings, Finding::ok(detail))
 }
 
-pub(super) fn repair(hands: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
-    let (config, now) = (hands.scene.config, hands.scene.now);
-    let Some(mut store) = hands.store() else {
+pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
+    let (config, now) = (tools.scene.config, tools.scene.now);
+    let Some(mut store) = tools.store() else {
         return Ok(Vec::new());
     };
     let facts = look(config, &store, now)?;

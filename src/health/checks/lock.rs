@@ -164,12 +164,12 @@ fn judge_free(facts: &LockFacts, holder: Option<&Holder>) -> Finding {
 }
 
 /// Taking the lock and the lease and letting go of them in order is the repair; this only tells of it.
-pub(super) fn repair(hands: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
-    let claim = hands.claim_before.as_ref().filter(|claim| claim.is_locked);
-    if claim.is_none() && !hands.had_stale_line {
+pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
+    let claim = tools.claim_before.as_ref().filter(|claim| claim.is_locked);
+    if claim.is_none() && !tools.had_stale_line {
         return Ok(Vec::new());
     }
-    let holder = hands.scene.lock.holder.as_ref();
+    let holder = tools.scene.lock.holder.as_ref();
     let pid = holder.map(|holder| holder.pid).or_else(|| claim.and_then(|claim| Some(claim.identity.as_ref()?.pid)));
     let pid = pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
     let cycle = holder.and_then(|holder| holder.cycle_id.as_deref());

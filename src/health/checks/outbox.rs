@@ -124,8 +124,8 @@ fn judge(parts: &[(UnsentPart, Fate)], now: DateTime<Utc>) -> Finding {
     Finding::all(findings, Finding::ok(detail))
 }
 
-pub(super) fn repair(hands: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
-    let Some(mut store) = hands.store() else {
+pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
+    let Some(mut store) = tools.store() else {
         return Ok(Vec::new());
     };
     Ok(match store.recover_outbox()? {

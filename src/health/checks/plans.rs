@@ -96,9 +96,9 @@ fn judge(plans: &[Plan], is_wake_running: bool) -> Finding {
     )
 }
 
-pub(super) fn repair(hands: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
-    let config = hands.scene.config;
-    let Some(store) = hands.store() else {
+pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
+    let config = tools.scene.config;
+    let Some(store) = tools.store() else {
         return Ok(Vec::new());
     };
     let plans = look(&config.workspace_dir, &store)?;

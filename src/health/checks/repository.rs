@@ -148,8 +148,8 @@ fn judge_condition(condition: &Condition, branch: &str) -> Option<Finding> {
     Some(Finding::warn(format!("it is {condition}, wakes commit on {branch}"), fix))
 }
 
-pub(super) fn repair(hands: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
-    let Some(repo) = hands.scene.repo()? else {
+pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble> {
+    let Some(repo) = tools.scene.repo()? else {
         return Ok(Vec::new());
     };
     // First the locks: a commit can't be finished while one of them stands.

@@ -1,7 +1,7 @@
 //! The client's side: servers of `mcp.toml`, started or dialled when one of their tools is called, and gone with the cycle.
 //!
 //! [`settings`] is what a person allows, [`pin`] what they have accepted of a server's list, [`tools`] makes of both tools like the
-//! built-in ones, and [`Servers`] are the hands that carry a call out. Nothing a server says is believed beyond that: results are
+//! built-in ones, and [`Servers`] carry a call out. Nothing a server says is believed beyond that: results are
 //! tainted, bounded and waited for in bounded time, and no request of its own is granted but a ping.
 
 mod child;
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     config::Config,
-    hands::{KeyFiles, Shelter},
+    exec::{KeyFiles, Shelter},
     policy::Rules,
     process,
 };

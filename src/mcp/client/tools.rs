@@ -1,4 +1,4 @@
-//! Tools of servers as the model sees them, and the hands behind them.
+//! Tools of servers as the model sees them, and how they are called.
 //!
 //! The definitions are those that a person has accepted: building them starts no server. A call finds out whether they still hold.
 //! If not, nothing is called, what was found is kept, and the next call asks, with what has changed and the hash of what a yes
@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     config::Config,
-    hands::Shelter,
+    exec::Shelter,
     policy::Reach,
     tool::{Acting, Done, Foreign, Outcome, Refusal, Tool, World},
     types::Effect,
@@ -75,11 +75,11 @@ fn built(server: &Arc<Server>, tool: &Listed, pins: &Path) -> Tool {
         reach: Reach::Leaves,
         is_owners: !server.guests,
         asks,
-        run: Box::new(move |input, _, hands| {
+        run: Box::new(move |input, _, exec| {
             let target = Arc::clone(&target);
-            let (shelter, agreed) = (Rc::clone(hands.shelter()), hands.agreed().to_vec());
+            let (shelter, agreed) = (Rc::clone(exec.shelter()), exec.agreed().to_vec());
             let acting: Acting<'_> = Box::pin(async move {
-                match hands.kept::<Servers>() {
+                match exec.kept::<Servers>() {
                     Some(servers) => servers.call(&target, &shelter, &agreed, input).await,
                     None => Err(Refusal("No MCP server can be spoken with now. Nothing was done.".to_owned())),
                 }

@@ -14,10 +14,10 @@ use crate::{
     types::ChatRef,
 };
 
-/// A scene with hands: a workspace with a scratch folder beside the memory, and a granted folder.
+/// A scene that may act: a workspace with a scratch folder beside the memory, and a granted folder.
 struct Handy {
     scene: Scene,
-    hands: Hands,
+    exec: Exec,
     folder: tempfile::TempDir,
 }
 
@@ -33,9 +33,9 @@ impl Handy {
         let rules = crate::policy::Rules::parse(&policy).unwrap();
         let scratch = folder.path().join("scratch");
         scene.world.rules = rules.with_scratch(&scratch);
-        let shelter = std::rc::Rc::new(crate::hands::Shelter::assumed_in(&scratch));
-        let hands = Hands::new(shelter, scene.world.rules.clone());
-        Self { scene, hands, folder }
+        let shelter = std::rc::Rc::new(crate::exec::Shelter::assumed_in(&scratch));
+        let exec = Exec::new(shelter, scene.world.rules.clone());
+        Self { scene, exec, folder }
     }
 
     fn at(&self, path: &str) -> PathBuf {
@@ -44,8 +44,8 @@ impl Handy {
 
     fn run(&mut self, name: &str, input: &Value) -> Outcome {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let (world, hands) = (&self.scene.world, &mut self.hands);
-        runtime.block_on(Registry::thinking().run(name, &input.to_string(), world, hands))
+        let (world, exec) = (&self.scene.world, &mut self.exec);
+        runtime.block_on(Registry::thinking().run(name, &input.to_string(), world, exec))
     }
 
     #[track_caller]

@@ -266,13 +266,13 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "check(to, &found).ok();",
     ),
     story(
-        "integration::hands_shell::without_a_sandbox_each_command_asks_and_runs_unconfined_after_a_yes_to_just_that",
+        "integration::exec_shell::without_a_sandbox_each_command_asks_and_runs_unconfined_after_a_yes_to_just_that",
         "without a sandbox a command needn't ask",
         "if !circumstances.is_sandboxed {",
         "if !circumstances.is_sandboxed && false {",
     ),
     story(
-        "integration::hands_shell::a_yes_to_a_confined_command_is_none_to_an_unconfined_one",
+        "integration::exec_shell::a_yes_to_a_confined_command_is_none_to_an_unconfined_one",
         "a yes to a confined command runs it unconfined",
         "} else if !self.agreed.iter().any(|reason| reason == policy::NO_SANDBOX) {",
         "} else if self.agreed.iter().any(|reason| reason.is_empty()) {",
@@ -410,7 +410,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "(publish.is_secret)(text);",
     ),
     story(
-        "reveille::hands::beneath::tests::our_own_state_is_not_met_within_a_granted_folder",
+        "reveille::exec::beneath::tests::our_own_state_is_not_met_within_a_granted_folder",
         "our own state is met in a granted folder",
         "if self.barred.contains(&found) {",
         "if self.barred.contains(&found) && false {",
@@ -512,13 +512,13 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "words.filter(|words| words.is_empty())",
     ),
     story(
-        "reveille::hands::shelter::tests::a_servers_folder_is_out_of_every_other_programs_reach",
+        "reveille::exec::shelter::tests::a_servers_folder_is_out_of_every_other_programs_reach",
         "a server's folder lies where commands write",
         r#"self.workspace_dir.join("mcp")"#,
         r#"self.scratch_dir().join("mcp")"#,
     ),
     story(
-        "reveille::hands::shelter::tests::no_link_stands_for_a_servers_folder",
+        "reveille::exec::shelter::tests::no_link_stands_for_a_servers_folder",
         "a link may stand for a server's folder",
         "if !place.symlink_metadata()?.is_dir() {",
         "if !place.metadata()?.is_dir() {",
@@ -542,22 +542,22 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "let own = self.workspace_dir.as_deref().and_then(env_file_in).or_else(|| env_file_in(Path::new(\".\")));",
     ),
     story(
-        "integration::hands_shell::files_that_settings_name_for_keys_are_out_of_reach",
+        "integration::exec_shell::files_that_settings_name_for_keys_are_out_of_reach",
         "files that settings name for keys are open to commands",
         "let named = config.env_file.iter().chain(&config.key_files).cloned();",
         "let named = config.env_file.iter().cloned();",
     ),
     story(
-        "integration::hands_shell::files_that_settings_name_for_keys_are_out_of_reach",
+        "integration::exec_shell::files_that_settings_name_for_keys_are_out_of_reach",
         "files that servers are given for keys are open to commands",
         "confinement.hidden.extend(of_others.iter().cloned());",
         "drop(of_others.len());",
     ),
     story(
-        "integration::hands_shell::files_that_settings_name_for_keys_are_out_of_reach",
+        "integration::exec_shell::files_that_settings_name_for_keys_are_out_of_reach",
         "files that settings name for keys are open to the editor",
-        "Ok(roots.without(hands.key_files()))",
-        "Ok(roots.without(hands.key_files().get(..0).unwrap_or_default()))",
+        "Ok(roots.without(exec.key_files()))",
+        "Ok(roots.without(exec.key_files().get(..0).unwrap_or_default()))",
     ),
     story(
         "integration::chats::what_the_owners_assistant_writes_by_hand_is_the_owners",
@@ -618,13 +618,13 @@ pub(crate) const VARIANTS: &[Variant] = &[
         ".chain(done_after.into_iter().take(0))),",
     ),
     story(
-        "integration::hands_shell::a_repository_within_a_clone_runs_nothing_when_it_is_looked_at",
+        "integration::exec_shell::a_repository_within_a_clone_runs_nothing_when_it_is_looked_at",
         "git takes a repository that a clone brought along",
         r#"("GIT_CONFIG_VALUE_2", "explicit")"#,
         r#"("GIT_CONFIG_VALUE_2", "all")"#,
     ),
     story(
-        "integration::hands_shell::what_a_rule_denies_whole_is_hidden_from_commands_too",
+        "integration::exec_shell::what_a_rule_denies_whole_is_hidden_from_commands_too",
         "what a person's rule denies can be read by a command",
         "confinement.hidden.extend(hidden);",
         "drop(hidden);",
@@ -702,7 +702,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "        format!(\"{tool}\\n{arguments}\"),\n",
     ),
     story(
-        "integration::hands_files::an_app_is_started_only_after_a_yes_to_a_question_that_says_what_it_is",
+        "integration::exec_files::an_app_is_started_only_after_a_yes_to_a_question_that_says_what_it_is",
         "an app starts unasked",
         "What::App => scales.ask(APP),",
         "What::App => drop(APP.len()),",

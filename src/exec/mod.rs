@@ -1,6 +1,6 @@
 //! What acts outside our own stores: programs, files beside the memory, the network.
 //!
-//! A tool that acts (`tool::Tool::acting`) is given [`Hands`]; they belong to one cycle and end with it, and so does what they have
+//! A tool that acts (`tool::Tool::acting`) is given [`Exec`]; they belong to one cycle and end with it, and so does what they have
 //! started. Whether a call may act at all was decided before, by the policy; what a program can reach is the sandbox's.
 
 pub mod beneath;
@@ -23,7 +23,7 @@ use std::{
 
 use self::{
     edits::Edits,
-    session::{End, Ran, Session},
+    session::{End, Ran, ShellSession},
 };
 pub use self::{
     keep::MAX_TOLD_BYTES,
@@ -44,10 +44,10 @@ const MARK_BYTES: usize = 12;
 
 /// The means by which one cycle acts.
 #[derive(Debug)]
-pub struct Hands {
+pub struct Exec {
     shelter: Rc<Shelter>,
     rules: Rules,
-    session: Option<Session>,
+    session: Option<ShellSession>,
     web: Web,
     /// What the text editor has done.
     pub(crate) edits: Edits,
@@ -61,7 +61,7 @@ pub struct Hands {
 
 /// Why something couldn't be begun, for the model.
 #[derive(Debug, thiserror::Error)]
-pub enum HandsError {
+pub enum ExecError {
     /// The shell can't be started.
     #[error("no shell could be started: {0}. Nothing was done.")]
     NoShell(String),
@@ -75,7 +75,7 @@ pub enum HandsError {
     },
 }
 
-impl Hands {
+impl Exec {
     /// Hands under these rules.
     pub fn new(shelter: Rc<Shelter>, rules: Rules) -> Self {
         let granted: Vec<String> = rules.hosts().iter().map(|host| format!("{}:{}", host.name, host.port)).collect();
@@ -150,11 +150,11 @@ impl Hands {
     ///
     /// # Errors
     /// It can't be made.
-    pub fn scratch(&self) -> Result<&Path, HandsError> {
+    pub fn scratch(&self) -> Result<&Path, ExecError> {
         let path = self.shelter.scratch();
         match shelter::make_private(path) {
             Ok(()) => Ok(path),
-            Err(source) => Err(HandsError::Scratch { path: path.to_owned(), source }),
+            Err(source) => Err(ExecError::Scratch { path: path.to_owned(), source }),
         }
     }
 
@@ -173,10 +173,10 @@ impl Hands {
     ///
     /// # Errors
     /// No shell can be started.
-    pub async fn run_command(&mut self, command: &str, access: Access) -> Result<Ran, HandsError> {
+    pub async fn run_command(&mut self, command: &str, access: Access) -> Result<Ran, ExecError> {
         let within = self.shell_timeout();
         // Random, so that no output can hold it by chance.
-        let mark = random::bytes::<MARK_BYTES>().map_err(|error| HandsError::NoShell(error.to_string()))?;
+        let mark = random::bytes::<MARK_BYTES>().map_err(|error| ExecError::NoShell(error.to_string()))?;
         let kept = if access.is_none() { self.session.take() } else { None };
         let mut session = match kept {
             Some(session) => session,
@@ -194,8 +194,8 @@ impl Hands {
         self.session = None;
     }
 
-    fn start_shell(&self, access: Access) -> Result<Session, HandsError> {
-        let no_shell = |why: String| HandsError::NoShell(why);
+    fn start_shell(&self, access: Access) -> Result<ShellSession, ExecError> {
+        let no_shell = |why: String| ExecError::NoShell(why);
         if !session::is_there() {
             return Err(no_shell(format!("{} is not installed", session::program().0)));
         }
@@ -222,7 +222,7 @@ impl Hands {
             let spec = Spec::new(program).args(args).only_inheriting(ENVIRONMENT).dir(self.shelter.scratch());
             Confined { spec: spec.env("HOME", self.shelter.scratch()), proxy: None }
         };
-        Session::start(&spec, proxy).map_err(|error| no_shell(error.to_string()))
+        ShellSession::start(&spec, proxy).map_err(|error| no_shell(error.to_string()))
     }
 
     fn grants(&self) -> Vec<Grant> {
@@ -235,19 +235,19 @@ impl Hands {
 mod tests {
     use super::*;
 
-    fn run(hands: &mut Hands) -> Result<Ran, HandsError> {
+    fn run(exec: &mut Exec) -> Result<Ran, ExecError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(hands.run_command("echo ran", Access::default()))
+        runtime.block_on(exec.run_command("echo ran", Access::default()))
     }
 
     #[cfg(target_os = "linux")]
     #[test]
     fn what_the_shell_has_started_ends_with_it() {
         let scratch = tempfile::tempdir().unwrap();
-        let mut hands = Hands::new(Rc::new(Shelter::missing(scratch.path())), Rules::default());
-        hands.agree(vec![policy::NO_SANDBOX.to_owned()]);
+        let mut exec = Exec::new(Rc::new(Shelter::missing(scratch.path())), Rules::default());
+        exec.agree(vec![policy::NO_SANDBOX.to_owned()]);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let begun = runtime.block_on(hands.run_command("sleep 600 & echo $!", Access::default())).unwrap().printed;
+        let begun = runtime.block_on(exec.run_command("sleep 600 & echo $!", Access::default())).unwrap().printed;
         let of_process = std::path::PathBuf::from(format!("/proc/{}/cmdline", begun.trim()));
         // One that has died and isn't waited for has no command line any more.
         let lives = || std::fs::read(&of_process).is_ok_and(|line| !line.is_empty());
@@ -260,19 +260,19 @@ mod tests {
         };
         // Nor for a moment while it becomes `sleep`.
         wait_until(&lives);
-        hands.end_shell();
+        exec.end_shell();
         wait_until(&|| !lives());
     }
 
     #[test]
     fn nothing_runs_unconfined_unless_just_that_was_agreed_to() {
         let scratch = tempfile::tempdir().unwrap();
-        let mut hands = Hands::new(Rc::new(Shelter::missing(scratch.path())), Rules::default());
+        let mut exec = Exec::new(Rc::new(Shelter::missing(scratch.path())), Rules::default());
         for agreed in [vec![], vec!["It redirects into a file.".to_owned()]] {
-            hands.agree(agreed);
-            assert!(run(&mut hands).unwrap_err().to_string().contains("there is no sandbox here now"));
+            exec.agree(agreed);
+            assert!(run(&mut exec).unwrap_err().to_string().contains("there is no sandbox here now"));
         }
-        hands.agree(vec!["It redirects into a file.".to_owned(), policy::NO_SANDBOX.to_owned()]);
-        assert_eq!(run(&mut hands).unwrap().printed, "ran\n");
+        exec.agree(vec!["It redirects into a file.".to_owned(), policy::NO_SANDBOX.to_owned()]);
+        assert_eq!(run(&mut exec).unwrap().printed, "ran\n");
     }
 }

@@ -250,7 +250,7 @@ fn around(line: &str, hit: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hands::beneath::{PathUse, Roots};
+    use crate::exec::beneath::{PathUse, Roots};
 
     #[test]
     fn globs_are_for_names_or_for_paths() {

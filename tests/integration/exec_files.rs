@@ -151,7 +151,7 @@ fn a_hostile_mind_gets_nowhere() {
     env.check_sound();
 }
 
-/// A person may say yes without seeing what a path leads to; the hands don't follow it all the same.
+/// A person may say yes without seeing what a path leads to; nothing follows it all the same.
 #[test]
 fn a_yes_to_a_path_does_not_make_it_lead_out() {
     let (_telegram, claude, env) = minded();

@@ -78,7 +78,7 @@ pub enum End {
 
 /// A shell at work. Dropped, it is killed with its group.
 #[derive(Debug)]
-pub struct Session {
+pub struct ShellSession {
     shell: Leashed,
     commands: std::process::ChildStdin,
     printed: mpsc::Receiver<Vec<u8>>,
@@ -87,7 +87,7 @@ pub struct Session {
     _proxy: Option<Proxy>,
 }
 
-impl Session {
+impl ShellSession {
     /// Starts it.
     ///
     /// # Errors
@@ -253,12 +253,12 @@ mod tests {
 
     const SOON: Duration = Duration::from_secs(30);
 
-    fn session() -> Session {
+    fn session() -> ShellSession {
         let (program, args) = program();
-        Session::start(&Spec::new(program).args(args), None).unwrap()
+        ShellSession::start(&Spec::new(program).args(args), None).unwrap()
     }
 
-    fn run(session: &mut Session, command: &str, within: Duration) -> Ran {
+    fn run(session: &mut ShellSession, command: &str, within: Duration) -> Ran {
         static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let mark = format!("mark{}", COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -278,7 +278,7 @@ mod tests {
     fn programs_speak_english_whatever_language_is_the_person_s() {
         let (program, args) = program();
         let spec = Spec::new(program).args(args).env("LC_ALL", "de_DE.UTF-8").env("LANGUAGE", "de");
-        let mut session = Session::start(&spec, None).unwrap();
+        let mut session = ShellSession::start(&spec, None).unwrap();
         assert_eq!(run(&mut session, "echo $LC_ALL $LANGUAGE", SOON).printed, format!("{ENGLISH} C\n"));
     }
 

@@ -8,7 +8,7 @@ use std::{
 use rustix::fs::CWD;
 
 use super::{take::TAKING, *};
-use crate::{hands::Shelter, policy::Rules, sandbox::Confinement};
+use crate::{exec::Shelter, policy::Rules, sandbox::Confinement};
 
 struct Scene {
     dir: tempfile::TempDir,

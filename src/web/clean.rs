@@ -37,6 +37,6 @@ mod tests {
         let seen = "می‌خواهم 👩‍🚀 क्‍ष ❤️ naïve";
         assert_eq!(clean(seen), seen);
         assert_eq!(line("  a\n\tb  ", 10), "a b");
-        assert_eq!(line("abcdef", 3), "abc…");
+        assert_eq!(line("abcdef", 3), "ab…");
     }
 }

@@ -4,7 +4,7 @@ use teloxide_core::types::{
     MediaAnimation, MediaAudio, MediaDocument, MediaKind, MediaPhoto, MediaVideo, MediaVideoNote, MediaVoice,
 };
 
-use super::{file::known_bytes, said::Said};
+use super::{file::known_bytes, said::ReadMessage};
 use crate::store::NewAttachment;
 
 /// The longest name and media type that are kept, in characters.
@@ -12,7 +12,7 @@ const NAME_CHARS_MAX: usize = 255;
 
 /// The file that a message carries, if it is worth keeping: a sticker's emoji says it all. One at most: an album comes as
 /// several messages.
-pub(super) fn of_message(said: &Said) -> Option<NewAttachment> {
+pub(super) fn of_message(said: &ReadMessage) -> Option<NewAttachment> {
     let (kind, file, name, duration, sides) = match said.media()? {
         MediaKind::Voice(MediaVoice { voice: it, .. }) => ("voice", &it.file, None, Some(it.duration), None),
         MediaKind::VideoNote(MediaVideoNote { video_note: it }) => {
@@ -60,7 +60,7 @@ mod tests {
     fn of(fields: &serde_json::Value) -> Option<NewAttachment> {
         let mut message = json!({"message_id": 7, "date": 1, "chat": {"id": 1, "type": "private"}});
         message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-        of_message(&Said::read(message))
+        of_message(&ReadMessage::read(message))
     }
 
     #[test]

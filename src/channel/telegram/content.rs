@@ -7,7 +7,7 @@ use teloxide_core::types::{
     Seconds, SharedUser, User,
 };
 
-use super::said::{Said, chat_name, name as person_name, one_line, user_name};
+use super::said::{ReadMessage, chat_name, name as person_name, one_line, user_name};
 
 /// The longest name, title or option that is shown in a description, in characters.
 const NAME_CHARS_MAX: usize = 200;
@@ -35,7 +35,7 @@ pub(super) enum MessageContent {
 const SERVICE: [&str; 4] = ["suggested_post_", "voice_chat_", "new_chat_", "left_chat_"];
 
 /// Reads the content of a message.
-pub(super) fn read(said: &Said) -> MessageContent {
+pub(super) fn read(said: &ReadMessage) -> MessageContent {
     use {MediaKind as Media, MessageKind as Kind};
     let text = |text: &str| MessageContent::Said { kind: "text", text: text.to_owned() };
     let (kind, description) = match &said.kind {
@@ -129,7 +129,7 @@ pub(super) fn read(said: &Said) -> MessageContent {
 }
 
 /// The name of the field that carries a message's content, for content that isn't known.
-pub(super) fn unknown_field(said: &Said) -> Option<&str> {
+pub(super) fn unknown_field(said: &ReadMessage) -> Option<&str> {
     let is_content = |value: &Value| value.is_object() || value.is_array();
     said.field(|name, value| is_content(value) && !["chat", "from", "sender_chat"].contains(&name))
 }

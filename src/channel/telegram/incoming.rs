@@ -14,7 +14,7 @@ use super::{
     Me, RawUpdate, attachment,
     command::{self, Command, ParsedCommand},
     content::{self, MessageContent},
-    said::{Around, Said, id_of, is_group, one_line, user_name},
+    said::{ReadMessage, Surroundings, id_of, is_group, one_line, user_name},
 };
 use crate::{
     store::{NewAttachment, Tap},
@@ -171,36 +171,36 @@ impl Speakers {
 }
 
 /// What came in an update.
-pub(super) enum Body {
+pub(super) enum MessageBody {
     Tap(Box<CallbackQuery>),
     /// A message; or anything else, of which no more is known than who and where.
-    Said(Box<Said>),
+    Said(Box<ReadMessage>),
 }
 
 /// Reads an update: the field that it came in, as the Bot API names it, and what is in it. None if nothing is.
-pub(super) fn parse(raw: &RawValue) -> Option<(String, Body)> {
+pub(super) fn parse(raw: &RawValue) -> Option<(String, MessageBody)> {
     let mut fields = fields_of(raw)?;
     // Telegram puts one thing into an update; a message is found even beside fields that are new.
     let known = ["message", "edited_message"].into_iter().find(|kind| fields.contains_key(*kind));
     let kind = known.or_else(|| Some(fields.iter().find(|(_, value)| value.is_object())?.0))?.to_owned();
     let mut rest = fields.remove(&kind)?;
-    let around = Around::take_out_of(&mut rest);
+    let around = Surroundings::take_out_of(&mut rest);
     // Its number is ours to know: the library's are narrower.
     let update = Update::deserialize(&json!({ "update_id": 0, kind.as_str(): rest })).ok();
     let message = match update.map(|update| update.kind) {
-        Some(UpdateKind::CallbackQuery(query)) => return Some((kind, Body::Tap(Box::new(query)))),
+        Some(UpdateKind::CallbackQuery(query)) => return Some((kind, MessageBody::Tap(Box::new(query)))),
         Some(UpdateKind::Message(message) | UpdateKind::EditedMessage(message)) => Some(message),
         _ => None,
     };
-    Some((kind, Body::Said(Box::new(Said::new(message, around, rest)))))
+    Some((kind, MessageBody::Said(Box::new(ReadMessage::new(message, around, rest)))))
 }
 
 /// Says what an update is.
 pub fn read_update(update: &RawUpdate, access: &Speakers) -> ReadUpdate {
     let (kind, said) = match parse(&update.raw) {
         None => return ReadUpdate::Ignored("an empty update"),
-        Some((_, Body::Tap(query))) => return tapped(&query, access).unwrap_or_else(ReadUpdate::from),
-        Some((kind, Body::Said(said))) => (kind, said),
+        Some((_, MessageBody::Tap(query))) => return tapped(&query, access).unwrap_or_else(ReadUpdate::from),
+        Some((kind, MessageBody::Said(said))) => (kind, said),
     };
     let is_listed = |migration: &Migration| [migration.from, migration.to].iter().any(|id| access.allowed.contains(id));
     if let Some(migration) = said.migration().filter(is_listed) {
@@ -252,7 +252,7 @@ fn fields_of(raw: &RawValue) -> Option<Map<String, Value>> {
 }
 
 /// What stands for content that isn't known.
-fn unknown(said: &Said) -> String {
+fn unknown(said: &ReadMessage) -> String {
     let name = name_of(content::unknown_field(said).unwrap_or("empty"));
     content::described(&format!("unsupported message: {name}"), said.around.caption.as_deref())
 }
@@ -303,7 +303,7 @@ fn is_known(kind: &str) -> bool {
 }
 
 fn new_message(
-    said: &Said,
+    said: &ReadMessage,
     (chat, sender_id): (ChatRef, i64),
     is_for_us: bool,
     kind: &'static str,

@@ -2,7 +2,7 @@
 
 use super::{
     RawUpdate,
-    incoming::{Body, parse},
+    incoming::{MessageBody, parse},
     said::user_name,
 };
 
@@ -19,7 +19,7 @@ pub struct PrivateText {
 
 /// Reads it; `None` for an edit, a forward, a bot, a group, and whatever isn't a text.
 pub fn private_text(update: &RawUpdate) -> Option<PrivateText> {
-    let (kind, Body::Said(said)) = parse(&update.raw)? else { return None };
+    let (kind, MessageBody::Said(said)) = parse(&update.raw)? else { return None };
     let (chat, from) = (said.chat.as_ref()?, said.from.as_ref().filter(|from| !from.is_bot)?);
     let is_own = kind == "message"
         && chat.is_private()

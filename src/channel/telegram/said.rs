@@ -35,7 +35,7 @@ const UNUSED: [&str; 5] =
 
 /// A message; of what the library can't read, who sent it and where.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct ReadMessage {
     pub(super) chat: Option<Chat>,
     pub(super) from: Option<User>,
     /// Whether who speaks may be another than who sent it, or where may be elsewhere: it was sent in the name of a chat (by an
@@ -44,37 +44,37 @@ pub(super) struct Said {
     pub(super) date: DateTime<Utc>,
     /// Its content; `Empty` where the library knows none.
     pub(super) kind: MessageKind,
-    pub(super) around: Around,
+    pub(super) around: Surroundings,
     /// What is left when `around` is taken out of it.
     rest: Value,
 }
 
 /// What stands around a message's content.
 #[derive(Debug, Default)]
-pub(super) struct Around {
+pub(super) struct Surroundings {
     /// Whose words these are, if not the sender's own: forwarded, or written by an inline bot.
     pub(super) forwarded_from: Option<String>,
     pub(super) caption: Option<String>,
     /// The media type of its file.
     pub(super) mime: Option<String>,
     entities: Vec<MessageEntity>,
-    reply: Option<Box<Said>>,
+    reply: Option<Box<ReadMessage>>,
     /// The message of another chat that is answered, and whose words it is.
-    external: Option<(String, Box<Said>)>,
+    external: Option<(String, Box<ReadMessage>)>,
     story: Option<String>,
     picked: Option<String>,
     task: Option<i32>,
 }
 
-impl Said {
+impl ReadMessage {
     /// Reads a message that stands in another one.
     pub(super) fn read(mut message: Value) -> Self {
-        let around = Around::take_out_of(&mut message);
+        let around = Surroundings::take_out_of(&mut message);
         Self::new(read(&message), around, message)
     }
 
     /// A message, if the library could read it, with what was taken out of it and what was left.
-    pub(super) fn new(message: Option<Message>, around: Around, rest: Value) -> Self {
+    pub(super) fn new(message: Option<Message>, around: Surroundings, rest: Value) -> Self {
         if let Some(Message { chat, from, sender_chat, date, kind, .. }) = message {
             return Self { chat: Some(chat), from, is_disguised: sender_chat.is_some(), date, kind, around, rest };
         }
@@ -148,7 +148,7 @@ impl Said {
 
     /// The message that this one answers.
     pub(super) fn reply_to(&self) -> Option<Quoted> {
-        let Around { reply, external, story, .. } = &self.around;
+        let Surroundings { reply, external, story, .. } = &self.around;
         let answered = reply.as_deref().or(external.as_ref().map(|(_, said)| &**said));
         // In a forum every message "answers" the one that opened its topic.
         let answered = answered.filter(|said| !said.opens_a_topic());
@@ -216,7 +216,7 @@ impl Said {
     }
 }
 
-impl Around {
+impl Surroundings {
     /// Takes what stands around a message out of it.
     pub(super) fn take_out_of(message: &mut Value) -> Self {
         let Some(fields) = message.as_object_mut() else { return Self::default() };
@@ -230,8 +230,8 @@ impl Around {
         let mut around = Self {
             forwarded_from: take("forward_origin").map(|origin| origin_name(&origin)).or(via_bot),
             caption: take("caption").and_then(|caption| read(&caption)),
-            reply: take("reply_to_message").map(|message| Box::new(Said::read(message))),
-            external: take("external_reply").map(Said::external),
+            reply: take("reply_to_message").map(|message| Box::new(ReadMessage::read(message))),
+            external: take("external_reply").map(ReadMessage::external),
             story: take("reply_to_story").map(story),
             picked: take("quote").and_then(|quote| read(quote.get("text")?)),
             task: take("reply_to_checklist_task_id").and_then(|id| read(&id)),

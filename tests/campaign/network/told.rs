@@ -140,7 +140,7 @@ pub(super) fn may_line_stand(exchanges: &[Exchange]) -> Result<bool, String> {
 pub(super) fn is_notice(target: Target, text: &str) -> bool {
     match target {
         Target::Telegram => false,
-        Target::Claude => text.contains("Your messages are safe"),
+        Target::Claude => ["Your message is safe", "Your messages are safe"].iter().any(|said| text.contains(said)),
         Target::Git => text.contains("couldn't send my memory to its remote"),
     }
 }

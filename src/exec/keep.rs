@@ -27,7 +27,7 @@ const MAX_TRIES: u32 = 16;
 /// The folder of outputs in the scratch directory.
 const FOLDER: &str = "outputs";
 
-/// See [`super::Hands::keep_rest`].
+/// See [`super::Exec::keep_rest`].
 pub(super) fn keep_rest(scratch: &Path, name: &str, output: String) -> String {
     if output.len() <= MAX_TOLD_BYTES {
         return output;

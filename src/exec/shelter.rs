@@ -200,7 +200,7 @@ impl Shelter {
         &self.key_files
     }
 
-    /// See [`super::Hands::keep_rest`].
+    /// See [`super::Exec::keep_rest`].
     pub fn keep_rest(&self, name: &str, output: String) -> String {
         super::keep::keep_rest(self.scratch(), name, output)
     }

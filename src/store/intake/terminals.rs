@@ -167,7 +167,7 @@ impl Store {
         })
     }
 
-    /// Whether [`Store::send_to_owner`] would find something.
+    /// Whether [`crate::store::FencedStore::send_to_owner`] would find something.
     pub fn has_for_owner(&self) -> Result<bool> {
         let sql = format!("SELECT EXISTS (SELECT 1 FROM outgoing_messages o WHERE {})", for_owner());
         Ok(self.has_unsent()? && self.conn.prepare_cached(&sql)?.query_row([], |row| row.get(0))?)

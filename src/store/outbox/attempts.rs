@@ -219,7 +219,7 @@ impl Store {
         })
     }
 
-    /// Whether an earlier wake left a part in doubt that [`Store::recover_outbox`] would repeat.
+    /// Whether an earlier wake left a part in doubt that [`crate::store::FencedStore::recover_outbox`] would repeat.
     pub fn has_doubtful(&self, now: DateTime<Utc>) -> Result<bool> {
         let is_unknown = self.conn.query_row(
             "SELECT EXISTS (SELECT 1 FROM outgoing_parts WHERE state = 'unknown' AND repeats = 0)",

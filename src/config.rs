@@ -90,8 +90,8 @@ pub struct Config {
     pub monthly_budget_usd: Option<f64>,
     /// The longest that one wake may take (`WAKE_TIMEOUT_MIN`).
     pub wake_timeout: Duration,
-    /// How long a wake may show no life before the next one replaces it, and how long it may outlive its time-out, or a cycle or
-    /// a reply lie about, before health tells (`STALE_LOCK_MIN`).
+    /// A wake that shows no life for so long is replaced by the next one. Health tells of one that outlives its time-out by
+    /// as much, and of a cycle or a reply that lies about for as long (`STALE_LOCK_MIN`).
     pub stale_lock: Duration,
     /// The shortest time between two fetches without another reason (`PULL_EVERY_MIN`).
     pub pull_every: Duration,

@@ -40,8 +40,9 @@ impl Reserve {
     }
 }
 
-/// A name as disks compare it that tell neither large letters from small ones nor the spellings of one letter apart, and pass over what
-/// a screen doesn't show (macOS's by default, folders with `casefold` on Linux). Names that lead to one file there are one text here.
+/// A name as the most forgiving disks compare it: macOS's by default, and folders with `casefold` on Linux. To them large and
+/// small letters are the same, and so are the spellings of one letter. They pass over what a screen doesn't show. Names that
+/// lead to one file there are one text here.
 pub fn folded(name: &str) -> String {
     let decomposed = DecomposingNormalizerBorrowed::new_nfd();
     let visible: String = decomposed.normalize(name).chars().filter(|c| !is_hidden(*c)).collect();

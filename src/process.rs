@@ -1,7 +1,7 @@
 //! The only place that starts other programs and asks who is running.
 //!
-//! A child gets nothing to read, its own process group, a time-out after which the whole group is killed, a bound on what is kept
-//! of its output, and an environment without our secrets. It dies with us, and so does what it starts (`leash`). [`Identity`]
+//! A child gets nothing to read, and an environment without our secrets. It has a process group of its own, and a time-out that
+//! kills the whole group. What is kept of its output is bounded. It dies with us, and so does what it starts (`leash`). [`Identity`]
 //! tells a living process from one whose number was given away; [`end`] ends one with all that descends from it.
 
 mod detached;

@@ -1,8 +1,12 @@
 //! The bot: keeps the door to Telegram, and starts wakes. It has no model and no memory of its own.
 //!
-//! [`run()`] gathers events in one small loop on one thread; what they mean is decided by pure parts: `batch` (what an update
-//! is kept as), `nudge` (when a wake starts), `trouble` (how long to wait, what to say), `pairing` (whose code
-//! lets them in), `commands` (what each of them answers and orders).
+//! [`run()`] gathers events in one small loop on one thread. Pure parts decide what they mean:
+//! - `batch`: what an update is kept as;
+//! - `nudge`: when a wake starts;
+//! - `trouble`: how long to wait, what to say;
+//! - `pairing`: whose code lets them in;
+//! - `commands`: what each of them answers and orders.
+//!
 //! A batch is stored, with the next offset, before Telegram is told that it arrived.
 
 mod answers;

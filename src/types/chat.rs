@@ -15,7 +15,7 @@ pub enum ChannelKind {
 
 impl ChannelKind {
     /// Its name, as rows hold it.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Terminal => "terminal",
             Self::Telegram => "telegram",

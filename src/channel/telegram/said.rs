@@ -13,6 +13,8 @@ use teloxide_core::types::{
     Chat, ChatMigration, MediaKind, Message, MessageEntity, MessageEntityKind, MessageKind, MessageOrigin, Story, User,
 };
 
+use crate::types::ChatRef;
+
 use super::{
     Me,
     content::{self, MessageContent},
@@ -201,8 +203,8 @@ impl ReadMessage {
             ChatMigration::To { chat_id } => (chat.id.0, chat_id.0),
             ChatMigration::From { chat_id } => (chat_id.0, chat.id.0),
         };
-        // People's ids are positive.
-        (from < 0 && to < 0).then(|| Migration { from, to, title: chat_name(chat) })
+        let groups = [from, to].into_iter().all(|id| ChatRef::telegram(id).is_group());
+        groups.then(|| Migration { from, to, title: chat_name(chat) })
     }
 
     /// Whether it is said to the bot. In a private chat everything is; in a group what names the bot, or answers it.

@@ -34,8 +34,8 @@ const ENDING_BOUND: Duration = Duration::from_secs(
     2 * delivery::BOUND.as_secs() + 5 * REMOTE_TIMEOUT.as_secs() + MAINTAIN_COMMANDS * MAINTAIN_TIMEOUT.as_secs(),
 );
 
-/// Takes note of the cycle in which the last holder was killed, then says in the lock file who holds it now, and goes on
-/// saying so for as long as it may run. In this order: the old line is the only witness of that kill.
+/// Takes note of the cycle in which the last holder was killed. Then it says in the lock file who holds it now, and keeps
+/// saying so for as long as it may run. The order counts: the old line is the only witness of that kill.
 pub(in crate::cycle) fn introduce(session: &mut Session<'_>) -> Result<(), WakeError> {
     let (me, now) = (session.me.clone(), session.now());
     if let Some((left, cycle_id)) = session.lock.cut_off(&me) {

@@ -1,9 +1,9 @@
 //! What people say to each other in a group, as long as it may be a part of what is said to the assistant: only the last part of a
 //! long text may name it, or the caption under the last file of an album.
 //!
-//! That is kept in the transaction that stores its batch, for Telegram gives an update once, and goes with the first batch, poll
-//! that is written down (each minute) or wake after its moments are over. Nothing else that is said to others is kept, and nobody is
-//! shown this.
+//! Telegram gives an update once, so this is kept in the transaction that stores its batch. After its moments it goes, with the
+//! first batch, the first poll that is written down (each minute), or the first wake. Nothing else that is said to others is
+//! kept, and nobody is shown this.
 
 use chrono::{DateTime, Utc};
 use rusqlite::Transaction;

@@ -323,7 +323,8 @@ fn judged(program: &Path, layer: &str, seed: u64, trials: u64) -> Result<Verdict
 /// cargo would build ring anew, and whatever needs it.
 #[expect(clippy::disallowed_methods, reason = "the campaign's own children")]
 pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
-    let is_told = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    let is_told =
+        |name: &str| name == "OUT_DIR" || name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_told)) {
         command.env_remove(name);

@@ -1,6 +1,9 @@
 //! What a question asks for, and which chunks may answer it: by its rare words first, those that are spelt alike, days and vectors.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    f32::consts::{LN_2, SQRT_2},
+};
 
 use chrono::Datelike as _;
 use rusqlite::OptionalExtension as _;
@@ -322,11 +325,11 @@ fn natural_log(number: f32) -> f32 {
     let bits = number.max(1.0).to_bits();
     let exponent = (bits >> 23) as f32 - 127.0;
     let mantissa = f32::from_bits(bits & 0x007f_ffff | 0x3f80_0000);
-    // atanh's series, where it is quick.
-    let part = (mantissa - 1.4142135) / (mantissa + 1.4142135);
+    // The series of atanh, about the middle of the binade.
+    let part = (mantissa - SQRT_2) / (mantissa + SQRT_2);
     let square = part * part;
     let series = part * (2.0 + square * (0.666_666_7 + square * (0.4 + square * 0.285_714_3)));
-    exponent * std::f32::consts::LN_2 + 0.346_573_6 + series
+    (exponent + 0.5) * LN_2 + series
 }
 
 #[cfg(test)]

@@ -158,14 +158,16 @@ fn search(config: &Config, asked: &Asked<'_>, as_json: bool) -> Result<ExitCode,
         // The memory wasn't kept by then: what says that it is from then counts.
         Some(None) => index.search(&SearchQuery { only_dated: true, ..query }),
     })?;
-    for hit in &hits {
+    // People are shown what speaks for itself; the lines around it count for who ranks further.
+    let shown: Vec<&Recalled> = hits.iter().filter(|hit| as_json || hit.speaks_for_itself()).collect();
+    for hit in &shown {
         if as_json {
             print_json(&Line::of(hit, asked));
         } else {
             print(&in_words(hit, asked.why));
         }
     }
-    if hits.is_empty() && !as_json {
+    if shown.is_empty() && !as_json {
         complain("Nothing was found.");
     }
     Ok(ExitCode::SUCCESS)

@@ -15,8 +15,8 @@ mod local;
 #[cfg(not(feature = "embed"))]
 mod not_built;
 mod openai;
-pub mod price;
 mod paid;
+pub mod price;
 mod vector;
 
 use std::{future::Future, pin::Pin};

@@ -90,3 +90,6 @@ fn redacted(mut error: EmbedError, redactor: &Redactor) -> EmbedError {
     }
     error
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,12 +6,14 @@
 //!
 //! Without one, or while it fails, keywords serve.
 
+mod backfill;
 #[cfg(feature = "embed")]
 mod encoder;
 mod error;
 mod gemini;
 mod http;
 mod local;
+mod meaning;
 #[cfg(not(feature = "embed"))]
 mod not_built;
 mod openai;
@@ -21,10 +23,12 @@ mod vector;
 
 use std::{future::Future, pin::Pin};
 
+pub use backfill::{BackfillError, Backfilled, backfill};
 #[cfg(feature = "embed")]
 pub use encoder::Encoder;
 pub use error::{EmbedError, EncoderError};
 pub(crate) use local::{EmbedderAnswer, EmbedderRequest};
+pub use meaning::{Meaning, Meant};
 #[cfg(not(feature = "embed"))]
 pub use not_built::Encoder;
 pub use paid::{EmbedDesk, embed};

@@ -165,6 +165,16 @@ impl Index {
         Ok(())
     }
 
+    /// How many numbers a vector of a model has, if it has embedded anything.
+    ///
+    /// # Errors
+    /// The index can't be read.
+    pub fn dims(&self, model: &str) -> Result<Option<usize>, IndexError> {
+        let mut statement = self.conn.prepare_cached("SELECT dims FROM models WHERE name = ?1")?;
+        let dims: Option<i64> = statement.query_row([model], |row| row.get(0)).optional()?;
+        Ok(dims.and_then(|dims| usize::try_from(dims).ok()))
+    }
+
     fn model_id(&self, model: &str) -> Result<Option<i64>, IndexError> {
         let mut statement = self.conn.prepare_cached("SELECT id FROM models WHERE name = ?1")?;
         Ok(statement.query_row([model], |row| row.get(0)).optional()?)

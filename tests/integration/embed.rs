@@ -16,7 +16,10 @@ use reveille::{
 };
 use serde_json::{Value, json};
 
-use crate::support::http::{HttpServer, Request, Response, lock};
+use crate::support::{
+    env::{TestEnv, eventually},
+    http::{HttpServer, Request, Response, lock},
+};
 
 const KEY: &str = "sk-embed-key-for-tests";
 
@@ -76,7 +79,7 @@ impl World {
         let mut store = Store::open(&self.dir.path().join("messages.db")).unwrap();
         let redactor = Redactor::new([&Secret::new("hunter2-secret"), &Secret::new(KEY)]);
         let now = "2026-11-24T10:00:00Z".parse().unwrap();
-        let mut desk = EmbedDesk { store: &mut store, redactor: &redactor, caps: &[], now };
+        let mut desk = EmbedDesk { store: Some(&mut store), redactor: &redactor, caps: &[], now };
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
         let embedding = embed::embed(embedder.as_ref(), &mut desk, &texts, (role, None));
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(embedding)
@@ -352,4 +355,147 @@ fn the_real_encoder_knows_what_is_meant() {
     let cosine =
         |left: usize, right: usize| -> f32 { vectors[left].iter().zip(&vectors[right]).map(|(l, r)| l * r).sum() };
     assert!(cosine(0, 1) > 0.6 && cosine(0, 2) < 0.2 && cosine(1, 2) < 0.2, "{} {}", cosine(0, 1), cosine(0, 2));
+}
+
+/// A world whose memory is embedded by the tests' encoder, in which something was said.
+fn told(encoder: &Path) -> TestEnv {
+    let mut env = TestEnv::new();
+    env.set("EMBED_MODEL", &encoder.display().to_string());
+    env.wake(&["say", "remember that my feline sleeps in the garden"]).ok();
+    env.wake(&["say", "remember that the doctor drives an old car"]).ok();
+    env
+}
+
+fn models(env: &TestEnv) -> Value {
+    env.wake(&["memory", "stats", "--json"]).ok().json()["models"].clone()
+}
+
+fn found(env: &TestEnv, query: &str) -> (Vec<String>, String) {
+    let ran = env.wake(&["memory", "search", query, "--json"]).ok();
+    let line = |line: &str| serde_json::from_str::<Value>(line).unwrap()["text"].as_str().unwrap().to_owned();
+    (ran.stdout.lines().map(line).collect(), ran.stderr)
+}
+
+#[test]
+fn a_wake_embeds_what_was_said_and_a_search_finds_it_by_what_it_means() {
+    let mut env = told(&encoder());
+    let known = models(&env);
+    assert!(known[0]["model"].as_str().unwrap().starts_with("local:"), "{known}");
+    assert!(known[0]["embedded"].as_u64().unwrap() > 3 && known[0]["dims"] == 16, "{known}");
+    env.wake(&["memory", "reindex", "--embed"]).ok();
+    assert_eq!(models(&env)[0]["missing"], 0);
+    let (hits, said) = found(&env, "cat home");
+    assert!(hits.iter().any(|text| text.contains("feline")) && said.is_empty(), "{hits:?} {said}");
+    // Without it the words alone count.
+    env.unset("EMBED_MODEL");
+    let (hits, said) = found(&env, "cat home");
+    assert!(!hits.iter().any(|text| text.contains("feline")) && said.is_empty(), "{hits:?} {said}");
+}
+
+#[test]
+fn an_embedder_that_fails_leaves_the_keywords_and_says_so() {
+    let encoder = encoder_copy();
+    let mut env = told(encoder.path());
+    let before = models(&env);
+    std::fs::write(encoder.path().join("vocab.txt"), "damaged").unwrap();
+    let (hits, said) = found(&env, "feline");
+    assert!(hits[0].contains("feline"), "{hits:?}");
+    assert!(said.contains("Searched by keywords") && said.contains("vocab.txt is damaged"), "{said}");
+    // A wake works on, tells its owner once, and no vector of anybody else's gets in.
+    for _ in 0..2 {
+        env.wake(&["say", "remember that the car is blue"]).ok();
+    }
+    assert_eq!(models(&env)[0]["embedded"], before[0]["embedded"]);
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM outgoing_messages WHERE key LIKE 'alarm/embed/%'"), 1);
+    let health = env.health(&["check", "--json"]).json();
+    let search = health["checks"].as_array().unwrap().iter().find(|check| check["id"] == "search").unwrap().clone();
+    assert!(
+        search["status"] == "warn" && search["detail"].as_str().unwrap().contains("vocab.txt is damaged"),
+        "{search}"
+    );
+    env.unset("EMBED_MODEL");
+    assert!(found(&env, "feline").1.is_empty());
+}
+
+#[test]
+fn another_model_is_embedded_beside_the_old_one_which_goes_when_it_is_whole() {
+    let env = told(&encoder());
+    env.wake(&["memory", "reindex", "--embed"]).ok();
+    let other = encoder_copy();
+    // Another model: its first token counts in place of the mean.
+    std::fs::create_dir(other.path().join("1_Pooling")).unwrap();
+    let pooling = r#"{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}"#;
+    std::fs::write(other.path().join("1_Pooling/config.json"), pooling).unwrap();
+    let mut env = env;
+    env.set("EMBED_MODEL", &other.path().display().to_string());
+    let (hits, said) = found(&env, "cat home");
+    assert!(
+        said.contains("nothing is embedded yet") && !hits.iter().any(|hit| hit.contains("feline")),
+        "{hits:?} {said}"
+    );
+    let old = models(&env);
+    env.wake(&["memory", "reindex", "--embed"]).ok();
+    let new = models(&env);
+    assert_eq!((new.as_array().unwrap().len(), &new[0]["missing"]), (1, &json!(0)), "{new}");
+    assert_ne!(new[0]["model"], old[0]["model"]);
+}
+
+#[test]
+fn a_cloud_embedder_is_asked_about_once_and_gets_nothing_before() {
+    let world = World::new(openai);
+    let mut env = TestEnv::new();
+    // Not a server of this machine by its name; nobody answers there.
+    env.set("EMBED_MODEL", "openai:text-embedding-3-small").set("OPENAI_API_KEY", KEY);
+    env.set("OPENAI_BASE_URL", "https://embeddings.invalid/v1");
+    for _ in 0..3 {
+        env.wake(&["say", "remember that my diary is secret"]).ok();
+    }
+    let asked = "SELECT group_concat(message_text) FROM outgoing_messages WHERE key LIKE 'alarm/embed/ask/%'";
+    let text: String = env.query(asked);
+    assert_eq!(text.matches("all of it** to embeddings.invalid").count(), 1, "{text}");
+    assert!(models(&env).as_array().unwrap().is_empty());
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM ledger"), 0);
+    let status = |env: &TestEnv| env.wake(&["memory", "embed"]).ok().stdout;
+    assert!(status(&env).contains("not allowed: wake memory embed allow"), "{}", status(&env));
+    env.wake(&["memory", "embed", "allow"]).ok();
+    // Now it is tried, and nobody is there: keywords serve.
+    env.wake(&["say", "remember that the door is red"]).ok();
+    let trouble: String = env.query("SELECT error FROM upkeep WHERE name = 'embed'");
+    assert!(trouble.contains("embeddings.invalid can't be reached"), "{trouble}");
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM ledger"), 0, "what didn't leave costs nothing");
+    assert!(found(&env, "diary").0[0].contains("diary"));
+    env.wake(&["memory", "embed", "deny"]).ok();
+    assert!(status(&env).contains("not allowed"));
+    // A server on this machine asks nobody and costs nothing.
+    env.set("OPENAI_BASE_URL", &format!("{}/v1", world.server.url()));
+    env.wake(&["memory", "reindex", "--embed"]).ok();
+    assert_eq!(models(&env)[0]["dims"], 3);
+    assert!(status(&env).contains("nothing to allow") && env.query::<i64>("SELECT count(*) FROM ledger") == 0);
+}
+
+#[test]
+fn what_is_left_is_gone_on_with_after_a_kill() {
+    let env = told(&encoder());
+    let lines: String = (0..400).map(|n| format!("- The car number {n} is red and needs a new door.\n")).collect();
+    env.write_memory("memory/agent-memory/semantic-memory.md", &format!("# Facts\n\n## Cars\n{lines}"));
+    let mut running = env.start("wake", &["memory", "reindex", "--embed"]);
+    let embedded = || models(&env)[0]["embedded"].as_u64().unwrap_or(0);
+    eventually("some of it is embedded", || embedded() > 40);
+    running.signal(rustix::process::Signal::KILL);
+    drop(std::mem::replace(&mut running, env.start("wake", &["memory", "stats"])));
+    let kept = embedded();
+    let ran = env.wake(&["memory", "reindex", "--embed"]).ok();
+    let model = models(&env);
+    assert_eq!(model[0]["missing"], 0);
+    let rest = model[0]["embedded"].as_u64().unwrap() - kept;
+    assert!(kept > 40 && ran.stderr.contains(&format!("{rest} parts were embedded")), "{kept} {rest} {}", ran.stderr);
+}
+
+/// The tests' encoder where it can be changed.
+fn encoder_copy() -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for name in ["config.json", "vocab.txt", "model.safetensors"] {
+        std::fs::copy(encoder().join(name), copy.path().join(name)).unwrap();
+    }
+    copy
 }

@@ -30,7 +30,7 @@ pub use error::{EmbedError, EncoderError};
 pub(crate) use local::{EmbedderAnswer, EmbedderRequest};
 pub use meaning::{Meaning, Meant};
 #[cfg(not(feature = "embed"))]
-pub use not_built::Encoder;
+pub use not_built::NoEncoder as Encoder;
 pub use paid::{EmbedDesk, embed};
 pub use vector::{from_text, to_text};
 

@@ -11,6 +11,7 @@ mod days;
 mod file;
 mod gather;
 mod hash;
+mod place;
 mod ready;
 mod refresh;
 mod scope;
@@ -23,6 +24,7 @@ pub mod weights;
 mod write;
 
 pub use chunk::ChunkKind;
+pub use place::IndexPlace;
 pub use ready::Ready;
 pub use refresh::{Refreshed, Sources};
 pub use vectors::{ChunkKey, QueryVector};

@@ -282,6 +282,9 @@ fn stats(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
         stats.words,
         size(u64::try_from(stats.bytes).unwrap_or(0)),
     ));
+    if config.embed_model.is_none() {
+        complain("Searched by keywords alone: EMBED_MODEL isn't set.");
+    }
     for model in &stats.models {
         print(&format!("embedded by {}: {}, {} to come\n", model.model, model.embedded, model.missing));
     }

@@ -2,7 +2,6 @@
 //! sentence for nearer to its paraphrase than to another. An embedder that is paid isn't asked for a check: how its last call went is told.
 
 use crate::{
-    clock::Clock as _,
     embed::{self, EmbedDesk, EmbedError, Embedder, TextRole},
     health::{
         finding::{Finding, Trouble},

@@ -314,6 +314,7 @@ fn program(folder: &Path, lines: &[&str]) -> Vec<Value> {
     answers
 }
 
+#[cfg_attr(not(feature = "embed"), ignore = "this build has no encoder")]
 #[test]
 fn the_program_on_this_machine_embeds_batch_after_batch() {
     let answers =
@@ -328,6 +329,7 @@ fn the_program_on_this_machine_embeds_batch_after_batch() {
     assert!(cosine(&first[0], &first[1]) > 0.99 && cosine(&first[0], &second[0]) < 0.95);
 }
 
+#[cfg_attr(not(feature = "embed"), ignore = "this build has no encoder")]
 #[test]
 fn the_program_says_why_it_cannot() {
     let answers = program(Path::new("/nowhere"), &[r#"{"texts":["a"]}"#]);
@@ -340,6 +342,7 @@ fn the_program_says_why_it_cannot() {
 }
 
 /// The real encoder: related texts lie close, others don't.
+#[cfg_attr(not(feature = "embed"), ignore = "this build has no encoder")]
 #[test]
 fn the_real_encoder_knows_what_is_meant() {
     #[expect(clippy::disallowed_methods, reason = "what the machine has is no setting of the product")]
@@ -376,6 +379,7 @@ fn found(env: &TestEnv, query: &str) -> (Vec<String>, String) {
     (ran.stdout.lines().map(line).collect(), ran.stderr)
 }
 
+#[cfg_attr(not(feature = "embed"), ignore = "this build has no encoder")]
 #[test]
 fn a_wake_embeds_what_was_said_and_a_search_finds_it_by_what_it_means() {
     let mut env = told(&encoder());
@@ -392,6 +396,7 @@ fn a_wake_embeds_what_was_said_and_a_search_finds_it_by_what_it_means() {
     assert!(!hits.iter().any(|text| text.contains("feline")) && said.is_empty(), "{hits:?} {said}");
 }
 
+#[cfg_attr(not(feature = "embed"), ignore = "this build has no encoder")]
 #[test]
 fn an_embedder_that_fails_leaves_the_keywords_and_says_so() {
     let encoder = encoder_copy();
@@ -417,6 +422,7 @@ fn an_embedder_that_fails_leaves_the_keywords_and_says_so() {
     assert!(found(&env, "feline").1.is_empty());
 }
 
+#[cfg_attr(not(feature = "embed"), ignore = "this build has no encoder")]
 #[test]
 fn another_model_is_embedded_beside_the_old_one_which_goes_when_it_is_whole() {
     let env = told(&encoder());
@@ -473,6 +479,7 @@ fn a_cloud_embedder_is_asked_about_once_and_gets_nothing_before() {
     assert!(status(&env).contains("nothing to allow") && env.query::<i64>("SELECT count(*) FROM ledger") == 0);
 }
 
+#[cfg_attr(not(feature = "embed"), ignore = "this build has no encoder")]
 #[test]
 fn what_is_left_is_gone_on_with_after_a_kill() {
     let env = told(&encoder());

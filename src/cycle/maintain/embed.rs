@@ -21,7 +21,7 @@ use crate::{
 /// How long a wake embeds.
 pub(in crate::cycle) const BOUND: Duration = Duration::from_secs(10);
 /// The same while somebody looks at a terminal and waits for its prompt.
-const WATCHED_BOUND: Duration = Duration::from_secs(1);
+const WATCHED_BOUND: Duration = Duration::from_secs(2);
 
 /// Embeds, if there is an embedder. What goes wrong is noted and told; it never fails a wake.
 pub(in crate::cycle) async fn fill(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
@@ -103,8 +103,8 @@ async fn work(session: &mut Session<'_>, repo: &Repo, embedder: &dyn Embedder) -
                     return Ok(done);
                 }
             }
-            // It is the next wake's. With one that takes so long nothing would ever come of it.
-            Err(_) if done.embedded > 0 => return Ok(done),
+            // It is the next wake's. Where a whole bound isn't enough nothing would ever come of it.
+            Err(_) if done.embedded > 0 || bound < BOUND => return Ok(done),
             Err(_) => {
                 let why = format!("embedding took longer than {} s", bound.as_secs());
                 return Err(Trouble::Backfill(EmbedError::cut_off(why).into()));

@@ -25,14 +25,14 @@ const TOTAL_TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_ANSWER_BYTES: usize = 16 << 20;
 
 /// A server by its address, with what it is told in each request.
-pub(super) struct Server {
+pub(super) struct EmbedServer {
     url: Url,
     headers: HeaderMap,
     /// Made when first needed.
     client: OnceLock<Client>,
 }
 
-impl Server {
+impl EmbedServer {
     /// `key` is a header and its value. Nothing is connected yet.
     pub(super) fn new(url: &str, key: Option<(HeaderName, Secret)>) -> Result<Self, EmbedError> {
         let url = Url::parse(url).map_err(|_| EmbedError::SetUp("its address is no URL".to_owned()))?;

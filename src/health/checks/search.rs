@@ -33,6 +33,9 @@ fn words(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let (Some(repo), true) = (scene.repo()?, path.exists()) else {
         return Ok(Finding::ok("nothing is indexed yet"));
     };
+    if scene.is_dry {
+        return Ok(Finding::ok("the index isn't searched in a dry run: searching brings it up to date"));
+    }
     let text = repo.read_work_tree(memory::SEMANTIC_MEMORY)?.unwrap_or_default();
     let sources = Sources { brain: &config.repo_dir(), store: scene.store()?, zone: config.timezone };
     let mut ready = match Ready::at(&path, &sources, None) {
@@ -80,8 +83,7 @@ fn meaning(scene: &Scene<'_>) -> Result<Finding, Trouble> {
 fn canary(scene: &Scene<'_>, embedder: &dyn Embedder) -> Result<(f32, f32), EmbedError> {
     let later = |error: std::io::Error| EmbedError::later(error.to_string());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(later)?;
-    let now = scene.config.clock().now();
-    let mut desk = EmbedDesk { store: None, redactor: scene.redactor, caps: &[], now };
+    let mut desk = EmbedDesk { store: None, redactor: scene.redactor, caps: &[], now: scene.now };
     let texts = CANARY.map(str::to_owned);
     let asking = embed::embed(embedder, &mut desk, &texts, (TextRole::Kept, None));
     let bound = std::time::Duration::from_secs(BOUND_S);

@@ -7,7 +7,7 @@ use crate::{
     config::Config,
     index::{Index, QueryVector},
     redact::Redactor,
-    store::{SpendCap, Store, StoreError},
+    store::{SpendCap, Store},
 };
 
 /// How long a search waits for it. Starting the encoder takes a tenth of a second.
@@ -73,7 +73,7 @@ impl Settings {
             .map_err(|error| EmbedError::later(error.to_string()))?;
         // What stays here costs nothing, and is asked without the database.
         let mut store = match embedder.leaves_for() {
-            Some(_) => Some(Store::open(&self.config.db_path()).map_err(StoreError::from)?),
+            Some(_) => Some(Store::open(&self.config.db_path())?),
             None => None,
         };
         let now = self.config.clock().now();

@@ -1,6 +1,6 @@
 //! `wake memory`: searching what is remembered, and looking after the index that answers.
 
-use std::process::ExitCode;
+use std::{cell::OnceCell, process::ExitCode};
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use clap::Subcommand;
@@ -16,9 +16,9 @@ use crate::{
     cycle::decide::budget::Budget,
     disk::size,
     embed::{BackfillError, Meaning, Meant},
-    index::{ChunkOrigin, Index, IndexError, Ready, Recalled, SearchQuery, Sources},
+    index::{ChunkOrigin, Index, IndexError, IndexPlace, Recalled, SearchQuery},
     repo::{self, RepoError},
-    store::{Store, StoreError},
+    store::Store,
     words::shortened,
 };
 
@@ -111,8 +111,6 @@ enum MemoryFailure {
     #[error(transparent)]
     Embed(#[from] BackfillError),
     #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
     Repo(#[from] RepoError),
 }
 
@@ -165,10 +163,8 @@ impl<'a> Line<'a> {
 }
 
 fn search(config: &Config, asked: &Asked<'_>, as_json: bool) -> Result<ExitCode, MemoryFailure> {
-    let mut index = ready(config)?.index;
-    let meant = meant(config, asked.text, &index);
+    let meant = OnceCell::new();
     let query = SearchQuery {
-        vector: meant.as_ref().and_then(|meant| meant.of(0)),
         text: asked.text,
         limit: asked.limit,
         today: asked.as_of.unwrap_or_else(|| today(config)),
@@ -177,19 +173,23 @@ fn search(config: &Config, asked: &Asked<'_>, as_json: bool) -> Result<ExitCode,
         owner: config.owner_chat,
         ..SearchQuery::default()
     };
-    let hits = match asked.as_of {
-        None => index.search(&query)?,
-        Some(day) => match repo::texts_as_of(&config.repo_dir(), end_of(day, config))? {
-            Some(texts) => index.with_documents(&texts, true, |index| index.search(&query))?,
+    let then = asked.as_of.map(|day| repo::texts_as_of(&config.repo_dir(), end_of(day, config))).transpose()?;
+    let hits = ask(config, |index| {
+        let meant: &Option<Meant> = meant.get_or_init(|| self::meant(config, asked.text, index));
+        let query = SearchQuery { vector: meant.as_ref().and_then(|meant| meant.of(0)), ..query };
+        match &then {
+            None => index.search(&query),
+            Some(Some(texts)) => index.with_documents(texts, true, |index| index.search(&query)),
             // The memory wasn't kept by then: what says that it is from then counts.
-            None => index.search(&SearchQuery { only_dated: true, ..query })?,
-        },
-    };
+            Some(None) => index.search(&SearchQuery { only_dated: true, ..query }),
+        }
+    })?;
+    let has_vectors = meant.get().is_some_and(Option::is_some);
     for hit in &hits {
         if as_json {
-            print_json(&Line::of(hit, asked, meant.is_some()));
+            print_json(&Line::of(hit, asked, has_vectors));
         } else {
-            print(&in_words(hit, asked.why, meant.is_some()));
+            print(&in_words(hit, asked.why, has_vectors));
         }
     }
     if hits.is_empty() && !as_json {
@@ -252,7 +252,8 @@ fn reindex(config: &Config, embed: bool, as_json: bool) -> Result<ExitCode, Memo
 
 /// Embeds what isn't embedded yet, to its end.
 fn embed_all(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
-    let mut index = ready(config)?.index;
+    ask(config, |_| Ok(()))?;
+    let mut index = Index::open(&config.index_path())?;
     let Some(done) = memory_embed::fill(config, &mut index)? else {
         complain(
             "Nothing was embedded: EMBED_MODEL isn't set. `scripts/fetch-model embed` gets a sentence encoder for it.",
@@ -268,7 +269,7 @@ fn embed_all(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> 
 }
 
 fn stats(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
-    let stats = ready(config)?.index.stats()?;
+    let stats = ask(config, |index| index.stats())?;
     if as_json {
         print_json(&stats);
         return Ok(ExitCode::SUCCESS);
@@ -291,22 +292,13 @@ fn stats(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The index, up to date.
-fn ready(config: &Config) -> Result<Ready, MemoryFailure> {
-    let db = config.db_path();
-    let store = match db.exists().then(|| Store::open(&db)) {
-        None => None,
-        Some(Ok(store)) => Some(store),
-        // Where nothing can be written, it can still be read.
-        Some(Err(_)) => Store::open_read_only(&db)?,
-    };
-    let brain = config.repo_dir();
-    let sources = Sources { brain: &brain, store: store.as_ref(), zone: config.timezone };
-    let ready = Ready::at(&config.index_path(), &sources, None)?;
-    if let Some(note) = &ready.note {
-        complain(note);
+/// Asks the index, up to date.
+fn ask<T>(config: &Config, ask: impl FnMut(&mut Index) -> Result<T, IndexError>) -> Result<T, MemoryFailure> {
+    let (answer, note) = IndexPlace::of(config).ask(&config.repo_dir(), config.timezone, ask)?;
+    if let Some(note) = note {
+        complain(&note);
     }
-    Ok(ready)
+    Ok(answer)
 }
 
 fn today(config: &Config) -> NaiveDate {

@@ -280,7 +280,8 @@ fn unit(vector: &[f32], dims: usize) -> Result<Vec<f32>, IndexError> {
 fn bytes_of(unit: &[f32]) -> Vec<u8> {
     let most = unit.iter().fold(0.0_f32, |most, value| most.max(value.abs())).max(f32::MIN_POSITIVE);
     let scale = most / 127.0;
-    let codes = unit.iter().map(|value| ((value / scale).round() as i8).cast_unsigned());
+    // Rounded by hand: the maths library isn't loaded for it.
+    let codes = unit.iter().map(|value| ((value / scale + 128.5) as i16 - 128) as i8).map(i8::cast_unsigned);
     scale.to_le_bytes().into_iter().chain(codes).collect()
 }
 

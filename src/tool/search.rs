@@ -1,11 +1,14 @@
 //! `memory_search`: what fits a question best, in the memory and in all conversations, by the index.
 
+use std::cell::OnceCell;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Done, Outcome, Refusal, Tool, World, read, words};
 use crate::{
-    index::{IndexError, Recalled, SearchQuery},
+    embed::{EmbedError, Meant},
+    index::{Index, IndexError, Recalled, SearchQuery},
     memory::others,
     types::{ChatRef, Effect},
 };
@@ -126,19 +129,11 @@ pub(super) fn hits(
     within: Option<&str>,
     limit: usize,
 ) -> Result<Searched, IndexError> {
-    let mut ready = world.index.ready(world.documents.dir(), world.tz)?;
-    let (meant, note) = match world.meaning.of(queries, &ready.index) {
-        Ok(meant) => (meant, None),
-        Err(error) => {
-            tracing::warn!(%error, "searched by keywords");
-            (None, Some("(Searched by words alone: what embeds can't be asked just now.)".to_owned()))
-        }
-    };
     let reader: Option<ChatRef> = world.documents.reader();
     let is_hidden = |path: &str| path.starts_with("skills/") || read::is_kept_back(world, path);
     let staged: Vec<(String, String)> =
         world.documents.staged().into_iter().map(|file| (file.path, file.content)).collect();
-    let search = |index: &mut crate::index::Index| {
+    let search = |index: &mut Index, meant: Option<&Meant>| {
         let mut all = Vec::with_capacity(queries.len());
         for (nth, query) in queries.iter().enumerate() {
             let mut hits = index.search(&SearchQuery {
@@ -149,16 +144,26 @@ pub(super) fn hits(
                 reader,
                 owner: world.owner_chat,
                 hidden: Some(&is_hidden),
-                vector: meant.as_ref().and_then(|meant| meant.of(nth)),
+                vector: meant.and_then(|meant| meant.of(nth)),
                 ..SearchQuery::default()
             })?;
             let least = hits.first().map_or(0.0, |best| best.score * LEAST_PART);
-            hits.retain(|hit| hit.score >= least);
+            hits.retain(|hit| hit.score >= least && hit.speaks_for_itself());
             all.push(hits);
         }
         Ok(all)
     };
-    Ok(Searched { answers: ready.index.with_documents(&staged, false, search)?, note })
+    let meant = OnceCell::new();
+    let asked = |index: &mut Index| {
+        let meant: &Result<Option<Meant>, EmbedError> = meant.get_or_init(|| world.meaning.of(queries, index));
+        index.with_documents(&staged, false, |index| search(index, meant.as_ref().ok().and_then(Option::as_ref)))
+    };
+    let answers = world.index.ask(world.documents.dir(), world.tz, asked)?.0;
+    let note = meant.into_inner().and_then(Result::err).map(|error| {
+        tracing::warn!(%error, "searched by keywords");
+        "(Searched by words alone: what embeds can't be asked just now.)".to_owned()
+    });
+    Ok(Searched { answers, note })
 }
 
 /// Why nothing was found, where that isn't known.

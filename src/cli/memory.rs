@@ -185,14 +185,16 @@ fn search(config: &Config, asked: &Asked<'_>, as_json: bool) -> Result<ExitCode,
         }
     })?;
     let has_vectors = meant.get().is_some_and(Option::is_some);
-    for hit in &hits {
+    // People are shown what speaks for itself; the lines around it count for who ranks further.
+    let shown: Vec<&Recalled> = hits.iter().filter(|hit| as_json || hit.speaks_for_itself()).collect();
+    for hit in &shown {
         if as_json {
             print_json(&Line::of(hit, asked, has_vectors));
         } else {
             print(&in_words(hit, asked.why, has_vectors));
         }
     }
-    if hits.is_empty() && !as_json {
+    if shown.is_empty() && !as_json {
         complain("Nothing was found.");
     }
     Ok(ExitCode::SUCCESS)

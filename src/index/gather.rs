@@ -1,6 +1,9 @@
 //! What a question asks for, and which chunks may answer it: by its rare words first, those that are spelt alike, days and vectors.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    f32::consts::{LN_2, SQRT_2},
+};
 
 use chrono::Datelike as _;
 use rusqlite::OptionalExtension as _;
@@ -52,7 +55,7 @@ pub(super) struct WantedWord {
 }
 
 /// What a question asks for.
-pub(super) struct Question {
+pub(super) struct SoughtWords {
     /// In the question's order.
     pub(super) words: Vec<WantedWord>,
     pub(super) span: Option<DaySpan>,
@@ -62,7 +65,7 @@ pub(super) struct Question {
 
 impl Index {
     /// Reads a question.
-    pub(super) fn wanted(&self, query: &SearchQuery<'_>) -> Result<Question, IndexError> {
+    pub(super) fn wanted(&self, query: &SearchQuery<'_>) -> Result<SoughtWords, IndexError> {
         let all = self.state("chunks")?.unwrap_or(0).max(1);
         let length = self.state("length")?.unwrap_or(0);
         let mut words: Vec<terms::TextWord> = Vec::new();
@@ -86,7 +89,7 @@ impl Index {
             wanted.retain(|word| word.rarity >= least);
             wanted.truncate(2 * MAX_WORDS);
         }
-        Ok(Question {
+        Ok(SoughtWords {
             words: wanted,
             span: days::asked(query.text, query.today),
             mean_length: (length as f32 / all as f32).max(1.0),
@@ -157,7 +160,7 @@ impl Index {
     /// The chunks that may answer, with what speaks for each; and those that a vector speaks for, by their keys.
     pub(super) fn gathered(
         &mut self,
-        wanted: &Question,
+        wanted: &SoughtWords,
         scope: &Scope,
         direction: Option<&Direction>,
     ) -> Result<(Vec<i64>, HashMap<i64, f32>), IndexError> {
@@ -322,11 +325,11 @@ fn natural_log(number: f32) -> f32 {
     let bits = number.max(1.0).to_bits();
     let exponent = (bits >> 23) as f32 - 127.0;
     let mantissa = f32::from_bits(bits & 0x007f_ffff | 0x3f80_0000);
-    // atanh's series, where it is quick.
-    let part = (mantissa - 1.4142135) / (mantissa + 1.4142135);
+    // The series of atanh, about the middle of the binade.
+    let part = (mantissa - SQRT_2) / (mantissa + SQRT_2);
     let square = part * part;
     let series = part * (2.0 + square * (0.666_666_7 + square * (0.4 + square * 0.285_714_3)));
-    exponent * std::f32::consts::LN_2 + 0.346_573_6 + series
+    (exponent + 0.5) * LN_2 + series
 }
 
 #[cfg(test)]

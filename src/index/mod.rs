@@ -238,7 +238,7 @@ impl Index {
         self.was_rebuilt
     }
 
-    /// Makes the file anew, empty. What it held is built by the next [`Index::refresh`].
+    /// Makes the file anew, empty but for vectors, which take hours. What else it held is built by the next [`Index::refresh`].
     ///
     /// # Errors
     /// The file can't be replaced.
@@ -247,8 +247,13 @@ impl Index {
         drop(conn);
         match path {
             Some(path) => {
-                file::remove(&path)?;
-                Self::open(&path)
+                let old = file::move_aside(&path)?;
+                let index = Self::open(&path)?;
+                if let Some(old) = old {
+                    index.take_vectors_of(&old);
+                    file::remove(&old)?;
+                }
+                Ok(index)
             }
             None => Self::in_memory(),
         }
@@ -300,3 +305,6 @@ impl Index {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -175,6 +175,28 @@ impl Index {
         Ok(dims.and_then(|dims| usize::try_from(dims).ok()))
     }
 
+    /// Takes over the vectors of another index. Where that can't be read there are none to take.
+    pub(super) fn take_vectors_of(&self, old: &std::path::Path) {
+        let copy = || -> rusqlite::Result<()> {
+            self.conn.execute("ATTACH DATABASE ?1 AS old", [old.display().to_string()])?;
+            let copied = self.conn.execute_batch(
+                "BEGIN;
+                 INSERT INTO models SELECT * FROM old.models;
+                 INSERT INTO codes SELECT * FROM old.codes;
+                 INSERT INTO blocks SELECT * FROM old.blocks;
+                 COMMIT",
+            );
+            if copied.is_err() {
+                self.conn.execute_batch("ROLLBACK")?;
+            }
+            self.conn.execute_batch("DETACH DATABASE old")?;
+            copied
+        };
+        if let Err(error) = copy() {
+            tracing::warn!(%error, "the index's vectors are lost; they are made anew");
+        }
+    }
+
     fn model_id(&self, model: &str) -> Result<Option<i64>, IndexError> {
         let mut statement = self.conn.prepare_cached("SELECT id FROM models WHERE name = ?1")?;
         Ok(statement.query_row([model], |row| row.get(0)).optional()?)

@@ -57,7 +57,7 @@ fn find(args: &Search, world: &World) -> Outcome {
         return Err(Refusal(format!("At most {MAX_QUERIES} queries are asked at once; {} were named.", asked.len())));
     }
     let limit = args.limit.unwrap_or(HITS).clamp(1, MAX_HITS);
-    let Searched { answers, note } = hits(world, &asked, None, limit).map_err(unsearched)?;
+    let Searched { answers, note } = hits(world, &asked, None, limit).map_err(|error| unsearched(&error))?;
     let (mut lines, mut taint) = (Vec::new(), None);
     let mut shown: Vec<(String, usize)> = Vec::new();
     for (query, hits) in asked.iter().zip(answers) {
@@ -167,6 +167,6 @@ pub(super) fn hits(
 }
 
 /// Why nothing was found, where that isn't known.
-pub(super) fn unsearched(error: IndexError) -> Refusal {
+pub(super) fn unsearched(error: &IndexError) -> Refusal {
     Refusal(format!("It couldn't be searched: {error}."))
 }

@@ -72,7 +72,7 @@ fn quoted(words: &str, hits: &[MemoryHit]) -> String {
         };
         format!("- {heading}{} ({name}, line {}{day})", brief(&hit.text, MAX_CHARS), hit.line)
     });
-    let more = if hits.len() > MAX_HITS { "\nand more: say it more closely" } else { "" };
+    let more = if hits.len() > MAX_HITS { "\nMore matches; narrow the search." } else { "" };
     format!("About “{words}”:\n{}{more}", lines.collect::<Vec<_>>().join("\n"))
 }
 
@@ -103,7 +103,7 @@ mod tests {
         let many: String = (0..12).map(|n| format!("- tea {n}\n")).collect();
         let text = quoted("tea", &search(&[(SEMANTIC_MEMORY, &many)], "tea", MAX_HITS + 1));
         assert!(
-            text.ends_with("\nand more: say it more closely") && text.matches("- tea").count() == MAX_HITS,
+            text.ends_with("\nMore matches; narrow the search.") && text.matches("- tea").count() == MAX_HITS,
             "{text}"
         );
     }

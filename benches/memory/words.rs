@@ -8,8 +8,10 @@ const BEFORE: [&str; 12] = [
     "So, ", "Btw ", "I think ", "ok ", "Hm. ", "By the way: ", "Well, ", "Finally: ", "Sooo ", "Not sure if I said it: ",
     "Small thing: ", "For the record, ",
 ];
-const AFTER: [&str; 10] =
-    [" 😅", " lol", " Anyway.", " !!", " I guess", ", you know", " 🙈", " That's all.", " Don't laugh.", " (sorry, long day)"];
+const AFTER: [&str; 14] = [
+    " 😅", " lol", " Anyway.", " !!", " I guess", ", you know", " 🙈", " That's all.", " Don't laugh.", " (sorry, long day)",
+    " Okay?", " Can you believe it?", ", right?", " How are things with you?",
+];
 
 /// What is said, as it is typed.
 pub(crate) fn typed(text: &str, draw: &mut Draw) -> String {
@@ -17,7 +19,7 @@ pub(crate) fn typed(text: &str, draw: &mut Draw) -> String {
     if draw.happens(0.2) && text.len() > 30 {
         text = format!("{}{text}", draw.one(&BEFORE));
     }
-    if draw.happens(0.15) && text.len() > 30 {
+    if draw.happens(0.2) && text.len() > 30 {
         text.push_str(draw.one::<&str>(&AFTER));
     }
     if draw.happens(0.06) { slip(&text, draw) } else { text }

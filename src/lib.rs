@@ -35,6 +35,7 @@ pub mod config;
 pub mod cycle;
 pub mod delivery;
 pub mod disk;
+pub mod embed;
 pub mod exec;
 pub mod health;
 pub mod json;

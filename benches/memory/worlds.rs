@@ -26,7 +26,8 @@ const LOG_DAYS: u64 = 60;
 const GROUP: i64 = -1_000_017;
 
 /// The styles of questions, each with how many are asked in one wording, at most.
-const ASKED_EACH: [(&str, usize); 6] =
+pub(crate) const STYLES: [&str; 6] = ["exact", "paraphrase", "time", "person", "multi", "negation"];
+const ASKED_EACH: [(&str, usize); STYLES.len()] =
     [("exact", 2), ("paraphrase", 3), ("time", 4), ("person", 4), ("multi", 5), ("negation", 4)];
 
 pub(crate) struct World {

@@ -10,6 +10,7 @@ pub mod health;
 mod history;
 mod log;
 mod mcp;
+mod memory;
 mod out;
 mod pair;
 mod policy;

@@ -8,6 +8,7 @@
 
 mod advance;
 mod ailment;
+mod as_of;
 mod committed;
 mod create;
 mod endings;
@@ -43,6 +44,7 @@ use chrono::{DateTime, Utc};
 use git2::{ConfigLevel, Repository, RepositoryState, Signature};
 
 pub use self::{
+    as_of::texts_as_of,
     advance::Finished,
     ailment::{Ailment, ailment},
     committed::{Committed, CommittedFile},

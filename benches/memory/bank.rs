@@ -1,4 +1,4 @@
-//! The hand-written banks as values. Their form is told at the head of `worlds/README.md`.
+//! The hand-written banks as values. Their form is told in `worlds/README.md`.
 
 use std::collections::BTreeMap;
 

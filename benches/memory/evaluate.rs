@@ -65,7 +65,7 @@ pub(crate) fn run(orders: &Orders) -> bool {
         let bm25 = Bm25::new(&filled.pieces);
         let exact: Vec<&[f32]> = filled.pieces.iter().map(|piece| vectors.of(&piece.embedded)).collect();
         keep(&mut filled.index, &vectors);
-        for (number, question) in world.questions.iter().enumerate() {
+        for question in &world.questions {
             let vector = vectors.of(&question.text);
             let plain = |hits: &[usize]| score(&places(&filled, question, hits.iter().map(|hit| {
                 let piece = &filled.pieces[*hit];
@@ -80,7 +80,6 @@ pub(crate) fn run(orders: &Orders) -> bool {
                 scores[4 + way] = score(&answers);
                 asked.push(Asked { world: at, question: outcomes.len(), case: case(&found, &answers), answers });
             }
-            let _ = number;
             outcomes.push(Outcome { world: world.name, question, scores });
         }
     }
@@ -109,6 +108,13 @@ fn embed_all(vectors: &mut Vectors, encoder: Option<&Encoder>, filled: &Filled, 
         .collect();
     let missing = vectors.missing(&texts);
     if missing.is_empty() {
+        return;
+    }
+    if encoder.is_none() { // TEMPORARY
+        use std::io::Write as _;
+        let mut file = std::fs::File::options().create(true).append(true).open("/tmp/vec/missing.txt").unwrap();
+        for text in &missing { writeln!(file, "{}", text.replace('\n', "\\n")).unwrap(); }
+        vectors.add(&missing, vec![vec![0.0; DIMS]; missing.len()]);
         return;
     }
     let encoder = encoder.unwrap_or_else(|| panic!("{} texts have no vector, and there is no encoder", missing.len()));
@@ -192,11 +198,7 @@ fn scaled(weights: &[f64]) -> Vec<f64> {
     weights.iter().map(|weight| weight / most).collect()
 }
 
-/// The better of the plain ways, for one figure of one group.
-pub(crate) fn better_plain(one: f64, other: f64) -> f64 {
-    one.max(other)
-}
-
+/// The ways that others go, and ours, in `WAYS`.
 pub(crate) const PLAIN: [usize; 2] = [BM25, DENSE];
 pub(crate) const OURS: usize = HYBRID;
 pub(crate) const OURS_BY_WORDS: usize = KEYWORDS;

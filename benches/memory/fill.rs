@@ -96,7 +96,7 @@ fn pieces(index: &mut Index, file: &Path) -> Vec<Piece> {
         )
         .unwrap();
     let rows = statement.query_map([], |row| {
-        Ok(Piece { path: row.get(0)?, line: row.get(1)?, text: row.get(2)?, embedded: embedded[&row.get(3)?].clone() })
+        Ok(Piece { path: row.get(0)?, line: usize::try_from(row.get::<_, i64>(1)?).unwrap(), text: row.get(2)?, embedded: embedded[&row.get(3)?].clone() })
     });
     rows.unwrap().map(Result::unwrap).collect()
 }

@@ -34,7 +34,7 @@ impl Bm25 {
             .collect();
         let mut statement =
             self.0.prepare_cached("SELECT rowid FROM texts WHERE texts MATCH ?1 ORDER BY rank LIMIT ?2").unwrap();
-        let rows = statement.query_map((words.join(" OR "), DEPTH), |row| row.get::<_, i64>(0)).unwrap();
+        let rows = statement.query_map((words.join(" OR "), DEPTH as i64), |row| row.get::<_, i64>(0)).unwrap();
         rows.map(|row| usize::try_from(row.unwrap()).unwrap()).collect()
     }
 }

@@ -76,7 +76,8 @@ impl MemoryCommand {
 pub(super) fn run(config: &Config, command: &MemoryCommand, as_json: bool) -> ExitCode {
     let done = match command {
         MemoryCommand::Search { query, limit, as_of, within, why, .. } => {
-            let asked = Asked { text: &query.join(" "), limit: *limit, as_of: *as_of, within: within.as_deref(), why: *why };
+            let asked =
+                Asked { text: &query.join(" "), limit: *limit, as_of: *as_of, within: within.as_deref(), why: *why };
             search(config, &asked, as_json)
         }
         MemoryCommand::Reindex { .. } => reindex(config, as_json),
@@ -185,7 +186,8 @@ fn in_words(hit: &Recalled, why: bool) -> String {
     };
     let taint = hit.taint.as_deref().map(|taint| format!("  [{taint}]")).unwrap_or_default();
     let parts = hit.why(false).into_iter().map(|(name, part)| format!("{name} {part:.2}"));
-    let why = if why { format!("    {:.2}: {}\n", hit.score, parts.collect::<Vec<_>>().join(", ")) } else { String::new() };
+    let why =
+        if why { format!("    {:.2}: {}\n", hit.score, parts.collect::<Vec<_>>().join(", ")) } else { String::new() };
     format!("{}:{}: {speaker}{}{place}{taint}\n{why}", hit.path, hit.line, shortened(&hit.text, MAX_TEXT_CHARS))
 }
 

@@ -324,7 +324,9 @@ impl<'a> Reader<'a> {
             }
             if line.begins {
                 // The keys of a task stand together.
-                return self.kind == ChunkKind::Task && self.open.iter().all(|line| is_key(line.text)) && is_key(line.text);
+                return self.kind == ChunkKind::Task
+                    && self.open.iter().all(|line| is_key(line.text))
+                    && is_key(line.text);
             }
             if self.joins_all {
                 return true;

@@ -72,7 +72,8 @@ pub(super) fn asked(question: &str, today: NaiveDate) -> Option<DaySpan> {
         return Some(span);
     }
     let before = |at: usize| at.checked_sub(1).and_then(|at| words.get(at)).map(String::as_str).unwrap_or_default();
-    let is_of_time = |at: usize| matches!(before(at), "in" | "during" | "of" | "since" | "last" | "this" | "by" | "until");
+    let is_of_time =
+        |at: usize| matches!(before(at), "in" | "during" | "of" | "since" | "last" | "this" | "by" | "until");
     all.filter(|at| is_of_time(*at)).find_map(|at| {
         let word = words.get(at)?;
         if let Some(year) = year(word) {
@@ -177,7 +178,17 @@ fn month(word: &str) -> Option<u32> {
     let begin = word.get(..3)?;
     let at = MONTHS.iter().position(|month| *month == begin)?;
     const WHOLE: [&str; 12] = [
-        "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
         "december",
     ];
     let is_month = word.len() == 3 || word == "sept" || WHOLE.get(at).is_some_and(|whole| *whole == word);

@@ -180,8 +180,9 @@ impl Index {
             }
         }
         if let Some(span) = wanted.span {
-            let mut statement =
-                self.conn.prepare_cached("SELECT id FROM chunks WHERE date BETWEEN ?1 AND ?2 ORDER BY date DESC LIMIT ?3")?;
+            let mut statement = self
+                .conn
+                .prepare_cached("SELECT id FROM chunks WHERE date BETWEEN ?1 AND ?2 ORDER BY date DESC LIMIT ?3")?;
             let days = (span.first.num_days_from_ce(), span.last.num_days_from_ce(), MAX_BY_DAY);
             let mut rows = statement.query(days)?;
             while let Some(row) = rows.next()? {
@@ -222,8 +223,9 @@ impl Index {
         counts: f32,
         limit: i64,
     ) -> Result<i64, IndexError> {
-        let mut statement =
-            self.conn.prepare_cached("SELECT rowid FROM postings WHERE postings MATCH ?1 ORDER BY rowid DESC LIMIT ?2")?;
+        let mut statement = self
+            .conn
+            .prepare_cached("SELECT rowid FROM postings WHERE postings MATCH ?1 ORDER BY rowid DESC LIMIT ?2")?;
         let mut rows = statement.query((matching, limit))?;
         let mut read = 0;
         while let Some(row) = rows.next()? {
@@ -301,7 +303,8 @@ fn slips_between(one: &[char], other: &[char]) -> usize {
                 (Some(i0), Some(j0)) => {
                     let differs = usize::from(one.get(i0) != other.get(j0));
                     let mut best = (at(i0, j0) + differs).min(at(i0, j) + 1).min(at(i, j0) + 1);
-                    let is_swapped = i0 > 0 && j0 > 0 && one.get(i0) == other.get(j0 - 1) && one.get(i0 - 1) == other.get(j0);
+                    let is_swapped =
+                        i0 > 0 && j0 > 0 && one.get(i0) == other.get(j0 - 1) && one.get(i0 - 1) == other.get(j0);
                     if is_swapped {
                         best = best.min(at(i0 - 1, j0 - 1) + 1);
                     }

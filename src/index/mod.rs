@@ -11,6 +11,7 @@ mod days;
 mod file;
 mod gather;
 mod hash;
+mod place;
 mod ready;
 mod refresh;
 mod scope;
@@ -23,6 +24,7 @@ pub mod weights;
 mod write;
 
 pub use chunk::ChunkKind;
+pub use place::IndexPlace;
 pub use ready::Ready;
 pub use refresh::{Refreshed, Sources};
 pub use vectors::{ChunkKey, QueryVector};
@@ -269,7 +271,11 @@ impl Index {
             messages: count(&format!("SELECT count(*) FROM chunks WHERE kind = {message}"))?,
             answers: count(&format!("SELECT count(*) FROM chunks WHERE kind = {answer}"))?,
             words: count("SELECT count(*) FROM words WHERE chunks > 0")?,
-            bytes: self.path.as_deref().and_then(|path| std::fs::metadata(path).ok()).map_or(0, |file| file.len().cast_signed()),
+            bytes: self
+                .path
+                .as_deref()
+                .and_then(|path| std::fs::metadata(path).ok())
+                .map_or(0, |file| file.len().cast_signed()),
             models: models.collect::<rusqlite::Result<_>>()?,
         })
     }
@@ -282,7 +288,9 @@ impl Index {
 
     fn set_state(&self, name: &str, value: i64) -> Result<(), IndexError> {
         self.conn
-            .prepare_cached("INSERT INTO state VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value")?
+            .prepare_cached(
+                "INSERT INTO state VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            )?
             .execute((name, value))?;
         Ok(())
     }

@@ -48,4 +48,5 @@ impl Ready {
 }
 
 /// What is said of an index that had to go.
-const REBUILT: &str = "The index of the memory was damaged or of another version, so I built it anew. Nothing else was lost.";
+const REBUILT: &str =
+    "The index of the memory was damaged or of another version, so I built it anew. Nothing else was lost.";

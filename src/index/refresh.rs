@@ -81,10 +81,8 @@ struct Side {
     last: &'static str,
 }
 
-const SIDES: [Side; 2] = [
-    Side { kind: ChunkKind::Message, last: "last_message" },
-    Side { kind: ChunkKind::Answer, last: "last_answer" },
-];
+const SIDES: [Side; 2] =
+    [Side { kind: ChunkKind::Message, last: "last_message" }, Side { kind: ChunkKind::Answer, last: "last_answer" }];
 
 impl Index {
     /// Brings the index up to date with its sources, for at most so long.
@@ -438,8 +436,8 @@ fn replace(
 ) -> Result<(), IndexError> {
     let mut old: HashMap<i64, VecDeque<(i64, [i64; 3])>> = HashMap::new();
     {
-        let mut statement =
-            conn.prepare_cached("SELECT identity, id, ord, line, last_line FROM chunks WHERE document = ?1 ORDER BY ord")?;
+        let mut statement = conn
+            .prepare_cached("SELECT identity, id, ord, line, last_line FROM chunks WHERE document = ?1 ORDER BY ord")?;
         let mut rows = statement.query([document])?;
         while let Some(row) = rows.next()? {
             let place = [row.get(2)?, row.get(3)?, row.get(4)?];

@@ -34,10 +34,8 @@ pub(super) fn name_for(path: &str, reader: ChatRef) -> Option<String> {
 
 impl Index {
     pub(super) fn scope(&self, query: &SearchQuery<'_>) -> Result<Scope, IndexError> {
-        let is_open = query.reader.is_none()
-            && query.within.is_none()
-            && query.as_of.is_none()
-            && query.hidden.is_none();
+        let is_open =
+            query.reader.is_none() && query.within.is_none() && query.as_of.is_none() && query.hidden.is_none();
         if is_open {
             return Ok(Scope { allowed: None });
         }
@@ -78,12 +76,7 @@ impl Index {
         Ok(Scope { allowed: Some(allowed) })
     }
 
-    fn mark_within(
-        &self,
-        allowed: &mut [bool],
-        within: &str,
-        documents: &[(i64, String)],
-    ) -> Result<(), IndexError> {
+    fn mark_within(&self, allowed: &mut [bool], within: &str, documents: &[(i64, String)]) -> Result<(), IndexError> {
         let within = within.trim_start_matches("./").trim_end_matches('/');
         let kinds: &[ChunkKind] = match within {
             "messages" => &[ChunkKind::Message, ChunkKind::Answer],
@@ -94,7 +87,9 @@ impl Index {
             self.mark(allowed, true, "SELECT id FROM chunks WHERE message IS NOT NULL AND kind = ?1", [kind.number()])?;
         }
         let is_in = |path: &str| path.strip_prefix(within).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        for (id, _) in documents.iter().filter(|(_, path)| kinds.is_empty() && is_in(path) && !path.starts_with("chat/")) {
+        for (id, _) in
+            documents.iter().filter(|(_, path)| kinds.is_empty() && is_in(path) && !path.starts_with("chat/"))
+        {
             self.mark(allowed, true, "SELECT id FROM chunks WHERE document = ?1", [id])?;
         }
         Ok(())

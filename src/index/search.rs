@@ -20,7 +20,8 @@ const MAX_WITH_NEIGHBOURS: usize = 100;
 const NEIGHBOURS: i64 = 2;
 
 /// What is read of a chunk.
-const COLUMNS: &str = "id, document, ord, line, last_line, kind, message, key, date, chat, taint, guest_taint, speaker, heading, above,
+const COLUMNS: &str =
+    "id, document, ord, line, last_line, kind, message, key, date, chat, taint, guest_taint, speaker, heading, above,
     origin, text";
 
 impl Index {

@@ -148,7 +148,8 @@ impl Stemmer {
     }
 
     fn replace(&mut self, table: &[(&str, &str)], least: usize) {
-        let longest = table.iter().filter(|(suffix, _)| self.before(suffix).is_some()).max_by_key(|(suffix, _)| suffix.len());
+        let longest =
+            table.iter().filter(|(suffix, _)| self.before(suffix).is_some()).max_by_key(|(suffix, _)| suffix.len());
         if let Some((suffix, ending)) = longest
             && let Some(left) = self.before(suffix)
             && self.measure(left) > least

@@ -119,9 +119,11 @@ impl Index {
             return Err(IndexError::Vector(format!("{model} had {known} dimensions before, and {dims} now")));
         }
         let last: Option<(i64, Vec<u8>, Vec<u8>)> = tx
-            .query_row("SELECT block, keys, bits FROM blocks WHERE model = ?1 ORDER BY block DESC LIMIT 1", [id], |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-            })
+            .query_row(
+                "SELECT block, keys, bits FROM blocks WHERE model = ?1 ORDER BY block DESC LIMIT 1",
+                [id],
+                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            )
             .optional()?;
         let (mut block, mut keys, mut bits) = last.unwrap_or_default();
         for (key, code, own_bits) in codes {
@@ -140,10 +142,7 @@ impl Index {
             bits.extend(own_bits);
         }
         put_block(&tx, id, block, &keys, &bits)?;
-        tx.execute(
-            "INSERT INTO state VALUES ('vectors', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1",
-            [],
-        )?;
+        tx.execute("INSERT INTO state VALUES ('vectors', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1", [])?;
         tx.commit()?;
         Ok(())
     }
@@ -208,7 +207,8 @@ impl Index {
     fn read_codes(&self, direction: &Direction, stamp: i64) -> Result<Codes, IndexError> {
         let words = direction.values.len().div_ceil(64);
         let mut codes = Codes { model: direction.model, stamp, words, keys: Vec::new(), bits: Vec::new() };
-        let mut statement = self.conn.prepare_cached("SELECT keys, bits FROM blocks WHERE model = ?1 ORDER BY block")?;
+        let mut statement =
+            self.conn.prepare_cached("SELECT keys, bits FROM blocks WHERE model = ?1 ORDER BY block")?;
         let mut rows = statement.query([direction.model])?;
         while let Some(row) = rows.next()? {
             let numbers = |blob: &[u8]| blob.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect();

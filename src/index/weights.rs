@@ -20,35 +20,33 @@ pub type Features = [f32; COUNT];
 
 /// Their names, in order.
 pub const FEATURES: [&str; COUNT] = [
-    "bm25",        // of the text's words, as a part of the best candidate's
-    "trigram",     // what of that comes from words that are only spelt alike
-    "dense",       // the vectors' cosine, from the least candidate's to the best one's
-    "product",     // bm25 * dense
-    "near_bm25",   // what the lines around lend of it
-    "near_dense",  // the same of dense
-    "coverage",    // which part of the question's words, by their rarity, stands in the text
-    "exact",       // which part of them stands there in the very same form
-    "in_order",    // which part of the pairs of neighbouring words stands there as a pair
-    "heading",     // which part of them stands in the headings above, and not in the text
-    "speaker",     // the question names who says it
-    "date",        // the question asks about its day; half as much for days around
-    "recency",     // how new it is among the candidates
-    "importance",  // what kind of thing it is
-    "length",      // short texts say little
-    "asks",        // it is a question itself
-    "answers",     // the line before is a question with the words that are looked for
-    "passage",     // the best bm25 of the lines around
+    "bm25",       // of the text's words, as a part of the best candidate's
+    "trigram",    // what of that comes from words that are only spelt alike
+    "dense",      // the vectors' cosine, from the least candidate's to the best one's
+    "product",    // bm25 * dense
+    "near_bm25",  // what the lines around lend of it
+    "near_dense", // the same of dense
+    "coverage",   // which part of the question's words, by their rarity, stands in the text
+    "exact",      // which part of them stands there in the very same form
+    "in_order",   // which part of the pairs of neighbouring words stands there as a pair
+    "heading",    // which part of them stands in the headings above, and not in the text
+    "speaker",    // the question names who says it
+    "date",       // the question asks about its day; half as much for days around
+    "recency",    // how new it is among the candidates
+    "importance", // what kind of thing it is
+    "length",     // short texts say little
+    "asks",       // it is a question itself
+    "answers",    // the line before is a question with the words that are looked for
+    "passage",    // the best bm25 of the lines around
 ];
 
 /// The weights where a candidate has a vector.
-pub const HYBRID: Features = [
-    0.60, -0.05, 0.80, 0.25, 0.45, 0.35, 0.35, 0.05, 0.10, 0.25, 0.20, 0.30, 0.03, 0.08, 0.10, -0.12, 0.15, 0.05,
-];
+pub const HYBRID: Features =
+    [0.60, -0.05, 0.80, 0.25, 0.45, 0.35, 0.35, 0.05, 0.10, 0.25, 0.20, 0.30, 0.03, 0.16, 0.10, -0.12, 0.15, 0.05];
 
 /// The weights of words alone.
-pub const KEYWORDS: Features = [
-    1.00, -0.05, 0.00, 0.00, 0.60, 0.00, 0.45, 0.05, 0.10, 0.30, 0.22, 0.35, 0.03, 0.10, 0.10, -0.12, 0.20, 0.05,
-];
+pub const KEYWORDS: Features =
+    [1.00, -0.05, 0.00, 0.00, 0.60, 0.00, 0.45, 0.05, 0.10, 0.30, 0.22, 0.35, 0.03, 0.20, 0.10, -0.12, 0.20, 0.05];
 
 /// How well it fits.
 pub fn score(features: &Features, has_vectors: bool) -> f32 {

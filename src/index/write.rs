@@ -109,12 +109,8 @@ impl Changes {
         let id = conn.last_insert_rowid();
         let stems = self.count(text, speaker, 1);
         let headings = terms::stems(&format!("{above} {heading}")).join(" ");
-        conn.prepare_cached("INSERT INTO postings (rowid, text, heading, speaker) VALUES (?1, ?2, ?3, ?4)")?.execute((
-            id,
-            stems.join(" "),
-            headings,
-            terms::stems(speaker).join(" "),
-        ))?;
+        conn.prepare_cached("INSERT INTO postings (rowid, text, heading, speaker) VALUES (?1, ?2, ?3, ?4)")?
+            .execute((id, stems.join(" "), headings, terms::stems(speaker).join(" ")))?;
         Ok(())
     }
 

@@ -142,6 +142,20 @@ impl View {
         self.shown_parts(path, text).into_iter().map(|part| slice(text, part)).collect()
     }
 
+    /// The chat.
+    pub fn chat(&self) -> ChatRef {
+        self.chat
+    }
+
+    /// Which line of what this chat is shown of a document a line of the whole is, both counted from 1.
+    pub fn line_shown(&self, path: &str, text: &str, line: usize) -> usize {
+        if is_whole(path) {
+            return line;
+        }
+        let before = self.shown_lines(path, text).into_iter().take_while(|(first, _)| *first <= line);
+        before.map(|(first, last)| last.min(line) + 1 - first).sum::<usize>().max(1)
+    }
+
     /// The lines of a document that this chat may see, by their first and last ones, counted from 1.
     pub fn shown_lines(&self, path: &str, text: &str) -> Vec<(usize, usize)> {
         super::text::line_ranges(text, self.shown_parts(path, text))

@@ -37,7 +37,8 @@ pub fn texts_as_of(dir: &Path, before: DateTime<Utc>) -> Result<Option<Vec<(Stri
             if name.starts_with('.') {
                 return TreeWalkResult::Skip;
             }
-            if entry.kind() == Some(ObjectType::Blob) && name.ends_with(".md")
+            if entry.kind() == Some(ObjectType::Blob)
+                && name.ends_with(".md")
                 && let Ok(blob) = git.find_blob(entry.id())
             {
                 texts.push((format!("{dir}{name}"), String::from_utf8_lossy(blob.content()).into_owned()));

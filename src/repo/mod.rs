@@ -44,9 +44,9 @@ use chrono::{DateTime, Utc};
 use git2::{ConfigLevel, Repository, RepositoryState, Signature};
 
 pub use self::{
-    as_of::texts_as_of,
     advance::Finished,
     ailment::{Ailment, ailment},
+    as_of::texts_as_of,
     committed::{Committed, CommittedFile},
     create::{CLONE_TIMEOUT, Created},
     glance::Glance,

@@ -72,7 +72,7 @@ impl Store {
 
     /// Messages of the assistant, by row.
     pub fn said_by_us(&self, rows: SpokenRows<'_>) -> Result<Vec<Spoken>> {
-        let columns = "SELECT id, CAST(chat_id AS INTEGER), message_text, COALESCE(created_at, sent_at), taint, cycle_id,
+        let columns = "SELECT id, CAST(chat_id AS INTEGER), message_text, min(created_at, COALESCE(sent_at, created_at)), taint, cycle_id,
              sent_at IS NOT NULL, taken_back_at IS NULL AND kind NOT IN ('command', 'notice')
              FROM outgoing_messages WHERE typeof(chat_id) = 'integer'";
         self.spoken(columns, rows, |row| {

@@ -67,10 +67,16 @@ pub(crate) fn run(orders: &Orders) -> bool {
         keep(&mut filled.index, &vectors);
         for question in &world.questions {
             let vector = vectors.of(&question.text);
-            let plain = |hits: &[usize]| score(&places(&filled, question, hits.iter().map(|hit| {
-                let piece = &filled.pieces[*hit];
-                (piece.path.as_str(), piece.text.as_str())
-            })));
+            let plain = |hits: &[usize]| {
+                score(&places(
+                    &filled,
+                    question,
+                    hits.iter().map(|hit| {
+                        let piece = &filled.pieces[*hit];
+                        (piece.path.as_str(), piece.text.as_str())
+                    }),
+                ))
+            };
             let mut scores = [[0.0; 4]; WAYS.len()];
             scores[BM25] = plain(&bm25.search(&question.text));
             scores[DENSE] = plain(&nearest(&exact, vector));
@@ -110,10 +116,13 @@ fn embed_all(vectors: &mut Vectors, encoder: Option<&Encoder>, filled: &Filled, 
     if missing.is_empty() {
         return;
     }
-    if encoder.is_none() { // TEMPORARY
+    if encoder.is_none() {
+        // TEMPORARY
         use std::io::Write as _;
         let mut file = std::fs::File::options().create(true).append(true).open("/tmp/vec/missing.txt").unwrap();
-        for text in &missing { writeln!(file, "{}", text.replace('\n', "\\n")).unwrap(); }
+        for text in &missing {
+            writeln!(file, "{}", text.replace('\n', "\\n")).unwrap();
+        }
         vectors.add(&missing, vec![vec![0.0; DIMS]; missing.len()]);
         return;
     }
@@ -184,9 +193,13 @@ fn cross_validate(asked: &[Asked], way: usize, worlds: usize, outcomes: &mut [Ou
             let scores: Vec<f64> = asked.case.features.iter().map(|features| dot(features, &weights)).collect();
             let mut order: Vec<usize> = (0..scores.len()).collect();
             order.sort_by(|one, other| scores[*other].total_cmp(&scores[*one]).then(one.cmp(other)));
-            let rank: BTreeMap<usize, usize> = order.iter().take(DEPTH).enumerate().map(|(rank, at)| (*at, rank)).collect();
-            let answers: Vec<Vec<usize>> =
-                asked.answers.iter().map(|place| place.iter().filter_map(|at| rank.get(at).copied()).collect()).collect();
+            let rank: BTreeMap<usize, usize> =
+                order.iter().take(DEPTH).enumerate().map(|(rank, at)| (*at, rank)).collect();
+            let answers: Vec<Vec<usize>> = asked
+                .answers
+                .iter()
+                .map(|place| place.iter().filter_map(|at| rank.get(at).copied()).collect())
+                .collect();
             outcomes[asked.question].scores[KEYWORDS + way] = score(&answers);
         }
     }

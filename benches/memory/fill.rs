@@ -34,7 +34,11 @@ pub(crate) fn fill(worlds: &[&World], workspace: &Path) -> Filled {
     let mut turns = Vec::new();
     for world in worlds {
         for (path, text) in &world.documents {
-            let path = if worlds.len() == 1 { brain.join(path) } else { brain.join(path.replace("memory/", &format!("memory/{}/", turns.len()))) };
+            let path = if worlds.len() == 1 {
+                brain.join(path)
+            } else {
+                brain.join(path.replace("memory/", &format!("memory/{}/", turns.len())))
+            };
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
@@ -96,7 +100,12 @@ fn pieces(index: &mut Index, file: &Path) -> Vec<Piece> {
         )
         .unwrap();
     let rows = statement.query_map([], |row| {
-        Ok(Piece { path: row.get(0)?, line: usize::try_from(row.get::<_, i64>(1)?).unwrap(), text: row.get(2)?, embedded: embedded[&row.get(3)?].clone() })
+        Ok(Piece {
+            path: row.get(0)?,
+            line: usize::try_from(row.get::<_, i64>(1)?).unwrap(),
+            text: row.get(2)?,
+            embedded: embedded[&row.get(3)?].clone(),
+        })
     });
     rows.unwrap().map(Result::unwrap).collect()
 }

@@ -23,13 +23,24 @@ pub(crate) fn print(worlds: &[World], outcomes: &[Outcome<'_>]) {
     row(&mut text, &["---", "---:", "---:", "---:"].map(str::to_owned));
     for world in worlds {
         let lines: usize = world.documents.values().map(|text| text.lines().count()).sum();
-        row(&mut text, &[world.name.to_owned(), world.turns.len().to_string(), lines.to_string(), world.questions.len().to_string()]);
+        row(
+            &mut text,
+            &[
+                world.name.to_owned(),
+                world.turns.len().to_string(),
+                lines.to_string(),
+                world.questions.len().to_string(),
+            ],
+        );
     }
     writeln!(text, "\nrecall@5 / @10 / @20 / mean reciprocal rank. Learned weights are tested on a world that they weren't learned on:\n").unwrap();
     let shown = &WAYS[..4];
     let head = ["questions", "n"].into_iter().chain(shown.iter().copied()).map(str::to_owned).collect::<Vec<_>>();
     row(&mut text, &head);
-    row(&mut text, &head.iter().enumerate().map(|(at, _)| if at == 1 { "---:" } else { "---" }.to_owned()).collect::<Vec<_>>());
+    row(
+        &mut text,
+        &head.iter().enumerate().map(|(at, _)| if at == 1 { "---:" } else { "---" }.to_owned()).collect::<Vec<_>>(),
+    );
     for (name, group) in groups(worlds, outcomes) {
         let mut cells = vec![name, group.len().to_string()];
         for way in 0..shown.len() {
@@ -52,7 +63,8 @@ pub(crate) fn print(worlds: &[World], outcomes: &[Outcome<'_>]) {
             format!("{}: {five:.3} / {ten:.3} / {twenty:.3} / {mrr:.3}", WAYS[way])
         })
         .to_vec();
-    writeln!(text, "\nWith the weights of the source (learned on all of this, so no test): {}\n", in_source.join("; ")).unwrap();
+    writeln!(text, "\nWith the weights of the source (learned on all of this, so no test): {}\n", in_source.join("; "))
+        .unwrap();
     super::print(&text);
 }
 
@@ -60,7 +72,8 @@ fn groups<'a>(worlds: &[World], outcomes: &'a [Outcome<'a>]) -> Vec<(String, Vec
     let of = |holds: &dyn Fn(&Outcome<'_>) -> bool| outcomes.iter().filter(|outcome| holds(outcome)).collect();
     let styles = STYLES.iter().map(|style| ((*style).to_owned(), of(&|outcome| outcome.question.style == *style)));
     let whole = std::iter::once(("**all**".to_owned(), of(&|_| true)));
-    let of_worlds = worlds.iter().map(|world| (format!("world: {}", world.name), of(&|outcome| outcome.world == world.name)));
+    let of_worlds =
+        worlds.iter().map(|world| (format!("world: {}", world.name), of(&|outcome| outcome.world == world.name)));
     styles.chain(whole).chain(of_worlds).collect()
 }
 
@@ -69,7 +82,8 @@ fn mean_of(group: &[&Outcome<'_>], way: usize) -> Score {
 }
 
 fn compared(outcomes: &[Outcome<'_>], one: usize, other: usize, figure: usize) -> Difference {
-    let scenes: Vec<String> = outcomes.iter().map(|outcome| format!("{}/{}", outcome.world, outcome.question.scene)).collect();
+    let scenes: Vec<String> =
+        outcomes.iter().map(|outcome| format!("{}/{}", outcome.world, outcome.question.scene)).collect();
     let pairs: Vec<(&str, f64, f64)> = scenes
         .iter()
         .zip(outcomes)

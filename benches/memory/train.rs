@@ -47,7 +47,8 @@ fn force(case: &Case, weights: &[f64]) -> Vec<f64> {
     let powers: Vec<f64> = scores.iter().map(|score| (score - best).exp()).collect();
     let all: f64 = powers.iter().sum();
     let answers = case.is_answer.iter().filter(|is_answer| **is_answer).count() as f64;
-    let of_answers: f64 = powers.iter().zip(&case.is_answer).filter(|(_, is_answer)| **is_answer).map(|(power, _)| power).sum();
+    let of_answers: f64 =
+        powers.iter().zip(&case.is_answer).filter(|(_, is_answer)| **is_answer).map(|(power, _)| power).sum();
     powers
         .iter()
         .zip(&case.is_answer)

@@ -20,7 +20,8 @@ impl Vectors {
             .chunks_exact(8 + 4 * dims)
             .map(|record| {
                 let (key, values) = record.split_first_chunk::<8>().unwrap();
-                let values = values.chunks_exact(4).map(|value| f32::from_le_bytes(value.try_into().unwrap())).collect();
+                let values =
+                    values.chunks_exact(4).map(|value| f32::from_le_bytes(value.try_into().unwrap())).collect();
                 (u64::from_le_bytes(*key), values)
             })
             .collect();
@@ -33,7 +34,8 @@ impl Vectors {
 
     /// Which of the texts have none yet.
     pub(crate) fn missing(&self, texts: &[String]) -> Vec<String> {
-        let mut missing: Vec<String> = texts.iter().filter(|text| !self.known.contains_key(&key(text))).cloned().collect();
+        let mut missing: Vec<String> =
+            texts.iter().filter(|text| !self.known.contains_key(&key(text))).cloned().collect();
         missing.sort_by_key(|text| (text.len(), text.clone()));
         missing.dedup();
         missing

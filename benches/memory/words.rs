@@ -5,12 +5,34 @@ use chrono::{Datelike as _, Days, NaiveDate};
 use super::draw::Draw;
 
 const BEFORE: [&str; 12] = [
-    "So, ", "Btw ", "I think ", "ok ", "Hm. ", "By the way: ", "Well, ", "Finally: ", "Sooo ", "Not sure if I said it: ",
-    "Small thing: ", "For the record, ",
+    "So, ",
+    "Btw ",
+    "I think ",
+    "ok ",
+    "Hm. ",
+    "By the way: ",
+    "Well, ",
+    "Finally: ",
+    "Sooo ",
+    "Not sure if I said it: ",
+    "Small thing: ",
+    "For the record, ",
 ];
 const AFTER: [&str; 14] = [
-    " 😅", " lol", " Anyway.", " !!", " I guess", ", you know", " 🙈", " That's all.", " Don't laugh.", " (sorry, long day)",
-    " Okay?", " Can you believe it?", ", right?", " How are things with you?",
+    " 😅",
+    " lol",
+    " Anyway.",
+    " !!",
+    " I guess",
+    ", you know",
+    " 🙈",
+    " That's all.",
+    " Don't laugh.",
+    " (sorry, long day)",
+    " Okay?",
+    " Can you believe it?",
+    ", right?",
+    " How are things with you?",
 ];
 
 /// What is said, as it is typed.
@@ -49,7 +71,17 @@ fn slip(text: &str, draw: &mut Draw) -> String {
 }
 
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
     "December",
 ];
 
@@ -65,7 +97,9 @@ pub(crate) fn time_named(day: NaiveDate, draw: &mut Draw) -> (String, NaiveDate,
         2 => (format!("on {day}"), day, day),
         3 => (format!("around {} {month} {year}", day.day()), around(6).0, around(6).1),
         4 if day.day() <= 10 => (format!("at the beginning of {month} {year}"), first, first + Days::new(11)),
-        4 if day.day() <= 20 => (format!("in the middle of {month} {year}"), first + Days::new(8), first + Days::new(21)),
+        4 if day.day() <= 20 => {
+            (format!("in the middle of {month} {year}"), first + Days::new(8), first + Days::new(21))
+        }
         4 => (format!("at the end of {month} {year}"), first + Days::new(18), last),
         5 => {
             let (season, from) = season(day);
@@ -89,6 +123,7 @@ fn season(day: NaiveDate) -> (String, NaiveDate) {
         _ => ("winter", 12),
     };
     let year = if day.month() < 3 { day.year() - 1 } else { day.year() };
-    let named = if name == "winter" { format!("the winter of {year}/{}", (year + 1) % 100) } else { format!("{name} {year}") };
+    let named =
+        if name == "winter" { format!("the winter of {year}/{}", (year + 1) % 100) } else { format!("{name} {year}") };
     (named, NaiveDate::from_ymd_opt(year, month, 1).unwrap())
 }

@@ -178,7 +178,14 @@ impl<'a> Maker<'a> {
             let later = !scene.later.is_empty();
             let first = self.day(0, self.bank.days - if later { 60 } else { 1 });
             let gap = 5 + self.draw.below(50) as u64;
-            those.push(Happening { scene, person, other, filled, days: [first, first + Days::new(gap)], evidence: [None, None] });
+            those.push(Happening {
+                scene,
+                person,
+                other,
+                filled,
+                days: [first, first + Days::new(gap)],
+                evidence: [None, None],
+            });
         }
         those
     }
@@ -379,7 +386,14 @@ impl<'a> Maker<'a> {
     }
 
     /// One turn, and sometimes the assistant's answer to it.
-    fn push(&mut self, chat: i64, speaker: Option<String>, text: String, clock: &mut NaiveDateTime, turns: &mut Vec<Turn>) {
+    fn push(
+        &mut self,
+        chat: i64,
+        speaker: Option<String>,
+        text: String,
+        clock: &mut NaiveDateTime,
+        turns: &mut Vec<Turn>,
+    ) {
         let pause = 20 + self.draw.below(400) as i64;
         *clock += chrono::Duration::seconds(pause);
         turns.push(Turn { chat, speaker, text, at: *clock });
@@ -438,7 +452,8 @@ impl<'a> Maker<'a> {
                 if asked_so_far == most {
                     break;
                 }
-                let rivals: Vec<usize> = (0..those.len()).filter(|other| *other != at && texts[*other] == texts[at]).collect();
+                let rivals: Vec<usize> =
+                    (0..those.len()).filter(|other| *other != at && texts[*other] == texts[at]).collect();
                 let Some(text) = self.named_in_time(ask, &texts[at], at, &rivals, those) else { continue };
                 let evidence: Vec<Evidence> = [ask.parts.0, ask.parts.1]
                     .into_iter()
@@ -469,7 +484,14 @@ impl<'a> Maker<'a> {
         words.join(" ")
     }
 
-    fn named_in_time(&mut self, ask: &Ask, text: &str, at: usize, rivals: &[usize], those: &[Happening<'_>]) -> Option<String> {
+    fn named_in_time(
+        &mut self,
+        ask: &Ask,
+        text: &str,
+        at: usize,
+        rivals: &[usize],
+        those: &[Happening<'_>],
+    ) -> Option<String> {
         if !ask.text.contains("{when}") {
             return rivals.is_empty().then(|| text.to_owned());
         }

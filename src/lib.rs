@@ -15,7 +15,8 @@
 //! What comes from elsewhere: [`media`] and [`voice`] (files and recordings), [`web`] (pages), [`mcp`] (other programs' tools for us,
 //! and ours for them).
 //!
-//! Around it: [`cli`] is what the four binaries are (`bot`, `wake`, `health`, and `reveille-transcriber`, which only understands speech),
+//! Around it: [`cli`] is what the five binaries are (`bot`, `wake`, `health`; `reveille-transcriber` only understands speech,
+//! `reveille-embedder` only makes vectors),
 //! [`health`] finds and repairs what crashes leave behind, [`access`] joins the settings with who paired.
 //!
 //! The ground: [`types`] are values that several modules speak of. [`config`] alone reads the environment, [`clock`] alone asks the

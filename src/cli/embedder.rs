@@ -10,7 +10,7 @@ use std::{
 use clap::Parser;
 
 use super::{complain, failed};
-use crate::embed::{EMBEDDER, Encoder, EncoderError, EmbedderAnswer, EmbedderRequest, to_text};
+use crate::embed::{EMBEDDER, EmbedderAnswer, EmbedderRequest, Encoder, EncoderError, to_text};
 
 /// Makes vectors of texts, for `wake`. A line of its input is a batch, `{"texts":["…"]}`; the answer is a line, `{"vectors":["<base64 of
 /// little-endian f32>"]}`. It ends with its input.

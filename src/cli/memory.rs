@@ -1,18 +1,24 @@
 //! `wake memory`: searching what is remembered, and looking after the index that answers.
 
-use std::process::ExitCode;
+use std::{cell::OnceCell, process::ExitCode};
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use clap::Subcommand;
 use serde_json::{Map, Value};
 
-use super::{complain, failed, print, print_json, values};
+use super::{
+    EXIT_CONFIG, complain, failed,
+    memory_embed::{self, EmbedAction},
+    print, print_json, values,
+};
 use crate::{
     config::Config,
+    cycle::decide::budget::Budget,
     disk::size,
-    index::{ChunkOrigin, Index, IndexError, Ready, Recalled, SearchQuery, Sources},
+    embed::{BackfillError, Meaning, Meant},
+    index::{ChunkOrigin, Index, IndexError, IndexPlace, Recalled, SearchQuery},
     repo::{self, RepoError},
-    store::{Store, StoreError},
+    store::Store,
     words::shortened,
 };
 
@@ -51,9 +57,18 @@ Examples:
     },
     /// Build the index anew from the memory and the conversations.
     Reindex {
+        /// Keep the index, and embed all of it that isn't embedded yet (EMBED_MODEL).
+        #[arg(long)]
+        embed: bool,
         /// Print one JSON document.
         #[arg(long)]
         json: bool,
+    },
+    /// What embeds the memory, and whether texts may leave this machine for it.
+    Embed {
+        /// What to do.
+        #[command(subcommand)]
+        action: Option<EmbedAction>,
     },
     /// Say what the index holds.
     Stats {
@@ -67,7 +82,8 @@ impl MemoryCommand {
     /// Whether JSON is asked for.
     pub(super) fn json(&self) -> bool {
         match self {
-            Self::Search { json, .. } | Self::Reindex { json } | Self::Stats { json } => *json,
+            Self::Search { json, .. } | Self::Reindex { json, .. } | Self::Stats { json } => *json,
+            Self::Embed { .. } => false,
         }
     }
 }
@@ -80,7 +96,8 @@ pub(super) fn run(config: &Config, command: &MemoryCommand, as_json: bool) -> Ex
                 Asked { text: &query.join(" "), limit: *limit, as_of: *as_of, within: within.as_deref(), why: *why };
             search(config, &asked, as_json)
         }
-        MemoryCommand::Reindex { .. } => reindex(config, as_json),
+        MemoryCommand::Reindex { embed, .. } => reindex(config, *embed, as_json),
+        MemoryCommand::Embed { action } => Ok(memory_embed::run(config, action.as_ref())),
         MemoryCommand::Stats { .. } => stats(config, as_json),
     };
     done.unwrap_or_else(|error| failed(&error))
@@ -92,7 +109,7 @@ enum MemoryFailure {
     #[error(transparent)]
     Index(#[from] IndexError),
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Embed(#[from] BackfillError),
     #[error(transparent)]
     Repo(#[from] RepoError),
 }
@@ -125,8 +142,9 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn of(hit: &'a Recalled, asked: &Asked<'_>) -> Self {
-        let why = || hit.why(false).into_iter().map(|(name, part)| (name.to_owned(), Value::from(part))).collect();
+    fn of(hit: &'a Recalled, asked: &Asked<'_>, has_vectors: bool) -> Self {
+        let why =
+            || hit.why(has_vectors).into_iter().map(|(name, part)| (name.to_owned(), Value::from(part))).collect();
         Self {
             path: &hit.path,
             line: hit.line,
@@ -145,7 +163,7 @@ impl<'a> Line<'a> {
 }
 
 fn search(config: &Config, asked: &Asked<'_>, as_json: bool) -> Result<ExitCode, MemoryFailure> {
-    let mut index = ready(config)?.index;
+    let meant = OnceCell::new();
     let query = SearchQuery {
         text: asked.text,
         limit: asked.limit,
@@ -155,19 +173,23 @@ fn search(config: &Config, asked: &Asked<'_>, as_json: bool) -> Result<ExitCode,
         owner: config.owner_chat,
         ..SearchQuery::default()
     };
-    let hits = match asked.as_of {
-        None => index.search(&query)?,
-        Some(day) => match repo::texts_as_of(&config.repo_dir(), end_of(day, config))? {
-            Some(texts) => index.with_documents(&texts, true, |index| index.search(&query))?,
+    let then = asked.as_of.map(|day| repo::texts_as_of(&config.repo_dir(), end_of(day, config))).transpose()?;
+    let hits = ask(config, |index| {
+        let meant: &Option<Meant> = meant.get_or_init(|| self::meant(config, asked.text, index));
+        let query = SearchQuery { vector: meant.as_ref().and_then(|meant| meant.of(0)), ..query };
+        match &then {
+            None => index.search(&query),
+            Some(Some(texts)) => index.with_documents(texts, true, |index| index.search(&query)),
             // The memory wasn't kept by then: what says that it is from then counts.
-            None => index.search(&SearchQuery { only_dated: true, ..query })?,
-        },
-    };
+            Some(None) => index.search(&SearchQuery { only_dated: true, ..query }),
+        }
+    })?;
+    let has_vectors = meant.get().is_some_and(Option::is_some);
     for hit in &hits {
         if as_json {
-            print_json(&Line::of(hit, asked));
+            print_json(&Line::of(hit, asked, has_vectors));
         } else {
-            print(&in_words(hit, asked.why));
+            print(&in_words(hit, asked.why, has_vectors));
         }
     }
     if hits.is_empty() && !as_json {
@@ -176,7 +198,36 @@ fn search(config: &Config, asked: &Asked<'_>, as_json: bool) -> Result<ExitCode,
     Ok(ExitCode::SUCCESS)
 }
 
-fn in_words(hit: &Recalled, why: bool) -> String {
+/// What the question means; where that can't be told, keywords serve, and it is said why.
+fn meant(config: &Config, text: &str, index: &Index) -> Option<Meant> {
+    config.embed_model.as_ref()?;
+    let caps = Store::open_read_only(&config.db_path()).and_then(|store| {
+        let budget = store.map(|store| Budget::look(&store, config, config.clock().now())).transpose()?;
+        Ok(budget.map_or_else(Vec::new, |budget| budget.caps()))
+    });
+    let caps = match caps {
+        Ok(caps) => caps,
+        Err(error) => {
+            complain(&format!("Searched by keywords: {error}."));
+            return None;
+        }
+    };
+    match Meaning::new(config, &super::redactor(config), caps).of(&[text.to_owned()], index) {
+        Ok(Some(meant)) => Some(meant),
+        Ok(None) => {
+            complain(
+                "Searched by keywords: nothing is embedded yet. Wakes do it by and by; `wake memory reindex --embed` does it now.",
+            );
+            None
+        }
+        Err(error) => {
+            complain(&format!("Searched by keywords: {error}."));
+            None
+        }
+    }
+}
+
+fn in_words(hit: &Recalled, why: bool, has_vectors: bool) -> String {
     let place = [hit.date.map(|day| day.to_string()).unwrap_or_default(), hit.heading.clone()];
     let place: Vec<String> = place.into_iter().filter(|part| !part.is_empty()).collect();
     let place = if place.is_empty() { String::new() } else { format!("  ({})", shortened(&place.join(", "), 60)) };
@@ -185,19 +236,40 @@ fn in_words(hit: &Recalled, why: bool) -> String {
         _ => String::new(),
     };
     let taint = hit.taint.as_deref().map(|taint| format!("  [{taint}]")).unwrap_or_default();
-    let parts = hit.why(false).into_iter().map(|(name, part)| format!("{name} {part:.2}"));
+    let parts = hit.why(has_vectors).into_iter().map(|(name, part)| format!("{name} {part:.2}"));
     let why =
         if why { format!("    {:.2}: {}\n", hit.score, parts.collect::<Vec<_>>().join(", ")) } else { String::new() };
     format!("{}:{}: {speaker}{}{place}{taint}\n{why}", hit.path, hit.line, shortened(&hit.text, MAX_TEXT_CHARS))
 }
 
-fn reindex(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
+fn reindex(config: &Config, embed: bool, as_json: bool) -> Result<ExitCode, MemoryFailure> {
+    if embed {
+        return embed_all(config, as_json);
+    }
     Index::open(&config.index_path())?.clear()?;
     stats(config, as_json)
 }
 
+/// Embeds what isn't embedded yet, to its end.
+fn embed_all(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
+    ask(config, |_| Ok(()))?;
+    let mut index = Index::open(&config.index_path())?;
+    let Some(done) = memory_embed::fill(config, &mut index)? else {
+        complain(
+            "Nothing was embedded: EMBED_MODEL isn't set. `scripts/fetch-model embed` gets a sentence encoder for it.",
+        );
+        return Ok(ExitCode::from(EXIT_CONFIG));
+    };
+    if done.refused > 0 {
+        complain(&format!("{} parts weren't taken by the embedder; they are found by keywords.", done.refused));
+    }
+    complain(&format!("{} parts were embedded.", done.embedded));
+    drop(index);
+    stats(config, as_json)
+}
+
 fn stats(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
-    let stats = ready(config)?.index.stats()?;
+    let stats = ask(config, |index| index.stats())?;
     if as_json {
         print_json(&stats);
         return Ok(ExitCode::SUCCESS);
@@ -211,28 +283,22 @@ fn stats(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
         stats.words,
         size(u64::try_from(stats.bytes).unwrap_or(0)),
     ));
+    if config.embed_model.is_none() {
+        complain("Searched by keywords alone: EMBED_MODEL isn't set.");
+    }
     for model in &stats.models {
         print(&format!("embedded by {}: {}, {} to come\n", model.model, model.embedded, model.missing));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The index, up to date.
-fn ready(config: &Config) -> Result<Ready, MemoryFailure> {
-    let db = config.db_path();
-    let store = match db.exists().then(|| Store::open(&db)) {
-        None => None,
-        Some(Ok(store)) => Some(store),
-        // Where nothing can be written, it can still be read.
-        Some(Err(_)) => Store::open_read_only(&db)?,
-    };
-    let brain = config.repo_dir();
-    let sources = Sources { brain: &brain, store: store.as_ref(), zone: config.timezone };
-    let ready = Ready::at(&config.index_path(), &sources, None)?;
-    if let Some(note) = &ready.note {
-        complain(note);
+/// Asks the index, up to date.
+fn ask<T>(config: &Config, ask: impl FnMut(&mut Index) -> Result<T, IndexError>) -> Result<T, MemoryFailure> {
+    let (answer, note) = IndexPlace::of(config).ask(&config.repo_dir(), config.timezone, ask)?;
+    if let Some(note) = note {
+        complain(&note);
     }
-    Ok(ready)
+    Ok(answer)
 }
 
 fn today(config: &Config) -> NaiveDate {

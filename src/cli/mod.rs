@@ -11,6 +11,7 @@ mod history;
 mod log;
 mod mcp;
 mod memory;
+mod memory_embed;
 mod out;
 mod pair;
 mod policy;

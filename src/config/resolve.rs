@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use chrono::NaiveTime;
 
-use super::{Autonomy, CLAUDE_CODE, Config, ConfigError, EmbedModel, OFFLINE_MODEL, QuietHours, SettingProblem, raw::Raw, values};
+use super::{
+    Autonomy, CLAUDE_CODE, Config, ConfigError, EmbedModel, OFFLINE_MODEL, QuietHours, SettingProblem, raw::Raw, values,
+};
 use crate::{disk::Reserve, redact::Secret, types::ChatRef, zone::Tz};
 
 const DEFAULT_TELEGRAM_API_URL: &str = "https://api.telegram.org";
@@ -67,7 +69,8 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         settings.0.notes.push(note);
     }
     if matches!(embed_model, Some(EmbedModel::Gemini(_))) && gemini_key.is_none() {
-        let note = "EMBED_MODEL is one of Gemini's, but there is no GEMINI_API_KEY, so the memory is searched by keywords.";
+        let note =
+            "EMBED_MODEL is one of Gemini's, but there is no GEMINI_API_KEY, so the memory is searched by keywords.";
         settings.0.notes.push(note.to_owned());
     }
     for (name, limit) in [

@@ -291,8 +291,10 @@ pub(super) fn model(value: &str) -> Result<String, String> {
 }
 
 pub(super) fn embed_model(value: &str, home: Option<&Path>) -> Result<EmbedModel, String> {
-    let expected =
-        || "the absolute path of a folder with a sentence encoder, openai:NAME or gemini:NAME, NAME being a model's".to_owned();
+    let expected = || {
+        "the absolute path of a folder with a sentence encoder, openai:NAME or gemini:NAME, NAME being a model's"
+            .to_owned()
+    };
     // A model's name becomes part of a path at Google's.
     let named = |name: &str| {
         let is_plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:/@".contains(&b));

@@ -49,11 +49,11 @@ pub enum EmbedError {
 }
 
 impl EmbedError {
-    pub(super) fn later(why: impl Into<String>) -> Self {
+    pub(crate) fn later(why: impl Into<String>) -> Self {
         Self::Later { why: why.into(), retry_after: None, may_have_cost: false }
     }
 
-    pub(super) fn cut_off(why: impl Into<String>) -> Self {
+    pub(crate) fn cut_off(why: impl Into<String>) -> Self {
         Self::Later { why: why.into(), retry_after: None, may_have_cost: true }
     }
 }

@@ -3,12 +3,12 @@
 use reqwest::header::HeaderName;
 use serde::{Deserialize, Serialize};
 
-use super::{EmbedError, EmbedFuture, Embedded, Embedder, TextRole, http::Server, price};
+use super::{EmbedError, EmbedFuture, Embedded, Embedder, TextRole, http::EmbedServer, price};
 use crate::redact::Secret;
 
 /// A model there.
 pub(super) struct GeminiEmbedder {
-    server: Server,
+    server: EmbedServer,
     model: String,
     id: String,
     to: Option<String>,
@@ -58,7 +58,7 @@ struct GeminiUsage {
 impl GeminiEmbedder {
     pub(super) fn new(base_url: &str, key: &Secret, model: &str) -> Result<Self, EmbedError> {
         let url = format!("{base_url}/v1beta/models/{model}:batchEmbedContents");
-        let server = Server::new(&url, Some((HeaderName::from_static("x-goog-api-key"), key.clone())))?;
+        let server = EmbedServer::new(&url, Some((HeaderName::from_static("x-goog-api-key"), key.clone())))?;
         let host = server.host();
         let to = (!server.is_here()).then(|| host.clone());
         Ok(Self { server, model: model.to_owned(), id: format!("gemini:{model}@{host}"), to })

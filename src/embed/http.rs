@@ -1,13 +1,13 @@
 //! One JSON request to a server that embeds. No redirect is followed: the key and the texts are for the server that the settings
 //! name.
 
-use std::{
-    error::Error as _,
-    sync::OnceLock,
-    time::Duration,
-};
+use std::{error::Error as _, sync::OnceLock, time::Duration};
 
-use reqwest::{Client, Response, Url, header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER}, redirect};
+use reqwest::{
+    Client, Response, Url,
+    header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER},
+    redirect,
+};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -25,14 +25,14 @@ const TOTAL_TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_ANSWER_BYTES: usize = 16 << 20;
 
 /// A server by its address, with what it is told in each request.
-pub(super) struct Server {
+pub(super) struct EmbedServer {
     url: Url,
     headers: HeaderMap,
     /// Made when first needed.
     client: OnceLock<Client>,
 }
 
-impl Server {
+impl EmbedServer {
     /// `key` is a header and its value. Nothing is connected yet.
     pub(super) fn new(url: &str, key: Option<(HeaderName, Secret)>) -> Result<Self, EmbedError> {
         let url = Url::parse(url).map_err(|_| EmbedError::SetUp("its address is no URL".to_owned()))?;
@@ -62,22 +62,25 @@ impl Server {
         let request = self.client()?.post(self.url.clone()).headers(self.headers.clone()).json(body);
         let response = request.timeout(TOTAL_TIMEOUT).send().await.map_err(|error| self.fault(&error))?;
         let status = response.status().as_u16();
-        let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+        let retry_after =
+            response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
         let body = self.read(response).await;
         if status != 200 {
             return Err(self.refused(status, retry_after, &body.unwrap_or_default()));
         }
         // It was worked on, whatever it is that came.
-        serde_json::from_slice(&body?).map_err(|_| {
-            EmbedError::cut_off(format!("{} answered something that isn't embeddings", self.host()))
-        })
+        serde_json::from_slice(&body?)
+            .map_err(|_| EmbedError::cut_off(format!("{} answered something that isn't embeddings", self.host())))
     }
 
     async fn read(&self, mut response: Response) -> Result<Vec<u8>, EmbedError> {
         let mut body = Vec::new();
         while let Some(bytes) = response.chunk().await.map_err(|error| self.fault(&error))? {
             if body.len() + bytes.len() > MAX_ANSWER_BYTES {
-                return Err(EmbedError::cut_off(format!("{} answered more than {MAX_ANSWER_BYTES} bytes", self.host())));
+                return Err(EmbedError::cut_off(format!(
+                    "{} answered more than {MAX_ANSWER_BYTES} bytes",
+                    self.host()
+                )));
             }
             body.extend_from_slice(&bytes);
         }

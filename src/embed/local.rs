@@ -118,10 +118,13 @@ impl Embedder for LocalEmbedder {
     }
 }
 
-/// By what a folder's model is known, wherever it stands: its settings, and both ends of its weights.
+/// By what a folder's model is known, wherever it stands: its settings and both ends of its weights.
 fn fingerprint(folder: &Path) -> std::io::Result<String> {
     let mut digest = Context::new(&SHA256);
     digest.update(&std::fs::read(folder.join("config.json"))?);
+    for may_be_missing in ["tokenizer_config.json", "sentence_bert_config.json", "1_Pooling/config.json"] {
+        digest.update(&std::fs::read(folder.join(may_be_missing)).unwrap_or_default());
+    }
     let weights = File::open(folder.join("model.safetensors"))?;
     let length = weights.metadata()?.len();
     digest.update(&length.to_le_bytes());

@@ -6,27 +6,31 @@
 //!
 //! Without one, or while it fails, keywords serve.
 
+mod backfill;
 #[cfg(feature = "embed")]
 mod encoder;
 mod error;
 mod gemini;
 mod http;
 mod local;
+mod meaning;
 #[cfg(not(feature = "embed"))]
 mod not_built;
 mod openai;
-pub mod price;
 mod paid;
+pub mod price;
 mod vector;
 
 use std::{future::Future, pin::Pin};
 
+pub use backfill::{BackfillError, Backfilled, backfill};
 #[cfg(feature = "embed")]
 pub use encoder::Encoder;
 pub use error::{EmbedError, EncoderError};
 pub(crate) use local::{EmbedderAnswer, EmbedderRequest};
+pub use meaning::{Meaning, Meant};
 #[cfg(not(feature = "embed"))]
-pub use not_built::Encoder;
+pub use not_built::NoEncoder as Encoder;
 pub use paid::{EmbedDesk, embed};
 pub use vector::{from_text, to_text};
 

@@ -6,9 +6,9 @@ use super::EncoderError;
 
 /// A sentence encoder, which this build can't have.
 #[derive(Debug)]
-pub enum Encoder {}
+pub enum NoEncoder {}
 
-impl Encoder {
+impl NoEncoder {
     /// Says that this build has no encoder.
     ///
     /// # Errors

@@ -3,12 +3,12 @@
 use reqwest::header::AUTHORIZATION;
 use serde::{Deserialize, Serialize};
 
-use super::{EmbedError, EmbedFuture, Embedded, Embedder, TextRole, http::Server, price};
+use super::{EmbedError, EmbedFuture, Embedded, Embedder, TextRole, http::EmbedServer, price};
 use crate::redact::Secret;
 
 /// A model at such a server.
 pub(super) struct OpenAiEmbedder {
-    server: Server,
+    server: EmbedServer,
     model: String,
     id: String,
     to: Option<String>,
@@ -42,7 +42,7 @@ impl OpenAiEmbedder {
     /// The key goes to this server alone, if there is one.
     pub(super) fn new(base_url: &str, key: Option<&Secret>, model: &str) -> Result<Self, EmbedError> {
         let key = key.map(|key| (AUTHORIZATION, Secret::new(format!("Bearer {}", key.expose()))));
-        let server = Server::new(&format!("{base_url}/embeddings"), key)?;
+        let server = EmbedServer::new(&format!("{base_url}/embeddings"), key)?;
         let host = server.host();
         let to = (!server.is_here()).then(|| host.clone());
         Ok(Self { server, model: model.to_owned(), id: format!("openai:{model}@{host}"), to })

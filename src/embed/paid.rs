@@ -12,8 +12,8 @@ use crate::{
 
 /// What embedding needs of its surroundings.
 pub struct EmbedDesk<'a> {
-    /// Where consent and costs are written.
-    pub store: &'a mut Store,
+    /// Where consent and costs are written; none: only what stays on this machine is asked.
+    pub store: Option<&'a mut Store>,
     /// Masks the live secrets in whatever is embedded.
     pub redactor: &'a Redactor,
     /// What may be spent.
@@ -42,10 +42,13 @@ pub async fn embed(
     let came = match embedder.leaves_for() {
         None => embedder.embed(&clean, role).await,
         Some(to) => {
-            if desk.store.allowed_embedder()?.as_deref() != Some(embedder.id()) {
+            let Some(store) = desk.store.as_deref_mut() else {
+                return Err(EmbedError::NotAllowed { to: to.to_owned() });
+            };
+            if store.allowed_embedder()?.as_deref() != Some(embedder.id()) {
                 return Err(EmbedError::NotAllowed { to: to.to_owned() });
             }
-            paid(embedder, desk, &clean, role).await
+            paid(embedder, (store, desk.caps, desk.now), &clean, role).await
         }
     };
     let Embedded { vectors, .. } = came.map_err(|error| redacted(error, desk.redactor))?;
@@ -55,13 +58,13 @@ pub async fn embed(
 /// Asks whoever wants to be paid: the most that it may cost stands in the ledger before it leaves.
 async fn paid(
     embedder: &dyn Embedder,
-    desk: &mut EmbedDesk<'_>,
+    (store, caps, now): (&mut Store, &[SpendCap], DateTime<Utc>),
     texts: &[String],
     role: TextRole,
 ) -> Result<Embedded, EmbedError> {
     let rate = embedder.usd_per_million();
     let most = price::most_tokens(texts);
-    let reserved = desk.store.reserve_apart(embedder.id(), price::usd(most, rate), desk.caps, desk.now)?;
+    let reserved = store.reserve_apart(embedder.id(), price::usd(most, rate), caps, now)?;
     let reservation = reserved.map_err(EmbedError::NoRoom)?;
     let came = embedder.embed(texts, role).await;
     let tokens = match &came {
@@ -71,7 +74,7 @@ async fn paid(
         Err(_) => 0,
     };
     let spent = Spent { tokens: Usage { input: tokens, ..Usage::default() }, cost_usd: price::usd(tokens, rate) };
-    desk.store.settle_apart(reservation, &spent)?;
+    store.settle_apart(reservation, &spent)?;
     came
 }
 
@@ -90,3 +93,6 @@ fn redacted(mut error: EmbedError, redactor: &Redactor) -> EmbedError {
     }
     error
 }
+
+#[cfg(test)]
+mod tests;

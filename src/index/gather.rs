@@ -52,7 +52,7 @@ pub(super) struct WantedWord {
 }
 
 /// What a question asks for.
-pub(super) struct Wanted {
+pub(super) struct Question {
     /// In the question's order.
     pub(super) words: Vec<WantedWord>,
     pub(super) span: Option<DaySpan>,
@@ -62,10 +62,10 @@ pub(super) struct Wanted {
 
 impl Index {
     /// Reads a question.
-    pub(super) fn wanted(&self, query: &SearchQuery<'_>) -> Result<Wanted, IndexError> {
+    pub(super) fn wanted(&self, query: &SearchQuery<'_>) -> Result<Question, IndexError> {
         let all = self.state("chunks")?.unwrap_or(0).max(1);
         let length = self.state("length")?.unwrap_or(0);
-        let mut words: Vec<terms::Word> = Vec::new();
+        let mut words: Vec<terms::TextWord> = Vec::new();
         for word in terms::words(query.text) {
             if !words.iter().any(|other| other.stem == word.stem) {
                 words.push(word);
@@ -86,15 +86,15 @@ impl Index {
             wanted.retain(|word| word.rarity >= least);
             wanted.truncate(2 * MAX_WORDS);
         }
-        Ok(Wanted {
+        Ok(Question {
             words: wanted,
             span: days::asked(query.text, query.today),
             mean_length: (length as f32 / all as f32).max(1.0),
         })
     }
 
-    fn wanted_word(&self, word: terms::Word, all: i64) -> Result<WantedWord, IndexError> {
-        let terms::Word { folded, stem } = word;
+    fn wanted_word(&self, word: terms::TextWord, all: i64) -> Result<WantedWord, IndexError> {
+        let terms::TextWord { folded, stem } = word;
         let mut chunks = self.chunks_with(&stem)?;
         let mut stems = vec![(stem, 1.0)];
         let is_speaker = self.is_speaker(stems.first().map_or("", |(stem, _)| stem))?;
@@ -157,7 +157,7 @@ impl Index {
     /// The chunks that may answer, with what speaks for each; and those that a vector speaks for, by their keys.
     pub(super) fn gathered(
         &mut self,
-        wanted: &Wanted,
+        wanted: &Question,
         scope: &Scope,
         direction: Option<&Direction>,
     ) -> Result<(Vec<i64>, HashMap<i64, f32>), IndexError> {

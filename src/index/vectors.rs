@@ -165,6 +165,16 @@ impl Index {
         Ok(())
     }
 
+    /// How many numbers a vector of a model has, if it has embedded anything.
+    ///
+    /// # Errors
+    /// The index can't be read.
+    pub fn dims(&self, model: &str) -> Result<Option<usize>, IndexError> {
+        let mut statement = self.conn.prepare_cached("SELECT dims FROM models WHERE name = ?1")?;
+        let dims: Option<i64> = statement.query_row([model], |row| row.get(0)).optional()?;
+        Ok(dims.and_then(|dims| usize::try_from(dims).ok()))
+    }
+
     fn model_id(&self, model: &str) -> Result<Option<i64>, IndexError> {
         let mut statement = self.conn.prepare_cached("SELECT id FROM models WHERE name = ?1")?;
         Ok(statement.query_row([model], |row| row.get(0)).optional()?)
@@ -270,7 +280,8 @@ fn unit(vector: &[f32], dims: usize) -> Result<Vec<f32>, IndexError> {
 fn bytes_of(unit: &[f32]) -> Vec<u8> {
     let most = unit.iter().fold(0.0_f32, |most, value| most.max(value.abs())).max(f32::MIN_POSITIVE);
     let scale = most / 127.0;
-    let codes = unit.iter().map(|value| ((value / scale).round() as i8).cast_unsigned());
+    // Rounded by hand: the maths library isn't loaded for it.
+    let codes = unit.iter().map(|value| ((value / scale + 128.5) as i16 - 128) as i8).map(i8::cast_unsigned);
     scale.to_le_bytes().into_iter().chain(codes).collect()
 }
 

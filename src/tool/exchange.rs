@@ -42,7 +42,7 @@ fn read(args: &Which, world: &World) -> Outcome {
     let mut names = args.entries.clone();
     if let Some(search) = &args.search {
         let query = words(search, "search", 500)?;
-        let hits = search::hits(world, &[query], Some("messages"), MAX_SHOWN).map_err(search::unsearched)?;
+        let hits = search::hits(world, &[query], Some("messages"), MAX_SHOWN).map_err(search::unsearched)?.answers;
         names.extend(hits.into_iter().flatten().map(|hit| hit.path));
         if names.is_empty() {
             return Ok(Done::told("Nothing that was said fits."));

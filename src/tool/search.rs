@@ -1,11 +1,14 @@
 //! `memory_search`: what fits a question best, in the memory and in all conversations, by the index.
 
+use std::cell::OnceCell;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Done, Outcome, Refusal, Tool, World, read, words};
 use crate::{
-    index::{IndexError, Recalled, SearchQuery},
+    embed::{EmbedError, Meant},
+    index::{Index, IndexError, Recalled, SearchQuery},
     memory::others,
     types::{ChatRef, Effect},
 };
@@ -54,7 +57,7 @@ fn find(args: &Search, world: &World) -> Outcome {
         return Err(Refusal(format!("At most {MAX_QUERIES} queries are asked at once; {} were named.", asked.len())));
     }
     let limit = args.limit.unwrap_or(HITS).clamp(1, MAX_HITS);
-    let answers = hits(world, &asked, None, limit).map_err(unsearched)?;
+    let Searched { answers, note } = hits(world, &asked, None, limit).map_err(unsearched)?;
     let (mut lines, mut taint) = (Vec::new(), None);
     let mut shown: Vec<(String, usize)> = Vec::new();
     for (query, hits) in asked.iter().zip(answers) {
@@ -78,6 +81,7 @@ fn find(args: &Search, world: &World) -> Outcome {
             lines.push(if asked.len() > 1 { "Nothing else was found." } else { "Nothing was found." }.to_owned());
         }
     }
+    lines.extend(note);
     let kept_back = read::kept_back(world);
     if kept_back > 0 {
         lines.push(format!("(Files that your person's rules keep from a search: {kept_back}.)"));
@@ -112,21 +116,26 @@ pub(super) fn is_said(path: &str) -> bool {
     path.starts_with("messages/") || path.starts_with("answers/")
 }
 
+/// What fits each query, and what is to be known of the search.
+pub(super) struct Searched {
+    pub(super) answers: Vec<Vec<Recalled>>,
+    pub(super) note: Option<String>,
+}
+
 /// What fits each query, as the asking chat may see it, with what this cycle has staged.
 pub(super) fn hits(
     world: &World,
     queries: &[String],
     within: Option<&str>,
     limit: usize,
-) -> Result<Vec<Vec<Recalled>>, IndexError> {
-    let mut ready = world.index.ready(world.documents.dir(), world.tz)?;
+) -> Result<Searched, IndexError> {
     let reader: Option<ChatRef> = world.documents.reader();
     let is_hidden = |path: &str| path.starts_with("skills/") || read::is_kept_back(world, path);
     let staged: Vec<(String, String)> =
         world.documents.staged().into_iter().map(|file| (file.path, file.content)).collect();
-    let search = |index: &mut crate::index::Index| {
+    let search = |index: &mut Index, meant: Option<&Meant>| {
         let mut all = Vec::with_capacity(queries.len());
-        for query in queries {
+        for (nth, query) in queries.iter().enumerate() {
             let mut hits = index.search(&SearchQuery {
                 text: query,
                 limit,
@@ -135,15 +144,26 @@ pub(super) fn hits(
                 reader,
                 owner: world.owner_chat,
                 hidden: Some(&is_hidden),
+                vector: meant.and_then(|meant| meant.of(nth)),
                 ..SearchQuery::default()
             })?;
             let least = hits.first().map_or(0.0, |best| best.score * LEAST_PART);
-            hits.retain(|hit| hit.score >= least);
+            hits.retain(|hit| hit.score >= least && hit.speaks_for_itself());
             all.push(hits);
         }
         Ok(all)
     };
-    ready.index.with_documents(&staged, false, search)
+    let meant = OnceCell::new();
+    let asked = |index: &mut Index| {
+        let meant: &Result<Option<Meant>, EmbedError> = meant.get_or_init(|| world.meaning.of(queries, index));
+        index.with_documents(&staged, false, |index| search(index, meant.as_ref().ok().and_then(Option::as_ref)))
+    };
+    let answers = world.index.ask(world.documents.dir(), world.tz, asked)?.0;
+    let note = meant.into_inner().and_then(Result::err).map(|error| {
+        tracing::warn!(%error, "searched by keywords");
+        "(Searched by words alone: what embeds can't be asked just now.)".to_owned()
+    });
+    Ok(Searched { answers, note })
 }
 
 /// Why nothing was found, where that isn't known.

@@ -57,6 +57,7 @@ impl Scene {
                 index: dir.path().join("index.db"),
                 database: dir.path().join("messages.db"),
             },
+            meaning: crate::embed::Meaning::default(),
             skills: Vec::new(),
             attachments: Attachments { dir: dir.path().to_owned(), files: Vec::new() },
             undoable: Vec::new(),

@@ -14,6 +14,7 @@ use super::{Attachments, Done, Undoable};
 use crate::{
     config::{Autonomy, QuietHours},
     disk,
+    embed::Meaning,
     exec::Shelter,
     index::IndexPlace,
     media::content,
@@ -104,6 +105,8 @@ pub struct World {
     pub documents: Documents,
     /// Where the memory and the conversations are searched.
     pub index: IndexPlace,
+    /// What questions mean, for such a search.
+    pub meaning: Meaning,
     /// Skills that can be read.
     pub skills: Vec<Skill>,
     /// Files that the asking chat has sent.

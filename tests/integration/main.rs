@@ -22,6 +22,8 @@ mod disk;
 #[cfg(test)]
 mod door;
 #[cfg(test)]
+mod embed;
+#[cfg(test)]
 mod exec_files;
 #[cfg(test)]
 mod exec_shell;

@@ -13,6 +13,7 @@ use crate::{
     cycle::{
         context::{Context, Report, WakeError},
         decide::{
+            budget::Budget,
             machine::{Cycle, user_text},
             uptake::OUTSIDE,
             verify::Account,
@@ -22,6 +23,7 @@ use crate::{
         session::{Live, Next, Session},
         tooling::Tooling,
     },
+    embed::Meaning,
     index::IndexPlace,
     mcp::{
         client::{self, settings::Settings},
@@ -232,6 +234,7 @@ fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
         unwoken: Unwoken::default(),
         documents,
         index: IndexPlace::of(config),
+        meaning: Meaning::new(config, context.redactor, Budget::look(store, config, context.clock.now())?.caps()),
         skills: Vec::new(),
         exchanges: Vec::new(),
         undoable: Vec::new(),

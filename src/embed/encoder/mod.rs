@@ -100,7 +100,9 @@ impl Encoder {
         thread::scope(|scope| {
             let helpers = self.threads.min(groups.len()).saturating_sub(1);
             let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(work)).collect();
-            let all = helpers.into_iter().map(|helper| helper.join().unwrap_or_else(|_| Err(EncoderError::Unfit("its computation broke off".to_owned()))));
+            let all = helpers.into_iter().map(|helper| {
+                helper.join().unwrap_or_else(|_| Err(EncoderError::Unfit("its computation broke off".to_owned())))
+            });
             std::iter::once(work()).chain(all).collect::<Result<(), _>>()
         })?;
         Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner))

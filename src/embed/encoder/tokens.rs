@@ -142,8 +142,8 @@ fn is_dropped(c: char) -> bool {
 
 fn is_punctuation(c: char) -> bool {
     use GeneralCategory::{
-        ClosePunctuation, ConnectorPunctuation, DashPunctuation, FinalPunctuation, InitialPunctuation,
-        OpenPunctuation, OtherPunctuation,
+        ClosePunctuation, ConnectorPunctuation, DashPunctuation, FinalPunctuation, InitialPunctuation, OpenPunctuation,
+        OtherPunctuation,
     };
     c.is_ascii_punctuation()
         || matches!(

@@ -1,7 +1,12 @@
 //! A model's weights: a `safetensors` file, which is a length, a JSON head and numbers. A tensor is read when it is asked for, so
 //! that of the vocabulary's rows only those of the text at hand are ever in memory.
 
-use std::{collections::BTreeMap, fs::File, os::unix::fs::FileExt as _, path::{Path, PathBuf}};
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    os::unix::fs::FileExt as _,
+    path::{Path, PathBuf},
+};
 
 use ndarray::{Array1, Array2};
 use serde::Deserialize;

@@ -14,7 +14,6 @@ use super::worlds::{Evidence, World};
 /// A chunk as the index keeps it: what the plain methods search, too.
 pub(crate) struct Piece {
     pub(crate) path: String,
-    pub(crate) line: usize,
     pub(crate) text: String,
     /// The text that the index has embedded.
     pub(crate) embedded: String,
@@ -96,16 +95,11 @@ fn pieces(index: &mut Index, file: &Path) -> Vec<Piece> {
     let mut statement = conn
         .prepare(
             "SELECT CASE WHEN c.message IS NULL THEN d.path WHEN c.kind = 5 THEN 'answers/' || c.message ELSE 'messages/' || c.message END,
-                 c.line, c.text, c.key FROM chunks c JOIN documents d ON d.id = c.document ORDER BY c.id",
+                 c.text, c.key FROM chunks c JOIN documents d ON d.id = c.document ORDER BY c.id",
         )
         .unwrap();
     let rows = statement.query_map([], |row| {
-        Ok(Piece {
-            path: row.get(0)?,
-            line: usize::try_from(row.get::<_, i64>(1)?).unwrap(),
-            text: row.get(2)?,
-            embedded: embedded[&row.get(3)?].clone(),
-        })
+        Ok(Piece { path: row.get(0)?, text: row.get(1)?, embedded: embedded[&row.get(2)?].clone() })
     });
     rows.unwrap().map(Result::unwrap).collect()
 }

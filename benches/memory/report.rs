@@ -137,8 +137,9 @@ pub(crate) fn weights(learned: &[Vec<f64>; 2]) {
 pub(crate) fn write(learned: &[Vec<f64>; 2]) {
     let mut source = std::fs::read_to_string(WEIGHTS).unwrap();
     for (name, weights) in ["KEYWORDS", "HYBRID"].iter().zip(learned) {
-        let head = format!("pub const {name}: Features = [");
+        let head = format!("pub const {name}: Features =");
         let begin = source.find(&head).unwrap_or_else(|| panic!("{head} isn't in {WEIGHTS}")) + head.len();
+        let begin = begin + source[begin..].find('[').unwrap() + 1;
         let end = begin + source[begin..].find("];").unwrap();
         let mut lines = "\n".to_owned();
         for row in weights.chunks(9) {

@@ -7,9 +7,11 @@
 use chrono::{DateTime, Utc};
 
 mod files;
+mod folded;
 mod text;
 
 pub use files::{File, FileView, with_images};
+pub use folded::{FoldedBrief, carried, folded};
 pub(in crate::cycle) use text::clip;
 use text::{attribute, escape};
 
@@ -114,8 +116,17 @@ pub fn results_and_joined(
     now: DateTime<Utc>,
     tz: Tz,
 ) -> Option<String> {
-    let mut message: serde_json::Value = serde_json::from_str(results).ok()?;
-    message.get_mut("content")?.as_array_mut()?.extend(news(new, files, now, tz).iter().map(|text| text_block(text)));
+    with_blocks(results, news(new, files, now, tz).iter().map(|text| text_block(text)).collect())
+}
+
+/// A raw user message with a text behind its other blocks; `None` where it can't be read.
+pub fn with_text(raw: &str, text: &str) -> Option<String> {
+    with_blocks(raw, vec![text_block(text)])
+}
+
+fn with_blocks(raw: &str, blocks: Vec<serde_json::Value>) -> Option<String> {
+    let mut message: serde_json::Value = serde_json::from_str(raw).ok()?;
+    message.get_mut("content")?.as_array_mut()?.extend(blocks);
     Some(message.to_string())
 }
 

@@ -5,6 +5,7 @@ mod attached;
 mod by_rule;
 mod deeds;
 mod finish;
+mod fold;
 pub(crate) mod given_up;
 mod interrupted;
 mod live;

@@ -112,6 +112,11 @@ impl Folding {
         Self { count: TokenCount::new(TokenRate::default(), system, tools), ..Self::default() }
     }
 
+    /// How many bytes make a token of its model, as last measured.
+    pub fn rate(&self) -> TokenRate {
+        self.count.rate()
+    }
+
     /// How many tokens the conversation has.
     pub fn tokens(&self) -> u64 {
         self.count.now()

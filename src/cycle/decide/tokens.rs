@@ -10,6 +10,9 @@ const BYTES_PER_TOKEN: (u64, u64) = (1, 6);
 /// An estimate is raised by this, in percent: texts differ, and too many is the safe side.
 const MARGIN_PERCENT: u64 = 20;
 
+/// What is measured is worth remembering if it differs by more than this, in percent.
+const NEWS_PERCENT: u64 = 10;
+
 /// How many bytes make a token, as measured on a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenRate {
@@ -31,6 +34,24 @@ impl TokenRate {
             (0, _) | (_, 0) => Self::default(),
             _ => Self { bytes, tokens: tokens.clamp(bytes.div_ceil(most), bytes / fewest) },
         }
+    }
+
+    /// Reads it back from [`TokenRate::kept`]; what can't be read was never measured.
+    pub fn read(kept: &str) -> Self {
+        let parts = kept.split_once('/').and_then(|(bytes, tokens)| Some((bytes.parse().ok()?, tokens.parse().ok()?)));
+        parts.map_or_else(Self::default, |(bytes, tokens)| Self::measured(bytes, tokens))
+    }
+
+    /// As it is kept: bytes and tokens.
+    pub fn kept(&self) -> String {
+        format!("{}/{}", self.bytes, self.tokens)
+    }
+
+    /// Whether it is worth keeping in the place of that one.
+    pub fn is_news_to(&self, known: &Self) -> bool {
+        let [here, there] =
+            [(self, known), (known, self)].map(|(one, other)| u128::from(one.bytes) * u128::from(other.tokens));
+        here.abs_diff(there) * 100 > there * u128::from(NEWS_PERCENT)
     }
 
     /// How many tokens so many bytes are, at the most that is likely.
@@ -129,6 +150,15 @@ mod tests {
         assert_eq!(TokenRate::measured(60_000, 1).bytes_in(1_200), 6_000);
         assert_eq!(TokenRate::measured(60_000, u64::MAX).bytes_in(1_200), 1_000);
         assert_eq!(TokenRate::measured(1, 1).tokens_of(usize::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn a_rate_is_kept_while_it_differs_little() {
+        let rate = TokenRate::measured(40_000, 10_000);
+        assert_eq!(TokenRate::read(&rate.kept()), rate);
+        assert_eq!((TokenRate::read(""), TokenRate::read("a/b")), Default::default());
+        assert!(!TokenRate::measured(4_300, 1_000).is_news_to(&rate) && !rate.is_news_to(&rate));
+        assert!(TokenRate::measured(4_500, 1_000).is_news_to(&rate) && TokenRate::default().is_news_to(&rate));
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod record;
 mod remind;
 mod resume;
 mod step;
+mod token_rate;
 mod turn;
 mod undo;
 mod wake;

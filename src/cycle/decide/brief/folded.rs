@@ -51,7 +51,8 @@ pub struct FoldedBrief<'a> {
 
 /// The new conversation's first message, raw JSON. What [`carried`] keeps belongs before and behind it.
 pub fn folded(brief: &FoldedBrief<'_>) -> String {
-    let blocks = [memories(brief.documents, brief.reader), progress(brief)];
+    let rate = brief.state.folding.rate();
+    let blocks = [memories(brief.documents, brief.reader, &rate, false), progress(brief)];
     json!({"role": "user", "content": blocks.map(|text| text_block(&text))}).to_string()
 }
 
@@ -128,7 +129,9 @@ pub fn carried(raw: &str, conversation: &[String], open: &[i64]) -> Option<Strin
                 groups.push(vec![block]);
             } else if is_within {
                 groups.last_mut().into_iter().for_each(|group| group.push(block.clone()));
-            } else if at == 0 && ["<situation ", "<recent_exchange>"].iter().any(|own| text.starts_with(own)) {
+            } else if at == 0
+                && ["<recent_exchange>", "<recalled ", "<situation "].iter().any(|own| text.starts_with(own))
+            {
                 begun.push(block);
             }
         }

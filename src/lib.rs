@@ -46,6 +46,7 @@ pub mod net_guard;
 pub mod outside;
 pub mod policy;
 pub mod process;
+pub mod provenance;
 pub mod random;
 pub mod redact;
 pub mod render;

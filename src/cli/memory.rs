@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use chrono::NaiveDate;
 use clap::Subcommand;
 
-use super::{EXIT_FAILED, complain, values};
+use super::{EXIT_FAILED, complain, provenance, values};
 use crate::config::Config;
 
 /// Hits that are shown where nothing else is asked for.
@@ -51,6 +51,33 @@ Examples:
         #[arg(long)]
         json: bool,
     },
+    /// Say where a fact comes from: who wrote the line, the wake, and the message that said it.
+    #[command(after_help = "Example: wake memory why 'the wifi code'")]
+    Why(provenance::WhyArguments),
+    /// Show what changed in the memory.
+    #[command(after_help = "\
+Examples:
+  wake memory diff                   since the last wake
+  wake memory diff yesterday
+  wake memory diff 20261121T0903     since that wake")]
+    Diff(provenance::DiffArguments),
+    /// Give a document, some of its lines, or the whole memory back as it was, as a commit of yours. What stands there now stays in the
+    /// history.
+    #[command(after_help = "\
+Examples:
+  wake memory restore semantic-memory                        as it was before its last change
+  wake memory restore active.md --at 2026-11-20
+  wake memory restore semantic-memory --lines 'wifi' --at yesterday
+  wake memory restore 20261121T0903                          everything, as that wake left it")]
+    Restore(provenance::RestoreArguments),
+    /// Take words out of everything that is searched: the memory's lines, what was said, the records of wakes. Says first what that
+    /// is, and afterwards what git's history still holds.
+    #[command(after_help = "\
+Examples:
+  wake memory forget --dry-run 'wifi code'
+  wake memory forget 'the wifi code is 1234'
+  wake memory forget --yes 'the wifi code is 1234'")]
+    Forget(provenance::ForgetArguments),
 }
 
 impl MemoryCommand {
@@ -58,12 +85,23 @@ impl MemoryCommand {
     pub(super) fn json(&self) -> bool {
         match self {
             Self::Search { json, .. } | Self::Reindex { json } | Self::Stats { json } => *json,
+            Self::Why(arguments) => arguments.json,
+            Self::Diff(arguments) => arguments.json,
+            Self::Restore(_) | Self::Forget(_) => false,
         }
     }
 }
 
 /// Carries out `wake memory`.
-pub(super) fn run(_config: &Config, _command: &MemoryCommand, _as_json: bool) -> ExitCode {
-    complain("The memory's index isn't built yet.");
-    ExitCode::from(EXIT_FAILED)
+pub(super) fn run(config: &Config, command: &MemoryCommand, as_json: bool) -> ExitCode {
+    match command {
+        MemoryCommand::Why(arguments) => provenance::why(config, arguments, as_json),
+        MemoryCommand::Diff(arguments) => provenance::diff(config, arguments, as_json),
+        MemoryCommand::Restore(arguments) => provenance::restore(config, arguments),
+        MemoryCommand::Forget(arguments) => provenance::forget(config, arguments),
+        MemoryCommand::Search { .. } | MemoryCommand::Reindex { .. } | MemoryCommand::Stats { .. } => {
+            complain("The memory's index isn't built yet.");
+            ExitCode::from(EXIT_FAILED)
+        }
+    }
 }

@@ -61,6 +61,7 @@ pub use recordings::rows::{MAX_RECORDINGS, NewRecording, RecordedCall, RecordedR
 pub use reminders::rows::{Firing, NewReminder, Reminder, Round};
 pub use upkeep::{
     backoff::{HEAD_SEEN, Upkeep, UpkeepKind, wait_after},
+    forgetting::{FORGOTTEN_ROW, HeldInRows, HeldWords, HoldsWords},
     retention::FIRINGS_KEPT,
 };
 

@@ -16,7 +16,7 @@
 //! and ours for them).
 //!
 //! Around it: [`cli`] is what the four binaries are (`bot`, `wake`, `health`, and `reveille-transcriber`, which only understands speech),
-//! [`health`] finds and repairs what crashes leave behind, [`access`] joins the settings with who paired.
+//! [`provenance`] tells where what is remembered comes from, and forgets it. [`health`] finds and repairs what crashes leave behind, [`access`] joins the settings with who paired.
 //!
 //! The ground: [`types`] are values that several modules speak of. [`config`] alone reads the environment, [`clock`] alone asks the
 //! time, [`zone`] alone reads zone files, [`random`] alone for what nobody guesses, [`process`] alone starts children. [`disk`] says what is too little room,

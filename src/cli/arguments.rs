@@ -2,7 +2,10 @@
 
 use clap::{Parser, Subcommand};
 
-use super::{SettingsArguments, approvals, log::Talk, mcp, memory::MemoryCommand, policy::PolicyAction, queue, recordings::RecordingsCommand, values};
+use super::{
+    SettingsArguments, approvals, log::Talk, mcp, memory::MemoryCommand, policy::PolicyAction, queue,
+    recordings::RecordingsCommand, values,
+};
 
 /// Commits that `wake log` lists.
 const LOG_LINES: usize = 20;

@@ -217,7 +217,8 @@ fn told(config: &Config, story: &LineStory) -> String {
     for message in &story.messages {
         let at = message.at.map_or_else(|| "?".to_owned(), |at| local(at, tz));
         let from = message.from.as_deref().unwrap_or("you");
-        let chat = if message.chat.is_terminal() { "the terminal".to_owned() } else { format!("chat {}", message.chat) };
+        let chat =
+            if message.chat.is_terminal() { "the terminal".to_owned() } else { format!("chat {}", message.chat) };
         let said = shortened(&one_line(&message.text), MAX_SHOWN_CHARS);
         text.push_str(&format!("  Message {}, {at}, {from} in {chat}: “{said}”\n", message.id));
         if let Some(taint) = &message.taint {
@@ -388,8 +389,14 @@ pub(super) fn forget(config: &Config, arguments: &ForgetArguments) -> ExitCode {
         }
     }
     match with_hand(config, |hand| forget::carry_out(hand, &sought, &plan)) {
-        Ok(made) => {
+        Ok((made, is_rewritten)) => {
             complain("It is out of everything that is searched.");
+            if !is_rewritten {
+                complain(
+                    "Free pages of messages.db may still hold it, since another program was reading. To write the file anew: stop the bot, \
+                     then sqlite3 messages.db VACUUM",
+                );
+            }
             if let Some(made) = made {
                 let id: String = made.commit.to_string().chars().take(8).collect();
                 complain(&format!("The memory's lines went with commit {id}, which is yours."));
@@ -444,14 +451,22 @@ fn show_plan(config: &Config, plan: &Forgetting) {
         more.push(format!("{}: {}", count(rows.recordings.len(), "recording"), numbers(&rows.recordings)));
     }
     if !rows.cycles.is_empty() {
-        more.push(format!("the records of {}, whole: {}", count(rows.cycles.len(), "finished wake"), named(&rows.cycles)));
+        more.push(format!(
+            "the records of {}, whole: {}",
+            count(rows.cycles.len(), "finished wake"),
+            named(&rows.cycles)
+        ));
     }
     if !rows.old_reminders.is_empty() {
         more.push(format!("{} that are over", count(rows.old_reminders.len(), "reminder")));
     }
     more.iter().for_each(|line| print(&format!("{line}\n")));
     for row in &rows.reminders {
-        complain(&format!("Stays: reminder {} “{}”. Cancel it first, if it is to go.", row.id, shortened(&row.text, MAX_SHOWN_CHARS)));
+        complain(&format!(
+            "Stays: reminder {} “{}”. Cancel it first, if it is to go.",
+            row.id,
+            shortened(&row.text, MAX_SHOWN_CHARS)
+        ));
     }
     for file in &rows.files {
         let path = crate::words::in_shell(&config.workspace_dir.join(file));
@@ -459,7 +474,10 @@ fn show_plan(config: &Config, plan: &Forgetting) {
     }
     for message in sources {
         let said = shortened(&one_line(&message.text), MAX_SHOWN_CHARS);
-        complain(&format!("Stays: message {}, which a line comes from, says “{said}”. Forget its own words, too, if it is to go.", message.id));
+        complain(&format!(
+            "Stays: message {}, which a line comes from, says “{said}”. Forget its own words, too, if it is to go.",
+            message.id
+        ));
     }
 }
 
@@ -526,7 +544,9 @@ fn show_history(repo: &Repo, sought: &SoughtWords, words: &str) {
             "The remote has {n} of them, as far as I last saw. Other clones, forks and its own caches may have them, too."
         )),
     }
-    complain("This purges it: every commit since gets another id. Commit or stash first what isn't committed. In any shell:\n");
+    complain(
+        "This purges it: every commit since gets another id. Commit or stash first what isn't committed. In any shell:\n",
+    );
     complain(&forget::purge(repo, words));
 }
 

@@ -9,7 +9,7 @@ use super::{EXIT_FAILED, complain, failed, print, print_json, values};
 use crate::{
     config::Config,
     cycle::workspace,
-    store::{Recording, RecordedCall, Store},
+    store::{RecordedCall, Recording, Store},
     types::ChatRef,
     words::{count, local, one_line, shortened},
 };

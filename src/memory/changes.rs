@@ -22,7 +22,8 @@ pub struct ChangedLine {
 
 /// The lines that aren't the same, in the order in which they stand: what went before what came in its place. Blank lines don't count.
 pub fn changes(old: &str, new: &str) -> Vec<ChangedLine> {
-    let (before, after): (Vec<&str>, Vec<&str>) = (lines(old).map(str::trim_end).collect(), lines(new).map(str::trim_end).collect());
+    let (before, after): (Vec<&str>, Vec<&str>) =
+        (lines(old).map(str::trim_end).collect(), lines(new).map(str::trim_end).collect());
     let mut input = InternedInput::default();
     input.update_before(before.iter().copied());
     input.update_after(after.iter().copied());
@@ -65,10 +66,13 @@ mod tests {
     #[test]
     fn a_change_is_told_with_its_section_and_without_its_origin() {
         let old = "# Facts\n\n## Home\n- a <!-- wake 1 -->\n- b\n\n## Work\n- c\n";
-        let new = "# Facts\n\n## Home\n- a <!-- wake 1 -->\n- d <!-- wake 2 message 7 -->\n\n## Work\n- c\n\n## New\n- e\n";
+        let new =
+            "# Facts\n\n## Home\n- a <!-- wake 1 -->\n- d <!-- wake 2 message 7 -->\n\n## Work\n- c\n\n## New\n- e\n";
         let told: Vec<_> = changes(old, new)
             .into_iter()
-            .map(|line| format!("{}:{}{} {}", line.section, if line.is_added { "+" } else { "-" }, line.line, line.text))
+            .map(|line| {
+                format!("{}:{}{} {}", line.section, if line.is_added { "+" } else { "-" }, line.line, line.text)
+            })
             .collect();
         assert_eq!(told, ["Home:-5 - b", "Home:+5 - d", "New:+10 ## New", "New:+11 - e"]);
         assert_eq!(changes(old, old), []);

@@ -49,7 +49,8 @@ impl SoughtWords {
                 let is_escaped = text.contains('&');
                 self.are_in(text)
                     || is_json && self.are_in_json(text)
-                    || is_escaped && self.are_in(&text.replace("&lt;", "<").replace("&quot;", "\"").replace("&amp;", "&"))
+                    || is_escaped
+                        && self.are_in(&text.replace("&lt;", "<").replace("&quot;", "\"").replace("&amp;", "&"))
             }
             serde_json::Value::Array(items) => items.iter().any(|item| self.are_in_value(item)),
             serde_json::Value::Object(fields) => {
@@ -161,10 +162,11 @@ mod tests {
 
     #[test]
     fn a_task_that_is_called_so_goes_whole_and_of_another_only_its_lines() {
-        let text = "# Active\n\n## Buy the ring\n- status: active\n\nnotes\n\n## Party\n- next: show the ring\nplain\n";
+        let text =
+            "# Active\n\n## Buy the ring\n- status: active\n\nnotes\n\n## Party\n- next: show the ring\n\nplain\n";
         assert_eq!(
             gone(DocKind::Tasks, text, "the ring"),
-            ("# Active\n\n## Party\nplain\n".to_owned(), vec![3, 4, 6, 9])
+            ("# Active\n\n## Party\n\nplain\n".to_owned(), vec![3, 4, 6, 9])
         );
     }
 

@@ -50,7 +50,8 @@ mod tests {
 
     #[test]
     fn a_lines_comment_is_read_and_a_persons_own_is_none() {
-        let line = "- Eve is kind <!-- wake 20261121T140302Z-812 message 41 chat 5555 after https://example.org, a file -->\n";
+        let line =
+            "- Eve is kind <!-- wake 20261121T140302Z-812 message 41 chat 5555 after https://example.org, a file -->\n";
         assert_eq!(bare(line), "Eve is kind");
         assert_eq!(
             origin_of(line),
@@ -63,6 +64,9 @@ mod tests {
         );
         let own = origin_of("- 14:03 did it <!-- wake 1 own -->").unwrap();
         assert_eq!((own.wake.as_str(), own.message, own.after), ("1", None, None));
-        assert_eq!((origin_of("- by hand"), origin_of("- x <!-- a note -->"), origin_of("- x <!-- wake -->")), (None, None, None));
+        assert_eq!(
+            (origin_of("- by hand"), origin_of("- x <!-- a note -->"), origin_of("- x <!-- wake -->")),
+            (None, None, None)
+        );
     }
 }

@@ -75,7 +75,7 @@ fn holds(sought: &SoughtWords) -> impl Fn(&str, bool) -> bool {
     |text, is_json| if is_json { sought.are_in_json(text) } else { sought.are_in(text) }
 }
 
-/// Takes out what was `shown`.
+/// Takes out what was `shown`. With the commit, whether the database's file was written anew: else its free pages still hold the words.
 ///
 /// # Errors
 /// [`ProvenanceError::Refused`] while something isn't finished, or when by now it would be more or less than what was shown.
@@ -83,21 +83,21 @@ pub fn carry_out(
     hand: &mut Hand<'_>,
     sought: &SoughtWords,
     shown: &Forgetting,
-) -> Result<Option<PersonsCommit>, ProvenanceError> {
+) -> Result<(Option<PersonsCommit>, bool), ProvenanceError> {
     let now = plan(&hand.repo, Some(hand.rows()), sought)?;
     if now != *shown {
         let why = "What holds these words has changed meanwhile. Nothing was taken out; please ask again.";
         return Err(ProvenanceError::Refused(why.to_owned()));
     }
-    hand.store().forget_words(&now.rows, &holds(sought))?;
+    let is_rewritten = hand.store().forget_words(&now.rows, &holds(sought))?;
     if now.documents.is_empty() {
-        return Ok(None);
+        return Ok((None, is_rewritten));
     }
     let lines = now.documents.iter().map(|document| document.lines.len()).sum();
     let changes: Vec<FileChange> = now.documents.into_iter().map(|document| document.change).collect();
     // The words themselves would stand in the history.
     let subject = format!("Forget {} of the memory", count(lines, "line"));
-    hand.commit(&changes, &subject).map(Some)
+    Ok((Some(hand.commit(&changes, &subject)?), is_rewritten))
 }
 
 /// What git's history still holds, of the lines and of the messages of commits.

@@ -10,7 +10,8 @@ use crate::{
 };
 
 /// What is taken as a point.
-const EXPECTED: &str = "today, yesterday, 2026-11-20, \"2026-11-20 14:00\", or the beginning of a wake's id or a commit's";
+const EXPECTED: &str =
+    "today, yesterday, 2026-11-20, \"2026-11-20 14:00\", or the beginning of a wake's id or a commit's";
 /// How a time is written.
 const TIMES: [&str; 2] = ["%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M"];
 
@@ -89,7 +90,9 @@ fn time_of(text: &str, edge: DayEdge, wall: WallClock) -> Option<DateTime<Utc>> 
         // A commit carries whole seconds: the last one of the day is still the day's.
         return Some(match edge {
             DayEdge::Begin => at(day.and_time(NaiveTime::MIN)) - chrono::TimeDelta::seconds(1),
-            DayEdge::End => at(day.checked_add_days(Days::new(1))?.and_time(NaiveTime::MIN)) - chrono::TimeDelta::seconds(1),
+            DayEdge::End => {
+                at(day.checked_add_days(Days::new(1))?.and_time(NaiveTime::MIN)) - chrono::TimeDelta::seconds(1)
+            }
         });
     }
     TIMES.iter().find_map(|format| NaiveDateTime::parse_from_str(text, format).ok()).map(at)
@@ -102,10 +105,7 @@ mod tests {
 
     #[test]
     fn days_and_times_are_the_persons_own() {
-        let wall = WallClock {
-            tz: "Europe/Berlin".parse().unwrap(),
-            now: parse_time("2026-11-20T23:30:00Z").unwrap(),
-        };
+        let wall = WallClock { tz: "Europe/Berlin".parse().unwrap(), now: parse_time("2026-11-20T23:30:00Z").unwrap() };
         let at = |text, edge| time_of(text, edge, wall).map(rfc3339);
         assert_eq!(at("today", DayEdge::Begin).as_deref(), Some("2026-11-20T22:59:59.000Z"));
         assert_eq!(at("yesterday", DayEdge::End).as_deref(), Some("2026-11-20T22:59:59.000Z"));

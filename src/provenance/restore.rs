@@ -68,7 +68,10 @@ pub fn plan(repo: &Repo, wanted: WantedBack<'_>, wall: WallClock) -> Result<Givi
             let now = repo.read_work_tree(&path)?;
             let given = give_back(DocKind::of(&path), &old, now.as_deref().unwrap_or_default(), sought);
             if given.lines.is_empty() && !sought.are_in(&old) {
-                return Err(ProvenanceError::Refused(format!("{path} had no line with these words at {}.", point.name)));
+                return Err(ProvenanceError::Refused(format!(
+                    "{path} had no line with these words at {}.",
+                    point.name
+                )));
             }
             let changes = if given.lines.is_empty() {
                 Vec::new()
@@ -84,13 +87,19 @@ pub fn plan(repo: &Repo, wanted: WantedBack<'_>, wall: WallClock) -> Result<Givi
 ///
 /// # Errors
 /// [`ProvenanceError::Refused`] where what stands there now can't be committed: it would be lost.
-pub fn carry_out(hand: &mut Hand<'_>, wanted: WantedBack<'_>, wall: WallClock) -> Result<(GivingBack, Option<PersonsCommit>), ProvenanceError> {
+pub fn carry_out(
+    hand: &mut Hand<'_>,
+    wanted: WantedBack<'_>,
+    wall: WallClock,
+) -> Result<(GivingBack, Option<PersonsCommit>), ProvenanceError> {
     let edits = hand.commit_edits()?;
     let giving = plan(&hand.repo, wanted, wall)?;
     if giving.changes.is_empty() {
         return Ok((giving, None));
     }
-    if let Some(left) = edits.left_alone.iter().find(|left| giving.changes.iter().any(|change| change.path == left.path)) {
+    if let Some(left) =
+        edits.left_alone.iter().find(|left| giving.changes.iter().any(|change| change.path == left.path))
+    {
         return Err(ProvenanceError::Refused(format!(
             "{} has changes that I can't commit, because it {}. They would be lost, so nothing was changed.",
             left.path, left.why
@@ -105,7 +114,8 @@ pub fn carry_out(hand: &mut Hand<'_>, wanted: WantedBack<'_>, wall: WallClock) -
         many => format!("Restore {} files", many.len()),
     };
     let subject = format!("{what}\n\nAs of {}, commit {}.", giving.point.name, giving.point.commit.id);
-    let made = hand.commit(&giving.changes, &subject)?;
+    let mut made = hand.commit(&giving.changes, &subject)?;
+    made.before.splice(0..0, edits.files);
     Ok((giving, Some(made)))
 }
 

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use super::ProvenanceError;
 use crate::{
     memory::{
+        DocKind,
         forgetting::SoughtWords,
         origin::{LineOrigin, bare, origin_of},
         search::search,
@@ -108,6 +109,8 @@ pub fn why(repo: &Repo, store: Option<&Store>, words: &str) -> Result<Stories, P
             documents.push((path, text));
         }
     }
+    // What is known comes first, what merely happened last.
+    documents.sort_by_key(|(path, _)| (DocKind::of(path) == DocKind::Log, DocKind::of(path) != DocKind::Facts));
     let mut found: Vec<FoundLine> = match SoughtWords::new(words) {
         Some(sought) => documents.iter().flat_map(|(path, text)| holding(path, text, &sought)).collect(),
         None => Vec::new(),
@@ -201,7 +204,18 @@ fn story(
         read = wake.map(|wake| store.taints_of(wake)).transpose()?.flatten();
     }
     let taint = origin.as_ref().and_then(|origin| origin.after.clone()).or(read);
-    Ok(LineStory { path, line, text: bare(&raw).to_owned(), heading, origin, commit, wake_commit, writer, messages, taint })
+    Ok(LineStory {
+        path,
+        line,
+        text: bare(&raw).to_owned(),
+        heading,
+        origin,
+        commit,
+        wake_commit,
+        writer,
+        messages,
+        taint,
+    })
 }
 
 /// The messages that a wake's commit was about, by its trailer.

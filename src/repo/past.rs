@@ -29,7 +29,12 @@ pub struct HoldingCommits {
 impl Repo {
     /// The commits that these lines of a file came by, as the work tree has it in `text`; lines count from 1. One that isn't committed
     /// yet has none, and is left out.
-    pub fn came_by(&self, path: &str, text: &str, lines: &BTreeSet<usize>) -> Result<BTreeMap<usize, Commit>, RepoError> {
+    pub fn came_by(
+        &self,
+        path: &str,
+        text: &str,
+        lines: &BTreeSet<usize>,
+    ) -> Result<BTreeMap<usize, Commit>, RepoError> {
         let mut found = BTreeMap::new();
         if tree::item_at(&self.git, self.head()?, path)?.is_none() {
             return Ok(found);

@@ -47,8 +47,9 @@ pub(in crate::cycle) fn recording(
             }
             Entry::Outcome { call, name, content, is_error, receipt, taint, .. } => {
                 if !TALK.contains(&name.as_str()) {
-                    let (input, is_after_others) =
-                        inputs.get(call).map_or(("{}", !taints.is_empty()), |(input, is_after)| (input.as_str(), *is_after));
+                    let (input, is_after_others) = inputs
+                        .get(call)
+                        .map_or(("{}", !taints.is_empty()), |(input, is_after)| (input.as_str(), *is_after));
                     match receipt.as_deref().filter(|_| !is_error && !has_failed(content)) {
                         Some(did) => calls.push(RecordedCall {
                             tool: name.clone(),
@@ -178,7 +179,10 @@ mod tests {
         let calls: Vec<_> = kept.calls.iter().map(|call| (call.input.as_str(), call.is_after_others)).collect();
         assert_eq!(calls, [(r#"{"task":"Report","key":"***"}"#, false), (r#"{"command":"make all"}"#, true)]);
         assert_eq!(kept.narrative, "Moved “Report”; Ran “make all”. 2 failed and are left out. It took 3 rounds.");
-        assert_eq!((kept.taint.as_deref(), kept.words.join(" ")), (Some("a program's output"), "move report".to_owned()));
+        assert_eq!(
+            (kept.taint.as_deref(), kept.words.join(" ")),
+            (Some("a program's output"), "move report".to_owned())
+        );
     }
 
     #[test]

@@ -178,7 +178,7 @@ pub(in crate::cycle) fn opening(
     let messages: Vec<&Incoming> = observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
     let files = attached::files_of(session, &messages, Allowance::left_by(&[]))?;
     let (done_already, done_after) = done_already(session, &ids)?;
-    let similar_work = recordings::similar_work(session, cycle, &ids)?;
+    let similar_work = recordings::similar_work(session, cycle, &ids, None)?;
     let raw = brief::opening(&brief::Brief {
         wake_id: &cycle.id,
         now: world.now,

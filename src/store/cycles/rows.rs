@@ -7,8 +7,12 @@ use super::{approvals, journal::append, undo};
 use crate::{
     clock::{parse_time, rfc3339},
     store::{
-        Entry, Fence, FencedStore, NewOutgoing, Result, Store, messages::queue, outbox::attempts, outcome::OPEN,
-        recordings::rows::{self, NewRecording}, upkeep::backoff,
+        Entry, Fence, FencedStore, NewOutgoing, Result, Store,
+        messages::queue,
+        outbox::attempts,
+        outcome::OPEN,
+        recordings::rows::{self, NewRecording},
+        upkeep::backoff,
     },
     types::ChatRef,
 };

@@ -9,6 +9,8 @@ CREATE TABLE recordings (
     calls     TEXT NOT NULL,                     -- JSON array: tool, input, did
     narrative TEXT NOT NULL,
     taint     TEXT,                              -- whose words the cycle had read; NULL: nobody else's
-    rounds    INTEGER NOT NULL                   -- turns of the model that it took
+    rounds    INTEGER NOT NULL,                  -- turns of the model that it took
+    model     TEXT,                              -- the sentence encoder that made the vector
+    vector    BLOB                               -- what the request means: 32-bit floats, little-endian; NULL: not known yet
 );
 CREATE INDEX recordings_by_chat ON recordings (chat_id, id);

@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension as _, Row, Transaction};
 
 use crate::{
     clock::{parse_time, rfc3339},
-    store::{Result, Store, json},
+    store::{FencedStore, Result, Store, json},
     types::ChatRef,
 };
 
@@ -60,12 +60,14 @@ pub struct Recording {
 }
 
 /// What a recording is found by.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RecordedRequest {
     /// The recording's number: later is larger.
     pub id: i64,
     /// The request's content words.
     pub words: Vec<String>,
+    /// What the request means, by the encoder that was asked for.
+    pub vector: Option<Vec<f32>>,
 }
 
 impl Recording {
@@ -107,22 +109,58 @@ impl Store {
         Ok(self.conn.prepare_cached(&sql)?.query_row([id], Recording::read).optional()?)
     }
 
-    /// What was recorded for these chats, and with `of_nobody` what no chat asked for: the newest first.
-    pub fn recorded_requests(&self, chats: &[ChatRef], of_nobody: bool) -> Result<Vec<RecordedRequest>> {
+    /// What was recorded for these chats, and with `of_nobody` what no chat asked for, with the vectors that `encoder` has made: the
+    /// newest first.
+    pub fn recorded_requests(
+        &self,
+        chats: &[ChatRef],
+        of_nobody: bool,
+        encoder: Option<&str>,
+    ) -> Result<Vec<RecordedRequest>> {
         let mut statement = self.conn.prepare_cached(
-            "SELECT id, words FROM recordings
+            "SELECT id, words, iif(model = ?3, vector, NULL) FROM recordings
              WHERE chat_id IN (SELECT value FROM json_each(?1)) OR ?2 AND chat_id IS NULL ORDER BY id DESC",
         )?;
-        let requests = statement.query_map((json(chats), of_nobody), |row| {
-            Ok(RecordedRequest { id: row.get(0)?, words: split(&row.get::<_, String>(1)?) })
+        let requests = statement.query_map((json(chats), of_nobody, encoder), |row| {
+            let vector = row.get::<_, Option<Vec<u8>>>(2)?.map(|bytes| floats(&bytes));
+            Ok(RecordedRequest { id: row.get(0)?, words: split(&row.get::<_, String>(1)?), vector })
         })?;
         Ok(requests.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Requests that `encoder` has made no vector of, at most `limit`: the newest first.
+    pub fn requests_without_vector(&self, encoder: &str, limit: usize) -> Result<Vec<(i64, String)>> {
+        let mut statement = self.conn.prepare_cached(
+            "SELECT id, request FROM recordings WHERE model IS NOT ?1 OR vector IS NULL ORDER BY id DESC LIMIT ?2",
+        )?;
+        let rows = statement.query_map((encoder, limit as i64), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
     /// Takes out one recording. Says whether there was such a one.
     pub fn drop_recording(&mut self, id: i64) -> Result<bool> {
         self.write(|tx| Ok(tx.execute("DELETE FROM recordings WHERE id = ?1", [id])? == 1))
     }
+}
+
+impl FencedStore<'_> {
+    /// Keeps the vectors that `encoder` has made of requests; in place of another encoder's.
+    pub fn put_request_vectors(&mut self, encoder: &str, vectors: &[(i64, Vec<f32>)]) -> Result<()> {
+        // Lost in a power cut, they are made again.
+        self.fenced_relaxed(|tx| {
+            let mut statement = tx.prepare_cached("UPDATE recordings SET model = ?2, vector = ?3 WHERE id = ?1")?;
+            for (id, vector) in vectors {
+                let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
+                statement.execute((id, encoder, bytes))?;
+            }
+            Ok(())
+        })
+    }
+}
+
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    let (numbers, _) = bytes.as_chunks::<4>();
+    numbers.iter().map(|number| f32::from_le_bytes(*number)).collect()
 }
 
 /// Keeps a recording, once for its cycle. What says the same of the same request is older, and goes; where only one of both had read

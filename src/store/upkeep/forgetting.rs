@@ -14,7 +14,10 @@
 use rusqlite::{Connection, Transaction, types::ValueRef};
 
 use crate::{
-    store::{FencedStore, Result, Store, json, outcome::{OPEN, PUT_ASIDE}},
+    store::{
+        FencedStore, Result, Store, json,
+        outcome::{OPEN, PUT_ASIDE},
+    },
     types::ChatRef,
 };
 
@@ -121,17 +124,11 @@ impl Store {
 }
 
 impl FencedStore<'_> {
-    /// Forgets them, in one transaction: what [`Store::holding`] had found, and no more.
-    pub fn forget_words(&mut self, held: &HeldInRows, holds: &HoldsWords<'_>) -> Result<()> {
-        // What is freed is overwritten, and doesn't stay in the log.
-        self.conn.pragma_update(None, "secure_delete", true)?;
-        let done = self.fenced(|tx| forget(tx, held, holds));
-        self.conn.pragma_update(None, "secure_delete", false)?;
-        done?;
-        if !self.restart_log()? {
-            tracing::debug!("others read the database: what was forgotten stays in its log until that is begun anew");
-        }
-        Ok(())
+    /// Forgets them, in one transaction: what [`Store::holding`] had found, and no more. Then the file is written anew, since what rows
+    /// held before stays in its free pages. Says whether that was done too: not while others read.
+    pub fn forget_words(&mut self, held: &HeldInRows, holds: &HoldsWords<'_>) -> Result<bool> {
+        self.fenced(|tx| forget(tx, held, holds))?;
+        Ok(self.conn.execute_batch("VACUUM").is_ok() && self.restart_log().unwrap_or(false))
     }
 }
 
@@ -171,7 +168,10 @@ fn incoming(conn: &Connection, holds: &HoldsWords<'_>, held: &mut HeldInRows) ->
 /// Cycles of which something holds the words.
 fn cycles(conn: &Connection, holds: &HoldsWords<'_>, which: &str) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    let ids = rows(conn, &format!("SELECT id, reasons, error, system, tools FROM cycles WHERE {which} ORDER BY started_at, id"))?;
+    let ids = rows(
+        conn,
+        &format!("SELECT id, reasons, error, system, tools FROM cycles WHERE {which} ORDER BY started_at, id"),
+    )?;
     let mut journal = conn.prepare("SELECT body FROM cycle_journal WHERE cycle_id = ?1")?;
     let mut staged = conn.prepare("SELECT base, content FROM cycle_files WHERE cycle_id = ?1")?;
     let mut asked = conn.prepare("SELECT action, reasons FROM approvals WHERE cycle_id = ?1")?;
@@ -259,7 +259,7 @@ fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Re
     )?;
     for row in rows(tx, "SELECT id, answer, taken_back FROM undos WHERE done_at IS NOT NULL")? {
         if holds(row.text(1), false) || holds(row.text(2), true) {
-            tx.execute("UPDATE undos SET answer = NULL, taken_back = NULL WHERE id = ?1", [row.number(0)])?;
+            tx.execute("UPDATE undos SET answer = NULL, taken_back = '{}' WHERE id = ?1", [row.number(0)])?;
         }
     }
     for row in rows(tx, "SELECT chat_id, number, title FROM shown_tasks")? {
@@ -302,6 +302,7 @@ impl LooseRow {
 fn rows(conn: &Connection, sql: &str) -> Result<Vec<LooseRow>> {
     let mut statement = conn.prepare(sql)?;
     let columns = statement.column_count();
-    let read = |row: &rusqlite::Row<'_>| (0..columns).map(|at| row.get(at)).collect::<rusqlite::Result<_>>().map(LooseRow);
+    let read =
+        |row: &rusqlite::Row<'_>| (0..columns).map(|at| row.get(at)).collect::<rusqlite::Result<_>>().map(LooseRow);
     Ok(statement.query_map([], read)?.collect::<rusqlite::Result<_>>()?)
 }

@@ -90,14 +90,18 @@ pub fn carry_out(
         return Err(ProvenanceError::Refused(why.to_owned()));
     }
     let is_rewritten = hand.store().forget_words(&now.rows, &holds(sought))?;
+    hand.store().note_spoken_changed()?;
     if now.documents.is_empty() {
+        hand.scrub_index()?;
         return Ok((None, is_rewritten));
     }
     let lines = now.documents.iter().map(|document| document.lines.len()).sum();
     let changes: Vec<FileChange> = now.documents.into_iter().map(|document| document.change).collect();
     // The words themselves would stand in the history.
     let subject = format!("Forget {} of the memory", count(lines, "line"));
-    Ok((Some(hand.commit(&changes, &subject)?), is_rewritten))
+    let made = hand.commit(&changes, &subject)?;
+    hand.scrub_index()?;
+    Ok((Some(made), is_rewritten))
 }
 
 /// What git's history still holds, of the lines and of the messages of commits.

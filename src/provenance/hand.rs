@@ -9,6 +9,7 @@ use crate::{
     clock::Clock,
     config::Config,
     cycle::{self, Teller, merge_texts, workspace},
+    index::{Index, Sources},
     process::Identity,
     redact::Redactor,
     repo::{FileChange, LeftAlone, Oid, PersonEdits, Publish, Repo},
@@ -119,6 +120,13 @@ impl<'a> Hand<'a> {
             self.store().set_handled(HEAD_SEEN, &published.commit.to_string())?;
         }
         Ok(PersonsCommit { commit: published.commit, before: edits.files, left_alone: published.left_alone })
+    }
+
+    /// Makes the index anew, without what is gone by now.
+    pub fn scrub_index(&self) -> Result<(), ProvenanceError> {
+        let config = self.tools.config;
+        let sources = Sources { brain: self.repo.root(), store: Some(&self.store), zone: config.timezone };
+        Ok(Index::scrub(&config.index_path(), &sources)?)
     }
 
     /// Frees the lease and the lock.

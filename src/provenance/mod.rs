@@ -10,7 +10,9 @@ pub mod point;
 pub mod restore;
 pub mod why;
 
-use crate::{provenance::point::PointError, repo::RepoError, store::StoreError, wake_lock::LockError};
+use crate::{
+    index::IndexError, provenance::point::PointError, repo::RepoError, store::StoreError, wake_lock::LockError,
+};
 
 /// Why a person's wish wasn't carried out, by what they can do. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +29,9 @@ pub enum ProvenanceError {
     /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The index couldn't be made anew: all else is done.
+    #[error("the index couldn't be made anew: {0}. All else is done; `wake memory reindex` does that")]
+    Index(#[from] IndexError),
     /// What was named as a time or a commit isn't one.
     #[error(transparent)]
     Point(#[from] PointError),

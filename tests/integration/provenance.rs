@@ -163,6 +163,12 @@ fn what_is_forgotten_is_in_nothing_that_is_searched_and_the_history_is_told_of_w
     env.git(&["fetch", "-q"]);
     assert!(all_rows(&env).contains("4711-77") && env.memory(FACTS).contains("4711-77"));
 
+    let found = |paths: &[&str]| {
+        let told = env.wake(&["memory", "search", "--json", "the code of the gate 4711-77"]).ok().stdout;
+        paths.iter().all(|path| told.contains(path)) && told.contains("4711-77")
+    };
+    assert!(found(&[FACTS, "messages/1", "answers/", "recordings/1"]));
+
     let looked = env.wake(&["memory", "forget", "--dry-run", "4711-77"]).ok();
     for what in [FACTS, "message 1 of", "answer ", "recording: ", "the records of 1 finished wake"] {
         assert!(looked.stdout.contains(what), "{what}: {}", looked.stdout);
@@ -173,6 +179,9 @@ fn what_is_forgotten_is_in_nothing_that_is_searched_and_the_history_is_told_of_w
 
     let done = env.wake(&["memory", "forget", "--yes", "4711-77"]).ok();
     assert!(!all_rows(&env).contains("4711-77"), "nothing of it stays in the file, freed pages included");
+    assert!(!found(&[]));
+    let index = std::fs::read(env.workspace().join("index.db")).unwrap();
+    assert!(!String::from_utf8_lossy(&index).contains("4711-77"), "nor in the index");
     let brain = env.brain().display().to_string();
     let left = env.run("grep", &["-rl", "--exclude-dir=.git", "4711-77", &brain]);
     assert_eq!(left.stdout, "");

@@ -103,6 +103,12 @@ impl Store {
         Ok(statement.query_map([], Recording::read)?.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// The numbers of all recordings.
+    pub fn recording_ids(&self) -> Result<Vec<i64>> {
+        let mut statement = self.conn.prepare_cached("SELECT id FROM recordings ORDER BY id")?;
+        Ok(statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// One recording.
     pub fn recording(&self, id: i64) -> Result<Option<Recording>> {
         let sql = format!("SELECT {} FROM recordings WHERE id = ?1", Recording::COLUMNS);

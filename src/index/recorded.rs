@@ -12,11 +12,15 @@ use super::{
 };
 use crate::{
     store::{Recording, Store},
+    words::{one_line, shortened},
     zone::Tz,
 };
 
 /// Where recordings stand among the documents.
 pub(super) const RECORDINGS: &str = "recordings/";
+
+/// Characters of a request that are kept as a recording's heading.
+const MAX_HEADING_CHARS: usize = 200;
 
 /// Whether a document isn't a file of the memory: a chat, or a recording.
 pub(super) fn is_of_store(path: &str) -> bool {
@@ -55,15 +59,16 @@ impl Index {
     }
 }
 
-/// What of a recording is found: its request with what was done, as one passage where that isn't long.
+/// What of a recording is found: what was done, under its request.
 fn placed(recording: &Recording, zone: Tz) -> Vec<Placed> {
     let kept = &recording.kept;
-    let chunks = chunk::of_message(&format!("{}\n\n{}", kept.request, kept.narrative), ChunkKind::Note);
+    // The request itself is found where it was said: here it says what the narrative is of.
+    let chunks = chunk::of_message(&kept.narrative, ChunkKind::Note);
     let place = |(ord, chunk): (usize, Chunk)| Placed {
         chunk: Chunk {
             date: recording.at.map(|at| at.with_timezone(&zone).date_naive()),
             origin: format!("wake {}", kept.cycle_id),
-            heading: "What was done".to_owned(),
+            heading: shortened(&one_line(&kept.request), MAX_HEADING_CHARS),
             ..chunk
         },
         ord: i64::try_from(ord).unwrap_or(i64::MAX),

@@ -8,7 +8,6 @@
 
 mod advance;
 mod ailment;
-mod as_of;
 mod committed;
 mod create;
 mod endings;
@@ -46,7 +45,6 @@ use git2::{ConfigLevel, Repository, RepositoryState, Signature};
 pub use self::{
     advance::Finished,
     ailment::{Ailment, ailment},
-    as_of::texts_as_of,
     committed::{Committed, CommittedFile},
     create::{CLONE_TIMEOUT, Created},
     glance::Glance,

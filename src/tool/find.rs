@@ -5,7 +5,10 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Outcome, Refusal, Tool, Touched, World, files, read::READ, search::SEARCH};
+use super::{
+    Done, Outcome, Refusal, Tool, Touched, World, files,
+    read::{READ, SEARCH},
+};
 use crate::{
     exec::{
         Exec,

@@ -23,7 +23,6 @@ mod read;
 mod remember;
 mod reminder;
 mod reply;
-mod search;
 mod system;
 mod task;
 mod tell;

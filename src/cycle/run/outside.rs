@@ -13,7 +13,6 @@ use crate::{
     cycle::{
         context::{Context, Report, WakeError},
         decide::{
-            budget::Budget,
             machine::{Cycle, user_text},
             uptake::OUTSIDE,
             verify::Account,
@@ -23,8 +22,6 @@ use crate::{
         session::{Live, Next, Session},
         tooling::Tooling,
     },
-    embed::Meaning,
-    index::IndexPlace,
     mcp::{
         client::{self, settings::Settings},
         server::Unread,
@@ -233,8 +230,6 @@ fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
         reminders: store.reminders()?,
         unwoken: Unwoken::default(),
         documents,
-        index: IndexPlace::of(config),
-        meaning: Meaning::new(config, context.redactor, Budget::look(store, config, context.clock.now())?.caps()),
         skills: Vec::new(),
         exchanges: Vec::new(),
         undoable: Vec::new(),

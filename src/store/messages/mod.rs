@@ -5,4 +5,3 @@ pub(in crate::store) mod overheard;
 pub(in crate::store) mod parts;
 pub(in crate::store) mod provenance;
 pub(in crate::store) mod queue;
-pub(in crate::store) mod spoken;

@@ -40,8 +40,6 @@ pub enum UpkeepKind {
     Files,
     /// Forgetting what is old.
     Retention,
-    /// Making vectors of what is searched.
-    Embed,
 }
 
 impl UpkeepKind {
@@ -59,7 +57,6 @@ impl UpkeepKind {
             Self::Model => "model",
             Self::Files => "files",
             Self::Retention => "retention",
-            Self::Embed => "embed",
         }
     }
 }

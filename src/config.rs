@@ -220,6 +220,11 @@ impl Config {
         self.workspace_dir.join("messages.db")
     }
 
+    /// The index of the memory: derived, and made anew when it is gone.
+    pub fn index_path(&self) -> PathBuf {
+        self.workspace_dir.join("index.db")
+    }
+
     /// Locked while a wake runs; never unlinked.
     pub fn lock_path(&self) -> PathBuf {
         self.workspace_dir.join(".wake-lock")

@@ -9,6 +9,7 @@ pub mod health;
 mod history;
 mod log;
 mod mcp;
+mod memory;
 mod out;
 mod pair;
 mod policy;

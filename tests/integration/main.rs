@@ -52,6 +52,8 @@ mod media;
 #[cfg(test)]
 mod media_kinds;
 #[cfg(test)]
+mod memory_search;
+#[cfg(test)]
 mod mind;
 #[cfg(test)]
 mod mind_due;

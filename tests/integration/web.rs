@@ -349,6 +349,7 @@ fn world(dir: &Path) -> World {
         reminders: Vec::new(),
         unwoken: Unwoken::default(),
         documents: Documents::new(dir, Vec::new()),
+        index: reveille::index::IndexPlace::default(),
         skills: Vec::new(),
         attachments: Attachments::default(),
         undoable: Vec::new(),

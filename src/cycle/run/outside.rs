@@ -22,6 +22,7 @@ use crate::{
         session::{Live, Next, Session},
         tooling::Tooling,
     },
+    index::IndexPlace,
     mcp::{
         client::{self, settings::Settings},
         server::Unread,
@@ -230,6 +231,7 @@ fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
         reminders: store.reminders()?,
         unwoken: Unwoken::default(),
         documents,
+        index: IndexPlace::of(config),
         skills: Vec::new(),
         exchanges: Vec::new(),
         undoable: Vec::new(),

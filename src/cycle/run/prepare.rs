@@ -15,6 +15,7 @@ use crate::{
         run::{attached, token_rate},
         session::Session,
     },
+    index::IndexPlace,
     memory::{
         self,
         skill::Skills,
@@ -84,6 +85,7 @@ pub(in crate::cycle) fn world(
         reminders: session.store.reminders()?,
         unwoken: unwoken(session, cycle)?,
         documents,
+        index: IndexPlace::of(config),
         skills,
         attachments: attachments(session, cycle)?,
         exchanges: match cycle.chat {

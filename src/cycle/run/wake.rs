@@ -12,7 +12,7 @@ use crate::{
             verify::Account,
         },
         look::observe::{self, Observation},
-        maintain::{ready, retention, sync},
+        maintain::{index, ready, retention, sync},
         run::{
             by_rule, finish,
             given_up::{self, Teller},
@@ -106,6 +106,7 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, settles_doubts: boo
     }
     if session.report.outcome == WakeOutcome::Worked && session.is_to_end()?.is_none() {
         sync::maintain(session, &repo)?;
+        index::keep_current(session, &repo);
     }
     Ok(has_worked)
 }

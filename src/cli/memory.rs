@@ -1,0 +1,246 @@
+//! `wake memory`: searching what is remembered, and looking after the index that answers.
+
+use std::process::ExitCode;
+
+use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
+use clap::Subcommand;
+use serde_json::{Map, Value};
+
+use super::{complain, failed, print, print_json, values};
+use crate::{
+    config::Config,
+    disk::size,
+    index::{ChunkOrigin, Index, IndexError, Ready, Recalled, SearchQuery, Sources},
+    repo::{self, RepoError},
+    store::{Store, StoreError},
+    words::shortened,
+};
+
+/// Hits that are shown where nothing else is asked for.
+const HITS: usize = 10;
+/// How much of a hit's text people are shown, in characters.
+const MAX_TEXT_CHARS: usize = 240;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum MemoryCommand {
+    /// Search the memory, the skills and all conversations.
+    #[command(after_help = "\
+Examples:
+  wake memory search 'wifi code'
+  wake memory search --in memory/project-memory 'tax report'
+  wake memory search --as-of 2026-11-01 'where did Anna move' --json | jq -r .text")]
+    Search {
+        /// What to look for, in any words.
+        #[arg(required = true)]
+        query: Vec<String>,
+        /// Print a JSON object a line: path, line, text, date, score, origin.
+        #[arg(long)]
+        json: bool,
+        /// How many hits at most.
+        #[arg(short = 'n', long, default_value_t = HITS, value_parser = values::how_many)]
+        limit: usize,
+        /// As it was known on that day, its evening included.
+        #[arg(long, value_name = "DATE", value_parser = values::day)]
+        as_of: Option<NaiveDate>,
+        /// Only in this file or folder of the memory; `messages` for what was said to the assistant, `answers` for what it said.
+        #[arg(long = "in", value_name = "PATH")]
+        within: Option<String>,
+        /// With each hit, what it was ranked by.
+        #[arg(long)]
+        why: bool,
+    },
+    /// Build the index anew from the memory and the conversations.
+    Reindex {
+        /// Print one JSON document.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what the index holds.
+    Stats {
+        /// Print one JSON document.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+impl MemoryCommand {
+    /// Whether JSON is asked for.
+    pub(super) fn json(&self) -> bool {
+        match self {
+            Self::Search { json, .. } | Self::Reindex { json } | Self::Stats { json } => *json,
+        }
+    }
+}
+
+/// Carries out `wake memory`.
+pub(super) fn run(config: &Config, command: &MemoryCommand, as_json: bool) -> ExitCode {
+    let done = match command {
+        MemoryCommand::Search { query, limit, as_of, within, why, .. } => {
+            let asked =
+                Asked { text: &query.join(" "), limit: *limit, as_of: *as_of, within: within.as_deref(), why: *why };
+            search(config, &asked, as_json)
+        }
+        MemoryCommand::Reindex { .. } => reindex(config, as_json),
+        MemoryCommand::Stats { .. } => stats(config, as_json),
+    };
+    done.unwrap_or_else(|error| failed(&error))
+}
+
+/// Why nothing can be told.
+#[derive(Debug, thiserror::Error)]
+enum MemoryFailure {
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Repo(#[from] RepoError),
+}
+
+struct Asked<'a> {
+    text: &'a str,
+    limit: usize,
+    as_of: Option<NaiveDate>,
+    within: Option<&'a str>,
+    why: bool,
+}
+
+/// A hit as JSON. The names are relied on.
+#[derive(serde::Serialize)]
+struct Line<'a> {
+    path: &'a str,
+    line: usize,
+    last_line: usize,
+    text: &'a str,
+    heading: &'a str,
+    speaker: &'a str,
+    date: Option<NaiveDate>,
+    score: f32,
+    origin: &'a ChunkOrigin,
+    taint: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    features: Option<&'a [f32]>,
+}
+
+impl<'a> Line<'a> {
+    fn of(hit: &'a Recalled, asked: &Asked<'_>) -> Self {
+        let why = || hit.why(false).into_iter().map(|(name, part)| (name.to_owned(), Value::from(part))).collect();
+        Self {
+            path: &hit.path,
+            line: hit.line,
+            last_line: hit.last_line,
+            text: &hit.text,
+            heading: &hit.heading,
+            speaker: &hit.speaker,
+            date: hit.date,
+            score: hit.score,
+            origin: &hit.origin,
+            taint: hit.taint.as_deref(),
+            why: asked.why.then(why),
+            features: asked.why.then_some(hit.features.as_slice()),
+        }
+    }
+}
+
+fn search(config: &Config, asked: &Asked<'_>, as_json: bool) -> Result<ExitCode, MemoryFailure> {
+    let mut index = ready(config)?.index;
+    let query = SearchQuery {
+        text: asked.text,
+        limit: asked.limit,
+        today: asked.as_of.unwrap_or_else(|| today(config)),
+        as_of: asked.as_of,
+        within: asked.within,
+        owner: config.owner_chat,
+        ..SearchQuery::default()
+    };
+    let hits = match asked.as_of {
+        None => index.search(&query)?,
+        Some(day) => match repo::texts_as_of(&config.repo_dir(), end_of(day, config))? {
+            Some(texts) => index.with_documents(&texts, true, |index| index.search(&query))?,
+            // The memory wasn't kept by then: what says that it is from then counts.
+            None => index.search(&SearchQuery { only_dated: true, ..query })?,
+        },
+    };
+    for hit in &hits {
+        if as_json {
+            print_json(&Line::of(hit, asked));
+        } else {
+            print(&in_words(hit, asked.why));
+        }
+    }
+    if hits.is_empty() && !as_json {
+        complain("Nothing was found.");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn in_words(hit: &Recalled, why: bool) -> String {
+    let place = [hit.date.map(|day| day.to_string()).unwrap_or_default(), hit.heading.clone()];
+    let place: Vec<String> = place.into_iter().filter(|part| !part.is_empty()).collect();
+    let place = if place.is_empty() { String::new() } else { format!("  ({})", shortened(&place.join(", "), 60)) };
+    let speaker = match (&hit.speaker, hit.text.starts_with(&hit.speaker)) {
+        (speaker, false) => format!("{speaker}: "),
+        _ => String::new(),
+    };
+    let taint = hit.taint.as_deref().map(|taint| format!("  [{taint}]")).unwrap_or_default();
+    let parts = hit.why(false).into_iter().map(|(name, part)| format!("{name} {part:.2}"));
+    let why =
+        if why { format!("    {:.2}: {}\n", hit.score, parts.collect::<Vec<_>>().join(", ")) } else { String::new() };
+    format!("{}:{}: {speaker}{}{place}{taint}\n{why}", hit.path, hit.line, shortened(&hit.text, MAX_TEXT_CHARS))
+}
+
+fn reindex(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
+    Index::open(&config.index_path())?.clear()?;
+    stats(config, as_json)
+}
+
+fn stats(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
+    let stats = ready(config)?.index.stats()?;
+    if as_json {
+        print_json(&stats);
+        return Ok(ExitCode::SUCCESS);
+    }
+    print(&format!(
+        "{} files in {} parts, {} messages, {} answers; {} words, {}\n",
+        stats.documents,
+        stats.chunks,
+        stats.messages,
+        stats.answers,
+        stats.words,
+        size(u64::try_from(stats.bytes).unwrap_or(0)),
+    ));
+    for model in &stats.models {
+        print(&format!("embedded by {}: {}, {} to come\n", model.model, model.embedded, model.missing));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The index, up to date.
+fn ready(config: &Config) -> Result<Ready, MemoryFailure> {
+    let db = config.db_path();
+    let store = match db.exists().then(|| Store::open(&db)) {
+        None => None,
+        Some(Ok(store)) => Some(store),
+        // Where nothing can be written, it can still be read.
+        Some(Err(_)) => Store::open_read_only(&db)?,
+    };
+    let brain = config.repo_dir();
+    let sources = Sources { brain: &brain, store: store.as_ref(), zone: config.timezone };
+    let ready = Ready::at(&config.index_path(), &sources, None)?;
+    if let Some(note) = &ready.note {
+        complain(note);
+    }
+    Ok(ready)
+}
+
+fn today(config: &Config) -> NaiveDate {
+    config.clock().now().with_timezone(&config.timezone).date_naive()
+}
+
+/// When a day is over.
+fn end_of(day: NaiveDate, config: &Config) -> DateTime<Utc> {
+    let next = day.succ_opt().unwrap_or(day).and_time(NaiveTime::MIN);
+    next.and_local_timezone(config.timezone).earliest().map_or_else(|| next.and_utc(), |at| at.to_utc())
+}

@@ -113,7 +113,7 @@ pub(super) fn is_said(path: &str) -> bool {
 }
 
 /// What fits each query, as the asking chat may see it, with what this cycle has staged.
-pub(super) fn hits(
+pub(crate) fn hits(
     world: &World,
     queries: &[String],
     within: Option<&str>,

@@ -82,6 +82,8 @@ mod policy;
 #[cfg(test)]
 mod progress;
 #[cfg(test)]
+mod recalled;
+#[cfg(test)]
 mod remote;
 #[cfg(target_os = "linux")]
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod live;
 pub(crate) mod once;
 pub mod outside;
 mod prepare;
+mod recall;
 mod record;
 mod remind;
 mod resume;

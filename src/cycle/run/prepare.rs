@@ -12,7 +12,7 @@ use crate::{
             undoable::undoable, verify::Account,
         },
         look::observe::Observation,
-        run::{attached, token_rate},
+        run::{attached, recall, token_rate},
         session::Session,
     },
     index::IndexPlace,
@@ -169,15 +169,17 @@ pub(in crate::cycle) fn opening(
     let orders = world.documents.text(memory::CLAUDE);
     cycle.system = redactor.redact_json(&brief::system(&orders, &world.skills));
     let words = called_for(&cycle.reasons, observation, &ids);
-    let exchanges = brief::shown_of(&world.exchanges, false);
+    let messages: Vec<&Incoming> = observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
+    let recalled = recall::recalled(session, world, cycle, &messages);
+    let exchanges = brief::shown_of(&world.exchanges, recalled.is_some());
+    let is_withheld = |found: &[brief::Recollection]| found.iter().any(|one| one.is_of_others);
     let there = ToRead {
         files: !world.attachments.files.is_empty(),
-        withheld: exchanges.iter().any(|entry| entry.taint.is_some()),
+        withheld: exchanges.iter().any(|entry| entry.taint.is_some()) || recalled.as_deref().is_some_and(is_withheld),
     };
     let offered = session.tooling().registry.seen_by(world.sees_all()).offered(&words, there);
     // Those of servers are in their words, and a server knows the keys that it was given.
     cycle.tools = redactor.redact_json(&offered);
-    let messages: Vec<&Incoming> = observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
     let files = attached::files_of(session, &messages, Allowance::left_by(&[]))?;
     let (done_already, done_after) = done_already(session, &ids)?;
     let raw = brief::opening(&brief::Brief {
@@ -191,7 +193,7 @@ pub(in crate::cycle) fn opening(
         messages: &messages,
         files: &files,
         documents: &world.documents,
-        recalled: None,
+        recalled: recalled.as_deref(),
         rate: token_rate::known(session)?,
         reader: world.foreign_chat(),
     });

@@ -62,9 +62,7 @@ fn element(one: &Recollection) -> String {
         // Neither is who said it told, nor under which heading: these are words, too.
         let length = one.text.chars().count();
         return text
-            + &format!(
-                " withheld=\"{length} characters, in which others may have a word; memory_search shows them\"/>"
-            );
+            + &format!(" withheld=\"{length} characters, in which others may have a word; {reads} shows them\"/>");
     }
     let (wake, message) = &one.origin;
     let message = message.filter(|_| !is_said).map(|id| id.to_string());

@@ -297,7 +297,7 @@ fn what_fits_is_told_with_where_it_comes_from_and_what_others_wrote_is_only_name
     <found at="answers/8" date="2026-01-03" by="Ann">
     The boiler is a K7.
     </found>
-    <found at="skills/x.md:4" withheld="6 characters, in which others may have a word; memory_search shows them"/>
+    <found at="skills/x.md:4" withheld="6 characters, in which others may have a word; memory_read shows them"/>
     </recalled>
     "#);
     assert!(!raw.contains("CANARY"), "{raw}");

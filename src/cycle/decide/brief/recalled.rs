@@ -61,6 +61,7 @@ fn element(one: &Recollection) -> String {
     if one.is_of_others {
         // Neither is who said it told, nor under which heading: these are words, too.
         let length = one.text.chars().count();
+        let reads = if is_said { "read_exchange" } else { "memory_read" };
         return text
             + &format!(" withheld=\"{length} characters, in which others may have a word; {reads} shows them\"/>");
     }

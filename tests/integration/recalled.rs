@@ -119,16 +119,3 @@ fn what_others_had_a_word_in_is_named_and_not_shown() {
     let raw = &last(&claude).messages[0];
     assert!(!raw.contains("7571-K") && raw.contains("in which others may have a word"), "{raw}");
 }
-
-#[test]
-fn without_an_index_the_opening_tells_what_it_always_told() {
-    let (_telegram, claude, env) = long_memory();
-    std::fs::create_dir_all(env.workspace().join("index.db/in-the-way")).unwrap();
-    env.receive(CHAT, "What was the serial number of our boiler?");
-    claude.expect(Reply::text("I have to look."));
-    env.once();
-    let first = last(&claude);
-    assert!(!first.raw.contains("<recalled"));
-    assert_eq!(opening(&first, "<recent_exchange>").matches("<said ").count(), 16);
-    assert!(opening(&first, "<memory>").contains("cut=\"memory_read and memory_search show the rest\""));
-}

@@ -30,7 +30,7 @@ const PHOTO_BYTES: usize = 400_000;
 /// How long all of it may take to be stored, fetched, heard and answered here.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// In place of the speech model, which is another process's memory in any case.
-const EAR: &str = r#"#!/bin/sh
+const TRANSCRIBER: &str = r#"#!/bin/sh
 echo '{"text":"remember that tea is in the attic","language":"en","confidence":0.93,"seconds":30.0,"no_speech":0.01,"dropped":[],"is_damaged":false}'
 "#;
 
@@ -44,10 +44,10 @@ fn idle_mb(updates: usize) -> Result<f64, String> {
     let telegram = FakeTelegram::start();
     let env = TestEnv::with_telegram(&telegram);
     env.wake(&["--once"]).ok();
-    let ear = env.path("ear");
-    std::fs::write(&ear, EAR).unwrap();
-    std::fs::set_permissions(&ear, std::fs::Permissions::from_mode(0o700)).unwrap();
-    let bot = env.start(BOT, &["run", "--ear", &ear.display().to_string()]);
+    let transcriber = env.path("transcriber");
+    std::fs::write(&transcriber, TRANSCRIBER).unwrap();
+    std::fs::set_permissions(&transcriber, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let bot = env.start(BOT, &["run", "--transcriber", &transcriber.display().to_string()]);
     let begun = Instant::now();
     while telegram.calls("getUpdates").is_empty() {
         match resident_bytes(&env, bot.pid()) {

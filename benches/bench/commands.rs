@@ -55,7 +55,7 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     let bot = env.start(BOT, &["run"]);
     claude.expect(Reply::text("Hello.").stalled_after(2, &Gate::default()));
     telegram.push_text(CHAT, CHAT, "hello");
-    eventually("the mind is asked", || claude.requests().len() == 2);
+    eventually("the model is asked", || claude.requests().len() == 2);
 
     let say = |text: &str| {
         let n = telegram.sent().len();

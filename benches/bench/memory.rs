@@ -55,7 +55,7 @@ impl World {
         }
         env.git(&["add", "-A"]);
         env.git(&["commit", "-q", "-m", "What was remembered so far"]);
-        // The offline mind takes note of the commit, so that the measured wakes are about their message alone.
+        // The offline model takes note of the commit, so that the measured wakes are about their message alone.
         env.wake(&["--once", "--say", "help"]).ok();
         env.think_with(&claude);
         Self { env, claude, _telegram: telegram }

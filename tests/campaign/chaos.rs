@@ -85,7 +85,7 @@ enum Stopped {
 impl Layer for Chaos {
     fn trials(&self, share: Share) -> u64 {
         match share {
-            Share::Sample => 12,
+            Share::Sample => 8,
             Share::Nightly => 1_000,
         }
     }

@@ -48,7 +48,7 @@ pub(crate) fn open() -> Box<dyn Layer> {
 impl Layer for Histories {
     fn trials(&self, share: Share) -> u64 {
         match share {
-            Share::Sample => 300,
+            Share::Sample => 150,
             Share::Nightly => 10_000,
         }
     }

@@ -55,19 +55,19 @@ type Opened = fn() -> Box<dyn Layer>;
 /// Every layer, in the order of the table.
 const LAYERS: &[(&str, Opened)] = &[
     ("histories", histories::open),
-    ("kills", || Box::new(kills::Kills::new([Story::wake()], 60))),
-    ("lone-kills", || Box::new(kills::Kills::alone([Story::wake()], 8))),
-    ("mind-kills", || Box::new(kills::Kills::new([Story::talk()], 16))),
-    ("first-kills", || Box::new(kills::Kills::new([Story::moved()], 12))),
-    ("bot-kills", || Box::new(kills::Kills::new([Story::bot(), Story::files()], 24))),
-    ("undo-kills", || Box::new(kills::Kills::new([Story::undo()], 12))),
+    ("kills", || Box::new(kills::Kills::new([Story::wake()], 36))),
+    ("lone-kills", || Box::new(kills::Kills::alone([Story::wake()], 6))),
+    ("mind-kills", || Box::new(kills::Kills::new([Story::talk()], 10))),
+    ("first-kills", || Box::new(kills::Kills::new([Story::moved()], 8))),
+    ("bot-kills", || Box::new(kills::Kills::new([Story::bot(), Story::files()], 16))),
+    ("undo-kills", || Box::new(kills::Kills::new([Story::undo()], 8))),
     ("ask-kills", || Box::new(kills::Kills::new([Word::Yes, Word::No, Word::Silence].map(Story::asks), 6))),
-    ("allowed-kills", || Box::new(kills::Kills::new([Story::allowed()], 6))),
-    ("copy-kills", || Box::new(kills::Kills::new([Story::changes()], 8))),
-    ("trouble-kills", || Box::new(kills::Kills::new([Story::given_up(), Story::rewound()], 8))),
-    ("errors", || Box::new(errors::Errors::new([Story::wake()], 24))),
-    ("bot-errors", || Box::new(errors::Errors::new([Story::bot(), Story::files()], 12))),
-    ("allowed-errors", || Box::new(errors::Errors::new([Story::allowed()], 6))),
+    ("allowed-kills", || Box::new(kills::Kills::new([Story::allowed()], 4))),
+    ("copy-kills", || Box::new(kills::Kills::new([Story::changes()], 6))),
+    ("trouble-kills", || Box::new(kills::Kills::new([Story::given_up(), Story::rewound()], 6))),
+    ("errors", || Box::new(errors::Errors::new([Story::wake()], 14))),
+    ("bot-errors", || Box::new(errors::Errors::new([Story::bot(), Story::files()], 8))),
+    ("allowed-errors", || Box::new(errors::Errors::new([Story::allowed()], 4))),
     ("copy-errors", || Box::new(errors::Errors::new([Story::changes()], 4))),
     ("trouble-errors", || Box::new(errors::Errors::new([Story::given_up(), Story::rewound()], 4))),
     ("network", || Box::new(network::Network::open())),
@@ -78,7 +78,7 @@ const LAYERS: &[(&str, Opened)] = &[
         let space = stories::count();
         Box::new(Plain { space, cheap: space, sample: 1, trial: stories::trial })
     }),
-    ("schedule", || Box::new(Plain { space: 24_000, cheap: 24_000, sample: 600, trial: schedule::trial })),
+    ("schedule", || Box::new(Plain { space: 24_000, cheap: 24_000, sample: 300, trial: schedule::trial })),
     ("size", || Box::new(Plain { space: 2, cheap: 1, sample: 1, trial: size::trial })),
 ];
 

@@ -193,7 +193,7 @@ impl Layer for Network {
 
     fn trials(&self, share: Share) -> u64 {
         match share {
-            Share::Sample => 70,
+            Share::Sample => 40,
             Share::Nightly => self.trials.len() as u64,
         }
     }

@@ -258,7 +258,7 @@ fn checked(before: &Disk<'static>, entries: &[Entry], after: &Picture) -> Vec<bo
 impl Layer for PowerLoss {
     fn trials(&self, share: Share) -> u64 {
         match share {
-            Share::Sample => 60,
+            Share::Sample => 36,
             Share::Nightly => 2_000,
         }
     }

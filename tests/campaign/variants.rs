@@ -92,14 +92,14 @@ pub(crate) const CAUGHT: &str = "caught after ";
 pub(crate) const SURVIVED: &str = "survived\n";
 
 /// So many days it takes until each layer has had one of its variants run.
-const DAYS: u64 = 6;
+const DAYS: u64 = 12;
 
 /// Which variants are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// None.
     None,
-    /// Of every sixth layer one, the others the next days, so that the suite's share stays within ten minutes; of a layer that
+    /// Of every twelfth layer one, the others the next days, so that the suite's share stays within five minutes; of a layer that
     /// is run alone another one every day.
     OneEach,
     /// All.
@@ -303,7 +303,6 @@ impl Workshop {
 fn judged(program: &Path, layer: &str, seed: u64, trials: u64) -> Result<Verdict, String> {
     let output = command(program)
         .args(["--judge", layer, &seed.to_string(), &trials.to_string()])
-        .stderr(Stdio::null())
         .output()
         .map_err(|error| format!("{}: {error}", program.display()))?;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -313,7 +312,10 @@ fn judged(program: &Path, layer: &str, seed: u64, trials: u64) -> Result<Verdict
     let first = text.lines().next().unwrap_or_default();
     match first.strip_prefix(CAUGHT) {
         Some(how) => Ok(Verdict::Caught(how.chars().take(100).collect())),
-        None => Err(format!("its run ended with {}", output.status)),
+        // The undisturbed run fails already: then the line is a wrong one to break.
+        None => {
+            Err(format!("its run ended with {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim()))
+        }
     }
 }
 
@@ -321,7 +323,8 @@ fn judged(program: &Path, layer: &str, seed: u64, trials: u64) -> Result<Verdict
 /// cargo would build ring anew, and whatever needs it.
 #[expect(clippy::disallowed_methods, reason = "the campaign's own children")]
 pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
-    let is_told = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    let is_told =
+        |name: &str| name == "OUT_DIR" || name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_told)) {
         command.env_remove(name);

@@ -222,15 +222,15 @@ const DST_ZONES: [&str; 8] = [
     "Pacific/Apia",
 ];
 
-/// Every zone there is, ten years, at hours where clocks like to change.
-/// Through a leap day and each change that a zone has in a year; decades are the campaign's.
+/// Every zone there is, at hours where clocks like to change: through a leap day and each change that a zone has in a year.
+/// Decades are the campaign's.
 #[test]
 fn no_zone_doubles_or_skips_a_day() {
-    let last = date("2030-01-01");
+    let last = date("2028-06-01");
     for tz in Tz::all() {
         for time in [at(0, 15), at(2, 30), at(23, 45)] {
             let rule = Rule::Daily { at: time };
-            let mut slot = rule.next_after(utc("2026-01-01 00:00"), tz).unwrap();
+            let mut slot = rule.next_after(utc("2027-06-01 00:00"), tz).unwrap();
             while slot.civil.date() < last {
                 let next = rule.next_after(slot.at, tz).unwrap();
                 assert_eq!(next.civil, slot.civil + TimeDelta::days(1), "{tz}");

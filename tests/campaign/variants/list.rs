@@ -368,7 +368,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "a conversation that goes on forgets to log what it had done",
         layer: "mind-kills",
         line: "account.receipts.extend(state.receipts.into_iter().filter_map(|receipt| receipt.what));",
-        broken: "if account.notes.is_empty() {\n            account.receipts.extend(state.receipts.into_iter().filter_map(|receipt| receipt.what));\n        }",
+        broken: "if !account.notes.iter().any(|note| note.starts_with(\"Went on with\")) {\n            account.receipts.extend(state.receipts.into_iter().filter_map(|receipt| receipt.what));\n        }",
         trials: UpTo(300),
     },
     Variant {

@@ -89,7 +89,7 @@ fn done(state: &Cycle) -> String {
     let before = receipts.len().saturating_sub(MAX_RECEIPTS);
     let mut text = "\n<done>".to_owned();
     if before > 0 {
-        text.push_str(&format!("\n({} more before these)", before));
+        text.push_str(&format!("\n({before} more before these)"));
     }
     for receipt in receipts.iter().skip(before) {
         text.push_str(&format!("\n- {}", escape(&clip(&one_line(receipt), MAX_RECEIPT_CHARS))));

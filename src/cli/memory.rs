@@ -10,9 +10,8 @@ use super::{complain, failed, print, print_json, values};
 use crate::{
     config::Config,
     disk::size,
-    index::{ChunkOrigin, Index, IndexError, Ready, Recalled, SearchQuery, Sources},
+    index::{ChunkOrigin, Index, IndexError, IndexPlace, Recalled, SearchQuery},
     repo::{self, RepoError},
-    store::{Store, StoreError},
     words::shortened,
 };
 
@@ -92,8 +91,6 @@ enum MemoryFailure {
     #[error(transparent)]
     Index(#[from] IndexError),
     #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
     Repo(#[from] RepoError),
 }
 
@@ -145,7 +142,6 @@ impl<'a> Line<'a> {
 }
 
 fn search(config: &Config, asked: &Asked<'_>, as_json: bool) -> Result<ExitCode, MemoryFailure> {
-    let mut index = ready(config)?.index;
     let query = SearchQuery {
         text: asked.text,
         limit: asked.limit,
@@ -155,14 +151,13 @@ fn search(config: &Config, asked: &Asked<'_>, as_json: bool) -> Result<ExitCode,
         owner: config.owner_chat,
         ..SearchQuery::default()
     };
-    let hits = match asked.as_of {
-        None => index.search(&query)?,
-        Some(day) => match repo::texts_as_of(&config.repo_dir(), end_of(day, config))? {
-            Some(texts) => index.with_documents(&texts, true, |index| index.search(&query))?,
-            // The memory wasn't kept by then: what says that it is from then counts.
-            None => index.search(&SearchQuery { only_dated: true, ..query })?,
-        },
-    };
+    let then = asked.as_of.map(|day| repo::texts_as_of(&config.repo_dir(), end_of(day, config))).transpose()?;
+    let hits = ask(config, |index| match &then {
+        None => index.search(&query),
+        Some(Some(texts)) => index.with_documents(texts, true, |index| index.search(&query)),
+        // The memory wasn't kept by then: what says that it is from then counts.
+        Some(None) => index.search(&SearchQuery { only_dated: true, ..query }),
+    })?;
     for hit in &hits {
         if as_json {
             print_json(&Line::of(hit, asked));
@@ -197,7 +192,7 @@ fn reindex(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
 }
 
 fn stats(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
-    let stats = ready(config)?.index.stats()?;
+    let stats = ask(config, |index| index.stats())?;
     if as_json {
         print_json(&stats);
         return Ok(ExitCode::SUCCESS);
@@ -217,22 +212,13 @@ fn stats(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The index, up to date.
-fn ready(config: &Config) -> Result<Ready, MemoryFailure> {
-    let db = config.db_path();
-    let store = match db.exists().then(|| Store::open(&db)) {
-        None => None,
-        Some(Ok(store)) => Some(store),
-        // Where nothing can be written, it can still be read.
-        Some(Err(_)) => Store::open_read_only(&db)?,
-    };
-    let brain = config.repo_dir();
-    let sources = Sources { brain: &brain, store: store.as_ref(), zone: config.timezone };
-    let ready = Ready::at(&config.index_path(), &sources, None)?;
-    if let Some(note) = &ready.note {
-        complain(note);
+/// Asks the index, up to date.
+fn ask<T>(config: &Config, ask: impl FnMut(&mut Index) -> Result<T, IndexError>) -> Result<T, MemoryFailure> {
+    let (answer, note) = IndexPlace::of(config).ask(&config.repo_dir(), config.timezone, ask)?;
+    if let Some(note) = note {
+        complain(&note);
     }
-    Ok(ready)
+    Ok(answer)
 }
 
 fn today(config: &Config) -> NaiveDate {

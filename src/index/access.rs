@@ -1,4 +1,4 @@
-//! Whose a part of a document is: what a guest may see of it, and what others may have had a hand in.
+//! ChunkReaders a part of a document is: what a guest may see of it, and what others may have had a hand in.
 
 use crate::{
     memory::{
@@ -17,15 +17,15 @@ const CHATS: &str = "memory/chats/";
 type LineRanges = Vec<(usize, usize)>;
 
 /// A document's lines by whose they are.
-pub(super) struct Access {
+pub(super) struct LineAccess {
     of_others: LineRanges,
     /// The chat, what it may see, and what of that others may have had a hand in.
     views: Vec<(ChatRef, LineRanges, LineRanges)>,
 }
 
-/// Whose a chunk is.
+/// ChunkReaders a chunk is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Whose {
+pub(super) struct ChunkReaders {
     /// The guest who may see it.
     pub(super) chat: Option<ChatRef>,
     pub(super) is_for_all: bool,
@@ -35,7 +35,7 @@ pub(super) struct Whose {
     pub(super) is_of_others_to_guest: bool,
 }
 
-impl Access {
+impl LineAccess {
     pub(super) fn of(path: &str, text: &str) -> Self {
         let of_others = others::line_ranges(path, text, None);
         let all = || vec![(1, usize::MAX)];
@@ -54,8 +54,8 @@ impl Access {
         Self { of_others, views: views.filter(|(_, shown, _)| !shown.is_empty()).collect() }
     }
 
-    /// Whose the lines from one to another are.
-    pub(super) fn whose(&self, first: usize, last: usize) -> Whose {
+    /// ChunkReaders the lines from one to another are.
+    pub(super) fn whose(&self, first: usize, last: usize) -> ChunkReaders {
         let sees = |shown: &LineRanges| has(shown, first) && has(shown, last);
         let seen_by = self.views.iter().find(|(chat, shown, _)| *chat == NOBODY && sees(shown));
         let seen_by = seen_by.or_else(|| self.views.iter().find(|(_, shown, _)| sees(shown)));
@@ -63,7 +63,7 @@ impl Access {
             let next = ranges.partition_point(|(_, end)| *end < first);
             ranges.get(next).is_some_and(|(begin, _)| *begin <= last)
         };
-        Whose {
+        ChunkReaders {
             chat: seen_by.map(|(chat, ..)| *chat).filter(|chat| *chat != NOBODY),
             is_for_all: seen_by.is_some_and(|(chat, ..)| *chat == NOBODY),
             is_of_others: touches(&self.of_others),

@@ -206,7 +206,9 @@ struct Reader<'a> {
     /// The line of the last heading, while nothing of it has been found.
     bare_heading: Option<usize>,
     speakers: HashMap<&'a str, usize>,
+    /// The lines of the passage that isn't ended, and how long they are together.
     open: Vec<Line<'a>>,
+    open_bytes: usize,
     found: Vec<Chunk>,
 }
 
@@ -268,8 +270,7 @@ impl<'a> Reader<'a> {
             let (text, comment) = without_comment(bare);
             let (text, is_marked) = if fence.is_some() { (text, false) } else { strip_mark(text) };
             if !text.chars().any(char::is_alphanumeric) {
-                let bytes: usize = self.open.iter().map(|line| line.text.len()).sum();
-                if !self.joins_all || bytes >= JOINED_UP_TO_BYTES {
+                if !self.joins_all || self.open_bytes >= JOINED_UP_TO_BYTES {
                     self.close();
                 }
                 continue;
@@ -338,10 +339,10 @@ impl<'a> Reader<'a> {
                 && !last.text.ends_with(['.', '!', '?', '…', ':', ';', '"', '”', ')', '。', '！', '？']);
             is_wrapped && last.comment.is_none() && labelled(line.text).is_none_or(|(label, _)| !self.is_speaker(label))
         });
-        let bytes: usize = self.open.iter().map(|line| line.text.len()).sum();
-        if !goes_on || bytes + line.text.len() > MAX_CHUNK_BYTES {
+        if !goes_on || self.open_bytes + line.text.len() > MAX_CHUNK_BYTES {
             self.close();
         }
+        self.open_bytes += line.text.len();
         self.open.push(line);
     }
 
@@ -352,6 +353,7 @@ impl<'a> Reader<'a> {
     /// Ends the passage that is open.
     fn close(&mut self) {
         let lines = std::mem::take(&mut self.open);
+        self.open_bytes = 0;
         let (Some(first), Some(last)) = (lines.first(), lines.last()) else { return };
         let mut chunk = Chunk { line: first.number, last_line: last.number, ..self.placed() };
         let origin = lines.iter().find_map(|line| line.comment);

@@ -41,6 +41,20 @@ pub(super) fn in_memory() -> Result<Connection, IndexError> {
     Ok(conn)
 }
 
+/// Moves the file aside, and says where to.
+pub(super) fn move_aside(path: &Path) -> Result<Option<PathBuf>, IndexError> {
+    let aside = path.with_extension("db.old");
+    remove(&aside)?;
+    match std::fs::rename(path, &aside) {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(IndexError::File(error)),
+    }
+    // What SQLite keeps beside it would be taken for the new one's.
+    remove(path)?;
+    Ok(Some(aside))
+}
+
 /// Deletes the file and what SQLite keeps beside it.
 pub(super) fn remove(path: &Path) -> Result<(), IndexError> {
     for ending in ["", "-wal", "-shm", "-journal"] {

@@ -1,6 +1,9 @@
 //! What a question asks for, and which chunks may answer it: by its rare words first, those that are spelt alike, days and vectors.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    f32::consts::{LN_2, SQRT_2},
+};
 
 use chrono::Datelike as _;
 use rusqlite::OptionalExtension as _;
@@ -52,7 +55,7 @@ pub(super) struct WantedWord {
 }
 
 /// What a question asks for.
-pub(super) struct Wanted {
+pub(super) struct Question {
     /// In the question's order.
     pub(super) words: Vec<WantedWord>,
     pub(super) span: Option<DaySpan>,
@@ -62,10 +65,10 @@ pub(super) struct Wanted {
 
 impl Index {
     /// Reads a question.
-    pub(super) fn wanted(&self, query: &SearchQuery<'_>) -> Result<Wanted, IndexError> {
+    pub(super) fn wanted(&self, query: &SearchQuery<'_>) -> Result<Question, IndexError> {
         let all = self.state("chunks")?.unwrap_or(0).max(1);
         let length = self.state("length")?.unwrap_or(0);
-        let mut words: Vec<terms::Word> = Vec::new();
+        let mut words: Vec<terms::TextWord> = Vec::new();
         for word in terms::words(query.text) {
             if !words.iter().any(|other| other.stem == word.stem) {
                 words.push(word);
@@ -86,15 +89,15 @@ impl Index {
             wanted.retain(|word| word.rarity >= least);
             wanted.truncate(2 * MAX_WORDS);
         }
-        Ok(Wanted {
+        Ok(Question {
             words: wanted,
             span: days::asked(query.text, query.today),
             mean_length: (length as f32 / all as f32).max(1.0),
         })
     }
 
-    fn wanted_word(&self, word: terms::Word, all: i64) -> Result<WantedWord, IndexError> {
-        let terms::Word { folded, stem } = word;
+    fn wanted_word(&self, word: terms::TextWord, all: i64) -> Result<WantedWord, IndexError> {
+        let terms::TextWord { folded, stem } = word;
         let mut chunks = self.chunks_with(&stem)?;
         let mut stems = vec![(stem, 1.0)];
         let is_speaker = self.is_speaker(stems.first().map_or("", |(stem, _)| stem))?;
@@ -157,7 +160,7 @@ impl Index {
     /// The chunks that may answer, with what speaks for each; and those that a vector speaks for, by their keys.
     pub(super) fn gathered(
         &mut self,
-        wanted: &Wanted,
+        wanted: &Question,
         scope: &Scope,
         direction: Option<&Direction>,
     ) -> Result<(Vec<i64>, HashMap<i64, f32>), IndexError> {
@@ -322,11 +325,11 @@ fn natural_log(number: f32) -> f32 {
     let bits = number.max(1.0).to_bits();
     let exponent = (bits >> 23) as f32 - 127.0;
     let mantissa = f32::from_bits(bits & 0x007f_ffff | 0x3f80_0000);
-    // atanh's series, where it is quick.
-    let part = (mantissa - 1.4142135) / (mantissa + 1.4142135);
+    // The series of atanh, about the middle of the binade.
+    let part = (mantissa - SQRT_2) / (mantissa + SQRT_2);
     let square = part * part;
     let series = part * (2.0 + square * (0.666_666_7 + square * (0.4 + square * 0.285_714_3)));
-    exponent * std::f32::consts::LN_2 + 0.346_573_6 + series
+    (exponent + 0.5) * LN_2 + series
 }
 
 #[cfg(test)]

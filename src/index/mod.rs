@@ -113,7 +113,7 @@ pub struct SearchQuery<'a> {
     pub within: Option<&'a str>,
     /// A guest: sees their own and what is for all.
     pub reader: Option<ChatRef>,
-    /// Whose chats' words aren't others': the owner's, besides the terminal's.
+    /// ChunkReaders chats' words aren't others': the owner's, besides the terminal's.
     pub owner: ChatRef,
     /// What the question means, by a model.
     pub vector: Option<QueryVector<'a>>,
@@ -163,7 +163,7 @@ pub struct Recalled {
     pub date: Option<NaiveDate>,
     /// Where it comes from.
     pub origin: ChunkOrigin,
-    /// Whose words it may hold, besides the reader's own person's.
+    /// ChunkReaders words it may hold, besides the reader's own person's.
     pub taint: Option<String>,
     /// How well it fits: higher is better, of the same query.
     pub score: f32,
@@ -172,6 +172,11 @@ pub struct Recalled {
 }
 
 impl Recalled {
+    /// Whether it is found for what it says itself, and not only for what stands around it.
+    pub fn speaks_for_itself(&self) -> bool {
+        weights::speaks_for_itself(&self.features)
+    }
+
     /// What it was ranked by: each feature that it has, with its part of the score.
     pub fn why(&self, has_vectors: bool) -> Vec<(&'static str, f32)> {
         weights::contributions(&self.features, has_vectors)
@@ -233,7 +238,7 @@ impl Index {
         self.was_rebuilt
     }
 
-    /// Makes the file anew, empty. What it held is built by the next [`Index::refresh`].
+    /// Makes the file anew, empty but for vectors, which take hours. What else it held is built by the next [`Index::refresh`].
     ///
     /// # Errors
     /// The file can't be replaced.
@@ -242,8 +247,13 @@ impl Index {
         drop(conn);
         match path {
             Some(path) => {
-                file::remove(&path)?;
-                Self::open(&path)
+                let old = file::move_aside(&path)?;
+                let index = Self::open(&path)?;
+                if let Some(old) = old {
+                    index.take_vectors_of(&old);
+                    file::remove(&old)?;
+                }
+                Ok(index)
             }
             None => Self::in_memory(),
         }
@@ -295,3 +305,6 @@ impl Index {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

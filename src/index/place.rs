@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use super::{IndexError, Ready, Sources};
+use super::{Index, IndexError, Ready, Sources};
 use crate::{
     config::Config,
     store::{Store, StoreError},
@@ -38,12 +38,27 @@ impl IndexPlace {
         Store::open_read_only(&self.database)
     }
 
-    /// The index, brought up to date with the memory in a work tree and with what was said.
+    /// Asks the index, brought up to date with the memory in a work tree and with what was said. Where it turns out to be damaged it is
+    /// made anew, once. With the answer comes what a person should know of the index.
     ///
     /// # Errors
-    /// Another process is writing to it, or what was said can't be read.
-    pub fn ready(&self, brain: &Path, zone: Tz) -> Result<Ready, IndexError> {
+    /// Another process is writing to it, what was said can't be read, or `ask` fails.
+    pub fn ask<T>(
+        &self,
+        brain: &Path,
+        zone: Tz,
+        mut ask: impl FnMut(&mut Index) -> Result<T, IndexError>,
+    ) -> Result<(T, Option<String>), IndexError> {
         let store = self.store()?;
-        Ready::at(&self.index, &Sources { brain, store: store.as_ref(), zone }, Some(PATIENCE))
+        let sources = Sources { brain, store: store.as_ref(), zone };
+        let mut ready = Ready::at(&self.index, &sources, Some(PATIENCE))?;
+        match ask(&mut ready.index) {
+            Err(IndexError::Damaged(_) | IndexError::Sqlite(_)) => {
+                drop(ready);
+                let mut ready = Ready::anew(&self.index, &sources)?;
+                Ok((ask(&mut ready.index)?, ready.note))
+            }
+            answer => Ok((answer?, ready.note)),
+        }
     }
 }

@@ -24,10 +24,7 @@ impl Ready {
         match Self::attempt(path, sources, within) {
             Err(IndexError::Damaged(why)) => {
                 tracing::debug!(why, "the index is damaged");
-                super::file::remove(path)?;
-                let mut ready = Self::attempt(path, sources, within)?;
-                ready.note = Some(REBUILT.to_owned());
-                Ok(ready)
+                Self::anew(path, sources)
             }
             Err(error @ (IndexError::Full | IndexError::ReadOnly(_) | IndexError::File(_))) => {
                 let mut index = Index::in_memory()?;
@@ -37,6 +34,17 @@ impl Ready {
             }
             ready => ready,
         }
+    }
+
+    /// Makes the index anew.
+    ///
+    /// # Errors
+    /// The file can't be replaced, or what was said can't be read.
+    pub fn anew(path: &Path, sources: &Sources<'_>) -> Result<Self, IndexError> {
+        super::file::remove(path)?;
+        let mut ready = Self::attempt(path, sources, None)?;
+        ready.note = Some(REBUILT.to_owned());
+        Ok(ready)
     }
 
     fn attempt(path: &Path, sources: &Sources<'_>, within: Option<Duration>) -> Result<Self, IndexError> {

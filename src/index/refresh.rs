@@ -14,7 +14,7 @@ use rusqlite::TransactionBehavior;
 
 use super::{
     Index, IndexError,
-    access::Access,
+    access::LineAccess,
     chunk::{self, Chunk, ChunkKind},
     hash::hash,
     write::{Changes, Placed},
@@ -418,7 +418,7 @@ fn said(row: &Spoken, kind: ChunkKind, zone: Tz) -> Vec<Placed> {
 
 /// The chunks of a document.
 fn placed(path: &str, text: &str) -> Vec<Placed> {
-    let access = Access::of(path, text);
+    let access = LineAccess::of(path, text);
     let chunks = chunk::chunks(path, text).into_iter().enumerate();
     let place = |(ord, chunk): (usize, Chunk)| {
         let whose = access.whose(chunk.line, chunk.last_line);

@@ -43,11 +43,12 @@ impl Index {
         }
         let features = score::features(&wanted, &candidates);
         let has_vectors = candidates.iter().any(|candidate| candidate.cosine.is_some());
-        let mut ranked: Vec<(f32, Candidate, weights::Features)> = candidates
+        let mut ranked: Vec<Ranked> = candidates
             .into_iter()
             .zip(features)
             .map(|(candidate, features)| (weights::score(&features, has_vectors), candidate, features))
             .collect();
+        facts_before_their_sources(&mut ranked);
         ranked.sort_by(|(one, a, _), (other, b, _)| other.total_cmp(one).then(b.id.cmp(&a.id)));
         let paths = self.paths()?;
         let mut said = HashSet::new();
@@ -131,6 +132,27 @@ impl Index {
     }
 }
 
+/// A candidate with its score and its features.
+type Ranked = (f32, Candidate, weights::Features);
+
+/// A fact stands before the message that it was learnt from and the answer to that, which say the same at greater length.
+fn facts_before_their_sources(ranked: &mut [Ranked]) {
+    let mut of_wakes: HashMap<String, f32> = HashMap::new();
+    for (score, candidate, _) in ranked.iter().filter(|(_, candidate, _)| candidate.message.is_some()) {
+        if let Some(wake) = origin(candidate).wake {
+            let best = of_wakes.entry(wake).or_insert(*score);
+            *best = best.max(*score);
+        }
+    }
+    for (score, candidate, features) in ranked.iter_mut().filter(|(_, candidate, _)| candidate.kind == ChunkKind::Fact)
+    {
+        let said = origin(candidate).wake.and_then(|wake| of_wakes.get(&wake));
+        if let Some(said) = said.filter(|said| *said >= score && weights::speaks_for_itself(features)) {
+            *score = said + f32::EPSILON * said.abs().max(1.0) * 8.0;
+        }
+    }
+}
+
 fn read(row: &Row<'_>) -> rusqlite::Result<Candidate> {
     Ok(Candidate {
         id: row.get(0)?,
@@ -180,7 +202,7 @@ fn recalled(
     }
 }
 
-/// Whose words it may hold, for the one who asks.
+/// ChunkReaders words it may hold, for the one who asks.
 fn taint(candidate: &Candidate, query: &SearchQuery<'_>) -> Option<String> {
     if candidate.message.is_none() {
         return match query.reader {

@@ -118,7 +118,7 @@ const STOP_WORDS: &[&str] = &[
 
 /// A word as it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Word {
+pub(super) struct TextWord {
     /// In one spelling: small letters, without accents.
     pub(super) folded: String,
     /// What it is compared by.
@@ -126,9 +126,9 @@ pub(super) struct Word {
 }
 
 /// The words of a text, in order; two that a hyphen joins besides as one.
-pub(super) fn words(text: &str) -> Vec<Word> {
+pub(super) fn words(text: &str) -> Vec<TextWord> {
     let mut found = Vec::new();
-    each(text, |folded, stem| found.push(Word { folded: folded.to_owned(), stem }));
+    each(text, |folded, stem| found.push(TextWord { folded: folded.to_owned(), stem }));
     found
 }
 

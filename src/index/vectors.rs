@@ -165,6 +165,28 @@ impl Index {
         Ok(())
     }
 
+    /// Takes over the vectors of another index. Where that can't be read there are none to take.
+    pub(super) fn take_vectors_of(&self, old: &std::path::Path) {
+        let copy = || -> rusqlite::Result<()> {
+            self.conn.execute("ATTACH DATABASE ?1 AS old", [old.display().to_string()])?;
+            let copied = self.conn.execute_batch(
+                "BEGIN;
+                 INSERT INTO models SELECT * FROM old.models;
+                 INSERT INTO codes SELECT * FROM old.codes;
+                 INSERT INTO blocks SELECT * FROM old.blocks;
+                 COMMIT",
+            );
+            if copied.is_err() {
+                self.conn.execute_batch("ROLLBACK")?;
+            }
+            self.conn.execute_batch("DETACH DATABASE old")?;
+            copied
+        };
+        if let Err(error) = copy() {
+            tracing::warn!(%error, "the index's vectors are lost; they are made anew");
+        }
+    }
+
     fn model_id(&self, model: &str) -> Result<Option<i64>, IndexError> {
         let mut statement = self.conn.prepare_cached("SELECT id FROM models WHERE name = ?1")?;
         Ok(statement.query_row([model], |row| row.get(0)).optional()?)
@@ -270,7 +292,8 @@ fn unit(vector: &[f32], dims: usize) -> Result<Vec<f32>, IndexError> {
 fn bytes_of(unit: &[f32]) -> Vec<u8> {
     let most = unit.iter().fold(0.0_f32, |most, value| most.max(value.abs())).max(f32::MIN_POSITIVE);
     let scale = most / 127.0;
-    let codes = unit.iter().map(|value| ((value / scale).round() as i8).cast_unsigned());
+    // Rounded by hand: the maths library isn't loaded for it.
+    let codes = unit.iter().map(|value| ((value / scale + 128.5) as i16 - 128) as i8).map(i8::cast_unsigned);
     scale.to_le_bytes().into_iter().chain(codes).collect()
 }
 

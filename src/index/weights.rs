@@ -53,6 +53,15 @@ pub fn score(features: &Features, has_vectors: bool) -> f32 {
     features.iter().zip(weights(has_vectors)).map(|(feature, weight)| feature * weight).sum()
 }
 
+/// Whether a hit is found for what it says itself, and not only for what stands around it.
+pub fn speaks_for_itself(features: &Features) -> bool {
+    let [bm25, _, dense, .., heading, _speaker, date, _, _, _, _, _, _] = features;
+    *bm25 > 0.0 || *dense >= NEAR_ENOUGH || *heading > 0.0 || *date >= 1.0
+}
+
+/// How near a hit's vector has to be, of those that were looked at.
+const NEAR_ENOUGH: f32 = 0.6;
+
 /// Each feature that a hit has, with its part of the score.
 pub fn contributions(features: &Features, has_vectors: bool) -> Vec<(&'static str, f32)> {
     let parts = FEATURES.iter().zip(features).zip(weights(has_vectors));

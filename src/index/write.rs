@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use chrono::{Datelike as _, NaiveDate};
 use rusqlite::{Connection, OptionalExtension as _};
 
-use super::{IndexError, access::Whose, chunk::Chunk, hash::hash, terms};
+use super::{IndexError, access::ChunkReaders, chunk::Chunk, hash::hash, terms};
 use crate::types::ChatRef;
 
 /// Words of so many letters are kept by their spelling: what is shorter is too like others.
@@ -25,7 +25,7 @@ pub(super) struct Placed {
 
 impl Placed {
     /// A part of a document.
-    pub(super) fn of_document(chunk: Chunk, ord: usize, whose: Whose, taint: &str) -> Self {
+    pub(super) fn of_document(chunk: Chunk, ord: usize, whose: ChunkReaders, taint: &str) -> Self {
         Self {
             chunk,
             ord: i64::try_from(ord).unwrap_or(i64::MAX),

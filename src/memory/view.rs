@@ -88,10 +88,12 @@ fn is_whole(path: &str) -> bool {
 /// that nobody has, which sees what is for all.
 pub fn chats_marked(path: &str, text: &str) -> BTreeSet<ChatRef> {
     let is_marked = |mark: &str| text.as_bytes().windows(mark.len()).any(|at| at.eq_ignore_ascii_case(mark.as_bytes()));
-    if is_whole(path) || !(is_marked("chat") || is_marked("for:")) {
+    if is_whole(path) {
         return BTreeSet::new();
     }
-    lines(text).flat_map(chats_named).chain([NOBODY]).collect()
+    let named = if is_marked("chat") { lines(text).flat_map(chats_named).collect() } else { BTreeSet::new() };
+    let for_all = is_marked("for:").then_some(NOBODY);
+    named.into_iter().chain(for_all).collect()
 }
 
 /// The chats that a line may be marked with.

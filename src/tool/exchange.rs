@@ -42,7 +42,8 @@ fn read(args: &Which, world: &World) -> Outcome {
     let mut names = args.entries.clone();
     if let Some(search) = &args.search {
         let query = words(search, "search", 500)?;
-        let hits = search::hits(world, &[query], Some("messages"), MAX_SHOWN).map_err(search::unsearched)?;
+        let hits =
+            search::hits(world, &[query], Some("messages"), MAX_SHOWN).map_err(|error| search::unsearched(&error))?;
         names.extend(hits.into_iter().flatten().map(|hit| hit.path));
         if names.is_empty() {
             return Ok(Done::told("Nothing that was said fits."));
@@ -81,11 +82,13 @@ fn said(name: &str, world: &World) -> Result<Option<Exchange>, Refusal> {
         (None, Some(row)) => (row, true),
         (None, None) => return Ok(None),
     };
-    let unread = |error: crate::store::StoreError| Refusal(format!("It couldn't be read: {error}."));
-    let Some(store) = world.index.store().map_err(unread)? else { return Ok(None) };
+    let unread = |error: &crate::store::StoreError| Refusal(format!("It couldn't be read: {error}."));
+    let Some(store) = world.index.store().map_err(|error| unread(&error))? else { return Ok(None) };
     let rows = SpokenRows::These(std::slice::from_ref(&row));
     let found = if is_ours { store.said_by_us(rows) } else { store.said_by_people(rows) };
-    let Some(spoken) = found.map_err(unread)?.into_iter().find(|spoken| spoken.is_findable) else { return Ok(None) };
+    let Some(spoken) = found.map_err(|error| unread(&error))?.into_iter().find(|spoken| spoken.is_findable) else {
+        return Ok(None);
+    };
     let is_own = match world.documents.reader() {
         Some(reader) => spoken.chat == reader,
         None => spoken.chat == world.owner_chat || spoken.chat.is_terminal(),

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{Done, Outcome, Refusal, Tool, World, read, words};
 use crate::{
-    index::{IndexError, Recalled, SearchQuery},
+    index::{Index, IndexError, Recalled, SearchQuery},
     memory::others,
     types::{ChatRef, Effect},
 };
@@ -54,7 +54,7 @@ fn find(args: &Search, world: &World) -> Outcome {
         return Err(Refusal(format!("At most {MAX_QUERIES} queries are asked at once; {} were named.", asked.len())));
     }
     let limit = args.limit.unwrap_or(HITS).clamp(1, MAX_HITS);
-    let answers = hits(world, &asked, None, limit).map_err(unsearched)?;
+    let answers = hits(world, &asked, None, limit).map_err(|error| unsearched(&error))?;
     let (mut lines, mut taint) = (Vec::new(), None);
     let mut shown: Vec<(String, usize)> = Vec::new();
     for (query, hits) in asked.iter().zip(answers) {
@@ -119,12 +119,11 @@ pub(crate) fn hits(
     within: Option<&str>,
     limit: usize,
 ) -> Result<Vec<Vec<Recalled>>, IndexError> {
-    let mut ready = world.index.ready(world.documents.dir(), world.tz)?;
     let reader: Option<ChatRef> = world.documents.reader();
     let is_hidden = |path: &str| path.starts_with("skills/") || read::is_kept_back(world, path);
     let staged: Vec<(String, String)> =
         world.documents.staged().into_iter().map(|file| (file.path, file.content)).collect();
-    let search = |index: &mut crate::index::Index| {
+    let search = |index: &mut Index| {
         let mut all = Vec::with_capacity(queries.len());
         for query in queries {
             let mut hits = index.search(&SearchQuery {
@@ -138,15 +137,16 @@ pub(crate) fn hits(
                 ..SearchQuery::default()
             })?;
             let least = hits.first().map_or(0.0, |best| best.score * LEAST_PART);
-            hits.retain(|hit| hit.score >= least);
+            hits.retain(|hit| hit.score >= least && hit.speaks_for_itself());
             all.push(hits);
         }
         Ok(all)
     };
-    ready.index.with_documents(&staged, false, search)
+    let asked = |index: &mut Index| index.with_documents(&staged, false, search);
+    Ok(world.index.ask(world.documents.dir(), world.tz, asked)?.0)
 }
 
 /// Why nothing was found, where that isn't known.
-pub(super) fn unsearched(error: IndexError) -> Refusal {
+pub(super) fn unsearched(error: &IndexError) -> Refusal {
     Refusal(format!("It couldn't be searched: {error}."))
 }

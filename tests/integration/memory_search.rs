@@ -56,7 +56,8 @@ fn what_is_written_down_and_both_sides_of_conversations_are_found_with_their_pla
     assert_eq!(places(&found(&env, &["boat"]))[0], "memory/agent-memory/archive/2025-03.md:2");
     assert!(places(&found(&env, &["red green refactor tests first"]))[0].starts_with("skills/tdd/SKILL.md:"));
     let dentist = found(&env, &["dentist grun hauptstrasse"]);
-    assert_eq!(places(&dentist), ["messages/2:1", "answers/2:1"], "not what waits: {dentist:?}");
+    assert_eq!(places(&dentist)[..2], ["messages/2:1", "answers/2:1"], "{dentist:?}");
+    assert!(!places(&dentist).contains(&"messages/3:1".to_owned()), "what waits isn't found: {dentist:?}");
     assert_eq!((&dentist[0]["date"], &dentist[0]["origin"]["chat"]), (&"2025-03-02".into(), &0.into()));
     assert_eq!(places(&found(&env, &["dentist", "--in", "answers"])), ["answers/2:1"]);
     assert_eq!(places(&found(&env, &["dentist", "--in", "memory"])), [""; 0]);
@@ -100,7 +101,7 @@ fn what_waited_or_was_put_back_is_found_as_soon_as_it_is_settled() {
     );
     assert!(found(&env, &["zeppelin"]).is_empty());
     env.execute("INSERT INTO incoming_messages (chat_id, message_text, processed) VALUES (0, 'another airship', 1)");
-    assert_eq!(places(&found(&env, &["airship"])), ["messages/3:1"]);
+    assert_eq!(places(&found(&env, &["airship"]))[0], "messages/3:1");
     env.execute("UPDATE incoming_messages SET processed = 1 WHERE id = 2");
     assert_eq!(places(&found(&env, &["zeppelin"]))[0], "messages/2:1");
 }

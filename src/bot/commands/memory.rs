@@ -1,11 +1,9 @@
 //! `/memory`: what files there are; with words, what fits them best, in the memory and in what was said, each with its place and day.
 
-use std::time::Duration;
-
 use super::{Desk, bounded, brief, seen::Seen};
 use crate::{
     disk::size,
-    index::{IndexError, Ready, Recalled, SearchQuery, Sources},
+    index::{Index, IndexError, IndexPlace, Recalled, SearchQuery},
     repo::{CommittedFile, RepoError},
 };
 
@@ -17,8 +15,6 @@ const MAX_HITS: usize = 8;
 const MAX_CHARS: usize = 200;
 /// How much fits worse than the best isn't quoted.
 const LEAST_PART: f32 = 0.3;
-/// How long the index is brought up to date before it answers: the bot has other things to do.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) fn answer(desk: &Desk<'_>, memory: &Seen<'_>, words: &str) -> Result<String, RepoError> {
     if words.is_empty() {
@@ -44,9 +40,6 @@ fn hits(
     words: &str,
 ) -> Result<Vec<Recalled>, IndexError> {
     let config = desk.config;
-    let brain = config.repo_dir();
-    let sources = Sources { brain: &brain, store: Some(desk.store), zone: config.timezone };
-    let mut ready = Ready::at(&config.index_path(), &sources, Some(PATIENCE))?;
     let query = SearchQuery {
         text: words,
         limit: MAX_HITS + 1,
@@ -55,9 +48,10 @@ fn hits(
         owner: config.owner_chat,
         ..SearchQuery::default()
     };
-    let mut hits = ready.index.with_documents(texts, true, |index| index.search(&query))?;
+    let ask = |index: &mut Index| index.with_documents(texts, true, |index| index.search(&query));
+    let (mut hits, _) = IndexPlace::of(config).ask(&config.repo_dir(), config.timezone, ask)?;
     let least = hits.first().map_or(0.0, |best| best.score * LEAST_PART);
-    hits.retain(|hit| hit.score >= least);
+    hits.retain(|hit| hit.score >= least && hit.speaks_for_itself());
     Ok(hits)
 }
 
@@ -97,10 +91,7 @@ fn quoted(words: &str, hits: &[Recalled]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        index::Index,
-        memory::{EPISODIC_MEMORY, SEMANTIC_MEMORY},
-    };
+    use crate::memory::{EPISODIC_MEMORY, SEMANTIC_MEMORY};
 
     fn found(docs: &[(&str, &str)], words: &str) -> Vec<Recalled> {
         let docs: Vec<(String, String)> =

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use super::{SettingsArguments, approvals, log::Talk, mcp, policy::PolicyAction, queue, values};
+use super::{SettingsArguments, approvals, log::Talk, mcp, memory::MemoryCommand, policy::PolicyAction, queue, values};
 
 /// Commits that `wake log` lists.
 const LOG_LINES: usize = 20;
@@ -26,6 +26,7 @@ Examples:
   wake say < note.txt                a text from a file, or from a pipe
   wake log                           what the wakes did, newest first
   wake show 20261121T0903            one of them in full
+  wake memory search 'wifi code'     what it remembers, and what was said
   wake approvals list                what waits for your word
   wake undo                          take back what it did last
   wake stop                          end all work, until wake resume
@@ -132,6 +133,11 @@ Examples:
         #[command(subcommand)]
         action: queue::QueueCommand,
     },
+    /// Search what is remembered and what was said, and look after the index that answers.
+    Memory {
+        #[command(subcommand)]
+        command: MemoryCommand,
+    },
     /// Decide on what the assistant may not do without asking.
     #[command(after_help = "\
 Examples:
@@ -168,6 +174,7 @@ impl WakeCommand {
                 *json
             }
             Self::Queue { action } => action.json(),
+            Self::Memory { command } => command.json(),
             Self::Approvals { action } => action.json(),
             Self::Policy { action } => action.as_ref().is_some_and(PolicyAction::json),
             Self::Stop | Self::Resume | Self::Mcp(_) => false,

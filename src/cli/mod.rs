@@ -5,10 +5,13 @@
 mod approvals;
 mod arguments;
 pub mod bot;
+pub mod embedder;
 pub mod health;
 mod history;
 mod log;
 mod mcp;
+mod memory;
+mod memory_embed;
 mod out;
 mod pair;
 mod policy;

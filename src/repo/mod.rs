@@ -8,6 +8,7 @@
 
 mod advance;
 mod ailment;
+mod as_of;
 mod committed;
 mod create;
 mod endings;
@@ -45,6 +46,7 @@ use git2::{ConfigLevel, Repository, RepositoryState, Signature};
 pub use self::{
     advance::Finished,
     ailment::{Ailment, ailment},
+    as_of::texts_as_of,
     committed::{Committed, CommittedFile},
     create::{CLONE_TIMEOUT, Created},
     glance::Glance,

@@ -44,6 +44,7 @@ pub use messages::{
     attachments::{Attachment, FileOnDisk, FileState, NO_SPEECH_MODEL, NewAttachment},
     parts::PartOf,
     queue::{Exchange, Incoming, MAX_ATTEMPTS, NewIncoming},
+    spoken::{Spoken, SpokenRows},
 };
 pub use odd_rows::OddRow;
 pub use outbox::{

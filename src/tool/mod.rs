@@ -23,6 +23,7 @@ mod read;
 mod remember;
 mod reminder;
 mod reply;
+mod search;
 mod system;
 mod task;
 mod tell;

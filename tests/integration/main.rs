@@ -22,6 +22,8 @@ mod disk;
 #[cfg(test)]
 mod door;
 #[cfg(test)]
+mod embed;
+#[cfg(test)]
 mod exec_files;
 #[cfg(test)]
 mod exec_shell;
@@ -49,6 +51,8 @@ mod mcp_server;
 mod media;
 #[cfg(test)]
 mod media_kinds;
+#[cfg(test)]
+mod memory_search;
 #[cfg(test)]
 mod mind;
 #[cfg(test)]

@@ -8,13 +8,21 @@ use crate::{
         Choice,
         context::WakeError,
         decide::{
-            brief, budget::day_begin, machine::Cycle, orient::last_channel_id, situation::Reason, taint,
-            undoable::undoable, verify::Account,
+            brief,
+            budget::{Budget, day_begin},
+            machine::Cycle,
+            orient::last_channel_id,
+            situation::Reason,
+            taint,
+            undoable::undoable,
+            verify::Account,
         },
         look::observe::Observation,
         run::attached,
         session::Session,
     },
+    embed::Meaning,
+    index::IndexPlace,
     memory::{
         self,
         skill::Skills,
@@ -59,6 +67,7 @@ pub(in crate::cycle) fn world(
     account.notes.extend(problems.into_iter().take(MAX_NOTED));
     account.notes.extend(unreadable(repo));
     let since = day_begin(now, config.timezone);
+    let caps = Budget::look(&session.store, config, now)?.caps();
     let loaded = policy::load(&config.policy_path(), config.home.as_deref());
     account.notes.extend(loaded.rules.refusal().map(str::to_owned));
     let tooling = session.tooling();
@@ -84,6 +93,8 @@ pub(in crate::cycle) fn world(
         reminders: session.store.reminders()?,
         unwoken: unwoken(session, cycle)?,
         documents,
+        index: IndexPlace::of(config),
+        meaning: Meaning::new(config, session.context.redactor, caps),
         skills,
         attachments: attachments(session, cycle)?,
         exchanges: match cycle.chat {

@@ -116,16 +116,6 @@ fn embed_all(vectors: &mut Vectors, encoder: Option<&Encoder>, filled: &Filled, 
     if missing.is_empty() {
         return;
     }
-    if encoder.is_none() {
-        // TEMPORARY
-        use std::io::Write as _;
-        let mut file = std::fs::File::options().create(true).append(true).open("/tmp/vec/missing.txt").unwrap();
-        for text in &missing {
-            writeln!(file, "{}", text.replace('\n', "\\n")).unwrap();
-        }
-        vectors.add(&missing, vec![vec![0.0; DIMS]; missing.len()]);
-        return;
-    }
     let encoder = encoder.unwrap_or_else(|| panic!("{} texts have no vector, and there is no encoder", missing.len()));
     say(&format!("embedding {} texts", missing.len()));
     for texts in missing.chunks(AT_ONCE) {

@@ -28,6 +28,8 @@ mod exec_shell;
 #[cfg(test)]
 mod fetch_model;
 #[cfg(test)]
+mod fold;
+#[cfg(test)]
 mod git;
 #[cfg(test)]
 mod health;

@@ -3,6 +3,7 @@
 
 pub mod brief;
 pub mod budget;
+pub mod fold;
 pub mod gate;
 pub(crate) mod interrupt;
 pub mod limits;
@@ -12,6 +13,7 @@ pub mod orient;
 pub mod situation;
 pub(crate) mod stale;
 pub(crate) mod taint;
+pub mod tokens;
 pub mod undoable;
 pub mod uptake;
 pub mod verify;

@@ -12,7 +12,7 @@ use crate::{
             undoable::undoable, verify::Account,
         },
         look::observe::Observation,
-        run::attached,
+        run::{attached, token_rate},
         session::Session,
     },
     memory::{
@@ -167,7 +167,7 @@ pub(in crate::cycle) fn opening(
     let orders = world.documents.text(memory::CLAUDE);
     cycle.system = redactor.redact_json(&brief::system(&orders, &world.skills));
     let words = called_for(&cycle.reasons, observation, &ids);
-    let exchanges = brief::shown_of(&world.exchanges);
+    let exchanges = brief::shown_of(&world.exchanges, false);
     let there = ToRead {
         files: !world.attachments.files.is_empty(),
         withheld: exchanges.iter().any(|entry| entry.taint.is_some()),
@@ -189,6 +189,8 @@ pub(in crate::cycle) fn opening(
         messages: &messages,
         files: &files,
         documents: &world.documents,
+        recalled: None,
+        rate: token_rate::known(session)?,
         reader: world.foreign_chat(),
     });
     Ok(Entry::Said {

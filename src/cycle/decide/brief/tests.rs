@@ -315,8 +315,8 @@ fn what_fits_has_its_room_and_facts_come_whole_or_by_what_fits() {
     };
     let few = shown(3, &[]);
     assert!(few[0].contains("## Home\n- a fact\n") && !few[0].contains("cut="), "{}", few[0]);
-    let many = shown(2_000, &vec![recollection("messages/1", &"word ".repeat(1_000)); 100]);
-    assert!(many[0].contains("cut=\"2000 facts: those that fit stand in recalled;"), "{}", many[0]);
+    let many = shown(1_000, &vec![recollection("messages/1", &"word ".repeat(1_000)); 100]);
+    assert!(many[0].contains("cut=\"1000 facts: those that fit stand in recalled;"), "{}", many[0]);
     assert!(many[0].contains(">\nTopics: Home\n</file>") && !many[0].contains("- a fact"), "{}", many[0]);
     let bytes = TokenRate::default().bytes_in(4_000);
     assert!((bytes - 2_000..bytes + 200).contains(&many[1].len()), "{}", many[1].len());

@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn the_logarithm_is_one() {
-        for number in [1.0_f32, 1.3, 2.0, 2.718_281_8, 10.0, 1e5, 3.3e7] {
+        for number in [1.0_f32, 1.3, 2.0, 2.9, 10.0, 1e5, 3.3e7] {
             assert!((natural_log(number) - number.ln()).abs() < 1e-4, "{number}");
         }
     }

@@ -84,7 +84,7 @@ fn quoted(words: &str, hits: &[Recalled]) -> String {
         };
         format!("- {heading}{text} ({name}, line {}{day})", hit.line)
     });
-    let more = if hits.len() > MAX_HITS { "\nand more: say it more closely" } else { "" };
+    let more = if hits.len() > MAX_HITS { "\nMore matches; narrow the search." } else { "" };
     format!("About “{words}”:\n{}{more}", lines.collect::<Vec<_>>().join("\n"))
 }
 
@@ -122,7 +122,7 @@ mod tests {
         let many: String = (0..12).map(|n| format!("- tea {n}\n")).collect();
         let text = quoted("tea", &found(&[(SEMANTIC_MEMORY, &many)], "tea"));
         assert!(
-            text.ends_with("\nand more: say it more closely") && text.matches("- tea").count() == MAX_HITS,
+            text.ends_with("\nMore matches; narrow the search.") && text.matches("- tea").count() == MAX_HITS,
             "{text}"
         );
     }

@@ -196,7 +196,7 @@ pub struct IndexStats {
     pub answers: i64,
     /// Distinct words.
     pub words: i64,
-    /// The file's size.
+    /// The file's size, its log's included.
     pub bytes: i64,
     /// Models that something was embedded by, and how much.
     pub models: Vec<ModelStats>,
@@ -244,6 +244,8 @@ impl Index {
     /// The file can't be replaced.
     pub fn clear(self) -> Result<Self, IndexError> {
         let Self { conn, path, .. } = self;
+        // What is only in the log goes with it. A damaged one has nothing to be kept.
+        conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).ok();
         drop(conn);
         match path {
             Some(path) => {
@@ -281,11 +283,7 @@ impl Index {
             messages: count(&format!("SELECT count(*) FROM chunks WHERE kind = {message}"))?,
             answers: count(&format!("SELECT count(*) FROM chunks WHERE kind = {answer}"))?,
             words: count("SELECT count(*) FROM words WHERE chunks > 0")?,
-            bytes: self
-                .path
-                .as_deref()
-                .and_then(|path| std::fs::metadata(path).ok())
-                .map_or(0, |file| file.len().cast_signed()),
+            bytes: self.path.as_deref().map_or(0, file::bytes).cast_signed(),
             models: models.collect::<rusqlite::Result<_>>()?,
         })
     }

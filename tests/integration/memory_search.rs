@@ -23,6 +23,12 @@ fn hits(ran: &Ran) -> Vec<Value> {
     ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// Puts all of the index into its one file.
+fn settle(env: &TestEnv) {
+    let index = rusqlite::Connection::open(env.workspace().join("index.db")).unwrap();
+    index.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+}
+
 fn places(hits: &[Value]) -> Vec<String> {
     hits.iter().map(|hit| format!("{}:{}", hit["path"].as_str().unwrap(), hit["line"])).collect()
 }
@@ -140,6 +146,7 @@ fn a_damaged_index_is_built_anew_and_said_once() {
     let index = env.workspace().join("index.db");
     assert_eq!(places(&found(&env, &["wifi code"]))[0], format!("{FACTS}:7"));
     for damage in [&b"no database at all, but a text that is long enough to be read as one"[..], &[0; 4096]] {
+        settle(&env);
         std::fs::write(&index, damage).unwrap();
         let ran = env.wake(&["memory", "search", "--json", "wifi code"]).ok();
         assert!(ran.stderr.contains("built it anew"), "{ran:#?}");
@@ -148,6 +155,7 @@ fn a_damaged_index_is_built_anew_and_said_once() {
         assert!(!again.stderr.contains("anew"), "{again:#?}");
     }
     // The middle of it.
+    settle(&env);
     let mut bytes = std::fs::read(&index).unwrap();
     let end = bytes.len() - 4096;
     bytes[4096..end].fill(0x5a);

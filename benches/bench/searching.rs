@@ -16,6 +16,7 @@ use super::{
 const ENTRIES: usize = 100_000;
 const ENTRIES_PER_FILE: usize = 2_000;
 const DIMS: usize = 384;
+const HITS: usize = 10;
 const MODEL: &str = "of the benchmark";
 /// Different words, the common ones far more common than the others, as in any language.
 const VOCABULARY: usize = 30_000;
@@ -35,13 +36,13 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     let brain = env.brain();
     let sources = Sources { brain: &brain, store: None, zone: Tz::UTC };
     let mut index = Index::open(&path).unwrap();
-    let built = timed(|| drop(index.refresh(&sources, None).unwrap()));
+    let built = timed(|| assert!(!index.refresh(&sources, None).unwrap().is_partial));
     let rate = ENTRIES as f64 / built.as_secs_f64();
-    let again = milliseconds(timed(|| drop(index.refresh(&sources, None).unwrap())));
+    let again = milliseconds(timed(|| assert!(!index.refresh(&sources, None).unwrap().is_partial)));
     let (mut words, mut whole) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
         let asked = question(&mut dice);
-        words.push(milliseconds(timed(|| drop(search(&mut index, &asked, None)))));
+        words.push(milliseconds(timed(|| assert!(search(&mut index, &asked, None) <= HITS))));
         whole.push(milliseconds(timed(|| drop(env.wake(&["memory", "search", "--json", &asked]).ok()))));
     }
     loop {
@@ -56,10 +57,10 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     let (mut both, mut cold) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
         let (asked, vector) = (question(&mut dice), dice.vector());
-        both.push(milliseconds(timed(|| drop(search(&mut index, &asked, Some(&vector))))));
+        both.push(milliseconds(timed(|| assert!(search(&mut index, &asked, Some(&vector)) <= HITS))));
         // As a whole command has it, but for its start: nothing is in memory.
         cold.push(milliseconds(timed(|| {
-            drop(search(&mut Index::open(&path).unwrap(), &asked, Some(&vector)));
+            assert!(search(&mut Index::open(&path).unwrap(), &asked, Some(&vector)) <= HITS);
         })));
     }
     let median = |values: Vec<f64>| Ok(vec![super::measure::Spread::new(values).median()]);
@@ -75,7 +76,7 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
 
 fn search(index: &mut Index, text: &str, vector: Option<&[f32]>) -> usize {
     let vector = vector.map(|values| QueryVector { model: MODEL, values });
-    index.search(&SearchQuery { text, limit: 10, vector, ..SearchQuery::default() }).unwrap().len()
+    index.search(&SearchQuery { text, limit: HITS, vector, ..SearchQuery::default() }).unwrap().len()
 }
 
 fn talk(file: usize, dice: &mut Dice) -> String {

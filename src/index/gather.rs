@@ -100,9 +100,10 @@ impl Index {
         let terms::TextWord { folded, stem } = word;
         let mut chunks = self.chunks_with(&stem)?;
         let mut stems = vec![(stem, 1.0)];
-        let is_speaker = self.is_speaker(stems.first().map_or("", |(stem, _)| stem))?;
+        let mut is_speaker = self.is_speaker(stems.first().map_or("", |(stem, _)| stem))?;
         if chunks == 0 && !is_speaker {
             for (alike, count) in self.spelt_alike(&folded)? {
+                is_speaker |= self.is_speaker(&alike)?;
                 stems.push((alike, ALIKE));
                 chunks += count;
             }
@@ -136,7 +137,7 @@ impl Index {
         parts.push(letters.iter().rev().take(3).rev().collect());
         let any = parts.iter().map(|part| format!("\"{part}\"")).collect::<Vec<_>>().join(" OR ");
         let mut statement = self.conn.prepare_cached(
-            "SELECT w.word, w.chunks FROM spellings s JOIN words w ON w.id = s.rowid WHERE s.word MATCH ?1 AND w.chunks > 0 LIMIT ?2",
+            "SELECT w.word, w.chunks FROM spellings s JOIN words w ON w.id = s.rowid WHERE s.word MATCH ?1 LIMIT ?2",
         )?;
         let rows = statement.query_map((any, MAX_SPELLINGS), |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
         let stem = super::stem::stem(word);
@@ -153,8 +154,13 @@ impl Index {
             }
         }
         found.sort_by_key(|(apart, _, chunks)| (*apart, -chunks));
-        found.truncate(MAX_ALIKE);
-        Ok(found.into_iter().map(|(_, word, chunks)| (word, chunks)).collect())
+        let mut known = Vec::new();
+        for (_, word, chunks) in found {
+            if known.len() < MAX_ALIKE && (chunks > 0 || self.is_speaker(&word)?) {
+                known.push((word, chunks));
+            }
+        }
+        Ok(known)
     }
 
     /// The chunks that may answer, with what speaks for each; and those that a vector speaks for, by their keys.

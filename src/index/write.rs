@@ -141,6 +141,10 @@ impl Changes {
                 None => drop(self.words.insert(word.clone(), by)),
             }
         }
+        // Those who speak are known by their spelling, too.
+        for word in terms::stems(speaker) {
+            self.words.entry(word).or_default();
+        }
         stems
     }
 
@@ -150,7 +154,7 @@ impl Changes {
         let mut insert = conn.prepare_cached("INSERT INTO words (word, chunks) VALUES (?1, ?2)")?;
         let mut spell = conn.prepare_cached("INSERT INTO spellings (rowid, word) VALUES (?1, ?2)")?;
         for (word, by) in &self.words {
-            if *by == 0 || update.execute((word, by))? > 0 {
+            if update.execute((word, by))? > 0 {
                 continue;
             }
             insert.execute((word, by))?;

@@ -42,6 +42,8 @@ mod limits;
 #[cfg(test)]
 mod lost_database;
 #[cfg(test)]
+mod memory_worlds;
+#[cfg(test)]
 mod mcp_client;
 #[cfg(test)]
 mod mcp_peers;

@@ -1,10 +1,16 @@
 //! The ranker's weights: a linear score whose softmax over a question's candidates is to fall on the answers. Full-batch Adam, no chance,
 //! pulled towards zero.
 
+use reveille::index::weights::FEATURES;
+
 /// Steps of the descent, their size, and the pull.
 const STEPS: i32 = 250;
 const RATE: f64 = 0.1;
 const PULL: f64 = 0.003;
+
+/// The features that may speak against a candidate. All others were made to speak for it: where they seem not to, that is chance, or
+/// the set's own.
+const SPEAKS_AGAINST: [&str; 2] = ["trigram", "asks"];
 
 /// One question's candidates: features of each, and whether it holds an answer.
 pub(crate) struct Case {
@@ -14,6 +20,7 @@ pub(crate) struct Case {
 
 /// Weights learned from cases. A feature that isn't `used` weighs nothing.
 pub(crate) fn train(cases: &[&Case], used: &[bool]) -> Vec<f64> {
+    let may_speak_against: Vec<bool> = FEATURES.iter().map(|name| SPEAKS_AGAINST.contains(name)).collect();
     let count = used.len();
     let cases: Vec<&&Case> = cases.iter().filter(|case| case.is_answer.contains(&true)).collect();
     let (mut weights, mut first, mut second) = (vec![0.0; count], vec![0.0; count], vec![0.0; count]);
@@ -35,6 +42,9 @@ pub(crate) fn train(cases: &[&Case], used: &[bool]) -> Vec<f64> {
             second[at] = 0.99 * second[at] + 0.01 * slope[at] * slope[at];
             let (mean, spread) = (first[at] / (1.0 - 0.9_f64.powi(step)), second[at] / (1.0 - 0.99_f64.powi(step)));
             weights[at] -= RATE * mean / (spread.sqrt() + 1e-8);
+            if !may_speak_against[at] {
+                weights[at] = weights[at].max(0.0);
+            }
         }
     }
     weights

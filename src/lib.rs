@@ -16,8 +16,8 @@
 //! and ours for them).
 //!
 //! Around it: [`cli`] is what the five binaries are (`bot`, `wake`, `health`; `reveille-transcriber` only understands speech,
-//! `reveille-embedder` only makes vectors),
-//! [`health`] finds and repairs what crashes leave behind, [`access`] joins the settings with who paired.
+//! `reveille-embedder` only makes vectors), [`provenance`] tells where what is remembered comes from, and forgets it. [`health`] finds
+//! and repairs what crashes leave behind, [`access`] joins the settings with who paired.
 //!
 //! The ground: [`types`] are values that several modules speak of. [`config`] alone reads the environment, [`clock`] alone asks the
 //! time, [`zone`] alone reads zone files, [`random`] alone for what nobody guesses, [`process`] alone starts children. [`disk`] says what is too little room,
@@ -49,6 +49,7 @@ pub mod net_guard;
 pub mod outside;
 pub mod policy;
 pub mod process;
+pub mod provenance;
 pub mod random;
 pub mod redact;
 pub mod render;

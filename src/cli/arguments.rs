@@ -2,7 +2,10 @@
 
 use clap::{Parser, Subcommand};
 
-use super::{SettingsArguments, approvals, log::Talk, mcp, memory::MemoryCommand, policy::PolicyAction, queue, values};
+use super::{
+    SettingsArguments, approvals, log::Talk, mcp, memory::MemoryCommand, policy::PolicyAction, queue,
+    recordings::RecordingsCommand, values,
+};
 
 /// Commits that `wake log` lists.
 const LOG_LINES: usize = 20;
@@ -138,6 +141,19 @@ Examples:
         #[command(subcommand)]
         command: MemoryCommand,
     },
+    /// Look at what is kept of finished wakes as examples for similar requests.
+    #[command(after_help = "\
+Examples:
+  wake recordings
+  wake recordings show 12
+  wake recordings drop 12")]
+    Recordings {
+        #[command(subcommand)]
+        action: Option<RecordingsCommand>,
+        /// Print a JSON object a line: id, at, chat_id, wake, request, calls, narrative, taint, rounds.
+        #[arg(long)]
+        json: bool,
+    },
     /// Decide on what the assistant may not do without asking.
     #[command(after_help = "\
 Examples:
@@ -175,6 +191,7 @@ impl WakeCommand {
             }
             Self::Queue { action } => action.json(),
             Self::Memory { command } => command.json(),
+            Self::Recordings { action, json } => *json || action.as_ref().is_some_and(RecordingsCommand::json),
             Self::Approvals { action } => action.json(),
             Self::Policy { action } => action.as_ref().is_some_and(PolicyAction::json),
             Self::Stop | Self::Resume | Self::Mcp(_) => false,
@@ -211,6 +228,10 @@ mod tests {
             "wake show --json 20261121",
             "wake queue list --json",
             "wake approvals list --json",
+            "wake recordings --json",
+            "wake recordings show 1 --json",
+            "wake memory why wifi --json",
+            "wake memory diff --json",
             "wake policy test --json ls",
             "wake --once --json",
             "wake say hello --json",

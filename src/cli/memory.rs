@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{
     EXIT_CONFIG, complain, failed,
     memory_embed::{self, EmbedAction},
-    print, print_json, values,
+    print, print_json, provenance, values,
 };
 use crate::{
     config::Config,
@@ -76,6 +76,33 @@ Examples:
         #[arg(long)]
         json: bool,
     },
+    /// Say where a fact comes from: who wrote the line, the wake, and the message that said it.
+    #[command(after_help = "Example: wake memory why 'the wifi code'")]
+    Why(provenance::WhyArguments),
+    /// Show what changed in the memory.
+    #[command(after_help = "\
+Examples:
+  wake memory diff                   since the last wake
+  wake memory diff yesterday
+  wake memory diff 20261121T0903     since that wake")]
+    Diff(provenance::DiffArguments),
+    /// Give a document, some of its lines, or the whole memory back as it was, as a commit of yours. What stands there now stays in the
+    /// history.
+    #[command(after_help = "\
+Examples:
+  wake memory restore semantic-memory                        as it was before its last change
+  wake memory restore active.md --at 2026-11-20
+  wake memory restore semantic-memory --lines 'wifi' --at yesterday
+  wake memory restore 20261121T0903                          everything, as that wake left it")]
+    Restore(provenance::RestoreArguments),
+    /// Take words out of everything that is searched: the memory's lines, what was said, the records of wakes. Says first what that
+    /// is, and afterwards what git's history still holds.
+    #[command(after_help = "\
+Examples:
+  wake memory forget --dry-run 'wifi code'
+  wake memory forget 'the wifi code is 1234'
+  wake memory forget --yes 'the wifi code is 1234'")]
+    Forget(provenance::ForgetArguments),
 }
 
 impl MemoryCommand {
@@ -83,7 +110,9 @@ impl MemoryCommand {
     pub(super) fn json(&self) -> bool {
         match self {
             Self::Search { json, .. } | Self::Reindex { json, .. } | Self::Stats { json } => *json,
-            Self::Embed { .. } => false,
+            Self::Why(arguments) => arguments.json,
+            Self::Diff(arguments) => arguments.json,
+            Self::Embed { .. } | Self::Restore(_) | Self::Forget(_) => false,
         }
     }
 }
@@ -99,6 +128,10 @@ pub(super) fn run(config: &Config, command: &MemoryCommand, as_json: bool) -> Ex
         MemoryCommand::Reindex { embed, .. } => reindex(config, *embed, as_json),
         MemoryCommand::Embed { action } => Ok(memory_embed::run(config, action.as_ref())),
         MemoryCommand::Stats { .. } => stats(config, as_json),
+        MemoryCommand::Why(arguments) => return provenance::why(config, arguments, as_json),
+        MemoryCommand::Diff(arguments) => return provenance::diff(config, arguments, as_json),
+        MemoryCommand::Restore(arguments) => return provenance::restore(config, arguments),
+        MemoryCommand::Forget(arguments) => return provenance::forget(config, arguments),
     };
     done.unwrap_or_else(|error| failed(&error))
 }

@@ -17,6 +17,7 @@ use super::{
     access::LineAccess,
     chunk::{self, Chunk, ChunkKind},
     hash::hash,
+    recorded::is_of_store,
     write::{Changes, Placed},
 };
 use crate::{
@@ -95,6 +96,7 @@ impl Index {
         let mut done = Refreshed::default();
         self.refresh_files(sources.brain, &is_late, &mut done)?;
         if let Some(store) = sources.store {
+            self.refresh_recorded(store, sources.zone, &mut done)?;
             self.refresh_spoken(store, sources.zone, &is_late, &mut done)?;
         }
         Ok(done)
@@ -131,7 +133,7 @@ impl Index {
             }
             self.write_document(&path, &text, hash, mark, done)?;
         }
-        for (path, document) in known.into_iter().filter(|(path, _)| !path.starts_with("chat/")) {
+        for (path, document) in known.into_iter().filter(|(path, _)| !is_of_store(path)) {
             tracing::debug!(path, "a file is gone from the memory");
             self.remove_document(document.id, done)?;
         }
@@ -222,7 +224,7 @@ impl Index {
             };
             replace(&self.conn, document, placed(path, text), &mut done)?;
         }
-        for (_, document) in known.into_iter().filter(|(path, _)| only && !path.starts_with("chat/")) {
+        for (_, document) in known.into_iter().filter(|(path, _)| only && !is_of_store(path)) {
             replace(&self.conn, document.id, Vec::new(), &mut done)?;
         }
         Ok(())
@@ -428,7 +430,7 @@ fn placed(path: &str, text: &str) -> Vec<Placed> {
 }
 
 /// Makes a document's chunks these. Those that are there stay, at their new places.
-fn replace(
+pub(super) fn replace(
     conn: &rusqlite::Connection,
     document: i64,
     new: Vec<Placed>,

@@ -6,6 +6,7 @@ use rusqlite::Row;
 
 use super::{
     ChatNumber, ChunkKind, ChunkOrigin, Index, IndexError, Recalled, SearchQuery,
+    recorded::RECORDINGS,
     scope::{Scope, name_for},
     score::{self, Candidate},
     vectors::Direction,
@@ -66,6 +67,12 @@ impl Index {
                 Some(message) => format!("messages/{message}"),
                 None => {
                     let Some(path) = paths.get(&candidate.document) else { continue };
+                    // A guest's recordings are theirs alone.
+                    let is_owners = |chat: ChatRef| chat == query.owner || chat.is_terminal();
+                    let is_a_guests = candidate.chat.is_some_and(|chat| !is_owners(chat));
+                    if path.starts_with(RECORDINGS) && is_a_guests && candidate.chat != query.reader {
+                        continue;
+                    }
                     match query.reader {
                         Some(reader) => name_for(path, reader).unwrap_or_else(|| path.clone()),
                         None => path.clone(),

@@ -8,7 +8,7 @@ use rusqlite::{OptionalExtension as _, TransactionBehavior};
 use super::{ChunkKind, Index, IndexError, write::embedded};
 
 /// Codes in one block.
-const BLOCK: usize = 1_024;
+pub(super) const BLOCK: usize = 1_024;
 /// The nearest by their bits, which are compared by their bytes.
 const NEAREST_BY_BITS: usize = 512;
 /// Dimensions of a vector at most.
@@ -277,7 +277,13 @@ impl Codes {
     }
 }
 
-fn put_block(conn: &rusqlite::Connection, model: i64, block: i64, keys: &[u8], bits: &[u8]) -> Result<(), IndexError> {
+pub(super) fn put_block(
+    conn: &rusqlite::Connection,
+    model: i64,
+    block: i64,
+    keys: &[u8],
+    bits: &[u8],
+) -> Result<(), IndexError> {
     conn.prepare_cached(
         "INSERT INTO blocks VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (model, block) DO UPDATE SET keys = excluded.keys, bits = excluded.bits",

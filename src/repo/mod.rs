@@ -24,6 +24,7 @@ mod names;
 mod objects;
 mod pack;
 mod park;
+mod past;
 mod person;
 mod publish;
 mod remote;
@@ -50,12 +51,13 @@ pub use self::{
     committed::{Committed, CommittedFile},
     create::{CLONE_TIMEOUT, Created},
     glance::Glance,
-    history::{Commit, CommitInFull, has_wakes, trailers},
+    history::{Commit, CommitInFull, has_wakes, trailer, trailers},
     inspect::remote_urls,
     integrate::Integrated,
     locks::STALE_LOCK_AGE,
     maintain::{MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, MAX_LOOSE, MAX_PACKS, Stock},
     park::{BroughtIn, Parked, Parking},
+    past::HoldingCommits,
     person::{HOLDS_SECRET, LeftAlone, MAX_PERSON_FILE_BYTES, PersonEdits},
     publish::{FileChange, Publish, Published},
     remote::{Patience, Pushed, REMOTE_TIMEOUT, RemoteError},

@@ -17,6 +17,7 @@ mod odd_rows;
 mod outbox;
 mod outcome;
 mod people;
+mod recordings;
 mod reminders;
 mod upkeep;
 
@@ -57,9 +58,11 @@ pub use outbox::{
 };
 pub use outcome::MessageOutcome;
 pub use people::pairing::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
+pub use recordings::rows::{MAX_RECORDINGS, NewRecording, RecordedCall, RecordedRequest, Recording};
 pub use reminders::rows::{Firing, NewReminder, Reminder, Round};
 pub use upkeep::{
     backoff::{HEAD_SEEN, Upkeep, UpkeepKind, wait_after},
+    forgetting::{FORGOTTEN_ROW, HeldInRows, HeldWords, HoldsWords},
     retention::FIRINGS_KEPT,
 };
 
@@ -119,6 +122,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0027_terminals.sql"),
     include_str!("migrations/0028_shown_tasks.sql"),
     include_str!("migrations/0029_has_copies.sql"),
+    include_str!("migrations/0030_recordings.sql"),
 ];
 
 /// The database, opened for one process.

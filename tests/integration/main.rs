@@ -84,6 +84,10 @@ mod policy;
 #[cfg(test)]
 mod progress;
 #[cfg(test)]
+mod provenance;
+#[cfg(test)]
+mod recordings;
+#[cfg(test)]
 mod remote;
 #[cfg(target_os = "linux")]
 #[cfg(test)]

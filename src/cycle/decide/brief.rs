@@ -10,8 +10,7 @@ mod files;
 mod text;
 
 pub use files::{File, FileView, with_images};
-pub(in crate::cycle) use text::clip;
-use text::{attribute, escape};
+pub(in crate::cycle) use text::{attribute, clip, escape};
 
 use super::stale;
 use crate::{
@@ -73,6 +72,8 @@ pub struct Brief<'a> {
     pub documents: &'a Documents,
     /// The chat that it is shown to, if it isn't the owner's.
     pub reader: Option<ChatRef>,
+    /// What was done for similar requests, as a block of its own; empty for none.
+    pub similar_work: &'a str,
 }
 
 /// The system blocks, raw JSON: ground rules, standing orders, and which skills there are.
@@ -93,6 +94,9 @@ pub fn opening(brief: &Brief<'_>) -> String {
     blocks.push(memories(brief.documents, brief.reader));
     if !brief.exchanges.is_empty() {
         blocks.push(recent(brief.exchanges, brief.tz));
+    }
+    if !brief.similar_work.is_empty() {
+        blocks.push(brief.similar_work.to_owned());
     }
     if !brief.messages.is_empty() {
         blocks.push(messages(brief.messages, brief.files, brief.now, brief.tz));

@@ -9,6 +9,8 @@ pub mod limits;
 pub mod machine;
 pub(crate) mod merge;
 pub mod orient;
+pub(crate) mod recording;
+pub(crate) mod similar;
 pub mod situation;
 pub(crate) mod stale;
 pub(crate) mod taint;

@@ -12,6 +12,7 @@ pub(crate) mod once;
 pub mod outside;
 mod prepare;
 mod record;
+mod recordings;
 mod remind;
 mod resume;
 mod step;

@@ -18,7 +18,7 @@ use crate::{
             verify::Account,
         },
         look::observe::Observation,
-        run::attached,
+        run::{attached, recordings},
         session::Session,
     },
     embed::Meaning,
@@ -189,6 +189,7 @@ pub(in crate::cycle) fn opening(
     let messages: Vec<&Incoming> = observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
     let files = attached::files_of(session, &messages, Allowance::left_by(&[]))?;
     let (done_already, done_after) = done_already(session, &ids)?;
+    let similar_work = recordings::similar_work(session, cycle, &ids, None)?;
     let raw = brief::opening(&brief::Brief {
         wake_id: &cycle.id,
         now: world.now,
@@ -201,6 +202,7 @@ pub(in crate::cycle) fn opening(
         files: &files,
         documents: &world.documents,
         reader: world.foreign_chat(),
+        similar_work: &similar_work,
     });
     Ok(Entry::Said {
         raw: brief::with_images(redactor.redact_json(&raw), &files),

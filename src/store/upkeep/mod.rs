@@ -2,4 +2,5 @@
 
 pub(in crate::store) mod backoff;
 mod embedding;
+pub(in crate::store) mod forgetting;
 pub(in crate::store) mod retention;

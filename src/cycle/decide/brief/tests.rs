@@ -43,6 +43,7 @@ fn brief<'a>(documents: &'a Documents, messages: &'a [&'a Incoming], exchanges: 
         files: &[],
         documents,
         reader: None,
+        similar_work: "",
     }
 }
 

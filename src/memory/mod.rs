@@ -48,7 +48,7 @@ pub const ACTIVE: &str = "memory/project-memory/active.md";
 pub const BACKLOG: &str = "memory/project-memory/backlog.md";
 /// Where each chat that isn't the owner's has documents of its own.
 const CHATS_DIR: &str = "memory/chats";
-/// The documents that every wake reads, in the order in which the model is shown them.
+/// The documents that every wake reads.
 pub const DOCUMENTS: [&str; 6] = [CONTEXT, ACTIVE, BACKLOG, WORKING_MEMORY, SEMANTIC_MEMORY, EPISODIC_MEMORY];
 
 /// Whether a document steers the model: the standing orders and the skills.

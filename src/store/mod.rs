@@ -24,7 +24,7 @@ mod upkeep;
 pub use chats::{moved::Moved, stop::Stopped};
 pub use cycles::{
     approvals::{Approval, ApprovalState, NewApproval, Tap, Unshown},
-    journal::{Change, Entry, StagedFile},
+    journal::{Change, Entry, FoldAsk, StagedFile},
     ledger::{Cap, Reservation, SpendCap, Spent},
     parked::{ParkedCycle, ToldOf},
     rows::{CycleEnd, CycleRow, CycleState, NO_MODEL, NewCycle},

@@ -42,6 +42,7 @@ pub(crate) use plan::MAX_STEPS;
 pub use plan::{Complexity, Plan, PlanStep};
 pub(crate) use read::READ;
 pub(crate) use reply::answer;
+pub(crate) use search::hits;
 pub(crate) use task::also_written;
 pub use touched::Touched;
 pub use world::{Chat, Documents, Unwoken, World, unwoken_key};

@@ -123,7 +123,7 @@ pub(super) struct Searched {
 }
 
 /// What fits each query, as the asking chat may see it, with what this cycle has staged.
-pub(super) fn hits(
+pub(crate) fn hits(
     world: &World,
     queries: &[String],
     within: Option<&str>,

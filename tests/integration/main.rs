@@ -30,6 +30,8 @@ mod exec_shell;
 #[cfg(test)]
 mod fetch_model;
 #[cfg(test)]
+mod fold;
+#[cfg(test)]
 mod git;
 #[cfg(test)]
 mod health;
@@ -85,6 +87,8 @@ mod policy;
 mod progress;
 #[cfg(test)]
 mod provenance;
+#[cfg(test)]
+mod recalled;
 #[cfg(test)]
 mod recordings;
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 pub mod brief;
 pub mod budget;
+pub mod fold;
 pub mod gate;
 pub(crate) mod interrupt;
 pub mod limits;
@@ -14,6 +15,7 @@ pub(crate) mod similar;
 pub mod situation;
 pub(crate) mod stale;
 pub(crate) mod taint;
+pub mod tokens;
 pub mod undoable;
 pub mod uptake;
 pub mod verify;

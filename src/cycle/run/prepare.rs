@@ -18,7 +18,7 @@ use crate::{
             verify::Account,
         },
         look::observe::Observation,
-        run::{attached, recordings},
+        run::{attached, recall, recordings, token_rate},
         session::Session,
     },
     embed::Meaning,
@@ -178,15 +178,17 @@ pub(in crate::cycle) fn opening(
     let orders = world.documents.text(memory::CLAUDE);
     cycle.system = redactor.redact_json(&brief::system(&orders, &world.skills));
     let words = called_for(&cycle.reasons, observation, &ids);
-    let exchanges = brief::shown_of(&world.exchanges);
+    let messages: Vec<&Incoming> = observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
+    let recalled = recall::recalled(session, world, cycle, &messages);
+    let exchanges = brief::shown_of(&world.exchanges, recalled.is_some());
+    let is_withheld = |found: &[brief::Recollection]| found.iter().any(|one| one.is_of_others);
     let there = ToRead {
         files: !world.attachments.files.is_empty(),
-        withheld: exchanges.iter().any(|entry| entry.taint.is_some()),
+        withheld: exchanges.iter().any(|entry| entry.taint.is_some()) || recalled.as_deref().is_some_and(is_withheld),
     };
     let offered = session.tooling().registry.seen_by(world.sees_all()).offered(&words, there);
     // Those of servers are in their words, and a server knows the keys that it was given.
     cycle.tools = redactor.redact_json(&offered);
-    let messages: Vec<&Incoming> = observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
     let files = attached::files_of(session, &messages, Allowance::left_by(&[]))?;
     let (done_already, done_after) = done_already(session, &ids)?;
     let similar_work = recordings::similar_work(session, cycle, &ids, None)?;
@@ -201,6 +203,8 @@ pub(in crate::cycle) fn opening(
         messages: &messages,
         files: &files,
         documents: &world.documents,
+        recalled: recalled.as_deref(),
+        rate: token_rate::known(session)?,
         reader: world.foreign_chat(),
         similar_work: &similar_work,
     });

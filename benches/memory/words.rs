@@ -110,7 +110,7 @@ pub(crate) fn time_named(day: NaiveDate, draw: &mut Draw) -> (String, NaiveDate,
             (format!("in the week of {} {month} {year}", day.day()), monday, monday + Days::new(6))
         }
         7 => (format!("on {} {}", month, day.day()), day, day),
-        _ => (format!("in {} {year}", &month[..3]), first, last),
+        _ => (format!("in {} {year}", month.chars().take(3).collect::<String>()), first, last),
     }
 }
 

@@ -91,6 +91,8 @@ pub(crate) const CAUGHT: &str = "caught after ";
 /// What a variant that no trial caught says.
 pub(crate) const SURVIVED: &str = "survived\n";
 
+/// How much is told of what a variant's run complained of, in characters.
+const MAX_SAID_CHARS: usize = 500;
 /// So many days it takes until each layer has had one of its variants run.
 const DAYS: u64 = 12;
 
@@ -312,9 +314,10 @@ fn judged(program: &Path, layer: &str, seed: u64, trials: u64) -> Result<Verdict
     let first = text.lines().next().unwrap_or_default();
     match first.strip_prefix(CAUGHT) {
         Some(how) => Ok(Verdict::Caught(how.chars().take(100).collect())),
-        // The undisturbed run fails already: then the line is a wrong one to break.
+        // Mostly its undisturbed run fails already: then this line shows nothing about kills.
         None => {
-            Err(format!("its run ended with {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim()))
+            let said: String = String::from_utf8_lossy(&output.stderr).trim().chars().take(MAX_SAID_CHARS).collect();
+            Err(format!("its run ended with {}: {said}", output.status))
         }
     }
 }

@@ -292,6 +292,7 @@ fn a_server_that_is_not_there_is_tried_again_later() {
 
 /// Gives a batch to the program, and reads its answer.
 fn program(folder: &Path, lines: &[&str]) -> Vec<Value> {
+    #[expect(clippy::disallowed_methods, reason = "the program itself, without the client that starts it")]
     let mut child = Command::new(env!("CARGO_BIN_EXE_reveille-embedder"))
         .arg(folder)
         .env_clear()

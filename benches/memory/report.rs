@@ -138,15 +138,15 @@ pub(crate) fn write(learned: &[Vec<f64>; 2]) {
     let mut source = std::fs::read_to_string(WEIGHTS).unwrap();
     for (name, weights) in ["KEYWORDS", "HYBRID"].iter().zip(learned) {
         let head = format!("pub const {name}: Features =");
-        let begin = source.find(&head).unwrap_or_else(|| panic!("{head} isn't in {WEIGHTS}")) + head.len();
-        let begin = begin + source[begin..].find('[').unwrap() + 1;
-        let end = begin + source[begin..].find("];").unwrap();
+        let (before, rest) = source.split_once(&head).unwrap_or_else(|| panic!("{head} isn't in {WEIGHTS}"));
+        let (kind, rest) = rest.split_once('[').unwrap();
+        let (_, after) = rest.split_once("];").unwrap();
         let mut lines = "\n".to_owned();
         for row in weights.chunks(9) {
             let numbers: Vec<String> = row.iter().map(|weight| format!("{:.2}", weight + 0.0)).collect();
             writeln!(lines, "    {},", numbers.join(", ").replace("-0.00", "0.00")).unwrap();
         }
-        source.replace_range(begin..end, &lines);
+        source = format!("{before}{head}{kind}[{lines}];{after}");
     }
     std::fs::write(WEIGHTS, source).unwrap();
     say(&format!("{WEIGHTS} is written"));

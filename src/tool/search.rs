@@ -117,9 +117,9 @@ pub(super) fn is_said(path: &str) -> bool {
 }
 
 /// What fits each query, and what is to be known of the search.
-pub(super) struct Searched {
-    pub(super) answers: Vec<Vec<Recalled>>,
-    pub(super) note: Option<String>,
+pub(crate) struct Searched {
+    pub(crate) answers: Vec<Vec<Recalled>>,
+    pub(crate) note: Option<String>,
 }
 
 /// What fits each query, as the asking chat may see it, with what this cycle has staged.

@@ -81,5 +81,6 @@ fn every_answer_stands_where_the_label_says_and_no_question_has_two_labels() {
         assert!(twice.len() * 100 < world.questions.len(), "{}: {twice:#?}", world.name);
         assert!(world.turns.iter().all(|turn| !turn.text.contains(['{', '}'])));
         assert!(world.turns.is_sorted_by_key(|turn| turn.at));
+        assert!(world.turns.iter().all(|turn| turn.at.date() <= world.asked_on));
     }
 }

@@ -29,7 +29,7 @@ pub(in crate::cycle) fn recalled(
     }
     let questions = questions(&cycle.reasons, messages);
     match hits(world, &questions, None, HITS_MAX) {
-        Ok(answers) => Some(one_after_the_other(answers).into_iter().map(recollection).collect()),
+        Ok(found) => Some(one_after_the_other(found.answers).into_iter().map(recollection).collect()),
         Err(error) => {
             tracing::warn!(%error, "nothing was recalled");
             None

@@ -7,6 +7,16 @@ const PACKED_SINCE: (u32, u32) = (2, 36);
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=src/index/log.c");
+    cc::Build::new()
+        .file("src/index/log.c")
+        .opt_level(2)
+        .flag("-fno-builtin")
+        .cargo_metadata(false)
+        .compile("reveille_log");
+    // Whole: what asks for it may stand before it on the linker's line.
+    println!("cargo:rustc-link-search=native={}", out_dir());
+    println!("cargo:rustc-link-lib=static:+whole-archive=reveille_log");
     // Tables of pointers are made valid at each start. Packed, the list of them is a fiftieth: a megabyte less to read and to
     // keep in memory. A program that was linked so doesn't start beside an older loader.
     if is_built_here() && glibc().is_some_and(|version| version >= PACKED_SINCE) {
@@ -19,6 +29,12 @@ fn main() {
 fn is_built_here() -> bool {
     let said = |name: &str| std::env::var(name).ok();
     said("HOST") == said("TARGET") && said("CARGO_CFG_TARGET_ENV").as_deref() == Some("gnu")
+}
+
+/// Where cargo wants what is built.
+#[expect(clippy::disallowed_methods, reason = "by its environment cargo tells a build script what is built")]
+fn out_dir() -> String {
+    std::env::var("OUT_DIR").unwrap_or_default()
 }
 
 /// This system's version of it.

@@ -26,7 +26,7 @@ use chrono::{DateTime, Utc};
 pub use self::{
     error::{ConfigError, SettingProblem},
     raw::{Source, VARIABLES},
-    values::{Autonomy, QuietHours, RepoUrl},
+    values::{Autonomy, EmbedModel, QuietHours, RepoUrl},
 };
 use crate::{
     clock::{Clock, FixedClock, SystemClock},
@@ -36,7 +36,7 @@ use crate::{
     words::in_shell,
     zone::Tz,
 };
-pub(crate) use files::read_private;
+pub(crate) use {files::read_private, values::is_loopback};
 
 /// The name of the model that needs no key and no network.
 pub const OFFLINE_MODEL: &str = "offline";
@@ -78,6 +78,16 @@ pub struct Config {
     pub claude_code_token: Option<Secret>,
     /// The key to Brave's search; without one DuckDuckGo is asked (`BRAVE_API_KEY`).
     pub brave_key: Option<Secret>,
+    /// What makes vectors of what is searched; none: keywords alone serve (`EMBED_MODEL`).
+    pub embed_model: Option<EmbedModel>,
+    /// An OpenAI-compatible API, without a slash at the end (`OPENAI_BASE_URL`).
+    pub openai_base_url: String,
+    /// The key to it, which nobody else gets; servers on this machine need none (`OPENAI_API_KEY`).
+    pub openai_key: Option<Secret>,
+    /// The Gemini API's server, without a slash at the end (`GEMINI_BASE_URL`).
+    pub gemini_base_url: String,
+    /// The key to it (`GEMINI_API_KEY`).
+    pub gemini_key: Option<Secret>,
     /// Passwords in the addresses of proxies (`HTTPS_PROXY` and the like). They are for the programs that dial, and masked elsewhere.
     pub proxy_secrets: Vec<Secret>,
     /// The zone in which the person lives (`TIMEZONE`).
@@ -212,12 +222,18 @@ impl Config {
     pub fn secrets(&self) -> Vec<Secret> {
         let password = self.repo_url.as_ref().and_then(RepoUrl::password);
         let keys = self.telegram_token.iter().chain(&self.anthropic_key).chain(&self.claude_code_token);
-        keys.chain(&self.brave_key).chain(&self.proxy_secrets).cloned().chain(password).collect()
+        let keys = keys.chain(&self.brave_key).chain(&self.openai_key).chain(&self.gemini_key);
+        keys.chain(&self.proxy_secrets).cloned().chain(password).collect()
     }
 
     /// The queue, the journal, the ledger: one SQLite file.
     pub fn db_path(&self) -> PathBuf {
         self.workspace_dir.join("messages.db")
+    }
+
+    /// The index of the memory: derived, and made anew when it is gone.
+    pub fn index_path(&self) -> PathBuf {
+        self.workspace_dir.join("index.db")
     }
 
     /// Locked while a wake runs; never unlinked.

@@ -5,7 +5,7 @@
 //! 1. [`channel`] and [`bot`]: Telegram in. A batch of updates and the next offset become one transaction in the
 //! 2. [`store`]: SQLite. Messages in and out, cycles with their journal, reminders, the lease, money.
 //! 3. [`cycle`]: one wake, under the [`wake_lock`]: look, decide, run, maintain. It asks a [`model`], whose calls are
-//! 4. [`tool`]s. They read and edit [`memory`] (Markdown as values), and speak of time through [`schedule`].
+//! 4. [`tool`]s. They read and edit [`memory`] (Markdown as values), search it by its [`index`], and speak of time through [`schedule`].
 //! 5. [`repo`] makes one git commit of it and pushes. [`render`] and [`delivery`] bring the answer to its channel.
 //!
 //! What may be done: [`policy`] decides, and [`approval_text`] is how a person reads what is asked. [`exec`] acts outside our own stores.
@@ -15,8 +15,9 @@
 //! What comes from elsewhere: [`media`] and [`voice`] (files and recordings), [`web`] (pages), [`mcp`] (other programs' tools for us,
 //! and ours for them).
 //!
-//! Around it: [`cli`] is what the four binaries are (`bot`, `wake`, `health`, and `reveille-transcriber`, which only understands speech),
-//! [`health`] finds and repairs what crashes leave behind, [`access`] joins the settings with who paired.
+//! Around it: [`cli`] is what the five binaries are (`bot`, `wake`, `health`; `reveille-transcriber` only understands speech,
+//! `reveille-embedder` only makes vectors), [`provenance`] tells where what is remembered comes from, and forgets it. [`health`] finds
+//! and repairs what crashes leave behind, [`access`] joins the settings with who paired.
 //!
 //! The ground: [`types`] are values that several modules speak of. [`config`] alone reads the environment, [`clock`] alone asks the
 //! time, [`zone`] alone reads zone files, [`random`] alone for what nobody guesses, [`process`] alone starts children. [`disk`] says what is too little room,
@@ -35,8 +36,10 @@ pub mod config;
 pub mod cycle;
 pub mod delivery;
 pub mod disk;
+pub mod embed;
 pub mod exec;
 pub mod health;
+pub mod index;
 pub mod json;
 pub mod mcp;
 pub mod media;
@@ -46,6 +49,7 @@ pub mod net_guard;
 pub mod outside;
 pub mod policy;
 pub mod process;
+pub mod provenance;
 pub mod random;
 pub mod redact;
 pub mod render;

@@ -39,7 +39,7 @@ pub use table::{holding_flock, is_stopped, runs_in};
 pub use within::{become_program, start_beside};
 
 /// Settings of ours, which are nobody else's business: variables whose names begin so. No child gets those that hold a secret.
-pub const OURS: [&str; 6] = ["TELEGRAM_", "ANTHROPIC_", "CLAUDE_", "OPENAI_", "BRAVE_", "REVEILLE_"];
+pub const OURS: [&str; 7] = ["TELEGRAM_", "ANTHROPIC_", "CLAUDE_", "OPENAI_", "GEMINI_", "BRAVE_", "REVEILLE_"];
 /// How long a child may run when its [`Spec`] says nothing else.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
 /// How much of each output stream is kept when the [`Spec`] says nothing else; the rest is read and dropped.

@@ -22,6 +22,8 @@ mod offering;
 #[cfg(test)]
 mod rss;
 #[cfg(test)]
+mod searching;
+#[cfg(test)]
 mod sizes;
 #[cfg(test)]
 mod stop;
@@ -52,13 +54,13 @@ const FIGURES: &[(&str, usize, Figure)] = &[
     ("stop", 5, stop::measure),
     ("storing", 20, storing::measure),
     ("memory", 20, memory::measure),
+    ("searching", 50, searching::measure),
     ("offering", 1, offering::measure),
     ("sizes", 1, sizes::measure),
     ("voice", 10, voice::measure),
 ];
 
-const USAGE: &str =
-    "Usage: scripts/bench [--rounds N] [idle|message|bot|commands|stop|storing|memory|offering|sizes|voice]...\n";
+const USAGE: &str = "Usage: scripts/bench [--rounds N] [idle|message|bot|commands|stop|storing|memory|searching|offering|sizes|voice]...\n";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -2,7 +2,10 @@
 
 use clap::{Parser, Subcommand};
 
-use super::{SettingsArguments, approvals, log::Talk, mcp, policy::PolicyAction, queue, values};
+use super::{
+    SettingsArguments, approvals, log::Talk, mcp, memory::MemoryCommand, policy::PolicyAction, queue,
+    recordings::RecordingsCommand, values,
+};
 
 /// Commits that `wake log` lists.
 const LOG_LINES: usize = 20;
@@ -26,6 +29,7 @@ Examples:
   wake say < note.txt                a text from a file, or from a pipe
   wake log                           what the wakes did, newest first
   wake show 20261121T0903            one of them in full
+  wake memory search 'wifi code'     what it remembers, and what was said
   wake approvals list                what waits for your word
   wake undo                          take back what it did last
   wake stop                          end all work, until wake resume
@@ -132,6 +136,24 @@ Examples:
         #[command(subcommand)]
         action: queue::QueueCommand,
     },
+    /// Search what is remembered and what was said, and look after the index that answers.
+    Memory {
+        #[command(subcommand)]
+        command: MemoryCommand,
+    },
+    /// Look at what is kept of finished wakes as examples for similar requests.
+    #[command(after_help = "\
+Examples:
+  wake recordings
+  wake recordings show 12
+  wake recordings drop 12")]
+    Recordings {
+        #[command(subcommand)]
+        action: Option<RecordingsCommand>,
+        /// Print a JSON object a line: id, at, chat_id, wake, request, calls, narrative, taint, rounds.
+        #[arg(long)]
+        json: bool,
+    },
     /// Decide on what the assistant may not do without asking.
     #[command(after_help = "\
 Examples:
@@ -168,6 +190,8 @@ impl WakeCommand {
                 *json
             }
             Self::Queue { action } => action.json(),
+            Self::Memory { command } => command.json(),
+            Self::Recordings { action, json } => *json || action.as_ref().is_some_and(RecordingsCommand::json),
             Self::Approvals { action } => action.json(),
             Self::Policy { action } => action.as_ref().is_some_and(PolicyAction::json),
             Self::Stop | Self::Resume | Self::Mcp(_) => false,
@@ -204,6 +228,10 @@ mod tests {
             "wake show --json 20261121",
             "wake queue list --json",
             "wake approvals list --json",
+            "wake recordings --json",
+            "wake recordings show 1 --json",
+            "wake memory why wifi --json",
+            "wake memory diff --json",
             "wake policy test --json ls",
             "wake --once --json",
             "wake say hello --json",

@@ -81,7 +81,7 @@ pub(super) fn show(config: &Config, id: &str, as_json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn open_repo(config: &Config) -> Result<Repo, ExitCode> {
+pub(super) fn open_repo(config: &Config) -> Result<Repo, ExitCode> {
     if !config.repo_dir().join(".git").exists() {
         complain(&format!("There is no memory at {} yet. `wake --once` makes it.", config.repo_dir().display()));
         return Err(ExitCode::from(EXIT_FAILED));

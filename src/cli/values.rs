@@ -13,6 +13,11 @@ pub(super) fn how_many(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| "expected how many, such as 20".to_owned())
 }
 
+/// A day.
+pub(super) fn day(text: &str) -> Result<chrono::NaiveDate, String> {
+    text.parse().map_err(|_| "expected a day, such as 2026-11-21".to_owned())
+}
+
 /// A chat, by its number.
 pub(super) fn chat(text: &str) -> Result<ChatRef, String> {
     person(text).map(ChatRef::from_number)

@@ -7,9 +7,9 @@ use clap::Parser as _;
 use super::{
     approvals,
     arguments::{Arguments, WakeCommand},
-    complain, failed, history, mcp,
+    complain, failed, history, mcp, memory,
     out::{self, Working},
-    policy, queue,
+    policy, queue, recordings,
     say::{self, Said},
     show::{AskedWhere, Here, KEPT, ReportView, exit_code, fail, show_report, what_to_do},
     within,
@@ -55,6 +55,8 @@ fn run(arguments: &Arguments) -> ExitCode {
         Some(WakeCommand::Stop) => stop(&config),
         Some(WakeCommand::Resume) => resume(&config),
         Some(WakeCommand::Queue { action }) => queue::run(&config, action, json),
+        Some(WakeCommand::Recordings { action, .. }) => recordings::run(&config, action.as_ref(), json),
+        Some(WakeCommand::Memory { command }) => memory::run(&config, command, json),
         Some(WakeCommand::Approvals { action }) => match approvals::run(&config, action, json) {
             Some(code) => code,
             None => once(&config, &view(AskedWhere::Here), "approval"),

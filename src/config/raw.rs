@@ -17,7 +17,7 @@ use crate::{redact::Secret, words};
 
 /// Every setting of Reveille's own, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME` and `NO_COLOR`, which
 /// belong to everyone, are read from the environment alone.
-pub const VARIABLES: [&str; 32] = [
+pub const VARIABLES: [&str; 39] = [
     "TELEGRAM_BOT_TOKEN",
     "TELEGRAM_BOT_TOKEN_FILE",
     "ALLOWED_CHAT_IDS",
@@ -35,6 +35,13 @@ pub const VARIABLES: [&str; 32] = [
     "MONTHLY_BUDGET_USD",
     "BRAVE_API_KEY",
     "BRAVE_API_KEY_FILE",
+    "EMBED_MODEL",
+    "OPENAI_API_KEY",
+    "OPENAI_API_KEY_FILE",
+    "OPENAI_BASE_URL",
+    "GEMINI_API_KEY",
+    "GEMINI_API_KEY_FILE",
+    "GEMINI_BASE_URL",
     "WORKSPACE_DIR",
     "REPO_NAME",
     "REPO_URL",
@@ -53,11 +60,13 @@ pub const VARIABLES: [&str; 32] = [
 ];
 
 /// The settings that are never shown, each with the variable that names a file holding it.
-const SECRETS: [(&str, &str); 4] = [
+const SECRETS: [(&str, &str); 6] = [
     ("TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE"),
     ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE"),
     ("CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN_FILE"),
     ("BRAVE_API_KEY", "BRAVE_API_KEY_FILE"),
+    ("OPENAI_API_KEY", "OPENAI_API_KEY_FILE"),
+    ("GEMINI_API_KEY", "GEMINI_API_KEY_FILE"),
 ];
 
 /// Where the addresses of proxies stand, for us and for the programs that we start.

@@ -5,13 +5,17 @@ use std::time::Duration;
 
 use chrono::NaiveTime;
 
-use super::{Autonomy, CLAUDE_CODE, Config, ConfigError, OFFLINE_MODEL, QuietHours, SettingProblem, raw::Raw, values};
+use super::{
+    Autonomy, CLAUDE_CODE, Config, ConfigError, EmbedModel, OFFLINE_MODEL, QuietHours, SettingProblem, raw::Raw, values,
+};
 use crate::{disk::Reserve, redact::Secret, types::ChatRef, zone::Tz};
 
 const DEFAULT_TELEGRAM_API_URL: &str = "https://api.telegram.org";
 const DEFAULT_ANTHROPIC_BASE_URL: &str = "https://api.anthropic.com";
 const DEFAULT_MODEL: &str = "claude-sonnet-5-5";
 const DEFAULT_CLAUDE_CODE: &str = "claude";
+const DEFAULT_OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
+const DEFAULT_GEMINI_BASE_URL: &str = "https://generativelanguage.googleapis.com";
 const DEFAULT_REPO_NAME: &str = "brain";
 const DEFAULT_BUDGET_USD: f64 = 5.0;
 const DEFAULT_WAKE_TIMEOUT: Duration = Duration::from_secs(60 * 60);
@@ -28,6 +32,11 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let telegram_token = settings.read("TELEGRAM_BOT_TOKEN", values::bot_token);
     let anthropic_key = settings.read("ANTHROPIC_API_KEY", values::api_key);
     let brave_key = settings.read("BRAVE_API_KEY", values::api_key);
+    let embed_model = settings.read("EMBED_MODEL", |value| values::embed_model(value, home.as_deref()));
+    let openai_key = settings.read("OPENAI_API_KEY", values::api_key);
+    let openai_base_url = settings.read("OPENAI_BASE_URL", values::server_url);
+    let gemini_key = settings.read("GEMINI_API_KEY", values::api_key);
+    let gemini_base_url = settings.read("GEMINI_BASE_URL", values::server_url);
     let telegram_api_url = settings.read("TELEGRAM_API_URL", values::server_url);
     let anthropic_base_url = settings.read("ANTHROPIC_BASE_URL", values::server_url);
     let model = settings.read("MODEL", values::model).unwrap_or_else(|| DEFAULT_MODEL.to_owned());
@@ -58,6 +67,11 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     if anthropic_key.is_none() && settings.0.get("MODEL").is_some() && needs_key {
         let note = format!("MODEL is {model}, but there is no ANTHROPIC_API_KEY, so I answer without an AI model.");
         settings.0.notes.push(note);
+    }
+    if matches!(embed_model, Some(EmbedModel::Gemini(_))) && gemini_key.is_none() {
+        let note =
+            "EMBED_MODEL is one of Gemini's, but there is no GEMINI_API_KEY, so the memory is searched by keywords.";
+        settings.0.notes.push(note.to_owned());
     }
     for (name, limit) in [
         ("DAILY_BUDGET_USD", format!("the limit is {DEFAULT_BUDGET_USD} USD a day")),
@@ -92,6 +106,11 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         claude_code_model: claude_code_model.unwrap_or_else(|| DEFAULT_MODEL.to_owned()),
         claude_code_token: claude_code_token.map(Secret::new),
         brave_key: brave_key.map(Secret::new),
+        embed_model,
+        openai_base_url: openai_base_url.unwrap_or_else(|| DEFAULT_OPENAI_BASE_URL.to_owned()),
+        openai_key: openai_key.map(Secret::new),
+        gemini_base_url: gemini_base_url.unwrap_or_else(|| DEFAULT_GEMINI_BASE_URL.to_owned()),
+        gemini_key: gemini_key.map(Secret::new),
         proxy_secrets,
         timezone,
         autonomy,

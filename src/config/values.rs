@@ -26,6 +26,17 @@ const MAX_RESERVE_MIB: u32 = 1 << 20;
 /// The longest that anything is kept, in days: some ten years.
 const MAX_KEEP_DAYS: u64 = 3_650;
 
+/// What makes vectors of what is searched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EmbedModel {
+    /// A sentence encoder on this machine, by its folder.
+    Folder(PathBuf),
+    /// A model of an OpenAI-compatible server.
+    OpenAi(String),
+    /// A model of Google's.
+    Gemini(String),
+}
+
 /// How much is done without asking. What is destructive asks at every level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Autonomy {
@@ -204,7 +215,8 @@ pub(super) fn server_url(value: &str) -> Result<String, String> {
     Ok(value.trim_end_matches('/').to_owned())
 }
 
-fn is_loopback(host: &str) -> bool {
+/// Whether a host is this machine.
+pub(crate) fn is_loopback(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || address.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
@@ -275,6 +287,23 @@ pub(super) fn model(value: &str) -> Result<String, String> {
         Ok(value.to_owned())
     } else {
         Err("the id of a model, such as claude-sonnet-5-5, or claude-code, or offline".to_owned())
+    }
+}
+
+pub(super) fn embed_model(value: &str, home: Option<&Path>) -> Result<EmbedModel, String> {
+    let expected = || {
+        "the absolute path of a folder with a sentence encoder, openai:NAME or gemini:NAME, NAME being a model's"
+            .to_owned()
+    };
+    // A model's name becomes part of a path at Google's.
+    let named = |name: &str| {
+        let is_plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:/@".contains(&b));
+        if is_plain && !name.is_empty() && name.len() <= MAX_NAME_BYTES { Ok(name.to_owned()) } else { Err(expected()) }
+    };
+    match value.split_once(':') {
+        Some(("openai", name)) => named(name).map(EmbedModel::OpenAi),
+        Some(("gemini", name)) if !name.contains(['/', ':', '@']) => named(name).map(EmbedModel::Gemini),
+        _ => absolute_path(value, home).map(EmbedModel::Folder).map_err(|_| expected()),
     }
 }
 

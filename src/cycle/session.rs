@@ -158,6 +158,7 @@ impl Ending {
     /// What a cycle's journal tells of its end; nothing is staged, nothing taken back.
     pub(in crate::cycle) fn new(cycle: NewCycle, state: Cycle, plan_file: PlanFile, mut account: Account) -> Self {
         account.receipts.extend(state.receipts.into_iter().filter_map(|receipt| receipt.what));
+        account.notes.extend(state.folding.done.iter().map(|folded| format!("{}.", folded.describe())));
         Self {
             cycle,
             messages: state.messages,

@@ -20,6 +20,8 @@ pub(super) struct Scene<'a> {
     pub(super) redactor: &'a Redactor,
     pub(super) now: DateTime<Utc>,
     pub(super) lock: LockFacts,
+    /// Whether nothing at all may be written.
+    pub(super) is_dry: bool,
     store: Result<Option<Store>, StoreError>,
     repo: Result<Option<Repo>, RepoError>,
 }
@@ -34,6 +36,7 @@ impl<'a> Scene<'a> {
         };
         Self {
             lock: LockFacts::look(&config.lock_path(), row.as_ref()),
+            is_dry: dry_run,
             repo: open_repo(config, dry_run),
             store,
             config,

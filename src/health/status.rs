@@ -14,6 +14,7 @@ use crate::{
     config::Config,
     cycle::decide::orient::is_answerable,
     disk::{self, Reserve},
+    embed,
     redact::Redactor,
     repo::Repo,
     store::{Cap, CycleRow, Incoming, Stopped, Store, Undelivered, UpkeepKind},
@@ -65,6 +66,8 @@ pub struct Overview {
     pub reserved_usd: f64,
     /// What couldn't be looked at, and why.
     pub problems: Vec<String>,
+    /// How the memory is searched, in words.
+    pub search: String,
 }
 
 /// The last wake's cycle.
@@ -215,6 +218,7 @@ pub fn overview(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> Ove
         monthly_budget_usd: config.monthly_budget_usd,
         reserved_usd: 0.0,
         problems: Vec::new(),
+        search: search(config, None),
     };
     if let Err(trouble) = look_at_store(&scene, &mut overview) {
         let why = scene.store_error().map_or_else(|| trouble.to_string(), ToString::to_string);
@@ -267,11 +271,30 @@ fn look_at_store(scene: &Scene<'_>, overview: &mut Overview) -> Result<(), Troub
         answered_at: store.last_answer(&model.name)?,
         ..overview.model.clone()
     };
+    overview.search = search(scene.config, Some(store));
     let budget = scene.budget(store)?;
     overview.spent_today_usd = budget.today_usd;
     overview.spent_month_usd = budget.month_usd;
     overview.reserved_usd = budget.reserved_usd;
     Ok(())
+}
+
+/// How the memory is searched. Nothing is asked for it: how the last wake fared is told.
+fn search(config: &Config, store: Option<&Store>) -> String {
+    let embedder = match embed::of(config) {
+        Ok(None) => return "by words alone (EMBED_MODEL isn't set)".to_owned(),
+        Ok(Some(embedder)) => embedder,
+        Err(error) => return format!("by words alone: {error}"),
+    };
+    let trouble = store.and_then(|store| store.upkeep(UpkeepKind::Embed).ok()).filter(|upkeep| upkeep.failures > 0);
+    let is_allowed = store.and_then(|store| store.allowed_embedder().ok()?).as_deref() == Some(embedder.id());
+    match (embedder.leaves_for(), trouble.and_then(|upkeep| upkeep.error)) {
+        (Some(to), _) if !is_allowed => {
+            format!("by words alone: {to} isn't allowed to get texts (wake memory embed allow)")
+        }
+        (_, Some(why)) => format!("by words, and by meaning as far as it was embedded: {why}"),
+        (_, None) => format!("by meaning ({})", embedder.id()),
+    }
 }
 
 fn last_wake(row: CycleRow) -> LastWake {

@@ -4,15 +4,19 @@
 //! [`facts`] and [`episodic`] read and edit the documents on top of it, so that an edit changes only its own lines
 //! and everything that isn't understood keeps every byte. [`merge`] brings a person's edits and a wake's together;
 //! [`unsettled`] marks what only the person can settle. [`view`] is what one chat may see, [`others`] what others may have
-//! had a hand in. [`search`] finds and quotes lines. [`decay`] tells which tasks have gone quiet. [`skill`] reads `SKILL.md`,
+//! had a hand in. [`forgetting`] takes words out, [`changes`] tells two versions apart. [`search`] finds and quotes lines. [`decay`] tells which tasks have gone quiet. [`skill`] reads `SKILL.md`,
 //! and [`templates`] holds what a new repository starts from. Damage becomes a [`Problem`], never a panic.
 
+pub mod changes;
 pub mod claim;
 pub mod decay;
 pub mod episodic;
 pub mod facts;
+pub mod forgetting;
+pub mod giving_back;
 mod lookup;
 pub mod merge;
+pub mod origin;
 pub mod others;
 pub mod search;
 pub mod sections;
@@ -44,7 +48,7 @@ pub const ACTIVE: &str = "memory/project-memory/active.md";
 pub const BACKLOG: &str = "memory/project-memory/backlog.md";
 /// Where each chat that isn't the owner's has documents of its own.
 const CHATS_DIR: &str = "memory/chats";
-/// The documents that every wake reads, in the order in which the model is shown them.
+/// The documents that every wake reads.
 pub const DOCUMENTS: [&str; 6] = [CONTEXT, ACTIVE, BACKLOG, WORKING_MEMORY, SEMANTIC_MEMORY, EPISODIC_MEMORY];
 
 /// Whether a document steers the model: the standing orders and the skills.

@@ -81,6 +81,11 @@ pub fn are_among(path: &str, text: &str, reader: Option<ChatRef>, first: usize, 
     parts(path, text, reader).iter().any(|part| lines_before(part.start) < last && first <= lines_before(part.end))
 }
 
+/// The same parts by their first and last lines, counted from 1. Linear in the text's length.
+pub fn line_ranges(path: &str, text: &str, reader: Option<ChatRef>) -> Vec<(usize, usize)> {
+    super::text::line_ranges(text, parts(path, text, reader))
+}
+
 /// Sections of that title as the Markdown has them.
 fn unconfirmed_sections(text: &str) -> Vec<Range<usize>> {
     let document = Document::split(text);

@@ -1,4 +1,5 @@
-//! Plain-text search over the documents, and the offline model's rule for answering a question by quoting a fact.
+//! The offline model's ways to answer by quoting: a plain search over the documents, and its rule for facts. All else asks
+//! [`crate::index`].
 //!
 //! Words are compared in lower case and with plurals folded; the commonest English words don't count. It is meant for
 //! a few thousand lines, read anew each time: there is no index to go stale.

@@ -1,6 +1,8 @@
 //! What a new repository starts from: the project's own top-level `claude.md`, `memory/` and `skills/`, carried in the
 //! binary.
 
+use std::borrow::Cow;
+
 /// The files of a new repository: path in the repository and text.
 pub fn templates() -> Vec<(&'static str, &'static str)> {
     vec![
@@ -17,11 +19,31 @@ pub fn templates() -> Vec<(&'static str, &'static str)> {
     ]
 }
 
+/// A document without the comments of its template, which explain it to people. What anybody else has written stays.
+pub fn without_explanation<'t>(path: &str, text: &'t str) -> Cow<'t, str> {
+    let mut left = Cow::Borrowed(text);
+    let template = templates().into_iter().find(|(other, _)| *other == path).map_or("", |(_, template)| template);
+    let mut rest = template;
+    while let Some((_, from)) = rest.split_once(COMMENT.0) {
+        let Some((comment, behind)) = from.split_once(COMMENT.1) else { break };
+        rest = behind;
+        let comment = format!("{}{comment}{}\n", COMMENT.0, COMMENT.1);
+        if let Some((before, after)) = left.split_once(&*comment) {
+            // The empty line behind it goes with it.
+            left = Cow::Owned(format!("{before}{}", after.strip_prefix('\n').unwrap_or(after)));
+        }
+    }
+    left
+}
+
+/// How a comment begins and ends.
+const COMMENT: (&str, &str) = ("<!--", "-->");
+
 #[cfg(test)]
 mod tests {
     use chrono::{NaiveDate, NaiveTime};
 
-    use super::templates;
+    use super::{templates, without_explanation};
     use crate::memory::{
         ACTIVE, BACKLOG, CLAUDE, CONTEXT, EPISODIC_MEMORY, SEMANTIC_MEMORY, WORKING_MEMORY, episodic, facts,
         sections::Document, skill::Skill, tasks::TaskList,
@@ -42,6 +64,18 @@ mod tests {
         }
         assert_eq!(facts::Facts::parse(text(SEMANTIC_MEMORY)), (facts::Facts::default(), vec![]));
         assert_eq!(episodic::Log::parse(text(EPISODIC_MEMORY)), (episodic::Log::default(), vec![]));
+    }
+
+    #[test]
+    fn what_explains_a_document_to_people_is_left_out_and_nothing_else_is() {
+        for path in [WORKING_MEMORY, CONTEXT, ACTIVE, BACKLOG, SEMANTIC_MEMORY, EPISODIC_MEMORY] {
+            let shown = without_explanation(path, text(path));
+            assert!(shown.starts_with("# ") && !shown.contains("<!--"), "{path}: {shown}");
+        }
+        assert_eq!(without_explanation(CONTEXT, text(CONTEXT)), "# Context\n\n- energy: normal\n");
+        let own = "# Context\n\n<!-- mine -->\n\n- tired <!-- wake 1 -->\n";
+        assert_eq!(without_explanation(CONTEXT, own), own);
+        assert_eq!(without_explanation("memory/notes.md", text(CONTEXT)), text(CONTEXT));
     }
 
     #[test]

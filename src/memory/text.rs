@@ -55,6 +55,22 @@ pub(super) fn ends_line(text: &str) -> bool {
     matches!(text, "" | "\u{feff}") || text.ends_with('\n')
 }
 
+/// Ranges of whole lines, sorted, by their first and last lines' numbers, counted from 1 as [`str::lines`] counts.
+pub(super) fn line_ranges(text: &str, ranges: impl IntoIterator<Item = Range<usize>>) -> Vec<(usize, usize)> {
+    let (mut at, mut line) = (0, 1);
+    let mut count_to = |to: usize| {
+        line += slice(text, at..to).bytes().filter(|byte| *byte == b'\n').count();
+        at = to.max(at);
+        line
+    };
+    let lines = ranges.into_iter().map(|range| {
+        let first = count_to(range.start);
+        let after = count_to(range.end);
+        (first, if slice(text, range).ends_with('\n') { after - 1 } else { after })
+    });
+    lines.collect()
+}
+
 /// Whether a line holds nothing but space.
 pub(super) fn is_blank(line: &str) -> bool {
     line.trim_ascii().is_empty()

@@ -27,6 +27,9 @@ const SHARE: &str = "share between chats:";
 /// What a person writes behind a section's heading, or below it on a line of its own, to show the section to every chat.
 pub const FOR_ALL: &str = "<!-- for: all -->";
 
+/// A chat that nobody has: it sees what is for all.
+pub const NOBODY: ChatRef = ChatRef::telegram(i64::MIN);
+
 /// The memory as one chat that isn't the owner's may see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View {
@@ -67,7 +70,7 @@ pub fn reveals(path: &str, old: &str, new: &str) -> bool {
     }
     // Whose marks there are; and somebody who has none.
     let mut views: BTreeSet<ChatRef> = lines(new).flat_map(chats_named).collect();
-    views.insert(ChatRef::telegram(i64::MIN));
+    views.insert(NOBODY);
     views.into_iter().map(View::of).any(|view| {
         let (was, is) = (view.shown(path, old), view.shown(path, new));
         let mut was = lines(&was).filter(|line| !is_blank(line));
@@ -79,6 +82,18 @@ pub fn reveals(path: &str, old: &str, new: &str) -> bool {
 /// Whether a chat that isn't the owner's is shown all of what it knows by this name: its own, or what holds in every chat.
 fn is_whole(path: &str) -> bool {
     matches!(path, WORKING_MEMORY | CONTEXT) || steers(path)
+}
+
+/// The chats that something of a document may be marked for, if anything of it is marked for other chats than the owner's; with one
+/// that nobody has, which sees what is for all.
+pub fn chats_marked(path: &str, text: &str) -> BTreeSet<ChatRef> {
+    let is_marked = |mark: &str| text.as_bytes().windows(mark.len()).any(|at| at.eq_ignore_ascii_case(mark.as_bytes()));
+    if is_whole(path) {
+        return BTreeSet::new();
+    }
+    let named = if is_marked("chat") { lines(text).flat_map(chats_named).collect() } else { BTreeSet::new() };
+    let for_all = is_marked("for:").then_some(NOBODY);
+    named.into_iter().chain(for_all).collect()
 }
 
 /// The chats that a line may be marked with.
@@ -126,18 +141,41 @@ impl View {
         if is_whole(path) {
             return text.to_owned();
         }
+        self.shown_parts(path, text).into_iter().map(|part| slice(text, part)).collect()
+    }
+
+    /// The chat.
+    pub fn chat(&self) -> ChatRef {
+        self.chat
+    }
+
+    /// Which line of what this chat is shown of a document a line of the whole is, both counted from 1.
+    pub fn line_shown(&self, path: &str, text: &str, line: usize) -> usize {
+        if is_whole(path) {
+            return line;
+        }
+        let before = self.shown_lines(path, text).into_iter().take_while(|(first, _)| *first <= line);
+        before.map(|(first, last)| last.min(line) + 1 - first).sum::<usize>().max(1)
+    }
+
+    /// The lines of a document that this chat may see, by their first and last ones, counted from 1.
+    pub fn shown_lines(&self, path: &str, text: &str) -> Vec<(usize, usize)> {
+        super::text::line_ranges(text, self.shown_parts(path, text))
+    }
+
+    fn shown_parts(&self, path: &str, text: &str) -> Vec<Range<usize>> {
         let document = Document::split(text);
         let shown = match DocKind::of(path) {
             DocKind::Tasks => self.own_tasks(&document),
             kind => self.own_lines(&document, kind),
         };
         let mut at = 0;
-        let pieces = shown.into_iter().map(|(start, end)| {
-            let piece = slice(text, start.max(at)..end.max(at));
+        let parts = shown.into_iter().map(|(start, end)| {
+            let part = start.max(at)..end.max(at);
             at = at.max(end);
-            piece
+            part
         });
-        pieces.collect()
+        parts.collect()
     }
 
     /// The document with the edit that turned what this chat is shown into `edited`: what it wasn't shown stays as it is.

@@ -42,6 +42,11 @@ pub trait Model {
     /// Asks once for the next turn. No retries: the caller decides by the error. How far the request gets is told meanwhile.
     fn turn<'a>(&'a self, conversation: &'a Conversation, progress: &'a Progress) -> TurnFuture<'a>;
 
+    /// How many tokens a conversation may have, prompt and answer together; none: the model keeps its conversations short by itself.
+    fn context_window(&self) -> Option<u64> {
+        None
+    }
+
     /// Lets go of what is kept from one turn of a conversation to its next. Called when nobody asks for that one any more, for
     /// now: it must go at once.
     fn rest(&self) {}

@@ -14,7 +14,7 @@ use super::{FileChange, Oid, Repo, RepoError, WAKE_EMAIL};
 /// How much of a diff is shown.
 const MAX_DIFF_BYTES: usize = 256 << 10;
 /// How many commits back a wake, or a person's commit, is looked for.
-const MAX_SEARCHED: usize = 10_000;
+pub(super) const MAX_SEARCHED: usize = 10_000;
 /// The shortest beginning of an id that is looked up.
 const MIN_PREFIX: usize = 4;
 
@@ -112,20 +112,22 @@ impl Repo {
     /// A commit by its wake's id, by its own, or by the beginning of either (four characters at least), without the files that are
     /// to be left out.
     pub fn show(&self, id: &str, is_left_out: impl Fn(&Path) -> bool) -> Result<Option<CommitInFull>, RepoError> {
+        let found = self.commit_called(id)?;
+        found.map(|commit| self.shown(commit.id, is_left_out)).transpose()
+    }
+
+    /// A commit by its wake's id, by its own, or by the beginning of either (four characters at least).
+    pub fn commit_called(&self, id: &str) -> Result<Option<Commit>, RepoError> {
         if id.len() < MIN_PREFIX {
             return Ok(None);
         }
-        let id = match self.find_wake(|wake_id| wake_id.starts_with(id))? {
-            Some(commit) => commit.id,
-            None => match self.git.find_commit_by_prefix(id) {
-                Ok(commit) => commit.id(),
-                Err(_) => return Ok(None),
-            },
-        };
-        self.shown(id, is_left_out).map(Some)
+        if let Some(commit) = self.find_wake(|wake_id| wake_id.starts_with(id))? {
+            return Ok(Some(commit));
+        }
+        Ok(self.git.find_commit_by_prefix(id).ok().map(|commit| described(&commit)))
     }
 
-    fn changes_of(&self, commit: &git2::Commit<'_>) -> Result<git2::Diff<'_>, RepoError> {
+    pub(super) fn changes_of(&self, commit: &git2::Commit<'_>) -> Result<git2::Diff<'_>, RepoError> {
         let parent = commit.parents().next().map(|parent| parent.tree()).transpose()?;
         Ok(self.git.diff_tree_to_tree(parent.as_ref(), Some(&commit.tree()?), None)?)
     }
@@ -168,7 +170,7 @@ impl Repo {
         Ok(commits.into_iter().find(|commit| commit.wake_id.as_deref().is_some_and(&matches)))
     }
 
-    fn walk(&self, hidden: Option<Oid>, limit: usize) -> Result<Vec<Commit>, RepoError> {
+    pub(super) fn walk(&self, hidden: Option<Oid>, limit: usize) -> Result<Vec<Commit>, RepoError> {
         let Some(tip) = self.head()? else { return Ok(Vec::new()) };
         let mut walk = self.git.revwalk()?;
         walk.set_sorting(Sort::TOPOLOGICAL | Sort::TIME)?;
@@ -186,7 +188,7 @@ fn paths(delta: &DiffDelta<'_>) -> impl Iterator<Item = PathBuf> + use<> {
     both.map(|path| path.map(Path::to_owned)).into_iter().flatten()
 }
 
-fn described(commit: &git2::Commit<'_>) -> Commit {
+pub(super) fn described(commit: &git2::Commit<'_>) -> Commit {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let author = commit.author();
     Commit {
@@ -218,7 +220,8 @@ pub fn has_wakes(dir: &Path) -> bool {
     search().unwrap_or(true)
 }
 
-fn trailer(message: &str, name: &str) -> Option<String> {
+/// The value of a message's trailer.
+pub fn trailer(message: &str, name: &str) -> Option<String> {
     let trailers = git2::message_trailers_strs(message).ok()?;
     trailers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned())
 }

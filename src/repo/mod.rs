@@ -8,6 +8,7 @@
 
 mod advance;
 mod ailment;
+mod as_of;
 mod committed;
 mod create;
 mod endings;
@@ -23,6 +24,7 @@ mod names;
 mod objects;
 mod pack;
 mod park;
+mod past;
 mod person;
 mod publish;
 mod remote;
@@ -45,15 +47,17 @@ use git2::{ConfigLevel, Repository, RepositoryState, Signature};
 pub use self::{
     advance::Finished,
     ailment::{Ailment, ailment},
+    as_of::texts_as_of,
     committed::{Committed, CommittedFile},
     create::{CLONE_TIMEOUT, Created},
     glance::Glance,
-    history::{Commit, CommitInFull, has_wakes, trailers},
+    history::{Commit, CommitInFull, has_wakes, trailer, trailers},
     inspect::remote_urls,
     integrate::Integrated,
     locks::STALE_LOCK_AGE,
     maintain::{MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, MAX_LOOSE, MAX_PACKS, Stock},
     park::{BroughtIn, Parked, Parking},
+    past::HoldingCommits,
     person::{HOLDS_SECRET, LeftAlone, MAX_PERSON_FILE_BYTES, PersonEdits},
     publish::{FileChange, Publish, Published},
     remote::{Patience, Pushed, REMOTE_TIMEOUT, RemoteError},

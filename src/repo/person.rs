@@ -300,7 +300,7 @@ impl Repo {
     }
 
     /// Whom git itself would commit as, else a stated default.
-    fn person(&self, now: DateTime<Utc>) -> Result<Signature<'static>, RepoError> {
+    pub(super) fn person(&self, now: DateTime<Utc>) -> Result<Signature<'static>, RepoError> {
         let time = git2::Time::new(now.timestamp(), 0);
         let known = self.gits_author().and_then(|(name, email)| Signature::new(&name, &email, &time).ok());
         known.map_or_else(|| Ok(Signature::new(OWNER_NAME, OWNER_EMAIL, &time)?), Ok)

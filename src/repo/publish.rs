@@ -4,6 +4,7 @@
 //! merge of theirs and ours. What may not be committed for them stays uncommitted in their file, and ours is merged into it.
 
 use chrono::{DateTime, Utc};
+use git2::Signature;
 
 use super::{
     IsSecret, LeftAlone, Merge, Oid, Repo, RepoError,
@@ -62,7 +63,24 @@ impl Repo {
         self.retrying(|| self.try_publish(publish, StopAt::Never))
     }
 
+    /// The same as the person's own act: the commit is theirs.
+    pub fn publish_as_person(&self, publish: &Publish<'_>) -> Result<Published, RepoError> {
+        self.finish_interrupted(publish.merge)?;
+        self.require_branch()?;
+        let person = self.person(publish.now)?;
+        self.retrying(|| self.try_publish_as(&person, publish, StopAt::Never))
+    }
+
     pub(super) fn try_publish(&self, publish: &Publish<'_>, stop: StopAt) -> Result<Published, RepoError> {
+        self.try_publish_as(&wake_signature(publish.now)?, publish, stop)
+    }
+
+    fn try_publish_as(
+        &self,
+        author: &Signature<'_>,
+        publish: &Publish<'_>,
+        stop: StopAt,
+    ) -> Result<Published, RepoError> {
         let from = self.head()?;
         let mut plans = Vec::new();
         for change in publish.changes {
@@ -74,7 +92,7 @@ impl Repo {
         let files = plans.iter().filter(|plan| plan.left_alone.is_none());
         let tree = tree::with_files(&self.git, parent, files.map(|plan| (plan.path.as_str(), plan.committed)))?;
         let parents: Vec<Oid> = parent.into_iter().collect();
-        let commit = self.commit_object(&wake_signature(publish.now)?, publish.message, tree, &parents)?;
+        let commit = self.commit_object(author, publish.message, tree, &parents)?;
 
         let planned = Move {
             from: from.map(advance::CommitText),

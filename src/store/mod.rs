@@ -17,13 +17,14 @@ mod odd_rows;
 mod outbox;
 mod outcome;
 mod people;
+mod recordings;
 mod reminders;
 mod upkeep;
 
 pub use chats::{moved::Moved, stop::Stopped};
 pub use cycles::{
     approvals::{Approval, ApprovalState, NewApproval, Tap, Unshown},
-    journal::{Change, Entry, StagedFile},
+    journal::{Change, Entry, FoldAsk, StagedFile},
     ledger::{Cap, Reservation, SpendCap, Spent},
     parked::{ParkedCycle, ToldOf},
     rows::{CycleEnd, CycleRow, CycleState, NO_MODEL, NewCycle},
@@ -44,6 +45,7 @@ pub use messages::{
     attachments::{Attachment, FileOnDisk, FileState, NO_SPEECH_MODEL, NewAttachment},
     parts::PartOf,
     queue::{Exchange, Incoming, MAX_ATTEMPTS, NewIncoming},
+    spoken::{Spoken, SpokenRows},
 };
 pub use odd_rows::OddRow;
 pub use outbox::{
@@ -56,9 +58,11 @@ pub use outbox::{
 };
 pub use outcome::MessageOutcome;
 pub use people::pairing::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
+pub use recordings::rows::{MAX_RECORDINGS, NewRecording, RecordedCall, RecordedRequest, Recording};
 pub use reminders::rows::{Firing, NewReminder, Reminder, Round};
 pub use upkeep::{
     backoff::{HEAD_SEEN, Upkeep, UpkeepKind, wait_after},
+    forgetting::{FORGOTTEN_ROW, HeldInRows, HeldWords, HoldsWords},
     retention::FIRINGS_KEPT,
 };
 
@@ -118,6 +122,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0027_terminals.sql"),
     include_str!("migrations/0028_shown_tasks.sql"),
     include_str!("migrations/0029_has_copies.sql"),
+    include_str!("migrations/0030_recordings.sql"),
 ];
 
 /// The database, opened for one process.

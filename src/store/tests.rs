@@ -10,6 +10,7 @@ mod ledger;
 mod moved;
 mod outbox;
 mod provenance;
+mod recordings;
 mod reminders;
 mod retention;
 mod schema;

@@ -1,11 +1,14 @@
-//! `read_exchange`: what was said in this chat before and isn't shown in a cycle's opening, because others may have had a hand in it.
-//! Reading it marks the cycle, as reading any other text of others does.
+//! `read_exchange`: what was said before and isn't shown in a cycle's opening, because it is long ago or because others may have had a
+//! hand in it. Reading it marks the cycle, as reading any other text of others does.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Outcome, Refusal, Tool, World};
-use crate::{store::Exchange, types::Effect};
+use super::{Done, Outcome, Refusal, Tool, World, search, words};
+use crate::{
+    store::{Exchange, SpokenRows},
+    types::Effect,
+};
 
 /// Entries that are known: more than an opening tells of, for a cycle that goes on when others have come.
 pub const MAX_KNOWN: usize = 64;
@@ -17,35 +20,51 @@ const MAX_CHARS: usize = 4_000;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Which {
-    /// Their names in `<recent_exchange>`, such as `a23`; four at most.
+    /// Their names in `<recent_exchange>`, such as `a23`, or in `memory_search`, such as `messages/7`; four at most.
+    #[serde(default)]
     entries: Vec<String>,
+    /// Words: shows the four earlier messages that fit them best.
+    #[serde(default)]
+    search: Option<String>,
 }
 
 pub(super) fn tool() -> Tool {
     Tool::new(
         "read_exchange",
-        "Read entries of the recent exchange whose text is withheld because others may have had a hand in it. Only when your person's \
-         message can't be understood without: afterwards, what leaves or lasts asks first.",
+        "Read what was said earlier, by name or by search, also what is withheld because others may have had a hand in it. Only when your \
+         person's message can't be understood without: afterwards, what leaves or lasts asks first.",
         Effect::Read,
         read,
     )
 }
 
 fn read(args: &Which, world: &World) -> Outcome {
-    if args.entries.is_empty() || args.entries.len() > MAX_SHOWN {
-        return Err(Refusal(format!(
-            "1 to {MAX_SHOWN} entries can be read at a time; {} were named.",
-            args.entries.len()
-        )));
+    let mut names = args.entries.clone();
+    if let Some(search) = &args.search {
+        let query = words(search, "search", 500)?;
+        let searched =
+            search::hits(world, &[query], Some("messages"), MAX_SHOWN).map_err(|error| search::unsearched(&error))?;
+        names.extend(searched.answers.into_iter().flatten().map(|hit| hit.path));
+        if names.is_empty() {
+            return Ok(Done::told("Nothing that was said fits."));
+        }
+        names.truncate(MAX_SHOWN.max(args.entries.len()));
+    }
+    if names.is_empty() || names.len() > MAX_SHOWN {
+        return Err(Refusal(format!("1 to {MAX_SHOWN} entries can be read at a time; {} were named.", names.len())));
     }
     let mut found = Vec::new();
-    for name in &args.entries {
-        match world.exchanges.iter().find(|entry| entry.number() == name.trim()) {
-            Some(entry) => found.push(entry),
-            None => return Err(Refusal(format!("The recent exchange of this chat has no entry {name:?}."))),
+    for name in &names {
+        let name = name.trim();
+        match world.exchanges.iter().find(|entry| entry.number() == name) {
+            Some(entry) => found.push(entry.clone()),
+            None => match said(name, world)? {
+                Some(entry) => found.push(entry),
+                None => return Err(Refusal(format!("The exchanges of this chat have no entry {name:?}."))),
+            },
         }
     }
-    let shown: Vec<String> = found.iter().map(|entry| told(entry)).collect();
+    let shown: Vec<String> = found.iter().map(told).collect();
     let mut origins: Vec<&str> = found.iter().filter_map(|entry| entry.taint.as_deref()).collect();
     origins.dedup();
     Ok(Done {
@@ -53,6 +72,37 @@ fn read(args: &Which, world: &World) -> Outcome {
         taint: (!origins.is_empty()).then(|| format!("an earlier exchange ({})", origins.join(", "))),
         ..Done::default()
     })
+}
+
+/// What was said under a name of the index, if this chat may see it.
+fn said(name: &str, world: &World) -> Result<Option<Exchange>, Refusal> {
+    let row = |folder: &str| name.strip_prefix(folder).and_then(|row| row.parse::<i64>().ok());
+    let (row, is_ours) = match (row("messages/"), row("answers/")) {
+        (Some(row), _) => (row, false),
+        (None, Some(row)) => (row, true),
+        (None, None) => return Ok(None),
+    };
+    let unread = |error: &crate::store::StoreError| Refusal(format!("It couldn't be read: {error}."));
+    let Some(store) = world.index.store().map_err(|error| unread(&error))? else { return Ok(None) };
+    let rows = SpokenRows::These(std::slice::from_ref(&row));
+    let found = if is_ours { store.said_by_us(rows) } else { store.said_by_people(rows) };
+    let Some(spoken) = found.map_err(|error| unread(&error))?.into_iter().find(|spoken| spoken.is_findable) else {
+        return Ok(None);
+    };
+    let is_own = match world.documents.reader() {
+        Some(reader) => spoken.chat == reader,
+        None => spoken.chat == world.owner_chat || spoken.chat.is_terminal(),
+    };
+    if !is_own && world.documents.reader().is_some() {
+        return Ok(None);
+    }
+    let of_chat = (!is_own).then(|| format!("what chat {} said", spoken.chat));
+    let taint = match (spoken.taint, of_chat) {
+        (Some(taint), Some(of_chat)) => Some(format!("{taint}, {of_chat}")),
+        (taint, of_chat) => taint.or(of_chat),
+    };
+    let from = (!is_ours).then(|| spoken.speaker.unwrap_or_else(|| "the person".to_owned()));
+    Ok(Some(Exchange { row, at: spoken.at, from, text: spoken.text, taint }))
 }
 
 fn told(entry: &Exchange) -> String {

@@ -5,10 +5,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{
-    Done, Outcome, Refusal, Tool, Touched, World, files,
-    read::{READ, SEARCH},
-};
+use super::{Done, Outcome, Refusal, Tool, Touched, World, files, read::READ, search::SEARCH};
 use crate::{
     exec::{
         Exec,

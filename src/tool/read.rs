@@ -1,4 +1,4 @@
-//! `memory_read`, `memory_search`, `read_skill`, and the offline model's `quote`: reading changes nothing.
+//! `memory_read`, `read_skill`, and the offline model's `quote` and `recall`: reading changes nothing.
 
 use std::{
     ops::RangeInclusive,
@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Done, Outcome, Refusal, Tool, Touched, World, words};
+use super::{Done, Outcome, Refusal, Tool, Touched, World, search::SEARCH, words};
 use crate::{
     memory::{
         self, DocKind,
@@ -22,8 +22,6 @@ use crate::{
 
 /// The tool that reads the memory.
 pub(crate) const READ: &str = "memory_read";
-/// The tool that searches it.
-pub(super) const SEARCH: &str = "memory_search";
 /// Lines that one `memory_read` shows at most.
 const MAX_LINES: usize = 400;
 /// Bytes that one call shows at most: below what an outcome may have.
@@ -34,8 +32,6 @@ const MAX_SKILL_FILES: usize = 50;
 const MAX_RECALLED: usize = 10;
 /// Facts that are told at most, where no topic was named.
 const MAX_FACTS: usize = 30;
-/// Hits that one search shows at most.
-const MAX_HITS: usize = 20;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -50,8 +46,8 @@ struct Read {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Search {
-    /// Words to look for.
+struct Quote {
+    /// A question.
     query: String,
 }
 
@@ -80,7 +76,7 @@ pub(super) fn tools() -> Vec<Tool> {
     vec![
         Tool::new(READ, "Read a memory file, archived ones too, or list them.", Effect::Read, read)
             .touching(|args: &Read| Touched::Documents(args.path.iter().cloned().collect())),
-        Tool::new(SEARCH, "Search all memory files for words; gives file, line and text.", Effect::Read, find),
+        super::search::tool(),
         Tool::new(
             "read_skill",
             "Read a skill's instructions before doing what it describes, and the further files that they name.",
@@ -97,7 +93,7 @@ pub(super) fn tools() -> Vec<Tool> {
 
 /// The offline model's way to answer a question: by quoting.
 pub(super) fn quote() -> Tool {
-    Tool::new("quote", "Quote stored facts that answer a question.", Effect::Read, |args: &Search, world| {
+    Tool::new("quote", "Quote stored facts that answer a question.", Effect::Read, |args: &Quote, world| {
         let documents = documents(world);
         match search::quote(&borrowed(&documents), &args.query) {
             Some(hits) if !hits.is_empty() => {
@@ -214,21 +210,6 @@ fn taint_of(hits: &[MemoryHit], documents: &[(String, String)], world: &World) -
     hits.iter().any(is_theirs).then(|| others::ORIGIN.to_owned())
 }
 
-fn find(args: &Search, world: &World) -> Outcome {
-    let query = words(&args.query, "query", 500)?;
-    let documents = documents(world);
-    let hits = search::search(&borrowed(&documents), &query, MAX_HITS);
-    let mut lines: Vec<_> = hits.iter().map(|hit| format!("{}:{}: {}", hit.path, hit.line, hit.text)).collect();
-    if lines.is_empty() {
-        lines.push("Nothing was found.".to_owned());
-    }
-    let kept_back = in_memory(world).filter(|path| is_kept_back(world, path)).count();
-    if kept_back > 0 {
-        lines.push(format!("(Files that your person's rules keep from a search: {kept_back}.)"));
-    }
-    Ok(Done { taint: taint_of(&hits, &documents, world), ..Done::told(lines.join("\n")) })
-}
-
 impl Skill {
     /// Which document it names, by the one spelling of its path; none: there is no such skill.
     fn document(&self, world: &World) -> Option<String> {
@@ -277,12 +258,17 @@ fn documents(world: &World) -> Vec<(String, String)> {
     paths.filter_map(|path| world.documents.get(&path).map(|text| (path, text))).collect()
 }
 
+/// How many files a rule of the person's keeps from a search.
+pub(super) fn kept_back(world: &World) -> usize {
+    in_memory(world).filter(|path| is_kept_back(world, path)).count()
+}
+
 fn in_memory(world: &World) -> impl Iterator<Item = String> {
     world.documents.list().into_iter().filter(|path| path.starts_with("memory/"))
 }
 
 /// Whether a rule of the person's speaks against reading this file, or searching it.
-fn is_kept_back(world: &World, path: &str) -> bool {
+pub(super) fn is_kept_back(world: &World, path: &str) -> bool {
     let place = world.documents.place(path);
     place.is_some_and(|place| [READ, SEARCH].iter().any(|tool| world.rules.keeps_back(tool, &place)))
 }

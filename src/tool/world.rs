@@ -14,7 +14,9 @@ use super::{Attachments, Done, Undoable};
 use crate::{
     config::{Autonomy, QuietHours},
     disk,
+    embed::Meaning,
     exec::Shelter,
+    index::IndexPlace,
     media::content,
     memory::{
         is_disguised,
@@ -101,6 +103,10 @@ pub struct World {
     pub unwoken: Unwoken,
     /// The memory.
     pub documents: Documents,
+    /// Where the memory and the conversations are searched.
+    pub index: IndexPlace,
+    /// What questions mean, for such a search.
+    pub meaning: Meaning,
     /// Skills that can be read.
     pub skills: Vec<Skill>,
     /// Files that the asking chat has sent.
@@ -185,6 +191,23 @@ impl Documents {
     /// The work tree, where all of it may be seen; none where a [`View`] limits what is.
     pub fn root(&self) -> Option<&Path> {
         self.view.is_none().then_some(self.dir.as_path())
+    }
+
+    /// The work tree that it is kept in.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The chat that a [`View`] limits it to.
+    pub(super) fn reader(&self) -> Option<ChatRef> {
+        self.view.map(|view| view.chat())
+    }
+
+    /// Which line of what is shown of a document a line of the whole is, both counted from 1.
+    pub(super) fn line_seen(&self, path: &str, line: usize) -> usize {
+        let Some((view, kept_at)) = self.view.and_then(|view| Some((view, view.path(path)?))) else { return line };
+        let whole = self.whole(&kept_at).unwrap_or_default();
+        view.line_shown(path, &whole, line)
     }
 
     /// Where a document is kept; none for one that the [`View`] leaves out.

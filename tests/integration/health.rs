@@ -679,6 +679,7 @@ fn status_is_one_screen_of_what_is_so() {
         "queue      empty",
         "reminder   Sun 2026-11-22 09:00 (in 18 h): stretch",
         "outbox     everything is delivered",
+        "search     by words alone",
         "AI model   offline",
         "cost       0.00 of 5.00 USD today",
     ] {

@@ -22,11 +22,15 @@ mod disk;
 #[cfg(test)]
 mod door;
 #[cfg(test)]
+mod embed;
+#[cfg(test)]
 mod exec_files;
 #[cfg(test)]
 mod exec_shell;
 #[cfg(test)]
 mod fetch_model;
+#[cfg(test)]
+mod fold;
 #[cfg(test)]
 mod git;
 #[cfg(test)]
@@ -49,6 +53,10 @@ mod mcp_server;
 mod media;
 #[cfg(test)]
 mod media_kinds;
+#[cfg(test)]
+mod memory_search;
+#[cfg(test)]
+mod memory_worlds;
 #[cfg(test)]
 mod mind;
 #[cfg(test)]
@@ -77,6 +85,12 @@ mod permissions;
 mod policy;
 #[cfg(test)]
 mod progress;
+#[cfg(test)]
+mod provenance;
+#[cfg(test)]
+mod recalled;
+#[cfg(test)]
+mod recordings;
 #[cfg(test)]
 mod remote;
 #[cfg(target_os = "linux")]

@@ -349,6 +349,8 @@ fn world(dir: &Path) -> World {
         reminders: Vec::new(),
         unwoken: Unwoken::default(),
         documents: Documents::new(dir, Vec::new()),
+        index: reveille::index::IndexPlace::default(),
+        meaning: reveille::embed::Meaning::default(),
         skills: Vec::new(),
         attachments: Attachments::default(),
         undoable: Vec::new(),

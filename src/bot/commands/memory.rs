@@ -1,12 +1,9 @@
-//! `/memory`: what files there are; with words, the lines that speak of them, each with its file and day.
+//! `/memory`: what files there are; with words, what fits them best, in the memory and in what was said, each with its place and day.
 
-use super::{bounded, brief, seen::Seen};
+use super::{Desk, bounded, brief, seen::Seen};
 use crate::{
     disk::size,
-    memory::{
-        DocKind,
-        search::{MemoryHit, search},
-    },
+    index::{Index, IndexError, IndexPlace, Recalled, SearchQuery},
     repo::{CommittedFile, RepoError},
 };
 
@@ -16,39 +13,46 @@ const MAX_FILES: usize = 20;
 const MAX_HITS: usize = 8;
 /// How much of a line is quoted, in characters.
 const MAX_CHARS: usize = 200;
-/// How much is searched, in bytes: what is older stays in the archive's files.
-const MAX_SEARCHED_BYTES: usize = 8 << 20;
+/// How much fits worse than the best isn't quoted.
+const LEAST_PART: f32 = 0.3;
 
-pub(super) fn answer(memory: &Seen<'_>, words: &str) -> Result<String, RepoError> {
-    let files = memory.markdown()?;
+pub(super) fn answer(desk: &Desk<'_>, memory: &Seen<'_>, words: &str) -> Result<String, RepoError> {
     if words.is_empty() {
-        return Ok(listing(&files));
+        return Ok(listing(&memory.markdown()?));
     }
-    let mut texts = Vec::new();
-    let mut room = MAX_SEARCHED_BYTES;
-    for file in searched(&files) {
-        if let Some(left) = room.checked_sub(file.bytes)
-            && let Some(text) = memory.read(&file.path)?
-        {
-            room = left;
-            texts.push((file.path.as_str(), text));
+    // As it was committed: a wake may be half-way through the work tree.
+    let texts = memory.texts()?;
+    Ok(match hits(desk, memory, &texts, words) {
+        Ok(mut hits) => {
+            for hit in &mut hits {
+                hit.line = memory.line(&hit.path, hit.line, &texts);
+            }
+            quoted(words, &hits)
         }
-    }
-    let docs: Vec<(&str, &str)> = texts.iter().map(|(path, text)| (*path, text.as_str())).collect();
-    Ok(quoted(words, &search(&docs, words, MAX_HITS + 1)))
+        Err(error) => format!("My memory couldn't be searched: {error}."),
+    })
 }
 
-/// What is memory, facts first: not the standing orders, nor skills.
-fn searched(files: &[CommittedFile]) -> Vec<&CommittedFile> {
-    let rank = |file: &&CommittedFile| match DocKind::of(&file.path) {
-        DocKind::Facts => 0,
-        DocKind::Tasks => 1,
-        DocKind::Text => 2,
-        DocKind::Log => 3,
+fn hits(
+    desk: &Desk<'_>,
+    memory: &Seen<'_>,
+    texts: &[(String, String)],
+    words: &str,
+) -> Result<Vec<Recalled>, IndexError> {
+    let config = desk.config;
+    let query = SearchQuery {
+        text: words,
+        limit: MAX_HITS + 1,
+        today: desk.now.with_timezone(&config.timezone).date_naive(),
+        reader: memory.reader(),
+        owner: config.owner_chat,
+        ..SearchQuery::default()
     };
-    let mut files: Vec<&CommittedFile> = files.iter().filter(|file| file.path.starts_with("memory/")).collect();
-    files.sort_by_key(rank);
-    files
+    let ask = |index: &mut Index| index.with_documents(texts, true, |index| index.search(&query));
+    let (mut hits, _) = IndexPlace::of(config).ask(&config.repo_dir(), config.timezone, ask)?;
+    let least = hits.first().map_or(0.0, |best| best.score * LEAST_PART);
+    hits.retain(|hit| hit.score >= least && hit.speaks_for_itself());
+    Ok(hits)
 }
 
 fn listing(files: &[CommittedFile]) -> String {
@@ -57,20 +61,28 @@ fn listing(files: &[CommittedFile]) -> String {
     format!("What I have written down:\n{lines}\n\n/memory with a few words says what I know about them: /memory wifi")
 }
 
-fn quoted(words: &str, hits: &[MemoryHit]) -> String {
+fn quoted(words: &str, hits: &[Recalled]) -> String {
     let words = brief(words, 60);
     if hits.is_empty() {
         return format!("I have no notes about “{words}”.");
     }
     let lines = hits.iter().take(MAX_HITS).map(|hit| {
-        let name = hit.path.rsplit('/').next().unwrap_or(&hit.path);
         let day = hit.date.map(|day| format!(", {day}")).unwrap_or_default();
+        let text = brief(&hit.text, MAX_CHARS);
+        if hit.path.starts_with("answers/") {
+            return format!("- I said: {text} ({}{day})", hit.path);
+        }
+        if hit.path.starts_with("messages/") {
+            let who = if hit.speaker.is_empty() { "You" } else { &hit.speaker };
+            return format!("- {who} said: {text} ({}{day})", hit.path);
+        }
+        let name = hit.path.rsplit('/').next().unwrap_or(&hit.path);
         let heading = if hit.heading.is_empty() || hit.date.is_some_and(|day| day.to_string() == hit.heading) {
             String::new()
         } else {
             format!("{}: ", brief(&hit.heading, 60))
         };
-        format!("- {heading}{} ({name}, line {}{day})", brief(&hit.text, MAX_CHARS), hit.line)
+        format!("- {heading}{text} ({name}, line {}{day})", hit.line)
     });
     let more = if hits.len() > MAX_HITS { "\nMore matches; narrow the search." } else { "" };
     format!("About “{words}”:\n{}{more}", lines.collect::<Vec<_>>().join("\n"))
@@ -80,6 +92,13 @@ fn quoted(words: &str, hits: &[MemoryHit]) -> String {
 mod tests {
     use super::*;
     use crate::memory::{EPISODIC_MEMORY, SEMANTIC_MEMORY};
+
+    fn found(docs: &[(&str, &str)], words: &str) -> Vec<Recalled> {
+        let docs: Vec<(String, String)> =
+            docs.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+        let query = SearchQuery { text: words, limit: MAX_HITS + 1, ..SearchQuery::default() };
+        Index::in_memory().unwrap().with_documents(&docs, true, |index| index.search(&query)).unwrap()
+    }
 
     #[test]
     fn files_are_listed_with_their_sizes() {
@@ -94,14 +113,14 @@ mod tests {
         let facts = "## Home\n- the wifi code is 1234 <!-- wake 20261121T140302Z-812 message 41 -->\n";
         let log = "## 2026-11-20\n- 10:00 told Bob the wifi code\n";
         let docs = [(SEMANTIC_MEMORY, facts), (EPISODIC_MEMORY, log)];
-        insta::assert_snapshot!(quoted("wifi code", &search(&docs, "wifi code", 9)), @r"
+        insta::assert_snapshot!(quoted("wifi code", &found(&docs, "wifi code")), @r"
         About “wifi code”:
         - Home: the wifi code is 1234 (semantic-memory.md, line 2, 2026-11-21)
         - 10:00 told Bob the wifi code (episodic-memory.md, line 2, 2026-11-20)
         ");
         insta::assert_snapshot!(quoted("zebras", &[]), @"I have no notes about “zebras”.");
         let many: String = (0..12).map(|n| format!("- tea {n}\n")).collect();
-        let text = quoted("tea", &search(&[(SEMANTIC_MEMORY, &many)], "tea", MAX_HITS + 1));
+        let text = quoted("tea", &found(&[(SEMANTIC_MEMORY, &many)], "tea"));
         assert!(
             text.ends_with("\nMore matches; narrow the search.") && text.matches("- tea").count() == MAX_HITS,
             "{text}"

@@ -88,7 +88,9 @@ impl<'a> Desk<'a> {
                 });
                 CommandReply { text, order: shown.map(Order::ShowTasks) }
             }
-            Command::Memory => CommandReply::says(self.committed(asked, |memory| memory::answer(memory, &asked.args))),
+            Command::Memory => {
+                CommandReply::says(self.committed(asked, |memory| memory::answer(self, memory, &asked.args)))
+            }
             Command::Cost => CommandReply::says(cost::Cost::gather(self)?.text()),
             Command::Log => CommandReply::says(log::answer(self, asked)?),
             Command::Whoami => CommandReply::says(whoami::answer(self, asked)),

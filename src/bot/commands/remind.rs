@@ -7,6 +7,8 @@ use serde_json::json;
 
 use super::{super::batch::Asked, CommandReply, Desk};
 use crate::{
+    embed::Meaning,
+    index::IndexPlace,
     mcp::client::{self, settings::Settings},
     model::offline::{
         grammar::{self, OfflineCommand, ParsedMessage},
@@ -90,6 +92,8 @@ fn call(desk: &Desk<'_>, asked: &Asked, tool: &str, input: &str) -> Result<Outco
         reminders: desk.store.reminders()?,
         unwoken: Unwoken::default(),
         documents: Documents::new(&config.repo_dir(), Vec::new()),
+        index: IndexPlace::of(config),
+        meaning: Meaning::default(),
         skills: Vec::new(),
         attachments: Attachments::default(),
         undoable: Vec::new(),

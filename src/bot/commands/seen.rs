@@ -36,6 +36,25 @@ impl<'a> Seen<'a> {
         Ok(self.memory.read(&kept_at)?.and_then(|text| view.seen(path, &text)))
     }
 
+    /// The chat that it is limited to.
+    pub(super) fn reader(&self) -> Option<ChatRef> {
+        self.view.map(|view| view.chat())
+    }
+
+    /// Its Markdown files below `memory/` as they are committed, whole, by their paths: for a search that knows who may see what.
+    pub(super) fn texts(&self) -> Result<Vec<(String, String)>, RepoError> {
+        let files = self.memory.markdown()?.into_iter().filter(|file| file.path.starts_with("memory/"));
+        let texts = files.map(|file| Ok(self.memory.read(&file.path)?.map(|text| (file.path, text))));
+        texts.filter_map(Result::transpose).collect()
+    }
+
+    /// Which line of what the chat sees of a document a line of the whole is.
+    pub(super) fn line(&self, path: &str, line: usize, texts: &[(String, String)]) -> usize {
+        let Some((view, kept_at)) = self.view.and_then(|view| Some((view, view.path(path)?))) else { return line };
+        let whole = texts.iter().find(|(path, _)| **path == *kept_at);
+        whole.map_or(line, |(_, text)| view.line_shown(path, text, line))
+    }
+
     /// Its Markdown files, under the names that the chat knows them by, with the size of what it sees of them. What steers the model
     /// holds in each chat, and is the owner's to look through.
     pub(super) fn markdown(&self) -> Result<Vec<CommittedFile>, RepoError> {

@@ -7,15 +7,20 @@
 use chrono::{DateTime, Utc};
 
 mod files;
+mod folded;
+mod memories;
+mod recalled;
 mod text;
 
 pub use files::{File, FileView, with_images};
-pub(in crate::cycle) use text::clip;
-use text::{attribute, escape};
+pub use folded::{FoldedBrief, carried, folded};
+use memories::memories;
+pub use recalled::Recollection;
+pub(in crate::cycle) use text::{attribute, clip, escape};
 
-use super::stale;
+use super::{stale, tokens::TokenRate};
 use crate::{
-    memory::{self, DocKind, episodic, others, skill::Skill, unsettled::unsettled},
+    memory::skill::Skill,
     store::{Exchange, Incoming},
     tool::Documents,
     types::ChatRef,
@@ -23,14 +28,12 @@ use crate::{
     zone::Tz,
 };
 
-/// Entries of the recent exchange that are shown.
+/// Entries of the recent exchange that are shown where nothing older is found by what it says.
 pub const MAX_EXCHANGES: usize = 16;
+/// Entries of it where what fits is found: they keep the thread.
+const LAST_EXCHANGES: usize = 8;
 /// Of each of them, this many characters.
 const MAX_EXCHANGE_CHARS: usize = 800;
-/// Lines of the episodic memory that are shown.
-const EPISODIC_LINES: usize = 40;
-/// Bytes of each other document that are shown; `memory_read` shows the rest.
-const MAX_DOCUMENT_BYTES: usize = 16 * 1024;
 /// Messages that are put into the conversation at once; more wait until these are answered.
 pub const MAX_MESSAGES: usize = 50;
 /// Characters of one message that are shown.
@@ -71,8 +74,14 @@ pub struct Brief<'a> {
     pub files: &'a [File],
     /// The memory.
     pub documents: &'a Documents,
+    /// What fits the reasons, the best first; none: nobody could look for it.
+    pub recalled: Option<&'a [Recollection]>,
+    /// How many bytes make a token of its model.
+    pub rate: TokenRate,
     /// The chat that it is shown to, if it isn't the owner's.
     pub reader: Option<ChatRef>,
+    /// What was done for similar requests, as a block of its own; empty for none.
+    pub similar_work: &'a str,
 }
 
 /// The system blocks, raw JSON: ground rules, standing orders, and which skills there are.
@@ -87,13 +96,20 @@ pub fn system(standing_orders: &str, skills: &[Skill]) -> String {
     serde_json::json!([{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]).to_string()
 }
 
-/// The cycle's first user message, raw JSON.
+/// The cycle's first user message, raw JSON. What changes least comes first: caches of prompts go by their beginnings.
 pub fn opening(brief: &Brief<'_>) -> String {
-    let mut blocks = vec![situation(brief)];
-    blocks.push(memories(brief.documents, brief.reader));
-    if !brief.exchanges.is_empty() {
-        blocks.push(recent(brief.exchanges, brief.tz));
+    let recall = brief.recalled.is_some();
+    let mut blocks = vec![memories(brief.documents, brief.reader, &brief.rate, recall)];
+    let exchanges = shown_of(brief.exchanges, recall);
+    if !exchanges.is_empty() {
+        blocks.push(recent(exchanges, brief.tz));
     }
+    blocks
+        .extend(brief.recalled.and_then(|found| recalled::recalled(found, &brief.rate, |path| is_shown(brief, path))));
+    if !brief.similar_work.is_empty() {
+        blocks.push(brief.similar_work.to_owned());
+    }
+    blocks.push(situation(brief));
     if !brief.messages.is_empty() {
         blocks.push(messages(brief.messages, brief.files, brief.now, brief.tz));
     }
@@ -114,8 +130,17 @@ pub fn results_and_joined(
     now: DateTime<Utc>,
     tz: Tz,
 ) -> Option<String> {
-    let mut message: serde_json::Value = serde_json::from_str(results).ok()?;
-    message.get_mut("content")?.as_array_mut()?.extend(news(new, files, now, tz).iter().map(|text| text_block(text)));
+    with_blocks(results, news(new, files, now, tz).iter().map(|text| text_block(text)).collect())
+}
+
+/// A raw user message with a text behind its other blocks; `None` where it can't be read.
+pub fn with_text(raw: &str, text: &str) -> Option<String> {
+    with_blocks(raw, vec![text_block(text)])
+}
+
+fn with_blocks(raw: &str, blocks: Vec<serde_json::Value>) -> Option<String> {
+    let mut message: serde_json::Value = serde_json::from_str(raw).ok()?;
+    message.get_mut("content")?.as_array_mut()?.extend(blocks);
     Some(message.to_string())
 }
 
@@ -144,45 +169,28 @@ fn situation(brief: &Brief<'_>) -> String {
     text
 }
 
-fn memories(documents: &Documents, reader: Option<ChatRef>) -> String {
-    let mut text = String::from("<memory>");
-    for path in memory::DOCUMENTS {
-        let Some(content) = documents.get(path) else {
-            text.push_str(&format!("\n<file path=\"{path}\" missing=\"true\"/>"));
-            continue;
-        };
-        let (content, withheld) = others::without(path, &content, reader);
-        let shown = if path == memory::EPISODIC_MEMORY {
-            episodic::recent(&content, EPISODIC_LINES)
-        } else {
-            head(&content, MAX_DOCUMENT_BYTES)
-        };
-        let cut = if shown.len() < content.len() { " cut=\"memory_read and memory_search show the rest\"" } else { "" };
-        let withheld = withheld_parts(path, withheld) + if unsettled(&content).is_empty() { "" } else { UNSETTLED };
-        text.push_str(&format!("\n<file path=\"{path}\"{cut}{withheld}>\n{}\n</file>", escape(shown.trim_end())));
+/// Of what was last said, the entries that an opening tells of; `recall`: whether what fits is found besides.
+pub fn shown_of(exchanges: &[Exchange], recall: bool) -> &[Exchange] {
+    let shown = if recall { LAST_EXCHANGES } else { MAX_EXCHANGES };
+    exchanges.get(exchanges.len().saturating_sub(shown)..).unwrap_or_default()
+}
+
+/// Whether an opening shows this anyway: a document that comes whole, a message that it is about, what was said last.
+fn is_shown(brief: &Brief<'_>, path: &str) -> bool {
+    let said = |folder| path.strip_prefix(folder)?.strip_prefix('/')?.parse::<i64>().ok();
+    let last = shown_of(brief.exchanges, true);
+    let is_last = |row, is_ours| last.iter().any(|entry| entry.row == row && entry.from.is_none() == is_ours);
+    match (said(MESSAGES), said(ANSWERS)) {
+        (Some(row), _) => is_last(row, false) || brief.messages.iter().any(|message| message.id == row),
+        (_, Some(row)) => is_last(row, true),
+        _ => memories::is_whole(path),
     }
-    text.push_str("\n</memory>");
-    text
 }
 
-/// The attribute that says what the marks of what the person hasn't settled mean.
-const UNSETTLED: &str = " unsettled=\"the person changed lines marked so in two places, and the versions A and B of one number \
-    contradict each other: take neither as true, and say so where it matters\"";
-
-/// The attribute that says how much of a document isn't shown.
-fn withheld_parts(path: &str, count: usize) -> String {
-    let what = match DocKind::of(path) {
-        DocKind::Log => "entries of other chats, or of wakes that had, or may have, read what others wrote",
-        DocKind::Tasks => "tasks of other chats",
-        _ => "facts of other chats, or that nobody has confirmed",
-    };
-    if count == 0 { String::new() } else { format!(" withheld=\"{what}: {count}; memory_read shows them\"") }
-}
-
-/// Of what was last said, the entries that an opening tells of.
-pub fn shown_of(exchanges: &[Exchange]) -> &[Exchange] {
-    exchanges.get(exchanges.len().saturating_sub(MAX_EXCHANGES)..).unwrap_or_default()
-}
+/// The paths of what was said, by people and by the assistant: a number follows.
+const MESSAGES: &str = "messages";
+/// See [`MESSAGES`].
+const ANSWERS: &str = "answers";
 
 fn recent(exchanges: &[Exchange], tz: Tz) -> String {
     let mut text = String::from("<recent_exchange>");
@@ -245,20 +253,6 @@ fn user_blocks(blocks: &[String]) -> String {
 
 fn text_block(text: &str) -> serde_json::Value {
     serde_json::json!({"type": "text", "text": text})
-}
-
-/// The first whole lines of a text within a bound.
-fn head(text: &str, max_bytes: usize) -> String {
-    if text.len() <= max_bytes {
-        return text.to_owned();
-    }
-    let mut bytes = 0;
-    text.split_inclusive('\n')
-        .take_while(|line| {
-            bytes += line.len();
-            bytes <= max_bytes
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use super::fold::Window;
 use crate::tool::Complexity;
 
 /// The pseudo-tool by which a person is asked whether a cycle may go on.
@@ -38,6 +39,8 @@ pub struct Limits {
     pub background: Stretch,
     /// So often the same call may come to the same result: then the cycle ends.
     pub same_results: u32,
+    /// How long a conversation may get before it is folded; none: it isn't.
+    pub window: Option<Window>,
 }
 
 impl Limits {
@@ -48,13 +51,20 @@ impl Limits {
         complex: Stretch::of(100, Some(30 * 60)),
         background: Stretch::of(500, None),
         same_results: 3,
+        window: None,
     };
     /// Those of the offline model: it goes by rule and costs nothing, and a person may well say the same thing thrice.
     pub const OFFLINE: Self = Self::alike(Stretch::of(500, None), u32::MAX);
 
     /// The same for every complexity.
     pub const fn alike(stretch: Stretch, same_results: u32) -> Self {
-        Self { quick: stretch, medium: stretch, complex: stretch, background: stretch, same_results }
+        Self { quick: stretch, medium: stretch, complex: stretch, background: stretch, same_results, window: None }
+    }
+
+    /// The same for a model that can take so many tokens; none: it keeps its conversations by itself.
+    #[must_use]
+    pub fn within(self, window_tokens: Option<u64>) -> Self {
+        Self { window: window_tokens.map(Window::of), ..self }
     }
 
     fn of(&self, complexity: Complexity) -> Stretch {

@@ -3,18 +3,25 @@
 //! [`Cycle::apply`] takes entries in the order in which they were journalled, [`Cycle::next`] says what follows. A fresh
 //! cycle and one that is resumed after a crash differ only in where their entries come from.
 
+mod calls;
+
 use std::collections::BTreeSet;
 
-use super::limits::{GO_ON, Limits, Meter, Reached, Repeated, Repeats, is_reserved};
+use self::calls::{CallResult, Pending, results};
+pub use self::calls::{ToolRequest, doubt};
+use super::{
+    fold::{self, FoldedTokens, Folding},
+    limits::{GO_ON, Limits, Meter, Reached, Repeated, Repeats, is_reserved},
+};
 use crate::{
     model::{
         Conversation,
-        content::{ToolCall, assistant_message, text_of, tool_calls},
+        content::{assistant_message, text_of, tool_calls},
     },
     policy::Decision,
-    store::{Entry, MessageOutcome},
-    tool::{Plan, unwrapped},
-    types::{Effect, Stop, Usage},
+    store::{Entry, FoldAsk, MessageOutcome},
+    tool::Plan,
+    types::{Stop, Usage},
 };
 
 /// A cut-off text is continued at most this often.
@@ -24,10 +31,6 @@ const FULL: &str = "This conversation became too long for me to continue.";
 
 /// The longest arguments that are shown of a call that was made again and again, in characters.
 const ARGUMENTS_CHARS_MAX: usize = 200;
-
-/// What is told of a call that may have happened.
-const UNCERTAIN: &str = "The wake was cut off while this call ran: it is uncertain whether it happened. It was not run again. Find out \
-                         before you repeat it, and tell your person if you can't.";
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,8 +62,11 @@ pub enum Step {
     },
     /// Journal this user message; it is sent with the next request.
     Say(String),
-    /// As [`Step::Say`]: the results of the last turn's calls. Messages that have come for this chat meanwhile may stand behind them.
+    /// As [`Step::Say`]: the results of the last turn's calls. Behind them may stand messages that have come for this chat meanwhile,
+    /// or what [`Cycle::fold_ask`] has to ask.
     Tell(String),
+    /// Begin a new conversation, journalled with what it opens with, in place of this one.
+    Fold(Summary),
     /// Take this text as the answer to the open messages; it is told even if there are none.
     Answer {
         /// Markdown.
@@ -74,17 +80,6 @@ pub enum Step {
     Finish,
 }
 
-/// A tool call that waits for its outcome.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolRequest {
-    /// Its id.
-    pub id: String,
-    /// The tool.
-    pub name: String,
-    /// Raw JSON arguments.
-    pub input: String,
-}
-
 /// Something that really happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
@@ -92,6 +87,15 @@ pub struct Receipt {
     pub tool: String,
     /// What, in the past tense; none when nothing was changed.
     pub what: Option<String>,
+}
+
+/// What the model leaves of a conversation that is folded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// Its words; empty if it found none.
+    pub text: String,
+    /// Tools that it called beside them: these calls were not run.
+    pub not_run: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,44 +108,10 @@ enum Phase {
     Spoken(Stop),
     /// The last turn can't be sent back: it is left out of the conversation and asked for anew.
     Unusable,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Pending {
-    request: ToolRequest,
-    /// Why it must not run.
-    fault: Option<&'static str>,
-    /// Whether somebody began to run it. Within one wake its outcome follows at once.
-    was_begun: bool,
-    /// What the policy said.
-    verdict: Option<Decision>,
-    /// What a person said: whether it may run, and what the model is told if not.
-    decided: Option<(bool, String)>,
-    outcome: Option<Told>,
-}
-
-/// What the model is told of a call.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Told {
-    content: String,
-    is_error: bool,
-    /// A raw JSON image block.
-    image: Option<String>,
-}
-
-impl Pending {
-    fn new(call: ToolCall) -> Self {
-        let (name, input) =
-            unwrapped(&call.name, call.input.get()).unwrap_or_else(|| (call.name, call.input.get().to_owned()));
-        Self {
-            fault: call.fault,
-            request: ToolRequest { id: call.id, name, input },
-            was_begun: false,
-            verdict: None,
-            decided: None,
-            outcome: None,
-        }
-    }
+    /// The last turn said that there is nothing to write down.
+    Noted,
+    /// The last turn was the conversation's summary.
+    Summed(Summary),
 }
 
 /// The state of a cycle.
@@ -173,6 +143,8 @@ pub struct Cycle {
     pub meter: Meter,
     /// Whose bytes the conversation holds besides its person's and the memory's, in the order in which they came.
     pub taints: Vec<String>,
+    /// How long the conversation is, and how often it was folded.
+    pub folding: Folding,
     phase: Phase,
     continuations: u32,
     was_asked_for_answer: bool,
@@ -194,6 +166,7 @@ impl Cycle {
     /// A cycle before its first entry, with the fixed parts of its conversation.
     pub fn new(system: String, tools: String) -> Self {
         Self {
+            folding: Folding::new(&system, &tools),
             conversation: Conversation { system, tools, messages: Vec::new() },
             open: Vec::new(),
             messages: Vec::new(),
@@ -236,6 +209,7 @@ impl Cycle {
                 self.handles.extend(handles.iter().cloned());
                 self.head_shown = head.clone().or(self.head_shown.take());
                 self.conversation.messages.push(raw.clone());
+                self.folding.said(raw);
                 self.open.extend(messages);
                 self.messages.extend(messages);
                 match &self.phase {
@@ -258,6 +232,10 @@ impl Cycle {
             Entry::Turn { content, stop, usage } => self.turn(content, stop, *usage),
             // A request that had no answer is no round: however long a model is out of reach, its work is not cut short.
             Entry::Asked | Entry::Verified { .. } => {}
+            Entry::FoldAsked { ask, .. } => self.folding.asked(*ask),
+            Entry::Folded { raw, messages, before, after } => {
+                self.fold(raw, FoldedTokens { messages: *messages, before: *before, after: *after });
+            }
             Entry::Worked { ms } => self.meter.worked(*ms),
             Entry::Judged { call, .. } if *call == self.meter.question() => self.meter.asked(),
             Entry::Decided { call, is_approved, why } if *call == self.meter.question() => {
@@ -280,8 +258,13 @@ impl Cycle {
             }
             Entry::Outcome { call, name, content, is_error, receipt, closed, taint, image } => {
                 self.taint(taint.as_deref());
-                self.outcome(call, name, Told { content: content.clone(), is_error: *is_error, image: image.clone() });
+                self.outcome(
+                    call,
+                    name,
+                    CallResult { content: content.clone(), is_error: *is_error, image: image.clone() },
+                );
                 if !is_error {
+                    self.folding.did(name);
                     self.receipts.push(Receipt { tool: name.clone(), what: receipt.clone() });
                     self.replies += usize::from(name == "reply");
                     if name == "keep" {
@@ -315,6 +298,8 @@ impl Cycle {
             Phase::Asking => self.ask(limits),
             Phase::Acting(calls) => next_call(calls),
             Phase::Spoken(stop) => self.after_text(stop),
+            Phase::Noted => Step::Tell(user_text(fold::NOTED)),
+            Phase::Summed(summary) => Step::Fold(summary.clone()),
             Phase::Unusable => Step::Say(user_text(
                 "(Your last turn gave a tool call an id that another call has. None of its calls was run. Call again.)",
             )),
@@ -384,11 +369,43 @@ impl Cycle {
         format!("{said}{why} {done}")
     }
 
+    /// What is to be asked of the model behind the results `raw`, so that its conversation can be folded.
+    pub fn fold_ask(&self, limits: &Limits, raw: &str) -> Option<FoldAsk> {
+        let window = limits.window.as_ref().filter(|_| !self.is_full)?;
+        self.folding.ask(window, raw)
+    }
+
+    /// Begins a new conversation. Nothing else begins anew: what was asked, allowed, done, read and counted holds on.
+    fn fold(&mut self, raw: &str, folded: FoldedTokens) {
+        let Conversation { system, tools, .. } = &self.conversation;
+        self.folding.folded((system, tools), raw, folded);
+        self.conversation.messages = vec![raw.to_owned()];
+        self.text.clear();
+        self.is_going_on = false;
+        self.is_full = false;
+        self.phase = Phase::Asking;
+    }
+
+    /// Takes a turn for what folding has asked for; false if it is one like any other.
+    fn fold_turn(&mut self, text: &str, called: &[Pending]) -> bool {
+        if self.folding.takes_as_summary(text, !called.is_empty()) {
+            let not_run = called.iter().map(|call| call.request.name.clone()).collect();
+            self.phase = Phase::Summed(Summary { text: text.trim().to_owned(), not_run });
+        } else if self.folding.takes_as_flushed(text) && called.is_empty() {
+            self.phase = Phase::Noted;
+        } else {
+            return false;
+        }
+        self.text.clear();
+        true
+    }
+
     fn turn(&mut self, content: &str, stop: &Stop, usage: Usage) {
         self.usage += usage;
         self.turns += 1;
         self.meter.round();
         self.has_spoken = false;
+        self.folding.heard(content, &usage);
         let calls = tool_calls(content, stop);
         let has_own_ids = calls.iter().all(|call| !is_reserved(&call.id) && self.call_ids.insert(call.id.clone()));
         if !std::mem::take(&mut self.is_going_on) {
@@ -399,9 +416,16 @@ impl Cycle {
             return;
         }
         self.conversation.messages.extend(assistant_message(content));
-        self.text.push_str(&text_of(content));
+        let text = text_of(content);
+        let mut calls: Vec<_> = calls.into_iter().map(Pending::new).collect();
+        if !matches!(stop, Stop::Refusal(_)) && self.fold_turn(&text, &calls) {
+            return;
+        }
+        if self.folding.is_summing() {
+            calls.iter_mut().for_each(|call| call.fault = Some(fold::NO_CALLS_NOW));
+        }
+        self.text.push_str(&text);
         self.is_full |= *stop == Stop::ContextExceeded;
-        let calls: Vec<_> = calls.into_iter().map(Pending::new).collect();
         self.phase = match stop {
             // A refused turn ends the cycle: asking again on top of it is refused again.
             Stop::Refusal(_) => Phase::Spoken(stop.clone()),
@@ -414,7 +438,7 @@ impl Cycle {
         };
     }
 
-    fn outcome(&mut self, call: &str, name: &str, told: Told) {
+    fn outcome(&mut self, call: &str, name: &str, told: CallResult) {
         let Some(pending) = self.pending(call) else { return };
         let input = pending.request.input.clone();
         pending.outcome = Some(told.clone());
@@ -422,7 +446,7 @@ impl Cycle {
             self.plan = serde_json::from_str(&input).ok();
             self.plan.iter().for_each(|plan| self.meter.planned(plan.complexity));
         }
-        let Told { content, is_error, image } = told;
+        let CallResult { content, is_error, image } = told;
         let result = format!("{is_error} {content}{}", image.unwrap_or_default());
         self.repeats.note(name, &input, &result);
     }
@@ -485,39 +509,6 @@ fn next_call(calls: &[Pending]) -> Step {
         Pending { verdict: Some(Decision::Ask), .. } => Step::Await(call),
         _ => Step::Call(call),
     }
-}
-
-/// Why a call that was begun and has no outcome isn't run again; none if it is. What changes nothing, changes the same again,
-/// or leaves nothing without its outcome, is. What may have happened, and would then happen twice, isn't; nor is a call of a tool
-/// that is not there any more (`effect` is none), nor one that had used up a person's yes to act outside our stores
-/// (`is_yes_used`): a yes is to one request.
-pub fn doubt(effect: Option<Effect>, is_yes_used: bool) -> Option<&'static str> {
-    match effect {
-        Some(Effect::Staged) => None,
-        Some(Effect::Read | Effect::Idempotent) if !is_yes_used => None,
-        _ => Some(UNCERTAIN),
-    }
-}
-
-/// All results of one turn in one user message, as the API wants them.
-fn results(calls: &[Pending]) -> String {
-    let blocks: Vec<_> = calls
-        .iter()
-        .map(|pending| {
-            let Told { content, is_error, image } = pending.outcome.clone().unwrap_or_default();
-            let content = match image.and_then(|block| serde_json::from_str::<serde_json::Value>(&block).ok()) {
-                Some(image) => serde_json::json!([{"type": "text", "text": content}, image]),
-                None => content.into(),
-            };
-            let mut block =
-                serde_json::json!({"type": "tool_result", "tool_use_id": pending.request.id, "content": content});
-            if is_error && let Some(block) = block.as_object_mut() {
-                block.insert("is_error".to_owned(), true.into());
-            }
-            block
-        })
-        .collect();
-    serde_json::json!({"role": "user", "content": blocks}).to_string()
 }
 
 /// A user message of one text block.

@@ -3,15 +3,19 @@
 
 pub mod brief;
 pub mod budget;
+pub mod fold;
 pub mod gate;
 pub(crate) mod interrupt;
 pub mod limits;
 pub mod machine;
 pub(crate) mod merge;
 pub mod orient;
+pub(crate) mod recording;
+pub(crate) mod similar;
 pub mod situation;
 pub(crate) mod stale;
 pub(crate) mod taint;
+pub mod tokens;
 pub mod undoable;
 pub mod uptake;
 pub mod verify;

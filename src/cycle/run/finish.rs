@@ -8,6 +8,7 @@ use crate::{
         look::observe,
         maintain::sync,
         plan_file::PlanFile,
+        run::recordings,
         session::{Ending, Session},
     },
     memory::{self, episodic, others, view},
@@ -64,8 +65,10 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, repo: &Repo, mut en
     };
     let ids: Vec<i64> = repairs.iter().map(|(id, _)| *id).collect();
     let head_seen = seen_with(session, repo, ending.head_shown.as_deref())?;
+    let recording = recordings::of_cycle(session, &ending.cycle, &ending.messages)?;
     let end = CycleEnd {
         commit_id: Some(&commit),
+        recording: recording.as_ref(),
         handled: &ending.handled,
         head_seen: head_seen.as_deref(),
         repairs: &ids,
@@ -88,8 +91,13 @@ pub(in crate::cycle) async fn conclude(
     let repairs = repairs_told(session, &repo.message(commit)?)?;
     let commit = &commit.to_string();
     let head_seen = seen_with(session, repo, state.head_shown.as_deref())?;
+    let recording = match session.store.cycle(cycle_id)? {
+        Some(row) => recordings::of_cycle(session, &row.cycle, &state.messages)?,
+        None => None,
+    };
     let end = CycleEnd {
         commit_id: Some(commit),
+        recording: recording.as_ref(),
         handled: &state.handles,
         head_seen: head_seen.as_deref(),
         repairs: &repairs,

@@ -7,6 +7,7 @@ use crate::{
         run::{
             finish, interrupted,
             step::{self, Driven},
+            token_rate,
         },
         session::{Ending, Halt, Live, Next, Session},
     },
@@ -44,6 +45,7 @@ pub(in crate::cycle) async fn complete(
     repo: &Repo,
     mut live: Live,
 ) -> Result<(), WakeError> {
+    token_rate::keep(session, &live)?;
     let not_done = step::verify(session, &mut live)?;
     let Live { cycle, state, world, plan_file, mut account, .. } = live;
     account.not_done = not_done;

@@ -13,6 +13,7 @@ use crate::{
     cycle::{
         context::{Context, Report, WakeError},
         decide::{
+            budget::Budget,
             machine::{Cycle, user_text},
             uptake::OUTSIDE,
             verify::Account,
@@ -22,6 +23,8 @@ use crate::{
         session::{Live, Next, Session},
         tooling::Tooling,
     },
+    embed::Meaning,
+    index::IndexPlace,
     mcp::{
         client::{self, settings::Settings},
         server::Unread,
@@ -230,6 +233,8 @@ fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
         reminders: store.reminders()?,
         unwoken: Unwoken::default(),
         documents,
+        index: IndexPlace::of(config),
+        meaning: Meaning::new(config, context.redactor, Budget::look(store, config, context.clock.now())?.caps()),
         skills: Vec::new(),
         exchanges: Vec::new(),
         undoable: Vec::new(),

@@ -8,13 +8,21 @@ use crate::{
         Choice,
         context::WakeError,
         decide::{
-            brief, budget::day_begin, machine::Cycle, orient::last_channel_id, situation::Reason, taint,
-            undoable::undoable, verify::Account,
+            brief,
+            budget::{Budget, day_begin},
+            machine::Cycle,
+            orient::last_channel_id,
+            situation::Reason,
+            taint,
+            undoable::undoable,
+            verify::Account,
         },
         look::observe::Observation,
-        run::attached,
+        run::{attached, recall, recordings, token_rate},
         session::Session,
     },
+    embed::Meaning,
+    index::IndexPlace,
     memory::{
         self,
         skill::Skills,
@@ -59,6 +67,7 @@ pub(in crate::cycle) fn world(
     account.notes.extend(problems.into_iter().take(MAX_NOTED));
     account.notes.extend(unreadable(repo));
     let since = day_begin(now, config.timezone);
+    let caps = Budget::look(&session.store, config, now)?.caps();
     let loaded = policy::load(&config.policy_path(), config.home.as_deref());
     account.notes.extend(loaded.rules.refusal().map(str::to_owned));
     let tooling = session.tooling();
@@ -84,6 +93,8 @@ pub(in crate::cycle) fn world(
         reminders: session.store.reminders()?,
         unwoken: unwoken(session, cycle)?,
         documents,
+        index: IndexPlace::of(config),
+        meaning: Meaning::new(config, session.context.redactor, caps),
         skills,
         attachments: attachments(session, cycle)?,
         exchanges: match cycle.chat {
@@ -167,17 +178,20 @@ pub(in crate::cycle) fn opening(
     let orders = world.documents.text(memory::CLAUDE);
     cycle.system = redactor.redact_json(&brief::system(&orders, &world.skills));
     let words = called_for(&cycle.reasons, observation, &ids);
-    let exchanges = brief::shown_of(&world.exchanges);
+    let messages: Vec<&Incoming> = observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
+    let recalled = recall::recalled(session, world, cycle, &messages);
+    let exchanges = brief::shown_of(&world.exchanges, recalled.is_some());
+    let is_withheld = |found: &[brief::Recollection]| found.iter().any(|one| one.is_of_others);
     let there = ToRead {
         files: !world.attachments.files.is_empty(),
-        withheld: exchanges.iter().any(|entry| entry.taint.is_some()),
+        withheld: exchanges.iter().any(|entry| entry.taint.is_some()) || recalled.as_deref().is_some_and(is_withheld),
     };
     let offered = session.tooling().registry.seen_by(world.sees_all()).offered(&words, there);
     // Those of servers are in their words, and a server knows the keys that it was given.
     cycle.tools = redactor.redact_json(&offered);
-    let messages: Vec<&Incoming> = observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
     let files = attached::files_of(session, &messages, Allowance::left_by(&[]))?;
     let (done_already, done_after) = done_already(session, &ids)?;
+    let similar_work = recordings::similar_work(session, cycle, &ids, None)?;
     let raw = brief::opening(&brief::Brief {
         wake_id: &cycle.id,
         now: world.now,
@@ -189,7 +203,10 @@ pub(in crate::cycle) fn opening(
         messages: &messages,
         files: &files,
         documents: &world.documents,
+        recalled: recalled.as_deref(),
+        rate: token_rate::known(session)?,
         reader: world.foreign_chat(),
+        similar_work: &similar_work,
     });
     Ok(Entry::Said {
         raw: brief::with_images(redactor.redact_json(&raw), &files),

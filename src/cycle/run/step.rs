@@ -20,7 +20,7 @@ use crate::{
         look::observe,
         run::{
             approve::{self, Judged, called},
-            attached, prepare, record, turn,
+            attached, fold, prepare, record, turn,
         },
         session::{Halt, Live, Session},
     },
@@ -50,6 +50,7 @@ async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt
     let tooling = session.tooling();
     let registry = &tooling.registry;
     let limits = if session.context.model.name() == OFFLINE_MODEL { Limits::OFFLINE } else { Limits::STANDARD };
+    let limits = limits.within(session.context.model.context_window());
     loop {
         if let Some(interrupt) = session.is_to_end()? {
             return Err(interrupt.into());
@@ -101,7 +102,8 @@ async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt
                     &[],
                 )?;
             }
-            Step::Tell(results) => tell(session, live, results)?,
+            Step::Tell(results) => tell(session, live, &limits, results)?,
+            Step::Fold(summary) => fold::begin_anew(session, live, &summary)?,
             Step::Answer { text, outcome } => close(session, live, text, outcome)?,
             Step::Join => {
                 if !join(session, live)? {
@@ -155,19 +157,18 @@ fn join(session: &mut Session<'_>, live: &mut Live) -> Result<bool, WakeError> {
 
 /// Tells the model what its calls have come to, and what its person has said meanwhile: it needn't finish first what may be
 /// wanted no more. The offline model takes no time, and deals with messages one lot after the other.
-fn tell(session: &mut Session<'_>, live: &mut Live, results: String) -> Result<(), WakeError> {
+///
+/// A conversation that has grown long is also asked for what folding needs, where no news stands in the way.
+fn tell(session: &mut Session<'_>, live: &mut Live, limits: &Limits, results: String) -> Result<(), WakeError> {
     let with_news =
         |new: &[&Incoming], files: &[File], now, tz| brief::results_and_joined(&results, new, files, now, tz);
     let hears_news = session.context.model.name() != OFFLINE_MODEL && live.cycle.model != OUTSIDE;
     if hears_news && say_with_news(session, live, with_news)? {
         return Ok(());
     }
-    record::record(
-        session,
-        live,
-        &Entry::Said { raw: results, messages: Vec::new(), handles: Vec::new(), head: None, taint: None },
-        &[],
-    )
+    let (raw, asked) = fold::with_ask(live, limits, results);
+    let said = Entry::Said { raw, messages: Vec::new(), handles: Vec::new(), head: None, taint: None };
+    record::record_all(session, live, &[vec![said], asked].concat(), &[])
 }
 
 /// Journals a user message that `say` makes of the messages that have come for this chat; false if there are none.

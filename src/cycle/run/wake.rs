@@ -12,7 +12,7 @@ use crate::{
             verify::Account,
         },
         look::observe::{self, Observation},
-        maintain::{ready, retention, sync},
+        maintain::{embed, index, ready, retention, sync},
         run::{
             by_rule, finish,
             given_up::{self, Teller},
@@ -29,9 +29,12 @@ use crate::{
 /// Cycles that one wake runs at most; the rest is the next wake's.
 const MAX_CYCLES: u32 = 50;
 /// How long a wake may still take, once its time is up, to end what it has begun: a delivery with the send that is under way then;
-/// two pushes of two tries each with a fetch between them; housekeeping. So long, too, it shows that it lives.
+/// two pushes of two tries each with a fetch between them; housekeeping; embedding. So long, too, it shows that it lives.
 const ENDING_BOUND: Duration = Duration::from_secs(
-    2 * delivery::BOUND.as_secs() + 5 * REMOTE_TIMEOUT.as_secs() + MAINTAIN_COMMANDS * MAINTAIN_TIMEOUT.as_secs(),
+    2 * delivery::BOUND.as_secs()
+        + 5 * REMOTE_TIMEOUT.as_secs()
+        + MAINTAIN_COMMANDS * MAINTAIN_TIMEOUT.as_secs()
+        + embed::BOUND.as_secs(),
 );
 
 /// Takes note of the cycle in which the last holder was killed. Then it says in the lock file who holds it now, and keeps
@@ -106,6 +109,8 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, settles_doubts: boo
     }
     if session.report.outcome == WakeOutcome::Worked && session.is_to_end()?.is_none() {
         sync::maintain(session, &repo)?;
+        index::keep_current(session, &repo);
+        embed::fill(session, &repo).await?;
     }
     Ok(has_worked)
 }

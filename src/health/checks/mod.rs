@@ -17,6 +17,7 @@ mod plans;
 mod queue;
 mod remote;
 mod repository;
+mod search;
 mod settings;
 mod telegram;
 pub(super) mod wakes;
@@ -57,7 +58,7 @@ impl Check {
 }
 
 /// All checks.
-pub(super) const CHECKS: [Check; 20] = [
+pub(super) const CHECKS: [Check; 21] = [
     Check::new("workspace", workspace::check),
     Check::new("disk", disk::check),
     Check::new("database", database::check),
@@ -77,6 +78,7 @@ pub(super) const CHECKS: [Check; 20] = [
     Check::new("key", settings::key),
     Check::new("budget", settings::budget),
     Check::new("memory", memory::check),
+    Check::new("search", search::check),
     Check::new("clock", clock::check),
 ];
 

@@ -29,6 +29,7 @@ impl Overview {
             ("outbox", self.outbox_line()),
             ("telegram", self.heard_line()),
             ("memory", self.git_line()),
+            ("search", self.search.clone()),
             ("disk", self.disk_line()),
             ("AI model", self.model_line()),
             ("cost", self.cost_line()),

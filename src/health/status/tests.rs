@@ -38,6 +38,7 @@ fn nothing_yet() -> Overview {
         monthly_budget_usd: None,
         reserved_usd: 0.0,
         problems: Vec::new(),
+        search: "by words alone (EMBED_MODEL isn't set)".to_owned(),
     }
 }
 
@@ -52,6 +53,7 @@ fn before_the_first_wake() {
     outbox     everything is delivered
     telegram   never heard
     memory     none yet
+    search     by words alone (EMBED_MODEL isn't set)
     disk       3.0 GiB free
     AI model   offline
     cost       0.00 of 5.00 USD today, 0.00 this month
@@ -173,6 +175,7 @@ fn in_the_middle_of_a_busy_day() {
     outbox     3 to chat 7: planned: Too Many Requests, not before 2026-11-21T12:10:00.000Z
     telegram   last heard 3 min ago
     memory     main, as it should be; 1 ahead, 0 behind the remote; 01234567 2 h ago Answered
+    search     by words alone (EMBED_MODEL isn't set)
     disk       90.0 MiB free, less than the reserve of 100.0 MiB: the bot has stopped fetching messages; Telegram keeps them for a day
     AI model   claude, which couldn't be reached: overloaded; tried again in 1 min
     cost       1.50 of 5.00 USD today, 0.00 this month

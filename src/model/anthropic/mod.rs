@@ -285,6 +285,10 @@ impl Model for Anthropic {
         price::cost_usd(&self.model, usage)
     }
 
+    fn context_window(&self) -> Option<u64> {
+        Some(price::context_window(&self.model))
+    }
+
     fn turn<'a>(&'a self, conversation: &'a Conversation, progress: &'a Progress) -> TurnFuture<'a> {
         Box::pin(self.ask(conversation, progress))
     }

@@ -109,7 +109,8 @@ pub fn prompt_bytes(conversation: &Conversation) -> usize {
     system.len() + tools.len() + messages.iter().map(|message| message_bytes(message)).sum::<usize>()
 }
 
-fn message_bytes(message: &str) -> usize {
+/// The same of one message.
+pub fn message_bytes(message: &str) -> usize {
     let image_bytes = usize::try_from(MOST_TOKENS_PER_IMAGE * FEWEST_BYTES_PER_TOKEN).unwrap_or(usize::MAX);
     let mut pieces = message.split(IMAGE_DATA);
     let first = pieces.next().map_or(0, str::len);

@@ -119,6 +119,27 @@ pub enum Entry {
         /// What happened, for the episodic memory.
         receipt: String,
     },
+    /// The user message before this one asks the model for something that folding needs.
+    ///
+    /// This kind and the next are newer than the others. An older program can't read a journal that holds them: it gives such an
+    /// open cycle up without blame, and its messages are begun again.
+    FoldAsked {
+        /// For what.
+        ask: FoldAsk,
+        /// How long the conversation was, in tokens.
+        tokens: u64,
+    },
+    /// The conversation was folded: a new one begins, and what the journal tells besides holds on.
+    Folded {
+        /// Raw JSON of its first user message.
+        raw: String,
+        /// Messages of the conversation that ended.
+        messages: usize,
+        /// Its tokens.
+        before: u64,
+        /// Those of the new one, as estimated.
+        after: u64,
+    },
     /// The plan was held against the receipts.
     Verified {
         /// Steps without a receipt.
@@ -135,6 +156,16 @@ pub enum Entry {
     },
 }
 
+/// What folding a conversation asks of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FoldAsk {
+    /// To write down what matters.
+    Flush,
+    /// To write the summary that begins a new conversation.
+    Summary,
+}
+
 impl Entry {
     fn kind(&self) -> &'static str {
         match self {
@@ -148,6 +179,8 @@ impl Entry {
             Self::Called { .. } => "called",
             Self::Outcome { .. } => "outcome",
             Self::Answered { .. } => "answered",
+            Self::FoldAsked { .. } => "fold_asked",
+            Self::Folded { .. } => "folded",
             Self::Verified { .. } => "verified",
             Self::ByRule { .. } => "by_rule",
         }

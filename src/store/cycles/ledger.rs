@@ -3,7 +3,7 @@
 //! have cost by then.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, Row, Transaction};
 
 use super::journal;
 use crate::{
@@ -81,6 +81,25 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Sets aside the most that a request may cost which belongs to no cycle, such as one that embeds; or says which cap has no room for
+    /// that, and writes nothing.
+    pub fn reserve_apart(
+        &mut self,
+        model: &str,
+        most_usd: f64,
+        caps: &[SpendCap],
+        now: DateTime<Utc>,
+    ) -> Result<std::result::Result<Reservation, Cap>> {
+        self.write(|tx| set_aside(tx, ("", model), most_usd, caps, now))
+    }
+
+    /// Replaces what was set aside so by what the request cost. One that cost nothing leaves no row.
+    pub fn settle_apart(&mut self, reservation: Reservation, spent: &Spent) -> Result<()> {
+        self.write_relaxed(|tx| bring_to_book(tx, reservation, spent, false))
+    }
+}
+
 impl FencedStore<'_> {
     /// Journals that a request is about to be sent, and sets aside the most that it may cost, in one transaction; or says which
     /// cap has no room for that, and writes nothing. No two requests can pass a cap together.
@@ -92,19 +111,11 @@ impl FencedStore<'_> {
     ) -> Result<std::result::Result<Reservation, Cap>> {
         let now = self.now();
         self.fenced(|tx| {
-            for cap in caps {
-                if spent(tx, "at >= ?1", &rfc3339(cap.since))?.cost_usd + most_usd > cap.usd {
-                    return Ok(Err(cap.cap));
-                }
+            let reserved = set_aside(tx, (cycle_id, model), most_usd, caps, now)?;
+            if reserved.is_ok() {
+                journal::append(tx, cycle_id, &Entry::Asked, now)?;
             }
-            tx.prepare_cached(
-                "INSERT INTO ledger (cycle_id, at, model, input, output, cache_read, cache_write, cost_usd, reserved)
-                 VALUES (?1, ?2, ?3, 0, 0, 0, 0, ?4, 1)",
-            )?
-            .execute((cycle_id, rfc3339(now), model, most_usd))?;
-            let reservation = Reservation(tx.last_insert_rowid());
-            journal::append(tx, cycle_id, &Entry::Asked, now)?;
-            Ok(Ok(reservation))
+            Ok(reserved)
         })
     }
 
@@ -137,29 +148,56 @@ impl FencedStore<'_> {
         entries: &[Entry],
     ) -> Result<()> {
         let now = self.now();
-        let Spent { tokens: used, cost_usd } = *spent;
         self.fenced(|tx| {
-            if used == Usage::default() {
-                tx.execute("DELETE FROM ledger WHERE id = ?1 AND reserved = 1", [reservation.0])?;
-            } else {
-                tx.prepare_cached(
-                    "UPDATE ledger SET input = ?2, output = ?3, cache_read = ?4, cache_write = ?5, cost_usd = ?6, discarded = ?7,
-                         reserved = 0
-                     WHERE id = ?1 AND reserved = 1",
-                )?
-                .execute((
-                    reservation.0,
-                    tokens(used.input),
-                    tokens(used.output),
-                    tokens(used.cache_read),
-                    tokens(used.cache_write),
-                    cost_usd,
-                    discarded,
-                ))?;
-            }
+            bring_to_book(tx, reservation, spent, discarded)?;
             entries.iter().try_for_each(|entry| journal::append(tx, cycle_id, entry, now))
         })
     }
+}
+
+/// Writes a reservation, unless a cap has no room for it.
+fn set_aside(
+    tx: &Transaction<'_>,
+    (cycle_id, model): (&str, &str),
+    most_usd: f64,
+    caps: &[SpendCap],
+    now: DateTime<Utc>,
+) -> Result<std::result::Result<Reservation, Cap>> {
+    for cap in caps {
+        if spent(tx, "at >= ?1", &rfc3339(cap.since))?.cost_usd + most_usd > cap.usd {
+            return Ok(Err(cap.cap));
+        }
+    }
+    tx.prepare_cached(
+        "INSERT INTO ledger (cycle_id, at, model, input, output, cache_read, cache_write, cost_usd, reserved)
+         VALUES (?1, ?2, ?3, 0, 0, 0, 0, ?4, 1)",
+    )?
+    .execute((cycle_id, rfc3339(now), model, most_usd))?;
+    Ok(Ok(Reservation(tx.last_insert_rowid())))
+}
+
+/// Replaces a reservation by what was spent, or takes it away.
+fn bring_to_book(tx: &Transaction<'_>, reservation: Reservation, spent: &Spent, discarded: bool) -> Result<()> {
+    let Spent { tokens: used, cost_usd } = *spent;
+    if used == Usage::default() {
+        tx.execute("DELETE FROM ledger WHERE id = ?1 AND reserved = 1", [reservation.0])?;
+        return Ok(());
+    }
+    tx.prepare_cached(
+        "UPDATE ledger SET input = ?2, output = ?3, cache_read = ?4, cache_write = ?5, cost_usd = ?6, discarded = ?7,
+             reserved = 0
+         WHERE id = ?1 AND reserved = 1",
+    )?
+    .execute((
+        reservation.0,
+        tokens(used.input),
+        tokens(used.output),
+        tokens(used.cache_read),
+        tokens(used.cache_write),
+        cost_usd,
+        discarded,
+    ))?;
+    Ok(())
 }
 
 fn spent(conn: &Connection, condition: &str, value: &str) -> rusqlite::Result<Spent> {

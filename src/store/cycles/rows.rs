@@ -7,7 +7,11 @@ use super::{approvals, journal::append, undo};
 use crate::{
     clock::{parse_time, rfc3339},
     store::{
-        Entry, Fence, FencedStore, NewOutgoing, Result, Store, messages::queue, outbox::attempts, outcome::OPEN,
+        Entry, Fence, FencedStore, NewOutgoing, Result, Store,
+        messages::queue,
+        outbox::attempts,
+        outcome::OPEN,
+        recordings::rows::{self, NewRecording},
         upkeep::backoff,
     },
     types::ChatRef,
@@ -278,6 +282,7 @@ impl FencedStore<'_> {
             if end.state == CycleState::Done {
                 undo::conclude(tx, id, now)?;
             }
+            end.recording.map(|recording| rows::keep(tx, recording, now)).transpose()?;
             approvals::withdraw(tx, id)?;
             tx.execute("DELETE FROM cycle_files WHERE cycle_id = ?1", [id])?;
             Ok(())
@@ -306,6 +311,8 @@ pub struct CycleEnd<'a> {
     pub failed_messages: &'a [i64],
     /// What its person is told of it, besides what it has said itself.
     pub notice: Option<&'a NewOutgoing>,
+    /// What of its work is kept beyond its journal.
+    pub recording: Option<&'a NewRecording>,
 }
 
 impl CycleEnd<'_> {
@@ -321,6 +328,7 @@ impl CycleEnd<'_> {
             has_copies: false,
             failed_messages: &[],
             notice: None,
+            recording: None,
         }
     }
 }

@@ -9,7 +9,9 @@ use rusqlite::{OptionalExtension as _, Row, Transaction};
 
 use crate::{
     clock::{parse_time, rfc3339},
-    store::{CycleRow, FencedStore, NewOutgoing, OutgoingKind, Result, Store, json, outbox::attempts},
+    store::{
+        CycleRow, FencedStore, NewOutgoing, OutgoingKind, Result, Store, json, outbox::attempts, recordings::rows,
+    },
     types::ChatRef,
 };
 
@@ -211,6 +213,8 @@ fn take_back(tx: &Transaction<'_>, wake: &str, by: &str, now: DateTime<Utc>) -> 
         &[&wake],
     )?;
     let (unsent, sent) = withdraw(tx, wake, now)?;
+    // What was taken back is no example.
+    rows::drop_of(tx, wake)?;
     let messages = tx
         .prepare(
             "UPDATE incoming_messages SET outcome = 'undone' WHERE cycle_id = ?1 AND processed = 1

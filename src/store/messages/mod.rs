@@ -5,3 +5,4 @@ pub(in crate::store) mod overheard;
 pub(in crate::store) mod parts;
 pub(in crate::store) mod provenance;
 pub(in crate::store) mod queue;
+pub(in crate::store) mod spoken;

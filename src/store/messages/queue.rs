@@ -303,6 +303,17 @@ impl Store {
         })
     }
 
+    /// These messages, whatever became of them, oldest first. One that can't be read is left out.
+    pub fn messages(&self, ids: &[i64]) -> Result<Vec<Incoming>> {
+        let sql = format!(
+            "SELECT {} FROM incoming_messages
+             WHERE id IN (SELECT value FROM json_each(?1)) AND {READABLE} ORDER BY id",
+            Incoming::columns()
+        );
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        Ok(statement.query_map([crate::store::json(ids)], Incoming::read)?.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// How many messages wait, and since when the oldest does.
     pub fn queue_depth(&self) -> Result<(i64, Option<DateTime<Utc>>)> {
         let row = self.conn.query_row(

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::{
-    store::{NewApproval, Reservation, Spent, Undo, UpkeepKind},
+    store::{HeldInRows, NewApproval, Reservation, Spent, Undo, UpkeepKind},
     types::ChatRef,
 };
 
@@ -59,6 +59,8 @@ fn verbs() -> Vec<(&'static str, Verb)> {
             s.set_next_slot(1, crate::schedule::Slot { civil, at: at(9) })
         }),
         ("file_missing", |s| s.file_missing(1)),
+        ("forget_words", |s| s.forget_words(&HeldInRows::default(), &|_, _| false).map(drop)),
+        ("put_request_vectors", |s| s.put_request_vectors("m", &[(1, vec![1.0])])),
         ("forget_files", |s| s.forget_files(&["a.jpg".to_owned()])),
         ("forget", |s| s.forget(at(9), 10).map(drop)),
         ("reserve", |s| s.reserve(("c1", "m"), 0.0, &[]).map(drop)),

@@ -40,6 +40,8 @@ pub enum UpkeepKind {
     Files,
     /// Forgetting what is old.
     Retention,
+    /// Making vectors of what is searched.
+    Embed,
 }
 
 impl UpkeepKind {
@@ -57,6 +59,7 @@ impl UpkeepKind {
             Self::Model => "model",
             Self::Files => "files",
             Self::Retention => "retention",
+            Self::Embed => "embed",
         }
     }
 }

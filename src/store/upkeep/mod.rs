@@ -1,4 +1,6 @@
 //! What is done again after a while: back-offs, what is handled, and what is forgotten.
 
 pub(in crate::store) mod backoff;
+mod embedding;
+pub(in crate::store) mod forgetting;
 pub(in crate::store) mod retention;

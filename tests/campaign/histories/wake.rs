@@ -10,6 +10,7 @@ use reveille::{
     cycle::{
         Uptake,
         decide::{
+            fold::Window,
             limits::{Limits, Stretch},
             machine::{Cycle, Step, ToolRequest},
             orient::{self, Work},
@@ -32,8 +33,8 @@ use super::{
     scene::{OWNER, Scene},
 };
 
-/// Turns of a cycle: few, so that the limit is met.
-const LIMITS: Limits = Limits::alike(Stretch::of(5, None), 3);
+/// Turns of a cycle: few, so that the limit is met. Tokens of a conversation: so few that each is folded.
+const LIMITS: Limits = Limits { window: Some(Window::of(10)), ..Limits::alike(Stretch::of(5, None), 3) };
 
 /// A wake that holds the lease.
 pub(super) struct Wake {
@@ -265,8 +266,19 @@ impl Wake {
                 self.record(scene, &mut live, &entry, &[])?;
                 Ok(At::Driving(live))
             }
-            Step::Say(raw) | Step::Tell(raw) => {
+            Step::Say(raw) => {
                 self.record(scene, &mut live, &said(raw, Vec::new()), &[])?;
+                Ok(At::Driving(live))
+            }
+            Step::Tell(raw) => {
+                let ask = live.state.fold_ask(&LIMITS, &raw).map(|ask| Entry::FoldAsked { ask, tokens: 1 });
+                self.record(scene, &mut live, &said(raw, Vec::new()), &[])?;
+                ask.map(|ask| self.record(scene, &mut live, &ask, &[])).transpose()?;
+                Ok(At::Driving(live))
+            }
+            Step::Fold(summary) => {
+                let folded = Entry::Folded { raw: summary.text, messages: 1, before: 10, after: 1 };
+                self.record(scene, &mut live, &folded, &[])?;
                 Ok(At::Driving(live))
             }
             Step::Answer { text, outcome } => {

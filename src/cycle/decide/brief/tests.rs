@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::memory;
 use crate::model::offline::transcript::{ShownMessage, shown};
 use crate::{clock::parse_time, types::ChatRef};
 
@@ -42,7 +43,10 @@ fn brief<'a>(documents: &'a Documents, messages: &'a [&'a Incoming], exchanges: 
         messages,
         files: &[],
         documents,
+        recalled: None,
+        rate: TokenRate::default(),
         reader: None,
+        similar_work: "",
     }
 }
 
@@ -76,19 +80,12 @@ fn an_opening_tells_the_local_time_the_reasons_the_exchange_and_the_messages() {
         ..brief(&documents, &[&quoting], &exchanges)
     });
     insta::assert_snapshot!(blocks(&raw).join("\n----\n"), @r#"
-    <situation wake="20261121T140000Z-812">
-    It is Saturday 2026-11-21 15:00 in Europe/Berlin (UTC+01:00).
-    Why you are awake: 1 message in chat 7.
-    Already done, not to be done again: Reminded of “tea”
-    A person committed 01234567: tidy &lt;up> (Ann)
-    </situation>
-    ----
     <memory>
     <file path="memory/project-memory/context.md" missing="true"/>
-    <file path="memory/project-memory/active.md" missing="true"/>
     <file path="memory/project-memory/backlog.md" missing="true"/>
-    <file path="memory/agent-memory/working-memory.md" missing="true"/>
     <file path="memory/agent-memory/semantic-memory.md" missing="true"/>
+    <file path="memory/project-memory/active.md" missing="true"/>
+    <file path="memory/agent-memory/working-memory.md" missing="true"/>
     <file path="memory/agent-memory/episodic-memory.md" missing="true"/>
     </memory>
     ----
@@ -100,6 +97,13 @@ fn an_opening_tells_the_local_time_the_reasons_the_exchange_and_the_messages() {
     Four.
     </said>
     </recent_exchange>
+    ----
+    <situation wake="20261121T140000Z-812">
+    It is Saturday 2026-11-21 15:00 in Europe/Berlin (UTC+01:00).
+    Why you are awake: 1 message in chat 7.
+    Already done, not to be done again: Reminded of “tea”
+    A person committed 01234567: tidy &lt;up> (Ann)
+    </situation>
     ----
     <messages>
     <message id="5" at="2026-11-21T15:00:00+01:00" kind="text" from="Ann &quot;A&quot; >">
@@ -186,10 +190,10 @@ fn long_things_are_cut_and_said_to_be() {
     let talk = Exchange { text: "long ".repeat(1_000), ..Exchange::default() };
     let raw = opening(&brief(&documents, &[&long], std::slice::from_ref(&talk)));
     let blocks = blocks(&raw);
-    assert!(blocks[1].len() < MAX_DOCUMENT_BYTES + 1_000, "{}", blocks[1].len());
-    assert!(blocks[1].contains("semantic-memory.md\" cut=\"memory_read and memory_search show the rest\">"));
-    assert!(blocks[1].contains("working-memory.md\">\nshort\n</file>"));
-    assert!(blocks[2].chars().count() < MAX_EXCHANGE_CHARS + 200);
+    assert!(blocks[0].len() < memories::MAX_DOCUMENT_BYTES + 1_000, "{}", blocks[0].len());
+    assert!(blocks[0].contains("semantic-memory.md\" cut=\"memory_read and memory_search show the rest\">"));
+    assert!(blocks[0].contains("working-memory.md\">\nshort\n</file>"));
+    assert!(blocks[1].chars().count() < MAX_EXCHANGE_CHARS + 200);
     let text = &shown(&raw)[0].text;
     assert_eq!(text.chars().count(), MAX_MESSAGE_CHARS + "… (cut)".chars().count());
     assert!(text.ends_with("… (cut)"));
@@ -221,18 +225,20 @@ fn what_others_may_have_had_a_hand_in_is_named_and_not_shown() {
     let raw = opening(&brief(&documents, &[], &[withheld(17, Some("Ann")), withheld(23, None), own]));
     let blocks = blocks(&raw);
     assert!(!raw.contains("CANARY") && !raw.contains("canary"), "{raw}");
-    insta::assert_snapshot!(blocks[1].lines().skip(5).collect::<Vec<_>>().join("\n"), @r#"
+    insta::assert_snapshot!(blocks[0].lines().skip(3).collect::<Vec<_>>().join("\n"), @r#"
     <file path="memory/agent-memory/semantic-memory.md" withheld="facts of other chats, or that nobody has confirmed: 1; memory_read shows them">
     ## Home
     - a flat
     </file>
+    <file path="memory/project-memory/active.md" missing="true"/>
+    <file path="memory/agent-memory/working-memory.md" missing="true"/>
     <file path="memory/agent-memory/episodic-memory.md" withheld="entries of other chats, or of wakes that had, or may have, read what others wrote: 2; memory_read shows them">
     ## 2026-11-20
     - 11:00 c &lt;!-- wake 3 own -->
     </file>
     </memory>
     "#);
-    insta::assert_snapshot!(blocks[2], @r#"
+    insta::assert_snapshot!(blocks[1], @r#"
     <recent_exchange>
     <said by="Ann" at="Sat 2026-11-21 15:00" entry="m17" withheld="6 characters; read_exchange shows them"/>
     <said by="you" at="Sat 2026-11-21 15:00" entry="a23" withheld="6 characters; read_exchange shows them"/>
@@ -241,6 +247,80 @@ fn what_others_may_have_had_a_hand_in_is_named_and_not_shown() {
     </said>
     </recent_exchange>
     "#);
+}
+
+fn recollection(path: &str, text: &str) -> Recollection {
+    Recollection { path: path.to_owned(), line: 4, text: text.to_owned(), ..Recollection::default() }
+}
+
+#[test]
+fn what_fits_is_told_with_where_it_comes_from_and_what_others_wrote_is_only_named() {
+    let documents = no_documents();
+    let day = chrono::NaiveDate::from_ymd_opt(2026, 1, 3);
+    let fact = Recollection {
+        heading: "Home".to_owned(),
+        date: day,
+        origin: (Some("20260103T090000Z-1".to_owned()), Some(12)),
+        ..recollection(memory::SEMANTIC_MEMORY, "- The boiler <is> old")
+    };
+    let said = |path: &str, id| Recollection {
+        speaker: "Ann".to_owned(),
+        date: day,
+        origin: (None, Some(id)),
+        ..recollection(path, "The boiler is a K7.")
+    };
+    let of_others = Recollection {
+        is_of_others: true,
+        heading: "CANARY".to_owned(),
+        speaker: "CANARY".to_owned(),
+        ..recollection("skills/x.md", "CANARY")
+    };
+    let last = Exchange { row: 8, from: Some("Ann".to_owned()), text: "last".to_owned(), ..Exchange::default() };
+    let found = [
+        fact,
+        said("messages/7", 7),
+        said("answers/8", 8),
+        of_others,
+        // These stand elsewhere.
+        said("messages/8", 8),
+        said("messages/5", 5),
+        recollection(memory::CONTEXT, "low energy"),
+    ];
+    let raw = opening(&Brief { recalled: Some(&found), ..brief(&documents, &[&message(5, "the boiler?")], &[last]) });
+    insta::assert_snapshot!(blocks(&raw)[2], @r#"
+    <recalled note="what fits, the best first; memory_search finds more">
+    <found at="memory/agent-memory/semantic-memory.md:4" date="2026-01-03" under="Home" wake="20260103T090000Z-1" message="12">
+    - The boiler &lt;is> old
+    </found>
+    <found at="messages/7" date="2026-01-03" by="Ann">
+    The boiler is a K7.
+    </found>
+    <found at="answers/8" date="2026-01-03" by="Ann">
+    The boiler is a K7.
+    </found>
+    <found at="skills/x.md:4" withheld="6 characters, in which others may have a word; memory_read shows them"/>
+    </recalled>
+    "#);
+    assert!(!raw.contains("CANARY"), "{raw}");
+}
+
+#[test]
+fn what_fits_has_its_room_and_facts_come_whole_or_by_what_fits() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(memory::SEMANTIC_MEMORY);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let shown = |facts: usize, found: &[Recollection]| {
+        std::fs::write(&path, format!("# Semantic memory\n\n## Home\n{}", "- a fact\n".repeat(facts))).unwrap();
+        let documents = Documents::new(dir.path(), Vec::new());
+        blocks(&opening(&Brief { recalled: Some(found), ..brief(&documents, &[], &[]) }))
+    };
+    let few = shown(3, &[]);
+    assert!(few[0].contains("## Home\n- a fact\n") && !few[0].contains("cut="), "{}", few[0]);
+    let many = shown(1_000, &vec![recollection("messages/1", &"word ".repeat(1_000)); 100]);
+    assert!(many[0].contains("cut=\"1000 facts: those that fit stand in recalled;"), "{}", many[0]);
+    assert!(many[0].contains(">\nTopics: Home\n</file>") && !many[0].contains("- a fact"), "{}", many[0]);
+    let bytes = TokenRate::default().bytes_in(4_000);
+    assert!((bytes - 2_000..bytes + 200).contains(&many[1].len()), "{}", many[1].len());
 }
 
 #[test]

@@ -3,12 +3,12 @@
 /// Characters of a name that are shown.
 const MAX_ATTRIBUTE_CHARS: usize = 100;
 
-pub(super) fn escape(text: &str) -> String {
+pub(in crate::cycle) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
 }
 
 /// A short value within quotes, on one line: the line's end is where an element's own text begins.
-pub(super) fn attribute(value: &str) -> String {
+pub(in crate::cycle) fn attribute(value: &str) -> String {
     let line = value.split_whitespace().collect::<Vec<_>>().join(" ");
     escape(&clip(&line, MAX_ATTRIBUTE_CHARS))
 }

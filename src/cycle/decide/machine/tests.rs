@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    cycle::decide::limits::Stretch,
+    cycle::decide::{fold::Window, limits::Stretch},
     policy::{Risk, Verdict},
     tool::Complexity,
+    types::Effect,
 };
 
 const LIMITS: Limits = Limits { background: Stretch::of(20, None), ..Limits::alike(Stretch::of(12, Some(60)), 3) };
@@ -509,6 +510,7 @@ fn stop() -> impl Strategy<Value = Stop> {
 fn block() -> impl Strategy<Value = Value> {
     prop_oneof![
         "[a-z .]{0,8}".prop_map(|words| text(&words)),
+        Just(text("NOTHING TO KEEP")),
         Just(json!({"type": "thinking", "thinking": "", "signature": "s"})),
         (0..60_u32, prop::sample::select(vec!["note", "reply", "plan"]))
             .prop_map(|(id, name)| call(&format!("c{id}"), name)),
@@ -541,6 +543,7 @@ fn random_entry() -> impl Strategy<Value = Entry> {
         (0..60_u32, any::<bool>()).prop_map(|(id, is_error)| outcome(&format!("c{id}"), "plan", is_error, &[1])),
         Just(answered(&[1, 2])),
         Just(Entry::Verified { not_done: vec![] }),
+        prop::sample::select(vec![asked(FoldAsk::Flush), asked(FoldAsk::Summary), folded("no json")]),
     ]
 }
 
@@ -588,10 +591,17 @@ fn whose_bytes_it_has_read_a_cycle_never_forgets() {
     assert_eq!(cycle.taints, ["a forward"]);
 }
 
+/// Folds as soon as a turn has grown the conversation at all.
+const FOLDING: Limits = Limits { window: Some(Window::of(10)), ..LIMITS };
+
 /// Plays a whole cycle against a model that takes these turns; the journal it leaves.
 ///
 /// It is allowed to go on twice, so that a model that never ends meets all the limits.
-fn play(mut turns: impl Iterator<Item = Entry>, joins: &[i64]) -> (Vec<Entry>, Cycle) {
+fn play(turns: impl Iterator<Item = Entry>, joins: &[i64]) -> (Vec<Entry>, Cycle) {
+    play_within(&LIMITS, turns, joins)
+}
+
+fn play_within(limits: &Limits, mut turns: impl Iterator<Item = Entry>, joins: &[i64]) -> (Vec<Entry>, Cycle) {
     let mut journal = vec![said(&[1])];
     let mut cycle = Cycle::replay("[]".into(), "[]".into(), &journal);
     let mut joins = joins.iter();
@@ -599,7 +609,7 @@ fn play(mut turns: impl Iterator<Item = Entry>, joins: &[i64]) -> (Vec<Entry>, C
     let (mut n_asked, mut n_limits) = (0, 0);
     for step in 0..2_000 {
         let mut entries = Vec::new();
-        match cycle.next(&LIMITS) {
+        match cycle.next(limits) {
             Step::Call(request) if step % 3 == 0 => entries.push(judged(&request.id, Decision::Ask)),
             Step::Limit(request) => entries.push(judged(&request.id, Decision::Ask)),
             Step::Await(request) if request.name == GO_ON => {
@@ -626,9 +636,13 @@ fn play(mut turns: impl Iterator<Item = Entry>, joins: &[i64]) -> (Vec<Entry>, C
                 entries.push(outcome(&request.id, &request.name, false, &closed));
             }
             Step::Reject { call, .. } => entries.push(outcome(&call.id, &call.name, true, &[])),
-            Step::Say(raw) | Step::Tell(raw) => {
-                entries.push(Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None, taint: None });
+            Step::Say(raw) => entries.push(ours(raw)),
+            Step::Tell(raw) => {
+                let ask = cycle.fold_ask(limits, &raw);
+                entries.push(ours(raw));
+                entries.extend(ask.map(|ask| Entry::FoldAsked { ask, tokens: 0 }));
             }
+            Step::Fold(summary) => entries.push(folded(&user_text(&summary.text))),
             Step::Answer { .. } => entries.push(answered(&cycle.open)),
             Step::Join => match joins.next() {
                 Some(id) => entries.push(said(&[*id])),
@@ -642,6 +656,19 @@ fn play(mut turns: impl Iterator<Item = Entry>, joins: &[i64]) -> (Vec<Entry>, C
         }
     }
     panic!("the cycle does not end: {journal:#?}");
+}
+
+/// A user message of ours.
+fn ours(raw: String) -> Entry {
+    Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None, taint: None }
+}
+
+fn folded(raw: &str) -> Entry {
+    Entry::Folded { raw: raw.to_owned(), messages: 1, before: 96_000, after: 10_000 }
+}
+
+fn asked(ask: FoldAsk) -> Entry {
+    Entry::FoldAsked { ask, tokens: 96_000 }
 }
 
 /// Each call of a turn has exactly one result in the message that follows it, and no id is used twice.
@@ -682,15 +709,34 @@ proptest! {
     }
 
     #[test]
-    fn a_cycle_cut_off_anywhere_goes_on_as_if_nothing_had_happened(
-        turns in prop::collection::vec(random_turn(), 0..8), cut in any::<prop::sample::Index>()
+    fn a_folded_conversation_is_valid_too_and_every_message_is_answered(
+        turns in prop::collection::vec(random_turn(), 0..12), joins in prop::sample::select(vec![vec![], vec![2, 3]])
     ) {
-        let (journal, whole) = play(turns.into_iter(), &[2]);
+        let (journal, cycle) = play_within(&FOLDING, turns.into_iter(), &joins);
+        prop_assert_eq!(&cycle.open, &Vec::<i64>::new());
+        // Between two foldings what matters was written down, or the model said that nothing does.
+        let mut is_flushed = false;
+        for entry in &journal {
+            match entry {
+                Entry::Outcome { name, is_error: false, .. } => is_flushed |= name == "note",
+                Entry::Turn { content, .. } => is_flushed |= text_of(content).contains("NOTHING TO KEEP"),
+                Entry::Folded { .. } => prop_assert!(std::mem::take(&mut is_flushed), "{journal:#?}"),
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn a_cycle_cut_off_anywhere_goes_on_as_if_nothing_had_happened(
+        turns in prop::collection::vec(random_turn(), 0..8), cut in any::<prop::sample::Index>(),
+        limits in prop::sample::select(vec![LIMITS, FOLDING])
+    ) {
+        let (journal, whole) = play_within(&limits, turns.into_iter(), &[2]);
         let cut = cut.index(journal.len() + 1);
         let mut resumed = Cycle::replay("[]".into(), "[]".into(), &journal[..cut]);
         for entry in &journal[cut..] {
             let again = resumed.clone();
-            prop_assert_eq!(again.next(&LIMITS), resumed.next(&LIMITS));
+            prop_assert_eq!(again.next(&limits), resumed.next(&limits));
             resumed.apply(entry);
         }
         prop_assert_eq!(resumed, whole);
@@ -717,5 +763,96 @@ proptest! {
         prop_assert_eq!(&cycle.open, &Vec::<i64>::new());
         // Three stretches: before the plan, and after each yes.
         prop_assert!(cycle.turns <= 12 + 3 * 20, "{} turns", cycle.turns);
+    }
+}
+
+/// A cycle that has made a call, was told its result, and was asked for this.
+fn asked_for(ask: FoldAsk) -> Cycle {
+    let calling = turn(&json!([text("Let me look."), call("a", "bash")]), Stop::ToolUse);
+    after(&[calling, outcome("a", "bash", false, &[]), ours(user_text("results")), asked(ask)])
+}
+
+#[test]
+fn what_matters_is_asked_for_behind_results_and_the_summary_once_it_is_written() {
+    let limits = Limits { window: Some(Window::of(100_000)), ..LIMITS };
+    let long = |calls: &Value, tokens| {
+        let usage = Usage { cache_read: tokens, ..Usage::default() };
+        Entry::Turn { content: calls.to_string(), stop: Stop::ToolUse, usage }
+    };
+    let first = turn(&json!([call("a", "bash")]), Stop::ToolUse);
+    let mut cycle = after(&[first, outcome("a", "bash", false, &[]), ours(user_text("results"))]);
+    for (id, name, tokens, ask) in [
+        ("b", "bash", 84_000, None),
+        ("c", "bash", 86_000, Some(FoldAsk::Flush)),
+        ("d", "bash", 96_000, Some(FoldAsk::Flush)),
+        ("e", "note", 96_500, Some(FoldAsk::Summary)),
+    ] {
+        cycle.apply(&long(&json!([call(id, name)]), tokens));
+        cycle.apply(&outcome(id, name, false, &[]));
+        let Step::Tell(raw) = cycle.next(&limits) else { panic!("{cycle:?}") };
+        assert_eq!(cycle.fold_ask(&limits, &raw), ask, "{id}");
+        assert_eq!(cycle.fold_ask(&LIMITS, &raw), None, "a model that keeps its conversations by itself isn't asked");
+        cycle.apply(&ours(raw));
+        cycle.apply(&ask.map_or(Entry::Asked, asked));
+    }
+}
+
+#[test]
+fn a_summary_is_no_answer_and_begins_a_new_conversation_with_all_else_as_it_was() {
+    let mut cycle = asked_for(FoldAsk::Summary);
+    cycle.apply(&turn(&json!([text("The file is /srv/a.")]), Stop::EndTurn));
+    let summary = Summary { text: "The file is /srv/a.".to_owned(), not_run: Vec::new() };
+    assert_eq!(cycle.next(&LIMITS), Step::Fold(summary.clone()), "however often it is looked");
+    assert_eq!(cycle.next(&LIMITS), Step::Fold(summary));
+    let before = cycle.clone();
+    cycle.apply(&folded(&user_text("anew")));
+    assert_eq!(cycle.conversation.messages, [user_text("anew")]);
+    assert_eq!(cycle.next(&LIMITS), Step::Ask);
+    assert_eq!((&cycle.open, &cycle.receipts, cycle.turns), (&before.open, &before.receipts, before.turns));
+    assert_eq!((cycle.meter.taken, &cycle.taints), (before.meter.taken, &before.taints));
+    cycle.apply(&turn(&json!([call("a", "note")]), Stop::ToolUse));
+    assert!(matches!(cycle.next(&LIMITS), Step::Say(_)), "ids of the old conversation's calls stay used up");
+    cycle.apply(&ours(user_text("again")));
+    cycle.apply(&turn(&json!([text("It is in /srv/a.")]), Stop::EndTurn));
+    assert_eq!(answer(cycle.next(&LIMITS)).0, "It is in /srv/a.", "without the old conversation's words");
+}
+
+#[test]
+fn calls_where_a_summary_was_asked_for_are_not_run() {
+    let mut beside = asked_for(FoldAsk::Summary);
+    beside.apply(&turn(&json!([text("So far."), call("b", "bash")]), Stop::ToolUse));
+    assert!(matches!(beside.next(&LIMITS), Step::Fold(Summary { not_run, .. }) if not_run == ["bash"]));
+    let mut cycle = asked_for(FoldAsk::Summary);
+    cycle.apply(&turn(&json!([call("b", "bash")]), Stop::ToolUse));
+    let Step::Reject { call: request, why } = cycle.next(&FOLDING) else { panic!("{cycle:?}") };
+    assert!(why.contains("not run"), "{why}");
+    cycle.apply(&outcome(&request.id, "bash", true, &[]));
+    let Step::Tell(raw) = cycle.next(&FOLDING) else { panic!("{cycle:?}") };
+    assert_eq!(cycle.fold_ask(&FOLDING, &raw), Some(FoldAsk::Summary));
+    cycle.apply(&ours(raw));
+    cycle.apply(&asked(FoldAsk::Summary));
+    cycle.apply(&turn(&json!([call("c", "bash")]), Stop::ToolUse));
+    let without = Summary { text: String::new(), not_run: vec!["bash".to_owned()] };
+    assert_eq!(cycle.next(&FOLDING), Step::Fold(without), "what was said, planned and done is enough");
+}
+
+#[test]
+fn that_there_is_nothing_to_keep_is_no_answer() {
+    let mut cycle = asked_for(FoldAsk::Flush);
+    cycle.apply(&turn(&json!([text("NOTHING TO KEEP.")]), Stop::EndTurn));
+    assert!(matches!(cycle.next(&LIMITS), Step::Tell(raw) if raw.contains("Go on")));
+    let mut cycle = asked_for(FoldAsk::Flush);
+    cycle.apply(&turn(&json!([text("It is in /srv/a.")]), Stop::EndTurn));
+    assert_eq!(answer(cycle.next(&LIMITS)).0, "It is in /srv/a.", "anything else is");
+    let unasked = next(&[turn(&json!([text("NOTHING TO KEEP")]), Stop::EndTurn)]);
+    assert_eq!(answer(unasked).0, "NOTHING TO KEEP");
+}
+
+#[test]
+fn a_refusal_is_none_of_what_folding_asks_for() {
+    for ask in [FoldAsk::Flush, FoldAsk::Summary] {
+        let mut cycle = asked_for(ask);
+        cycle.apply(&turn(&json!([text("NOTHING TO KEEP")]), Stop::Refusal("no".to_owned())));
+        assert_eq!(answer(cycle.next(&LIMITS)).1, MessageOutcome::Refused);
     }
 }

@@ -1,0 +1,132 @@
+//! Searching 100,000 entries: built by words, asked in a process that stays and by a whole command, with and without vectors.
+
+use std::fmt::Write as _;
+
+use reveille::{
+    index::{Index, QueryVector, SearchQuery, Sources},
+    zone::Tz,
+};
+
+use super::{
+    measure::{milliseconds, timed},
+    support::env::TestEnv,
+    table::{Bound, Row},
+};
+
+const ENTRIES: usize = 100_000;
+const ENTRIES_PER_FILE: usize = 2_000;
+const DIMS: usize = 384;
+const HITS: usize = 10;
+const MODEL: &str = "of the benchmark";
+/// Different words, the common ones far more common than the others, as in any language.
+const VOCABULARY: usize = 30_000;
+const SPEAKERS: [&str; 6] = ["Caroline", "Melanie", "Anna", "Bob", "Eve", "Novak"];
+
+pub(crate) fn measure(rounds: usize) -> Vec<Row> {
+    let env = TestEnv::new();
+    env.wake(&["--once"]).ok();
+    let mut dice = Dice(7);
+    for file in 0..ENTRIES / ENTRIES_PER_FILE {
+        let folder = env.brain().join("memory/talks");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(format!("{file}.md")), talk(file, &mut dice)).unwrap();
+    }
+    let path = env.workspace().join("index.db");
+    std::fs::remove_file(&path).ok();
+    let brain = env.brain();
+    let sources = Sources { brain: &brain, store: None, zone: Tz::UTC };
+    let mut index = Index::open(&path).unwrap();
+    let built = timed(|| assert!(!index.refresh(&sources, None).unwrap().is_partial));
+    let rate = ENTRIES as f64 / built.as_secs_f64();
+    let again = milliseconds(timed(|| assert!(!index.refresh(&sources, None).unwrap().is_partial)));
+    let (mut words, mut whole) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let asked = question(&mut dice);
+        words.push(milliseconds(timed(|| assert!(search(&mut index, &asked, None) <= HITS))));
+        whole.push(milliseconds(timed(|| drop(env.wake(&["memory", "search", "--json", &asked]).ok()))));
+    }
+    loop {
+        let missing = index.without_vector(MODEL, 4_096).unwrap();
+        if missing.is_empty() {
+            break;
+        }
+        let vectors: Vec<_> = missing.into_iter().map(|(key, _)| (key, dice.vector())).collect();
+        index.put_vectors(MODEL, DIMS, &vectors).unwrap();
+    }
+    search(&mut index, "warm", Some(&dice.vector()));
+    let (mut both, mut cold) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let (asked, vector) = (question(&mut dice), dice.vector());
+        both.push(milliseconds(timed(|| assert!(search(&mut index, &asked, Some(&vector)) <= HITS))));
+        // As a whole command has it, but for its start: nothing is in memory.
+        cold.push(milliseconds(timed(|| {
+            assert!(search(&mut Index::open(&path).unwrap(), &asked, Some(&vector)) <= HITS);
+        })));
+    }
+    let median = |values: Vec<f64>| Ok(vec![super::measure::Spread::new(values).median()]);
+    vec![
+        Row::alone("100,000 entries, indexed by words", "/s", Ok(vec![rate]), Bound::AtLeast(20_000.0)),
+        Row::alone("the same, when nothing changed", "ms", Ok(vec![again]), Bound::None),
+        Row::alone("a question, by words (median)", "ms", median(words), Bound::Max(5.0)),
+        Row::alone("a question, by words and vectors (median)", "ms", median(both), Bound::Max(5.0)),
+        Row::alone("the same, with nothing in memory (median)", "ms", median(cold), Bound::Max(30.0)),
+        Row::alone("wake memory search (median)", "ms", median(whole), Bound::Max(30.0)),
+    ]
+}
+
+fn search(index: &mut Index, text: &str, vector: Option<&[f32]>) -> usize {
+    let vector = vector.map(|values| QueryVector { model: MODEL, values });
+    index.search(&SearchQuery { text, limit: HITS, vector, ..SearchQuery::default() }).unwrap().len()
+}
+
+fn talk(file: usize, dice: &mut Dice) -> String {
+    let mut text = format!("# Talk {file}\n");
+    for entry in 0..ENTRIES_PER_FILE {
+        if entry % 40 == 0 {
+            writeln!(text, "\n## Session {} ({} May, 20{:02})\n", entry / 40, 1 + entry / 40 % 28, file % 26).unwrap();
+        }
+        let speaker = SPEAKERS[(file + entry % 2) % SPEAKERS.len()];
+        let words: Vec<String> = (0..8 + dice.below(16)).map(|_| dice.word()).collect();
+        writeln!(text, "{speaker}: {}.", words.join(" ")).unwrap();
+    }
+    text
+}
+
+fn question(dice: &mut Dice) -> String {
+    let words: Vec<String> = (0..3 + dice.below(4)).map(|_| dice.word()).collect();
+    format!("What did {} say of {}?", SPEAKERS[dice.below(SPEAKERS.len())], words.join(" "))
+}
+
+/// The same numbers at each run.
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+
+    /// The n-th most common word is about n times as rare as the commonest.
+    fn word(&mut self) -> String {
+        let share = (self.next() % 1_000_000) as f64 / 1e6;
+        let rank = (VOCABULARY as f64).powf(share) as usize;
+        let letters = ["ba", "ko", "ri", "te", "mu", "sa", "lo", "ne", "di", "fa"];
+        let mut rest = rank * 7 + 13;
+        let mut word = String::new();
+        while rest > 0 {
+            word.push_str(letters[rest % 10]);
+            rest /= 10;
+        }
+        word
+    }
+
+    fn vector(&mut self) -> Vec<f32> {
+        (0..DIMS).map(|_| (self.next() % 2_001) as f32 / 1_000.0 - 1.0).collect()
+    }
+}

@@ -1,0 +1,74 @@
+//! The ranker's weights: a linear score whose softmax over a question's candidates is to fall on the answers. Full-batch Adam, no chance,
+//! pulled towards zero.
+
+use reveille::index::weights::FEATURES;
+
+/// Steps of the descent, their size, and the pull.
+const STEPS: i32 = 250;
+const RATE: f64 = 0.1;
+const PULL: f64 = 0.003;
+
+/// The features that may speak against a candidate. All others were made to speak for it: where they seem not to, that is chance, or
+/// the set's own.
+const SPEAKS_AGAINST: [&str; 2] = ["trigram", "asks"];
+
+/// One question's candidates: features of each, and whether it holds an answer.
+pub(crate) struct Case {
+    pub(crate) features: Vec<Vec<f64>>,
+    pub(crate) is_answer: Vec<bool>,
+}
+
+/// Weights learned from cases. A feature that isn't `used` weighs nothing.
+pub(crate) fn train(cases: &[&Case], used: &[bool]) -> Vec<f64> {
+    let may_speak_against: Vec<bool> = FEATURES.iter().map(|name| SPEAKS_AGAINST.contains(name)).collect();
+    let count = used.len();
+    let cases: Vec<&&Case> = cases.iter().filter(|case| case.is_answer.contains(&true)).collect();
+    let (mut weights, mut first, mut second) = (vec![0.0; count], vec![0.0; count], vec![0.0; count]);
+    for step in 1..=STEPS {
+        let mut slope: Vec<f64> = weights.iter().map(|weight| weight * PULL).collect();
+        for case in &cases {
+            let force = force(case, &weights);
+            for (features, force) in case.features.iter().zip(force) {
+                for (slope, feature) in slope.iter_mut().zip(features) {
+                    *slope += feature * force / cases.len() as f64;
+                }
+            }
+        }
+        for at in 0..count {
+            if !used[at] {
+                continue;
+            }
+            first[at] = 0.9 * first[at] + 0.1 * slope[at];
+            second[at] = 0.99 * second[at] + 0.01 * slope[at] * slope[at];
+            let (mean, spread) = (first[at] / (1.0 - 0.9_f64.powi(step)), second[at] / (1.0 - 0.99_f64.powi(step)));
+            weights[at] -= RATE * mean / (spread.sqrt() + 1e-8);
+            if !may_speak_against[at] {
+                weights[at] = weights[at].max(0.0);
+            }
+        }
+    }
+    weights
+}
+
+/// How much more of the softmax each candidate has than it should: answers share what is to be theirs, half of it evenly.
+fn force(case: &Case, weights: &[f64]) -> Vec<f64> {
+    let scores: Vec<f64> = case.features.iter().map(|features| dot(features, weights)).collect();
+    let best = scores.iter().copied().fold(f64::MIN, f64::max);
+    let powers: Vec<f64> = scores.iter().map(|score| (score - best).exp()).collect();
+    let all: f64 = powers.iter().sum();
+    let answers = case.is_answer.iter().filter(|is_answer| **is_answer).count() as f64;
+    let of_answers: f64 =
+        powers.iter().zip(&case.is_answer).filter(|(_, is_answer)| **is_answer).map(|(power, _)| power).sum();
+    powers
+        .iter()
+        .zip(&case.is_answer)
+        .map(|(power, is_answer)| {
+            let due = if *is_answer { 0.5 * power / of_answers + 0.5 / answers } else { 0.0 };
+            power / all - due
+        })
+        .collect()
+}
+
+pub(crate) fn dot(features: &[f64], weights: &[f64]) -> f64 {
+    features.iter().zip(weights).map(|(feature, weight)| feature * weight).sum()
+}

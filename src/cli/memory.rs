@@ -1,0 +1,347 @@
+//! `wake memory`: searching what is remembered, and looking after the index that answers.
+
+use std::{cell::OnceCell, process::ExitCode};
+
+use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
+use clap::Subcommand;
+use serde_json::{Map, Value};
+
+use super::{
+    EXIT_CONFIG, complain, failed,
+    memory_embed::{self, EmbedAction},
+    print, print_json, provenance, values,
+};
+use crate::{
+    config::Config,
+    cycle::decide::budget::Budget,
+    disk::size,
+    embed::{BackfillError, Meaning, Meant},
+    index::{ChunkOrigin, Index, IndexError, IndexPlace, Recalled, SearchQuery},
+    repo::{self, RepoError},
+    store::Store,
+    words::shortened,
+};
+
+/// Hits that are shown where nothing else is asked for.
+const HITS: usize = 10;
+/// How much of a hit's text people are shown, in characters.
+const MAX_TEXT_CHARS: usize = 240;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum MemoryCommand {
+    /// Search the memory, the skills and all conversations.
+    #[command(after_help = "\
+Examples:
+  wake memory search 'wifi code'
+  wake memory search --in memory/project-memory 'tax report'
+  wake memory search --as-of 2026-11-01 'where did Anna move' --json | jq -r .text")]
+    Search {
+        /// What to look for, in any words.
+        #[arg(required = true)]
+        query: Vec<String>,
+        /// Print a JSON object a line: path, line, text, date, score, origin.
+        #[arg(long)]
+        json: bool,
+        /// How many hits at most.
+        #[arg(short = 'n', long, default_value_t = HITS, value_parser = values::how_many)]
+        limit: usize,
+        /// As it was known on that day, its evening included.
+        #[arg(long, value_name = "DATE", value_parser = values::day)]
+        as_of: Option<NaiveDate>,
+        /// Only in this file or folder of the memory; `messages` for what was said to the assistant, `answers` for what it said.
+        #[arg(long = "in", value_name = "PATH")]
+        within: Option<String>,
+        /// With each hit, what it was ranked by.
+        #[arg(long)]
+        why: bool,
+    },
+    /// Build the index anew from the memory and the conversations.
+    Reindex {
+        /// Keep the index, and embed all of it that isn't embedded yet (EMBED_MODEL).
+        #[arg(long)]
+        embed: bool,
+        /// Print one JSON document.
+        #[arg(long)]
+        json: bool,
+    },
+    /// What embeds the memory, and whether texts may leave this machine for it.
+    Embed {
+        /// What to do.
+        #[command(subcommand)]
+        action: Option<EmbedAction>,
+    },
+    /// Say what the index holds.
+    Stats {
+        /// Print one JSON document.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say where a fact comes from: who wrote the line, the wake, and the message that said it.
+    #[command(after_help = "Example: wake memory why 'the wifi code'")]
+    Why(provenance::WhyArguments),
+    /// Show what changed in the memory.
+    #[command(after_help = "\
+Examples:
+  wake memory diff                   since the last wake
+  wake memory diff yesterday
+  wake memory diff 20261121T0903     since that wake")]
+    Diff(provenance::DiffArguments),
+    /// Give a document, some of its lines, or the whole memory back as it was, as a commit of yours. What stands there now stays in the
+    /// history.
+    #[command(after_help = "\
+Examples:
+  wake memory restore semantic-memory                        as it was before its last change
+  wake memory restore active.md --at 2026-11-20
+  wake memory restore semantic-memory --lines 'wifi' --at yesterday
+  wake memory restore 20261121T0903                          everything, as that wake left it")]
+    Restore(provenance::RestoreArguments),
+    /// Take words out of everything that is searched: the memory's lines, what was said, the records of wakes. Says first what that
+    /// is, and afterwards what git's history still holds.
+    #[command(after_help = "\
+Examples:
+  wake memory forget --dry-run 'wifi code'
+  wake memory forget 'the wifi code is 1234'
+  wake memory forget --yes 'the wifi code is 1234'")]
+    Forget(provenance::ForgetArguments),
+}
+
+impl MemoryCommand {
+    /// Whether JSON is asked for.
+    pub(super) fn json(&self) -> bool {
+        match self {
+            Self::Search { json, .. } | Self::Reindex { json, .. } | Self::Stats { json } => *json,
+            Self::Why(arguments) => arguments.json,
+            Self::Diff(arguments) => arguments.json,
+            Self::Embed { .. } | Self::Restore(_) | Self::Forget(_) => false,
+        }
+    }
+}
+
+/// Carries out `wake memory`.
+pub(super) fn run(config: &Config, command: &MemoryCommand, as_json: bool) -> ExitCode {
+    let done = match command {
+        MemoryCommand::Search { query, limit, as_of, within, why, .. } => {
+            let asked =
+                Asked { text: &query.join(" "), limit: *limit, as_of: *as_of, within: within.as_deref(), why: *why };
+            search(config, &asked, as_json)
+        }
+        MemoryCommand::Reindex { embed, .. } => reindex(config, *embed, as_json),
+        MemoryCommand::Embed { action } => Ok(memory_embed::run(config, action.as_ref())),
+        MemoryCommand::Stats { .. } => stats(config, as_json),
+        MemoryCommand::Why(arguments) => return provenance::why(config, arguments, as_json),
+        MemoryCommand::Diff(arguments) => return provenance::diff(config, arguments, as_json),
+        MemoryCommand::Restore(arguments) => return provenance::restore(config, arguments),
+        MemoryCommand::Forget(arguments) => return provenance::forget(config, arguments),
+    };
+    done.unwrap_or_else(|error| failed(&error))
+}
+
+/// Why nothing can be told.
+#[derive(Debug, thiserror::Error)]
+enum MemoryFailure {
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    #[error(transparent)]
+    Embed(#[from] BackfillError),
+    #[error(transparent)]
+    Repo(#[from] RepoError),
+}
+
+struct Asked<'a> {
+    text: &'a str,
+    limit: usize,
+    as_of: Option<NaiveDate>,
+    within: Option<&'a str>,
+    why: bool,
+}
+
+/// A hit as JSON. The names are relied on.
+#[derive(serde::Serialize)]
+struct Line<'a> {
+    path: &'a str,
+    line: usize,
+    last_line: usize,
+    text: &'a str,
+    heading: &'a str,
+    speaker: &'a str,
+    date: Option<NaiveDate>,
+    score: f32,
+    origin: &'a ChunkOrigin,
+    taint: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    features: Option<&'a [f32]>,
+}
+
+impl<'a> Line<'a> {
+    fn of(hit: &'a Recalled, asked: &Asked<'_>, has_vectors: bool) -> Self {
+        let why =
+            || hit.why(has_vectors).into_iter().map(|(name, part)| (name.to_owned(), Value::from(part))).collect();
+        Self {
+            path: &hit.path,
+            line: hit.line,
+            last_line: hit.last_line,
+            text: &hit.text,
+            heading: &hit.heading,
+            speaker: &hit.speaker,
+            date: hit.date,
+            score: hit.score,
+            origin: &hit.origin,
+            taint: hit.taint.as_deref(),
+            why: asked.why.then(why),
+            features: asked.why.then_some(hit.features.as_slice()),
+        }
+    }
+}
+
+fn search(config: &Config, asked: &Asked<'_>, as_json: bool) -> Result<ExitCode, MemoryFailure> {
+    let meant = OnceCell::new();
+    let query = SearchQuery {
+        text: asked.text,
+        limit: asked.limit,
+        today: asked.as_of.unwrap_or_else(|| today(config)),
+        as_of: asked.as_of,
+        within: asked.within,
+        owner: config.owner_chat,
+        ..SearchQuery::default()
+    };
+    let then = asked.as_of.map(|day| repo::texts_as_of(&config.repo_dir(), end_of(day, config))).transpose()?;
+    let hits = ask(config, |index| {
+        let meant: &Option<Meant> = meant.get_or_init(|| self::meant(config, asked.text, index));
+        let query = SearchQuery { vector: meant.as_ref().and_then(|meant| meant.of(0)), ..query };
+        match &then {
+            None => index.search(&query),
+            Some(Some(texts)) => index.with_documents(texts, true, |index| index.search(&query)),
+            // The memory wasn't kept by then: what says that it is from then counts.
+            Some(None) => index.search(&SearchQuery { only_dated: true, ..query }),
+        }
+    })?;
+    let has_vectors = meant.get().is_some_and(Option::is_some);
+    // People are shown what speaks for itself; the lines around it count for who ranks further.
+    let shown: Vec<&Recalled> = hits.iter().filter(|hit| as_json || hit.speaks_for_itself()).collect();
+    for hit in &shown {
+        if as_json {
+            print_json(&Line::of(hit, asked, has_vectors));
+        } else {
+            print(&in_words(hit, asked.why, has_vectors));
+        }
+    }
+    if shown.is_empty() && !as_json {
+        complain("Nothing was found.");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the question means; where that can't be told, keywords serve, and it is said why.
+fn meant(config: &Config, text: &str, index: &Index) -> Option<Meant> {
+    config.embed_model.as_ref()?;
+    let caps = Store::open_read_only(&config.db_path()).and_then(|store| {
+        let budget = store.map(|store| Budget::look(&store, config, config.clock().now())).transpose()?;
+        Ok(budget.map_or_else(Vec::new, |budget| budget.caps()))
+    });
+    let caps = match caps {
+        Ok(caps) => caps,
+        Err(error) => {
+            complain(&format!("Searched by keywords: {error}."));
+            return None;
+        }
+    };
+    match Meaning::new(config, &super::redactor(config), caps).of(&[text.to_owned()], index) {
+        Ok(Some(meant)) => Some(meant),
+        Ok(None) => {
+            complain(
+                "Searched by keywords: nothing is embedded yet. Wakes do it by and by; `wake memory reindex --embed` does it now.",
+            );
+            None
+        }
+        Err(error) => {
+            complain(&format!("Searched by keywords: {error}."));
+            None
+        }
+    }
+}
+
+fn in_words(hit: &Recalled, why: bool, has_vectors: bool) -> String {
+    let place = [hit.date.map(|day| day.to_string()).unwrap_or_default(), hit.heading.clone()];
+    let place: Vec<String> = place.into_iter().filter(|part| !part.is_empty()).collect();
+    let place = if place.is_empty() { String::new() } else { format!("  ({})", shortened(&place.join(", "), 60)) };
+    let speaker = match (&hit.speaker, hit.text.starts_with(&hit.speaker)) {
+        (speaker, false) => format!("{speaker}: "),
+        _ => String::new(),
+    };
+    let taint = hit.taint.as_deref().map(|taint| format!("  [{taint}]")).unwrap_or_default();
+    let parts = hit.why(has_vectors).into_iter().map(|(name, part)| format!("{name} {part:.2}"));
+    let why =
+        if why { format!("    {:.2}: {}\n", hit.score, parts.collect::<Vec<_>>().join(", ")) } else { String::new() };
+    format!("{}:{}: {speaker}{}{place}{taint}\n{why}", hit.path, hit.line, shortened(&hit.text, MAX_TEXT_CHARS))
+}
+
+fn reindex(config: &Config, embed: bool, as_json: bool) -> Result<ExitCode, MemoryFailure> {
+    if embed {
+        return embed_all(config, as_json);
+    }
+    Index::open(&config.index_path())?.clear()?;
+    stats(config, as_json)
+}
+
+/// Embeds what isn't embedded yet, to its end.
+fn embed_all(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
+    ask(config, |_| Ok(()))?;
+    let mut index = Index::open(&config.index_path())?;
+    let Some(done) = memory_embed::fill(config, &mut index)? else {
+        complain(
+            "Nothing was embedded: EMBED_MODEL isn't set. `scripts/fetch-model embed` gets a sentence encoder for it.",
+        );
+        return Ok(ExitCode::from(EXIT_CONFIG));
+    };
+    if done.refused > 0 {
+        complain(&format!("{} parts weren't taken by the embedder; they are found by keywords.", done.refused));
+    }
+    complain(&format!("{} parts were embedded.", done.embedded));
+    drop(index);
+    stats(config, as_json)
+}
+
+fn stats(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
+    let stats = ask(config, |index| index.stats())?;
+    if as_json {
+        print_json(&stats);
+        return Ok(ExitCode::SUCCESS);
+    }
+    print(&format!(
+        "{} files in {} parts, {} messages, {} answers; {} words, {}\n",
+        stats.documents,
+        stats.chunks,
+        stats.messages,
+        stats.answers,
+        stats.words,
+        size(u64::try_from(stats.bytes).unwrap_or(0)),
+    ));
+    if config.embed_model.is_none() {
+        complain("Searched by keywords alone: EMBED_MODEL isn't set.");
+    }
+    for model in &stats.models {
+        print(&format!("embedded by {}: {}, {} to come\n", model.model, model.embedded, model.missing));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Asks the index, up to date.
+fn ask<T>(config: &Config, ask: impl FnMut(&mut Index) -> Result<T, IndexError>) -> Result<T, MemoryFailure> {
+    let (answer, note) = IndexPlace::of(config).ask(&config.repo_dir(), config.timezone, ask)?;
+    if let Some(note) = note {
+        complain(&note);
+    }
+    Ok(answer)
+}
+
+fn today(config: &Config) -> NaiveDate {
+    config.clock().now().with_timezone(&config.timezone).date_naive()
+}
+
+/// When a day is over.
+fn end_of(day: NaiveDate, config: &Config) -> DateTime<Utc> {
+    let next = day.succ_opt().unwrap_or(day).and_time(NaiveTime::MIN);
+    next.and_local_timezone(config.timezone).earliest().map_or_else(|| next.and_utc(), |at| at.to_utc())
+}

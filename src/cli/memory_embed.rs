@@ -1,0 +1,115 @@
+//! `wake memory embed`, and the embedding of all that is left: whether texts may leave this machine is a person's to say, here alone.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use super::{EXIT_CONFIG, complain, failed, print, runtime};
+use crate::{
+    config::Config,
+    cycle::{self, decide::budget::Budget},
+    embed::{self, BackfillError, Backfilled, EmbedDesk, EmbedError, Embedder, price},
+    index::Index,
+    store::{Store, StoreError},
+};
+
+/// How often it is told how far it is, in texts.
+const TELL_EVERY: usize = 256;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum EmbedAction {
+    /// Let the embedder that EMBED_MODEL names in the cloud have everything that is searched.
+    Allow,
+    /// Take that back: nothing is sent to it any more.
+    Deny,
+    /// Say what embeds, and whether it may (the default).
+    Status,
+}
+
+/// Carries out `wake memory embed`.
+pub(super) fn run(config: &Config, action: Option<&EmbedAction>) -> ExitCode {
+    let embedder = match embed::of(config) {
+        Ok(Some(embedder)) => embedder,
+        Ok(None) => {
+            print("Nothing embeds: EMBED_MODEL isn't set. The memory is searched by keywords.\n");
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => {
+            complain(&format!("The memory is searched by keywords: {error}."));
+            return ExitCode::from(EXIT_CONFIG);
+        }
+    };
+    let done = cycle::open_store(config).map_err(|error| error.to_string()).and_then(|mut store| {
+        let done = decide(config, embedder.as_ref(), &mut store, action);
+        done.map_err(|error| error.to_string())
+    });
+    match done {
+        Ok(said) => {
+            print(&format!("{said}\n"));
+            ExitCode::SUCCESS
+        }
+        Err(error) => failed(&error),
+    }
+}
+
+fn decide(
+    config: &Config,
+    embedder: &dyn Embedder,
+    store: &mut Store,
+    action: Option<&EmbedAction>,
+) -> Result<String, StoreError> {
+    let (id, now) = (embedder.id(), config.clock().now());
+    let Some(to) = embedder.leaves_for() else {
+        return Ok(format!("{id} embeds on this machine. Nothing leaves it, so there is nothing to allow."));
+    };
+    Ok(match action {
+        Some(EmbedAction::Allow) => {
+            store.allow_embedder(Some(id), now)?;
+            format!(
+                "Allowed: {to} gets everything that is searched, with secrets masked. To stop that: wake memory embed deny"
+            )
+        }
+        Some(EmbedAction::Deny) => {
+            store.allow_embedder(None, now)?;
+            format!("Denied: nothing is sent to {to} any more. What it has got by now can't be called back from here.")
+        }
+        None | Some(EmbedAction::Status) => {
+            let may = store.allowed_embedder()?.as_deref() == Some(id);
+            let allowed = if may { "allowed" } else { "not allowed: wake memory embed allow" };
+            format!(
+                "{id} embeds, at ${} for a million tokens{}; {allowed}",
+                embedder.usd_per_million(),
+                read_on(embedder)
+            )
+        }
+    })
+}
+
+/// How sure its price is.
+fn read_on(embedder: &dyn Embedder) -> String {
+    if embedder.usd_per_million() < price::UNKNOWN_USD_PER_MILLION {
+        format!(" (its price on {})", price::PRICES_READ_ON)
+    } else {
+        " (its price isn't known, so it is counted as dear)".to_owned()
+    }
+}
+
+/// Embeds all that has no vector yet, and tells how far it is. What was embedded when it ends early is kept.
+pub(super) fn fill(config: &Config, index: &mut Index) -> Result<Option<Backfilled>, BackfillError> {
+    let Some(embedder) = embed::of(config)? else { return Ok(None) };
+    let mut store = Store::open(&config.db_path()).map_err(EmbedError::Store)?;
+    let caps = Budget::look(&store, config, config.clock().now()).map_err(EmbedError::Store)?.caps();
+    let redactor = super::redactor(config);
+    let mut told = 0;
+    let mut goes_on = |done: &Backfilled| {
+        if done.embedded >= told + TELL_EVERY {
+            told = done.embedded;
+            complain(&format!("{told} parts are embedded"));
+        }
+        true
+    };
+    let now = config.clock().now();
+    let mut desk = EmbedDesk { store: Some(&mut store), redactor: &redactor, caps: &caps, now };
+    let working = runtime().map_err(|error| EmbedError::SetUp(error.to_string()))?;
+    working.block_on(embed::backfill(index, embedder.as_ref(), &mut desk, &mut goes_on)).map(Some)
+}

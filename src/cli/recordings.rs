@@ -1,0 +1,153 @@
+//! `wake recordings`: what is kept of finished wakes as examples for similar requests.
+
+use std::process::ExitCode;
+
+use chrono::{DateTime, Utc};
+use clap::Subcommand;
+
+use super::{EXIT_FAILED, complain, failed, print, print_json, values};
+use crate::{
+    config::Config,
+    cycle::workspace,
+    store::{RecordedCall, Recording, Store},
+    types::ChatRef,
+    words::{count, local, one_line, shortened},
+};
+
+/// Characters of a request that are listed.
+const MAX_TEXT_CHARS: usize = 80;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum RecordingsCommand {
+    /// List them, the newest first.
+    List {
+        /// Print a JSON object a line: id, at, chat_id, wake, request, calls, narrative, taint, rounds.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one in full.
+    #[command(after_help = "Example: wake recordings show 12")]
+    Show {
+        /// Its number, from the list.
+        #[arg(value_parser = values::number)]
+        id: i64,
+        /// Print one JSON document.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take one out: it is no example any more.
+    #[command(after_help = "Example: wake recordings drop 12")]
+    Drop {
+        /// Its number, from the list.
+        #[arg(value_parser = values::number)]
+        id: i64,
+    },
+}
+
+impl RecordingsCommand {
+    /// Whether JSON is asked for.
+    pub(super) fn json(&self) -> bool {
+        matches!(self, Self::List { json: true } | Self::Show { json: true, .. })
+    }
+}
+
+/// A recording as JSON. The names are relied on.
+#[derive(serde::Serialize)]
+struct Line {
+    id: i64,
+    at: Option<DateTime<Utc>>,
+    #[serde(rename = "chat_id")]
+    chat: Option<ChatRef>,
+    wake: String,
+    request: String,
+    calls: Vec<RecordedCall>,
+    narrative: String,
+    taint: Option<String>,
+    rounds: u32,
+}
+
+impl From<Recording> for Line {
+    fn from(Recording { id, at, kept }: Recording) -> Self {
+        let (chat, wake, request, calls) = (kept.chat, kept.cycle_id, kept.request, kept.calls);
+        Self { id, at, chat, wake, request, calls, narrative: kept.narrative, taint: kept.taint, rounds: kept.rounds }
+    }
+}
+
+/// Carries it out; without a command it lists.
+pub(super) fn run(config: &Config, action: Option<&RecordingsCommand>, as_json: bool) -> ExitCode {
+    if let Err(error) = workspace::check(config) {
+        return failed(&error);
+    }
+    let path = config.db_path();
+    if !path.exists() {
+        complain(&format!("There are no recordings: no wake has worked at {} yet.", path.display()));
+        return ExitCode::from(EXIT_FAILED);
+    }
+    let mut store = match Store::open(&path) {
+        Ok(store) => store,
+        Err(error) => return failed(&error),
+    };
+    let done = match action {
+        None | Some(RecordingsCommand::List { .. }) => store.recordings().map(|recordings| {
+            if recordings.is_empty() && !as_json {
+                complain("There are no recordings yet: a wake that did something leaves one.");
+            }
+            recordings.into_iter().for_each(|recording| show(config, recording, as_json, listed));
+            true
+        }),
+        Some(RecordingsCommand::Show { id, .. }) => store.recording(*id).map(|found| {
+            let is_there = found.is_some();
+            found.into_iter().for_each(|recording| show(config, recording, as_json, in_full));
+            is_there
+        }),
+        Some(RecordingsCommand::Drop { id }) => store.drop_recording(*id).inspect(|is_gone| {
+            if *is_gone {
+                complain(&format!("Recording {id} is gone."));
+            }
+        }),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => {
+            complain("There is no recording of that number. `wake recordings` lists them.");
+            ExitCode::from(EXIT_FAILED)
+        }
+        Err(error) => failed(&error),
+    }
+}
+
+fn show(config: &Config, recording: Recording, as_json: bool, in_words: fn(&Config, &Recording) -> String) {
+    if as_json {
+        print_json(&Line::from(recording));
+    } else {
+        print(&in_words(config, &recording));
+    }
+}
+
+fn at(config: &Config, recording: &Recording) -> String {
+    recording.at.map_or_else(|| "?".to_owned(), |at| local(at, config.timezone))
+}
+
+fn listed(config: &Config, recording: &Recording) -> String {
+    let request = shortened(&one_line(&recording.kept.request), MAX_TEXT_CHARS);
+    let calls = count(recording.kept.calls.len(), "call");
+    format!("{}  {}  {calls}  {request}\n", recording.id, at(config, recording))
+}
+
+fn in_full(config: &Config, recording: &Recording) -> String {
+    let kept = &recording.kept;
+    let chat = match kept.chat {
+        None => "no chat asked".to_owned(),
+        Some(chat) if chat.is_terminal() => "the terminal".to_owned(),
+        Some(chat) => format!("chat {chat}"),
+    };
+    let mut text = format!("recording {}, {}, {chat}, wake {}\n", recording.id, at(config, recording), kept.cycle_id);
+    if let Some(taint) = &kept.taint {
+        text.push_str(&format!("it had read what others wrote: {taint}\n"));
+    }
+    text.push_str(&format!("\n{}\n\n{}\n", kept.request, kept.narrative));
+    for call in &kept.calls {
+        text.push_str(&format!("\n{}\n  {} {}\n", call.did, call.tool, call.input));
+    }
+    text
+}

@@ -1,0 +1,82 @@
+//! What fits the reasons of a wake, in its opening: facts, entries of the log, what was said long ago. Pure; `run/recall` asks for it.
+
+use chrono::NaiveDate;
+
+use super::{
+    super::tokens::TokenRate,
+    text::{attribute, clip, escape},
+};
+
+/// All of it, in tokens.
+const RECALLED_TOKENS: u64 = 4_000;
+/// Of each, at most so many characters.
+const MAX_CHARS: usize = 1_200;
+
+/// Something that fits why a wake is due.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recollection {
+    /// A document's path in the repository, or `messages/<id>` or `answers/<id>`.
+    pub path: String,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The words.
+    pub text: String,
+    /// The heading that it stands under.
+    pub heading: String,
+    /// Who said it.
+    pub speaker: String,
+    /// The day that it is of.
+    pub date: Option<NaiveDate>,
+    /// The wake that wrote it, and the message that said it.
+    pub origin: (Option<String>, Option<i64>),
+    /// Whether others may have had a hand in it.
+    pub is_of_others: bool,
+}
+
+/// Those that have room, the best first; `is_shown` tells those that stand elsewhere. None: there is none.
+pub(super) fn recalled(found: &[Recollection], rate: &TokenRate, is_shown: impl Fn(&str) -> bool) -> Option<String> {
+    let mut room = rate.bytes_in(RECALLED_TOKENS);
+    let mut text = String::from("<recalled note=\"what fits, the best first; memory_search finds more\">");
+    let mut is_empty = true;
+    for one in found.iter().filter(|one| !is_shown(&one.path)) {
+        let element = element(one);
+        if element.len() > room {
+            break;
+        }
+        room -= element.len();
+        is_empty = false;
+        text.push_str(&element);
+    }
+    text.push_str("\n</recalled>");
+    (!is_empty).then_some(text)
+}
+
+fn element(one: &Recollection) -> String {
+    let is_said = one.origin.1.is_some_and(|id| one.path.ends_with(&format!("/{id}")));
+    let at = if is_said { one.path.clone() } else { format!("{}:{}", one.path, one.line) };
+    let mut text = format!("\n<found at=\"{}\"", attribute(&at));
+    if let Some(date) = one.date {
+        text.push_str(&format!(" date=\"{date}\""));
+    }
+    if one.is_of_others {
+        // Neither is who said it told, nor under which heading: these are words, too.
+        let length = one.text.chars().count();
+        let reads = if is_said { "read_exchange" } else { "memory_read" };
+        return text
+            + &format!(" withheld=\"{length} characters, in which others may have a word; {reads} shows them\"/>");
+    }
+    let (wake, message) = &one.origin;
+    let message = message.filter(|_| !is_said).map(|id| id.to_string());
+    let named = [
+        ("by", Some(&one.speaker)),
+        ("under", Some(&one.heading)),
+        ("wake", wake.as_ref()),
+        ("message", message.as_ref()),
+    ];
+    for (name, value) in named {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            text.push_str(&format!(" {name}=\"{}\"", attribute(value)));
+        }
+    }
+    text + &format!(">\n{}\n</found>", escape(&clip(one.text.trim(), MAX_CHARS)))
+}

@@ -1,0 +1,322 @@
+//! When a conversation is folded: it has grown so long that a summary begins a new one. Pure; the machine takes it through.
+//!
+//! At [`FLUSH_PERCENT`] the model is asked to write down what matters ([`FoldAsk::Flush`]). A memory tool's success answers that,
+//! or the words [`NOTHING_TO_KEEP`]. At [`FOLD_PERCENT`] it is asked for a summary ([`FoldAsk::Summary`]), with which the shell
+//! begins the new conversation. Nothing is folded before the flush is answered: it is asked for again, and the
+//! conversation goes on as far as the model's own window reaches. Each request stands behind the results of calls, so
+//! what was said stays as it was, and no call is parted from its result.
+
+use super::tokens::{TokenCount, TokenRate};
+use crate::{store::FoldAsk, types::Usage};
+
+/// A conversation has at most this many tokens, however many the model can take: each is paid for with each turn.
+const CONVERSATION_TOKENS_MAX: u64 = 100_000;
+/// Of these, at this share what matters is to be written down.
+const FLUSH_PERCENT: u64 = 85;
+/// At this share a summary begins a new conversation.
+const FOLD_PERCENT: u64 = 95;
+/// So much it has to have grown before it is asked for the one and for the other: folding what began that long gains nothing.
+const GROWTH_PERCENT: (u64, u64) = (10, 20);
+/// Requests for a summary; then it is folded without.
+const SUMMARY_ASKS_MAX: u32 = 2;
+/// What a model says that has nothing to write down.
+const NOTHING_TO_KEEP: &str = "NOTHING TO KEEP";
+/// The tools that write to the memory.
+const MEMORY_TOOLS: [&str; 10] = [
+    "remember",
+    "forget",
+    "note",
+    "context_update",
+    "task_add",
+    "task_update",
+    "task_touch",
+    "task_done",
+    "task_move",
+    "memory",
+];
+
+/// Why a call isn't run that stands where a summary was asked for.
+pub(super) const NO_CALLS_NOW: &str = "This was not run: the summary comes first, as plain text and without calls. Call again when the new conversation has begun.";
+/// What a model is told that has nothing to write down.
+pub(super) const NOTED: &str = "(Noted. Go on with your work.)";
+
+/// How many tokens a conversation may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    tokens: u64,
+}
+
+impl Window {
+    /// Of a model that can take so many tokens.
+    pub const fn of(model_tokens: u64) -> Self {
+        let tokens = if model_tokens < CONVERSATION_TOKENS_MAX { model_tokens } else { CONVERSATION_TOKENS_MAX };
+        Self { tokens }
+    }
+
+    fn percent(&self, percent: u64) -> u64 {
+        self.tokens.saturating_mul(percent) / 100
+    }
+
+    /// Where it is flushed, and where it is folded, for a conversation that began with so many tokens.
+    fn marks(&self, began_with: u64) -> (u64, u64) {
+        let (to_flush, to_fold) = GROWTH_PERCENT;
+        let mark = |percent, growth| self.percent(percent).max(began_with.saturating_add(self.percent(growth)));
+        (mark(FLUSH_PERCENT, to_flush), mark(FOLD_PERCENT, to_fold))
+    }
+}
+
+/// A folding that has happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FoldedTokens {
+    /// Messages of the conversation that ended.
+    pub messages: usize,
+    /// Its tokens.
+    pub before: u64,
+    /// Those of the new one: its first prompt.
+    pub after: u64,
+}
+
+impl FoldedTokens {
+    /// For people.
+    pub fn describe(&self) -> String {
+        let Self { messages, before, after } = self;
+        format!("Folded {messages} messages of my conversation into a summary: {before} tokens before, {after} after")
+    }
+}
+
+/// How far a conversation is on its way to being folded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Stage {
+    /// Nothing was asked.
+    #[default]
+    Open,
+    /// What matters is to be written down.
+    Flushing,
+    /// It was written down, or there was nothing.
+    Flushed,
+    /// A summary was asked for so often.
+    Summing(u32),
+}
+
+/// A cycle's foldings.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Folding {
+    count: TokenCount,
+    stage: Stage,
+    /// Those that have happened.
+    pub done: Vec<FoldedTokens>,
+}
+
+impl Folding {
+    pub(super) fn new(system: &str, tools: &str) -> Self {
+        Self { count: TokenCount::new(TokenRate::default(), system, tools), ..Self::default() }
+    }
+
+    /// How many bytes make a token of its model, as last measured.
+    pub fn rate(&self) -> TokenRate {
+        self.count.rate()
+    }
+
+    /// How many tokens the conversation has.
+    pub fn tokens(&self) -> u64 {
+        self.count.now()
+    }
+
+    /// The same with a message that is to be added.
+    pub fn with(&self, raw: &str) -> u64 {
+        self.count.with(raw)
+    }
+
+    /// How many tokens a new conversation has that begins with this.
+    pub fn tokens_of(&self, system: &str, tools: &str, raw: &str) -> u64 {
+        TokenCount::new(self.count.rate(), system, tools).with(raw)
+    }
+
+    pub(super) fn said(&mut self, raw: &str) {
+        self.count.said(raw);
+    }
+
+    pub(super) fn heard(&mut self, content: &str, usage: &Usage) {
+        self.count.heard(content, usage);
+        // What its first answer tells of its prompt is better than what was estimated.
+        if let (Some(first), Some(last)) = (self.count.first(), self.done.last_mut()) {
+            last.after = first;
+        }
+    }
+
+    pub(super) fn asked(&mut self, ask: FoldAsk) {
+        self.stage = match (ask, self.stage) {
+            (FoldAsk::Flush, _) => Stage::Flushing,
+            (FoldAsk::Summary, Stage::Summing(times)) => Stage::Summing(times.saturating_add(1)),
+            (FoldAsk::Summary, _) => Stage::Summing(1),
+        };
+    }
+
+    /// A call has succeeded.
+    pub(super) fn did(&mut self, tool: &str) {
+        if self.stage == Stage::Flushing && MEMORY_TOOLS.contains(&tool) {
+            self.stage = Stage::Flushed;
+        }
+    }
+
+    /// Whether a turn says that there is nothing to write down; then that is settled.
+    pub(super) fn takes_as_flushed(&mut self, text: &str) -> bool {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        let says_nothing = words.map(str::to_uppercase).eq(NOTHING_TO_KEEP.split(' ').map(str::to_owned));
+        let is_flushed = self.stage == Stage::Flushing && says_nothing;
+        if is_flushed {
+            self.stage = Stage::Flushed;
+        }
+        is_flushed
+    }
+
+    /// Whether a summary was asked for.
+    pub(super) fn is_summing(&self) -> bool {
+        matches!(self.stage, Stage::Summing(_))
+    }
+
+    /// Whether a turn of this text, with or without calls, is the summary.
+    pub(super) fn takes_as_summary(&self, text: &str, has_calls: bool) -> bool {
+        let Stage::Summing(times) = self.stage else { return false };
+        !has_calls || !text.trim().is_empty() || times >= SUMMARY_ASKS_MAX
+    }
+
+    /// The conversation was folded: a new one begins with this.
+    pub(super) fn folded(&mut self, (system, tools): (&str, &str), raw: &str, folded: FoldedTokens) {
+        self.count = TokenCount::new(self.count.rate(), system, tools);
+        self.count.said(raw);
+        self.stage = Stage::Open;
+        self.done.push(folded);
+    }
+
+    /// What is to be asked of the model behind this message.
+    pub(super) fn ask(&self, window: &Window, raw: &str) -> Option<FoldAsk> {
+        let (flush_at, fold_at) = window.marks(self.count.first().unwrap_or_default());
+        let tokens = self.count.with(raw);
+        match self.stage {
+            Stage::Open if tokens >= flush_at => Some(FoldAsk::Flush),
+            Stage::Flushing if tokens >= fold_at => Some(FoldAsk::Flush),
+            Stage::Flushed if tokens >= fold_at => Some(FoldAsk::Summary),
+            Stage::Summing(_) => Some(FoldAsk::Summary),
+            Stage::Open | Stage::Flushing | Stage::Flushed => None,
+        }
+    }
+}
+
+/// What the model is told when it is asked for that.
+pub fn words(ask: FoldAsk, tokens: u64) -> String {
+    match ask {
+        FoldAsk::Flush => format!(
+            "(This conversation is about {tokens} tokens long. Soon a summary of it will begin a new one, and what stands nowhere else \
+             is lost. Write down now what matters, with your memory tools: `remember` for facts and decisions, tasks, `note` for what \
+             you are in the middle of. If there is nothing, say {NOTHING_TO_KEEP} and no more. Then go on with your work.)"
+        ),
+        FoldAsk::Summary => format!(
+            "(This conversation is about {tokens} tokens long, and your next turn ends it. Write its summary now, for yourself: plain \
+             text, no calls, nothing to your person. It opens the new conversation, in which you go on. What your person said, the plan \
+             and what was done are kept without you. Tell what you found out, to the letter where that matters (paths, addresses, numbers); \
+             what was decided, and why; what failed and needn't be tried again; what is half done, and the next step.)"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW: Window = Window::of(1_000_000);
+
+    fn heard(folding: &mut Folding, tokens: u64) {
+        folding.heard("", &Usage { cache_read: tokens, ..Usage::default() });
+    }
+
+    /// A conversation whose first request had 10,000 tokens, and whose last had so many.
+    fn at(tokens: u64) -> Folding {
+        let mut folding = Folding::new("", "");
+        heard(&mut folding, 10_000);
+        heard(&mut folding, tokens);
+        folding
+    }
+
+    #[test]
+    fn a_window_is_flushed_and_folded_at_its_shares_and_never_larger_than_ours() {
+        assert_eq!(WINDOW.marks(0), (85_000, 95_000));
+        assert_eq!(Window::of(32_000).marks(4_000), (27_200, 30_400));
+        assert_eq!(WINDOW.marks(90_000), (100_000, 110_000), "what began long isn't folded for nothing");
+        assert_eq!(Window::of(u64::MAX).marks(u64::MAX), (u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn what_comes_with_the_next_message_counts() {
+        assert_eq!(at(84_999).ask(&WINDOW, ""), None);
+        assert_eq!(at(85_000).ask(&WINDOW, ""), Some(FoldAsk::Flush));
+        assert_eq!(at(80_000).ask(&WINDOW, &"x".repeat(30_000)), Some(FoldAsk::Flush));
+    }
+
+    #[test]
+    fn nothing_is_folded_before_what_matters_is_written_down() {
+        let mut folding = at(96_000);
+        assert_eq!(folding.ask(&WINDOW, ""), Some(FoldAsk::Flush), "however long it is");
+        folding.asked(FoldAsk::Flush);
+        folding.did("bash");
+        folding.did("reply");
+        assert!(!folding.takes_as_flushed("There is nothing to keep about Anna, is there?"));
+        assert_eq!(folding.ask(&WINDOW, ""), Some(FoldAsk::Flush), "it is asked for again");
+        folding.did("remember");
+        assert_eq!(folding.ask(&WINDOW, ""), Some(FoldAsk::Summary));
+    }
+
+    #[test]
+    fn below_the_mark_it_is_asked_once() {
+        let mut folding = at(86_000);
+        folding.asked(FoldAsk::Flush);
+        assert_eq!(folding.ask(&WINDOW, ""), None);
+        folding.did("note");
+        assert_eq!(folding.ask(&WINDOW, ""), None, "written down, it goes on until it is folded");
+        heard(&mut folding, 95_000);
+        assert_eq!(folding.ask(&WINDOW, ""), Some(FoldAsk::Summary));
+    }
+
+    #[test]
+    fn that_there_is_nothing_has_to_be_said_and_only_when_it_was_asked() {
+        let mut folding = at(96_000);
+        assert!(!folding.takes_as_flushed(NOTHING_TO_KEEP));
+        folding.asked(FoldAsk::Flush);
+        assert!(folding.takes_as_flushed("  **Nothing to keep.**\n"));
+        assert_eq!(folding.ask(&WINDOW, ""), Some(FoldAsk::Summary));
+    }
+
+    #[test]
+    fn a_memory_written_before_it_was_asked_for_does_not_count() {
+        let mut folding = at(96_000);
+        folding.did("remember");
+        assert_eq!(folding.ask(&WINDOW, ""), Some(FoldAsk::Flush));
+    }
+
+    #[test]
+    fn a_summary_is_text_and_asked_for_twice_at_most() {
+        let mut folding = at(96_000);
+        assert!(!folding.takes_as_summary("words", false));
+        folding.asked(FoldAsk::Summary);
+        assert!(folding.takes_as_summary("words", true) && folding.takes_as_summary("", false));
+        assert!(!folding.takes_as_summary(" ", true));
+        assert_eq!(folding.ask(&WINDOW, ""), Some(FoldAsk::Summary));
+        folding.asked(FoldAsk::Summary);
+        assert!(folding.takes_as_summary(" ", true), "it is folded without");
+    }
+
+    #[test]
+    fn a_new_conversation_is_counted_anew_and_its_first_answer_says_how_long_it_is() {
+        let mut folding = at(96_000);
+        folding.asked(FoldAsk::Summary);
+        folding.folded(("", ""), &"x".repeat(3_000), FoldedTokens { messages: 9, before: 96_000, after: 1 });
+        assert_eq!(folding.ask(&WINDOW, ""), None);
+        assert!(folding.tokens() < 5_000, "{}", folding.tokens());
+        heard(&mut folding, 12_000);
+        heard(&mut folding, 20_000);
+        assert_eq!(
+            folding.done.iter().map(FoldedTokens::describe).collect::<Vec<_>>(),
+            ["Folded 9 messages of my conversation into a summary: 96000 tokens before, 12000 after"]
+        );
+    }
+}

@@ -1,0 +1,185 @@
+//! How many tokens a text is. Claude's tokenizer isn't public: bytes are counted, and what its answers tell of their prompts says
+//! how many bytes a token has. Pure.
+
+use crate::{model::anthropic::price::message_bytes, types::Usage};
+
+/// Bytes of a token where nothing was measured yet: dense text (JSON, code, other scripts than Latin) comes near it.
+const DEFAULT_BYTES_PER_TOKEN: u64 = 3;
+/// What is measured is believed within these bounds, in bytes a token: a proxy's word can be anything.
+const BYTES_PER_TOKEN: (u64, u64) = (1, 6);
+/// An estimate is raised by this, in percent: texts differ, and too many is the safe side.
+const MARGIN_PERCENT: u64 = 20;
+
+/// What is measured is worth remembering if it differs by more than this, in percent.
+const NEWS_PERCENT: u64 = 10;
+
+/// How many bytes make a token, as measured on a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenRate {
+    bytes: u64,
+    tokens: u64,
+}
+
+impl Default for TokenRate {
+    fn default() -> Self {
+        Self { bytes: DEFAULT_BYTES_PER_TOKEN, tokens: 1 }
+    }
+}
+
+impl TokenRate {
+    /// By prompts of so many bytes that were so many tokens; what can't be is brought within bounds.
+    pub fn measured(bytes: u64, tokens: u64) -> Self {
+        let (fewest, most) = BYTES_PER_TOKEN;
+        match (bytes, tokens) {
+            (0, _) | (_, 0) => Self::default(),
+            _ => Self { bytes, tokens: tokens.clamp(bytes.div_ceil(most), bytes / fewest) },
+        }
+    }
+
+    /// Reads it back from [`TokenRate::kept`]; what can't be read was never measured.
+    pub fn read(kept: &str) -> Self {
+        let parts = kept.split_once('/').and_then(|(bytes, tokens)| Some((bytes.parse().ok()?, tokens.parse().ok()?)));
+        parts.map_or_else(Self::default, |(bytes, tokens)| Self::measured(bytes, tokens))
+    }
+
+    /// As it is kept: bytes and tokens.
+    pub fn kept(&self) -> String {
+        format!("{}/{}", self.bytes, self.tokens)
+    }
+
+    /// Whether it is worth keeping in the place of that one.
+    pub fn is_news_to(&self, known: &Self) -> bool {
+        let [here, there] =
+            [(self, known), (known, self)].map(|(one, other)| u128::from(one.bytes) * u128::from(other.tokens));
+        here.abs_diff(there) * 100 > there * u128::from(NEWS_PERCENT)
+    }
+
+    /// How many tokens so many bytes are, at the most that is likely.
+    pub fn tokens_of(&self, bytes: usize) -> u64 {
+        let tokens = bytes as u128 * u128::from(self.tokens) * u128::from(100 + MARGIN_PERCENT);
+        u64::try_from(tokens.div_ceil(u128::from(self.bytes) * 100)).unwrap_or(u64::MAX)
+    }
+
+    /// How many bytes fit into so many tokens.
+    pub fn bytes_in(&self, tokens: u64) -> usize {
+        let bytes = u128::from(tokens) * u128::from(self.bytes) * 100;
+        usize::try_from(bytes / (u128::from(self.tokens) * u128::from(100 + MARGIN_PERCENT))).unwrap_or(usize::MAX)
+    }
+}
+
+/// Counts a conversation: what its last answer told, and an estimate of what has come since.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TokenCount {
+    rate: TokenRate,
+    /// All of the next prompt.
+    prompt_bytes: usize,
+    /// Prompt and answer of the last request.
+    told: u64,
+    /// What came since.
+    added_bytes: usize,
+    /// The prompt of the first request.
+    first: Option<u64>,
+}
+
+impl TokenCount {
+    /// Of a conversation with these fixed parts, by what is known of the rate.
+    pub fn new(rate: TokenRate, system: &str, tools: &str) -> Self {
+        let bytes = system.len() + tools.len();
+        Self { rate, prompt_bytes: bytes, added_bytes: bytes, ..Self::default() }
+    }
+
+    /// The rate, as last measured.
+    pub fn rate(&self) -> TokenRate {
+        self.rate
+    }
+
+    /// A user message was added.
+    pub fn said(&mut self, raw: &str) {
+        let bytes = message_bytes(raw);
+        self.prompt_bytes += bytes;
+        self.added_bytes += bytes;
+    }
+
+    /// An answer has come, whose content goes into the next prompt.
+    pub fn heard(&mut self, content: &str, usage: &Usage) {
+        let prompt = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
+        if prompt > 0 {
+            self.rate = TokenRate::measured(self.prompt_bytes as u64, prompt);
+            self.first.get_or_insert(prompt);
+        }
+        self.told = prompt.saturating_add(usage.output);
+        self.added_bytes = 0;
+        self.prompt_bytes += content.len();
+    }
+
+    /// How many tokens it has, with a message that is to be added.
+    pub fn with(&self, message: &str) -> u64 {
+        self.told.saturating_add(self.rate.tokens_of(self.added_bytes + message_bytes(message)))
+    }
+
+    /// How many tokens it has.
+    pub fn now(&self) -> u64 {
+        self.with("")
+    }
+
+    /// What its first request had, in tokens, if that was answered.
+    pub fn first(&self) -> Option<u64> {
+        self.first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(prompt: u64, output: u64) -> Usage {
+        Usage { input: prompt / 2, cache_read: prompt - prompt / 2, output, ..Usage::default() }
+    }
+
+    #[test]
+    fn an_estimate_is_a_fifth_more_than_what_was_measured() {
+        let rate = TokenRate::measured(40_000, 10_000);
+        assert_eq!((rate.tokens_of(4_000), rate.bytes_in(1_200)), (1_200, 4_000));
+        assert_eq!(TokenRate::default().tokens_of(3_000), 1_200);
+        assert_eq!(TokenRate::measured(0, 7), TokenRate::default());
+        assert_eq!(rate.tokens_of(0), 0);
+    }
+
+    #[test]
+    fn what_cannot_be_is_not_believed() {
+        assert_eq!(TokenRate::measured(60_000, 1).bytes_in(1_200), 6_000);
+        assert_eq!(TokenRate::measured(60_000, u64::MAX).bytes_in(1_200), 1_000);
+        assert_eq!(TokenRate::measured(1, 1).tokens_of(usize::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn a_rate_is_kept_while_it_differs_little() {
+        let rate = TokenRate::measured(40_000, 10_000);
+        assert_eq!(TokenRate::read(&rate.kept()), rate);
+        assert_eq!((TokenRate::read(""), TokenRate::read("a/b")), Default::default());
+        assert!(!TokenRate::measured(4_300, 1_000).is_news_to(&rate) && !rate.is_news_to(&rate));
+        assert!(TokenRate::measured(4_500, 1_000).is_news_to(&rate) && TokenRate::default().is_news_to(&rate));
+    }
+
+    #[test]
+    fn a_conversation_is_what_was_told_and_an_estimate_of_what_came_since() {
+        let mut count = TokenCount::new(TokenRate::default(), "", "");
+        count.said(&"x".repeat(30_000));
+        assert_eq!((count.now(), count.first()), (12_000, None));
+        count.heard(&"y".repeat(10_000), &usage(7_500, 500));
+        assert_eq!((count.now(), count.first()), (8_000, Some(7_500)), "what it said is in the answer's tokens");
+        count.said(&"z".repeat(4_000));
+        assert_eq!(count.with(&"z".repeat(4_000)), 8_000 + 2_400, "four bytes a token, and a fifth");
+        count.heard("", &usage(11_000, 1));
+        assert_eq!((count.now(), count.first()), (11_001, Some(7_500)));
+        count.heard("", &Usage::default());
+        assert_eq!(count.rate(), TokenRate::measured(44_000, 11_000), "an answer that tells nothing teaches nothing");
+    }
+
+    #[test]
+    fn a_picture_is_not_counted_by_its_bytes() {
+        let mut count = TokenCount::default();
+        count.said(&format!(r#"{{"source":{{"type":"base64","data":"{}"}}}}"#, "A".repeat(1_000_000)));
+        assert!(count.now() < 5_000, "{}", count.now());
+    }
+}

@@ -1,0 +1,144 @@
+//! Embedding what the memory's search has no vector of, at the end of a wake that did something: when all is said and sent, for a few
+//! seconds, and not while anybody waits. An idle wake doesn't.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+
+use crate::{
+    cycle::{
+        context::{Terminal, WakeError},
+        decide::budget::Budget,
+        maintain::sync,
+        session::Session,
+    },
+    embed::{self, BackfillError, Backfilled, EmbedDesk, EmbedError, Embedder},
+    index::{IndexError, Ready, Sources},
+    repo::Repo,
+    store::UpkeepKind,
+};
+
+/// How long a wake embeds.
+pub(in crate::cycle) const BOUND: Duration = Duration::from_secs(10);
+/// The same while somebody looks at a terminal and waits for its prompt.
+const WATCHED_BOUND: Duration = Duration::from_secs(2);
+
+/// Embeds, if there is an embedder. What goes wrong is noted and told; it never fails a wake.
+pub(in crate::cycle) async fn fill(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
+    let config = session.context.config;
+    let upkeep = || session.store.upkeep(UpkeepKind::Embed);
+    if config.embed_model.is_none() || !upkeep()?.may_try(session.now()) || sync::is_waited_for(session, repo)? {
+        return Ok(());
+    }
+    let embedder = match embed::of(config) {
+        Ok(Some(embedder)) => embedder,
+        Ok(None) => return Ok(()),
+        Err(error) => return note(session, &BackfillError::Embed(error)),
+    };
+    if let Some(to) = embedder.leaves_for()
+        && session.store.allowed_embedder()?.as_deref() != Some(embedder.id())
+    {
+        return ask(session, embedder.id(), to);
+    }
+    match work(session, repo, embedder.as_ref()).await {
+        Ok(done) => {
+            if done.embedded > 0 {
+                tracing::info!(texts = done.embedded, whole = done.is_whole, "embedded");
+            }
+            Ok(session.store.upkeep_recovered(UpkeepKind::Embed)?)
+        }
+        Err(Trouble::Wake(error)) => Err(error),
+        Err(Trouble::Backfill(error)) => note(session, &error),
+    }
+}
+
+enum Trouble {
+    Wake(WakeError),
+    Backfill(BackfillError),
+}
+
+impl<T: Into<WakeError>> From<T> for Trouble {
+    fn from(error: T) -> Self {
+        Self::Wake(error.into())
+    }
+}
+
+async fn work(session: &mut Session<'_>, repo: &Repo, embedder: &dyn Embedder) -> Result<Backfilled, Trouble> {
+    let context = session.context;
+    let bound = match context.terminal {
+        Terminal::Unwatched | Terminal::Later => BOUND,
+        Terminal::AtEnd | Terminal::AtOnce(_) => WATCHED_BOUND,
+    };
+    let end = tokio::time::Instant::now() + bound;
+    let index = |error| Trouble::Backfill(BackfillError::Index(error));
+    let brain = context.config.repo_dir();
+    let sources = Sources { brain: &brain, store: Some(&session.store), zone: context.config.timezone };
+    let mut ready = match Ready::at(&context.config.index_path(), &sources, Some(bound)) {
+        // Whoever writes to it embeds, too.
+        Err(IndexError::Busy) => return Ok(Backfilled::default()),
+        ready => ready.map_err(index)?,
+    };
+    let caps = Budget::look(&session.store, context.config, session.now())?.caps();
+    let mut done = Backfilled::default();
+    // A batch is begun where it can end in time, as the one before it did.
+    let (mut began, mut longest) = (tokio::time::Instant::now(), Duration::ZERO);
+    loop {
+        let now = tokio::time::Instant::now();
+        longest = longest.max(now - began);
+        began = now;
+        if now + longest >= end || session.is_to_end()?.is_some() || sync::is_waited_for(session, repo)? {
+            return Ok(done);
+        }
+        let now = session.now();
+        let mut desk = EmbedDesk { store: Some(&mut session.store), redactor: context.redactor, caps: &caps, now };
+        let mut has_begun = false;
+        let mut once = |_: &Backfilled| !std::mem::replace(&mut has_begun, true);
+        let batch = embed::backfill(&mut ready.index, embedder, &mut desk, &mut once);
+        match tokio::time::timeout_at(end, batch).await {
+            Ok(batch) => {
+                let batch = batch.map_err(Trouble::Backfill)?;
+                done.embedded += batch.embedded;
+                done.is_whole = batch.is_whole;
+                if batch.is_whole || batch.embedded == 0 {
+                    return Ok(done);
+                }
+            }
+            // It is the next wake's. Where a whole bound isn't enough nothing would ever come of it.
+            Err(_) if done.embedded > 0 || bound < BOUND => return Ok(done),
+            Err(_) => {
+                let why = format!("embedding took longer than {} s", bound.as_secs());
+                return Err(Trouble::Backfill(EmbedError::cut_off(why).into()));
+            }
+        }
+    }
+}
+
+/// Notes what is in the way, with a back-off, and tells the owner once of what only they can mend.
+fn note(session: &mut Session<'_>, error: &BackfillError) -> Result<(), WakeError> {
+    let why = session.context.redactor.redact(&error.to_string());
+    tracing::warn!(%why, "the memory could not be embedded");
+    let wait = match error {
+        BackfillError::Embed(EmbedError::Later { retry_after, .. }) => *retry_after,
+        _ => None,
+    };
+    let wait = wait.and_then(|wait| TimeDelta::from_std(wait).ok());
+    let failures = session.store.upkeep_failed(UpkeepKind::Embed, &why, wait)?.failures;
+    let is_persons = matches!(error, BackfillError::Embed(EmbedError::SetUp(_) | EmbedError::Unusable { .. }));
+    if is_persons && failures == 1 {
+        let text = format!(
+            "I can't search my memory by meaning: {why}. I search by your words meanwhile, and nothing is lost. \
+             `health check` on my machine says what to do."
+        );
+        session.alarm(&format!("embed/{why}"), text)?;
+    }
+    Ok(())
+}
+
+/// Asks the owner, once for each embedder, whether all that is searched may leave.
+fn ask(session: &mut Session<'_>, id: &str, to: &str) -> Result<(), WakeError> {
+    let text = format!(
+        "To search my memory by meaning, I'd send **all of it** to {to}: my notes, and everything that anybody has said to me. \
+         Nothing has been sent. To allow it, run `wake memory embed allow` on my machine; otherwise I keep searching by your words."
+    );
+    session.alarm(&format!("embed/ask/{id}"), text).map(drop)
+}

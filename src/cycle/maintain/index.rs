@@ -1,0 +1,29 @@
+//! The index of the memory, brought up to date at the end of a wake that did something: after all answers, and never for long.
+//!
+//! It is derived, so trouble with it is no trouble of the wake's: a search brings it up to date by itself.
+
+use std::time::Duration;
+
+use crate::{
+    cycle::session::Session,
+    index::{Ready, Sources},
+    repo::Repo,
+};
+
+/// How long it may take; the next wake goes on.
+const BOUND: Duration = Duration::from_secs(2);
+
+/// Brings the index up to date.
+pub(in crate::cycle) fn keep_current(session: &Session<'_>, repo: &Repo) {
+    let config = session.context.config;
+    let sources = Sources { brain: repo.root(), store: Some(&session.store), zone: config.timezone };
+    match Ready::at(&config.index_path(), &sources, Some(BOUND)) {
+        Ok(Ready { note, refreshed, .. }) => {
+            if let Some(note) = note {
+                tracing::warn!("{note}");
+            }
+            tracing::debug!(?refreshed, "the index is up to date");
+        }
+        Err(error) => tracing::warn!(%error, "the memory's index isn't up to date; the next search makes up for it"),
+    }
+}

@@ -1,0 +1,61 @@
+//! Recordings where they are made and used: what of a cycle is kept with its end, and what of them its opening is shown.
+
+use crate::{
+    cycle::{
+        context::WakeError,
+        decide::{
+            recording::{recording, words_of},
+            similar::{self, Likeness},
+        },
+        session::Session,
+    },
+    memory::view,
+    store::{NewCycle, NewRecording, Recording, StoreError},
+    types::{ChatRef, Effect},
+};
+
+/// What is kept of a cycle that ends; none if it did nothing that could be an example. A journal that can't be read is none.
+pub(in crate::cycle) fn of_cycle(
+    session: &Session<'_>,
+    cycle: &NewCycle,
+    messages: &[i64],
+) -> Result<Option<NewRecording>, WakeError> {
+    if cycle.is_by_rule() {
+        return Ok(None);
+    }
+    let journal = match session.store.journal(&cycle.id) {
+        Err(StoreError::Damaged(_)) => return Ok(None),
+        journal => journal?,
+    };
+    let request: Vec<String> = session.store.messages(messages)?.into_iter().map(|message| message.text).collect();
+    // The tools are read only where something might be kept.
+    let acts = |name: &str| session.tooling().registry.get(name).is_none_or(|tool| tool.effect != Effect::Read);
+    Ok(recording(cycle, &journal, &request, acts, session.context.redactor))
+}
+
+/// The block of an opening that tells what was done for similar requests: a guest's own for a guest, the owner's for the owner. Empty
+/// for none. `meant`: the encoder that is set up, and the request's vector by it.
+pub(in crate::cycle) fn similar_work(
+    session: &Session<'_>,
+    cycle: &NewCycle,
+    messages: &[i64],
+    meant: Option<(&str, &[f32])>,
+) -> Result<String, WakeError> {
+    let config = session.context.config;
+    let encoder = meant.map(|(encoder, _)| encoder);
+    let recorded = match view::foreign_chat(cycle.chat, config.owner_chat) {
+        Some(guest) => session.store.recorded_requests(&[guest], false, encoder)?,
+        None => session.store.recorded_requests(&[config.owner_chat, ChatRef::TERMINAL], true, encoder)?,
+    };
+    if recorded.is_empty() {
+        return Ok(String::new());
+    }
+    let said: Vec<String> = session.store.messages(messages)?.into_iter().map(|message| message.text).collect();
+    let request = if said.is_empty() { cycle.reasons.join("; ") } else { said.join("\n\n") };
+    let chosen = similar::choose(&words_of(&request), meant.map(|(_, vector)| vector), &recorded);
+    let mut found: Vec<(Likeness, Recording)> = Vec::new();
+    for likeness in chosen {
+        found.extend(session.store.recording(likeness.id)?.map(|recording| (likeness, recording)));
+    }
+    Ok(similar::block(&found, config.timezone))
+}

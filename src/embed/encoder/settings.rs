@@ -1,0 +1,143 @@
+//! What the encoder's folder says of itself, in the files that the sentence-transformers library writes.
+
+use std::path::Path;
+
+use serde::{Deserialize, de::DeserializeOwned};
+
+use super::{EncoderError, tokens::Spelling};
+
+/// The largest settings file that is read, in bytes.
+const MAX_SETTINGS_BYTES: u64 = 1 << 20;
+/// The widest model that is read; a bound against a damaged file.
+const MAX_SIDE: usize = 1 << 18;
+
+/// `config.json`.
+#[derive(Debug, Deserialize)]
+struct ModelFile {
+    model_type: String,
+    hidden_act: String,
+    hidden_size: usize,
+    intermediate_size: usize,
+    num_attention_heads: usize,
+    num_hidden_layers: usize,
+    max_position_embeddings: usize,
+    type_vocab_size: usize,
+    vocab_size: usize,
+    layer_norm_eps: f32,
+    #[serde(default = "absolute")]
+    position_embedding_type: String,
+}
+
+fn absolute() -> String {
+    "absolute".to_owned()
+}
+
+/// `tokenizer_config.json`.
+#[derive(Debug, Deserialize)]
+#[serde(default)]
+struct TokenizerFile {
+    do_lower_case: bool,
+    strip_accents: Option<bool>,
+    tokenize_chinese_chars: bool,
+}
+
+impl Default for TokenizerFile {
+    fn default() -> Self {
+        Self { do_lower_case: true, strip_accents: None, tokenize_chinese_chars: true }
+    }
+}
+
+/// `sentence_bert_config.json`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct LengthFile {
+    max_seq_length: Option<usize>,
+}
+
+/// `1_Pooling/config.json`.
+#[derive(Debug, Deserialize)]
+#[serde(default)]
+struct PoolingFile {
+    pooling_mode_cls_token: bool,
+    pooling_mode_mean_tokens: bool,
+}
+
+impl Default for PoolingFile {
+    fn default() -> Self {
+        Self { pooling_mode_cls_token: false, pooling_mode_mean_tokens: true }
+    }
+}
+
+/// A model's sides and ways.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EncoderSettings {
+    /// Numbers a token, and a vector.
+    pub(super) width: usize,
+    /// Numbers a token in the middle of a layer.
+    pub(super) inner_width: usize,
+    pub(super) heads: usize,
+    pub(super) layers: usize,
+    pub(super) positions: usize,
+    pub(super) words: usize,
+    /// Of sentences: BERT knows a first and a second one.
+    pub(super) kinds: usize,
+    pub(super) epsilon: f32,
+    /// Tokens of a text that are read.
+    pub(super) most_tokens: usize,
+    /// A text is its first mark's row, not the mean of all rows.
+    pub(super) is_first_row: bool,
+    pub(super) spelling: Spelling,
+}
+
+impl EncoderSettings {
+    /// Reads a folder's files. All but `config.json` may be missing.
+    pub(super) fn read(folder: &Path) -> Result<Self, EncoderError> {
+        let model: ModelFile = read(&folder.join("config.json"))?;
+        let tokenizer: TokenizerFile = read_if_there(&folder.join("tokenizer_config.json"))?;
+        let length: LengthFile = read_if_there(&folder.join("sentence_bert_config.json"))?;
+        let pooling: PoolingFile = read_if_there(&folder.join("1_Pooling/config.json"))?;
+        let unfit = |why: String| Err(EncoderError::Unfit(why));
+        if model.model_type != "bert" || model.position_embedding_type != "absolute" {
+            return unfit(format!("it is of the kind {}, and only bert is read", model.model_type));
+        }
+        if model.hidden_act != "gelu" {
+            return unfit(format!("its activation is {}, and only gelu is read", model.hidden_act));
+        }
+        if pooling.pooling_mode_cls_token == pooling.pooling_mode_mean_tokens {
+            return unfit("it makes a vector of its tokens in a way that isn't read: only mean and cls are".to_owned());
+        }
+        let sides = [model.hidden_size, model.intermediate_size, model.num_attention_heads, model.num_hidden_layers];
+        let more = [model.max_position_embeddings, model.type_vocab_size, model.vocab_size];
+        let are_sane = sides.iter().chain(&more).all(|side| (1..=MAX_SIDE).contains(side));
+        if !are_sane || !model.hidden_size.is_multiple_of(model.num_attention_heads) {
+            return unfit("the sides in its config.json can't be right".to_owned());
+        }
+        let is_lower = tokenizer.do_lower_case;
+        Ok(Self {
+            width: model.hidden_size,
+            inner_width: model.intermediate_size,
+            heads: model.num_attention_heads,
+            layers: model.num_hidden_layers,
+            positions: model.max_position_embeddings,
+            words: model.vocab_size,
+            kinds: model.type_vocab_size,
+            epsilon: model.layer_norm_eps,
+            most_tokens: length.max_seq_length.unwrap_or(usize::MAX).min(model.max_position_embeddings).max(2),
+            is_first_row: pooling.pooling_mode_cls_token,
+            spelling: Spelling {
+                is_lower,
+                is_bare: tokenizer.strip_accents.unwrap_or(is_lower),
+                splits_ideographs: tokenizer.tokenize_chinese_chars,
+            },
+        })
+    }
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> Result<T, EncoderError> {
+    let text = super::read_text(path, MAX_SETTINGS_BYTES)?;
+    serde_json::from_str(&text).map_err(|error| EncoderError::damaged(path, error.to_string()))
+}
+
+fn read_if_there<T: DeserializeOwned + Default>(path: &Path) -> Result<T, EncoderError> {
+    if path.exists() { read(path) } else { Ok(T::default()) }
+}

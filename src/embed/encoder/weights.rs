@@ -1,0 +1,121 @@
+//! A model's weights: a `safetensors` file, which is a length, a JSON head and numbers. A tensor is read when it is asked for, so
+//! that of the vocabulary's rows only those of the text at hand are ever in memory.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    os::unix::fs::FileExt as _,
+    path::{Path, PathBuf},
+};
+
+use ndarray::{Array1, Array2};
+use serde::Deserialize;
+
+use super::EncoderError;
+
+/// The largest head that is read, in bytes.
+const MAX_HEAD_BYTES: u64 = 8 << 20;
+/// A number of 32 bits, in bytes.
+const FLOAT_BYTES: u64 = 4;
+/// How much is read at once, in bytes: a whole matrix needn't be there twice.
+const PIECE_BYTES: usize = 1 << 18;
+
+#[derive(Debug, Deserialize)]
+struct Tensor {
+    dtype: String,
+    shape: Vec<usize>,
+    data_offsets: [u64; 2],
+}
+
+/// An open file of weights.
+#[derive(Debug)]
+pub(super) struct Weights {
+    path: PathBuf,
+    file: File,
+    tensors: BTreeMap<String, Tensor>,
+    /// Where the numbers begin.
+    begin: u64,
+}
+
+impl Weights {
+    pub(super) fn open(path: &Path) -> Result<Self, EncoderError> {
+        let missing = |source| EncoderError::Unreadable { path: path.to_owned(), source };
+        let file = File::open(path).map_err(missing)?;
+        let length = file.metadata().map_err(missing)?.len();
+        let mut size = [0; 8];
+        file.read_exact_at(&mut size, 0).map_err(missing)?;
+        let size = u64::from_le_bytes(size);
+        let damaged = |why: &str| EncoderError::damaged(path, why);
+        if size > MAX_HEAD_BYTES || size.saturating_add(8) > length {
+            return Err(damaged("it doesn't begin as a safetensors file"));
+        }
+        let mut head = vec![0; usize::try_from(size).unwrap_or(0)];
+        file.read_exact_at(&mut head, 8).map_err(missing)?;
+        let mut head: BTreeMap<String, serde_json::Value> =
+            serde_json::from_slice(&head).map_err(|_| damaged("its head isn't JSON"))?;
+        head.remove("__metadata__");
+        let tensor = |(name, value): (String, serde_json::Value)| {
+            // A model with a task on top calls its encoder by a name.
+            let name = name.strip_prefix("bert.").map_or(name.clone(), str::to_owned);
+            serde_json::from_value(value).map(|tensor: Tensor| (name, tensor))
+        };
+        let tensors: BTreeMap<String, Tensor> = head
+            .into_iter()
+            .map(tensor)
+            .collect::<Result<_, _>>()
+            .map_err(|_| damaged("its head describes no tensors"))?;
+        let begin = size + 8;
+        if tensors.values().any(|tensor| tensor.data_offsets.iter().any(|at| begin.saturating_add(*at) > length)) {
+            return Err(damaged("it ends early"));
+        }
+        Ok(Self { path: path.to_owned(), file, tensors, begin })
+    }
+
+    /// A matrix of `rows` by `columns`.
+    pub(super) fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Array2<f32>, EncoderError> {
+        let at = self.find(name, &[rows, columns])?;
+        let numbers = self.read(at, rows * columns)?;
+        Array2::from_shape_vec((rows, columns), numbers).map_err(|_| EncoderError::damaged(&self.path, name))
+    }
+
+    /// A row of numbers.
+    pub(super) fn row(&self, name: &str, length: usize) -> Result<Array1<f32>, EncoderError> {
+        let at = self.find(name, &[length])?;
+        Ok(Array1::from_vec(self.read(at, length)?))
+    }
+
+    /// Where a matrix stands whose rows are read one by one.
+    pub(super) fn rows(&self, name: &str, rows: usize, columns: usize) -> Result<u64, EncoderError> {
+        self.find(name, &[rows, columns])
+    }
+
+    /// Some numbers from a place in the file on.
+    pub(super) fn read(&self, mut at: u64, count: usize) -> Result<Vec<f32>, EncoderError> {
+        let mut numbers = Vec::with_capacity(count);
+        let mut piece = vec![0; PIECE_BYTES.min(count * FLOAT_BYTES as usize)];
+        while numbers.len() < count {
+            let wanted = ((count - numbers.len()) * FLOAT_BYTES as usize).min(piece.len());
+            let Some(bytes) = piece.get_mut(..wanted) else { break };
+            self.file
+                .read_exact_at(bytes, at)
+                .map_err(|source| EncoderError::Unreadable { path: self.path.clone(), source })?;
+            numbers.extend(bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)));
+            at += wanted as u64;
+        }
+        Ok(numbers)
+    }
+
+    fn find(&self, name: &str, shape: &[usize]) -> Result<u64, EncoderError> {
+        let damaged = |why: String| EncoderError::damaged(&self.path, why);
+        let tensor = self.tensors.get(name).ok_or_else(|| damaged(format!("it has no {name}")))?;
+        if tensor.dtype != "F32" {
+            return Err(damaged(format!("{name} is of {}, and only F32 is read", tensor.dtype)));
+        }
+        let [begin, end] = tensor.data_offsets;
+        let bytes = shape.iter().map(|side| *side as u64).product::<u64>() * FLOAT_BYTES;
+        if tensor.shape != shape || end.checked_sub(begin) != Some(bytes) {
+            return Err(damaged(format!("{name} has the shape {:?}, and config.json says {shape:?}", tensor.shape)));
+        }
+        Ok(self.begin + begin)
+    }
+}

@@ -1,0 +1,142 @@
+//! One JSON request to a server that embeds. No redirect is followed: the key and the texts are for the server that the settings
+//! name.
+
+use std::{error::Error as _, sync::OnceLock, time::Duration};
+
+use reqwest::{
+    Client, Response, Url,
+    header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER},
+    redirect,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use super::EmbedError;
+use crate::{
+    outside::{Origin, Outside},
+    redact::Secret,
+};
+
+/// How long making a connection may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a request may take in all.
+const TOTAL_TIMEOUT: Duration = Duration::from_secs(60);
+/// The largest answer that is read, in bytes: a full batch of the longest vectors in decimal.
+const MAX_ANSWER_BYTES: usize = 16 << 20;
+
+/// A server by its address, with what it is told in each request.
+pub(super) struct EmbedServer {
+    url: Url,
+    headers: HeaderMap,
+    /// Made when first needed.
+    client: OnceLock<Client>,
+}
+
+impl EmbedServer {
+    /// `key` is a header and its value. Nothing is connected yet.
+    pub(super) fn new(url: &str, key: Option<(HeaderName, Secret)>) -> Result<Self, EmbedError> {
+        let url = Url::parse(url).map_err(|_| EmbedError::SetUp("its address is no URL".to_owned()))?;
+        let mut headers = HeaderMap::new();
+        if let Some((name, value)) = key {
+            let unsendable = |_| EmbedError::SetUp("its key has characters that a key can't have".to_owned());
+            let mut value = HeaderValue::from_str(value.expose()).map_err(unsendable)?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        Ok(Self { url, headers, client: OnceLock::new() })
+    }
+
+    /// Its host, and its port if it has one of its own.
+    pub(super) fn host(&self) -> String {
+        let host = self.url.host_str().unwrap_or_default();
+        self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    }
+
+    /// Whether it is on this machine.
+    pub(super) fn is_here(&self) -> bool {
+        crate::config::is_loopback(self.url.host_str().unwrap_or_default())
+    }
+
+    /// Sends a request, and reads its answer.
+    pub(super) async fn ask<T: DeserializeOwned>(&self, body: &impl Serialize) -> Result<T, EmbedError> {
+        let request = self.client()?.post(self.url.clone()).headers(self.headers.clone()).json(body);
+        let response = request.timeout(TOTAL_TIMEOUT).send().await.map_err(|error| self.fault(&error))?;
+        let status = response.status().as_u16();
+        let retry_after =
+            response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+        let body = self.read(response).await;
+        if status != 200 {
+            return Err(self.refused(status, retry_after, &body.unwrap_or_default()));
+        }
+        // It was worked on, whatever it is that came.
+        serde_json::from_slice(&body?)
+            .map_err(|_| EmbedError::cut_off(format!("{} answered something that isn't embeddings", self.host())))
+    }
+
+    async fn read(&self, mut response: Response) -> Result<Vec<u8>, EmbedError> {
+        let mut body = Vec::new();
+        while let Some(bytes) = response.chunk().await.map_err(|error| self.fault(&error))? {
+            if body.len() + bytes.len() > MAX_ANSWER_BYTES {
+                return Err(EmbedError::cut_off(format!(
+                    "{} answered more than {MAX_ANSWER_BYTES} bytes",
+                    self.host()
+                )));
+            }
+            body.extend_from_slice(&bytes);
+        }
+        Ok(body)
+    }
+
+    fn client(&self) -> Result<&Client, EmbedError> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let client = Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .redirect(redirect::Policy::none())
+            .user_agent(concat!("reveille/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| self.fault(&error))?;
+        Ok(self.client.get_or_init(|| client))
+    }
+
+    /// What an answer other than 200 asks for.
+    fn refused(&self, status: u16, retry_after: Option<u64>, body: &[u8]) -> EmbedError {
+        let body: Value = serde_json::from_slice(body).unwrap_or_default();
+        let error = body.pointer("/error/message").or_else(|| body.pointer("/error")).and_then(Value::as_str);
+        let said = error.map_or_else(String::new, |said| format!(": {}", Outside::new(Origin::Model, said)));
+        let why = format!("{} refused to embed (HTTP {status}){said}", self.host());
+        let code = body.pointer("/error/code").and_then(Value::as_str);
+        match status {
+            // A balance that is used up comes back on no other day.
+            429 if code == Some("insufficient_quota") => EmbedError::SetUp(why),
+            408 | 409 | 425 | 429 | 500..=599 => {
+                EmbedError::Later { why, retry_after: retry_after.map(Duration::from_secs), may_have_cost: false }
+            }
+            400 | 413 | 422 if code != Some("model_not_found") && !is_of_the_key(&body) => EmbedError::Refused(why),
+            _ => EmbedError::SetUp(why),
+        }
+    }
+
+    /// What went wrong with the connection: our words and the deepest cause. The error itself would print its URL.
+    fn fault(&self, error: &reqwest::Error) -> EmbedError {
+        let host = self.host();
+        let what = match (error.is_connect(), error.is_timeout()) {
+            (true, _) => format!("{host} can't be reached"),
+            (false, true) => format!("{host} took longer than a request may take"),
+            (false, false) => format!("the connection to {host} broke"),
+        };
+        let mut cause = error.source();
+        while let Some(deeper) = cause.and_then(std::error::Error::source) {
+            cause = Some(deeper);
+        }
+        let why = cause.map_or_else(|| what.clone(), |cause| format!("{what}: {cause}"));
+        if error.is_connect() || error.is_builder() { EmbedError::later(why) } else { EmbedError::cut_off(why) }
+    }
+}
+
+/// Gemini says of a wrong key that the request is a bad one.
+fn is_of_the_key(body: &Value) -> bool {
+    let details = body.pointer("/error/details").and_then(Value::as_array);
+    details.is_some_and(|details| details.iter().any(|detail| detail["reason"] == "API_KEY_INVALID"))
+}

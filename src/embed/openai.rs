@@ -1,0 +1,80 @@
+//! An OpenAI-compatible server: OpenAI itself, or one of the many that speak as it does.
+
+use reqwest::header::AUTHORIZATION;
+use serde::{Deserialize, Serialize};
+
+use super::{EmbedError, EmbedFuture, Embedded, Embedder, TextRole, http::EmbedServer, price};
+use crate::redact::Secret;
+
+/// A model at such a server.
+pub(super) struct OpenAiEmbedder {
+    server: EmbedServer,
+    model: String,
+    id: String,
+    to: Option<String>,
+}
+
+#[derive(Serialize)]
+struct OpenAiRequest<'a> {
+    model: &'a str,
+    input: &'a [String],
+    encoding_format: &'a str,
+}
+
+#[derive(Deserialize)]
+struct OpenAiAnswer {
+    data: Vec<OpenAiVector>,
+    usage: Option<OpenAiUsage>,
+}
+
+#[derive(Deserialize)]
+struct OpenAiVector {
+    index: usize,
+    embedding: Vec<f32>,
+}
+
+#[derive(Deserialize)]
+struct OpenAiUsage {
+    total_tokens: Option<u64>,
+}
+
+impl OpenAiEmbedder {
+    /// The key goes to this server alone, if there is one.
+    pub(super) fn new(base_url: &str, key: Option<&Secret>, model: &str) -> Result<Self, EmbedError> {
+        let key = key.map(|key| (AUTHORIZATION, Secret::new(format!("Bearer {}", key.expose()))));
+        let server = EmbedServer::new(&format!("{base_url}/embeddings"), key)?;
+        let host = server.host();
+        let to = (!server.is_here()).then(|| host.clone());
+        Ok(Self { server, model: model.to_owned(), id: format!("openai:{model}@{host}"), to })
+    }
+
+    async fn ask(&self, texts: &[String]) -> Result<Embedded, EmbedError> {
+        let request = OpenAiRequest { model: &self.model, input: texts, encoding_format: "float" };
+        let OpenAiAnswer { mut data, usage } = self.server.ask(&request).await?;
+        data.sort_by_key(|vector| vector.index);
+        if data.iter().zip(0..).any(|(vector, nth)| vector.index != nth) {
+            let why = "they aren't numbered as the texts are".to_owned();
+            return Err(EmbedError::Unusable { embedder: self.id.clone(), why });
+        }
+        let vectors = data.into_iter().map(|vector| vector.embedding).collect();
+        Ok(Embedded { vectors, tokens: usage.and_then(|usage| usage.total_tokens) })
+    }
+}
+
+impl Embedder for OpenAiEmbedder {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn leaves_for(&self) -> Option<&str> {
+        self.to.as_deref()
+    }
+
+    fn usd_per_million(&self) -> f64 {
+        if self.to.is_none() { 0.0 } else { price::known(&self.model).unwrap_or(price::UNKNOWN_USD_PER_MILLION) }
+    }
+
+    fn embed<'a>(&'a self, texts: &'a [String], _role: TextRole) -> EmbedFuture<'a> {
+        Box::pin(self.ask(texts))
+    }
+}

@@ -1,0 +1,92 @@
+//! Vectors checked before anything is made of them, and as text between two programs of ours.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+use super::{EmbedError, MAX_DIMS};
+
+/// Lengths below this are those of damaged weights, not of a text.
+const SHORTEST: f64 = 1e-6;
+
+/// Vectors of length 1, one a text and all of one size; `dims` is the size of those that are kept already.
+///
+/// # Errors
+/// [`EmbedError::Unusable`]: the whole batch is refused.
+pub(super) fn checked(
+    mut vectors: Vec<Vec<f32>>,
+    (embedder, texts, dims): (&str, usize, Option<usize>),
+) -> Result<Vec<Vec<f32>>, EmbedError> {
+    let unusable = |why: String| EmbedError::Unusable { embedder: embedder.to_owned(), why };
+    if vectors.len() != texts {
+        return Err(unusable(format!("{} of them for {texts} texts", vectors.len())));
+    }
+    let dims = dims.or(vectors.first().map(Vec::len)).unwrap_or(0);
+    if !vectors.is_empty() && !(1..=MAX_DIMS).contains(&dims) {
+        return Err(unusable(format!("{dims} numbers each, and 1 to {MAX_DIMS} are taken")));
+    }
+    for (nth, vector) in (1..).zip(&mut vectors) {
+        if vector.len() != dims {
+            return Err(unusable(format!("number {nth} of {texts} has {} numbers in place of {dims}", vector.len())));
+        }
+        let length = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
+        if !length.is_finite() {
+            return Err(unusable(format!("number {nth} of {texts} isn't all of finite numbers")));
+        }
+        if length < SHORTEST {
+            return Err(unusable(format!("number {nth} of {texts} is zero")));
+        }
+        for x in vector {
+            *x = (f64::from(*x) / length) as f32;
+        }
+    }
+    Ok(vectors)
+}
+
+/// A vector as text: its bytes in base64.
+pub fn to_text(vector: &[f32]) -> String {
+    STANDARD.encode(vector.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())
+}
+
+/// The vector of such a text; none if it isn't one.
+pub fn from_text(text: &str) -> Option<Vec<f32>> {
+    let bytes = STANDARD.decode(text).ok()?;
+    let (numbers, rest) = bytes.as_chunks();
+    rest.is_empty().then(|| numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(vectors: Vec<Vec<f32>>, dims: Option<usize>) -> String {
+        let texts = 2;
+        checked(vectors, ("e", texts, dims)).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_bad_batch_is_refused_whole_and_named() {
+        let good = vec![3.0, 4.0];
+        assert!(refused(vec![good.clone()], None).contains("1 of them for 2 texts"));
+        assert!(refused(vec![good.clone(), vec![1.0]], None).contains("number 2 of 2 has 1 numbers in place of 2"));
+        assert!(refused(vec![good.clone(), good.clone()], Some(3)).contains("has 2 numbers in place of 3"));
+        for wrong in [f32::NAN, f32::INFINITY] {
+            assert!(refused(vec![good.clone(), vec![wrong, 0.0]], None).contains("finite"), "{wrong}");
+        }
+        assert!(refused(vec![vec![0.0, 0.0], good.clone()], None).contains("number 1 of 2 is zero"));
+        assert!(refused(vec![vec![], vec![]], None).contains("0 numbers"));
+        assert!(refused(vec![vec![1.0; MAX_DIMS + 1], good], None).contains("4097"));
+    }
+
+    #[test]
+    fn what_is_kept_has_length_one() {
+        let kept = checked(vec![vec![3.0, 4.0], vec![0.0, -2.0]], ("e", 2, Some(2))).unwrap();
+        assert_eq!(kept, [[0.6, 0.8], [0.0, -1.0]]);
+        assert_eq!(checked(Vec::new(), ("e", 0, None)).unwrap(), Vec::<Vec<f32>>::new());
+    }
+
+    #[test]
+    fn a_vector_survives_as_text() {
+        let vector = vec![1.0, -0.25, f32::MIN_POSITIVE];
+        assert_eq!(from_text(&to_text(&vector)), Some(vector));
+        assert_eq!((from_text("AAA="), from_text("?")), (None, None));
+    }
+}

@@ -1,0 +1,157 @@
+//! `search`: the memory can be searched. A fact that stands in it is found by its own words, and the encoder on this machine takes a
+//! sentence for nearer to its paraphrase than to another. An embedder that is paid isn't asked for a check: how its last call went is told.
+
+use crate::{
+    embed::{self, EmbedDesk, EmbedError, Embedder, TextRole},
+    health::{
+        finding::{Finding, Trouble},
+        scene::Scene,
+    },
+    index::{IndexError, Ready, SearchQuery, Sources},
+    memory::{self, facts::Facts},
+    store::{Upkeep, UpkeepKind},
+};
+
+/// A sentence, the same in other words, and another.
+const CANARY: [&str; 3] =
+    ["The cat sleeps in my house.", "A feline sleeps in my home.", "The doctor needs a new red car tomorrow."];
+/// How long the encoder may take for it, in seconds.
+const BOUND_S: u64 = 20;
+/// Hits among which the fact is to be.
+const HITS: usize = 10;
+/// Words that a fact has to have at least to be told from others.
+const MIN_WORDS: usize = 3;
+const REBUILD: &str = "wake memory reindex (nothing is lost: it is built from the memory and the conversations)";
+
+pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    Ok(words(scene)?.and(meaning(scene)?))
+}
+
+/// Whether a known fact is found.
+fn words(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let (config, path) = (scene.config, scene.config.index_path());
+    let (Some(repo), true) = (scene.repo()?, path.exists()) else {
+        return Ok(Finding::ok("nothing is indexed yet"));
+    };
+    if scene.is_dry {
+        return Ok(Finding::ok("the index isn't searched in a dry run: searching brings it up to date"));
+    }
+    let text = repo.read_work_tree(memory::SEMANTIC_MEMORY)?.unwrap_or_default();
+    let sources = Sources { brain: &config.repo_dir(), store: scene.store()?, zone: config.timezone };
+    let mut ready = match Ready::at(&path, &sources, None) {
+        Ok(ready) => ready,
+        Err(IndexError::Busy) => return Ok(Finding::ok("the index is being written")),
+        Err(error) => return Ok(Finding::warn(format!("{error}"), REBUILD)),
+    };
+    let facts = Facts::parse(&text).0;
+    let fact =
+        facts.iter().map(|(_, fact)| &fact.text).filter(|fact| fact.split_whitespace().count() >= MIN_WORDS).last();
+    let Some(fact) = fact else {
+        return Ok(Finding::ok("the memory is indexed"));
+    };
+    let query = SearchQuery {
+        text: fact,
+        limit: HITS,
+        today: scene.now.with_timezone(&config.timezone).date_naive(),
+        owner: config.owner_chat,
+        ..SearchQuery::default()
+    };
+    Ok(match ready.index.search(&query) {
+        Ok(hits) if hits.iter().any(|hit| hit.path == memory::SEMANTIC_MEMORY) => Finding::ok("a known fact is found"),
+        Ok(_) => Finding::warn("a fact that stands in the memory isn't found by its own words", REBUILD),
+        Err(error) => Finding::warn(format!("{error}"), REBUILD),
+    })
+}
+
+/// Whether the embedder that is set up works.
+fn meaning(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let embedder = match embed::of(scene.config) {
+        Ok(None) => return Ok(Finding::ok("by keywords alone (EMBED_MODEL isn't set)")),
+        Ok(Some(embedder)) => embedder,
+        Err(error) => return Ok(unusable(&error.to_string())),
+    };
+    let store = scene.store()?;
+    let upkeep = store.map(|store| store.upkeep(UpkeepKind::Embed)).transpose()?.unwrap_or_default();
+    let Some(to) = embedder.leaves_for() else {
+        return Ok(judge_canary(canary(scene, embedder.as_ref()), &upkeep));
+    };
+    let allowed = store.map(|store| store.allowed_embedder()).transpose()?.flatten();
+    Ok(judge_paid(to, allowed.as_deref() == Some(embedder.id()), &upkeep))
+}
+
+/// The cosines of the sentence with its paraphrase, and with the other.
+fn canary(scene: &Scene<'_>, embedder: &dyn Embedder) -> Result<(f32, f32), EmbedError> {
+    let later = |error: std::io::Error| EmbedError::later(error.to_string());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(later)?;
+    let mut desk = EmbedDesk { store: None, redactor: scene.redactor, caps: &[], now: scene.now };
+    let texts = CANARY.map(str::to_owned);
+    let asking = embed::embed(embedder, &mut desk, &texts, (TextRole::Kept, None));
+    let bound = std::time::Duration::from_secs(BOUND_S);
+    let vectors = runtime
+        .block_on(async { tokio::time::timeout(bound, asking).await })
+        .map_err(|_| EmbedError::later(format!("three sentences took longer than {BOUND_S} s")))??;
+    let mut vectors = vectors.into_iter();
+    let (sentence, same, other) =
+        (vectors.next().unwrap_or_default(), vectors.next().unwrap_or_default(), vectors.next().unwrap_or_default());
+    let cosine = |vector: &[f32]| sentence.iter().zip(vector).map(|(left, right)| left * right).sum();
+    Ok((cosine(&same), cosine(&other)))
+}
+
+fn judge_canary(cosines: Result<(f32, f32), EmbedError>, upkeep: &Upkeep) -> Finding {
+    match (cosines, &upkeep.error) {
+        (Err(error), _) => unusable(&error.to_string()),
+        (Ok((same, other)), _) if same <= other => {
+            unusable(&format!("it takes other sentences for nearer than paraphrases ({other:.2} to {same:.2})"))
+        }
+        (Ok(_), Some(why)) if upkeep.failures > 0 => Finding::warn(
+            format!("the encoder works, but the last wake couldn't embed: {why}"),
+            "the next wakes try again; wake memory reindex --embed does it now",
+        ),
+        (Ok(_), _) => Finding::ok("the encoder on this machine works"),
+    }
+}
+
+fn judge_paid(to: &str, is_allowed: bool, upkeep: &Upkeep) -> Finding {
+    match &upkeep.error {
+        _ if !is_allowed => Finding::warn(
+            format!(
+                "by keywords alone: {to} would embed, and you haven't allowed that it gets everything that is searched"
+            ),
+            "wake memory embed allow, or take EMBED_MODEL out",
+        ),
+        Some(why) if upkeep.failures > 0 => unusable(why),
+        _ => Finding::ok(format!("{to} embeds")),
+    }
+}
+
+fn unusable(why: &str) -> Finding {
+    Finding::warn(
+        format!("by keywords alone, the embedder can't be used: {why}"),
+        "correct EMBED_MODEL or what it names (scripts/fetch-model embed gets an encoder), or take it out",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::Status;
+
+    #[test]
+    fn an_encoder_that_does_not_tell_sentences_apart_is_told_of() {
+        let (fine, failed) =
+            (Upkeep::default(), Upkeep { failures: 2, error: Some("cut".into()), ..Upkeep::default() });
+        assert_eq!(judge_canary(Ok((0.7, 0.1)), &fine).status, Status::Ok);
+        let blind = judge_canary(Ok((0.1, 0.1)), &fine);
+        assert!(blind.status == Status::Warn && blind.detail.contains("0.10 to 0.10"), "{blind:?}");
+        assert!(judge_canary(Ok((0.7, 0.1)), &failed).fix.unwrap().contains("reindex --embed"));
+        assert!(judge_canary(Err(EmbedError::later("gone")), &fine).detail.contains("gone"));
+    }
+
+    #[test]
+    fn an_embedder_that_is_paid_is_judged_by_its_last_call() {
+        let failed = Upkeep { failures: 1, error: Some("HTTP 401".into()), ..Upkeep::default() };
+        assert!(judge_paid("api.example.org", false, &failed).fix.unwrap().contains("wake memory embed allow"));
+        assert!(judge_paid("api.example.org", true, &failed).detail.contains("HTTP 401"));
+        assert_eq!(judge_paid("api.example.org", true, &Upkeep::default()).status, Status::Ok);
+    }
+}

@@ -1,0 +1,530 @@
+//! A document as what is found of it: items of lists, tasks, paragraphs, lines of dialogue, each with its line, heading and day.
+//!
+//! Read line by line, not by the Markdown parser: people write any Markdown, and every line should be found whatever it stands in.
+//! Linear in the document's length. Comments are no knowledge, but for what a wake notes of origins at the end of a line.
+
+use std::collections::HashMap;
+
+use chrono::NaiveDate;
+
+use super::days::day_in;
+use crate::memory::DocKind;
+
+/// Longer passages are cut where a line or a sentence ends, in bytes.
+const MAX_CHUNK_BYTES: usize = 1_200;
+/// Paragraphs of a long message are joined up to here, in bytes.
+const JOINED_UP_TO_BYTES: usize = 400;
+/// A heading's or a speaker's name is cut off here, in bytes.
+const MAX_HEADING_BYTES: usize = 300;
+/// What a speaker is called, in bytes at most, and in words.
+const MAX_SPEAKER_BYTES: usize = 40;
+const MAX_SPEAKER_WORDS: usize = 4;
+/// A label that stands before so many lines of a document is a speaker.
+const SPEAKS_AT_LEAST: usize = 2;
+/// A line that is shorter doesn't go on in the next one, in characters: it isn't wrapped.
+const WRAPPED_AT_LEAST: usize = 50;
+
+/// What kind of thing a chunk is: some are worth more than others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ChunkKind {
+    /// An item of the semantic memory.
+    Fact,
+    /// A task, or what stands below one.
+    Task,
+    /// An entry of the log.
+    Log,
+    /// Any other text of the memory.
+    #[default]
+    Note,
+    /// What was said to the assistant.
+    Message,
+    /// What the assistant said.
+    Answer,
+    /// A skill's text.
+    Skill,
+}
+
+impl ChunkKind {
+    /// The number that stands for it in the index.
+    pub(super) fn number(self) -> i64 {
+        self as i64
+    }
+
+    /// The kind of that number.
+    pub(super) fn from_number(number: i64) -> Self {
+        const ALL: [ChunkKind; 7] = [
+            ChunkKind::Fact,
+            ChunkKind::Task,
+            ChunkKind::Log,
+            ChunkKind::Note,
+            ChunkKind::Message,
+            ChunkKind::Answer,
+            ChunkKind::Skill,
+        ];
+        usize::try_from(number).ok().and_then(|at| ALL.get(at)).copied().unwrap_or(Self::Note)
+    }
+}
+
+/// A part of a text that is found as one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Chunk {
+    /// Its first line, counted from 1.
+    pub(super) line: usize,
+    /// Its last line.
+    pub(super) last_line: usize,
+    pub(super) kind: ChunkKind,
+    /// The words, without list marks and comments, on one line.
+    pub(super) text: String,
+    /// The nearest heading above.
+    pub(super) heading: String,
+    /// The headings above that one, outermost first: they are searched, too.
+    pub(super) above: String,
+    /// Who says it, in a dialogue.
+    pub(super) speaker: String,
+    pub(super) date: Option<NaiveDate>,
+    /// The comment that a wake has left at the end of it.
+    pub(super) origin: String,
+}
+
+/// A line as it was read.
+#[derive(Clone)]
+struct Line<'a> {
+    number: usize,
+    /// Without list mark, comment and blanks around it.
+    text: &'a str,
+    comment: Option<&'a str>,
+    /// Whether it begins an item, a row of a table or a quotation.
+    begins: bool,
+    /// How far it is indented, in bytes.
+    indent: usize,
+}
+
+/// The chunks of a document.
+pub(super) fn chunks(path: &str, text: &str) -> Vec<Chunk> {
+    let kind = match DocKind::of(path) {
+        _ if path.starts_with("skills/") => ChunkKind::Skill,
+        DocKind::Facts => ChunkKind::Fact,
+        DocKind::Tasks => ChunkKind::Task,
+        DocKind::Log => ChunkKind::Log,
+        DocKind::Text => ChunkKind::Note,
+    };
+    let mut reader = Reader { kind, day_of_file: day_in(path), ..Reader::default() };
+    reader.speakers = if kind == ChunkKind::Task { HashMap::new() } else { speakers(text) };
+    reader.read(text);
+    reader.found
+}
+
+/// The chunks of a message: it is one, if it isn't long.
+pub(super) fn of_message(text: &str, kind: ChunkKind) -> Vec<Chunk> {
+    let whole = one_line(text);
+    if whole.len() <= MAX_CHUNK_BYTES {
+        let last_line = text.lines().count().max(1);
+        let chunk = Chunk { line: 1, last_line, kind, text: whole, ..Chunk::empty() };
+        return if chunk.text.is_empty() { Vec::new() } else { vec![chunk] };
+    }
+    let mut reader = Reader { kind, joins_all: true, ..Reader::default() };
+    reader.read(text);
+    reader.found
+}
+
+/// Which labels before a colon are speakers: those that stand there again.
+fn speakers(text: &str) -> HashMap<&str, usize> {
+    let mut labels: HashMap<&str, usize> = HashMap::new();
+    for line in text.lines() {
+        if let Some((label, _)) = labelled(strip_mark(line.trim()).0) {
+            *labels.entry(label).or_default() += 1;
+        }
+    }
+    labels.retain(|_, count| *count >= SPEAKS_AT_LEAST);
+    labels
+}
+
+/// The label of a line, `Caroline: …`, `**Bob** (14:03): …`, `[D1:3] Ann: …`, and what follows it.
+fn labelled(line: &str) -> Option<(&str, &str)> {
+    let mut rest = line;
+    // A number or a time in brackets before it.
+    while let Some(inside) = rest.strip_prefix(['[', '(']) {
+        let end = inside.find([']', ')']).filter(|end| *end <= MAX_SPEAKER_BYTES)?;
+        rest = inside.get(end + 1..)?.trim_start_matches([' ', '-', ':']);
+    }
+    rest = rest.trim_start_matches(['*', '_']);
+    let is_time = |c: char| c.is_ascii_digit() || c == ':';
+    if rest.starts_with(|c: char| c.is_ascii_digit()) {
+        rest = rest.trim_start_matches(is_time).trim_start_matches([' ', '-', '–', '|']);
+    }
+    let colon = rest.find(": ").or_else(|| rest.find(":*")).or_else(|| rest.find(":_"))?;
+    let (label, said) = (rest.get(..colon)?, rest.get(colon + 1..)?);
+    let label = match label.find(" (") {
+        Some(at) => label.get(..at)?,
+        None => label,
+    };
+    let label = label.trim_matches(['*', '_', ' ']);
+    let is_name = label.len() <= MAX_SPEAKER_BYTES
+        && label.starts_with(char::is_alphabetic)
+        && label.split(' ').count() <= MAX_SPEAKER_WORDS
+        && label.chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | '.' | '-' | '_' | '\'' | '’'));
+    let said = said.trim_start_matches(['*', '_', ' ']);
+    (is_name && !said.is_empty()).then_some((label, said))
+}
+
+/// A line without the mark of a list, a quotation or a table; and whether it had one.
+fn strip_mark(line: &str) -> (&str, bool) {
+    let quoted = line.trim_start_matches(['>', ' ']);
+    let mut is_marked = quoted.len() < line.len();
+    let mut rest = quoted;
+    let mark = ["- ", "* ", "+ ", "-\t"].iter().find_map(|mark| rest.strip_prefix(mark));
+    if let Some(after) = mark {
+        is_marked = true;
+        rest = after.trim_start();
+        // A box to tick.
+        rest = ["[ ] ", "[x] ", "[X] "].iter().find_map(|tick| rest.strip_prefix(tick)).unwrap_or(rest);
+    } else {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let after = rest.get(digits..).unwrap_or_default();
+        if (1..=4).contains(&digits)
+            && let Some(after) = after.strip_prefix(". ").or_else(|| after.strip_prefix(") "))
+        {
+            is_marked = true;
+            rest = after;
+        }
+    }
+    if rest.starts_with('|') {
+        is_marked = true;
+        rest = rest.trim_matches(['|', ' ']);
+    }
+    (rest, is_marked)
+}
+
+#[derive(Default)]
+struct Reader<'a> {
+    kind: ChunkKind,
+    /// A message's paragraphs: short ones are joined.
+    joins_all: bool,
+    day_of_file: Option<NaiveDate>,
+    /// The headings that are open: level, words, day.
+    headings: Vec<(usize, String, Option<NaiveDate>)>,
+    /// The line of the last heading, while nothing of it has been found.
+    bare_heading: Option<usize>,
+    speakers: HashMap<&'a str, usize>,
+    /// The lines of the passage that isn't ended, and how long they are together.
+    open: Vec<Line<'a>>,
+    open_bytes: usize,
+    found: Vec<Chunk>,
+}
+
+impl Chunk {
+    fn empty() -> Self {
+        Self {
+            line: 1,
+            last_line: 1,
+            kind: ChunkKind::Note,
+            text: String::new(),
+            heading: String::new(),
+            above: String::new(),
+            speaker: String::new(),
+            date: None,
+            origin: String::new(),
+        }
+    }
+}
+
+impl<'a> Reader<'a> {
+    fn read(&mut self, text: &'a str) {
+        let (mut fence, mut is_comment): (Option<char>, bool) = (None, false);
+        let mut front_matter = text.trim_start_matches('\u{feff}').starts_with("---\n");
+        for (at, raw) in text.lines().enumerate() {
+            let number = at + 1;
+            let line = raw.trim_start_matches('\u{feff}').trim_end();
+            let bare = line.trim_start();
+            let indent = line.len() - bare.len();
+            if front_matter && at > 0 && bare == "---" {
+                front_matter = false;
+                self.close();
+                continue;
+            }
+            if is_comment {
+                is_comment = !bare.contains("-->");
+                continue;
+            }
+            let mark = bare.chars().next().filter(|mark| matches!(mark, '`' | '~'));
+            if let Some(mark) = mark.filter(|mark| bare.chars().take_while(|c| c == mark).count() >= 3) {
+                match fence {
+                    None => fence = Some(mark),
+                    Some(open) if open == mark => fence = None,
+                    Some(_) => {}
+                }
+                self.close();
+                continue;
+            }
+            if fence.is_none() {
+                if let Some((level, title)) = heading(bare).filter(|_| indent < 4) {
+                    self.heading(number, level, title);
+                    continue;
+                }
+                if bare.starts_with("<!--") && !bare.contains("-->") {
+                    is_comment = true;
+                    self.close();
+                    continue;
+                }
+            }
+            let (text, comment) = without_comment(bare);
+            let (text, is_marked) = if fence.is_some() { (text, false) } else { strip_mark(text) };
+            if !text.chars().any(char::is_alphanumeric) {
+                if !self.joins_all || self.open_bytes >= JOINED_UP_TO_BYTES {
+                    self.close();
+                }
+                continue;
+            }
+            let line = Line { number, text, comment, begins: is_marked || front_matter, indent };
+            self.line(line, fence.is_some());
+        }
+        self.close();
+        self.end_section();
+    }
+
+    fn heading(&mut self, number: usize, level: usize, title: &str) {
+        self.close();
+        // What has headings below it isn't bare.
+        if self.headings.last().is_some_and(|(last, ..)| *last < level) {
+            self.bare_heading = None;
+        }
+        self.end_section();
+        let title = cut(&one_line(without_comment(title).0), MAX_HEADING_BYTES).to_owned();
+        self.headings.retain(|(above, ..)| *above < level);
+        let day = day_in(&title);
+        self.headings.push((level, title, day));
+        self.bare_heading = Some(number);
+    }
+
+    /// A heading without text below it is found by itself.
+    fn end_section(&mut self) {
+        if let (Some(line), Some((_, title, _))) = (self.bare_heading.take(), self.headings.last())
+            && !self.joins_all
+            && self.kind != ChunkKind::Fact
+            && title.chars().any(char::is_alphanumeric)
+        {
+            let text = title.clone();
+            let chunk = Chunk { line, last_line: line, text, ..self.placed() };
+            self.found.push(chunk);
+        }
+    }
+
+    /// An empty chunk where the reading is.
+    fn placed(&self) -> Chunk {
+        let heading = self.headings.last().map(|(_, title, _)| title.clone()).unwrap_or_default();
+        let outer = self.headings.len().saturating_sub(1);
+        let above: Vec<&str> = self.headings.iter().take(outer).map(|(_, title, _)| title.as_str()).collect();
+        let date = self.headings.iter().rev().find_map(|(.., day)| *day).or(self.day_of_file);
+        Chunk { kind: self.kind, heading, above: above.join(" · "), date, ..Chunk::empty() }
+    }
+
+    fn line(&mut self, line: Line<'a>, is_code: bool) {
+        let goes_on = self.open.last().is_some_and(|last| {
+            if is_code {
+                return true;
+            }
+            if line.begins {
+                // The keys of a task stand together.
+                return self.kind == ChunkKind::Task
+                    && self.open.iter().all(|line| is_key(line.text))
+                    && is_key(line.text);
+            }
+            if self.joins_all {
+                return true;
+            }
+            if self.open.first().is_some_and(|first| first.begins && line.indent > first.indent) {
+                return true;
+            }
+            let is_wrapped = last.text.chars().count() >= WRAPPED_AT_LEAST
+                && !last.text.ends_with(['.', '!', '?', '…', ':', ';', '"', '”', ')', '。', '！', '？']);
+            is_wrapped && last.comment.is_none() && labelled(line.text).is_none_or(|(label, _)| !self.is_speaker(label))
+        });
+        if !goes_on || self.open_bytes + line.text.len() > MAX_CHUNK_BYTES {
+            self.close();
+        }
+        self.open_bytes += line.text.len();
+        self.open.push(line);
+    }
+
+    fn is_speaker(&self, label: &str) -> bool {
+        self.speakers.contains_key(label)
+    }
+
+    /// Ends the passage that is open.
+    fn close(&mut self) {
+        let lines = std::mem::take(&mut self.open);
+        self.open_bytes = 0;
+        let (Some(first), Some(last)) = (lines.first(), lines.last()) else { return };
+        let mut chunk = Chunk { line: first.number, last_line: last.number, ..self.placed() };
+        let origin = lines.iter().find_map(|line| line.comment);
+        chunk.origin = origin.unwrap_or_default().to_owned();
+        if self.headings.iter().all(|(.., day)| day.is_none()) {
+            chunk.date = origin.and_then(day_of_wake).or_else(|| day_in(cut(first.text, 40))).or(chunk.date);
+        }
+        let text = lines.iter().map(|line| line.text).collect::<Vec<_>>().join(" ");
+        chunk.text = one_line(&text);
+        if self.kind == ChunkKind::Task && self.bare_heading.is_some() {
+            // The title is what a task is found by; its line is the task's.
+            chunk.line = self.bare_heading.unwrap_or(chunk.line);
+            chunk.date = day_in(&chunk.text).or(chunk.date);
+            chunk.text = format!("{}: {}", chunk.heading, chunk.text);
+        }
+        if let Some((label, _)) = labelled(first.text).filter(|(label, _)| self.is_speaker(label)) {
+            chunk.speaker = label.to_owned();
+        }
+        self.bare_heading = None;
+        for part in parts(&chunk.text) {
+            let text = part.to_owned();
+            self.found.push(Chunk { text, ..chunk.clone() });
+        }
+    }
+}
+
+/// A long text in parts that end where a sentence or a word does.
+fn parts(text: &str) -> Vec<&str> {
+    let (mut all, mut rest) = (Vec::new(), text);
+    while rest.len() > MAX_CHUNK_BYTES {
+        let most = cut(rest, MAX_CHUNK_BYTES);
+        let second_half = most.len() / 2;
+        let end = most.rfind(". ").filter(|at| *at >= second_half).map(|at| at + 1);
+        let end = end.or_else(|| most.rfind(' ').filter(|at| *at >= second_half)).unwrap_or(most.len()).max(1);
+        let (part, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        all.push(part.trim());
+        rest = after.trim_start();
+    }
+    all.push(rest);
+    all.retain(|part| !part.is_empty());
+    all
+}
+
+/// Whether a line is `key: value`, the key one word.
+fn is_key(line: &str) -> bool {
+    line.split_once(':').is_some_and(|(key, _)| !key.is_empty() && !key.contains(char::is_whitespace))
+}
+
+/// A heading's level and title.
+fn heading(line: &str) -> Option<(usize, &str)> {
+    let title = line.trim_start_matches('#');
+    let level = line.len() - title.len();
+    let is_heading = (1..=6).contains(&level) && (title.is_empty() || title.starts_with([' ', '\t']));
+    is_heading.then(|| (level, title.trim().trim_end_matches('#').trim_end()))
+}
+
+/// A line without its comments, and the inside of the last.
+fn without_comment(line: &str) -> (&str, Option<&str>) {
+    let Some((text, after)) = line.split_once("<!--") else { return (line, None) };
+    let inside = after.rsplit_once("<!--").map_or(after, |(_, last)| last);
+    let inside = inside.split_once("-->").map_or(inside, |(inside, _)| inside);
+    (text.trim_end(), Some(inside.trim()))
+}
+
+/// The day in a wake's id (`wake 20261121T140302Z-812 …`).
+fn day_of_wake(origin: &str) -> Option<NaiveDate> {
+    let stamps = origin.split_whitespace().filter_map(|word| word.split_once('T'));
+    stamps.filter(|(day, _)| day.len() == 8).find_map(|(day, _)| NaiveDate::parse_from_str(day, "%Y%m%d").ok())
+}
+
+fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    line
+}
+
+/// The first so many bytes at most, up to a character's end.
+fn cut(text: &str, max_bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(max_bytes)).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::memory::{ACTIVE, EPISODIC_MEMORY, SEMANTIC_MEMORY};
+
+    fn shown(path: &str, text: &str) -> Vec<String> {
+        let line = |chunk: &Chunk| {
+            let date = chunk.date.map(|day| day.to_string()).unwrap_or_default();
+            format!("{}-{} [{}] ({}) {date} {}", chunk.line, chunk.last_line, chunk.heading, chunk.speaker, chunk.text)
+        };
+        chunks(path, text).iter().map(line).collect()
+    }
+
+    #[test]
+    fn facts_entries_and_tasks_are_chunks_with_their_heading_and_day() {
+        let facts = "# Facts\n\n<!-- how\n to -->\n## Home\n- the wifi code is 1234 <!-- wake 20261121T140302Z-812 message 41 -->\n- Bob likes\n  green tea\n";
+        assert_eq!(
+            shown(SEMANTIC_MEMORY, facts),
+            ["6-6 [Home] () 2026-11-21 the wifi code is 1234", "7-8 [Home] ()  Bob likes green tea"]
+        );
+        let log = "## 2026-11-20\n- 10:00 told Bob <!-- wake 1 own -->\n  more of it\n";
+        assert_eq!(shown(EPISODIC_MEMORY, log), ["2-3 [2026-11-20] () 2026-11-20 10:00 told Bob more of it"]);
+        let tasks = "# Active\n\n## Call Bob\n- status: active\n- touched: 2026-11-20\n\nAbout the roof.\n\n## Rest\n";
+        assert_eq!(
+            shown(ACTIVE, tasks),
+            [
+                "3-5 [Call Bob] () 2026-11-20 Call Bob: status: active touched: 2026-11-20",
+                "7-7 [Call Bob] ()  About the roof.",
+                "9-9 [Rest] ()  Rest",
+            ]
+        );
+    }
+
+    #[test]
+    fn each_line_of_a_dialogue_is_a_chunk_with_its_speaker_and_day() {
+        let talk = "# Session 1 (8 May, 2023)\n\nCaroline: Hey Mel! Good to see you\nMelanie: Hi\n\n[D1:3] **Caroline** (13:56): I went there.\nNobody: once\n";
+        assert_eq!(
+            shown("memory/talk.md", talk),
+            [
+                "3-3 [Session 1 (8 May, 2023)] (Caroline) 2023-05-08 Caroline: Hey Mel! Good to see you",
+                "4-4 [Session 1 (8 May, 2023)] () 2023-05-08 Melanie: Hi",
+                "6-6 [Session 1 (8 May, 2023)] (Caroline) 2023-05-08 [D1:3] **Caroline** (13:56): I went there.",
+                "7-7 [Session 1 (8 May, 2023)] () 2023-05-08 Nobody: once",
+            ]
+        );
+    }
+
+    #[test]
+    fn wrapped_lines_are_one_paragraph_and_others_are_not() {
+        let text = "This is a line that was wrapped by an editor at about\neighty columns. It ends here.\nA short line\nAnother\n\n| a | b |\n|---|---|\n| 1 | 2 |\n";
+        assert_eq!(
+            shown("memory/notes.md", text),
+            [
+                "1-2 [] ()  This is a line that was wrapped by an editor at about eighty columns. It ends here.",
+                "3-3 [] ()  A short line",
+                "4-4 [] ()  Another",
+                "6-6 [] ()  a | b",
+                "8-8 [] ()  1 | 2",
+            ]
+        );
+    }
+
+    #[test]
+    fn long_texts_are_cut_and_nothing_of_them_is_lost() {
+        let text = "Words of a sentence that ends here. ".repeat(200);
+        let found = chunks("memory/a.md", &text);
+        assert!(found.len() > 4 && found.iter().all(|chunk| chunk.text.len() <= MAX_CHUNK_BYTES));
+        assert_eq!(found.iter().map(|chunk| chunk.text.matches("sentence").count()).sum::<usize>(), 200);
+        let message = "A paragraph of some length, which says this and that.\n\n".repeat(60);
+        let found = of_message(&message, ChunkKind::Message);
+        assert!(found.len() > 1 && found.iter().skip(1).all(|chunk| chunk.line > 1));
+    }
+
+    proptest! {
+        #[test]
+        fn every_word_of_a_document_outside_comments_is_found(text in crate::memory::strategies::document(), canary in "[a-z]{12}") {
+            let text = format!("{text}\n```\n```\n\n--> \n- {canary}\n");
+            let all: String = chunks("memory/a.md", &text).iter().map(|chunk| chunk.text.clone()).collect();
+            // In a comment or a fence that is never closed it may stand, too.
+            prop_assert!(all.contains(&canary) || text.contains("<!--"));
+            for chunk in chunks("memory/a.md", &text) {
+                prop_assert!(chunk.line >= 1 && chunk.last_line >= chunk.line && chunk.last_line <= text.lines().count());
+            }
+        }
+    }
+}

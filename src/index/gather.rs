@@ -1,0 +1,363 @@
+//! What a question asks for, and which chunks may answer it: by its rare words first, those that are spelt alike, days and vectors.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    f32::consts::{LN_2, SQRT_2},
+};
+
+use chrono::Datelike as _;
+use rusqlite::OptionalExtension as _;
+
+use super::{
+    Index, IndexError, SearchQuery,
+    days::{self, DaySpan},
+    scope::Scope,
+    terms,
+    vectors::Direction,
+    weights::ALIKE,
+};
+
+/// Words of a question that are looked for at most: the rarest.
+const MAX_WORDS: usize = 32;
+/// Rows of postings that are read for one question: words that stand in most chunks say little, and take long.
+const MAX_POSTINGS: i64 = 30_000;
+/// Chunks whose headings have a word, at most.
+const MAX_BY_HEADING: i64 = 3_000;
+/// Chunks of the days that are asked about, at most.
+const MAX_BY_DAY: i64 = 1_000;
+/// Candidates by words, and by vectors.
+const MAX_BY_WORDS: usize = 240;
+const MAX_BY_VECTOR: usize = 120;
+/// Words that are looked at for being spelt alike.
+const MAX_SPELLINGS: i64 = 500;
+/// And of them those that are taken.
+const MAX_ALIKE: usize = 3;
+/// Shorter words aren't compared by their spelling, in characters.
+const MIN_SPELT_CHARS: usize = 4;
+/// From so many characters on two letters may differ.
+const TWO_SLIPS_CHARS: usize = 8;
+/// What a word in a heading counts to be a candidate, against one in the text; and the asked-for day.
+const HEADING_COUNTS: f32 = 0.3;
+const DAY_COUNTS: f32 = 3.0;
+
+/// A word that is looked for.
+#[derive(Debug, Clone)]
+pub(super) struct WantedWord {
+    pub(super) folded: String,
+    /// The stems that count as it, with what they count.
+    pub(super) stems: Vec<(String, f32)>,
+    /// How rare it is.
+    pub(super) rarity: f32,
+    /// Chunks that it stands in.
+    chunks: i64,
+    /// Whether somebody is called so who speaks.
+    pub(super) is_speaker: bool,
+}
+
+/// What a question asks for.
+pub(super) struct QueryTerms {
+    /// In the question's order.
+    pub(super) words: Vec<WantedWord>,
+    pub(super) span: Option<DaySpan>,
+    /// The mean length of a chunk, in words.
+    pub(super) mean_length: f32,
+}
+
+impl Index {
+    /// Reads a question.
+    pub(super) fn wanted(&self, query: &SearchQuery<'_>) -> Result<QueryTerms, IndexError> {
+        let all = self.state("chunks")?.unwrap_or(0).max(1);
+        let length = self.state("length")?.unwrap_or(0);
+        let mut words: Vec<terms::TextWord> = Vec::new();
+        for word in terms::words(query.text) {
+            if !words.iter().any(|other| other.stem == word.stem) {
+                words.push(word);
+            }
+        }
+        // A question of stop words alone is asked by them.
+        if words.iter().any(|word| !terms::is_stop_word(&word.folded)) {
+            words.retain(|word| !terms::is_stop_word(&word.folded));
+        }
+        let mut wanted = Vec::with_capacity(words.len());
+        for word in words {
+            wanted.push(self.wanted_word(word, all)?);
+        }
+        if wanted.len() > MAX_WORDS {
+            let mut rarities: Vec<f32> = wanted.iter().map(|word| word.rarity).collect();
+            rarities.sort_by(|one, other| other.total_cmp(one));
+            let least = rarities.get(MAX_WORDS - 1).copied().unwrap_or(0.0);
+            wanted.retain(|word| word.rarity >= least);
+            wanted.truncate(2 * MAX_WORDS);
+        }
+        Ok(QueryTerms {
+            words: wanted,
+            span: days::asked(query.text, query.today),
+            mean_length: (length as f32 / all as f32).max(1.0),
+        })
+    }
+
+    fn wanted_word(&self, word: terms::TextWord, all: i64) -> Result<WantedWord, IndexError> {
+        let terms::TextWord { folded, stem } = word;
+        let mut chunks = self.chunks_with(&stem)?;
+        let mut stems = vec![(stem, 1.0)];
+        let mut is_speaker = self.is_speaker(stems.first().map_or("", |(stem, _)| stem))?;
+        if chunks == 0 && !is_speaker {
+            for (alike, count) in self.spelt_alike(&folded)? {
+                is_speaker |= self.is_speaker(&alike)?;
+                stems.push((alike, ALIKE));
+                chunks += count;
+            }
+        }
+        let (all, of) = (all as f32, chunks as f32);
+        let rarity = natural_log(1.0 + (all - of + 0.5).max(0.5) / (of + 0.5));
+        Ok(WantedWord { folded, stems, rarity, chunks, is_speaker })
+    }
+
+    fn chunks_with(&self, stem: &str) -> Result<i64, IndexError> {
+        let mut statement = self.conn.prepare_cached("SELECT chunks FROM words WHERE word = ?1")?;
+        Ok(statement.query_row([stem], |row| row.get(0)).optional()?.unwrap_or(0))
+    }
+
+    fn is_speaker(&self, stem: &str) -> Result<bool, IndexError> {
+        let mut statement = self.conn.prepare_cached("SELECT 1 FROM postings WHERE postings MATCH ?1 LIMIT 1")?;
+        Ok(statement.exists([column("speaker", stem)])?)
+    }
+
+    /// Words that are known and spelt nearly like one that isn't, or begin with it: slips, parts of names and of compounds.
+    fn spelt_alike(&self, word: &str) -> Result<Vec<(String, i64)>, IndexError> {
+        let letters: Vec<char> = word.chars().collect();
+        if letters.len() < MIN_SPELT_CHARS || !letters.iter().all(|c| c.is_alphabetic()) {
+            return Ok(Vec::new());
+        }
+        let slips = if letters.len() >= TWO_SLIPS_CHARS { 2 } else { 1 };
+        // With so many slips one of so many parts and one more is as it was.
+        let part = (letters.len() / (slips + 1)).max(3);
+        let parts = letters.chunks(part).map(|letters| letters.iter().collect::<String>());
+        let mut parts: Vec<String> = parts.filter(|part| part.chars().count() >= 3).collect();
+        parts.push(letters.iter().rev().take(3).rev().collect());
+        let any = parts.iter().map(|part| format!("\"{part}\"")).collect::<Vec<_>>().join(" OR ");
+        let mut statement = self.conn.prepare_cached(
+            "SELECT w.word, w.chunks FROM spellings s JOIN words w ON w.id = s.rowid WHERE s.word MATCH ?1 LIMIT ?2",
+        )?;
+        let rows = statement.query_map((any, MAX_SPELLINGS), |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
+        let stem = super::stem::stem(word);
+        let mut found: Vec<(usize, String, i64)> = Vec::new();
+        for row in rows {
+            let (other, chunks): (String, i64) = row?;
+            let others: Vec<char> = other.chars().collect();
+            let apart = slips_between(&letters, &others).min(slips_between(&stem.chars().collect::<Vec<_>>(), &others));
+            let is_part = others.len() > letters.len() && other.starts_with(&stem);
+            if apart <= slips {
+                found.push((apart, other, chunks));
+            } else if is_part {
+                found.push((slips + 1, other, chunks));
+            }
+        }
+        found.sort_by_key(|(apart, _, chunks)| (*apart, -chunks));
+        let mut known = Vec::new();
+        for (_, word, chunks) in found {
+            if known.len() < MAX_ALIKE && (chunks > 0 || self.is_speaker(&word)?) {
+                known.push((word, chunks));
+            }
+        }
+        Ok(known)
+    }
+
+    /// The chunks that may answer, with what speaks for each; and those that a vector speaks for, by their keys.
+    pub(super) fn gathered(
+        &mut self,
+        wanted: &QueryTerms,
+        scope: &Scope,
+        direction: Option<&Direction>,
+    ) -> Result<(Vec<i64>, HashMap<i64, f32>), IndexError> {
+        let mut tally = Tally::default();
+        let has_others = wanted.words.iter().any(|word| !word.is_speaker && word.chunks > 0);
+        let mut by_rarity: Vec<&WantedWord> = wanted.words.iter().collect();
+        by_rarity.sort_by(|one, other| other.rarity.total_cmp(&one.rarity));
+        let mut left = MAX_POSTINGS;
+        for word in by_rarity {
+            for (stem, counts) in &word.stems {
+                if left > 0 {
+                    left -= self.tally(&mut tally, scope, &column("text", stem), word.rarity * counts, left)?;
+                }
+                let heading = column("heading", stem);
+                self.tally(&mut tally, scope, &heading, word.rarity * counts * HEADING_COUNTS, MAX_BY_HEADING)?;
+                if word.is_speaker && !has_others {
+                    let speaker = column("speaker", stem);
+                    self.tally(&mut tally, scope, &speaker, word.rarity * counts, MAX_BY_HEADING)?;
+                }
+            }
+        }
+        if let Some(span) = wanted.span {
+            let mut statement = self
+                .conn
+                .prepare_cached("SELECT id FROM chunks WHERE date BETWEEN ?1 AND ?2 ORDER BY date DESC LIMIT ?3")?;
+            let days = (span.first.num_days_from_ce(), span.last.num_days_from_ce(), MAX_BY_DAY);
+            let mut rows = statement.query(days)?;
+            while let Some(row) = rows.next()? {
+                tally.add(scope, row.get(0)?, DAY_COUNTS);
+            }
+        }
+        let mut ids = tally.best(MAX_BY_WORDS);
+        let mut cosines = HashMap::new();
+        if let Some(direction) = direction {
+            let mut by_key = 0;
+            for (key, cosine) in self.nearest(direction)? {
+                cosines.insert(key, cosine);
+                if by_key >= MAX_BY_VECTOR {
+                    continue;
+                }
+                let mut statement = self.conn.prepare_cached("SELECT id FROM chunks WHERE key = ?1 LIMIT 8")?;
+                let mut rows = statement.query([key])?;
+                while let Some(row) = rows.next()? {
+                    let id = row.get(0)?;
+                    if scope.allows(id) {
+                        by_key += 1;
+                        ids.push(id);
+                    }
+                }
+            }
+        }
+        let mut seen = std::collections::HashSet::new();
+        ids.retain(|id| seen.insert(*id));
+        Ok((ids, cosines))
+    }
+
+    /// Adds to the chunks that match. Says how many were read.
+    fn tally(
+        &self,
+        tally: &mut Tally,
+        scope: &Scope,
+        matching: &str,
+        counts: f32,
+        limit: i64,
+    ) -> Result<i64, IndexError> {
+        let mut statement = self
+            .conn
+            .prepare_cached("SELECT rowid FROM postings WHERE postings MATCH ?1 ORDER BY rowid DESC LIMIT ?2")?;
+        let mut rows = statement.query((matching, limit))?;
+        let mut read = 0;
+        while let Some(row) = rows.next()? {
+            tally.add(scope, row.get(0)?, counts);
+            read += 1;
+        }
+        Ok(read)
+    }
+}
+
+/// What speaks for each chunk, by its id.
+#[derive(Default)]
+struct Tally {
+    counts: HashMap<i64, f32, std::hash::BuildHasherDefault<IdHasher>>,
+}
+
+impl Tally {
+    fn add(&mut self, scope: &Scope, id: i64, counts: f32) {
+        if scope.allows(id) {
+            *self.counts.entry(id).or_default() += counts;
+        }
+    }
+
+    /// The best, of equals the newest.
+    fn best(self, limit: usize) -> Vec<i64> {
+        let mut all: Vec<(i64, f32)> = self.counts.into_iter().collect();
+        let order = |one: &(i64, f32), other: &(i64, f32)| other.1.total_cmp(&one.1).then(other.0.cmp(&one.0));
+        if all.len() > limit {
+            all.select_nth_unstable_by(limit, order);
+            all.truncate(limit);
+        }
+        all.sort_by(order);
+        all.into_iter().map(|(id, _)| id).collect()
+    }
+}
+
+/// Ids are numbers in a row: mixing them is enough.
+#[derive(Default)]
+struct IdHasher(u64);
+
+impl std::hash::Hasher for IdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+    }
+
+    fn write_i64(&mut self, number: i64) {
+        self.0 = number.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// What FTS5 looks for: one word in one column.
+fn column(name: &str, stem: &str) -> String {
+    format!("{name} : \"{stem}\"")
+}
+
+/// How many letters were left out, added, exchanged or swapped.
+fn slips_between(one: &[char], other: &[char]) -> usize {
+    if one.len().abs_diff(other.len()) > 2 {
+        return usize::MAX;
+    }
+    let mut rows: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    for i in 0..=one.len() {
+        for j in 0..=other.len() {
+            let at = |i: usize, j: usize| rows.get(&(i, j)).copied().unwrap_or(usize::MAX - 1);
+            let best = match (i.checked_sub(1), j.checked_sub(1)) {
+                (None, None) => 0,
+                (Some(before), None) => at(before, 0) + 1,
+                (None, Some(before)) => at(0, before) + 1,
+                (Some(i0), Some(j0)) => {
+                    let differs = usize::from(one.get(i0) != other.get(j0));
+                    let mut best = (at(i0, j0) + differs).min(at(i0, j) + 1).min(at(i, j0) + 1);
+                    let is_swapped =
+                        i0 > 0 && j0 > 0 && one.get(i0) == other.get(j0 - 1) && one.get(i0 - 1) == other.get(j0);
+                    if is_swapped {
+                        best = best.min(at(i0 - 1, j0 - 1) + 1);
+                    }
+                    best
+                }
+            };
+            rows.insert((i, j), best);
+        }
+    }
+    rows.get(&(one.len(), other.len())).copied().unwrap_or(usize::MAX)
+}
+
+/// The natural logarithm of a number of at least 1, to five digits. Not the maths library's: each start would have to load that.
+fn natural_log(number: f32) -> f32 {
+    let bits = number.max(1.0).to_bits();
+    let exponent = (bits >> 23) as f32 - 127.0;
+    let mantissa = f32::from_bits(bits & 0x007f_ffff | 0x3f80_0000);
+    // The series of atanh, about the middle of the binade.
+    let part = (mantissa - SQRT_2) / (mantissa + SQRT_2);
+    let square = part * part;
+    let series = part * (2.0 + square * (0.666_666_7 + square * (0.4 + square * 0.285_714_3)));
+    (exponent + 0.5) * LN_2 + series
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_logarithm_is_one() {
+        for number in [1.0_f32, 1.3, 2.0, 2.9, 10.0, 1e5, 3.3e7] {
+            assert!((natural_log(number) - number.ln()).abs() < 1e-4, "{number}");
+        }
+    }
+
+    #[test]
+    fn slips_are_counted() {
+        let between = |one: &str, other: &str| {
+            slips_between(&one.chars().collect::<Vec<_>>(), &other.chars().collect::<Vec<_>>())
+        };
+        assert_eq!(between("melanie", "melanie"), 0);
+        assert_eq!(between("melanie", "melany"), 2);
+        assert_eq!(between("caroline", "carolien"), 1);
+        assert_eq!(between("anna", "ana"), 1);
+        assert_eq!(between("a", "abcd"), usize::MAX);
+    }
+}

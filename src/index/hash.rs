@@ -1,0 +1,37 @@
+//! Hashes that stay the same from one run and one version of the compiler to the next: they are kept in the index.
+
+/// A hash of 64 bits: FNV-1a over the parts, each ended, and mixed once more so that all bits count.
+pub(super) fn hash(parts: &[&[u8]]) -> i64 {
+    let mut state: u64 = 0xcbf2_9ce4_8422_2325;
+    for part in parts {
+        // Eight bytes at a time: files of many megabytes are hashed, too.
+        let mut words = part.chunks_exact(8);
+        for word in &mut words {
+            let word = word.try_into().map_or(0, u64::from_le_bytes);
+            state = (state ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
+        }
+        for byte in words.remainder() {
+            state = (state ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        state = (state ^ part.len() as u64 ^ 0xff00).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(17);
+    }
+    state ^= state >> 33;
+    state = state.wrapping_mul(0xff51_afd7_ed55_8ccd);
+    state ^= state >> 33;
+    state = state.wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    (state ^ (state >> 33)).cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_and_their_borders_count() {
+        let all = [hash(&[b"ab", b"c"]), hash(&[b"a", b"bc"]), hash(&[b"abc"]), hash(&[b"abc", b""]), hash(&[])];
+        for (at, one) in all.iter().enumerate() {
+            assert!(!all[at + 1..].contains(one), "{all:?}");
+        }
+        assert_eq!(hash(&[b"the same text, twice"]), hash(&[b"the same text, twice"]));
+    }
+}

@@ -1,0 +1,60 @@
+//! The index, ready to be searched: opened, brought up to date, and mended where that is needed.
+
+use std::{path::Path, time::Duration};
+
+use super::{Index, IndexError, Refreshed, Sources};
+
+/// An index that is up to date.
+pub struct Ready {
+    /// The index.
+    pub index: Index,
+    /// What was written anew.
+    pub refreshed: Refreshed,
+    /// What a person should know of it: it was damaged, or can't be kept here.
+    pub note: Option<String>,
+}
+
+impl Ready {
+    /// Opens the index at a path and brings it up to date, within a time if one is given. A damaged one is made anew. Where none can
+    /// be written, what was found at the last refresh is searched, or else all of it in memory.
+    ///
+    /// # Errors
+    /// Another process is writing to it, or what was said can't be read.
+    pub fn at(path: &Path, sources: &Sources<'_>, within: Option<Duration>) -> Result<Self, IndexError> {
+        match Self::attempt(path, sources, within) {
+            Err(IndexError::Damaged(why)) => {
+                tracing::debug!(why, "the index is damaged");
+                Self::anew(path, sources)
+            }
+            Err(error @ (IndexError::Full | IndexError::ReadOnly(_) | IndexError::File(_))) => {
+                let mut index = Index::in_memory()?;
+                let refreshed = index.refresh(sources, None)?;
+                let note = Some(format!("{error}. I searched without it, which takes longer."));
+                Ok(Self { index, refreshed, note })
+            }
+            ready => ready,
+        }
+    }
+
+    /// Makes the index anew.
+    ///
+    /// # Errors
+    /// The file can't be replaced, or what was said can't be read.
+    pub fn anew(path: &Path, sources: &Sources<'_>) -> Result<Self, IndexError> {
+        super::file::remove(path)?;
+        let mut ready = Self::attempt(path, sources, None)?;
+        ready.note = Some(REBUILT.to_owned());
+        Ok(ready)
+    }
+
+    fn attempt(path: &Path, sources: &Sources<'_>, within: Option<Duration>) -> Result<Self, IndexError> {
+        let mut index = Index::open(path)?;
+        let refreshed = index.refresh(sources, within)?;
+        let note = index.was_rebuilt().then(|| REBUILT.to_owned());
+        Ok(Self { index, refreshed, note })
+    }
+}
+
+/// What is said of an index that had to go.
+const REBUILT: &str =
+    "The index of the memory was damaged or of another version, so I built it anew. Nothing else was lost.";

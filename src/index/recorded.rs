@@ -1,0 +1,86 @@
+//! Recordings as documents of the index, `recordings/<number>`: one never changes, so its number tells whether it is there.
+
+use std::collections::BTreeMap;
+
+use rusqlite::TransactionBehavior;
+
+use super::{
+    Index, IndexError, Refreshed,
+    chunk::{self, Chunk, ChunkKind},
+    refresh::replace,
+    write::Placed,
+};
+use crate::{
+    store::{Recording, Store},
+    words::{one_line, shortened},
+    zone::Tz,
+};
+
+/// Where recordings stand among the documents.
+pub(super) const RECORDINGS: &str = "recordings/";
+
+/// Characters of a request that are kept as a recording's heading.
+const MAX_HEADING_CHARS: usize = 200;
+
+/// Whether a document isn't a file of the memory: a chat, or a recording.
+pub(super) fn is_of_store(path: &str) -> bool {
+    path.starts_with("chat/") || path.starts_with(RECORDINGS)
+}
+
+impl Index {
+    /// Brings the recordings up to date.
+    pub(super) fn refresh_recorded(&mut self, store: &Store, zone: Tz, done: &mut Refreshed) -> Result<(), IndexError> {
+        let mut known: BTreeMap<i64, i64> = self
+            .conn
+            .prepare_cached("SELECT path, id FROM documents WHERE path >= 'recordings/' AND path < 'recordings0'")?
+            .query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?
+            .filter_map(|row| {
+                row.map(|(path, id)| Some((path.strip_prefix(RECORDINGS)?.parse().ok()?, id))).transpose()
+            })
+            .collect::<rusqlite::Result<_>>()?;
+        let new: Vec<i64> = store.recording_ids()?.into_iter().filter(|id| known.remove(id).is_none()).collect();
+        if new.is_empty() && known.is_empty() {
+            return Ok(());
+        }
+        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for document in known.into_values() {
+            replace(&tx, document, Vec::new(), done)?;
+            tx.execute("DELETE FROM documents WHERE id = ?1", [document])?;
+        }
+        for id in new {
+            let Some(recording) = store.recording(id)? else { continue };
+            let path = format!("{RECORDINGS}{id}");
+            // Another process may just have written it.
+            let document = tx.query_row(
+                "INSERT INTO documents (path) VALUES (?1) ON CONFLICT (path) DO UPDATE SET path = path RETURNING id",
+                [path],
+                |row| row.get(0),
+            )?;
+            replace(&tx, document, placed(&recording, zone), done)?;
+        }
+        tx.commit()?;
+        Ok(())
+    }
+}
+
+/// What of a recording is found: what was done, under its request.
+fn placed(recording: &Recording, zone: Tz) -> Vec<Placed> {
+    let kept = &recording.kept;
+    // The request itself is found where it was said: here it says what the narrative is of.
+    let chunks = chunk::of_message(&kept.narrative, ChunkKind::Note);
+    let place = |(ord, chunk): (usize, Chunk)| Placed {
+        chunk: Chunk {
+            date: recording.at.map(|at| at.with_timezone(&zone).date_naive()),
+            origin: format!("wake {}", kept.cycle_id),
+            heading: shortened(&one_line(&kept.request), MAX_HEADING_CHARS),
+            ..chunk
+        },
+        ord: i64::try_from(ord).unwrap_or(i64::MAX),
+        message: None,
+        chat: kept.chat,
+        is_for_all: false,
+        taint: kept.taint.clone(),
+        is_of_others_to_guest: kept.taint.is_some(),
+    };
+    chunks.into_iter().enumerate().map(place).collect()
+}

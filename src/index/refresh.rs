@@ -1,0 +1,508 @@
+//! Bringing the index up to date: only what changed is written anew.
+//!
+//! Of files, the time and size tell what may have changed, and hashes what did. Of what was said, rows are read on from the last one;
+//! those that weren't settled then are looked at again, and all of them when a counter says that something older was changed.
+
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::TransactionBehavior;
+
+use super::{
+    Index, IndexError,
+    access::LineAccess,
+    chunk::{self, Chunk, ChunkKind},
+    hash::hash,
+    recorded::is_of_store,
+    write::{Changes, Placed},
+};
+use crate::{
+    clock::{self, Clock as _},
+    memory::{is_disguised, others},
+    store::{Spoken, SpokenRows, Store},
+    zone::Tz,
+};
+
+/// A larger file isn't searched, in bytes.
+const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
+/// Rows of what was said that are written in one transaction.
+const ROWS: usize = 2_000;
+/// Rows that weren't settled and are looked at again, at most.
+const MAX_UNSETTLED: usize = 500;
+/// A file that was written within so many nanoseconds before it was read may have been written again since, unseen.
+const RACY_NS: i64 = 2_000_000_000;
+/// The folders that are searched.
+const FOLDERS: [&str; 2] = ["memory", "skills"];
+
+/// What the index is made of.
+#[derive(Clone, Copy)]
+pub struct Sources<'a> {
+    /// The work tree of the memory.
+    pub brain: &'a Path,
+    /// Both sides of the conversations.
+    pub store: Option<&'a Store>,
+    /// The person's zone, for the days on which something was said.
+    pub zone: Tz,
+}
+
+/// What a refresh did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Refreshed {
+    /// Chunks that were written.
+    pub added: usize,
+    /// Chunks that were taken out.
+    pub removed: usize,
+    /// Whether time ran out before all was done: the next refresh goes on.
+    pub is_partial: bool,
+}
+
+/// A file as the disk has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileMark {
+    bytes: i64,
+    mtime_ns: i64,
+}
+
+/// A document as the index knows it.
+struct Known {
+    id: i64,
+    hash: i64,
+    mark: FileMark,
+}
+
+/// A side of the conversations.
+#[derive(Clone, Copy)]
+struct Side {
+    kind: ChunkKind,
+    /// The state's name for the last row that was read.
+    last: &'static str,
+}
+
+const SIDES: [Side; 2] =
+    [Side { kind: ChunkKind::Message, last: "last_message" }, Side { kind: ChunkKind::Answer, last: "last_answer" }];
+
+impl Index {
+    /// Brings the index up to date with its sources, for at most so long.
+    ///
+    /// # Errors
+    /// The index can't be written, or what was said can't be read. A file that can't be read is left out.
+    pub fn refresh(&mut self, sources: &Sources<'_>, within: Option<Duration>) -> Result<Refreshed, IndexError> {
+        let end = within.map(|within| clock::awake() + within);
+        let is_late = || end.is_some_and(|end| clock::awake() >= end);
+        let mut done = Refreshed::default();
+        self.refresh_files(sources.brain, &is_late, &mut done)?;
+        if let Some(store) = sources.store {
+            self.refresh_recorded(store, sources.zone, &mut done)?;
+            self.refresh_spoken(store, sources.zone, &is_late, &mut done)?;
+        }
+        Ok(done)
+    }
+
+    fn refresh_files(
+        &mut self,
+        brain: &Path,
+        is_late: &dyn Fn() -> bool,
+        done: &mut Refreshed,
+    ) -> Result<(), IndexError> {
+        let mut known = self.known_documents()?;
+        for (path, mark) in files(brain) {
+            let before = known.remove(&path);
+            if before.as_ref().is_some_and(|known| known.mark == mark) {
+                continue;
+            }
+            if is_late() {
+                done.is_partial = true;
+                continue;
+            }
+            let read_ns = clock::SystemClock.now().timestamp_nanos_opt();
+            let Ok(bytes) = std::fs::read(brain.join(&path)) else { continue };
+            let text = String::from_utf8_lossy(&bytes);
+            // Just written: the next look reads it again.
+            let is_racy = read_ns.is_none_or(|now| now.saturating_sub(mark.mtime_ns) < RACY_NS);
+            let mark = if is_racy { FileMark { mtime_ns: 0, ..mark } } else { mark };
+            let hash = hash(&[text.as_bytes()]);
+            if before.as_ref().is_some_and(|known| known.hash == hash) {
+                if before.is_some_and(|known| known.mark != mark) {
+                    self.note_mark(&path, mark)?;
+                }
+                continue;
+            }
+            self.write_document(&path, &text, hash, mark, done)?;
+        }
+        for (path, document) in known.into_iter().filter(|(path, _)| !is_of_store(path)) {
+            tracing::debug!(path, "a file is gone from the memory");
+            self.remove_document(document.id, done)?;
+        }
+        Ok(())
+    }
+
+    fn known_documents(&self) -> Result<BTreeMap<String, Known>, IndexError> {
+        let mut statement = self.conn.prepare_cached("SELECT path, id, hash, bytes, mtime_ns FROM documents")?;
+        let rows = statement.query_map([], |row| {
+            let mark = FileMark { bytes: row.get(3)?, mtime_ns: row.get(4)? };
+            Ok((row.get(0)?, Known { id: row.get(1)?, hash: row.get(2)?, mark }))
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn note_mark(&self, path: &str, mark: FileMark) -> Result<(), IndexError> {
+        let mut statement =
+            self.conn.prepare_cached("UPDATE documents SET bytes = ?2, mtime_ns = ?3 WHERE path = ?1")?;
+        statement.execute((path, mark.bytes, mark.mtime_ns))?;
+        Ok(())
+    }
+
+    /// Writes what changed of a document.
+    fn write_document(
+        &mut self,
+        path: &str,
+        text: &str,
+        hash: i64,
+        mark: FileMark,
+        done: &mut Refreshed,
+    ) -> Result<(), IndexError> {
+        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let document = tx.query_row(
+            "INSERT INTO documents (path, hash, bytes, mtime_ns) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (path) DO UPDATE SET hash = excluded.hash, bytes = excluded.bytes, mtime_ns = excluded.mtime_ns
+             RETURNING id",
+            (path, hash, mark.bytes, mark.mtime_ns),
+            |row| row.get(0),
+        )?;
+        replace(&tx, document, placed(path, text), done)?;
+        tx.commit()?;
+        Ok(())
+    }
+
+    fn remove_document(&mut self, document: i64, done: &mut Refreshed) -> Result<(), IndexError> {
+        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        replace(&tx, document, Vec::new(), done)?;
+        tx.execute("DELETE FROM documents WHERE id = ?1", [document])?;
+        tx.commit()?;
+        Ok(())
+    }
+
+    /// Runs a search as if documents said something else, or weren't there: what a running cycle has staged, or an earlier commit.
+    /// With `only`, no other documents are there.
+    ///
+    /// # Errors
+    /// The index can't be written, or the search fails.
+    pub fn with_documents<T>(
+        &mut self,
+        documents: &[(String, String)],
+        only: bool,
+        search: impl FnOnce(&mut Self) -> Result<T, IndexError>,
+    ) -> Result<T, IndexError> {
+        if documents.is_empty() && !only {
+            return search(self);
+        }
+        self.conn.execute_batch("BEGIN IMMEDIATE")?;
+        let found = self.put_documents(documents, only).and_then(|()| search(self));
+        self.conn.execute_batch("ROLLBACK")?;
+        found
+    }
+
+    fn put_documents(&mut self, documents: &[(String, String)], only: bool) -> Result<(), IndexError> {
+        let mut known = self.known_documents()?;
+        let mut done = Refreshed::default();
+        for (path, text) in documents.iter().filter(|(path, _)| is_searched(path)) {
+            let before = known.remove(path);
+            let hash = hash(&[text.as_bytes()]);
+            if before.as_ref().is_some_and(|known| known.hash == hash) {
+                continue;
+            }
+            let document = match before {
+                Some(known) => known.id,
+                None => {
+                    self.conn.execute("INSERT INTO documents (path) VALUES (?1)", [path])?;
+                    self.conn.last_insert_rowid()
+                }
+            };
+            replace(&self.conn, document, placed(path, text), &mut done)?;
+        }
+        for (_, document) in known.into_iter().filter(|(path, _)| only && !is_of_store(path)) {
+            replace(&self.conn, document.id, Vec::new(), &mut done)?;
+        }
+        Ok(())
+    }
+
+    fn refresh_spoken(
+        &mut self,
+        store: &Store,
+        zone: Tz,
+        is_late: &dyn Fn() -> bool,
+        done: &mut Refreshed,
+    ) -> Result<(), IndexError> {
+        let changes = store.changes_of_spoken()?;
+        let witness = self.state("last_message")?;
+        let witness = witness.map(|row| store.time_of_message(row)).transpose()?.flatten();
+        let witness = witness.map_or(0, |time| hash(&[time.as_bytes()]));
+        let is_same = self.state("changes")?.is_none_or(|known| known == changes)
+            && self.state("witness")?.is_none_or(|known| known == witness);
+        if !is_same {
+            // Rare: all of it is compared.
+            for side in SIDES {
+                self.set_state(side.last, 0)?;
+            }
+            self.remove_gone(store, done)?;
+        }
+        for side in SIDES {
+            self.look_again(store, side, zone, done)?;
+            loop {
+                let last = self.state(side.last)?.unwrap_or(0);
+                let rows = read(store, side, SpokenRows::After(last, ROWS))?;
+                let Some(end) = rows.last().map(|row| row.row) else { break };
+                self.write_spoken(side, zone, &rows, Some(end), done)?;
+                if rows.len() < ROWS {
+                    break;
+                }
+                if is_late() {
+                    done.is_partial = true;
+                    return Ok(());
+                }
+            }
+        }
+        let last = self.state("last_message")?.unwrap_or(0);
+        let witness = store.time_of_message(last)?.map_or(0, |time| hash(&[time.as_bytes()]));
+        if self.state("witness")? != Some(witness) {
+            self.set_state("witness", witness)?;
+        }
+        if self.state("changes")? != Some(changes) {
+            self.set_state("changes", changes)?;
+        }
+        Ok(())
+    }
+
+    /// Rows that weren't settled when they were read.
+    fn look_again(&mut self, store: &Store, side: Side, zone: Tz, done: &mut Refreshed) -> Result<(), IndexError> {
+        let prefix = unsettled_prefix(side);
+        let rows: Vec<i64> = self
+            .conn
+            .prepare_cached("SELECT value FROM state WHERE name >= ?1 AND name < ?1 || '~' LIMIT ?2")?
+            .query_map((&prefix, MAX_UNSETTLED as i64), |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let mut found = read(store, side, SpokenRows::These(&rows))?;
+        let there: Vec<i64> = found.iter().map(|row| row.row).collect();
+        found.extend(rows.iter().filter(|row| !there.contains(row)).map(|row| Spoken {
+            row: *row,
+            is_settled: true,
+            ..Spoken::default()
+        }));
+        self.write_spoken(side, zone, &found, None, done)
+    }
+
+    /// What was said and isn't there any more.
+    fn remove_gone(&mut self, store: &Store, done: &mut Refreshed) -> Result<(), IndexError> {
+        for side in SIDES {
+            let mut all = Vec::new();
+            let mut last = 0;
+            loop {
+                let rows = read(store, side, SpokenRows::After(last, ROWS))?;
+                let Some(end) = rows.last() else { break };
+                last = end.row;
+                all.extend(rows.iter().filter(|row| row.is_findable).map(|row| row.row));
+            }
+            let known: Vec<(i64, i64)> = self
+                .conn
+                .prepare("SELECT id, message FROM chunks WHERE kind = ?1 AND message IS NOT NULL")?
+                .query_map([side.kind.number()], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect::<rusqlite::Result<_>>()?;
+            let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let mut changes = Changes::default();
+            for (id, _) in known.iter().filter(|(_, message)| all.binary_search(message).is_err()) {
+                changes.remove(&tx, *id)?;
+                done.removed += 1;
+            }
+            changes.finish(&tx)?;
+            tx.commit()?;
+        }
+        Ok(())
+    }
+
+    /// Writes what changed of rows of one side, and that they were read up to `end`.
+    fn write_spoken(
+        &mut self,
+        side: Side,
+        zone: Tz,
+        rows: &[Spoken],
+        end: Option<i64>,
+        done: &mut Refreshed,
+    ) -> Result<(), IndexError> {
+        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut changes = Changes::default();
+        let mut documents: HashMap<i64, i64> = HashMap::new();
+        let prefix = unsettled_prefix(side);
+        for row in rows {
+            let chat = row.chat.number();
+            let document = match documents.get(&chat) {
+                Some(document) => *document,
+                None => {
+                    let document = tx.query_row(
+                        "INSERT INTO documents (path) VALUES (?1) ON CONFLICT (path) DO UPDATE SET bytes = 0 RETURNING id",
+                        [format!("chat/{chat}")],
+                        |found| found.get(0),
+                    )?;
+                    documents.insert(chat, document);
+                    document
+                }
+            };
+            let new = if row.is_findable { said(row, side.kind, zone) } else { Vec::new() };
+            let old: Vec<(i64, i64)> = tx
+                .prepare_cached("SELECT id, identity FROM chunks WHERE message = ?1 AND kind = ?2 ORDER BY id")?
+                .query_map((row.row, side.kind.number()), |found| Ok((found.get(0)?, found.get(1)?)))?
+                .collect::<rusqlite::Result<_>>()?;
+            if !old.iter().map(|(_, identity)| *identity).eq(new.iter().map(Placed::identity)) {
+                for (id, _) in &old {
+                    changes.remove(&tx, *id)?;
+                }
+                for placed in &new {
+                    changes.add(&tx, document, placed)?;
+                }
+                done.added += new.len();
+                done.removed += old.len();
+            }
+            let name = format!("{prefix}{}", row.row);
+            if !row.is_settled {
+                tx.prepare_cached("INSERT OR IGNORE INTO state VALUES (?1, ?2)")?.execute((name, row.row))?;
+            } else if end.is_none() {
+                tx.prepare_cached("DELETE FROM state WHERE name = ?1")?.execute([name])?;
+            }
+        }
+        changes.finish(&tx)?;
+        if let Some(end) = end {
+            tx.execute(
+                "INSERT INTO state VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                (side.last, end),
+            )?;
+        }
+        tx.commit()?;
+        Ok(())
+    }
+}
+
+fn unsettled_prefix(side: Side) -> String {
+    format!("unsettled/{}/", side.kind.number())
+}
+
+fn read(store: &Store, side: Side, rows: SpokenRows<'_>) -> Result<Vec<Spoken>, IndexError> {
+    Ok(match side.kind {
+        ChunkKind::Message => store.said_by_people(rows)?,
+        _ => store.said_by_us(rows)?,
+    })
+}
+
+/// The chunks of something that was said.
+fn said(row: &Spoken, kind: ChunkKind, zone: Tz) -> Vec<Placed> {
+    let millis = row.at.map_or(0, |at| at.timestamp_millis());
+    let place = |chunk: Chunk| {
+        let speaker = row.speaker.clone().unwrap_or_default();
+        let date = row.at.map(|at| at.with_timezone(&zone).date_naive());
+        let origin = row.wake.as_ref().map(|wake| format!("wake {wake}")).unwrap_or_default();
+        Placed {
+            chunk: Chunk { speaker, date, origin, ..chunk },
+            ord: millis,
+            message: Some(row.row),
+            chat: Some(row.chat),
+            is_for_all: false,
+            taint: row.taint.clone(),
+            is_of_others_to_guest: row.taint.is_some(),
+        }
+    };
+    chunk::of_message(&row.text, kind).into_iter().map(place).collect()
+}
+
+/// The chunks of a document.
+fn placed(path: &str, text: &str) -> Vec<Placed> {
+    let access = LineAccess::of(path, text);
+    let chunks = chunk::chunks(path, text).into_iter().enumerate();
+    let place = |(ord, chunk): (usize, Chunk)| {
+        let whose = access.whose(chunk.line, chunk.last_line);
+        Placed::of_document(chunk, ord, whose, others::ORIGIN)
+    };
+    chunks.map(place).collect()
+}
+
+/// Makes a document's chunks these. Those that are there stay, at their new places.
+pub(super) fn replace(
+    conn: &rusqlite::Connection,
+    document: i64,
+    new: Vec<Placed>,
+    done: &mut Refreshed,
+) -> Result<(), IndexError> {
+    let mut old: HashMap<i64, VecDeque<(i64, [i64; 3])>> = HashMap::new();
+    {
+        let mut statement = conn
+            .prepare_cached("SELECT identity, id, ord, line, last_line FROM chunks WHERE document = ?1 ORDER BY ord")?;
+        let mut rows = statement.query([document])?;
+        while let Some(row) = rows.next()? {
+            let place = [row.get(2)?, row.get(3)?, row.get(4)?];
+            old.entry(row.get(0)?).or_default().push_back((row.get(1)?, place));
+        }
+    }
+    let mut changes = Changes::default();
+    let mut added = Vec::new();
+    for placed in new {
+        match old.get_mut(&placed.identity()).and_then(VecDeque::pop_front) {
+            Some((id, place)) => {
+                let number = |line: usize| i64::try_from(line).unwrap_or(i64::MAX);
+                let now = [placed.ord, number(placed.chunk.line), number(placed.chunk.last_line)];
+                if now != place {
+                    let [ord, line, last_line] = now;
+                    conn.prepare_cached("UPDATE chunks SET ord = ?2, line = ?3, last_line = ?4 WHERE id = ?1")?
+                        .execute((id, ord, line, last_line))?;
+                }
+            }
+            None => added.push(placed),
+        }
+    }
+    for (id, _) in old.into_values().flatten() {
+        changes.remove(conn, id)?;
+        done.removed += 1;
+    }
+    for placed in &added {
+        changes.add(conn, document, placed)?;
+    }
+    done.added += added.len();
+    changes.finish(conn)
+}
+
+/// Whether a document of this path is searched: a Markdown file of the memory or a skill, by the one spelling of its path.
+fn is_searched(path: &str) -> bool {
+    let is_below = FOLDERS.iter().any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')));
+    is_below && path.ends_with(".md") && !is_disguised(path)
+}
+
+/// The files that are searched: none that is hidden, a link or too large.
+fn files(brain: &Path) -> Vec<(String, FileMark)> {
+    let mut found = Vec::new();
+    let mut folders: Vec<PathBuf> = FOLDERS.iter().map(PathBuf::from).collect();
+    while let Some(folder) = folders.pop() {
+        let is_link = std::fs::symlink_metadata(brain.join(&folder)).is_ok_and(|folder| folder.is_symlink());
+        let Ok(entries) = std::fs::read_dir(brain.join(&folder)) else { continue };
+        for entry in entries.filter_map(Result::ok).filter(|_| !is_link) {
+            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            let path = folder.join(entry.file_name());
+            let Ok(metadata) = entry.metadata() else { continue };
+            if metadata.is_dir() {
+                folders.push(path);
+            } else if let Some(name) = path.to_str().filter(|name| metadata.is_file() && is_searched(name))
+                && metadata.len() <= MAX_FILE_BYTES
+            {
+                let mtime_ns = metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec());
+                let bytes = i64::try_from(metadata.len()).unwrap_or(i64::MAX);
+                found.push((name.to_owned(), FileMark { bytes, mtime_ns }));
+            }
+        }
+    }
+    found.sort_by(|(one, _), (other, _)| one.cmp(other));
+    found
+}

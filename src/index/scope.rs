@@ -1,0 +1,114 @@
+//! Which chunks a search may find: a guest's, of one folder, of a time, and none that a rule keeps back.
+
+use chrono::Datelike as _;
+use rusqlite::Params;
+
+use super::{ChunkKind, Index, IndexError, SearchQuery};
+use crate::{
+    memory::{CONTEXT, WORKING_MEMORY, view::View},
+    types::ChatRef,
+};
+
+/// The chunks that may be found.
+pub(super) struct Scope {
+    /// By their ids; none: all.
+    allowed: Option<Vec<bool>>,
+}
+
+impl Scope {
+    pub(super) fn allows(&self, id: i64) -> bool {
+        let Some(allowed) = &self.allowed else { return true };
+        usize::try_from(id).ok().and_then(|at| allowed.get(at)).copied().unwrap_or(false)
+    }
+}
+
+/// The name by which a guest knows a document of their own; none: they know no such document.
+pub(super) fn name_for(path: &str, reader: ChatRef) -> Option<String> {
+    let view = View::of(reader);
+    let own = [WORKING_MEMORY, CONTEXT].into_iter().find(|name| view.path(name).as_deref() == Some(path));
+    match own {
+        Some(name) => Some(name.to_owned()),
+        None => view.path(path).filter(|kept_at| kept_at == path).map(|_| path.to_owned()),
+    }
+}
+
+impl Index {
+    pub(super) fn scope(&self, query: &SearchQuery<'_>) -> Result<Scope, IndexError> {
+        let is_open =
+            query.reader.is_none() && query.within.is_none() && query.as_of.is_none() && query.hidden.is_none();
+        if is_open {
+            return Ok(Scope { allowed: None });
+        }
+        let last: Option<i64> = self.conn.query_row("SELECT max(id) FROM chunks", [], |row| row.get(0))?;
+        let size = usize::try_from(last.unwrap_or(0)).unwrap_or(0) + 1;
+        let mut allowed = vec![query.reader.is_none() && query.within.is_none(); size];
+        let documents = self.documents()?;
+        if let Some(reader) = query.reader {
+            self.mark(&mut allowed, true, "SELECT id FROM chunks WHERE chat = ?1", [reader])?;
+            self.mark(&mut allowed, true, "SELECT id FROM chunks WHERE for_all = 1", [])?;
+            // What a chat has besides its own documents is nobody's to read there.
+            for (id, path) in &documents {
+                if !path.starts_with("chat/") && name_for(path, reader).is_none() {
+                    self.mark(&mut allowed, false, "SELECT id FROM chunks WHERE document = ?1", [id])?;
+                }
+            }
+        }
+        if let Some(within) = query.within {
+            let mut inside = vec![false; size];
+            self.mark_within(&mut inside, within, &documents)?;
+            match query.reader {
+                Some(_) => allowed.iter_mut().zip(inside).for_each(|(allowed, inside)| *allowed &= inside),
+                None => allowed = inside,
+            }
+        }
+        if let Some(day) = query.as_of {
+            let day = day.num_days_from_ce();
+            self.mark(&mut allowed, false, "SELECT id FROM chunks WHERE date > ?1", [day])?;
+            if query.only_dated {
+                self.mark(&mut allowed, false, "SELECT id FROM chunks WHERE date IS NULL", [])?;
+            }
+        }
+        if let Some(hidden) = query.hidden {
+            for (id, _) in documents.iter().filter(|(_, path)| !path.starts_with("chat/") && hidden(path)) {
+                self.mark(&mut allowed, false, "SELECT id FROM chunks WHERE document = ?1", [id])?;
+            }
+        }
+        Ok(Scope { allowed: Some(allowed) })
+    }
+
+    fn mark_within(&self, allowed: &mut [bool], within: &str, documents: &[(i64, String)]) -> Result<(), IndexError> {
+        let within = within.trim_start_matches("./").trim_end_matches('/');
+        let kinds: &[ChunkKind] = match within {
+            "messages" => &[ChunkKind::Message, ChunkKind::Answer],
+            "answers" => &[ChunkKind::Answer],
+            _ => &[],
+        };
+        for kind in kinds {
+            self.mark(allowed, true, "SELECT id FROM chunks WHERE message IS NOT NULL AND kind = ?1", [kind.number()])?;
+        }
+        let is_in = |path: &str| path.strip_prefix(within).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        for (id, _) in
+            documents.iter().filter(|(_, path)| kinds.is_empty() && is_in(path) && !path.starts_with("chat/"))
+        {
+            self.mark(allowed, true, "SELECT id FROM chunks WHERE document = ?1", [id])?;
+        }
+        Ok(())
+    }
+
+    fn documents(&self) -> Result<Vec<(i64, String)>, IndexError> {
+        let mut statement = self.conn.prepare_cached("SELECT id, path FROM documents")?;
+        Ok(statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn mark(&self, allowed: &mut [bool], to: bool, sql: &str, params: impl Params) -> Result<(), IndexError> {
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let mut rows = statement.query(params)?;
+        while let Some(row) = rows.next()? {
+            let id: i64 = row.get(0)?;
+            if let Some(mark) = usize::try_from(id).ok().and_then(|at| allowed.get_mut(at)) {
+                *mark = to;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,242 @@
+//! One search: read the question, gather candidates with their neighbours, rank them, and say where each comes from.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use rusqlite::Row;
+
+use super::{
+    ChatNumber, ChunkKind, ChunkOrigin, Index, IndexError, Recalled, SearchQuery,
+    recorded::RECORDINGS,
+    scope::{Scope, name_for},
+    score::{self, Candidate},
+    vectors::Direction,
+    weights,
+    write::day_of,
+};
+use crate::types::ChatRef;
+
+/// Candidates whose neighbours are looked at, too.
+const MAX_WITH_NEIGHBOURS: usize = 100;
+/// Lines before and after one.
+const NEIGHBOURS: i64 = 2;
+
+/// What is read of a chunk.
+const COLUMNS: &str =
+    "id, document, ord, line, last_line, kind, message, key, date, chat, taint, guest_taint, speaker, heading, above,
+    origin, text";
+
+impl Index {
+    /// Finds what fits best, the best first.
+    ///
+    /// # Errors
+    /// The index can't be read, or the query's vector isn't of its model's dimensions.
+    pub fn search(&mut self, query: &SearchQuery<'_>) -> Result<Vec<Recalled>, IndexError> {
+        let wanted = self.wanted(query)?;
+        let direction = query.vector.map(|vector| self.direction(vector)).transpose()?.flatten();
+        if wanted.words.is_empty() && wanted.span.is_none() && direction.is_none() {
+            return Ok(Vec::new());
+        }
+        let scope = self.scope(query)?;
+        let (ids, cosines) = self.gathered(&wanted, &scope, direction.as_ref())?;
+        let mut candidates = self.with_neighbours(&ids, &scope)?;
+        if let Some(direction) = &direction {
+            self.add_cosines(&mut candidates, direction, &cosines)?;
+        }
+        let features = score::features(&wanted, &candidates);
+        let has_vectors = candidates.iter().any(|candidate| candidate.cosine.is_some());
+        let mut ranked: Vec<Ranked> = candidates
+            .into_iter()
+            .zip(features)
+            .map(|(candidate, features)| (weights::score(&features, has_vectors), candidate, features))
+            .collect();
+        facts_before_their_sources(&mut ranked);
+        ranked.sort_by(|(one, a, _), (other, b, _)| other.total_cmp(one).then(b.id.cmp(&a.id)));
+        let paths = self.paths()?;
+        let mut said = HashSet::new();
+        let mut found = Vec::new();
+        for (score, candidate, features) in ranked {
+            if found.len() >= query.limit {
+                break;
+            }
+            // What was said is found once, by its best part.
+            if candidate.message.is_some_and(|message| !said.insert((message, candidate.kind == ChunkKind::Answer))) {
+                continue;
+            }
+            let path = match candidate.message {
+                Some(message) if candidate.kind == ChunkKind::Answer => format!("answers/{message}"),
+                Some(message) => format!("messages/{message}"),
+                None => {
+                    let Some(path) = paths.get(&candidate.document) else { continue };
+                    // A guest's recordings are theirs alone.
+                    let is_owners = |chat: ChatRef| chat == query.owner || chat.is_terminal();
+                    let is_a_guests = candidate.chat.is_some_and(|chat| !is_owners(chat));
+                    if path.starts_with(RECORDINGS) && is_a_guests && candidate.chat != query.reader {
+                        continue;
+                    }
+                    match query.reader {
+                        Some(reader) => name_for(path, reader).unwrap_or_else(|| path.clone()),
+                        None => path.clone(),
+                    }
+                }
+            };
+            found.push(recalled(candidate, path, score, features, query));
+        }
+        Ok(found)
+    }
+
+    /// The candidates, and for the first of them the lines around, sorted by their place.
+    fn with_neighbours(&self, ids: &[i64], scope: &Scope) -> Result<Vec<Candidate>, IndexError> {
+        let mut found: BTreeMap<i64, Candidate> = BTreeMap::new();
+        let mut by_id = self.conn.prepare_cached(&format!("SELECT {COLUMNS} FROM chunks WHERE id = ?1"))?;
+        for id in ids {
+            let mut rows = by_id.query([id])?;
+            if let Some(row) = rows.next()? {
+                found.insert(*id, read(row)?);
+            }
+        }
+        let sides = [("<", "DESC"), (">", "ASC")].map(|(side, order)| {
+            format!(
+                "SELECT {COLUMNS} FROM chunks WHERE document = ?1 AND (ord, id) {side} (?2, ?3)
+                 ORDER BY ord {order}, id {order} LIMIT {NEIGHBOURS}"
+            )
+        });
+        for id in ids.iter().take(MAX_WITH_NEIGHBOURS) {
+            let Some((document, ord)) = found.get(id).map(|found| (found.document, found.ord)) else { continue };
+            for side in &sides {
+                let mut statement = self.conn.prepare_cached(side)?;
+                let mut rows = statement.query((document, ord, id))?;
+                while let Some(row) = rows.next()? {
+                    let other: i64 = row.get(0)?;
+                    if scope.allows(other) && !found.contains_key(&other) {
+                        found.insert(other, read(row)?);
+                    }
+                }
+            }
+        }
+        let mut all: Vec<Candidate> = found.into_values().collect();
+        all.sort_by_key(|candidate| (candidate.document, candidate.ord, candidate.id));
+        Ok(all)
+    }
+
+    fn add_cosines(
+        &self,
+        candidates: &mut [Candidate],
+        direction: &Direction,
+        known: &HashMap<i64, f32>,
+    ) -> Result<(), IndexError> {
+        for candidate in candidates {
+            candidate.cosine = match known.get(&candidate.key) {
+                Some(cosine) => Some(*cosine),
+                None => self.cosine(direction, candidate.key)?,
+            };
+        }
+        Ok(())
+    }
+
+    fn paths(&self) -> Result<HashMap<i64, String>, IndexError> {
+        let mut statement = self.conn.prepare_cached("SELECT id, path FROM documents")?;
+        Ok(statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+/// A candidate with its score and its features.
+type Ranked = (f32, Candidate, weights::Features);
+
+/// A fact stands before the message that it was learnt from and the answer to that, which say the same at greater length.
+fn facts_before_their_sources(ranked: &mut [Ranked]) {
+    let mut of_wakes: HashMap<String, f32> = HashMap::new();
+    for (score, candidate, _) in ranked.iter().filter(|(_, candidate, _)| candidate.message.is_some()) {
+        if let Some(wake) = origin(candidate).wake {
+            let best = of_wakes.entry(wake).or_insert(*score);
+            *best = best.max(*score);
+        }
+    }
+    for (score, candidate, features) in ranked.iter_mut().filter(|(_, candidate, _)| candidate.kind == ChunkKind::Fact)
+    {
+        let said = origin(candidate).wake.and_then(|wake| of_wakes.get(&wake));
+        if let Some(said) = said.filter(|said| *said >= score && weights::speaks_for_itself(features)) {
+            *score = said + f32::EPSILON * said.abs().max(1.0) * 8.0;
+        }
+    }
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Candidate> {
+    Ok(Candidate {
+        id: row.get(0)?,
+        document: row.get(1)?,
+        ord: row.get(2)?,
+        line: row.get(3)?,
+        last_line: row.get(4)?,
+        kind: ChunkKind::from_number(row.get(5)?),
+        message: row.get(6)?,
+        key: row.get(7)?,
+        date: day_of(row.get(8)?),
+        chat: row.get(9)?,
+        taint: row.get(10)?,
+        is_of_others_to_guest: row.get(11)?,
+        speaker: row.get(12)?,
+        heading: row.get(13)?,
+        above: row.get(14)?,
+        origin: row.get(15)?,
+        text: row.get(16)?,
+        cosine: None,
+    })
+}
+
+fn recalled(
+    candidate: Candidate,
+    path: String,
+    score: f32,
+    features: weights::Features,
+    query: &SearchQuery<'_>,
+) -> Recalled {
+    let number = |line: i64| usize::try_from(line).unwrap_or(1).max(1);
+    let origin = origin(&candidate);
+    let taint = taint(&candidate, query);
+    Recalled {
+        path,
+        line: number(candidate.line),
+        last_line: number(candidate.last_line),
+        kind: candidate.kind,
+        text: candidate.text,
+        heading: candidate.heading,
+        speaker: candidate.speaker,
+        date: candidate.date,
+        origin,
+        taint,
+        score,
+        features,
+    }
+}
+
+/// ChunkReaders words it may hold, for the one who asks.
+fn taint(candidate: &Candidate, query: &SearchQuery<'_>) -> Option<String> {
+    if candidate.message.is_none() {
+        return match query.reader {
+            Some(_) => candidate.is_of_others_to_guest.then(|| crate::memory::others::ORIGIN.to_owned()),
+            None => candidate.taint.clone(),
+        };
+    }
+    let is_own = |chat: ChatRef| match query.reader {
+        Some(reader) => chat == reader,
+        None => chat == query.owner || chat.is_terminal(),
+    };
+    let of_chat = candidate.chat.filter(|chat| !is_own(*chat)).map(|chat| format!("what chat {chat} said"));
+    match (candidate.taint.clone(), of_chat) {
+        (Some(taint), Some(of_chat)) => Some(format!("{taint}, {of_chat}")),
+        (taint, of_chat) => taint.or(of_chat),
+    }
+}
+
+/// Where it comes from, by the comment that a wake left, or the row that it was said in.
+fn origin(candidate: &Candidate) -> ChunkOrigin {
+    let words: Vec<&str> = candidate.origin.split_whitespace().take_while(|word| *word != "after").collect();
+    let after = |name: &str| words.iter().position(|word| *word == name).and_then(|at| words.get(at + 1));
+    let number = |name: &str| after(name).and_then(|number| number.trim_end_matches(',').parse().ok());
+    let is_wakes = words.first() == Some(&"wake");
+    ChunkOrigin {
+        wake: after("wake").filter(|_| is_wakes).map(|wake| wake.trim_end_matches(',').to_owned()),
+        message: candidate.message.or_else(|| number("message").filter(|_| is_wakes)),
+        chat: candidate.chat.map(ChatNumber),
+    }
+}

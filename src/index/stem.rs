@@ -1,0 +1,239 @@
+//! The Porter stemmer (1980, as its author published it): English words that differ in their endings become one.
+//!
+//! By our own hand, and not FTS5's: what was found is scored from its text, and has to be cut as the index was.
+
+/// Longer words are left as they are, in bytes.
+const MAX_BYTES: usize = 40;
+
+/// A word's stem. Only words of small ASCII letters have one; all others are returned as they are.
+pub(super) fn stem(word: &str) -> String {
+    if word.len() < 3 || word.len() > MAX_BYTES || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return word.to_owned();
+    }
+    let mut stemmer = Stemmer { word: word.as_bytes().to_vec() };
+    stemmer.plurals();
+    stemmer.past();
+    stemmer.y_to_i();
+    stemmer.replace(STEP_2, 0);
+    stemmer.replace(STEP_3, 0);
+    stemmer.drop_suffix();
+    stemmer.tidy();
+    String::from_utf8(stemmer.word).unwrap_or_else(|_| word.to_owned())
+}
+
+/// Suffixes and what stands in their place where something is left before them that has a measure.
+const STEP_2: &[(&str, &str)] = &[
+    ("ational", "ate"),
+    ("tional", "tion"),
+    ("enci", "ence"),
+    ("anci", "ance"),
+    ("izer", "ize"),
+    ("abli", "able"),
+    ("alli", "al"),
+    ("entli", "ent"),
+    ("eli", "e"),
+    ("ousli", "ous"),
+    ("ization", "ize"),
+    ("ation", "ate"),
+    ("ator", "ate"),
+    ("alism", "al"),
+    ("iveness", "ive"),
+    ("fulness", "ful"),
+    ("ousness", "ous"),
+    ("aliti", "al"),
+    ("iviti", "ive"),
+    ("biliti", "ble"),
+];
+const STEP_3: &[(&str, &str)] =
+    &[("icate", "ic"), ("ative", ""), ("alize", "al"), ("iciti", "ic"), ("ical", "ic"), ("ful", ""), ("ness", "")];
+/// Suffixes that go where a measure of more than one is left.
+const STEP_4: &[&str] = &[
+    "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou", "ism", "ate", "iti",
+    "ous", "ive", "ize",
+];
+
+struct Stemmer {
+    word: Vec<u8>,
+}
+
+impl Stemmer {
+    fn is_consonant(&self, at: usize) -> bool {
+        match self.word.get(at) {
+            Some(b'a' | b'e' | b'i' | b'o' | b'u') | None => false,
+            Some(b'y') => at == 0 || !self.is_consonant(at - 1),
+            Some(_) => true,
+        }
+    }
+
+    /// How often a vowel is followed by a consonant in the first so many letters.
+    fn measure(&self, length: usize) -> usize {
+        let mut count = 0;
+        let mut after_vowel = false;
+        let mut consonant = false;
+        for at in 0..length {
+            // A run of `y`s looks at its neighbour alone: what that is was found just now.
+            consonant = match self.word.get(at) {
+                Some(b'y') => at == 0 || !consonant,
+                _ => self.is_consonant(at),
+            };
+            count += usize::from(consonant && after_vowel);
+            after_vowel = !consonant;
+        }
+        count
+    }
+
+    fn has_vowel(&self, length: usize) -> bool {
+        (0..length).any(|at| !self.is_consonant(at))
+    }
+
+    fn ends_double(&self) -> bool {
+        let length = self.word.len();
+        length >= 2 && self.word.get(length - 1) == self.word.get(length - 2) && self.is_consonant(length - 1)
+    }
+
+    /// Whether it ends in consonant, vowel, consonant, the last not w, x or y.
+    fn ends_cvc(&self, length: usize) -> bool {
+        length >= 3
+            && self.is_consonant(length - 1)
+            && !self.is_consonant(length - 2)
+            && self.is_consonant(length - 3)
+            && !matches!(self.word.get(length - 1), Some(b'w' | b'x' | b'y'))
+    }
+
+    /// What is left before a suffix, in letters; none without it.
+    fn before(&self, suffix: &str) -> Option<usize> {
+        self.word.ends_with(suffix.as_bytes()).then(|| self.word.len() - suffix.len())
+    }
+
+    fn set(&mut self, length: usize, ending: &str) {
+        self.word.truncate(length);
+        self.word.extend_from_slice(ending.as_bytes());
+    }
+
+    fn plurals(&mut self) {
+        if let Some(left) = self.before("sses").or_else(|| self.before("ies")) {
+            let is_ies = self.word.ends_with(b"ies");
+            self.set(left, if is_ies { "i" } else { "ss" });
+        } else if self.before("ss").is_none()
+            && let Some(left) = self.before("s")
+        {
+            self.set(left, "");
+        }
+    }
+
+    fn past(&mut self) {
+        if let Some(left) = self.before("eed") {
+            if self.measure(left) > 0 {
+                self.set(left, "ee");
+            }
+            return;
+        }
+        let Some(left) = self.before("ed").or_else(|| self.before("ing")).filter(|left| self.has_vowel(*left)) else {
+            return;
+        };
+        self.set(left, "");
+        if ["at", "bl", "iz"].iter().any(|ending| self.before(ending).is_some()) {
+            self.word.push(b'e');
+        } else if self.ends_double() && !matches!(self.word.last(), Some(b'l' | b's' | b'z')) {
+            self.word.pop();
+        } else if self.measure(self.word.len()) == 1 && self.ends_cvc(self.word.len()) {
+            self.word.push(b'e');
+        }
+    }
+
+    fn y_to_i(&mut self) {
+        if let Some(left) = self.before("y").filter(|left| self.has_vowel(*left)) {
+            self.set(left, "i");
+        }
+    }
+
+    fn replace(&mut self, table: &[(&str, &str)], least: usize) {
+        let longest =
+            table.iter().filter(|(suffix, _)| self.before(suffix).is_some()).max_by_key(|(suffix, _)| suffix.len());
+        if let Some((suffix, ending)) = longest
+            && let Some(left) = self.before(suffix)
+            && self.measure(left) > least
+        {
+            self.set(left, ending);
+        }
+    }
+
+    fn drop_suffix(&mut self) {
+        let longest = STEP_4.iter().filter(|suffix| self.before(suffix).is_some()).max_by_key(|suffix| suffix.len());
+        let Some(left) = longest.and_then(|suffix| self.before(suffix)) else { return };
+        let is_ion = self.word.ends_with(b"ion");
+        let may_go = !is_ion || left.checked_sub(1).is_some_and(|at| matches!(self.word.get(at), Some(b's' | b't')));
+        if may_go && self.measure(left) > 1 {
+            self.set(left, "");
+        }
+    }
+
+    fn tidy(&mut self) {
+        if let Some(left) = self.before("e") {
+            let measure = self.measure(left);
+            if measure > 1 || measure == 1 && !self.ends_cvc(left) {
+                self.set(left, "");
+            }
+        }
+        if self.word.ends_with(b"ll") && self.measure(self.word.len()) > 1 {
+            self.word.pop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_paper_s_examples_are_cut_as_it_says() {
+        for (word, stemmed) in [
+            ("caresses", "caress"),
+            ("ponies", "poni"),
+            ("cats", "cat"),
+            ("feed", "feed"),
+            ("agreed", "agre"),
+            ("plastered", "plaster"),
+            ("motoring", "motor"),
+            ("sing", "sing"),
+            ("conflated", "conflat"),
+            ("hopping", "hop"),
+            ("falling", "fall"),
+            ("filing", "file"),
+            ("happy", "happi"),
+            ("sky", "sky"),
+            ("relational", "relat"),
+            ("conditional", "condit"),
+            ("vietnamization", "vietnam"),
+            ("hopefulness", "hope"),
+            ("triplicate", "triplic"),
+            ("electrical", "electr"),
+            ("revival", "reviv"),
+            ("adoption", "adopt"),
+            ("replacement", "replac"),
+            ("probate", "probat"),
+            ("rate", "rate"),
+            ("controll", "control"),
+            ("painting", "paint"),
+            ("painted", "paint"),
+        ] {
+            assert_eq!(stem(word), stemmed, "{word}");
+        }
+    }
+
+    #[test]
+    fn only_small_ascii_words_are_cut() {
+        for word in ["is", "Ärger", "müssen", "3rds", "東京", ""] {
+            assert_eq!(stem(word), word);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_word_is_too_odd(word in "[a-z]{0,60}|y{0,60}|.{0,12}") {
+            prop_assert!(stem(&word).len() <= word.len().max(word.len() + 1));
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! What a text is found by: words in one spelling, cut to their stems; pairs of signs where a script has no blanks.
+//!
+//! The index and a query are cut by the same hand, so that FTS5 only has to compare.
+
+use icu_normalizer::DecomposingNormalizerBorrowed;
+
+use super::stem::stem;
+
+/// A longer run of letters or signs is cut off here, in characters: nobody asks for more of it.
+const MAX_WORD_CHARS: usize = 64;
+
+/// Words that say nothing of what a text is about, as [`each`] spells them.
+const STOP_WORDS: &[&str] = &[
+    "a",
+    "about",
+    "again",
+    "all",
+    "also",
+    "am",
+    "an",
+    "and",
+    "any",
+    "anything",
+    "are",
+    "as",
+    "at",
+    "be",
+    "been",
+    "being",
+    "but",
+    "by",
+    "can",
+    "could",
+    "did",
+    "didnt",
+    "do",
+    "does",
+    "doesnt",
+    "doing",
+    "done",
+    "dont",
+    "ever",
+    "for",
+    "from",
+    "had",
+    "has",
+    "have",
+    "having",
+    "he",
+    "her",
+    "hers",
+    "him",
+    "his",
+    "how",
+    "i",
+    "id",
+    "if",
+    "ill",
+    "im",
+    "in",
+    "into",
+    "is",
+    "isnt",
+    "it",
+    "its",
+    "ive",
+    "just",
+    "me",
+    "more",
+    "my",
+    "no",
+    "not",
+    "of",
+    "on",
+    "or",
+    "our",
+    "please",
+    "she",
+    "should",
+    "so",
+    "some",
+    "something",
+    "such",
+    "tell",
+    "than",
+    "that",
+    "the",
+    "their",
+    "them",
+    "then",
+    "there",
+    "these",
+    "they",
+    "this",
+    "those",
+    "to",
+    "too",
+    "us",
+    "very",
+    "was",
+    "we",
+    "were",
+    "what",
+    "when",
+    "where",
+    "which",
+    "who",
+    "whom",
+    "whose",
+    "why",
+    "will",
+    "with",
+    "would",
+    "you",
+    "your",
+    "yours",
+];
+
+/// A word as it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TextWord {
+    /// In one spelling: small letters, without accents.
+    pub(super) folded: String,
+    /// What it is compared by.
+    pub(super) stem: String,
+}
+
+/// The words of a text, in order; two that a hyphen joins besides as one.
+pub(super) fn words(text: &str) -> Vec<TextWord> {
+    let mut found = Vec::new();
+    each(text, |folded, stem| found.push(TextWord { folded: folded.to_owned(), stem }));
+    found
+}
+
+/// The stems alone.
+pub(super) fn stems(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    each(text, |_, stem| found.push(stem));
+    found
+}
+
+/// Whether a word says nothing of what a text is about.
+pub(super) fn is_stop_word(folded: &str) -> bool {
+    STOP_WORDS.binary_search(&folded).is_ok()
+}
+
+/// Hands over each word in one spelling, and its stem.
+fn each(text: &str, mut take: impl FnMut(&str, String)) {
+    let mut word = String::new();
+    let mut signs: Option<(char, bool)> = None;
+    let mut before_hyphen: Option<String> = None;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if is_sign(c) {
+            end_word(&mut word, &mut before_hyphen, false, &mut take);
+            // Pairs of neighbours; a sign that stands alone is a word by itself.
+            if let Some((last, _)) = signs {
+                let pair: String = [last, c].into_iter().collect();
+                take(&pair, pair.clone());
+            }
+            signs = Some((c, signs.is_some()));
+            continue;
+        }
+        if let Some((alone, false)) = signs.take() {
+            take(&alone.to_string(), alone.to_string());
+        }
+        if is_letter(c) {
+            if word.len() < MAX_WORD_CHARS {
+                fold(c, &mut word);
+            }
+        } else if is_apostrophe(c) && !word.is_empty() && chars.peek().is_some_and(|next| next.is_alphanumeric()) {
+            word.push('\'');
+        } else {
+            let goes_on =
+                matches!(c, '-' | '\u{2010}' | '\u{2011}') && chars.peek().is_some_and(|next| is_letter(*next));
+            end_word(&mut word, &mut before_hyphen, goes_on, &mut take);
+        }
+    }
+    if let Some((alone, false)) = signs {
+        take(&alone.to_string(), alone.to_string());
+    }
+    end_word(&mut word, &mut before_hyphen, false, &mut take);
+}
+
+fn end_word(word: &mut String, before_hyphen: &mut Option<String>, goes_on: bool, take: &mut impl FnMut(&str, String)) {
+    let mut folded = std::mem::take(word);
+    if let Some(owner) = folded.strip_suffix("'s") {
+        folded = owner.to_owned();
+    }
+    folded.retain(|c| c != '\'');
+    if folded.is_empty() {
+        *before_hyphen = None;
+        return;
+    }
+    take(&folded, stem(&folded));
+    if let Some(first) = before_hyphen.take() {
+        let joined = format!("{first}{folded}");
+        take(&joined, stem(&joined));
+    }
+    *before_hyphen = goes_on.then_some(folded);
+}
+
+fn is_apostrophe(c: char) -> bool {
+    matches!(c, '\'' | '\u{2019}' | '\u{02bc}')
+}
+
+/// Signs of scripts that write no blanks between words, or long words of many parts.
+fn is_sign(c: char) -> bool {
+    matches!(c,
+        '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{3040}'..='\u{30ff}'
+        | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}'
+        | '\u{20000}'..='\u{2fa1f}')
+}
+
+/// Letters, digits, and what belongs to letters: accents, vowel signs.
+fn is_letter(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '\u{0300}'..='\u{036f}' | '\u{0900}'..='\u{0dff}')
+}
+
+/// One letter in small, without its accent.
+fn fold(c: char, into: &mut String) {
+    if c.is_ascii() {
+        into.push(c.to_ascii_lowercase());
+        return;
+    }
+    match c {
+        'ß' | 'ẞ' => into.push_str("ss"),
+        'æ' | 'Æ' => into.push_str("ae"),
+        'œ' | 'Œ' => into.push_str("oe"),
+        'ø' | 'Ø' => into.push('o'),
+        'ł' | 'Ł' => into.push('l'),
+        'đ' | 'Đ' => into.push('d'),
+        'ς' => into.push('σ'),
+        _ if c < '\u{0530}' || matches!(c, '\u{1e00}'..='\u{1fff}') => {
+            let mut bytes = [0; 4];
+            for part in DecomposingNormalizerBorrowed::new_nfd().normalize(c.encode_utf8(&mut bytes)).chars() {
+                if !matches!(part, '\u{0300}'..='\u{036f}') {
+                    into.extend(part.to_lowercase());
+                }
+            }
+        }
+        _ => into.extend(c.to_lowercase()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn words_come_in_one_spelling() {
+        assert_eq!(stems("Anna’s boxes, BERRIES & tasks: don't!"), ["anna", "box", "berri", "task", "dont"]);
+        assert_eq!(stems("Müller Straße naïve Ωmega Ёлка"), ["muller", "strass", "naiv", "ωmega", "елка"]);
+        assert_eq!(stems("the Wi-Fi code is 1234"), ["the", "wi", "fi", "wifi", "code", "is", "1234"]);
+    }
+
+    #[test]
+    fn scripts_without_blanks_are_cut_into_pairs() {
+        assert_eq!(stems("東京都へ行く"), ["東京", "京都", "都へ", "へ行", "行く"]);
+        assert_eq!(stems("a 水 b"), ["a", "水", "b"]);
+        assert_eq!(stems("หมา"), ["หม", "มา"]);
+        assert_eq!(stems("नमस्ते दुनिया").len(), 2);
+    }
+
+    #[test]
+    fn stop_words_are_found() {
+        assert!(STOP_WORDS.is_sorted(), "searched by halves");
+        assert!(is_stop_word("the") && !is_stop_word("tea"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_odd(text in ".{0,200}") {
+            for word in words(&text) {
+                prop_assert!(!word.folded.is_empty() && !word.folded.contains(char::is_whitespace));
+            }
+        }
+    }
+}

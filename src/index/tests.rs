@@ -1,0 +1,156 @@
+//! The index by itself: what a guest finds, what is marked, vectors, and that nothing is done twice.
+
+use std::path::Path;
+
+use super::*;
+use crate::{memory::SEMANTIC_MEMORY, zone::Tz};
+
+fn docs(docs: &[(&str, &str)]) -> Vec<(String, String)> {
+    docs.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
+}
+
+fn found(index: &mut Index, query: SearchQuery<'_>) -> Vec<(String, usize, bool)> {
+    let hits = index.search(&SearchQuery { limit: 10, ..query }).unwrap();
+    hits.into_iter()
+        .filter(Recalled::speaks_for_itself)
+        .map(|hit| (hit.path.clone(), hit.line, hit.taint.is_some()))
+        .collect()
+}
+
+fn write(brain: &Path, path: &str, text: &str) {
+    let path = brain.join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+fn refresh(index: &mut Index, brain: &Path) -> Refreshed {
+    index.refresh(&Sources { brain, store: None, zone: Tz::UTC }, None).unwrap()
+}
+
+#[test]
+fn a_guest_finds_their_own_and_what_is_for_all_and_the_owner_all_with_its_mark() {
+    let facts = "## Home\n- the party is secret\n- Bob brings the party hats <!-- wake 1 message 2 chat 5 -->\n\n\
+                 ## Open\n<!-- for: all -->\n- the party room is open\n\n## Unconfirmed\n- a party for Eve <!-- wake 2 after a page -->\n";
+    let all = docs(&[
+        (SEMANTIC_MEMORY, facts),
+        ("memory/chats/5/context.md", "party of five\n"),
+        ("memory/chats/6/context.md", "party of six\n"),
+    ]);
+    let mut index = Index::in_memory().unwrap();
+    let mut ask = |reader: Option<i64>| {
+        let reader = reader.map(ChatRef::telegram);
+        let mut hits = index
+            .with_documents(&all, true, |index| {
+                Ok(found(index, SearchQuery { text: "party", reader, ..SearchQuery::default() }))
+            })
+            .unwrap();
+        hits.sort();
+        hits
+    };
+    let hit = |path: &str, line, is_marked| (path.to_owned(), line, is_marked);
+    assert_eq!(
+        ask(None),
+        [
+            hit(SEMANTIC_MEMORY, 2, false),
+            hit(SEMANTIC_MEMORY, 3, true),
+            hit(SEMANTIC_MEMORY, 7, false),
+            hit(SEMANTIC_MEMORY, 10, true),
+            hit("memory/chats/5/context.md", 1, true),
+            hit("memory/chats/6/context.md", 1, true),
+        ]
+    );
+    assert_eq!(
+        ask(Some(5)),
+        [
+            hit(SEMANTIC_MEMORY, 3, false),
+            hit(SEMANTIC_MEMORY, 7, false),
+            hit("memory/project-memory/context.md", 1, false),
+        ]
+    );
+    assert_eq!(ask(Some(9)), [hit(SEMANTIC_MEMORY, 7, false)]);
+}
+
+#[test]
+fn only_what_changed_is_written_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = Index::open(&dir.path().join("index.db")).unwrap();
+    let lines: Vec<String> = (0..200).map(|n| format!("- book {n} is on shelf {}\n", n % 7)).collect();
+    write(dir.path(), "memory/books.md", &lines.concat());
+    write(dir.path(), "memory/other.md", "- a boat\n");
+    assert_eq!(refresh(&mut index, dir.path()).added, 201);
+    assert_eq!(refresh(&mut index, dir.path()), Refreshed::default());
+    write(dir.path(), "memory/books.md", &format!("- first of all\n{}", lines[1..].concat()));
+    assert_eq!(refresh(&mut index, dir.path()), Refreshed { added: 1, removed: 1, is_partial: false });
+    write(dir.path(), "memory/books.md", &format!("- first of all\n- more\n{}", lines[1..].concat()));
+    assert_eq!(refresh(&mut index, dir.path()), Refreshed { added: 1, removed: 0, is_partial: false });
+    let query = SearchQuery { text: "book 199", ..SearchQuery::default() };
+    assert_eq!(found(&mut index, query)[0], ("memory/books.md".to_owned(), 201, false));
+    let words = index.stats().unwrap().words;
+    // As it is when it is made at once.
+    let mut anew = Index::in_memory().unwrap();
+    refresh(&mut anew, dir.path());
+    assert_eq!(anew.stats().unwrap().words, words);
+    assert!(!dir.path().join("index.db.old").exists());
+}
+
+#[test]
+fn what_a_cycle_has_staged_is_found_and_leaves_nothing_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = Index::open(&dir.path().join("index.db")).unwrap();
+    write(dir.path(), "memory/a.md", "- a blue boat\n");
+    refresh(&mut index, dir.path());
+    let query = SearchQuery { text: "boat", ..SearchQuery::default() };
+    let staged = docs(&[("memory/a.md", "- a blue car\n"), ("memory/b.md", "- a red boat\n")]);
+    let hits = index.with_documents(&staged, false, |index| Ok(found(index, query))).unwrap();
+    assert_eq!(hits, [("memory/b.md".to_owned(), 1, false)]);
+    assert_eq!(found(&mut index, query), [("memory/a.md".to_owned(), 1, false)]);
+    assert_eq!(index.stats().unwrap().documents, 1);
+}
+
+#[test]
+fn vectors_find_what_shares_no_word_and_only_those_of_the_query_s_model_count() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("index.db");
+    let mut index = Index::open(&path).unwrap();
+    write(dir.path(), "memory/a.md", "- the vessel is blue\n- tea is green\n- the sky is grey\n");
+    refresh(&mut index, dir.path());
+    let missing = index.without_vector("m", 10).unwrap();
+    assert_eq!(missing.len(), 3);
+    let vector = |text: &str| match text {
+        text if text.contains("vessel") => vec![1.0, 0.1, 0.0],
+        text if text.contains("tea") => vec![0.0, 1.0, 0.1],
+        _ => vec![-1.0, 0.0, 1.0],
+    };
+    let vectors: Vec<_> = missing.iter().map(|(key, text)| (*key, vector(text))).collect();
+    index.put_vectors("m", 3, &vectors).unwrap();
+    assert!(index.without_vector("m", 10).unwrap().is_empty());
+    let ask = |index: &mut Index, model| {
+        let vector = Some(QueryVector { model, values: &[2.0, 0.0, 0.0] });
+        found(index, SearchQuery { text: "boat", vector, ..SearchQuery::default() })
+    };
+    assert_eq!(ask(&mut index, "m")[0], ("memory/a.md".to_owned(), 1, false));
+    assert!(ask(&mut index, "another").is_empty());
+    // What can't be used isn't kept.
+    for (dims, values) in [(3, vec![1.0, f32::NAN, 0.0]), (3, vec![1.0]), (2, vec![1.0, 0.0]), (0, vec![])] {
+        let kept = index.put_vectors("m", dims, &[(ChunkKey(1), values)]);
+        assert!(matches!(kept, Err(IndexError::Vector(_))), "{kept:?}");
+    }
+    // A new model builds beside the old one, and building anew keeps what took hours.
+    assert_eq!(index.without_vector("n", 10).unwrap().len(), 3);
+    let mut index = index.clear().unwrap();
+    assert_eq!(refresh(&mut index, dir.path()).added, 3);
+    assert_eq!(ask(&mut index, "m")[0], ("memory/a.md".to_owned(), 1, false));
+    assert!(index.without_vector("m", 10).unwrap().is_empty());
+    index.forget_other_models("n").unwrap();
+    assert!(ask(&mut index, "m").is_empty());
+}
+
+#[test]
+fn a_large_file_takes_its_length_and_not_its_square() {
+    let text: String = (0..60_000).map(|n| format!("- line {n} of a long file\n")).collect();
+    assert_eq!(chunk::chunks("memory/a.md", &text).len(), 60_000);
+    let code = format!("```\n{}```\n", "x\n".repeat(200_000));
+    assert!(!chunk::chunks("memory/a.md", &code).is_empty());
+    let line = "word ".repeat(400_000);
+    assert!(chunk::chunks("memory/a.md", &line).len() > 1_000);
+}

@@ -1,0 +1,322 @@
+//! Sentence embeddings, quantised: a bit a dimension to look through all of them, eight bits to compare the nearest.
+//!
+//! They are kept by the hash of what was embedded and by the model. A search uses the vectors of the model that its query was embedded
+//! by, and of no other.
+
+use rusqlite::{OptionalExtension as _, TransactionBehavior};
+
+use super::{ChunkKind, Index, IndexError, write::embedded};
+
+/// Codes in one block.
+pub(super) const BLOCK: usize = 1_024;
+/// The nearest by their bits, which are compared by their bytes.
+const NEAREST_BY_BITS: usize = 512;
+/// Dimensions of a vector at most.
+const MAX_DIMS: usize = 8_192;
+/// What of a chunk is embedded at most, in bytes: models read no more.
+const MAX_EMBEDDED_BYTES: usize = 2_000;
+
+/// What a vector is kept by: the hash of the text that was embedded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ChunkKey(pub i64);
+
+/// A question's embedding.
+#[derive(Debug, Clone, Copy)]
+pub struct QueryVector<'a> {
+    /// The model's id.
+    pub model: &'a str,
+    /// Its values; of any length.
+    pub values: &'a [f32],
+}
+
+/// The bits of all vectors of a model, as they were at one moment.
+pub(super) struct Codes {
+    model: i64,
+    stamp: i64,
+    /// Words of 64 bits that a vector takes.
+    words: usize,
+    keys: Vec<i64>,
+    bits: Vec<u64>,
+}
+
+/// A question's vector, of length 1.
+pub(super) struct Direction {
+    pub(super) model: i64,
+    values: Vec<f32>,
+}
+
+impl Direction {
+    /// The cosine with a code.
+    fn cosine(&self, code: &[u8]) -> f32 {
+        let Some((scale, code)) = code.split_first_chunk::<4>() else { return 0.0 };
+        let sum: f32 = self.values.iter().zip(code).map(|(value, byte)| value * f32::from(byte.cast_signed())).sum();
+        sum * f32::from_le_bytes(*scale)
+    }
+}
+
+impl Index {
+    /// Texts that a model hasn't embedded yet, the newest first, at most so many.
+    ///
+    /// # Errors
+    /// The index can't be read.
+    pub fn without_vector(&mut self, model: &str, limit: usize) -> Result<Vec<(ChunkKey, String)>, IndexError> {
+        let model_id = self.model_id(model)?.unwrap_or(-1);
+        let done_to = format!("embedded/{model}");
+        let after = self.state(&done_to)?.unwrap_or(0);
+        let mut statement = self.conn.prepare_cached(
+            "SELECT key, kind, heading, speaker, text FROM chunks k
+             WHERE id > ?1 AND NOT EXISTS (SELECT 1 FROM codes c WHERE c.model = ?2 AND c.key = k.key)
+             ORDER BY id DESC LIMIT ?3",
+        )?;
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let rows = statement.query_map((after, model_id, limit), |row| {
+            let kind = ChunkKind::from_number(row.get(1)?);
+            let (heading, speaker, text): (String, String, String) = (row.get(2)?, row.get(3)?, row.get(4)?);
+            let mut text = embedded(kind, &heading, &speaker, &text);
+            text.truncate(text.floor_char_boundary(MAX_EMBEDDED_BYTES));
+            Ok((ChunkKey(row.get(0)?), text))
+        })?;
+        let mut found: Vec<(ChunkKey, String)> = rows.collect::<rusqlite::Result<_>>()?;
+        drop(statement);
+        let mut seen = std::collections::HashSet::new();
+        found.retain(|(key, _)| seen.insert(*key));
+        if found.is_empty() {
+            // All up to here have one: they needn't be looked at again.
+            let last: Option<i64> = self.conn.query_row("SELECT max(id) FROM chunks", [], |row| row.get(0))?;
+            if last.is_some_and(|last| last > after) {
+                self.set_state(&done_to, last.unwrap_or(0))?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Keeps vectors of a model. Those that are known already stay.
+    ///
+    /// # Errors
+    /// [`IndexError::Vector`] where one hasn't `dims` values, or one that is no number; nothing of all is kept then.
+    pub fn put_vectors(
+        &mut self,
+        model: &str,
+        dims: usize,
+        vectors: &[(ChunkKey, Vec<f32>)],
+    ) -> Result<(), IndexError> {
+        if dims == 0 || dims > MAX_DIMS {
+            return Err(IndexError::Vector(format!("{dims} dimensions; 1 to {MAX_DIMS} are kept")));
+        }
+        let mut codes = Vec::with_capacity(vectors.len());
+        for (key, vector) in vectors {
+            let unit = unit(vector, dims)?;
+            codes.push((key.0, bytes_of(&unit), bits_of(&unit)));
+        }
+        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        tx.execute(
+            "INSERT INTO models (name, dims) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+            (model, i64::try_from(dims).unwrap_or(0)),
+        )?;
+        let (id, known): (i64, i64) =
+            tx.query_row("SELECT id, dims FROM models WHERE name = ?1", [model], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if usize::try_from(known) != Ok(dims) {
+            return Err(IndexError::Vector(format!("{model} had {known} dimensions before, and {dims} now")));
+        }
+        let last: Option<(i64, Vec<u8>, Vec<u8>)> = tx
+            .query_row(
+                "SELECT block, keys, bits FROM blocks WHERE model = ?1 ORDER BY block DESC LIMIT 1",
+                [id],
+                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            )
+            .optional()?;
+        let (mut block, mut keys, mut bits) = last.unwrap_or_default();
+        for (key, code, own_bits) in codes {
+            let is_new = tx
+                .prepare_cached("INSERT INTO codes VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")?
+                .execute((id, key, code))?
+                > 0;
+            if !is_new {
+                continue;
+            }
+            if keys.len() >= 8 * BLOCK {
+                put_block(&tx, id, block, &keys, &bits)?;
+                (block, keys, bits) = (block + 1, Vec::new(), Vec::new());
+            }
+            keys.extend(key.to_le_bytes());
+            bits.extend(own_bits);
+        }
+        put_block(&tx, id, block, &keys, &bits)?;
+        tx.execute("INSERT INTO state VALUES ('vectors', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1", [])?;
+        tx.commit()?;
+        Ok(())
+    }
+
+    /// Forgets the vectors of all models but one, when that one is whole.
+    ///
+    /// # Errors
+    /// The index can't be written.
+    pub fn forget_other_models(&mut self, model: &str) -> Result<(), IndexError> {
+        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for table in ["codes", "blocks"] {
+            tx.execute(
+                &format!("DELETE FROM {table} WHERE model IN (SELECT id FROM models WHERE name != ?1)"),
+                [model],
+            )?;
+        }
+        tx.execute("DELETE FROM models WHERE name != ?1", [model])?;
+        tx.execute("DELETE FROM state WHERE name LIKE 'embedded/%' AND name != 'embedded/' || ?1", [model])?;
+        tx.commit()?;
+        Ok(())
+    }
+
+    /// How many numbers a vector of a model has, if it has embedded anything.
+    ///
+    /// # Errors
+    /// The index can't be read.
+    pub fn dims(&self, model: &str) -> Result<Option<usize>, IndexError> {
+        let mut statement = self.conn.prepare_cached("SELECT dims FROM models WHERE name = ?1")?;
+        let dims: Option<i64> = statement.query_row([model], |row| row.get(0)).optional()?;
+        Ok(dims.and_then(|dims| usize::try_from(dims).ok()))
+    }
+
+    /// Takes over the vectors of another index. Where that can't be read there are none to take.
+    pub(super) fn take_vectors_of(&self, old: &std::path::Path) {
+        let copy = || -> rusqlite::Result<()> {
+            self.conn.execute("ATTACH DATABASE ?1 AS old", [old.display().to_string()])?;
+            let copied = self.conn.execute_batch(
+                "BEGIN;
+                 INSERT INTO models SELECT * FROM old.models;
+                 INSERT INTO codes SELECT * FROM old.codes;
+                 INSERT INTO blocks SELECT * FROM old.blocks;
+                 COMMIT",
+            );
+            if copied.is_err() {
+                self.conn.execute_batch("ROLLBACK")?;
+            }
+            self.conn.execute_batch("DETACH DATABASE old")?;
+            copied
+        };
+        if let Err(error) = copy() {
+            tracing::warn!(%error, "the index's vectors are lost; they are made anew");
+        }
+    }
+
+    fn model_id(&self, model: &str) -> Result<Option<i64>, IndexError> {
+        let mut statement = self.conn.prepare_cached("SELECT id FROM models WHERE name = ?1")?;
+        Ok(statement.query_row([model], |row| row.get(0)).optional()?)
+    }
+
+    /// A question's vector, where its model has embedded anything.
+    pub(super) fn direction(&self, query: QueryVector<'_>) -> Result<Option<Direction>, IndexError> {
+        let found: Option<(i64, i64)> = self
+            .conn
+            .prepare_cached("SELECT id, dims FROM models WHERE name = ?1")?
+            .query_row([query.model], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let Some((model, dims)) = found else { return Ok(None) };
+        Ok(Some(Direction { model, values: unit(query.values, usize::try_from(dims).unwrap_or(0))? }))
+    }
+
+    /// The keys whose vectors are nearest to a question's, with their cosines, the nearest first.
+    pub(super) fn nearest(&mut self, direction: &Direction) -> Result<Vec<(i64, f32)>, IndexError> {
+        let stamp = self.state("vectors")?.unwrap_or(0);
+        let is_fresh = |codes: &Codes| codes.model == direction.model && codes.stamp == stamp;
+        if !self.codes.as_ref().is_some_and(is_fresh) {
+            self.codes = Some(self.read_codes(direction, stamp)?);
+        }
+        let Some(codes) = &self.codes else { return Ok(Vec::new()) };
+        let mut found = Vec::with_capacity(NEAREST_BY_BITS);
+        for key in codes.nearest(&bits_of(&direction.values)) {
+            found.extend(self.cosine(direction, key)?.map(|cosine| (key, cosine)));
+        }
+        found.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        Ok(found)
+    }
+
+    /// The cosine of a question with what is kept by a key.
+    pub(super) fn cosine(&self, direction: &Direction, key: i64) -> Result<Option<f32>, IndexError> {
+        let mut statement = self.conn.prepare_cached("SELECT code FROM codes WHERE model = ?1 AND key = ?2")?;
+        let cosine = |row: &rusqlite::Row<'_>| Ok(direction.cosine(row.get_ref(0)?.as_blob()?));
+        Ok(statement.query_row((direction.model, key), cosine).optional()?)
+    }
+
+    fn read_codes(&self, direction: &Direction, stamp: i64) -> Result<Codes, IndexError> {
+        let words = direction.values.len().div_ceil(64);
+        let mut codes = Codes { model: direction.model, stamp, words, keys: Vec::new(), bits: Vec::new() };
+        let mut statement =
+            self.conn.prepare_cached("SELECT keys, bits FROM blocks WHERE model = ?1 ORDER BY block")?;
+        let mut rows = statement.query([direction.model])?;
+        while let Some(row) = rows.next()? {
+            let numbers = |blob: &[u8]| blob.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+            let keys: Vec<u64> = numbers(row.get_ref(0)?.as_blob().unwrap_or_default());
+            codes.keys.extend(keys.into_iter().map(u64::cast_signed));
+            let bits: Vec<u64> = numbers(row.get_ref(1)?.as_blob().unwrap_or_default());
+            codes.bits.extend(bits);
+        }
+        Ok(codes)
+    }
+}
+
+impl Codes {
+    /// The keys whose bits differ least from these.
+    fn nearest(&self, bits: &[u8]) -> Vec<i64> {
+        let wanted: Vec<u64> = bits.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        let distance = |own: &[u64]| own.iter().zip(&wanted).map(|(own, wanted)| (own ^ wanted).count_ones()).sum();
+        let distances: Vec<u32> = self.bits.chunks_exact(self.words.max(1)).map(distance).collect();
+        let mut counts = vec![0_usize; self.words * 64 + 1];
+        for distance in &distances {
+            if let Some(count) = counts.get_mut(*distance as usize) {
+                *count += 1;
+            }
+        }
+        let mut left = NEAREST_BY_BITS;
+        let within = counts.iter().position(|count| {
+            let is_enough = *count >= left;
+            left = left.saturating_sub(*count);
+            is_enough
+        });
+        let within = within.unwrap_or(counts.len());
+        let near = self.keys.iter().zip(&distances).filter(|(_, distance)| **distance as usize <= within);
+        near.map(|(key, _)| *key).take(2 * NEAREST_BY_BITS).collect()
+    }
+}
+
+pub(super) fn put_block(
+    conn: &rusqlite::Connection,
+    model: i64,
+    block: i64,
+    keys: &[u8],
+    bits: &[u8],
+) -> Result<(), IndexError> {
+    conn.prepare_cached(
+        "INSERT INTO blocks VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (model, block) DO UPDATE SET keys = excluded.keys, bits = excluded.bits",
+    )?
+    .execute((model, block, keys, bits))?;
+    Ok(())
+}
+
+/// The vector with the length 1.
+fn unit(vector: &[f32], dims: usize) -> Result<Vec<f32>, IndexError> {
+    if vector.len() != dims {
+        return Err(IndexError::Vector(format!("it has {} dimensions, and {dims} were expected", vector.len())));
+    }
+    let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+    if !length.is_finite() || length <= 0.0 {
+        return Err(IndexError::Vector("it has a value that is no number, or none but zeros".to_owned()));
+    }
+    Ok(vector.iter().map(|value| value / length).collect())
+}
+
+/// Eight bits a dimension, behind what they are to be multiplied by.
+fn bytes_of(unit: &[f32]) -> Vec<u8> {
+    let most = unit.iter().fold(0.0_f32, |most, value| most.max(value.abs())).max(f32::MIN_POSITIVE);
+    let scale = most / 127.0;
+    // Rounded by hand: the maths library isn't loaded for it.
+    let codes = unit.iter().map(|value| ((value / scale + 128.5) as i16 - 128) as i8).map(i8::cast_unsigned);
+    scale.to_le_bytes().into_iter().chain(codes).collect()
+}
+
+/// One bit a dimension: whether it is positive. Whole words of 64.
+fn bits_of(unit: &[f32]) -> Vec<u8> {
+    let word = |values: &[f32]| {
+        values.iter().enumerate().filter(|(_, value)| **value > 0.0).fold(0_u64, |word, (at, _)| word | 1 << at)
+    };
+    unit.chunks(64).flat_map(|values| word(values).to_le_bytes()).collect()
+}

@@ -1,0 +1,90 @@
+//! What changed between two versions of a document, line by line and by section, for people.
+
+use imara_diff::{Algorithm, Diff, InternedInput};
+
+use super::{
+    sections::Document,
+    text::{is_blank, lines, split_comment},
+};
+
+/// A line that one version has and the other lacks.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct ChangedLine {
+    /// The heading that it stands under; empty above the first.
+    pub section: String,
+    /// Whether it came; else it went.
+    pub is_added: bool,
+    /// Its line in the version that has it, counted from 1.
+    pub line: usize,
+    /// Its text without the comment at its end, which says where it came from.
+    pub text: String,
+}
+
+/// The lines that aren't the same, in the order in which they stand: what went before what came in its place. Blank lines don't count.
+pub fn changes(old: &str, new: &str) -> Vec<ChangedLine> {
+    let (before, after): (Vec<&str>, Vec<&str>) =
+        (lines(old).map(str::trim_end).collect(), lines(new).map(str::trim_end).collect());
+    let mut input = InternedInput::default();
+    input.update_before(before.iter().copied());
+    input.update_after(after.iter().copied());
+    let (was, is) = (Sections::of(old), Sections::of(new));
+    let mut found = Vec::new();
+    for hunk in Diff::compute(Algorithm::Histogram, &input).hunks() {
+        let gone = (hunk.before.start..hunk.before.end).map(|at| (false, at as usize, &before, &was));
+        let come = (hunk.after.start..hunk.after.end).map(|at| (true, at as usize, &after, &is));
+        for (is_added, at, lines, sections) in gone.chain(come) {
+            let text = lines.get(at).copied().unwrap_or_default();
+            if !is_blank(text) {
+                let (text, line) = (split_comment(text).0.to_owned(), at + 1);
+                found.push(ChangedLine { section: sections.at(line).to_owned(), is_added, line, text });
+            }
+        }
+    }
+    found
+}
+
+/// Where each section begins, and how it is called.
+struct Sections(Vec<(usize, String)>);
+
+impl Sections {
+    fn of(text: &str) -> Self {
+        Self(Document::split(text).parts.iter().map(|part| (part.line, part.title.clone())).collect())
+    }
+
+    fn at(&self, line: usize) -> &str {
+        self.0.iter().rev().find(|(first, _)| *first <= line).map_or("", |(_, title)| title)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::memory::strategies::document;
+
+    #[test]
+    fn a_change_is_told_with_its_section_and_without_its_origin() {
+        let old = "# Facts\n\n## Home\n- a <!-- wake 1 -->\n- b\n\n## Work\n- c\n";
+        let new =
+            "# Facts\n\n## Home\n- a <!-- wake 1 -->\n- d <!-- wake 2 message 7 -->\n\n## Work\n- c\n\n## New\n- e\n";
+        let told: Vec<_> = changes(old, new)
+            .into_iter()
+            .map(|line| {
+                format!("{}:{}{} {}", line.section, if line.is_added { "+" } else { "-" }, line.line, line.text)
+            })
+            .collect();
+        assert_eq!(told, ["Home:-5 - b", "Home:+5 - d", "New:+10 ## New", "New:+11 - e"]);
+        assert_eq!(changes(old, old), []);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_told_accounts_for_every_line(old in document(), new in document()) {
+            let count = |text: &str| lines(text).filter(|line| !is_blank(line)).count() as isize;
+            let told = changes(&old, &new);
+            let came = told.iter().filter(|line| line.is_added).count() as isize;
+            prop_assert_eq!(count(&new) - count(&old), came - (told.len() as isize - came));
+        }
+    }
+}

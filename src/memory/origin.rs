@@ -1,0 +1,72 @@
+//! Where a line says that it comes from: the comment that a wake puts at its end.
+
+use super::text::split_comment;
+use crate::types::ChatRef;
+
+/// What a line's comment says: `wake ID message N chat C after ORIGINS`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LineOrigin {
+    /// The wake that wrote it.
+    pub wake: String,
+    /// The message that said it.
+    pub message: Option<i64>,
+    /// The chat that it is for, if it isn't the owner's.
+    pub chat: Option<ChatRef>,
+    /// Whose words the wake had read by then, besides its person's and the memory's.
+    pub after: Option<String>,
+}
+
+/// A line without its list mark and its comment.
+pub fn bare(line: &str) -> &str {
+    let text = split_comment(line).0.trim();
+    text.strip_prefix(['-', '*', '+']).filter(|rest| rest.starts_with([' ', '\t'])).map_or(text, str::trim)
+}
+
+/// What the comment at a line's end says of its origin; none if no wake put it there.
+pub fn origin_of(line: &str) -> Option<LineOrigin> {
+    let comment = split_comment(line).1?;
+    let (own, after) = match comment.split_once(" after ") {
+        Some((own, after)) => (own, Some(after.trim().to_owned())),
+        None => (comment, None),
+    };
+    let mut words = own.split_whitespace();
+    if words.next() != Some("wake") {
+        return None;
+    }
+    let mut origin = LineOrigin { wake: words.next()?.to_owned(), after, ..LineOrigin::default() };
+    while let Some(word) = words.next() {
+        match word {
+            "message" => origin.message = words.next().and_then(|number| number.parse().ok()),
+            "chat" => origin.chat = words.next().and_then(|chat| chat.parse().ok()),
+            _ => {}
+        }
+    }
+    Some(origin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lines_comment_is_read_and_a_persons_own_is_none() {
+        let line =
+            "- Eve is kind <!-- wake 20261121T140302Z-812 message 41 chat 5555 after https://example.org, a file -->\n";
+        assert_eq!(bare(line), "Eve is kind");
+        assert_eq!(
+            origin_of(line),
+            Some(LineOrigin {
+                wake: "20261121T140302Z-812".to_owned(),
+                message: Some(41),
+                chat: Some(ChatRef::telegram(5555)),
+                after: Some("https://example.org, a file".to_owned()),
+            })
+        );
+        let own = origin_of("- 14:03 did it <!-- wake 1 own -->").unwrap();
+        assert_eq!((own.wake.as_str(), own.message, own.after), ("1", None, None));
+        assert_eq!(
+            (origin_of("- by hand"), origin_of("- x <!-- a note -->"), origin_of("- x <!-- wake -->")),
+            (None, None, None)
+        );
+    }
+}

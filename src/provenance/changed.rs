@@ -1,0 +1,83 @@
+//! `wake memory diff`: what changed in the memory since a point in time, readable.
+
+use std::collections::BTreeSet;
+
+use super::{
+    ProvenanceError,
+    point::{DayEdge, Point, PointError, WallClock, point},
+};
+use crate::{
+    memory::changes::{ChangedLine, changes},
+    repo::{Commit, Repo},
+    words::local,
+};
+
+/// What changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryChanges {
+    /// Since when.
+    pub since: Point,
+    /// The commits since then, newest first.
+    pub commits: Vec<Commit>,
+    /// Whether there are edits that aren't committed yet.
+    pub has_edits: bool,
+    /// The documents that changed.
+    pub documents: Vec<ChangedDocument>,
+}
+
+/// A document that changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedDocument {
+    /// Its path.
+    pub path: String,
+    /// Whether it is new, gone, or there both times.
+    pub is: DocumentFate,
+    /// The lines that came and went.
+    pub lines: Vec<ChangedLine>,
+}
+
+/// What became of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DocumentFate {
+    /// It wasn't there.
+    New,
+    /// It isn't there any more.
+    Gone,
+    /// It was and is there.
+    Changed,
+}
+
+/// What changed since a point that a person names; since the last wake's commit where they name none.
+pub fn changed(repo: &Repo, since: Option<&str>, wall: WallClock) -> Result<MemoryChanges, ProvenanceError> {
+    let since = match since {
+        Some(text) => point(repo, text, DayEdge::Begin, wall)?,
+        None => {
+            let commit = repo.last_wake()?.ok_or_else(|| PointError::TooEarly("a wake".to_owned()))?;
+            Point { name: format!("the last wake ({})", local(commit.at, wall.tz)), commit }
+        }
+    };
+    let then = since.commit.id;
+    let head = repo.head()?;
+    let (was, is) = (repo.markdown_at(then)?, repo.all_markdown()?);
+    let (mut documents, mut has_edits) = (Vec::new(), false);
+    for path in was.union(&is).collect::<BTreeSet<_>>() {
+        let old = repo.read_at(then, path)?;
+        // Links and what isn't text aren't read: nothing is said of them.
+        let Ok(new) = repo.read_work_tree(path) else { continue };
+        if let Some(head) = head {
+            has_edits |= repo.read_at(head, path)? != new;
+        }
+        if old == new {
+            continue;
+        }
+        let is = match (&old, &new) {
+            (None, _) => DocumentFate::New,
+            (_, None) => DocumentFate::Gone,
+            _ => DocumentFate::Changed,
+        };
+        let lines = changes(old.as_deref().unwrap_or_default(), new.as_deref().unwrap_or_default());
+        documents.push(ChangedDocument { path: path.clone(), is, lines });
+    }
+    Ok(MemoryChanges { commits: repo.commits_since(then)?, since, has_edits, documents })
+}

@@ -1,0 +1,163 @@
+//! `wake memory forget`: words that a person names go out of everything that is searched. First it is worked out and shown, then done:
+//! rows first, then one commit of the person's. Cut off in between, it is asked for once more, and finds the rest.
+
+use std::collections::BTreeSet;
+
+use super::{
+    ProvenanceError,
+    hand::{Hand, PersonsCommit},
+};
+use crate::{
+    memory::{
+        DocKind,
+        forgetting::{SoughtWords, without},
+        origin::origin_of,
+    },
+    repo::{FileChange, HoldingCommits, Repo},
+    store::{HeldInRows, Incoming, Store},
+    words::count,
+};
+
+/// What would be taken out, and what stands in the way.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Forgetting {
+    /// Documents, with the lines that go.
+    pub documents: Vec<ForgottenLines>,
+    /// What of the database holds the words.
+    pub rows: HeldInRows,
+    /// Messages that these lines come from and that say it in other words: they stay.
+    pub sources: Vec<Incoming>,
+    /// Documents that hold the words and can't be written.
+    pub unwritable: Vec<String>,
+}
+
+/// Lines of a document that go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForgottenLines {
+    /// The lines by number and text, as they stand now.
+    pub lines: Vec<(usize, String)>,
+    /// The document without them.
+    pub change: FileChange,
+}
+
+impl Forgetting {
+    /// Whether nothing holds the words.
+    pub fn is_empty(&self) -> bool {
+        self.documents.is_empty() && self.rows.is_empty()
+    }
+}
+
+/// Works out what holds the words; nothing is written.
+pub fn plan(repo: &Repo, store: Option<&Store>, sought: &SoughtWords) -> Result<Forgetting, ProvenanceError> {
+    let mut forgetting = Forgetting::default();
+    let mut said = BTreeSet::new();
+    for path in repo.all_markdown()? {
+        let Ok(Some(text)) = repo.read_work_tree(&path) else { continue };
+        let Some(found) = without(DocKind::of(&path), &text, sought) else { continue };
+        said.extend(found.lines.iter().filter_map(|(_, line)| origin_of(line)?.message));
+        if repo.check_writable(&path).is_err() {
+            forgetting.unwritable.push(path.clone());
+        }
+        let change = FileChange { path, base: Some(text), content: Some(found.text) };
+        forgetting.documents.push(ForgottenLines { lines: found.lines, change });
+    }
+    if let Some(store) = store {
+        forgetting.rows = store.holding(&holds(sought))?;
+        let said: Vec<i64> = said.into_iter().collect();
+        let goes = |message: &Incoming| forgetting.rows.incoming.iter().any(|row| row.id == message.id);
+        forgetting.sources = store.messages(&said)?.into_iter().filter(|message| !goes(message)).collect();
+        forgetting.sources.retain(|message| message.text != crate::store::FORGOTTEN_ROW);
+    }
+    Ok(forgetting)
+}
+
+fn holds(sought: &SoughtWords) -> impl Fn(&str, bool) -> bool {
+    |text, is_json| if is_json { sought.are_in_json(text) } else { sought.are_in(text) }
+}
+
+/// Takes out what was `shown`. With the commit, whether the database's file was written anew: else its free pages still hold the words.
+///
+/// # Errors
+/// [`ProvenanceError::Refused`] while something isn't finished, or when by now it would be more or less than what was shown.
+pub fn carry_out(
+    hand: &mut Hand<'_>,
+    sought: &SoughtWords,
+    shown: &Forgetting,
+) -> Result<(Option<PersonsCommit>, bool), ProvenanceError> {
+    let now = plan(&hand.repo, Some(hand.rows()), sought)?;
+    if now != *shown {
+        let why = "What holds these words has changed meanwhile. Nothing was taken out; please ask again.";
+        return Err(ProvenanceError::Refused(why.to_owned()));
+    }
+    let is_rewritten = hand.store().forget_words(&now.rows, &holds(sought))?;
+    hand.store().note_spoken_changed()?;
+    if now.documents.is_empty() {
+        hand.scrub_index()?;
+        return Ok((None, is_rewritten));
+    }
+    let lines = now.documents.iter().map(|document| document.lines.len()).sum();
+    let changes: Vec<FileChange> = now.documents.into_iter().map(|document| document.change).collect();
+    // The words themselves would stand in the history.
+    let subject = format!("Forget {} of the memory", count(lines, "line"));
+    let made = hand.commit(&changes, &subject)?;
+    hand.scrub_index()?;
+    Ok((Some(made), is_rewritten))
+}
+
+/// What git's history still holds, of the lines and of the messages of commits.
+pub fn history(repo: &Repo, sought: &SoughtWords) -> Result<HoldingCommits, ProvenanceError> {
+    Ok(repo.commits_holding(&|text| sought.are_in(text))?)
+}
+
+/// The commands that rewrite the history without the words, for a shell in any folder.
+pub fn purge(repo: &Repo, words: &str) -> String {
+    let pattern = pattern(words);
+    let root = crate::words::in_shell(repo.root());
+    let branch = repo.branch();
+    let push = if repo.has_remote() { format!("git push --force origin {branch}\n") } else { String::new() };
+    format!(
+        "wake stop\n\
+         cd {root}\n\
+         FILTER_BRANCH_SQUELCH_WARNING=1 git filter-branch --force \\\n  \
+         --tree-filter \"find . -path ./.git -prune -o -type f -exec perl -0777 -pi -e 's/{pattern}/[forgotten]/gi' {{}} +\" \\\n  \
+         --msg-filter \"perl -0777 -pe 's/{pattern}/[forgotten]/gi'\" -- --all\n\
+         git for-each-ref --format='delete %(refname)' refs/original | git update-ref --stdin\n\
+         git reflog expire --expire=now --expire-unreachable=now --all\n\
+         git gc --prune=now --quiet\n\
+         {push}wake resume\n"
+    )
+}
+
+/// The words as a pattern of Perl's that any shell leaves alone: plain letters and digits, and all other bytes by their numbers.
+fn pattern(words: &str) -> String {
+    let spelled = |c: char| -> String {
+        let mut bytes = [0; 4];
+        c.encode_utf8(&mut bytes).bytes().map(|byte| format!("\\x{byte:02x}")).collect()
+    };
+    let letter = |c: char| match c {
+        _ if c.is_ascii_alphanumeric() => c.to_string(),
+        _ if c.is_ascii() => spelled(c),
+        // Bytes know no case.
+        _ => {
+            let other = |mut cases: Vec<char>| if let [only] = cases.as_mut_slice() { Some(*only) } else { None };
+            let cases = [Some(c), other(c.to_lowercase().collect()), other(c.to_uppercase().collect())];
+            let cases: BTreeSet<String> = cases.into_iter().flatten().map(spelled).collect();
+            format!("(?:{})", cases.into_iter().collect::<Vec<_>>().join("|"))
+        }
+    };
+    let words = words.split_whitespace().map(|word| word.chars().map(letter).collect::<String>());
+    words.collect::<Vec<_>>().join("\\s+")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_holds_nothing_that_a_shell_reads() {
+        assert_eq!(pattern("a $b`c"), "a\\s+\\x24b\\x60c");
+        assert_eq!(pattern("Zoë"), "Zo(?:\\xc3\\x8b|\\xc3\\xab)");
+        let odd: String = (' '..='\u{ff}').collect();
+        assert!(pattern(&odd).chars().all(|c| c.is_ascii_alphanumeric() || "\\()?:|+".contains(c)));
+    }
+}

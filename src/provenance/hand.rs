@@ -1,0 +1,151 @@
+//! A person's hand in the memory and the database: nobody else writes meanwhile, and what is written is theirs.
+
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, Utc};
+
+use super::ProvenanceError;
+use crate::{
+    clock::Clock,
+    config::Config,
+    cycle::{self, Teller, merge_texts, workspace},
+    index::{Index, Sources},
+    process::Identity,
+    redact::Redactor,
+    repo::{FileChange, LeftAlone, Oid, PersonEdits, Publish, Repo},
+    store::{Fence, FencedStore, HEAD_SEEN, Store},
+    wake_lock::{LockError, LockedWork, WakeLock, takeover},
+};
+
+/// How long a wake that is at work is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The pause between two tries.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What a person's command is given.
+#[derive(Clone, Copy)]
+pub struct HandTools<'a> {
+    /// The settings.
+    pub config: &'a Config,
+    /// The time.
+    pub clock: &'a dyn Clock,
+    /// Masks secrets, and tells what must not be committed.
+    pub redactor: &'a Redactor,
+}
+
+/// The wake lock in a person's hand, with the memory and the database.
+pub struct Hand<'a> {
+    tools: HandTools<'a>,
+    /// The memory.
+    pub repo: Repo,
+    store: Store,
+    fence: Fence,
+    /// Last, so that it is freed last.
+    _lock: WakeLock,
+}
+
+/// What was committed for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PersonsCommit {
+    /// The commit.
+    pub commit: Oid,
+    /// The files that were edited and not committed yet: a commit of their own, before it.
+    pub before: Vec<String>,
+    /// Files that were written and couldn't be committed.
+    pub left_alone: Vec<LeftAlone>,
+}
+
+impl<'a> Hand<'a> {
+    /// Takes the lock, waiting some seconds for a wake that is at work.
+    ///
+    /// # Errors
+    /// [`ProvenanceError::Busy`] while one works longer.
+    pub fn take(tools: HandTools<'a>) -> Result<Self, ProvenanceError> {
+        let config = tools.config;
+        let lock = wait(config)?;
+        let repo = Repo::open(&config.repo_dir())?;
+        let mut store = workspace::open(config)?;
+        let (me, now) = (Identity::current(), tools.clock.now());
+        let fence = store.take_lease(&me, now)?;
+        // The line of a killed wake is the only witness of that.
+        if let Some((left, cycle_id)) = lock.cut_off(&me) {
+            let teller = Teller { owner_chat: config.owner_chat, redactor: tools.redactor };
+            cycle::note_cut_off(&mut FencedStore::new(&mut store, fence, tools.clock), left, cycle_id, teller)?;
+        }
+        let mut hand = Self { tools, repo, store, fence, _lock: lock };
+        hand.introduce(&me, now)?;
+        Ok(hand)
+    }
+
+    fn introduce(&mut self, me: &Identity, now: DateTime<Utc>) -> Result<(), ProvenanceError> {
+        self._lock.describe(me, now, LockedWork::default()).map_err(ProvenanceError::Lock)?;
+        self._lock.show_life(self.tools.config.wake_timeout);
+        self.repo.finish_interrupted(&merge_texts)?;
+        Ok(())
+    }
+
+    /// The database, for reading.
+    pub fn rows(&self) -> &Store {
+        &self.store
+    }
+
+    /// The database, as the holder of the lock writes it.
+    pub fn store(&mut self) -> FencedStore<'_> {
+        FencedStore::new(&mut self.store, self.fence, self.tools.clock)
+    }
+
+    /// Commits what the person has edited and not committed: before anything is put in its place.
+    pub fn commit_edits(&self) -> Result<PersonEdits, ProvenanceError> {
+        let redactor = self.tools.redactor;
+        let now = self.tools.clock.now();
+        Ok(self.repo.commit_person_edits(now, &|text| redactor.contains_secret(text), &merge_texts)?)
+    }
+
+    /// Commits these changes as the person's. They wake nobody: what the person had committed before stays a reason, this isn't one.
+    pub fn commit(&mut self, changes: &[FileChange], subject: &str) -> Result<PersonsCommit, ProvenanceError> {
+        let head_before = self.repo.head()?;
+        let edits = self.commit_edits()?;
+        let redactor = self.tools.redactor;
+        let message = format!("{}\n", redactor.redact(subject));
+        let published = self.repo.publish_as_person(&Publish {
+            changes,
+            message: &message,
+            now: self.tools.clock.now(),
+            merge: &merge_texts,
+            is_secret: &|text| redactor.contains_secret(text),
+        })?;
+        let is_alone = edits.commit.is_none() && published.persons.is_none();
+        let was_seen = self.store.handled(HEAD_SEEN)? == head_before.map(|head| head.to_string());
+        if is_alone && was_seen {
+            self.store().set_handled(HEAD_SEEN, &published.commit.to_string())?;
+        }
+        Ok(PersonsCommit { commit: published.commit, before: edits.files, left_alone: published.left_alone })
+    }
+
+    /// Makes the index anew, without what is gone by now.
+    pub fn scrub_index(&self) -> Result<(), ProvenanceError> {
+        let config = self.tools.config;
+        let sources = Sources { brain: self.repo.root(), store: Some(&self.store), zone: config.timezone };
+        Ok(Index::scrub(&config.index_path(), &sources)?)
+    }
+
+    /// Frees the lease and the lock.
+    pub fn put_down(mut self) -> Result<(), ProvenanceError> {
+        Ok(self.store().release_lease()?)
+    }
+}
+
+fn wait(config: &Config) -> Result<WakeLock, ProvenanceError> {
+    let begun = Instant::now();
+    loop {
+        match takeover::acquire(&config.lock_path(), config.stale_lock) {
+            Ok(taken) => return Ok(taken.lock),
+            Err(LockError::Held(_)) if begun.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            Err(held @ (LockError::Held(_) | LockError::Stuck { .. })) => {
+                let held = held.in_words(config.timezone);
+                return Err(ProvenanceError::Busy(format!("{held} Nothing was changed; try again when it is done.")));
+            }
+            Err(error) => return Err(ProvenanceError::Lock(error)),
+        }
+    }
+}

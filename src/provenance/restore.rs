@@ -1,0 +1,166 @@
+//! `wake memory restore`: a document, some of its lines, or the whole memory as it was at a point in time, as a commit of the person's.
+//! What stands there now is committed first: it is never lost.
+
+use super::{
+    ProvenanceError,
+    hand::{Hand, PersonsCommit},
+    point::{DayEdge, Point, WallClock, point},
+};
+use crate::{
+    memory::{DocKind, forgetting::SoughtWords, giving_back::give_back},
+    repo::{FileChange, Repo},
+    words::local,
+};
+
+/// What a person wants back.
+#[derive(Debug, Clone, Copy)]
+pub enum WantedBack<'a> {
+    /// A document.
+    Document {
+        /// Its path, or the end of it.
+        path: &'a str,
+        /// As it was then; before its last change where nothing is said.
+        at: Option<&'a str>,
+        /// Only the lines with these words.
+        lines: Option<&'a SoughtWords>,
+    },
+    /// The whole memory as it was then.
+    All {
+        /// When.
+        at: &'a str,
+    },
+}
+
+/// What would be given back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivingBack {
+    /// As it was then.
+    pub point: Point,
+    /// The documents that become another.
+    pub changes: Vec<FileChange>,
+    /// Lines that are given back, where only some are wanted.
+    pub lines: Vec<String>,
+}
+
+/// Works out what would be given back; nothing is written.
+pub fn plan(repo: &Repo, wanted: WantedBack<'_>, wall: WallClock) -> Result<GivingBack, ProvenanceError> {
+    match wanted {
+        WantedBack::All { at } => {
+            let point = point(repo, at, DayEdge::End, wall)?;
+            let mut changes = Vec::new();
+            let paths = repo.markdown_at(point.commit.id)?;
+            for path in paths.union(&repo.all_markdown()?) {
+                changes.extend(change(repo, &point, path)?);
+            }
+            Ok(GivingBack { point, changes, lines: Vec::new() })
+        }
+        WantedBack::Document { path, at, lines } => {
+            let point = match at {
+                Some(at) => point(repo, at, DayEdge::End, wall)?,
+                None => before_last_change(repo, path, wall)?,
+            };
+            let path = full_path(repo, &point, path)?;
+            let Some(sought) = lines else {
+                let changes = change(repo, &point, &path)?.into_iter().collect();
+                return Ok(GivingBack { point, changes, lines: Vec::new() });
+            };
+            let old = repo.read_at(point.commit.id, &path)?.unwrap_or_default();
+            let now = repo.read_work_tree(&path)?;
+            let given = give_back(DocKind::of(&path), &old, now.as_deref().unwrap_or_default(), sought);
+            if given.lines.is_empty() && !sought.are_in(&old) {
+                return Err(ProvenanceError::Refused(format!(
+                    "{path} had no line with these words at {}.",
+                    point.name
+                )));
+            }
+            let changes = if given.lines.is_empty() {
+                Vec::new()
+            } else {
+                vec![FileChange { path, base: now, content: Some(given.text) }]
+            };
+            Ok(GivingBack { point, changes, lines: given.lines })
+        }
+    }
+}
+
+/// Gives it back, as one commit of the person's.
+///
+/// # Errors
+/// [`ProvenanceError::Refused`] where what stands there now can't be committed: it would be lost.
+pub fn carry_out(
+    hand: &mut Hand<'_>,
+    wanted: WantedBack<'_>,
+    wall: WallClock,
+) -> Result<(GivingBack, Option<PersonsCommit>), ProvenanceError> {
+    let edits = hand.commit_edits()?;
+    let giving = plan(&hand.repo, wanted, wall)?;
+    if giving.changes.is_empty() {
+        return Ok((giving, None));
+    }
+    if let Some(left) =
+        edits.left_alone.iter().find(|left| giving.changes.iter().any(|change| change.path == left.path))
+    {
+        return Err(ProvenanceError::Refused(format!(
+            "{} has changes that I can't commit, because it {}. They would be lost, so nothing was changed.",
+            left.path, left.why
+        )));
+    }
+    for change in &giving.changes {
+        hand.repo.check_writable(&change.path)?;
+    }
+    let what = match giving.changes.as_slice() {
+        [change] if giving.lines.is_empty() => format!("Restore {}", change.path),
+        [change] => format!("Restore lines of {}", change.path),
+        many => format!("Restore {} files", many.len()),
+    };
+    let subject = format!("{what}\n\nAs of {}, commit {}.", giving.point.name, giving.point.commit.id);
+    let mut made = hand.commit(&giving.changes, &subject)?;
+    made.before.splice(0..0, edits.files);
+    Ok((giving, Some(made)))
+}
+
+fn change(repo: &Repo, point: &Point, path: &str) -> Result<Option<FileChange>, ProvenanceError> {
+    let (old, now) = (repo.read_at(point.commit.id, path)?, repo.read_work_tree(path)?);
+    Ok((old != now).then(|| FileChange { path: path.to_owned(), base: now, content: old }))
+}
+
+/// The document before the last commit that changed it.
+fn before_last_change(repo: &Repo, path: &str, wall: WallClock) -> Result<Point, ProvenanceError> {
+    let missing = || ProvenanceError::Refused(format!("The memory has no document {path:?} that ever changed."));
+    let head = repo.head()?.ok_or_else(missing)?;
+    let here = Point { commit: repo.commit_called(&head.to_string())?.ok_or_else(missing)?, name: String::new() };
+    let full = full_path(repo, &here, path)?;
+    // Edits that aren't committed are the last change.
+    if repo.read_at(head, &full)? != repo.read_work_tree(&full)? {
+        let name = format!("the last commit ({})", local(here.commit.at, wall.tz));
+        return Ok(Point { name, ..here });
+    }
+    let last = repo.last_change(&full)?.ok_or_else(missing)?;
+    let Some(before) = repo.before(last.id)? else {
+        return Err(ProvenanceError::Refused(format!("{full} is as it was from the beginning.")));
+    };
+    let commit = repo.commit_called(&before.to_string())?.ok_or_else(missing)?;
+    let name = format!("before “{}” ({})", last.subject, local(last.at, wall.tz));
+    Ok(Point { commit, name })
+}
+
+/// The document that a person means by a path or the end of one: as it is now, or as it was then.
+fn full_path(repo: &Repo, point: &Point, path: &str) -> Result<String, ProvenanceError> {
+    let mut all = repo.markdown_at(point.commit.id)?;
+    all.extend(repo.all_markdown()?);
+    let path = path.trim_start_matches("./");
+    if all.contains(path) {
+        return Ok(path.to_owned());
+    }
+    let file = if path.ends_with(".md") { path.to_owned() } else { format!("{path}.md") };
+    let ends = |known: &&String| **known == file || known.ends_with(&format!("/{file}"));
+    let found: Vec<&String> = all.iter().filter(ends).collect();
+    match found.as_slice() {
+        [only] => Ok((*only).clone()),
+        [] => Err(ProvenanceError::Refused(format!("The memory has no document {path:?}, neither now nor then."))),
+        many => {
+            let names: Vec<&str> = many.iter().map(|name| name.as_str()).collect();
+            Err(ProvenanceError::Refused(format!("{path:?} could be {}.", crate::words::or(&names))))
+        }
+    }
+}

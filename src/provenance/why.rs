@@ -1,0 +1,232 @@
+//! `wake memory why`: from a line of the memory through blame to the commit and the message that said it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+
+use super::ProvenanceError;
+use crate::{
+    memory::{
+        DocKind,
+        forgetting::SoughtWords,
+        origin::{LineOrigin, bare, origin_of},
+        search::search,
+        sections::Document,
+    },
+    repo::{Commit, Repo, trailer},
+    store::{Incoming, Store},
+    types::ChatRef,
+};
+
+/// Lines that one question is answered with at most.
+pub const MAX_LINES: usize = 8;
+/// Lines that are shown where none holds the words themselves.
+const MAX_NEAR: usize = 3;
+
+/// What is known of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineStory {
+    /// The document.
+    pub path: String,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// Its text, without list mark and comment.
+    pub text: String,
+    /// The heading that it stands under.
+    pub heading: String,
+    /// What its comment says.
+    pub origin: Option<LineOrigin>,
+    /// The commit that it came by as it stands; none: it isn't committed yet.
+    pub commit: Option<Commit>,
+    /// The commit of the wake that its comment names, where that is another one.
+    pub wake_commit: Option<Commit>,
+    /// Who wrote it as it stands.
+    pub writer: LineWriter,
+    /// The messages that said it, or that its wake was about.
+    pub messages: Vec<SaidMessage>,
+    /// Whose words the wake had read besides its person's and the memory's.
+    pub taint: Option<String>,
+}
+
+/// Who wrote a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LineWriter {
+    /// A wake.
+    Wake,
+    /// A person.
+    Person,
+    /// A person, who hasn't committed it yet.
+    Uncommitted,
+    /// This program without a wake: the templates, or a merge.
+    Program,
+}
+
+/// A message that a line comes from.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct SaidMessage {
+    /// Its number.
+    pub id: i64,
+    /// When it was received.
+    pub at: Option<DateTime<Utc>>,
+    /// Its chat.
+    #[serde(rename = "chat_id")]
+    pub chat: ChatRef,
+    /// Its sender.
+    pub from: Option<String>,
+    /// Its words.
+    pub text: String,
+    /// Whose words these are besides their sender's.
+    pub taint: Option<String>,
+}
+
+/// The answer to a question.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stories {
+    /// The lines, and what is known of each.
+    pub lines: Vec<LineStory>,
+    /// Whether none holds the words themselves: these are the nearest.
+    pub are_near: bool,
+    /// How many more hold them.
+    pub more: usize,
+}
+
+/// A line before anything is asked about it.
+struct FoundLine {
+    path: String,
+    line: usize,
+    raw: String,
+    heading: String,
+    origin: Option<LineOrigin>,
+}
+
+/// What is known of the lines that hold these words, or, where none does, of those that are nearest to them.
+pub fn why(repo: &Repo, store: Option<&Store>, words: &str) -> Result<Stories, ProvenanceError> {
+    let mut documents: Vec<(String, String)> = Vec::new();
+    for path in repo.all_markdown()? {
+        // What isn't text is no memory.
+        if let Ok(Some(text)) = repo.read_work_tree(&path) {
+            documents.push((path, text));
+        }
+    }
+    // What is known comes first, what merely happened last.
+    documents.sort_by_key(|(path, _)| (DocKind::of(path) == DocKind::Log, DocKind::of(path) != DocKind::Facts));
+    let mut found: Vec<FoundLine> = match SoughtWords::new(words) {
+        Some(sought) => documents.iter().flat_map(|(path, text)| holding(path, text, &sought)).collect(),
+        None => Vec::new(),
+    };
+    let are_near = found.is_empty();
+    if are_near {
+        let borrowed: Vec<(&str, &str)> = documents.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        for hit in search(&borrowed, words, MAX_NEAR) {
+            let text = documents.iter().find(|(path, _)| *path == hit.path).map(|(_, text)| text.as_str());
+            found.extend(text.and_then(|text| line_at(&hit.path, text, hit.line)));
+        }
+    }
+    let more = found.len().saturating_sub(MAX_LINES);
+    found.truncate(MAX_LINES);
+    let mut lines = Vec::new();
+    let mut by_file: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
+    for line in &found {
+        by_file.entry(line.path.clone()).or_default().insert(line.line);
+    }
+    let mut commits: BTreeMap<(String, usize), Commit> = BTreeMap::new();
+    for (path, wanted) in by_file {
+        let text = documents.iter().find(|(known, _)| *known == path).map_or("", |(_, text)| text.as_str());
+        let came_by = repo.came_by(&path, text, &wanted)?;
+        commits.extend(came_by.into_iter().map(|(line, commit)| ((path.clone(), line), commit)));
+    }
+    for line in found {
+        let commit = commits.remove(&(line.path.clone(), line.line));
+        lines.push(story(repo, store, line, commit)?);
+    }
+    Ok(Stories { lines, are_near, more })
+}
+
+fn holding(path: &str, text: &str, sought: &SoughtWords) -> Vec<FoundLine> {
+    if !sought.are_in(text) {
+        return Vec::new();
+    }
+    let numbers = (1..).zip(text.lines()).filter(|(_, line)| sought.are_in(bare(line))).map(|(number, _)| number);
+    numbers.filter_map(|number| line_at(path, text, number)).collect()
+}
+
+/// A line with its heading, and the origin of the item that it belongs to.
+fn line_at(path: &str, text: &str, number: usize) -> Option<FoundLine> {
+    let raw = text.lines().nth(number.checked_sub(1)?)?.to_owned();
+    let document = Document::split(text);
+    let part = document.parts.iter().rev().find(|part| part.line <= number);
+    let item = part.and_then(|part| {
+        let of_item = |item: &&std::ops::Range<usize>| {
+            let first = document.line_of(item.start);
+            (first..first + document.slice(item).lines().count()).contains(&number)
+        };
+        part.items.iter().find(of_item)
+    });
+    let origin = origin_of(&raw).or_else(|| document.slice(item?).lines().find_map(origin_of));
+    let heading = part.map(|part| part.title.clone()).unwrap_or_default();
+    Some(FoundLine { path: path.to_owned(), line: number, raw, heading, origin })
+}
+
+fn story(
+    repo: &Repo,
+    store: Option<&Store>,
+    found: FoundLine,
+    commit: Option<Commit>,
+) -> Result<LineStory, ProvenanceError> {
+    let FoundLine { path, line, raw, heading, origin } = found;
+    let writer = match &commit {
+        None => LineWriter::Uncommitted,
+        Some(commit) if !commit.is_ours() => LineWriter::Person,
+        Some(commit) if commit.is_wake() => LineWriter::Wake,
+        Some(_) => LineWriter::Program,
+    };
+    let named = origin.as_ref().map(|origin| origin.wake.as_str());
+    let by_itself = commit.as_ref().filter(|_| writer == LineWriter::Wake).and_then(|commit| commit.wake_id.as_deref());
+    // Moved to the archive, or touched by a person, a line still says which wake wrote it first.
+    let wake_commit = match named.filter(|named| by_itself != Some(named)) {
+        Some(wake) => repo.log_of_wake(wake)?,
+        None => None,
+    };
+    let wake = named.or(by_itself);
+    let ids = match origin.as_ref().and_then(|origin| origin.message) {
+        Some(message) => vec![message],
+        // A person's line has no message.
+        None if wake.is_none() => Vec::new(),
+        None => match wake_commit.as_ref().or(commit.as_ref()) {
+            Some(commit) => messages_of(&repo.message(commit.id)?),
+            None => Vec::new(),
+        },
+    };
+    let (mut messages, mut read) = (Vec::new(), None);
+    if let Some(store) = store {
+        messages = store.messages(&ids)?.into_iter().map(said).collect();
+        read = wake.map(|wake| store.taints_of(wake)).transpose()?.flatten();
+    }
+    let taint = origin.as_ref().and_then(|origin| origin.after.clone()).or(read);
+    Ok(LineStory {
+        path,
+        line,
+        text: bare(&raw).to_owned(),
+        heading,
+        origin,
+        commit,
+        wake_commit,
+        writer,
+        messages,
+        taint,
+    })
+}
+
+/// The messages that a wake's commit was about, by its trailer.
+fn messages_of(message: &str) -> Vec<i64> {
+    let named = trailer(message, "Messages").unwrap_or_default();
+    named.split(',').filter_map(|id| id.trim().parse().ok()).collect()
+}
+
+fn said(message: Incoming) -> SaidMessage {
+    let quoted = message.quoted.is_some() && !message.quotes_own;
+    let taint = message.words_of_others().or_else(|| quoted.then(|| "it quotes somebody".to_owned()));
+    let Incoming { id, received_at, chat, sender_name, text, .. } = message;
+    SaidMessage { id, at: received_at, chat, from: sender_name, text, taint }
+}

@@ -452,8 +452,8 @@ fn show_plan(config: &Config, plan: &Forgetting) {
     }
     if !rows.cycles.is_empty() {
         more.push(format!(
-            "the records of {}, whole: {}",
-            count(rows.cycles.len(), "finished wake"),
+            "the records of {} that ended, whole: {}",
+            count(rows.cycles.len(), "wake"),
             named(&rows.cycles)
         ));
     }

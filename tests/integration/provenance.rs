@@ -170,7 +170,7 @@ fn what_is_forgotten_is_in_nothing_that_is_searched_and_the_history_is_told_of_w
     assert!(found(&[FACTS, "messages/1", "answers/", "recordings/1"]));
 
     let looked = env.wake(&["memory", "forget", "--dry-run", "4711-77"]).ok();
-    for what in [FACTS, "message 1 of", "answer ", "recording: ", "the records of 1 finished wake"] {
+    for what in [FACTS, "message 1 of", "answer ", "recording: ", "the records of 1 wake that ended"] {
         assert!(looked.stdout.contains(what), "{what}: {}", looked.stdout);
     }
     let asked = env.wake(&["memory", "forget", "4711-77"]);

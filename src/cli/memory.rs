@@ -1,6 +1,6 @@
 //! `wake memory`: searching what is remembered, and looking after the index that answers.
 
-use std::{cell::OnceCell, process::ExitCode};
+use std::{cell::OnceCell, io::IsTerminal as _, process::ExitCode};
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use clap::Subcommand;
@@ -16,7 +16,7 @@ use crate::{
     cycle::decide::budget::Budget,
     disk::size,
     embed::{BackfillError, Meaning, Meant},
-    index::{ChunkOrigin, Index, IndexError, IndexPlace, Recalled, SearchQuery},
+    index::{ChunkOrigin, Index, IndexError, IndexPlace, Recalled, Refreshed, SearchQuery},
     repo::{self, RepoError},
     store::Store,
     words::shortened,
@@ -329,7 +329,14 @@ fn stats(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
 
 /// Asks the index, up to date.
 fn ask<T>(config: &Config, ask: impl FnMut(&mut Index) -> Result<T, IndexError>) -> Result<T, MemoryFailure> {
-    let (answer, note) = IndexPlace::of(config).ask(&config.repo_dir(), config.timezone, ask)?;
+    let mut parts = 0;
+    let mut tell = |refreshed: &Refreshed| {
+        parts += refreshed.added;
+        if std::io::stderr().is_terminal() {
+            complain(&format!("Indexing: {parts} parts so far"));
+        }
+    };
+    let (answer, note) = IndexPlace::of(config).ask_all(&config.repo_dir(), config.timezone, &mut tell, ask)?;
     if let Some(note) = note {
         complain(&note);
     }

@@ -8,6 +8,7 @@ use std::{
 use super::{EXIT_FAILED, EXIT_USAGE, complain, failed, print, print_json};
 use crate::{
     config::Config,
+    index::IndexPlace,
     memory::forgetting::{MIN_CHARS, SoughtWords},
     provenance::{
         ProvenanceError,
@@ -147,7 +148,9 @@ fn refused(error: &ProvenanceError) -> ExitCode {
 /// `wake memory why`.
 pub(super) fn why(config: &Config, arguments: &WhyArguments, as_json: bool) -> ExitCode {
     let words = arguments.words.join(" ");
-    let stories = match memory(config).map(|repo| why::why(&repo, database(config).as_ref(), &words)) {
+    let index = IndexPlace::of(config);
+    let why = |repo| why::why(&repo, database(config).as_ref(), (&index, config.timezone), &words);
+    let stories = match memory(config).map(why) {
         Ok(Ok(stories)) => stories,
         Ok(Err(error)) => return refused(&error),
         Err(code) => return code,

@@ -25,7 +25,9 @@ impl Index {
         let old = Self::open(path)?;
         let models = old.models()?;
         let codes: Vec<Vec<Code>> = models.iter().map(|(id, ..)| old.codes_of(*id)).collect::<Result<_, _>>()?;
-        let mut new = old.clear()?;
+        drop(old);
+        super::file::remove(path)?;
+        let mut new = Self::open(path)?;
         new.refresh(sources, None)?;
         for ((_, name, dims), codes) in models.iter().zip(codes) {
             new.put_codes(name, *dims, &codes)?;

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::{
+    embed::encoder,
     mind::{last, minded, opening, sent},
     support::{
         claude::{Block, ClaudeRequest, FakeClaude, Reply},
@@ -152,5 +153,30 @@ fn the_same_request_leaves_its_newest_recording_and_each_is_masked() {
     assert_eq!(env.query::<i64>("SELECT count(*) FROM recordings"), 1);
     let kept = env.query::<String>("SELECT request || calls || narrative FROM recordings");
     assert!(kept.contains("Call 2") && !kept.contains("Call 1") && !kept.contains(secret), "{kept}");
+    env.check_sound();
+}
+
+#[cfg_attr(not(feature = "embed"), ignore = "this build has no encoder")]
+#[test]
+fn with_an_embedder_a_similar_request_is_one_that_means_the_same() {
+    let (_telegram, claude, mut env) = minded();
+    let asked = |env: &TestEnv| {
+        env.receive(CHAT, "purchase an automobile");
+        claude.expect(Reply::text("Done."));
+        env.once();
+        last(&claude)
+    };
+    does(&env, &claude, (CHAT, "buy the car"), &[("task_add", json!({"title": "Wheels", "list": "backlog"}))]);
+    assert!(!has_example(&asked(&env)), "no word is the same");
+    env.set("EMBED_MODEL", &encoder().display().to_string());
+    // The first wake that does something embeds what is recorded, too.
+    asked(&env);
+    let embedded = "SELECT count(*) FROM recordings WHERE length(vector) = 64 AND model LIKE 'local:%'";
+    assert_eq!(env.query::<i64>(embedded), 1);
+    let shown = opening(&asked(&env), "<similar_work");
+    assert!(shown.contains("Wheels") && shown.contains("likeness=\"0.8"), "{shown}");
+    // Without it the words count again.
+    env.unset("EMBED_MODEL");
+    assert!(!has_example(&asked(&env)));
     env.check_sound();
 }

@@ -207,7 +207,10 @@ fn search(config: &Config, asked: &Asked<'_>, as_json: bool) -> Result<ExitCode,
         ..SearchQuery::default()
     };
     let then = asked.as_of.map(|day| repo::texts_as_of(&config.repo_dir(), end_of(day, config))).transpose()?;
+    let is_plain = !as_json && config.embed_model.is_none();
+    let mut is_to_say = false;
     let hits = ask(config, |index| {
+        is_to_say = is_to_say || is_plain && index.is_first("told_of_keywords");
         let meant: &Option<Meant> = meant.get_or_init(|| self::meant(config, asked.text, index));
         let query = SearchQuery { vector: meant.as_ref().and_then(|meant| meant.of(0)), ..query };
         match &then {
@@ -226,6 +229,11 @@ fn search(config: &Config, asked: &Asked<'_>, as_json: bool) -> Result<ExitCode,
         } else {
             print(&in_words(hit, asked.why, has_vectors));
         }
+    }
+    if is_to_say {
+        complain(
+            "Searched by keywords alone, since EMBED_MODEL isn't set. With one, what means the same is found, too.",
+        );
     }
     if shown.is_empty() && !as_json {
         complain("Nothing was found.");

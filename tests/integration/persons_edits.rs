@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{
     exec_shell::approve,
-    mind::{asked, end_well, minded, start_wake},
+    mind::{asked, end_well, minded, results, start_wake},
     support::{
         claude::{Block, ClaudeRequest, FakeClaude, Reply},
         env::{CHAT, TestEnv},
@@ -140,6 +140,56 @@ fn outrank(when: When) {
     }
     assert_eq!(env.git(&["status", "--porcelain"]), "");
     env.check_sound();
+}
+
+/// The two documents that are rewritten whole: a rewriting that passes over what a person did by hand since is refused.
+fn rewritten(when: When) {
+    let (_telegram, claude, env) = minded();
+    env.wake(&["--once"]).ok();
+    let calls = std::cell::Cell::new(0);
+    let tools =
+        [("note", "memory/agent-memory/working-memory.md"), ("context_update", "memory/project-memory/context.md")];
+    for (tool, path) in tools {
+        let rewrite = |text: &str, over_theirs: bool| {
+            let text = json!({"text": text, "shorten": true, "over_theirs": over_theirs});
+            calls.set(calls.get() + 1);
+            claude.expect(Reply::tools(vec![Block::tool(&format!("t{}", calls.get()), tool, text)]));
+        };
+        let wakes = || {
+            env.receive(CHAT, "go on");
+            claude.expect(Reply::text("Done."));
+            assert_eq!(env.once()["outcome"], "worked");
+        };
+        rewrite("# Now\n\n- ours one\n- ours two", false);
+        wakes();
+        env.write_memory(path, &env.memory(path).replace("- ours two\n", "- by hand\n"));
+        if when == When::Committed {
+            env.git(&["commit", "-qam", "By hand"]);
+        }
+        rewrite("# Now\n\n- ours three", false);
+        rewrite("# Now\n\n- ours two\n- by hand", false);
+        rewrite("# Now\n\n- ours three\n- by hand", false);
+        wakes();
+        let requests = claude.requests();
+        let told: Vec<(String, bool)> = requests.iter().rev().take(3).rev().flat_map(results).collect();
+        assert!(told[0].1 && told[0].0.contains("wrote this") && told[0].0.contains("- by hand"), "{told:?}");
+        assert!(told[1].1 && told[1].0.contains("took this out") && told[1].0.contains("- ours two"), "{told:?}");
+        assert_eq!(env.memory(path), "# Now\n\n- ours three\n- by hand\n");
+        rewrite("# Now\n\n- ours four", true);
+        wakes();
+        assert_eq!(env.memory(path), "# Now\n\n- ours four\n");
+    }
+    env.check_sound();
+}
+
+#[test]
+fn a_rewriting_goes_over_nothing_that_a_person_committed() {
+    rewritten(When::Committed);
+}
+
+#[test]
+fn a_rewriting_goes_over_nothing_that_a_person_left_in_the_work_tree() {
+    rewritten(When::Uncommitted);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `wake memory`: searching what is remembered, and looking after the index that answers.
 
-use std::{cell::OnceCell, process::ExitCode};
+use std::{cell::OnceCell, io::IsTerminal as _, process::ExitCode};
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use clap::Subcommand;
@@ -16,7 +16,7 @@ use crate::{
     cycle::decide::budget::Budget,
     disk::size,
     embed::{BackfillError, Meaning, Meant},
-    index::{ChunkOrigin, Index, IndexError, IndexPlace, Recalled, SearchQuery},
+    index::{ChunkOrigin, Index, IndexError, IndexPlace, Recalled, Refreshed, SearchQuery},
     repo::{self, RepoError},
     store::Store,
     words::shortened,
@@ -207,7 +207,10 @@ fn search(config: &Config, asked: &Asked<'_>, as_json: bool) -> Result<ExitCode,
         ..SearchQuery::default()
     };
     let then = asked.as_of.map(|day| repo::texts_as_of(&config.repo_dir(), end_of(day, config))).transpose()?;
+    let is_plain = !as_json && config.embed_model.is_none();
+    let mut is_to_say = false;
     let hits = ask(config, |index| {
+        is_to_say = is_to_say || is_plain && index.is_first("told_of_keywords");
         let meant: &Option<Meant> = meant.get_or_init(|| self::meant(config, asked.text, index));
         let query = SearchQuery { vector: meant.as_ref().and_then(|meant| meant.of(0)), ..query };
         match &then {
@@ -226,6 +229,11 @@ fn search(config: &Config, asked: &Asked<'_>, as_json: bool) -> Result<ExitCode,
         } else {
             print(&in_words(hit, asked.why, has_vectors));
         }
+    }
+    if is_to_say {
+        complain(
+            "Searched by keywords alone, since EMBED_MODEL isn't set. With one, what means the same is found, too.",
+        );
     }
     if shown.is_empty() && !as_json {
         complain("Nothing was found.");
@@ -329,7 +337,14 @@ fn stats(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
 
 /// Asks the index, up to date.
 fn ask<T>(config: &Config, ask: impl FnMut(&mut Index) -> Result<T, IndexError>) -> Result<T, MemoryFailure> {
-    let (answer, note) = IndexPlace::of(config).ask(&config.repo_dir(), config.timezone, ask)?;
+    let mut parts = 0;
+    let mut tell = |refreshed: &Refreshed| {
+        parts += refreshed.added;
+        if std::io::stderr().is_terminal() {
+            complain(&format!("Indexing: {parts} parts so far"));
+        }
+    };
+    let (answer, note) = IndexPlace::of(config).ask_all(&config.repo_dir(), config.timezone, &mut tell, ask)?;
     if let Some(note) = note {
         complain(&note);
     }

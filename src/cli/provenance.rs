@@ -8,6 +8,7 @@ use std::{
 use super::{EXIT_FAILED, EXIT_USAGE, complain, failed, print, print_json};
 use crate::{
     config::Config,
+    index::IndexPlace,
     memory::forgetting::{MIN_CHARS, SoughtWords},
     provenance::{
         ProvenanceError,
@@ -147,7 +148,9 @@ fn refused(error: &ProvenanceError) -> ExitCode {
 /// `wake memory why`.
 pub(super) fn why(config: &Config, arguments: &WhyArguments, as_json: bool) -> ExitCode {
     let words = arguments.words.join(" ");
-    let stories = match memory(config).map(|repo| why::why(&repo, database(config).as_ref(), &words)) {
+    let index = IndexPlace::of(config);
+    let why = |repo| why::why(&repo, database(config).as_ref(), (&index, config.timezone), &words);
+    let stories = match memory(config).map(why) {
         Ok(Ok(stories)) => stories,
         Ok(Err(error)) => return refused(&error),
         Err(code) => return code,
@@ -370,7 +373,7 @@ pub(super) fn forget(config: &Config, arguments: &ForgetArguments) -> ExitCode {
     }
     if plan.is_empty() {
         complain("Nothing that is searched holds these words.");
-        show_history(&repo, &sought, &words);
+        show_history(config, &repo, &sought, &words);
         return ExitCode::SUCCESS;
     }
     if arguments.dry_run {
@@ -402,7 +405,12 @@ pub(super) fn forget(config: &Config, arguments: &ForgetArguments) -> ExitCode {
                 complain(&format!("The memory's lines went with commit {id}, which is yours."));
                 told_commit(&made);
             }
-            show_history(&repo, &sought, &words);
+            let logs = crate::words::in_shell(&config.logs_dir());
+            complain(&format!(
+                "Not reached: the logs in {logs} (`rm` removes them), backups and copies of yours, what stands in the chats themselves, \
+                 and what a model or an embedder was sent."
+            ));
+            show_history(config, &repo, &sought, &words);
             ExitCode::SUCCESS
         }
         Err(error) => refused(&error),
@@ -526,7 +534,7 @@ fn show_blocks(plan: &Forgetting) {
     }
 }
 
-fn show_history(repo: &Repo, sought: &SoughtWords, words: &str) {
+fn show_history(config: &Config, repo: &Repo, sought: &SoughtWords, words: &str) {
     let HoldingCommits { commits, on_remote, is_cut } = match forget::history(repo, sought) {
         Ok(found) => found,
         Err(error) => return complain(&format!("What git's history holds couldn't be looked at: {error}.")),
@@ -547,7 +555,10 @@ fn show_history(repo: &Repo, sought: &SoughtWords, words: &str) {
     complain(
         "This purges it: every commit since gets another id. Commit or stash first what isn't committed. In any shell:\n",
     );
-    complain(&forget::purge(repo, words));
+    match forget::purge(repo, database(config).as_ref(), words) {
+        Ok(commands) => complain(&commands),
+        Err(error) => complain(&format!("They can't be told: {error}.")),
+    }
 }
 
 /// Does something under the wake lock, with the memory and the database.

@@ -96,7 +96,7 @@ async fn embed_batch(
 }
 
 /// Whether it may be the fault of one of several texts.
-fn is_of_texts(error: &EmbedError) -> bool {
+pub fn is_of_texts(error: &EmbedError) -> bool {
     matches!(error, EmbedError::Refused(_) | EmbedError::Unusable { .. })
 }
 

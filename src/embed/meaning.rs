@@ -31,6 +31,16 @@ pub struct Meant {
 }
 
 impl Meant {
+    /// Whose vectors they are.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// The vectors of all questions.
+    pub fn vectors(&self) -> &[Vec<f32>] {
+        &self.vectors
+    }
+
     /// A question's vector, by its place.
     pub fn of(&self, nth: usize) -> Option<QueryVector<'_>> {
         self.vectors.get(nth).map(|values| QueryVector { model: &self.model, values })

@@ -23,7 +23,7 @@ mod vector;
 
 use std::{future::Future, pin::Pin};
 
-pub use backfill::{BackfillError, Backfilled, backfill};
+pub use backfill::{BackfillError, Backfilled, backfill, is_of_texts};
 #[cfg(feature = "embed")]
 pub use encoder::Encoder;
 pub use error::{EmbedError, EncoderError};

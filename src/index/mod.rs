@@ -291,6 +291,11 @@ impl Index {
         })
     }
 
+    /// Whether this is asked for the first time, by its name; what can't be kept isn't.
+    pub fn is_first(&self, name: &str) -> bool {
+        self.state(name).is_ok_and(|known| known.is_none()) && self.set_state(name, 1).is_ok()
+    }
+
     /// A number that is kept.
     fn state(&self, name: &str) -> Result<Option<i64>, IndexError> {
         let mut statement = self.conn.prepare_cached("SELECT value FROM state WHERE name = ?1")?;

@@ -24,11 +24,11 @@ impl Ready {
         match Self::attempt(path, sources, within) {
             Err(IndexError::Damaged(why)) => {
                 tracing::debug!(why, "the index is damaged");
-                Self::anew(path, sources)
+                Self::anew(path, sources, within)
             }
             Err(error @ (IndexError::Full | IndexError::ReadOnly(_) | IndexError::File(_))) => {
                 let mut index = Index::in_memory()?;
-                let refreshed = index.refresh(sources, None)?;
+                let refreshed = index.refresh(sources, within)?;
                 let note = Some(format!("{error}. I searched without it, which takes longer."));
                 Ok(Self { index, refreshed, note })
             }
@@ -36,13 +36,29 @@ impl Ready {
         }
     }
 
-    /// Makes the index anew.
+    /// Goes on while something is left and `goes_on` says so, which hears what was written of it.
+    ///
+    /// # Errors
+    /// As of [`Index::refresh`].
+    pub(super) fn go_on(
+        &mut self,
+        sources: &Sources<'_>,
+        within: Duration,
+        goes_on: &mut dyn FnMut(&Refreshed) -> bool,
+    ) -> Result<(), IndexError> {
+        while self.refreshed.is_partial && goes_on(&self.refreshed) {
+            self.refreshed = self.index.refresh(sources, Some(within))?;
+        }
+        Ok(())
+    }
+
+    /// Makes the index anew, within a time if one is given.
     ///
     /// # Errors
     /// The file can't be replaced, or what was said can't be read.
-    pub fn anew(path: &Path, sources: &Sources<'_>) -> Result<Self, IndexError> {
+    pub fn anew(path: &Path, sources: &Sources<'_>, within: Option<Duration>) -> Result<Self, IndexError> {
         super::file::remove(path)?;
-        let mut ready = Self::attempt(path, sources, None)?;
+        let mut ready = Self::attempt(path, sources, within)?;
         ready.note = Some(REBUILT.to_owned());
         Ok(ready)
     }

@@ -109,12 +109,14 @@ impl Index {
         done: &mut Refreshed,
     ) -> Result<(), IndexError> {
         let mut known = self.known_documents()?;
+        let mut has_written = false;
         for (path, mark) in files(brain) {
             let before = known.remove(&path);
             if before.as_ref().is_some_and(|known| known.mark == mark) {
                 continue;
             }
-            if is_late() {
+            // However late it is, each refresh gets further.
+            if has_written && is_late() {
                 done.is_partial = true;
                 continue;
             }
@@ -132,6 +134,7 @@ impl Index {
                 continue;
             }
             self.write_document(&path, &text, hash, mark, done)?;
+            has_written = true;
         }
         for (path, document) in known.into_iter().filter(|(path, _)| !is_of_store(path)) {
             tracing::debug!(path, "a file is gone from the memory");

@@ -1,6 +1,6 @@
 //! Whether two facts say different things of the same: a guess by their words, good enough to ask about and never to act on.
 
-use super::{search::meant_words, text::words};
+use super::{quoting::meant_words, text::words};
 
 /// Between what is spoken of and what is said of it.
 const COPULAS: &[&str] = &["is", "are", "was"];

@@ -4,8 +4,8 @@
 //! [`facts`] and [`episodic`] read and edit the documents on top of it, so that an edit changes only its own lines
 //! and everything that isn't understood keeps every byte. [`merge`] brings a person's edits and a wake's together;
 //! [`unsettled`] marks what only the person can settle. [`view`] is what one chat may see, [`others`] what others may have
-//! had a hand in. [`forgetting`] takes words out, [`changes`] tells two versions apart. [`search`] finds and quotes lines. [`decay`] tells which tasks have gone quiet. [`skill`] reads `SKILL.md`,
-//! and [`templates`] holds what a new repository starts from. Damage becomes a [`Problem`], never a panic.
+//! had a hand in. [`forgetting`] takes words out, [`changes`] tells two versions apart. [`quoting`] answers a question by facts.
+//! [`decay`] tells which tasks have gone quiet. [`skill`] reads `SKILL.md`, and [`templates`] holds what a new repository starts from. Damage becomes a [`Problem`], never a panic.
 
 pub mod changes;
 pub mod claim;
@@ -18,7 +18,7 @@ mod lookup;
 pub mod merge;
 pub mod origin;
 pub mod others;
-pub mod search;
+pub mod quoting;
 pub mod sections;
 pub mod skill;
 pub mod tasks;
@@ -183,7 +183,7 @@ mod large {
     use super::*;
 
     #[test]
-    fn ten_thousand_lines_are_read_edited_merged_and_searched() {
+    fn ten_thousand_lines_are_read_edited_merged_and_quoted() {
         let day = NaiveDate::from_ymd_opt(2026, 11, 21).unwrap();
         let tasks: String = (0..3_334).map(|n| format!("## Task {n}\n- status: active\n\n")).collect();
         let list = tasks::TaskList::parse(&tasks).0;
@@ -207,8 +207,8 @@ mod large {
         let merged = merge::merge(DocKind::Log, &log, &person, &ours).text;
         assert_eq!(episodic::Log::parse(&merged).0.days[1].entries.len(), 2);
         assert_eq!(episodic::archive(&merged, 2_000).unwrap().1.len(), 1);
-        let docs = [(SEMANTIC_MEMORY, facts.as_str()), (EPISODIC_MEMORY, merged.as_str())];
-        assert_eq!(search::search(&docs, "did 77", 1)[0].line, 79);
+        let quoted = quoting::quote(&[(SEMANTIC_MEMORY, facts.as_str())], "fact 77").unwrap();
+        assert_eq!(quoted[0].line, 79);
     }
 }
 

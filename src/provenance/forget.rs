@@ -13,8 +13,8 @@ use crate::{
         forgetting::{SoughtWords, without},
         origin::origin_of,
     },
-    repo::{FileChange, HoldingCommits, Repo},
-    store::{HeldInRows, Incoming, Store},
+    repo::{FileChange, HoldingCommits, Oid, Repo, SEEN},
+    store::{HEAD_SEEN, HeldInRows, Incoming, Store},
     words::count,
 };
 
@@ -109,23 +109,29 @@ pub fn history(repo: &Repo, sought: &SoughtWords) -> Result<HoldingCommits, Prov
     Ok(repo.commits_holding(&|text| sought.are_in(text))?)
 }
 
-/// The commands that rewrite the history without the words, for a shell in any folder.
-pub fn purge(repo: &Repo, words: &str) -> String {
+/// The commands that rewrite the history without the words, for a shell in any folder. What was seen of it is taken along.
+///
+/// # Errors
+/// The database can't be read.
+pub fn purge(repo: &Repo, store: Option<&Store>, words: &str) -> Result<String, ProvenanceError> {
+    let seen = store.map(|store| store.handled(HEAD_SEEN)).transpose()?.flatten();
+    let seen = seen.and_then(|id| Oid::from_str(&id).ok()).map(|id| repo.seen_now(id)).transpose()?.flatten();
+    let seen = seen.map(|seen| format!("git update-ref {SEEN} {seen}\n")).unwrap_or_default();
     let pattern = pattern(words);
     let root = crate::words::in_shell(repo.root());
     let branch = repo.branch();
     let push = if repo.has_remote() { format!("git push --force origin {branch}\n") } else { String::new() };
-    format!(
+    Ok(format!(
         "wake stop\n\
          cd {root}\n\
-         FILTER_BRANCH_SQUELCH_WARNING=1 git filter-branch --force \\\n  \
+         {seen}FILTER_BRANCH_SQUELCH_WARNING=1 git filter-branch --force \\\n  \
          --tree-filter \"find . -path ./.git -prune -o -type f -exec perl -0777 -pi -e 's/{pattern}/[forgotten]/gi' {{}} +\" \\\n  \
          --msg-filter \"perl -0777 -pe 's/{pattern}/[forgotten]/gi'\" -- --all\n\
          git for-each-ref --format='delete %(refname)' refs/original | git update-ref --stdin\n\
          git reflog expire --expire=now --expire-unreachable=now --all\n\
          git gc --prune=now --quiet\n\
          {push}wake resume\n"
-    )
+    ))
 }
 
 /// The words as a pattern of Perl's that any shell leaves alone: plain letters and digits, and all other bytes by their numbers.

@@ -126,7 +126,7 @@ impl<'a> Hand<'a> {
     pub fn scrub_index(&self) -> Result<(), ProvenanceError> {
         let config = self.tools.config;
         let sources = Sources { brain: self.repo.root(), store: Some(&self.store), zone: config.timezone };
-        Ok(Index::scrub(&config.index_path(), &sources)?)
+        Index::scrub(&config.index_path(), &sources).map_err(ProvenanceError::Scrub)
     }
 
     /// Frees the lease and the lock.

@@ -31,6 +31,9 @@ pub enum ProvenanceError {
     Store(#[from] StoreError),
     /// The index couldn't be made anew: all else is done.
     #[error("the index couldn't be made anew: {0}. All else is done; `wake memory reindex` does that")]
+    Scrub(IndexError),
+    /// The index can't be searched.
+    #[error(transparent)]
     Index(#[from] IndexError),
     /// What was named as a time or a commit isn't one.
     #[error(transparent)]

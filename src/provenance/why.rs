@@ -6,22 +6,25 @@ use chrono::{DateTime, Utc};
 
 use super::ProvenanceError;
 use crate::{
+    index::{IndexPlace, SearchQuery},
     memory::{
         DocKind,
         forgetting::SoughtWords,
         origin::{LineOrigin, bare, origin_of},
-        search::search,
         sections::Document,
     },
     repo::{Commit, Repo, trailer},
     store::{Incoming, Store},
     types::ChatRef,
+    zone::Tz,
 };
 
 /// Lines that one question is answered with at most.
 pub const MAX_LINES: usize = 8;
 /// Lines that are shown where none holds the words themselves.
 const MAX_NEAR: usize = 3;
+/// What is looked through for them: what was said is found, too, and isn't a line.
+const NEAR_HITS: usize = 50;
 
 /// What is known of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,7 +104,12 @@ struct FoundLine {
 }
 
 /// What is known of the lines that hold these words, or, where none does, of those that are nearest to them.
-pub fn why(repo: &Repo, store: Option<&Store>, words: &str) -> Result<Stories, ProvenanceError> {
+pub fn why(
+    repo: &Repo,
+    store: Option<&Store>,
+    (index, zone): (&IndexPlace, Tz),
+    words: &str,
+) -> Result<Stories, ProvenanceError> {
     let mut documents: Vec<(String, String)> = Vec::new();
     for path in repo.all_markdown()? {
         // What isn't text is no memory.
@@ -117,11 +125,13 @@ pub fn why(repo: &Repo, store: Option<&Store>, words: &str) -> Result<Stories, P
     };
     let are_near = found.is_empty();
     if are_near {
-        let borrowed: Vec<(&str, &str)> = documents.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-        for hit in search(&borrowed, words, MAX_NEAR) {
-            let text = documents.iter().find(|(path, _)| *path == hit.path).map(|(_, text)| text.as_str());
-            found.extend(text.and_then(|text| line_at(&hit.path, text, hit.line)));
-        }
+        let query = SearchQuery { text: words, limit: NEAR_HITS, ..SearchQuery::default() };
+        let (hits, _) = index.ask_all(repo.root(), zone, &mut |_| {}, |index| index.search(&query))?;
+        let near = hits.into_iter().filter(|hit| hit.speaks_for_itself()).filter_map(|hit| {
+            let (_, text) = documents.iter().find(|(path, _)| *path == hit.path)?;
+            line_at(&hit.path, text, hit.line)
+        });
+        found.extend(near.take(MAX_NEAR));
     }
     let more = found.len().saturating_sub(MAX_LINES);
     found.truncate(MAX_LINES);

@@ -62,6 +62,9 @@ pub struct CommitInFull {
     pub left_out: usize,
 }
 
+/// Where the commit that was seen last stands while the history is rewritten.
+pub const SEEN: &str = "refs/reveille/seen";
+
 impl Repo {
     /// The last `limit` commits of our branch, newest first.
     pub fn log(&self, limit: usize) -> Result<Vec<Commit>, RepoError> {
@@ -73,6 +76,11 @@ impl Repo {
     pub fn peoples_commits_since(&self, since: Oid, limit: usize) -> Result<Vec<Commit>, RepoError> {
         let commits = self.walk(Some(since), MAX_SEARCHED)?;
         Ok(commits.into_iter().filter(|commit| !commit.is_ours() && !commit.is_wake()).take(limit).collect())
+    }
+
+    /// What a commit that was noted as seen is now: a person who rewrites the history takes [`SEEN`] along. None: it is gone.
+    pub fn seen_now(&self, noted: Oid) -> Result<Option<Oid>, RepoError> {
+        if self.git.odb()?.exists(noted) { Ok(Some(noted)) } else { self.id_of(SEEN) }
     }
 
     /// The commit of the wake with this id; so a resumed cycle learns that it was published.

@@ -51,7 +51,7 @@ pub use self::{
     committed::{Committed, CommittedFile},
     create::{CLONE_TIMEOUT, Created},
     glance::Glance,
-    history::{Commit, CommitInFull, has_wakes, trailer, trailers},
+    history::{Commit, CommitInFull, SEEN, has_wakes, trailer, trailers},
     inspect::remote_urls,
     integrate::Integrated,
     locks::STALE_LOCK_AGE,

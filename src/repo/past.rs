@@ -26,6 +26,9 @@ pub struct HoldingCommits {
     pub is_cut: bool,
 }
 
+/// Commits that are looked through for our last change of a file.
+const MAX_LOOKED_BACK: usize = 500;
+
 impl Repo {
     /// The commits that these lines of a file came by, as the work tree has it in `text`; lines count from 1. One that isn't committed
     /// yet has none, and is left out.
@@ -101,6 +104,19 @@ impl Repo {
             let Some(commit) = commit else { return Ok(None) };
             later = Some((commit, item));
         }
+    }
+
+    /// A text file as this program left it, when it last changed it; none if that was long ago.
+    pub fn as_we_left(&self, path: &str) -> Result<Option<String>, RepoError> {
+        for commit in self.log(MAX_LOOKED_BACK)?.into_iter().filter(Commit::is_ours) {
+            let now = tree::item_at(&self.git, Some(commit.id), path)?;
+            let before =
+                self.before(commit.id)?.map(|before| tree::item_at(&self.git, Some(before), path)).transpose()?;
+            if now != before.flatten() {
+                return self.read_at(commit.id, path);
+            }
+        }
+        Ok(None)
     }
 
     /// The parent of a commit on its own side; none of the first one.

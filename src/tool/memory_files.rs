@@ -8,7 +8,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Outcome, Refusal, Tool, Touched, World, read::READ, words};
+use super::{Done, Outcome, Refusal, Tool, Touched, World, note, read::READ, words};
 use crate::{
     exec::edits,
     memory::{self, ARCHIVE_DIR, DOCUMENTS, DocKind, others, shrinks_too_much, view},
@@ -135,7 +135,13 @@ fn run(args: &Args, world: &World) -> Outcome {
                     shown_as(&name)
                 )));
             }
-            staged(world, &name, text, "Wrote")
+            let done = staged(world, &name, text, "Wrote")?;
+            match done.changes.first().and_then(|change| note::reverted(world, change)) {
+                Some((line, _)) => Err(Refusal(format!(
+                    "That would undo what your person did there by hand: {line:?}. Edit it with str_replace. Nothing was done."
+                ))),
+                None => Ok(done),
+            }
         }
         Command::StrReplace => edited(args, world, |text| {
             let old = given(args.old_str.as_deref(), "old_str")?;

@@ -1,13 +1,17 @@
 //! `note` and `context_update`: the two small documents that are rewritten as things change: what is going on now, and how
 //! the person is.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Outcome, Refusal, Tool, World, brief, words};
+use super::{Change, Done, Outcome, Refusal, Tool, World, brief, words};
 use crate::{
     memory::{self, shrinks_too_much},
     policy::Reach,
+    repo::Repo,
+    store::StagedFile,
     types::Effect,
 };
 
@@ -22,6 +26,9 @@ struct Args {
     /// Say `true` to shorten the document by more than half on purpose.
     #[serde(default)]
     shorten: bool,
+    /// Say `true` to change what your person wrote there by hand, because they said that it no longer holds.
+    #[serde(default)]
+    over_theirs: bool,
 }
 
 pub(super) fn note() -> Tool {
@@ -60,11 +67,36 @@ fn rewrite(args: &Args, world: &World, path: &str, verb: &str) -> Outcome {
     if old == new {
         return Ok(Done::told(format!("{path} says just that already.")));
     }
+    let change = world.documents.stage(path, new);
+    let theirs = if args.over_theirs { None } else { reverted(world, &change) };
+    if let Some((line, is_back)) = theirs {
+        let (what, how) = match is_back {
+            true => ("took this out", "Leave it out"),
+            false => ("wrote this", "Keep it as it stands"),
+        };
+        return Err(Refusal(format!(
+            "By hand, your person {what} since you last wrote {path}: {line:?}. Nothing was done. {how}; only if they said that it no longer \
+             holds, say `over_theirs: true`."
+        )));
+    }
     let last_line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     Ok(Done {
         content: format!("{path} is rewritten."),
         receipt: Some(format!("{verb}: {}", brief(last_line.trim_start_matches(['#', '-', ' '])))),
-        changes: vec![world.documents.stage(path, new)],
+        changes: vec![change],
         ..Done::default()
     })
+}
+
+/// A line that the person wrote since we last did and that would go, or one that they took out and that would come back (`true`).
+pub(super) fn reverted(world: &World, change: &Change) -> Option<(String, bool)> {
+    let Change::File(StagedFile { path, base: Some(now), content }) = change else { return None };
+    // Where there is no history nobody can tell whose a line is.
+    let ours = Repo::open(world.documents.dir()).and_then(|repo| repo.as_we_left(path)).ok().flatten()?;
+    let lines =
+        |text: &'_ str| text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect();
+    let [ours, now, new]: [BTreeSet<String>; 3] = [&ours, now, content].map(|text| lines(text));
+    let gone = now.iter().find(|line| !ours.contains(*line) && !new.contains(*line));
+    let back = || ours.iter().find(|line| !now.contains(*line) && new.contains(*line));
+    gone.map(|line| (line.clone(), false)).or_else(|| Some((back()?.clone(), true)))
 }

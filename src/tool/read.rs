@@ -9,13 +9,19 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Done, Outcome, Refusal, Tool, Touched, World, search::SEARCH, words};
+use super::{
+    Done, Outcome, Refusal, Tool, Touched, World,
+    search::{self, SEARCH, Searched},
+    words,
+};
 use crate::{
+    index::Recalled,
     memory::{
         self, DocKind,
         facts::{Fact, Facts},
         others,
-        search::{self, MemoryHit},
+        quoting::{self, QuotedFact},
+        unsettled::{Unsettled, unsettled},
     },
     types::Effect,
 };
@@ -95,10 +101,11 @@ pub(super) fn tools() -> Vec<Tool> {
 pub(super) fn quote() -> Tool {
     Tool::new("quote", "Quote stored facts that answer a question.", Effect::Read, |args: &Quote, world| {
         let documents = documents(world);
-        match search::quote(&borrowed(&documents), &args.query) {
-            Some(hits) if !hits.is_empty() => {
-                let content = hits.iter().map(quoted).collect::<Vec<_>>().join("\n");
-                Ok(Done { taint: taint_of(&hits, &documents, world), ..Done::told(content) })
+        let borrowed: Vec<(&str, &str)> = documents.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        match quoting::quote(&borrowed, &args.query) {
+            Some(facts) if !facts.is_empty() => {
+                let content = facts.iter().map(quoted).collect::<Vec<_>>().join("\n");
+                Ok(Done { taint: taint_of(&facts, &documents, world), ..Done::told(content) })
             }
             _ => Err(Refusal::because("Nothing that is stored answers this.")),
         }
@@ -111,18 +118,20 @@ pub(super) fn recall() -> Tool {
     Tool::new("recall", "Quote what is stored about a topic.", Effect::Read, |args: &Recall, world| {
         let Some(topic) = &args.query else { return Ok(all_facts(world)) };
         let topic = words(topic, "query", 500)?;
+        let asked = std::slice::from_ref(&topic);
+        let found = search::hits(world, asked, Some("memory"), 3 * MAX_RECALLED);
+        let Searched { answers, note, .. } = found.map_err(|error| search::unsearched(&error))?;
         let (log, known): (Vec<_>, Vec<_>) =
-            documents(world).into_iter().partition(|(path, _)| DocKind::of(path) == DocKind::Log);
-        let found = [known, log].into_iter().find_map(|documents| {
-            let hits = search::search(&borrowed(&documents), &topic, MAX_RECALLED);
-            (!hits.is_empty()).then_some((hits, documents))
-        });
-        let Some((hits, documents)) = found else {
-            return Ok(Done::told(format!("Nothing is stored about {topic}.")));
-        };
-        let lines: Vec<_> = hits.iter().map(quoted).collect();
-        let content = format!("About {topic}:\n{}", lines.join("\n"));
-        Ok(Done { taint: taint_of(&hits, &documents, world), ..Done::told(content) })
+            answers.into_iter().flatten().partition(|hit| DocKind::of(&hit.path) == DocKind::Log);
+        let mut hits = if known.is_empty() { log } else { known };
+        hits.truncate(MAX_RECALLED);
+        let mut lines = vec![match hits.is_empty() {
+            true => format!("Nothing is stored about {topic}."),
+            false => format!("About {topic}:"),
+        }];
+        lines.extend(hits.iter().map(|hit| recalled(hit, world)).chain(note));
+        let taint = hits.iter().any(|hit| hit.taint.is_some()).then(|| others::ORIGIN.to_owned());
+        Ok(Done { taint, ..Done::told(lines.join("\n")) })
     })
 }
 
@@ -201,13 +210,13 @@ fn page(name: &str, text: &str, from_line: Option<usize>) -> Result<Page, Refusa
     Ok(Page { content: format!("{shown}{more}"), lines: from..=end })
 }
 
-/// Whose words stand in what was found, besides its person's.
-fn taint_of(hits: &[MemoryHit], documents: &[(String, String)], world: &World) -> Option<String> {
-    let is_theirs = |hit: &MemoryHit| {
-        let document = documents.iter().find(|(path, _)| *path == hit.path);
-        document.is_some_and(|(path, text)| others::are_among(path, text, world.foreign_chat(), hit.line, hit.line))
+/// Whose words stand in what is quoted, besides its person's.
+fn taint_of(facts: &[QuotedFact], documents: &[(String, String)], world: &World) -> Option<String> {
+    let is_theirs = |fact: &QuotedFact| {
+        let document = documents.iter().find(|(path, _)| *path == fact.path);
+        document.is_some_and(|(path, text)| others::are_among(path, text, world.foreign_chat(), fact.line, fact.line))
     };
-    hits.iter().any(is_theirs).then(|| others::ORIGIN.to_owned())
+    facts.iter().any(is_theirs).then(|| others::ORIGIN.to_owned())
 }
 
 impl Skill {
@@ -273,11 +282,21 @@ pub(super) fn is_kept_back(world: &World, path: &str) -> bool {
     place.is_some_and(|place| [READ, SEARCH].iter().any(|tool| world.rules.keeps_back(tool, &place)))
 }
 
-fn borrowed(documents: &[(String, String)]) -> Vec<(&str, &str)> {
-    documents.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect()
+fn quoted(fact: &QuotedFact) -> String {
+    let doubt = fact.unsettled.as_ref().map(|conflict| conflict.of_line(fact.line));
+    line(&fact.text, &fact.path, fact.line, doubt)
 }
 
-fn quoted(hit: &MemoryHit) -> String {
-    let doubt = hit.unsettled.as_ref().map(|conflict| format!("; not settled: {}", conflict.of_line(hit.line)));
-    format!("- {} ({}, line {}{})", hit.text, hit.path, hit.line, doubt.unwrap_or_default())
+/// What was found, with what contradicts it.
+fn recalled(hit: &Recalled, world: &World) -> String {
+    let [at, last] = [hit.line, hit.last_line].map(|line| world.documents.line_seen(&hit.path, line));
+    let conflicts = unsettled(&world.documents.text(&hit.path));
+    let is_of = |conflict: &&Unsettled| conflict.lines.iter().any(|line| (at..=last).contains(line));
+    let doubt = conflicts.iter().find(is_of).map(|conflict| conflict.of_line(at));
+    line(&hit.text, &hit.path, at, doubt)
+}
+
+fn line(text: &str, path: &str, line: usize, doubt: Option<String>) -> String {
+    let doubt = doubt.map(|doubt| format!("; not settled: {doubt}")).unwrap_or_default();
+    format!("- {text} ({path}, line {line}{doubt})")
 }

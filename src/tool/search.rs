@@ -57,7 +57,7 @@ fn find(args: &Search, world: &World) -> Outcome {
         return Err(Refusal(format!("At most {MAX_QUERIES} queries are asked at once; {} were named.", asked.len())));
     }
     let limit = args.limit.unwrap_or(HITS).clamp(1, MAX_HITS);
-    let Searched { answers, note } = hits(world, &asked, None, limit).map_err(|error| unsearched(&error))?;
+    let Searched { answers, note, .. } = hits(world, &asked, None, limit).map_err(|error| unsearched(&error))?;
     let (mut lines, mut taint) = (Vec::new(), None);
     let mut shown: Vec<(String, usize)> = Vec::new();
     for (query, hits) in asked.iter().zip(answers) {
@@ -116,9 +116,10 @@ pub(super) fn is_said(path: &str) -> bool {
     path.starts_with("messages/") || path.starts_with("answers/")
 }
 
-/// What fits each query, and what is to be known of the search.
+/// What fits each query, what each means, and what is to be known of the search.
 pub(crate) struct Searched {
     pub(crate) answers: Vec<Vec<Recalled>>,
+    pub(crate) meant: Option<Meant>,
     pub(crate) note: Option<String>,
 }
 
@@ -158,12 +159,17 @@ pub(crate) fn hits(
         let meant: &Result<Option<Meant>, EmbedError> = meant.get_or_init(|| world.meaning.of(queries, index));
         index.with_documents(&staged, false, |index| search(index, meant.as_ref().ok().and_then(Option::as_ref)))
     };
-    let answers = world.index.ask(world.documents.dir(), world.tz, asked)?.0;
-    let note = meant.into_inner().and_then(Result::err).map(|error| {
-        tracing::warn!(%error, "searched by keywords");
-        "(Searched by words alone: what embeds can't be asked just now.)".to_owned()
-    });
-    Ok(Searched { answers, note })
+    let (answers, of_index) = world.index.ask(world.documents.dir(), world.tz, asked)?;
+    let (meant, by_words) = match meant.into_inner().transpose() {
+        Ok(meant) => (meant.flatten(), None),
+        Err(error) => {
+            tracing::warn!(%error, "searched by keywords");
+            (None, Some("Searched by words alone: what embeds can't be asked just now.".to_owned()))
+        }
+    };
+    let notes: Vec<String> = of_index.into_iter().chain(by_words).collect();
+    let note = (!notes.is_empty()).then(|| format!("({})", notes.join(" ")));
+    Ok(Searched { answers, meant, note })
 }
 
 /// Why nothing was found, where that isn't known.

@@ -448,6 +448,17 @@ fn another_model_is_embedded_beside_the_old_one_which_goes_when_it_is_whole() {
 }
 
 #[test]
+fn without_an_embedder_keywords_serve_and_that_is_said_once() {
+    let env = TestEnv::new();
+    env.wake(&["say", "remember that my feline sleeps in the garden"]).ok();
+    for is_said in [true, false] {
+        let ran = env.wake(&["memory", "search", "feline"]).ok();
+        assert!(ran.stdout.contains("sleeps in the garden"), "{}", ran.stdout);
+        assert_eq!(ran.stderr.contains("Searched by keywords alone"), is_said, "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_cloud_embedder_is_asked_about_once_and_gets_nothing_before() {
     let world = World::new(openai);
     let mut env = TestEnv::new();

@@ -82,6 +82,8 @@ mod offline_day;
 #[cfg(test)]
 mod permissions;
 #[cfg(test)]
+mod persons_edits;
+#[cfg(test)]
 mod policy;
 #[cfg(test)]
 mod progress;

@@ -188,6 +188,7 @@ fn what_is_forgotten_is_in_nothing_that_is_searched_and_the_history_is_told_of_w
     assert_eq!(env.git(&["log", "-1", "--format=%ae %s"]), "owner@localhost Forget 4 lines of the memory");
     assert!(done.stderr.contains("Git's history still holds it, in 1 commit"), "{}", done.stderr);
     assert!(done.stderr.contains("The remote has 1 of them"), "{}", done.stderr);
+    assert!(done.stderr.contains("Not reached: the logs in"), "{}", done.stderr);
     // Nothing of it wakes anybody, and the next cycle isn't shown it.
     assert_eq!(env.once()["outcome"], "worked", "the push");
     env.receive(CHAT, "what is the code of the gate?");
@@ -197,13 +198,32 @@ fn what_is_forgotten_is_in_nothing_that_is_searched_and_the_history_is_told_of_w
     assert!(!request.raw.contains("4711-77"), "{}", request.raw);
     assert!(opening(&request, "<recent_exchange>").contains("[forgotten]"));
 
+    // What a person commits is told once.
+    let commit = |line: &str, subject: &str| {
+        env.write_memory("memory/notes.md", line);
+        env.git(&["add", "-A"]);
+        env.git(&["commit", "-qm", subject]);
+        env.receive(CHAT, "hello");
+        claude.expect(Reply::text("Hello."));
+        env.once();
+        claude.requests().pop().unwrap().raw
+    };
+    assert!(commit("- the shed is green\n", "Paint the shed").contains("Paint the shed"));
+    assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), env.git(&["rev-parse", "main"]));
+
     // What is printed purges it.
-    let script = done.stderr.split("In any shell:\n").nth(1).unwrap();
+    let told = env.wake(&["memory", "forget", "4711-77"]).ok();
+    let script = told.stderr.split("In any shell:\n").nth(1).unwrap();
     let script: String =
         script.lines().filter(|line| !line.starts_with("wake ")).map(|line| format!("{line}\n")).collect();
     env.run("sh", &["-ec", &script]).ok();
     assert_eq!(env.git(&["log", "--all", "-p", "--format=%B"]).matches("4711-77").count(), 0);
     assert_eq!(env.git_in(&remote, &["log", "--all", "-p", "--format=%B"]).matches("4711-77").count(), 0);
+    // The next wake knows its place: nothing that was seen is new, what comes now is, and the remote has it.
+    assert_eq!(env.once()["outcome"], "idle");
+    let opened = commit("- the shed is red\n", "Change the shed");
+    assert!(opened.contains("Change the shed") && !opened.contains("Paint the shed"), "{opened}");
+    assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), env.git(&["rev-parse", "main"]));
     let again = env.wake(&["memory", "forget", "4711-77"]).ok();
     assert!(again.stderr.contains("Git's history doesn't hold these words."), "{}", again.stderr);
     env.check_sound();

@@ -4,10 +4,12 @@
 use serde_json::{Value, json};
 
 use crate::{
+    embed::encoder,
     mind::{last, minded, opening, sent},
     support::{
         claude::{Block, ClaudeRequest, FakeClaude, Reply},
         env::{CHAT, TestEnv},
+        http::{HttpServer, Response},
     },
 };
 
@@ -153,4 +155,53 @@ fn the_same_request_leaves_its_newest_recording_and_each_is_masked() {
     let kept = env.query::<String>("SELECT request || calls || narrative FROM recordings");
     assert!(kept.contains("Call 2") && !kept.contains("Call 1") && !kept.contains(secret), "{kept}");
     env.check_sound();
+}
+
+#[cfg_attr(not(feature = "embed"), ignore = "this build has no encoder")]
+#[test]
+fn with_an_embedder_a_similar_request_is_one_that_means_the_same() {
+    let (_telegram, claude, mut env) = minded();
+    let asked = |env: &TestEnv| {
+        env.receive(CHAT, "purchase an automobile");
+        claude.expect(Reply::text("Done."));
+        env.once();
+        last(&claude)
+    };
+    does(&env, &claude, (CHAT, "buy the car"), &[("task_add", json!({"title": "Wheels", "list": "backlog"}))]);
+    assert!(!has_example(&asked(&env)), "no word is the same");
+    env.set("EMBED_MODEL", &encoder().display().to_string());
+    // The first wake that does something embeds what is recorded, too.
+    asked(&env);
+    let embedded = "SELECT count(*) FROM recordings WHERE length(vector) = 64 AND model LIKE 'local:%'";
+    assert_eq!(env.query::<i64>(embedded), 1);
+    let shown = opening(&asked(&env), "<similar_work");
+    assert!(shown.contains("Wheels") && shown.contains("likeness=\"0.8"), "{shown}");
+    // Without it the words count again.
+    env.unset("EMBED_MODEL");
+    assert!(!has_example(&asked(&env)));
+    env.check_sound();
+}
+
+#[test]
+fn a_request_that_the_embedder_does_not_take_holds_up_no_other() {
+    let (_telegram, claude, mut env) = minded();
+    let server = HttpServer::start(|request| {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        let texts = body["input"].as_array().unwrap();
+        if texts.iter().any(|text| text.as_str().unwrap().contains("poison")) {
+            return Response::json(400, &json!({"error": {"message": "'$.input' is invalid"}}));
+        }
+        let data = (0..texts.len()).map(|index| json!({"index": index, "embedding": [1.0, 2.0, 3.0]}));
+        Response::json(200, &json!({"data": data.collect::<Vec<_>>()}))
+    });
+    for (n, asked) in ["buy the car", "poison the weeds", "sell the boat"].into_iter().enumerate() {
+        let title = format!("Thing {n}");
+        does(&env, &claude, (CHAT, asked), &[("task_add", json!({"title": title, "list": "backlog"}))]);
+    }
+    env.set("EMBED_MODEL", "openai:m").set("OPENAI_BASE_URL", &format!("{}/v1", server.url()));
+    env.receive(CHAT, "hello");
+    claude.expect(Reply::text("Hello."));
+    env.once();
+    let sizes = "SELECT group_concat(request || ' ' || ifnull(length(vector), '-'), '; ') FROM recordings";
+    assert_eq!(env.query::<String>(sizes), "buy the car 12; poison the weeds 0; sell the boat 12");
 }

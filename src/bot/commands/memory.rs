@@ -23,11 +23,12 @@ pub(super) fn answer(desk: &Desk<'_>, memory: &Seen<'_>, words: &str) -> Result<
     // As it was committed: a wake may be half-way through the work tree.
     let texts = memory.texts()?;
     Ok(match hits(desk, memory, &texts, words) {
-        Ok(mut hits) => {
+        Ok((mut hits, note)) => {
             for hit in &mut hits {
                 hit.line = memory.line(&hit.path, hit.line, &texts);
             }
-            quoted(words, &hits)
+            let note = note.map(|note| format!("\n{note}")).unwrap_or_default();
+            format!("{}{note}", quoted(words, &hits))
         }
         Err(error) => format!("My memory couldn't be searched: {error}."),
     })
@@ -38,7 +39,7 @@ fn hits(
     memory: &Seen<'_>,
     texts: &[(String, String)],
     words: &str,
-) -> Result<Vec<Recalled>, IndexError> {
+) -> Result<(Vec<Recalled>, Option<String>), IndexError> {
     let config = desk.config;
     let query = SearchQuery {
         text: words,
@@ -49,10 +50,10 @@ fn hits(
         ..SearchQuery::default()
     };
     let ask = |index: &mut Index| index.with_documents(texts, true, |index| index.search(&query));
-    let (mut hits, _) = IndexPlace::of(config).ask(&config.repo_dir(), config.timezone, ask)?;
+    let (mut hits, note) = IndexPlace::of(config).ask(&config.repo_dir(), config.timezone, ask)?;
     let least = hits.first().map_or(0.0, |best| best.score * LEAST_PART);
     hits.retain(|hit| hit.score >= least && hit.speaks_for_itself());
-    Ok(hits)
+    Ok((hits, note))
 }
 
 fn listing(files: &[CommittedFile]) -> String {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::brief::clip;
 use crate::{
-    memory::search::content_words,
+    memory::quoting::content_words,
     outside,
     redact::Redactor,
     store::{Entry, NewCycle, NewRecording, RecordedCall},

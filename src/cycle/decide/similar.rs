@@ -35,17 +35,19 @@ pub(in crate::cycle) struct Likeness {
     pub(in crate::cycle) cosine: f32,
 }
 
-/// The recordings that are shown for a request of these content words and of this vector, where one was made: the most alike first.
+/// The recordings that are shown for a request of these content words, the most alike first. `vectors`: what its messages mean, where an
+/// embedder was asked; one that is like a recorded request is enough.
 pub(in crate::cycle) fn choose(
     request: &[String],
-    vector: Option<&[f32]>,
+    vectors: &[Vec<f32>],
     recorded: &[RecordedRequest],
 ) -> Vec<Likeness> {
     let mut kept: Vec<(Likeness, &RecordedRequest)> = Vec::new();
     let mut newest_first: Vec<&RecordedRequest> = recorded.iter().collect();
     newest_first.sort_by_key(|other| std::cmp::Reverse(other.id));
     for other in newest_first {
-        let by_meaning = vector.zip(other.vector.as_deref()).and_then(|(a, b)| cosine_of(a, b));
+        let cosines = vectors.iter().filter_map(|own| cosine_of(own, other.vector.as_deref()?));
+        let by_meaning = cosines.max_by(f32::total_cmp);
         let cosine = by_meaning.unwrap_or_else(|| words_in_common(request, &other.words));
         let is_told =
             |(_, kept): &(Likeness, &RecordedRequest)| words_in_common(&kept.words, &other.words) >= NEAR_DUPLICATE;
@@ -154,7 +156,7 @@ mod tests {
     }
 
     fn chosen(request: &str, requests: &[&str]) -> Vec<i64> {
-        choose(&words_of(request), None, &recorded(requests)).iter().map(|like| like.id).collect()
+        choose(&words_of(request), &[], &recorded(requests)).iter().map(|like| like.id).collect()
     }
 
     #[test]
@@ -179,12 +181,12 @@ mod tests {
         for (recorded, vector) in recorded.iter_mut().zip([[3.0, 4.0], [4.0, 3.0], [1.0, 0.0], [f32::NAN, 0.0]]) {
             recorded.vector = Some(vector.to_vec());
         }
-        let likes = choose(&words_of("export the invoices"), Some(&[0.0, 2.0]), &recorded);
+        let likes = choose(&words_of("export the invoices"), &[vec![-1.0, 0.0], vec![0.0, 2.0]], &recorded);
         let ids: Vec<(i64, f32)> = likes.iter().map(|like| (like.id, (like.cosine * 100.0).round())).collect();
         // The last one's vector is none, so its words count.
         assert_eq!(ids, [(4, 82.0), (1, 80.0)]);
         recorded.truncate(3);
-        assert_eq!(choose(&words_of("export the invoices"), Some(&[0.0, 2.0]), &recorded).len(), 2);
+        assert_eq!(choose(&words_of("export the invoices"), &[vec![0.0, 2.0]], &recorded).len(), 2);
     }
 
     #[test]

@@ -306,13 +306,18 @@ fn not_in_hand(store: &Store, repo: &Repo, heads: &[String]) -> Result<Vec<(Stri
 
 /// Commits of people that no wake has seen, newest first. Before the first wake nothing was missed.
 pub(in crate::cycle) fn person_commits(store: &Store, repo: &Repo) -> Result<Vec<(String, String)>, WakeError> {
-    let seen = head_seen(store)?;
-    seen.map_or(Ok(Vec::new()), |seen| person_commits_since(repo, seen))
+    seen_now(store, repo)?.map_or(Ok(Vec::new()), |seen| person_commits_since(repo, seen))
 }
 
 /// The commit that was seen last.
 pub(in crate::cycle) fn head_seen(store: &Store) -> Result<Option<Oid>, WakeError> {
     Ok(store.handled(HEAD_SEEN)?.and_then(|id| Oid::from_str(&id).ok()))
+}
+
+/// The same, by what it is where the history was rewritten. One that is gone hides nothing.
+pub(in crate::cycle) fn seen_now(store: &Store, repo: &Repo) -> Result<Option<Oid>, WakeError> {
+    let seen = head_seen(store)?;
+    Ok(seen.map(|seen| repo.seen_now(seen)).transpose()?.flatten().or(seen))
 }
 
 /// Commits of people since this one, newest first.

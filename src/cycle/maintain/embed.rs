@@ -12,16 +12,19 @@ use crate::{
         maintain::sync,
         session::Session,
     },
-    embed::{self, BackfillError, Backfilled, EmbedDesk, EmbedError, Embedder},
+    embed::{self, BackfillError, Backfilled, EmbedDesk, EmbedError, Embedder, TextRole},
     index::{IndexError, Ready, Sources},
     repo::Repo,
-    store::UpkeepKind,
+    store::{SpendCap, UpkeepKind},
 };
 
 /// How long a wake embeds.
 pub(in crate::cycle) const BOUND: Duration = Duration::from_secs(10);
 /// The same while somebody looks at a terminal and waits for its prompt.
 const WATCHED_BOUND: Duration = Duration::from_secs(2);
+
+/// Recorded requests that are embedded at once.
+const REQUESTS: usize = 16;
 
 /// Embeds, if there is an embedder. What goes wrong is noted and told; it never fails a wake.
 pub(in crate::cycle) async fn fill(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
@@ -79,6 +82,12 @@ async fn work(session: &mut Session<'_>, repo: &Repo, embedder: &dyn Embedder) -
         ready => ready.map_err(index)?,
     };
     let caps = Budget::look(&session.store, context.config, session.now())?.caps();
+    let dims = ready.index.dims(embedder.id()).map_err(index)?;
+    let requests = fill_requests(session, embedder, &caps, dims);
+    match tokio::time::timeout_at(end, requests).await {
+        Ok(filled) => filled?,
+        Err(_) => return Ok(Backfilled::default()),
+    }
     let mut done = Backfilled::default();
     // A batch is begun where it can end in time, as the one before it did.
     let (mut began, mut longest) = (tokio::time::Instant::now(), Duration::ZERO);
@@ -111,6 +120,54 @@ async fn work(session: &mut Session<'_>, repo: &Repo, embedder: &dyn Embedder) -
             }
         }
     }
+}
+
+/// Embeds what recorded wakes were asked for, so that similar requests are known by what they mean: a batch at a time, each kept before the
+/// next. What alone isn't taken is compared by its words.
+async fn fill_requests(
+    session: &mut Session<'_>,
+    embedder: &dyn Embedder,
+    caps: &[SpendCap],
+    dims: Option<usize>,
+) -> Result<(), Trouble> {
+    loop {
+        let batch = session.store.requests_without_vector(embedder.id(), REQUESTS)?;
+        if batch.is_empty() || session.is_to_end()?.is_some() {
+            return Ok(());
+        }
+        let texts: Vec<String> = batch.iter().map(|(_, request)| request.clone()).collect();
+        let vectors = match embed_requests(session, embedder, caps, (&texts, dims)).await {
+            Err(error) if embed::is_of_texts(&error) => {
+                let mut each = Vec::new();
+                for text in &texts {
+                    match embed_requests(session, embedder, caps, (std::slice::from_ref(text), dims)).await {
+                        Err(error) if embed::is_of_texts(&error) => each.push(Vec::new()),
+                        vectors => each.extend(vectors.map_err(|error| Trouble::Backfill(error.into()))?),
+                    }
+                }
+                // None of them is taken: then it isn't the texts.
+                if each.iter().all(Vec::is_empty) {
+                    return Ok(());
+                }
+                each
+            }
+            vectors => vectors.map_err(|error| Trouble::Backfill(error.into()))?,
+        };
+        let kept: Vec<(i64, Vec<f32>)> = batch.iter().map(|(id, _)| *id).zip(vectors).collect();
+        session.store.put_request_vectors(embedder.id(), &kept)?;
+    }
+}
+
+async fn embed_requests(
+    session: &mut Session<'_>,
+    embedder: &dyn Embedder,
+    caps: &[SpendCap],
+    (texts, dims): (&[String], Option<usize>),
+) -> Result<Vec<Vec<f32>>, EmbedError> {
+    let (redactor, now) = (session.context.redactor, session.now());
+    let mut desk = EmbedDesk { store: Some(&mut session.store), redactor, caps, now };
+    // A request is compared with requests.
+    embed::embed(embedder, &mut desk, texts, (TextRole::Query, dims)).await
 }
 
 /// Notes what is in the way, with a back-off, and tells the owner once of what only they can mend.

@@ -134,7 +134,7 @@ pub(in crate::cycle) fn seen_with(
     repo: &Repo,
     head_shown: Option<&str>,
 ) -> Result<Option<String>, WakeError> {
-    let seen = observe::head_seen(&session.store)?;
+    let seen = observe::seen_now(&session.store, repo)?;
     // A commit that is gone says nothing of what came after it.
     let is_behind = |shown: &Oid| seen.is_some_and(|seen| repo.contains(seen, *shown).unwrap_or(false));
     let shown = head_shown.and_then(|head| Oid::from_str(head).ok()).filter(|shown| !is_behind(shown));

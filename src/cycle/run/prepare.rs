@@ -179,7 +179,7 @@ pub(in crate::cycle) fn opening(
     cycle.system = redactor.redact_json(&brief::system(&orders, &world.skills));
     let words = called_for(&cycle.reasons, observation, &ids);
     let messages: Vec<&Incoming> = observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
-    let recalled = recall::recalled(session, world, cycle, &messages);
+    let (recalled, meant) = recall::recalled(session, world, cycle, &messages).unzip();
     let exchanges = brief::shown_of(&world.exchanges, recalled.is_some());
     let is_withheld = |found: &[brief::Recollection]| found.iter().any(|one| one.is_of_others);
     let there = ToRead {
@@ -191,7 +191,7 @@ pub(in crate::cycle) fn opening(
     cycle.tools = redactor.redact_json(&offered);
     let files = attached::files_of(session, &messages, Allowance::left_by(&[]))?;
     let (done_already, done_after) = done_already(session, &ids)?;
-    let similar_work = recordings::similar_work(session, cycle, &ids, None)?;
+    let similar_work = recordings::similar_work(session, cycle, &ids, meant.flatten().as_ref())?;
     let raw = brief::opening(&brief::Brief {
         wake_id: &cycle.id,
         now: world.now,

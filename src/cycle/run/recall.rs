@@ -4,6 +4,7 @@
 use crate::{
     config::OFFLINE_MODEL,
     cycle::{decide::brief::Recollection, session::Session},
+    embed::Meant,
     index::Recalled,
     memory,
     store::{Incoming, NewCycle},
@@ -16,20 +17,23 @@ const HITS_MAX: usize = 40;
 /// The longest question, in characters: what is said first and last of many words tells what they are about.
 const QUESTION_CHARS_MAX: usize = 1_000;
 
-/// What fits, the best first; none: nobody could look, or it makes no difference.
+/// What fits, the best first, and what was asked, as the embedder has it; none: nobody could look, or it makes no difference.
 pub(in crate::cycle) fn recalled(
     session: &Session<'_>,
     world: &World,
     cycle: &NewCycle,
     messages: &[&Incoming],
-) -> Option<Vec<Recollection>> {
+) -> Option<(Vec<Recollection>, Option<Meant>)> {
     // The offline model looks by itself, when it is asked.
     if session.context.model.name() == OFFLINE_MODEL {
         return None;
     }
     let questions = questions(&cycle.reasons, messages);
     match hits(world, &questions, None, HITS_MAX) {
-        Ok(found) => Some(one_after_the_other(found.answers).into_iter().map(recollection).collect()),
+        Ok(found) => {
+            let recalled = one_after_the_other(found.answers).into_iter().map(recollection).collect();
+            Some((recalled, found.meant))
+        }
         Err(error) => {
             tracing::warn!(%error, "nothing was recalled");
             None

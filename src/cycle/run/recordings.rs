@@ -9,6 +9,7 @@ use crate::{
         },
         session::Session,
     },
+    embed::Meant,
     memory::view,
     store::{NewCycle, NewRecording, Recording, StoreError},
     types::{ChatRef, Effect},
@@ -34,15 +35,15 @@ pub(in crate::cycle) fn of_cycle(
 }
 
 /// The block of an opening that tells what was done for similar requests: a guest's own for a guest, the owner's for the owner. Empty
-/// for none. `meant`: the encoder that is set up, and the request's vector by it.
+/// for none. `meant`: what is asked, by the embedder that is set up.
 pub(in crate::cycle) fn similar_work(
     session: &Session<'_>,
     cycle: &NewCycle,
     messages: &[i64],
-    meant: Option<(&str, &[f32])>,
+    meant: Option<&Meant>,
 ) -> Result<String, WakeError> {
     let config = session.context.config;
-    let encoder = meant.map(|(encoder, _)| encoder);
+    let encoder = meant.map(Meant::model);
     let recorded = match view::foreign_chat(cycle.chat, config.owner_chat) {
         Some(guest) => session.store.recorded_requests(&[guest], false, encoder)?,
         None => session.store.recorded_requests(&[config.owner_chat, ChatRef::TERMINAL], true, encoder)?,
@@ -52,7 +53,7 @@ pub(in crate::cycle) fn similar_work(
     }
     let said: Vec<String> = session.store.messages(messages)?.into_iter().map(|message| message.text).collect();
     let request = if said.is_empty() { cycle.reasons.join("; ") } else { said.join("\n\n") };
-    let chosen = similar::choose(&words_of(&request), meant.map(|(_, vector)| vector), &recorded);
+    let chosen = similar::choose(&words_of(&request), meant.map(Meant::vectors).unwrap_or_default(), &recorded);
     let mut found: Vec<(Likeness, Recording)> = Vec::new();
     for likeness in chosen {
         found.extend(session.store.recording(likeness.id)?.map(|recording| (likeness, recording)));

@@ -208,8 +208,8 @@ fn what_is_known_is_recalled_from_facts_and_tasks_and_else_from_the_log() {
         .with(ACTIVE, "## Mend the wifi\n- next: buy a cable for the wifi\n");
     insta::assert_snapshot!(scene.done("recall", &json!({"query": "the wifi"})).content, @r"
     About the wifi:
+    - Mend the wifi: next: buy a cable for the wifi (memory/project-memory/active.md, line 1)
     - the wifi code is 1234 (memory/agent-memory/semantic-memory.md, line 4)
-    - next: buy a cable for the wifi (memory/project-memory/active.md, line 2)
     ");
     insta::assert_snapshot!(scene.done("recall", &json!({"query": "the sea"})).content, @r"
     About the sea:

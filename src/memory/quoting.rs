@@ -1,8 +1,6 @@
-//! The offline model's ways to answer by quoting: a plain search over the documents, and its rule for facts. All else asks
-//! [`crate::index`].
+//! The offline model's rule for answering a question: it quotes facts that have its words. Whatever searches asks [`crate::index`].
 //!
-//! Words are compared in lower case and with plurals folded; the commonest English words don't count. It is meant for
-//! a few thousand lines, read anew each time: there is no index to go stale.
+//! Words are compared in lower case and with plurals folded; the commonest English words don't count.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -29,9 +27,9 @@ const STOP_WORDS: &[&str] = &[
     "when", "where", "which", "who", "whom", "whose", "why", "will", "with", "would", "you", "your",
 ];
 
-/// A line that was found.
+/// A fact that is quoted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MemoryHit {
+pub struct QuotedFact {
     /// The document's path, as given.
     pub path: String,
     /// The line, counted from 1.
@@ -61,38 +59,11 @@ pub(super) fn meant_words(text: &str) -> Vec<String> {
     words(text).into_iter().map(plain).collect()
 }
 
-/// The lines of `(path, text)` documents that share the most distinct words with the query, at most `limit`. Between
-/// equals the documents' order counts, and in the log the newest day and line come first. A query of stop words alone
-/// is searched by them.
-pub fn search(docs: &[(&str, &str)], query: &str, limit: usize) -> Vec<MemoryHit> {
-    let mut wanted = content_words(query);
-    if wanted.is_empty() {
-        wanted = words(query);
-    }
-    let mut found: Vec<(usize, MemoryHit)> = Vec::new();
-    for (path, text) in docs {
-        let from = found.len();
-        each_line(path, text, |hit, _| {
-            let own: HashSet<String> = words(&hit.text).into_iter().collect();
-            let matched = wanted.iter().filter(|word| own.contains(*word)).count();
-            found.extend((matched > 0).then_some((matched, hit)));
-        });
-        let here = found.get_mut(from..).unwrap_or_default();
-        if DocKind::of(path) == DocKind::Log {
-            here.sort_by_key(|(_, hit)| std::cmp::Reverse((hit.date, hit.line)));
-        } else {
-            here.sort_by_key(|(_, hit)| hit.line);
-        }
-    }
-    found.sort_by_key(|(matched, _)| std::cmp::Reverse(*matched));
-    found.into_iter().take(limit).map(|(_, hit)| hit).collect()
-}
-
 /// The facts that answer a question without a model, or `None` when none does: those that have all its content words
 /// but one; all of them if there are no more than two. A fact's topic counts as part of it, but the fact itself must
 /// have at least one of the words. Only the best matches are quoted, at most [`MAX_QUOTES`]; with what the person hasn't settled, its
 /// other version.
-pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<MemoryHit>> {
+pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<QuotedFact>> {
     let mut seen = HashSet::new();
     let wanted: Vec<String> = meant_words(question)
         .into_iter()
@@ -102,8 +73,8 @@ pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<MemoryHit>> {
         return None;
     }
     let needed = if wanted.len() <= 2 { wanted.len() } else { wanted.len() - 1 };
-    let mut found: Vec<(usize, MemoryHit)> = Vec::new();
-    let mut versions: Vec<MemoryHit> = Vec::new();
+    let mut found: Vec<(usize, QuotedFact)> = Vec::new();
+    let mut versions: Vec<QuotedFact> = Vec::new();
     for (path, text) in docs.iter().filter(|(path, _)| DocKind::of(path) == DocKind::Facts) {
         each_line(path, text, |hit, is_item| {
             let own: BTreeSet<String> = meant_words(&hit.text).into_iter().collect();
@@ -115,53 +86,50 @@ pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<MemoryHit>> {
         });
     }
     let best = found.iter().map(|(matched, _)| *matched).max()?;
-    let mut quoted: Vec<MemoryHit> =
+    let mut quoted: Vec<QuotedFact> =
         found.into_iter().filter(|(matched, _)| *matched == best).map(|(_, hit)| hit).take(MAX_QUOTES).collect();
-    let belongs = |version: &MemoryHit, hit: &MemoryHit| hit.path == version.path && hit.unsettled == version.unsettled;
+    let belongs =
+        |version: &QuotedFact, hit: &QuotedFact| hit.path == version.path && hit.unsettled == version.unsettled;
     versions.retain(|version| !quoted.contains(version) && quoted.iter().any(|hit| belongs(version, hit)));
     quoted.extend(versions);
     Some(quoted)
 }
 
-/// Hands over each line that isn't blank, a comment or a heading of a part, and whether it belongs to a bullet item. In
-/// documents of facts and logs an item is one "line" however often it is wrapped.
-fn each_line(path: &str, text: &str, mut take: impl FnMut(MemoryHit, bool)) {
+/// Hands over each line that isn't blank, a comment or a heading of a part, and whether it is a bullet item: an item is one "line"
+/// however often it is wrapped.
+fn each_line(path: &str, text: &str, mut take: impl FnMut(QuotedFact, bool)) {
     let document = Document::split(text);
     let conflicts = unsettled::unsettled(text);
     let hit = |part: &Part, line: usize, raw: &str| {
         let own = line..line + lines(raw).count();
         let conflict = conflicts.iter().find(|conflict| conflict.lines.iter().any(|line| own.contains(line)));
-        MemoryHit { unsettled: conflict.cloned(), ..hit(path, part, line, raw) }
+        QuotedFact { unsettled: conflict.cloned(), ..hit(path, part, line, raw) }
     };
-    let whole_items = matches!(DocKind::of(path), DocKind::Facts | DocKind::Log);
     for part in &document.parts {
         let mut at = part.body_start;
-        let mut plain = |from: usize, to: usize, is_item: bool| {
+        let mut plain = |from: usize, to: usize| {
             let mut at = from;
             for line in lines(document.slice(&(from..to))) {
                 let range = at..at + line.len();
                 at = range.end;
                 let hit = hit(part, document.line_of(range.start), line);
                 if !is_blank(&hit.text) && !document.is_comment(&range) {
-                    take(hit, is_item);
+                    take(hit, false);
                 }
             }
         };
         for item in &part.items {
-            plain(at, item.start, false);
-            if !whole_items {
-                plain(item.start, item.end, true);
-            }
+            plain(at, item.start);
             at = item.end;
         }
-        plain(at, part.range.end, false);
-        for item in part.items.iter().filter(|_| whole_items) {
+        plain(at, part.range.end);
+        for item in &part.items {
             take(hit(part, document.line_of(item.start), document.slice(item)), true);
         }
     }
 }
 
-fn hit(path: &str, part: &Part, line: usize, raw: &str) -> MemoryHit {
+fn hit(path: &str, part: &Part, line: usize, raw: &str) -> QuotedFact {
     let mut date = part_date(part);
     let mut shown: Vec<&str> = Vec::new();
     let raw = unsettled::without(raw);
@@ -172,7 +140,14 @@ fn hit(path: &str, part: &Part, line: usize, raw: &str) -> MemoryHit {
     }
     let joined = shown.join(" ");
     let text = joined.trim().trim_start_matches(['-', '*', '+']).trim();
-    MemoryHit { path: path.to_owned(), line, text: text.to_owned(), heading: part.title.clone(), date, unsettled: None }
+    QuotedFact {
+        path: path.to_owned(),
+        line,
+        text: text.to_owned(),
+        heading: part.title.clone(),
+        date,
+        unsettled: None,
+    }
 }
 
 #[cfg(test)]
@@ -195,46 +170,13 @@ mod tests {
     }
 
     #[test]
-    fn explanations_in_comments_are_not_knowledge() {
+    fn comments_are_not_knowledge() {
+        let found = |text: &str| quote(&[(SEMANTIC_MEMORY, text)], "tea").map_or(0, |hits| hits.len());
+        assert_eq!(found("<!-- - tea\n  - tea\n-->\n\n- a <!-- tea -->\n"), 0);
+        assert_eq!(found("- tea <!-- kept -->\n"), 1);
         for (path, text) in crate::memory::templates::templates() {
-            let hits = search(&[(path, text)], "Reveille task fact heading energy log going", 9);
-            let texts: Vec<&str> = hits.iter().map(|hit| hit.text.as_str()).collect();
-            assert!(
-                !path.starts_with("memory/") || texts.iter().all(|text| *text == "energy: normal"),
-                "{path}: {texts:?}"
-            );
+            assert_eq!(quote(&[(path, text)], "topic fact"), None, "{path}");
         }
-        let found = |text: &str| search(&[(SEMANTIC_MEMORY, text)], "tea", 9).len();
-        assert_eq!(found("<!-- tea\n  tea\n-->\n\n- a <!-- tea -->\n"), 0);
-        assert_eq!(found("<!-- tea\n--> tea\n"), 1);
-        assert_eq!(found("<!-- never closed\n\ntea\n"), 1);
-        assert_eq!(found("```\n<!-- tea -->\ngreen tea\n```\n"), 1);
-    }
-
-    #[test]
-    fn a_comment_of_several_lines_is_nothing_that_is_known() {
-        let text =
-            "# Active tasks\n\n<!-- Lines such as\n     \"- next: call Anna\", then text of Anna. -->\n\nAnna waits.\n";
-        let hits = search(&[(ACTIVE, text)], "Anna", 9);
-        let shown: Vec<(usize, &str)> = hits.iter().map(|hit| (hit.line, hit.text.as_str())).collect();
-        assert_eq!(shown, [(6, "Anna waits.")]);
-    }
-
-    #[test]
-    fn the_most_words_win_and_the_log_is_newest_first() {
-        let hits = search(&docs(), "What teas does Bob like?", 9);
-        let shown: Vec<String> =
-            hits.iter().map(|hit| format!("{}:{} [{}] {}", hit.path, hit.line, hit.heading, hit.text)).collect();
-        insta::assert_snapshot!(shown.join("\n"), @r"
-        memory/agent-memory/semantic-memory.md:3 [People] Bob likes green tea
-        memory/agent-memory/episodic-memory.md:5 [2026-11-21] 10:00 told Bob of tea
-        memory/agent-memory/episodic-memory.md:6 [2026-11-21] 11:00 told Anna of tea
-        memory/agent-memory/episodic-memory.md:2 [2026-11-20] 09:00 told Anna of tea
-        memory/project-memory/active.md:2 [Buy teas] why: Bob
-        ");
-        assert_eq!(search(&docs(), "tea", 1).len(), 1);
-        assert_eq!(search(&docs(), "zebra", 9), []);
-        assert_eq!(search(&docs(), "", 9), []);
     }
 
     #[test]
@@ -258,13 +200,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_searched_is_found_in_the_text(text in document(), query in "[a-z ]{0,20}|fact|hello code") {
-            for path in [SEMANTIC_MEMORY, EPISODIC_MEMORY, ACTIVE] {
-                for hit in search(&[(path, &text)], &query, 5) {
-                    let first = hit.text.split_whitespace().next().unwrap_or_default().to_owned();
-                    prop_assert!(text.contains(&first));
-                }
-                let _quote = quote(&[(path, &text)], &query);
+        fn whatever_is_quoted_stands_in_the_text(text in document(), query in "[a-z ]{0,20}|fact|hello code") {
+            for hit in quote(&[(SEMANTIC_MEMORY, &text)], &query).unwrap_or_default() {
+                let first = hit.text.split_whitespace().next().unwrap_or_default().to_owned();
+                prop_assert!(text.contains(&first));
             }
         }
     }

@@ -1,9 +1,6 @@
 //! Why there is no vector.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
 use crate::store::{Cap, StoreError};
 
@@ -87,7 +84,7 @@ pub enum EncoderError {
 
 #[cfg(feature = "embed")]
 impl EncoderError {
-    pub(super) fn damaged(path: &Path, why: impl Into<String>) -> Self {
+    pub(super) fn damaged(path: &std::path::Path, why: impl Into<String>) -> Self {
         Self::Damaged { path: path.to_owned(), why: why.into() }
     }
 }

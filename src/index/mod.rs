@@ -1,9 +1,9 @@
 //! The index of the memory: every Markdown file under `memory/` and `skills/`, and both sides of all conversations, found by their
 //! words and by what they mean.
 //!
-//! `index.db` is derived and may be deleted at any time. Texts become chunks ([`chunk`]), kept with the hash of what they say, so that
-//! only what changed is written anew ([`refresh`]). A search gathers candidates by rare words, neighbours and vectors
-//! ([`search`]), and a small linear ranker orders them ([`weights`]). What each chat may see is written down with each chunk.
+//! `index.db` is derived and may be deleted at any time. Texts become chunks (`chunk`), kept with the hash of what they say, so that
+//! only what changed is written anew (`refresh`). A search gathers candidates by rare words, neighbours and vectors
+//! (`search`), and a small linear ranker orders them ([`weights`]). What each chat may see is written down with each chunk.
 
 mod access;
 mod chunk;

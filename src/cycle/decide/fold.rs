@@ -1,7 +1,7 @@
 //! When a conversation is folded: it has grown so long that a summary begins a new one. Pure; the machine takes it through.
 //!
-//! At [`FLUSH_PERCENT`] the model is asked to write down what matters ([`FoldAsk::Flush`]). A memory tool's success answers that,
-//! or the words [`NOTHING_TO_KEEP`]. At [`FOLD_PERCENT`] it is asked for a summary ([`FoldAsk::Summary`]), with which the shell
+//! At `FLUSH_PERCENT` the model is asked to write down what matters ([`FoldAsk::Flush`]). A memory tool's success answers that,
+//! or the words `NOTHING_TO_KEEP`. At `FOLD_PERCENT` it is asked for a summary ([`FoldAsk::Summary`]), with which the shell
 //! begins the new conversation. Nothing is folded before the flush is answered: it is asked for again, and the
 //! conversation goes on as far as the model's own window reaches. Each request stands behind the results of calls, so
 //! what was said stays as it was, and no call is parted from its result.

@@ -44,8 +44,6 @@ mod limits;
 #[cfg(test)]
 mod lost_database;
 #[cfg(test)]
-mod memory_worlds;
-#[cfg(test)]
 mod mcp_client;
 #[cfg(test)]
 mod mcp_peers;
@@ -57,6 +55,8 @@ mod media;
 mod media_kinds;
 #[cfg(test)]
 mod memory_search;
+#[cfg(test)]
+mod memory_worlds;
 #[cfg(test)]
 mod mind;
 #[cfg(test)]
@@ -91,6 +91,7 @@ mod provenance;
 mod recalled;
 #[cfg(test)]
 mod recordings;
+mod reflect;
 #[cfg(test)]
 mod remote;
 #[cfg(target_os = "linux")]

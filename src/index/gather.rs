@@ -55,7 +55,7 @@ pub(super) struct WantedWord {
 }
 
 /// What a question asks for.
-pub(super) struct SoughtWords {
+pub(super) struct QueryTerms {
     /// In the question's order.
     pub(super) words: Vec<WantedWord>,
     pub(super) span: Option<DaySpan>,
@@ -65,7 +65,7 @@ pub(super) struct SoughtWords {
 
 impl Index {
     /// Reads a question.
-    pub(super) fn wanted(&self, query: &SearchQuery<'_>) -> Result<SoughtWords, IndexError> {
+    pub(super) fn wanted(&self, query: &SearchQuery<'_>) -> Result<QueryTerms, IndexError> {
         let all = self.state("chunks")?.unwrap_or(0).max(1);
         let length = self.state("length")?.unwrap_or(0);
         let mut words: Vec<terms::TextWord> = Vec::new();
@@ -89,7 +89,7 @@ impl Index {
             wanted.retain(|word| word.rarity >= least);
             wanted.truncate(2 * MAX_WORDS);
         }
-        Ok(SoughtWords {
+        Ok(QueryTerms {
             words: wanted,
             span: days::asked(query.text, query.today),
             mean_length: (length as f32 / all as f32).max(1.0),
@@ -166,7 +166,7 @@ impl Index {
     /// The chunks that may answer, with what speaks for each; and those that a vector speaks for, by their keys.
     pub(super) fn gathered(
         &mut self,
-        wanted: &SoughtWords,
+        wanted: &QueryTerms,
         scope: &Scope,
         direction: Option<&Direction>,
     ) -> Result<(Vec<i64>, HashMap<i64, f32>), IndexError> {

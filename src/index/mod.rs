@@ -245,22 +245,23 @@ impl Index {
     /// # Errors
     /// The file can't be replaced.
     pub fn clear(self) -> Result<Self, IndexError> {
+        let (index, old) = self.set_aside()?;
+        if let Some(old) = old {
+            index.take_vectors_of(&old);
+            file::remove(&old)?;
+        }
+        Ok(index)
+    }
+
+    /// An empty one at the same path, and where the old one stands now.
+    fn set_aside(self) -> Result<(Self, Option<PathBuf>), IndexError> {
         let Self { conn, path, .. } = self;
         // What is only in the log goes with it. A damaged one has nothing to be kept.
         conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).ok();
         drop(conn);
-        match path {
-            Some(path) => {
-                let old = file::move_aside(&path)?;
-                let index = Self::open(&path)?;
-                if let Some(old) = old {
-                    index.take_vectors_of(&old);
-                    file::remove(&old)?;
-                }
-                Ok(index)
-            }
-            None => Self::in_memory(),
-        }
+        let Some(path) = path else { return Ok((Self::in_memory()?, None)) };
+        let old = file::move_aside(&path)?;
+        Ok((Self::open(&path)?, old))
     }
 
     /// What it holds.

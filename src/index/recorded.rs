@@ -50,8 +50,12 @@ impl Index {
         for id in new {
             let Some(recording) = store.recording(id)? else { continue };
             let path = format!("{RECORDINGS}{id}");
-            tx.execute("INSERT INTO documents (path) VALUES (?1)", [path])?;
-            let document = tx.last_insert_rowid();
+            // Another process may just have written it.
+            let document = tx.query_row(
+                "INSERT INTO documents (path) VALUES (?1) ON CONFLICT (path) DO UPDATE SET path = path RETURNING id",
+                [path],
+                |row| row.get(0),
+            )?;
             replace(&tx, document, placed(&recording, zone), done)?;
         }
         tx.commit()?;

@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 
 use super::{
     ChunkKind,
-    gather::SoughtWords,
+    gather::QueryTerms,
     terms,
     weights::{B, Features, K1, NEAR},
     write::said,
@@ -50,7 +50,7 @@ struct Own {
 }
 
 /// The features of candidates, in their order. These are sorted by their place: document, order, id.
-pub(super) fn features(wanted: &SoughtWords, candidates: &[Candidate]) -> Vec<Features> {
+pub(super) fn features(wanted: &QueryTerms, candidates: &[Candidate]) -> Vec<Features> {
     let mut own: Vec<Own> = candidates.iter().map(|candidate| own(wanted, candidate)).collect();
     let best = own.iter().map(|own| own.bm25).fold(0.0, f32::max).max(f32::MIN_POSITIVE);
     let cosines = || own.iter().filter_map(|own| own.dense);
@@ -91,7 +91,7 @@ pub(super) fn features(wanted: &SoughtWords, candidates: &[Candidate]) -> Vec<Fe
         .collect()
 }
 
-fn own(wanted: &SoughtWords, candidate: &Candidate) -> Own {
+fn own(wanted: &QueryTerms, candidate: &Candidate) -> Own {
     let words = terms::words(said(&candidate.text, &candidate.speaker));
     let mut counts: HashMap<&str, f32> = HashMap::new();
     for word in &words {
@@ -146,7 +146,7 @@ fn own(wanted: &SoughtWords, candidate: &Candidate) -> Own {
 }
 
 /// Which part of the pairs of neighbouring words of the question stands in the text as a pair.
-fn in_order(wanted: &SoughtWords, words: &[terms::TextWord]) -> f32 {
+fn in_order(wanted: &QueryTerms, words: &[terms::TextWord]) -> f32 {
     let pairs = wanted.words.len().saturating_sub(1);
     if pairs == 0 {
         return 0.0;
@@ -198,7 +198,7 @@ impl Near {
 /// What is said after a longer pause belongs to another conversation, in milliseconds.
 const MAX_PAUSE_MS: u64 = 6 * 60 * 60 * 1_000;
 
-fn date(wanted: &SoughtWords, candidate: &Candidate) -> f32 {
+fn date(wanted: &QueryTerms, candidate: &Candidate) -> f32 {
     let (Some(span), Some(day)) = (wanted.span, candidate.date) else { return 0.0 };
     match span.distance(day) {
         0 => 1.0,

@@ -6,7 +6,7 @@ use std::path::Path;
 use rusqlite::TransactionBehavior;
 
 use super::{
-    Index, IndexError, Sources,
+    Index, IndexError, Sources, file,
     vectors::{BLOCK, put_block},
 };
 
@@ -25,7 +25,10 @@ impl Index {
         let old = Self::open(path)?;
         let models = old.models()?;
         let codes: Vec<Vec<Code>> = models.iter().map(|(id, ..)| old.codes_of(*id)).collect::<Result<_, _>>()?;
-        let mut new = old.clear()?;
+        let (mut new, aside) = old.set_aside()?;
+        if let Some(aside) = aside {
+            file::remove(&aside)?;
+        }
         new.refresh(sources, None)?;
         for ((_, name, dims), codes) in models.iter().zip(codes) {
             new.put_codes(name, *dims, &codes)?;

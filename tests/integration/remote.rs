@@ -267,6 +267,7 @@ fn a_remote_by_http_with_credentials_that_nobody_sees() {
     let error: String = env.query("SELECT group_concat(error) FROM upkeep");
     assert!(error.contains("127.0.0.1") && !error.contains(PASSWORD), "{error}");
     env.execute("UPDATE incoming_messages SET message_text = '' WHERE message_text LIKE '%password%'; VACUUM; PRAGMA wal_checkpoint(TRUNCATE)");
+    env.wake(&["memory", "reindex"]).ok();
     check_not_shown(&env, &[refused, said, dead, log], &telegram);
 }
 

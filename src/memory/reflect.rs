@@ -1,7 +1,7 @@
 //! What a look back at some days comes to by rule, without a model: each chat's day in a few lines, what was asked for again and again, facts
 //! that may be over, facts that contradict each other, and how the tasks stand. Values in, values out.
 //!
-//! A person's own writing outranks all of it: their lines keep every byte, and what they took out doesn't come back ([`ByHand`]).
+//! A person's own writing outranks all of it: their lines keep every byte, and what they took out doesn't come back ([`PersonsDoing`]).
 
 mod days;
 mod disputes;
@@ -16,7 +16,7 @@ use chrono::NaiveDate;
 pub use self::{
     days::rewritten,
     disputes::{Dispute, dispute},
-    patterns::Asked,
+    patterns::SaidBefore,
 };
 use super::{
     ACTIVE, BACKLOG, DAYS_DIR, EPISODIC_MEMORY, SEMANTIC_MEMORY,
@@ -24,7 +24,10 @@ use super::{
     others,
     text::folded,
 };
-use crate::types::ChatRef;
+use crate::{
+    types::ChatRef,
+    words::{count, shortened},
+};
 
 /// How the reason of a wake that looks back begins. No other reason does.
 pub const REFLECTION: &str = "reflection on";
@@ -36,12 +39,12 @@ pub fn days_path(date: NaiveDate) -> String {
 
 /// What of the facts is a person's own doing, by the history of the memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ByHand {
+pub struct PersonsDoing {
     wrote: BTreeSet<String>,
     took_out: BTreeSet<String>,
 }
 
-impl ByHand {
+impl PersonsDoing {
     /// Takes note of a person's edit of the facts. The newest edit comes first: what an older one says of the same fact is over.
     pub fn note(&mut self, before: &str, after: &str) {
         let texts = |text: &str| -> BTreeSet<String> {
@@ -81,9 +84,9 @@ pub struct LookBack<'a> {
     /// Further files of the log.
     pub archive: &'a [String],
     /// What people said in the last weeks, in their own words.
-    pub asked: &'a [Asked],
+    pub asked: &'a [SaidBefore],
     /// A person's own doing.
-    pub by_hand: &'a ByHand,
+    pub by_hand: &'a PersonsDoing,
     /// The keys of contradictions that were marked before.
     pub marked: &'a BTreeSet<String>,
     /// Whose tasks say nothing of a chat.
@@ -113,8 +116,9 @@ pub fn look_back(of: &LookBack<'_>) -> LookedBack {
     let logs: Vec<&str> = of.archive.iter().map(String::as_str).chain([log.as_str()]).collect();
     done.health = tasks::health(&(of.read)(ACTIVE), &(of.read)(BACKLOG), of.today, of.owner_chat);
     let mut days = days::chat_days(&logs, &known, of.asked, &of.days);
+    let dates: BTreeSet<NaiveDate> = days.iter().map(|day| day.date).collect();
     if !days.is_empty() {
-        done.receipts.push(format!("Summed up {}", crate::words::count(days.len(), "chat's day")));
+        done.receipts.push(format!("Summed up {}, each chat's apart", count(dates.len(), "day")));
     }
     if let (false, Some(last)) = (done.health.is_empty(), of.days.end.pred_opt()) {
         days.push(days::health_of(last, &done.health));
@@ -138,12 +142,12 @@ pub fn look_back(of: &LookBack<'_>) -> LookedBack {
     let (dated, stale) = stale::dated(&facts, of.today, of.by_hand);
     if stale > 0 {
         facts = dated;
-        done.receipts.push(format!("Marked {} with the day as of which it holds", crate::words::count(stale, "fact")));
+        done.receipts.push(format!("Marked {} with the day as of which it holds", count(stale, "fact")));
     }
     let disputes = if of.disputes { disputes::found(&facts, of.marked) } else { Vec::new() };
     for found in disputes {
         facts = found.marked_in(&facts, of.by_hand);
-        done.receipts.push(format!("Marked a contradiction: “{}” and “{}”", brief(&found.one), brief(&found.other)));
+        done.receipts.push(format!("Found a contradiction: “{}” and “{}”", brief(&found.one), brief(&found.other)));
         done.disputes.push(found);
     }
     if facts != known {
@@ -154,7 +158,7 @@ pub fn look_back(of: &LookBack<'_>) -> LookedBack {
 }
 
 fn brief(text: &str) -> String {
-    crate::words::shortened(text, 60)
+    shortened(text, 60)
 }
 
 /// Whether others may have had a hand in a fact.

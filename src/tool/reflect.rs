@@ -54,8 +54,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "Sum up a day with your person, in the place of the list that was made by rule. It is found by memory_search later.",
             Effect::Idempotent,
             day_summary,
-        )
-        .free(),
+        ),
         Tool::new(
             CONTRADICTION,
             "Mark two stored facts that can't both be so, and ask your person which is right. Both stay until they say.",

@@ -20,7 +20,7 @@ use crate::{
     media::content,
     memory::{
         is_disguised,
-        reflect::ByHand,
+        reflect::PersonsDoing,
         skill::Skill,
         steers,
         view::{self, View},
@@ -73,7 +73,7 @@ pub struct World {
     /// The person's rules.
     pub rules: Rules,
     /// A person's own doing in the facts, where the cycle looks back at some days.
-    pub reflecting: Option<ByHand>,
+    pub reflecting: Option<PersonsDoing>,
     /// Whose bytes the cycle has read by now, besides its person's and the memory's.
     pub taint: Option<String>,
     /// Where programs would run.

@@ -93,18 +93,19 @@ fn a_persons_own_lines_and_deletions_survive_the_look_back() {
         env.at(&format!("2026-11-21T{hour}:00:00Z"));
         env.wake(&["say", "what is on my shopping list?"]).ok();
     }
-    env.write_memory(
-        FACTS,
-        "# Facts\n\n## Home\n- The wifi code is 1234\n- The wifi code is 5678 <!-- wake 20261121T140000Z-1 -->\n",
-    );
-    env.at(NIGHT).once();
+    env.wake(&["say", "remember that the wifi code is 5678"]).ok();
+    let by_wake = env.memory(FACTS);
+    env.write_memory(FACTS, &format!("{by_wake}\n## Home\n- The wifi code is 1234\n"));
+    env.at(NIGHT);
+    let told = env.once().to_string();
+    assert!(told.contains("Which is right?"), "{told}");
     let facts = env.memory(FACTS);
     assert!(
-        facts.contains("- The wifi code is 1234\n") && facts.contains("5678 <!-- unsettled 1: contradicts"),
+        facts.contains("- The wifi code is 1234\n")
+            && facts.contains("5678 <!-- unsettled 1: contradicts what you wrote -->"),
         "{facts}"
     );
     assert!(facts.contains("Asked again and again: “what is on my shopping list?”"), "{facts}");
-    assert!(env.told().stdout.contains("Which is right?"));
     let by_hand = "# Facts\n\n## Home\n- The wifi code is 1234\n- My own line\n";
     env.write_memory(FACTS, by_hand);
     env.at("2026-11-22T12:00:00Z").wake(&["say", "what time is it?"]).ok();
@@ -171,8 +172,10 @@ fn the_model_sums_up_within_the_budget_and_its_tools_reach_nothing_else() {
     assert!(days.contains("Key fact: The party is on Friday"), "{days}");
     let facts = env.memory(FACTS);
     assert!(facts.contains("- Mine by hand\n") && facts.contains("Parties are on Fridays"), "{facts}");
-    let results = last(&claude).last_text();
-    let _ = results;
+    let results = last(&claude).json["messages"].to_string();
+    for refused in ["wrote that line by hand", "no other tools"] {
+        assert!(results.contains(refused), "{refused} is missing in {results}");
+    }
     assert_eq!(sent(&telegram), ["Nice."]);
     assert_eq!(env.once()["outcome"], "idle");
     assert!(commits(&env) <= before + 2, "the person's edit, and the look back");
@@ -215,12 +218,10 @@ fn low_energy_holds_nudges_and_never_reminders() {
     env.write_memory("memory/project-memory/context.md", "# Context\n\n- energy: low\n");
     env.wake(&["say", "remind me to drink tea in 10 minutes"]).ok();
     env.once();
-    env.at("2026-11-21T14:20:00Z").once();
-    let told = env.told().stdout;
+    let told = env.at("2026-11-21T14:20:00Z").once().to_string();
     assert!(told.contains("tea") && !told.contains("Tax return"), "{told}");
     env.write_memory("memory/project-memory/context.md", "# Context\n\n- energy: normal\n");
-    env.once();
-    let told = env.told().stdout;
+    let told = env.once().to_string();
     assert!(told.contains("“Tax return” has been quiet for 8 days"), "{told}");
     env.check_sound();
 }

@@ -14,7 +14,7 @@ use crate::{
     memory::{
         self, ARCHIVE_DIR, SEMANTIC_MEMORY, others,
         preferences::Preferences,
-        reflect::{self, Asked, ByHand, LookBack, LookedBack, REFLECTION},
+        reflect::{self, LookBack, LookedBack, PersonsDoing, REFLECTION, SaidBefore},
         view,
     },
     repo::{Repo, trailer},
@@ -57,8 +57,8 @@ pub(in crate::cycle) fn is_reflection(cycle: &NewCycle) -> bool {
 }
 
 /// What a person has written into the facts, and taken out of them; and what an undo has, which is a person's word.
-pub(in crate::cycle) fn by_hand(repo: &Repo) -> Result<ByHand, WakeError> {
-    let mut by_hand = ByHand::default();
+pub(in crate::cycle) fn by_hand(repo: &Repo) -> Result<PersonsDoing, WakeError> {
+    let mut by_hand = PersonsDoing::default();
     for commit in repo.log(COMMITS_MAX)? {
         let is_undo = || Ok::<_, WakeError>(trailer(&repo.message(commit.id)?, "Undoes").is_some());
         if commit.is_ours() && !is_undo()? || !repo.changed_by(commit.id)?.contains(Path::new(SEMANTIC_MEMORY)) {
@@ -118,7 +118,7 @@ fn archived(documents: &Documents, days: &Range<NaiveDate>) -> Vec<String> {
     months.iter().filter_map(|month| documents.get(&format!("{ARCHIVE_DIR}/{month}.md"))).collect()
 }
 
-fn asked(session: &Session<'_>) -> Result<Vec<Asked>, WakeError> {
+fn asked(session: &Session<'_>) -> Result<Vec<SaidBefore>, WakeError> {
     let (config, redactor) = (session.context.config, session.context.redactor);
     let said = session.store.own_words_since(session.now() - HABITS, SAID_MAX)?;
     Ok(said
@@ -126,7 +126,7 @@ fn asked(session: &Session<'_>) -> Result<Vec<Asked>, WakeError> {
         .filter_map(|(message, chat, at, text)| {
             let text = one_line(&redactor.redact(&text));
             let date = at?.with_timezone(&config.timezone).date_naive();
-            Some(Asked { message, chat: view::foreign_chat(Some(chat), config.owner_chat), date, text })
+            Some(SaidBefore { message, chat: view::foreign_chat(Some(chat), config.owner_chat), date, text })
         })
         .collect())
 }

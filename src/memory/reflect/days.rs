@@ -10,7 +10,7 @@ use std::{
 
 use chrono::NaiveDate;
 
-use super::{Asked, REFLECTION};
+use super::{REFLECTION, SaidBefore};
 use crate::{
     memory::{
         episodic::{self, Log},
@@ -68,7 +68,7 @@ struct Deeds {
     told: Vec<String>,
 }
 
-pub(super) fn chat_days(logs: &[&str], facts: &str, asked: &[Asked], days: &Range<NaiveDate>) -> Vec<ChatDay> {
+pub(super) fn chat_days(logs: &[&str], facts: &str, asked: &[SaidBefore], days: &Range<NaiveDate>) -> Vec<ChatDay> {
     let mut by_whom: BTreeMap<Whose, Deeds> = BTreeMap::new();
     for log in logs {
         for day in Log::parse(log).0.days.into_iter().filter(|day| days.contains(&day.date)) {
@@ -108,13 +108,13 @@ fn whose(comment: &str) -> (Option<&str>, Option<ChatRef>, bool) {
     }
 }
 
-fn summed_up((date, chat, has_read_others): Whose, deeds: &Deeds, known: &Facts, asked: &[Asked]) -> ChatDay {
+fn summed_up((date, chat, has_read_others): Whose, deeds: &Deeds, known: &Facts, asked: &[SaidBefore]) -> ChatDay {
     let who = chat.map_or_else(|| OWN.to_owned(), |chat| format!("In chat {chat}"));
     let mut all = vec![format!("{who}: {}", count(deeds.wakes.len(), "wake"))];
     // The same person's words stand in one of their two summaries.
-    let said: Vec<&Asked> =
+    let said: Vec<&SaidBefore> =
         asked.iter().filter(|asked| !has_read_others && asked.chat == chat && asked.date == date).collect();
-    let quoted = |asked: &&Asked| format!("- Asked: “{}”", shortened(&asked.text, ASKED_CHARS_MAX));
+    let quoted = |asked: &&SaidBefore| format!("- Asked: “{}”", shortened(&asked.text, ASKED_CHARS_MAX));
     all.extend(said.iter().take(ASKED_MAX).map(quoted));
     all.extend((said.len() > ASKED_MAX).then(|| format!("- and {} more", count(said.len() - ASKED_MAX, "message"))));
     all.extend(deeds.told.iter().take(DEEDS_MAX).map(|line| format!("- {line}")));

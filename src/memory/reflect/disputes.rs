@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{ByHand, is_of_others};
+use super::{PersonsDoing, is_of_others};
 use crate::memory::{
     claim,
     facts::{self, Fact, Facts},
@@ -37,7 +37,7 @@ impl Dispute {
 
     /// The facts with marks on both. A person's own line keeps every byte: what contradicts it is marked alone.
     #[must_use]
-    pub fn marked_in(&self, text: &str, by_hand: &ByHand) -> String {
+    pub fn marked_in(&self, text: &str, by_hand: &PersonsDoing) -> String {
         let number = unsettled::next_number(&[text]);
         let (known, _) = Facts::parse(text);
         let is_theirs = |words: &str| known.iter().any(|(_, fact)| fact.text == words && by_hand.wrote(fact));

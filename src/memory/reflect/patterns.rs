@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 
-use super::ByHand;
+use super::PersonsDoing;
 use crate::{
     memory::{
         facts::{self, Added, Facts},
@@ -32,7 +32,7 @@ const BEGINS: &str = "Asked again and again: “";
 
 /// What a person said, in their own words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct SaidBefore {
     /// Its row.
     pub message: i64,
     /// The chat, if it isn't the owner's.
@@ -81,8 +81,8 @@ fn sorted(text: &str) -> Vec<String> {
 }
 
 /// What is asked so often and isn't written down yet, nor was taken out by a person.
-pub(super) fn repeated(asked: &[Asked], facts: &str, by_hand: &ByHand) -> Vec<Pattern> {
-    let mut by_words: BTreeMap<(Option<ChatRef>, Vec<String>), Vec<&Asked>> = BTreeMap::new();
+pub(super) fn repeated(asked: &[SaidBefore], facts: &str, by_hand: &PersonsDoing) -> Vec<Pattern> {
+    let mut by_words: BTreeMap<(Option<ChatRef>, Vec<String>), Vec<&SaidBefore>> = BTreeMap::new();
     for one in asked.iter().filter(|one| one.text.chars().count() <= CHARS_MAX) {
         let words = sorted(&one.text);
         if words.len() >= WORDS_MIN {

@@ -3,7 +3,7 @@
 
 use chrono::NaiveDate;
 
-use super::{ByHand, is_of_others, with_words};
+use super::{PersonsDoing, is_of_others, with_words};
 use crate::memory::facts;
 
 /// Words of a passing time.
@@ -34,7 +34,7 @@ const OLD_DAYS: i64 = 365;
 const MARK: &str = "(as of ";
 
 /// The facts with such marks, and how many are new. A person's own lines stay as they are.
-pub(super) fn dated(text: &str, today: NaiveDate, by_hand: &ByHand) -> (String, usize) {
+pub(super) fn dated(text: &str, today: NaiveDate, by_hand: &PersonsDoing) -> (String, usize) {
     let mut count = 0;
     let dated = facts::edited(text, |fact, item| {
         let said = fact.date()?;

@@ -46,11 +46,10 @@ pub(super) fn health(active: &str, backlog: &str, today: NaiveDate, owner_chat: 
     };
     let mut lines = Vec::new();
     if !active.is_empty() {
-        lines
-            .push(told(format!("Task health, {}", count(active.len(), "active task")), quiet.chain(aimless).collect()));
+        lines.push(told(format!("Task health, {} active", active.len()), quiet.chain(aimless).collect()));
     }
     if !backlog.is_empty() {
-        lines.push(told(format!("Backlog, {}", count(backlog.len(), "waiting task")), review.collect()));
+        lines.push(told(format!("Backlog, {} waiting", backlog.len()), review.collect()));
     }
     lines
 }

@@ -21,7 +21,7 @@ use std::{
     time::Duration,
 };
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveTime, Utc};
 
 pub use self::{
     error::{ConfigError, SettingProblem},
@@ -113,6 +113,8 @@ pub struct Config {
     pub whisper_model: Option<PathBuf>,
     /// When nobody is spoken to unasked; `None` if there is no such time (`QUIET_HOURS`).
     pub quiet_hours: Option<QuietHours>,
+    /// From when on in the day it looks back at the days before; `None`: never (`REFLECT_AT`).
+    pub reflect_at: Option<NaiveTime>,
     /// How often a day the person may be spoken to unasked (`TELL_PER_DAY`).
     pub tell_per_day: u32,
     /// The time at which this process's clock stands still (`REVEILLE_NOW`).

@@ -17,7 +17,7 @@ use crate::{redact::Secret, words};
 
 /// Every setting of Reveille's own, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME` and `NO_COLOR`, which
 /// belong to everyone, are read from the environment alone.
-pub const VARIABLES: [&str; 39] = [
+pub const VARIABLES: [&str; 40] = [
     "TELEGRAM_BOT_TOKEN",
     "TELEGRAM_BOT_TOKEN_FILE",
     "ALLOWED_CHAT_IDS",
@@ -49,6 +49,7 @@ pub const VARIABLES: [&str; 39] = [
     "TIMEZONE",
     "AUTONOMY",
     "QUIET_HOURS",
+    "REFLECT_AT",
     "TELL_PER_DAY",
     "WAKE_TIMEOUT_MIN",
     "STALE_LOCK_MIN",

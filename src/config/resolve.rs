@@ -59,6 +59,8 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let keep = settings.read("KEEP_DAYS", values::keep).unwrap_or(Some(DEFAULT_KEEP));
     let whisper_model = settings.read("WHISPER_MODEL", |value| values::absolute_path(value, home.as_deref()));
     let quiet_hours = settings.read("QUIET_HOURS", values::quiet_hours).unwrap_or_else(default_quiet_hours);
+    let reflect_at =
+        settings.read("REFLECT_AT", values::time_or_none).unwrap_or_else(|| NaiveTime::from_hms_opt(3, 30, 0));
     let tell_per_day = settings.read("TELL_PER_DAY", values::tell_per_day).unwrap_or(DEFAULT_TELL_PER_DAY);
     let log_level = settings.read("REVEILLE_LOG", values::log_level);
     let fixed_now = settings.read("REVEILLE_NOW", values::now);
@@ -123,6 +125,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         keep,
         whisper_model,
         quiet_hours,
+        reflect_at,
         tell_per_day,
         fixed_now,
         log_level,

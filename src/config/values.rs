@@ -359,6 +359,14 @@ pub(super) fn quiet_hours(value: &str) -> Result<Option<QuietHours>, String> {
     hours.map(Some).ok_or_else(|| "two different times such as 22:00-07:00, or none".to_owned())
 }
 
+/// `None`: never.
+pub(super) fn time_or_none(value: &str) -> Result<Option<NaiveTime>, String> {
+    if value.eq_ignore_ascii_case("none") {
+        return Ok(None);
+    }
+    NaiveTime::parse_from_str(value, "%H:%M").map(Some).map_err(|_| "a time such as 03:30, or none".to_owned())
+}
+
 pub(super) fn log_level(value: &str) -> Result<tracing::Level, String> {
     match value {
         "error" => Ok(tracing::Level::ERROR),

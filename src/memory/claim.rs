@@ -1,5 +1,7 @@
 //! Whether two facts say different things of the same: a guess by their words, good enough to ask about and never to act on.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::{quoting::meant_words, text::words};
 
 /// Between what is spoken of and what is said of it.
@@ -18,6 +20,37 @@ pub fn differs(one: &str, other: &str) -> bool {
         (Some((of, is)), Some((of_other, is_other))) if of == of_other => is != is_other,
         _ => is_contrary(one, other),
     }
+}
+
+/// Pairs of these facts that differ, each fact in one pair at most. Linear in their number, but for many of one subject.
+pub(super) fn contradictions(facts: &[&str]) -> Vec<(usize, usize)> {
+    let mut groups: BTreeMap<Vec<String>, Vec<usize>> = BTreeMap::new();
+    for (at, fact) in facts.iter().enumerate() {
+        if let Some((of, _)) = claim(fact) {
+            groups.entry(of).or_default().push(at);
+        }
+        let same =
+            words(fact).into_iter().filter(|word| !NEGATIONS.contains(&word.as_str()) && word != "do" && word != "doe");
+        groups.entry(same.collect()).or_default().push(at);
+    }
+    let (mut pairs, mut taken) = (Vec::new(), BTreeSet::new());
+    for group in groups.values() {
+        for (nth, one) in group.iter().enumerate() {
+            let differing = |other: &&usize| {
+                !taken.contains(*other)
+                    && matches!((facts.get(*one), facts.get(**other)), (Some(one), Some(other)) if differs(one, other))
+            };
+            if taken.contains(one) {
+                continue;
+            }
+            if let Some(other) = group.iter().skip(nth + 1).find(differing).copied() {
+                taken.extend([*one, other]);
+                pairs.push((*one.min(&other), *one.max(&other)));
+            }
+        }
+    }
+    pairs.sort_unstable();
+    pairs
 }
 
 /// What a fact is about, and what it says of that. None where much can be so at a time: "Anna is vegan".

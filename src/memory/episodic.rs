@@ -101,6 +101,15 @@ pub(super) fn entry_time(raw: &str) -> Option<NaiveTime> {
 
 /// Writes what happened: an entry of one or more lines at the end of its day, which is made if it isn't there.
 pub fn append(text: &str, date: NaiveDate, time: NaiveTime, entry: &[&str], wake_id: &str) -> String {
+    appended(text, date, Some(time), entry, wake_id)
+}
+
+/// The same for what is said of a whole day.
+pub(super) fn append_untimed(text: &str, date: NaiveDate, entry: &[&str], wake_id: &str) -> String {
+    appended(text, date, None, entry, wake_id)
+}
+
+fn appended(text: &str, date: NaiveDate, time: Option<NaiveTime>, entry: &[&str], wake_id: &str) -> String {
     let document = Document::split(text);
     let eol = eol(text);
     let block = entry_block(time, entry, wake_id, eol);
@@ -118,7 +127,7 @@ pub fn append(text: &str, date: NaiveDate, time: NaiveTime, entry: &[&str], wake
     }
 }
 
-fn entry_block(time: NaiveTime, entry: &[&str], wake_id: &str, eol: &str) -> String {
+fn entry_block(time: Option<NaiveTime>, entry: &[&str], wake_id: &str, eol: &str) -> String {
     let all = entry.iter().flat_map(|text| text.lines()).map(|line| one_line(line, MAX_ENTRY_LINE_CHARS));
     let mut shown: Vec<String> = all.filter(|line| !line.is_empty()).collect();
     if shown.len() > MAX_ENTRY_LINES {
@@ -129,7 +138,8 @@ fn entry_block(time: NaiveTime, entry: &[&str], wake_id: &str, eol: &str) -> Str
     let mut shown = shown.into_iter();
     let first = shown.next().unwrap_or_default();
     let wake = comment(&format!("wake {wake_id}"), MAX_WAKE_CHARS);
-    let mut block = format!("- {} {first}{}{wake}{eol}", time.format("%H:%M"), if first.is_empty() { "" } else { " " });
+    let time = time.map(|time| time.format("%H:%M ").to_string()).unwrap_or_default();
+    let mut block = format!("- {time}{first}{}{wake}{eol}", if first.is_empty() { "" } else { " " });
     for line in shown {
         let line = if line.starts_with("- ") { line } else { escape_start(&line) };
         block.push_str(&format!("  {line}{eol}"));

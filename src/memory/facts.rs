@@ -213,6 +213,31 @@ pub fn forget(text: &str, query: &str) -> Result<Forgotten, FactError> {
     Ok(Forgotten { text: document.splice(range, ""), fact })
 }
 
+/// The one fact that these words mean, as [`forget`] finds it.
+///
+/// # Errors
+/// As for [`forget`].
+pub fn find(text: &str, query: &str) -> Result<Fact, FactError> {
+    forget(text, query).map(|forgotten| forgotten.fact)
+}
+
+/// The document with single facts' items as `edit` makes them; `None` leaves one as it is.
+pub(super) fn edited(text: &str, mut edit: impl FnMut(&Fact, &str) -> Option<String>) -> String {
+    let document = Document::split(text);
+    let mut edited = String::with_capacity(text.len());
+    let mut at = 0;
+    for item in document.parts.iter().flat_map(|part| part.items.iter()) {
+        let raw = document.slice(item);
+        if let Some(new) = read_fact(&document, item.clone()).and_then(|fact| edit(&fact, raw)) {
+            edited.push_str(slice(text, at..item.start));
+            edited.push_str(&new);
+            at = item.end;
+        }
+    }
+    edited.push_str(slice(text, at..text.len()));
+    edited
+}
+
 /// Reads a bullet item as a fact: its lines as one, with the comment at the end of its last or its first line as the
 /// origin. An item without text is none.
 fn read_fact(document: &Document<'_>, item: std::ops::Range<usize>) -> Option<Fact> {

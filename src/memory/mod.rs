@@ -5,7 +5,9 @@
 //! and everything that isn't understood keeps every byte. [`merge`] brings a person's edits and a wake's together;
 //! [`unsettled`] marks what only the person can settle. [`view`] is what one chat may see, [`others`] what others may have
 //! had a hand in. [`forgetting`] takes words out, [`changes`] tells two versions apart. [`quoting`] answers a question by facts.
-//! [`decay`] tells which tasks have gone quiet. [`skill`] reads `SKILL.md`, and [`templates`] holds what a new repository starts from. Damage becomes a [`Problem`], never a panic.
+//! [`decay`] tells which tasks have gone quiet, [`preferences`] what the person wishes, [`reflect`] what a look back comes to.
+//! [`skill`] reads `SKILL.md`, and [`templates`] holds what a new repository starts from. Damage becomes a [`Problem`], never a
+//! panic.
 
 pub mod changes;
 pub mod claim;
@@ -18,7 +20,9 @@ mod lookup;
 pub mod merge;
 pub mod origin;
 pub mod others;
+pub mod preferences;
 pub mod quoting;
+pub mod reflect;
 pub mod sections;
 pub mod skill;
 pub mod tasks;
@@ -40,6 +44,8 @@ pub const EPISODIC_MEMORY: &str = "memory/agent-memory/episodic-memory.md";
 pub const SEMANTIC_MEMORY: &str = "memory/agent-memory/semantic-memory.md";
 /// The folder that the log's oldest days move to, a file a month.
 pub const ARCHIVE_DIR: &str = "memory/agent-memory/archive";
+/// The folder of the summaries of each chat's days, a file a month.
+pub const DAYS_DIR: &str = "memory/agent-memory/days";
 /// The person's state: energy, constraints, preferences.
 pub const CONTEXT: &str = "memory/project-memory/context.md";
 /// The tasks in hand, at most [`tasks::MAX_ACTIVE_TASKS`].
@@ -66,7 +72,7 @@ pub fn is_disguised(path: &str) -> bool {
         let is_in = |path: &str| path.strip_prefix(*folder).is_some_and(|rest| rest.starts_with('/'));
         is_in(&plain) && !is_in(path)
     };
-    DOCUMENTS.contains(&&*plain) && plain != path || [CHATS_DIR, ARCHIVE_DIR].iter().any(leads_into)
+    DOCUMENTS.contains(&&*plain) && plain != path || [CHATS_DIR, ARCHIVE_DIR, DAYS_DIR].iter().any(leads_into)
 }
 
 /// A file of this many bytes or fewer may shrink freely: see [`shrinks_too_much`].
@@ -113,10 +119,19 @@ impl DocKind {
             ACTIVE | BACKLOG => Self::Tasks,
             SEMANTIC_MEMORY => Self::Facts,
             EPISODIC_MEMORY => Self::Log,
-            _ if path.strip_prefix(ARCHIVE_DIR).is_some_and(|rest| rest.starts_with('/')) => Self::Log,
+            _ if is_in(ARCHIVE_DIR, path) || is_in(DAYS_DIR, path) => Self::Log,
             _ => Self::Text,
         }
     }
+}
+
+/// Whether this is the log, of which nothing is taken back: what happened, happened. Summaries of it are.
+pub fn is_log(path: &str) -> bool {
+    DocKind::of(path) == DocKind::Log && !is_in(DAYS_DIR, path)
+}
+
+fn is_in(folder: &str, path: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Whether a rewrite would shrink a file by more than half, which is refused: it is more often a slip than a wish.

@@ -24,16 +24,19 @@ pub(super) enum Version {
     B,
     /// What the one place has, where the other deleted it.
     Alone,
+    /// What contradicts a line that the person wrote, which has no mark.
+    Disputed,
 }
 
 impl Version {
-    const ALL: [Self; 3] = [Self::A, Self::B, Self::Alone];
+    const ALL: [Self; 4] = [Self::A, Self::B, Self::Alone, Self::Disputed];
 
     fn words(self) -> &'static str {
         match self {
             Self::A => "version A of two",
             Self::B => "version B of two",
             Self::Alone => "changed here, deleted elsewhere",
+            Self::Disputed => "contradicts what you wrote",
         }
     }
 }
@@ -66,6 +69,7 @@ impl Unsettled {
     pub fn of_line(&self, line: usize) -> String {
         let others: Vec<String> = self.lines.iter().filter(|other| **other != line).map(usize::to_string).collect();
         match others.as_slice() {
+            [] if self.text.contains(Version::Disputed.words()) => "it contradicts what you wrote".to_owned(),
             [] => "changed in one place and deleted in another".to_owned(),
             [other] => format!("line {other} contradicts it"),
             others => format!("changed in two places, and lines {} contradict it", others.join(", ")),
@@ -86,7 +90,9 @@ pub fn unsettled(text: &str) -> Vec<Unsettled> {
         }
     }
     let stands = |versions: &BTreeSet<Version>| {
-        versions.contains(&Version::Alone) || versions.contains(&Version::A) && versions.contains(&Version::B)
+        versions.contains(&Version::Alone)
+            || versions.contains(&Version::Disputed)
+            || versions.contains(&Version::A) && versions.contains(&Version::B)
     };
     let standing = found.into_values().filter(|(versions, _)| stands(versions));
     let mut standing: Vec<Unsettled> = standing.map(|(_, conflict)| conflict).collect();

@@ -63,6 +63,7 @@ pub use reminders::rows::{Firing, NewReminder, Reminder, Round};
 pub use upkeep::{
     backoff::{HEAD_SEEN, Upkeep, UpkeepKind, wait_after},
     forgetting::{FORGOTTEN_ROW, HeldInRows, HeldWords, HoldsWords},
+    reflecting::{OwnWords, REFLECTED},
     retention::FIRINGS_KEPT,
 };
 

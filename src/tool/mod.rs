@@ -20,6 +20,7 @@ mod offer;
 mod open;
 mod plan;
 mod read;
+mod reflect;
 mod remember;
 mod reminder;
 mod reply;
@@ -41,6 +42,7 @@ pub use offer::ToRead;
 pub(crate) use plan::MAX_STEPS;
 pub use plan::{Complexity, Plan, PlanStep};
 pub(crate) use read::READ;
+pub(crate) use reflect::Asking;
 pub(crate) use reply::answer;
 pub(crate) use search::hits;
 pub(crate) use task::also_written;
@@ -351,12 +353,19 @@ impl<'a> SeenTools<'a> {
 
     /// The definitions of those that a cycle about these words, with these things to be read, is offered; see `tool::offer`.
     pub fn offered(&self, words: &str, there: ToRead) -> String {
-        self.registry.definitions_of(self.tools().filter(|tool| offer::is_offered(&tool.name, words, there)))
+        let is_offered =
+            |tool: &&Tool| !reflect::is_of_reflection(&tool.name) && offer::is_offered(&tool.name, words, there);
+        self.registry.definitions_of(self.tools().filter(is_offered))
+    }
+
+    /// The definitions of those that a look back has.
+    pub fn offered_to_look_back(&self) -> String {
+        self.registry.definitions_of(self.tools().filter(|tool| reflect::is_allowed(&tool.name)))
     }
 
     /// What `find_tools` looks through.
     pub fn catalogue(&self) -> Vec<serde_json::Value> {
-        self.tools().map(Tool::definition).collect()
+        self.tools().filter(|tool| !reflect::is_of_reflection(&tool.name)).map(Tool::definition).collect()
     }
 }
 
@@ -389,6 +398,7 @@ impl Registry {
         registry.tools.push(exchange::tool());
         registry.tools.extend(find_tools::tools());
         registry.tools.push(memory_files::tool());
+        registry.tools.extend(reflect::tools());
         Self { is_claude: true, ..registry }
     }
 
@@ -443,7 +453,10 @@ impl Registry {
     /// What the policy says of a call; none: there is no such tool, and running it says so. `taint`: whose bytes the cycle has read,
     /// besides its person's.
     pub fn judge(&self, name: &str, input: &str, world: &World, taint: Option<&str>) -> Option<Verdict> {
-        self.get(name).map(|tool| tool.judge(input, world, taint))
+        self.get(name).map(|tool| match reflect::refusal(name, world) {
+            Some(why) => Verdict::denied(why),
+            None => tool.judge(input, world, taint),
+        })
     }
 
     /// Runs a call that may be run. Never panics on what a model sends: anything wrong is a refusal.

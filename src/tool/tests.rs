@@ -36,6 +36,7 @@ impl Scene {
             model: "offline".to_owned(),
             autonomy: crate::config::Autonomy::Smart,
             rules: crate::policy::Rules::default(),
+            reflecting: None,
             taint: None,
             exchanges: Vec::new(),
             shelter: std::rc::Rc::new(crate::exec::Shelter::assumed()),

@@ -20,6 +20,7 @@ use crate::{
     media::content,
     memory::{
         is_disguised,
+        reflect::PersonsDoing,
         skill::Skill,
         steers,
         view::{self, View},
@@ -71,6 +72,8 @@ pub struct World {
     pub autonomy: Autonomy,
     /// The person's rules.
     pub rules: Rules,
+    /// A person's own doing in the facts, where the cycle looks back at some days.
+    pub reflecting: Option<PersonsDoing>,
     /// Whose bytes the cycle has read by now, besides its person's and the memory's.
     pub taint: Option<String>,
     /// Where programs would run.

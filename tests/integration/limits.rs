@@ -439,6 +439,7 @@ fn work_in_the_background_takes_as_many_wakes_as_bring_it_further() {
             ("ANTHROPIC_API_KEY", "sk-ant-none".to_owned()),
             ("TIMEZONE", "UTC".to_owned()),
             ("QUIET_HOURS", "none".to_owned()),
+            ("REFLECT_AT", "none".to_owned()),
         ];
         let sources = sources.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let mut config = Config::from_sources(&sources, None, Some("UTC")).unwrap();

@@ -93,6 +93,7 @@ mod provenance;
 mod recalled;
 #[cfg(test)]
 mod recordings;
+mod reflect;
 #[cfg(test)]
 mod remote;
 #[cfg(target_os = "linux")]

@@ -524,6 +524,7 @@ fn a_cycle_that_takes_too_long_three_times_is_given_up() {
         ("ANTHROPIC_API_KEY", "sk-ant-none".to_owned()),
         ("TIMEZONE", "UTC".to_owned()),
         ("QUIET_HOURS", "none".to_owned()),
+        ("REFLECT_AT", "none".to_owned()),
     ];
     let sources = sources.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     let mut config = Config::from_sources(&sources, None, Some("UTC")).unwrap();

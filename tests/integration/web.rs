@@ -332,6 +332,7 @@ fn world(dir: &Path) -> World {
         model: "offline".to_owned(),
         autonomy: Autonomy::Full,
         rules: Rules::default(),
+        reflecting: None,
         taint: None,
         exchanges: Vec::new(),
         shelter: shelter(dir),

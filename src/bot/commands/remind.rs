@@ -75,6 +75,7 @@ fn call(desk: &Desk<'_>, asked: &Asked, tool: &str, input: &str) -> Result<Outco
         model: String::new(),
         autonomy: config.autonomy,
         rules: Rules::default(),
+        reflecting: None,
         taint: None,
         exchanges: Vec::new(),
         shelter: Rc::new(client::shelter(config, &Rules::default(), &Settings::of(config))),

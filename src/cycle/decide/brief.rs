@@ -82,6 +82,8 @@ pub struct Brief<'a> {
     pub reader: Option<ChatRef>,
     /// What was done for similar requests, as a block of its own; empty for none.
     pub similar_work: &'a str,
+    /// What a look back is shown of its days; empty for any other cycle.
+    pub look_back: &'a str,
 }
 
 /// The system blocks, raw JSON: ground rules, standing orders, and which skills there are.
@@ -108,6 +110,9 @@ pub fn opening(brief: &Brief<'_>) -> String {
         .extend(brief.recalled.and_then(|found| recalled::recalled(found, &brief.rate, |path| is_shown(brief, path))));
     if !brief.similar_work.is_empty() {
         blocks.push(brief.similar_work.to_owned());
+    }
+    if !brief.look_back.is_empty() {
+        blocks.push(brief.look_back.to_owned());
     }
     blocks.push(situation(brief));
     if !brief.messages.is_empty() {

@@ -7,10 +7,12 @@ pub use self::{
     messages::{Standing, budget_key, is_answerable, joining, last_channel_id, standings, still_due},
     tasks::{decay_key, task_key},
 };
+use chrono::NaiveDate;
+
 use crate::{
     clock::is_over,
     cycle::decide::situation::{ModelState, Observed, Reason},
-    store::{CycleRow, CycleState, Undo},
+    store::{CycleRow, CycleState, REFLECTED, Undo},
     types::ChatRef,
 };
 
@@ -36,6 +38,7 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
             let subjects = observed.person_commits.iter().map(|(_, subject)| subject.clone()).collect();
             reasons.push(Reason::PersonCommits { subjects });
         }
+        reasons.extend(reflection(observed).filter(|_| reasons.is_empty()));
     }
     reasons
 }
@@ -77,7 +80,9 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
         | Reason::OverBudget { .. }
         | Reason::OfGuest { .. } => true,
         Reason::Messages { .. } | Reason::Resume { .. } | Reason::Undo { .. } => false,
-        Reason::Task { .. } | Reason::Decay { .. } | Reason::PersonCommits { .. } => !model.is_thinking,
+        Reason::Task { .. } | Reason::Decay { .. } | Reason::PersonCommits { .. } | Reason::Reflection { .. } => {
+            !model.is_thinking
+        }
     };
     let (mechanical, rest): (Vec<_>, Vec<_>) = reasons.into_iter().partition(is_mechanical);
     if !mechanical.is_empty() {
@@ -94,6 +99,18 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
         chosen.extend(others);
     }
     (!chosen.is_empty()).then_some(Work::Think { reasons: chosen })
+}
+
+/// The key under which the look back of a day is handled.
+pub fn reflection_key(today: NaiveDate) -> String {
+    format!("{REFLECTED}{today}")
+}
+
+/// A look back waits for everything else: it is a wake's own when nothing else is due.
+fn reflection(observed: &Observed<'_>) -> Option<Reason> {
+    let days = observed.to_reflect.clone()?;
+    let key = reflection_key(days.end);
+    (!observed.handled.contains(&key)).then_some(Reason::Reflection { from: days.start, until: days.end, key })
 }
 
 fn resumptions(observed: &Observed<'_>) -> Vec<Reason> {

@@ -1,12 +1,15 @@
 //! What a wake looks at, and the reasons to work that it may find.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
-use chrono::{DateTime, NaiveDateTime, Utc};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 
 use crate::{
     config::QuietHours,
-    memory::{decay::Stage, tasks::Task},
+    memory::{decay::Stage, reflect::REFLECTION, tasks::Task},
     store::{Cap, CycleRow, Incoming, Reminder, Undo},
     types::ChatRef,
     words::{count, day_and_time},
@@ -62,6 +65,10 @@ pub struct Observed<'a> {
     pub guests: &'a BTreeMap<ChatRef, usize>,
     /// When nothing is said unasked.
     pub quiet_hours: Option<QuietHours>,
+    /// Whether nudges wait: the person has low energy, or wants none.
+    pub holds_nudges: bool,
+    /// The days to look back at, the last one excluded, if it is time to.
+    pub to_reflect: Option<Range<NaiveDate>>,
     /// Commits of people since the last wake, newest first, as (id, what).
     pub person_commits: &'a [(String, String)],
     /// Wakes that are to be undone, in the order in which that was asked for.
@@ -159,6 +166,15 @@ pub enum Reason {
         /// What it is about.
         what: Box<Reason>,
     },
+    /// It is time to look back at some days.
+    Reflection {
+        /// The first day.
+        from: NaiveDate,
+        /// The day after the last one, which is today.
+        until: NaiveDate,
+        /// Handled once under this key.
+        key: String,
+    },
     /// A person committed to the memory.
     PersonCommits {
         /// What they say, newest first.
@@ -178,6 +194,7 @@ impl Reason {
             Self::Task { key, .. }
             | Self::MissedTask { key, .. }
             | Self::Decay { key, .. }
+            | Self::Reflection { key, .. }
             | Self::OverBudget { key, .. } => Some(key.clone()),
             Self::OfGuest { what, .. } => what.handled_key(),
             _ => None,
@@ -205,6 +222,11 @@ impl Reason {
             Self::MissedTask { title, .. } => format!("task {title:?} missed its time"),
             Self::Decay { title, stage, .. } => format!("task {title:?} is quiet: {}", stage.name()),
             Self::OfGuest { chat, what } => format!("{} (chat {chat})", what.describe()),
+            Self::Reflection { from, until, .. } => {
+                let last = until.pred_opt().unwrap_or(*until);
+                let days = if *from == last { last.to_string() } else { format!("the days from {from} to {last}") };
+                format!("{REFLECTION} {days}")
+            }
             Self::PersonCommits { subjects } => count(subjects.len(), "commit by a person"),
         }
     }

@@ -3,10 +3,11 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ops::Range,
     path::Path,
 };
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 
 use crate::{
     config::{Config, OFFLINE_MODEL, RepoUrl},
@@ -17,10 +18,11 @@ use crate::{
             orient,
             situation::{ModelState, Observed, Reason},
         },
-        look::retention,
+        look::{reflecting, retention},
     },
     memory::{
-        self,
+        self, decay,
+        preferences::Preferences,
         tasks::{Task, TaskList},
         view,
     },
@@ -50,6 +52,10 @@ pub(in crate::cycle) struct Observation {
     /// The same for the chats whose tasks there are besides, of those that may be spoken to.
     pub(in crate::cycle) guests: BTreeMap<ChatRef, usize>,
     pub(in crate::cycle) undos: Vec<Undo>,
+    /// Whether nudges wait.
+    pub(in crate::cycle) holds_nudges: bool,
+    /// The days to look back at.
+    pub(in crate::cycle) to_reflect: Option<Range<NaiveDate>>,
     pub(in crate::cycle) is_stopped: bool,
     pub(in crate::cycle) stopped_chats: BTreeSet<ChatRef>,
 }
@@ -59,14 +65,17 @@ struct Memory {
     tasks: Vec<Task>,
     person_commits: Vec<(String, String)>,
     head: Option<String>,
+    holds_nudges: bool,
 }
 
 impl Observation {
     /// Looks. `repo` is none before the first run has made it.
     pub(in crate::cycle) fn look(store: &Store, repo: Option<&Repo>, context: Context<'_>) -> Result<Self, WakeError> {
         let told = store.told_to_waiting()?;
+        let tasks = repo.map(|repo| tasks(|path| repo.read_work_tree(path))).unwrap_or_default();
         let memory = Memory {
-            tasks: repo.map(|repo| tasks(|path| repo.read_work_tree(path))).unwrap_or_default(),
+            holds_nudges: repo.is_some_and(|repo| holds_nudges(&tasks, context, |path| repo.read_work_tree(path))),
+            tasks,
             person_commits: repo.map_or(Ok(Vec::new()), |repo| not_in_hand(store, repo, &told.heads))?,
             head: repo.map_or(Ok(None), head_of)?,
         };
@@ -76,12 +85,13 @@ impl Observation {
     /// The same of a repository at rest, whose last commit was seen.
     fn at_rest(store: &Store, memory: &Glance, context: Context<'_>) -> Result<Self, WakeError> {
         let tasks = tasks(|path| memory.read_work_tree(path));
-        let memory = Memory { tasks, person_commits: Vec::new(), head: Some(memory.head().to_string()) };
+        let holds_nudges = holds_nudges(&tasks, context, |path| memory.read_work_tree(path));
+        let memory = Memory { tasks, person_commits: Vec::new(), head: Some(memory.head().to_string()), holds_nudges };
         Self::with(store, memory, store.told_to_waiting()?, context)
     }
 
     fn with(store: &Store, memory: Memory, told: ToldOf, context: Context<'_>) -> Result<Self, WakeError> {
-        let Memory { tasks, person_commits, head } = memory;
+        let Memory { tasks, person_commits, head, holds_nudges } = memory;
         let now = context.clock.now();
         let mut handled = store.handled_keys("at/")?;
         handled.extend(store.handled_keys("decay/")?);
@@ -100,6 +110,8 @@ impl Observation {
             person_commits,
             tells_left: tells_left(store, context, context.config.owner_chat)?,
             head,
+            holds_nudges,
+            to_reflect: reflecting::days_due(store, context.config, now)?,
             undos: store.open_undos()?,
             is_stopped: store.stopped()?.is_some(),
             stopped_chats,
@@ -134,6 +146,8 @@ impl Observation {
             owner_chat: context.config.owner_chat,
             guests: &self.guests,
             quiet_hours: context.config.quiet_hours,
+            holds_nudges: self.holds_nudges,
+            to_reflect: self.to_reflect.clone(),
             person_commits: &self.person_commits,
             undos: &self.undos,
             is_stopped: self.is_stopped,
@@ -269,6 +283,17 @@ fn tasks(read: impl Fn(&str) -> Result<Option<String>, RepoError>) -> Vec<Task> 
             })
         })
         .collect()
+}
+
+/// Whether the person's context holds nudges back. It is read where there is something to nudge about.
+fn holds_nudges(
+    tasks: &[Task],
+    context: Context<'_>,
+    read: impl Fn(&str) -> Result<Option<String>, RepoError>,
+) -> bool {
+    let today = context.clock.now().with_timezone(&context.config.timezone).date_naive();
+    tasks.iter().any(|task| decay::stage_of(task, today).is_some())
+        && read(memory::CONTEXT).ok().flatten().is_some_and(|text| Preferences::of(&text).holds_nudges())
 }
 
 /// The chats besides the owner's that tasks belong to. One that isn't listened to any more isn't spoken to either.

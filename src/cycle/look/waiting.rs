@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 
-use super::observe;
+use super::{observe, reflecting};
 use crate::{
     config::Config,
     cycle::decide::{
@@ -44,11 +44,13 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
         open_cycles: &open_cycles,
         reminders: &reminders,
         tasks: &[],
-        handled: &BTreeSet::new(),
+        handled: &store.told_to_waiting()?.handles.into_iter().collect(),
         tells_left: 0,
         owner_chat: config.owner_chat,
         guests: &guests,
         quiet_hours: config.quiet_hours,
+        holds_nudges: false,
+        to_reflect: reflecting::days_due(store, config, now)?,
         person_commits: &[],
         undos: &undos,
         is_stopped,

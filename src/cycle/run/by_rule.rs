@@ -16,7 +16,7 @@ use crate::{
         },
         look::observe::Observation,
         maintain::sync,
-        run::{deeds::Deeds, finish, remind},
+        run::{deeds::Deeds, finish, reflect, remind},
         session::{Ending, Session},
     },
     memory::decay,
@@ -49,7 +49,10 @@ pub(in crate::cycle) async fn run(
             Reason::OfGuest { chat, what } => (&**what, *chat),
             owners => (owners, session.context.config.owner_chat),
         };
-        deeds = deeds.and(act_on(session, reason, chat, observation)?);
+        deeds = deeds.and(match reason {
+            Reason::Reflection { from, until, .. } => reflect::by_rule(session, repo, &cycle, &(*from..*until))?.0,
+            reason => act_on(session, reason, chat, observation)?,
+        });
     }
     let sees_commits = reasons.iter().any(|reason| matches!(reason, Reason::PersonCommits { .. }));
     let done = Entry::ByRule {
@@ -62,7 +65,8 @@ pub(in crate::cycle) async fn run(
         return session.leave_unbegun(&plan_file, reported);
     }
     let state = Cycle::replay(cycle.system.clone(), cycle.tools.clone(), &[done]);
-    finish::run(session, repo, Ending::new(cycle, state, plan_file, account)).await
+    let staged = session.store.staged(&cycle.id)?;
+    finish::run(session, repo, Ending { staged, ..Ending::new(cycle, state, plan_file, account) }).await
 }
 
 /// What the rule for one reason says. `told`: the chat whose affair it is.
@@ -114,11 +118,12 @@ fn act_on(
             let done = Change::Done { messages: ids.clone(), outcome: MessageOutcome::Stale };
             Deeds { changes: vec![done, Change::Send(notice)], receipts: vec![told] }
         }
-        // Reminders fire together, so that what was missed is told in one message.
+        // Reminders fire together, so that what was missed is told in one message. What looks back has a rule of its own.
         Reason::Reminder { .. }
         | Reason::Messages { .. }
         | Reason::Resume { .. }
         | Reason::Undo { .. }
+        | Reason::Reflection { .. }
         | Reason::OfGuest { .. } => Deeds::default(),
     })
 }

@@ -15,6 +15,7 @@ mod prepare;
 mod recall;
 mod record;
 mod recordings;
+mod reflect;
 mod remind;
 mod resume;
 mod step;

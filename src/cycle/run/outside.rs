@@ -216,6 +216,7 @@ fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
         wake_id: String::new(),
         model: OUTSIDE.to_owned(),
         autonomy: config.autonomy,
+        reflecting: None,
         taint: Some(TAINT.to_owned()),
         shelter: Rc::new(client::shelter(config, &loaded.rules, &Settings::of(config))),
         rules: loaded.rules,

@@ -18,7 +18,7 @@ use crate::{
             verify::Account,
         },
         look::observe::Observation,
-        run::{attached, recall, recordings, token_rate},
+        run::{attached, recall, recordings, reflect, token_rate},
         session::Session,
     },
     embed::Meaning,
@@ -76,6 +76,7 @@ pub(in crate::cycle) fn world(
         wake_id: cycle.id.clone(),
         model: session.context.model.name().to_owned(),
         autonomy: config.autonomy,
+        reflecting: if reflect::is_reflection(cycle) { Some(reflect::by_hand(repo)?) } else { None },
         taint: None,
         shelter: session.shelter(&loaded.rules),
         rules: rules_of_chat(session, loaded.rules, &documents),
@@ -169,6 +170,7 @@ pub(in crate::cycle) fn opening(
     world: &World,
     observation: &Observation,
     reasons: &[Reason],
+    look_back: &str,
 ) -> Result<Entry, WakeError> {
     let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
     let redactor = session.context.redactor;
@@ -186,7 +188,9 @@ pub(in crate::cycle) fn opening(
         files: !world.attachments.files.is_empty(),
         withheld: exchanges.iter().any(|entry| entry.taint.is_some()) || recalled.as_deref().is_some_and(is_withheld),
     };
-    let offered = session.tooling().registry.seen_by(world.sees_all()).offered(&words, there);
+    let tooling = session.tooling();
+    let seen = tooling.registry.seen_by(world.sees_all());
+    let offered = if world.reflecting.is_some() { seen.offered_to_look_back() } else { seen.offered(&words, there) };
     // Those of servers are in their words, and a server knows the keys that it was given.
     cycle.tools = redactor.redact_json(&offered);
     let files = attached::files_of(session, &messages, Allowance::left_by(&[]))?;
@@ -207,6 +211,7 @@ pub(in crate::cycle) fn opening(
         rate: token_rate::known(session)?,
         reader: world.foreign_chat(),
         similar_work: &similar_work,
+        look_back,
     });
     Ok(Entry::Said {
         raw: brief::with_images(redactor.redact_json(&raw), &files),

@@ -97,7 +97,8 @@ pub(in crate::cycle) async fn run(
     account.notes.push(format!("Went on with the wake {cycle_id}, which was interrupted."));
     sync::take_in_person_edits(session, repo, &mut account)?;
     if is_done {
-        return finish::run(session, repo, Ending::new(row.cycle, state, plan_file, account))
+        let staged = session.store.staged(cycle_id)?;
+        return finish::run(session, repo, Ending { staged, ..Ending::new(row.cycle, state, plan_file, account) })
             .await
             .map(|()| Next::Others);
     }

@@ -17,7 +17,7 @@ use crate::{
         session::{Ending, Session},
     },
     exec::copies::{Copies, GivenBack},
-    memory::{DocKind, undo::revert},
+    memory::{DocKind, is_log, undo::revert},
     repo::{self, Repo},
     store::{CycleRow, NO_MODEL, StagedFile, TakenBack, Undo},
     types::ChatRef,
@@ -97,7 +97,7 @@ fn restored(repo: &Repo, wake: &str) -> Result<Restored, WakeError> {
     let mut restored = Restored { has_commit: true, ..Restored::default() };
     for change in repo.reversal(commit)? {
         let kind = DocKind::of(&change.path);
-        if kind == DocKind::Log {
+        if is_log(&change.path) {
             continue;
         }
         match repo.check_writable(&change.path) {

@@ -16,13 +16,13 @@ use crate::{
         run::{
             by_rule, finish,
             given_up::{self, Teller},
-            live, prepare, remind, resume, undo,
+            live, prepare, reflect, remind, resume, undo,
         },
         session::{Live, Next, Session},
     },
     delivery,
     repo::{MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, Repo},
-    store::HEAD_SEEN,
+    store::{Change, Entry, HEAD_SEEN},
     wake_lock,
 };
 
@@ -136,14 +136,35 @@ async fn think(
     let Some(seen) = orient::still_due(&observation.messages, &ids, &observation.model, now) else {
         return session.leave_unbegun(&plan_file, reported).map(|()| Next::Others);
     };
-    let world = prepare::world(session, repo, &cycle, &observation.messages, &ids, &mut account)?;
-    let opening = prepare::opening(session, &mut cycle, &world, &observation, reasons)?;
+    let mut world = prepare::world(session, repo, &cycle, &observation.messages, &ids, &mut account)?;
+    let (rule, look_back) = match reasons {
+        [Reason::Reflection { from, until, .. }] => {
+            let days = *from..*until;
+            let (deeds, found) = reflect::by_rule(session, repo, &cycle, &days)?;
+            (deeds, reflect::shown(session, repo, &days, &found)?)
+        }
+        _ => Default::default(),
+    };
+    for change in &rule.changes {
+        if let Change::File(file) = change {
+            world.documents.apply(file);
+        }
+    }
+    let opening = prepare::opening(session, &mut cycle, &world, &observation, reasons, &look_back)?;
     crate::cycle::context::check_readable(&world.documents)?;
-    if !session.store.begin_cycle_on(&cycle, &opening, &seen)? {
-        return session.leave_unbegun(&plan_file, reported).map(|()| Next::Others);
+    let mut entries = vec![opening];
+    if look_back.is_empty() {
+        if !entries.first().map_or(Ok(false), |opening| session.store.begin_cycle_on(&cycle, opening, &seen))? {
+            return session.leave_unbegun(&plan_file, reported).map(|()| Next::Others);
+        }
+    } else {
+        // What the rules did stands before what the model is told of it, and falls with it.
+        let receipts = rule.receipts.iter().map(|what| session.context.redactor.redact(what)).collect();
+        entries.insert(0, Entry::ByRule { receipts, handles: Vec::new(), head: None });
+        session.store.begin_cycle(&cycle, &entries, &rule.changes)?;
     }
     let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
-    state.apply(&opening);
+    entries.iter().for_each(|entry| state.apply(entry));
     let exec = session.exec(&world);
     live::carry_on(session, repo, Live::new(cycle, state, world, plan_file, account, exec)).await
 }

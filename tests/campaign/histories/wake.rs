@@ -168,6 +168,8 @@ impl Wake {
             owner_chat: OWNER,
             guests: &BTreeMap::new(),
             quiet_hours: None,
+            holds_nudges: false,
+            to_reflect: None,
             person_commits: &[],
         });
         match orient::choose(reasons, &mind, OWNER) {

@@ -71,8 +71,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     ),
     hostile(
         "a quotation is taken for its sender's words",
-        "message.quoted.is_some() && !message.quotes_own",
-        "message.quoted.is_some() && message.quotes_own",
+        "any(|message| message.quoted.is_some() && !message.quotes_own)",
+        "any(|message| message.quoted.is_some() && message.quotes_own)",
     ),
     hostile("a page's words are nobody's", "taint: Some(page.origin),", "taint: None,"),
     hostile(

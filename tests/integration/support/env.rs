@@ -69,7 +69,7 @@ impl TestEnv {
         if let Some(profile) = variable("LLVM_PROFILE_FILE") {
             env.set("LLVM_PROFILE_FILE", &profile);
         }
-        env.set("GIT_CONFIG_NOSYSTEM", "1").set("QUIET_HOURS", "none");
+        env.set("GIT_CONFIG_NOSYSTEM", "1").set("QUIET_HOURS", "none").set("REFLECT_AT", "none");
         env
     }
 

@@ -92,8 +92,8 @@ fn by_what_fits(content: &str) -> Shown {
 }
 
 /// The attribute that says what the marks of what the person hasn't settled mean.
-const UNSETTLED: &str = " unsettled=\"the person changed lines marked so in two places, and the versions A and B of one number \
-    contradict each other: take neither as true, and say so where it matters\"";
+const UNSETTLED: &str = " unsettled=\"the lines marked so with one number, versions A and B, contradict each other, or contradict what the \
+    person wrote: take none of them as true, and say so where it matters\"";
 
 /// The attribute that says how much of a document isn't shown.
 fn withheld_parts(path: &str, count: usize) -> String {

@@ -26,7 +26,7 @@ pub fn decay_key(title: &str, touched: Option<chrono::NaiveDate>, stage: Stage) 
 
 /// What there is to be done about the owner's tasks.
 pub(in crate::cycle) fn of_owner(observed: &Observed<'_>) -> Vec<Reason> {
-    of_tasks(&Observed { tasks: &tasks_of(observed, None), ..*observed })
+    of_tasks(&Observed { tasks: &tasks_of(observed, None), to_reflect: None, ..*observed })
 }
 
 /// What there is to be done about each guest's tasks, as if there were no model: what is said in another chat than the owner's is
@@ -36,7 +36,10 @@ pub(in crate::cycle) fn of_guests(observed: &Observed<'_>) -> Vec<Reason> {
     let mut reasons = Vec::new();
     for (chat, tells_left) in observed.guests {
         let tasks = tasks_of(observed, Some(*chat));
-        let theirs = of_tasks(&Observed { tasks: &tasks, model: &by_rule, tells_left: *tells_left, ..*observed });
+        let (holds_nudges, to_reflect) = (false, None);
+        let theirs =
+            Observed { tasks: &tasks, model: &by_rule, tells_left: *tells_left, holds_nudges, to_reflect, ..*observed };
+        let theirs = of_tasks(&theirs);
         reasons.extend(theirs.into_iter().map(|what| Reason::OfGuest { chat: *chat, what: Box::new(what) }));
     }
     reasons
@@ -120,7 +123,7 @@ fn is_quiet(observed: &Observed<'_>) -> bool {
 
 /// Decay is spoken of in waking hours only, so it becomes due then.
 fn decaying(observed: &Observed<'_>) -> Vec<Reason> {
-    if is_quiet(observed) {
+    if is_quiet(observed) || observed.holds_nudges {
         return Vec::new();
     }
     let local = observed.now.with_timezone(&observed.tz);

@@ -36,6 +36,8 @@ struct Scene {
     guests: BTreeMap<ChatRef, usize>,
     quiet_hours: Option<QuietHours>,
     person_commits: Vec<(String, String)>,
+    holds_nudges: bool,
+    to_reflect: Option<std::ops::Range<chrono::NaiveDate>>,
 }
 
 fn scene() -> Scene {
@@ -58,6 +60,8 @@ fn scene() -> Scene {
         guests: BTreeMap::new(),
         quiet_hours: None,
         person_commits: Vec::new(),
+        holds_nudges: false,
+        to_reflect: None,
     }
 }
 
@@ -80,6 +84,8 @@ impl Scene {
             owner_chat: ChatRef::telegram(7),
             guests: &self.guests,
             quiet_hours: self.quiet_hours,
+            holds_nudges: self.holds_nudges,
+            to_reflect: self.to_reflect.clone(),
             undos: &[],
             is_stopped: false,
             stopped_chats: &BTreeSet::new(),

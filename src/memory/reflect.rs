@@ -1,0 +1,182 @@
+//! What a look back at some days comes to by rule, without a model: each chat's day in a few lines, what was asked for again and again, facts
+//! that may be over, facts that contradict each other, and how the tasks stand. Values in, values out.
+//!
+//! A person's own writing outranks all of it: their lines keep every byte, and what they took out doesn't come back ([`PersonsDoing`]).
+
+mod days;
+mod disputes;
+mod patterns;
+mod stale;
+mod tasks;
+
+use std::{collections::BTreeSet, ops::Range};
+
+use chrono::NaiveDate;
+
+pub use self::{
+    days::rewritten,
+    disputes::{Dispute, dispute},
+    patterns::SaidBefore,
+};
+use super::{
+    ACTIVE, BACKLOG, DAYS_DIR, EPISODIC_MEMORY, SEMANTIC_MEMORY,
+    facts::{self, Facts},
+    others,
+    text::folded,
+};
+use crate::{
+    types::ChatRef,
+    words::{count, shortened},
+};
+
+/// How the reason of a wake that looks back begins. No other reason does.
+pub const REFLECTION: &str = "reflection on";
+
+/// The document of a day's summaries: one a month.
+pub fn days_path(date: NaiveDate) -> String {
+    format!("{DAYS_DIR}/{}.md", date.format("%Y-%m"))
+}
+
+/// What of the facts is a person's own doing, by the history of the memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PersonsDoing {
+    wrote: BTreeSet<String>,
+    took_out: BTreeSet<String>,
+}
+
+impl PersonsDoing {
+    /// Takes note of a person's edit of the facts. The newest edit comes first: what an older one says of the same fact is over.
+    pub fn note(&mut self, before: &str, after: &str) {
+        let texts = |text: &str| -> BTreeSet<String> {
+            Facts::parse(text).0.iter().map(|(_, fact)| folded(&fact.text)).collect()
+        };
+        let (before, after) = (texts(before), texts(after));
+        let wrote: Vec<String> =
+            after.difference(&before).filter(|fact| !self.took_out.contains(*fact)).cloned().collect();
+        let took_out: Vec<String> =
+            before.difference(&after).filter(|fact| !self.wrote.contains(*fact)).cloned().collect();
+        self.wrote.extend(wrote);
+        self.took_out.extend(took_out);
+    }
+
+    /// Whether a person wrote or changed this fact: it has no wake's origin, or an edit of theirs has put it there.
+    pub fn wrote(&self, fact: &facts::Fact) -> bool {
+        let is_of_wake = fact.origin.as_deref().is_some_and(|origin| origin.starts_with("wake "));
+        !is_of_wake || self.wrote.contains(&folded(&fact.text))
+    }
+
+    /// Whether a person took a fact of these words out.
+    pub fn took_out(&self, fact: &str) -> bool {
+        self.took_out.contains(&folded(fact))
+    }
+}
+
+/// What a look back is made of.
+pub struct LookBack<'a> {
+    /// The id of the wake that looks back.
+    pub wake: &'a str,
+    /// The days, the last one excluded.
+    pub days: Range<NaiveDate>,
+    /// Today.
+    pub today: NaiveDate,
+    /// What a document says; empty where there is none.
+    pub read: &'a dyn Fn(&str) -> String,
+    /// Further files of the log.
+    pub archive: &'a [String],
+    /// What people said in the last weeks, in their own words.
+    pub asked: &'a [SaidBefore],
+    /// A person's own doing.
+    pub by_hand: &'a PersonsDoing,
+    /// The keys of contradictions that were marked before.
+    pub marked: &'a BTreeSet<String>,
+    /// Whose tasks say nothing of a chat.
+    pub owner_chat: ChatRef,
+    /// Whether contradictions are marked.
+    pub disputes: bool,
+}
+
+/// What it comes to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LookedBack {
+    /// Documents with their new texts.
+    pub files: Vec<(String, String)>,
+    /// What was done, in the past tense.
+    pub receipts: Vec<String>,
+    /// How the tasks stand, and what of the backlog is to be looked at.
+    pub health: Vec<String>,
+    /// Contradictions that nobody was asked about.
+    pub disputes: Vec<Dispute>,
+}
+
+/// Looks back.
+pub fn look_back(of: &LookBack<'_>) -> LookedBack {
+    let mut done = LookedBack::default();
+    let known = (of.read)(SEMANTIC_MEMORY);
+    let log = (of.read)(EPISODIC_MEMORY);
+    let logs: Vec<&str> = of.archive.iter().map(String::as_str).chain([log.as_str()]).collect();
+    done.health = tasks::health(&(of.read)(ACTIVE), &(of.read)(BACKLOG), of.today, of.owner_chat);
+    let mut days = days::chat_days(&logs, &known, of.asked, &of.days);
+    let dates: BTreeSet<NaiveDate> = days.iter().map(|day| day.date).collect();
+    if !days.is_empty() {
+        done.receipts.push(format!("Summed up {}, each chat's apart", count(dates.len(), "day")));
+    }
+    if let (false, Some(last)) = (done.health.is_empty(), of.days.end.pred_opt()) {
+        days.push(days::health_of(last, &done.health));
+        done.receipts.push("Looked at the tasks and the backlog".to_owned());
+    }
+    let mut files: Vec<(String, String)> = Vec::new();
+    for day in &days {
+        let path = days_path(day.date);
+        match files.iter_mut().find(|(other, _)| *other == path) {
+            Some((_, text)) => *text = day.added_to(text, of.wake),
+            None => files.push((path.clone(), day.added_to(&(of.read)(&path), of.wake))),
+        }
+    }
+    let mut facts = known.clone();
+    for pattern in patterns::repeated(of.asked, &known, of.by_hand) {
+        if let Some(text) = pattern.added_to(&facts, of.wake) {
+            facts = text;
+            done.receipts.push(format!("Noted what is asked for often: “{}”", pattern.brief()));
+        }
+    }
+    let (dated, stale) = stale::dated(&facts, of.today, of.by_hand);
+    if stale > 0 {
+        facts = dated;
+        done.receipts.push(format!("Marked {} with the day as of which it holds", count(stale, "fact")));
+    }
+    let disputes = if of.disputes { disputes::found(&facts, of.marked) } else { Vec::new() };
+    for found in disputes {
+        facts = found.marked_in(&facts, of.by_hand);
+        done.receipts.push(format!("Found a contradiction: “{}” and “{}”", brief(&found.one), brief(&found.other)));
+        done.disputes.push(found);
+    }
+    if facts != known {
+        files.push((SEMANTIC_MEMORY.to_owned(), facts));
+    }
+    done.files = files;
+    done
+}
+
+fn brief(text: &str) -> String {
+    shortened(text, 60)
+}
+
+/// Whether others may have had a hand in a fact.
+fn is_of_others(text: &str, fact: &facts::Fact) -> bool {
+    others::are_among(SEMANTIC_MEMORY, text, None, fact.line, fact.line)
+}
+
+/// An item with words at the end of what it says, before the comment that tells its origin.
+fn with_words(item: &str, words: &str) -> String {
+    let end = item.trim_end().len();
+    let (kept, blank) = item.split_at_checked(end).unwrap_or((item, ""));
+    let start = kept.rfind(['\n', '\r']).map_or(0, |at| at + 1);
+    let (before, last) = kept.split_at_checked(start).unwrap_or(("", kept));
+    let (text, comment) = super::text::split_comment(last);
+    let origin = comment.map(|_| last.get(text.len()..).unwrap_or_default().trim()).unwrap_or_default();
+    let shown = [text, words, origin].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+    format!("{before}{shown}{blank}")
+}
+
+#[cfg(test)]
+mod tests;

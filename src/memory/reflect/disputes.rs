@@ -1,0 +1,85 @@
+//! Facts that can't be so together, by their words: both stay and are marked, until the person says which is right.
+
+use std::collections::BTreeSet;
+
+use super::{PersonsDoing, is_of_others};
+use crate::memory::{
+    claim,
+    facts::{self, Fact, Facts},
+    text::folded,
+    unsettled::{self, Version},
+};
+
+/// Contradictions that one look back marks.
+const DISPUTES_MAX: usize = 3;
+
+/// Two facts that contradict each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dispute {
+    /// The one that stands first.
+    pub one: String,
+    /// The other.
+    pub other: String,
+}
+
+impl Dispute {
+    /// The key under which it is marked once and asked about once. It doesn't tell the facts.
+    pub fn key(&self) -> String {
+        let mut pair = [folded(&self.one), folded(&self.other)];
+        pair.sort();
+        // FNV-1a: the same from one run to the next.
+        let hash = pair
+            .join("\n")
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+        format!("contradiction/{hash:016x}")
+    }
+
+    /// The facts with marks on both. A person's own line keeps every byte: what contradicts it is marked alone.
+    #[must_use]
+    pub fn marked_in(&self, text: &str, by_hand: &PersonsDoing) -> String {
+        let number = unsettled::next_number(&[text]);
+        let (known, _) = Facts::parse(text);
+        let is_theirs = |words: &str| known.iter().any(|(_, fact)| fact.text == words && by_hand.wrote(fact));
+        let (one, other) = match (is_theirs(&self.one), is_theirs(&self.other)) {
+            (true, true) => return text.to_owned(),
+            (true, false) => (None, Some(Version::Disputed)),
+            (false, true) => (Some(Version::Disputed), None),
+            (false, false) => (Some(Version::A), Some(Version::B)),
+        };
+        facts::edited(text, |fact, item| {
+            let version = if fact.text == self.one {
+                one
+            } else if fact.text == self.other {
+                other
+            } else {
+                None
+            };
+            version.map(|version| unsettled::marked(item, (number, version)))
+        })
+    }
+}
+
+/// Contradictions between known facts that weren't marked before, and aren't marked now.
+pub(super) fn found(text: &str, marked: &BTreeSet<String>) -> Vec<Dispute> {
+    let (known, _) = Facts::parse(text);
+    let standing: BTreeSet<usize> =
+        unsettled::unsettled(text).into_iter().flat_map(|conflict| conflict.lines).collect();
+    let is_clear = |fact: &&Fact| !standing.contains(&fact.line) && !is_of_others(text, fact);
+    let known: Vec<&Fact> = known.iter().map(|(_, fact)| fact).filter(is_clear).collect();
+    let texts: Vec<&str> = known.iter().map(|fact| fact.text.as_str()).collect();
+    let pairs = claim::contradictions(&texts).into_iter().filter_map(|(one, other)| {
+        Some(Dispute { one: (*texts.get(one)?).to_owned(), other: (*texts.get(other)?).to_owned() })
+    });
+    pairs.filter(|pair| !marked.contains(&pair.key())).take(DISPUTES_MAX).collect()
+}
+
+/// Two facts by words that only they have.
+///
+/// # Errors
+/// What is wrong with these words, for the asker.
+pub fn dispute(text: &str, one: &str, other: &str) -> Result<Dispute, facts::FactError> {
+    let one = facts::find(text, one)?;
+    let other = facts::find(text, other)?;
+    Ok(Dispute { one: one.text, other: other.text })
+}

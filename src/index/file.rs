@@ -18,6 +18,9 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pages that are kept in memory, in KiB.
 const CACHE_KIB: i64 = 16 * 1024;
 
+/// Pages of the log before it is copied into the file: whoever opens the index first reads all of the log.
+const LOG_PAGES: i64 = 256;
+
 /// Opens the index, or makes it. Says whether what was there had to go.
 pub(super) fn open(path: &Path) -> Result<(Connection, bool), IndexError> {
     match attempt(path) {
@@ -88,9 +91,10 @@ fn attempt(path: &Path) -> rusqlite::Result<Option<Connection>> {
     let mut conn = Connection::open(path)?;
     conn.busy_timeout(BUSY_TIMEOUT)?;
     conn.pragma_update(None, "cache_size", -CACHE_KIB)?;
-    // Nothing is synced but when the log is copied into the file, every few megabytes: a power cut takes what is newest, whole.
+    // Nothing is synced but when the log is copied into the file, every megabyte: a power cut takes what is newest, whole.
     conn.pragma_update(None, "synchronous", "NORMAL")?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    conn.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
     conn.set_prepared_statement_cache_capacity(64);
     let number = |conn: &Connection, name: &str| conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     if number(&conn, "user_version")? == VERSION {

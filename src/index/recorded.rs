@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::TransactionBehavior;
-
 use super::{
     Index, IndexError, Refreshed,
     chunk::{self, Chunk, ChunkKind},
@@ -42,9 +40,10 @@ impl Index {
         if new.is_empty() && known.is_empty() {
             return Ok(());
         }
-        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        self.begin()?;
+        let tx = &self.conn;
         for document in known.into_values() {
-            replace(&tx, document, Vec::new(), done)?;
+            replace(tx, document, Vec::new(), done)?;
             tx.execute("DELETE FROM documents WHERE id = ?1", [document])?;
         }
         for id in new {
@@ -56,9 +55,8 @@ impl Index {
                 [path],
                 |row| row.get(0),
             )?;
-            replace(&tx, document, placed(&recording, zone), done)?;
+            replace(tx, document, placed(&recording, zone), done)?;
         }
-        tx.commit()?;
         Ok(())
     }
 }

@@ -10,8 +10,6 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::TransactionBehavior;
-
 use super::{
     Index, IndexError,
     access::LineAccess,
@@ -31,6 +29,8 @@ use crate::{
 const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
 /// Rows of what was said that are written in one transaction.
 const ROWS: usize = 2_000;
+/// Chunks of files that are written in one transaction, about.
+const CHUNKS: usize = 5_000;
 /// Rows that weren't settled and are looked at again, at most.
 const MAX_UNSETTLED: usize = 500;
 /// A file that was written within so many nanoseconds before it was read may have been written again since, unseen.
@@ -94,12 +94,45 @@ impl Index {
         let end = within.map(|within| clock::awake() + within);
         let is_late = || end.is_some_and(|end| clock::awake() >= end);
         let mut done = Refreshed::default();
-        self.refresh_files(sources.brain, &is_late, &mut done)?;
-        if let Some(store) = sources.store {
-            self.refresh_recorded(store, sources.zone, &mut done)?;
-            self.refresh_spoken(store, sources.zone, &is_late, &mut done)?;
+        match self.refresh_all(sources, &is_late, &mut done).and_then(|()| self.commit()) {
+            Ok(()) => Ok(done),
+            Err(error) => {
+                if !self.conn.is_autocommit() {
+                    self.conn.execute_batch("ROLLBACK").ok();
+                }
+                Err(error)
+            }
         }
-        Ok(done)
+    }
+
+    fn refresh_all(
+        &mut self,
+        sources: &Sources<'_>,
+        is_late: &dyn Fn() -> bool,
+        done: &mut Refreshed,
+    ) -> Result<(), IndexError> {
+        self.refresh_files(sources.brain, is_late, done)?;
+        if let Some(store) = sources.store {
+            self.refresh_recorded(store, sources.zone, done)?;
+            self.refresh_spoken(store, sources.zone, is_late, done)?;
+        }
+        Ok(())
+    }
+
+    /// Begins a transaction, where none is open: a refresh takes as few as it can, since each writes the same pages of words again.
+    pub(super) fn begin(&self) -> Result<(), IndexError> {
+        if self.conn.is_autocommit() {
+            self.conn.execute_batch("BEGIN IMMEDIATE")?;
+        }
+        Ok(())
+    }
+
+    /// Keeps what was written since [`Index::begin`].
+    fn commit(&self) -> Result<(), IndexError> {
+        if !self.conn.is_autocommit() {
+            self.conn.execute_batch("COMMIT")?;
+        }
+        Ok(())
     }
 
     fn refresh_files(
@@ -109,7 +142,7 @@ impl Index {
         done: &mut Refreshed,
     ) -> Result<(), IndexError> {
         let mut known = self.known_documents()?;
-        let mut has_written = false;
+        let (mut has_written, mut kept) = (false, 0);
         for (path, mark) in files(brain) {
             let before = known.remove(&path);
             if before.as_ref().is_some_and(|known| known.mark == mark) {
@@ -135,6 +168,10 @@ impl Index {
             }
             self.write_document(&path, &text, hash, mark, done)?;
             has_written = true;
+            if done.added + done.removed >= kept + CHUNKS {
+                kept = done.added + done.removed;
+                self.commit()?;
+            }
         }
         for (path, document) in known.into_iter().filter(|(path, _)| !is_of_store(path)) {
             tracing::debug!(path, "a file is gone from the memory");
@@ -153,6 +190,7 @@ impl Index {
     }
 
     fn note_mark(&self, path: &str, mark: FileMark) -> Result<(), IndexError> {
+        self.begin()?;
         let mut statement =
             self.conn.prepare_cached("UPDATE documents SET bytes = ?2, mtime_ns = ?3 WHERE path = ?1")?;
         statement.execute((path, mark.bytes, mark.mtime_ns))?;
@@ -168,24 +206,21 @@ impl Index {
         mark: FileMark,
         done: &mut Refreshed,
     ) -> Result<(), IndexError> {
-        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let document = tx.query_row(
+        self.begin()?;
+        let document = self.conn.query_row(
             "INSERT INTO documents (path, hash, bytes, mtime_ns) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (path) DO UPDATE SET hash = excluded.hash, bytes = excluded.bytes, mtime_ns = excluded.mtime_ns
              RETURNING id",
             (path, hash, mark.bytes, mark.mtime_ns),
             |row| row.get(0),
         )?;
-        replace(&tx, document, placed(path, text), done)?;
-        tx.commit()?;
-        Ok(())
+        replace(&self.conn, document, placed(path, text), done)
     }
 
     fn remove_document(&mut self, document: i64, done: &mut Refreshed) -> Result<(), IndexError> {
-        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        replace(&tx, document, Vec::new(), done)?;
-        tx.execute("DELETE FROM documents WHERE id = ?1", [document])?;
-        tx.commit()?;
+        self.begin()?;
+        replace(&self.conn, document, Vec::new(), done)?;
+        self.conn.execute("DELETE FROM documents WHERE id = ?1", [document])?;
         Ok(())
     }
 
@@ -263,6 +298,7 @@ impl Index {
                 if rows.len() < ROWS {
                     break;
                 }
+                self.commit()?;
                 if is_late() {
                     done.is_partial = true;
                     return Ok(());
@@ -317,14 +353,13 @@ impl Index {
                 .prepare("SELECT id, message FROM chunks WHERE kind = ?1 AND message IS NOT NULL")?
                 .query_map([side.kind.number()], |row| Ok((row.get(0)?, row.get(1)?)))?
                 .collect::<rusqlite::Result<_>>()?;
-            let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            self.begin()?;
             let mut changes = Changes::default();
             for (id, _) in known.iter().filter(|(_, message)| all.binary_search(message).is_err()) {
-                changes.remove(&tx, *id)?;
+                changes.remove(&self.conn, *id)?;
                 done.removed += 1;
             }
-            changes.finish(&tx)?;
-            tx.commit()?;
+            changes.finish(&self.conn)?;
         }
         Ok(())
     }
@@ -338,7 +373,8 @@ impl Index {
         end: Option<i64>,
         done: &mut Refreshed,
     ) -> Result<(), IndexError> {
-        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        self.begin()?;
+        let tx = &self.conn;
         let mut changes = Changes::default();
         let mut documents: HashMap<i64, i64> = HashMap::new();
         let prefix = unsettled_prefix(side);
@@ -363,10 +399,10 @@ impl Index {
                 .collect::<rusqlite::Result<_>>()?;
             if !old.iter().map(|(_, identity)| *identity).eq(new.iter().map(Placed::identity)) {
                 for (id, _) in &old {
-                    changes.remove(&tx, *id)?;
+                    changes.remove(tx, *id)?;
                 }
                 for placed in &new {
-                    changes.add(&tx, document, placed)?;
+                    changes.add(tx, document, placed)?;
                 }
                 done.added += new.len();
                 done.removed += old.len();
@@ -378,14 +414,13 @@ impl Index {
                 tx.prepare_cached("DELETE FROM state WHERE name = ?1")?.execute([name])?;
             }
         }
-        changes.finish(&tx)?;
+        changes.finish(tx)?;
         if let Some(end) = end {
             tx.execute(
                 "INSERT INTO state VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
                 (side.last, end),
             )?;
         }
-        tx.commit()?;
         Ok(())
     }
 }

@@ -136,7 +136,7 @@ pub fn look_back(of: &LookBack<'_>) -> LookedBack {
     for pattern in patterns::repeated(of.asked, &known, of.by_hand) {
         if let Some(text) = pattern.added_to(&facts, of.wake) {
             facts = text;
-            done.receipts.push(format!("Noted what is asked for often: “{}”", pattern.brief()));
+            done.receipts.push(pattern.receipt());
         }
     }
     let (dated, stale) = stale::dated(&facts, of.today, of.by_hand);

@@ -51,8 +51,12 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    pub(super) fn brief(&self) -> String {
-        shortened(&self.text, 60)
+    /// The log and the commit are the owner's: they quote no guest.
+    pub(super) fn receipt(&self) -> String {
+        match self.chat {
+            Some(chat) => format!("Noted what is asked for often in chat {chat}"),
+            None => format!("Noted what is asked for often: “{}”", shortened(&self.text, 60)),
+        }
     }
 
     /// The facts with it; `None` if it is there.

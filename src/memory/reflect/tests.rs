@@ -90,6 +90,17 @@ fn what_is_asked_three_times_becomes_a_fact_with_its_sources() {
 }
 
 #[test]
+fn what_a_guest_asks_often_is_noted_for_the_guest_and_quoted_to_nobody_else() {
+    let guest = ChatRef::telegram(5555);
+    let said: Vec<SaidBefore> = (1..=3).map(|id| asked(id, Some(guest), "obey the purple canary")).collect();
+    let looked = look(&[], &said, &PersonsDoing::default());
+    assert_eq!(looked.receipts, ["Noted what is asked for often in chat 5555"]);
+    let facts = facts_of(&looked).unwrap();
+    assert!(View::of(guest).shown(SEMANTIC_MEMORY, facts).contains("canary"), "{facts}");
+    assert!(!others::without(SEMANTIC_MEMORY, facts, None).0.contains("canary"), "{facts}");
+}
+
+#[test]
 fn facts_that_may_be_over_say_as_of_when_they_hold() {
     let facts = "## A\n- Anna is in Rome this week <!-- wake 20261101T100000Z-1 -->\n- Bob likes tea <!-- wake 20261101T100000Z-1 -->\n\
         - Eve is 30 <!-- wake 20250101T100000Z-1 -->\n- I work at home now\n\

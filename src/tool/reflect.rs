@@ -130,7 +130,8 @@ fn contradiction(args: &Contradiction, world: &World) -> Outcome {
     };
     let marked = found.marked_in(&text, &by_hand);
     let file = world.documents.stage(memory::SEMANTIC_MEMORY, marked);
-    let changes = std::iter::once(file).chain(asking.questions(std::slice::from_ref(&found)));
+    let noted = Change::Handled { key, value: String::new() };
+    let changes = [file, noted].into_iter().chain(asking.question(std::slice::from_ref(&found)));
     Ok(Done {
         content: "Both are marked, and your person is asked.".to_owned(),
         receipt: Some(format!("Marked a contradiction: “{}” and “{}”", brief(&found.one), brief(&found.other))),
@@ -151,18 +152,16 @@ pub(crate) struct Asking {
 }
 
 impl Asking {
-    /// The keys of these contradictions, and the one question about them; in quiet hours a reminder asks it when they end.
-    pub(crate) fn questions(&self, disputes: &[Dispute]) -> Vec<Change> {
-        let key = |dispute: &Dispute| Change::Handled { key: dispute.key(), value: String::new() };
-        let mut changes: Vec<Change> = disputes.iter().map(key).collect();
-        let Some(first) = disputes.first().filter(|_| self.may_ask) else { return changes };
+    /// The one question about these contradictions, if it may be asked; in quiet hours a reminder asks it when they end.
+    pub(crate) fn question(&self, disputes: &[Dispute]) -> Option<Change> {
+        let first = disputes.first().filter(|_| self.may_ask)?;
         let pairs = disputes.iter().map(|pair| format!("“{}” and “{}”", pair.one, pair.other));
         let text = format!(
             "My notes contradict each other: {}. Which is right? Tell me, and I'll forget the other.",
             pairs.collect::<Vec<_>>().join("; ")
         );
         let local = self.now.with_timezone(&self.tz).naive_local();
-        changes.push(match self.quiet_hours.filter(|hours| hours.contains(local.time())) {
+        Some(match self.quiet_hours.filter(|hours| hours.contains(local.time())) {
             Some(hours) => {
                 let is_tomorrow = hours.until <= local.time();
                 let day = if is_tomorrow { local.date().succ_opt().unwrap_or(local.date()) } else { local.date() };
@@ -185,7 +184,6 @@ impl Asking {
                 key: Some(format!("tell/{}", first.key())),
                 ..NewOutgoing::default()
             }),
-        });
-        changes
+        })
     }
 }

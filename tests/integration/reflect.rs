@@ -208,6 +208,28 @@ fn a_look_back_that_is_killed_goes_on_and_doubles_nothing() {
 }
 
 #[test]
+fn a_look_back_whose_first_request_fails_keeps_its_marks_and_asks_once() {
+    let (_telegram, claude, mut env) = minded();
+    env.set("REFLECT_AT", "03:30").set("QUIET_HOURS", "22:00-08:00");
+    env.receive(CHAT, "the wifi code is 5678");
+    claude.expect(Reply::tool("t1", "remember", json!({"fact": "The wifi code is 5678"}))).expect(Reply::text("Kept."));
+    env.once();
+    env.write_memory(FACTS, &format!("{}\n## Home\n- The wifi code is 1234\n", env.memory(FACTS)));
+    env.at(NIGHT);
+    claude.expect(Reply::error(401, "authentication_error", "invalid x-api-key"));
+    assert_eq!(env.wake(&["--once"]).code, 1);
+    assert!(!env.memory(FACTS).contains("unsettled"));
+    env.at("2026-11-22T02:40:00Z");
+    claude.expect(Reply::text(""));
+    assert_eq!(env.once()["outcome"], "worked");
+    assert!(env.memory(FACTS).contains("5678 <!-- unsettled 1: contradicts what you wrote -->"), "{}", env.memory(FACTS));
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders"), 1);
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM handled WHERE key LIKE 'contradiction/%'"), 1);
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}
+
+#[test]
 fn low_energy_holds_nudges_and_never_reminders() {
     let mut env = TestEnv::new();
     env.once();

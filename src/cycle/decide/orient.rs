@@ -12,7 +12,8 @@ use chrono::NaiveDate;
 use crate::{
     clock::is_over,
     cycle::decide::situation::{ModelState, Observed, Reason},
-    store::{CycleRow, CycleState, REFLECTED, Undo},
+    memory::reflect::REFLECTION,
+    store::{CycleRow, CycleState, NewCycle, REFLECTED, Undo},
     types::ChatRef,
 };
 
@@ -99,6 +100,11 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
         chosen.extend(others);
     }
     (!chosen.is_empty()).then_some(Work::Think { reasons: chosen })
+}
+
+/// Whether a cycle is a look back: it has no other reason then.
+pub fn is_reflection(cycle: &NewCycle) -> bool {
+    matches!(cycle.reasons.as_slice(), [reason] if reason.starts_with(REFLECTION))
 }
 
 /// The key under which the look back of a day is handled.

@@ -14,7 +14,7 @@ use crate::{
     memory::{
         self, ARCHIVE_DIR, SEMANTIC_MEMORY, others,
         preferences::Preferences,
-        reflect::{self, LookBack, LookedBack, PersonsDoing, REFLECTION, SaidBefore},
+        reflect::{self, LookBack, LookedBack, PersonsDoing, SaidBefore},
         view,
     },
     repo::{Repo, trailer},
@@ -50,11 +50,6 @@ sources (days or message numbers). Twice is a coincidence.
 4. Facts that can't both be so: `contradiction`, which asks your person. Never choose for them.
 5. Add to a fact that may be over the day as of which it holds: “… (as of 2026-05-03)”.
 Don't write to your person. If there is nothing to add, end without a word.";
-
-/// Whether a cycle is a look back: it has no other reason then.
-pub(in crate::cycle) fn is_reflection(cycle: &NewCycle) -> bool {
-    matches!(cycle.reasons.as_slice(), [reason] if reason.starts_with(REFLECTION))
-}
 
 /// What a person has written into the facts, and taken out of them; and what an undo has, which is a person's word.
 pub(in crate::cycle) fn by_hand(repo: &Repo) -> Result<PersonsDoing, WakeError> {
@@ -107,9 +102,10 @@ pub(in crate::cycle) fn by_rule(
         may_ask: has_room,
     };
     let mut changes: Vec<Change> = found.files.iter().map(|(path, text)| documents.stage(path, text.clone())).collect();
-    changes.extend(asking.questions(&found.disputes));
+    changes.extend(asking.question(&found.disputes));
     crate::cycle::context::check_readable(&documents)?;
-    Ok((Deeds { changes, receipts: found.receipts.clone() }, found))
+    let handles = found.disputes.iter().map(reflect::Dispute::key).collect();
+    Ok((Deeds { changes, receipts: found.receipts.clone(), handles }, found))
 }
 
 /// Files of the log that days of these months may have been moved to.

@@ -121,8 +121,11 @@ pub fn reflection_key(today: NaiveDate) -> String {
     format!("{REFLECTED}{today}")
 }
 
-/// A look back waits for everything else: it is a wake's own when nothing else is due.
+/// A look back waits for everything else: it is a wake's own when nothing else is due. While one is open it has these days.
 fn reflection(observed: &Observed<'_>) -> Option<Reason> {
+    if observed.open_cycles.iter().any(|row| is_reflection(&row.cycle)) {
+        return None;
+    }
     let days = observed.to_reflect.clone()?;
     let key = reflection_key(days.end);
     (!observed.handled.contains(&key)).then_some(Reason::Reflection { from: days.start, until: days.end, key })

@@ -595,3 +595,14 @@ fn an_interrupted_look_back_waits_for_messages_and_for_tasks() {
     let work = choose(reasons, &model, ChatRef::telegram(7));
     assert!(matches!(work, Some(Work::Resume { cycle_id, .. }) if cycle_id == "back"));
 }
+
+#[test]
+fn while_a_look_back_is_parked_there_is_no_second_one() {
+    let mut scene = scene();
+    let day = |day| chrono::NaiveDate::from_ymd_opt(2026, 11, day).unwrap();
+    scene.to_reflect = Some(day(19)..day(21));
+    assert_eq!(scene.reasons().len(), 1);
+    let parked = CycleRow { asks_until: Some(scene.now + TimeDelta::days(1)), ..look_back("parked") };
+    scene.open_cycles = vec![parked];
+    assert_eq!(scene.reasons(), []);
+}

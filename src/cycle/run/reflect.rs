@@ -39,6 +39,9 @@ const EXCHANGES_CHARS_MAX: usize = 40_000;
 /// Characters of the days' log.
 const LOG_CHARS_MAX: usize = 30_000;
 
+/// How the keys of contradictions begin that were noted.
+pub(in crate::cycle) const CONTRADICTION: &str = "contradiction/";
+
 /// What is asked of the model.
 const ASKED: &str = "\
 Nobody has asked for anything: look back at these days, and write down what will matter. By rule it was done already what stands in \
@@ -89,7 +92,7 @@ pub(in crate::cycle) fn by_rule(
         archive: &archive,
         asked: &asked,
         by_hand: &by_hand(repo)?,
-        marked: &session.store.handled_keys("contradiction/")?,
+        marked: &session.store.handled_keys(CONTRADICTION)?,
         owner_chat: config.owner_chat,
         // Where nobody may be asked at all, the mark alone says it.
         disputes: has_room || config.tell_per_day == 0,

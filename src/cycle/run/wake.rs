@@ -150,6 +150,7 @@ async fn think(
             world.documents.apply(file);
         }
     }
+    world.told_keys.extend(rule.handles.iter().cloned());
     let opening = prepare::opening(session, &mut cycle, &world, &observation, reasons, &look_back)?;
     crate::cycle::context::check_readable(&world.documents)?;
     let mut entries = vec![opening];

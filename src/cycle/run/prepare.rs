@@ -75,7 +75,7 @@ pub(in crate::cycle) fn world(
     let mut told_keys = session.store.told_keys()?;
     let is_reflection = orient::is_reflection(cycle);
     if is_reflection {
-        told_keys.extend(session.store.handled_keys(reflect::CONTRADICTION)?);
+        told_keys.extend(session.store.handled_keys(memory::reflect::CONTRADICTION)?);
     }
     Ok(World {
         wake_id: cycle.id.clone(),

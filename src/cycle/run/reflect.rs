@@ -14,7 +14,7 @@ use crate::{
     memory::{
         self, ARCHIVE_DIR, SEMANTIC_MEMORY, others,
         preferences::Preferences,
-        reflect::{self, LookBack, LookedBack, PersonsDoing, SaidBefore},
+        reflect::{self, CONTRADICTION, HABIT, LookBack, LookedBack, PersonsDoing, SaidBefore},
         view,
     },
     repo::{Repo, trailer},
@@ -38,9 +38,6 @@ const EXCHANGE_CHARS_MAX: usize = 600;
 const EXCHANGES_CHARS_MAX: usize = 40_000;
 /// Characters of the days' log.
 const LOG_CHARS_MAX: usize = 30_000;
-
-/// How the keys of contradictions begin that were noted.
-pub(in crate::cycle) const CONTRADICTION: &str = "contradiction/";
 
 /// What is asked of the model.
 const ASKED: &str = "\
@@ -84,6 +81,8 @@ pub(in crate::cycle) fn by_rule(
     let has_room = told < i64::from(config.tell_per_day) && !holds_nudges;
     let archive = archived(&documents, days);
     let asked = asked(session)?;
+    let mut noted = session.store.handled_keys(CONTRADICTION)?;
+    noted.extend(session.store.handled_keys(HABIT)?);
     let found = reflect::look_back(&LookBack {
         wake: &cycle.id,
         days: days.clone(),
@@ -92,7 +91,7 @@ pub(in crate::cycle) fn by_rule(
         archive: &archive,
         asked: &asked,
         by_hand: &by_hand(repo)?,
-        marked: &session.store.handled_keys(CONTRADICTION)?,
+        noted: &noted,
         owner_chat: config.owner_chat,
         // Where nobody may be asked at all, the mark alone says it.
         disputes: has_room || config.tell_per_day == 0,
@@ -107,8 +106,7 @@ pub(in crate::cycle) fn by_rule(
     let mut changes: Vec<Change> = found.files.iter().map(|(path, text)| documents.stage(path, text.clone())).collect();
     changes.extend(asking.question(&found.disputes));
     crate::cycle::context::check_readable(&documents)?;
-    let handles = found.disputes.iter().map(reflect::Dispute::key).collect();
-    Ok((Deeds { changes, receipts: found.receipts.clone(), handles }, found))
+    Ok((Deeds { changes, receipts: found.receipts.clone(), handles: found.keys.clone() }, found))
 }
 
 /// Files of the log that days of these months may have been moved to.

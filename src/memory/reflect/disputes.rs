@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{PersonsDoing, is_of_others};
+use super::{CONTRADICTION, PersonsDoing, is_of_others, keyed};
 use crate::memory::{
     claim,
     facts::{self, Fact, Facts},
@@ -27,12 +27,7 @@ impl Dispute {
     pub fn key(&self) -> String {
         let mut pair = [folded(&self.one), folded(&self.other)];
         pair.sort();
-        // FNV-1a: the same from one run to the next.
-        let hash = pair
-            .join("\n")
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
-        format!("contradiction/{hash:016x}")
+        keyed(CONTRADICTION, &pair.join("\n"))
     }
 
     /// The facts with marks on both. A person's own line keeps every byte: what contradicts it is marked alone.

@@ -14,6 +14,15 @@ fn asked(message: i64, chat: Option<ChatRef>, text: &str) -> SaidBefore {
 }
 
 fn look(docs: &[(&str, &str)], asked: &[SaidBefore], by_hand: &PersonsDoing) -> LookedBack {
+    look_knowing(docs, asked, by_hand, &BTreeSet::new())
+}
+
+fn look_knowing(
+    docs: &[(&str, &str)],
+    asked: &[SaidBefore],
+    by_hand: &PersonsDoing,
+    noted: &BTreeSet<String>,
+) -> LookedBack {
     let read =
         |path: &str| docs.iter().find(|(name, _)| *name == path).map_or(String::new(), |(_, text)| (*text).to_owned());
     look_back(&LookBack {
@@ -24,7 +33,7 @@ fn look(docs: &[(&str, &str)], asked: &[SaidBefore], by_hand: &PersonsDoing) -> 
         archive: &[],
         asked,
         by_hand,
-        marked: &BTreeSet::new(),
+        noted,
         owner_chat: OWNER,
         disputes: true,
     })
@@ -83,6 +92,9 @@ fn what_is_asked_three_times_becomes_a_fact_with_its_sources() {
         "{facts}"
     );
     assert_eq!(facts_of(&look(&[(SEMANTIC_MEMORY, facts)], &said, &PersonsDoing::default())), None, "it is known");
+    let noted: BTreeSet<String> = looked.keys.iter().cloned().collect();
+    let forgotten = look_knowing(&[], &said, &PersonsDoing::default(), &noted);
+    assert_eq!((noted.len(), facts_of(&forgotten)), (1, None), "what a person had forgotten doesn't come back");
     let mut by_hand = PersonsDoing::default();
     by_hand.note(facts, "");
     assert_eq!(facts_of(&look(&[], &said, &by_hand)), None, "what a person took out doesn't come back");

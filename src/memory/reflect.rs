@@ -179,9 +179,9 @@ fn brief(text: &str) -> String {
     shortened(text, 60)
 }
 
-/// Whether others may have had a hand in a fact.
-fn is_of_others(text: &str, fact: &facts::Fact) -> bool {
-    others::are_among(SEMANTIC_MEMORY, text, None, fact.line, fact.line)
+/// The lines of the facts that others may have had a hand in, counted from 1.
+fn lines_of_others(text: &str) -> BTreeSet<usize> {
+    others::line_ranges(SEMANTIC_MEMORY, text, None).into_iter().flat_map(|(first, last)| first..=last).collect()
 }
 
 /// An item with words at the end of what it says, before the comment that tells its origin.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{CONTRADICTION, PersonsDoing, is_of_others, keyed};
+use super::{CONTRADICTION, PersonsDoing, keyed, lines_of_others};
 use crate::memory::{
     claim,
     facts::{self, Fact, Facts},
@@ -60,7 +60,8 @@ pub(super) fn found(text: &str, marked: &BTreeSet<String>) -> Vec<Dispute> {
     let (known, _) = Facts::parse(text);
     let standing: BTreeSet<usize> =
         unsettled::unsettled(text).into_iter().flat_map(|conflict| conflict.lines).collect();
-    let is_clear = |fact: &&Fact| !standing.contains(&fact.line) && !is_of_others(text, fact);
+    let of_others = lines_of_others(text);
+    let is_clear = |fact: &&Fact| !standing.contains(&fact.line) && !of_others.contains(&fact.line);
     let known: Vec<&Fact> = known.iter().map(|(_, fact)| fact).filter(is_clear).collect();
     let texts: Vec<&str> = known.iter().map(|fact| fact.text.as_str()).collect();
     let pairs = claim::contradictions(&texts).into_iter().filter_map(|(one, other)| {

@@ -24,7 +24,9 @@ use crate::{
     words::{local, one_line},
 };
 
-/// Commits in which a person's edits are looked for.
+/// Commits among which a person's are looked for.
+const SEARCHED_MAX: usize = 10_000;
+/// A person's commits in which their edits are looked for.
 const COMMITS_MAX: usize = 500;
 /// So far back habits are counted.
 const HABITS: TimeDelta = TimeDelta::days(30);
@@ -54,9 +56,14 @@ Don't write to your person. If there is nothing to add, end without a word.";
 /// What a person has written into the facts, and taken out of them; and what an undo has, which is a person's word.
 pub(in crate::cycle) fn by_hand(repo: &Repo) -> Result<PersonsDoing, WakeError> {
     let mut by_hand = PersonsDoing::default();
-    for commit in repo.log(COMMITS_MAX)? {
-        let is_undo = || Ok::<_, WakeError>(trailer(&repo.message(commit.id)?, "Undoes").is_some());
-        if commit.is_ours() && !is_undo()? || !repo.changed_by(commit.id)?.contains(Path::new(SEMANTIC_MEMORY)) {
+    let mut theirs = Vec::new();
+    for commit in repo.log(SEARCHED_MAX)? {
+        if !commit.is_ours() || trailer(&repo.message(commit.id)?, "Undoes").is_some() {
+            theirs.push(commit);
+        }
+    }
+    for commit in theirs.into_iter().take(COMMITS_MAX) {
+        if !repo.changed_by(commit.id)?.contains(Path::new(SEMANTIC_MEMORY)) {
             continue;
         }
         let before = repo.before(commit.id)?.map(|id| repo.read_at(id, SEMANTIC_MEMORY)).transpose()?.flatten();

@@ -304,6 +304,10 @@ mod tests {
             assert!(without(path, text, Some(ChatRef::telegram(5))).0.contains("CANARY"), "{path}");
             let line = text.lines().position(|line| line.contains("CANARY")).unwrap() + 1;
             assert!(
+                line_ranges(path, text, None).iter().any(|(first, last)| (first..=last).contains(&&line)),
+                "{path}"
+            );
+            assert!(
                 are_among(path, text, None, line, line)
                     && !are_among(path, text, Some(ChatRef::telegram(5)), line, line),
                 "{path}"

@@ -32,6 +32,11 @@ use crate::{
 /// How the reason of a wake that looks back begins. No other reason does.
 pub const REFLECTION: &str = "reflection on";
 
+/// How the keys of contradictions begin.
+pub const CONTRADICTION: &str = "contradiction/";
+/// How the keys of what is asked for often begin.
+pub const HABIT: &str = "habit/";
+
 /// The document of a day's summaries: one a month.
 pub fn days_path(date: NaiveDate) -> String {
     format!("{DAYS_DIR}/{}.md", date.format("%Y-%m"))
@@ -87,8 +92,8 @@ pub struct LookBack<'a> {
     pub asked: &'a [SaidBefore],
     /// A person's own doing.
     pub by_hand: &'a PersonsDoing,
-    /// The keys of contradictions that were marked before.
-    pub marked: &'a BTreeSet<String>,
+    /// The keys of what was noted before: it is noted once, ever.
+    pub noted: &'a BTreeSet<String>,
     /// Whose tasks say nothing of a chat.
     pub owner_chat: ChatRef,
     /// Whether contradictions are marked.
@@ -106,6 +111,8 @@ pub struct LookedBack {
     pub health: Vec<String>,
     /// Contradictions that nobody was asked about.
     pub disputes: Vec<Dispute>,
+    /// The keys of what was noted now.
+    pub keys: Vec<String>,
 }
 
 /// Looks back.
@@ -133,10 +140,11 @@ pub fn look_back(of: &LookBack<'_>) -> LookedBack {
         }
     }
     let mut facts = known.clone();
-    for pattern in patterns::repeated(of.asked, &known, of.by_hand) {
+    for pattern in patterns::repeated(of.asked, &known, of.by_hand, of.noted) {
         if let Some(text) = pattern.added_to(&facts, of.wake) {
             facts = text;
-            done.receipts.push(format!("Noted what is asked for often: “{}”", pattern.brief()));
+            done.keys.push(pattern.key());
+            done.receipts.push(pattern.receipt());
         }
     }
     let (dated, stale) = stale::dated(&facts, of.today, of.by_hand);
@@ -144,10 +152,11 @@ pub fn look_back(of: &LookBack<'_>) -> LookedBack {
         facts = dated;
         done.receipts.push(format!("Marked {} with the day as of which it holds", count(stale, "fact")));
     }
-    let disputes = if of.disputes { disputes::found(&facts, of.marked) } else { Vec::new() };
+    let disputes = if of.disputes { disputes::found(&facts, of.noted) } else { Vec::new() };
     for found in disputes {
         facts = found.marked_in(&facts, of.by_hand);
         done.receipts.push(format!("Found a contradiction: “{}” and “{}”", brief(&found.one), brief(&found.other)));
+        done.keys.push(found.key());
         done.disputes.push(found);
     }
     if facts != known {
@@ -157,13 +166,22 @@ pub fn look_back(of: &LookBack<'_>) -> LookedBack {
     done
 }
 
+/// A key that doesn't tell what it is of.
+fn keyed(begins: &str, text: &str) -> String {
+    // FNV-1a: the same from one run to the next.
+    let hash = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    format!("{begins}{hash:016x}")
+}
+
 fn brief(text: &str) -> String {
     shortened(text, 60)
 }
 
-/// Whether others may have had a hand in a fact.
-fn is_of_others(text: &str, fact: &facts::Fact) -> bool {
-    others::are_among(SEMANTIC_MEMORY, text, None, fact.line, fact.line)
+/// The lines of the facts that others may have had a hand in, counted from 1.
+fn lines_of_others(text: &str) -> BTreeSet<usize> {
+    others::line_ranges(SEMANTIC_MEMORY, text, None).into_iter().flat_map(|(first, last)| first..=last).collect()
 }
 
 /// An item with words at the end of what it says, before the comment that tells its origin.

@@ -76,8 +76,11 @@ pub(super) fn tool() -> Tool {
     .free()
 }
 
-fn run(plan: &Plan, _: &World) -> Outcome {
+fn run(plan: &Plan, world: &World) -> Outcome {
     words(&plan.understood, "understood", 2_000)?;
+    if world.reflecting.is_some() && plan.complexity == Complexity::Background {
+        return Err(Refusal("A look back is no work for hours: plan it smaller.".to_owned()));
+    }
     if plan.steps.len() > MAX_STEPS {
         return Err(Refusal(format!(
             "{} steps are too many for one wake; plan at most {MAX_STEPS} and defer the rest.",

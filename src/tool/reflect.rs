@@ -9,7 +9,9 @@ use super::{Done, Outcome, Refusal, Tool, World, brief, words};
 use crate::{
     memory::{
         self, others,
+        preferences::Preferences,
         reflect::{Dispute, days_path, dispute, rewritten},
+        unsettled::unsettled,
     },
     schedule::{self, Missed},
     store::{Change, NewOutgoing, NewReminder, OutgoingKind},
@@ -118,23 +120,36 @@ fn contradiction(args: &Contradiction, world: &World) -> Outcome {
         return Err(Refusal("These aren't two facts that are known for sure. Nothing was done.".to_owned()));
     }
     let key = found.key();
-    if world.told_keys.contains(&format!("tell/{key}")) {
-        return Err(Refusal("Your person was asked about that before. Nothing was done.".to_owned()));
+    let standing: Vec<usize> = unsettled(&text).into_iter().flat_map(|conflict| conflict.lines).collect();
+    let is_one = |fact: &memory::facts::Fact| fact.text == found.one || fact.text == found.other;
+    let is_marked = known.iter().any(|(_, fact)| is_one(fact) && standing.contains(&fact.line));
+    if is_marked || world.told_keys.contains(&key) || world.told_keys.contains(&format!("tell/{key}")) {
+        return Err(Refusal("That contradiction was noted before. Nothing was done.".to_owned()));
     }
+    let holds_nudges = Preferences::of(&world.documents.text(memory::CONTEXT)).holds_nudges();
     let asking = Asking {
         owner_chat: world.owner_chat,
         now: world.now,
         tz: world.tz,
         quiet_hours: world.quiet_hours,
-        may_ask: world.told_today < world.tell_per_day,
+        may_ask: world.told_today < world.tell_per_day && !holds_nudges,
+    };
+    let Some(question) = asking.question(std::slice::from_ref(&found)) else {
+        return Err(Refusal(
+            "Your person can't be asked today. Nothing was done; it can be noted another day.".to_owned(),
+        ));
     };
     let marked = found.marked_in(&text, &by_hand);
-    let file = world.documents.stage(memory::SEMANTIC_MEMORY, marked);
-    let changes = std::iter::once(file).chain(asking.questions(std::slice::from_ref(&found)));
+    let content = if marked == text {
+        "Both lines are your person's own and stay as they are. Your person is asked."
+    } else {
+        "Both stay, what isn't your person's own line is marked, and your person is asked."
+    };
+    let noted = Change::Handled { key, value: String::new() };
     Ok(Done {
-        content: "Both are marked, and your person is asked.".to_owned(),
-        receipt: Some(format!("Marked a contradiction: “{}” and “{}”", brief(&found.one), brief(&found.other))),
-        changes: changes.collect(),
+        content: content.to_owned(),
+        receipt: Some(format!("Noted a contradiction: “{}” and “{}”", brief(&found.one), brief(&found.other))),
+        changes: vec![world.documents.stage(memory::SEMANTIC_MEMORY, marked), noted, question],
         ..Done::default()
     })
 }
@@ -151,18 +166,16 @@ pub(crate) struct Asking {
 }
 
 impl Asking {
-    /// The keys of these contradictions, and the one question about them; in quiet hours a reminder asks it when they end.
-    pub(crate) fn questions(&self, disputes: &[Dispute]) -> Vec<Change> {
-        let key = |dispute: &Dispute| Change::Handled { key: dispute.key(), value: String::new() };
-        let mut changes: Vec<Change> = disputes.iter().map(key).collect();
-        let Some(first) = disputes.first().filter(|_| self.may_ask) else { return changes };
+    /// The one question about these contradictions, if it may be asked; in quiet hours a reminder asks it when they end.
+    pub(crate) fn question(&self, disputes: &[Dispute]) -> Option<Change> {
+        let first = disputes.first().filter(|_| self.may_ask)?;
         let pairs = disputes.iter().map(|pair| format!("“{}” and “{}”", pair.one, pair.other));
         let text = format!(
             "My notes contradict each other: {}. Which is right? Tell me, and I'll forget the other.",
             pairs.collect::<Vec<_>>().join("; ")
         );
         let local = self.now.with_timezone(&self.tz).naive_local();
-        changes.push(match self.quiet_hours.filter(|hours| hours.contains(local.time())) {
+        Some(match self.quiet_hours.filter(|hours| hours.contains(local.time())) {
             Some(hours) => {
                 let is_tomorrow = hours.until <= local.time();
                 let day = if is_tomorrow { local.date().succ_opt().unwrap_or(local.date()) } else { local.date() };
@@ -185,7 +198,6 @@ impl Asking {
                 key: Some(format!("tell/{}", first.key())),
                 ..NewOutgoing::default()
             }),
-        });
-        changes
+        })
     }
 }

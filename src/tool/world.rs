@@ -92,7 +92,7 @@ pub struct World {
     pub replies: usize,
     /// Whom `tell` speaks to.
     pub owner_chat: ChatRef,
-    /// Keys that were told before.
+    /// Keys that were told before; for a look back those of contradictions that were noted, too.
     pub told_keys: BTreeSet<String>,
     /// How often was spoken unasked today.
     pub told_today: u32,

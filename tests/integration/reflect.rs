@@ -1,7 +1,7 @@
 //! A look back at the days that are over: once a day, when nobody waits, in one commit that can be taken back.
 
 use super::{
-    mind::{asked, commits, last, minded, opening, sent, start_wake},
+    mind::{asked, commits, end_well, last, minded, opening, sent, start_wake},
     support::{
         claude::{Block, Reply},
         env::{CHAT, TestEnv},
@@ -203,6 +203,61 @@ fn a_look_back_that_is_killed_goes_on_and_doubles_nothing() {
     assert_eq!(commits(&env), before + 1);
     let days = env.memory(DAYS);
     assert_eq!(days.matches("- With you: ").count(), 1, "{days}");
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}
+
+#[test]
+fn a_look_back_whose_first_request_fails_keeps_its_marks_and_asks_once() {
+    let (_telegram, claude, mut env) = minded();
+    env.set("REFLECT_AT", "03:30").set("QUIET_HOURS", "22:00-08:00");
+    env.receive(CHAT, "the wifi code is 5678");
+    claude.expect(Reply::tool("t1", "remember", json!({"fact": "The wifi code is 5678"}))).expect(Reply::text("Kept."));
+    env.once();
+    env.write_memory(FACTS, &format!("{}\n## Home\n- The wifi code is 1234\n", env.memory(FACTS)));
+    env.at(NIGHT);
+    claude.expect(Reply::error(401, "authentication_error", "invalid x-api-key"));
+    assert_eq!(env.wake(&["--once"]).code, 1);
+    assert!(!env.memory(FACTS).contains("unsettled"));
+    env.at("2026-11-22T02:40:00Z");
+    claude.expect(Reply::text(""));
+    assert_eq!(env.once()["outcome"], "worked");
+    assert!(
+        env.memory(FACTS).contains("5678 <!-- unsettled 1: contradicts what you wrote -->"),
+        "{}",
+        env.memory(FACTS)
+    );
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders"), 1);
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM handled WHERE key LIKE 'contradiction/%'"), 1);
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}
+
+#[test]
+fn a_look_back_lets_a_message_go_first_and_goes_on_after() {
+    let (telegram, claude, mut env) = minded();
+    env.set("REFLECT_AT", "03:30");
+    env.receive(CHAT, "the party is on Friday");
+    claude.expect(Reply::text("Nice."));
+    env.once();
+    env.at(NIGHT);
+    let gate = Gate::default();
+    let plan = json!({"understood": "All of it.", "complexity": "background"});
+    claude.expect(Reply::tool("t1", "plan", plan).stalled_after(1, &gate));
+    let before = commits(&env);
+    let wake = start_wake(&env);
+    asked(&claude, 2);
+    env.receive(CHAT, "are you there?");
+    claude.expect(Reply::text("Here.")).expect(Reply::text(""));
+    gate.open();
+    let report = end_well(wake);
+    assert_eq!((&report["outcome"], &report["answered"]), (&json!("worked"), &json!(1)));
+    let requests = claude.requests();
+    let [_, _, answered, back] = requests.as_slice() else { panic!("{} requests", requests.len()) };
+    assert!(opening(answered, "<messages>").contains("are you there?"));
+    assert!(opening(back, "<reflection>").contains("party") && back.last_text().contains("no work for hours"));
+    assert_eq!(sent(&telegram), ["Nice.", "Here."]);
+    assert_eq!((commits(&env), env.query::<i64>("SELECT sum(tries) FROM cycles")), (before + 2, 0));
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();
 }

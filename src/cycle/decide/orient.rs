@@ -4,7 +4,7 @@ mod messages;
 mod tasks;
 
 pub use self::{
-    messages::{Standing, budget_key, is_answerable, joining, last_channel_id, standings, still_due},
+    messages::{Standing, budget_key, is_answerable, is_any_due, joining, last_channel_id, standings, still_due},
     tasks::{decay_key, task_key},
 };
 use chrono::NaiveDate;
@@ -12,7 +12,8 @@ use chrono::NaiveDate;
 use crate::{
     clock::is_over,
     cycle::decide::situation::{ModelState, Observed, Reason},
-    store::{CycleRow, CycleState, REFLECTED, Undo},
+    memory::reflect::REFLECTION,
+    store::{CycleRow, CycleState, NewCycle, REFLECTED, Undo},
     types::ChatRef,
 };
 
@@ -20,12 +21,15 @@ use crate::{
 /// stopped: it is what a person does next who has stopped something that went wrong.
 pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
     // A cycle by rule that was cut off has nothing left but its commit and its end: an undo with its commit made isn't begun again.
-    let (mut reasons, resumptions): (Vec<_>, Vec<_>) =
-        resumptions(observed).into_iter().partition(|reason| is_by_rule(reason, observed.open_cycles));
+    let (mut reasons, resumptions): (Vec<_>, Vec<_>) = resumptions(observed)
+        .into_iter()
+        .partition(|reason| resumes(reason, observed.open_cycles, NewCycle::is_by_rule));
     reasons.extend(observed.undos.iter().map(|undo| Reason::Undo { undo: undo.clone() }));
     if observed.is_stopped {
         return reasons;
     }
+    let (look_backs, resumptions): (Vec<_>, Vec<_>) =
+        resumptions.into_iter().partition(|reason| resumes(reason, observed.open_cycles, is_reflection));
     reasons.extend(resumptions);
     reasons.extend(due_reminders(observed));
     reasons.extend(messages::due(observed));
@@ -38,6 +42,9 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
             let subjects = observed.person_commits.iter().map(|(_, subject)| subject.clone()).collect();
             reasons.push(Reason::PersonCommits { subjects });
         }
+    }
+    reasons.extend(look_backs);
+    if may_think || !observed.model.is_thinking {
         reasons.extend(reflection(observed).filter(|_| reasons.is_empty()));
     }
     reasons
@@ -64,7 +71,8 @@ pub enum Work {
     },
 }
 
-/// Chooses the next cycle's work among what is due: what is undone and interrupted work first, then what needs no model, then one chat.
+/// Chooses the next cycle's work among what is due: what is undone and interrupted work first, then what needs no model, then one
+/// chat. An interrupted look back comes last.
 pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> Option<Work> {
     match reasons.first() {
         Some(Reason::Resume { cycle_id, has_crashed }) => {
@@ -73,6 +81,8 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
         Some(Reason::Undo { undo }) => return Some(Work::Undo(undo.clone())),
         _ => {}
     }
+    // A look back gives way: what waits behind something else isn't a part of it.
+    let reasons = reasons.into_iter().filter(|reason| !matches!(reason, Reason::Resume { .. }));
     let is_mechanical = |reason: &Reason| match reason {
         Reason::Reminder { .. }
         | Reason::MissedTask { .. }
@@ -84,7 +94,7 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
             !model.is_thinking
         }
     };
-    let (mechanical, rest): (Vec<_>, Vec<_>) = reasons.into_iter().partition(is_mechanical);
+    let (mechanical, rest): (Vec<_>, Vec<_>) = reasons.partition(is_mechanical);
     if !mechanical.is_empty() {
         return Some(Work::Mechanical(mechanical));
     }
@@ -101,13 +111,21 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
     (!chosen.is_empty()).then_some(Work::Think { reasons: chosen })
 }
 
+/// Whether a cycle is a look back: it has no other reason then.
+pub fn is_reflection(cycle: &NewCycle) -> bool {
+    matches!(cycle.reasons.as_slice(), [reason] if reason.starts_with(REFLECTION))
+}
+
 /// The key under which the look back of a day is handled.
 pub fn reflection_key(today: NaiveDate) -> String {
     format!("{REFLECTED}{today}")
 }
 
-/// A look back waits for everything else: it is a wake's own when nothing else is due.
+/// A look back waits for everything else: it is a wake's own when nothing else is due. While one is open it has these days.
 fn reflection(observed: &Observed<'_>) -> Option<Reason> {
+    if observed.open_cycles.iter().any(|row| is_reflection(&row.cycle)) {
+        return None;
+    }
     let days = observed.to_reflect.clone()?;
     let key = reflection_key(days.end);
     (!observed.handled.contains(&key)).then_some(Reason::Reflection { from: days.start, until: days.end, key })
@@ -128,9 +146,9 @@ fn resumptions(observed: &Observed<'_>) -> Vec<Reason> {
         .collect()
 }
 
-fn is_by_rule(reason: &Reason, open_cycles: &[CycleRow]) -> bool {
+fn resumes(reason: &Reason, open_cycles: &[CycleRow], is_such: impl Fn(&NewCycle) -> bool) -> bool {
     let Reason::Resume { cycle_id, .. } = reason else { return false };
-    open_cycles.iter().any(|row| row.cycle.id == *cycle_id && row.cycle.is_by_rule())
+    open_cycles.iter().any(|row| row.cycle.id == *cycle_id && is_such(&row.cycle))
 }
 
 fn due_reminders(observed: &Observed<'_>) -> Vec<Reason> {

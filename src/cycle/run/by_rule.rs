@@ -57,7 +57,7 @@ pub(in crate::cycle) async fn run(
     let sees_commits = reasons.iter().any(|reason| matches!(reason, Reason::PersonCommits { .. }));
     let done = Entry::ByRule {
         receipts: deeds.receipts.iter().map(|what| session.context.redactor.redact(what)).collect(),
-        handles: reasons.iter().filter_map(Reason::handled_key).collect(),
+        handles: reasons.iter().filter_map(Reason::handled_key).chain(deeds.handles).collect(),
         head: observation.head.clone().filter(|_| sees_commits),
     };
     let seen: Vec<&Incoming> = reasons.iter().flat_map(|reason| messages_of(reason, observation)).collect();
@@ -107,7 +107,7 @@ fn act_on(
                 ..NewOutgoing::notice(*chat, budget.notice(*cap, 0.0, Waits::Message))
             };
             let told = format!("Told chat {chat} that the {}'s budget is spent", cap.name());
-            Deeds { changes: vec![Change::Send(notice)], receipts: vec![told] }
+            Deeds { changes: vec![Change::Send(notice)], ..Deeds::noted(vec![told]) }
         }
         Reason::Stale { chat, thread_id, ids } => {
             let closed = messages_of(reason, observation);
@@ -116,7 +116,7 @@ fn act_on(
             let n = count(ids.len(), "message");
             let told = format!("Closed {n} in chat {chat} without an answer: kept for over a day, and about back then");
             let done = Change::Done { messages: ids.clone(), outcome: MessageOutcome::Stale };
-            Deeds { changes: vec![done, Change::Send(notice)], receipts: vec![told] }
+            Deeds { changes: vec![done, Change::Send(notice)], ..Deeds::noted(vec![told]) }
         }
         // Reminders fire together, so that what was missed is told in one message. What looks back has a rule of its own.
         Reason::Reminder { .. }
@@ -138,5 +138,5 @@ fn tell_by_rule(session: &Session<'_>, chat: ChatRef, key: &str, text: &str) -> 
         ..NewOutgoing::default()
     };
     let whom = if chat == session.context.config.owner_chat { String::new() } else { format!(" chat {chat}") };
-    Deeds { changes: vec![Change::Send(message)], receipts: vec![format!("Told{whom}: {text}")] }
+    Deeds { changes: vec![Change::Send(message)], ..Deeds::noted(vec![format!("Told{whom}: {text}")]) }
 }

@@ -8,6 +8,8 @@ pub(in crate::cycle) struct Deeds {
     pub(in crate::cycle) changes: Vec<Change>,
     /// What happens by them, in the past tense.
     pub(in crate::cycle) receipts: Vec<String>,
+    /// Keys of what is done once, which are written with the cycle's end.
+    pub(in crate::cycle) handles: Vec<String>,
 }
 
 impl Deeds {
@@ -15,11 +17,12 @@ impl Deeds {
     pub(in crate::cycle) fn and(mut self, further: Self) -> Self {
         self.changes.extend(further.changes);
         self.receipts.extend(further.receipts);
+        self.handles.extend(further.handles);
         self
     }
 
     /// Nothing changes; it is noted alone.
     pub(in crate::cycle) fn noted(receipts: Vec<String>) -> Self {
-        Self { changes: Vec::new(), receipts }
+        Self { receipts, ..Self::default() }
     }
 }

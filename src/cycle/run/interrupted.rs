@@ -77,7 +77,8 @@ pub(in crate::cycle) async fn interrupted(
         Interrupt::Halted => {}
     }
     say_once_that_it_waits(session, live, &interrupt)?;
-    if state.turns > 0 {
+    // What the rules of a look back did stands before its first turn, their question is asked: that isn't done anew.
+    if state.turns > 0 || orient::is_reflection(cycle) {
         session.store.pause_cycle(&cycle.id, now, &why)?;
     } else {
         let has_copies = session.has_copies(&cycle.id);

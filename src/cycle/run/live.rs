@@ -22,6 +22,14 @@ async fn parked(session: &mut Session<'_>, live: &Live) -> Result<(), WakeError>
     sync::deliver(session).await
 }
 
+/// A look back that waits until messages are answered: it hasn't failed, and goes on in this wake if there is time.
+fn gave_way(session: &mut Session<'_>, live: &Live) -> Result<(), WakeError> {
+    let now = session.now();
+    session.store.pause_cycle(&live.cycle.id, now, "a message goes first")?;
+    session.lay_down();
+    Ok(())
+}
+
 /// Drives a cycle to its end, or writes down why it stopped.
 pub(in crate::cycle) async fn carry_on(
     session: &mut Session<'_>,
@@ -34,6 +42,7 @@ pub(in crate::cycle) async fn carry_on(
     match driven {
         Ok(Driven::Complete) => Box::pin(complete(session, repo, live)).await.map(|()| Next::Others),
         Ok(Driven::Parked) => parked(session, &live).await.map(|()| Next::Others),
+        Ok(Driven::GivesWay) => gave_way(session, &live).map(|()| Next::Others),
         Err(Halt::Interrupted(interrupt)) => interrupted::interrupted(session, repo, &live, interrupt).await,
         Err(Halt::Failed(error)) => Err(error),
     }

@@ -11,7 +11,7 @@ use crate::{
             brief,
             budget::{Budget, day_begin},
             machine::Cycle,
-            orient::last_channel_id,
+            orient::{self, last_channel_id},
             situation::Reason,
             taint,
             undoable::undoable,
@@ -72,11 +72,16 @@ pub(in crate::cycle) fn world(
     account.notes.extend(loaded.rules.refusal().map(str::to_owned));
     let tooling = session.tooling();
     account.notes.extend(tooling.servers.problems.iter().cloned());
+    let mut told_keys = session.store.told_keys()?;
+    let is_reflection = orient::is_reflection(cycle);
+    if is_reflection {
+        told_keys.extend(session.store.handled_keys(memory::reflect::CONTRADICTION)?);
+    }
     Ok(World {
         wake_id: cycle.id.clone(),
         model: session.context.model.name().to_owned(),
         autonomy: config.autonomy,
-        reflecting: if reflect::is_reflection(cycle) { Some(reflect::by_hand(repo)?) } else { None },
+        reflecting: if is_reflection { Some(reflect::by_hand(repo)?) } else { None },
         taint: None,
         shelter: session.shelter(&loaded.rules),
         rules: rules_of_chat(session, loaded.rules, &documents),
@@ -87,7 +92,7 @@ pub(in crate::cycle) fn world(
         open_messages: open.to_vec(),
         replies: 0,
         owner_chat: config.owner_chat,
-        told_keys: session.store.told_keys()?,
+        told_keys,
         told_today: u32::try_from(session.store.tells_since(config.owner_chat, since)?).unwrap_or(u32::MAX),
         tell_per_day: config.tell_per_day,
         quiet_hours: config.quiet_hours,

@@ -14,7 +14,7 @@ use crate::{
     memory::{
         self, ARCHIVE_DIR, SEMANTIC_MEMORY, others,
         preferences::Preferences,
-        reflect::{self, LookBack, LookedBack, PersonsDoing, REFLECTION, SaidBefore},
+        reflect::{self, CONTRADICTION, HABIT, LookBack, LookedBack, PersonsDoing, SaidBefore},
         view,
     },
     repo::{Repo, trailer},
@@ -24,7 +24,9 @@ use crate::{
     words::{local, one_line},
 };
 
-/// Commits in which a person's edits are looked for.
+/// Commits among which a person's are looked for.
+const SEARCHED_MAX: usize = 10_000;
+/// A person's commits in which their edits are looked for.
 const COMMITS_MAX: usize = 500;
 /// So far back habits are counted.
 const HABITS: TimeDelta = TimeDelta::days(30);
@@ -51,17 +53,17 @@ sources (days or message numbers). Twice is a coincidence.
 5. Add to a fact that may be over the day as of which it holds: “… (as of 2026-05-03)”.
 Don't write to your person. If there is nothing to add, end without a word.";
 
-/// Whether a cycle is a look back: it has no other reason then.
-pub(in crate::cycle) fn is_reflection(cycle: &NewCycle) -> bool {
-    matches!(cycle.reasons.as_slice(), [reason] if reason.starts_with(REFLECTION))
-}
-
 /// What a person has written into the facts, and taken out of them; and what an undo has, which is a person's word.
 pub(in crate::cycle) fn by_hand(repo: &Repo) -> Result<PersonsDoing, WakeError> {
     let mut by_hand = PersonsDoing::default();
-    for commit in repo.log(COMMITS_MAX)? {
-        let is_undo = || Ok::<_, WakeError>(trailer(&repo.message(commit.id)?, "Undoes").is_some());
-        if commit.is_ours() && !is_undo()? || !repo.changed_by(commit.id)?.contains(Path::new(SEMANTIC_MEMORY)) {
+    let mut theirs = Vec::new();
+    for commit in repo.log(SEARCHED_MAX)? {
+        if !commit.is_ours() || trailer(&repo.message(commit.id)?, "Undoes").is_some() {
+            theirs.push(commit);
+        }
+    }
+    for commit in theirs.into_iter().take(COMMITS_MAX) {
+        if !repo.changed_by(commit.id)?.contains(Path::new(SEMANTIC_MEMORY)) {
             continue;
         }
         let before = repo.before(commit.id)?.map(|id| repo.read_at(id, SEMANTIC_MEMORY)).transpose()?.flatten();
@@ -86,6 +88,8 @@ pub(in crate::cycle) fn by_rule(
     let has_room = told < i64::from(config.tell_per_day) && !holds_nudges;
     let archive = archived(&documents, days);
     let asked = asked(session)?;
+    let mut noted = session.store.handled_keys(CONTRADICTION)?;
+    noted.extend(session.store.handled_keys(HABIT)?);
     let found = reflect::look_back(&LookBack {
         wake: &cycle.id,
         days: days.clone(),
@@ -94,7 +98,7 @@ pub(in crate::cycle) fn by_rule(
         archive: &archive,
         asked: &asked,
         by_hand: &by_hand(repo)?,
-        marked: &session.store.handled_keys("contradiction/")?,
+        noted: &noted,
         owner_chat: config.owner_chat,
         // Where nobody may be asked at all, the mark alone says it.
         disputes: has_room || config.tell_per_day == 0,
@@ -107,9 +111,9 @@ pub(in crate::cycle) fn by_rule(
         may_ask: has_room,
     };
     let mut changes: Vec<Change> = found.files.iter().map(|(path, text)| documents.stage(path, text.clone())).collect();
-    changes.extend(asking.questions(&found.disputes));
+    changes.extend(asking.question(&found.disputes));
     crate::cycle::context::check_readable(&documents)?;
-    Ok((Deeds { changes, receipts: found.receipts.clone() }, found))
+    Ok((Deeds { changes, receipts: found.receipts.clone(), handles: found.keys.clone() }, found))
 }
 
 /// Files of the log that days of these months may have been moved to.

@@ -43,6 +43,7 @@ pub(in crate::cycle) fn deeds(
     Ok(Deeds {
         changes: rounds.into_iter().map(Change::Fire).collect(),
         receipts: due.iter().filter_map(|due| due.receipt(now)).collect(),
+        ..Deeds::default()
     })
 }
 

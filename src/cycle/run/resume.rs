@@ -105,6 +105,7 @@ pub(in crate::cycle) async fn run(
     let messages = session.store.queued()?;
     let mut world = prepare::world(session, repo, &row.cycle, &messages, &state.open, &mut account)?;
     world.replies = state.replies;
+    world.told_keys.extend(state.handles.iter().cloned());
     let exec = session.exec(&world);
     let live = Live::new(row.cycle, state, world, plan_file, account, exec);
     if is_dropped {

@@ -36,6 +36,8 @@ pub(in crate::cycle) enum Driven {
     Complete,
     /// A person is asked about a call, or whether to go on.
     Parked,
+    /// It is a look back, and a message is to be answered first.
+    GivesWay,
 }
 
 /// Runs the machine until it is finished or interrupted.
@@ -64,6 +66,7 @@ async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt
         match step {
             // A client has taken the one turn that there is.
             Step::Ask if live.cycle.model == OUTSIDE => return Ok(Driven::Complete),
+            Step::Ask if gives_way(session, live)? => return Ok(Driven::GivesWay),
             Step::Ask => turn::ask(session, live).await?,
             Step::Call(request) => match approve::judge(session, live, registry, &request)? {
                 Judged::Allowed(entries) => run_call(session, live, registry, &request, entries).await?,
@@ -113,6 +116,16 @@ async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt
             Step::Finish => return Ok(Driven::Complete),
         }
     }
+}
+
+/// Nobody waits for a look back: it lets whoever has written go first.
+fn gives_way(session: &Session<'_>, live: &Live) -> Result<bool, WakeError> {
+    if !orient::is_reflection(&live.cycle) {
+        return Ok(false);
+    }
+    let model = observe::model_state_of(&session.store, session.context)?;
+    let (queued, open_cycles) = (session.store.queued()?, session.store.open_cycles()?);
+    Ok(orient::is_any_due(&queued, &open_cycles, &model, session.now()))
 }
 
 /// Runs one call: journalled before, with what allowed it, its outcome and changes in one transaction after. A call that is

@@ -150,6 +150,7 @@ async fn think(
             world.documents.apply(file);
         }
     }
+    world.told_keys.extend(rule.handles.iter().cloned());
     let opening = prepare::opening(session, &mut cycle, &world, &observation, reasons, &look_back)?;
     crate::cycle::context::check_readable(&world.documents)?;
     let mut entries = vec![opening];
@@ -160,7 +161,7 @@ async fn think(
     } else {
         // What the rules did stands before what the model is told of it, and falls with it.
         let receipts = rule.receipts.iter().map(|what| session.context.redactor.redact(what)).collect();
-        entries.insert(0, Entry::ByRule { receipts, handles: Vec::new(), head: None });
+        entries.insert(0, Entry::ByRule { receipts, handles: rule.handles, head: None });
         session.store.begin_cycle(&cycle, &entries, &rule.changes)?;
     }
     let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{PersonsDoing, is_of_others};
+use super::{CONTRADICTION, PersonsDoing, keyed, lines_of_others};
 use crate::memory::{
     claim,
     facts::{self, Fact, Facts},
@@ -27,12 +27,7 @@ impl Dispute {
     pub fn key(&self) -> String {
         let mut pair = [folded(&self.one), folded(&self.other)];
         pair.sort();
-        // FNV-1a: the same from one run to the next.
-        let hash = pair
-            .join("\n")
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
-        format!("contradiction/{hash:016x}")
+        keyed(CONTRADICTION, &pair.join("\n"))
     }
 
     /// The facts with marks on both. A person's own line keeps every byte: what contradicts it is marked alone.
@@ -65,7 +60,8 @@ pub(super) fn found(text: &str, marked: &BTreeSet<String>) -> Vec<Dispute> {
     let (known, _) = Facts::parse(text);
     let standing: BTreeSet<usize> =
         unsettled::unsettled(text).into_iter().flat_map(|conflict| conflict.lines).collect();
-    let is_clear = |fact: &&Fact| !standing.contains(&fact.line) && !is_of_others(text, fact);
+    let of_others = lines_of_others(text);
+    let is_clear = |fact: &&Fact| !standing.contains(&fact.line) && !of_others.contains(&fact.line);
     let known: Vec<&Fact> = known.iter().map(|(_, fact)| fact).filter(is_clear).collect();
     let texts: Vec<&str> = known.iter().map(|fact| fact.text.as_str()).collect();
     let pairs = claim::contradictions(&texts).into_iter().filter_map(|(one, other)| {

@@ -1,10 +1,10 @@
 //! What is asked for again and again, counted by its words.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 
-use super::PersonsDoing;
+use super::{HABIT, PersonsDoing, keyed};
 use crate::{
     memory::{
         facts::{self, Added, Facts},
@@ -51,8 +51,17 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    pub(super) fn brief(&self) -> String {
-        shortened(&self.text, 60)
+    /// The key under which it is noted once, ever: a person may have had it forgotten.
+    pub(super) fn key(&self) -> String {
+        key_of(self.chat, &sorted(&self.text))
+    }
+
+    /// The log and the commit are the owner's: they quote no guest.
+    pub(super) fn receipt(&self) -> String {
+        match self.chat {
+            Some(chat) => format!("Noted what is asked for often in chat {chat}"),
+            None => format!("Noted what is asked for often: “{}”", shortened(&self.text, 60)),
+        }
     }
 
     /// The facts with it; `None` if it is there.
@@ -74,14 +83,23 @@ fn words_of(fact: &str) -> Option<Vec<String>> {
     fact.strip_prefix(BEGINS)?.split_once('”').map(|(asked, _)| sorted(asked))
 }
 
+fn key_of(chat: Option<ChatRef>, words: &[String]) -> String {
+    keyed(HABIT, &format!("{}\n{}", view::origin(chat), words.join("\n")))
+}
+
 fn sorted(text: &str) -> Vec<String> {
     let mut words = meant_words(text);
     words.sort();
     words
 }
 
-/// What is asked so often and isn't written down yet, nor was taken out by a person.
-pub(super) fn repeated(asked: &[SaidBefore], facts: &str, by_hand: &PersonsDoing) -> Vec<Pattern> {
+/// What is asked so often and isn't written down yet, nor was noted before or taken out by a person.
+pub(super) fn repeated(
+    asked: &[SaidBefore],
+    facts: &str,
+    by_hand: &PersonsDoing,
+    noted: &BTreeSet<String>,
+) -> Vec<Pattern> {
     let mut by_words: BTreeMap<(Option<ChatRef>, Vec<String>), Vec<&SaidBefore>> = BTreeMap::new();
     for one in asked.iter().filter(|one| one.text.chars().count() <= CHARS_MAX) {
         let words = sorted(&one.text);
@@ -94,7 +112,8 @@ pub(super) fn repeated(asked: &[SaidBefore], facts: &str, by_hand: &PersonsDoing
     let gone: Vec<Vec<String>> = by_hand.took_out.iter().filter_map(|fact| words_of_folded(fact)).collect();
     let often = by_words.into_iter().filter(|(_, said)| said.len() >= OFTEN);
     let new = often.filter(|((_, words), _)| !known.contains(words) && !gone.contains(words));
-    new.take(PATTERNS_MAX)
+    new.filter(|((chat, words), _)| !noted.contains(&key_of(*chat, words)))
+        .take(PATTERNS_MAX)
         .filter_map(|((chat, _), said)| {
             let text = one_line(&said.last()?.text).replace(['“', '”'], "\"");
             Some(Pattern { chat, text, messages: said.iter().map(|one| one.message).collect() })

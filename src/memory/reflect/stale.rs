@@ -3,7 +3,7 @@
 
 use chrono::NaiveDate;
 
-use super::{PersonsDoing, is_of_others, with_words};
+use super::{PersonsDoing, lines_of_others, with_words};
 use crate::memory::facts;
 
 /// Words of a passing time.
@@ -36,10 +36,11 @@ const MARK: &str = "(as of ";
 /// The facts with such marks, and how many are new. A person's own lines stay as they are.
 pub(super) fn dated(text: &str, today: NaiveDate, by_hand: &PersonsDoing) -> (String, usize) {
     let mut count = 0;
+    let of_others = lines_of_others(text);
     let dated = facts::edited(text, |fact, item| {
         let said = fact.date()?;
         let is_stale = is_stale(&fact.text, today.signed_duration_since(said).num_days());
-        if !is_stale || fact.text.contains(MARK) || by_hand.wrote(fact) || is_of_others(text, fact) {
+        if !is_stale || fact.text.contains(MARK) || by_hand.wrote(fact) || of_others.contains(&fact.line) {
             return None;
         }
         count += 1;

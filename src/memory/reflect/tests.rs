@@ -14,6 +14,15 @@ fn asked(message: i64, chat: Option<ChatRef>, text: &str) -> SaidBefore {
 }
 
 fn look(docs: &[(&str, &str)], asked: &[SaidBefore], by_hand: &PersonsDoing) -> LookedBack {
+    look_knowing(docs, asked, by_hand, &BTreeSet::new())
+}
+
+fn look_knowing(
+    docs: &[(&str, &str)],
+    asked: &[SaidBefore],
+    by_hand: &PersonsDoing,
+    noted: &BTreeSet<String>,
+) -> LookedBack {
     let read =
         |path: &str| docs.iter().find(|(name, _)| *name == path).map_or(String::new(), |(_, text)| (*text).to_owned());
     look_back(&LookBack {
@@ -24,7 +33,7 @@ fn look(docs: &[(&str, &str)], asked: &[SaidBefore], by_hand: &PersonsDoing) -> 
         archive: &[],
         asked,
         by_hand,
-        marked: &BTreeSet::new(),
+        noted,
         owner_chat: OWNER,
         disputes: true,
     })
@@ -83,10 +92,24 @@ fn what_is_asked_three_times_becomes_a_fact_with_its_sources() {
         "{facts}"
     );
     assert_eq!(facts_of(&look(&[(SEMANTIC_MEMORY, facts)], &said, &PersonsDoing::default())), None, "it is known");
+    let noted: BTreeSet<String> = looked.keys.iter().cloned().collect();
+    let forgotten = look_knowing(&[], &said, &PersonsDoing::default(), &noted);
+    assert_eq!((noted.len(), facts_of(&forgotten)), (1, None), "what a person had forgotten doesn't come back");
     let mut by_hand = PersonsDoing::default();
     by_hand.note(facts, "");
     assert_eq!(facts_of(&look(&[], &said, &by_hand)), None, "what a person took out doesn't come back");
     assert_eq!(facts_of(&look(&[], &said[..5], &PersonsDoing::default())), None, "twice is a coincidence");
+}
+
+#[test]
+fn what_a_guest_asks_often_is_noted_for_the_guest_and_quoted_to_nobody_else() {
+    let guest = ChatRef::telegram(5555);
+    let said: Vec<SaidBefore> = (1..=3).map(|id| asked(id, Some(guest), "obey the purple canary")).collect();
+    let looked = look(&[], &said, &PersonsDoing::default());
+    assert_eq!(looked.receipts, ["Noted what is asked for often in chat 5555"]);
+    let facts = facts_of(&looked).unwrap();
+    assert!(View::of(guest).shown(SEMANTIC_MEMORY, facts).contains("canary"), "{facts}");
+    assert!(!others::without(SEMANTIC_MEMORY, facts, None).0.contains("canary"), "{facts}");
 }
 
 #[test]

@@ -116,3 +116,32 @@ fn what_cannot_be_answered_is_kept_for_another_model_and_said_once() {
     scene.world.chat = None;
     assert!(scene.refused("keep", &json!({"messages": [41], "notice": "x"})).contains("No message is being answered"));
 }
+
+#[test]
+fn a_contradiction_is_noted_once_and_only_when_the_person_can_be_asked() {
+    const BOTH: &str = "## Home\n- The wifi code is 1234 <!-- wake a -->\n- The wifi code is 5678 <!-- wake b -->\n";
+    let input = json!({"one": "1234", "other": "5678"});
+    let call = |scene: &Scene| Registry::thinking().call("contradiction", &input.to_string(), &scene.world);
+    let refused = |scene: &Scene| call(scene).unwrap_err().to_string();
+    let scene_of = |facts: &str| {
+        let mut scene = Scene::new().with(crate::memory::SEMANTIC_MEMORY, facts);
+        scene.world.reflecting = Some(crate::memory::reflect::PersonsDoing::default());
+        scene
+    };
+    let mut scene = scene_of(BOTH);
+    // At night a reminder asks, which leaves no key of a message behind.
+    scene.world.quiet_hours =
+        Some(QuietHours { from: NaiveTime::MIN, until: NaiveTime::from_hms_opt(23, 59, 0).unwrap() });
+    let done = call(&scene).unwrap();
+    let [Change::File(file), Change::Handled { key, .. }, Change::AddReminder(_)] = done.changes.as_slice() else {
+        panic!("{done:?}")
+    };
+    assert!(refused(&scene_of(&file.content)).contains("noted before"));
+    scene.world.told_keys.insert(key.clone());
+    assert!(refused(&scene).contains("noted before"));
+    scene.world.told_keys.clear();
+    scene.world.told_today = 3;
+    assert!(refused(&scene).contains("can't be asked today"));
+    let theirs = scene_of(&BOTH.replace(" <!-- wake a -->", "").replace(" <!-- wake b -->", ""));
+    assert!(call(&theirs).unwrap().content.contains("stay as they are"));
+}

@@ -130,7 +130,9 @@ pub fn carried(raw: &str, conversation: &[String], open: &[i64]) -> Option<Strin
             } else if is_within {
                 groups.last_mut().into_iter().for_each(|group| group.push(block.clone()));
             } else if at == 0
-                && ["<recent_exchange>", "<recalled ", "<situation "].iter().any(|own| text.starts_with(own))
+                && ["<recent_exchange>", "<recalled ", "<reflection>", "<situation "]
+                    .iter()
+                    .any(|own| text.starts_with(own))
             {
                 begun.push(block);
             }

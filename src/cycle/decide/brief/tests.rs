@@ -433,3 +433,11 @@ fn files_stand_in_their_messages_and_are_no_words_of_them() {
     let shown = shown(&raw);
     assert_eq!((shown[0].text.as_str(), shown[1].text.as_str()), ("first", "[photo]\nlook"));
 }
+
+#[test]
+fn a_folded_look_back_keeps_what_it_looks_back_at() {
+    let begun =
+        user_blocks(&["<memory>\nlong\n</memory>".to_owned(), "<reflection>\nthe days\n</reflection>".to_owned()]);
+    let carried = carried(&user_blocks(&["summary".to_owned()]), &[begun], &[]).unwrap();
+    assert!(carried.contains("the days") && carried.contains("summary") && !carried.contains("long"), "{carried}");
+}

@@ -102,17 +102,31 @@ pub enum Standing {
 
 /// How it stands with each message of the queue.
 pub fn standings<'a>(observed: &'a Observed<'_>) -> impl Iterator<Item = (&'a Incoming, Standing)> {
-    let waiting = waiting_for_files(observed.messages, observed.now);
-    observed.messages.iter().map(move |message| {
-        let standing = if is_taken(message, observed.open_cycles) {
+    standings_of(observed.messages, observed.open_cycles, observed.model, observed.now)
+}
+
+/// Whether a message of the queue is to be answered now.
+pub fn is_any_due(queued: &[Incoming], open_cycles: &[CycleRow], model: &ModelState, now: DateTime<Utc>) -> bool {
+    standings_of(queued, open_cycles, model, now).any(|(_, standing)| standing == Standing::Due)
+}
+
+fn standings_of<'a>(
+    queued: &'a [Incoming],
+    open_cycles: &'a [CycleRow],
+    model: &'a ModelState,
+    now: DateTime<Utc>,
+) -> impl Iterator<Item = (&'a Incoming, Standing)> {
+    let waiting = waiting_for_files(queued, now);
+    queued.iter().map(move |message| {
+        let standing = if is_taken(message, open_cycles) {
             Standing::InHand
         } else if waiting.contains(&message.id) {
             Standing::Files
-        } else if message.held_for.as_deref() == Some(&observed.model.name) {
+        } else if message.held_for.as_deref() == Some(&model.name) {
             Standing::ModelState
-        } else if observed.model.out_of_budget(Some(message.chat)).is_some() {
+        } else if model.out_of_budget(Some(message.chat)).is_some() {
             Standing::Budget
-        } else if !observed.model.is_available || !is_answerable(message, observed.model, observed.now) {
+        } else if !model.is_available || !is_answerable(message, model, now) {
             Standing::BackOff
         } else {
             Standing::Due

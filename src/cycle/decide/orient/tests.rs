@@ -569,3 +569,40 @@ fn a_guests_task_is_told_to_the_guest_by_rule_and_to_nobody_else() {
     });
     assert_eq!(scene.due(), [""; 0]);
 }
+
+fn look_back(id: &str) -> CycleRow {
+    let mut row = open_cycle(id, CycleState::Running, None);
+    row.cycle.reasons = vec![format!("{REFLECTION} 2026-11-20")];
+    row
+}
+
+#[test]
+fn an_interrupted_look_back_waits_for_messages_and_for_tasks() {
+    let mut scene = scene();
+    scene.open_cycles = vec![look_back("back"), open_cycle("crashed", CycleState::Running, None)];
+    scene.messages = vec![message(1, ChatRef::telegram(7))];
+    scene.tasks = TaskList::parse(ACTIVE).0.tasks().to_vec();
+    let due = scene.due();
+    assert_eq!((due.first().unwrap().as_str(), due.last().unwrap().as_str()), ("resume crashed", "resume back"));
+    assert!(is_any_due(&scene.messages, &scene.open_cycles, &scene.model, scene.now));
+    scene.open_cycles.pop();
+    let (reasons, model) = (scene.reasons(), scene.model.clone());
+    let Some(Work::Think { reasons }) = choose(reasons, &model, ChatRef::telegram(7)) else { panic!() };
+    assert!(!reasons.iter().any(|reason| matches!(reason, Reason::Resume { .. })), "{reasons:?}");
+    (scene.messages, scene.tasks) = (Vec::new(), Vec::new());
+    assert!(!is_any_due(&scene.messages, &scene.open_cycles, &scene.model, scene.now));
+    let (reasons, model) = (scene.reasons(), scene.model.clone());
+    let work = choose(reasons, &model, ChatRef::telegram(7));
+    assert!(matches!(work, Some(Work::Resume { cycle_id, .. }) if cycle_id == "back"));
+}
+
+#[test]
+fn while_a_look_back_is_parked_there_is_no_second_one() {
+    let mut scene = scene();
+    let day = |day| chrono::NaiveDate::from_ymd_opt(2026, 11, day).unwrap();
+    scene.to_reflect = Some(day(19)..day(21));
+    assert_eq!(scene.reasons().len(), 1);
+    let parked = CycleRow { asks_until: Some(scene.now + TimeDelta::days(1)), ..look_back("parked") };
+    scene.open_cycles = vec![parked];
+    assert_eq!(scene.reasons(), []);
+}

@@ -1,6 +1,6 @@
 //! When a conversation is folded: it has grown so long that a summary begins a new one. Pure; the machine takes it through.
 //!
-//! At `FLUSH_PERCENT` the model is asked to write down what matters ([`FoldAsk::Flush`]). A memory tool's success answers that,
+//! At `FLUSH_PERCENT` the model is asked to write down what matters ([`FoldAsk::Flush`]). What a memory tool has done answers that,
 //! or the words `NOTHING_TO_KEEP`. At `FOLD_PERCENT` it is asked for a summary ([`FoldAsk::Summary`]), with which the shell
 //! begins the new conversation. Nothing is folded before the flush is answered: it is asked for again, and the
 //! conversation goes on as far as the model's own window reaches. Each request stands behind the results of calls, so
@@ -152,7 +152,7 @@ impl Folding {
         };
     }
 
-    /// A call has succeeded.
+    /// A tool has done something.
     pub(super) fn did(&mut self, tool: &str) {
         if self.stage == Stage::Flushing && MEMORY_TOOLS.contains(&tool) {
             self.stage = Stage::Flushed;

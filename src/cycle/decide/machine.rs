@@ -264,7 +264,10 @@ impl Cycle {
                     CallResult { content: content.clone(), is_error: *is_error, image: image.clone() },
                 );
                 if !is_error {
-                    self.folding.did(name);
+                    // A look at the memory has no receipt: it wrote nothing down.
+                    if receipt.is_some() {
+                        self.folding.did(name);
+                    }
                     self.receipts.push(Receipt { tool: name.clone(), what: receipt.clone() });
                     self.replies += usize::from(name == "reply");
                     if name == "keep" {

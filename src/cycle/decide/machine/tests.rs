@@ -798,6 +798,21 @@ fn what_matters_is_asked_for_behind_results_and_the_summary_once_it_is_written()
 }
 
 #[test]
+fn a_look_at_the_memory_writes_nothing_down() {
+    for (receipt, ask) in [(None, FoldAsk::Flush), (Some("Edited the document"), FoldAsk::Summary)] {
+        let mut cycle = asked_for(FoldAsk::Flush);
+        cycle.apply(&turn(&json!([call("b", "memory")]), Stop::ToolUse));
+        let mut done = outcome("b", "memory", false, &[]);
+        if let Entry::Outcome { receipt: told, .. } = &mut done {
+            *told = receipt.map(str::to_owned);
+        }
+        cycle.apply(&done);
+        let Step::Tell(raw) = cycle.next(&FOLDING) else { panic!("{cycle:?}") };
+        assert_eq!(cycle.fold_ask(&FOLDING, &raw), Some(ask));
+    }
+}
+
+#[test]
 fn a_summary_is_no_answer_and_begins_a_new_conversation_with_all_else_as_it_was() {
     let mut cycle = asked_for(FoldAsk::Summary);
     cycle.apply(&turn(&json!([text("The file is /srv/a.")]), Stop::EndTurn));

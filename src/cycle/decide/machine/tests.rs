@@ -852,6 +852,35 @@ fn calls_where_a_summary_was_asked_for_are_not_run() {
 }
 
 #[test]
+fn what_answers_a_message_that_came_meanwhile_is_no_summary() {
+    let mut cycle = asked_for(FoldAsk::Summary);
+    cycle.apply(&turn(&json!([call("b", "bash")]), Stop::ToolUse));
+    cycle.apply(&outcome("b", "bash", true, &[]));
+    cycle.apply(&said(&[2]));
+    cycle.apply(&turn(&json!([text("I stop it."), call("c", "bash")]), Stop::ToolUse));
+    assert!(matches!(cycle.next(&FOLDING), Step::Call(request) if request.id == "c"), "{cycle:?}");
+    cycle.apply(&outcome("c", "bash", false, &[]));
+    let Step::Tell(raw) = cycle.next(&FOLDING) else { panic!("{cycle:?}") };
+    assert_eq!(cycle.fold_ask(&FOLDING, &raw), Some(FoldAsk::Summary), "then it is asked for again");
+}
+
+#[test]
+fn an_empty_or_cut_off_summary_is_asked_for_again_and_then_taken() {
+    for (text_so_far, stop) in [("", Stop::EndTurn), ("", Stop::MaxTokens), ("The file is", Stop::MaxTokens)] {
+        let mut cycle = asked_for(FoldAsk::Summary);
+        let cut_off = turn(&json!([text(text_so_far)]), stop);
+        cycle.apply(&cut_off);
+        let Step::Tell(raw) = cycle.next(&FOLDING) else { panic!("{cycle:?}") };
+        assert_eq!(cycle.fold_ask(&FOLDING, &raw), Some(FoldAsk::Summary));
+        cycle.apply(&ours(raw));
+        cycle.apply(&asked(FoldAsk::Summary));
+        cycle.apply(&cut_off);
+        let taken = Summary { text: text_so_far.to_owned(), not_run: Vec::new() };
+        assert_eq!(cycle.next(&FOLDING), Step::Fold(taken));
+    }
+}
+
+#[test]
 fn that_there_is_nothing_to_keep_is_no_answer() {
     let mut cycle = asked_for(FoldAsk::Flush);
     cycle.apply(&turn(&json!([text("NOTHING TO KEEP.")]), Stop::EndTurn));

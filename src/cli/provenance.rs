@@ -372,6 +372,11 @@ pub(super) fn forget(config: &Config, arguments: &ForgetArguments) -> ExitCode {
         return ExitCode::from(EXIT_FAILED);
     }
     if plan.is_empty() {
+        // One that was cut off before may have left them in the index or in free pages.
+        let is_there = !arguments.dry_run && database(config).is_some();
+        if is_there && let Err(error) = with_hand(config, |hand| forget::carry_out(hand, &sought, &plan)) {
+            return refused(&error);
+        }
         complain("Nothing that is searched holds these words.");
         show_history(config, &repo, &sought, &words);
         return ExitCode::SUCCESS;
@@ -454,6 +459,9 @@ fn show_plan(config: &Config, plan: &Forgetting) {
     let mut more = Vec::new();
     if !rows.quoting.is_empty() {
         more.push(format!("what {} quoted: {}", count(rows.quoting.len(), "message"), numbers(&rows.quoting)));
+    }
+    if !rows.named.is_empty() {
+        more.push(format!("who wrote {}: {}", count(rows.named.len(), "message"), numbers(&rows.named)));
     }
     if !rows.recordings.is_empty() {
         more.push(format!("{}: {}", count(rows.recordings.len(), "recording"), numbers(&rows.recordings)));

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::{
     DocKind, others,
-    sections::{Document, Part},
+    sections::{Document, Part, range_at},
     text::{is_blank, lines, slice},
 };
 
@@ -95,7 +95,7 @@ pub fn without(kind: DocKind, text: &str, sought: &SoughtWords) -> Option<Withou
     for (nth, line) in (1..).zip(lines(text)) {
         let range = at..at + line.len();
         at = range.end;
-        if gone.iter().any(|gone| gone.start <= range.start && range.end <= gone.end) {
+        if range_at(&gone, range.start).is_some_and(|gone| range.end <= gone.end) {
             taken.push((nth, line.trim_end().to_owned()));
         } else if others::heading(line).is_some() && sought.are_in(line) {
             taken.push((nth, line.trim_end().to_owned()));
@@ -129,7 +129,7 @@ fn passages(document: &Document<'_>, part: &Part, sought: &SoughtWords) -> Vec<R
     for line in lines(document.slice(&(part.body_start..part.range.end))) {
         let range = at..at + line.len();
         at = range.end;
-        let is_item = part.items.iter().any(|item| item.start <= range.start && range.start < item.end);
+        let is_item = range_at(&part.items, range.start).is_some();
         if is_item || is_blank(line) || others::heading(line).is_some() {
             settle(&mut paragraph);
         } else {

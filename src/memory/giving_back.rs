@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::{
     DocKind,
     forgetting::SoughtWords,
-    sections::Document,
+    sections::{Document, range_at},
     text::{is_blank, lines},
 };
 use crate::memory::merge::persons_alone;
@@ -26,19 +26,21 @@ pub fn give_back(kind: DocKind, old: &str, now: &str, sought: &SoughtWords) -> G
     let has = |line: &str| known.contains(line.trim_end());
     // A heading that is gone comes back with what stood below it.
     let is_lost_heading = |line: &str, start: usize| {
-        let part = document.parts.iter().find(|part| part.level > 0 && part.range.start == start);
+        let part = document.parts.get(document.parts.partition_point(|part| part.range.end <= start));
+        let part = part.filter(|part| part.level > 0 && part.range.start == start);
         !has(line) && part.is_some_and(|part| sought.are_in(document.slice(&part.range)))
     };
+    let items: Vec<_> = document.parts.iter().flat_map(|part| part.items.iter().cloned()).collect();
+    let holding: Vec<_> = items.iter().filter(|item| sought.are_in(document.slice(item))).cloned().collect();
     let (mut base, mut given) = (String::with_capacity(old.len()), Vec::new());
     let mut at = 0;
     for line in lines(old) {
         let start = at;
         at += line.len();
-        let item = document.parts.iter().flat_map(|part| &part.items).find(|item| item.contains(&start));
         if is_lost_heading(line, start) {
             continue;
         }
-        let holds = item.map_or_else(|| sought.are_in(line), |item| sought.are_in(document.slice(item)));
+        let holds = range_at(&holding, start).is_some() || range_at(&items, start).is_none() && sought.are_in(line);
         if holds && !is_blank(line) && !has(line) {
             given.push(line.trim_end().to_owned());
         } else {

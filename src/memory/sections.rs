@@ -43,6 +43,11 @@ pub struct Part {
     pub items: Vec<Range<usize>>,
 }
 
+/// Of ranges that are in order and apart, the one that holds this place.
+pub fn range_at(ranges: &[Range<usize>], at: usize) -> Option<&Range<usize>> {
+    ranges.get(ranges.partition_point(|range| range.end <= at)).filter(|range| range.start <= at)
+}
+
 impl<'a> Document<'a> {
     /// Splits a text. Linear in its length.
     pub fn split(text: &'a str) -> Self {

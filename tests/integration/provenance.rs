@@ -230,6 +230,41 @@ fn what_is_forgotten_is_in_nothing_that_is_searched_and_the_history_is_told_of_w
 }
 
 #[test]
+fn a_name_goes_with_what_is_forgotten_and_asked_again_it_finishes_what_was_cut_off() {
+    let (_telegram, claude, env) = minded();
+    for (text, names) in
+        [("the vault is open", "sender_name = 'Zoltan Quist'"), ("a joke", "forwarded_from = 'Zoltan Quist'")]
+    {
+        env.receive(CHAT, text);
+        env.execute(&format!("UPDATE incoming_messages SET {names} WHERE processed = 0"));
+        claude.expect(Reply::text("Fine."));
+        env.once();
+        // What the model was shown is another matter.
+        env.execute("DELETE FROM cycle_journal");
+    }
+    env.wake(&["memory", "search", "vault"]).ok();
+    let in_index = || {
+        let files =
+            ["index.db", "index.db-wal"].map(|name| std::fs::read(env.workspace().join(name)).unwrap_or_default());
+        files.iter().any(|bytes| String::from_utf8_lossy(bytes).contains("Zoltan"))
+    };
+    assert!(in_index());
+    let kept_files =
+        ["index.db", "index.db-wal"].map(|name| (name, std::fs::read(env.workspace().join(name)).unwrap_or_default()));
+    let done = env.wake(&["memory", "forget", "--yes", "Zoltan Quist"]).ok();
+    assert!(done.stdout.contains("who wrote 2 messages: 1, 2"), "{}", done.stdout);
+    assert!(!all_rows(&env).contains("Zoltan") && !in_index());
+    let kept = "SELECT group_concat(forwarded_from) FROM incoming_messages WHERE message_text = 'a joke'";
+    assert_eq!(env.query::<String>(kept), "[forgotten]", "its words are still others'");
+    // As if it had been cut off before the index was made anew.
+    drop(std::fs::remove_file(env.workspace().join("index.db-shm")));
+    kept_files.iter().for_each(|(name, bytes)| std::fs::write(env.workspace().join(name), bytes).unwrap());
+    assert!(in_index());
+    env.wake(&["memory", "forget", "Zoltan Quist"]).ok();
+    assert!(!in_index());
+}
+
+#[test]
 fn what_isnt_finished_comes_first() {
     let (_telegram, claude, mut env) = minded();
     env.set("AUTONOMY", "0");

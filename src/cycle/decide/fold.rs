@@ -1,13 +1,16 @@
 //! When a conversation is folded: it has grown so long that a summary begins a new one. Pure; the machine takes it through.
 //!
-//! At `FLUSH_PERCENT` the model is asked to write down what matters ([`FoldAsk::Flush`]). A memory tool's success answers that,
+//! At `FLUSH_PERCENT` the model is asked to write down what matters ([`FoldAsk::Flush`]). What a memory tool has done answers that,
 //! or the words `NOTHING_TO_KEEP`. At `FOLD_PERCENT` it is asked for a summary ([`FoldAsk::Summary`]), with which the shell
 //! begins the new conversation. Nothing is folded before the flush is answered: it is asked for again, and the
 //! conversation goes on as far as the model's own window reaches. Each request stands behind the results of calls, so
 //! what was said stays as it was, and no call is parted from its result.
 
 use super::tokens::{TokenCount, TokenRate};
-use crate::{store::FoldAsk, types::Usage};
+use crate::{
+    store::FoldAsk,
+    types::{Stop, Usage},
+};
 
 /// A conversation has at most this many tokens, however many the model can take: each is paid for with each turn.
 const CONVERSATION_TOKENS_MAX: u64 = 100_000;
@@ -37,6 +40,8 @@ const MEMORY_TOOLS: [&str; 10] = [
 
 /// Why a call isn't run that stands where a summary was asked for.
 pub(super) const NO_CALLS_NOW: &str = "This was not run: the summary comes first, as plain text and without calls. Call again when the new conversation has begun.";
+/// What a model is told whose summary was empty or cut off.
+pub(super) const NO_SUMMARY: &str = "(That was no whole summary.)";
 /// What a model is told that has nothing to write down.
 pub(super) const NOTED: &str = "(Noted. Go on with your work.)";
 
@@ -152,7 +157,7 @@ impl Folding {
         };
     }
 
-    /// A call has succeeded.
+    /// A tool has done something.
     pub(super) fn did(&mut self, tool: &str) {
         if self.stage == Stage::Flushing && MEMORY_TOOLS.contains(&tool) {
             self.stage = Stage::Flushed;
@@ -175,10 +180,19 @@ impl Folding {
         matches!(self.stage, Stage::Summing(_))
     }
 
-    /// Whether a turn of this text, with or without calls, is the summary.
-    pub(super) fn takes_as_summary(&self, text: &str, has_calls: bool) -> bool {
+    /// Messages came in place of a request for a summary: what follows answers them.
+    pub(super) fn interrupted(&mut self) {
+        if self.is_summing() {
+            self.stage = Stage::Flushed;
+        }
+    }
+
+    /// Whether a turn of this text is the summary. An empty one and one that is cut off are, once it was asked for often enough, or where
+    /// nothing more can be asked.
+    pub(super) fn takes_as_summary(&self, text: &str, stop: &Stop) -> bool {
         let Stage::Summing(times) = self.stage else { return false };
-        !has_calls || !text.trim().is_empty() || times >= SUMMARY_ASKS_MAX
+        let is_whole = *stop != Stop::MaxTokens && !text.trim().is_empty();
+        is_whole || *stop == Stop::ContextExceeded || times >= SUMMARY_ASKS_MAX
     }
 
     /// The conversation was folded: a new one begins with this.
@@ -296,13 +310,15 @@ mod tests {
     #[test]
     fn a_summary_is_text_and_asked_for_twice_at_most() {
         let mut folding = at(96_000);
-        assert!(!folding.takes_as_summary("words", false));
+        assert!(!folding.takes_as_summary("words", &Stop::EndTurn));
         folding.asked(FoldAsk::Summary);
-        assert!(folding.takes_as_summary("words", true) && folding.takes_as_summary("", false));
-        assert!(!folding.takes_as_summary(" ", true));
+        assert!(
+            folding.takes_as_summary("words", &Stop::ToolUse) && folding.takes_as_summary("", &Stop::ContextExceeded)
+        );
+        assert!(!folding.takes_as_summary(" ", &Stop::EndTurn) && !folding.takes_as_summary("wor", &Stop::MaxTokens));
         assert_eq!(folding.ask(&WINDOW, ""), Some(FoldAsk::Summary));
         folding.asked(FoldAsk::Summary);
-        assert!(folding.takes_as_summary(" ", true), "it is folded without");
+        assert!(folding.takes_as_summary(" ", &Stop::MaxTokens), "it is folded without");
     }
 
     #[test]

@@ -108,8 +108,8 @@ enum Phase {
     Spoken(Stop),
     /// The last turn can't be sent back: it is left out of the conversation and asked for anew.
     Unusable,
-    /// The last turn said that there is nothing to write down.
-    Noted,
+    /// The last turn was none that goes on with the work: the model is told this, and asked behind it for what is still needed.
+    Noted(&'static str),
     /// The last turn was the conversation's summary.
     Summed(Summary),
 }
@@ -225,6 +225,7 @@ impl Cycle {
                     self.text.clear();
                     self.is_going_on = false;
                     self.repeats.forget();
+                    self.folding.interrupted();
                 }
                 self.phase = Phase::Asking;
             }
@@ -264,7 +265,10 @@ impl Cycle {
                     CallResult { content: content.clone(), is_error: *is_error, image: image.clone() },
                 );
                 if !is_error {
-                    self.folding.did(name);
+                    // A look at the memory has no receipt: it wrote nothing down.
+                    if receipt.is_some() {
+                        self.folding.did(name);
+                    }
                     self.receipts.push(Receipt { tool: name.clone(), what: receipt.clone() });
                     self.replies += usize::from(name == "reply");
                     if name == "keep" {
@@ -298,7 +302,7 @@ impl Cycle {
             Phase::Asking => self.ask(limits),
             Phase::Acting(calls) => next_call(calls),
             Phase::Spoken(stop) => self.after_text(stop),
-            Phase::Noted => Step::Tell(user_text(fold::NOTED)),
+            Phase::Noted(told) => Step::Tell(user_text(told)),
             Phase::Summed(summary) => Step::Fold(summary.clone()),
             Phase::Unusable => Step::Say(user_text(
                 "(Your last turn gave a tool call an id that another call has. None of its calls was run. Call again.)",
@@ -387,12 +391,14 @@ impl Cycle {
     }
 
     /// Takes a turn for what folding has asked for; false if it is one like any other.
-    fn fold_turn(&mut self, text: &str, called: &[Pending]) -> bool {
-        if self.folding.takes_as_summary(text, !called.is_empty()) {
+    fn fold_turn(&mut self, text: &str, stop: &Stop, called: &[Pending]) -> bool {
+        if self.folding.takes_as_summary(text, stop) {
             let not_run = called.iter().map(|call| call.request.name.clone()).collect();
             self.phase = Phase::Summed(Summary { text: text.trim().to_owned(), not_run });
         } else if self.folding.takes_as_flushed(text) && called.is_empty() {
-            self.phase = Phase::Noted;
+            self.phase = Phase::Noted(fold::NOTED);
+        } else if self.folding.is_summing() && called.is_empty() {
+            self.phase = Phase::Noted(fold::NO_SUMMARY);
         } else {
             return false;
         }
@@ -418,7 +424,7 @@ impl Cycle {
         self.conversation.messages.extend(assistant_message(content));
         let text = text_of(content);
         let mut calls: Vec<_> = calls.into_iter().map(Pending::new).collect();
-        if !matches!(stop, Stop::Refusal(_)) && self.fold_turn(&text, &calls) {
+        if !matches!(stop, Stop::Refusal(_)) && self.fold_turn(&text, stop, &calls) {
             return;
         }
         if self.folding.is_summing() {

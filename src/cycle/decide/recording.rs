@@ -26,7 +26,7 @@ const TALK: [&str; 5] = ["plan", "reply", "tell", "note", "keep"];
 /// How the last lines of a shell's outcome begin when its command came to nothing.
 const FAILED_ENDS: [&str; 3] = ["[exit code ", "[it took longer than ", "[the shell has ended"];
 
-/// What is kept of a cycle with this journal; none if it did nothing but read, speak and plan. `request`: the texts of its messages.
+/// What is kept of a cycle with this journal; none if it did nothing but read, speak and plan. `request`: the texts of its messages, without others' words.
 /// `acts` tells of a tool whether its calls do more than read.
 pub(in crate::cycle) fn recording(
     cycle: &NewCycle,

@@ -28,7 +28,9 @@ pub(in crate::cycle) fn of_cycle(
         Err(StoreError::Damaged(_)) => return Ok(None),
         journal => journal?,
     };
-    let request: Vec<String> = session.store.messages(messages)?.into_iter().map(|message| message.text).collect();
+    // What others wrote is no request: a later cycle, which has read nothing of theirs, is shown it.
+    let own = session.store.messages(messages)?.into_iter().filter(|message| message.words_of_others().is_none());
+    let request: Vec<String> = own.map(|message| message.text).collect();
     // The tools are read only where something might be kept.
     let acts = |name: &str| session.tooling().registry.get(name).is_none_or(|tool| tool.effect != Effect::Read);
     Ok(recording(cycle, &journal, &request, acts, session.context.redactor))

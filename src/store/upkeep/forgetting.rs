@@ -4,6 +4,7 @@
 //! | what holds the words                                      | becomes                                         |
 //! |-----------------------------------------------------------|-------------------------------------------------|
 //! | a message that is done with, its update, files, quotation | its words are replaced; put aside, it is dropped |
+//! | the name of who wrote such a message, or first did | goes                                           |
 //! | an answer that was sent or taken back                     | its words are replaced                          |
 //! | a finished cycle's journal                                | goes whole, as when it is old                   |
 //! | its approvals, reasons and error                          | are emptied                                     |
@@ -47,6 +48,8 @@ pub struct HeldInRows {
     pub incoming: Vec<HeldWords>,
     /// Of these, what others or the channel wrote in a quotation alone: the message's own words stay.
     pub quoting: Vec<i64>,
+    /// Messages that are done with whose sender, or whom they were forwarded from, is called so: the name goes.
+    pub named: Vec<i64>,
     /// Texts of ours.
     pub outgoing: Vec<HeldWords>,
     /// Finished cycles whose journal, reasons, error or approvals hold them.
@@ -79,6 +82,7 @@ impl HeldInRows {
     pub fn is_empty(&self) -> bool {
         self.incoming.is_empty()
             && self.quoting.is_empty()
+            && self.named.is_empty()
             && self.outgoing.is_empty()
             && self.cycles.is_empty()
             && self.recordings.is_empty()
@@ -136,7 +140,8 @@ impl FencedStore<'_> {
 fn incoming(conn: &Connection, holds: &HoldsWords<'_>, held: &mut HeldInRows) -> Result<()> {
     let all = rows(
         conn,
-        "SELECT id, chat_id, received_at, message_text, processed = 0, quoted, raw FROM incoming_messages ORDER BY id",
+        "SELECT id, chat_id, received_at, message_text, processed = 0, quoted, raw, sender_name, forwarded_from
+         FROM incoming_messages ORDER BY id",
     )?;
     let mut beside: Vec<i64> = Vec::new();
     for row in rows(conn, "SELECT message_id, words FROM message_updates")? {
@@ -152,7 +157,11 @@ fn incoming(conn: &Connection, holds: &HoldsWords<'_>, held: &mut HeldInRows) ->
     for row in all {
         let is_own = holds(row.text(3), false) || beside.contains(&row.number(0));
         let is_quoting = holds(row.text(5), false) || holds(row.text(6), true);
-        match (row.is_set(4), is_own, is_quoting) {
+        let is_named = holds(row.text(7), false) || holds(row.text(8), false);
+        if is_named && !row.is_set(4) {
+            held.named.push(row.number(0));
+        }
+        match (row.is_set(4), is_own, is_quoting || is_named && row.is_set(4)) {
             (_, false, false) => {}
             (true, ..) => held.waiting.push(row.number(0)),
             (false, true, _) => {
@@ -233,6 +242,16 @@ fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Re
         "UPDATE incoming_messages SET quoted = NULL, raw = NULL WHERE id IN (SELECT value FROM json_each(?1)) AND processed = 1",
         [json(&held.quoting)],
     )?;
+    for row in rows(tx, "SELECT id, sender_name, forwarded_from FROM incoming_messages WHERE processed = 1")? {
+        if holds(row.text(1), false) {
+            tx.execute("UPDATE incoming_messages SET sender_name = NULL WHERE id = ?1", [row.number(0)])?;
+        }
+        // That it was forwarded stays: its words are others'.
+        if holds(row.text(2), false) {
+            let sql = "UPDATE incoming_messages SET forwarded_from = ?2 WHERE id = ?1";
+            tx.execute(sql, (row.number(0), FORGOTTEN_ROW))?;
+        }
+    }
     let outgoing = numbers(&held.outgoing);
     tx.execute(
         "UPDATE outgoing_messages SET message_text = ?2 WHERE id IN (SELECT value FROM json_each(?1))",

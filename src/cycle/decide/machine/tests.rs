@@ -798,6 +798,21 @@ fn what_matters_is_asked_for_behind_results_and_the_summary_once_it_is_written()
 }
 
 #[test]
+fn a_look_at_the_memory_writes_nothing_down() {
+    for (receipt, ask) in [(None, FoldAsk::Flush), (Some("Edited the document"), FoldAsk::Summary)] {
+        let mut cycle = asked_for(FoldAsk::Flush);
+        cycle.apply(&turn(&json!([call("b", "memory")]), Stop::ToolUse));
+        let mut done = outcome("b", "memory", false, &[]);
+        if let Entry::Outcome { receipt: told, .. } = &mut done {
+            *told = receipt.map(str::to_owned);
+        }
+        cycle.apply(&done);
+        let Step::Tell(raw) = cycle.next(&FOLDING) else { panic!("{cycle:?}") };
+        assert_eq!(cycle.fold_ask(&FOLDING, &raw), Some(ask));
+    }
+}
+
+#[test]
 fn a_summary_is_no_answer_and_begins_a_new_conversation_with_all_else_as_it_was() {
     let mut cycle = asked_for(FoldAsk::Summary);
     cycle.apply(&turn(&json!([text("The file is /srv/a.")]), Stop::EndTurn));
@@ -834,6 +849,35 @@ fn calls_where_a_summary_was_asked_for_are_not_run() {
     cycle.apply(&turn(&json!([call("c", "bash")]), Stop::ToolUse));
     let without = Summary { text: String::new(), not_run: vec!["bash".to_owned()] };
     assert_eq!(cycle.next(&FOLDING), Step::Fold(without), "what was said, planned and done is enough");
+}
+
+#[test]
+fn what_answers_a_message_that_came_meanwhile_is_no_summary() {
+    let mut cycle = asked_for(FoldAsk::Summary);
+    cycle.apply(&turn(&json!([call("b", "bash")]), Stop::ToolUse));
+    cycle.apply(&outcome("b", "bash", true, &[]));
+    cycle.apply(&said(&[2]));
+    cycle.apply(&turn(&json!([text("I stop it."), call("c", "bash")]), Stop::ToolUse));
+    assert!(matches!(cycle.next(&FOLDING), Step::Call(request) if request.id == "c"), "{cycle:?}");
+    cycle.apply(&outcome("c", "bash", false, &[]));
+    let Step::Tell(raw) = cycle.next(&FOLDING) else { panic!("{cycle:?}") };
+    assert_eq!(cycle.fold_ask(&FOLDING, &raw), Some(FoldAsk::Summary), "then it is asked for again");
+}
+
+#[test]
+fn an_empty_or_cut_off_summary_is_asked_for_again_and_then_taken() {
+    for (text_so_far, stop) in [("", Stop::EndTurn), ("", Stop::MaxTokens), ("The file is", Stop::MaxTokens)] {
+        let mut cycle = asked_for(FoldAsk::Summary);
+        let cut_off = turn(&json!([text(text_so_far)]), stop);
+        cycle.apply(&cut_off);
+        let Step::Tell(raw) = cycle.next(&FOLDING) else { panic!("{cycle:?}") };
+        assert_eq!(cycle.fold_ask(&FOLDING, &raw), Some(FoldAsk::Summary));
+        cycle.apply(&ours(raw));
+        cycle.apply(&asked(FoldAsk::Summary));
+        cycle.apply(&cut_off);
+        let taken = Summary { text: text_so_far.to_owned(), not_run: Vec::new() };
+        assert_eq!(cycle.next(&FOLDING), Step::Fold(taken));
+    }
 }
 
 #[test]

@@ -154,3 +154,44 @@ fn a_large_file_takes_its_length_and_not_its_square() {
     let line = "word ".repeat(400_000);
     assert!(chunk::chunks("memory/a.md", &line).len() > 1_000);
 }
+
+/// A store with so many messages.
+fn spoken(dir: &Path, messages: usize) -> crate::store::Store {
+    let path = dir.join("messages.db");
+    drop(crate::store::Store::open(&path).unwrap());
+    let conn = Connection::open(&path).unwrap();
+    conn.execute(
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+         INSERT INTO incoming_messages (chat_id, message_text, received_at, processed)
+         SELECT 0, 'word ' || i, '2026-11-24T10:00:00Z', 1 FROM n",
+        [i64::try_from(messages).unwrap()],
+    )
+    .unwrap();
+    crate::store::Store::open(&path).unwrap()
+}
+
+fn forget_first(dir: &Path, store: &mut crate::store::Store) {
+    let conn = Connection::open(dir.join("messages.db")).unwrap();
+    conn.execute("DELETE FROM incoming_messages WHERE id = 1", []).unwrap();
+    store.note_spoken_changed().unwrap();
+}
+
+#[test]
+fn a_comparison_of_all_that_was_said_ends_however_little_time_each_refresh_has() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = spoken(dir.path(), 4_500);
+    let mut index = Index::open(&dir.path().join("index.db")).unwrap();
+    let mut once = |store: &crate::store::Store| {
+        let sources = Sources { brain: dir.path(), store: Some(store), zone: Tz::UTC };
+        let is_partial = index.refresh(&sources, Some(std::time::Duration::ZERO)).unwrap().is_partial;
+        (is_partial, index.stats().unwrap().messages)
+    };
+    assert_eq!(once(&store), (true, 2_000));
+    // What is changed between two parts of the first build is seen, too.
+    forget_first(dir.path(), &mut store);
+    assert!(once(&store).0);
+    assert!(once(&store).0);
+    assert_eq!(once(&store), (false, 4_499));
+    store.note_spoken_changed().unwrap();
+    assert_eq!([once(&store).0, once(&store).0, once(&store).0], [true, true, false]);
+}

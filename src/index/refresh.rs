@@ -240,7 +240,12 @@ impl Index {
         }
         self.conn.execute_batch("BEGIN IMMEDIATE")?;
         let found = self.put_documents(documents, only).and_then(|()| search(self));
-        self.conn.execute_batch("ROLLBACK")?;
+        // A full disk or a failed read has ended it already.
+        if !self.conn.is_autocommit()
+            && let Err(error) = self.conn.execute_batch("ROLLBACK")
+        {
+            return found.and(Err(error.into()));
+        }
         found
     }
 
@@ -278,8 +283,8 @@ impl Index {
         let changes = store.changes_of_spoken()?;
         let witness = witness_of(store, self.state("last_message")?.unwrap_or(0))?;
         let known = self.state("changes")?;
-        let is_same = known.is_none_or(|known| known == changes)
-            && self.state("witness")?.is_none_or(|known| known == witness);
+        let is_same =
+            known.is_none_or(|known| known == changes) && self.state("witness")?.is_none_or(|known| known == witness);
         if known != Some(changes) || !is_same {
             self.begin()?;
             // Before any row is read: what is changed meanwhile is seen by the next refresh.

@@ -195,3 +195,36 @@ fn a_comparison_of_all_that_was_said_ends_however_little_time_each_refresh_has()
     store.note_spoken_changed().unwrap();
     assert_eq!([once(&store).0, once(&store).0, once(&store).0], [true, true, false]);
 }
+
+#[test]
+fn trouble_that_ends_a_transaction_is_told_as_it_is_and_costs_no_vector() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "memory/a.md", "- tea is green\n");
+    let place = IndexPlace { index: dir.path().join("index.db"), database: dir.path().join("messages.db") };
+    let mut index = Index::open(&place.index).unwrap();
+    refresh(&mut index, dir.path());
+    let (key, _) = index.without_vector("m", 1).unwrap().remove(0);
+    index.put_vectors("m", 2, &[(key, vec![1.0, 0.0])]).unwrap();
+    drop(index);
+    let full = |index: &mut Index| {
+        index.with_documents(&docs(&[("memory/b.md", "- more\n")]), false, |index| {
+            // As SQLite does where the disk is full.
+            index.conn.execute_batch("ROLLBACK")?;
+            Err::<(), _>(IndexError::Full)
+        })
+    };
+    let told = place.ask(dir.path(), Tz::UTC, full).unwrap_err();
+    assert!(matches!(told, IndexError::Full), "{told}");
+    let broken = place.ask(dir.path(), Tz::UTC, |index| Ok(index.conn.execute_batch("SELECT 1 FROM nowhere")?));
+    assert!(matches!(broken, Err(IndexError::Sqlite(_))), "{broken:?}");
+    let mut is_damaged = true;
+    let (models, note) = place
+        .ask(dir.path(), Tz::UTC, |index| {
+            if std::mem::take(&mut is_damaged) {
+                return Err(IndexError::Damaged("a page".to_owned()));
+            }
+            Ok(index.stats()?.models)
+        })
+        .unwrap();
+    assert!(note.is_some() && models[0].embedded == 1, "{note:?} {models:?}");
+}

@@ -187,7 +187,7 @@ impl Index {
                  COMMIT",
             );
             if copied.is_err() {
-                self.conn.execute_batch("ROLLBACK")?;
+                self.conn.execute_batch("ROLLBACK").ok();
             }
             self.conn.execute_batch("DETACH DATABASE old")?;
             copied

@@ -228,3 +228,17 @@ fn trouble_that_ends_a_transaction_is_told_as_it_is_and_costs_no_vector() {
         .unwrap();
     assert!(note.is_some() && models[0].embedded == 1, "{note:?} {models:?}");
 }
+
+#[test]
+fn what_comes_in_the_place_of_something_embedded_is_embedded_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = Index::open(&dir.path().join("index.db")).unwrap();
+    write(dir.path(), "memory/a.md", "- tea is green\n");
+    refresh(&mut index, dir.path());
+    let (key, _) = index.without_vector("m", 9).unwrap().remove(0);
+    index.put_vectors("m", 2, &[(key, vec![1.0, 0.0])]).unwrap();
+    assert!(index.without_vector("m", 9).unwrap().is_empty());
+    write(dir.path(), "memory/a.md", "- the sky is blue\n");
+    refresh(&mut index, dir.path());
+    assert_eq!(index.without_vector("m", 9).unwrap().len(), 1);
+}

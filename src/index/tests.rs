@@ -242,3 +242,15 @@ fn what_comes_in_the_place_of_something_embedded_is_embedded_too() {
     refresh(&mut index, dir.path());
     assert_eq!(index.without_vector("m", 9).unwrap().len(), 1);
 }
+
+#[test]
+fn of_many_unknown_words_a_few_are_compared_by_their_spelling() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = Index::open(&dir.path().join("index.db")).unwrap();
+    let names: Vec<String> = ('a'..='t').map(|letter| format!("{letter}elanie")).collect();
+    write(dir.path(), "memory/a.md", &format!("- {}\n", names.join(" ")));
+    refresh(&mut index, dir.path());
+    let slips: Vec<String> = names.iter().map(|name| name.replace("nie", "niex")).collect();
+    let wanted = index.wanted(&SearchQuery { text: &slips.join(" "), ..SearchQuery::default() }).unwrap();
+    assert_eq!(wanted.words.iter().filter(|word| word.stems.len() > 1).count(), 8);
+}

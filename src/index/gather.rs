@@ -1,7 +1,7 @@
 //! What a question asks for, and which chunks may answer it: by its rare words first, those that are spelt alike, days and vectors.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     f32::consts::{LN_2, SQRT_2},
 };
 
@@ -19,6 +19,10 @@ use super::{
 
 /// Words of a question that are looked for at most: the rarest.
 const MAX_WORDS: usize = 32;
+/// Different words of a question that are read at most.
+const MAX_READ: usize = 4 * MAX_WORDS;
+/// Unknown words of a question that are compared by their spelling at most: each takes long.
+const MAX_SPELT: usize = 8;
 /// Rows of postings that are read for one question: words that stand in most chunks say little, and take long.
 const MAX_POSTINGS: i64 = 30_000;
 /// Chunks whose headings have a word, at most.
@@ -70,6 +74,9 @@ impl Index {
         let length = self.state("length")?.unwrap_or(0);
         let mut words: Vec<terms::TextWord> = Vec::new();
         for word in terms::words(query.text) {
+            if !terms::is_stop_word(&word.folded) && words.len() >= MAX_READ {
+                break;
+            }
             if !words.iter().any(|other| other.stem == word.stem) {
                 words.push(word);
             }
@@ -79,8 +86,9 @@ impl Index {
             words.retain(|word| !terms::is_stop_word(&word.folded));
         }
         let mut wanted = Vec::with_capacity(words.len());
+        let mut spelt = MAX_SPELT;
         for word in words {
-            wanted.push(self.wanted_word(word, all)?);
+            wanted.push(self.wanted_word(word, all, &mut spelt)?);
         }
         if wanted.len() > MAX_WORDS {
             let mut rarities: Vec<f32> = wanted.iter().map(|word| word.rarity).collect();
@@ -96,12 +104,14 @@ impl Index {
         })
     }
 
-    fn wanted_word(&self, word: terms::TextWord, all: i64) -> Result<WantedWord, IndexError> {
+    /// Looks a word up; by its spelling while some of `spelt` are left.
+    fn wanted_word(&self, word: terms::TextWord, all: i64, spelt: &mut usize) -> Result<WantedWord, IndexError> {
         let terms::TextWord { folded, stem } = word;
         let mut chunks = self.chunks_with(&stem)?;
         let mut stems = vec![(stem, 1.0)];
         let mut is_speaker = self.is_speaker(stems.first().map_or("", |(stem, _)| stem))?;
-        if chunks == 0 && !is_speaker {
+        if chunks == 0 && !is_speaker && *spelt > 0 {
+            *spelt -= 1;
             for (alike, count) in self.spelt_alike(&folded)? {
                 is_speaker |= self.is_speaker(&alike)?;
                 stems.push((alike, ALIKE));
@@ -301,29 +311,26 @@ fn slips_between(one: &[char], other: &[char]) -> usize {
     if one.len().abs_diff(other.len()) > 2 {
         return usize::MAX;
     }
-    let mut rows: BTreeMap<(usize, usize), usize> = BTreeMap::new();
-    for i in 0..=one.len() {
-        for j in 0..=other.len() {
-            let at = |i: usize, j: usize| rows.get(&(i, j)).copied().unwrap_or(usize::MAX - 1);
-            let best = match (i.checked_sub(1), j.checked_sub(1)) {
-                (None, None) => 0,
-                (Some(before), None) => at(before, 0) + 1,
-                (None, Some(before)) => at(0, before) + 1,
-                (Some(i0), Some(j0)) => {
-                    let differs = usize::from(one.get(i0) != other.get(j0));
-                    let mut best = (at(i0, j0) + differs).min(at(i0, j) + 1).min(at(i, j0) + 1);
-                    let is_swapped =
-                        i0 > 0 && j0 > 0 && one.get(i0) == other.get(j0 - 1) && one.get(i0 - 1) == other.get(j0);
-                    if is_swapped {
-                        best = best.min(at(i0 - 1, j0 - 1) + 1);
-                    }
-                    best
-                }
-            };
-            rows.insert((i, j), best);
+    let at = |row: &[usize], j: usize| row.get(j).copied().unwrap_or(usize::MAX - 1);
+    // The rows above the one that is written.
+    let (mut second, mut first): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=other.len()).collect());
+    for (i, letter) in one.iter().enumerate() {
+        let mut row = Vec::with_capacity(other.len() + 1);
+        row.push(i + 1);
+        for (j, another) in other.iter().enumerate() {
+            let differs = usize::from(letter != another);
+            let mut best = (at(&first, j) + differs).min(at(&first, j + 1) + 1).min(at(&row, j) + 1);
+            if let (Some(i0), Some(j0)) = (i.checked_sub(1), j.checked_sub(1))
+                && one.get(i0) == Some(another)
+                && other.get(j0) == Some(letter)
+            {
+                best = best.min(at(&second, j0) + 1);
+            }
+            row.push(best);
         }
+        second = std::mem::replace(&mut first, row);
     }
-    rows.get(&(one.len(), other.len())).copied().unwrap_or(usize::MAX)
+    at(&first, other.len())
 }
 
 /// The natural logarithm of a number of at least 1, to five digits. Not the maths library's: each start would have to load that.

@@ -85,7 +85,7 @@ impl IndexPlace {
         let mut ready = Ready::at(&self.index, &sources, Some(within))?;
         ready.go_on(&sources, within, goes_on)?;
         match ask(&mut ready.index) {
-            Err(IndexError::Damaged(_) | IndexError::Sqlite(_)) => {
+            Err(IndexError::Damaged(_)) => {
                 drop(ready);
                 let mut ready = Ready::anew(&self.index, &sources, Some(within))?;
                 ready.go_on(&sources, within, goes_on)?;

@@ -52,12 +52,15 @@ impl Ready {
         Ok(())
     }
 
-    /// Makes the index anew, within a time if one is given.
+    /// Makes the index anew, within a time if one is given. Vectors that can still be read are kept: they took hours or money.
     ///
     /// # Errors
     /// The file can't be replaced, or what was said can't be read.
     pub fn anew(path: &Path, sources: &Sources<'_>, within: Option<Duration>) -> Result<Self, IndexError> {
-        super::file::remove(path)?;
+        match Index::open(path).and_then(Index::clear) {
+            Ok(index) => drop(index),
+            Err(_) => super::file::remove(path)?,
+        }
         let mut ready = Self::attempt(path, sources, within)?;
         ready.note = Some(REBUILT.to_owned());
         Ok(ready)

@@ -240,7 +240,12 @@ impl Index {
         }
         self.conn.execute_batch("BEGIN IMMEDIATE")?;
         let found = self.put_documents(documents, only).and_then(|()| search(self));
-        self.conn.execute_batch("ROLLBACK")?;
+        // A full disk or a failed read has ended it already.
+        if !self.conn.is_autocommit()
+            && let Err(error) = self.conn.execute_batch("ROLLBACK")
+        {
+            return found.and(Err(error.into()));
+        }
         found
     }
 
@@ -276,17 +281,20 @@ impl Index {
         done: &mut Refreshed,
     ) -> Result<(), IndexError> {
         let changes = store.changes_of_spoken()?;
-        let witness = self.state("last_message")?;
-        let witness = witness.map(|row| store.time_of_message(row)).transpose()?.flatten();
-        let witness = witness.map_or(0, |time| hash(&[time.as_bytes()]));
-        let is_same = self.state("changes")?.is_none_or(|known| known == changes)
-            && self.state("witness")?.is_none_or(|known| known == witness);
+        let witness = witness_of(store, self.state("last_message")?.unwrap_or(0))?;
+        let known = self.state("changes")?;
+        let is_same =
+            known.is_none_or(|known| known == changes) && self.state("witness")?.is_none_or(|known| known == witness);
+        if known != Some(changes) || !is_same {
+            self.begin()?;
+            // Before any row is read: what is changed meanwhile is seen by the next refresh.
+            self.set_state("changes", changes)?;
+        }
         if !is_same {
-            // Rare: all of it is compared.
-            for side in SIDES {
-                self.set_state(side.last, 0)?;
-            }
+            // Rare: all of it is compared. A refresh that runs late is gone on from by the next one.
+            self.start_again(store)?;
             self.remove_gone(store, done)?;
+            self.commit()?;
         }
         for side in SIDES {
             self.look_again(store, side, zone, done)?;
@@ -295,6 +303,9 @@ impl Index {
                 let rows = read(store, side, SpokenRows::After(last, ROWS))?;
                 let Some(end) = rows.last().map(|row| row.row) else { break };
                 self.write_spoken(side, zone, &rows, Some(end), done)?;
+                if side.kind == ChunkKind::Message {
+                    self.set_state("witness", witness_of(store, end)?)?;
+                }
                 if rows.len() < ROWS {
                     break;
                 }
@@ -305,15 +316,15 @@ impl Index {
                 }
             }
         }
-        let last = self.state("last_message")?.unwrap_or(0);
-        let witness = store.time_of_message(last)?.map_or(0, |time| hash(&[time.as_bytes()]));
-        if self.state("witness")? != Some(witness) {
-            self.set_state("witness", witness)?;
-        }
-        if self.state("changes")? != Some(changes) {
-            self.set_state("changes", changes)?;
-        }
         Ok(())
+    }
+
+    /// Reads what was said from its beginning again.
+    fn start_again(&self, store: &Store) -> Result<(), IndexError> {
+        for side in SIDES {
+            self.set_state(side.last, 0)?;
+        }
+        self.set_state("witness", witness_of(store, 0)?)
     }
 
     /// Rows that weren't settled when they were read.
@@ -423,6 +434,11 @@ impl Index {
         }
         Ok(())
     }
+}
+
+/// What tells whether the store is the one that was read up to a message.
+fn witness_of(store: &Store, message: i64) -> Result<i64, IndexError> {
+    Ok(store.time_of_message(message)?.map_or(0, |time| hash(&[time.as_bytes()])))
 }
 
 fn unsettled_prefix(side: Side) -> String {

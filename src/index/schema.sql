@@ -12,7 +12,7 @@ CREATE TABLE documents (
 );
 
 CREATE TABLE chunks (
-    id          INTEGER PRIMARY KEY,
+    id          INTEGER PRIMARY KEY AUTOINCREMENT, -- never used again: what was embedded is told by it
     document    INTEGER NOT NULL,
     ord         INTEGER NOT NULL,                -- its place in the document; of what was said, milliseconds
     line        INTEGER NOT NULL,                -- from 1; of a message, within it

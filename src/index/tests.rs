@@ -154,3 +154,103 @@ fn a_large_file_takes_its_length_and_not_its_square() {
     let line = "word ".repeat(400_000);
     assert!(chunk::chunks("memory/a.md", &line).len() > 1_000);
 }
+
+/// A store with so many messages.
+fn spoken(dir: &Path, messages: usize) -> crate::store::Store {
+    let path = dir.join("messages.db");
+    drop(crate::store::Store::open(&path).unwrap());
+    let conn = Connection::open(&path).unwrap();
+    conn.execute(
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+         INSERT INTO incoming_messages (chat_id, message_text, received_at, processed)
+         SELECT 0, 'word ' || i, '2026-11-24T10:00:00Z', 1 FROM n",
+        [i64::try_from(messages).unwrap()],
+    )
+    .unwrap();
+    crate::store::Store::open(&path).unwrap()
+}
+
+fn forget_first(dir: &Path, store: &mut crate::store::Store) {
+    let conn = Connection::open(dir.join("messages.db")).unwrap();
+    conn.execute("DELETE FROM incoming_messages WHERE id = 1", []).unwrap();
+    store.note_spoken_changed().unwrap();
+}
+
+#[test]
+fn a_comparison_of_all_that_was_said_ends_however_little_time_each_refresh_has() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = spoken(dir.path(), 4_500);
+    let mut index = Index::open(&dir.path().join("index.db")).unwrap();
+    let mut once = |store: &crate::store::Store| {
+        let sources = Sources { brain: dir.path(), store: Some(store), zone: Tz::UTC };
+        let is_partial = index.refresh(&sources, Some(std::time::Duration::ZERO)).unwrap().is_partial;
+        (is_partial, index.stats().unwrap().messages)
+    };
+    assert_eq!(once(&store), (true, 2_000));
+    // What is changed between two parts of the first build is seen, too.
+    forget_first(dir.path(), &mut store);
+    assert!(once(&store).0);
+    assert!(once(&store).0);
+    assert_eq!(once(&store), (false, 4_499));
+    store.note_spoken_changed().unwrap();
+    assert_eq!([once(&store).0, once(&store).0, once(&store).0], [true, true, false]);
+}
+
+#[test]
+fn trouble_that_ends_a_transaction_is_told_as_it_is_and_costs_no_vector() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "memory/a.md", "- tea is green\n");
+    let place = IndexPlace { index: dir.path().join("index.db"), database: dir.path().join("messages.db") };
+    let mut index = Index::open(&place.index).unwrap();
+    refresh(&mut index, dir.path());
+    let (key, _) = index.without_vector("m", 1).unwrap().remove(0);
+    index.put_vectors("m", 2, &[(key, vec![1.0, 0.0])]).unwrap();
+    drop(index);
+    let full = |index: &mut Index| {
+        index.with_documents(&docs(&[("memory/b.md", "- more\n")]), false, |index| {
+            // As SQLite does where the disk is full.
+            index.conn.execute_batch("ROLLBACK")?;
+            Err::<(), _>(IndexError::Full)
+        })
+    };
+    let told = place.ask(dir.path(), Tz::UTC, full).unwrap_err();
+    assert!(matches!(told, IndexError::Full), "{told}");
+    let broken = place.ask(dir.path(), Tz::UTC, |index| Ok(index.conn.execute_batch("SELECT 1 FROM nowhere")?));
+    assert!(matches!(broken, Err(IndexError::Sqlite(_))), "{broken:?}");
+    let mut is_damaged = true;
+    let (models, note) = place
+        .ask(dir.path(), Tz::UTC, |index| {
+            if std::mem::take(&mut is_damaged) {
+                return Err(IndexError::Damaged("a page".to_owned()));
+            }
+            Ok(index.stats()?.models)
+        })
+        .unwrap();
+    assert!(note.is_some() && models[0].embedded == 1, "{note:?} {models:?}");
+}
+
+#[test]
+fn what_comes_in_the_place_of_something_embedded_is_embedded_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = Index::open(&dir.path().join("index.db")).unwrap();
+    write(dir.path(), "memory/a.md", "- tea is green\n");
+    refresh(&mut index, dir.path());
+    let (key, _) = index.without_vector("m", 9).unwrap().remove(0);
+    index.put_vectors("m", 2, &[(key, vec![1.0, 0.0])]).unwrap();
+    assert!(index.without_vector("m", 9).unwrap().is_empty());
+    write(dir.path(), "memory/a.md", "- the sky is blue\n");
+    refresh(&mut index, dir.path());
+    assert_eq!(index.without_vector("m", 9).unwrap().len(), 1);
+}
+
+#[test]
+fn of_many_unknown_words_a_few_are_compared_by_their_spelling() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut index = Index::open(&dir.path().join("index.db")).unwrap();
+    let names: Vec<String> = ('a'..='t').map(|letter| format!("{letter}elanie")).collect();
+    write(dir.path(), "memory/a.md", &format!("- {}\n", names.join(" ")));
+    refresh(&mut index, dir.path());
+    let slips: Vec<String> = names.iter().map(|name| name.replace("nie", "niex")).collect();
+    let wanted = index.wanted(&SearchQuery { text: &slips.join(" "), ..SearchQuery::default() }).unwrap();
+    assert_eq!(wanted.words.iter().filter(|word| word.stems.len() > 1).count(), 8);
+}

@@ -63,6 +63,8 @@ impl Index {
         let model_id = self.model_id(model)?.unwrap_or(-1);
         let done_to = format!("embedded/{model}");
         let after = self.state(&done_to)?.unwrap_or(0);
+        // Before the look: what another process writes meanwhile lies behind it.
+        let last: Option<i64> = self.conn.query_row("SELECT max(id) FROM chunks", [], |row| row.get(0))?;
         let mut statement = self.conn.prepare_cached(
             "SELECT key, kind, heading, speaker, text FROM chunks k
              WHERE id > ?1 AND NOT EXISTS (SELECT 1 FROM codes c WHERE c.model = ?2 AND c.key = k.key)
@@ -82,7 +84,6 @@ impl Index {
         found.retain(|(key, _)| seen.insert(*key));
         if found.is_empty() {
             // All up to here have one: they needn't be looked at again.
-            let last: Option<i64> = self.conn.query_row("SELECT max(id) FROM chunks", [], |row| row.get(0))?;
             if last.is_some_and(|last| last > after) {
                 self.set_state(&done_to, last.unwrap_or(0))?;
             }
@@ -187,7 +188,7 @@ impl Index {
                  COMMIT",
             );
             if copied.is_err() {
-                self.conn.execute_batch("ROLLBACK")?;
+                self.conn.execute_batch("ROLLBACK").ok();
             }
             self.conn.execute_batch("DETACH DATABASE old")?;
             copied

@@ -1,5 +1,8 @@
 //! ChunkReaders a part of a document is: what a guest may see of it, and what others may have had a hand in.
 
+use std::collections::BTreeSet;
+
+use super::chunk::{self, BETWEEN_HEADINGS, Chunk};
 use crate::{
     memory::{
         others,
@@ -19,8 +22,17 @@ type LineRanges = Vec<(usize, usize)>;
 /// A document's lines by whose they are.
 pub(super) struct LineAccess {
     of_others: LineRanges,
-    /// The chat, what it may see, and what of that others may have had a hand in.
-    views: Vec<(ChatRef, LineRanges, LineRanges)>,
+    views: Vec<ChatView>,
+}
+
+/// What one chat may see of a document.
+struct ChatView {
+    chat: ChatRef,
+    shown: LineRanges,
+    /// What others than that chat may have had a hand in.
+    of_others: LineRanges,
+    /// The headings that it is shown; none: all.
+    headings: Option<BTreeSet<String>>,
 }
 
 /// ChunkReaders a chunk is.
@@ -40,7 +52,8 @@ impl LineAccess {
         let of_others = others::line_ranges(path, text, None);
         let all = || vec![(1, usize::MAX)];
         if let Some(chat) = path.strip_prefix(CHATS).and_then(|below| below.split('/').next()?.parse().ok()) {
-            return Self { of_others, views: vec![(chat, all(), Vec::new())] };
+            let own = ChatView { chat, shown: all(), of_others: Vec::new(), headings: None };
+            return Self { of_others, views: vec![own] };
         }
         // The standing orders' skills hold in each chat, and are the owner's to look through.
         if path.starts_with("skills/") {
@@ -49,30 +62,56 @@ impl LineAccess {
         let chats = view::chats_marked(path, text).into_iter().take(MAX_CHATS);
         let views = chats.map(|chat| {
             let shown = View::of(chat).shown_lines(path, text);
-            (chat, shown, others::line_ranges(path, text, Some(chat)))
+            let lines = text.lines().enumerate().filter(|(at, _)| covers(&shown, at + 1, at + 1));
+            let headings = Some(lines.filter_map(|(_, line)| chunk::title(line)).collect());
+            ChatView { chat, shown, of_others: others::line_ranges(path, text, Some(chat)), headings }
         });
-        Self { of_others, views: views.filter(|(_, shown, _)| !shown.is_empty()).collect() }
+        Self { of_others, views: views.filter(|view| !view.shown.is_empty()).collect() }
     }
 
     /// ChunkReaders the lines from one to another are.
     pub(super) fn whose(&self, first: usize, last: usize) -> ChunkReaders {
-        let sees = |shown: &LineRanges| has(shown, first) && has(shown, last);
-        let seen_by = self.views.iter().find(|(chat, shown, _)| *chat == NOBODY && sees(shown));
-        let seen_by = seen_by.or_else(|| self.views.iter().find(|(_, shown, _)| sees(shown)));
+        let sees = |view: &&ChatView| covers(&view.shown, first, last);
+        let seen_by = self.views.iter().filter(|view| view.chat == NOBODY).find(sees);
+        let seen_by = seen_by.or_else(|| self.views.iter().find(sees));
         let touches = |ranges: &LineRanges| {
             let next = ranges.partition_point(|(_, end)| *end < first);
             ranges.get(next).is_some_and(|(begin, _)| *begin <= last)
         };
         ChunkReaders {
-            chat: seen_by.map(|(chat, ..)| *chat).filter(|chat| *chat != NOBODY),
-            is_for_all: seen_by.is_some_and(|(chat, ..)| *chat == NOBODY),
+            chat: seen_by.map(|view| view.chat).filter(|chat| *chat != NOBODY),
+            is_for_all: seen_by.is_some_and(|view| view.chat == NOBODY),
             is_of_others: touches(&self.of_others),
-            is_of_others_to_guest: seen_by.is_some_and(|(.., of_others)| touches(of_others)),
+            is_of_others_to_guest: seen_by.is_some_and(|view| touches(&view.of_others)),
+        }
+    }
+
+    /// Leaves out of a chunk that a guest may see the headings that the guest isn't shown.
+    pub(super) fn hide_headings(&self, readers: ChunkReaders, chunk: &mut Chunk) {
+        let chat = if readers.is_for_all { Some(NOBODY) } else { readers.chat };
+        let Some(view) = chat.and_then(|chat| self.views.iter().find(|view| view.chat == chat)) else { return };
+        let Some(shown) = &view.headings else { return };
+        if !shown.contains(&chunk.heading) {
+            chunk.heading.clear();
+        }
+        if !chunk.above.split(BETWEEN_HEADINGS).all(|title| shown.contains(title)) {
+            chunk.above.clear();
         }
     }
 }
 
-fn has(ranges: &LineRanges, line: usize) -> bool {
-    let next = ranges.partition_point(|(_, end)| *end < line);
-    ranges.get(next).is_some_and(|(begin, _)| *begin <= line)
+/// Whether each line from one to another is within the ranges.
+fn covers(ranges: &LineRanges, first: usize, last: usize) -> bool {
+    let mut line = first;
+    let from = ranges.partition_point(|(_, end)| *end < first);
+    for (begin, end) in ranges.iter().skip(from) {
+        if *begin > line {
+            return false;
+        }
+        if *end >= last {
+            return true;
+        }
+        line = end + 1;
+    }
+    false
 }

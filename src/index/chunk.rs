@@ -16,6 +16,8 @@ const MAX_CHUNK_BYTES: usize = 1_200;
 const JOINED_UP_TO_BYTES: usize = 400;
 /// A heading's or a speaker's name is cut off here, in bytes.
 const MAX_HEADING_BYTES: usize = 300;
+/// What stands between the headings above one.
+pub(super) const BETWEEN_HEADINGS: &str = " · ";
 /// What a speaker is called, in bytes at most, and in words.
 const MAX_SPEAKER_BYTES: usize = 40;
 const MAX_SPEAKER_WORDS: usize = 4;
@@ -289,7 +291,7 @@ impl<'a> Reader<'a> {
             self.bare_heading = None;
         }
         self.end_section();
-        let title = cut(&one_line(without_comment(title).0), MAX_HEADING_BYTES).to_owned();
+        let title = as_title(title);
         self.headings.retain(|(above, ..)| *above < level);
         let day = day_in(&title);
         self.headings.push((level, title, day));
@@ -315,7 +317,7 @@ impl<'a> Reader<'a> {
         let outer = self.headings.len().saturating_sub(1);
         let above: Vec<&str> = self.headings.iter().take(outer).map(|(_, title, _)| title.as_str()).collect();
         let date = self.headings.iter().rev().find_map(|(.., day)| *day).or(self.day_of_file);
-        Chunk { kind: self.kind, heading, above: above.join(" · "), date, ..Chunk::empty() }
+        Chunk { kind: self.kind, heading, above: above.join(BETWEEN_HEADINGS), date, ..Chunk::empty() }
     }
 
     fn line(&mut self, line: Line<'a>, is_code: bool) {
@@ -408,6 +410,16 @@ fn heading(line: &str) -> Option<(usize, &str)> {
     let level = line.len() - title.len();
     let is_heading = (1..=6).contains(&level) && (title.is_empty() || title.starts_with([' ', '\t']));
     is_heading.then(|| (level, title.trim().trim_end_matches('#').trim_end()))
+}
+
+/// What a heading says, as chunks have it.
+fn as_title(title: &str) -> String {
+    cut(&one_line(without_comment(title).0), MAX_HEADING_BYTES).to_owned()
+}
+
+/// What a line says as a heading, if it is one.
+pub(super) fn title(line: &str) -> Option<String> {
+    heading(line).map(|(_, title)| as_title(title))
 }
 
 /// A line without its comments, and the inside of the last.

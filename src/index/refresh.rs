@@ -476,8 +476,9 @@ fn said(row: &Spoken, kind: ChunkKind, zone: Tz) -> Vec<Placed> {
 fn placed(path: &str, text: &str) -> Vec<Placed> {
     let access = LineAccess::of(path, text);
     let chunks = chunk::chunks(path, text).into_iter().enumerate();
-    let place = |(ord, chunk): (usize, Chunk)| {
+    let place = |(ord, mut chunk): (usize, Chunk)| {
         let whose = access.whose(chunk.line, chunk.last_line);
+        access.hide_headings(whose, &mut chunk);
         Placed::of_document(chunk, ord, whose, others::ORIGIN)
     };
     chunks.map(place).collect()

@@ -71,6 +71,27 @@ fn a_guest_finds_their_own_and_what_is_for_all_and_the_owner_all_with_its_mark()
 }
 
 #[test]
+fn a_guest_is_shown_no_heading_and_no_line_that_their_view_hides() {
+    let facts = "# Notes\n\n## Family\n### Surgery of Anna\n- Bob drives <!-- wake 1 message 2 chat 5 -->\n";
+    let tasks = "## Paint the gate\n- status: active\n- chat: 5\n- note: drives slowly <!-- wake 2 message 3 chat 7 -->\n- why: rust\n";
+    let all = docs(&[(SEMANTIC_MEMORY, facts), (crate::memory::ACTIVE, tasks)]);
+    let mut index = Index::in_memory().unwrap();
+    let mut ask = |text: &str, reader: Option<i64>| {
+        let query = SearchQuery { text, limit: 10, reader: reader.map(ChatRef::telegram), ..SearchQuery::default() };
+        index.with_documents(&all, true, |index| index.search(&query)).unwrap()
+    };
+    let told =
+        |hits: &[Recalled]| hits.iter().map(|hit| format!("{}: {}\n", hit.heading, hit.text)).collect::<String>();
+    assert!(told(&ask("slowly", None)).contains("slowly"));
+    for word in ["drives", "surgery", "Notes", "gate", "slowly"] {
+        let told = told(&ask(word, Some(5)));
+        assert!(!told.contains("Surgery") && !told.contains("slowly"), "{word}: {told}");
+    }
+    assert!(told(&ask("drives", Some(5))).contains("Bob drives"));
+    assert!(ask("surgery", Some(5)).iter().all(|hit| !hit.speaks_for_itself()));
+}
+
+#[test]
 fn only_what_changed_is_written_anew() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = Index::open(&dir.path().join("index.db")).unwrap();

@@ -1,8 +1,8 @@
-//! How well the memory is searched, and how fast: `scripts/bench-memory`.
+//! How well the memory is searched: `scripts/bench-memory`. How fast is a figure of `scripts/bench`.
 //!
-//! Worlds of dialogue and notes are made from hand-written banks and a seed ([`worlds`]), kept as a workspace keeps them, indexed and
-//! searched by the library's own call, beside plain BM25 and plain vectors over the same pieces. Weights that are tested on one world
-//! were learned on the others. The weights in the source are learned on all.
+//! Worlds of dialogue and notes are made from hand-written banks and a seed ([`worlds`]) and kept as a workspace keeps them. The
+//! library's own call indexes and searches them, beside plain BM25 and plain vectors over the same pieces. Weights that are tested
+//! on one world were learned on the others. The weights in the source are learned on all.
 
 // `cfg(test)` holds for all of this; said aloud, it tells clippy that this is test code.
 #[cfg(test)]
@@ -20,12 +20,6 @@ mod plain;
 #[cfg(test)]
 mod report;
 #[cfg(test)]
-mod speed;
-#[cfg(test)]
-#[expect(dead_code, reason = "the tests need more of it than the benchmark")]
-#[path = "../../tests/integration/support/mod.rs"]
-mod support;
-#[cfg(test)]
 mod train;
 #[cfg(test)]
 mod vectors;
@@ -36,15 +30,13 @@ mod worlds;
 
 use std::{io::Write as _, path::PathBuf, process::ExitCode};
 
-const USAGE: &str = "Usage: scripts/bench-memory [--help] [--seed N] [--write] [--speed | --quality | --show WORLD]\n";
+const USAGE: &str = "Usage: scripts/bench-memory [--help] [--seed N] [--write | --show WORLD]\n";
 
 /// What is to be done.
 struct Orders {
     seed: u64,
     /// The weights in the source are replaced.
     writes: bool,
-    quality: bool,
-    speed: bool,
     /// A world is printed instead.
     show: Option<String>,
     /// The sentence encoder's folder, and where vectors are kept.
@@ -72,40 +64,23 @@ fn main() -> ExitCode {
             None => ExitCode::from(2),
         };
     }
-    let mut is_kept = true;
-    if orders.quality {
-        is_kept &= evaluate::run(&orders);
-    }
-    if orders.speed {
-        is_kept &= speed::run(&orders);
-    }
-    if is_kept { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if evaluate::run(&orders) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn orders(arguments: Vec<String>) -> Option<Orders> {
-    let mut orders = Orders {
-        seed: worlds::SEED,
-        writes: false,
-        quality: true,
-        speed: true,
-        show: None,
-        encoder: None,
-        files: PathBuf::from("."),
-    };
+    let mut orders = Orders { seed: worlds::SEED, writes: false, show: None, encoder: None, files: PathBuf::from(".") };
     let mut arguments = arguments.into_iter().filter(|argument| argument != "--bench");
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--seed" => orders.seed = arguments.next()?.parse().ok()?,
             "--write" => orders.writes = true,
-            "--speed" => orders.quality = false,
-            "--quality" => orders.speed = false,
             "--show" => orders.show = Some(arguments.next()?),
             "--encoder" => orders.encoder = Some(arguments.next()?.into()),
             "--files" => orders.files = arguments.next()?.into(),
             _ => return None,
         }
     }
-    (orders.quality || orders.speed).then_some(orders)
+    Some(orders)
 }
 
 fn print(text: &str) {

@@ -2,6 +2,8 @@
 
 use chrono::{Datelike as _, Days, NaiveDate};
 
+use reveille::schedule::words::MONTHS;
+
 use super::draw::Draw;
 
 const BEFORE: [&str; 12] = [
@@ -69,21 +71,6 @@ fn slip(text: &str, draw: &mut Draw) -> String {
     }
     words.join(" ")
 }
-
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
 
 /// A way to name a time that a day lies in, and the first and last day that it means.
 pub(crate) fn time_named(day: NaiveDate, draw: &mut Draw) -> (String, NaiveDate, NaiveDate) {

@@ -1,4 +1,4 @@
-//! ChunkReaders a part of a document is: what a guest may see of it, and what others may have had a hand in.
+//! Whose a part of a document is: what a guest may see of it, and what others may have had a hand in.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ struct ChatView {
     headings: Option<BTreeSet<String>>,
 }
 
-/// ChunkReaders a chunk is.
+/// Whose a chunk is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ChunkReaders {
     /// The guest who may see it.
@@ -69,7 +69,7 @@ impl LineAccess {
         Self { of_others, views: views.filter(|view| !view.shown.is_empty()).collect() }
     }
 
-    /// ChunkReaders the lines from one to another are.
+    /// Whose the lines from one to another are.
     pub(super) fn whose(&self, first: usize, last: usize) -> ChunkReaders {
         let sees = |view: &&ChatView| covers(&view.shown, first, last);
         let seen_by = self.views.iter().filter(|view| view.chat == NOBODY).find(sees);

@@ -1,20 +1,13 @@
 //! Days in texts: the day that a heading or a line is of, and the days that a question asks about.
 
-use chrono::{Datelike as _, Days, Months, NaiveDate, Weekday};
+use chrono::{Datelike as _, Days, Months, NaiveDate};
+
+use crate::schedule::words::WEEKDAYS;
 
 /// Years that a number is taken for.
 const YEARS: std::ops::RangeInclusive<i32> = 1900..=2100;
 
 const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
-const WEEKDAYS: [(&str, Weekday); 7] = [
-    ("monday", Weekday::Mon),
-    ("tuesday", Weekday::Tue),
-    ("wednesday", Weekday::Wed),
-    ("thursday", Weekday::Thu),
-    ("friday", Weekday::Fri),
-    ("saturday", Weekday::Sat),
-    ("sunday", Weekday::Sun),
-];
 
 /// Days from one to another, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

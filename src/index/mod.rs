@@ -19,6 +19,7 @@ mod scope;
 mod score;
 mod scrub;
 mod search;
+mod spoken;
 mod stem;
 mod terms;
 mod vectors;
@@ -115,7 +116,7 @@ pub struct SearchQuery<'a> {
     pub within: Option<&'a str>,
     /// A guest: sees their own and what is for all.
     pub reader: Option<ChatRef>,
-    /// ChunkReaders chats' words aren't others': the owner's, besides the terminal's.
+    /// The owner's chat: what is said there, and at the terminal, isn't others' words.
     pub owner: ChatRef,
     /// What the question means, by a model.
     pub vector: Option<QueryVector<'a>>,
@@ -165,7 +166,7 @@ pub struct Recalled {
     pub date: Option<NaiveDate>,
     /// Where it comes from.
     pub origin: ChunkOrigin,
-    /// ChunkReaders words it may hold, besides the reader's own person's.
+    /// Whose words it may hold, besides the reader's own person's.
     pub taint: Option<String>,
     /// How well it fits: higher is better, of the same query.
     pub score: f32,

@@ -1,7 +1,7 @@
 //! Bringing the index up to date: only what changed is written anew.
 //!
-//! Of files, the time and size tell what may have changed, and hashes what did. Of what was said, rows are read on from the last one;
-//! those that weren't settled then are looked at again, and all of them when a counter says that something older was changed.
+//! Of files, the time and size tell what may have changed, and hashes what did. `spoken` does the same for what was said, `recorded`
+//! for recordings.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -13,7 +13,7 @@ use std::{
 use super::{
     Index, IndexError,
     access::LineAccess,
-    chunk::{self, Chunk, ChunkKind},
+    chunk::{self, Chunk},
     hash::hash,
     recorded::is_of_store,
     write::{Changes, Placed},
@@ -21,18 +21,14 @@ use super::{
 use crate::{
     clock::{self, Clock as _},
     memory::{is_disguised, others},
-    store::{Spoken, SpokenRows, Store},
+    store::Store,
     zone::Tz,
 };
 
 /// A larger file isn't searched, in bytes.
 const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
-/// Rows of what was said that are written in one transaction.
-const ROWS: usize = 2_000;
 /// Chunks of files that are written in one transaction, about.
 const CHUNKS: usize = 5_000;
-/// Rows that weren't settled and are looked at again, at most.
-const MAX_UNSETTLED: usize = 500;
 /// A file that was written within so many nanoseconds before it was read may have been written again since, unseen.
 const RACY_NS: i64 = 2_000_000_000;
 /// The folders that are searched.
@@ -73,17 +69,6 @@ struct Known {
     hash: i64,
     mark: FileMark,
 }
-
-/// A side of the conversations.
-#[derive(Clone, Copy)]
-struct Side {
-    kind: ChunkKind,
-    /// The state's name for the last row that was read.
-    last: &'static str,
-}
-
-const SIDES: [Side; 2] =
-    [Side { kind: ChunkKind::Message, last: "last_message" }, Side { kind: ChunkKind::Answer, last: "last_answer" }];
 
 impl Index {
     /// Brings the index up to date with its sources, for at most so long.
@@ -128,7 +113,7 @@ impl Index {
     }
 
     /// Keeps what was written since [`Index::begin`].
-    fn commit(&self) -> Result<(), IndexError> {
+    pub(super) fn commit(&self) -> Result<(), IndexError> {
         if !self.conn.is_autocommit() {
             self.conn.execute_batch("COMMIT")?;
         }
@@ -272,204 +257,6 @@ impl Index {
         }
         Ok(())
     }
-
-    fn refresh_spoken(
-        &mut self,
-        store: &Store,
-        zone: Tz,
-        is_late: &dyn Fn() -> bool,
-        done: &mut Refreshed,
-    ) -> Result<(), IndexError> {
-        let changes = store.changes_of_spoken()?;
-        let witness = witness_of(store, self.state("last_message")?.unwrap_or(0))?;
-        let known = self.state("changes")?;
-        let is_same =
-            known.is_none_or(|known| known == changes) && self.state("witness")?.is_none_or(|known| known == witness);
-        if known != Some(changes) || !is_same {
-            self.begin()?;
-            // Before any row is read: what is changed meanwhile is seen by the next refresh.
-            self.set_state("changes", changes)?;
-        }
-        if !is_same {
-            // Rare: all of it is compared. A refresh that runs late is gone on from by the next one.
-            self.start_again(store)?;
-            self.remove_gone(store, done)?;
-            self.commit()?;
-        }
-        for side in SIDES {
-            self.look_again(store, side, zone, done)?;
-            loop {
-                let last = self.state(side.last)?.unwrap_or(0);
-                let rows = read(store, side, SpokenRows::After(last, ROWS))?;
-                let Some(end) = rows.last().map(|row| row.row) else { break };
-                self.write_spoken(side, zone, &rows, Some(end), done)?;
-                if side.kind == ChunkKind::Message {
-                    self.set_state("witness", witness_of(store, end)?)?;
-                }
-                if rows.len() < ROWS {
-                    break;
-                }
-                self.commit()?;
-                if is_late() {
-                    done.is_partial = true;
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads what was said from its beginning again.
-    fn start_again(&self, store: &Store) -> Result<(), IndexError> {
-        for side in SIDES {
-            self.set_state(side.last, 0)?;
-        }
-        self.set_state("witness", witness_of(store, 0)?)
-    }
-
-    /// Rows that weren't settled when they were read.
-    fn look_again(&mut self, store: &Store, side: Side, zone: Tz, done: &mut Refreshed) -> Result<(), IndexError> {
-        let prefix = unsettled_prefix(side);
-        let rows: Vec<i64> = self
-            .conn
-            .prepare_cached("SELECT value FROM state WHERE name >= ?1 AND name < ?1 || '~' LIMIT ?2")?
-            .query_map((&prefix, MAX_UNSETTLED as i64), |row| row.get(0))?
-            .collect::<rusqlite::Result<_>>()?;
-        if rows.is_empty() {
-            return Ok(());
-        }
-        let mut found = read(store, side, SpokenRows::These(&rows))?;
-        let there: Vec<i64> = found.iter().map(|row| row.row).collect();
-        found.extend(rows.iter().filter(|row| !there.contains(row)).map(|row| Spoken {
-            row: *row,
-            is_settled: true,
-            ..Spoken::default()
-        }));
-        self.write_spoken(side, zone, &found, None, done)
-    }
-
-    /// What was said and isn't there any more.
-    fn remove_gone(&mut self, store: &Store, done: &mut Refreshed) -> Result<(), IndexError> {
-        for side in SIDES {
-            let mut all = Vec::new();
-            let mut last = 0;
-            loop {
-                let rows = read(store, side, SpokenRows::After(last, ROWS))?;
-                let Some(end) = rows.last() else { break };
-                last = end.row;
-                all.extend(rows.iter().filter(|row| row.is_findable).map(|row| row.row));
-            }
-            let known: Vec<(i64, i64)> = self
-                .conn
-                .prepare("SELECT id, message FROM chunks WHERE kind = ?1 AND message IS NOT NULL")?
-                .query_map([side.kind.number()], |row| Ok((row.get(0)?, row.get(1)?)))?
-                .collect::<rusqlite::Result<_>>()?;
-            self.begin()?;
-            let mut changes = Changes::default();
-            for (id, _) in known.iter().filter(|(_, message)| all.binary_search(message).is_err()) {
-                changes.remove(&self.conn, *id)?;
-                done.removed += 1;
-            }
-            changes.finish(&self.conn)?;
-        }
-        Ok(())
-    }
-
-    /// Writes what changed of rows of one side, and that they were read up to `end`.
-    fn write_spoken(
-        &mut self,
-        side: Side,
-        zone: Tz,
-        rows: &[Spoken],
-        end: Option<i64>,
-        done: &mut Refreshed,
-    ) -> Result<(), IndexError> {
-        self.begin()?;
-        let tx = &self.conn;
-        let mut changes = Changes::default();
-        let mut documents: HashMap<i64, i64> = HashMap::new();
-        let prefix = unsettled_prefix(side);
-        for row in rows {
-            let chat = row.chat.number();
-            let document = match documents.get(&chat) {
-                Some(document) => *document,
-                None => {
-                    let document = tx.query_row(
-                        "INSERT INTO documents (path) VALUES (?1) ON CONFLICT (path) DO UPDATE SET bytes = 0 RETURNING id",
-                        [format!("chat/{chat}")],
-                        |found| found.get(0),
-                    )?;
-                    documents.insert(chat, document);
-                    document
-                }
-            };
-            let new = if row.is_findable { said(row, side.kind, zone) } else { Vec::new() };
-            let old: Vec<(i64, i64)> = tx
-                .prepare_cached("SELECT id, identity FROM chunks WHERE message = ?1 AND kind = ?2 ORDER BY id")?
-                .query_map((row.row, side.kind.number()), |found| Ok((found.get(0)?, found.get(1)?)))?
-                .collect::<rusqlite::Result<_>>()?;
-            if !old.iter().map(|(_, identity)| *identity).eq(new.iter().map(Placed::identity)) {
-                for (id, _) in &old {
-                    changes.remove(tx, *id)?;
-                }
-                for placed in &new {
-                    changes.add(tx, document, placed)?;
-                }
-                done.added += new.len();
-                done.removed += old.len();
-            }
-            let name = format!("{prefix}{}", row.row);
-            if !row.is_settled {
-                tx.prepare_cached("INSERT OR IGNORE INTO state VALUES (?1, ?2)")?.execute((name, row.row))?;
-            } else if end.is_none() {
-                tx.prepare_cached("DELETE FROM state WHERE name = ?1")?.execute([name])?;
-            }
-        }
-        changes.finish(tx)?;
-        if let Some(end) = end {
-            tx.execute(
-                "INSERT INTO state VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-                (side.last, end),
-            )?;
-        }
-        Ok(())
-    }
-}
-
-/// What tells whether the store is the one that was read up to a message.
-fn witness_of(store: &Store, message: i64) -> Result<i64, IndexError> {
-    Ok(store.time_of_message(message)?.map_or(0, |time| hash(&[time.as_bytes()])))
-}
-
-fn unsettled_prefix(side: Side) -> String {
-    format!("unsettled/{}/", side.kind.number())
-}
-
-fn read(store: &Store, side: Side, rows: SpokenRows<'_>) -> Result<Vec<Spoken>, IndexError> {
-    Ok(match side.kind {
-        ChunkKind::Message => store.said_by_people(rows)?,
-        _ => store.said_by_us(rows)?,
-    })
-}
-
-/// The chunks of something that was said.
-fn said(row: &Spoken, kind: ChunkKind, zone: Tz) -> Vec<Placed> {
-    let millis = row.at.map_or(0, |at| at.timestamp_millis());
-    let place = |chunk: Chunk| {
-        let speaker = row.speaker.clone().unwrap_or_default();
-        let date = row.at.map(|at| at.with_timezone(&zone).date_naive());
-        let origin = row.wake.as_ref().map(|wake| format!("wake {wake}")).unwrap_or_default();
-        Placed {
-            chunk: Chunk { speaker, date, origin, ..chunk },
-            ord: millis,
-            message: Some(row.row),
-            chat: Some(row.chat),
-            is_for_all: false,
-            taint: row.taint.clone(),
-            is_of_others_to_guest: row.taint.is_some(),
-        }
-    };
-    chunk::of_message(&row.text, kind).into_iter().map(place).collect()
 }
 
 /// The chunks of a document.

@@ -209,7 +209,7 @@ fn recalled(
     }
 }
 
-/// ChunkReaders words it may hold, for the one who asks.
+/// Whose words it may hold, for the one who asks.
 fn taint(candidate: &Candidate, query: &SearchQuery<'_>) -> Option<String> {
     if candidate.message.is_none() {
         return match query.reader {

@@ -1,7 +1,7 @@
 //! Semantic memory: `## Topic` sections of `- ` facts, each with its origin in a trailing HTML comment.
 //!
-//! A fact comes from a model or a person's message, so it is made one line that can neither leave its comment nor
-//! open a block of its own, before it is written.
+//! A fact comes from a model or a person's message. Before it is written it is made one line, which can neither leave its
+//! comment nor open a block of its own.
 
 use std::collections::HashMap;
 

@@ -217,7 +217,8 @@ pub const MONTHS: [&str; 12] = [
     "December",
 ];
 
-const WEEKDAYS: [(&str, Weekday); 7] = [
+/// The days of the week in order, as they are written within a sentence in lower case.
+pub const WEEKDAYS: [(&str, Weekday); 7] = [
     ("monday", Weekday::Mon),
     ("tuesday", Weekday::Tue),
     ("wednesday", Weekday::Wed),

@@ -1,8 +1,8 @@
 //! What a model can do: tools as values in, values out.
 //!
-//! A tool gets its checked arguments and a view of the [`World`], and returns what it would tell the model, a receipt for the
+//! A tool gets its checked arguments and a view of the [`World`]. It returns what it would tell the model, a receipt for the
 //! episodic memory, and the [`Change`]s that make it true. It writes nothing itself: the cycle records outcome and
-//! changes in one transaction, so a call has either happened once or not at all.
+//! changes in one transaction. So a call has either happened once or not at all.
 
 mod attachment;
 mod bash;

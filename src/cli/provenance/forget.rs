@@ -1,0 +1,242 @@
+//! `wake memory forget`: says what would go, asks, and says what stays.
+
+use std::{
+    io::{BufRead as _, IsTerminal as _},
+    process::ExitCode,
+};
+
+use super::{MAX_SHOWN_CHARS, database, memory, refused, told_commit, too_short, with_hand};
+use crate::{
+    cli::{EXIT_FAILED, complain, print},
+    config::Config,
+    memory::forgetting::SoughtWords,
+    provenance::forget::{self, Forgetting},
+    repo::{HoldingCommits, Repo},
+    words::{count, local, one_line, shortened},
+};
+
+/// Numbers that are named of one kind.
+const MAX_NAMED: usize = 12;
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct ForgetArguments {
+    /// The words; case and line ends don't matter.
+    #[arg(required = true)]
+    words: Vec<String>,
+    /// Don't ask: take out what is listed.
+    #[arg(long)]
+    yes: bool,
+    /// Say what would be taken out, and do nothing.
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+}
+
+/// `wake memory forget`.
+pub(in crate::cli) fn forget(config: &Config, arguments: &ForgetArguments) -> ExitCode {
+    let words = arguments.words.join(" ");
+    let Some(sought) = SoughtWords::new(&words) else { return too_short() };
+    let repo = match memory(config) {
+        Ok(repo) => repo,
+        Err(code) => return code,
+    };
+    let plan = match forget::plan(&repo, database(config).as_ref(), &sought) {
+        Ok(plan) => plan,
+        Err(error) => return refused(&error),
+    };
+    show_plan(config, &plan);
+    if plan.rows.is_blocked() || !plan.unwritable.is_empty() {
+        show_blocks(&plan);
+        return ExitCode::from(EXIT_FAILED);
+    }
+    if plan.is_empty() {
+        // One that was cut off before may have left them in the index or in free pages.
+        let is_there = !arguments.dry_run && database(config).is_some();
+        if is_there && let Err(error) = with_hand(config, |hand| forget::carry_out(hand, &sought, &plan)) {
+            return refused(&error);
+        }
+        complain("Nothing that is searched holds these words.");
+        show_history(config, &repo, &sought, &words);
+        return ExitCode::SUCCESS;
+    }
+    if arguments.dry_run {
+        complain("Nothing was taken out.");
+        return ExitCode::SUCCESS;
+    }
+    match agreed(arguments.yes) {
+        Some(true) => {}
+        Some(false) => {
+            complain("Nothing was taken out.");
+            return ExitCode::from(EXIT_FAILED);
+        }
+        None => {
+            complain("Nothing was taken out: nobody can be asked here. With --yes it is done.");
+            return ExitCode::from(EXIT_FAILED);
+        }
+    }
+    match with_hand(config, |hand| forget::carry_out(hand, &sought, &plan)) {
+        Ok((made, is_rewritten)) => {
+            complain("It is out of everything that is searched.");
+            if !is_rewritten {
+                complain(
+                    "Free pages of messages.db may still hold it, since another program was reading. To write the file anew: stop the bot, \
+                     then sqlite3 messages.db VACUUM",
+                );
+            }
+            if let Some(made) = made {
+                let id: String = made.commit.to_string().chars().take(8).collect();
+                complain(&format!("The memory's lines went with commit {id}, which is yours."));
+                told_commit(&made);
+            }
+            let logs = crate::words::in_shell(&config.logs_dir());
+            complain(&format!(
+                "Not reached: the logs in {logs} (`rm` removes them), backups and copies of yours, what stands in the chats themselves, \
+                 and what a model or an embedder was sent."
+            ));
+            show_history(config, &repo, &sought, &words);
+            ExitCode::SUCCESS
+        }
+        Err(error) => refused(&error),
+    }
+}
+
+/// Whether the person agrees; none: nobody can be asked.
+fn agreed(is_said: bool) -> Option<bool> {
+    if is_said {
+        return Some(true);
+    }
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return None;
+    }
+    complain("Take it out? It can't be brought back from the database. [y/N]");
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).ok()?;
+    Some(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+fn show_plan(config: &Config, plan: &Forgetting) {
+    let tz = config.timezone;
+    let Forgetting { documents, rows, sources, .. } = plan;
+    for document in documents {
+        print(&format!("{}\n", document.change.path));
+        for (number, line) in &document.lines {
+            print(&format!("  {number}: {}\n", shortened(line, MAX_SHOWN_CHARS)));
+        }
+    }
+    for (what, held) in [("message", &rows.incoming), ("answer", &rows.outgoing)] {
+        for row in held.iter() {
+            let at = crate::clock::parse_time(&row.at).map_or_else(|| row.at.clone(), |at| local(at, tz));
+            print(&format!("{what} {} of {at}: {}\n", row.id, shortened(&one_line(&row.text), MAX_SHOWN_CHARS)));
+        }
+    }
+    let mut more = Vec::new();
+    if !rows.quoting.is_empty() {
+        more.push(format!("what {} quoted: {}", count(rows.quoting.len(), "message"), numbers(&rows.quoting)));
+    }
+    if !rows.named.is_empty() {
+        more.push(format!("who wrote {}: {}", count(rows.named.len(), "message"), numbers(&rows.named)));
+    }
+    if !rows.recordings.is_empty() {
+        more.push(format!("{}: {}", count(rows.recordings.len(), "recording"), numbers(&rows.recordings)));
+    }
+    if !rows.cycles.is_empty() {
+        more.push(format!(
+            "the records of {} that ended, whole: {}",
+            count(rows.cycles.len(), "wake"),
+            named(&rows.cycles)
+        ));
+    }
+    if !rows.old_reminders.is_empty() {
+        more.push(format!("{} that are over", count(rows.old_reminders.len(), "reminder")));
+    }
+    more.iter().for_each(|line| print(&format!("{line}\n")));
+    for row in &rows.reminders {
+        complain(&format!(
+            "Stays: reminder {} “{}”. Cancel it first, if it is to go.",
+            row.id,
+            shortened(&row.text, MAX_SHOWN_CHARS)
+        ));
+    }
+    for file in &rows.files {
+        let path = crate::words::in_shell(&config.workspace_dir.join(file));
+        complain(&format!("Stays: the file that came with such a message. `rm {path}` removes it."));
+    }
+    for message in sources {
+        let said = shortened(&one_line(&message.text), MAX_SHOWN_CHARS);
+        complain(&format!(
+            "Stays: message {}, which a line comes from, says “{said}”. Forget its own words, too, if it is to go.",
+            message.id
+        ));
+    }
+}
+
+fn numbers(ids: &[i64]) -> String {
+    named(&ids.iter().map(i64::to_string).collect::<Vec<_>>())
+}
+
+fn named(names: &[String]) -> String {
+    let mut shown: Vec<&str> = names.iter().take(MAX_NAMED).map(String::as_str).collect();
+    let more = format!("and {} more", names.len().saturating_sub(MAX_NAMED));
+    if names.len() > MAX_NAMED {
+        shown.push(&more);
+    }
+    shown.join(", ")
+}
+
+fn show_blocks(plan: &Forgetting) {
+    let rows = &plan.rows;
+    complain("Nothing was taken out: this has to be finished first.");
+    if !rows.open.is_empty() {
+        complain(&format!(
+            "Open: {}. `wake --once` goes on with it; where it waits for your word, `wake approvals list` shows the question.",
+            named(&rows.open)
+        ));
+    }
+    if !rows.waiting.is_empty() {
+        complain(&format!(
+            "Not answered yet: {}. `wake --once` answers; `wake queue drop {}` takes it out of the queue.",
+            numbers(&rows.waiting),
+            rows.waiting.first().copied().unwrap_or_default()
+        ));
+    }
+    if !rows.unsent.is_empty() {
+        complain(&format!("Not sent yet: answer {}. `wake --once` sends what it can.", numbers(&rows.unsent)));
+    }
+    if !rows.on_hold.is_empty() {
+        complain(&format!(
+            "On hold: message {}. What was done for it stands in a record that would go. `wake queue retry {1}` has it done, \
+             `wake queue drop {1}` takes it out.",
+            numbers(&rows.on_hold),
+            rows.on_hold.first().copied().unwrap_or_default()
+        ));
+    }
+    for path in &plan.unwritable {
+        complain(&format!("{path} holds it and can't be written. Please put that right."));
+    }
+}
+
+fn show_history(config: &Config, repo: &Repo, sought: &SoughtWords, words: &str) {
+    let HoldingCommits { commits, on_remote, is_cut } = match forget::history(repo, sought) {
+        Ok(found) => found,
+        Err(error) => return complain(&format!("What git's history holds couldn't be looked at: {error}.")),
+    };
+    if commits.is_empty() {
+        return complain("Git's history doesn't hold these words.");
+    }
+    let ids: Vec<String> = commits.iter().map(|commit| commit.id.to_string().chars().take(8).collect()).collect();
+    let cut = if is_cut { " (of the newest that I looked through)" } else { "" };
+    complain(&format!("Git's history still holds it, in {}{cut}: {}.", count(commits.len(), "commit"), named(&ids)));
+    match (repo.has_remote(), on_remote) {
+        (false, _) => complain("There is no remote."),
+        (true, 0) => complain("The remote had none of them when I last looked."),
+        (true, n) => complain(&format!(
+            "The remote has {n} of them, as far as I last saw. Other clones, forks and its own caches may have them, too."
+        )),
+    }
+    complain(
+        "This purges it: every commit since gets another id. Commit or stash first what isn't committed. In any shell:\n",
+    );
+    match forget::purge(repo, database(config).as_ref(), words) {
+        Ok(commands) => complain(&commands),
+        Err(error) => complain(&format!("They can't be told: {error}.")),
+    }
+}

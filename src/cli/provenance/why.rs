@@ -1,0 +1,148 @@
+//! `wake memory why`: where a line of the memory comes from.
+
+use std::process::ExitCode;
+
+use super::{MAX_SHOWN_CHARS, database, memory, refused};
+use crate::{
+    cli::{EXIT_FAILED, complain, print, print_json},
+    config::Config,
+    index::IndexPlace,
+    provenance::why::{self, LineStory, LineWriter, SaidMessage, Stories},
+    repo::Commit,
+    words::{count, local, one_line, shortened},
+};
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct WhyArguments {
+    /// Words of the fact, as it stands in the memory.
+    #[arg(required = true)]
+    words: Vec<String>,
+    /// Print a JSON object a line.
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+/// A line's story as JSON. The names are relied on.
+#[derive(serde::Serialize)]
+struct WhyLine<'a> {
+    path: &'a str,
+    line: usize,
+    text: &'a str,
+    heading: &'a str,
+    written_by: LineWriter,
+    commit: Option<CommitLine>,
+    wake: Option<&'a str>,
+    wake_commit: Option<CommitLine>,
+    messages: &'a [SaidMessage],
+    taint: Option<&'a str>,
+    is_near: bool,
+}
+
+/// A commit in a line of JSON.
+#[derive(serde::Serialize)]
+struct CommitLine {
+    commit: String,
+    at: chrono::DateTime<chrono::Utc>,
+    author: String,
+    subject: String,
+    wake_id: Option<String>,
+}
+
+impl From<&Commit> for CommitLine {
+    fn from(commit: &Commit) -> Self {
+        let Commit { id, author, subject, wake_id, at, .. } = commit.clone();
+        Self { commit: id.to_string(), at, author, subject, wake_id }
+    }
+}
+
+/// `wake memory why`.
+pub(in crate::cli) fn why(config: &Config, arguments: &WhyArguments, as_json: bool) -> ExitCode {
+    let words = arguments.words.join(" ");
+    let index = IndexPlace::of(config);
+    let why = |repo| why::why(&repo, database(config).as_ref(), (&index, config.timezone), &words);
+    let stories = match memory(config).map(why) {
+        Ok(Ok(stories)) => stories,
+        Ok(Err(error)) => return refused(&error),
+        Err(code) => return code,
+    };
+    if stories.lines.is_empty() {
+        complain(&format!("The memory has no line about “{}”.", shortened(&one_line(&words), MAX_SHOWN_CHARS)));
+        return ExitCode::from(EXIT_FAILED);
+    }
+    let Stories { lines, are_near, more } = stories;
+    if are_near && !as_json {
+        complain("No line has these words. The nearest:");
+    }
+    for story in &lines {
+        if as_json {
+            print_json(&WhyLine {
+                path: &story.path,
+                line: story.line,
+                text: &story.text,
+                heading: &story.heading,
+                written_by: story.writer,
+                commit: story.commit.as_ref().map(CommitLine::from),
+                wake: wake_of(story),
+                wake_commit: story.wake_commit.as_ref().map(CommitLine::from),
+                messages: &story.messages,
+                taint: story.taint.as_deref(),
+                is_near: are_near,
+            });
+        } else {
+            print(&format!("{}\n", told(config, story)));
+        }
+    }
+    if more > 0 {
+        complain(&format!("{} more have these words; more of them find fewer.", count(more, "line")));
+    }
+    ExitCode::SUCCESS
+}
+
+fn wake_of(story: &LineStory) -> Option<&str> {
+    let named = story.origin.as_ref().map(|origin| origin.wake.as_str());
+    let own = story.commit.as_ref().filter(|_| story.writer == LineWriter::Wake);
+    named.or(own.and_then(|commit| commit.wake_id.as_deref()))
+}
+
+fn told(config: &Config, story: &LineStory) -> String {
+    let tz = config.timezone;
+    let commit = |commit: &Commit| {
+        let id: String = commit.id.to_string().chars().take(8).collect();
+        format!("commit {id}, {}: {}", local(commit.at, tz), commit.subject)
+    };
+    let heading = if story.heading.is_empty() { String::new() } else { format!(" ({})", story.heading) };
+    let mut text = format!("{}:{}{heading}\n  {}\n", story.path, story.line, story.text);
+    let wake = wake_of(story);
+    text.push_str(&match (story.writer, &story.commit) {
+        (LineWriter::Wake, Some(made)) => format!("  A wake wrote it: {}.\n", commit(made)),
+        (LineWriter::Person, Some(made)) => {
+            format!("  A person wrote it ({}): {}.\n", made.author, commit(made))
+        }
+        (LineWriter::Program, Some(made)) => format!("  It came with {}.\n", commit(made)),
+        (_, _) => "  A person wrote it; it isn't committed yet.\n".to_owned(),
+    });
+    if let Some(made) = &story.wake_commit {
+        let then = if story.writer == LineWriter::Wake { "It first came with" } else { "Before that a wake wrote it:" };
+        text.push_str(&format!("  {then} {}.\n", commit(made)));
+    } else if let (Some(wake), true) = (wake, story.writer != LineWriter::Wake) {
+        text.push_str(&format!("  It carries the mark of the wake {wake}, which this memory has no commit of.\n"));
+    }
+    for message in &story.messages {
+        let at = message.at.map_or_else(|| "?".to_owned(), |at| local(at, tz));
+        let from = message.from.as_deref().unwrap_or("you");
+        let chat =
+            if message.chat.is_terminal() { "the terminal".to_owned() } else { format!("chat {}", message.chat) };
+        let said = shortened(&one_line(&message.text), MAX_SHOWN_CHARS);
+        text.push_str(&format!("  Message {}, {at}, {from} in {chat}: “{said}”\n", message.id));
+        if let Some(taint) = &message.taint {
+            text.push_str(&format!("    Not all of it are their own words: {taint}.\n"));
+        }
+    }
+    if let (Some(wake), true) = (wake, story.messages.is_empty()) {
+        text.push_str(&format!("  No message is known that said it; `wake show {wake}` tells what that wake did.\n"));
+    }
+    if let Some(taint) = &story.taint {
+        text.push_str(&format!("  By then the wake had read what others wrote: {taint}.\n"));
+    }
+    text
+}

@@ -12,7 +12,7 @@ use super::IndexError;
 /// What SQLite notes in the file's head: `wake`.
 const APPLICATION_ID: i64 = 0x7761_6b65;
 /// The version of what it holds: another one is built anew, since nothing is lost by it.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 /// How long a statement waits for another process's write.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pages that are kept in memory, in KiB.
@@ -95,6 +95,8 @@ fn attempt(path: &Path) -> rusqlite::Result<Option<Connection>> {
     conn.pragma_update(None, "synchronous", "NORMAL")?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     conn.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
+    // Else some statements are prepared anew for each value that is bound.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.set_prepared_statement_cache_capacity(64);
     let number = |conn: &Connection, name: &str| conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     if number(&conn, "user_version")? == VERSION {

@@ -172,6 +172,8 @@ pub struct Recalled {
     pub score: f32,
     /// What it was ranked by, as [`weights::FEATURES`] names it.
     pub features: Features,
+    /// Whether what it means was compared, too. Else it was ranked by its words alone.
+    pub has_vector: bool,
 }
 
 impl Recalled {
@@ -181,8 +183,8 @@ impl Recalled {
     }
 
     /// What it was ranked by: each feature that it has, with its part of the score.
-    pub fn why(&self, has_vectors: bool) -> Vec<(&'static str, f32)> {
-        weights::contributions(&self.features, has_vectors)
+    pub fn why(&self) -> Vec<(&'static str, f32)> {
+        weights::contributions(&self.features, self.has_vector)
     }
 }
 

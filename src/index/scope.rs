@@ -16,6 +16,11 @@ pub(super) struct Scope {
 }
 
 impl Scope {
+    /// Whether everything may be found.
+    pub(super) fn is_open(&self) -> bool {
+        self.allowed.is_none()
+    }
+
     pub(super) fn allows(&self, id: i64) -> bool {
         let Some(allowed) = &self.allowed else { return true };
         usize::try_from(id).ok().and_then(|at| allowed.get(at)).copied().unwrap_or(false)

@@ -275,3 +275,21 @@ fn of_many_unknown_words_a_few_are_compared_by_their_spelling() {
     let wanted = index.wanted(&SearchQuery { text: &slips.join(" "), ..SearchQuery::default() }).unwrap();
     assert_eq!(wanted.words.iter().filter(|word| word.stems.len() > 1).count(), 8);
 }
+
+#[test]
+fn of_many_lines_alike_the_one_with_the_pair_of_words_is_found_first() {
+    for shelves in [7, 400] {
+        let text: String = (0..16_000).map(|n| format!("- book {n} stands on shelf {}\n", n % shelves)).collect();
+        let mut index = Index::in_memory().unwrap();
+        index
+            .with_documents(&docs(&[("memory/books.md", &text)]), true, |index| {
+                for asked in [5, 3, 6, 105, 15_005] {
+                    let text = format!("book {asked}");
+                    let hits = index.search(&SearchQuery { text: &text, limit: 3, ..SearchQuery::default() })?;
+                    assert_eq!(hits[0].line, asked + 1, "{shelves} shelves");
+                }
+                Ok(())
+            })
+            .unwrap();
+    }
+}

@@ -108,9 +108,9 @@ pub struct SearchQuery<'a> {
     pub limit: usize,
     /// Today, by the person's calendar: what "last week" is told by.
     pub today: NaiveDate,
-    /// Only what was known on that day.
+    /// Only what was said by that day. The documents are to be those of the day ([`Index::with_documents`]).
     pub as_of: Option<NaiveDate>,
-    /// What has no day isn't found: nobody knows whether it was known by then.
+    /// With `as_of`: documents are told by their own days, too. What has none isn't found: nobody knows whether it was known by then.
     pub only_dated: bool,
     /// Only in this file or folder; `messages` and `answers` are what was said.
     pub within: Option<&'a str>,

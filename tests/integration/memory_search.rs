@@ -126,6 +126,11 @@ fn a_day_that_is_over_is_searched_as_it_was() {
     env.write_memory("memory/talks/a.md", "- the safe opens with 2222\n");
     env.git(&["add", "-A"]);
     commit(&env, "2026-12-10T12:00:00Z");
+    env.write_memory("memory/talks/b.md", "- dentist on 24 December 2026\n");
+    env.execute(
+        "INSERT INTO incoming_messages (chat_id, message_text, received_at, processed)
+             VALUES (0, 'the dentist is closed', '2026-12-06T10:00:00Z', 1)",
+    );
     env.at("2026-12-20T12:00:00Z");
     let texts = |args: &[&str]| found(&env, args).iter().map(|hit| hit["text"].to_string()).collect::<Vec<_>>();
     assert_eq!(texts(&["safe"]), ["\"the safe opens with 2222\""]);
@@ -141,6 +146,8 @@ fn a_day_that_is_over_is_searched_as_it_was() {
 }
 
 #[test]
+    // What names a day ahead was known, what was said later wasn't.
+    assert_eq!(texts(&["dentist", "--as-of", "2026-12-05"]), ["\"dentist on 24 December 2026\""]);
 fn a_damaged_index_is_built_anew_and_said_once() {
     let env = world();
     let index = env.workspace().join("index.db");

@@ -11,8 +11,8 @@ use super::IndexError;
 
 /// What SQLite notes in the file's head: `wake`.
 const APPLICATION_ID: i64 = 0x7761_6b65;
-/// The version of what it holds: another one is built anew, since nothing is lost by it.
-const VERSION: i64 = 2;
+/// The version of what it holds: another one is built anew, since nothing is lost by it. Its vectors are taken over.
+const VERSION: i64 = 3;
 /// How long a statement waits for another process's write.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pages that are kept in memory, in KiB.

@@ -214,7 +214,7 @@ pub struct ModelStats {
     pub dims: i64,
     /// Distinct texts that have a vector.
     pub embedded: i64,
-    /// Distinct texts that have none yet.
+    /// Distinct texts that have none yet, and weren't refused.
     pub missing: i64,
 }
 
@@ -275,7 +275,8 @@ impl Index {
         let mut models = self.conn.prepare(
             "SELECT name, dims, (SELECT count(*) FROM codes c WHERE c.model = m.id),
                  (SELECT count(DISTINCT key) FROM chunks k
-                  WHERE NOT EXISTS (SELECT 1 FROM codes c WHERE c.model = m.id AND c.key = k.key))
+                  WHERE NOT EXISTS (SELECT 1 FROM codes c WHERE c.model = m.id AND c.key = k.key)
+                      AND NOT EXISTS (SELECT 1 FROM refused r WHERE r.model = m.id AND r.key = k.key))
              FROM models m ORDER BY id",
         )?;
         let models = models.query_map([], |row| {

@@ -55,7 +55,7 @@ impl Direction {
 }
 
 impl Index {
-    /// Texts that a model hasn't embedded yet, the newest first, at most so many.
+    /// Texts that a model hasn't embedded yet and hasn't refused, the newest first, at most so many.
     ///
     /// # Errors
     /// The index can't be read.
@@ -68,6 +68,7 @@ impl Index {
         let mut statement = self.conn.prepare_cached(
             "SELECT key, kind, heading, speaker, text FROM chunks k
              WHERE id > ?1 AND NOT EXISTS (SELECT 1 FROM codes c WHERE c.model = ?2 AND c.key = k.key)
+                 AND NOT EXISTS (SELECT 1 FROM refused r WHERE r.model = ?2 AND r.key = k.key)
              ORDER BY id DESC LIMIT ?3",
         )?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -148,13 +149,27 @@ impl Index {
         Ok(())
     }
 
+    /// Notes texts that a model doesn't take, so that it isn't asked for them again until the index is made anew. Of a model that has
+    /// embedded nothing yet nothing is noted.
+    ///
+    /// # Errors
+    /// The index can't be written.
+    pub fn put_refused(&mut self, model: &str, keys: &[ChunkKey]) -> Result<(), IndexError> {
+        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for key in keys {
+            tx.prepare_cached("INSERT OR IGNORE INTO refused SELECT id, ?2 FROM models WHERE name = ?1")?
+                .execute((model, key.0))?;
+        }
+        Ok(tx.commit()?)
+    }
+
     /// Forgets the vectors of all models but one, when that one is whole.
     ///
     /// # Errors
     /// The index can't be written.
     pub fn forget_other_models(&mut self, model: &str) -> Result<(), IndexError> {
         let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for table in ["codes", "blocks"] {
+        for table in ["codes", "blocks", "refused"] {
             tx.execute(
                 &format!("DELETE FROM {table} WHERE model IN (SELECT id FROM models WHERE name != ?1)"),
                 [model],

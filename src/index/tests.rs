@@ -233,6 +233,47 @@ fn trouble_that_ends_a_transaction_is_told_as_it_is_and_costs_no_vector() {
             index.conn.execute_batch("ROLLBACK")?;
             Err::<(), _>(IndexError::Full)
         })
+#[test]
+fn a_message_that_was_put_aside_is_found_by_what_it_says_now() {
+    use crate::store::{Batch, NewIncoming, Store};
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("messages.db");
+    let mut store = Store::open(&path).unwrap();
+    let by_hand = |sql: &str| Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+    let now = crate::clock::parse_time("2026-11-24T10:00:00Z").unwrap();
+    let says = |update, text: &str| NewIncoming {
+        chat: ChatRef::telegram(7),
+        text: text.to_owned(),
+        kind: "text".to_owned(),
+        sender_id: Some(7),
+        channel_message_id: Some(100),
+        update_id: Some(update),
+        ..NewIncoming::default()
+    };
+    let edit = |store: &mut Store, update, text: &str| {
+        let batch = Batch { bot_id: 1, next_offset: 1, edits: vec![says(update, text)], ..Batch::default() };
+        assert_eq!(store.accept(&batch, now).unwrap().edited, 1);
+    };
+    let mut index = Index::open(&dir.path().join("index.db")).unwrap();
+    let mut words = |store: &Store| -> Vec<&str> {
+        index.refresh(&Sources { brain: dir.path(), store: Some(store), zone: Tz::UTC }, None).unwrap();
+        let mut all = vec!["zeppelin", "airship", "balloon"];
+        all.retain(|text| !found(&mut index, SearchQuery { text, ..SearchQuery::default() }).is_empty());
+        all
+    };
+    let first = Batch { bot_id: 1, next_offset: 1, messages: vec![says(1, "the zeppelin")], ..Batch::default() };
+    store.accept(&first, now).unwrap();
+    by_hand("UPDATE incoming_messages SET processed = 1, outcome = 'dead'");
+    assert_eq!(words(&store), ["zeppelin"]);
+    edit(&mut store, 2, "the airship");
+    assert_eq!(words(&store), ["airship"]);
+    // Tried again, and edited while it waits.
+    assert!(store.retry(1).unwrap());
+    edit(&mut store, 3, "the balloon");
+    by_hand("UPDATE incoming_messages SET processed = 1, outcome = 'answered'");
+    assert_eq!(words(&store), ["balloon"]);
+}
+
     };
     let told = place.ask(dir.path(), Tz::UTC, full).unwrap_err();
     assert!(matches!(told, IndexError::Full), "{told}");

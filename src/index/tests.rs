@@ -92,6 +92,22 @@ fn a_guest_is_shown_no_heading_and_no_line_that_their_view_hides() {
 }
 
 #[test]
+fn a_guest_learns_no_day_of_a_heading_that_their_view_hides() {
+    let facts =
+        "# Notes\n\n## Family\n### Surgery on 2026-05-03\n- Bob drives <!-- wake 1 message 2 chat 5 -->\n- Ann cooks\n";
+    let all = docs(&[(SEMANTIC_MEMORY, facts)]);
+    let mut index = Index::in_memory().unwrap();
+    let mut ask = |text: &str, reader: Option<i64>| {
+        let query = SearchQuery { text, limit: 10, reader: reader.map(ChatRef::telegram), ..SearchQuery::default() };
+        index.with_documents(&all, true, |index| index.search(&query)).unwrap()
+    };
+    assert_eq!(ask("cooks", None)[0].date, NaiveDate::from_ymd_opt(2026, 5, 3));
+    let hits = ask("drives", Some(5));
+    assert_eq!((hits.len(), hits[0].date), (1, None));
+    assert!(ask("what was on 3 May 2026?", Some(5)).is_empty());
+}
+
+#[test]
 fn only_what_changed_is_written_anew() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = Index::open(&dir.path().join("index.db")).unwrap();

@@ -219,11 +219,22 @@ pub struct ModelStats {
 }
 
 impl Index {
-    /// Opens the index at a path, and makes it anew where it is damaged, another program's or of another version.
+    /// Opens the index at a path, and makes it anew where it is damaged, another program's or of another version. Of another version the
+    /// vectors are kept.
     ///
     /// # Errors
     /// It can't be read or made there.
     pub fn open(path: &Path) -> Result<Self, IndexError> {
+        let index = Self::open_alone(path)?;
+        if let Some(old) = file::left_aside(path) {
+            index.take_vectors_of(&old);
+            file::remove(&old)?;
+        }
+        Ok(index)
+    }
+
+    /// Opens the index at a path, and leaves alone what was moved aside.
+    fn open_alone(path: &Path) -> Result<Self, IndexError> {
         let (conn, was_rebuilt) = file::open(path)?;
         Ok(Self { conn, path: Some(path.to_owned()), was_rebuilt, codes: None })
     }
@@ -257,12 +268,11 @@ impl Index {
     /// An empty one at the same path, and where the old one stands now.
     fn set_aside(self) -> Result<(Self, Option<PathBuf>), IndexError> {
         let Self { conn, path, .. } = self;
-        // What is only in the log goes with it. A damaged one has nothing to be kept.
-        conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).ok();
+        file::settle(&conn);
         drop(conn);
         let Some(path) = path else { return Ok((Self::in_memory()?, None)) };
         let old = file::move_aside(&path)?;
-        Ok((Self::open(&path)?, old))
+        Ok((Self::open_alone(&path)?, old))
     }
 
     /// What it holds.

@@ -234,22 +234,6 @@ fn a_comparison_of_all_that_was_said_ends_however_little_time_each_refresh_has()
 }
 
 #[test]
-fn trouble_that_ends_a_transaction_is_told_as_it_is_and_costs_no_vector() {
-    let dir = tempfile::tempdir().unwrap();
-    write(dir.path(), "memory/a.md", "- tea is green\n");
-    let place = IndexPlace { index: dir.path().join("index.db"), database: dir.path().join("messages.db") };
-    let mut index = Index::open(&place.index).unwrap();
-    refresh(&mut index, dir.path());
-    let (key, _) = index.without_vector("m", 1).unwrap().remove(0);
-    index.put_vectors("m", 2, &[(key, vec![1.0, 0.0])]).unwrap();
-    drop(index);
-    let full = |index: &mut Index| {
-        index.with_documents(&docs(&[("memory/b.md", "- more\n")]), false, |index| {
-            // As SQLite does where the disk is full.
-            index.conn.execute_batch("ROLLBACK")?;
-            Err::<(), _>(IndexError::Full)
-        })
-#[test]
 fn a_message_that_was_put_aside_is_found_by_what_it_says_now() {
     use crate::store::{Batch, NewIncoming, Store};
     let dir = tempfile::tempdir().unwrap();
@@ -290,6 +274,22 @@ fn a_message_that_was_put_aside_is_found_by_what_it_says_now() {
     assert_eq!(words(&store), ["balloon"]);
 }
 
+#[test]
+fn trouble_that_ends_a_transaction_is_told_as_it_is_and_costs_no_vector() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "memory/a.md", "- tea is green\n");
+    let place = IndexPlace { index: dir.path().join("index.db"), database: dir.path().join("messages.db") };
+    let mut index = Index::open(&place.index).unwrap();
+    refresh(&mut index, dir.path());
+    let (key, _) = index.without_vector("m", 1).unwrap().remove(0);
+    index.put_vectors("m", 2, &[(key, vec![1.0, 0.0])]).unwrap();
+    drop(index);
+    let full = |index: &mut Index| {
+        index.with_documents(&docs(&[("memory/b.md", "- more\n")]), false, |index| {
+            // As SQLite does where the disk is full.
+            index.conn.execute_batch("ROLLBACK")?;
+            Err::<(), _>(IndexError::Full)
+        })
     };
     let told = place.ask(dir.path(), Tz::UTC, full).unwrap_err();
     assert!(matches!(told, IndexError::Full), "{told}");
@@ -305,6 +305,37 @@ fn a_message_that_was_put_aside_is_found_by_what_it_says_now() {
         })
         .unwrap();
     assert!(note.is_some() && models[0].embedded == 1, "{note:?} {models:?}");
+}
+
+#[test]
+fn vectors_outlive_another_version_and_a_kill() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("index.db");
+    write(dir.path(), "memory/a.md", "- tea is green\n");
+    let mut index = Index::open(&path).unwrap();
+    refresh(&mut index, dir.path());
+    let (key, _) = index.without_vector("m", 1).unwrap().remove(0);
+    index.put_vectors("m", 2, &[(key, vec![1.0, 0.0])]).unwrap();
+    index.conn.pragma_update(None, "user_version", 1).unwrap();
+    drop(index);
+    let reopened = |was_rebuilt| {
+        let mut index = Index::open(&path).unwrap();
+        refresh(&mut index, dir.path());
+        assert_eq!(index.was_rebuilt(), was_rebuilt);
+        let models = index.stats().unwrap().models;
+        assert_eq!(models.iter().map(|model| (model.embedded, model.missing)).collect::<Vec<_>>(), [(1, 0)]);
+        let vector = Some(QueryVector { model: "m", values: &[1.0, 0.0] });
+        let query = SearchQuery { text: "drink", limit: 3, vector, ..SearchQuery::default() };
+        assert_eq!(index.search(&query).unwrap().len(), 1);
+        assert!(!dir.path().join("index.db.old").exists());
+        index
+    };
+    let index = reopened(true);
+    // Killed when the old one was moved aside, and once more when its vectors were taken.
+    drop(index.set_aside().unwrap());
+    drop(reopened(false));
+    std::fs::copy(&path, dir.path().join("index.db.old")).unwrap();
+    drop(reopened(false));
 }
 
 #[test]

@@ -191,15 +191,15 @@ impl Index {
         Ok(dims.and_then(|dims| usize::try_from(dims).ok()))
     }
 
-    /// Takes over the vectors of another index. Where that can't be read there are none to take.
+    /// Takes over the vectors of another index, where this one has none. Where that can't be read there are none to take.
     pub(super) fn take_vectors_of(&self, old: &std::path::Path) {
         let copy = || -> rusqlite::Result<()> {
             self.conn.execute("ATTACH DATABASE ?1 AS old", [old.display().to_string()])?;
             let copied = self.conn.execute_batch(
-                "BEGIN;
-                 INSERT INTO models SELECT * FROM old.models;
-                 INSERT INTO codes SELECT * FROM old.codes;
-                 INSERT INTO blocks SELECT * FROM old.blocks;
+                "BEGIN IMMEDIATE;
+                 INSERT INTO codes SELECT * FROM old.codes WHERE NOT EXISTS (SELECT 1 FROM main.models);
+                 INSERT INTO blocks SELECT * FROM old.blocks WHERE NOT EXISTS (SELECT 1 FROM main.models);
+                 INSERT INTO models SELECT * FROM old.models WHERE NOT EXISTS (SELECT 1 FROM main.models);
                  COMMIT",
             );
             if copied.is_err() {

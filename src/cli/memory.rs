@@ -7,7 +7,7 @@ use clap::Subcommand;
 use serde_json::{Map, Value};
 
 use super::{
-    EXIT_CONFIG, complain, failed,
+    EXIT_CONFIG, EXIT_FAILED, complain, failed, history,
     memory_embed::{self, EmbedAction},
     print, print_json, provenance, values,
 };
@@ -119,6 +119,11 @@ impl MemoryCommand {
 
 /// Carries out `wake memory`.
 pub(super) fn run(config: &Config, command: &MemoryCommand, as_json: bool) -> ExitCode {
+    let asks_index =
+        matches!(command, MemoryCommand::Search { .. } | MemoryCommand::Reindex { .. } | MemoryCommand::Stats { .. });
+    if asks_index && !history::has_memory(config) {
+        return ExitCode::from(EXIT_FAILED);
+    }
     let done = match command {
         MemoryCommand::Search { query, limit, as_of, within, why, .. } => {
             let asked =

@@ -11,7 +11,7 @@ use super::IndexError;
 
 /// What SQLite notes in the file's head: `wake`.
 const APPLICATION_ID: i64 = 0x7761_6b65;
-/// The version of what it holds: another one is built anew, since nothing is lost by it.
+/// The version of what it holds: another one is built anew, since nothing is lost by it. Its vectors are taken over.
 const VERSION: i64 = 3;
 /// How long a statement waits for another process's write.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -21,20 +21,43 @@ const CACHE_KIB: i64 = 16 * 1024;
 /// Pages of the log before it is copied into the file: whoever opens the index first reads all of the log.
 const LOG_PAGES: i64 = 256;
 
-/// Opens the index, or makes it. Says whether what was there had to go.
+/// What stands at the index's path.
+enum Found {
+    Current(Connection),
+    /// An index of another version.
+    Another,
+    /// Another program's file.
+    Foreign,
+}
+
+/// Opens the index, or makes it. Says whether what was there had to go. An index of another version is moved aside.
 pub(super) fn open(path: &Path) -> Result<(Connection, bool), IndexError> {
     match attempt(path) {
-        Ok(Some(conn)) => Ok((conn, false)),
-        Ok(None) => again(path),
-        Err(error) if is_damage(&error) => again(path),
-        Err(error) => Err(error.into()),
+        Ok(Found::Current(conn)) => return Ok((conn, false)),
+        Ok(Found::Another) => drop(move_aside(path)?),
+        Ok(Found::Foreign) => remove(path)?,
+        Err(error) if is_damage(&error) => remove(path)?,
+        Err(error) => return Err(error.into()),
+    }
+    match attempt(path)? {
+        Found::Current(conn) => Ok((conn, true)),
+        Found::Another | Found::Foreign => Err(IndexError::Foreign(path.to_owned())),
     }
 }
 
-fn again(path: &Path) -> Result<(Connection, bool), IndexError> {
-    remove(path)?;
-    let conn = attempt(path)?.ok_or_else(|| IndexError::Foreign(path.to_owned()))?;
-    Ok((conn, true))
+/// Copies the log into the file, as far as no other process reads it. A damaged one has nothing to be kept.
+pub(super) fn settle(conn: &Connection) {
+    conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).ok();
+}
+
+/// Where an index is moved that is to be made anew.
+fn aside(path: &Path) -> PathBuf {
+    path.with_extension("db.old")
+}
+
+/// An index that was moved aside, where whoever did it was ended before its vectors were taken over.
+pub(super) fn left_aside(path: &Path) -> Option<PathBuf> {
+    Some(aside(path)).filter(|aside| aside.exists())
 }
 
 /// An index in memory, for where none can be written.
@@ -46,7 +69,7 @@ pub(super) fn in_memory() -> Result<Connection, IndexError> {
 
 /// Moves the file aside, and says where to.
 pub(super) fn move_aside(path: &Path) -> Result<Option<PathBuf>, IndexError> {
-    let aside = path.with_extension("db.old");
+    let aside = aside(path);
     remove(&aside)?;
     match std::fs::rename(path, &aside) {
         Ok(()) => {}
@@ -85,8 +108,8 @@ pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
-/// The index; none if the file is another program's or of another version.
-fn attempt(path: &Path) -> rusqlite::Result<Option<Connection>> {
+/// Opens what stands at the path; where nothing does, an empty index is made.
+fn attempt(path: &Path) -> rusqlite::Result<Found> {
     create_private(path);
     let mut conn = Connection::open(path)?;
     conn.busy_timeout(BUSY_TIMEOUT)?;
@@ -99,8 +122,15 @@ fn attempt(path: &Path) -> rusqlite::Result<Option<Connection>> {
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.set_prepared_statement_cache_capacity(64);
     let number = |conn: &Connection, name: &str| conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    if number(&conn, "user_version")? == VERSION {
-        return Ok((number(&conn, "application_id")? == APPLICATION_ID).then_some(conn));
+    let is_index = number(&conn, "application_id")? == APPLICATION_ID;
+    match number(&conn, "user_version")? {
+        VERSION if is_index => return Ok(Found::Current(conn)),
+        VERSION => return Ok(Found::Foreign),
+        _ if is_index => {
+            settle(&conn);
+            return Ok(Found::Another);
+        }
+        _ => {}
     }
     conn.pragma_update(None, "journal_mode", "WAL")?;
     let tx = conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
@@ -113,7 +143,7 @@ fn attempt(path: &Path) -> rusqlite::Result<Option<Connection>> {
     }
     let is_ours = number(&tx, "user_version")? == VERSION;
     tx.commit()?;
-    Ok(is_ours.then_some(conn))
+    Ok(if is_ours { Found::Current(conn) } else { Found::Foreign })
 }
 
 /// It holds what was said: nobody else on the machine may read it. Best effort: opening it reports real trouble.

@@ -108,9 +108,9 @@ pub struct SearchQuery<'a> {
     pub limit: usize,
     /// Today, by the person's calendar: what "last week" is told by.
     pub today: NaiveDate,
-    /// Only what was known on that day.
+    /// Only what was said by that day. The documents are to be those of the day ([`Index::with_documents`]).
     pub as_of: Option<NaiveDate>,
-    /// What has no day isn't found: nobody knows whether it was known by then.
+    /// With `as_of`: documents are told by their own days, too. What has none isn't found: nobody knows whether it was known by then.
     pub only_dated: bool,
     /// Only in this file or folder; `messages` and `answers` are what was said.
     pub within: Option<&'a str>,
@@ -216,16 +216,27 @@ pub struct ModelStats {
     pub dims: i64,
     /// Distinct texts that have a vector.
     pub embedded: i64,
-    /// Distinct texts that have none yet.
+    /// Distinct texts that have none yet, and weren't refused.
     pub missing: i64,
 }
 
 impl Index {
-    /// Opens the index at a path, and makes it anew where it is damaged, another program's or of another version.
+    /// Opens the index at a path, and makes it anew where it is damaged, another program's or of another version. Of another version the
+    /// vectors are kept.
     ///
     /// # Errors
     /// It can't be read or made there.
     pub fn open(path: &Path) -> Result<Self, IndexError> {
+        let index = Self::open_alone(path)?;
+        if let Some(old) = file::left_aside(path) {
+            index.take_vectors_of(&old);
+            file::remove(&old)?;
+        }
+        Ok(index)
+    }
+
+    /// Opens the index at a path, and leaves alone what was moved aside.
+    fn open_alone(path: &Path) -> Result<Self, IndexError> {
         let (conn, was_rebuilt) = file::open(path)?;
         Ok(Self { conn, path: Some(path.to_owned()), was_rebuilt, codes: None })
     }
@@ -259,12 +270,11 @@ impl Index {
     /// An empty one at the same path, and where the old one stands now.
     fn set_aside(self) -> Result<(Self, Option<PathBuf>), IndexError> {
         let Self { conn, path, .. } = self;
-        // What is only in the log goes with it. A damaged one has nothing to be kept.
-        conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).ok();
+        file::settle(&conn);
         drop(conn);
         let Some(path) = path else { return Ok((Self::in_memory()?, None)) };
         let old = file::move_aside(&path)?;
-        Ok((Self::open(&path)?, old))
+        Ok((Self::open_alone(&path)?, old))
     }
 
     /// What it holds.
@@ -277,7 +287,8 @@ impl Index {
         let mut models = self.conn.prepare(
             "SELECT name, dims, (SELECT count(*) FROM codes c WHERE c.model = m.id),
                  (SELECT count(DISTINCT key) FROM chunks k
-                  WHERE NOT EXISTS (SELECT 1 FROM codes c WHERE c.model = m.id AND c.key = k.key))
+                  WHERE NOT EXISTS (SELECT 1 FROM codes c WHERE c.model = m.id AND c.key = k.key)
+                      AND NOT EXISTS (SELECT 1 FROM refused r WHERE r.model = m.id AND r.key = k.key))
              FROM models m ORDER BY id",
         )?;
         let models = models.query_map([], |row| {

@@ -57,6 +57,11 @@ CREATE TABLE codes (
     code  BLOB NOT NULL,
     PRIMARY KEY (model, key)
 ) WITHOUT ROWID;
+CREATE TABLE refused (                           -- texts that a model doesn't take
+    model INTEGER NOT NULL,
+    key   INTEGER NOT NULL,
+    PRIMARY KEY (model, key)
+) WITHOUT ROWID;
 CREATE TABLE blocks (
     model INTEGER NOT NULL,
     block INTEGER NOT NULL,

@@ -74,7 +74,7 @@ impl Direction {
 }
 
 impl Index {
-    /// Texts that a model hasn't embedded yet, the newest first, at most so many.
+    /// Texts that a model hasn't embedded yet and hasn't refused, the newest first, at most so many.
     ///
     /// # Errors
     /// The index can't be read.
@@ -87,6 +87,7 @@ impl Index {
         let mut statement = self.conn.prepare_cached(
             "SELECT key, kind, heading, speaker, text FROM chunks k
              WHERE id > ?1 AND NOT EXISTS (SELECT 1 FROM codes c WHERE c.model = ?2 AND c.key = k.key)
+                 AND NOT EXISTS (SELECT 1 FROM refused r WHERE r.model = ?2 AND r.key = k.key)
              ORDER BY id DESC LIMIT ?3",
         )?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -167,13 +168,27 @@ impl Index {
         Ok(())
     }
 
+    /// Notes texts that a model doesn't take, so that it isn't asked for them again until the index is made anew. Of a model that has
+    /// embedded nothing yet nothing is noted.
+    ///
+    /// # Errors
+    /// The index can't be written.
+    pub fn put_refused(&mut self, model: &str, keys: &[ChunkKey]) -> Result<(), IndexError> {
+        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for key in keys {
+            tx.prepare_cached("INSERT OR IGNORE INTO refused SELECT id, ?2 FROM models WHERE name = ?1")?
+                .execute((model, key.0))?;
+        }
+        Ok(tx.commit()?)
+    }
+
     /// Forgets the vectors of all models but one, when that one is whole.
     ///
     /// # Errors
     /// The index can't be written.
     pub fn forget_other_models(&mut self, model: &str) -> Result<(), IndexError> {
         let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for table in ["codes", "blocks"] {
+        for table in ["codes", "blocks", "refused"] {
             tx.execute(
                 &format!("DELETE FROM {table} WHERE model IN (SELECT id FROM models WHERE name != ?1)"),
                 [model],
@@ -195,15 +210,15 @@ impl Index {
         Ok(dims.and_then(|dims| usize::try_from(dims).ok()))
     }
 
-    /// Takes over the vectors of another index. Where that can't be read there are none to take.
+    /// Takes over the vectors of another index, where this one has none. Where that can't be read there are none to take.
     pub(super) fn take_vectors_of(&self, old: &std::path::Path) {
         let copy = || -> rusqlite::Result<()> {
             self.conn.execute("ATTACH DATABASE ?1 AS old", [old.display().to_string()])?;
             let copied = self.conn.execute_batch(
-                "BEGIN;
-                 INSERT INTO models SELECT * FROM old.models;
-                 INSERT INTO codes SELECT * FROM old.codes;
-                 INSERT INTO blocks SELECT * FROM old.blocks;
+                "BEGIN IMMEDIATE;
+                 INSERT INTO codes SELECT * FROM old.codes WHERE NOT EXISTS (SELECT 1 FROM main.models);
+                 INSERT INTO blocks SELECT * FROM old.blocks WHERE NOT EXISTS (SELECT 1 FROM main.models);
+                 INSERT INTO models SELECT * FROM old.models WHERE NOT EXISTS (SELECT 1 FROM main.models);
                  COMMIT",
             );
             if copied.is_err() {

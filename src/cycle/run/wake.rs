@@ -146,8 +146,11 @@ async fn think(
         _ => Default::default(),
     };
     for change in &rule.changes {
-        if let Change::File(file) = change {
-            world.documents.apply(file);
+        match change {
+            Change::File(file) => world.documents.apply(file),
+            // The rules' question counts towards the day's limit, also where a reminder asks it later.
+            Change::Send(_) | Change::AddReminder(_) => world.told_today += 1,
+            _ => {}
         }
     }
     world.told_keys.extend(rule.handles.iter().cloned());

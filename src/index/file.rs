@@ -1,6 +1,7 @@
 //! The index's file: made, opened, and made anew when it is damaged, another program's or of another version.
 
 use std::{
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -79,6 +80,11 @@ pub(super) fn move_aside(path: &Path) -> Result<Option<PathBuf>, IndexError> {
     // What SQLite keeps beside it would be taken for the new one's.
     remove(path)?;
     Ok(Some(aside))
+}
+
+/// A file's device and inode.
+pub(super) fn inode(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 /// How large the file is, with its log.

@@ -46,6 +46,8 @@ pub struct Index {
     conn: Connection,
     /// Where it is kept; none in memory.
     path: Option<PathBuf>,
+    /// Its file's device and inode.
+    inode: Option<(u64, u64)>,
     /// Whether what was there had to go.
     was_rebuilt: bool,
     /// The codes that were read last.
@@ -238,7 +240,7 @@ impl Index {
     /// Opens the index at a path, and leaves alone what was moved aside.
     fn open_alone(path: &Path) -> Result<Self, IndexError> {
         let (conn, was_rebuilt) = file::open(path)?;
-        Ok(Self { conn, path: Some(path.to_owned()), was_rebuilt, codes: None })
+        Ok(Self { conn, path: Some(path.to_owned()), inode: file::inode(path), was_rebuilt, codes: None })
     }
 
     /// An empty index that ends with this process.
@@ -246,7 +248,17 @@ impl Index {
     /// # Errors
     /// There isn't the memory for it.
     pub fn in_memory() -> Result<Self, IndexError> {
-        Ok(Self { conn: file::in_memory()?, path: None, was_rebuilt: false, codes: None })
+        Ok(Self { conn: file::in_memory()?, path: None, inode: None, was_rebuilt: false, codes: None })
+    }
+
+    /// Whether its file is still the one at its path.
+    fn is_in_place(&self) -> bool {
+        self.inode.is_some() && self.path.as_deref().and_then(file::inode) == self.inode
+    }
+
+    /// The same for a further question; none if it is better opened anew then. That it was rebuilt was told.
+    fn reusable(self) -> Option<Self> {
+        (self.path.is_some() && self.conn.is_autocommit()).then_some(Self { was_rebuilt: false, ..self })
     }
 
     /// Whether what stood at its path was no index of ours, or a damaged one, and is gone.

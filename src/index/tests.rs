@@ -278,8 +278,9 @@ fn a_message_that_was_put_aside_is_found_by_what_it_says_now() {
 fn trouble_that_ends_a_transaction_is_told_as_it_is_and_costs_no_vector() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "memory/a.md", "- tea is green\n");
-    let place = IndexPlace { index: dir.path().join("index.db"), database: dir.path().join("messages.db") };
-    let mut index = Index::open(&place.index).unwrap();
+    let path = dir.path().join("index.db");
+    let place = IndexPlace::at(path.clone(), dir.path().join("messages.db"));
+    let mut index = Index::open(&path).unwrap();
     refresh(&mut index, dir.path());
     let (key, _) = index.without_vector("m", 1).unwrap().remove(0);
     index.put_vectors("m", 2, &[(key, vec![1.0, 0.0])]).unwrap();

@@ -13,7 +13,7 @@ use crate::{
         session::Session,
     },
     embed::{self, BackfillError, Backfilled, EmbedDesk, EmbedError, Embedder, TextRole},
-    index::{IndexError, Ready, Sources},
+    index::{IndexError, Sources},
     repo::Repo,
     store::{SpendCap, UpkeepKind},
 };
@@ -76,7 +76,7 @@ async fn work(session: &mut Session<'_>, repo: &Repo, embedder: &dyn Embedder) -
     let index = |error| Trouble::Backfill(BackfillError::Index(error));
     let brain = context.config.repo_dir();
     let sources = Sources { brain: &brain, store: Some(&session.store), zone: context.config.timezone };
-    let mut ready = match Ready::at(&context.config.index_path(), &sources, Some(bound)) {
+    let mut ready = match session.index.ready(&sources, Some(bound)) {
         // Whoever writes to it embeds, too.
         Err(IndexError::Busy) => return Ok(Backfilled::default()),
         ready => ready.map_err(index)?,

@@ -101,15 +101,19 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, settles_doubts: boo
     if is_quiet || !sync::is_wanted(session, &repo)? {
         has_worked |= sync::after_answers(session, &repo)?;
     }
-    if session.report.outcome != WakeOutcome::Failed && !session.is_stopped()? {
-        has_worked |= retention::forget_old(session).await?;
+    if session.report.outcome != WakeOutcome::Failed && !session.is_stopped()? && retention::forget_old(session).await?
+    {
+        session.sync.is_indexed.set(false);
+        has_worked = true;
     }
     if has_worked && session.report.outcome == WakeOutcome::Idle {
         session.report.outcome = WakeOutcome::Worked;
     }
     if session.report.outcome == WakeOutcome::Worked && session.is_to_end()?.is_none() {
         sync::maintain(session, &repo)?;
-        index::keep_current(session, &repo);
+        if !session.sync.is_indexed.get() {
+            index::keep_current(session, &repo);
+        }
         embed::fill(session, &repo).await?;
     }
     Ok(has_worked)

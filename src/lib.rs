@@ -27,6 +27,7 @@
 //! Nothing is imported upward: a test reads the imports.
 
 pub mod access;
+pub mod account;
 pub mod approval_text;
 pub mod bot;
 pub mod channel;

@@ -99,14 +99,25 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Show one wake in full: message, trailers, changes.
-    #[command(after_help = "Example: wake show 20261121T0903")]
+    /// Tell what one wake did, turn by turn: why it woke, its plan, each call, what it said and cost, and its commit.
+    #[command(after_help = "\
+With --verbose nothing is cut. --raw prints JSON a line: first the model, the system text and the tools, then each message
+of the conversation. A request was the first line and all messages before its answer.
+
+Examples:
+  wake show                          the last one
+  wake show 20261121T0903
+  wake show '#12'                    the one that took up message 12
+  wake show --raw | jq -c .role")]
     Show {
-        /// The wake's id or commit, or the beginning of either.
-        id: String,
-        /// Print one JSON document, with the message, the stat and the diff.
+        /// The wake's id or commit, the beginning of either, or a message's number; the last wake when left out.
+        id: Option<String>,
+        /// Print one JSON document: the commit with its message, stat and diff, and the story.
         #[arg(long)]
         json: bool,
+        /// Print the requests to the model exactly as they were journalled, without secrets.
+        #[arg(long, conflicts_with = "json")]
+        raw: bool,
     },
     /// Take a wake back: its changes to the memory (later edits stay), its reminders, its unsent replies. Its messages are
     /// on hold until they are retried; the log keeps that it happened.

@@ -1,4 +1,4 @@
-//! `wake log` and `wake show`: what wakes and people committed to the memory.
+//! `wake log`: what wakes and people did.
 
 use std::process::ExitCode;
 
@@ -30,7 +30,7 @@ impl From<Commit> for Line {
 
 /// A commit with its changes as JSON. The names are relied on.
 #[derive(serde::Serialize)]
-struct Whole {
+pub(super) struct WholeCommit {
     #[serde(flatten)]
     line: Line,
     message: String,
@@ -38,7 +38,7 @@ struct Whole {
     diff: String,
 }
 
-impl From<CommitInFull> for Whole {
+impl From<CommitInFull> for WholeCommit {
     fn from(shown: CommitInFull) -> Self {
         let CommitInFull { commit, message, stat, diff, .. } = shown;
         Self { line: commit.into(), message, stat, diff }
@@ -60,23 +60,6 @@ pub(super) fn log(config: &Config, lines: usize, as_json: bool) -> ExitCode {
         let Line { commit, at, wake_id, author, subject } = line;
         let id: String = commit.chars().take(8).collect();
         print(&format!("{id}  {}  {}  {subject}\n", local(at, config.timezone), wake_id.unwrap_or(author)));
-    }
-    ExitCode::SUCCESS
-}
-
-/// Shows one commit in full.
-pub(super) fn show(config: &Config, id: &str, as_json: bool) -> ExitCode {
-    match open_repo(config).map(|repo| repo.show(id, |_| false)) {
-        Ok(Ok(Some(shown))) if as_json => print_json(&Whole::from(shown)),
-        Ok(Ok(Some(CommitInFull { commit, message, stat, diff, .. }))) => {
-            print(&format!("commit {}\n\n{}\n{stat}\n{diff}", commit.id, message.trim_end()));
-        }
-        Ok(Ok(None)) => {
-            complain(&format!("There is no wake or commit {id:?}. `wake log` lists them."));
-            return ExitCode::from(EXIT_FAILED);
-        }
-        Ok(Err(error)) => return failed(&error),
-        Err(code) => return code,
     }
     ExitCode::SUCCESS
 }

@@ -20,6 +20,7 @@ mod queue;
 mod recordings;
 mod say;
 mod show;
+mod story;
 mod transcribe;
 pub mod transcriber;
 mod values;

@@ -12,6 +12,7 @@ use super::{
     policy, queue, recordings,
     say::{self, Said},
     show::{AskedWhere, Here, KEPT, ReportView, exit_code, fail, show_report, what_to_do},
+    story::{self, ShowAs},
     within,
 };
 use crate::{
@@ -74,7 +75,14 @@ fn run(arguments: &Arguments) -> ExitCode {
             }),
         },
         Some(WakeCommand::Log { lines, .. }) => history::log(&config, *lines, json),
-        Some(WakeCommand::Show { id, .. }) => history::show(&config, id, json),
+        Some(WakeCommand::Show { id, raw, .. }) => {
+            let show_as = match (raw, json) {
+                (true, _) => ShowAs::Raw,
+                (false, true) => ShowAs::Json,
+                (false, false) => ShowAs::Text { is_whole: arguments.verbose },
+            };
+            story::show(&config, id.as_deref(), show_as)
+        }
         None => match &arguments.say {
             Some(text) => said(&config, &view(AskedWhere::Here), &arguments.reason, std::slice::from_ref(text)),
             None if arguments.once => once(&config, &view(AskedWhere::Nowhere), &arguments.reason),

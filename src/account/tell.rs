@@ -4,13 +4,13 @@ use chrono::{DateTime, Utc};
 
 use super::{
     story::{AskedMessage, CallDecision, CallResultTold, JournalKept, StoryCall, StoryStep, StoryTurn, WakeStory},
-    units::{took, tokens, usd},
+    units::{tokens, took, usd},
 };
 use crate::{
     approval_text::visible,
     policy::{Decision, Verdict},
     store::WrittenText,
-    types::Stop,
+    types::{Stop, Usage},
     words::{count, local, one_line, shortened},
     zone::Tz,
 };
@@ -47,7 +47,7 @@ impl Teller<'_> {
     fn head(&self) -> String {
         let story = self.story;
         let at = story.started_at.map_or_else(|| "at an unknown time".to_owned(), |at| local(at, self.how.tz));
-        let ended = story.took_ms().map(|ms| format!(", {} long", took(ms))).unwrap_or_default();
+        let ended = story.took_ms().map(|ms| format!(", took {}", took(ms))).unwrap_or_default();
         let mut text = format!("Wake {}, {at}{ended}: {}\n", story.wake_id, state(story));
         let reasons = if story.reasons.is_empty() { "upkeep".to_owned() } else { story.reasons.join("; ") };
         text.push_str(&format!("Why: {} (started by {})\n", self.line(&reasons, MAX_ASKED_CHARS), story.trigger));
@@ -56,20 +56,25 @@ impl Teller<'_> {
         match &story.model {
             None => text.push_str("Done by rule, without a model: $0.00\n"),
             Some(model) => text.push_str(&format!(
-                "Model: {model}, {}, {}, {}\n",
+                "Model: {model}, {}, {}\n",
                 count(turns, "turn"),
-                tokens(&story.spent.tokens),
-                usd(story.spent.cost_usd)
+                paid(&story.spent.tokens, Some(story.spent.cost_usd))
             )),
         }
         if story.reserved_usd > 0.0 {
-            text.push_str(&format!("Of that {} is set aside for a request whose end isn't known.\n", usd(story.reserved_usd)));
+            text.push_str(&format!(
+                "Of that {} is set aside for a request whose end isn't known.\n",
+                usd(story.reserved_usd)
+            ));
         }
         if story.resumed > 0 {
             text.push_str(&format!("It was cut off {} and continued.\n", count(story.resumed as usize, "time")));
         }
         if !story.taints.is_empty() {
-            text.push_str(&format!("It read words of others: {}\n", self.line(&story.taints.join(", "), MAX_ASKED_CHARS)));
+            text.push_str(&format!(
+                "It read words of others: {}\n",
+                self.line(&story.taints.join(", "), MAX_ASKED_CHARS)
+            ));
         }
         if let Some(error) = &story.error {
             text.push_str(&format!("Trouble: {}\n", self.line(error, MAX_SAID_CHARS)));
@@ -91,7 +96,12 @@ impl Teller<'_> {
         for (at, step) in plan.steps.iter().enumerate() {
             let place = not_done.iter().position(|what| *what == step.what);
             let mark = if place.map(|place| not_done.swap_remove(place)).is_some() { ", NOT DONE" } else { "" };
-            text.push_str(&format!("  {}. {} ({}{mark})\n", at + 1, self.line(&step.what, MAX_CHARS), self.line(&step.tool, 60)));
+            text.push_str(&format!(
+                "  {}. {} ({}{mark})\n",
+                at + 1,
+                self.line(&step.what, MAX_CHARS),
+                self.line(&step.tool, 60)
+            ));
         }
         for later in &plan.deferred {
             text.push_str(&format!("  later: {}\n", self.line(later, MAX_CHARS)));
@@ -112,7 +122,7 @@ impl Teller<'_> {
             }
             StoryStep::Discarded { at, why, usage, cost_usd } => {
                 let why = self.line(why, MAX_ASKED_CHARS);
-                format!("{}a turn was cut off: {why} ({})\n", self.clock(*at), paid(&tokens(usage), *cost_usd))
+                format!("{}a turn was cut off: {why} ({})\n", self.clock(*at), paid(usage, *cost_usd))
             }
             StoryStep::Asking { at } => {
                 format!("{}the model was asked, and has not answered\n", self.clock(*at))
@@ -135,7 +145,8 @@ impl Teller<'_> {
                 n => format!("{}its last text was the answer to {}\n", self.clock(*at), count(n, "message")),
             },
             StoryStep::ByRule { at, receipts } => {
-                let lines: String = receipts.iter().map(|what| format!("  {}\n", self.line(what, MAX_ASKED_CHARS))).collect();
+                let lines: String =
+                    receipts.iter().map(|what| format!("  {}\n", self.line(what, MAX_ASKED_CHARS))).collect();
                 format!("{}by rule\n{lines}", self.clock(*at))
             }
         }
@@ -143,12 +154,16 @@ impl Teller<'_> {
 
     fn turn(&self, turn: &StoryTurn) -> String {
         let took = turn.took_ms.map(|ms| format!(", {}", took(ms))).unwrap_or_default();
-        let paid = paid(&tokens(&turn.usage), turn.cost_usd);
-        let mut text = format!("{}turn {}{took}: {paid}{}\n", self.clock(turn.asked_at), turn.number, stopped(&turn.stop));
+        let paid = paid(&turn.usage, turn.cost_usd);
+        let mut text =
+            format!("{}turn {}{took}: {paid}{}\n", self.clock(turn.asked_at), turn.number, stopped(&turn.stop));
         if !turn.text.trim().is_empty() {
             text.push_str(&self.block(&turn.text, MAX_SAID_CHARS, "  "));
         }
         turn.calls.iter().for_each(|call| text.push_str(&self.call(call)));
+        if turn.text.trim().is_empty() && turn.calls.is_empty() {
+            text.push_str("  nothing more\n");
+        }
         text
     }
 
@@ -156,6 +171,7 @@ impl Teller<'_> {
         let took = call.took_ms.map(|ms| format!(" ({})", took(ms))).unwrap_or_default();
         let mut text = match self.how.is_whole {
             true => format!("  > {}{took}\n{}", self.line(&call.tool, 100), self.block(&call.input, MAX_CHARS, "    ")),
+            false if self.is_told_above(call) => format!("  > plan, as above{took}\n"),
             false => format!("  > {} {}{took}\n", self.line(&call.tool, 100), self.line(&call.input, MAX_CHARS)),
         };
         if let Some(verdict) = &call.verdict {
@@ -168,6 +184,11 @@ impl Teller<'_> {
             None => text.push_str("    not run\n"),
         }
         text
+    }
+
+    /// Whether it is the call that made the plan which is told above.
+    fn is_told_above(&self, call: &StoryCall) -> bool {
+        call.tool == "plan" && self.story.plan.is_some() && serde_json::from_str(&call.input).ok() == self.story.plan
     }
 
     fn judged(&self, verdict: &Verdict, call: &StoryCall) -> String {
@@ -196,7 +217,8 @@ impl Teller<'_> {
         match self.story.not_done.as_deref() {
             None | Some([]) => String::new(),
             Some(not_done) => {
-                let lines: String = not_done.iter().map(|what| format!("  - {}\n", self.line(what, MAX_CHARS))).collect();
+                let lines: String =
+                    not_done.iter().map(|what| format!("  - {}\n", self.line(what, MAX_CHARS))).collect();
                 format!("Planned, but not done:\n{lines}")
             }
         }
@@ -211,15 +233,19 @@ impl Teller<'_> {
             "reply" => "Answer".to_owned(),
             "approval" => "Question".to_owned(),
             "tell" => "Said unasked".to_owned(),
-            kind => format!("{}{}", kind.get(..1).unwrap_or_default().to_uppercase(), kind.get(1..).unwrap_or_default()),
+            kind => {
+                format!("{}{}", kind.get(..1).unwrap_or_default().to_uppercase(), kind.get(1..).unwrap_or_default())
+            }
         };
-        let chat = if text.chat.is_terminal() { "at the terminal".to_owned() } else { format!("to chat {}", text.chat) };
+        let chat =
+            if text.chat.is_terminal() { "at the terminal".to_owned() } else { format!("to chat {}", text.chat) };
         let sent = match (text.is_taken_back, text.sent_at) {
             (true, None) => "taken back before it was sent".to_owned(),
             (_, Some(at)) => format!("sent {}", self.clock(Some(at)).trim_end()),
             (false, None) => "not sent yet".to_owned(),
         };
-        let taint = text.taint.as_deref().map(|taint| format!("; may hold words of others: {}", self.line(taint, MAX_CHARS)));
+        let taint =
+            text.taint.as_deref().map(|taint| format!("; may hold words of others: {}", self.line(taint, MAX_CHARS)));
         let body = self.block(&text.text, usize::MAX, "  ");
         format!("{what} {chat} ({sent}{}):\n{body}", taint.unwrap_or_default())
     }
@@ -227,7 +253,9 @@ impl Teller<'_> {
     fn kept(&self) -> String {
         let mut text = match self.story.journal {
             JournalKept::Whole => String::new(),
-            JournalKept::Forgotten => "Its turns and calls are older than KEEP_DAYS and were let go. This is what stays.\n".to_owned(),
+            JournalKept::Forgotten => {
+                "Its turns and calls are older than KEEP_DAYS and were let go. This is what stays.\n".to_owned()
+            }
             JournalKept::Damaged { lines } => format!("{} of its journal can't be read.\n", count(lines, "line")),
         };
         if let Some(recording) = &self.story.recording {
@@ -241,7 +269,10 @@ impl Teller<'_> {
 
     /// `15:00:04 `.
     fn clock(&self, at: Option<DateTime<Utc>>) -> String {
-        at.map_or_else(|| "at an unknown time, ".to_owned(), |at| at.with_timezone(&self.how.tz).format("%H:%M:%S ").to_string())
+        at.map_or_else(
+            || "at an unknown time, ".to_owned(),
+            |at| at.with_timezone(&self.how.tz).format("%H:%M:%S ").to_string(),
+        )
     }
 
     fn line(&self, text: &str, max_chars: usize) -> String {
@@ -256,12 +287,17 @@ impl Teller<'_> {
     /// Line by line, each behind `indent`; cut where it isn't told whole.
     fn block(&self, text: &str, max_chars: usize, indent: &str) -> String {
         let max_chars = if self.how.is_whole { usize::MAX } else { max_chars };
-        shortened(text.trim(), max_chars).lines().map(|line| format!("{indent}{}\n", visible(line))).collect()
+        let line = |line: &str| format!("{}\n", format!("{indent}{}", visible(line)).trim_end());
+        shortened(text.trim(), max_chars).lines().map(line).collect()
     }
 }
 
-fn paid(tokens: &str, cost_usd: Option<f64>) -> String {
-    format!("{tokens}, {}", cost_usd.map_or_else(|| "its cost isn't known".to_owned(), usd))
+fn paid(usage: &Usage, cost_usd: Option<f64>) -> String {
+    match cost_usd {
+        Some(0.0) if *usage == Usage::default() => "free".to_owned(),
+        Some(cost_usd) => format!("{}, {}", tokens(usage), usd(cost_usd)),
+        None => format!("{}, its cost isn't known", tokens(usage)),
+    }
 }
 
 fn state(story: &WakeStory) -> &'static str {
@@ -292,7 +328,9 @@ fn who_decided(decision: &CallDecision, what: &str) -> String {
     let by = match decision.by.as_deref() {
         Some("console") => "You, at the terminal,".to_owned(),
         Some(id) => format!("Person {id}"),
-        None => return if decision.is_approved { "It was allowed.".to_owned() } else { "Nobody allowed it.".to_owned() },
+        None => {
+            return if decision.is_approved { "It was allowed.".to_owned() } else { "Nobody allowed it.".to_owned() };
+        }
     };
     format!("{by} {} {what}.", if decision.is_approved { "allowed" } else { "refused" })
 }

@@ -53,7 +53,10 @@ mod tests {
     #[test]
     fn small_sums_show_their_cents_and_long_times_their_hours() {
         assert_eq!([0.0, 0.00421, 0.5, 12.345].map(usd), ["$0.00", "$0.0042", "$0.5000", "$12.35"]);
-        assert_eq!([-5, 12, 2_140, 200_000, 7_500_000].map(took), ["0 ms", "12 ms", "2.1 s", "3 min 20 s", "2 h 5 min"]);
+        assert_eq!(
+            [-5, 12, 2_140, 200_000, 7_500_000].map(took),
+            ["0 ms", "12 ms", "2.1 s", "3 min 20 s", "2 h 5 min"]
+        );
         let usage = Usage { input: 100, output: 40, cache_read: 900, cache_write: 0 };
         assert_eq!(tokens(&usage), "1000 tokens in (90 % from the cache), 40 out");
         assert_eq!(tokens(&Usage { cache_read: 0, ..usage }), "100 tokens in, 40 out");

@@ -3,12 +3,9 @@
 use clap::{Parser, Subcommand};
 
 use super::{
-    SettingsArguments, approvals, log::Talk, mcp, memory::MemoryCommand, policy::PolicyAction, queue,
-    recordings::RecordingsCommand, values,
+    SettingsArguments, approvals, cost::CostArguments, history::LogArguments, log::Talk, mcp, memory::MemoryCommand,
+    policy::PolicyAction, queue, recordings::RecordingsCommand,
 };
-
-/// Commits that `wake log` lists.
-const LOG_LINES: usize = 20;
 
 /// Wakes, does what is due, writes down what it did, and goes back to sleep.
 ///
@@ -86,19 +83,14 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// List what the last wakes and people committed to the memory.
+    /// List what the last wakes did, each with what was asked, and what people committed to the memory.
     #[command(after_help = "\
 Examples:
   wake log -n 5
+  wake log --since yesterday --grep invoice
+  wake log --chat 0                  what was done for the terminal
   wake log --json | jq -r .subject")]
-    Log {
-        /// How many commits.
-        #[arg(short = 'n', long, default_value_t = LOG_LINES, value_parser = values::how_many)]
-        lines: usize,
-        /// Print a JSON object a line: commit, at, wake_id, author, subject.
-        #[arg(long)]
-        json: bool,
-    },
+    Log(LogArguments),
     /// Tell what one wake did, turn by turn: why it woke, its plan, each call, what it said and cost, and its commit.
     #[command(after_help = "\
 With --verbose nothing is cut. --raw prints JSON a line: first the model, the system text and the tools, then each message
@@ -119,6 +111,13 @@ Examples:
         #[arg(long, conflicts_with = "json")]
         raw: bool,
     },
+    /// Tell what the models cost: today and this month, of which budget, where the month is heading, and by what.
+    #[command(after_help = "\
+Examples:
+  wake cost
+  wake cost --by day --since 7d
+  wake cost --by tool --json | jq '.rows[0]'")]
+    Cost(CostArguments),
     /// Take a wake back: its changes to the memory (later edits stay), its reminders, its unsent replies. Its messages are
     /// on hold until they are retried; the log keeps that it happened.
     #[command(after_help = "\
@@ -197,9 +196,9 @@ impl WakeCommand {
     /// Whether JSON is asked for behind its name.
     fn json(&self) -> bool {
         match self {
-            Self::Say { json, .. } | Self::Log { json, .. } | Self::Show { json, .. } | Self::Undo { json, .. } => {
-                *json
-            }
+            Self::Say { json, .. } | Self::Show { json, .. } | Self::Undo { json, .. } => *json,
+            Self::Log(log) => log.json,
+            Self::Cost(cost) => cost.json,
             Self::Queue { action } => action.json(),
             Self::Memory { command } => command.json(),
             Self::Recordings { action, json } => *json || action.as_ref().is_some_and(RecordingsCommand::json),

@@ -4,12 +4,18 @@ use std::process::ExitCode;
 
 use chrono::{DateTime, Utc};
 
-use super::{EXIT_FAILED, complain, failed, print, print_json};
+use super::{EXIT_FAILED, complain, failed, print, print_json, values};
 use crate::{
+    account::log::{self, LogQuery},
     config::Config,
+    outside,
     repo::{Commit, CommitInFull, Repo},
-    words::local,
+    store::Store,
+    types::ChatRef,
 };
+
+/// Lines that `wake log` lists.
+const LOG_LINES: usize = 20;
 
 /// A commit as JSON. The names are relied on.
 #[derive(serde::Serialize)]
@@ -45,21 +51,54 @@ impl From<CommitInFull> for WholeCommit {
     }
 }
 
-/// Lists the last commits, newest first.
-pub(super) fn log(config: &Config, lines: usize, as_json: bool) -> ExitCode {
-    let commits = match open_repo(config).map(|repo| repo.log(lines)) {
-        Ok(Ok(commits)) => commits,
-        Ok(Err(error)) => return failed(&error),
+/// Which lines of the log are wanted, as typed.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct LogArguments {
+    /// How many lines.
+    #[arg(short = 'n', long, default_value_t = LOG_LINES, value_parser = values::how_many)]
+    lines: usize,
+    /// Only lines with these words, in what was done or in what was asked.
+    #[arg(long, value_name = "TEXT")]
+    grep: Option<String>,
+    /// Only from then on: today, yesterday, 2026-11-20, or how long ago: 90min, 12h, 7d.
+    #[arg(long, value_name = "DAY|SPAN")]
+    since: Option<String>,
+    /// Only wakes for this chat; 0 is the terminal.
+    #[arg(long, value_name = "ID", value_parser = values::chat, allow_hyphen_values = true)]
+    chat: Option<ChatRef>,
+    /// Print a JSON object a line: commit, at, wake_id, author, subject, state, chat_id, undone, asked.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// Lists what was done, newest first.
+pub(super) fn log(config: &Config, arguments: &LogArguments, as_json: bool) -> ExitCode {
+    let (now, tz) = (config.clock().now(), config.timezone);
+    let since = match super::since(config, arguments.since.as_deref()) {
+        Ok(since) => since,
         Err(code) => return code,
     };
-    for line in commits.into_iter().map(Line::from) {
-        if as_json {
-            print_json(&line);
-            continue;
+    let repo = match open_repo(config) {
+        Ok(repo) => repo,
+        Err(code) => return code,
+    };
+    let store = match Store::open_read_only(&config.db_path()) {
+        Ok(store) => store,
+        Err(error) => return failed(&error),
+    };
+    let redactor = super::redactor(config);
+    let shown = |text: &str| redactor.redact(&outside::unmarked(text));
+    let grep = arguments.grep.as_deref();
+    let query = LogQuery { lines: arguments.lines, chat: arguments.chat, since, grep };
+    let lines = match log::of_memory(store.as_ref(), &repo, query, &shown) {
+        Ok(lines) => lines,
+        Err(error) => return failed(&error),
+    };
+    for line in lines {
+        match as_json {
+            true => print_json(&line),
+            false => print(&format!("{}\n", line.on_terminal(now, tz))),
         }
-        let Line { commit, at, wake_id, author, subject } = line;
-        let id: String = commit.chars().take(8).collect();
-        print(&format!("{id}  {}  {}  {subject}\n", local(at, config.timezone), wake_id.unwrap_or(author)));
     }
     ExitCode::SUCCESS
 }

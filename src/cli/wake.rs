@@ -7,7 +7,7 @@ use clap::Parser as _;
 use super::{
     approvals,
     arguments::{Arguments, WakeCommand},
-    complain, failed, history, mcp, memory,
+    complain, cost, failed, history, mcp, memory,
     out::{self, Working},
     policy, queue, recordings,
     say::{self, Said},
@@ -74,7 +74,8 @@ fn run(arguments: &Arguments) -> ExitCode {
                 mcp::serve(context, address).await
             }),
         },
-        Some(WakeCommand::Log { lines, .. }) => history::log(&config, *lines, json),
+        Some(WakeCommand::Cost(cost)) => cost::run(&config, cost, json),
+        Some(WakeCommand::Log(log)) => history::log(&config, log, json),
         Some(WakeCommand::Show { id, raw, .. }) => {
             let show_as = match (raw, json) {
                 (true, _) => ShowAs::Raw,

@@ -18,6 +18,8 @@ mod conversation;
 #[cfg(test)]
 mod damage;
 #[cfg(test)]
+mod did;
+#[cfg(test)]
 mod disk;
 #[cfg(test)]
 mod door;

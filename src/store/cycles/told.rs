@@ -64,13 +64,11 @@ fn time(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<DateTime<Utc>>> 
 }
 
 impl PaidRequest {
-    const COLUMNS: &str =
-        "l.cycle_id, l.at, l.model, l.input, l.output, l.cache_read, l.cache_write, l.cost_usd, l.discarded, l.reserved";
+    const COLUMNS: &str = "l.cycle_id, l.at, l.model, l.input, l.output, l.cache_read, l.cache_write, l.cost_usd, l.discarded, l.reserved";
 
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let tokens = |index| row.get::<_, i64>(index).map(|count| u64::try_from(count).unwrap_or(0));
-        let usage =
-            Usage { input: tokens(3)?, output: tokens(4)?, cache_read: tokens(5)?, cache_write: tokens(6)? };
+        let usage = Usage { input: tokens(3)?, output: tokens(4)?, cache_read: tokens(5)?, cache_write: tokens(6)? };
         Ok(Self {
             cycle_id: row.get(0)?,
             at: time(row, 1)?,
@@ -92,6 +90,15 @@ impl Store {
             Ok(JournalLine { at: time(row, 0)?, entry: serde_json::from_str(&body).ok() })
         })?;
         Ok(lines.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// A cycle's turns alone, in order. What can't be read is left out.
+    pub fn turns_of(&self, cycle_id: &str) -> Result<Vec<Entry>> {
+        let sql = "SELECT body FROM cycle_journal WHERE cycle_id = ?1 AND kind = 'turn' ORDER BY seq";
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let bodies = statement.query_map([cycle_id], |row| row.get::<_, String>(0))?;
+        let bodies = bodies.collect::<rusqlite::Result<Vec<_>>>()?;
+        Ok(bodies.iter().filter_map(|body| serde_json::from_str(body).ok()).collect())
     }
 
     /// Whether a cycle's journal is kept. It goes some time after the cycle's end.
@@ -127,9 +134,8 @@ impl Store {
 
     /// Why each of these cycles woke.
     pub fn reasons_of(&self, cycles: &[String]) -> Result<BTreeMap<String, Vec<String>>> {
-        let mut statement = self
-            .conn
-            .prepare_cached("SELECT id, reasons FROM cycles WHERE id IN (SELECT value FROM json_each(?1))")?;
+        let mut statement =
+            self.conn.prepare_cached("SELECT id, reasons FROM cycles WHERE id IN (SELECT value FROM json_each(?1))")?;
         let reasons = statement.query_map([json(cycles)], |row| {
             Ok((row.get(0)?, serde_json::from_str(&row.get::<_, String>(1)?).unwrap_or_default()))
         })?;

@@ -71,7 +71,8 @@ pub struct RecordedRequest {
 }
 
 impl Recording {
-    pub(in crate::store) const COLUMNS: &str = "id, cycle_id, chat_id, at, request, words, calls, narrative, taint, rounds";
+    pub(in crate::store) const COLUMNS: &str =
+        "id, cycle_id, chat_id, at, request, words, calls, narrative, taint, rounds";
 
     pub(in crate::store) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {

@@ -47,6 +47,7 @@ pub mod media;
 pub mod memory;
 pub mod model;
 pub mod net_guard;
+pub mod orders;
 pub mod outside;
 pub mod policy;
 pub mod process;

@@ -444,15 +444,19 @@ impl Forecast {
         match self {
             Self::TooLittle { days } => format!(
                 "There is too little to forecast {month} by: {} of use so far, {MIN_FORECAST_DAYS} are needed.",
-                count(*days, "full day")
+                full_days(*days)
             ),
             Self::Heading { days, mean_usd, month_end_usd } => format!(
                 "By the end of {month} about ${month_end_usd:.2}, if the mean of the last {} goes on ({} a day).",
-                count(*days, "full day"),
+                full_days(*days),
                 usd(*mean_usd)
             ),
         }
     }
+}
+
+fn full_days(n: usize) -> String {
+    if n == 1 { "1 full day".to_owned() } else { format!("{n} full days") }
 }
 
 #[cfg(test)]
@@ -529,10 +533,10 @@ mod tests {
         By the end of November about $18.04, if the mean of the last 7 full days goes on ($0.6100 a day).
 
         By model, since Sun 1 Nov 2026 00:00:
-          model                cost  requests  input  cache read  cache write  output
-          claude-sonnet-5-5  $12.35         3   99 k       900 k         1000    12 M
-          claude-haiku      $0.2000         3      0           0         1000       5
-          all                $12.54         6   99 k       900 k         2000    12 M
+          model                 cost  requests  input  cache read  cache write  output
+          claude-sonnet-5-5   $12.35         3   99 k       900 k         1000    12 M
+          claude-haiku       $0.2000         3      0           0         1000       5
+          all                 $12.54         6   99 k       900 k         2000    12 M
 
         The last 12 prompts were: system 10 %, tools 50 %, memory 30 %, conversation 10 % (estimated by their lengths).
         ");

@@ -24,7 +24,7 @@ const MAX_ASKED_CHARS: usize = 200;
 
 /// How a story is told.
 #[derive(Debug, Clone, Copy)]
-pub struct Telling {
+pub struct StoryTelling {
     /// The person's zone.
     pub tz: Tz,
     /// Whether texts are shown whole.
@@ -32,7 +32,7 @@ pub struct Telling {
 }
 
 /// The story, without its commit.
-pub fn text(story: &WakeStory, how: Telling) -> String {
+pub fn text(story: &WakeStory, how: StoryTelling) -> String {
     let teller = Teller { story, how };
     let parts = [teller.head(), teller.plan(), teller.steps(), teller.left_undone(), teller.said(), teller.kept()];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
@@ -40,7 +40,7 @@ pub fn text(story: &WakeStory, how: Telling) -> String {
 
 struct Teller<'a> {
     story: &'a WakeStory,
-    how: Telling,
+    how: StoryTelling,
 }
 
 impl Teller<'_> {

@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use super::{
     SettingsArguments, approvals, cost::CostArguments, history::LogArguments, log::Talk, mcp, memory::MemoryCommand,
-    policy::PolicyAction, queue, recordings::RecordingsCommand,
+    policy::PolicyAction, queue, recordings::RecordingsCommand, remind::RemindArguments, task::TaskCommand,
 };
 
 /// Wakes, does what is due, writes down what it did, and goes back to sleep.
@@ -118,6 +118,38 @@ Examples:
   wake cost --by day --since 7d
   wake cost --by tool --json | jq '.rows[0]'")]
     Cost(CostArguments),
+    /// Look at the tasks and change them, at once and without a model. What changes is your own commit.
+    #[command(after_help = "\
+Examples:
+  wake task list
+  wake task add 'Write the report' --due friday
+  wake task done 2")]
+    Task {
+        #[command(subcommand)]
+        command: TaskCommand,
+    },
+    /// Set, list, end and put off reminders, at once and without a model.
+    #[command(
+        args_conflicts_with_subcommands = true,
+        after_help = "\
+Examples:
+  wake remind 'call Anna' --at 'tomorrow 9'
+  wake remind 'stretch every weekday at 8'
+  wake remind list
+  wake remind snooze 3 20min
+  wake remind done 3"
+    )]
+    Remind(RemindArguments),
+    /// Tell what today holds: tasks with their age, what is still to come, and what waits.
+    #[command(after_help = "\
+Examples:
+  wake today
+  wake today --json | jq -r '.tasks[].title'")]
+    Today {
+        /// Print one JSON document: day, tasks, waiting_tasks, reminders, messages, questions, stopped.
+        #[arg(long)]
+        json: bool,
+    },
     /// Take a wake back: its changes to the memory (later edits stay), its reminders, its unsent replies. Its messages are
     /// on hold until they are retried; the log keeps that it happened.
     #[command(after_help = "\
@@ -199,6 +231,9 @@ impl WakeCommand {
             Self::Say { json, .. } | Self::Show { json, .. } | Self::Undo { json, .. } => *json,
             Self::Log(log) => log.json,
             Self::Cost(cost) => cost.json,
+            Self::Task { command } => command.json(),
+            Self::Remind(remind) => remind.json(),
+            Self::Today { json } => *json,
             Self::Queue { action } => action.json(),
             Self::Memory { command } => command.json(),
             Self::Recordings { action, json } => *json || action.as_ref().is_some_and(RecordingsCommand::json),

@@ -8,7 +8,7 @@ use crate::{
         find::{self, FindError, FoundWake},
         raw, read,
         story::WakeStory,
-        tell::{self, Telling},
+        tell::{self, StoryTelling},
     },
     config::Config,
     redact::Redactor,
@@ -136,7 +136,7 @@ fn print_wake(config: &Config, story: Option<WakeStory>, commit: Option<CommitIn
         return;
     };
     if let Some(story) = &story {
-        print(&format!("{}\n", tell::text(story, Telling { tz: config.timezone, is_whole })));
+        print(&format!("{}\n", tell::text(story, StoryTelling { tz: config.timezone, is_whole })));
     }
     match (commit, story.and_then(|story| story.commit)) {
         (Some(CommitInFull { commit, message, stat, diff, .. }), _) => {

@@ -9,11 +9,11 @@ use super::{
     arguments::{Arguments, WakeCommand},
     complain, cost, failed, history, mcp, memory,
     out::{self, Working},
-    policy, queue, recordings,
+    policy, queue, recordings, remind,
     say::{self, Said},
     show::{AskedWhere, Here, KEPT, ReportView, exit_code, fail, show_report, what_to_do},
     story::{self, ShowAs},
-    within,
+    task, within,
 };
 use crate::{
     access,
@@ -74,6 +74,9 @@ fn run(arguments: &Arguments) -> ExitCode {
                 mcp::serve(context, address).await
             }),
         },
+        Some(WakeCommand::Task { command }) => task::run(&config, command, json),
+        Some(WakeCommand::Remind(remind)) => remind::run(&config, remind, json),
+        Some(WakeCommand::Today { .. }) => remind::today(&config, json),
         Some(WakeCommand::Cost(cost)) => cost::run(&config, cost, json),
         Some(WakeCommand::Log(log)) => history::log(&config, log, json),
         Some(WakeCommand::Show { id, raw, .. }) => {

@@ -49,7 +49,47 @@ fn a_wake_is_told_turn_by_turn_with_its_plan_calls_and_answer() {
     let (_telegram, _claude, env) = one_wake();
     let shown = env.wake(&["show"]).ok().stdout;
     let story = shown.split("\ncommit ").next().unwrap();
-    insta::assert_snapshot!(settled(&env, story), @"");
+    insta::assert_snapshot!(settled(&env, story), @r#"
+    Wake WAKE-0, Sat 2026-11-21 15:00, took 0 ms: done
+    Why: 1 message in chat 4242 (started by cli)
+    Message 1 from Ann: “Keep Anna's birthday, 3 May. And call her.”
+    Model: claude-sonnet-5-5, 3 turns, 180 tokens in (50 % from the cache), 120 out, $0.0014
+
+    Plan (medium): What was asked for.
+      1. Keep the birthday (remember)
+      2. Call Anna (task_add, NOT DONE)
+      3. Say so (reply)
+
+    15:00:00 turn 1, 0 ms: 60 tokens in (50 % from the cache), 40 out, $0.0005
+      I'll keep it first.
+      > plan, as above (0 ms)
+        allowed: Planning, notes and answers to the asking chat are always allowed.
+        result: The plan is written down. Go on.
+      > remember {"fact":"Anna's birthday is 3 May","topic":"Family"} (0 ms)
+        allowed: It only reads, or changes nothing outside this task.
+        result: Remembered: Anna's birthday is 3 May
+      > task_move {"task":"Call Anna","to":"backlog"} (0 ms)
+        allowed: It only reads, or changes nothing outside this task.
+        failed: there is no task “Call Anna”
+
+    15:00:00 turn 2, 0 ms: 60 tokens in (50 % from the cache), 40 out, $0.0005
+      > reply {"text":"Kept. I could not call her."} (0 ms)
+        allowed: Planning, notes and answers to the asking chat are always allowed.
+        result: The reply is written down and will be delivered.
+
+    15:00:00 turn 3, 0 ms: 60 tokens in (50 % from the cache), 40 out, $0.0005
+      nothing more
+
+    Planned, but not done:
+      - Call Anna
+
+    Answer to chat 4242 (sent 15:00:00):
+      Kept. I could not call her.
+
+    Notice to chat 4242 (sent 15:00:00):
+      Planned, but **not done**:
+      - Call Anna
+    "#);
     assert!(shown.contains("\n+- Anna's birthday is 3 May <!-- wake "), "the diff follows: {shown}");
 
     let whole = env.wake(&["show", "--json"]).ok().json();
@@ -84,11 +124,12 @@ fn the_requests_come_out_as_they_were_sent_and_without_a_secret_that_was_set_sin
     let requests = claude.requests();
     let sent = requests.last().unwrap();
     assert_eq!((&fixed["system"], &fixed["tools"]), (&sent.json["system"], &sent.json["tools"]));
-    // All that was sent stands in it, to the byte.
-    assert_eq!(sent.messages.len(), lines.len() - 2, "and the last answer, which nothing followed");
-    let same = |line: &str, sent: &Value| serde_json::from_str::<Value>(line).unwrap()["role"] == sent["role"];
-    for (line, sent) in lines[1..].iter().zip(sent.json["messages"].as_array().unwrap()) {
-        assert!(same(line, sent), "{line}");
+    // The last answer was empty: it is in no request, and isn't sent back.
+    assert_eq!(sent.messages.len(), lines.len() - 1);
+    // Turns stand in it to the byte; what we sent differs by the marks for the cache alone.
+    for (line, sent) in lines[1..].iter().zip(&sent.messages) {
+        let bare = |text: &str| text.replace(r#","cache_control":{"type":"ephemeral"}"#, "");
+        assert_eq!(bare(line), bare(sent));
     }
     assert!(raw.contains("3 May"));
     env.set("OPENAI_API_KEY", "birthday is 3 May");
@@ -141,7 +182,7 @@ fn what_is_older_than_keep_days_says_so_and_keeps_its_commit_and_cost() {
     let (_telegram, _claude, mut env) = one_wake();
     let before = env.wake(&["show", "--json"]).ok().json();
     let wake = before["wake_id"].as_str().unwrap().to_owned();
-    env.set("KEEP_DAYS", "1").at("2026-12-01T14:00:00Z");
+    env.set("KEEP_DAYS", "1").set("MODEL", "offline").at("2026-12-01T14:00:00Z");
     env.wake(&["--once", "--say", "remember that tea is at five"]).ok();
     assert_eq!(env.query::<i64>("SELECT count(*) FROM cycles WHERE has_journal = 0"), 1);
     let shown = env.wake(&["show", &wake]).ok().stdout;

@@ -175,7 +175,7 @@ fn before_the_first_wake_each_has_an_answer() {
     Say what and when, such as: /remind call Anna tomorrow at 9 · /remind every weekday at 8 stretch
 
     /cost
-    **Today**: $0.00 of $5.00 (DAILY_BUDGET_USD)
+    **Today**: $0.00 of $5.00 (DAILY_BUDGET_USD), $5.00 left
     **November**: $0.00
     No paid model use yet.
 
@@ -367,9 +367,9 @@ fn undo_takes_the_last_wake_of_the_chat_and_never_the_same_twice() {
     insta::assert_snapshot!(scene.says("/undo 20261121T1300"), @"That is about to be undone already, as soon as I'm done with what I'm at. /log lists what I did.");
     let log = scene.says("/log").replace(&id.chars().take(8).collect::<String>(), "01234567");
     insta::assert_snapshot!(log, @r"
-    - today 15:00: 1 message in chat 4343 (feedface)
-    - today 15:00: 1 message in chat 4242 (feedface), to be undone
-    - today 15:00: remembered “x” (01234567)
+    - today 15:00: 1 message in chat 4343 (feedface) · asked: “remember x”
+    - today 15:00: 1 message in chat 4242 (feedface), to be undone · asked: “remember x”
+    - today 15:00: remembered “x” (01234567) · asked: “remember x”
 
     /undo with an id takes that one back; /log 20 shows more.
     ");

@@ -11,7 +11,7 @@ use crate::{
     repo::{FileChange, LeftAlone},
     schedule::when::{When, parse_when},
     store::Change,
-    tool::{Chat, Documents, Registry, Unwoken},
+    tool::{Chat, Documents, Refusal, Registry, Unwoken},
     types::ChatRef,
     wake_lock::waker::{Timed, Waker},
     zone::Tz,
@@ -104,7 +104,11 @@ pub fn carry_out(hand: &mut Hand<'_>, tools: HandTools<'_>, order: &TaskOrder) -
         let done = match registry.call(tool, &input.to_string(), &world) {
             Ok(done) if done.is_failure => return Err(OrderError::Refused(done.content)),
             Ok(done) => done,
-            Err(refusal) => return Err(OrderError::refused(&refusal)),
+            Err(refusal) if refusal.0.ends_with('.') => return Err(OrderError::refused(&refusal)),
+            Err(refusal) => {
+                let refusal = Refusal(format!("{refusal}. Nothing was done; `wake task list` shows them."));
+                return Err(OrderError::refused(&refusal));
+            }
         };
         for change in done.changes {
             match change {

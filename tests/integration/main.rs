@@ -82,6 +82,8 @@ mod names;
 #[cfg(test)]
 mod offline_day;
 #[cfg(test)]
+mod orders;
+#[cfg(test)]
 mod permissions;
 #[cfg(test)]
 mod persons_edits;

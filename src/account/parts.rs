@@ -117,10 +117,7 @@ mod tests {
         assert!(parts.tools > parts.memory && parts.memory > parts.system, "{parts:?}");
         assert!(parts.tokens() <= 6_000 && parts.tokens() >= 5_996, "{parts:?}");
         let later = of_cycle("s", "t", &[said(&[&memory]), turn(100), said(&["and"]), turn(200)]);
-        assert!(
-            later.conversation > parts.conversation && later.requests == 2,
-            "a turn is in the next prompt: {later:?}"
-        );
+        assert!(later.conversation > 50 && later.requests == 2, "a turn is in the next prompt: {later:?}");
         assert_eq!(of_cycle("s", "t", &[said(&["x"]), turn(0)]), PromptParts::default(), "nothing was told");
     }
 }

@@ -4,7 +4,8 @@ use clap::{Parser, Subcommand};
 
 use super::{
     SettingsArguments, approvals, cost::CostArguments, history::LogArguments, log::Talk, mcp, memory::MemoryCommand,
-    policy::PolicyAction, queue, recordings::RecordingsCommand, remind::RemindArguments, task::TaskCommand,
+    policy::PolicyAction, queue, recordings::RecordingsCommand, remind::RemindArguments, shell::Program,
+    task::TaskCommand,
 };
 
 /// Wakes, does what is due, writes down what it did, and goes back to sleep.
@@ -214,6 +215,33 @@ Examples:
         #[command(subcommand)]
         action: Option<PolicyAction>,
     },
+    /// Print what a shell needs to complete commands and options.
+    #[command(after_help = "\
+Examples:
+  wake completions bash > ~/.local/share/bash-completion/completions/wake
+  wake completions zsh > ~/.zfunc/_wake
+  wake completions fish > ~/.config/fish/completions/wake.fish
+  wake completions bash bot > ~/.local/share/bash-completion/completions/bot")]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+        /// The program.
+        #[arg(value_enum, default_value_t = Program::Wake)]
+        program: Program,
+    },
+    /// Print a page of the manual: of wake, or of one of its commands.
+    #[command(after_help = "\
+Examples:
+  wake man | man -l -
+  wake man memory search | man -l -
+  wake man --program health > ~/.local/share/man/man1/health.1")]
+    Man {
+        /// The command, such as: memory search.
+        command: Vec<String>,
+        /// The program.
+        #[arg(long, value_enum, default_value_t = Program::Wake)]
+        program: Program,
+    },
     /// Offer memory, tasks, reminders and the queue to other programs (Model Context Protocol), by standard input and output or by
     /// HTTP; or look at the servers whose tools the assistant may use.
     #[command(after_help = "\
@@ -239,7 +267,7 @@ impl WakeCommand {
             Self::Recordings { action, json } => *json || action.as_ref().is_some_and(RecordingsCommand::json),
             Self::Approvals { action } => action.json(),
             Self::Policy { action } => action.as_ref().is_some_and(PolicyAction::json),
-            Self::Stop | Self::Resume | Self::Mcp(_) => false,
+            Self::Stop | Self::Resume | Self::Completions { .. } | Self::Man { .. } | Self::Mcp(_) => false,
         }
     }
 }

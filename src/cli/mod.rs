@@ -21,6 +21,7 @@ mod queue;
 mod recordings;
 mod remind;
 mod say;
+mod shell;
 mod show;
 mod story;
 mod task;

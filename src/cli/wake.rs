@@ -11,6 +11,7 @@ use super::{
     out::{self, Working},
     policy, queue, recordings, remind,
     say::{self, Said},
+    shell,
     show::{AskedWhere, Here, KEPT, ReportView, exit_code, fail, show_report, what_to_do},
     story::{self, ShowAs},
     task, within,
@@ -44,6 +45,12 @@ pub fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> ExitCode {
+    // These need no settings, and none that is wrong stands in their way.
+    match &arguments.command {
+        Some(WakeCommand::Completions { shell, program }) => return shell::completions(*shell, *program),
+        Some(WakeCommand::Man { command, program }) => return shell::man(*program, command),
+        _ => {}
+    }
     let config = match super::set_up(&arguments.settings, arguments.talk()) {
         Ok(config) => config,
         Err(code) => return code,
@@ -87,6 +94,7 @@ fn run(arguments: &Arguments) -> ExitCode {
             };
             story::show(&config, id.as_deref(), show_as)
         }
+        Some(WakeCommand::Completions { .. } | WakeCommand::Man { .. }) => ExitCode::SUCCESS,
         None => match &arguments.say {
             Some(text) => said(&config, &view(AskedWhere::Here), &arguments.reason, std::slice::from_ref(text)),
             None if arguments.once => once(&config, &view(AskedWhere::Nowhere), &arguments.reason),

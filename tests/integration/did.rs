@@ -132,10 +132,10 @@ fn the_requests_come_out_as_they_were_sent_and_without_a_secret_that_was_set_sin
         assert_eq!(bare(line), bare(sent));
     }
     assert!(raw.contains("3 May"));
-    env.set("OPENAI_API_KEY", "birthday is 3 May");
+    env.set("OPENAI_API_KEY", "birthday");
     for args in [["show", "--raw"], ["show", "--verbose"], ["show", "--json"], ["log", "--json"]] {
         let shown = env.wake(&args).ok().stdout;
-        assert!(!shown.contains("birthday is 3 May") && shown.contains("***"), "{args:?}: {shown}");
+        assert!(!shown.contains("birthday") && shown.contains("***"), "{args:?}: {shown}");
     }
 }
 
@@ -182,9 +182,12 @@ fn what_is_older_than_keep_days_says_so_and_keeps_its_commit_and_cost() {
     let (_telegram, _claude, mut env) = one_wake();
     let before = env.wake(&["show", "--json"]).ok().json();
     let wake = before["wake_id"].as_str().unwrap().to_owned();
-    env.set("KEEP_DAYS", "1").set("MODEL", "offline").at("2026-12-01T14:00:00Z");
-    env.wake(&["--once", "--say", "remember that tea is at five"]).ok();
-    assert_eq!(env.query::<i64>("SELECT count(*) FROM cycles WHERE has_journal = 0"), 1);
+    env.set("KEEP_DAYS", "1").set("MODEL", "offline");
+    // A clock that has leapt is looked at for an hour before anything is forgotten.
+    for time in ["2026-12-01T14:00:00Z", "2026-12-01T15:30:00Z"] {
+        env.at(time).wake(&["--once", "--say", "remember that tea is at five"]).ok();
+    }
+    assert_eq!(env.query::<i64>("SELECT has_journal FROM cycles ORDER BY started_at LIMIT 1"), 0);
     let shown = env.wake(&["show", &wake]).ok().stdout;
     for told in ["older than KEEP_DAYS", "Message 1", "$0.0", "+- Anna's birthday is 3 May", "> remember {"] {
         assert!(shown.contains(told), "{told}: {shown}");

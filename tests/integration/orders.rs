@@ -152,6 +152,22 @@ fn a_reminder_that_has_come_can_be_put_off() {
 }
 
 #[test]
+fn a_shell_completes_the_commands_and_the_manual_has_a_page_for_each() {
+    // Settings that are wrong don't stand in the way.
+    let mut env = TestEnv::new();
+    env.set("AUTONOMY", "9");
+    for (shell, part) in [("bash", "complete -F _wake"), ("zsh", "#compdef wake"), ("fish", "complete -c wake")] {
+        let script = env.wake(&["completions", shell]).ok().stdout;
+        assert!(script.contains(part) && script.contains("remind"), "{shell}");
+    }
+    assert!(env.wake(&["completions", "fish", "health"]).ok().stdout.contains("complete -c health"));
+    let page = env.wake(&["man", "memory", "search"]).ok().stdout;
+    assert!(page.contains(".TH wake-memory-search 1") && page.contains("as\\-of"), "{page}");
+    let ran = env.wake(&["man", "tea"]);
+    assert!(ran.code == 2 && ran.stderr.contains("wake has no command \"tea\""), "{ran:#?}");
+}
+
+#[test]
 fn today_shows_tasks_with_their_age_and_what_waits_and_nothing_empty() {
     let env = world();
     assert_eq!(env.wake(&["today"]).ok().stdout, "Nothing is due today.\n");

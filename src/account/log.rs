@@ -220,7 +220,7 @@ impl LogLine {
             commit: Some(commit.id.to_string()),
             at: Some(commit.at),
             wake_id: commit.wake_id.clone(),
-            author: Some(commit.author.clone()),
+            author: Some(shown(&commit.author)),
             subject: shown(&commit.subject),
             state: row.map(|row| row.state.as_str()),
             chat: row.and_then(|row| row.cycle.chat),

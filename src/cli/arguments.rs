@@ -26,7 +26,10 @@ Examples:
   wake say /tasks                    a command, as on Telegram; /help lists them
   wake say < note.txt                a text from a file, or from a pipe
   wake log                           what the wakes did, newest first
-  wake show 20261121T0903            one of them in full
+  wake show                          the last one, turn by turn
+  wake cost --by day                 what the models cost, and where the month is heading
+  wake today                         tasks, reminders, and what waits
+  wake task add 'Write the report'   tasks and reminders without a model
   wake memory search 'wifi code'     what it remembers, and what was said
   wake approvals list                what waits for your word
   wake undo                          take back what it did last

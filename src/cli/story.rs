@@ -12,7 +12,7 @@ use crate::{
     },
     config::Config,
     redact::Redactor,
-    repo::{CommitInFull, Repo},
+    repo::{Commit, CommitInFull, Repo},
     store::{CycleRow, Store},
 };
 
@@ -98,6 +98,11 @@ impl Stores<'_> {
         };
         let masked = |text: String| self.redactor.redact(&text);
         let commit = commit.map(|shown| CommitInFull {
+            commit: Commit {
+                author: masked(shown.commit.author),
+                subject: masked(shown.commit.subject),
+                ..shown.commit
+            },
             message: masked(shown.message),
             stat: masked(shown.stat),
             diff: masked(shown.diff),

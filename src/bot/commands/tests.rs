@@ -377,6 +377,30 @@ fn undo_takes_the_last_wake_of_the_chat_and_never_the_same_twice() {
 }
 
 #[test]
+fn a_guest_sees_what_their_own_chat_cost_and_nothing_of_the_budget() {
+    let mut scene = Scene::new();
+    let wakes = [("20261121T120000Z-1", ANA, 1.0), ("20261121T130000Z-1", BOB, 0.25)];
+    for (wake, chat, usd) in wakes {
+        scene.worked(wake, chat, false);
+        let conn = rusqlite::Connection::open(scene.config.db_path()).unwrap();
+        conn.execute(
+            "INSERT INTO ledger (cycle_id, at, model, input, output, cache_read, cache_write, cost_usd)
+             VALUES (?1, '2026-11-21T13:00:00.000Z', 'm', 1, 1, 0, 0, ?2)",
+            (wake, usd),
+        )
+        .unwrap();
+    }
+    insta::assert_snapshot!(scene.reply(BOB, "/cost").text, @r"
+    **Today**: $0.25
+    **November**: $0.25
+    - m: $0.25; 1 tokens in, 1 out
+    ");
+    assert!(scene.says("/cost").starts_with("**Today**: $1.25 of $5.00 (DAILY_BUDGET_USD), $3.75 left\n"));
+    let log = scene.reply(BOB, "/log").text;
+    assert!(log.contains("chat 4343") && !log.contains("4242"), "{log}");
+}
+
+#[test]
 fn retry_takes_what_was_given_up_here() {
     let mut scene = Scene::new();
     let id = scene.worked("20261121T120000Z-1", ANA, false);

@@ -17,6 +17,7 @@ use crate::{
     memory::reflect::REFLECTION,
     model::content::tool_calls,
     store::{Entry, PaidRequest, Spent, Store, StoreError},
+    tool::unwrapped,
     types::ChatRef,
     words::count,
     zone::Tz,
@@ -274,7 +275,8 @@ fn by_tool(store: &Store, paid: &[PaidRequest]) -> Result<Vec<CostRow>, StoreErr
                 add(&mut groups, "(no call)".to_owned(), 1, request.spent);
             }
             for call in &calls {
-                add(&mut groups, call.name.clone(), 1, shared(request.spent, calls.len() as u64));
+                let name = unwrapped(&call.name, call.input.get()).map_or_else(|| call.name.clone(), |(name, _)| name);
+                add(&mut groups, name, 1, shared(request.spent, calls.len() as u64));
             }
         }
         for request in requests {

@@ -15,6 +15,7 @@ use crate::{
     policy::Verdict,
     redact::Redactor,
     store::{Approval, CycleRow, Entry, NO_MODEL, PaidRequest, Spent, Store, StoreError, WrittenText},
+    tool::unwrapped,
     types::{Stop, Usage},
 };
 
@@ -159,16 +160,21 @@ impl StoryFold<'_> {
         let cost_usd = self.paid(&usage);
         let asked_at = self.asked_at.take().flatten();
         let approvals = &self.approvals;
-        let calls = tool_calls(content, &stop).into_iter().map(|call| StoryCall {
-            question: approvals.iter().find(|approval| approval.call == call.id).map(|approval| approval.id),
-            input: (self.masked)(call.input.get()),
-            id: call.id,
-            tool: call.name,
-            verdict: None,
-            decided: None,
-            began_at: None,
-            result: None,
-            took_ms: None,
+        let calls = tool_calls(content, &stop).into_iter().map(|call| {
+            // A call by way of `use_tool` is told as the call that it stands for.
+            let (tool, input) = unwrapped(&call.name, call.input.get())
+                .unwrap_or_else(|| (call.name.clone(), call.input.get().to_owned()));
+            StoryCall {
+                question: approvals.iter().find(|approval| approval.call == call.id).map(|approval| approval.id),
+                input: (self.masked)(&input),
+                id: call.id,
+                tool,
+                verdict: None,
+                decided: None,
+                began_at: None,
+                result: None,
+                took_ms: None,
+            }
         });
         let number = story.turns().count() + 1;
         story.steps.push(StoryStep::Turn(StoryTurn {

@@ -145,9 +145,11 @@ fn a_question_is_told_with_who_answered_it() {
     env.set("AUTONOMY", "0");
     env.wake(&["--once"]).ok();
     env.receive(CHAT, "remember the wifi code");
-    claude.expect(Reply::tool("t1", "remember", json!({"fact": "The wifi code is 1234"})));
+    let wrapped = json!({"name": "remember", "arguments": {"fact": "The wifi code is 1234"}});
+    claude.expect(Reply::tool("t1", "use_tool", wrapped));
     env.once();
     let waiting = env.wake(&["show"]).ok().stdout;
+    assert!(waiting.contains("> remember {\"fact\":"), "{waiting}");
     assert!(waiting.contains("waits for your word") && waiting.contains("asked (question 1): "), "{waiting}");
     assert!(!waiting.contains("not run") && waiting.ends_with("It has no commit.\n"), "{waiting}");
     claude.expect(Reply::text("Kept."));

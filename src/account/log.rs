@@ -86,7 +86,7 @@ pub fn of_wakes(
     chosen(
         store,
         query,
-        rows,
+        &rows,
         |row| {
             let mut line = LogLine::of_row(row, shown);
             if let Some(subject) = row.commit_id.as_deref().and_then(&subject) {
@@ -134,7 +134,7 @@ pub fn of_memory(
     }
     merged.extend(others.map(|other| Candidate { line: LogLine::of_row(&other, shown), row: Some(other) }));
     match store {
-        Some(store) => Ok(chosen(store, query, merged, |candidate| candidate.line.clone(), shown)?),
+        Some(store) => Ok(chosen(store, query, &merged, |candidate| candidate.line.clone(), shown)?),
         None => {
             let lines = merged.into_iter().map(|candidate| candidate.line);
             Ok(lines.filter(|line| line.matches(query)).take(query.lines).collect())
@@ -174,7 +174,7 @@ impl OfWake for CycleRow {
 fn chosen<T: OfWake>(
     store: &Store,
     query: LogQuery<'_>,
-    candidates: Vec<T>,
+    candidates: &[T],
     line: impl Fn(&T) -> LogLine,
     shown: Shown<'_>,
 ) -> Result<Vec<LogLine>, StoreError> {

@@ -110,10 +110,10 @@ impl StoryFold<'_> {
             }
             Entry::Turn { content, stop, usage } => self.turn(story, at, (&content, stop, usage)),
             Entry::Judged { call, verdict } if is_limit(&call) => {
-                story.steps.push(StoryStep::Limit { at, reasons: self.all_masked(verdict.reasons), decided: None });
+                story.steps.push(StoryStep::Limit { at, reasons: self.all_masked(&verdict.reasons), decided: None });
             }
             Entry::Judged { call, verdict } => {
-                let verdict = Verdict { reasons: self.all_masked(verdict.reasons), ..verdict };
+                let verdict = Verdict { reasons: self.all_masked(&verdict.reasons), ..verdict };
                 if let Some(found) = call_of(story, &call) {
                     found.verdict = Some(verdict);
                 }
@@ -147,9 +147,9 @@ impl StoryFold<'_> {
             Entry::Folded { messages, before, after, .. } => {
                 story.steps.push(StoryStep::Folded { at, messages, before, after });
             }
-            Entry::Verified { not_done } => story.not_done = Some(self.all_masked(not_done)),
+            Entry::Verified { not_done } => story.not_done = Some(self.all_masked(&not_done)),
             Entry::ByRule { receipts, .. } => {
-                story.steps.push(StoryStep::ByRule { at, receipts: self.all_masked(receipts) });
+                story.steps.push(StoryStep::ByRule { at, receipts: self.all_masked(&receipts) });
             }
             Entry::Worked { .. } | Entry::FoldAsked { .. } => {}
         }
@@ -225,7 +225,7 @@ impl StoryFold<'_> {
         story.taints.extend(taint.filter(|taint| !story.taints.contains(taint)));
     }
 
-    fn all_masked(&self, texts: Vec<String>) -> Vec<String> {
+    fn all_masked(&self, texts: &[String]) -> Vec<String> {
         texts.iter().map(|text| (self.masked)(text)).collect()
     }
 }

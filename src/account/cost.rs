@@ -113,7 +113,7 @@ pub struct CostRow {
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum Forecast {
-    /// There are fewer than [`MIN_FORECAST_DAYS`] full days of use.
+    /// There are fewer than three full days of use.
     TooLittle {
         /// How many there are.
         days: usize,
@@ -179,7 +179,7 @@ fn by_day(paid: &[PaidRequest], tz: Tz) -> BTreeMap<NaiveDate, f64> {
     days
 }
 
-/// The mean of the last [`FORECAST_DAYS`] full days goes on, idle ones among them, but none from before the first use.
+/// The mean of the last seven full days goes on, idle ones among them, but none from before the first use.
 fn forecast(days: &BTreeMap<NaiveDate, f64>, first: Option<NaiveDate>, today: NaiveDate, month_usd: f64) -> Forecast {
     let full = (1..=FORECAST_DAYS).filter_map(|back| today.checked_sub_days(Days::new(back)));
     let full: Vec<NaiveDate> = full.filter(|day| first.is_some_and(|first| *day >= first)).collect();

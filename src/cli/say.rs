@@ -124,7 +124,7 @@ async fn obey(
     order: Option<Order>,
 ) -> Result<Report, WakeError> {
     match order {
-        None | Some(Order::Remind(_) | Order::ShowTasks(_)) => {
+        None | Some(Order::Remind(_) | Order::EndReminder { .. } | Order::ShowTasks(_)) => {
             Ok(Report { outcome: WakeOutcome::Worked, ..Report::default() })
         }
         Some(Order::Stop { .. }) => {

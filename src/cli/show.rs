@@ -169,6 +169,11 @@ fn on_page(config: &Config, text: &str) -> String {
     }
 }
 
+/// Prints Markdown for people: laid out on a terminal, and as it stands elsewhere.
+pub(super) fn print_page(config: &Config, text: &str) {
+    out::print_exactly(&format!("{}\n", on_page(config, text.trim_end())));
+}
+
 /// Tells a person at their desktop what waits in the terminal, if they can be told. It waits all the same.
 fn notify(context: Context<'_>, store: &mut Store) -> Result<(), StoreError> {
     if !context.config.has_desktop {

@@ -7,12 +7,14 @@ use clap::Parser as _;
 use super::{
     approvals,
     arguments::{Arguments, WakeCommand},
-    complain, failed, history, mcp, memory,
+    complain, cost, failed, history, mcp, memory,
     out::{self, Working},
-    policy, queue, recordings,
+    policy, queue, recordings, remind,
     say::{self, Said},
+    shell,
     show::{AskedWhere, Here, KEPT, ReportView, exit_code, fail, show_report, what_to_do},
-    within,
+    story::{self, ShowAs},
+    task, within,
 };
 use crate::{
     access,
@@ -43,6 +45,12 @@ pub fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> ExitCode {
+    // These need no settings, and none that is wrong stands in their way.
+    match &arguments.command {
+        Some(WakeCommand::Completions { shell, program }) => return shell::completions(*shell, *program),
+        Some(WakeCommand::Man { command, program }) => return shell::man(*program, command),
+        _ => {}
+    }
     let config = match super::set_up(&arguments.settings, arguments.talk()) {
         Ok(config) => config,
         Err(code) => return code,
@@ -73,8 +81,20 @@ fn run(arguments: &Arguments) -> ExitCode {
                 mcp::serve(context, address).await
             }),
         },
-        Some(WakeCommand::Log { lines, .. }) => history::log(&config, *lines, json),
-        Some(WakeCommand::Show { id, .. }) => history::show(&config, id, json),
+        Some(WakeCommand::Task { command }) => task::run(&config, command, json),
+        Some(WakeCommand::Remind(remind)) => remind::run(&config, remind, json),
+        Some(WakeCommand::Today { .. }) => remind::today(&config, json),
+        Some(WakeCommand::Cost(cost)) => cost::run(&config, cost, json),
+        Some(WakeCommand::Log(log)) => history::log(&config, log, json),
+        Some(WakeCommand::Show { id, raw, .. }) => {
+            let show_as = match (raw, json) {
+                (true, _) => ShowAs::Raw,
+                (false, true) => ShowAs::Json,
+                (false, false) => ShowAs::Text { is_whole: arguments.verbose },
+            };
+            story::show(&config, id.as_deref(), show_as)
+        }
+        Some(WakeCommand::Completions { .. } | WakeCommand::Man { .. }) => ExitCode::SUCCESS,
         None => match &arguments.say {
             Some(text) => said(&config, &view(AskedWhere::Here), &arguments.reason, std::slice::from_ref(text)),
             None if arguments.once => once(&config, &view(AskedWhere::Nowhere), &arguments.reason),

@@ -29,6 +29,7 @@ pub use cycles::{
     parked::{ParkedCycle, ToldOf},
     rows::{CycleEnd, CycleRow, CycleState, NO_MODEL, NewCycle},
     status_lines::StatusLine,
+    told::{JournalLine, PaidRequest, WrittenText},
     undo::{TakenBack, Undo},
 };
 pub use fence::{Fence, FencedStore};

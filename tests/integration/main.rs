@@ -18,6 +18,8 @@ mod conversation;
 #[cfg(test)]
 mod damage;
 #[cfg(test)]
+mod did;
+#[cfg(test)]
 mod disk;
 #[cfg(test)]
 mod door;
@@ -79,6 +81,8 @@ mod model_anthropic;
 mod names;
 #[cfg(test)]
 mod offline_day;
+#[cfg(test)]
+mod orders;
 #[cfg(test)]
 mod permissions;
 #[cfg(test)]

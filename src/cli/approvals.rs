@@ -129,7 +129,7 @@ fn list(config: &Config, store: &Store, all: bool, as_json: bool) -> Result<(), 
     Ok(())
 }
 
-fn described(config: &Config, approval: &Approval) -> String {
+pub(super) fn described(config: &Config, approval: &Approval) -> String {
     let Approval { id, tool, action, risk, reasons, origin, cycle_id, state, .. } = approval;
     let until =
         approval.expires_at.map(|at| at.with_timezone(&config.timezone).format("%a %-d %b at %H:%M").to_string());

@@ -6,6 +6,7 @@
 
 mod editor;
 mod files;
+mod meanwhile;
 mod pause;
 mod steps;
 
@@ -17,18 +18,19 @@ use std::{
 };
 
 use editor::{MessageEditor, Typed};
+use meanwhile::{Meanwhile, News};
 use pause::Interrupts;
 use steps::Steps;
 
 use super::{
     EXIT_FAILED, EXIT_OK, approvals, complain,
     out::{self, Working},
-    say::{self, MAX_TEXT_BYTES, Patience, Put},
+    say::{self, AnswerWait, MAX_TEXT_BYTES, Put},
     show::{KEPT, exit_code, on_page, what_to_do},
     wake::{look, why_it_waits, with_signals},
 };
 use crate::{
-    config::Config,
+    config::{Config, OFFLINE_MODEL},
     cycle::{
         self,
         context::{Context, Report, Screen, Terminal, WakeError, WakeOutcome},
@@ -38,6 +40,7 @@ use crate::{
     process::Identity,
     store::{Approval, Awaited, LandedFile, Order, Store, StoreError, TerminalSession},
     types::ChatRef,
+    words::count,
 };
 
 /// What starts its wakes.
@@ -50,6 +53,8 @@ const SAVING: &str = "saving…";
 const GO_ON: [&str; 3] = ["go on", "continue", "resume"];
 /// What ends the chat, besides Ctrl-D.
 const QUIT: [&str; 2] = ["/quit", "/exit"];
+/// Gives up what is paused.
+const DROP: &str = "/drop";
 /// Asks again what was put off.
 const QUESTIONS: &str = "/questions";
 
@@ -155,7 +160,8 @@ impl<'a> Chat<'a> {
         let mut store = cycle::open_store(context.config)?;
         let session = TerminalSession::fresh()?;
         store.open_session(&session, &Identity::current(), context.clock.now())?;
-        let has_steps = is_interactive && std::io::stderr().is_terminal();
+        // What the rules of the offline model do is told by their answers.
+        let has_steps = is_interactive && std::io::stderr().is_terminal() && context.model.name() != OFFLINE_MODEL;
         let steps = if has_steps { Some(Arc::new(Steps::open(context)?)) } else { None };
         Ok(Self { context, interrupts, is_interactive, store, session, steps, later: BTreeSet::new() })
     }
@@ -180,7 +186,8 @@ impl<'a> Chat<'a> {
             if self.interrupts.is_leaving() {
                 break;
             }
-            let text = match editor.message() {
+            let news = News { config: self.context.config.clone(), session: self.session.clone() };
+            let text = match editor.message(news) {
                 Typed::Text(text) => text,
                 Typed::Cleared if has_cleared => break,
                 Typed::Cleared => {
@@ -197,7 +204,8 @@ impl<'a> Chat<'a> {
                 break;
             }
             if !text.is_empty() {
-                self.said(text).await?;
+                // Who has just paused something leaves by the same key.
+                has_cleared = self.said(text).await?;
             }
         }
         complain(match self.store.is_terminal_paused()? {
@@ -207,30 +215,39 @@ impl<'a> Chat<'a> {
         Ok(true)
     }
 
-    /// What a person has typed.
-    async fn said(&mut self, text: &str) -> Result<(), WakeError> {
+    /// What a person has typed. Says whether Ctrl-C was pressed meanwhile.
+    async fn said(&mut self, text: &str) -> Result<bool, WakeError> {
         if text.len() as u64 > MAX_TEXT_BYTES {
-            complain(&format!("That is longer than {MAX_TEXT_BYTES} bytes, so it wasn't sent. A path attaches a file."));
-            return Ok(());
+            complain(&format!(
+                "That is longer than {MAX_TEXT_BYTES} bytes, so it wasn't sent. A path attaches a file."
+            ));
+            return Ok(false);
         }
         if text == QUESTIONS {
             self.later.clear();
             if self.open_questions()?.is_empty() {
                 complain("No open questions.");
             }
-            return Ok(());
+            return Ok(false);
         }
         if self.store.is_terminal_paused()? && GO_ON.contains(&text.to_lowercase().as_str()) {
             self.go_on()?;
             self.work(Work::GoesOn).await?;
-            return Ok(());
+            return Ok(self.interrupts.was_pressed());
+        }
+        if text == DROP {
+            self.drop_paused().await?;
+            return Ok(false);
         }
         let (text, files) = self.attached(text);
         let put = match say::put(self.context, &mut self.store, &self.session, (&text, &files)) {
             Ok(put) => put,
             Err(error) => {
-                complain(&format!("failed: {error}\nYour message was NOT stored. {} Then say it again.", what_to_do(&error)));
-                return Ok(());
+                complain(&format!(
+                    "failed: {error}\nYour message was NOT stored. {} Then say it again.",
+                    what_to_do(&error)
+                ));
+                return Ok(false);
             }
         };
         if matches!(put, Put::Message(_)) && self.store.is_stopped_for(Some(ChatRef::TERMINAL))? {
@@ -238,13 +255,32 @@ impl<'a> Chat<'a> {
                 Some(_) => "Your message is safe. All work is stopped: /resume continues it.",
                 None => "Your message is safe. My work is paused: `go on` continues it, this message with it.",
             });
-            return Ok(());
+            return Ok(false);
         }
         let is_help = text == "/help";
         self.work(Work::Said(put)).await?;
         if is_help {
-            complain("Only in this chat: /questions asks again what you put off, /quit leaves. The path of a file attaches it.\n");
+            complain(
+                "Only in this chat: /questions asks again what you put off, /drop gives up what is paused, /quit leaves. The path of a file attaches it.\n",
+            );
         }
+        Ok(self.interrupts.was_pressed())
+    }
+
+    /// Takes what is paused out of the queue. The next wake ends its cycle.
+    async fn drop_paused(&mut self) -> Result<(), WakeError> {
+        if !self.store.is_terminal_paused()? {
+            complain("Nothing is paused. /undo takes back what was done last.");
+            return Ok(());
+        }
+        let now = self.context.clock.now();
+        let mut n = 0;
+        for message in self.store.queued()?.into_iter().filter(|message| message.chat == ChatRef::TERMINAL) {
+            n += usize::from(self.store.discard(message.id, now)?);
+        }
+        self.go_on()?;
+        self.work(Work::GoesOn).await?;
+        complain(&format!("Dropped: {}. Nothing more is done about it.", count(n, "message")));
         Ok(())
     }
 
@@ -313,7 +349,7 @@ impl<'a> Chat<'a> {
         let watching = steps.as_ref().map(|steps| Steps::watch(steps, message));
         let report = match work {
             Work::Said(put) => {
-                let patience = Patience { trigger: TRIGGER, working: &working, longest: None };
+                let patience = AnswerWait { trigger: TRIGGER, working: &working, longest: None };
                 say::follow(at_once, store, put, patience).await
             }
             Work::GoesOn => look(at_once, store, TRIGGER).await,
@@ -360,7 +396,7 @@ impl<'a> Chat<'a> {
     fn say_what_a_press_did(&mut self) -> Result<(), WakeError> {
         if self.store.is_terminal_paused()? {
             if !self.interrupts.is_leaving() {
-                complain("Paused, and nothing is lost. `go on` continues; what else you write waits until then.");
+                complain("Paused. `go on` continues, /drop gives it up; what else you write waits.");
             }
         } else if self.store.stopped()?.is_none() {
             self.go_on()?;
@@ -382,7 +418,7 @@ impl<'a> Chat<'a> {
             if self.interrupts.is_leaving() {
                 return Ok(());
             }
-            out::print(&format!("{}\n", approvals::described(self.context.config, &approval)));
+            out::print(&format!("{}\n", approvals::in_place(self.context.config, &approval)));
             let id = approval.id;
             let Some(is_approval) = editor.decision(!matches!(approval.risk.as_str(), "safe" | "caution")) else {
                 self.later.insert(id);
@@ -403,7 +439,7 @@ impl<'a> Chat<'a> {
 /// Who answers, and how to leave, in two lines.
 fn greeting(model: &dyn Model) -> String {
     let who = match model.name() {
-        crate::config::OFFLINE_MODEL => {
+        OFFLINE_MODEL => {
             "No AI model is set, so I understand plain requests only, such as `remind me to stretch at 5`.".to_owned()
         }
         name => format!("{name} answers here."),

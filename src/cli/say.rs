@@ -95,7 +95,8 @@ pub(super) async fn say(
     let here = Here { context, session: Some(&session), working: Some(working) };
     let context = Context { terminal: view.terminal(&here), ..context };
     let put = put(context, &mut store, &session, (text, &[]))?;
-    let report = follow(context, &mut store, put, Patience { trigger, working, longest: Some(WAIT_FOR_ANOTHER) }).await;
+    let report =
+        follow(context, &mut store, put, AnswerWait { trigger, working, longest: Some(WAIT_FOR_ANOTHER) }).await;
     Ok(Said { store, session, report })
 }
 
@@ -138,7 +139,7 @@ pub(super) fn put(
 }
 
 /// How an answer is waited for.
-pub(super) struct Patience<'a> {
+pub(super) struct AnswerWait<'a> {
     /// What starts a wake.
     pub(super) trigger: &'a str,
     /// Where it is said that another wake is waited for.
@@ -152,7 +153,7 @@ pub(super) async fn follow(
     context: Context<'_>,
     store: &mut Store,
     put: Put,
-    patience: Patience<'_>,
+    patience: AnswerWait<'_>,
 ) -> Result<Report, WakeError> {
     match put {
         Put::Message(id) => until_answered(context, store, id, patience).await,
@@ -186,9 +187,9 @@ async fn until_answered(
     context: Context<'_>,
     store: &mut Store,
     message: i64,
-    patience: Patience<'_>,
+    patience: AnswerWait<'_>,
 ) -> Result<Report, WakeError> {
-    let Patience { trigger, working, longest } = patience;
+    let AnswerWait { trigger, working, longest } = patience;
     let (begun, mut stop) = (Instant::now(), context.stop.clone());
     let mut has_waited = false;
     loop {
@@ -201,7 +202,7 @@ async fn until_answered(
         if is_settled || report.outcome != WakeOutcome::Locked {
             return Ok(report);
         }
-        if store.is_stopped_for(Some(ChatRef::TERMINAL))? {
+        if longest.is_none() && store.is_stopped_for(Some(ChatRef::TERMINAL))? {
             return Ok(Report { outcome: WakeOutcome::Parked, notes: Vec::new(), ..report });
         }
         if longest.is_some_and(|longest| begun.elapsed() >= longest) {

@@ -195,7 +195,10 @@ fn stop(config: &Config) -> ExitCode {
 
 fn resume(config: &Config) -> ExitCode {
     let ordered = cycle::open_store(config).and_then(|mut store| {
-        Ok((store.is_stopped_for(Some(ChatRef::TERMINAL))?, store.order(&Order::Resume { is_owners: true }, config.clock().now())?))
+        Ok((
+            store.is_stopped_for(Some(ChatRef::TERMINAL))?,
+            store.order(&Order::Resume { is_owners: true }, config.clock().now())?,
+        ))
     });
     match ordered {
         Ok((is_stopped, ())) => {
@@ -215,7 +218,8 @@ pub(super) fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String
         return Some("Your message is safe, and will be answered after `wake resume`.".to_owned());
     }
     if store.is_stopped_for(Some(ChatRef::TERMINAL)).ok()? {
-        let why = "You have paused my work for the terminal: your message is safe, and will be answered after `wake resume`.";
+        let why =
+            "You have paused my work for the terminal: your message is safe, and will be answered after `wake resume`.";
         return Some(why.to_owned());
     }
     let model = cycle::model_state_of(store, context).ok()?;

@@ -72,15 +72,16 @@ fn a_person_says_several_things_and_what_they_typed_comes_back_in_the_next_chat(
     let env = world();
     let mut talk = env.talk(WAKE, &["chat"]);
     let greeting = talk.sees(PROMPT);
-    assert!(greeting.starts_with("No AI model is set") && greeting.contains("/quit leaves."), "{greeting}");
+    assert!(greeting.contains("No AI model is set") && greeting.contains("/quit leaves."), "{greeting}");
     say(&mut talk, "remember that tea is at five", "Remembered: tea is at five\n");
-    say(&mut talk, "remember that \\\r lunch is at one", "lunch is at one\n");
+    say(&mut talk, "milk and \\\reggs", "without an AI model");
+    assert_eq!(env.query::<String>("SELECT message_text FROM incoming_messages WHERE id = 2"), "milk and \neggs");
     say(&mut talk, "/tasks", "No tasks");
     assert!(leave(talk).ends_with("Bye.\n"));
     let history = env.workspace().join("chat-history");
     assert_eq!(std::fs::metadata(&history).unwrap().permissions().mode() & 0o777, 0o600);
     let mut talk = open(&env);
-    talk.types("\x1b[A\x1b[A\x1b[A");
+    talk.types("\x1b[A\x1b[A\x1b[A\x1b[A");
     talk.sees("tea is at five");
     talk.types(CTRL_C);
     talk.sees("Ctrl-C again leaves");
@@ -192,7 +193,7 @@ fn held() -> (FakeClaude, TestEnv, Talk) {
 #[test]
 fn ctrl_c_pauses_the_work_until_the_person_says_go_on() {
     let (claude, env, mut talk) = held();
-    talk.sees("Paused, and nothing is lost.");
+    talk.sees("Paused. `go on` continues");
     talk.sees(PROMPT);
     // Neither cron nor another message goes on with it.
     assert_eq!(env.once()["outcome"], "idle");
@@ -207,8 +208,10 @@ fn ctrl_c_pauses_the_work_until_the_person_says_go_on() {
 
 #[test]
 fn a_second_ctrl_c_leaves_and_the_request_waits_for_a_word() {
-    let (claude, env, talk) = held();
-    talk.signal(Signal::INT);
+    let (claude, env, mut talk) = held();
+    talk.sees("Paused. `go on` continues");
+    talk.sees(PROMPT);
+    talk.types(CTRL_C);
     let (code, shown) = talk.end();
     assert!(code == 0 && shown.contains("Your request is paused"), "{shown}");
     assert_eq!(env.once()["outcome"], "idle");
@@ -217,7 +220,6 @@ fn a_second_ctrl_c_leaves_and_the_request_waits_for_a_word() {
     leave(talk);
     assert!(env.wake(&["resume"]).ok().stderr.contains("Resuming"));
     claude.expect(Reply::text("Cats purr."));
-    assert_eq!(env.once()["outcome"], "worked");
     assert_eq!(env.told().stdout, "Cats purr.\n");
     env.check_sound();
 }
@@ -242,7 +244,10 @@ fn a_picture_by_its_path_is_shown_to_the_model_and_a_path_that_is_not_there_stay
     let before = say(&mut talk, "what is './a cat.png' and ./gone.png?", "A cat.\n");
     assert!(before.contains("📎 \"a cat.png\", image/png, "), "{before}");
     let request = claude.requests().remove(0).json.to_string();
-    assert!(request.contains(r#""type":"image""#) && request.contains("what is a cat.png and ./gone.png?"), "{request}");
+    assert!(
+        request.contains(r#""type":"image""#) && request.contains("what is a cat.png and ./gone.png?"),
+        "{request}"
+    );
     leave(talk);
     assert_eq!(env.query::<i64>("SELECT count(*) FROM attachments WHERE state = 'kept'"), 1);
     let path = env.workspace().join(env.query::<String>("SELECT path FROM attachments"));
@@ -257,7 +262,7 @@ fn a_pipe_says_a_message_a_line_and_gets_plain_answers() {
     let lines: Vec<&str> = ran.stdout.lines().collect();
     assert_eq!((lines[0], lines[lines.len() - 1]), ("Remembered: **tea** is at five", "Remembered: lunch is at one"));
     assert!(ran.stdout.contains("you're my owner") && !ran.stdout.contains('\x1b'), "{}", ran.stdout);
-    assert_eq!(ran.stderr, "");
+    assert!(!ran.stderr.contains("/quit") && !ran.stderr.contains("working"), "{}", ran.stderr);
     assert!(!env.workspace().join("chat-history").exists());
     env.check_sound();
 }
@@ -291,7 +296,8 @@ fn a_pipe_whose_message_fails_ends_with_an_error_and_goes_on_before() {
 fn another_wake_is_waited_for() {
     let env = world();
     env.wake(&["--once"]).ok();
-    let lock = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(env.workspace().join(".wake-lock"));
+    let lock =
+        std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(env.workspace().join(".wake-lock"));
     let lock = lock.unwrap();
     fs2::FileExt::lock_exclusive(&lock).unwrap();
     let mut talk = open(&env);
@@ -302,4 +308,55 @@ fn another_wake_is_waited_for() {
     talk.sees("Remembered: tea is at five\n");
     talk.sees(PROMPT);
     leave(talk);
+}
+
+#[test]
+fn a_paused_request_is_given_up_by_a_word() {
+    let (claude, env, mut talk) = held();
+    talk.sees("Paused. `go on` continues");
+    talk.sees(PROMPT);
+    say(&mut talk, "/drop", "Dropped: 1 message.");
+    claude.expect(Reply::text("Dogs bark."));
+    say(&mut talk, "and dogs?", "Dogs bark.\n");
+    assert!(leave(talk).ends_with("Bye.\n"));
+    assert_eq!(env.query::<String>("SELECT outcome FROM incoming_messages WHERE id = 1"), "dropped");
+    env.check_sound();
+}
+
+#[test]
+fn ctrl_c_ends_the_program_that_is_waited_for() {
+    let (claude, mut env) = minded();
+    env.set("AUTONOMY", "2");
+    claude.expect(Reply::tools(vec![Block::tool(
+        "t1",
+        "bash",
+        json!({"command": "echo begun > started; sleep 1000"}),
+    )]));
+    let mut talk = open(&env);
+    talk.types("wait for it\r");
+    talk.sees("working: bash echo begun");
+    talk.signal(Signal::INT);
+    talk.sees("Paused. `go on` continues");
+    talk.sees(PROMPT);
+    claude.expect(Reply::text("It was cut short."));
+    say(&mut talk, "go on", "It was cut short.\n");
+    leave(talk);
+    env.check_sound();
+}
+
+#[test]
+fn what_another_wake_says_is_shown_above_the_line_that_is_typed() {
+    let mut env = world();
+    env.wake(&["say", "remind me to call Anna at 16:00"]).ok();
+    let mut talk = open(&env);
+    talk.types("remember that tea");
+    talk.sees("tea");
+    env.at("2026-11-21T15:00:00Z").wake(&["--once"]).ok();
+    talk.sees("⏰ call Anna\n");
+    talk.sees("remember that tea");
+    talk.types(" is at five\r");
+    talk.sees("Remembered: tea is at five\n");
+    talk.sees(PROMPT);
+    leave(talk);
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL"), 0);
 }

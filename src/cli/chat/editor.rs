@@ -1,15 +1,19 @@
 //! Lines as a person types them: edited, remembered, and continued after a backslash.
 
-use std::path::PathBuf;
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use rustyline::{
-    Editor,
+    Editor, ExternalPrinter,
     config::{Builder, Config as LineConfig},
     error::ReadlineError,
     history::{FileHistory, MemHistory},
     validate::{ValidationContext, ValidationResult, Validator},
 };
 
+use super::News;
 use crate::config::Config;
 
 /// What stands before a message.
@@ -34,6 +38,8 @@ pub(super) enum Typed {
 pub(super) struct MessageEditor {
     messages: Editor<Continued, FileHistory>,
     decisions: Editor<(), MemHistory>,
+    /// Writes above the line that is being typed.
+    above: Arc<Mutex<Option<Box<dyn ExternalPrinter + Send>>>>,
     history: PathBuf,
 }
 
@@ -45,14 +51,23 @@ impl MessageEditor {
         messages.set_helper(Some(Continued));
         let history = config.workspace_dir.join(HISTORY);
         messages.load_history(&history).ok();
+        let above = messages.create_external_printer().ok();
+        let above = Arc::new(Mutex::new(above.map(|above| Box::new(above) as Box<dyn ExternalPrinter + Send>)));
         let forgotten = MemHistory::with_config(&settings);
         let decisions = Editor::with_history(settings, forgotten)?;
-        Ok(Self { messages, decisions, history })
+        Ok(Self { messages, decisions, above, history })
     }
 
-    /// Waits for a message.
-    pub(super) fn message(&mut self) -> Typed {
-        match self.messages.readline(PROMPT) {
+    /// Waits for a message, and shows meanwhile what others' wakes say.
+    pub(super) fn message(&mut self, news: News) -> Typed {
+        let above = Arc::clone(&self.above);
+        let watching = news.watch(move |text| {
+            let mut above = above.lock().unwrap_or_else(PoisonError::into_inner);
+            above.as_mut().is_some_and(|above| above.print(text).is_ok())
+        });
+        let typed = self.messages.readline(PROMPT);
+        drop(watching);
+        match typed {
             Ok(text) => Typed::Text(joined(&text)),
             Err(ReadlineError::Interrupted) => Typed::Cleared,
             Err(ReadlineError::Eof) => Typed::End,
@@ -145,7 +160,10 @@ mod tests {
 
     #[test]
     fn only_the_whole_word_allows_what_is_grave() {
-        assert_eq!((decided("y", false), decided("Y ", false), decided("yes", true)), (Some(Some(true)), Some(Some(true)), Some(Some(true))));
+        assert_eq!(
+            (decided("y", false), decided("Y ", false), decided("yes", true)),
+            (Some(Some(true)), Some(Some(true)), Some(Some(true)))
+        );
         assert_eq!((decided("y", true), decided("yep", false)), (None, None));
         assert_eq!((decided("n", true), decided("no", false)), (Some(Some(false)), Some(Some(false))));
         assert_eq!((decided("", true), decided(" ", false)), (Some(None), Some(None)));

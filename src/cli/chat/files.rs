@@ -36,7 +36,7 @@ const KIND: &str = "document";
 
 /// A message and the files that it names.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct NamedFiles {
     text: String,
     files: Vec<FoundFile>,
     /// What a person should know of files that weren't taken.
@@ -60,8 +60,8 @@ pub(super) enum NotLanded {
 }
 
 /// Looks for paths in a message. A command has none.
-pub(super) fn found(text: &str, home: Option<&Path>) -> Found {
-    let mut found = Found::default();
+pub(super) fn found(text: &str, home: Option<&Path>) -> NamedFiles {
+    let mut found = NamedFiles::default();
     let mut written = 0;
     for (at, token) in tokens(text).into_iter().enumerate() {
         let Token { range, word } = token;
@@ -92,7 +92,7 @@ pub(super) fn found(text: &str, home: Option<&Path>) -> Found {
     found
 }
 
-impl Found {
+impl NamedFiles {
     /// Copies the files into the workspace. Gives the text as a message with files has it: each described, the words below.
     pub(super) fn land(self, workspace: &Path) -> Result<(String, Vec<LandedFile>), NotLanded> {
         let Self { text, files, .. } = self;
@@ -261,7 +261,10 @@ mod tests {
         fs::write(path(".ssh/key"), "secret").unwrap();
         fs::write(path("empty.txt"), "").unwrap();
         let cat = path("a cat.png");
-        assert_eq!(taken(&format!("what is '{cat}'?")), ("what is a cat.png?".to_owned(), vec!["a cat.png".to_owned()]));
+        assert_eq!(
+            taken(&format!("what is '{cat}'?")),
+            ("what is a cat.png?".to_owned(), vec!["a cat.png".to_owned()])
+        );
         let escaped = cat.replace(' ', "\\ ");
         assert_eq!(taken(&escaped), ("a cat.png".to_owned(), vec!["a cat.png".to_owned()]));
         let text = format!("read {}.", path("list.txt"));

@@ -31,6 +31,8 @@ pub(super) struct Interrupts {
     is_working: AtomicBool,
     presses: AtomicUsize,
     is_leaving: AtomicBool,
+    /// Held while an order is written: the work isn't over before.
+    ordering: Mutex<()>,
     /// The terminal as it was: who edits a line changes it.
     terminal: Mutex<Option<Termios>>,
 }
@@ -47,6 +49,7 @@ impl Interrupts {
             is_working: AtomicBool::new(false),
             presses: AtomicUsize::new(0),
             is_leaving: AtomicBool::new(false),
+            ordering: Mutex::new(()),
             terminal: Mutex::new(terminal),
         }
     }
@@ -60,8 +63,15 @@ impl Interrupts {
 
     /// From now on it doesn't any more. Says how often it was pressed.
     pub(super) fn end(&self, _: Began) -> usize {
+        let ordered = self.ordering.lock().unwrap_or_else(PoisonError::into_inner);
         self.is_working.store(false, Ordering::SeqCst);
+        drop(ordered);
         self.presses.load(Ordering::SeqCst)
+    }
+
+    /// Whether it was pressed during the last work.
+    pub(super) fn was_pressed(&self) -> bool {
+        self.presses.load(Ordering::SeqCst) > 0
     }
 
     /// Whether the chat is to end.
@@ -96,6 +106,7 @@ impl Interrupts {
             stop.send(true).ok();
             return;
         }
+        let _ordering = self.ordering.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.is_working.load(Ordering::SeqCst) {
             return;
         }
@@ -105,9 +116,8 @@ impl Interrupts {
             return;
         }
         complain("Pausing before the next step… Ctrl-C again leaves.");
-        let ordered = cycle::open_store(&self.config).and_then(|mut store| {
-            Ok(store.order(&Order::Stop { is_owners: false }, self.config.clock().now())?)
-        });
+        let ordered = cycle::open_store(&self.config)
+            .and_then(|mut store| Ok(store.order(&Order::Stop { is_owners: false }, self.config.clock().now())?));
         if let Err(error) = ordered {
             complain(&format!("It can't be paused ({error}), so this chat ends after the present step."));
             self.is_leaving.store(true, Ordering::SeqCst);

@@ -4,15 +4,11 @@
 use std::{
     collections::BTreeMap,
     path::PathBuf,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread::JoinHandle,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use super::{WORKING, complain, out};
+use super::{Meanwhile, WORKING, complain, out};
 use crate::{
     approval_text::visible,
     cycle::{
@@ -51,21 +47,6 @@ struct Inside {
     shown: BTreeMap<String, usize>,
 }
 
-/// Shows steps until it is dropped.
-pub(super) struct Watching {
-    is_over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Drop for Watching {
-    fn drop(&mut self) {
-        self.is_over.store(true, Ordering::SeqCst);
-        if let Some(thread) = self.thread.take() {
-            thread.join().ok();
-        }
-    }
-}
-
 impl Steps {
     /// Opens the store a second time: a thread of its own looks while the wake works.
     pub(super) fn open(context: Context<'_>) -> Result<Self, WakeError> {
@@ -79,17 +60,10 @@ impl Steps {
     }
 
     /// Shows what is done for a message, or for whatever goes on.
-    pub(super) fn watch(steps: &Arc<Self>, message: Option<i64>) -> Watching {
+    pub(super) fn watch(steps: &Arc<Self>, message: Option<i64>) -> Meanwhile {
         steps.inside.lock().unwrap_or_else(PoisonError::into_inner).message = message;
-        let is_over = Arc::new(AtomicBool::new(false));
-        let (is_over_there, steps) = (Arc::clone(&is_over), Arc::clone(steps));
-        let thread = std::thread::Builder::new().name("steps".to_owned()).spawn(move || {
-            while !is_over_there.load(Ordering::SeqCst) {
-                steps.show_new();
-                std::thread::sleep(LOOK_EVERY);
-            }
-        });
-        Watching { is_over, thread: thread.ok() }
+        let steps = Arc::clone(steps);
+        Meanwhile::again_and_again(LOOK_EVERY, move || steps.show_new())
     }
 
     /// Prints the steps that were taken since the last look, and says which is under way.
@@ -195,7 +169,11 @@ mod tests {
     #[test]
     fn each_step_is_a_line_and_is_shown_once() {
         let calls = [
-            called("1", "plan", r#"{"understood":"u","steps":[{"what":"Look it up","tool":"search"},{"what":"Say it","tool":"reply"}]}"#),
+            called(
+                "1",
+                "plan",
+                r#"{"understood":"u","steps":[{"what":"Look it up","tool":"search"},{"what":"Say it","tool":"reply"}]}"#,
+            ),
             ended("1", "plan", "ok", None, false),
             called("2", "search", r#"{"query":"wifi\n code"}"#),
             ended("2", "search", "found", None, false),
@@ -209,7 +187,13 @@ mod tests {
         let shown = lines(&calls, 0);
         assert_eq!(
             shown,
-            ["  1. Look it up", "  2. Say it", "  ✓ search wifi code", "  ✓ Remembered: tea", "  ✗ shell ls \\u{1b}[2J: no such file"]
+            [
+                "  1. Look it up",
+                "  2. Say it",
+                "  ✓ search wifi code",
+                "  ✓ Remembered: tea",
+                "  ✗ shell ls \\u{1b}[2J: no such file"
+            ]
         );
         assert_eq!(lines(&calls, 6), [shown[4].clone()]);
         assert_eq!(under_way(&calls[..7]).as_deref(), Some("shell ls \\u{1b}[2J"));

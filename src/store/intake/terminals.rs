@@ -12,8 +12,15 @@ use crate::{
     process::Identity,
     random::{self, NoRandomness},
     store::{
-        FencedStore, NewIncoming, Ordered, OutgoingKind, Result, Store, chats::channel::TERMINAL, json,
-        messages::{attachments::{self, LandedFile}, queue}, odd_rows::text_of, outbox::attempts::DELIVERABLE,
+        FencedStore, NewIncoming, Ordered, OutgoingKind, Result, Store,
+        chats::channel::TERMINAL,
+        json,
+        messages::{
+            attachments::{self, LandedFile},
+            queue,
+        },
+        odd_rows::text_of,
+        outbox::attempts::DELIVERABLE,
     },
     types::ChatRef,
 };

@@ -421,7 +421,13 @@ impl Talk {
 
     /// Waits for its end; gives its exit code and all that was shown.
     pub(crate) fn end(mut self) -> (i32, String) {
-        let status = self.running.0.take().unwrap().wait().unwrap();
+        let child = self.running.0.as_mut().unwrap();
+        let mut status = None;
+        eventually("it ends", || {
+            status = child.try_wait().unwrap();
+            status.is_some()
+        });
+        let status = status.unwrap();
         drop(self.keys);
         self.reading.join().unwrap();
         let shown = self.shown.lock().unwrap().clone();

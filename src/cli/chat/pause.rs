@@ -139,7 +139,7 @@ impl Interrupts {
             if let Some(terminal) = self.terminal.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
                 tcsetattr(io::stdin(), OptionalActions::Now, terminal).ok();
             }
-            #[expect(clippy::exit, reason = "the thread at the prompt waits for a key")]
+            // The thread at the prompt waits for a key.
             std::process::exit(EXIT_TERMINATED);
         }
     }

@@ -404,13 +404,12 @@ impl Talk {
     pub(crate) fn sees(&mut self, text: &str) -> String {
         let begun = Instant::now();
         loop {
-            let shown = self.shown.lock().unwrap().clone();
-            if let Some(at) = shown[self.from..].find(text) {
-                let between = shown[self.from..self.from + at].to_owned();
-                self.from += at + text.len();
-                return between;
+            let shown = self.shown.lock().unwrap().get(self.from..).unwrap_or_default().to_owned();
+            if let Some((between, _)) = shown.split_once(text) {
+                self.from += between.len() + text.len();
+                return between.to_owned();
             }
-            assert!(begun.elapsed() < PATIENCE, "{text:?} was never shown: {}", &shown[self.from..]);
+            assert!(begun.elapsed() < PATIENCE, "{text:?} was never shown: {shown}");
             std::thread::sleep(Duration::from_millis(10));
         }
     }

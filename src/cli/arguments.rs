@@ -24,6 +24,7 @@ Examples:
   wake --once --say 'remember that the wifi code is 1234'
   wake say 'remind me to stretch tomorrow at 9'
   wake say /tasks                    a command, as on Telegram; /help lists them
+  wake chat                          a conversation in this terminal
   wake say < note.txt                a text from a file, or from a pipe
   wake log                           what the wakes did, newest first
   wake show                          the last one, turn by turn
@@ -87,6 +88,16 @@ Examples:
         #[arg(long)]
         json: bool,
     },
+    /// Talk with the assistant in this terminal: its plan and steps as they happen, questions answered with y or n.
+    #[command(after_help = "\
+A text that begins with / is a command, as on Telegram. The path of a picture or another file in a message attaches it. \
+A \\ at the end of a line continues it. Ctrl-C pauses the work until you say `go on`; a second one, Ctrl-D and /quit leave.
+From a pipe each line is a message: nothing is attached, and questions wait (`wake approvals list`).
+
+Examples:
+  wake chat
+  printf '%s\\n' 'what is due today' /tasks | wake chat")]
+    Chat,
     /// List what the last wakes did, each with what was asked, and what people committed to the memory.
     #[command(after_help = "\
 Examples:
@@ -270,7 +281,9 @@ impl WakeCommand {
             Self::Recordings { action, json } => *json || action.as_ref().is_some_and(RecordingsCommand::json),
             Self::Approvals { action } => action.json(),
             Self::Policy { action } => action.as_ref().is_some_and(PolicyAction::json),
-            Self::Stop | Self::Resume | Self::Completions { .. } | Self::Man { .. } | Self::Mcp(_) => false,
+            Self::Chat | Self::Stop | Self::Resume | Self::Completions { .. } | Self::Man { .. } | Self::Mcp(_) => {
+                false
+            }
         }
     }
 }

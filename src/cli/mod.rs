@@ -5,6 +5,7 @@
 mod approvals;
 mod arguments;
 pub mod bot;
+mod chat;
 mod cost;
 pub mod embedder;
 pub mod health;

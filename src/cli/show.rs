@@ -161,7 +161,7 @@ fn show_console(context: Context<'_>, store: &mut Store, session: Option<&Termin
 }
 
 /// Markdown is laid out on a terminal, and stays as it is elsewhere.
-fn on_page(config: &Config, text: &str) -> String {
+pub(super) fn on_page(config: &Config, text: &str) -> String {
     match (out::is_terminal(), config.no_color) {
         (false, _) => without_escapes(text),
         (true, true) => render::terminal(text, Looks::Plain),

@@ -43,7 +43,7 @@ pub use intake::{
 };
 pub use lease::LeaseHolder;
 pub use messages::{
-    attachments::{Attachment, FileOnDisk, FileState, NO_SPEECH_MODEL, NewAttachment},
+    attachments::{Attachment, FileOnDisk, FileState, LandedFile, NO_SPEECH_MODEL, NewAttachment},
     parts::PartOf,
     queue::{Exchange, Incoming, MAX_ATTEMPTS, NewIncoming},
     spoken::{Spoken, SpokenRows},

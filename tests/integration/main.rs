@@ -9,6 +9,8 @@ mod bot;
 #[cfg(test)]
 mod channel_telegram;
 #[cfg(test)]
+mod chat;
+#[cfg(test)]
 mod chats;
 #[cfg(target_os = "linux")]
 #[cfg(test)]

@@ -43,6 +43,10 @@ pub fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> ExitCode {
+    // It is there for settings that can't be loaded, too.
+    if let Some(WakeCommand::Init(init)) = &arguments.command {
+        return super::init::run(&arguments.settings, init, arguments.json());
+    }
     let config = match super::set_up(&arguments.settings, arguments.talk()) {
         Ok(config) => config,
         Err(code) => return code,
@@ -51,6 +55,7 @@ fn run(arguments: &Arguments) -> ExitCode {
     let view = |asked| ReportView { json, asked, is_hidden: arguments.no_console };
     match &arguments.command {
         Some(WakeCommand::Say { text, .. }) => said(&config, &view(AskedWhere::Here), "say", text),
+        Some(WakeCommand::Init(init)) => super::init::run(&arguments.settings, init, json),
         Some(WakeCommand::Undo { id, .. }) => undo(&config, &view(AskedWhere::Here), id.as_deref()),
         Some(WakeCommand::Stop) => stop(&config),
         Some(WakeCommand::Resume) => resume(&config),
@@ -81,6 +86,12 @@ fn run(arguments: &Arguments) -> ExitCode {
             None => stay(&config, &view(AskedWhere::Nowhere)),
         },
     }
+}
+
+/// The first words, once all is set up.
+pub(super) fn first_words(config: &Config, text: &str) -> ExitCode {
+    let view = ReportView { json: false, asked: AskedWhere::Here, is_hidden: false };
+    said(config, &view, "say", &[text.to_owned()])
 }
 
 /// Says something at the terminal, and shows the answer.

@@ -61,7 +61,7 @@ pub const VARIABLES: [&str; 40] = [
 ];
 
 /// The settings that are never shown, each with the variable that names a file holding it.
-const SECRETS: [(&str, &str); 6] = [
+pub(super) const SECRETS: [(&str, &str); 6] = [
     ("TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE"),
     ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE"),
     ("CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN_FILE"),
@@ -147,6 +147,11 @@ impl Raw {
         raw
     }
 
+    /// Nothing said, in some workspace: for looking at one setting by itself.
+    pub(super) fn silent(home: Option<&Path>) -> Self {
+        Self { home: home.map(Path::to_owned), workspace_dir: Some("/".into()), ..Self::default() }
+    }
+
     /// What was said of a setting. Empty means that nothing was.
     pub(super) fn get(&self, name: &str) -> Option<&RawSetting> {
         self.said.get(name)
@@ -177,6 +182,21 @@ impl Raw {
         } else {
             self.said.entry(name).or_insert(RawSetting { value: value.to_owned(), source });
         }
+    }
+
+    /// Says a setting anew, or takes back what was said of it.
+    pub(super) fn change(&mut self, name: &'static str, value: Option<&str>, file: Option<PathBuf>) {
+        self.unsay(name);
+        if let Some(value) = value {
+            self.say(name, value, file.map_or(Source::Environment, Source::File));
+        }
+    }
+
+    /// Takes back what was said of a setting, and what was wrong with it.
+    pub(super) fn unsay(&mut self, name: &str) {
+        self.said.remove(name);
+        self.empty.remove(name);
+        self.problems.retain(|problem| problem.subject != name);
     }
 
     /// Whether a setting is there and says nothing.

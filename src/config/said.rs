@@ -12,7 +12,7 @@ use super::{
     environment,
     files::read_private,
     raw::{Raw, SECRETS, Source, VARIABLES},
-    resolve,
+    resolve, values,
 };
 
 /// What a person wants to be different: a setting's new value, or none to take it out.
@@ -174,6 +174,9 @@ pub fn file_setting(name: &str) -> Option<&'static str> {
 /// # Errors
 /// What was expected, and what was given; no secret.
 pub fn check_value(name: &'static str, value: &str, home: Option<&Path>) -> Result<(), String> {
+    if name == "WORKSPACE_DIR" {
+        return values::absolute_path(value, home).map(|_| ()).map_err(|expected| format!("expected {expected}"));
+    }
     let mut raw = Raw::silent(home);
     raw.change(name, Some(value), None);
     match resolve::resolve(raw, Some("UTC")) {
@@ -225,6 +228,7 @@ mod tests {
     #[test]
     fn a_value_is_judged_by_itself_and_a_secret_isnt_shown() {
         assert_eq!(check_value("AUTONOMY", "1", None), Ok(()));
+        assert!(check_value("WORKSPACE_DIR", "here", None).unwrap_err().contains("an absolute path"));
         assert!(check_value("AUTONOMY", "7", None).unwrap_err().contains("smart"));
         let wrong = check_value("TELEGRAM_BOT_TOKEN", "not a token", None).unwrap_err();
         assert!(wrong.contains("BotFather") && !wrong.contains("not a token"), "{wrong}");

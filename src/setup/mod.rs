@@ -11,6 +11,6 @@ mod write;
 pub use self::{
     check::{CheckTools, Checked, check},
     names::{AssistantNames, DEFAULT_NAME, names_in, with_names},
-    steps::{Asked, SetupStep, Taken, from_environment},
+    steps::{SetupQuestion, SetupStep, TakenAnswer, from_environment},
     write::{WriteError, write_settings},
 };

@@ -47,7 +47,7 @@ pub enum SetupStep {
 
 /// How a question is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
+pub enum SetupQuestion {
     /// By a line. Nothing means the default.
     Line {
         /// What nothing means.
@@ -69,7 +69,7 @@ pub enum Asked {
 
 /// What an answer means.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Taken {
+pub enum TakenAnswer {
     /// These settings are to change; none: all stays as it is.
     Changes(SettingChanges),
     /// Everything is kept in this directory.
@@ -188,13 +188,13 @@ impl SetupStep {
     }
 
     /// How it is answered.
-    pub fn asked(self, said: &SaidSettings, config: &Config, names: &AssistantNames) -> Asked {
-        let line = |default: String| Asked::Line { default };
+    pub fn asked(self, said: &SaidSettings, config: &Config, names: &AssistantNames) -> SetupQuestion {
+        let line = |default: String| SetupQuestion::Line { default };
         match self {
             Self::Workspace => line(config.workspace_dir.display().to_string()),
             Self::Model => models(said, config),
-            Self::Key => Asked::Secret { is_set: config.anthropic_key.is_some() },
-            Self::Bot => Asked::Secret { is_set: config.telegram_token.is_some() },
+            Self::Key => SetupQuestion::Secret { is_set: config.anthropic_key.is_some() },
+            Self::Bot => SetupQuestion::Secret { is_set: config.telegram_token.is_some() },
             Self::Zone => line(config.timezone.to_string()),
             Self::Remote => line(config.repo_url.as_ref().map_or_else(|| NONE.to_owned(), ToString::to_string)),
             Self::Budget => line(config.daily_budget_usd.to_string()),
@@ -202,7 +202,7 @@ impl SetupStep {
                 let levels = [Autonomy::AskAll, Autonomy::Smart, Autonomy::Full];
                 let at = levels.iter().position(|level| *level == config.autonomy).unwrap_or(1);
                 let options = ["0", "1", "2"].into_iter().zip(levels.map(|level| level.in_words().to_owned()));
-                Asked::Choice { options: options.collect(), default: at + 1 }
+                SetupQuestion::Choice { options: options.collect(), default: at + 1 }
             }
             Self::Voice => {
                 let path = config.whisper_model.clone().or_else(|| fetched_model(said));
@@ -214,14 +214,14 @@ impl SetupStep {
     }
 
     /// What an answer means. Of a choice it is what stands for the option.
-    pub fn take(self, answer: &str, said: &SaidSettings, config: &Config, names: &AssistantNames) -> Taken {
+    pub fn take(self, answer: &str, said: &SaidSettings, config: &Config, names: &AssistantNames) -> TakenAnswer {
         let answer = answer.trim();
         match self {
             Self::Workspace => match check_value("WORKSPACE_DIR", answer, said.home()) {
-                Ok(()) => Taken::Workspace(answer.to_owned()),
-                Err(what) => Taken::Wrong(what),
+                Ok(()) => TakenAnswer::Workspace(answer.to_owned()),
+                Err(what) => TakenAnswer::Wrong(what),
             },
-            Self::Model => Taken::Changes(model_changes(answer, said, config)),
+            Self::Model => TakenAnswer::Changes(model_changes(answer, said, config)),
             Self::Key => secret("ANTHROPIC_API_KEY", answer),
             Self::Bot => secret("TELEGRAM_BOT_TOKEN", answer),
             Self::Zone => setting("TIMEZONE", answer, answer == config.timezone.to_string(), said),
@@ -236,49 +236,49 @@ impl SetupStep {
                 setting("WHISPER_MODEL", answer, is_set, said)
             }
             Self::Assistant => match check_name(answer) {
-                Ok(()) => Taken::Names(AssistantNames { assistant: answer.to_owned(), ..names.clone() }),
-                Err(expected) => Taken::Wrong(format!("expected {expected}")),
+                Ok(()) => TakenAnswer::Names(AssistantNames { assistant: answer.to_owned(), ..names.clone() }),
+                Err(expected) => TakenAnswer::Wrong(format!("expected {expected}")),
             },
-            Self::Person if answer.is_empty() => Taken::Names(names.clone()),
+            Self::Person if answer.is_empty() => TakenAnswer::Names(names.clone()),
             Self::Person => match check_name(answer) {
-                Ok(()) => Taken::Names(AssistantNames { person: Some(answer.to_owned()), ..names.clone() }),
-                Err(expected) => Taken::Wrong(format!("expected {expected}")),
+                Ok(()) => TakenAnswer::Names(AssistantNames { person: Some(answer.to_owned()), ..names.clone() }),
+                Err(expected) => TakenAnswer::Wrong(format!("expected {expected}")),
             },
         }
     }
 }
 
 /// A setting's new value, if it is one and another than now.
-fn setting(name: &'static str, answer: &str, is_same: bool, said: &SaidSettings) -> Taken {
+fn setting(name: &'static str, answer: &str, is_same: bool, said: &SaidSettings) -> TakenAnswer {
     if is_same {
-        return Taken::Changes(SettingChanges::new());
+        return TakenAnswer::Changes(SettingChanges::new());
     }
     if answer.is_empty() || answer.eq_ignore_ascii_case(NONE) {
         let taken_out = said.get(name).map(|_| (name, None));
-        return Taken::Changes(taken_out.into_iter().collect());
+        return TakenAnswer::Changes(taken_out.into_iter().collect());
     }
     match check_value(name, answer, said.home()) {
-        Ok(()) => Taken::Changes(SettingChanges::from([(name, Some(answer.to_owned()))])),
-        Err(what) => Taken::Wrong(what),
+        Ok(()) => TakenAnswer::Changes(SettingChanges::from([(name, Some(answer.to_owned()))])),
+        Err(what) => TakenAnswer::Wrong(what),
     }
 }
 
 /// A new secret, in the place of one in a file of its own.
-fn secret(name: &'static str, answer: &str) -> Taken {
+fn secret(name: &'static str, answer: &str) -> TakenAnswer {
     if answer.is_empty() {
-        return Taken::Changes(SettingChanges::new());
+        return TakenAnswer::Changes(SettingChanges::new());
     }
     match check_value(name, answer, None) {
         Ok(()) => {
             let file = file_setting(name).map(|file| (file, None));
-            Taken::Changes([(name, Some(answer.to_owned()))].into_iter().chain(file).collect())
+            TakenAnswer::Changes([(name, Some(answer.to_owned()))].into_iter().chain(file).collect())
         }
-        Err(what) => Taken::Wrong(what),
+        Err(what) => TakenAnswer::Wrong(what),
     }
 }
 
 /// The models that work here. A server that speaks as OpenAI does becomes one more, once such a model is built.
-fn models(said: &SaidSettings, config: &Config) -> Asked {
+fn models(said: &SaidSettings, config: &Config) -> SetupQuestion {
     let mut options = vec![("api", "Claude, with an API key: you pay for what it uses".to_owned())];
     if let Some(program) = process::find(&config.claude_code) {
         options.push((CLAUDE_CODE, format!("Claude Code, with its own login or subscription ({})", program.display())));
@@ -289,7 +289,7 @@ fn models(said: &SaidSettings, config: &Config) -> Asked {
         _ => "api",
     };
     let default = options.iter().position(|(id, _)| *id == current).map_or(1, |at| at + 1);
-    Asked::Choice { options, default }
+    SetupQuestion::Choice { options, default }
 }
 
 fn model_changes(id: &str, said: &SaidSettings, config: &Config) -> SettingChanges {

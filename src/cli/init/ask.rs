@@ -3,7 +3,7 @@
 use super::{super::prompt::Unanswered, Ended, Wizard, complain, tools};
 use crate::{
     cli::out::Working,
-    setup::{self, Asked, Checked, SetupStep, Taken},
+    setup::{self, Checked, SetupQuestion, SetupStep, TakenAnswer},
 };
 
 /// What is done with an answer that doesn't work.
@@ -32,16 +32,16 @@ impl Wizard {
             let answer = self.answer(step).await?;
             let before = (self.changes.clone(), self.said.workspace().map(std::path::Path::to_owned));
             match step.take(&answer, &self.said, &self.config, &self.new_names) {
-                Taken::Wrong(what) => {
+                TakenAnswer::Wrong(what) => {
                     complain(&format!("  ✗ {what}"));
                     continue;
                 }
-                Taken::Names(names) => {
+                TakenAnswer::Names(names) => {
                     self.new_names = names;
                     return Ok(());
                 }
-                Taken::Workspace(workspace) => self.move_to(&workspace),
-                Taken::Changes(changes) => self.changes.extend(changes),
+                TakenAnswer::Workspace(workspace) => self.move_to(&workspace),
+                TakenAnswer::Changes(changes) => self.changes.extend(changes),
             }
             self.resolve();
             let checked = self.checked(step).await;
@@ -71,16 +71,16 @@ impl Wizard {
     /// The answer to a question, or what Enter stands for.
     async fn answer(&mut self, step: SetupStep) -> Result<String, Ended> {
         match step.asked(&self.said, &self.config, &self.new_names) {
-            Asked::Line { default } => {
+            SetupQuestion::Line { default } => {
                 let shown = if default.is_empty() { "> ".to_owned() } else { format!("[{default}] > ") };
                 let line = self.prompter.line(&format!("  {shown}")).await?;
                 Ok(if line.is_empty() { default } else { line })
             }
-            Asked::Secret { is_set } => {
+            SetupQuestion::Secret { is_set } => {
                 let shown = if is_set { "[the one that is set] " } else { "" };
                 Ok(self.prompter.secret(&format!("  {shown}(not shown while you type) > ")).await?)
             }
-            Asked::Choice { options, default } => {
+            SetupQuestion::Choice { options, default } => {
                 for (at, (_, label)) in (1..).zip(&options) {
                     complain(&format!("    {at}  {label}"));
                 }

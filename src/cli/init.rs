@@ -302,11 +302,11 @@ fn write(said: &SaidSettings, changes: &SettingChanges) -> Result<PathBuf, ExitC
 
 /// Keeps what the environment says.
 async fn keep_environment(said: &SaidSettings, asks_others: bool, json: bool) -> ExitCode {
-    if let Err(error) = said.with(&SettingChanges::new()) {
+    let changes = setup::from_environment(said);
+    if let Err(error) = said.with(&changes) {
         return config_failure(&error);
     }
-    let changes = setup::from_environment(said);
-    let (states, _) = overview::states(said, &SettingChanges::new(), asks_others, &|| false).await;
+    let (states, _) = overview::states(said, &changes, asks_others, &|| false).await;
     overview::print_states(&states, json);
     let fails = |checked: &Checked| if asks_others { !checked.is_good() } else { matches!(checked, Checked::Wrong(_)) };
     if states.iter().any(|(_, checked)| fails(checked)) {

@@ -11,6 +11,7 @@ use super::{
     env_file::{self, EnvLine},
     error::SettingProblem,
     files::read_private,
+    said::SettingChanges,
     values::{self, RepoUrl},
 };
 use crate::{redact::Secret, words};
@@ -105,6 +106,8 @@ pub(super) struct RawSetting {
 pub(super) struct Raw {
     said: BTreeMap<&'static str, RawSetting>,
     empty: BTreeSet<&'static str>,
+    /// What the file says of these doesn't count.
+    changed: BTreeSet<&'static str>,
     pub(super) home: Option<PathBuf>,
     data_home: Option<PathBuf>,
     pub(super) no_color: bool,
@@ -123,6 +126,15 @@ pub(super) struct Raw {
 
 impl Raw {
     pub(super) fn gather(env: &BTreeMap<String, String>, env_file: Option<&Path>) -> Self {
+        Self::gather_changed(env, env_file, &SettingChanges::new())
+    }
+
+    /// The same as if these changes stood in the file already.
+    pub(super) fn gather_changed(
+        env: &BTreeMap<String, String>,
+        env_file: Option<&Path>,
+        changes: &SettingChanges,
+    ) -> Self {
         let dir = |name: &str| env.get(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
         let no_color = env.get("NO_COLOR").is_some_and(|value| !value.is_empty());
         let has_desktop = DESKTOPS.iter().any(|name| env.get(*name).is_some_and(|value| !value.is_empty()));
@@ -138,6 +150,13 @@ impl Raw {
         for name in VARIABLES {
             if let Some(value) = env.get(name) {
                 raw.say(name, value, Source::Environment);
+            }
+        }
+        // The workspace is known by where the file is.
+        for (&name, value) in changes.iter().filter(|(name, _)| **name != "WORKSPACE_DIR") {
+            raw.changed.insert(name);
+            if let Some(value) = value {
+                raw.say(name, value, Source::File(PathBuf::from(".env")));
             }
         }
         raw.read_env_file(env_file);
@@ -169,7 +188,7 @@ impl Raw {
     }
 
     /// The first that speaks is heard; empty is silence.
-    fn say(&mut self, name: &'static str, value: &str, source: Source) {
+    pub(super) fn say(&mut self, name: &'static str, value: &str, source: Source) {
         let value = value.trim();
         if value.contains(char::REPLACEMENT_CHARACTER) {
             self.problems.push(SettingProblem {
@@ -181,14 +200,6 @@ impl Raw {
             self.empty.insert(name);
         } else {
             self.said.entry(name).or_insert(RawSetting { value: value.to_owned(), source });
-        }
-    }
-
-    /// Says a setting anew, or takes back what was said of it.
-    pub(super) fn change(&mut self, name: &'static str, value: Option<&str>, file: Option<PathBuf>) {
-        self.unsay(name);
-        if let Some(value) = value {
-            self.say(name, value, file.map_or(Source::Environment, Source::File));
         }
     }
 
@@ -277,6 +288,9 @@ impl Raw {
             self.notes.push(format!("{}: Unknown setting {name}, ignored.{meant}", path.display()));
             return;
         };
+        if self.changed.contains(known) {
+            return;
+        }
         let source = Source::File(path.to_owned());
         self.say(known, value, source.clone());
         if value.trim().is_empty() {

@@ -37,14 +37,14 @@ impl SaidSettings {
 
     fn of(env: BTreeMap<String, String>, named_file: Option<PathBuf>, system_zone: Option<String>) -> Self {
         let mut said = Self { env, workspace: None, named_file, system_zone, raw: Raw::default() };
-        said.raw = said.gathered();
+        said.raw = said.gathered(&SettingChanges::new());
         said
     }
 
-    fn gathered(&self) -> Raw {
+    fn gathered(&self, changes: &SettingChanges) -> Raw {
         let chosen = self.workspace.clone().map(|dir| ("WORKSPACE_DIR".to_owned(), dir));
         let env = self.env.clone().into_iter().chain(chosen).collect();
-        Raw::gather(&env, self.named_file.as_deref().filter(|path| path.exists()))
+        Raw::gather_changed(&env, self.named_file.as_deref().filter(|path| path.exists()), changes)
     }
 
     /// The same in another workspace.
@@ -58,7 +58,7 @@ impl SaidSettings {
             system_zone: self.system_zone.clone(),
             raw: Raw::default(),
         };
-        said.raw = said.gathered();
+        said.raw = said.gathered(&SettingChanges::new());
         said
     }
 
@@ -108,14 +108,14 @@ impl SaidSettings {
     /// # Errors
     /// Every setting that is wrong, by name.
     pub fn with(&self, changes: &SettingChanges) -> Result<Config, ConfigError> {
-        let mut config = resolve::resolve(self.changed(changes), self.system_zone.as_deref())?;
+        let mut config = resolve::resolve(self.gathered(changes), self.system_zone.as_deref())?;
         config.named_env_file = self.named_file.clone();
         Ok(config)
     }
 
     /// The same without what is wrong, and what that was; no settings where nothing helps.
     pub fn with_what_is_right(&self, changes: &SettingChanges) -> (Option<Config>, Vec<SettingProblem>) {
-        let mut raw = self.changed(changes);
+        let mut raw = self.gathered(changes);
         let mut problems = std::mem::take(&mut raw.problems);
         for problem in &problems {
             raw.unsay(&problem.subject);
@@ -126,23 +126,13 @@ impl SaidSettings {
                 Ok(config) => return (Some(config), problems),
                 Err(error) => problems.extend(error.problems),
             }
-            raw = self.changed(changes);
+            raw = self.gathered(changes);
             raw.problems.clear();
             for problem in &problems {
                 raw.unsay(&problem.subject);
             }
         }
         (None, problems)
-    }
-
-    fn changed(&self, changes: &SettingChanges) -> Raw {
-        let mut raw = self.gathered();
-        for (name, value) in changes {
-            if !self.is_from_environment(name) {
-                raw.change(name, value.as_deref(), self.file());
-            }
-        }
-        raw
     }
 
     /// The file's text after a change.
@@ -178,7 +168,7 @@ pub fn check_value(name: &'static str, value: &str, home: Option<&Path>) -> Resu
         return values::absolute_path(value, home).map(|_| ()).map_err(|expected| format!("expected {expected}"));
     }
     let mut raw = Raw::silent(home);
-    raw.change(name, Some(value), None);
+    raw.say(name, value, Source::Environment);
     match resolve::resolve(raw, Some("UTC")) {
         Ok(_) => Ok(()),
         Err(error) => Err(error.problems.first().map_or_else(String::new, |problem| problem.what.clone())),

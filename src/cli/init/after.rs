@@ -66,7 +66,10 @@ impl Wizard {
         let store = match listens {
             Ok((true, _)) => return Ok(()),
             Ok((false, store)) => store,
-            Err(error) => return Ok(unsaid(&error)),
+            Err(error) => {
+                unsaid(&error);
+                return Ok(());
+            }
         };
         complain("\nTelegram: your bot listens to nobody yet. (Enter skips this; `bot` shows a code again later.)");
         let is_running = wake_lock::read(&config.bot_lock_path()).is_some_and(|holder| holder.identity().is_alive());

@@ -25,7 +25,8 @@ impl Wizard {
         if let Some(name) = step.settled_by_environment(&self.said) {
             complain(&format!("  {name} is set in the environment, which wins: change it there."));
             let checked = self.checked(step).await;
-            return Ok(complain(&format!("  {}", sign(&checked))));
+            complain(&format!("  {}", sign(&checked)));
+            return Ok(());
         }
         complain(&format!("  {purpose}"));
         loop {

@@ -62,7 +62,7 @@ impl Dialog {
         let (shown, seen) = (Arc::clone(&self.shown), self.seen);
         let begun = std::time::Instant::now();
         loop {
-            let so_far = lock(&shown)[seen..].to_owned();
+            let so_far = lock(&shown).get(seen..).unwrap().to_owned();
             if let Some(at) = so_far.find(text) {
                 end = seen + at + text.len();
                 break;
@@ -70,7 +70,7 @@ impl Dialog {
             assert!(begun.elapsed() < PATIENCE, "{text:?} was never shown after {so_far}");
             thread::sleep(Duration::from_millis(10));
         }
-        let part = self.shown()[self.seen..end].to_owned();
+        let part = self.shown().get(self.seen..end).unwrap().to_owned();
         self.seen = end;
         part
     }

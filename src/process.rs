@@ -224,6 +224,11 @@ pub fn run(spec: &Spec) -> Result<Output, ProcessError> {
 
 /// As [`run`], but ends it as its time-out would once `is_over` says so, which is asked several times a second.
 pub fn run_unless(spec: &Spec, is_over: &dyn Fn() -> bool) -> Result<Output, ProcessError> {
+    run_beside(spec, is_over, &|| ())
+}
+
+/// As [`run_unless`]. While the child works, `meanwhile` does what needs doing anyway, once: nobody is asked until it is done.
+pub fn run_beside(spec: &Spec, is_over: &dyn Fn() -> bool, meanwhile: &dyn Fn()) -> Result<Output, ProcessError> {
     let leash = Leash::new(spec).map_err(|source| ProcessError::Start { program: spec.name(), source })?;
     let group = leash.group();
     let mut child = match command(spec, group).spawn() {
@@ -241,6 +246,7 @@ pub fn run_unless(spec: &Spec, is_over: &dyn Fn() -> bool) -> Result<Output, Pro
     let (ended, end) = mpsc::channel();
     thread::spawn(move || ended.send(child.wait()));
     let (began, mut is_broken_off) = (Instant::now(), false);
+    meanwhile();
     let ended = loop {
         let left = spec.timeout.saturating_sub(began.elapsed());
         let ended = end.recv_timeout(left.min(LOOK_EVERY));

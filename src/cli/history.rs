@@ -81,9 +81,17 @@ pub(super) fn show(config: &Config, id: &str, as_json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-pub(super) fn open_repo(config: &Config) -> Result<Repo, ExitCode> {
-    if !config.repo_dir().join(".git").exists() {
+/// Whether there is a memory; says so where there is none yet.
+pub(super) fn has_memory(config: &Config) -> bool {
+    let is_there = config.repo_dir().join(".git").exists();
+    if !is_there {
         complain(&format!("There is no memory at {} yet. `wake --once` makes it.", config.repo_dir().display()));
+    }
+    is_there
+}
+
+pub(super) fn open_repo(config: &Config) -> Result<Repo, ExitCode> {
+    if !has_memory(config) {
         return Err(ExitCode::from(EXIT_FAILED));
     }
     Repo::open(&config.repo_dir()).map_err(|error| failed(&error))

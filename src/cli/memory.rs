@@ -7,7 +7,7 @@ use clap::Subcommand;
 use serde_json::{Map, Value};
 
 use super::{
-    EXIT_CONFIG, complain, failed,
+    EXIT_CONFIG, EXIT_FAILED, complain, failed, history,
     memory_embed::{self, EmbedAction},
     print, print_json, provenance, values,
 };
@@ -119,6 +119,11 @@ impl MemoryCommand {
 
 /// Carries out `wake memory`.
 pub(super) fn run(config: &Config, command: &MemoryCommand, as_json: bool) -> ExitCode {
+    let asks_index =
+        matches!(command, MemoryCommand::Search { .. } | MemoryCommand::Reindex { .. } | MemoryCommand::Stats { .. });
+    if asks_index && !history::has_memory(config) {
+        return ExitCode::from(EXIT_FAILED);
+    }
     let done = match command {
         MemoryCommand::Search { query, limit, as_of, within, why, .. } => {
             let asked =
@@ -175,9 +180,8 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn of(hit: &'a Recalled, asked: &Asked<'_>, has_vectors: bool) -> Self {
-        let why =
-            || hit.why(has_vectors).into_iter().map(|(name, part)| (name.to_owned(), Value::from(part))).collect();
+    fn of(hit: &'a Recalled, asked: &Asked<'_>) -> Self {
+        let why = || hit.why().into_iter().map(|(name, part)| (name.to_owned(), Value::from(part))).collect();
         Self {
             path: &hit.path,
             line: hit.line,
@@ -220,14 +224,13 @@ fn search(config: &Config, asked: &Asked<'_>, as_json: bool) -> Result<ExitCode,
             Some(None) => index.search(&SearchQuery { only_dated: true, ..query }),
         }
     })?;
-    let has_vectors = meant.get().is_some_and(Option::is_some);
     // People are shown what speaks for itself; the lines around it count for who ranks further.
     let shown: Vec<&Recalled> = hits.iter().filter(|hit| as_json || hit.speaks_for_itself()).collect();
     for hit in &shown {
         if as_json {
-            print_json(&Line::of(hit, asked, has_vectors));
+            print_json(&Line::of(hit, asked));
         } else {
-            print(&in_words(hit, asked.why, has_vectors));
+            print(&in_words(hit, asked.why));
         }
     }
     if is_to_say {
@@ -270,7 +273,7 @@ fn meant(config: &Config, text: &str, index: &Index) -> Option<Meant> {
     }
 }
 
-fn in_words(hit: &Recalled, why: bool, has_vectors: bool) -> String {
+fn in_words(hit: &Recalled, why: bool) -> String {
     let place = [hit.date.map(|day| day.to_string()).unwrap_or_default(), hit.heading.clone()];
     let place: Vec<String> = place.into_iter().filter(|part| !part.is_empty()).collect();
     let place = if place.is_empty() { String::new() } else { format!("  ({})", shortened(&place.join(", "), 60)) };
@@ -279,7 +282,7 @@ fn in_words(hit: &Recalled, why: bool, has_vectors: bool) -> String {
         _ => String::new(),
     };
     let taint = hit.taint.as_deref().map(|taint| format!("  [{taint}]")).unwrap_or_default();
-    let parts = hit.why(has_vectors).into_iter().map(|(name, part)| format!("{name} {part:.2}"));
+    let parts = hit.why().into_iter().map(|(name, part)| format!("{name} {part:.2}"));
     let why =
         if why { format!("    {:.2}: {}\n", hit.score, parts.collect::<Vec<_>>().join(", ")) } else { String::new() };
     format!("{}:{}: {speaker}{}{place}{taint}\n{why}", hit.path, hit.line, shortened(&hit.text, MAX_TEXT_CHARS))

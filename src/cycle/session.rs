@@ -1,6 +1,9 @@
 //! A wake that holds the lock: what it has in hand, and a cycle under way.
 
-use std::{cell::OnceCell, rc::Rc};
+use std::{
+    cell::{Cell, OnceCell},
+    rc::Rc,
+};
 
 use chrono::{DateTime, Utc};
 
@@ -12,6 +15,7 @@ use crate::{
         tooling::Tooling,
     },
     exec::{Exec, Shelter, copies::Copies},
+    index::IndexPlace,
     mcp::client,
     policy::Rules,
     process::Identity,
@@ -36,6 +40,8 @@ pub(super) struct Session<'a> {
     pub(in crate::cycle) deadline: tokio::time::Instant,
     /// The chat that the model is at work for, if it is at work for one.
     pub(in crate::cycle) chat: Option<ChatRef>,
+    /// The index of the memory: opened once a wake.
+    pub(in crate::cycle) index: IndexPlace,
     tooling: OnceCell<Rc<Tooling>>,
 }
 
@@ -49,6 +55,8 @@ pub(in crate::cycle) struct SyncState {
     pub(in crate::cycle) has_put_off_commits: bool,
     /// Whether nobody waits just now for what is done.
     pub(in crate::cycle) may_take_long: bool,
+    /// Whether the index was brought up to date while the last push ran.
+    pub(in crate::cycle) is_indexed: Cell<bool>,
 }
 
 /// What the end of a cycle means for the rest of its wake.
@@ -195,6 +203,7 @@ impl<'a> Session<'a> {
             sync: SyncState::default(),
             deadline,
             chat: None,
+            index: IndexPlace::of(context.config).kept_open(),
             tooling: OnceCell::new(),
         })
     }

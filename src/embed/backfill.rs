@@ -1,7 +1,5 @@
 //! Embedding what the index holds and has no vector of: batch by batch, each kept before the next, so that a kill loses one at most.
 
-use std::collections::BTreeSet;
-
 use super::{EmbedDesk, EmbedError, Embedder, TextRole, embed};
 use crate::index::{ChunkKey, Index, IndexError};
 
@@ -13,7 +11,7 @@ const BATCH: usize = 16;
 pub struct Backfilled {
     /// Texts that were embedded.
     pub embedded: usize,
-    /// Texts that whoever embeds doesn't take. They are found by keywords.
+    /// Texts that whoever embeds doesn't take. They are found by keywords, and it isn't asked for them again.
     pub refused: usize,
     /// Whether nothing is left.
     pub is_whole: bool,
@@ -41,11 +39,9 @@ pub async fn backfill(
     desk: &mut EmbedDesk<'_>,
     goes_on: &mut dyn FnMut(&Backfilled) -> bool,
 ) -> Result<Backfilled, BackfillError> {
-    let (mut done, mut refused) = (Backfilled::default(), BTreeSet::new());
+    let mut done = Backfilled::default();
     while goes_on(&done) {
-        let found = index.without_vector(embedder.id(), BATCH + refused.len())?;
-        let batch: Vec<(ChunkKey, String)> =
-            found.into_iter().filter(|(key, _)| !refused.contains(key)).take(BATCH).collect();
+        let batch = index.without_vector(embedder.id(), BATCH)?;
         if batch.is_empty() {
             if index.stats()?.models.iter().any(|model| model.model != embedder.id()) {
                 index.forget_other_models(embedder.id())?;
@@ -57,28 +53,44 @@ pub async fn backfill(
             Ok(()) => done.embedded += batch.len(),
             // One of them is at fault: the others are embedded without it.
             Err(BackfillError::Embed(error)) if is_of_texts(&error) => {
-                let mut last = None;
-                for one in &batch {
-                    match embed_batch(index, embedder, desk, std::slice::from_ref(one)).await {
-                        Ok(()) => done.embedded += 1,
-                        Err(BackfillError::Embed(error)) if is_of_texts(&error) => {
-                            tracing::warn!(%error, "a text isn't embedded");
-                            refused.insert(one.0);
-                            last = Some(error);
-                        }
-                        Err(error) => return Err(error),
-                    }
-                }
-                // All of them are: then it isn't the texts.
-                if let Some(error) = last.filter(|_| batch.iter().all(|(key, _)| refused.contains(key))) {
-                    return Err(error.into());
-                }
+                embed_each(index, embedder, desk, &batch, &mut done).await?;
             }
             Err(error) => return Err(error),
         }
-        done.refused = refused.len();
     }
     Ok(done)
+}
+
+/// Embeds texts one by one, and notes those that aren't taken.
+async fn embed_each(
+    index: &mut Index,
+    embedder: &dyn Embedder,
+    desk: &mut EmbedDesk<'_>,
+    batch: &[(ChunkKey, String)],
+    done: &mut Backfilled,
+) -> Result<(), BackfillError> {
+    let (mut refused, mut last) = (Vec::new(), None);
+    for one in batch {
+        match embed_batch(index, embedder, desk, std::slice::from_ref(one)).await {
+            Ok(()) => done.embedded += 1,
+            Err(BackfillError::Embed(error)) if is_of_texts(&error) => {
+                tracing::warn!(%error, "a text isn't embedded");
+                refused.push(one.0);
+                last = Some(error);
+            }
+            Err(error) => return Err(error),
+        }
+        if index.dims(embedder.id())?.is_some() {
+            index.put_refused(embedder.id(), &refused)?;
+            done.refused += refused.len();
+            refused.clear();
+        }
+    }
+    match last {
+        // Nothing was ever embedded: then it isn't the texts.
+        Some(error) if !refused.is_empty() => Err(error.into()),
+        _ => Ok(()),
+    }
 }
 
 async fn embed_batch(
@@ -185,12 +197,29 @@ mod tests {
     #[test]
     fn one_text_that_is_refused_holds_up_no_other() {
         let (_dir, mut index) = index(40);
-        let done = filled(&mut index, &picky("one", "door 33 "), 100).unwrap();
+        let embedder = picky("one", "door 33 ");
+        let done = filled(&mut index, &embedder, 100).unwrap();
         assert_eq!((done.refused, done.is_whole), (1, true));
-        assert_eq!(index.stats().unwrap().models[0].missing, 1);
+        assert_eq!(index.stats().unwrap().models[0].missing, 0);
+        // It isn't asked for it again.
+        let asked = embedder.batches.borrow().len();
+        assert_eq!(filled(&mut index, &embedder, 100).unwrap(), Backfilled { is_whole: true, ..Backfilled::default() });
+        assert_eq!(embedder.batches.borrow().len(), asked);
         // Where all are, it isn't the texts.
         let error = filled(&mut index, &picky("another", "door"), 100).unwrap_err();
         assert!(error.to_string().contains("another gave vectors that can't be used"), "{error}");
+    }
+
+    #[test]
+    fn the_last_text_may_be_refused() {
+        let (dir, mut index) = index(40);
+        let embedder = picky("one", "elephant");
+        filled(&mut index, &embedder, 100).unwrap();
+        std::fs::write(dir.path().join("brain/memory/new.md"), "- an elephant\n").unwrap();
+        let sources = Sources { brain: &dir.path().join("brain"), store: None, zone: crate::zone::Tz::UTC };
+        index.refresh(&sources, None).unwrap();
+        let done = filled(&mut index, &embedder, 100).unwrap();
+        assert_eq!((done.refused, done.is_whole), (1, true));
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::chunk::{self, BETWEEN_HEADINGS, Chunk};
+use super::{
+    chunk::{self, BETWEEN_HEADINGS, Chunk},
+    days::day_in,
+};
 use crate::{
     memory::{
         others,
@@ -86,11 +89,17 @@ impl LineAccess {
         }
     }
 
-    /// Leaves out of a chunk that a guest may see the headings that the guest isn't shown.
+    /// Leaves out of a chunk that a guest may see the headings that the guest isn't shown, and the day of one.
     pub(super) fn hide_headings(&self, readers: ChunkReaders, chunk: &mut Chunk) {
         let chat = if readers.is_for_all { Some(NOBODY) } else { readers.chat };
         let Some(view) = chat.and_then(|chat| self.views.iter().find(|view| view.chat == chat)) else { return };
         let Some(shown) = &view.headings else { return };
+        let headings = chunk.above.split(BETWEEN_HEADINGS).chain([chunk.heading.as_str()]);
+        // The nearest heading with a day gave it.
+        let dated = headings.filter(|title| day_in(title).is_some()).last();
+        if dated.is_some_and(|title| !shown.contains(title)) {
+            chunk.date = None;
+        }
         if !shown.contains(&chunk.heading) {
             chunk.heading.clear();
         }

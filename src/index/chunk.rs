@@ -1,9 +1,10 @@
 //! A document as what is found of it: items of lists, tasks, paragraphs, lines of dialogue, each with its line, heading and day.
 //!
 //! Read line by line, not by the Markdown parser: people write any Markdown, and every line should be found whatever it stands in.
-//! Linear in the document's length. Comments are no knowledge, but for what a wake notes of origins at the end of a line.
+//! Linear in the document's length. Comments are no knowledge, but for what a wake notes of origins at the end of a line. A comment that
+//! is never closed hides nothing, and what was said holds none.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 use chrono::NaiveDate;
 
@@ -23,6 +24,9 @@ const MAX_SPEAKER_BYTES: usize = 40;
 const MAX_SPEAKER_WORDS: usize = 4;
 /// A label that stands before so many lines of a document is a speaker.
 const SPEAKS_AT_LEAST: usize = 2;
+/// How a comment begins and ends.
+const COMMENT: &str = "<!--";
+const COMMENT_END: &str = "-->";
 /// A line that is shorter doesn't go on in the next one, in characters: it isn't wrapped.
 const WRAPPED_AT_LEAST: usize = 50;
 
@@ -92,13 +96,15 @@ pub(super) struct Chunk {
 #[derive(Clone)]
 struct Line<'a> {
     number: usize,
-    /// Without list mark, comment and blanks around it.
-    text: &'a str,
+    /// Without list mark, comments and blanks around it.
+    text: Cow<'a, str>,
     comment: Option<&'a str>,
     /// Whether it begins an item, a row of a table or a quotation.
     begins: bool,
     /// How far it is indented, in bytes.
     indent: usize,
+    /// Whether it may hold comments: neither code nor something that was said.
+    has_comments: bool,
 }
 
 /// The chunks of a document.
@@ -234,21 +240,25 @@ impl<'a> Reader<'a> {
     fn read(&mut self, text: &'a str) {
         let (mut fence, mut is_comment): (Option<char>, bool) = (None, false);
         let mut front_matter = text.trim_start_matches('\u{feff}').starts_with("---\n");
+        let is_end = |(_, line): &(usize, &str)| !self.joins_all && line.contains(COMMENT_END);
+        let last_end = text.lines().enumerate().filter(is_end).last().map_or(0, |(at, _)| at);
         for (at, raw) in text.lines().enumerate() {
             let number = at + 1;
             let line = raw.trim_start_matches('\u{feff}').trim_end();
-            let bare = line.trim_start();
+            let mut bare = line.trim_start();
             let indent = line.len() - bare.len();
             if front_matter && at > 0 && bare == "---" {
                 front_matter = false;
                 self.close();
                 continue;
             }
-            if is_comment {
-                is_comment = !bare.contains("-->");
-                continue;
+            let goes_on = is_comment;
+            if goes_on {
+                let Some((_, after)) = bare.split_once(COMMENT_END) else { continue };
+                (bare, is_comment) = (after.trim_start(), false);
             }
-            let mark = bare.chars().next().filter(|mark| matches!(mark, '`' | '~'));
+            // What follows a comment's end is no fence and no heading.
+            let mark = bare.chars().next().filter(|mark| !goes_on && matches!(mark, '`' | '~'));
             if let Some(mark) = mark.filter(|mark| bare.chars().take_while(|c| c == mark).count() >= 3) {
                 match fence {
                     None => fence = Some(mark),
@@ -259,25 +269,36 @@ impl<'a> Reader<'a> {
                 continue;
             }
             if fence.is_none() {
-                if let Some((level, title)) = heading(bare).filter(|_| indent < 4) {
+                if let Some((level, title)) = heading(bare).filter(|_| indent < 4 && !goes_on) {
                     self.heading(number, level, title);
                     continue;
                 }
-                if bare.starts_with("<!--") && !bare.contains("-->") {
+                if bare.starts_with(COMMENT) && !bare.contains(COMMENT_END) && at < last_end {
                     is_comment = true;
                     self.close();
                     continue;
                 }
             }
-            let (text, comment) = without_comment(bare);
-            let (text, is_marked) = if fence.is_some() { (text, false) } else { strip_mark(text) };
+            let has_comments = fence.is_none() && !self.joins_all;
+            let (text, comment) = if has_comments { without_comments(bare) } else { (Cow::Borrowed(bare), None) };
+            let (text, is_marked) = match text {
+                text if fence.is_some() => (text, false),
+                Cow::Borrowed(text) => {
+                    let (text, is_marked) = strip_mark(text);
+                    (Cow::Borrowed(text), is_marked)
+                }
+                Cow::Owned(text) => {
+                    let (text, is_marked) = strip_mark(text.trim());
+                    (Cow::Owned(text.to_owned()), is_marked)
+                }
+            };
             if !text.chars().any(char::is_alphanumeric) {
                 if !self.joins_all || self.open_bytes >= JOINED_UP_TO_BYTES {
                     self.close();
                 }
                 continue;
             }
-            let line = Line { number, text, comment, begins: is_marked || front_matter, indent };
+            let line = Line { number, text, comment, begins: is_marked || front_matter, indent, has_comments };
             self.line(line, fence.is_some());
         }
         self.close();
@@ -291,7 +312,7 @@ impl<'a> Reader<'a> {
             self.bare_heading = None;
         }
         self.end_section();
-        let title = as_title(title);
+        let title = if self.joins_all { cut(&one_line(title), MAX_HEADING_BYTES).to_owned() } else { as_title(title) };
         self.headings.retain(|(above, ..)| *above < level);
         let day = day_in(&title);
         self.headings.push((level, title, day));
@@ -328,8 +349,8 @@ impl<'a> Reader<'a> {
             if line.begins {
                 // The keys of a task stand together.
                 return self.kind == ChunkKind::Task
-                    && self.open.iter().all(|line| is_key(line.text))
-                    && is_key(line.text);
+                    && self.open.iter().all(|line| is_key(&line.text))
+                    && is_key(&line.text);
             }
             if self.joins_all {
                 return true;
@@ -339,7 +360,9 @@ impl<'a> Reader<'a> {
             }
             let is_wrapped = last.text.chars().count() >= WRAPPED_AT_LEAST
                 && !last.text.ends_with(['.', '!', '?', '…', ':', ';', '"', '”', ')', '。', '！', '？']);
-            is_wrapped && last.comment.is_none() && labelled(line.text).is_none_or(|(label, _)| !self.is_speaker(label))
+            is_wrapped
+                && last.comment.is_none()
+                && labelled(&line.text).is_none_or(|(label, _)| !self.is_speaker(label))
         });
         if !goes_on || self.open_bytes + line.text.len() > MAX_CHUNK_BYTES {
             self.close();
@@ -361,17 +384,18 @@ impl<'a> Reader<'a> {
         let origin = lines.iter().find_map(|line| line.comment);
         chunk.origin = origin.unwrap_or_default().to_owned();
         if self.headings.iter().all(|(.., day)| day.is_none()) {
-            chunk.date = origin.and_then(day_of_wake).or_else(|| day_in(cut(first.text, 40))).or(chunk.date);
+            chunk.date = origin.and_then(day_of_wake).or_else(|| day_in(cut(&first.text, 40))).or(chunk.date);
         }
-        let text = lines.iter().map(|line| line.text).collect::<Vec<_>>().join(" ");
-        chunk.text = one_line(&text);
+        let text = lines.iter().map(|line| line.text.as_ref()).collect::<Vec<_>>().join(" ");
+        // A comment may go over several lines.
+        chunk.text = if first.has_comments { one_line(&without_comments(&text).0) } else { one_line(&text) };
         if self.kind == ChunkKind::Task && self.bare_heading.is_some() {
             // The title is what a task is found by; its line is the task's.
             chunk.line = self.bare_heading.unwrap_or(chunk.line);
             chunk.date = day_in(&chunk.text).or(chunk.date);
             chunk.text = format!("{}: {}", chunk.heading, chunk.text);
         }
-        if let Some((label, _)) = labelled(first.text).filter(|(label, _)| self.is_speaker(label)) {
+        if let Some((label, _)) = labelled(&first.text).filter(|(label, _)| self.is_speaker(label)) {
             chunk.speaker = label.to_owned();
         }
         self.bare_heading = None;
@@ -414,7 +438,7 @@ fn heading(line: &str) -> Option<(usize, &str)> {
 
 /// What a heading says, as chunks have it.
 fn as_title(title: &str) -> String {
-    cut(&one_line(without_comment(title).0), MAX_HEADING_BYTES).to_owned()
+    cut(&one_line(&without_comments(title).0), MAX_HEADING_BYTES).to_owned()
 }
 
 /// What a line says as a heading, if it is one.
@@ -422,12 +446,27 @@ pub(super) fn title(line: &str) -> Option<String> {
     heading(line).map(|(_, title)| as_title(title))
 }
 
-/// A line without its comments, and the inside of the last.
-fn without_comment(line: &str) -> (&str, Option<&str>) {
-    let Some((text, after)) = line.split_once("<!--") else { return (line, None) };
-    let inside = after.rsplit_once("<!--").map_or(after, |(_, last)| last);
-    let inside = inside.split_once("-->").map_or(inside, |(inside, _)| inside);
-    (text.trim_end(), Some(inside.trim()))
+/// A text without its comments, and the inside of the last. One that isn't closed stays.
+fn without_comments(text: &str) -> (Cow<'_, str>, Option<&str>) {
+    let Some((before, inside, mut rest)) = at_comment(text) else { return (Cow::Borrowed(text), None) };
+    if rest.trim_end().is_empty() {
+        return (Cow::Borrowed(before.trim_end()), Some(inside));
+    }
+    let (mut kept, mut last) = (before.to_owned(), inside);
+    while let Some((before, inside, after)) = at_comment(rest) {
+        kept.push_str(before);
+        (last, rest) = (inside, after);
+    }
+    kept.push_str(rest);
+    (Cow::Owned(kept), Some(last))
+}
+
+/// What stands before the first comment, in it, and behind it.
+fn at_comment(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once(COMMENT)?;
+    let (inside, after) = rest.split_once(COMMENT_END)?;
+    let inside = inside.rsplit_once(COMMENT).map_or(inside, |(_, last)| last);
+    Some((before, inside.trim(), after))
 }
 
 /// The day in a wake's id (`wake 20261121T140302Z-812 …`).
@@ -527,16 +566,73 @@ mod tests {
         assert!(found.len() > 1 && found.iter().skip(1).all(|chunk| chunk.line > 1));
     }
 
+    #[test]
+    fn what_stands_around_a_comment_is_text_and_what_was_said_holds_none() {
+        let text = "- tea <!-- note --> and cake <!-- wake 1 message 2 -->\n<!-- about\n - nothing --> the gate is blue\n\n\
+                    - milk <!-- two\n  lines --> and honey\n## Home <!-- x --> and garden\n```\na <!-- b --> c\n```\n<!-- open\n- jam\n";
+        assert_eq!(
+            shown("memory/notes.md", text),
+            [
+                "1-1 [] ()  tea and cake",
+                "3-3 [] ()  the gate is blue",
+                "5-6 [] ()  milk and honey",
+                "9-9 [Home and garden] ()  a <!-- b --> c",
+                "11-11 [Home and garden] ()  <!-- open",
+                "12-12 [Home and garden] ()  jam",
+            ]
+        );
+        assert_eq!(chunks("memory/notes.md", text)[0].origin, "wake 1 message 2");
+        let said = format!("Is `<!--` a comment?\n{}\n<!-- kept", "Word after word after word.\n".repeat(60));
+        let all: String = of_message(&said, ChunkKind::Message).into_iter().map(|chunk| chunk.text).collect();
+        assert_eq!((all.matches("<!--").count(), all.contains("kept")), (2, true));
+    }
+
     proptest! {
         #[test]
         fn every_word_of_a_document_outside_comments_is_found(text in crate::memory::strategies::document(), canary in "[a-z]{12}") {
+            // What the text has left open ends, a comment or a fence.
             let text = format!("{text}\n```\n```\n\n--> \n- {canary}\n");
             let all: String = chunks("memory/a.md", &text).iter().map(|chunk| chunk.text.clone()).collect();
-            // In a comment or a fence that is never closed it may stand, too.
-            prop_assert!(all.contains(&canary) || text.contains("<!--"));
+            prop_assert!(all.contains(&canary));
             for chunk in chunks("memory/a.md", &text) {
                 prop_assert!(chunk.line >= 1 && chunk.last_line >= chunk.line && chunk.last_line <= text.lines().count());
             }
         }
+
+        #[test]
+        fn words_around_comments_are_found_and_those_within_are_not(
+            shapes in proptest::collection::vec((proptest::sample::select(SHAPES), "\n?"), 1..12),
+        ) {
+            let (mut text, mut words) = (String::new(), 0);
+            for (shape, blank) in shapes {
+                let mut parts = shape.split('W');
+                text.push_str(parts.next().unwrap());
+                for part in parts {
+                    text.push_str(&format!("word{words}x{part}"));
+                    words += 1;
+                }
+                text.push_str(&format!("\n{blank}"));
+            }
+            let found = chunks("memory/a.md", &text);
+            let all: String = found.iter().map(|chunk| format!("{} {} {} ", chunk.above, chunk.heading, chunk.text)).collect();
+            for n in 0..words {
+                prop_assert!(all.contains(&format!("word{n}x")), "{text:?} {all:?}");
+            }
+            prop_assert!(!all.contains("hidden"), "{text:?} {all:?}");
+        }
     }
+
+    /// Lines with words, `W`, and comments.
+    const SHAPES: &[&str] = &[
+        "- W <!-- hidden --> W",
+        "W <!-- hidden --> W <!-- hidden -->",
+        "<!-- hidden --> W",
+        "<!-- hidden\n\n- hidden --> W <!-- hidden --> W",
+        "<!--\n# hidden\n```\n-->",
+        "- W <!-- hidden\n  hidden --> W",
+        "## W <!-- hidden --> W",
+        "```\nW <!-- W -->\n```",
+        "W --> W",
+        "W",
+    ];
 }

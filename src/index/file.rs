@@ -1,6 +1,7 @@
 //! The index's file: made, opened, and made anew when it is damaged, another program's or of another version.
 
 use std::{
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -11,8 +12,8 @@ use super::IndexError;
 
 /// What SQLite notes in the file's head: `wake`.
 const APPLICATION_ID: i64 = 0x7761_6b65;
-/// The version of what it holds: another one is built anew, since nothing is lost by it.
-const VERSION: i64 = 2;
+/// The version of what it holds: another one is built anew, since nothing is lost by it. Its vectors are taken over.
+const VERSION: i64 = 3;
 /// How long a statement waits for another process's write.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pages that are kept in memory, in KiB.
@@ -21,20 +22,43 @@ const CACHE_KIB: i64 = 16 * 1024;
 /// Pages of the log before it is copied into the file: whoever opens the index first reads all of the log.
 const LOG_PAGES: i64 = 256;
 
-/// Opens the index, or makes it. Says whether what was there had to go.
+/// What stands at the index's path.
+enum Found {
+    Current(Connection),
+    /// An index of another version.
+    Another,
+    /// Another program's file.
+    Foreign,
+}
+
+/// Opens the index, or makes it. Says whether what was there had to go. An index of another version is moved aside.
 pub(super) fn open(path: &Path) -> Result<(Connection, bool), IndexError> {
     match attempt(path) {
-        Ok(Some(conn)) => Ok((conn, false)),
-        Ok(None) => again(path),
-        Err(error) if is_damage(&error) => again(path),
-        Err(error) => Err(error.into()),
+        Ok(Found::Current(conn)) => return Ok((conn, false)),
+        Ok(Found::Another) => drop(move_aside(path)?),
+        Ok(Found::Foreign) => remove(path)?,
+        Err(error) if is_damage(&error) => remove(path)?,
+        Err(error) => return Err(error.into()),
+    }
+    match attempt(path)? {
+        Found::Current(conn) => Ok((conn, true)),
+        Found::Another | Found::Foreign => Err(IndexError::Foreign(path.to_owned())),
     }
 }
 
-fn again(path: &Path) -> Result<(Connection, bool), IndexError> {
-    remove(path)?;
-    let conn = attempt(path)?.ok_or_else(|| IndexError::Foreign(path.to_owned()))?;
-    Ok((conn, true))
+/// Copies the log into the file, as far as no other process reads it. A damaged one has nothing to be kept.
+pub(super) fn settle(conn: &Connection) {
+    conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).ok();
+}
+
+/// Where an index is moved that is to be made anew.
+fn aside(path: &Path) -> PathBuf {
+    path.with_extension("db.old")
+}
+
+/// An index that was moved aside, where whoever did it was ended before its vectors were taken over.
+pub(super) fn left_aside(path: &Path) -> Option<PathBuf> {
+    Some(aside(path)).filter(|aside| aside.exists())
 }
 
 /// An index in memory, for where none can be written.
@@ -46,7 +70,7 @@ pub(super) fn in_memory() -> Result<Connection, IndexError> {
 
 /// Moves the file aside, and says where to.
 pub(super) fn move_aside(path: &Path) -> Result<Option<PathBuf>, IndexError> {
-    let aside = path.with_extension("db.old");
+    let aside = aside(path);
     remove(&aside)?;
     match std::fs::rename(path, &aside) {
         Ok(()) => {}
@@ -56,6 +80,11 @@ pub(super) fn move_aside(path: &Path) -> Result<Option<PathBuf>, IndexError> {
     // What SQLite keeps beside it would be taken for the new one's.
     remove(path)?;
     Ok(Some(aside))
+}
+
+/// A file's device and inode.
+pub(super) fn inode(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 /// How large the file is, with its log.
@@ -85,8 +114,8 @@ pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
-/// The index; none if the file is another program's or of another version.
-fn attempt(path: &Path) -> rusqlite::Result<Option<Connection>> {
+/// Opens what stands at the path; where nothing does, an empty index is made.
+fn attempt(path: &Path) -> rusqlite::Result<Found> {
     create_private(path);
     let mut conn = Connection::open(path)?;
     conn.busy_timeout(BUSY_TIMEOUT)?;
@@ -95,10 +124,19 @@ fn attempt(path: &Path) -> rusqlite::Result<Option<Connection>> {
     conn.pragma_update(None, "synchronous", "NORMAL")?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     conn.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
+    // Else some statements are prepared anew for each value that is bound.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.set_prepared_statement_cache_capacity(64);
     let number = |conn: &Connection, name: &str| conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    if number(&conn, "user_version")? == VERSION {
-        return Ok((number(&conn, "application_id")? == APPLICATION_ID).then_some(conn));
+    let is_index = number(&conn, "application_id")? == APPLICATION_ID;
+    match number(&conn, "user_version")? {
+        VERSION if is_index => return Ok(Found::Current(conn)),
+        VERSION => return Ok(Found::Foreign),
+        _ if is_index => {
+            settle(&conn);
+            return Ok(Found::Another);
+        }
+        _ => {}
     }
     conn.pragma_update(None, "journal_mode", "WAL")?;
     let tx = conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
@@ -111,7 +149,7 @@ fn attempt(path: &Path) -> rusqlite::Result<Option<Connection>> {
     }
     let is_ours = number(&tx, "user_version")? == VERSION;
     tx.commit()?;
-    Ok(is_ours.then_some(conn))
+    Ok(if is_ours { Found::Current(conn) } else { Found::Foreign })
 }
 
 /// It holds what was said: nobody else on the machine may read it. Best effort: opening it reports real trouble.

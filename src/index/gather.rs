@@ -11,9 +11,10 @@ use rusqlite::OptionalExtension as _;
 use super::{
     Index, IndexError, SearchQuery,
     days::{self, DaySpan},
+    hash::{ByNumber, KeySet},
     scope::Scope,
-    terms,
-    vectors::Direction,
+    terms::{self, Place},
+    vectors::{Cosines, Direction},
     weights::ALIKE,
 };
 
@@ -23,8 +24,8 @@ const MAX_WORDS: usize = 32;
 const MAX_READ: usize = 4 * MAX_WORDS;
 /// Unknown words of a question that are compared by their spelling at most: each takes long.
 const MAX_SPELT: usize = 8;
-/// Rows of postings that are read for one question: words that stand in most chunks say little, and take long.
-const MAX_POSTINGS: i64 = 30_000;
+/// Rows of postings that bring candidates for one question: words that stand in many chunks say little, and take long.
+const MAX_POSTINGS: i64 = 6_000;
 /// Chunks whose headings have a word, at most.
 const MAX_BY_HEADING: i64 = 3_000;
 /// Chunks of the days that are asked about, at most.
@@ -43,6 +44,8 @@ const TWO_SLIPS_CHARS: usize = 8;
 /// What a word in a heading counts to be a candidate, against one in the text; and the asked-for day.
 const HEADING_COUNTS: f32 = 0.3;
 const DAY_COUNTS: f32 = 3.0;
+/// What two neighbouring words count, one of them a number, where they are neighbours in the text, too.
+const PAIR_COUNTS: f32 = 0.5;
 
 /// A word that is looked for.
 #[derive(Debug, Clone)]
@@ -130,7 +133,7 @@ impl Index {
 
     fn is_speaker(&self, stem: &str) -> Result<bool, IndexError> {
         let mut statement = self.conn.prepare_cached("SELECT 1 FROM postings WHERE postings MATCH ?1 LIMIT 1")?;
-        Ok(statement.exists([column("speaker", stem)])?)
+        Ok(statement.exists([quoted(Place::Speaker, stem)])?)
     }
 
     /// Words that are known and spelt nearly like one that isn't, or begin with it: slips, parts of names and of compounds.
@@ -179,25 +182,9 @@ impl Index {
         wanted: &QueryTerms,
         scope: &Scope,
         direction: Option<&Direction>,
-    ) -> Result<(Vec<i64>, HashMap<i64, f32>), IndexError> {
+    ) -> Result<(Vec<i64>, Cosines), IndexError> {
         let mut tally = Tally::default();
-        let has_others = wanted.words.iter().any(|word| !word.is_speaker && word.chunks > 0);
-        let mut by_rarity: Vec<&WantedWord> = wanted.words.iter().collect();
-        by_rarity.sort_by(|one, other| other.rarity.total_cmp(&one.rarity));
-        let mut left = MAX_POSTINGS;
-        for word in by_rarity {
-            for (stem, counts) in &word.stems {
-                if left > 0 {
-                    left -= self.tally(&mut tally, scope, &column("text", stem), word.rarity * counts, left)?;
-                }
-                let heading = column("heading", stem);
-                self.tally(&mut tally, scope, &heading, word.rarity * counts * HEADING_COUNTS, MAX_BY_HEADING)?;
-                if word.is_speaker && !has_others {
-                    let speaker = column("speaker", stem);
-                    self.tally(&mut tally, scope, &speaker, word.rarity * counts, MAX_BY_HEADING)?;
-                }
-            }
-        }
+        self.gather_by_words(&mut tally, wanted, scope)?;
         if let Some(span) = wanted.span {
             let mut statement = self
                 .conn
@@ -209,10 +196,10 @@ impl Index {
             }
         }
         let mut ids = tally.best(MAX_BY_WORDS);
-        let mut cosines = HashMap::new();
+        let mut cosines = Cosines::default();
         if let Some(direction) = direction {
             let mut by_key = 0;
-            for (key, cosine) in self.nearest(direction)? {
+            for (key, cosine) in self.nearest(direction, scope)? {
                 cosines.insert(key, cosine);
                 if by_key >= MAX_BY_VECTOR {
                     continue;
@@ -228,27 +215,57 @@ impl Index {
                 }
             }
         }
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = KeySet::default();
         ids.retain(|id| seen.insert(*id));
         Ok((ids, cosines))
     }
 
-    /// Adds to the chunks that match. Says how many were read.
-    fn tally(
-        &self,
-        tally: &mut Tally,
-        scope: &Scope,
-        matching: &str,
-        counts: f32,
-        limit: i64,
-    ) -> Result<i64, IndexError> {
+    /// The rarest words bring candidates, up to a bound. Commoner ones only add to those: a chunk without a rare word stands behind.
+    fn gather_by_words(&self, tally: &mut Tally, wanted: &QueryTerms, scope: &Scope) -> Result<(), IndexError> {
+        let has_others = wanted.words.iter().any(|word| !word.is_speaker && word.chunks > 0);
+        let mut by_rarity: Vec<&WantedWord> = wanted.words.iter().collect();
+        by_rarity.sort_by(|one, other| other.rarity.total_cmp(&one.rarity));
+        let mut left = MAX_POSTINGS;
+        let mut rare: Vec<String> = Vec::new();
+        for word in by_rarity {
+            let is_common = !rare.is_empty() && word.chunks > left;
+            for (stem, counts) in &word.stems {
+                let token = quoted(Place::Text, stem);
+                let counts = word.rarity * counts;
+                if is_common {
+                    let matching = format!("{token} AND ({})", rare.join(" OR "));
+                    self.each_with(&matching, MAX_POSTINGS, |id| tally.add_to_known(id, counts))?;
+                } else {
+                    left -= self.each_with(&token, left, |id| tally.add(scope, id, counts))?;
+                    rare.push(token);
+                }
+                let heading = counts * HEADING_COUNTS;
+                self.each_with(&quoted(Place::Heading, stem), MAX_BY_HEADING, |id| tally.add(scope, id, heading))?;
+                if word.is_speaker && !has_others {
+                    self.each_with(&quoted(Place::Speaker, stem), MAX_BY_HEADING, |id| tally.add(scope, id, counts))?;
+                }
+            }
+        }
+        // Of thousands of lines with the same number those come first in which it counts the same thing.
+        let stem = |word: &WantedWord| word.stems.first().map(|(stem, _)| stem.clone()).unwrap_or_default();
+        for (one, other) in wanted.words.iter().zip(wanted.words.iter().skip(1)) {
+            if let Some(token) = terms::beside(&stem(one), &stem(other)) {
+                let counts = PAIR_COUNTS * (one.rarity + other.rarity);
+                self.each_with(&format!("\"{token}\""), MAX_BY_HEADING, |id| tally.add(scope, id, counts))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands over the chunks that match, the newest first, and says how many.
+    fn each_with(&self, matching: &str, limit: i64, mut take: impl FnMut(i64)) -> Result<i64, IndexError> {
         let mut statement = self
             .conn
             .prepare_cached("SELECT rowid FROM postings WHERE postings MATCH ?1 ORDER BY rowid DESC LIMIT ?2")?;
         let mut rows = statement.query((matching, limit))?;
         let mut read = 0;
         while let Some(row) = rows.next()? {
-            tally.add(scope, row.get(0)?, counts);
+            take(row.get(0)?);
             read += 1;
         }
         Ok(read)
@@ -258,13 +275,19 @@ impl Index {
 /// What speaks for each chunk, by its id.
 #[derive(Default)]
 struct Tally {
-    counts: HashMap<i64, f32, std::hash::BuildHasherDefault<IdHasher>>,
+    counts: HashMap<i64, f32, ByNumber>,
 }
 
 impl Tally {
     fn add(&mut self, scope: &Scope, id: i64, counts: f32) {
         if scope.allows(id) {
             *self.counts.entry(id).or_default() += counts;
+        }
+    }
+
+    fn add_to_known(&mut self, id: i64, counts: f32) {
+        if let Some(known) = self.counts.get_mut(&id) {
+            *known += counts;
         }
     }
 
@@ -281,29 +304,9 @@ impl Tally {
     }
 }
 
-/// Ids are numbers in a row: mixing them is enough.
-#[derive(Default)]
-struct IdHasher(u64);
-
-impl std::hash::Hasher for IdHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
-    }
-
-    fn write_i64(&mut self, number: i64) {
-        self.0 = number.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
-/// What FTS5 looks for: one word in one column.
-fn column(name: &str, stem: &str) -> String {
-    format!("{name} : \"{stem}\"")
+/// What FTS5 looks for: one word in one place.
+fn quoted(place: Place, stem: &str) -> String {
+    format!("\"{}\"", place.token(stem))
 }
 
 /// How many letters were left out, added, exchanged or swapped.

@@ -22,6 +22,30 @@ pub(super) fn hash(parts: &[&[u8]]) -> i64 {
     (state ^ (state >> 33)).cast_signed()
 }
 
+/// Sets and maps by numbers of ours.
+pub(super) type ByNumber = std::hash::BuildHasherDefault<NumberHasher>;
+pub(super) type KeySet = std::collections::HashSet<i64, ByNumber>;
+
+/// Ids are numbers in a row, and keys are hashes: mixing them is enough.
+#[derive(Default)]
+pub(super) struct NumberHasher(u64);
+
+impl std::hash::Hasher for NumberHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+    }
+
+    fn write_i64(&mut self, number: i64) {
+        self.0 = number.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -46,6 +46,8 @@ pub struct Index {
     conn: Connection,
     /// Where it is kept; none in memory.
     path: Option<PathBuf>,
+    /// Its file's device and inode.
+    inode: Option<(u64, u64)>,
     /// Whether what was there had to go.
     was_rebuilt: bool,
     /// The codes that were read last.
@@ -108,9 +110,9 @@ pub struct SearchQuery<'a> {
     pub limit: usize,
     /// Today, by the person's calendar: what "last week" is told by.
     pub today: NaiveDate,
-    /// Only what was known on that day.
+    /// Only what was said by that day. The documents are to be those of the day ([`Index::with_documents`]).
     pub as_of: Option<NaiveDate>,
-    /// What has no day isn't found: nobody knows whether it was known by then.
+    /// With `as_of`: documents are told by their own days, too. What has none isn't found: nobody knows whether it was known by then.
     pub only_dated: bool,
     /// Only in this file or folder; `messages` and `answers` are what was said.
     pub within: Option<&'a str>,
@@ -172,6 +174,8 @@ pub struct Recalled {
     pub score: f32,
     /// What it was ranked by, as [`weights::FEATURES`] names it.
     pub features: Features,
+    /// Whether what it means was compared, too. Else it was ranked by its words alone.
+    pub has_vector: bool,
 }
 
 impl Recalled {
@@ -181,8 +185,8 @@ impl Recalled {
     }
 
     /// What it was ranked by: each feature that it has, with its part of the score.
-    pub fn why(&self, has_vectors: bool) -> Vec<(&'static str, f32)> {
-        weights::contributions(&self.features, has_vectors)
+    pub fn why(&self) -> Vec<(&'static str, f32)> {
+        weights::contributions(&self.features, self.has_vector)
     }
 }
 
@@ -214,18 +218,29 @@ pub struct ModelStats {
     pub dims: i64,
     /// Distinct texts that have a vector.
     pub embedded: i64,
-    /// Distinct texts that have none yet.
+    /// Distinct texts that have none yet, and weren't refused.
     pub missing: i64,
 }
 
 impl Index {
-    /// Opens the index at a path, and makes it anew where it is damaged, another program's or of another version.
+    /// Opens the index at a path, and makes it anew where it is damaged, another program's or of another version. Of another version the
+    /// vectors are kept.
     ///
     /// # Errors
     /// It can't be read or made there.
     pub fn open(path: &Path) -> Result<Self, IndexError> {
+        let index = Self::open_alone(path)?;
+        if let Some(old) = file::left_aside(path) {
+            index.take_vectors_of(&old);
+            file::remove(&old)?;
+        }
+        Ok(index)
+    }
+
+    /// Opens the index at a path, and leaves alone what was moved aside.
+    fn open_alone(path: &Path) -> Result<Self, IndexError> {
         let (conn, was_rebuilt) = file::open(path)?;
-        Ok(Self { conn, path: Some(path.to_owned()), was_rebuilt, codes: None })
+        Ok(Self { conn, path: Some(path.to_owned()), inode: file::inode(path), was_rebuilt, codes: None })
     }
 
     /// An empty index that ends with this process.
@@ -233,7 +248,17 @@ impl Index {
     /// # Errors
     /// There isn't the memory for it.
     pub fn in_memory() -> Result<Self, IndexError> {
-        Ok(Self { conn: file::in_memory()?, path: None, was_rebuilt: false, codes: None })
+        Ok(Self { conn: file::in_memory()?, path: None, inode: None, was_rebuilt: false, codes: None })
+    }
+
+    /// Whether its file is still the one at its path.
+    fn is_in_place(&self) -> bool {
+        self.inode.is_some() && self.path.as_deref().and_then(file::inode) == self.inode
+    }
+
+    /// The same for a further question; none if it is better opened anew then. That it was rebuilt was told.
+    fn reusable(self) -> Option<Self> {
+        (self.path.is_some() && self.conn.is_autocommit()).then_some(Self { was_rebuilt: false, ..self })
     }
 
     /// Whether what stood at its path was no index of ours, or a damaged one, and is gone.
@@ -257,12 +282,11 @@ impl Index {
     /// An empty one at the same path, and where the old one stands now.
     fn set_aside(self) -> Result<(Self, Option<PathBuf>), IndexError> {
         let Self { conn, path, .. } = self;
-        // What is only in the log goes with it. A damaged one has nothing to be kept.
-        conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).ok();
+        file::settle(&conn);
         drop(conn);
         let Some(path) = path else { return Ok((Self::in_memory()?, None)) };
         let old = file::move_aside(&path)?;
-        Ok((Self::open(&path)?, old))
+        Ok((Self::open_alone(&path)?, old))
     }
 
     /// What it holds.
@@ -275,7 +299,8 @@ impl Index {
         let mut models = self.conn.prepare(
             "SELECT name, dims, (SELECT count(*) FROM codes c WHERE c.model = m.id),
                  (SELECT count(DISTINCT key) FROM chunks k
-                  WHERE NOT EXISTS (SELECT 1 FROM codes c WHERE c.model = m.id AND c.key = k.key))
+                  WHERE NOT EXISTS (SELECT 1 FROM codes c WHERE c.model = m.id AND c.key = k.key)
+                      AND NOT EXISTS (SELECT 1 FROM refused r WHERE r.model = m.id AND r.key = k.key))
              FROM models m ORDER BY id",
         )?;
         let models = models.query_map([], |row| {

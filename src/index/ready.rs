@@ -67,7 +67,11 @@ impl Ready {
     }
 
     fn attempt(path: &Path, sources: &Sources<'_>, within: Option<Duration>) -> Result<Self, IndexError> {
-        let mut index = Index::open(path)?;
+        Self::of(Index::open(path)?, sources, within)
+    }
+
+    /// Brings an open index up to date, within a time if one is given.
+    pub(super) fn of(mut index: Index, sources: &Sources<'_>, within: Option<Duration>) -> Result<Self, IndexError> {
         let refreshed = index.refresh(sources, within)?;
         let note = index.was_rebuilt().then(|| REBUILT.to_owned());
         Ok(Self { index, refreshed, note })

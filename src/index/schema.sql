@@ -39,10 +39,10 @@ CREATE INDEX chunks_by_date ON chunks (date) WHERE date IS NOT NULL;
 CREATE INDEX chunks_of_chats ON chunks (chat) WHERE chat IS NOT NULL;
 CREATE INDEX chunks_for_all ON chunks (for_all) WHERE for_all = 1;
 
--- In which chunks a word stands. It holds words as `index::terms` cuts them, which FTS5 only has to tell apart.
+-- In which chunks a word stands. It holds words as `index::terms` cuts them, which FTS5 only has to tell apart. A word of a heading
+-- or of who speaks is a token of its own (`index::terms::Place`): to ask for one column, FTS5 would have to read the places of all.
 CREATE VIRTUAL TABLE postings USING fts5 (
-    text, heading, speaker,
-    content = '', contentless_delete = 1, tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* Co'"
+    words, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii'
 );
 
 -- In how many chunks each word's stem stands; and words by their spelling, for those that are misspelt.
@@ -55,6 +55,11 @@ CREATE TABLE codes (
     model INTEGER NOT NULL,
     key   INTEGER NOT NULL,
     code  BLOB NOT NULL,
+    PRIMARY KEY (model, key)
+) WITHOUT ROWID;
+CREATE TABLE refused (                           -- texts that a model doesn't take
+    model INTEGER NOT NULL,
+    key   INTEGER NOT NULL,
     PRIMARY KEY (model, key)
 ) WITHOUT ROWID;
 CREATE TABLE blocks (

@@ -16,6 +16,11 @@ pub(super) struct Scope {
 }
 
 impl Scope {
+    /// Whether everything may be found.
+    pub(super) fn is_open(&self) -> bool {
+        self.allowed.is_none()
+    }
+
     pub(super) fn allows(&self, id: i64) -> bool {
         let Some(allowed) = &self.allowed else { return true };
         usize::try_from(id).ok().and_then(|at| allowed.get(at)).copied().unwrap_or(false)
@@ -63,9 +68,17 @@ impl Index {
         }
         if let Some(day) = query.as_of {
             let day = day.num_days_from_ce();
-            self.mark(&mut allowed, false, "SELECT id FROM chunks WHERE date > ?1", [day])?;
             if query.only_dated {
-                self.mark(&mut allowed, false, "SELECT id FROM chunks WHERE date IS NULL", [])?;
+                self.mark(&mut allowed, false, "SELECT id FROM chunks WHERE date IS NULL OR date > ?1", [day])?;
+            } else {
+                // The documents are those of the day: a line of theirs may name a day ahead.
+                self.mark(
+                    &mut allowed,
+                    false,
+                    "SELECT id FROM chunks WHERE date > ?1 AND (message IS NOT NULL OR document IN
+                         (SELECT id FROM documents WHERE path >= 'recordings/' AND path < 'recordings0'))",
+                    [day],
+                )?;
             }
         }
         if let Some(hidden) = query.hidden {

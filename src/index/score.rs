@@ -7,6 +7,7 @@ use chrono::NaiveDate;
 use super::{
     ChunkKind,
     gather::QueryTerms,
+    stem::stem,
     terms,
     weights::{B, Features, K1, NEAR},
     write::said,
@@ -51,7 +52,8 @@ struct Own {
 
 /// The features of candidates, in their order. These are sorted by their place: document, order, id.
 pub(super) fn features(wanted: &QueryTerms, candidates: &[Candidate]) -> Vec<Features> {
-    let mut own: Vec<Own> = candidates.iter().map(|candidate| own(wanted, candidate)).collect();
+    let mut sought = Sought::new(wanted);
+    let mut own: Vec<Own> = candidates.iter().map(|candidate| own(&mut sought, candidate)).collect();
     let best = own.iter().map(|own| own.bm25).fold(0.0, f32::max).max(f32::MIN_POSITIVE);
     let cosines = || own.iter().filter_map(|own| own.dense);
     let (least, most) = (cosines().fold(1.0, f32::min), cosines().fold(-1.0, f32::max));
@@ -91,71 +93,173 @@ pub(super) fn features(wanted: &QueryTerms, candidates: &[Candidate]) -> Vec<Fea
         .collect()
 }
 
-fn own(wanted: &QueryTerms, candidate: &Candidate) -> Own {
-    let words = terms::words(said(&candidate.text, &candidate.speaker));
-    let mut counts: HashMap<&str, f32> = HashMap::new();
-    for word in &words {
-        *counts.entry(word.stem.as_str()).or_default() += 1.0;
+/// The words of a question, as texts are held against them.
+struct Sought<'a> {
+    wanted: &'a QueryTerms,
+    /// Each stem that counts, by its number.
+    stems: HashMap<&'a str, usize>,
+    /// For each wanted word the numbers of its stems, with what they count.
+    of_words: Vec<Vec<(usize, f32)>>,
+    /// The stems of neighbouring words of the question, by their numbers.
+    pairs: Vec<(usize, usize)>,
+    /// How all of them begin.
+    heads: Vec<[u8; 2]>,
+    /// Which wanted words stand in a heading, or in a name. Many candidates share them.
+    in_labels: HashMap<&'a str, Vec<bool>>,
+}
+
+impl<'a> Sought<'a> {
+    fn new(wanted: &'a QueryTerms) -> Self {
+        let mut stems = HashMap::new();
+        let mut heads = Vec::new();
+        let mut of_words = Vec::with_capacity(wanted.words.len());
+        for word in &wanted.words {
+            let mut numbers = Vec::with_capacity(word.stems.len());
+            for (stem, counts) in &word.stems {
+                let next = stems.len();
+                numbers.push((*stems.entry(stem.as_str()).or_insert(next), *counts));
+            }
+            let spellings = word.stems.iter().map(|(stem, _)| stem).chain([&word.folded]);
+            heads.extend(spellings.map(|spelling| head(spelling)));
+            of_words.push(numbers);
+        }
+        let number = |numbers: &Vec<(usize, f32)>| numbers.first().map(|(number, _)| *number);
+        let pairs = of_words.iter().zip(of_words.iter().skip(1));
+        let pairs = pairs.filter_map(|(one, other)| Some((number(one)?, number(other)?))).collect();
+        heads.sort_unstable();
+        heads.dedup();
+        Self { wanted, stems, of_words, pairs, heads, in_labels: HashMap::new() }
     }
-    let length = words.len() as f32;
-    let damped = K1 * (1.0 - B + B * length / wanted.mean_length);
-    let headings = terms::stems(&format!("{} {}", candidate.above, candidate.heading));
-    let speaker = terms::stems(&candidate.speaker);
+
+    /// Whether a word may be one of them: its stem keeps the first letter, and the second if the word isn't short.
+    fn may_be(&self, folded: &str) -> bool {
+        let [first, second] = head(folded);
+        self.heads.iter().any(|known| {
+            known.first() == Some(&first) && (known.last() == Some(&second) || folded.len() <= SHORT_BYTES)
+        })
+    }
+
+    /// Which wanted words stand in a heading or a name.
+    fn in_label(&mut self, label: &'a str) -> &[bool] {
+        let Self { wanted, in_labels, .. } = self;
+        in_labels.entry(label).or_insert_with(|| {
+            let there = terms::stems(label);
+            wanted.words.iter().map(|word| word.stems.iter().any(|(stem, _)| there.contains(stem))).collect()
+        })
+    }
+
+    /// What of the question stands in a text.
+    fn in_text(&self, text: &str) -> InText {
+        let mut found = InText {
+            counts: vec![0.0; self.stems.len()],
+            is_exact: vec![false; self.of_words.len()],
+            follows: vec![false; self.pairs.len()],
+            words: 0,
+        };
+        let mut before = None;
+        terms::each(text, |folded| {
+            found.words += 1;
+            if !self.may_be(folded) {
+                before = None;
+                return;
+            }
+            let here = self.stems.get(stem(folded).as_str()).copied();
+            let exact = self.wanted.words.iter().zip(&mut found.is_exact);
+            exact.filter(|(word, _)| word.folded == folded).for_each(|(_, is_exact)| *is_exact = true);
+            if let Some(count) = here.and_then(|here| found.counts.get_mut(here)) {
+                *count += 1.0;
+            }
+            if let (Some(before), Some(here)) = (before, here) {
+                let pairs = self.pairs.iter().zip(&mut found.follows);
+                pairs.filter(|(pair, _)| **pair == (before, here)).for_each(|(_, follows)| *follows = true);
+            }
+            before = here;
+        });
+        found
+    }
+}
+
+/// In shorter words an ending may begin with the second letter.
+const SHORT_BYTES: usize = 4;
+
+/// How a word begins.
+fn head(word: &str) -> [u8; 2] {
+    let mut bytes = word.bytes();
+    [bytes.next().unwrap_or(0), bytes.next().unwrap_or(0)]
+}
+
+/// What of a question stands in one text.
+struct InText {
+    /// How often each stem does.
+    counts: Vec<f32>,
+    /// Which words do in the very same form.
+    is_exact: Vec<bool>,
+    /// Which pairs of neighbouring words do as a pair.
+    follows: Vec<bool>,
+    /// How many words it has.
+    words: usize,
+}
+
+fn own<'a>(sought: &mut Sought<'a>, candidate: &'a Candidate) -> Own {
+    let found = sought.in_text(said(&candidate.text, &candidate.speaker));
+    let length = found.words as f32;
+    let damped = K1 * (1.0 - B + B * length / sought.wanted.mean_length);
     let mut own = Own {
         bm25: 0.0,
         alike: 0.0,
         dense: candidate.cosine,
         coverage: 0.0,
         exact: 0.0,
-        in_order: 0.0,
+        in_order: part(&found.follows),
         heading: 0.0,
         speaker: 0.0,
         length: length / (length + 8.0),
         asks: candidate.text.trim_end().ends_with(['?', '？']),
     };
+    let mut parts = vec![0.0; sought.of_words.len()];
     let mut all = 0.0;
-    for word in &wanted.words {
+    let words = sought.wanted.words.iter().zip(&sought.of_words).zip(&found.is_exact);
+    for (((word, stems), is_exact), here) in words.zip(&mut parts) {
         all += word.rarity;
-        let found = word.stems.iter().filter_map(|(stem, counts_for)| {
-            let count = counts.get(stem.as_str())?;
+        let counted = stems.iter().filter_map(|(number, counts_for)| {
+            let count = found.counts.get(*number).copied().filter(|count| *count > 0.0)?;
             Some((counts_for * word.rarity * count * (K1 + 1.0) / (count + damped), *counts_for))
         });
-        let (part, counts_for) = found.fold((0.0_f32, 0.0_f32), |best, next| if next.0 > best.0 { next } else { best });
+        let (part, counts_for) =
+            counted.fold((0.0_f32, 0.0_f32), |best, next| if next.0 > best.0 { next } else { best });
+        *here = part;
         own.bm25 += part;
         own.coverage += word.rarity * counts_for;
         if counts_for > 0.0 && counts_for < 1.0 {
             own.alike += part;
         }
-        if words.iter().any(|other| other.folded == word.folded) {
+        if *is_exact {
             own.exact += word.rarity;
         }
-        let has = |stems: &[String]| word.stems.iter().any(|(stem, _)| stems.contains(stem));
-        if part == 0.0 && has(&headings) {
+    }
+    let wanted = sought.wanted;
+    let mut in_heading = vec![false; parts.len()];
+    for label in [&candidate.above, &candidate.heading] {
+        in_heading.iter_mut().zip(sought.in_label(label)).for_each(|(is_there, here)| *is_there |= here);
+    }
+    for ((word, is_there), part) in wanted.words.iter().zip(in_heading).zip(&parts) {
+        if is_there && *part == 0.0 {
             own.heading += word.rarity;
         }
-        if word.is_speaker && has(&speaker) {
-            own.speaker = 1.0;
-        }
+    }
+    if wanted.words.iter().zip(sought.in_label(&candidate.speaker)).any(|(word, here)| word.is_speaker && *here) {
+        own.speaker = 1.0;
     }
     let all = all.max(f32::MIN_POSITIVE);
     own.coverage /= all;
     own.exact /= all;
     own.heading /= all;
-    own.in_order = in_order(wanted, &words);
     own
 }
 
-/// Which part of the pairs of neighbouring words of the question stands in the text as a pair.
-fn in_order(wanted: &QueryTerms, words: &[terms::TextWord]) -> f32 {
-    let pairs = wanted.words.len().saturating_sub(1);
-    if pairs == 0 {
-        return 0.0;
-    }
-    let follows = |one: &str, other: &str| {
-        words.windows(2).any(|pair| matches!(pair, [first, second] if first.stem == one && second.stem == other))
-    };
-    let stem = |at: usize| wanted.words.get(at).and_then(|word| word.stems.first()).map_or("", |(stem, _)| stem);
-    (0..pairs).filter(|at| follows(stem(*at), stem(at + 1))).count() as f32 / pairs as f32
+/// Which part of them is so.
+fn part(are: &[bool]) -> f32 {
+    are.iter().filter(|is| **is).count() as f32 / are.len().max(1) as f32
 }
 
 /// What the lines around lend.

@@ -10,9 +10,6 @@ use super::{
     vectors::{BLOCK, put_block},
 };
 
-/// A vector as it is kept: by its text's hash.
-type Code = (i64, Vec<u8>);
-
 impl Index {
     /// Makes the file at a path anew from its sources; where none is, none is made.
     ///
@@ -22,54 +19,45 @@ impl Index {
         if !path.exists() {
             return Ok(());
         }
-        let old = Self::open(path)?;
-        let models = old.models()?;
-        let codes: Vec<Vec<Code>> = models.iter().map(|(id, ..)| old.codes_of(*id)).collect::<Result<_, _>>()?;
-        let (mut new, aside) = old.set_aside()?;
-        if let Some(aside) = aside {
-            file::remove(&aside)?;
-        }
+        let (mut new, aside) = Self::open(path)?.set_aside()?;
         new.refresh(sources, None)?;
-        for ((_, name, dims), codes) in models.iter().zip(codes) {
-            new.put_codes(name, *dims, &codes)?;
+        if let Some(aside) = aside {
+            new.conn.execute("ATTACH DATABASE ?1 AS old", [aside.display().to_string()])?;
+            let taken = new.take_vectors_of_what_is_there();
+            new.conn.execute_batch("DETACH DATABASE old")?;
+            file::remove(&aside)?;
+            taken?;
         }
         Ok(())
     }
 
-    fn models(&self) -> Result<Vec<(i64, String, i64)>, IndexError> {
-        let mut statement = self.conn.prepare("SELECT id, name, dims FROM models ORDER BY id")?;
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
-    }
-
-    fn codes_of(&self, model: i64) -> Result<Vec<Code>, IndexError> {
-        let mut statement = self.conn.prepare("SELECT key, code FROM codes WHERE model = ?1")?;
-        Ok(statement.query_map([model], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
-    }
-
-    /// Keeps these vectors of a model, as far as their texts are there.
-    fn put_codes(&mut self, model: &str, dims: i64, codes: &[Code]) -> Result<(), IndexError> {
+    /// Takes over the vectors of the index `old` whose texts are still there.
+    fn take_vectors_of_what_is_there(&mut self) -> Result<(), IndexError> {
         let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        tx.execute("INSERT INTO models (name, dims) VALUES (?1, ?2)", (model, dims))?;
-        let id = tx.last_insert_rowid();
-        let (mut block, mut keys, mut bits) = (0, Vec::new(), Vec::new());
-        for (key, code) in codes {
-            let is_there = tx.prepare_cached("SELECT 1 FROM chunks WHERE key = ?1")?.exists([key])?;
-            if !is_there {
-                continue;
+        tx.execute("INSERT INTO models SELECT * FROM old.models", [])?;
+        let models: Vec<i64> =
+            tx.prepare("SELECT id FROM models")?.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        for id in models {
+            let (mut block, mut keys, mut bits) = (0, Vec::new(), Vec::new());
+            let mut statement = tx.prepare(
+                "SELECT key, code FROM old.codes c
+                 WHERE model = ?1 AND EXISTS (SELECT 1 FROM main.chunks k WHERE k.key = c.key)",
+            )?;
+            let mut rows = statement.query([id])?;
+            while let Some(row) = rows.next()? {
+                let (key, code): (i64, Vec<u8>) = (row.get(0)?, row.get(1)?);
+                tx.prepare_cached("INSERT INTO main.codes VALUES (?1, ?2, ?3)")?.execute((id, key, &code))?;
+                if keys.len() >= 8 * BLOCK {
+                    put_block(&tx, id, block, &keys, &bits)?;
+                    (block, keys, bits) = (block + 1, Vec::new(), Vec::new());
+                }
+                keys.extend(key.to_le_bytes());
+                bits.extend(bits_of_code(&code));
             }
-            tx.prepare_cached("INSERT INTO codes VALUES (?1, ?2, ?3)")?.execute((id, key, code))?;
-            if keys.len() >= 8 * BLOCK {
-                put_block(&tx, id, block, &keys, &bits)?;
-                (block, keys, bits) = (block + 1, Vec::new(), Vec::new());
-            }
-            keys.extend(key.to_le_bytes());
-            bits.extend(bits_of_code(code));
+            put_block(&tx, id, block, &keys, &bits)?;
         }
-        put_block(&tx, id, block, &keys, &bits)?;
         tx.execute("INSERT INTO state VALUES ('vectors', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1", [])?;
-        tx.commit()?;
-        Ok(())
+        Ok(tx.commit()?)
     }
 }
 

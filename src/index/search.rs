@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use rusqlite::Row;
+use rusqlite::{OptionalExtension as _, Row};
 
 use super::{
     ChatNumber, ChunkKind, ChunkOrigin, Index, IndexError, Recalled, SearchQuery,
     recorded::RECORDINGS,
     scope::{Scope, name_for},
     score::{self, Candidate},
-    vectors::Direction,
+    vectors::{Cosines, Direction},
     weights,
     write::day_of,
 };
@@ -31,6 +31,19 @@ impl Index {
     /// # Errors
     /// The index can't be read, or the query's vector isn't of its model's dimensions.
     pub fn search(&mut self, query: &SearchQuery<'_>) -> Result<Vec<Recalled>, IndexError> {
+        if !self.conn.is_autocommit() {
+            return self.search_within(query);
+        }
+        // Some hundred statements read: each by itself would lock the file anew.
+        self.conn.execute_batch("BEGIN")?;
+        let found = self.search_within(query);
+        if !self.conn.is_autocommit() {
+            self.conn.execute_batch("ROLLBACK")?;
+        }
+        found
+    }
+
+    fn search_within(&mut self, query: &SearchQuery<'_>) -> Result<Vec<Recalled>, IndexError> {
         let wanted = self.wanted(query)?;
         let direction = query.vector.map(|vector| self.direction(vector)).transpose()?.flatten();
         if wanted.words.is_empty() && wanted.span.is_none() && direction.is_none() {
@@ -40,18 +53,17 @@ impl Index {
         let (ids, cosines) = self.gathered(&wanted, &scope, direction.as_ref())?;
         let mut candidates = self.with_neighbours(&ids, &scope)?;
         if let Some(direction) = &direction {
-            self.add_cosines(&mut candidates, direction, &cosines)?;
+            self.add_cosines(&mut candidates, direction, &cosines);
         }
         let features = score::features(&wanted, &candidates);
-        let has_vectors = candidates.iter().any(|candidate| candidate.cosine.is_some());
         let mut ranked: Vec<Ranked> = candidates
             .into_iter()
             .zip(features)
-            .map(|(candidate, features)| (weights::score(&features, has_vectors), candidate, features))
+            // What has no vector yet is ranked by its words, among those that have one.
+            .map(|(candidate, features)| (weights::score(&features, candidate.cosine.is_some()), candidate, features))
             .collect();
         facts_before_their_sources(&mut ranked);
         ranked.sort_by(|(one, a, _), (other, b, _)| other.total_cmp(one).then(b.id.cmp(&a.id)));
-        let paths = self.paths()?;
         let mut said = HashSet::new();
         let mut found = Vec::new();
         for (score, candidate, features) in ranked {
@@ -66,7 +78,7 @@ impl Index {
                 Some(message) if candidate.kind == ChunkKind::Answer => format!("answers/{message}"),
                 Some(message) => format!("messages/{message}"),
                 None => {
-                    let Some(path) = paths.get(&candidate.document) else { continue };
+                    let Some(path) = self.path(candidate.document)? else { continue };
                     // A guest's recordings are theirs alone.
                     let is_owners = |chat: ChatRef| chat == query.owner || chat.is_terminal();
                     let is_a_guests = candidate.chat.is_some_and(|chat| !is_owners(chat));
@@ -74,8 +86,8 @@ impl Index {
                         continue;
                     }
                     match query.reader {
-                        Some(reader) => name_for(path, reader).unwrap_or_else(|| path.clone()),
-                        None => path.clone(),
+                        Some(reader) => name_for(&path, reader).unwrap_or(path),
+                        None => path,
                     }
                 }
             };
@@ -94,16 +106,22 @@ impl Index {
                 found.insert(*id, read(row)?);
             }
         }
-        let sides = [("<", "DESC"), (">", "ASC")].map(|(side, order)| {
+        // In a document places are counted: one look tells both sides. In a conversation they are times.
+        let around = format!(
+            "SELECT {COLUMNS} FROM chunks WHERE document = ?1 AND ord BETWEEN ?2 - {NEIGHBOURS} AND ?2 + {NEIGHBOURS} AND id <> ?3"
+        );
+        let [before, after] = [("<", "DESC"), (">", "ASC")].map(|(side, order)| {
             format!(
                 "SELECT {COLUMNS} FROM chunks WHERE document = ?1 AND (ord, id) {side} (?2, ?3)
                  ORDER BY ord {order}, id {order} LIMIT {NEIGHBOURS}"
             )
         });
         for id in ids.iter().take(MAX_WITH_NEIGHBOURS) {
-            let Some((document, ord)) = found.get(id).map(|found| (found.document, found.ord)) else { continue };
-            for side in &sides {
-                let mut statement = self.conn.prepare_cached(side)?;
+            let Some(at) = found.get(id) else { continue };
+            let (document, ord) = (at.document, at.ord);
+            let looks = if at.message.is_none() { vec![&around] } else { vec![&before, &after] };
+            for look in looks {
+                let mut statement = self.conn.prepare_cached(look)?;
                 let mut rows = statement.query((document, ord, id))?;
                 while let Some(row) = rows.next()? {
                     let other: i64 = row.get(0)?;
@@ -118,24 +136,18 @@ impl Index {
         Ok(all)
     }
 
-    fn add_cosines(
-        &self,
-        candidates: &mut [Candidate],
-        direction: &Direction,
-        known: &HashMap<i64, f32>,
-    ) -> Result<(), IndexError> {
+    fn add_cosines(&self, candidates: &mut [Candidate], direction: &Direction, known: &Cosines) {
+        // What isn't among the nearest needn't be told exactly: its bits are in memory, its bytes are not.
+        let keys = candidates.iter().map(|candidate| candidate.key).filter(|key| !known.contains_key(key)).collect();
+        let about = self.about(direction, &keys);
         for candidate in candidates {
-            candidate.cosine = match known.get(&candidate.key) {
-                Some(cosine) => Some(*cosine),
-                None => self.cosine(direction, candidate.key)?,
-            };
+            candidate.cosine = known.get(&candidate.key).or_else(|| about.get(&candidate.key)).copied();
         }
-        Ok(())
     }
 
-    fn paths(&self) -> Result<HashMap<i64, String>, IndexError> {
-        let mut statement = self.conn.prepare_cached("SELECT id, path FROM documents")?;
-        Ok(statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
+    fn path(&self, document: i64) -> Result<Option<String>, IndexError> {
+        let mut statement = self.conn.prepare_cached("SELECT path FROM documents WHERE id = ?1")?;
+        Ok(statement.query_row([document], |row| row.get(0)).optional()?)
     }
 }
 
@@ -206,6 +218,7 @@ fn recalled(
         taint,
         score,
         features,
+        has_vector: candidate.cosine.is_some(),
     }
 }
 

@@ -102,7 +102,10 @@ impl Stemmer {
 
     /// What is left before a suffix, in letters; none without it.
     fn before(&self, suffix: &str) -> Option<usize> {
-        self.word.ends_with(suffix.as_bytes()).then(|| self.word.len() - suffix.len())
+        let suffix = suffix.as_bytes();
+        // Most words are done with at their last letter.
+        let may_end = self.word.last() == suffix.last();
+        (may_end && self.word.ends_with(suffix)).then(|| self.word.len() - suffix.len())
     }
 
     fn set(&mut self, length: usize, ending: &str) {

@@ -92,6 +92,22 @@ fn a_guest_is_shown_no_heading_and_no_line_that_their_view_hides() {
 }
 
 #[test]
+fn a_guest_learns_no_day_of_a_heading_that_their_view_hides() {
+    let facts =
+        "# Notes\n\n## Family\n### Surgery on 2026-05-03\n- Bob drives <!-- wake 1 message 2 chat 5 -->\n- Ann cooks\n";
+    let all = docs(&[(SEMANTIC_MEMORY, facts)]);
+    let mut index = Index::in_memory().unwrap();
+    let mut ask = |text: &str, reader: Option<i64>| {
+        let query = SearchQuery { text, limit: 10, reader: reader.map(ChatRef::telegram), ..SearchQuery::default() };
+        index.with_documents(&all, true, |index| index.search(&query)).unwrap()
+    };
+    assert_eq!(ask("cooks", None)[0].date, NaiveDate::from_ymd_opt(2026, 5, 3));
+    let hits = ask("drives", Some(5));
+    assert_eq!((hits.len(), hits[0].date), (1, None));
+    assert!(ask("what was on 3 May 2026?", Some(5)).is_empty());
+}
+
+#[test]
 fn only_what_changed_is_written_anew() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = Index::open(&dir.path().join("index.db")).unwrap();
@@ -218,11 +234,53 @@ fn a_comparison_of_all_that_was_said_ends_however_little_time_each_refresh_has()
 }
 
 #[test]
+fn a_message_that_was_put_aside_is_found_by_what_it_says_now() {
+    use crate::store::{Batch, NewIncoming, Store};
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("messages.db");
+    let mut store = Store::open(&path).unwrap();
+    let by_hand = |sql: &str| Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+    let now = crate::clock::parse_time("2026-11-24T10:00:00Z").unwrap();
+    let says = |update, text: &str| NewIncoming {
+        chat: ChatRef::telegram(7),
+        text: text.to_owned(),
+        kind: "text".to_owned(),
+        sender_id: Some(7),
+        channel_message_id: Some(100),
+        update_id: Some(update),
+        ..NewIncoming::default()
+    };
+    let edit = |store: &mut Store, update, text: &str| {
+        let batch = Batch { bot_id: 1, next_offset: 1, edits: vec![says(update, text)], ..Batch::default() };
+        assert_eq!(store.accept(&batch, now).unwrap().edited, 1);
+    };
+    let mut index = Index::open(&dir.path().join("index.db")).unwrap();
+    let mut words = |store: &Store| -> Vec<&str> {
+        index.refresh(&Sources { brain: dir.path(), store: Some(store), zone: Tz::UTC }, None).unwrap();
+        let mut all = vec!["zeppelin", "airship", "balloon"];
+        all.retain(|text| !found(&mut index, SearchQuery { text, ..SearchQuery::default() }).is_empty());
+        all
+    };
+    let first = Batch { bot_id: 1, next_offset: 1, messages: vec![says(1, "the zeppelin")], ..Batch::default() };
+    store.accept(&first, now).unwrap();
+    by_hand("UPDATE incoming_messages SET processed = 1, outcome = 'dead'");
+    assert_eq!(words(&store), ["zeppelin"]);
+    edit(&mut store, 2, "the airship");
+    assert_eq!(words(&store), ["airship"]);
+    // Tried again, and edited while it waits.
+    assert!(store.retry(1).unwrap());
+    edit(&mut store, 3, "the balloon");
+    by_hand("UPDATE incoming_messages SET processed = 1, outcome = 'answered'");
+    assert_eq!(words(&store), ["balloon"]);
+}
+
+#[test]
 fn trouble_that_ends_a_transaction_is_told_as_it_is_and_costs_no_vector() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), "memory/a.md", "- tea is green\n");
-    let place = IndexPlace { index: dir.path().join("index.db"), database: dir.path().join("messages.db") };
-    let mut index = Index::open(&place.index).unwrap();
+    let path = dir.path().join("index.db");
+    let place = IndexPlace::at(path.clone(), dir.path().join("messages.db"));
+    let mut index = Index::open(&path).unwrap();
     refresh(&mut index, dir.path());
     let (key, _) = index.without_vector("m", 1).unwrap().remove(0);
     index.put_vectors("m", 2, &[(key, vec![1.0, 0.0])]).unwrap();
@@ -251,6 +309,37 @@ fn trouble_that_ends_a_transaction_is_told_as_it_is_and_costs_no_vector() {
 }
 
 #[test]
+fn vectors_outlive_another_version_and_a_kill() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("index.db");
+    write(dir.path(), "memory/a.md", "- tea is green\n");
+    let mut index = Index::open(&path).unwrap();
+    refresh(&mut index, dir.path());
+    let (key, _) = index.without_vector("m", 1).unwrap().remove(0);
+    index.put_vectors("m", 2, &[(key, vec![1.0, 0.0])]).unwrap();
+    index.conn.pragma_update(None, "user_version", 1).unwrap();
+    drop(index);
+    let reopened = |was_rebuilt| {
+        let mut index = Index::open(&path).unwrap();
+        refresh(&mut index, dir.path());
+        assert_eq!(index.was_rebuilt(), was_rebuilt);
+        let models = index.stats().unwrap().models;
+        assert_eq!(models.iter().map(|model| (model.embedded, model.missing)).collect::<Vec<_>>(), [(1, 0)]);
+        let vector = Some(QueryVector { model: "m", values: &[1.0, 0.0] });
+        let query = SearchQuery { text: "drink", limit: 3, vector, ..SearchQuery::default() };
+        assert_eq!(index.search(&query).unwrap().len(), 1);
+        assert!(!dir.path().join("index.db.old").exists());
+        index
+    };
+    let index = reopened(true);
+    // Killed when the old one was moved aside, and once more when its vectors were taken.
+    drop(index.set_aside().unwrap());
+    drop(reopened(false));
+    std::fs::copy(&path, dir.path().join("index.db.old")).unwrap();
+    drop(reopened(false));
+}
+
+#[test]
 fn what_comes_in_the_place_of_something_embedded_is_embedded_too() {
     let dir = tempfile::tempdir().unwrap();
     let mut index = Index::open(&dir.path().join("index.db")).unwrap();
@@ -274,4 +363,22 @@ fn of_many_unknown_words_a_few_are_compared_by_their_spelling() {
     let slips: Vec<String> = names.iter().map(|name| name.replace("nie", "niex")).collect();
     let wanted = index.wanted(&SearchQuery { text: &slips.join(" "), ..SearchQuery::default() }).unwrap();
     assert_eq!(wanted.words.iter().filter(|word| word.stems.len() > 1).count(), 8);
+}
+
+#[test]
+fn of_many_lines_alike_the_one_with_the_pair_of_words_is_found_first() {
+    for shelves in [7, 400] {
+        let text: String = (0..16_000).map(|n| format!("- book {n} stands on shelf {}\n", n % shelves)).collect();
+        let mut index = Index::in_memory().unwrap();
+        index
+            .with_documents(&docs(&[("memory/books.md", &text)]), true, |index| {
+                for asked in [5, 3, 6, 105, 15_005] {
+                    let text = format!("book {asked}");
+                    let hits = index.search(&SearchQuery { text: &text, limit: 3, ..SearchQuery::default() })?;
+                    assert_eq!(hits[0].line, asked + 1, "{shelves} shelves");
+                }
+                Ok(())
+            })
+            .unwrap();
+    }
 }

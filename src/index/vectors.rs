@@ -3,14 +3,25 @@
 //! They are kept by the hash of what was embedded and by the model. A search uses the vectors of the model that its query was embedded
 //! by, and of no other.
 
+use std::collections::{HashMap, HashSet};
+
 use rusqlite::{OptionalExtension as _, TransactionBehavior};
 
-use super::{ChunkKind, Index, IndexError, write::embedded};
+use super::{
+    ChunkKind, Index, IndexError,
+    hash::{ByNumber, KeySet},
+    scope::Scope,
+    write::embedded,
+};
 
 /// Codes in one block.
 pub(super) const BLOCK: usize = 1_024;
-/// The nearest by their bits, which are compared by their bytes.
-const NEAREST_BY_BITS: usize = 512;
+/// The nearest by their bits alone, of which those are chosen that speak for the question's greatest values.
+const MAX_BY_BITS: usize = 2_048;
+/// And of those the nearest, which are read and compared by their bytes.
+const MAX_BY_BYTES: usize = 192;
+/// The mean of a bell curve's absolute values by their root mean square: the square root of 2/π.
+const SIGNS_COSINE: f32 = 0.797_884_6;
 /// Dimensions of a vector at most.
 const MAX_DIMS: usize = 8_192;
 /// What of a chunk is embedded at most, in bytes: models read no more.
@@ -35,9 +46,17 @@ pub(super) struct Codes {
     stamp: i64,
     /// Words of 64 bits that a vector takes.
     words: usize,
-    keys: Vec<i64>,
-    bits: Vec<u64>,
+    blocks: Vec<Block>,
 }
+
+/// The bits of some vectors, the first 64 of all of them first: in this order they are compared many at once.
+struct Block {
+    keys: Vec<i64>,
+    columns: Vec<Vec<u64>>,
+}
+
+/// Cosines with a question, by keys.
+pub(super) type Cosines = HashMap<i64, f32, ByNumber>;
 
 /// A question's vector, of length 1.
 pub(super) struct Direction {
@@ -55,7 +74,7 @@ impl Direction {
 }
 
 impl Index {
-    /// Texts that a model hasn't embedded yet, the newest first, at most so many.
+    /// Texts that a model hasn't embedded yet and hasn't refused, the newest first, at most so many.
     ///
     /// # Errors
     /// The index can't be read.
@@ -68,6 +87,7 @@ impl Index {
         let mut statement = self.conn.prepare_cached(
             "SELECT key, kind, heading, speaker, text FROM chunks k
              WHERE id > ?1 AND NOT EXISTS (SELECT 1 FROM codes c WHERE c.model = ?2 AND c.key = k.key)
+                 AND NOT EXISTS (SELECT 1 FROM refused r WHERE r.model = ?2 AND r.key = k.key)
              ORDER BY id DESC LIMIT ?3",
         )?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -80,7 +100,7 @@ impl Index {
         })?;
         let mut found: Vec<(ChunkKey, String)> = rows.collect::<rusqlite::Result<_>>()?;
         drop(statement);
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         found.retain(|(key, _)| seen.insert(*key));
         if found.is_empty() {
             // All up to here have one: they needn't be looked at again.
@@ -148,13 +168,27 @@ impl Index {
         Ok(())
     }
 
+    /// Notes texts that a model doesn't take, so that it isn't asked for them again until the index is made anew. Of a model that has
+    /// embedded nothing yet nothing is noted.
+    ///
+    /// # Errors
+    /// The index can't be written.
+    pub fn put_refused(&mut self, model: &str, keys: &[ChunkKey]) -> Result<(), IndexError> {
+        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for key in keys {
+            tx.prepare_cached("INSERT OR IGNORE INTO refused SELECT id, ?2 FROM models WHERE name = ?1")?
+                .execute((model, key.0))?;
+        }
+        Ok(tx.commit()?)
+    }
+
     /// Forgets the vectors of all models but one, when that one is whole.
     ///
     /// # Errors
     /// The index can't be written.
     pub fn forget_other_models(&mut self, model: &str) -> Result<(), IndexError> {
         let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for table in ["codes", "blocks"] {
+        for table in ["codes", "blocks", "refused"] {
             tx.execute(
                 &format!("DELETE FROM {table} WHERE model IN (SELECT id FROM models WHERE name != ?1)"),
                 [model],
@@ -176,15 +210,15 @@ impl Index {
         Ok(dims.and_then(|dims| usize::try_from(dims).ok()))
     }
 
-    /// Takes over the vectors of another index. Where that can't be read there are none to take.
+    /// Takes over the vectors of another index, where this one has none. Where that can't be read there are none to take.
     pub(super) fn take_vectors_of(&self, old: &std::path::Path) {
         let copy = || -> rusqlite::Result<()> {
             self.conn.execute("ATTACH DATABASE ?1 AS old", [old.display().to_string()])?;
             let copied = self.conn.execute_batch(
-                "BEGIN;
-                 INSERT INTO models SELECT * FROM old.models;
-                 INSERT INTO codes SELECT * FROM old.codes;
-                 INSERT INTO blocks SELECT * FROM old.blocks;
+                "BEGIN IMMEDIATE;
+                 INSERT INTO codes SELECT * FROM old.codes WHERE NOT EXISTS (SELECT 1 FROM main.models);
+                 INSERT INTO blocks SELECT * FROM old.blocks WHERE NOT EXISTS (SELECT 1 FROM main.models);
+                 INSERT INTO models SELECT * FROM old.models WHERE NOT EXISTS (SELECT 1 FROM main.models);
                  COMMIT",
             );
             if copied.is_err() {
@@ -215,23 +249,53 @@ impl Index {
     }
 
     /// The keys whose vectors are nearest to a question's, with their cosines, the nearest first.
-    pub(super) fn nearest(&mut self, direction: &Direction) -> Result<Vec<(i64, f32)>, IndexError> {
+    pub(super) fn nearest(&mut self, direction: &Direction, scope: &Scope) -> Result<Vec<(i64, f32)>, IndexError> {
         let stamp = self.state("vectors")?.unwrap_or(0);
         let is_fresh = |codes: &Codes| codes.model == direction.model && codes.stamp == stamp;
         if !self.codes.as_ref().is_some_and(is_fresh) {
             self.codes = Some(self.read_codes(direction, stamp)?);
         }
+        let within = if scope.is_open() { None } else { Some(self.keys_within(scope)?) };
         let Some(codes) = &self.codes else { return Ok(Vec::new()) };
-        let mut found = Vec::with_capacity(NEAREST_BY_BITS);
-        for key in codes.nearest(&bits_of(&direction.values)) {
+        let mut found = Vec::with_capacity(MAX_BY_BYTES);
+        for key in codes.nearest(direction, within.as_ref()) {
             found.extend(self.cosine(direction, key)?.map(|cosine| (key, cosine)));
         }
         found.sort_by(|(_, one), (_, other)| other.total_cmp(one));
         Ok(found)
     }
 
+    /// The keys of what may be found, where not everything may.
+    fn keys_within(&self, scope: &Scope) -> Result<KeySet, IndexError> {
+        let mut statement = self.conn.prepare_cached("SELECT key, id FROM chunks")?;
+        let mut rows = statement.query([])?;
+        let mut keys = KeySet::default();
+        while let Some(row) = rows.next()? {
+            if scope.allows(row.get(1)?) {
+                keys.insert(row.get(0)?);
+            }
+        }
+        Ok(keys)
+    }
+
+    /// About the cosines of a question with some keys, as far as they have vectors: by the bits that were read last.
+    pub(super) fn about(&self, direction: &Direction, keys: &KeySet) -> Cosines {
+        let Some(codes) = &self.codes else { return Cosines::default() };
+        let parts = parts_by_byte(&direction.values);
+        let all: f32 = direction.values.iter().sum();
+        // Signs alone, as a vector of length 1, have this cosine with what they are the signs of, where values spread like a bell.
+        let scale = SIGNS_COSINE * (direction.values.len() as f32).sqrt();
+        let mut found = Cosines::default();
+        for block in &codes.blocks {
+            for (at, key) in block.keys.iter().enumerate().filter(|(_, key)| keys.contains(key)) {
+                found.insert(*key, (2.0 * block.speaks(at, &parts) - all) / scale);
+            }
+        }
+        found
+    }
+
     /// The cosine of a question with what is kept by a key.
-    pub(super) fn cosine(&self, direction: &Direction, key: i64) -> Result<Option<f32>, IndexError> {
+    fn cosine(&self, direction: &Direction, key: i64) -> Result<Option<f32>, IndexError> {
         let mut statement = self.conn.prepare_cached("SELECT code FROM codes WHERE model = ?1 AND key = ?2")?;
         let cosine = |row: &rusqlite::Row<'_>| Ok(direction.cosine(row.get_ref(0)?.as_blob()?));
         Ok(statement.query_row((direction.model, key), cosine).optional()?)
@@ -239,43 +303,104 @@ impl Index {
 
     fn read_codes(&self, direction: &Direction, stamp: i64) -> Result<Codes, IndexError> {
         let words = direction.values.len().div_ceil(64);
-        let mut codes = Codes { model: direction.model, stamp, words, keys: Vec::new(), bits: Vec::new() };
+        let mut codes = Codes { model: direction.model, stamp, words, blocks: Vec::new() };
         let mut statement =
             self.conn.prepare_cached("SELECT keys, bits FROM blocks WHERE model = ?1 ORDER BY block")?;
         let mut rows = statement.query([direction.model])?;
         while let Some(row) = rows.next()? {
-            let numbers = |blob: &[u8]| blob.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
-            let keys: Vec<u64> = numbers(row.get_ref(0)?.as_blob().unwrap_or_default());
-            codes.keys.extend(keys.into_iter().map(u64::cast_signed));
-            let bits: Vec<u64> = numbers(row.get_ref(1)?.as_blob().unwrap_or_default());
-            codes.bits.extend(bits);
+            let keys = numbers(row.get_ref(0)?.as_blob().unwrap_or_default());
+            let bits: Vec<u64> = numbers(row.get_ref(1)?.as_blob().unwrap_or_default()).collect();
+            let column = |word| bits.iter().skip(word).step_by(words.max(1)).copied().collect();
+            codes
+                .blocks
+                .push(Block { keys: keys.map(u64::cast_signed).collect(), columns: (0..words).map(column).collect() });
         }
         Ok(codes)
     }
 }
 
+fn numbers(blob: &[u8]) -> impl Iterator<Item = u64> {
+    blob.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word))
+}
+
 impl Codes {
-    /// The keys whose bits differ least from these.
-    fn nearest(&self, bits: &[u8]) -> Vec<i64> {
-        let wanted: Vec<u64> = bits.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
-        let distance = |own: &[u64]| own.iter().zip(&wanted).map(|(own, wanted)| (own ^ wanted).count_ones()).sum();
-        let distances: Vec<u32> = self.bits.chunks_exact(self.words.max(1)).map(distance).collect();
+    /// The keys that are probably the nearest: first those whose bits differ least, of them those whose bits speak for the question's
+    /// greatest values.
+    fn nearest(&self, direction: &Direction, within: Option<&KeySet>) -> Vec<i64> {
+        let bits = bits_of(&direction.values);
+        let wanted: Vec<u64> = numbers(&bits).collect();
+        let is_within = |key: &i64| within.is_none_or(|keys| keys.contains(key));
         let mut counts = vec![0_usize; self.words * 64 + 1];
-        for distance in &distances {
-            if let Some(count) = counts.get_mut(*distance as usize) {
-                *count += 1;
+        let distances: Vec<Vec<u16>> = self.blocks.iter().map(|block| block.distances(&wanted)).collect();
+        for (block, distances) in self.blocks.iter().zip(&distances) {
+            for (_, distance) in block.keys.iter().zip(distances).filter(|(key, _)| is_within(key)) {
+                if let Some(count) = counts.get_mut(usize::from(*distance)) {
+                    *count += 1;
+                }
             }
         }
-        let mut left = NEAREST_BY_BITS;
-        let within = counts.iter().position(|count| {
+        let mut left = MAX_BY_BITS;
+        let most = counts.iter().position(|count| {
             let is_enough = *count >= left;
             left = left.saturating_sub(*count);
             is_enough
         });
-        let within = within.unwrap_or(counts.len());
-        let near = self.keys.iter().zip(&distances).filter(|(_, distance)| **distance as usize <= within);
-        near.map(|(key, _)| *key).take(2 * NEAREST_BY_BITS).collect()
+        let most = most.unwrap_or(counts.len());
+        let parts = parts_by_byte(&direction.values);
+        let mut near: Vec<(f32, i64)> = Vec::with_capacity(2 * MAX_BY_BITS);
+        for (block, distances) in self.blocks.iter().zip(&distances) {
+            for (at, (key, distance)) in block.keys.iter().zip(distances).enumerate() {
+                if usize::from(*distance) <= most && is_within(key) {
+                    near.push((block.speaks(at, &parts), *key));
+                }
+            }
+        }
+        let order = |one: &(f32, i64), other: &(f32, i64)| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1));
+        if near.len() > MAX_BY_BYTES {
+            near.select_nth_unstable_by(MAX_BY_BYTES, order);
+            near.truncate(MAX_BY_BYTES);
+        }
+        near.into_iter().map(|(_, key)| key).collect()
     }
+}
+
+impl Block {
+    /// In how many bits each vector differs from the wanted ones.
+    fn distances(&self, wanted: &[u64]) -> Vec<u16> {
+        let mut all = vec![0_u16; self.keys.len()];
+        for (column, wanted) in self.columns.iter().zip(wanted) {
+            for (distance, bits) in all.iter_mut().zip(column) {
+                *distance += (bits ^ wanted).count_ones() as u16;
+            }
+        }
+        all
+    }
+
+    /// The sum of the question's values where a vector is positive: what each byte of bits adds is in `parts`.
+    fn speaks(&self, at: usize, parts: &[f32]) -> f32 {
+        let mut sum = 0.0;
+        for (column, parts) in self.columns.iter().zip(parts.chunks(8 * 256)) {
+            let bytes = column.get(at).copied().unwrap_or(0).to_le_bytes();
+            let of_byte = |(byte, parts): (u8, &[f32])| parts.get(usize::from(byte)).copied().unwrap_or(0.0);
+            sum += bytes.into_iter().zip(parts.chunks(256)).map(of_byte).sum::<f32>();
+        }
+        sum
+    }
+}
+
+/// For each eight dimensions, and each byte of their bits: the sum of the values whose bits are set.
+fn parts_by_byte(values: &[f32]) -> Vec<f32> {
+    let mut parts = Vec::with_capacity(values.len().div_ceil(8) * 256);
+    for values in values.chunks(8) {
+        let from = parts.len();
+        parts.push(0.0);
+        for value in values.iter().chain(std::iter::repeat_n(&0.0, 8 - values.len())) {
+            // Whatever is known with the bits below this one, and the same with it.
+            let with: Vec<f32> = parts.iter().skip(from).map(|sum| sum + value).collect();
+            parts.extend(with);
+        }
+    }
+    parts
 }
 
 pub(super) fn put_block(

@@ -5,7 +5,13 @@ use std::collections::HashMap;
 use chrono::{Datelike as _, NaiveDate};
 use rusqlite::{Connection, OptionalExtension as _};
 
-use super::{IndexError, access::ChunkReaders, chunk::Chunk, hash::hash, terms};
+use super::{
+    IndexError,
+    access::ChunkReaders,
+    chunk::Chunk,
+    hash::hash,
+    terms::{self, Place},
+};
 use crate::types::ChatRef;
 
 /// Words of so many letters are kept by their spelling: what is shorter is too like others.
@@ -107,10 +113,14 @@ impl Changes {
             text,
         ])?;
         let id = conn.last_insert_rowid();
-        let stems = self.count(text, speaker, 1);
-        let headings = terms::stems(&format!("{above} {heading}")).join(" ");
-        conn.prepare_cached("INSERT INTO postings (rowid, text, heading, speaker) VALUES (?1, ?2, ?3, ?4)")?
-            .execute((id, stems.join(" "), headings, terms::stems(speaker).join(" ")))?;
+        let mut tokens = self.count(text, speaker, 1);
+        let headings = terms::stems(&format!("{above} {heading}"));
+        let pairs = tokens.iter().zip(tokens.iter().skip(1)).filter_map(|(one, other)| terms::beside(one, other));
+        let pairs: Vec<String> = pairs.collect();
+        tokens.extend(pairs);
+        tokens.extend(headings.iter().map(|stem| Place::Heading.token(stem)));
+        tokens.extend(terms::stems(speaker).iter().map(|stem| Place::Speaker.token(stem)));
+        conn.prepare_cached("INSERT INTO postings (rowid, words) VALUES (?1, ?2)")?.execute((id, tokens.join(" ")))?;
         Ok(())
     }
 
@@ -182,7 +192,8 @@ pub(super) fn said<'a>(text: &'a str, speaker: &str) -> &'a str {
     if speaker.is_empty() {
         return text;
     }
-    let Some(at) = text.find(speaker) else { return text };
+    let at = if text.starts_with(speaker) { Some(0) } else { text.find(speaker) };
+    let Some(at) = at else { return text };
     let after = text.get(at + speaker.len()..).unwrap_or_default();
     match after.find(':') {
         // A label is short, with or without a time behind the name.

@@ -41,6 +41,14 @@ fn a_time_out_kills_grandchildren_too() {
 }
 
 #[test]
+fn what_is_done_meanwhile_is_done_while_the_child_works() {
+    let dir = tempfile::tempdir().unwrap();
+    let waits = sh("until [ -e go ]; do sleep 0.01; done").dir(dir.path());
+    let output = run_beside(&waits, &|| false, &|| std::fs::write(dir.path().join("go"), "").unwrap()).unwrap();
+    assert!(output.status.success());
+}
+
+#[test]
 fn a_daemon_that_keeps_the_pipe_does_not_hold_us() {
     let output = run(&sh("sleep 5 & echo started")).unwrap();
     assert_eq!(output.stdout, b"started\n");

@@ -1,14 +1,13 @@
-//! What the memory held at a time that is over: the files of the last commit from before.
+//! What the memory held at a time that is over: the files of the last commit that our branch had by then.
 
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
-use git2::{ObjectType, Repository, Sort, TreeWalkMode, TreeWalkResult};
+use git2::{ObjectType, Repository, TreeWalkMode, TreeWalkResult};
 
 use super::{RepoError, our_branch};
 
-/// The Markdown files below a folder of the memory, as the last commit before a time has them, by their paths; none if there was no
-/// commit by then.
+/// The Markdown files of the memory, as our branch had them before a time, by their paths; none if it had no commit by then.
 ///
 /// # Errors
 /// The repository can't be read.
@@ -24,8 +23,9 @@ pub fn texts_as_of(dir: &Path, before: DateTime<Utc>) -> Result<Option<Vec<(Stri
         Err(error) => return Err(error.into()),
     };
     let mut walk = git.revwalk()?;
-    walk.set_sorting(Sort::TIME)?;
     walk.push(tip)?;
+    // What was merged later was elsewhere until then, however old its commits are.
+    walk.simplify_first_parent()?;
     for id in walk {
         let commit = git.find_commit(id?)?;
         if commit.time().seconds() >= before.timestamp() {
@@ -49,4 +49,36 @@ pub fn texts_as_of(dir: &Path, before: DateTime<Utc>) -> Result<Option<Vec<(Stri
         return Ok(Some(texts));
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use git2::{Oid, Signature, Time};
+
+    use super::*;
+
+    #[test]
+    fn what_was_merged_later_was_not_there_yet() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Repository::init(dir.path()).unwrap();
+        git.config().unwrap().set_str("reveille.branch", "main").unwrap();
+        let commit = |branch: Option<&str>, day: i64, text: &str, parents: &[Oid]| {
+            let mut tree = git.treebuilder(None).unwrap();
+            tree.insert("a.md", git.blob(text.as_bytes()).unwrap(), 0o100_644).unwrap();
+            let tree = git.find_tree(tree.write().unwrap()).unwrap();
+            let ann = Signature::new("Ann", "ann@example.org", &Time::new(day * 86_400, 0)).unwrap();
+            let parents: Vec<_> = parents.iter().map(|id| git.find_commit(*id).unwrap()).collect();
+            let parents: Vec<_> = parents.iter().collect();
+            git.commit(branch, &ann, &ann, "x", &tree, &parents).unwrap()
+        };
+        let ours = Some("refs/heads/main");
+        let first = commit(ours, 1, "ours", &[]);
+        let elsewhere = commit(None, 3, "elsewhere", &[first]);
+        let second = commit(ours, 2, "ours, more", &[first]);
+        commit(ours, 5, "merged", &[second, elsewhere]);
+        let texts = |day: i64| texts_as_of(dir.path(), DateTime::from_timestamp(day * 86_400, 0).unwrap()).unwrap();
+        let text = |day| texts(day).map(|texts| texts[0].1.clone());
+        assert_eq!(text(4).as_deref(), Some("ours, more"));
+        assert_eq!((text(6).as_deref(), text(2).as_deref(), text(1)), (Some("merged"), Some("ours"), None));
+    }
 }

@@ -130,17 +130,19 @@ pub struct Patience<'a> {
     pub timeout: Duration,
     /// And not a moment longer once this says so; it is asked several times a second.
     pub is_over: &'a dyn Fn() -> bool,
+    /// What is done while the remote works; done again when it is asked again.
+    pub meanwhile: &'a dyn Fn(),
 }
 
 impl From<Duration> for Patience<'_> {
     fn from(timeout: Duration) -> Self {
-        Self { timeout, is_over: &|| false }
+        Self { timeout, is_over: &|| false, meanwhile: &|| () }
     }
 }
 
 impl Patience<'_> {
     pub(super) fn run(&self, spec: Spec) -> Result<Output, ProcessError> {
-        process::run_unless(&spec.timeout(self.timeout), self.is_over)
+        process::run_beside(&spec.timeout(self.timeout), self.is_over, self.meanwhile)
     }
 }
 

@@ -262,7 +262,9 @@ impl WorkTree {
         if u64::try_from(stat.st_size).unwrap_or(u64::MAX) > MAX_FILE_BYTES {
             return Err(unsafe_path("it is larger than 256 MiB"));
         }
-        let mut bytes = Vec::new();
+        // With the byte that shows its end: one read, and nothing is copied.
+        let size = usize::try_from(stat.st_size).unwrap_or(0);
+        let mut bytes = Vec::with_capacity(size.saturating_add(1));
         File::from(file)
             .take(MAX_FILE_BYTES)
             .read_to_end(&mut bytes)

@@ -42,8 +42,8 @@ fn read(args: &Which, world: &World) -> Outcome {
     let mut names = args.entries.clone();
     if let Some(search) = &args.search {
         let query = words(search, "search", 500)?;
-        let searched =
-            search::hits(world, &[query], Some("messages"), MAX_SHOWN).map_err(|error| search::unsearched(&error))?;
+        let searched = search::hits(world, None, &[query], Some("messages"), MAX_SHOWN)
+            .map_err(|error| search::unsearched(&error))?;
         names.extend(searched.answers.into_iter().flatten().map(|hit| hit.path));
         if names.is_empty() {
             return Ok(Done::told("Nothing that was said fits."));

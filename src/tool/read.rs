@@ -119,7 +119,7 @@ pub(super) fn recall() -> Tool {
         let Some(topic) = &args.query else { return Ok(all_facts(world)) };
         let topic = words(topic, "query", 500)?;
         let asked = std::slice::from_ref(&topic);
-        let found = search::hits(world, asked, Some("memory"), 3 * MAX_RECALLED);
+        let found = search::hits(world, None, asked, Some("memory"), 3 * MAX_RECALLED);
         let Searched { answers, note, .. } = found.map_err(|error| search::unsearched(&error))?;
         let (log, known): (Vec<_>, Vec<_>) =
             answers.into_iter().flatten().partition(|hit| DocKind::of(&hit.path) == DocKind::Log);

@@ -8,8 +8,9 @@ use serde::Deserialize;
 use super::{Done, Outcome, Refusal, Tool, World, read, words};
 use crate::{
     embed::{EmbedError, Meant},
-    index::{Index, IndexError, Recalled, SearchQuery},
+    index::{Index, IndexError, Recalled, SearchQuery, Sources},
     memory::others,
+    store::Store,
     types::{ChatRef, Effect},
 };
 
@@ -57,7 +58,7 @@ fn find(args: &Search, world: &World) -> Outcome {
         return Err(Refusal(format!("At most {MAX_QUERIES} queries are asked at once; {} were named.", asked.len())));
     }
     let limit = args.limit.unwrap_or(HITS).clamp(1, MAX_HITS);
-    let Searched { answers, note, .. } = hits(world, &asked, None, limit).map_err(|error| unsearched(&error))?;
+    let Searched { answers, note, .. } = hits(world, None, &asked, None, limit).map_err(|error| unsearched(&error))?;
     let (mut lines, mut taint) = (Vec::new(), None);
     let mut shown: Vec<(String, usize)> = Vec::new();
     for (query, hits) in asked.iter().zip(answers) {
@@ -123,9 +124,10 @@ pub(crate) struct Searched {
     pub(crate) note: Option<String>,
 }
 
-/// What fits each query, as the asking chat may see it, with what this cycle has staged.
+/// What fits each query, as the asking chat may see it, with what this cycle has staged. The store is opened where none is given.
 pub(crate) fn hits(
     world: &World,
+    store: Option<&Store>,
     queries: &[String],
     within: Option<&str>,
     limit: usize,
@@ -159,7 +161,11 @@ pub(crate) fn hits(
         let meant: &Result<Option<Meant>, EmbedError> = meant.get_or_init(|| world.meaning.of(queries, index));
         index.with_documents(&staged, false, |index| search(index, meant.as_ref().ok().and_then(Option::as_ref)))
     };
-    let (answers, of_index) = world.index.ask(world.documents.dir(), world.tz, asked)?;
+    let (brain, zone) = (world.documents.dir(), world.tz);
+    let (answers, of_index) = match store {
+        Some(_) => world.index.ask_of(&Sources { brain, store, zone }, asked)?,
+        None => world.index.ask(brain, zone, asked)?,
+    };
     let (meant, by_words) = match meant.into_inner().transpose() {
         Ok(meant) => (meant.flatten(), None),
         Err(error) => {

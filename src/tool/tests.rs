@@ -54,10 +54,7 @@ impl Scene {
             reminders: Vec::new(),
             unwoken: Unwoken::default(),
             documents: Documents::new(dir.path(), Vec::new()),
-            index: crate::index::IndexPlace {
-                index: dir.path().join("index.db"),
-                database: dir.path().join("messages.db"),
-            },
+            index: crate::index::IndexPlace::at(dir.path().join("index.db"), dir.path().join("messages.db")),
             meaning: crate::embed::Meaning::default(),
             skills: Vec::new(),
             attachments: Attachments { dir: dir.path().to_owned(), files: Vec::new() },

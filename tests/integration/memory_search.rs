@@ -113,9 +113,24 @@ fn what_waited_or_was_put_back_is_found_as_soon_as_it_is_settled() {
 }
 
 #[test]
+fn before_the_first_wake_there_is_no_memory_to_search() {
+    let env = TestEnv::new();
+    for args in [&["search", "tea"][..], &["stats"], &["reindex"], &["reindex", "--embed"]] {
+        let ran = env.wake(&[&["memory"], args].concat());
+        assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{ran:#?}");
+        assert!(ran.stderr.contains("There is no memory at") && !ran.stderr.contains("index"), "{ran:#?}");
+    }
+}
+
+#[test]
 fn a_day_that_is_over_is_searched_as_it_was() {
     let mut env = world();
     env.write_memory("memory/talks/a.md", "- the safe opens with 1111\n");
+    env.write_memory("memory/talks/b.md", "- dentist on 24 December 2026\n");
+    env.execute(
+        "INSERT INTO incoming_messages (chat_id, message_text, received_at, processed)
+             VALUES (0, 'the dentist is closed', '2026-12-06T10:00:00Z', 1)",
+    );
     env.git(&["add", "-A"]);
     let commit = |env: &TestEnv, at: &str| {
         let dated = ["-c", "user.name=Ann", "-c", "user.email=a@example.org", "commit", "-q", "-m", "x", "--date", at];
@@ -131,6 +146,8 @@ fn a_day_that_is_over_is_searched_as_it_was() {
     assert_eq!(texts(&["safe"]), ["\"the safe opens with 2222\""]);
     assert_eq!(texts(&["safe", "--as-of", "2026-12-05"]), ["\"the safe opens with 1111\""]);
     assert_eq!(texts(&["safe", "--as-of", "2026-12-10"]), ["\"the safe opens with 2222\""]);
+    // What names a day ahead was known, what was said later wasn't.
+    assert_eq!(texts(&["dentist", "--as-of", "2026-12-05"]), ["\"dentist on 24 December 2026\""]);
     // Before the memory was kept: what says that it is from then.
     env.write_memory(
         "memory/talks/a.md",

@@ -263,6 +263,59 @@ fn a_look_back_lets_a_message_go_first_and_goes_on_after() {
 }
 
 #[test]
+fn a_look_back_lets_a_reminder_go_first() {
+    let (telegram, claude, mut env) = minded();
+    env.set("REFLECT_AT", "03:30");
+    env.receive(CHAT, "the party is on Friday");
+    claude.expect(Reply::text("Nice."));
+    env.once();
+    env.at(NIGHT);
+    let gate = Gate::default();
+    let plan = json!({"understood": "All of it.", "complexity": "background"});
+    claude.expect(Reply::tool("t1", "plan", plan).stalled_after(1, &gate));
+    let wake = start_wake(&env);
+    asked(&claude, 2);
+    env.execute(&format!(
+        "INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at)
+         VALUES ({CHAT}, 'take the pill', 'Europe/Berlin', '2026-11-22T03:31:00', '2026-11-22T02:31:00Z', '{NIGHT}')"
+    ));
+    let later = Gate::default();
+    claude.expect(Reply::text("").stalled_after(1, &later));
+    gate.open();
+    asked(&claude, 3);
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminder_firings"), 1, "before the look back goes on");
+    later.open();
+    end_well(wake);
+    assert!(sent(&telegram)[1].contains("take the pill"), "{:?}", sent(&telegram));
+    env.check_sound();
+}
+
+#[test]
+fn a_look_back_asks_no_more_questions_than_a_day_has_room_for() {
+    let (_telegram, claude, mut env) = minded();
+    env.set("REFLECT_AT", "03:30").set("TELL_PER_DAY", "2").set("QUIET_HOURS", "22:00-08:00");
+    env.receive(CHAT, "the wifi code is 5678");
+    claude.expect(Reply::tool("t1", "remember", json!({"fact": "The wifi code is 5678"}))).expect(Reply::text("Kept."));
+    env.once();
+    let home = "\n## Home\n- The wifi code is 1234\n";
+    let people = "\n## People\n- Anna lives in Rome\n- Anna moved to Oslo\n- Bob is tall\n- Everybody is small\n";
+    env.write_memory(FACTS, &format!("{}{home}{people}", env.memory(FACTS)));
+    env.at(NIGHT);
+    let two = |one: &str, other: &str| json!({"one": one, "other": other});
+    claude.expect(Reply::tools(vec![
+        Block::tool("t1", "contradiction", two("Anna lives in Rome", "Anna moved to Oslo")),
+        Block::tool("t2", "contradiction", two("Bob is tall", "Everybody is small")),
+    ]));
+    claude.expect(Reply::text(""));
+    env.once();
+    let results = last(&claude).json["messages"].to_string();
+    assert_eq!(results.matches("can't be asked today").count(), 1, "{results}");
+    // The rules' question and one of the model's, when the night is over.
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders"), 2);
+    env.check_sound();
+}
+
+#[test]
 fn low_energy_holds_nudges_and_never_reminders() {
     let mut env = TestEnv::new();
     env.once();

@@ -13,7 +13,7 @@ use crate::{
         session::Session,
     },
     embed::{self, BackfillError, Backfilled, EmbedDesk, EmbedError, Embedder, TextRole},
-    index::{IndexError, Ready, Sources},
+    index::{IndexError, Sources},
     repo::Repo,
     store::{SpendCap, UpkeepKind},
 };
@@ -76,7 +76,7 @@ async fn work(session: &mut Session<'_>, repo: &Repo, embedder: &dyn Embedder) -
     let index = |error| Trouble::Backfill(BackfillError::Index(error));
     let brain = context.config.repo_dir();
     let sources = Sources { brain: &brain, store: Some(&session.store), zone: context.config.timezone };
-    let mut ready = match Ready::at(&context.config.index_path(), &sources, Some(bound)) {
+    let mut ready = match session.index.ready(&sources, Some(bound)) {
         // Whoever writes to it embeds, too.
         Err(IndexError::Busy) => return Ok(Backfilled::default()),
         ready => ready.map_err(index)?,
@@ -107,13 +107,14 @@ async fn work(session: &mut Session<'_>, repo: &Repo, embedder: &dyn Embedder) -
             Ok(batch) => {
                 let batch = batch.map_err(Trouble::Backfill)?;
                 done.embedded += batch.embedded;
+                done.refused += batch.refused;
                 done.is_whole = batch.is_whole;
-                if batch.is_whole || batch.embedded == 0 {
+                if batch.is_whole || batch.embedded + batch.refused == 0 {
                     return Ok(done);
                 }
             }
             // It is the next wake's. Where a whole bound isn't enough nothing would ever come of it.
-            Err(_) if done.embedded > 0 || bound < BOUND => return Ok(done),
+            Err(_) if done.embedded + done.refused > 0 || bound < BOUND => return Ok(done),
             Err(_) => {
                 let why = format!("embedding took longer than {} s", bound.as_secs());
                 return Err(Trouble::Backfill(EmbedError::cut_off(why).into()));

@@ -1,4 +1,5 @@
-//! The index of the memory, brought up to date at the end of a wake that did something: after all answers, and never for long.
+//! The index of the memory, brought up to date while the remote is waited for, and at the end of a wake that did something: never for
+//! long.
 //!
 //! It is derived, so trouble with it is no trouble of the wake's: a search brings it up to date by itself.
 
@@ -17,8 +18,9 @@ const BOUND: Duration = Duration::from_secs(2);
 pub(in crate::cycle) fn keep_current(session: &Session<'_>, repo: &Repo) {
     let config = session.context.config;
     let sources = Sources { brain: repo.root(), store: Some(&session.store), zone: config.timezone };
-    match Ready::at(&config.index_path(), &sources, Some(BOUND)) {
-        Ok(Ready { note, refreshed, .. }) => {
+    match session.index.ready(&sources, Some(BOUND)) {
+        Ok(Ready { index, note, refreshed }) => {
+            session.index.keep(index);
             if let Some(note) = note {
                 tracing::warn!("{note}");
             }

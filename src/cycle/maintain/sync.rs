@@ -11,6 +11,7 @@ use crate::{
         context::{Terminal, WakeError},
         decide::{merge::merge_texts, orient, situation::Reason, verify::Account},
         look::observe::{self, Observation},
+        maintain::index,
         session::Session,
     },
     delivery,
@@ -206,7 +207,14 @@ fn fetch(session: &mut Session<'_>, repo: &Repo, account: &mut Account, bound: D
     session.sync.has_fetched = true;
     // Before an answer it is over soon by itself.
     let is_over = || session.sync.may_take_long && is_wanted(session, repo).unwrap_or(true);
-    if let Err(error) = repo.fetch(Patience { timeout: bound, is_over: &is_over }) {
+    // Before an answer, what comes next needs both.
+    let meanwhile = || {
+        if !session.sync.may_take_long {
+            session.tooling();
+            index::keep_current(session, repo);
+        }
+    };
+    if let Err(error) = repo.fetch(Patience { timeout: bound, is_over: &is_over, meanwhile: &meanwhile }) {
         return remote_trouble(session, repo, UpkeepKind::Fetch, &error);
     }
     integrate(session, repo, account)
@@ -294,9 +302,13 @@ fn push(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
 
 fn push_once(session: &Session<'_>, repo: &Repo) -> Result<Pushed, RemoteError> {
     let is_over = || is_wanted(session, repo).unwrap_or(true);
-    repo.push(Patience { timeout: REMOTE_TIMEOUT, is_over: &is_over }, &|text| {
-        session.context.redactor.secrets_in(text)
-    })
+    // All is answered, and what was done is committed.
+    let meanwhile = || {
+        index::keep_current(session, repo);
+        session.sync.is_indexed.set(true);
+    };
+    let patience = Patience { timeout: REMOTE_TIMEOUT, is_over: &is_over, meanwhile: &meanwhile };
+    repo.push(patience, &|text| session.context.redactor.secrets_in(text))
 }
 
 /// A remote that can't be used is no error of the wake: it is noted and tried again later. What only a person can mend

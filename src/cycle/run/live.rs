@@ -25,7 +25,7 @@ async fn parked(session: &mut Session<'_>, live: &Live) -> Result<(), WakeError>
 /// A look back that waits until messages are answered: it hasn't failed, and goes on in this wake if there is time.
 fn gave_way(session: &mut Session<'_>, live: &Live) -> Result<(), WakeError> {
     let now = session.now();
-    session.store.pause_cycle(&live.cycle.id, now, "a message goes first")?;
+    session.store.pause_cycle(&live.cycle.id, now, "something else goes first")?;
     session.lay_down();
     Ok(())
 }

@@ -22,7 +22,6 @@ use crate::{
         session::Session,
     },
     embed::Meaning,
-    index::IndexPlace,
     memory::{
         self,
         skill::Skills,
@@ -99,7 +98,7 @@ pub(in crate::cycle) fn world(
         reminders: session.store.reminders()?,
         unwoken: unwoken(session, cycle)?,
         documents,
-        index: IndexPlace::of(config),
+        index: session.index.clone(),
         meaning: Meaning::new(config, session.context.redactor, caps),
         skills,
         attachments: attachments(session, cycle)?,

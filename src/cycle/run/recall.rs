@@ -29,7 +29,7 @@ pub(in crate::cycle) fn recalled(
         return None;
     }
     let questions = questions(&cycle.reasons, messages);
-    match hits(world, &questions, None, HITS_MAX) {
+    match hits(world, Some(&session.store), &questions, None, HITS_MAX) {
         Ok(found) => {
             let recalled = one_after_the_other(found.answers).into_iter().map(recollection).collect();
             Some((recalled, found.meant))

@@ -126,6 +126,8 @@ pub(in crate::cycle) fn record_all(
                 session.report.replies.push(Reply { chat: message.chat, text: message.text.clone() });
             }
             Change::AddReminder(_) | Change::EndReminder { .. } => {
+                // A look back adds one only to ask a question when quiet hours are over.
+                live.world.told_today += u32::from(live.world.reflecting.is_some());
                 live.world.reminders = session.store.reminders()?;
             }
             Change::ShowTasks { tasks, .. } => live.world.shown_tasks.clone_from(tasks),

@@ -118,14 +118,18 @@ async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt
     }
 }
 
-/// Nobody waits for a look back: it lets whoever has written go first.
+/// Nobody waits for a look back: it lets whoever has written go first, and a reminder that is due.
 fn gives_way(session: &Session<'_>, live: &Live) -> Result<bool, WakeError> {
     if !orient::is_reflection(&live.cycle) {
         return Ok(false);
     }
+    let now = session.now();
+    if session.store.reminders()?.iter().any(|reminder| reminder.what.next_at <= now) {
+        return Ok(true);
+    }
     let model = observe::model_state_of(&session.store, session.context)?;
     let (queued, open_cycles) = (session.store.queued()?, session.store.open_cycles()?);
-    Ok(orient::is_any_due(&queued, &open_cycles, &model, session.now()))
+    Ok(orient::is_any_due(&queued, &open_cycles, &model, now))
 }
 
 /// Runs one call: journalled before, with what allowed it, its outcome and changes in one transaction after. A call that is

@@ -101,15 +101,19 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, settles_doubts: boo
     if is_quiet || !sync::is_wanted(session, &repo)? {
         has_worked |= sync::after_answers(session, &repo)?;
     }
-    if session.report.outcome != WakeOutcome::Failed && !session.is_stopped()? {
-        has_worked |= retention::forget_old(session).await?;
+    if session.report.outcome != WakeOutcome::Failed && !session.is_stopped()? && retention::forget_old(session).await?
+    {
+        session.sync.is_indexed.set(false);
+        has_worked = true;
     }
     if has_worked && session.report.outcome == WakeOutcome::Idle {
         session.report.outcome = WakeOutcome::Worked;
     }
     if session.report.outcome == WakeOutcome::Worked && session.is_to_end()?.is_none() {
         sync::maintain(session, &repo)?;
-        index::keep_current(session, &repo);
+        if !session.sync.is_indexed.get() {
+            index::keep_current(session, &repo);
+        }
         embed::fill(session, &repo).await?;
     }
     Ok(has_worked)
@@ -146,8 +150,11 @@ async fn think(
         _ => Default::default(),
     };
     for change in &rule.changes {
-        if let Change::File(file) = change {
-            world.documents.apply(file);
+        match change {
+            Change::File(file) => world.documents.apply(file),
+            // The rules' question counts towards the day's limit, also where a reminder asks it later.
+            Change::Send(_) | Change::AddReminder(_) => world.told_today += 1,
+            _ => {}
         }
     }
     world.told_keys.extend(rule.handles.iter().cloned());

@@ -3,10 +3,11 @@
 //! Until then the bot may change a row, by an edit or a further part of an album; afterwards it makes a row of its own of that. So
 //! a conversation takes up only what still is as it was read: nothing that was said falls between the two.
 
+use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::journal;
-use crate::store::{Change, Entry, FencedStore, Incoming, NewCycle, Result, cycles::rows};
+use crate::store::{Change, Entry, Fence, FencedStore, Incoming, NewCycle, Result, cycles::rows};
 
 impl FencedStore<'_> {
     /// Begins a cycle with its first journal entries, and carries out the changes that they tell of.
@@ -21,7 +22,11 @@ impl FencedStore<'_> {
 
     /// Begins a cycle with an opening made of messages as they were `seen`. If one of them is another now, nothing happens: false.
     pub fn begin_cycle_on(&mut self, cycle: &NewCycle, opening: &Entry, seen: &[&Incoming]) -> Result<bool> {
-        self.begin_by_rule(cycle, opening, &[], seen)
+        let now = self.now();
+        let fence = self.fence();
+        // Lost with the power, it hasn't begun, and its messages are queued as before: nothing but its opening was made. Before anything
+        // leaves, its request is reserved, or what it says is recorded, and either is synced.
+        self.fenced_relaxed(|tx| begin_on(tx, (cycle, fence), (opening, &[]), seen, now))
     }
 
     /// Begins a cycle by rule with what is `done` by it, for messages as they were `seen`. If one of them is another now, nothing
@@ -35,14 +40,7 @@ impl FencedStore<'_> {
     ) -> Result<bool> {
         let now = self.now();
         let fence = self.fence();
-        self.fenced(|tx| {
-            let is_as_seen = is_as_seen(tx, seen)?;
-            if is_as_seen {
-                rows::begin(tx, fence, cycle, std::slice::from_ref(done), now)?;
-                changes.iter().try_for_each(|change| journal::carry_out(tx, &cycle.id, change, now))?;
-            }
-            Ok(is_as_seen)
-        })
+        self.fenced(|tx| begin_on(tx, (cycle, fence), (done, changes), seen, now))
     }
 
     /// Appends an entry made of messages as they were `seen`. If one of them is another now, nothing happens: false.
@@ -56,6 +54,21 @@ impl FencedStore<'_> {
             Ok(is_as_seen)
         })
     }
+}
+
+fn begin_on(
+    tx: &Transaction<'_>,
+    (cycle, fence): (&NewCycle, Fence),
+    (entry, changes): (&Entry, &[Change]),
+    seen: &[&Incoming],
+    now: DateTime<Utc>,
+) -> Result<bool> {
+    let is_as_seen = is_as_seen(tx, seen)?;
+    if is_as_seen {
+        rows::begin(tx, fence, cycle, std::slice::from_ref(entry), now)?;
+        changes.iter().try_for_each(|change| journal::carry_out(tx, &cycle.id, change, now))?;
+    }
+    Ok(is_as_seen)
 }
 
 /// Whether messages are queued and say what they did when they were read.

@@ -259,7 +259,9 @@ impl FencedStore<'_> {
     /// puts them aside as dead.
     pub fn end_cycle(&mut self, id: &str, end: &CycleEnd<'_>) -> Result<()> {
         let now = self.now();
-        self.fenced(|tx| {
+        // Lost with the power, the cycle is still open: the next wake finds its synced commit and ends it once more, or tries it again.
+        // What it says waits in the outbox, and leaves after a synced write alone.
+        self.fenced_relaxed(|tx| {
             tx.execute(
                 "UPDATE cycles SET state = ?2, ended_at = ?3, commit_id = ?4, error = ?5,
                      has_changed = EXISTS (SELECT 1 FROM cycle_files f WHERE f.cycle_id = ?1 AND f.content IS NOT f.base)

@@ -268,6 +268,7 @@ pub(in crate::store) fn retell(tx: &Transaction<'_>, message_id: i64) -> Result<
             ),
             (message_id, retold),
         )?;
+        super::spoken::note_changed(tx, message_id)?;
     }
     Ok(())
 }

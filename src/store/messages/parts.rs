@@ -7,7 +7,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
-use super::{attachments, overheard};
+use super::{attachments, overheard, spoken};
 use crate::{
     clock::{parse_time, rfc3339},
     store::{
@@ -373,6 +373,7 @@ fn tell_anew(tx: &Transaction<'_>, row: i64) -> Result<()> {
         _ => in_one(&parts, is_album),
     };
     tx.prepare_cached("UPDATE incoming_messages SET message_text = ?2 WHERE id = ?1")?.execute((row, text))?;
+    spoken::note_changed(tx, row)?;
     // These are the words as they came: they know nothing of what was heard or couldn't be fetched.
     attachments::retell(tx, row)
 }

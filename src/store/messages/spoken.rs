@@ -1,7 +1,7 @@
 //! What was said, both ways, for the index of the memory: read in the order in which it came, and what of it has changed since.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Row};
+use rusqlite::{OptionalExtension as _, Row, Transaction};
 
 use crate::{
     clock::parse_time,
@@ -14,6 +14,16 @@ use crate::{
 
 /// The counter of changes to what was said long ago: it was forgotten, or taken back.
 const CHANGED: &str = "said_changed";
+
+/// Notes that a message says something else now, where an index may hold what it said before: it was settled once.
+pub(in crate::store) fn note_changed(tx: &Transaction<'_>, message: i64) -> Result<()> {
+    tx.prepare_cached(
+        "INSERT INTO counters (name, n) SELECT ?1, 1 FROM incoming_messages WHERE id = ?2 AND (processed = 1 OR asked_again = 1)
+         ON CONFLICT (name) DO UPDATE SET n = n + 1",
+    )?
+    .execute((CHANGED, message))?;
+    Ok(())
+}
 
 /// What a person or the assistant said.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

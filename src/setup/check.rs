@@ -218,7 +218,7 @@ fn remote(config: &Config, tools: CheckTools<'_>) -> Checked {
     if !tools.asks_others {
         return Checked::Unknown("not tried".to_owned());
     }
-    let patience = Patience { timeout: REMOTE_TIMEOUT, is_over: tools.is_over };
+    let patience = Patience { is_over: tools.is_over, ..Patience::from(REMOTE_TIMEOUT) };
     match repo::try_remote(url.expose(), tools.temporary, patience) {
         Ok(RemoteFound::Empty) => Checked::Good(format!("{url} can be pushed to, and is empty")),
         Ok(RemoteFound::Branches(n)) => {

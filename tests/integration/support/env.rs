@@ -421,12 +421,14 @@ impl Talk {
     /// Waits for its end; gives its exit code and all that was shown.
     pub(crate) fn end(mut self) -> (i32, String) {
         let child = self.running.0.as_mut().unwrap();
-        let mut status = None;
-        eventually("it ends", || {
-            status = child.try_wait().unwrap();
-            status.is_some()
-        });
-        let status = status.unwrap();
+        let begun = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(begun.elapsed() < PATIENCE, "it never ended: {}", self.shown.lock().unwrap());
+            std::thread::sleep(Duration::from_millis(10));
+        };
         drop(self.keys);
         self.reading.join().unwrap();
         let shown = self.shown.lock().unwrap().clone();

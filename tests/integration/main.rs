@@ -95,6 +95,7 @@ mod recalled;
 mod recordings;
 mod reflect;
 #[cfg(test)]
+mod reminded;
 mod remote;
 #[cfg(target_os = "linux")]
 #[cfg(test)]

@@ -37,7 +37,7 @@ use teloxide_core::{
 use super::{Buttons, Channel, DoneFuture, Form, Outgoing, Presence, SendError, SendFuture, Sent};
 use crate::{
     render,
-    types::{ChatRef, Question},
+    types::{ChatRef, Choice, Question, ReminderAnswer},
 };
 
 /// The reaction to a message that has arrived, one of those that every chat allows by default.
@@ -127,9 +127,18 @@ fn without_preview() -> LinkPreviewOptions {
 }
 
 fn buttons(question: &Question) -> ReplyMarkup {
-    let yes = InlineKeyboardButton::callback("✅ Allow once", question.yes());
-    let no = InlineKeyboardButton::callback("❌ No", question.no());
-    ReplyMarkup::InlineKeyboard(InlineKeyboardMarkup::new([[yes, no]]))
+    let button = |choice: Choice| InlineKeyboardButton::callback(label(&choice), choice.data());
+    ReplyMarkup::InlineKeyboard(InlineKeyboardMarkup::new([question.choices().into_iter().map(button)]))
+}
+
+fn label(choice: &Choice) -> &'static str {
+    match choice {
+        Choice::Approval { is_approval: true, .. } => "✅ Allow once",
+        Choice::Approval { is_approval: false, .. } => "❌ No",
+        Choice::Reminder { answer: ReminderAnswer::Done, .. } => "✅ Done",
+        Choice::Reminder { answer: ReminderAnswer::InAnHour, .. } => "💤 1 hour",
+        Choice::Reminder { answer: ReminderAnswer::InTheMorning, .. } => "🌅 Morning",
+    }
 }
 
 /// A part that can't go to its topic. An answer to a message there would go there, too.

@@ -16,7 +16,9 @@ use crate::{
         },
         outbox::attempts,
         people::pairing,
+        reminders::answered,
     },
+    types::Choice,
 };
 
 /// A batch of updates, as one transaction stores it.
@@ -32,7 +34,7 @@ pub struct Batch {
     pub edits: Vec<NewIncoming>,
     /// Commands, with the bot's own answers and what they order, in the order in which they came.
     pub commands: Vec<Ordered>,
-    /// Buttons under questions that were pressed.
+    /// Buttons under our messages that were pressed.
     pub taps: Vec<Tap>,
     /// Groups that have another id now.
     pub moved: Vec<Moved>,
@@ -102,7 +104,10 @@ impl Store {
                 }
             }
             for tap in &batch.taps {
-                let has_decided = approvals::tap(tx, tap, now)?;
+                let has_decided = match &tap.choice {
+                    Choice::Approval { nonce, is_approval } => approvals::tap(tx, tap, (nonce, *is_approval), now)?,
+                    Choice::Reminder { outgoing_id, answer } => answered::tap(tx, tap, (*outgoing_id, *answer), now)?,
+                };
                 accepted.has_orders |= has_decided;
                 accepted.taps.push((tap.clone(), has_decided));
             }

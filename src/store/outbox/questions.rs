@@ -36,7 +36,7 @@ pub(in crate::store) fn question(
             name: format!("{tool}-{id}.txt"),
             text: approval_text::file(id, &tool, &action, &reasons),
         });
-        Ok((Question { nonce }, file))
+        Ok((Question::Approval { nonce }, file))
     })
     .optional()
 }

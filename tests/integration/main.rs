@@ -116,6 +116,7 @@ mod terminal;
 #[cfg(test)]
 mod time;
 #[cfg(test)]
+mod typed_answers;
 mod undo;
 #[cfg(test)]
 mod undo_files;

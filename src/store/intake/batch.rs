@@ -3,7 +3,10 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
-use super::orders::{self, AnswerState, Order, Ordered};
+use super::{
+    orders::{self, AnswerState, Order, Ordered},
+    typed,
+};
 use crate::{
     clock::rfc3339,
     store::{
@@ -18,7 +21,7 @@ use crate::{
         people::pairing,
         reminders::answered,
     },
-    types::Choice,
+    types::{ChatRef, Choice},
 };
 
 /// A batch of updates, as one transaction stores it.
@@ -34,6 +37,8 @@ pub struct Batch {
     pub edits: Vec<NewIncoming>,
     /// Commands, with the bot's own answers and what they order, in the order in which they came.
     pub commands: Vec<Ordered>,
+    /// The owner's chat: a yes or a no that is typed there can answer a question. None: it never does.
+    pub owner_chat: Option<ChatRef>,
     /// Buttons under our messages that were pressed.
     pub taps: Vec<Tap>,
     /// Groups that have another id now.
@@ -84,6 +89,12 @@ impl Store {
         self.write(|tx| {
             let mut accepted = Accepted::default();
             for message in &batch.messages {
+                let typed = batch.owner_chat.map(|owner| typed::take_in(tx, (batch.bot_id, owner), message, now));
+                if let Some(answer) = typed.transpose()?.flatten() {
+                    accepted.has_orders |= answer.has_decided;
+                    accepted.answers.extend(answer.said);
+                    continue;
+                }
                 for part in overheard::parts_before(tx, batch.bot_id, message)? {
                     accepted.count(parts::take_in(tx, batch.bot_id, &part, now)?);
                 }

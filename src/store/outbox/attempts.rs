@@ -18,7 +18,6 @@ use crate::{
         json,
         odd_rows::{SENDABLE, text_of},
         outbox::{questions, recipients},
-        reminders::answered,
     },
     types::{ChatRef, Question, TextFile},
 };
@@ -381,7 +380,7 @@ fn claim(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>
                 let asked = questions::question(tx, row.get(0)?, part)?;
                 asked.map_or((None, whole), |(question, file)| (Some(question), file))
             } else if kind == OutgoingKind::Reminder.as_str() {
-                (answered::question(tx, row.get(0)?, part)?, whole)
+                (questions::of_reminder(tx, row.get(0)?, part)?, whole)
             } else {
                 (None, whole)
             };

@@ -8,7 +8,7 @@ use crate::{
     clock::{parse_time, rfc3339},
     schedule::{Missed, Slot, resolve},
     store::{NewReminder, Result, Store, Tap},
-    types::{ChatRef, Question, ReminderAnswer},
+    types::{ChatRef, ReminderAnswer},
     zone::Tz,
 };
 
@@ -76,21 +76,6 @@ impl Store {
             Ok(())
         })
     }
-}
-
-/// What a part of a reminder's message asks: the last one, until it is answered.
-pub(in crate::store) fn question(
-    tx: &Transaction<'_>,
-    outgoing_id: i64,
-    part: i64,
-) -> rusqlite::Result<Option<Question>> {
-    tx.prepare_cached(
-        "SELECT 1 FROM reminder_firings WHERE outgoing_id = ?1
-           AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)
-           AND NOT EXISTS (SELECT 1 FROM reminder_answers WHERE outgoing_id = ?1) LIMIT 1",
-    )?
-    .query_row((outgoing_id, part), |_| Ok(Question::Reminder { outgoing_id }))
-    .optional()
 }
 
 /// Takes a tap on a reminder's button in. Says whether it has decided something: a reminder of that chat, under its own message, that

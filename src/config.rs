@@ -123,7 +123,7 @@ pub struct Config {
     pub log_level: Option<tracing::Level>,
     /// Whether this process can reach a desktop that shows notifications.
     pub has_desktop: bool,
-    /// Whether `NO_COLOR` asks for plain output.
+    /// Whether `NO_COLOR` asks for plain output, or the terminal shows nothing else (`TERM=dumb`).
     pub no_color: bool,
     /// The `.env` that was read, if any.
     pub env_file: Option<PathBuf>,

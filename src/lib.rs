@@ -16,7 +16,8 @@
 //! and ours for them).
 //!
 //! Around it: [`cli`] is what the five binaries are (`bot`, `wake`, `health`; `reveille-transcriber` only understands speech,
-//! `reveille-embedder` only makes vectors), [`provenance`] tells where what is remembered comes from, and forgets it. [`health`] finds
+//! `reveille-embedder` only makes vectors), [`account`] tells what was done and what it cost, [`orders`] carries out what a person orders
+//! without a model, [`provenance`] tells where what is remembered comes from, and forgets it. [`health`] finds
 //! and repairs what crashes leave behind, [`access`] joins the settings with who paired.
 //!
 //! The ground: [`types`] are values that several modules speak of. [`config`] alone reads the environment, [`clock`] alone asks the
@@ -27,6 +28,7 @@
 //! Nothing is imported upward: a test reads the imports.
 
 pub mod access;
+pub mod account;
 pub mod approval_text;
 pub mod bot;
 pub mod channel;
@@ -46,6 +48,7 @@ pub mod media;
 pub mod memory;
 pub mod model;
 pub mod net_guard;
+pub mod orders;
 pub mod outside;
 pub mod policy;
 pub mod process;

@@ -32,6 +32,12 @@ pub fn local(at: DateTime<Utc>, tz: Tz) -> String {
     at.with_timezone(&tz).format("%a %Y-%m-%d %H:%M").to_string()
 }
 
+/// `today 14:03`, else as [`local`].
+pub fn when(at: DateTime<Utc>, now: DateTime<Utc>, tz: Tz) -> String {
+    let is_today = at.with_timezone(&tz).date_naive() == now.with_timezone(&tz).date_naive();
+    if is_today { at.with_timezone(&tz).format("today %H:%M").to_string() } else { local(at, tz) }
+}
+
 /// `Sat 21 Nov 14:03`, of a wall clock: where the year goes without saying.
 pub fn day_and_time(wall: NaiveDateTime) -> String {
     wall.format("%a %-d %b %H:%M").to_string()

@@ -129,23 +129,39 @@ fn list(config: &Config, store: &Store, all: bool, as_json: bool) -> Result<(), 
     Ok(())
 }
 
+/// A question as it stands in the list.
 fn described(config: &Config, approval: &Approval) -> String {
-    let Approval { id, tool, action, risk, reasons, origin, cycle_id, state, .. } = approval;
+    let Approval { id, state, .. } = approval;
+    let state = match state {
+        ApprovalState::Pending => format!(
+            "expires {}. To allow it: wake approvals approve {id}. To refuse: wake approvals deny {id}.",
+            until(config, approval)
+        ),
+        state => state.as_str().to_owned(),
+    };
+    format!("{}{state}\n", asked(approval))
+}
+
+/// An open question for whoever can answer it in place.
+pub(super) fn in_place(config: &Config, approval: &Approval) -> String {
+    format!("{}expires {}\n", asked(approval), until(config, approval))
+}
+
+fn until(config: &Config, approval: &Approval) -> String {
     let until =
         approval.expires_at.map(|at| at.with_timezone(&config.timezone).format("%a %-d %b at %H:%M").to_string());
+    until.unwrap_or_else(|| "?".to_owned())
+}
+
+/// What is asked: who asks, the exact action, and why.
+fn asked(approval: &Approval) -> String {
+    let Approval { id, tool, action, risk, reasons, origin, cycle_id, .. } = approval;
     let origin = origin
         .as_ref()
         .map(|origin| format!("before this it had read: {}\n", approval_text::visible(origin)))
         .unwrap_or_default();
-    let state = match state {
-        ApprovalState::Pending => format!(
-            "expires {}. To allow it: wake approvals approve {id}. To refuse: wake approvals deny {id}.",
-            until.unwrap_or_else(|| "?".to_owned())
-        ),
-        state => state.as_str().to_owned(),
-    };
     format!(
-        "question {id} ({risk}), asked by the wake {cycle_id}\n{}SHA-256 of its {} bytes: {}\n{origin}why: {}\n{state}\n",
+        "question {id} ({risk}), asked by the wake {cycle_id}\n{}SHA-256 of its {} bytes: {}\n{origin}why: {}\n",
         approval_text::action(tool, action),
         action.len(),
         approval_text::sha256(action),

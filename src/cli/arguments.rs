@@ -3,12 +3,10 @@
 use clap::{Parser, Subcommand};
 
 use super::{
-    SettingsArguments, approvals, log::Talk, mcp, memory::MemoryCommand, policy::PolicyAction, queue,
-    recordings::RecordingsCommand, values,
+    SettingsArguments, approvals, cost::CostArguments, history::LogArguments, log::Talk, mcp, memory::MemoryCommand,
+    policy::PolicyAction, queue, recordings::RecordingsCommand, remind::RemindArguments, shell::Program,
+    task::TaskCommand,
 };
-
-/// Commits that `wake log` lists.
-const LOG_LINES: usize = 20;
 
 /// Wakes, does what is due, writes down what it did, and goes back to sleep.
 ///
@@ -26,9 +24,13 @@ Examples:
   wake --once --say 'remember that the wifi code is 1234'
   wake say 'remind me to stretch tomorrow at 9'
   wake say /tasks                    a command, as on Telegram; /help lists them
+  wake chat                          a conversation in this terminal
   wake say < note.txt                a text from a file, or from a pipe
   wake log                           what the wakes did, newest first
-  wake show 20261121T0903            one of them in full
+  wake show                          the last one, turn by turn
+  wake cost --by day                 what the models cost, and where the month is heading
+  wake today                         tasks, reminders, and what waits
+  wake task add 'Write the report'   tasks and reminders without a model
   wake memory search 'wifi code'     what it remembers, and what was said
   wake approvals list                what waits for your word
   wake undo                          take back what it did last
@@ -86,25 +88,80 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// List what the last wakes and people committed to the memory.
+    /// Talk with the assistant in this terminal: its plan and steps as they happen, questions answered with y or n.
+    #[command(after_help = "\
+A text that begins with / is a command, as on Telegram. The path of a picture or another file in a message attaches it. \
+A \\ at the end of a line continues it. Ctrl-C pauses the work until you say `go on`; a second one, Ctrl-D and /quit leave.
+From a pipe each line is a message: nothing is attached, and questions wait (`wake approvals list`).
+
+Examples:
+  wake chat
+  printf '%s\\n' 'what is due today' /tasks | wake chat")]
+    Chat,
+    /// List what the last wakes did, each with what was asked, and what people committed to the memory.
     #[command(after_help = "\
 Examples:
   wake log -n 5
+  wake log --since yesterday --grep invoice
+  wake log --chat 0                  what was done for the terminal
   wake log --json | jq -r .subject")]
-    Log {
-        /// How many commits.
-        #[arg(short = 'n', long, default_value_t = LOG_LINES, value_parser = values::how_many)]
-        lines: usize,
-        /// Print a JSON object a line: commit, at, wake_id, author, subject.
+    Log(LogArguments),
+    /// Tell what one wake did, turn by turn: why it woke, its plan, each call, what it said and cost, and its commit.
+    #[command(after_help = "\
+With --verbose nothing is cut. --raw prints JSON a line: first the model, the system text and the tools, then each message
+of the conversation. A request was the first line and all messages before its answer.
+
+Examples:
+  wake show                          the last one
+  wake show 20261121T0903
+  wake show '#12'                    the one that took up message 12
+  wake show --raw | jq -c .role")]
+    Show {
+        /// The wake's id or commit, the beginning of either, or a message's number; the last wake when left out.
+        id: Option<String>,
+        /// Print one JSON document: the commit with its message, stat and diff, and the story.
         #[arg(long)]
         json: bool,
+        /// Print the requests to the model exactly as they were journalled, without secrets.
+        #[arg(long, conflicts_with = "json")]
+        raw: bool,
     },
-    /// Show one wake in full: message, trailers, changes.
-    #[command(after_help = "Example: wake show 20261121T0903")]
-    Show {
-        /// The wake's id or commit, or the beginning of either.
-        id: String,
-        /// Print one JSON document, with the message, the stat and the diff.
+    /// Tell what the models cost: today and this month, of which budget, where the month is heading, and by what.
+    #[command(after_help = "\
+Examples:
+  wake cost
+  wake cost --by day --since 7d
+  wake cost --by tool --json | jq '.rows[0]'")]
+    Cost(CostArguments),
+    /// Look at the tasks and change them, at once and without a model. What changes is your own commit.
+    #[command(after_help = "\
+Examples:
+  wake task list
+  wake task add 'Write the report' --due friday
+  wake task done 2")]
+    Task {
+        #[command(subcommand)]
+        command: TaskCommand,
+    },
+    /// Set, list, end and put off reminders, at once and without a model.
+    #[command(
+        args_conflicts_with_subcommands = true,
+        after_help = "\
+Examples:
+  wake remind 'call Anna' --at 'tomorrow 9'
+  wake remind 'stretch every weekday at 8'
+  wake remind list
+  wake remind snooze 3 20min
+  wake remind done 3"
+    )]
+    Remind(RemindArguments),
+    /// Tell what today holds: tasks with their age, what is still to come, and what waits.
+    #[command(after_help = "\
+Examples:
+  wake today
+  wake today --json | jq -r '.tasks[].title'")]
+    Today {
+        /// Print one JSON document: day, tasks, waiting_tasks, reminders, messages, questions, stopped.
         #[arg(long)]
         json: bool,
     },
@@ -172,6 +229,33 @@ Examples:
         #[command(subcommand)]
         action: Option<PolicyAction>,
     },
+    /// Print what a shell needs to complete commands and options.
+    #[command(after_help = "\
+Examples:
+  wake completions bash > ~/.local/share/bash-completion/completions/wake
+  wake completions zsh > ~/.zfunc/_wake
+  wake completions fish > ~/.config/fish/completions/wake.fish
+  wake completions bash bot > ~/.local/share/bash-completion/completions/bot")]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+        /// The program.
+        #[arg(value_enum, default_value_t = Program::Wake)]
+        program: Program,
+    },
+    /// Print a page of the manual: of wake, or of one of its commands.
+    #[command(after_help = "\
+Examples:
+  wake man | man -l -
+  wake man memory search | man -l -
+  wake man --program health > ~/.local/share/man/man1/health.1")]
+    Man {
+        /// The command, such as: memory search.
+        command: Vec<String>,
+        /// The program.
+        #[arg(long, value_enum, default_value_t = Program::Wake)]
+        program: Program,
+    },
     /// Offer memory, tasks, reminders and the queue to other programs (Model Context Protocol), by standard input and output or by
     /// HTTP; or look at the servers whose tools the assistant may use.
     #[command(after_help = "\
@@ -186,15 +270,20 @@ impl WakeCommand {
     /// Whether JSON is asked for behind its name.
     fn json(&self) -> bool {
         match self {
-            Self::Say { json, .. } | Self::Log { json, .. } | Self::Show { json, .. } | Self::Undo { json, .. } => {
-                *json
-            }
+            Self::Say { json, .. } | Self::Show { json, .. } | Self::Undo { json, .. } => *json,
+            Self::Log(log) => log.json,
+            Self::Cost(cost) => cost.json,
+            Self::Task { command } => command.json(),
+            Self::Remind(remind) => remind.json(),
+            Self::Today { json } => *json,
             Self::Queue { action } => action.json(),
             Self::Memory { command } => command.json(),
             Self::Recordings { action, json } => *json || action.as_ref().is_some_and(RecordingsCommand::json),
             Self::Approvals { action } => action.json(),
             Self::Policy { action } => action.as_ref().is_some_and(PolicyAction::json),
-            Self::Stop | Self::Resume | Self::Mcp(_) => false,
+            Self::Chat | Self::Stop | Self::Resume | Self::Completions { .. } | Self::Man { .. } | Self::Mcp(_) => {
+                false
+            }
         }
     }
 }

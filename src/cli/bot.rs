@@ -2,7 +2,7 @@
 
 use std::{io::Read as _, path::PathBuf, process::ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::{
     EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments, complain, config_failure, failed, log::Talk, out, pair,
@@ -121,6 +121,11 @@ Examples:
 enum WebhookAction {
     /// Remove it, so that the bot can fetch; messages that wait are kept.
     Delete,
+}
+
+/// Its arguments, for completions and the manual.
+pub(super) fn command() -> clap::Command {
+    Arguments::command()
 }
 
 /// Runs the binary.

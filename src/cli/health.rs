@@ -2,7 +2,7 @@
 
 use std::{io::IsTerminal as _, process::ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::{
     EXIT_FAILED, SettingsArguments, complain, config_failure, log, out, print, print_exactly, print_json, redactor,
@@ -72,6 +72,11 @@ Examples:
         #[arg(long)]
         json: bool,
     },
+}
+
+/// Its arguments, for completions and the manual.
+pub(super) fn command() -> clap::Command {
+    Arguments::command()
 }
 
 /// Runs the binary.

@@ -1,15 +1,21 @@
-//! `wake log` and `wake show`: what wakes and people committed to the memory.
+//! `wake log`: what wakes and people did.
 
 use std::process::ExitCode;
 
 use chrono::{DateTime, Utc};
 
-use super::{EXIT_FAILED, complain, failed, print, print_json};
+use super::{EXIT_FAILED, complain, failed, print, print_json, values};
 use crate::{
+    account::log::{self, LogQuery},
     config::Config,
+    outside,
     repo::{Commit, CommitInFull, Repo},
-    words::local,
+    store::Store,
+    types::ChatRef,
 };
+
+/// Lines that `wake log` lists.
+const LOG_LINES: usize = 20;
 
 /// A commit as JSON. The names are relied on.
 #[derive(serde::Serialize)]
@@ -30,7 +36,7 @@ impl From<Commit> for Line {
 
 /// A commit with its changes as JSON. The names are relied on.
 #[derive(serde::Serialize)]
-struct Whole {
+pub(super) struct WholeCommit {
     #[serde(flatten)]
     line: Line,
     message: String,
@@ -38,45 +44,61 @@ struct Whole {
     diff: String,
 }
 
-impl From<CommitInFull> for Whole {
+impl From<CommitInFull> for WholeCommit {
     fn from(shown: CommitInFull) -> Self {
         let CommitInFull { commit, message, stat, diff, .. } = shown;
         Self { line: commit.into(), message, stat, diff }
     }
 }
 
-/// Lists the last commits, newest first.
-pub(super) fn log(config: &Config, lines: usize, as_json: bool) -> ExitCode {
-    let commits = match open_repo(config).map(|repo| repo.log(lines)) {
-        Ok(Ok(commits)) => commits,
-        Ok(Err(error)) => return failed(&error),
-        Err(code) => return code,
-    };
-    for line in commits.into_iter().map(Line::from) {
-        if as_json {
-            print_json(&line);
-            continue;
-        }
-        let Line { commit, at, wake_id, author, subject } = line;
-        let id: String = commit.chars().take(8).collect();
-        print(&format!("{id}  {}  {}  {subject}\n", local(at, config.timezone), wake_id.unwrap_or(author)));
-    }
-    ExitCode::SUCCESS
+/// Which lines of the log are wanted, as typed.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct LogArguments {
+    /// How many lines.
+    #[arg(short = 'n', long, default_value_t = LOG_LINES, value_parser = values::how_many)]
+    lines: usize,
+    /// Only lines with these words, in what was done or in what was asked.
+    #[arg(long, value_name = "TEXT")]
+    grep: Option<String>,
+    /// Only from then on: today, yesterday, 2026-11-20, or how long ago: 90min, 12h, 7d.
+    #[arg(long, value_name = "DAY|SPAN")]
+    since: Option<String>,
+    /// Only wakes for this chat; 0 is the terminal.
+    #[arg(long, value_name = "ID", value_parser = values::chat, allow_hyphen_values = true)]
+    chat: Option<ChatRef>,
+    /// Print a JSON object a line: commit, at, wake_id, author, subject, state, chat_id, undone, asked.
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
-/// Shows one commit in full.
-pub(super) fn show(config: &Config, id: &str, as_json: bool) -> ExitCode {
-    match open_repo(config).map(|repo| repo.show(id, |_| false)) {
-        Ok(Ok(Some(shown))) if as_json => print_json(&Whole::from(shown)),
-        Ok(Ok(Some(CommitInFull { commit, message, stat, diff, .. }))) => {
-            print(&format!("commit {}\n\n{}\n{stat}\n{diff}", commit.id, message.trim_end()));
-        }
-        Ok(Ok(None)) => {
-            complain(&format!("There is no wake or commit {id:?}. `wake log` lists them."));
-            return ExitCode::from(EXIT_FAILED);
-        }
-        Ok(Err(error)) => return failed(&error),
+/// Lists what was done, newest first.
+pub(super) fn log(config: &Config, arguments: &LogArguments, as_json: bool) -> ExitCode {
+    let (now, tz) = (config.clock().now(), config.timezone);
+    let since = match super::since(config, arguments.since.as_deref()) {
+        Ok(since) => since,
         Err(code) => return code,
+    };
+    let repo = match open_repo(config) {
+        Ok(repo) => repo,
+        Err(code) => return code,
+    };
+    let store = match Store::open_read_only(&config.db_path()) {
+        Ok(store) => store,
+        Err(error) => return failed(&error),
+    };
+    let redactor = super::redactor(config);
+    let shown = |text: &str| redactor.redact(&outside::unmarked(text));
+    let grep = arguments.grep.as_deref();
+    let query = LogQuery { lines: arguments.lines, chat: arguments.chat, since, grep };
+    let lines = match log::of_memory(store.as_ref(), &repo, query, &shown) {
+        Ok(lines) => lines,
+        Err(error) => return failed(&error),
+    };
+    for line in lines {
+        match as_json {
+            true => print_json(&line),
+            false => print(&format!("{}\n", line.on_terminal(now, tz))),
+        }
     }
     ExitCode::SUCCESS
 }

@@ -5,6 +5,8 @@
 mod approvals;
 mod arguments;
 pub mod bot;
+mod chat;
+mod cost;
 pub mod embedder;
 pub mod health;
 mod history;
@@ -18,8 +20,12 @@ mod policy;
 mod provenance;
 mod queue;
 mod recordings;
+mod remind;
 mod say;
+mod shell;
 mod show;
+mod story;
+mod task;
 mod transcribe;
 pub mod transcriber;
 mod values;
@@ -28,12 +34,14 @@ mod within;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
+use chrono::{DateTime, Utc};
 use tokio::sync::watch;
 
 use log::Talk;
 use out::{complain, print, print_exactly, print_json};
 
 use crate::{
+    account::since,
     channel::telegram::Telegram,
     config::{CLAUDE_CODE, Config, ConfigError, RepoUrl},
     mcp::{client::settings::Settings, server as mcp_server},
@@ -183,6 +191,18 @@ fn hear(sender: watch::Sender<bool>) -> std::io::Result<()> {
         });
     })?;
     Ok(())
+}
+
+/// The moment that `--since` names, if it is given; says what can be typed where it isn't understood.
+fn since(config: &Config, text: Option<&str>) -> Result<Option<DateTime<Utc>>, ExitCode> {
+    let Some(text) = text else { return Ok(None) };
+    match since::since(text, config.clock().now(), config.timezone) {
+        Some(at) => Ok(Some(at)),
+        None => {
+            complain(&format!("--since {text:?} isn't understood: type {}.", since::EXPECTED));
+            Err(ExitCode::from(EXIT_USAGE))
+        }
+    }
 }
 
 /// Says what failed and gives the exit code for it.

@@ -81,13 +81,24 @@ impl Working {
     /// Puts another text in its place.
     pub(super) fn say(&self, text: &str) {
         if io::stderr().is_terminal() {
-            let mut line = line();
-            if line.as_deref() != Some(text) {
-                clear(&line);
-                *line = Some(text.to_owned());
-                draw(&line);
-            }
+            put(&mut line(), text);
         }
+    }
+}
+
+/// Puts another text in the place of the one that stands there, if one does: for another thread than whose line it is.
+pub(super) fn say_instead(text: &str) {
+    let mut line = line();
+    if line.is_some() {
+        put(&mut line, text);
+    }
+}
+
+fn put(line: &mut Option<String>, text: &str) {
+    if line.as_deref() != Some(text) {
+        clear(line);
+        *line = Some(text.to_owned());
+        draw(line);
     }
 }
 

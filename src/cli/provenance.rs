@@ -74,7 +74,7 @@ fn database(config: &Config) -> Option<Store> {
     Store::open_read_only(&config.db_path()).ok().flatten()
 }
 
-fn refused(error: &ProvenanceError) -> ExitCode {
+pub(super) fn refused(error: &ProvenanceError) -> ExitCode {
     match error {
         ProvenanceError::Busy(why) | ProvenanceError::Refused(why) => {
             complain(why);

@@ -21,12 +21,12 @@ use crate::{
         stop,
     },
     process::Identity,
-    store::{Awaited, NewOutgoing, Order, Ordered, OutgoingKind, Store, TerminalSession},
+    store::{Awaited, LandedFile, NewOutgoing, Order, Ordered, OutgoingKind, Store, TerminalSession},
     types::ChatRef,
 };
 
 /// The longest text that is taken, in bytes.
-const MAX_TEXT_BYTES: u64 = 100_000;
+pub(super) const MAX_TEXT_BYTES: u64 = 100_000;
 /// How long a terminal waits for another wake to answer it.
 const WAIT_FOR_ANOTHER: Duration = Duration::from_secs(20);
 /// How often it looks meanwhile.
@@ -94,13 +94,36 @@ pub(super) async fn say(
     store.open_session(&session, &Identity::current(), now)?;
     let here = Here { context, session: Some(&session), working: Some(working) };
     let context = Context { terminal: view.terminal(&here), ..context };
-    let admitted = access::admitted(context.config, &store)?;
+    let put = put(context, &mut store, &session, (text, &[]))?;
+    let report =
+        follow(context, &mut store, put, AnswerWait { trigger, working, longest: Some(WAIT_FOR_ANOTHER) }).await;
+    Ok(Said { store, session, report })
+}
+
+/// What was stored of something said at a terminal.
+#[derive(Debug)]
+pub(super) enum Put {
+    /// A message, by its row.
+    Message(i64),
+    /// A command: its answer is planned, its order carried out as far as that is a row.
+    Command(Option<Order>),
+}
+
+/// Stores what is said within a session.
+///
+/// # Errors
+/// Nothing was stored.
+pub(super) fn put(
+    context: Context<'_>,
+    store: &mut Store,
+    session: &TerminalSession,
+    (text, files): (&str, &[LandedFile]),
+) -> Result<Put, WakeError> {
+    let now = context.clock.now();
+    let admitted = access::admitted(context.config, store)?;
     let text = context.redactor.redact(text);
-    let report = match at_terminal(&store, &admitted, now, &text)? {
-        AtTerminal::Words => {
-            let message = store.say_at_terminal(&text, &session, now)?;
-            until_answered(context, &mut store, trigger, message, working).await
-        }
+    match at_terminal(store, &admitted, now, &text)? {
+        AtTerminal::Words => Ok(Put::Message(store.say_at_terminal(&text, files, session, now)?)),
         AtTerminal::Command { answer, order } => {
             let order = order.map(|order| order.with_titles(|title| context.redactor.redact(title)));
             let answer = NewOutgoing {
@@ -109,11 +132,33 @@ pub(super) async fn say(
                 kind: OutgoingKind::Command,
                 ..NewOutgoing::default()
             };
-            store.order_at_terminal(&Ordered { answer, order: order.clone(), update_id: None }, &session, now)?;
-            obey(context, &mut store, trigger, order).await
+            store.order_at_terminal(&Ordered { answer, order: order.clone(), update_id: None }, session, now)?;
+            Ok(Put::Command(order))
         }
-    };
-    Ok(Said { store, session, report })
+    }
+}
+
+/// How an answer is waited for.
+pub(super) struct AnswerWait<'a> {
+    /// What starts a wake.
+    pub(super) trigger: &'a str,
+    /// Where it is said that another wake is waited for.
+    pub(super) working: &'a Working,
+    /// How long another wake is waited for; none: until it is done.
+    pub(super) longest: Option<Duration>,
+}
+
+/// Wakes for what was stored, and waits for the answer.
+pub(super) async fn follow(
+    context: Context<'_>,
+    store: &mut Store,
+    put: Put,
+    patience: AnswerWait<'_>,
+) -> Result<Report, WakeError> {
+    match put {
+        Put::Message(id) => until_answered(context, store, id, patience).await,
+        Put::Command(order) => obey(context, store, patience.trigger, order).await,
+    }
 }
 
 /// What an order needs besides its row.
@@ -124,7 +169,7 @@ async fn obey(
     order: Option<Order>,
 ) -> Result<Report, WakeError> {
     match order {
-        None | Some(Order::Remind(_) | Order::ShowTasks(_)) => {
+        None | Some(Order::Remind(_) | Order::EndReminder { .. } | Order::ShowTasks(_)) => {
             Ok(Report { outcome: WakeOutcome::Worked, ..Report::default() })
         }
         Some(Order::Stop { .. }) => {
@@ -141,10 +186,10 @@ async fn obey(
 async fn until_answered(
     context: Context<'_>,
     store: &mut Store,
-    trigger: &str,
     message: i64,
-    working: &Working,
+    patience: AnswerWait<'_>,
 ) -> Result<Report, WakeError> {
+    let AnswerWait { trigger, working, longest } = patience;
     let (begun, mut stop) = (Instant::now(), context.stop.clone());
     let mut has_waited = false;
     loop {
@@ -157,7 +202,10 @@ async fn until_answered(
         if is_settled || report.outcome != WakeOutcome::Locked {
             return Ok(report);
         }
-        if begun.elapsed() >= WAIT_FOR_ANOTHER {
+        if longest.is_none() && store.is_stopped_for(Some(ChatRef::TERMINAL))? {
+            return Ok(Report { outcome: WakeOutcome::Parked, notes: Vec::new(), ..report });
+        }
+        if longest.is_some_and(|longest| begun.elapsed() >= longest) {
             return Ok(later(context, report));
         }
         working.say("another wake is working; waiting for your answer… (Ctrl-C: read it later)");

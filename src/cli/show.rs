@@ -161,12 +161,17 @@ fn show_console(context: Context<'_>, store: &mut Store, session: Option<&Termin
 }
 
 /// Markdown is laid out on a terminal, and stays as it is elsewhere.
-fn on_page(config: &Config, text: &str) -> String {
+pub(super) fn on_page(config: &Config, text: &str) -> String {
     match (out::is_terminal(), config.no_color) {
         (false, _) => without_escapes(text),
         (true, true) => render::terminal(text, Looks::Plain),
         (true, false) => render::terminal(text, Looks::Ansi),
     }
+}
+
+/// Prints Markdown for people: laid out on a terminal, and as it stands elsewhere.
+pub(super) fn print_page(config: &Config, text: &str) {
+    out::print_exactly(&format!("{}\n", on_page(config, text.trim_end())));
 }
 
 /// Tells a person at their desktop what waits in the terminal, if they can be told. It waits all the same.

@@ -3,16 +3,19 @@
 use std::{cell::Cell, io::IsTerminal as _, process::ExitCode};
 
 use clap::Parser as _;
+use tokio::sync::watch;
 
 use super::{
     approvals,
     arguments::{Arguments, WakeCommand},
-    complain, failed, history, mcp, memory,
+    chat, complain, cost, failed, history, mcp, memory,
     out::{self, Working},
-    policy, queue, recordings,
+    policy, queue, recordings, remind,
     say::{self, Said},
+    shell,
     show::{AskedWhere, Here, KEPT, ReportView, exit_code, fail, show_report, what_to_do},
-    within,
+    story::{self, ShowAs},
+    task, within,
 };
 use crate::{
     access,
@@ -43,6 +46,12 @@ pub fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> ExitCode {
+    // These need no settings, and none that is wrong stands in their way.
+    match &arguments.command {
+        Some(WakeCommand::Completions { shell, program }) => return shell::completions(*shell, *program),
+        Some(WakeCommand::Man { command, program }) => return shell::man(*program, command),
+        _ => {}
+    }
     let config = match super::set_up(&arguments.settings, arguments.talk()) {
         Ok(config) => config,
         Err(code) => return code,
@@ -51,6 +60,7 @@ fn run(arguments: &Arguments) -> ExitCode {
     let view = |asked| ReportView { json, asked, is_hidden: arguments.no_console };
     match &arguments.command {
         Some(WakeCommand::Say { text, .. }) => said(&config, &view(AskedWhere::Here), "say", text),
+        Some(WakeCommand::Chat) => chat::run(&config),
         Some(WakeCommand::Undo { id, .. }) => undo(&config, &view(AskedWhere::Here), id.as_deref()),
         Some(WakeCommand::Stop) => stop(&config),
         Some(WakeCommand::Resume) => resume(&config),
@@ -73,8 +83,20 @@ fn run(arguments: &Arguments) -> ExitCode {
                 mcp::serve(context, address).await
             }),
         },
-        Some(WakeCommand::Log { lines, .. }) => history::log(&config, *lines, json),
-        Some(WakeCommand::Show { id, .. }) => history::show(&config, id, json),
+        Some(WakeCommand::Task { command }) => task::run(&config, command, json),
+        Some(WakeCommand::Remind(remind)) => remind::run(&config, remind, json),
+        Some(WakeCommand::Today { .. }) => remind::today(&config, json),
+        Some(WakeCommand::Cost(cost)) => cost::run(&config, cost, json),
+        Some(WakeCommand::Log(log)) => history::log(&config, log, json),
+        Some(WakeCommand::Show { id, raw, .. }) => {
+            let show_as = match (raw, json) {
+                (true, _) => ShowAs::Raw,
+                (false, true) => ShowAs::Json,
+                (false, false) => ShowAs::Text { is_whole: arguments.verbose },
+            };
+            story::show(&config, id.as_deref(), show_as)
+        }
+        Some(WakeCommand::Completions { .. } | WakeCommand::Man { .. }) => ExitCode::SUCCESS,
         None => match &arguments.say {
             Some(text) => said(&config, &view(AskedWhere::Here), &arguments.reason, std::slice::from_ref(text)),
             None if arguments.once => once(&config, &view(AskedWhere::Nowhere), &arguments.reason),
@@ -193,13 +215,16 @@ fn stop(config: &Config) -> ExitCode {
 
 fn resume(config: &Config) -> ExitCode {
     let ordered = cycle::open_store(config).and_then(|mut store| {
-        Ok((store.stopped()?, store.order(&Order::Resume { is_owners: true }, config.clock().now())?))
+        Ok((
+            store.is_stopped_for(Some(ChatRef::TERMINAL))?,
+            store.order(&Order::Resume { is_owners: true }, config.clock().now())?,
+        ))
     });
     match ordered {
-        Ok((stopped, ())) => {
-            complain(match stopped {
-                Some(_) => "Resuming, oldest work first.",
-                None => "Nothing was stopped.",
+        Ok((is_stopped, ())) => {
+            complain(match is_stopped {
+                true => "Resuming, oldest work first.",
+                false => "Nothing was stopped.",
             });
             ExitCode::SUCCESS
         }
@@ -208,9 +233,14 @@ fn resume(config: &Config) -> ExitCode {
 }
 
 /// What was just said is no reason to wake: the model was asked before and its back-off hasn't ended, or its budget is spent.
-fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String> {
+pub(super) fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String> {
     if store.stopped().ok()?.is_some() {
         return Some("Your message is safe, and will be answered after `wake resume`.".to_owned());
+    }
+    if store.is_stopped_for(Some(ChatRef::TERMINAL)).ok()? {
+        let why =
+            "You have paused my work for the terminal: your message is safe, and will be answered after `wake resume`.";
+        return Some(why.to_owned());
     }
     let model = cycle::model_state_of(store, context).ok()?;
     let cap = model.out_of_budget(Some(ChatRef::TERMINAL));
@@ -284,8 +314,17 @@ fn stay(config: &Config, view: &ReportView) -> ExitCode {
     })
 }
 
-/// Wires the parts together and runs `work` on one thread.
+/// Wires the parts together and runs `work` on one thread. A signal ends it.
 fn with_context(config: &Config, work: impl AsyncFnOnce(Context<'_>) -> ExitCode) -> ExitCode {
+    with_signals(config, super::hear, work)
+}
+
+/// The same, with signals heard in another way: `hear` is given what ends the work.
+pub(super) fn with_signals(
+    config: &Config,
+    hear: impl FnOnce(watch::Sender<bool>) -> std::io::Result<()>,
+    work: impl AsyncFnOnce(Context<'_>) -> ExitCode,
+) -> ExitCode {
     let runtime = match super::runtime() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error),
@@ -301,9 +340,9 @@ fn with_context(config: &Config, work: impl AsyncFnOnce(Context<'_>) -> ExitCode
     runtime.block_on(async {
         let (sender, stop) = tokio::sync::watch::channel(false);
         // One of the two stays here: a channel that is closed would read as an end.
-        let unheard = Cell::new(Some(sender.clone()));
+        let unheard = Cell::new(Some((hear, sender.clone())));
         let at_work = || {
-            if let Some(Err(error)) = unheard.take().map(super::hear) {
+            if let Some(Err(error)) = unheard.take().map(|(hear, sender)| hear(sender)) {
                 tracing::warn!("signals can't be heard ({error}): one ends this wake at once, and the next continues");
             }
         };

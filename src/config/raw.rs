@@ -124,7 +124,8 @@ pub(super) struct Raw {
 impl Raw {
     pub(super) fn gather(env: &BTreeMap<String, String>, env_file: Option<&Path>) -> Self {
         let dir = |name: &str| env.get(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
-        let no_color = env.get("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let no_color = env.get("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || env.get("TERM").is_some_and(|term| term == "dumb");
         let has_desktop = DESKTOPS.iter().any(|name| env.get(*name).is_some_and(|value| !value.is_empty()));
         let proxies = PROXIES.iter().filter_map(|name| env.get(*name));
         let mut raw = Self {

@@ -254,7 +254,7 @@ fn the_small_settings_have_bounds() {
     assert_eq!(config(&[("WHISPER_MODEL", "/m/base.bin")]).whisper_model.unwrap(), Path::new("/m/base.bin"));
     refuses("WHISPER_MODEL", &["base.bin"]);
     refuses("MODEL", &["claude sonnet", "claude\u{7}"]);
-    assert!(config(&[("NO_COLOR", "1")]).no_color);
+    assert!(config(&[("NO_COLOR", "1")]).no_color && config(&[("TERM", "dumb")]).no_color);
 }
 
 #[test]

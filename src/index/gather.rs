@@ -13,7 +13,7 @@ use super::{
     days::{self, DaySpan},
     hash::{ByNumber, KeySet},
     scope::Scope,
-    terms::{self, Place},
+    terms::{self, WordPlace},
     vectors::{Cosines, Direction},
     weights::ALIKE,
 };
@@ -133,7 +133,7 @@ impl Index {
 
     fn is_speaker(&self, stem: &str) -> Result<bool, IndexError> {
         let mut statement = self.conn.prepare_cached("SELECT 1 FROM postings WHERE postings MATCH ?1 LIMIT 1")?;
-        Ok(statement.exists([quoted(Place::Speaker, stem)])?)
+        Ok(statement.exists([quoted(WordPlace::Speaker, stem)])?)
     }
 
     /// Words that are known and spelt nearly like one that isn't, or begin with it: slips, parts of names and of compounds.
@@ -230,7 +230,7 @@ impl Index {
         for word in by_rarity {
             let is_common = !rare.is_empty() && word.chunks > left;
             for (stem, counts) in &word.stems {
-                let token = quoted(Place::Text, stem);
+                let token = quoted(WordPlace::Text, stem);
                 let counts = word.rarity * counts;
                 if is_common {
                     let matching = format!("{token} AND ({})", rare.join(" OR "));
@@ -240,9 +240,11 @@ impl Index {
                     rare.push(token);
                 }
                 let heading = counts * HEADING_COUNTS;
-                self.each_with(&quoted(Place::Heading, stem), MAX_BY_HEADING, |id| tally.add(scope, id, heading))?;
+                self.each_with(&quoted(WordPlace::Heading, stem), MAX_BY_HEADING, |id| tally.add(scope, id, heading))?;
                 if word.is_speaker && !has_others {
-                    self.each_with(&quoted(Place::Speaker, stem), MAX_BY_HEADING, |id| tally.add(scope, id, counts))?;
+                    self.each_with(&quoted(WordPlace::Speaker, stem), MAX_BY_HEADING, |id| {
+                        tally.add(scope, id, counts)
+                    })?;
                 }
             }
         }
@@ -305,7 +307,7 @@ impl Tally {
 }
 
 /// What FTS5 looks for: one word in one place.
-fn quoted(place: Place, stem: &str) -> String {
+fn quoted(place: WordPlace, stem: &str) -> String {
     format!("\"{}\"", place.token(stem))
 }
 

@@ -40,7 +40,7 @@ CREATE INDEX chunks_of_chats ON chunks (chat) WHERE chat IS NOT NULL;
 CREATE INDEX chunks_for_all ON chunks (for_all) WHERE for_all = 1;
 
 -- In which chunks a word stands. It holds words as `index::terms` cuts them, which FTS5 only has to tell apart. A word of a heading
--- or of who speaks is a token of its own (`index::terms::Place`): to ask for one column, FTS5 would have to read the places of all.
+-- or of who speaks is a token of its own (`index::terms::WordPlace`): to ask for one column, FTS5 would have to read the places of all.
 CREATE VIRTUAL TABLE postings USING fts5 (
     words, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii'
 );

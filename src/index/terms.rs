@@ -127,7 +127,7 @@ pub(super) struct TextWord {
 
 /// Where of a chunk a word stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum WordPlace {
     Text,
     Heading,
     Speaker,
@@ -135,7 +135,7 @@ pub(super) enum Place {
     Beside,
 }
 
-impl Place {
+impl WordPlace {
     /// The token that stands for a word there. No text has these signs: they are letters of no script.
     pub(super) fn token(self, stem: &str) -> String {
         match self {
@@ -150,7 +150,7 @@ impl Place {
 /// What two neighbouring words are found by together, where one is a number: `book 5` among all that has a 5.
 pub(super) fn beside(one: &str, other: &str) -> Option<String> {
     let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
-    (is_number(one) || is_number(other)).then(|| Place::Beside.token(&format!("{one}\u{e002}{other}")))
+    (is_number(one) || is_number(other)).then(|| WordPlace::Beside.token(&format!("{one}\u{e002}{other}")))
 }
 
 /// The words of a text, in order; two that a hyphen joins besides as one.

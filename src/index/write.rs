@@ -10,7 +10,7 @@ use super::{
     access::ChunkReaders,
     chunk::Chunk,
     hash::hash,
-    terms::{self, Place},
+    terms::{self, WordPlace},
 };
 use crate::types::ChatRef;
 
@@ -118,8 +118,8 @@ impl Changes {
         let pairs = tokens.iter().zip(tokens.iter().skip(1)).filter_map(|(one, other)| terms::beside(one, other));
         let pairs: Vec<String> = pairs.collect();
         tokens.extend(pairs);
-        tokens.extend(headings.iter().map(|stem| Place::Heading.token(stem)));
-        tokens.extend(terms::stems(speaker).iter().map(|stem| Place::Speaker.token(stem)));
+        tokens.extend(headings.iter().map(|stem| WordPlace::Heading.token(stem)));
+        tokens.extend(terms::stems(speaker).iter().map(|stem| WordPlace::Speaker.token(stem)));
         conn.prepare_cached("INSERT INTO postings (rowid, words) VALUES (?1, ?2)")?.execute((id, tokens.join(" ")))?;
         Ok(())
     }

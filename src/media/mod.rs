@@ -19,8 +19,13 @@ pub fn is_sound(kind: &str) -> bool {
 /// Where a file is kept, below the workspace. Nothing that its sender chose is part of it: the number of its row, and an
 /// ending from a small table by its media type.
 pub fn place(id: i64, kind: &str, mime: Option<&str>) -> String {
+    place_named(&id.to_string(), kind, mime)
+}
+
+/// The same for a file that is here before it has a row: `name` is what it is told from others by.
+pub fn place_named(name: &str, kind: &str, mime: Option<&str>) -> String {
     let folder = if is_sound(kind) { "voice" } else { "files" };
-    format!("{folder}/{id}.{}", ending(kind, mime))
+    format!("{folder}/{name}.{}", ending(kind, mime))
 }
 
 fn ending(kind: &str, mime: Option<&str>) -> &'static str {

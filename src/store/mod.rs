@@ -29,6 +29,7 @@ pub use cycles::{
     parked::{ParkedCycle, ToldOf},
     rows::{CycleEnd, CycleRow, CycleState, NO_MODEL, NewCycle},
     status_lines::StatusLine,
+    told::{JournalLine, PaidRequest, WrittenText},
     undo::{TakenBack, Undo},
 };
 pub use fence::{Fence, FencedStore};
@@ -42,7 +43,7 @@ pub use intake::{
 };
 pub use lease::LeaseHolder;
 pub use messages::{
-    attachments::{Attachment, FileOnDisk, FileState, NO_SPEECH_MODEL, NewAttachment},
+    attachments::{Attachment, FileOnDisk, FileState, LandedFile, NO_SPEECH_MODEL, NewAttachment},
     parts::PartOf,
     queue::{Exchange, Incoming, MAX_ATTEMPTS, NewIncoming},
     spoken::{Spoken, SpokenRows},

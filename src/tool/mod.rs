@@ -43,6 +43,7 @@ pub(crate) use plan::MAX_STEPS;
 pub use plan::{Complexity, Plan, PlanStep};
 pub(crate) use read::READ;
 pub(crate) use reflect::Asking;
+pub(crate) use reminder::slot_on;
 pub(crate) use reply::answer;
 pub(crate) use search::hits;
 pub(crate) use task::also_written;

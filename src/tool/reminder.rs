@@ -146,7 +146,7 @@ fn list(args: &Show, world: &World) -> Outcome {
     };
     let date = date_of(day, world)?;
     let due: Vec<(Slot, &Reminder)> =
-        visible(world).filter_map(|one| Some((slot_on(one, date, world)?, one))).collect();
+        visible(world).filter_map(|one| Some((slot_on(one, date, world.tz)?, one))).collect();
     let line = |(slot, one): &(Slot, &Reminder)| {
         let at = slot.wall_time(one.what.rule.as_ref(), one.zone(world.tz));
         format!("{}. {} — {}", one.id, one.what.text, at.format("%H:%M"))
@@ -169,8 +169,8 @@ fn date_of(day: &str, world: &World) -> Result<NaiveDate, Refusal> {
 }
 
 /// The slot of a reminder on a day, if one is ahead then.
-fn slot_on(reminder: &Reminder, date: NaiveDate, world: &World) -> Option<Slot> {
-    let (next, zone) = (reminder.next(), reminder.zone(world.tz));
+pub(crate) fn slot_on(reminder: &Reminder, date: NaiveDate, tz: Tz) -> Option<Slot> {
+    let (next, zone) = (reminder.next(), reminder.zone(tz));
     let rule = reminder.what.rule.as_ref();
     let is_then = |slot: &Slot| slot.wall_time(rule, zone).date() == date;
     if is_then(&next) {

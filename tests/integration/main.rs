@@ -9,6 +9,8 @@ mod bot;
 #[cfg(test)]
 mod channel_telegram;
 #[cfg(test)]
+mod chat;
+#[cfg(test)]
 mod chats;
 #[cfg(target_os = "linux")]
 #[cfg(test)]
@@ -17,6 +19,8 @@ mod claude_code;
 mod conversation;
 #[cfg(test)]
 mod damage;
+#[cfg(test)]
+mod did;
 #[cfg(test)]
 mod disk;
 #[cfg(test)]
@@ -79,6 +83,8 @@ mod model_anthropic;
 mod names;
 #[cfg(test)]
 mod offline_day;
+#[cfg(test)]
+mod orders;
 #[cfg(test)]
 mod permissions;
 #[cfg(test)]

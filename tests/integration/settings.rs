@@ -384,7 +384,7 @@ fn an_unknown_command_or_flag_is_wrong_usage_and_touches_nothing() {
         (WAKE, vec!["--twice"]),
         (WAKE, vec!["--say", "hello"]),
         (WAKE, vec!["say"]),
-        (WAKE, vec!["show"]),
+        (WAKE, vec!["show", "--raw", "--json"]),
         (BOT, vec!["dance"]),
         (BOT, vec!["send", "--chat", "ann", "hello"]),
         (BOT, vec!["--token", TOKEN]),

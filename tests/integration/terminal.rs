@@ -170,7 +170,7 @@ fn a_terminal_shows_no_answer_that_another_one_waits_for() {
     // A terminal of this process waits, and another one's wake answers both.
     let session = reveille::store::TerminalSession::fresh().unwrap();
     store.open_session(&session, &reveille::process::Identity::current(), now).unwrap();
-    store.say_at_terminal("remember that coffee is at nine", &session, now).unwrap();
+    store.say_at_terminal("remember that coffee is at nine", &[], &session, now).unwrap();
     let other = env.wake(&["say", "remember that tea is at five"]).ok();
     assert_eq!(other.stdout, "Remembered: tea is at five\n");
     let texts = |session| store.console_unshown(session).unwrap().into_iter().map(|(_, text)| text).collect::<Vec<_>>();
@@ -290,6 +290,7 @@ fn each_command_has_help_with_an_example() {
             WAKE,
             &[
                 &["say"],
+                &["chat"],
                 &["log"],
                 &["show"],
                 &["undo"],

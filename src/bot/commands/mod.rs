@@ -91,7 +91,7 @@ impl<'a> Desk<'a> {
             Command::Memory => {
                 CommandReply::says(self.committed(asked, |memory| memory::answer(self, memory, &asked.args)))
             }
-            Command::Cost => CommandReply::says(cost::Cost::gather(self)?.text()),
+            Command::Cost => CommandReply::says(cost::answer(self, asked)?),
             Command::Log => CommandReply::says(log::answer(self, asked)?),
             Command::Whoami => CommandReply::says(whoami::answer(self, asked)),
             Command::Remind => remind::answer(self, asked)?,
@@ -166,16 +166,7 @@ impl<'a> Desk<'a> {
 
     /// A time for people: `today 14:03`, `Fri 2026-11-20 09:00`.
     fn local(&self, at: DateTime<Utc>) -> String {
-        local(at, self.now, self.config.timezone)
-    }
-}
-
-fn local(at: DateTime<Utc>, now: DateTime<Utc>, tz: crate::zone::Tz) -> String {
-    let (at, now) = (at.with_timezone(&tz), now.with_timezone(&tz));
-    if at.date_naive() == now.date_naive() {
-        at.format("today %H:%M").to_string()
-    } else {
-        words::local(at.to_utc(), tz)
+        words::when(at, self.now, self.config.timezone)
     }
 }
 

@@ -1,22 +1,11 @@
 //! `/remind`: lists the reminders; with words, sets one. It is read by the offline grammar and set by the reminder tool, as if a
 //! cycle had done it, but no model is asked.
 
-use std::rc::Rc;
-
-use serde_json::json;
-
 use super::{super::batch::Asked, CommandReply, Desk};
 use crate::{
-    embed::Meaning,
-    index::IndexPlace,
-    mcp::client::{self, settings::Settings},
-    model::offline::{
-        grammar::{self, OfflineCommand, ParsedMessage},
-        time,
-    },
-    policy::Rules,
+    orders::{self, reminders},
     store::{Change, Order, Result},
-    tool::{Attachments, Chat, Documents, Outcome, Registry, Unwoken, World},
+    tool::{Chat, Outcome, Registry},
 };
 
 /// How it is used.
@@ -29,20 +18,9 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
         return Ok(CommandReply::says(format!("{text}\n\n{USAGE}")));
     }
     let local = desk.now.with_timezone(&desk.config.timezone);
-    let said = strip_lead(&asked.args);
-    let input = match grammar::parse(&format!("remind me {said}"), local) {
-        ParsedMessage::Commands(commands) => match commands.as_slice() {
-            [OfflineCommand::Remind { what, when, missed }] => {
-                json!({"text": what, "when": time(when), "missed": missed})
-            }
-            [OfflineCommand::AskBack { question, .. }] => {
-                return Ok(CommandReply::says(format!("{question}\n{USAGE}")));
-            }
-            _ => {
-                return Ok(CommandReply::says(format!("I read more than one thing in that, and set nothing. {USAGE}")));
-            }
-        },
-        _ => return Ok(CommandReply::says(format!("I didn't understand that, and set nothing. {USAGE}"))),
+    let input = match reminders::read_words(strip_lead(&asked.args), local) {
+        Ok(input) => input,
+        Err(why) => return Ok(CommandReply::says(format!("{why}\n{USAGE}"))),
     };
     Ok(match call(desk, asked, "reminder_set", &input.to_string())? {
         Err(refusal) => CommandReply::says(refusal.0),
@@ -69,37 +47,8 @@ fn strip_lead(args: &str) -> &str {
 
 /// Calls a tool of reminders in a world that has nothing else.
 fn call(desk: &Desk<'_>, asked: &Asked, tool: &str, input: &str) -> Result<Outcome> {
-    let (config, message) = (desk.config, &asked.message);
-    let world = World {
-        wake_id: String::new(),
-        model: String::new(),
-        autonomy: config.autonomy,
-        rules: Rules::default(),
-        reflecting: None,
-        taint: None,
-        exchanges: Vec::new(),
-        shelter: Rc::new(client::shelter(config, &Rules::default(), &Settings::of(config))),
-        catalogue: Rc::default(),
-        now: desk.now,
-        tz: config.timezone,
-        chat: Some(Chat { id: message.chat, thread_id: message.thread_id, reply_to: None }),
-        open_messages: Vec::new(),
-        replies: 0,
-        owner_chat: config.owner_chat,
-        told_keys: std::collections::BTreeSet::new(),
-        told_today: 0,
-        tell_per_day: config.tell_per_day,
-        quiet_hours: config.quiet_hours,
-        reminders: desk.store.reminders()?,
-        unwoken: Unwoken::default(),
-        documents: Documents::new(&config.repo_dir(), Vec::new()),
-        index: IndexPlace::of(config),
-        meaning: Meaning::default(),
-        skills: Vec::new(),
-        attachments: Attachments::default(),
-        undoable: Vec::new(),
-        last_undoable: None,
-        shown_tasks: Vec::new(),
-    };
+    let message = &asked.message;
+    let chat = Chat { id: message.chat, thread_id: message.thread_id, reply_to: None };
+    let world = orders::world(desk.config, desk.store, desk.now, chat)?;
     Ok(Registry::offline().call(tool, input, &world))
 }

@@ -9,7 +9,7 @@ use crate::{
     store::{Approval, CycleRow, CycleState, Outstanding, Result},
     types::ChatRef,
     wake_lock,
-    words::count,
+    words::{count, when},
     zone::Tz,
 };
 
@@ -60,7 +60,7 @@ impl AssistantStatus {
         let model = cycle::model_called(config.effective_model(), store, config, now)?;
         // Why it woke names tasks and chats: another chat is told of its own wakes.
         let chat = asked.message.chat;
-        let last = store.last_cycles((!desk.is_owners(chat)).then_some(chat), 1)?.pop();
+        let last = store.cycles_since(None, (!desk.is_owners(chat)).then_some(chat), 1)?.pop();
         let questions = store.pending_approvals(now)?.into_iter();
         let questions = questions.filter(|asked| asked.chat == chat || desk.is_owners(chat));
         let budget = Budget::look(store, config, now)?;
@@ -181,7 +181,7 @@ impl AssistantStatus {
     }
 
     fn local(&self, at: DateTime<Utc>) -> String {
-        super::local(at, self.now, self.tz)
+        when(at, self.now, self.tz)
     }
 }
 

@@ -175,7 +175,7 @@ fn before_the_first_wake_each_has_an_answer() {
     Say what and when, such as: /remind call Anna tomorrow at 9 · /remind every weekday at 8 stretch
 
     /cost
-    **Today**: $0.00 of $5.00 (DAILY_BUDGET_USD)
+    **Today**: $0.00 of $5.00 (DAILY_BUDGET_USD), $5.00 left
     **November**: $0.00
     No paid model use yet.
 
@@ -367,13 +367,37 @@ fn undo_takes_the_last_wake_of_the_chat_and_never_the_same_twice() {
     insta::assert_snapshot!(scene.says("/undo 20261121T1300"), @"That is about to be undone already, as soon as I'm done with what I'm at. /log lists what I did.");
     let log = scene.says("/log").replace(&id.chars().take(8).collect::<String>(), "01234567");
     insta::assert_snapshot!(log, @r"
-    - today 15:00: 1 message in chat 4343 (feedface)
-    - today 15:00: 1 message in chat 4242 (feedface), to be undone
-    - today 15:00: remembered “x” (01234567)
+    - today 15:00: 1 message in chat 4343 (feedface) · asked: “remember x”
+    - today 15:00: 1 message in chat 4242 (feedface), to be undone · asked: “remember x”
+    - today 15:00: remembered “x” (01234567) · asked: “remember x”
 
     /undo with an id takes that one back; /log 20 shows more.
     ");
     assert_eq!(scene.reply(BOB, "/log").text.matches("- ").count(), 1);
+}
+
+#[test]
+fn a_guest_sees_what_their_own_chat_cost_and_nothing_of_the_budget() {
+    let mut scene = Scene::new();
+    let wakes = [("20261121T120000Z-1", ANA, 1.0), ("20261121T130000Z-1", BOB, 0.25)];
+    for (wake, chat, usd) in wakes {
+        scene.worked(wake, chat, false);
+        let conn = rusqlite::Connection::open(scene.config.db_path()).unwrap();
+        conn.execute(
+            "INSERT INTO ledger (cycle_id, at, model, input, output, cache_read, cache_write, cost_usd)
+             VALUES (?1, '2026-11-21T13:00:00.000Z', 'm', 1, 1, 0, 0, ?2)",
+            (wake, usd),
+        )
+        .unwrap();
+    }
+    insta::assert_snapshot!(scene.reply(BOB, "/cost").text, @r"
+    **Today**: $0.25
+    **November**: $0.25
+    - m: $0.25; 1 tokens in, 1 out
+    ");
+    assert!(scene.says("/cost").starts_with("**Today**: $1.25 of $5.00 (DAILY_BUDGET_USD), $3.75 left\n"));
+    let log = scene.reply(BOB, "/log").text;
+    assert!(log.contains("chat 4343") && !log.contains("4242"), "{log}");
 }
 
 #[test]

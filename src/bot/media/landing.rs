@@ -13,7 +13,7 @@ pub(crate) const PART: &str = ".part";
 
 /// A file on its way; dropped before it is kept, it is removed.
 #[derive(Debug)]
-pub(super) struct Landing {
+pub(crate) struct Landing {
     file: File,
     part: PathBuf,
     place: PathBuf,
@@ -21,7 +21,7 @@ pub(super) struct Landing {
 
 impl Landing {
     /// Begins a file that shall stand at `place`, in a directory that is made if need be.
-    pub(super) fn begin(place: &Path) -> io::Result<Self> {
+    pub(crate) fn begin(place: &Path) -> io::Result<Self> {
         let folder = folder_of(place)?;
         if !folder.is_dir() {
             fs::DirBuilder::new().mode(0o700).create(folder)?;
@@ -36,12 +36,12 @@ impl Landing {
         Ok(Self { file, part, place: place.to_owned() })
     }
 
-    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)
     }
 
     /// Puts the file, now whole, in its place.
-    pub(super) fn keep(self) -> io::Result<()> {
+    pub(crate) fn keep(self) -> io::Result<()> {
         self.file.sync_all()?;
         fs::rename(&self.part, &self.place)?;
         File::open(folder_of(&self.place)?)?.sync_all()

@@ -16,7 +16,7 @@ use tokio::sync::{Notify, watch};
 
 pub use transcriber::{TranscribeFn, TranscriberError, Unheard, by_program, engine, work};
 
-pub(crate) use landing::PART;
+pub(crate) use landing::{Landing, PART};
 
 use super::BotContext;
 use crate::store::Store;

@@ -31,12 +31,13 @@ pub(in crate::cycle) async fn interrupted(
     let Live { cycle, state, plan_file, .. } = live;
     let now = session.now();
     let why = session.context.redactor.redact(&interrupt.to_string());
-    tracing::warn!(cycle = %cycle.id, %why, "the cycle was interrupted");
     if interrupt == Interrupt::Halted {
+        tracing::info!(cycle = %cycle.id, %why, "the cycle was interrupted");
         session.report.outcome = WakeOutcome::Parked;
         session.store.pause_cycle(&cycle.id, now, &why)?;
         return Ok(Next::Others);
     }
+    tracing::warn!(cycle = %cycle.id, %why, "the cycle was interrupted");
     session.report.outcome = WakeOutcome::Failed;
     session.report.error = Some(why.clone());
     match &interrupt {

@@ -113,10 +113,10 @@ pub struct Approval {
 }
 
 impl Approval {
-    const COLUMNS: &str = "id, cycle_id, call, tool, action, risk, reasons, origin, chat_id, state, asked_at, expires_at, \
+    pub(super) const COLUMNS: &str = "id, cycle_id, call, tool, action, risk, reasons, origin, chat_id, state, asked_at, expires_at, \
                            decided_by, used_at, decided_at";
 
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let time = |index: usize| -> rusqlite::Result<Option<DateTime<Utc>>> {
             Ok(row.get::<_, Option<String>>(index)?.as_deref().and_then(parse_time))
         };

@@ -337,7 +337,7 @@ pub(in crate::store) fn carry_out(
         Change::Done { messages, outcome } => queue::mark(tx, messages, *outcome, cycle_id, now)?,
         Change::Hold { messages, model } => queue::hold(tx, messages, model, cycle_id)?,
         Change::AddReminder(reminder) => rows::add(tx, reminder, Some(cycle_id), now)?,
-        Change::EndReminder { id } => rows::cancel(tx, *id, cycle_id)?,
+        Change::EndReminder { id } => rows::cancel(tx, *id, Some(cycle_id))?,
         Change::Fire(round) => rows::fire(tx, round, cycle_id, now)?,
         Change::Undo { wake, chat, thread_id, reply_to } => {
             let answer =

@@ -164,16 +164,6 @@ impl Store {
         Ok(self.conn.query_row(&sql, [], CycleRow::read).optional()?)
     }
 
-    /// The cycles that began last, newest first: those of one chat, or all.
-    pub fn last_cycles(&self, chat: Option<ChatRef>, limit: usize) -> Result<Vec<CycleRow>> {
-        let sql = format!(
-            "SELECT {} FROM cycles WHERE ?1 IS NULL OR chat_id = ?1 ORDER BY started_at DESC, id DESC LIMIT ?2",
-            CycleRow::COLUMNS
-        );
-        let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map((chat, limit as i64), CycleRow::read)?.collect::<rusqlite::Result<_>>()?)
-    }
-
     /// One cycle by its id.
     pub fn cycle(&self, id: &str) -> Result<Option<CycleRow>> {
         let sql = format!("SELECT {} FROM cycles WHERE id = ?1", CycleRow::COLUMNS);

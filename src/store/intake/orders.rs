@@ -48,6 +48,13 @@ pub enum Order {
     },
     /// A reminder is set.
     Remind(NewReminder),
+    /// A reminder is ended, and perhaps comes at another time.
+    EndReminder {
+        /// Its number.
+        id: i64,
+        /// What is set in its place.
+        to: Option<NewReminder>,
+    },
     /// What waits for the end of a back-off waits no longer: of its chat alone, unless the owner says so.
     Wake {
         /// Whether the owner says so.
@@ -140,6 +147,10 @@ fn carry_out(tx: &Transaction<'_>, order: &Order, answer: &NewOutgoing, now: Dat
         Order::Undo { wake } => undo::ask(tx, wake, answer, now),
         Order::Retry { messages } => messages.iter().try_for_each(|id| queue::retry(tx, *id).map(drop)),
         Order::Remind(reminder) => rows::add(tx, reminder, None, now),
+        Order::EndReminder { id, to } => {
+            rows::cancel(tx, *id, None)?;
+            to.as_ref().map_or(Ok(()), |to| rows::add(tx, to, None, now))
+        }
         Order::Wake { is_owners: true } => end_back_offs(tx),
         Order::Wake { is_owners: false } => end_back_offs_of(tx, answer.chat),
         Order::ShowTasks(tasks) => shown::show_in(tx, answer, tasks),

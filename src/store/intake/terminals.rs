@@ -12,8 +12,15 @@ use crate::{
     process::Identity,
     random::{self, NoRandomness},
     store::{
-        FencedStore, NewIncoming, Ordered, OutgoingKind, Result, Store, chats::channel::TERMINAL, json,
-        messages::queue, odd_rows::text_of, outbox::attempts::DELIVERABLE,
+        FencedStore, NewIncoming, Ordered, OutgoingKind, Result, Store,
+        chats::channel::TERMINAL,
+        json,
+        messages::{
+            attachments::{self, LandedFile},
+            queue,
+        },
+        odd_rows::text_of,
+        outbox::attempts::DELIVERABLE,
     },
     types::ChatRef,
 };
@@ -93,8 +100,14 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_row([cycle_id], |row| row.get(0)).optional()?)
     }
 
-    /// Queues what was said at a terminal; returns its row.
-    pub fn say_at_terminal(&mut self, text: &str, session: &TerminalSession, now: DateTime<Utc>) -> Result<i64> {
+    /// Queues what was said at a terminal, with the files that came with it; returns its row.
+    pub fn say_at_terminal(
+        &mut self,
+        text: &str,
+        files: &[LandedFile],
+        session: &TerminalSession,
+        now: DateTime<Utc>,
+    ) -> Result<i64> {
         let message = NewIncoming {
             chat: ChatRef::TERMINAL,
             text: text.to_owned(),
@@ -107,8 +120,31 @@ impl Store {
                 "UPDATE incoming_messages SET channel = ?2, session = ?3 WHERE id = ?1",
                 (id, TERMINAL, session.id()),
             )?;
+            attachments::insert_landed(tx, id, files)?;
             Ok(id)
         })
+    }
+
+    /// The cycle that a message was taken up by, the latest one.
+    pub fn cycle_with(&self, message: i64) -> Result<Option<String>> {
+        let sql = "SELECT cycle_id FROM taken_up WHERE message_id = ?1 ORDER BY cycle_id DESC LIMIT 1";
+        Ok(self.conn.prepare_cached(sql)?.query_row([message], |row| row.get(0)).optional()?)
+    }
+
+    /// Whether work for the terminals is stopped, and something waits for its end.
+    pub fn is_terminal_paused(&self) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM stopped_chats WHERE chat_id = 0)
+             AND (EXISTS (SELECT 1 FROM cycles WHERE chat_id = 0 AND state IN ('running', 'waiting'))
+                 OR EXISTS (SELECT 1 FROM incoming_messages WHERE chat_id = 0 AND processed = 0 AND held_for IS NULL))";
+        Ok(self.conn.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+    }
+
+    /// Whether a text asks whether something may be done.
+    pub fn is_question(&self, outgoing: i64) -> Result<bool> {
+        let sql = "SELECT kind = ?2 FROM outgoing_messages WHERE id = ?1";
+        let kind = OutgoingKind::Approval.as_str();
+        let is_question = self.conn.prepare_cached(sql)?.query_row((outgoing, kind), |row| row.get(0)).optional()?;
+        Ok(is_question.unwrap_or(false))
     }
 
     /// Carries out a command that was given at a terminal, and plans its answer.

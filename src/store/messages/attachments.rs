@@ -44,6 +44,15 @@ pub struct NewAttachment {
     pub size: Option<(i64, i64)>,
 }
 
+/// A file that was here before its message: somebody at a terminal named it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LandedFile {
+    /// What it is.
+    pub file: NewAttachment,
+    /// Where it is, below the workspace.
+    pub path: String,
+}
+
 impl NewAttachment {
     /// What is the same for the same file, as far as the channel tells.
     pub(in crate::store) fn same(&self) -> &str {
@@ -269,6 +278,16 @@ pub(in crate::store) fn retell(tx: &Transaction<'_>, message_id: i64) -> Result<
             (message_id, retold),
         )?;
         super::spoken::note_changed(tx, message_id)?;
+    }
+    Ok(())
+}
+
+/// Stores files that are here already.
+pub(in crate::store) fn insert_landed(tx: &Transaction<'_>, message_id: i64, files: &[LandedFile]) -> Result<()> {
+    for LandedFile { file, path } in files {
+        insert(tx, message_id, None, std::slice::from_ref(file))?;
+        let sql = "UPDATE attachments SET state = 'kept', path = ?2 WHERE id = ?1";
+        tx.execute(sql, (tx.last_insert_rowid(), path))?;
     }
     Ok(())
 }

@@ -28,6 +28,13 @@ impl Store {
     }
 }
 
+impl Store {
+    /// A chat is shown these tasks, numbered from 1, by a list that no message tells of.
+    pub fn show_tasks(&mut self, chat: ChatRef, tasks: &[ShownTask]) -> Result<()> {
+        self.write(|tx| show(tx, chat, tasks))
+    }
+}
+
 /// Within the transaction that tells of a list: its numbers are the ones that count.
 pub(in crate::store) fn show(tx: &Transaction<'_>, chat: ChatRef, tasks: &[ShownTask]) -> Result<()> {
     tx.execute("DELETE FROM shown_tasks WHERE chat_id = ?1", [chat])?;

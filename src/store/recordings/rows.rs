@@ -71,9 +71,10 @@ pub struct RecordedRequest {
 }
 
 impl Recording {
-    const COLUMNS: &str = "id, cycle_id, chat_id, at, request, words, calls, narrative, taint, rounds";
+    pub(in crate::store) const COLUMNS: &str =
+        "id, cycle_id, chat_id, at, request, words, calls, narrative, taint, rounds";
 
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(in crate::store) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             id: row.get(0)?,
             at: parse_time(&row.get::<_, String>(3)?),

@@ -78,6 +78,12 @@ pub struct Round {
 }
 
 impl Reminder {
+    const SELECT: &str =
+        "SELECT id, chat_id, thread_id, text, rule, zone, slot, next_at, missed, created_at, written_at,
+                (SELECT CASE outcome WHEN 'skip' THEN f.slot END FROM reminder_firings f
+                 WHERE f.reminder_id = r.id ORDER BY f.slot DESC LIMIT 1)
+         FROM reminders r";
+
     /// It as something that recurs; `tz` stands in for a zone that isn't known here.
     pub fn series(&self, tz: Tz) -> Series<'_> {
         Series { rule: self.what.rule.as_ref(), tz: self.zone(tz), missed: self.what.missed, next: self.next() }
@@ -134,12 +140,8 @@ impl Store {
     /// Active reminders, the next one first. One that can't be read, as after a hand's slip in the database, is left out and
     /// logged: it must not hold up the others, nor fire as something else.
     pub fn reminders(&self) -> Result<Vec<Reminder>> {
-        let mut statement = self.conn.prepare_cached(
-            "SELECT id, chat_id, thread_id, text, rule, zone, slot, next_at, missed, created_at, written_at,
-                    (SELECT CASE outcome WHEN 'skip' THEN f.slot END FROM reminder_firings f
-                     WHERE f.reminder_id = r.id ORDER BY f.slot DESC LIMIT 1)
-             FROM reminders r WHERE state = 'active' ORDER BY next_at, id",
-        )?;
+        let sql = format!("{} WHERE state = 'active' ORDER BY next_at, id", Reminder::SELECT);
+        let mut statement = self.conn.prepare_cached(&sql)?;
         let mut reminders = Vec::new();
         for reminder in statement.query_map([], Reminder::read)? {
             match reminder {
@@ -151,6 +153,12 @@ impl Store {
             }
         }
         Ok(reminders)
+    }
+
+    /// One that has come for the last time; none if there is no such one.
+    pub fn past_reminder(&self, id: i64) -> Result<Option<Reminder>> {
+        let sql = format!("{} WHERE state = 'done' AND id = ?1", Reminder::SELECT);
+        Ok(self.conn.prepare_cached(&sql)?.query_row([id], Reminder::read).optional()?)
     }
 
     /// When the next active reminder is due.
@@ -279,8 +287,8 @@ pub(in crate::store) fn add(
     Ok(())
 }
 
-/// Ends a reminder within a cycle's transaction.
-pub(in crate::store) fn cancel(tx: &Transaction<'_>, id: i64, cycle: &str) -> Result<()> {
+/// Ends a reminder within a transaction: a cycle's, or that of a person's order.
+pub(in crate::store) fn cancel(tx: &Transaction<'_>, id: i64, cycle: Option<&str>) -> Result<()> {
     tx.execute(
         "UPDATE reminders SET state = 'cancelled', ended_by = ?2 WHERE id = ?1 AND state = 'active'",
         (id, cycle),

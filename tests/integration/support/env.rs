@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
@@ -168,6 +169,27 @@ impl TestEnv {
         let status = child.wait().unwrap();
         let text = |shown: std::thread::JoinHandle<String>| shown.join().unwrap();
         Ran { code: status.code().unwrap_or(-1), stdout: text(out), stderr: text(err) }
+    }
+
+    /// Runs a program with one terminal for all, at which somebody types.
+    pub(crate) fn talk(&self, program: &str, args: &[&str]) -> Talk {
+        let terminal = Terminal::open();
+        let mut command = self.command(program, args);
+        command.stdin(terminal.stdio()).stdout(terminal.stdio()).stderr(terminal.stdio());
+        let child = command.spawn().unwrap();
+        drop(command);
+        let keys = terminal.outer.try_clone().unwrap();
+        let shown = Arc::new(Mutex::new(String::new()));
+        let (Terminal { mut outer, inner }, seen) = (terminal, Arc::clone(&shown));
+        drop(inner);
+        let reading = std::thread::spawn(move || {
+            let mut bytes = [0; 4_096];
+            // The end of a terminal is an error.
+            while let Ok(n @ 1..) = std::io::Read::read(&mut outer, &mut bytes) {
+                seen.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..n]).replace("\r\n", "\n"));
+            }
+        });
+        Talk { running: Running(Some(child)), keys, shown, reading, from: 0 }
     }
 
     /// A command in this world.
@@ -359,6 +381,56 @@ impl Terminal {
             std::io::Read::read_to_end(&mut outer, &mut shown).ok();
             String::from_utf8_lossy(&shown).replace("\r\n", "\n")
         })
+    }
+}
+
+/// A program at whose terminal somebody types.
+pub(crate) struct Talk {
+    running: Running,
+    keys: std::fs::File,
+    shown: Arc<Mutex<String>>,
+    reading: std::thread::JoinHandle<()>,
+    from: usize,
+}
+
+impl Talk {
+    /// Types keys.
+    pub(crate) fn types(&mut self, keys: &str) {
+        std::io::Write::write_all(&mut self.keys, keys.as_bytes()).unwrap();
+    }
+
+    /// Waits until this is shown, below what was waited for before; gives what stood between.
+    #[track_caller]
+    pub(crate) fn sees(&mut self, text: &str) -> String {
+        let begun = Instant::now();
+        loop {
+            let shown = self.shown.lock().unwrap().get(self.from..).unwrap_or_default().to_owned();
+            if let Some((between, _)) = shown.split_once(text) {
+                self.from += between.len() + text.len();
+                return between.to_owned();
+            }
+            assert!(begun.elapsed() < PATIENCE, "{text:?} was never shown: {shown}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        self.running.signal(signal);
+    }
+
+    /// Waits for its end; gives its exit code and all that was shown.
+    pub(crate) fn end(mut self) -> (i32, String) {
+        let child = self.running.0.as_mut().unwrap();
+        let mut status = None;
+        eventually("it ends", || {
+            status = child.try_wait().unwrap();
+            status.is_some()
+        });
+        let status = status.unwrap();
+        drop(self.keys);
+        self.reading.join().unwrap();
+        let shown = self.shown.lock().unwrap().clone();
+        (status.code().unwrap_or(-1), shown)
     }
 }
 

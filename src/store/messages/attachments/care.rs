@@ -58,7 +58,7 @@ impl FencedStore<'_> {
         self.fenced(|tx| {
             tx.execute(
                 "UPDATE attachments SET path = NULL, changed_at = ?2, attempts = 0, faults = 0, not_before = NULL, error = NULL,
-                     state = CASE WHEN state = 'kept' AND EXISTS (
+                     state = CASE WHEN state = 'kept' AND file_id != '' AND EXISTS (
                          SELECT 1 FROM incoming_messages m WHERE m.id = message_id AND m.processed = 0)
                      THEN 'wanted' ELSE state END
                  WHERE id = ?1",

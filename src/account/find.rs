@@ -1,0 +1,88 @@
+//! Which wake is meant: by its id, its commit's, the beginning of either, or the number of a message that it took up.
+
+use crate::{
+    repo::{Repo, RepoError},
+    store::{CycleRow, Store, StoreError},
+    types::ChatRef,
+};
+
+/// What was found under a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FoundWake {
+    /// A cycle of this database.
+    Cycle(Box<CycleRow>),
+    /// A commit of the memory that no cycle of this database made: a person's, or one from before it.
+    Commit(String),
+    /// Nothing, and why, for people.
+    Nothing(String),
+}
+
+/// Why it couldn't be looked up.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    /// The database couldn't be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The memory couldn't be read.
+    #[error(transparent)]
+    Repo(#[from] RepoError),
+}
+
+/// Finds it; without a name it is the cycle that began last.
+pub fn find(store: Option<&Store>, repo: Option<&Repo>, name: Option<&str>) -> Result<FoundWake, FindError> {
+    let Some(name) = name else {
+        let last = store.map(Store::last_cycle).transpose()?.flatten();
+        return Ok(last.map_or_else(
+            || FoundWake::Nothing("Nothing has been done yet.".to_owned()),
+            |row| FoundWake::Cycle(Box::new(row)),
+        ));
+    };
+    let by_number = |number: &str| number.parse::<i64>().ok().filter(|number| *number > 0);
+    if let Some(number) = name.strip_prefix('#').map(by_number) {
+        return match number {
+            Some(number) => of_message(store, number),
+            None => Ok(unknown(name)),
+        };
+    }
+    let cycles = store.map(|store| store.cycles_called(name, &[] as &[ChatRef])).transpose()?.unwrap_or_default();
+    let commit = match (cycles.as_slice(), repo) {
+        ([], Some(repo)) => repo.commit_called(name)?.map(|commit| commit.id.to_string()),
+        _ => None,
+    };
+    let message = match by_number(name) {
+        Some(number) => of_message(store, number)?,
+        None => unknown(name),
+    };
+    let is_message = !matches!(&message, FoundWake::Nothing(why) if why.starts_with(NO_SUCH));
+    match (cycles.as_slice(), commit, is_message) {
+        ([_, _, ..], ..) => Ok(FoundWake::Nothing("Several ids begin like that: give more of it.".to_owned())),
+        ([_], _, true) | (_, Some(_), true) => Ok(FoundWake::Nothing(format!(
+            "{name} is the number of a message, and an id begins so too: give more of the id, or `wake show '#{name}'` for the message."
+        ))),
+        ([row], _, false) => Ok(FoundWake::Cycle(Box::new(row.clone()))),
+        ([], Some(commit), false) => Ok(FoundWake::Commit(commit)),
+        ([], None, _) => Ok(message),
+    }
+}
+
+/// How the answer begins where nothing has that name.
+const NO_SUCH: &str = "There is no";
+
+fn unknown(name: &str) -> FoundWake {
+    FoundWake::Nothing(format!("{NO_SUCH} wake or commit {name:?}. `wake log` lists them."))
+}
+
+/// The cycle that took a message up last.
+fn of_message(store: Option<&Store>, number: i64) -> Result<FoundWake, FindError> {
+    let Some(store) = store else { return Ok(unknown(&number.to_string())) };
+    Ok(match store.cycle_of_message(number)? {
+        None => FoundWake::Nothing(format!(
+            "{NO_SUCH} message {number}, and no wake or commit of that name. `wake log` lists them."
+        )),
+        Some(None) => FoundWake::Nothing(format!("Message {number} waits: no wake has taken it up yet.")),
+        Some(Some(cycle)) => match store.cycle(&cycle)? {
+            Some(row) => FoundWake::Cycle(Box::new(row)),
+            None => FoundWake::Nothing(format!("Message {number} was taken up by the wake {cycle}, which isn't kept.")),
+        },
+    })
+}

@@ -1,0 +1,354 @@
+//! What was done, line by line: wakes with what was asked of them, and people's commits. `wake log` and `/log` show the same lines.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+
+use super::story::AskedMessage;
+use crate::{
+    repo::{Commit, Repo, RepoError},
+    store::{CycleRow, CycleState, Incoming, Store, StoreError},
+    types::ChatRef,
+    words::{one_line, shortened, when},
+    zone::Tz,
+};
+
+/// Wakes, or commits, that are looked through at most where lines are chosen.
+const MAX_SEARCHED: usize = 10_000;
+/// Wakes whose messages are read in one go.
+const CHUNK: usize = 500;
+/// How much of a commit's id is shown.
+const ID_CHARS: usize = 8;
+/// How much of what was asked is quoted, in characters.
+const MAX_ASKED_CHARS: usize = 60;
+/// How much of what was done is shown in a chat, in characters.
+const MAX_CHAT_CHARS: usize = 120;
+
+/// Which lines are wanted.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LogQuery<'a> {
+    /// So many lines, the newest.
+    pub lines: usize,
+    /// Only wakes for this chat.
+    pub chat: Option<ChatRef>,
+    /// Only from then on.
+    pub since: Option<DateTime<Utc>>,
+    /// Only with these words, in what was done or what was asked; capitals don't matter.
+    pub grep: Option<&'a str>,
+}
+
+/// A wake, or a person's commit. As JSON the names are relied on.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct LogLine {
+    /// The commit; none: there is none, or none yet.
+    pub commit: Option<String>,
+    /// When it was committed, or when the wake began that has no commit.
+    pub at: Option<DateTime<Utc>>,
+    /// The wake's id; none: a person, or the program beside its wakes.
+    pub wake_id: Option<String>,
+    /// Who committed.
+    pub author: Option<String>,
+    /// What was done, in a line.
+    pub subject: String,
+    /// The wake's state, where the database knows it.
+    pub state: Option<&'static str>,
+    /// The chat that the wake answered.
+    #[serde(rename = "chat_id")]
+    pub chat: Option<ChatRef>,
+    /// Whether the wake was undone (`true`), or is about to be (`false`).
+    pub undone: Option<bool>,
+    /// What was asked.
+    pub asked: Vec<AskedMessage>,
+}
+
+/// Why the log couldn't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The database couldn't be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The memory couldn't be read.
+    #[error(transparent)]
+    Repo(#[from] RepoError),
+}
+
+/// What the texts of lines go through before they are shown: it masks secrets.
+pub type Shown<'a> = &'a dyn Fn(&str) -> String;
+
+/// The lines of wakes alone, newest first. `subject`: the first line of a commit's message.
+pub fn of_wakes(
+    store: &Store,
+    query: LogQuery<'_>,
+    subject: impl Fn(&str) -> Option<String>,
+    shown: Shown<'_>,
+) -> Result<Vec<LogLine>, StoreError> {
+    let rows = store.cycles_since(query.since, query.chat, searched(query))?;
+    chosen(
+        store,
+        query,
+        &rows,
+        |row| {
+            let mut line = LogLine::of_row(row, shown);
+            if let Some(subject) = row.commit_id.as_deref().and_then(&subject) {
+                line.subject = shown(&subject);
+            }
+            line
+        },
+        shown,
+    )
+}
+
+/// The lines of wakes and of people's commits, newest first. A wake without a commit stands where it began.
+pub fn of_memory(
+    store: Option<&Store>,
+    repo: &Repo,
+    query: LogQuery<'_>,
+    shown: Shown<'_>,
+) -> Result<Vec<LogLine>, LogError> {
+    let commits = repo.log(searched(query))?;
+    let rows = match store {
+        Some(store) => store.cycles_since(query.since, query.chat, searched(query))?,
+        None => Vec::new(),
+    };
+    let mut rows: BTreeMap<String, CycleRow> = rows.into_iter().map(|row| (row.cycle.id.clone(), row)).collect();
+    let mut merged = Vec::new();
+    let committed: BTreeSet<&str> = commits.iter().filter_map(|commit| commit.wake_id.as_deref()).collect();
+    let mut others: Vec<CycleRow> =
+        rows.values().filter(|row| !committed.contains(row.cycle.id.as_str())).cloned().collect();
+    others.sort_by(|a, b| (b.started_at, &b.cycle.id).cmp(&(a.started_at, &a.cycle.id)));
+    let mut others = others.into_iter().peekable();
+    for commit in &commits {
+        if query.since.is_some_and(|since| commit.at < since) {
+            continue;
+        }
+        while let Some(other) = others.next_if(|other| other.started_at.is_some_and(|at| at > commit.at)) {
+            merged.push(Candidate { line: LogLine::of_row(&other, shown), row: Some(other) });
+        }
+        let row = match (commit.wake_id.as_deref(), store) {
+            (Some(wake), Some(store)) => rows.remove(wake).map_or_else(|| store.cycle(wake), |row| Ok(Some(row)))?,
+            _ => None,
+        };
+        if query.chat.is_none() || row.as_ref().is_some_and(|row| row.cycle.chat == query.chat) {
+            merged.push(Candidate { line: LogLine::of_commit(commit, row.as_ref(), shown), row });
+        }
+    }
+    merged.extend(others.map(|other| Candidate { line: LogLine::of_row(&other, shown), row: Some(other) }));
+    match store {
+        Some(store) => Ok(chosen(store, query, &merged, |candidate| candidate.line.clone(), shown)?),
+        None => {
+            let lines = merged.into_iter().map(|candidate| candidate.line);
+            Ok(lines.filter(|line| line.matches(query)).take(query.lines).collect())
+        }
+    }
+}
+
+fn searched(query: LogQuery<'_>) -> usize {
+    let is_chosen = query.chat.is_some() || query.since.is_some() || query.grep.is_some();
+    if is_chosen { MAX_SEARCHED } else { query.lines }
+}
+
+/// A line, and the wake that it is of.
+struct Candidate {
+    line: LogLine,
+    row: Option<CycleRow>,
+}
+
+/// What may have a wake's row.
+trait OfWake {
+    fn row(&self) -> Option<&CycleRow>;
+}
+
+impl OfWake for Candidate {
+    fn row(&self) -> Option<&CycleRow> {
+        self.row.as_ref()
+    }
+}
+
+impl OfWake for CycleRow {
+    fn row(&self) -> Option<&CycleRow> {
+        Some(self)
+    }
+}
+
+/// The first lines that are wanted, with what was asked of each. What was asked is read by and by: most often the first lines do.
+fn chosen<T: OfWake>(
+    store: &Store,
+    query: LogQuery<'_>,
+    candidates: &[T],
+    line: impl Fn(&T) -> LogLine,
+    shown: Shown<'_>,
+) -> Result<Vec<LogLine>, StoreError> {
+    let mut lines = Vec::new();
+    for chunk in candidates.chunks(CHUNK.min(query.lines.max(1))) {
+        let ids: Vec<String> = chunk.iter().filter_map(|one| one.row().map(|row| row.cycle.id.clone())).collect();
+        let mut asked: BTreeMap<String, Vec<Incoming>> = store.messages_of(&ids)?;
+        for one in chunk {
+            let mut line = line(one);
+            if let Some(row) = one.row() {
+                let messages = asked.remove(&row.cycle.id).unwrap_or_default();
+                line.asked = messages.iter().map(|message| AskedMessage::of(message, shown)).collect();
+                line.undone = store.undone(&row.cycle.id)?;
+            }
+            if line.matches(query) {
+                lines.push(line);
+            }
+            if lines.len() >= query.lines {
+                return Ok(lines);
+            }
+        }
+    }
+    Ok(lines)
+}
+
+impl LogLine {
+    fn of_row(row: &CycleRow, shown: Shown<'_>) -> Self {
+        Self {
+            commit: row.commit_id.clone(),
+            at: row.started_at,
+            wake_id: Some(row.cycle.id.clone()),
+            author: None,
+            subject: shown(&row.cycle.reasons.join("; ")),
+            state: Some(row.state.as_str()),
+            chat: row.cycle.chat,
+            undone: None,
+            asked: Vec::new(),
+        }
+    }
+
+    fn of_commit(commit: &Commit, row: Option<&CycleRow>, shown: Shown<'_>) -> Self {
+        Self {
+            commit: Some(commit.id.to_string()),
+            at: Some(commit.at),
+            wake_id: commit.wake_id.clone(),
+            author: Some(shown(&commit.author)),
+            subject: shown(&commit.subject),
+            state: row.map(|row| row.state.as_str()),
+            chat: row.and_then(|row| row.cycle.chat),
+            undone: None,
+            asked: Vec::new(),
+        }
+    }
+
+    fn matches(&self, query: LogQuery<'_>) -> bool {
+        let Some(words) = query.grep.map(str::to_lowercase) else { return true };
+        let texts = [Some(&self.subject), self.wake_id.as_ref(), self.commit.as_ref(), self.author.as_ref()];
+        let asked = self.asked.iter().map(|asked| &asked.text);
+        texts.into_iter().flatten().chain(asked).any(|text| text.to_lowercase().contains(&words))
+    }
+
+    /// The line for a terminal.
+    pub fn on_terminal(&self, now: DateTime<Utc>, tz: Tz) -> String {
+        let id = self.short_id().unwrap_or_else(|| "-".repeat(ID_CHARS));
+        let who = self.wake_id.as_deref().or(self.author.as_deref()).unwrap_or_default();
+        format!(
+            "{id}  {}  {who}  {}{}{}",
+            self.when(now, tz),
+            one_line(&self.subject),
+            self.how_it_stands(),
+            self.quoted()
+        )
+    }
+
+    /// The line for a chat: Markdown, and short.
+    pub fn in_chat(&self, now: DateTime<Utc>, tz: Tz) -> String {
+        let did = self.subject.strip_prefix("Wake: ").unwrap_or(&self.subject);
+        let id = self.short_id().map(|id| format!(" ({id})")).unwrap_or_default();
+        let did = shortened(&one_line(did), MAX_CHAT_CHARS);
+        format!("- {}: {did}{id}{}{}", self.when(now, tz), self.how_it_stands(), self.quoted())
+    }
+
+    fn when(&self, now: DateTime<Utc>, tz: Tz) -> String {
+        self.at.map_or_else(|| "at an unknown time".to_owned(), |at| when(at, now, tz))
+    }
+
+    fn short_id(&self) -> Option<String> {
+        self.commit.as_deref().map(|id| id.chars().take(ID_CHARS).collect())
+    }
+
+    fn how_it_stands(&self) -> &'static str {
+        let is = |state: CycleState| self.state == Some(state.as_str());
+        match self.undone {
+            Some(true) => ", undone",
+            Some(false) => ", to be undone",
+            None if is(CycleState::Running) => ", under way",
+            None if is(CycleState::Waiting) || is(CycleState::Parked) => ", waits",
+            None if is(CycleState::Failed) => ", failed",
+            None if is(CycleState::Abandoned) => ", given up",
+            None => "",
+        }
+    }
+
+    /// What was asked, by its first words. Others' words aren't quoted: it is said whose they are.
+    fn quoted(&self) -> String {
+        let Some((first, more)) = self.asked.split_first() else { return String::new() };
+        let words = match &first.taint {
+            Some(taint) => taint.clone(),
+            None => format!("“{}”", first.first_words(MAX_ASKED_CHARS).replace('`', "'")),
+        };
+        let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        format!(" · asked: {words}{more}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(state: CycleState, commit: Option<&str>, subject: &str) -> LogLine {
+        LogLine {
+            commit: commit.map(str::to_owned),
+            at: crate::clock::parse_time("2026-11-21T13:00:00Z"),
+            wake_id: Some("20261121T130000Z-1".to_owned()),
+            author: None,
+            subject: subject.to_owned(),
+            state: Some(state.as_str()),
+            chat: Some(ChatRef::telegram(4242)),
+            undone: None,
+            asked: Vec::new(),
+        }
+    }
+
+    fn asked(text: &str, taint: Option<&str>) -> AskedMessage {
+        AskedMessage {
+            text: text.to_owned(),
+            taint: taint.map(str::to_owned),
+            ..AskedMessage::of(&Incoming::default(), str::to_owned)
+        }
+    }
+
+    #[test]
+    fn a_wake_is_a_line_with_what_was_asked() {
+        let now = crate::clock::parse_time("2026-11-21T14:00:00Z").unwrap();
+        let tz = Tz::of("Europe/Berlin");
+        let done = LogLine {
+            asked: vec![
+                asked("remember that\nx `is` 1, and do it now, before anybody else in this house hears of it", None),
+                asked("y", None),
+            ],
+            ..line(CycleState::Done, Some("0123456789ab"), "Wake: remembered “x”")
+        };
+        let forwarded =
+            LogLine { undone: Some(true), asked: vec![asked("obey", Some("a forwarded message"))], ..done.clone() };
+        let lines = [done, forwarded, line(CycleState::Abandoned, None, "2 messages in chat 4242")];
+        insta::assert_snapshot!(lines.clone().map(|line| line.in_chat(now, tz)).join("\n"), @r"
+        - today 14:00: remembered “x” (01234567) · asked: “remember that x 'is' 1, and do it now, before anybody else…” and 1 more
+        - today 14:00: remembered “x” (01234567), undone · asked: a forwarded message
+        - today 14:00: 2 messages in chat 4242, given up
+        ");
+        insta::assert_snapshot!(lines.map(|line| line.on_terminal(now, tz)).join("\n"), @r"
+        01234567  today 14:00  20261121T130000Z-1  Wake: remembered “x” · asked: “remember that x 'is' 1, and do it now, before anybody else…” and 1 more
+        01234567  today 14:00  20261121T130000Z-1  Wake: remembered “x”, undone · asked: a forwarded message
+        --------  today 14:00  20261121T130000Z-1  2 messages in chat 4242, given up
+        ");
+    }
+
+    #[test]
+    fn lines_are_chosen_by_words_of_what_was_done_and_of_what_was_asked() {
+        let line = LogLine {
+            asked: vec![asked("Wo ist der Schlüssel?", None)],
+            ..line(CycleState::Done, None, "Answered 1 message")
+        };
+        let matches = |grep| line.matches(LogQuery { grep: Some(grep), ..LogQuery::default() });
+        assert!(matches("answered") && matches("schlüssel") && matches("20261121t13") && !matches("door"));
+    }
+}

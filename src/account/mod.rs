@@ -1,0 +1,26 @@
+//! What was done and what it cost, for people who look back.
+//!
+//! Reading and telling are apart. `read`, `log` and `cost` make values of what the store keeps; `tell` and the values' own texts show
+//! them. The terminal, the chat and a page show the same values. Secrets are masked and the marks of [`crate::outside`] are
+//! taken out as a value is read; what others may have written is named beside their words.
+
+pub mod cost;
+pub mod find;
+pub mod log;
+pub mod parts;
+pub mod raw;
+pub mod read;
+pub mod since;
+pub mod story;
+pub mod tell;
+pub mod units;
+
+use std::borrow::Cow;
+
+use crate::{outside, redact::Redactor};
+
+/// A text as it may be shown: without secrets and unseen marks.
+fn shown(redactor: &Redactor, text: &str) -> String {
+    let text: Cow<'_, str> = outside::unmarked(text);
+    redactor.redact(&text)
+}

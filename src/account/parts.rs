@@ -1,0 +1,123 @@
+//! What prompts are made of: the system text, the tools, the memory, the conversation. Pure.
+//!
+//! A journal has each byte of a prompt, and the answer told how many tokens they were together. Each part is given its share by
+//! its length. That is an estimate: of what was cached, and of which part has longer words, nothing is told.
+
+use super::units::prompt;
+use crate::{model::anthropic::price::message_bytes, store::Entry, types::Usage};
+
+/// How the memory's blocks of an opening begin: its documents, what was found in it, and what was done for similar requests.
+const MEMORY: [&str; 4] = ["<memory>", "<recalled", "<similar_work", "<reflection>"];
+
+/// Tokens of prompts by part, as estimated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct PromptParts {
+    /// Ground rules, standing orders, and the list of skills.
+    pub system: u64,
+    /// Definitions of tools.
+    pub tools: u64,
+    /// What of the memory is put into a conversation's beginning.
+    pub memory: u64,
+    /// What was asked and said before, turns, and what calls came to.
+    pub conversation: u64,
+    /// Prompts that this is of.
+    pub requests: u64,
+}
+
+impl std::ops::AddAssign for PromptParts {
+    fn add_assign(&mut self, other: Self) {
+        self.system += other.system;
+        self.tools += other.tools;
+        self.memory += other.memory;
+        self.conversation += other.conversation;
+        self.requests += other.requests;
+    }
+}
+
+impl PromptParts {
+    /// All parts.
+    pub fn tokens(&self) -> u64 {
+        self.system + self.tools + self.memory + self.conversation
+    }
+}
+
+/// The parts of all prompts of a cycle with these fixed parts and this journal.
+pub fn of_cycle<'a>(system: &str, tools: &str, journal: impl IntoIterator<Item = &'a Entry>) -> PromptParts {
+    let mut parts = PromptParts::default();
+    let (mut memory, mut conversation) = (0, 0);
+    for entry in journal {
+        match entry {
+            Entry::Said { raw, .. } => {
+                let in_memory = memory_bytes(raw);
+                memory += in_memory;
+                conversation += message_bytes(raw).saturating_sub(in_memory);
+            }
+            Entry::Folded { raw, .. } => {
+                memory = memory_bytes(raw);
+                conversation = message_bytes(raw).saturating_sub(memory);
+            }
+            Entry::Turn { content, usage, .. } => {
+                parts += shared(usage, [system.len(), tools.len(), memory, conversation]);
+                conversation += content.len();
+            }
+            _ => {}
+        }
+    }
+    parts
+}
+
+/// A prompt's tokens, shared out by length.
+fn shared(usage: &Usage, bytes: [usize; 4]) -> PromptParts {
+    let tokens = u128::from(prompt(usage));
+    let all: u128 = bytes.iter().map(|bytes| *bytes as u128).sum();
+    if tokens == 0 || all == 0 {
+        return PromptParts::default();
+    }
+    let [system, tools, memory, conversation] =
+        bytes.map(|bytes| u64::try_from(tokens * bytes as u128 / all).unwrap_or(u64::MAX));
+    PromptParts { system, tools, memory, conversation, requests: 1 }
+}
+
+/// How much of a raw user message is the memory's, in bytes.
+fn memory_bytes(raw: &str) -> usize {
+    #[derive(serde::Deserialize)]
+    struct RawMessage {
+        #[serde(default)]
+        content: Vec<serde_json::Value>,
+    }
+    if !MEMORY.iter().any(|start| raw.contains(start)) {
+        return 0;
+    }
+    let message = serde_json::from_str(raw).unwrap_or(RawMessage { content: Vec::new() });
+    let texts = message.content.iter().filter_map(|block| block.get("text")?.as_str());
+    texts.filter(|text| MEMORY.iter().any(|start| text.starts_with(start))).map(str::len).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::Stop;
+
+    fn said(texts: &[&str]) -> Entry {
+        let blocks: Vec<_> = texts.iter().map(|text| serde_json::json!({"type": "text", "text": text})).collect();
+        let raw = serde_json::json!({"role": "user", "content": blocks}).to_string();
+        Entry::Said { raw, messages: Vec::new(), handles: Vec::new(), head: None, taint: None }
+    }
+
+    fn turn(tokens: u64) -> Entry {
+        let usage = Usage { input: tokens / 2, cache_read: tokens - tokens / 2, output: 7, cache_write: 0 };
+        Entry::Turn { content: "x".repeat(1_000), stop: Stop::EndTurn, usage }
+    }
+
+    #[test]
+    fn a_prompts_tokens_are_shared_out_by_the_length_of_its_parts() {
+        let memory = format!("<memory>{}", "m".repeat(1_992));
+        let parts = of_cycle(&"s".repeat(1_000), &"t".repeat(3_000), &[said(&[&memory, "hello"]), turn(6_000)]);
+        assert_eq!((parts.requests, parts.memory / 10), (1, 197));
+        assert!(parts.tools > parts.memory && parts.memory > parts.system, "{parts:?}");
+        assert!(parts.tokens() <= 6_000 && parts.tokens() >= 5_996, "{parts:?}");
+        let later = of_cycle("s", "t", &[said(&[&memory]), turn(100), said(&["and"]), turn(200)]);
+        assert!(later.conversation > 50 && later.requests == 2, "a turn is in the next prompt: {later:?}");
+        assert_eq!(of_cycle("s", "t", &[said(&["x"]), turn(0)]), PromptParts::default(), "nothing was told");
+    }
+}

@@ -1,0 +1,64 @@
+//! Money, tokens and milliseconds as a person reads them.
+
+use crate::types::Usage;
+
+/// `$0.0042` below a dollar, `$12.34` from there on.
+pub fn usd(usd: f64) -> String {
+    if usd == 0.0 || usd >= 1.0 { format!("${usd:.2}") } else { format!("${usd:.4}") }
+}
+
+/// `9999`, `123 k`, `12 M`.
+pub fn thousands(n: u64) -> String {
+    match n {
+        ..10_000 => n.to_string(),
+        10_000..10_000_000 => format!("{} k", n / 1_000),
+        _ => format!("{} M", n / 1_000_000),
+    }
+}
+
+/// `1200 tokens in (80 % from the cache), 40 out`.
+pub fn tokens(usage: &Usage) -> String {
+    let read = prompt(usage);
+    let cached = match usage.cache_read {
+        0 => String::new(),
+        cached => format!(" ({:.0} % from the cache)", share(cached, read)),
+    };
+    format!("{} tokens in{cached}, {} out", thousands(read), thousands(usage.output))
+}
+
+/// The tokens of prompts.
+pub fn prompt(usage: &Usage) -> u64 {
+    usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write)
+}
+
+/// How much of the whole it is, in percent.
+pub fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 }
+}
+
+/// `12 ms`, `2.1 s`, `3 min 20 s`, `2 h 5 min`.
+pub fn took(ms: i64) -> String {
+    match ms {
+        ..1_000 => format!("{} ms", ms.max(0)),
+        1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        60_000..3_600_000 => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1_000),
+        _ => format!("{} h {} min", ms / 3_600_000, ms % 3_600_000 / 60_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_sums_show_their_cents_and_long_times_their_hours() {
+        assert_eq!([0.0, 0.00421, 0.5, 12.345].map(usd), ["$0.00", "$0.0042", "$0.5000", "$12.35"]);
+        assert_eq!(
+            [-5, 12, 2_140, 200_000, 7_500_000].map(took),
+            ["0 ms", "12 ms", "2.1 s", "3 min 20 s", "2 h 5 min"]
+        );
+        let usage = Usage { input: 100, output: 40, cache_read: 900, cache_write: 0 };
+        assert_eq!(tokens(&usage), "1000 tokens in (90 % from the cache), 40 out");
+        assert_eq!(tokens(&Usage { cache_read: 0, ..usage }), "100 tokens in, 40 out");
+    }
+}

@@ -1,0 +1,461 @@
+//! `wake chat`: a conversation in a terminal. What is said goes into the queue like any other message, and the wake that answers
+//! runs in this process; or another one does, and is waited for.
+//!
+//! `editor` reads lines, `files` finds paths in them, `steps` shows what a cycle does, `pause` hears Ctrl-C. From a pipe each
+//! line is a message: no path is opened, nothing is asked, answers are printed as they are.
+
+mod editor;
+mod files;
+mod meanwhile;
+mod pause;
+mod steps;
+
+use std::{
+    collections::BTreeSet,
+    io::{BufRead as _, IsTerminal as _, Read as _},
+    process::ExitCode,
+    sync::Arc,
+};
+
+use editor::{MessageEditor, Typed};
+use meanwhile::{Meanwhile, News};
+use pause::Interrupts;
+use steps::Steps;
+
+use super::{
+    EXIT_FAILED, EXIT_OK, approvals, complain,
+    out::{self, Working},
+    say::{self, AnswerWait, MAX_TEXT_BYTES, Put},
+    show::{KEPT, exit_code, on_page, what_to_do},
+    wake::{look, why_it_waits, with_signals},
+};
+use crate::{
+    config::{Config, OFFLINE_MODEL},
+    cycle::{
+        self,
+        context::{Context, Report, Screen, Terminal, WakeError, WakeOutcome},
+        stop,
+    },
+    model::Model,
+    process::Identity,
+    store::{Approval, Awaited, LandedFile, Order, Store, StoreError, TerminalSession},
+    types::ChatRef,
+    words::count,
+};
+
+/// What starts its wakes.
+const TRIGGER: &str = "chat";
+/// What stands on the terminal while a wake works.
+const WORKING: &str = "working…";
+/// The same once the answer is there and the remote is asked.
+const SAVING: &str = "saving…";
+/// What continues paused work, besides /resume.
+const GO_ON: [&str; 3] = ["go on", "continue", "resume"];
+/// What ends the chat, besides Ctrl-D.
+const QUIT: [&str; 2] = ["/quit", "/exit"];
+/// Gives up what is paused.
+const DROP: &str = "/drop";
+/// Asks again what was put off.
+const QUESTIONS: &str = "/questions";
+
+/// Runs `wake chat`.
+pub(super) fn run(config: &Config) -> ExitCode {
+    let is_interactive = std::io::stdin().is_terminal();
+    let interrupts = Arc::new(Interrupts::new(config, is_interactive));
+    let heard = Arc::clone(&interrupts);
+    with_signals(
+        config,
+        move |stop| heard.hear(stop),
+        async |context| {
+            (context.at_work)();
+            let mut chat = match Chat::open(context, &interrupts, is_interactive) {
+                Ok(chat) => chat,
+                Err(error) => {
+                    complain(&format!("failed: {error}\n{}", what_to_do(&error)));
+                    return exit_code(&error);
+                }
+            };
+            let ended = if is_interactive { chat.talk().await } else { chat.read_lines().await };
+            // Should this fail it is forgotten with this process.
+            chat.store.close_session(&chat.session).ok();
+            match ended {
+                Ok(true) => ExitCode::from(EXIT_OK),
+                Ok(false) => ExitCode::from(EXIT_FAILED),
+                Err(error) => {
+                    complain(&format!("failed: {}\n{KEPT}", context.redactor.redact(&error.to_string())));
+                    exit_code(&error)
+                }
+            }
+        },
+    )
+}
+
+/// A conversation under way.
+struct Chat<'a> {
+    context: Context<'a>,
+    interrupts: &'a Interrupts,
+    is_interactive: bool,
+    store: Store,
+    session: TerminalSession,
+    steps: Option<Arc<Steps>>,
+    /// Questions that were put off.
+    later: BTreeSet<i64>,
+}
+
+/// What a wake is started for.
+enum Work {
+    /// Something that was said.
+    Said(Put),
+    /// Something that may go on now.
+    GoesOn,
+}
+
+/// This terminal, while a wake works.
+struct ChatScreen<'a> {
+    context: Context<'a>,
+    session: &'a TerminalSession,
+    working: &'a Working,
+    steps: Option<&'a Steps>,
+    is_interactive: bool,
+}
+
+impl Screen for ChatScreen<'_> {
+    fn show(&self, store: &mut Store) -> Result<(), StoreError> {
+        if let Some(steps) = self.steps {
+            steps.show_new();
+        }
+        show_new(self.context, store, self.session, self.is_interactive)
+    }
+
+    fn saving(&self) {
+        self.working.say(SAVING);
+    }
+}
+
+/// Prints what is meant for the terminal and wasn't shown yet. A question isn't printed here: it is asked in place, or waits.
+fn show_new(
+    context: Context<'_>,
+    store: &mut Store,
+    session: &TerminalSession,
+    is_interactive: bool,
+) -> Result<(), StoreError> {
+    for (id, text) in store.console_unshown(Some(session))? {
+        if store.is_question(id)? {
+            if !is_interactive {
+                complain("I have to ask before I go on: `wake approvals list` shows what, and how to answer.");
+            }
+        } else {
+            let space = if is_interactive { "\n" } else { "" };
+            if !out::print_exactly(&format!("{}\n{space}", on_page(context.config, text.trim_end()))) {
+                break;
+            }
+        }
+        store.mark_shown(id, context.clock.now())?;
+    }
+    Ok(())
+}
+
+impl<'a> Chat<'a> {
+    fn open(context: Context<'a>, interrupts: &'a Interrupts, is_interactive: bool) -> Result<Self, WakeError> {
+        let mut store = cycle::open_store(context.config)?;
+        let session = TerminalSession::fresh()?;
+        store.open_session(&session, &Identity::current(), context.clock.now())?;
+        // What the rules of the offline model do is told by their answers.
+        let has_steps = is_interactive && std::io::stderr().is_terminal() && context.model.name() != OFFLINE_MODEL;
+        let steps = if has_steps { Some(Arc::new(Steps::open(context)?)) } else { None };
+        Ok(Self { context, interrupts, is_interactive, store, session, steps, later: BTreeSet::new() })
+    }
+
+    /// The conversation with a person. Says whether all went well.
+    async fn talk(&mut self) -> Result<bool, WakeError> {
+        let mut editor = match MessageEditor::open(self.context.config) {
+            Ok(editor) => editor,
+            Err(why) => {
+                complain(&format!("The terminal can't be used: {why}. `wake say` works without one."));
+                return Ok(false);
+            }
+        };
+        complain(&greeting(self.context.model));
+        if self.store.is_terminal_paused()? {
+            complain("Work from before is paused: `go on` continues it.");
+        }
+        let mut has_cleared = false;
+        loop {
+            show_new(self.context, &mut self.store, &self.session, true)?;
+            self.ask_questions(&mut editor).await?;
+            if self.interrupts.is_leaving() {
+                break;
+            }
+            let news = News { config: self.context.config.clone(), session: self.session.clone() };
+            let text = match editor.message(news) {
+                Typed::Text(text) => text,
+                Typed::Cleared if has_cleared => break,
+                Typed::Cleared => {
+                    has_cleared = true;
+                    complain("Ctrl-C again leaves, and so does Ctrl-D.");
+                    continue;
+                }
+                Typed::End => break,
+            };
+            has_cleared = false;
+            let text = text.trim();
+            editor.remember(&self.context.redactor.redact(text));
+            if QUIT.contains(&text) {
+                break;
+            }
+            if !text.is_empty() {
+                // Who has just paused something leaves by the same key.
+                has_cleared = self.said(text).await?;
+            }
+        }
+        complain(match self.store.is_terminal_paused()? {
+            true => "Bye. Your request is paused; `wake resume`, or `go on` in `wake chat`, continues it.",
+            false => "Bye.",
+        });
+        Ok(true)
+    }
+
+    /// What a person has typed. Says whether Ctrl-C was pressed meanwhile.
+    async fn said(&mut self, text: &str) -> Result<bool, WakeError> {
+        if text.len() as u64 > MAX_TEXT_BYTES {
+            complain(&format!(
+                "That is longer than {MAX_TEXT_BYTES} bytes, so it wasn't sent. A path attaches a file."
+            ));
+            return Ok(false);
+        }
+        if text == QUESTIONS {
+            self.later.clear();
+            if self.open_questions()?.is_empty() {
+                complain("No open questions.");
+            }
+            return Ok(false);
+        }
+        if self.store.is_terminal_paused()? && GO_ON.contains(&text.to_lowercase().as_str()) {
+            self.go_on()?;
+            self.work(Work::GoesOn).await?;
+            return Ok(self.interrupts.was_pressed());
+        }
+        if text == DROP {
+            self.drop_paused().await?;
+            return Ok(false);
+        }
+        let (text, files) = self.attached(text);
+        let put = match say::put(self.context, &mut self.store, &self.session, (&text, &files)) {
+            Ok(put) => put,
+            Err(error) => {
+                complain(&format!(
+                    "failed: {error}\nYour message was NOT stored. {} Then say it again.",
+                    what_to_do(&error)
+                ));
+                return Ok(false);
+            }
+        };
+        if matches!(put, Put::Message(_)) && self.store.is_stopped_for(Some(ChatRef::TERMINAL))? {
+            complain(match self.store.stopped()? {
+                Some(_) => "Your message is safe. All work is stopped: /resume continues it.",
+                None => "Your message is safe. My work is paused: `go on` continues it, this message with it.",
+            });
+            return Ok(false);
+        }
+        let is_help = text == "/help";
+        self.work(Work::Said(put)).await?;
+        if is_help {
+            complain(
+                "Only in this chat: /questions asks again what you put off, /drop gives up what is paused, /quit leaves. The path of a file attaches it.\n",
+            );
+        }
+        Ok(self.interrupts.was_pressed())
+    }
+
+    /// Takes what is paused out of the queue. The next wake ends its cycle.
+    async fn drop_paused(&mut self) -> Result<(), WakeError> {
+        if !self.store.is_terminal_paused()? {
+            complain("Nothing is paused. /undo takes back what was done last.");
+            return Ok(());
+        }
+        let now = self.context.clock.now();
+        let mut n = 0;
+        for message in self.store.queued()?.into_iter().filter(|message| message.chat == ChatRef::TERMINAL) {
+            n += usize::from(self.store.discard(message.id, now)?);
+        }
+        self.go_on()?;
+        self.work(Work::GoesOn).await?;
+        complain(&format!("Dropped: {}. Nothing more is done about it.", count(n, "message")));
+        Ok(())
+    }
+
+    /// A message's text with the files that it names, which are in the workspace then.
+    fn attached(&self, text: &str) -> (String, Vec<LandedFile>) {
+        let config = self.context.config;
+        let found = files::found(text, config.home.as_deref());
+        for note in &found.notes {
+            complain(note);
+        }
+        match found.land(&config.workspace_dir) {
+            Ok((text, landed)) => {
+                for LandedFile { file, .. } in &landed {
+                    complain(&format!("  📎 {}", files::described(file)));
+                }
+                (text, landed)
+            }
+            Err(why) => {
+                complain(&format!("  Nothing was attached: {why}. Your message goes as it is."));
+                (text.to_owned(), Vec::new())
+            }
+        }
+    }
+
+    /// Work for the terminal goes on.
+    fn go_on(&mut self) -> Result<(), WakeError> {
+        Ok(self.store.order(&Order::Resume { is_owners: false }, self.context.clock.now())?)
+    }
+
+    /// The lines of a pipe, each of them a message. Says whether all were answered.
+    async fn read_lines(&mut self) -> Result<bool, WakeError> {
+        let mut is_well = true;
+        while !*self.context.stop.borrow() {
+            let line = match next_line() {
+                Ok(Some(line)) => line,
+                Ok(None) => break,
+                Err(why) => {
+                    complain(&format!("{why} The lines before it were said."));
+                    return Ok(false);
+                }
+            };
+            let text = line.trim();
+            if QUIT.contains(&text) {
+                break;
+            }
+            if !text.is_empty() {
+                let put = say::put(self.context, &mut self.store, &self.session, (text, &[]))?;
+                is_well &= self.work(Work::Said(put)).await?;
+            }
+        }
+        Ok(is_well && !*self.context.stop.borrow())
+    }
+
+    /// Lets a wake work, shows what comes of it, and says whether it went well.
+    async fn work(&mut self, work: Work) -> Result<bool, WakeError> {
+        let working = Working::on(WORKING);
+        let message = match &work {
+            Work::Said(Put::Message(id)) => Some(*id),
+            _ => None,
+        };
+        let Self { context, interrupts, is_interactive, store, session, steps, .. } = self;
+        let (context, is_interactive) = (*context, *is_interactive);
+        let screen = ChatScreen { context, session, working: &working, steps: steps.as_deref(), is_interactive };
+        let at_once = Context { terminal: Terminal::AtOnce(&screen), ..context };
+        let began = interrupts.begin();
+        let watching = steps.as_ref().map(|steps| Steps::watch(steps, message));
+        let report = match work {
+            Work::Said(put) => {
+                let patience = AnswerWait { trigger: TRIGGER, working: &working, longest: None };
+                say::follow(at_once, store, put, patience).await
+            }
+            Work::GoesOn => look(at_once, store, TRIGGER).await,
+        };
+        drop(watching);
+        drop(working);
+        let presses = interrupts.end(began);
+        match report {
+            Ok(report) => self.show(&report, message, presses),
+            Err(error) => {
+                let why = context.redactor.redact(&error.to_string());
+                complain(&format!("failed: {why}\nYour message is stored: the next wake continues from here."));
+                Ok(false)
+            }
+        }
+    }
+
+    fn show(&mut self, report: &Report, message: Option<i64>, presses: usize) -> Result<bool, WakeError> {
+        if let Some(steps) = &self.steps {
+            steps.show_new();
+        }
+        show_new(self.context, &mut self.store, &self.session, self.is_interactive)?;
+        if presses > 0 && self.is_interactive {
+            self.say_what_a_press_did()?;
+            return Ok(true);
+        }
+        if report.outcome == WakeOutcome::Idle && message.is_some() {
+            why_it_waits(self.context, &self.store).iter().for_each(|note| complain(note));
+        }
+        let stopped = self.store.stopped()?.map(|stopped| stop::notice(stopped, self.context.config.timezone));
+        let is_old_news = |note: &String| stopped.as_ref() == Some(note) && message.is_none();
+        report.notes.iter().filter(|note| !is_old_news(note)).for_each(|note| complain(note));
+        if let Some(error) = &report.error {
+            complain(&format!("failed: {error}\n{KEPT}"));
+        }
+        let is_open = match message {
+            Some(id) => self.store.awaited(id)? == Awaited::Open && report.outcome != WakeOutcome::Parked,
+            None => false,
+        };
+        Ok(report.error.is_none() && report.outcome != WakeOutcome::Failed && !is_open)
+    }
+
+    /// After Ctrl-C: what is paused waits for a word. Where all was done already, nothing is.
+    fn say_what_a_press_did(&mut self) -> Result<(), WakeError> {
+        if self.store.is_terminal_paused()? {
+            if !self.interrupts.is_leaving() {
+                complain("Paused. `go on` continues, /drop gives it up; what else you write waits.");
+            }
+        } else if self.store.stopped()?.is_none() {
+            self.go_on()?;
+            complain("That was done already.");
+        }
+        Ok(())
+    }
+
+    /// The open questions of this terminal that weren't put off.
+    fn open_questions(&self) -> Result<Vec<Approval>, WakeError> {
+        let pending = self.store.pending_approvals(self.context.clock.now())?;
+        let is_asked = |approval: &Approval| approval.chat == ChatRef::TERMINAL && !self.later.contains(&approval.id);
+        Ok(pending.into_iter().filter(is_asked).collect())
+    }
+
+    /// Asks what waits for a word, one after the other. After a word the work goes on at once.
+    async fn ask_questions(&mut self, editor: &mut MessageEditor) -> Result<(), WakeError> {
+        while let Some(approval) = self.open_questions()?.into_iter().next() {
+            if self.interrupts.is_leaving() {
+                return Ok(());
+            }
+            out::print(&format!("{}\n", approvals::in_place(self.context.config, &approval)));
+            let id = approval.id;
+            let Some(is_approval) = editor.decision(!matches!(approval.risk.as_str(), "safe" | "caution")) else {
+                self.later.insert(id);
+                complain(&format!("Question {id} stays open; /questions asks again."));
+                continue;
+            };
+            if self.store.decide(id, is_approval, self.context.clock.now())? {
+                self.work(Work::GoesOn).await?;
+            } else {
+                self.later.insert(id);
+                complain(&format!("Question {id} was decided elsewhere, or has expired. Nothing was changed here."));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Who answers, and how to leave, in two lines.
+fn greeting(model: &dyn Model) -> String {
+    let who = match model.name() {
+        OFFLINE_MODEL => {
+            "No AI model is set, so I understand plain requests only, such as `remind me to stretch at 5`.".to_owned()
+        }
+        name => format!("{name} answers here."),
+    };
+    format!("{who}\n/help lists the commands. Ctrl-C pauses my work; Ctrl-D or /quit leaves.")
+}
+
+/// One line of standard input; none at its end.
+fn next_line() -> Result<Option<String>, String> {
+    let mut bytes = Vec::new();
+    let mut stdin = std::io::stdin().lock();
+    let read = stdin.by_ref().take(MAX_TEXT_BYTES + 1).read_until(b'\n', &mut bytes);
+    match read {
+        Err(error) => Err(format!("Standard input can't be read: {error}.")),
+        Ok(0) => Ok(None),
+        Ok(n) if n as u64 > MAX_TEXT_BYTES => Err(format!("A line is longer than {MAX_TEXT_BYTES} bytes.")),
+        Ok(_) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+    }
+}

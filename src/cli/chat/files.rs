@@ -1,0 +1,278 @@
+//! Files that a message names by their paths: typed, or dragged into the terminal, which quotes them or escapes their blanks. A
+//! picture is taken wherever it is named. Another file is taken where its path says that it is one, and nothing on it is hidden: words
+//! about `~/.ssh/id_ed25519` don't send it. What isn't there stays words.
+
+use std::{
+    fs::OpenOptions,
+    io::Read as _,
+    ops::Range,
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Component, Path, PathBuf},
+};
+
+use rustix::fs::OFlags;
+
+use crate::{
+    bot::media::Landing,
+    disk,
+    media::{
+        self, MAX_FILE_BYTES,
+        content::{self, Content, HEAD_BYTES},
+    },
+    random::{self, NoRandomness},
+    store::{LandedFile, NewAttachment},
+};
+
+/// Files that one message takes at most.
+const MAX_FILES: usize = 10;
+/// The longest path, in bytes.
+const MAX_PATH_BYTES: usize = 4_096;
+/// What may stand behind a path in a sentence.
+const PUNCTUATION: [char; 8] = ['.', ',', ';', ':', '!', '?', ')', '…'];
+/// The name of a file in the workspace, in random bytes.
+const NAME_BYTES: usize = 8;
+/// Every file is one sent as a file: none was made smaller.
+const KIND: &str = "document";
+
+/// A message and the files that it names.
+#[derive(Debug, Default)]
+pub(super) struct NamedFiles {
+    text: String,
+    files: Vec<FoundFile>,
+    /// What a person should know of files that weren't taken.
+    pub(super) notes: Vec<String>,
+}
+
+#[derive(Debug)]
+struct FoundFile {
+    path: PathBuf,
+    file: NewAttachment,
+    bytes: Vec<u8>,
+}
+
+/// Why files couldn't be put into the workspace.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotLanded {
+    #[error("the file can't be copied into the workspace: {0}")]
+    Unwritable(#[from] std::io::Error),
+    #[error(transparent)]
+    NoName(#[from] NoRandomness),
+}
+
+/// Looks for paths in a message. A command has none.
+pub(super) fn found(text: &str, home: Option<&Path>) -> NamedFiles {
+    let mut found = NamedFiles::default();
+    let mut written = 0;
+    for (at, token) in tokens(text).into_iter().enumerate() {
+        let Token { range, word } = token;
+        let taken = [word.as_str(), word.trim_end_matches(PUNCTUATION)]
+            .into_iter()
+            .find_map(|word| Some((word, take(word, home, &mut found.notes)?)));
+        let Some((path, file)) = taken else {
+            if at == 0 && text.starts_with('/') {
+                break;
+            }
+            continue;
+        };
+        let behind = word.get(path.len()..).unwrap_or_default();
+        let name = file.file.name.clone().unwrap_or_default();
+        found.text.push_str(text.get(written..range.start).unwrap_or_default());
+        found.text.push_str(&format!("{name}{behind}"));
+        written = range.end;
+        if found.files.iter().any(|other| other.path == file.path) {
+            continue;
+        }
+        if found.files.len() == MAX_FILES {
+            found.notes.push(format!("  {name} is one too many: a message takes {MAX_FILES} files."));
+            continue;
+        }
+        found.files.push(file);
+    }
+    found.text.push_str(text.get(written..).unwrap_or_default());
+    found
+}
+
+impl NamedFiles {
+    /// Copies the files into the workspace. Gives the text as a message with files has it: each described, the words below.
+    pub(super) fn land(self, workspace: &Path) -> Result<(String, Vec<LandedFile>), NotLanded> {
+        let Self { text, files, .. } = self;
+        let mut lines = Vec::new();
+        let mut landed = Vec::new();
+        for FoundFile { file, bytes, .. } in files {
+            let name = format!("terminal-{}", random::hex(&random::bytes::<NAME_BYTES>()?));
+            let path = media::place_named(&name, KIND, file.mime.as_deref());
+            let mut landing = Landing::begin(&workspace.join(&path))?;
+            landing.write(&bytes)?;
+            landing.keep()?;
+            lines.push(format!("[file {}]", described(&file)));
+            landed.push(LandedFile { file, path });
+        }
+        lines.push(text);
+        Ok((lines.join("\n"), landed))
+    }
+}
+
+/// A file in a few words.
+pub(super) fn described(file: &NewAttachment) -> String {
+    let name = file.name.as_deref().unwrap_or("without a name");
+    let mime = file.mime.as_deref().map(|mime| format!(", {mime}")).unwrap_or_default();
+    let bytes = file.bytes.and_then(|bytes| u64::try_from(bytes).ok()).map(|bytes| format!(", {}", disk::size(bytes)));
+    format!("\"{name}\"{mime}{}", bytes.unwrap_or_default())
+}
+
+/// A word of a message, as it stands there and as it is meant.
+#[derive(Debug, PartialEq, Eq)]
+struct Token {
+    range: Range<usize>,
+    word: String,
+}
+
+/// The words of a text. Quotes hold one together where they stand around it; a backslash takes a mark's or a blank's meaning away.
+fn tokens(text: &str) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    let mut rest = text.char_indices().peekable();
+    while let Some((start, c)) = rest.next() {
+        if c.is_whitespace() {
+            continue;
+        }
+        if let Some(end) = quoted_until(text, start, c) {
+            let word = text.get(start + 1..end).unwrap_or_default().to_owned();
+            while rest.next_if(|(at, _)| *at <= end).is_some() {}
+            tokens.push(Token { range: start..end + 1, word });
+            continue;
+        }
+        let (mut word, mut end, mut next) = (String::new(), start, Some((start, c)));
+        while let Some((at, c)) = next {
+            end = at + c.len_utf8();
+            let is_escape = c == '\\' && rest.peek().is_some_and(|(_, next)| !next.is_alphanumeric() && *next != '\n');
+            match (is_escape, rest.peek().copied()) {
+                (true, Some((at, escaped))) => {
+                    rest.next();
+                    end = at + escaped.len_utf8();
+                    word.push(escaped);
+                }
+                _ => word.push(c),
+            }
+            next = rest.next_if(|(_, c)| !c.is_whitespace());
+        }
+        tokens.push(Token { range: start..end, word });
+    }
+    tokens
+}
+
+/// Where the quotation that begins here ends; none where it is an apostrophe, or never ends.
+fn quoted_until(text: &str, start: usize, quote: char) -> Option<usize> {
+    if !matches!(quote, '\'' | '"') {
+        return None;
+    }
+    let inside = text.get(start + 1..)?;
+    let is_end = |at: usize| {
+        let behind = inside.get(at + 1..).unwrap_or_default().chars().next();
+        behind.is_none_or(|c| c.is_whitespace() || PUNCTUATION.contains(&c))
+    };
+    let (at, _) = inside.match_indices(quote).find(|(at, _)| is_end(*at))?;
+    (!inside.get(..at)?.contains('\n')).then_some(start + 1 + at)
+}
+
+/// The file at a path, if there is one that is to be taken.
+fn take(word: &str, home: Option<&Path>, notes: &mut Vec<String>) -> Option<FoundFile> {
+    if !word.contains(['/', '.']) || word.len() > MAX_PATH_BYTES || word.contains('\0') {
+        return None;
+    }
+    let path = match word.strip_prefix("~/") {
+        Some(below) => home?.join(below),
+        None => PathBuf::from(word),
+    };
+    let name = path.file_name()?.to_string_lossy().into_owned();
+    // Nothing that waits for somebody else is waited for.
+    let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).ok()?;
+    let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(&path).ok()?;
+    let about = file.metadata().ok().filter(|about| about.is_file() && about.len() > 0)?;
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).ok()?;
+    let head = bytes.get(..bytes.len().min(HEAD_BYTES)).unwrap_or_default();
+    let mime = match content::sniff(head) {
+        Content::Image { mime, .. } => Some(mime),
+        _ if !is_meant_as_path(word) || is_hidden(word) => return None,
+        Content::Text => Some("text/plain"),
+        Content::Other if head.starts_with(b"%PDF-") => Some("application/pdf"),
+        Content::Other => None,
+    };
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        let (size, most) = (disk::size(about.len()), disk::size(MAX_FILE_BYTES));
+        notes.push(format!("  {name} has {size} and wasn't attached: {most} is the most."));
+        return None;
+    }
+    let length = i64::try_from(bytes.len()).ok();
+    let file = NewAttachment {
+        kind: KIND.to_owned(),
+        name: Some(name),
+        mime: mime.map(str::to_owned),
+        bytes: length,
+        ..NewAttachment::default()
+    };
+    Some(FoundFile { path, file, bytes })
+}
+
+/// Whether a word can't be but a path.
+fn is_meant_as_path(word: &str) -> bool {
+    ["/", "~/", "./", "../"].iter().any(|begin| word.starts_with(begin))
+}
+
+fn is_hidden(word: &str) -> bool {
+    Path::new(word).components().any(|part| match part {
+        Component::Normal(name) => name.to_string_lossy().starts_with('.'),
+        _ => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\x40\0\0\0\xf0\x08\x02";
+
+    fn words(text: &str) -> Vec<String> {
+        tokens(text).into_iter().map(|token| token.word).collect()
+    }
+
+    #[test]
+    fn quotes_and_backslashes_hold_a_path_together() {
+        assert_eq!(words("see '/a b/c.png' and \"d e.png\", ok"), ["see", "/a b/c.png", "and", "d e.png", ",", "ok"]);
+        assert_eq!(words(r"/a\ b/c\(1\).png now"), ["/a b/c(1).png", "now"]);
+        assert_eq!(words("don't say 'it's' so"), ["don't", "say", "it's", "so"]);
+        assert_eq!(words(r"C:\temp 'open"), [r"C:\temp", "'open"]);
+    }
+
+    fn taken(text: &str) -> (String, Vec<String>) {
+        let found = found(text, None);
+        (found.text, found.files.into_iter().map(|file| file.file.name.unwrap()).collect())
+    }
+
+    #[test]
+    fn what_is_there_is_taken_and_the_rest_stays_words() {
+        let dir = tempfile::Builder::new().prefix("seen").tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name).display().to_string();
+        fs::write(path("a cat.png"), PNG).unwrap();
+        fs::write(path("list.txt"), "milk").unwrap();
+        fs::create_dir(path(".ssh")).unwrap();
+        fs::write(path(".ssh/key"), "secret").unwrap();
+        fs::write(path("empty.txt"), "").unwrap();
+        let cat = path("a cat.png");
+        assert_eq!(
+            taken(&format!("what is '{cat}'?")),
+            ("what is a cat.png?".to_owned(), vec!["a cat.png".to_owned()])
+        );
+        let escaped = cat.replace(' ', "\\ ");
+        assert_eq!(taken(&escaped), ("a cat.png".to_owned(), vec!["a cat.png".to_owned()]));
+        let text = format!("read {}.", path("list.txt"));
+        assert_eq!(taken(&text), ("read list.txt.".to_owned(), vec!["list.txt".to_owned()]));
+        for words in [path(".ssh/key"), path("empty.txt"), path("gone.png"), dir.path().display().to_string()] {
+            assert_eq!(taken(&words), (words, Vec::new()));
+        }
+        let command = format!("/memory {cat}");
+        assert_eq!(taken(&command), (command.clone(), Vec::new()));
+    }
+}

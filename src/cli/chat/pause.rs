@@ -1,0 +1,146 @@
+//! Ctrl-C. While a wake works the first one pauses the work for the terminal, as /stop does for a chat: the row outlives this
+//! process, and only a word of a person takes it back. The second ends the chat. At the prompt the editor reads it as a key.
+
+use std::{
+    io,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use tokio::sync::watch;
+
+use super::complain;
+use crate::{
+    config::Config,
+    cycle::{self, stop},
+    store::Order,
+    types::ChatRef,
+    wake_lock,
+};
+
+/// The exit code of a program that SIGTERM ends, as shells have it.
+const EXIT_TERMINATED: i32 = 143;
+
+/// What signals mean while a chat is open.
+pub(super) struct Interrupts {
+    config: Config,
+    is_interactive: bool,
+    is_working: AtomicBool,
+    presses: AtomicUsize,
+    is_leaving: AtomicBool,
+    /// Held while an order is written: the work isn't over before.
+    ordering: Mutex<()>,
+    /// The terminal as it was: who edits a line changes it.
+    terminal: Mutex<Option<Termios>>,
+}
+
+/// A wake began to work.
+pub(super) struct Began(());
+
+impl Interrupts {
+    pub(super) fn new(config: &Config, is_interactive: bool) -> Self {
+        let terminal = if is_interactive { tcgetattr(io::stdin()).ok() } else { None };
+        Self {
+            config: config.clone(),
+            is_interactive,
+            is_working: AtomicBool::new(false),
+            presses: AtomicUsize::new(0),
+            is_leaving: AtomicBool::new(false),
+            ordering: Mutex::new(()),
+            terminal: Mutex::new(terminal),
+        }
+    }
+
+    /// From now on Ctrl-C pauses.
+    pub(super) fn begin(&self) -> Began {
+        self.presses.store(0, Ordering::SeqCst);
+        self.is_working.store(true, Ordering::SeqCst);
+        Began(())
+    }
+
+    /// From now on it doesn't any more. Says how often it was pressed.
+    pub(super) fn end(&self, _: Began) -> usize {
+        let ordered = self.ordering.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_working.store(false, Ordering::SeqCst);
+        drop(ordered);
+        self.presses.load(Ordering::SeqCst)
+    }
+
+    /// Whether it was pressed during the last work.
+    pub(super) fn was_pressed(&self) -> bool {
+        self.presses.load(Ordering::SeqCst) > 0
+    }
+
+    /// Whether the chat is to end.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.is_leaving.load(Ordering::SeqCst)
+    }
+
+    /// Hears signals in a thread of its own. `stop` ends the wake that works.
+    pub(super) fn hear(self: std::sync::Arc<Self>, stop: watch::Sender<bool>) -> io::Result<()> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let runtime = super::super::runtime()?;
+        let within = runtime.enter();
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let (mut terminate, mut hang_up) = (signal(SignalKind::terminate())?, signal(SignalKind::hangup())?);
+        drop(within);
+        std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            runtime.block_on(async {
+                loop {
+                    tokio::select! {
+                        _ = interrupt.recv() => self.interrupted(&stop),
+                        _ = terminate.recv() => self.ended(&stop),
+                        _ = hang_up.recv() => self.ended(&stop),
+                    }
+                }
+            });
+        })?;
+        Ok(())
+    }
+
+    fn interrupted(&self, stop: &watch::Sender<bool>) {
+        if !self.is_interactive {
+            stop.send(true).ok();
+            return;
+        }
+        let _ordering = self.ordering.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_working.load(Ordering::SeqCst) {
+            return;
+        }
+        if self.presses.fetch_add(1, Ordering::SeqCst) > 0 {
+            self.is_leaving.store(true, Ordering::SeqCst);
+            stop.send(true).ok();
+            return;
+        }
+        complain("Pausing before the next step… Ctrl-C again leaves.");
+        let ordered = cycle::open_store(&self.config)
+            .and_then(|mut store| Ok(store.order(&Order::Stop { is_owners: false }, self.config.clock().now())?));
+        if let Err(error) = ordered {
+            complain(&format!("It can't be paused ({error}), so this chat ends after the present step."));
+            self.is_leaving.store(true, Ordering::SeqCst);
+            stop.send(true).ok();
+            return;
+        }
+        // What the wake waits for blocks it; what another wake does for another chat goes on.
+        let lock = self.config.lock_path();
+        if wake_lock::read(&lock).is_some_and(|holder| holder.chat == Some(ChatRef::TERMINAL)) {
+            std::thread::spawn(move || stop::end_children(&lock));
+        }
+    }
+
+    /// SIGTERM, or the terminal is gone. At the prompt nothing is under way, and nobody else would see the end.
+    fn ended(&self, stop: &watch::Sender<bool>) {
+        self.is_leaving.store(true, Ordering::SeqCst);
+        stop.send(true).ok();
+        if self.is_interactive && !self.is_working.load(Ordering::SeqCst) {
+            if let Some(terminal) = self.terminal.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+                tcsetattr(io::stdin(), OptionalActions::Now, terminal).ok();
+            }
+            // The thread at the prompt waits for a key.
+            std::process::exit(EXIT_TERMINATED);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! What a cycle does, a line a step, as it happens. It is read from the cycle's journal, as the line is that a chat of Telegram is
+//! shown: nothing depends on it, and what can't be read is left out.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use super::{Meanwhile, WORKING, complain, out};
+use crate::{
+    approval_text::visible,
+    cycle::{
+        self,
+        context::{Context, WakeError},
+    },
+    redact::Redactor,
+    store::{Entry, Store},
+    tool::Plan,
+    types::ChatRef,
+    wake_lock,
+    words::{one_line, shortened},
+};
+
+/// How often is looked.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// The longest line, in characters: one that wraps can't be taken away.
+const MAX_CHARS: usize = 76;
+/// Calls that are shown by what follows them: the plan is printed, the answer comes.
+const SPEAKING: [&str; 2] = ["plan", "reply"];
+
+/// The steps of a terminal's cycles.
+pub(super) struct Steps {
+    inside: Mutex<Inside>,
+    lock_path: PathBuf,
+    redactor: Redactor,
+}
+
+struct Inside {
+    store: Store,
+    /// The message that is worked on.
+    message: Option<i64>,
+    /// The cycle that was shown last.
+    cycle: Option<String>,
+    /// How many of its journal's entries were shown, by cycle.
+    shown: BTreeMap<String, usize>,
+}
+
+impl Steps {
+    /// Opens the store a second time: a thread of its own looks while the wake works.
+    pub(super) fn open(context: Context<'_>) -> Result<Self, WakeError> {
+        let store = cycle::open_store(context.config)?;
+        let inside = Inside { store, message: None, cycle: None, shown: BTreeMap::new() };
+        Ok(Self {
+            inside: Mutex::new(inside),
+            lock_path: context.config.lock_path(),
+            redactor: context.redactor.clone(),
+        })
+    }
+
+    /// Shows what is done for a message, or for whatever goes on.
+    pub(super) fn watch(steps: &Arc<Self>, message: Option<i64>) -> Meanwhile {
+        steps.inside.lock().unwrap_or_else(PoisonError::into_inner).message = message;
+        let steps = Arc::clone(steps);
+        Meanwhile::again_and_again(LOOK_EVERY, move || steps.show_new())
+    }
+
+    /// Prints the steps that were taken since the last look, and says which is under way.
+    pub(super) fn show_new(&self) {
+        let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        let Inside { store, message, cycle, shown } = &mut *inside;
+        let by_message = message.and_then(|message| store.cycle_with(message).ok().flatten());
+        let by_lock = || wake_lock::read(&self.lock_path).filter(|holder| holder.chat == Some(ChatRef::TERMINAL));
+        if let Some(now) = by_message.or_else(|| by_lock()?.cycle_id) {
+            *cycle = Some(now);
+        }
+        let Some(cycle) = cycle.as_ref() else { return };
+        let Ok(calls) = store.calls_of(cycle) else { return };
+        let from = shown.insert(cycle.clone(), calls.len()).unwrap_or(0);
+        for line in lines(&calls, from) {
+            complain(&self.redactor.redact(&line));
+        }
+        let under_way = under_way(&calls).map(|step| self.redactor.redact(&format!("working: {step}…")));
+        out::say_instead(under_way.as_deref().unwrap_or(WORKING));
+    }
+}
+
+/// A line for each call that ended from that entry on; a plan has one for each of its steps.
+fn lines(calls: &[Entry], from: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for entry in calls.iter().skip(from) {
+        let Entry::Outcome { call, name, content, is_error, receipt, .. } = entry else { continue };
+        let input = input_of(calls, call);
+        match (name.as_str(), is_error) {
+            ("plan", false) => lines.extend(plan(input)),
+            (name, false) if SPEAKING.contains(&name) => {}
+            (name, false) => {
+                let what = receipt.as_deref().map_or_else(|| described(name, input), str::to_owned);
+                lines.push(line("✓", &what));
+            }
+            (name, true) => lines.push(line("✗", &format!("{}: {content}", described(name, input)))),
+        }
+    }
+    lines
+}
+
+fn line(mark: &str, text: &str) -> String {
+    format!("  {mark} {}", shortened(&visible(&one_line(text)), MAX_CHARS))
+}
+
+/// The call that has begun and not ended.
+fn under_way(calls: &[Entry]) -> Option<String> {
+    match calls.last()? {
+        Entry::Called { name, input, .. } if !SPEAKING.contains(&name.as_str()) => {
+            Some(shortened(&visible(&described(name, input)), MAX_CHARS - WORKING.len()))
+        }
+        _ => None,
+    }
+}
+
+fn input_of<'a>(calls: &'a [Entry], id: &str) -> &'a str {
+    let input = calls.iter().rev().find_map(|entry| match entry {
+        Entry::Called { call, input, .. } if call == id => Some(input.as_str()),
+        _ => None,
+    });
+    input.unwrap_or_default()
+}
+
+/// A call in a few words: its tool and the first of its arguments.
+fn described(name: &str, input: &str) -> String {
+    let arguments: Option<serde_json::Map<String, serde_json::Value>> = serde_json::from_str(input).ok();
+    let first = arguments.and_then(|arguments| arguments.into_iter().next()).map(|(_, value)| match value {
+        serde_json::Value::String(text) => text,
+        other => other.to_string(),
+    });
+    match first {
+        Some(first) => format!("{name} {}", one_line(&first)),
+        None => name.to_owned(),
+    }
+}
+
+fn plan(input: &str) -> Vec<String> {
+    let Ok(plan) = serde_json::from_str::<Plan>(input) else { return Vec::new() };
+    plan.steps.iter().enumerate().map(|(at, step)| line(&format!("{}.", at + 1), &step.what)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn called(call: &str, name: &str, input: &str) -> Entry {
+        Entry::Called { call: call.to_owned(), name: name.to_owned(), input: input.to_owned() }
+    }
+
+    fn ended(call: &str, name: &str, content: &str, receipt: Option<&str>, is_error: bool) -> Entry {
+        Entry::Outcome {
+            call: call.to_owned(),
+            name: name.to_owned(),
+            content: content.to_owned(),
+            is_error,
+            receipt: receipt.map(str::to_owned),
+            closed: Vec::new(),
+            taint: None,
+            image: None,
+        }
+    }
+
+    #[test]
+    fn each_step_is_a_line_and_is_shown_once() {
+        let calls = [
+            called(
+                "1",
+                "plan",
+                r#"{"understood":"u","steps":[{"what":"Look it up","tool":"search"},{"what":"Say it","tool":"reply"}]}"#,
+            ),
+            ended("1", "plan", "ok", None, false),
+            called("2", "search", r#"{"query":"wifi\n code"}"#),
+            ended("2", "search", "found", None, false),
+            called("3", "remember", r#"{"fact":"tea"}"#),
+            ended("3", "remember", "done", Some("Remembered: tea"), false),
+            called("4", "shell", r#"{"command":"ls \u001b[2J"}"#),
+            ended("4", "shell", "no such file", None, true),
+            called("5", "reply", r#"{"text":"hi"}"#),
+            ended("5", "reply", "", None, false),
+        ];
+        let shown = lines(&calls, 0);
+        assert_eq!(
+            shown,
+            [
+                "  1. Look it up",
+                "  2. Say it",
+                "  ✓ search wifi code",
+                "  ✓ Remembered: tea",
+                "  ✗ shell ls \\u{1b}[2J: no such file"
+            ]
+        );
+        assert_eq!(lines(&calls, 6), [shown[4].clone()]);
+        assert_eq!(under_way(&calls[..7]).as_deref(), Some("shell ls \\u{1b}[2J"));
+        assert_eq!(under_way(&calls), None);
+    }
+}

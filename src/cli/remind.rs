@@ -1,0 +1,142 @@
+//! `wake remind` and `wake today`: reminders and the day, at once and without a model.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use super::{EXIT_USAGE, complain, failed, print_json, show, task::refused};
+use crate::{
+    config::Config,
+    cycle,
+    orders::{
+        reminders::{self, ReminderOrder},
+        today,
+    },
+    outside,
+};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RemindArguments {
+    #[command(subcommand)]
+    action: Option<RemindCommand>,
+    /// What to remind of; without --at also when, in one sentence.
+    text: Vec<String>,
+    /// When: 'tomorrow 9', 'friday 14:30', '2026-11-23 09:00', 'every weekday at 8', 20min, …
+    #[arg(long, value_name = "WHEN")]
+    at: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+enum RemindCommand {
+    /// List those that are set, the next one first.
+    List {
+        /// Print a JSON object a line: id, text, next_at, local, every, chat_id.
+        #[arg(long)]
+        json: bool,
+    },
+    /// End one: it isn't sent any more.
+    Done {
+        /// Its number from the list, or words that only it has.
+        #[arg(required = true)]
+        reminder: Vec<String>,
+    },
+    /// The same as done.
+    Cancel {
+        /// Its number from the list, or words that only it has.
+        #[arg(required = true)]
+        reminder: Vec<String>,
+    },
+    /// Put one off; one that has just come is set again.
+    #[command(after_help = "\
+Examples:
+  wake remind snooze 3 20min
+  wake remind snooze 3 tomorrow at 9")]
+    Snooze {
+        /// Its number.
+        reminder: String,
+        /// Until when, or how long: 20min, 'tomorrow 9', …
+        #[arg(required = true)]
+        until: Vec<String>,
+    },
+}
+
+impl RemindArguments {
+    /// Whether JSON is asked for.
+    pub(super) fn json(&self) -> bool {
+        matches!(self.action, Some(RemindCommand::List { json: true }))
+    }
+}
+
+/// Carries it out; without words it lists.
+pub(super) fn run(config: &Config, arguments: &RemindArguments, as_json: bool) -> ExitCode {
+    let mut store = match cycle::open_store(config) {
+        Ok(store) => store,
+        Err(error) => return failed(&error),
+    };
+    let now = config.clock().now();
+    let (text, until);
+    let order = match &arguments.action {
+        None if arguments.text.is_empty() && arguments.at.is_some() => {
+            complain("Say what to remind of: wake remind \"call Anna\" --at \"tomorrow 9\"");
+            return ExitCode::from(EXIT_USAGE);
+        }
+        None if !arguments.text.is_empty() => {
+            text = arguments.text.join(" ");
+            ReminderOrder::Set { text: &text, at: arguments.at.as_deref() }
+        }
+        None | Some(RemindCommand::List { .. }) if as_json => {
+            return match reminders::listed(&store, config.timezone) {
+                Ok(listed) => {
+                    listed.iter().for_each(print_json);
+                    ExitCode::SUCCESS
+                }
+                Err(error) => failed(&error),
+            };
+        }
+        None | Some(RemindCommand::List { .. }) => {
+            return match reminders::list(&store, config, now) {
+                Ok(list) => {
+                    show::print_page(config, &list);
+                    ExitCode::SUCCESS
+                }
+                Err(error) => refused(&error),
+            };
+        }
+        Some(RemindCommand::Done { reminder } | RemindCommand::Cancel { reminder }) => {
+            text = reminder.join(" ");
+            ReminderOrder::End { which: &text }
+        }
+        Some(RemindCommand::Snooze { reminder, until: words }) => {
+            until = words.join(" ");
+            ReminderOrder::Snooze { which: reminder, until: &until }
+        }
+    };
+    match reminders::carry_out(&mut store, config, &super::redactor(config), now, order) {
+        Ok(told) => {
+            complain(&told);
+            if store.stopped().ok().flatten().is_some() {
+                complain("All work is stopped: nothing is sent before `wake resume`.");
+            }
+            ExitCode::SUCCESS
+        }
+        Err(error) => refused(&error),
+    }
+}
+
+/// `wake today`.
+pub(super) fn today(config: &Config, as_json: bool) -> ExitCode {
+    if let Err(code) = super::history::open_repo(config) {
+        return code;
+    }
+    let (now, redactor) = (config.clock().now(), super::redactor(config));
+    let shown = |text: &str| redactor.redact(&outside::unmarked(text));
+    let looked = cycle::open_store(config)
+        .map_err(|error| error.to_string())
+        .and_then(|store| today::today(&store, config, now, shown).map_err(|error| error.to_string()));
+    match looked {
+        Ok(today) if as_json => print_json(&today),
+        Ok(today) => show::print_page(config, &today.text(now, config.timezone)),
+        Err(error) => return failed(&error),
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,74 @@
+//! `wake completions` and `wake man`: what a shell completes, and the manual's pages, made of the arguments themselves.
+
+use std::process::ExitCode;
+
+use clap::{Command, CommandFactory as _};
+use clap_complete::Shell;
+
+use super::{EXIT_USAGE, arguments::Arguments, bot, complain, failed, health, out};
+
+/// A program of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Program {
+    /// What a person uses most.
+    Wake,
+    /// The door.
+    Bot,
+    /// Checks and repairs.
+    Health,
+}
+
+impl Program {
+    fn command(self) -> Command {
+        match self {
+            Self::Wake => Arguments::command(),
+            Self::Bot => bot::command(),
+            Self::Health => health::command(),
+        }
+    }
+}
+
+/// Prints what this shell needs to complete a program's arguments.
+pub(super) fn completions(shell: Shell, program: Program) -> ExitCode {
+    let mut command = program.command();
+    let name = command.get_name().to_owned();
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command, name, &mut script);
+    out::print_exactly(&String::from_utf8_lossy(&script));
+    ExitCode::SUCCESS
+}
+
+/// Prints a page of the manual: of a program, or of one of its commands.
+pub(super) fn man(program: Program, words: &[String]) -> ExitCode {
+    let mut command = program.command();
+    command.build();
+    let mut name = command.get_name().to_owned();
+    for word in words {
+        let Some(found) = command.find_subcommand(word).cloned() else {
+            complain(&format!("{name} has no command {word:?}; `{name} --help` lists them."));
+            return ExitCode::from(EXIT_USAGE);
+        };
+        name = format!("{name} {word}");
+        command = found;
+    }
+    let mut page = Vec::new();
+    match clap_mangen::Man::new(command).render(&mut page) {
+        Ok(()) => {
+            out::print_exactly(&String::from_utf8_lossy(&page));
+            ExitCode::SUCCESS
+        }
+        Err(error) => failed(&error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_arguments_hang_together() {
+        for program in [Program::Wake, Program::Bot, Program::Health] {
+            program.command().debug_assert();
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! `wake task`: the tasks, looked at and changed at once, without a model.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use super::{EXIT_FAILED, complain, failed, print_json, provenance, show};
+use crate::{
+    config::Config,
+    memory::{ACTIVE, tasks::Task},
+    orders::{
+        OrderError,
+        lists::{self, ListLooks},
+        tasks::{self, NewTask, TaskOrder, TaskOrdered},
+    },
+    provenance::hand::{Hand, HandTools},
+    store::Store,
+    tool::Documents,
+    types::ChatRef,
+};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum TaskCommand {
+    /// List what is in hand and what waits. Its numbers name the tasks in the other commands.
+    List {
+        /// Print a JSON object a line: number, list, title, status, touched, quiet_days, next, at, due, priority, chat_id.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Add one. At most seven are in hand; --backlog puts it where others wait.
+    #[command(after_help = "\
+Examples:
+  wake task add 'Write the report' --due friday --next 'an outline'
+  wake task add 'Learn the cello' --backlog")]
+    Add {
+        /// A short title.
+        #[arg(required = true)]
+        title: Vec<String>,
+        /// Into the backlog.
+        #[arg(long)]
+        backlog: bool,
+        /// Until when it is to be done: friday, 2026-11-23, …
+        #[arg(long, value_name = "WHEN")]
+        due: Option<String>,
+        /// How much it matters: high, low, …
+        #[arg(long, value_name = "WORD")]
+        priority: Option<String>,
+        /// The next step.
+        #[arg(long, value_name = "TEXT")]
+        next: Option<String>,
+        /// When the assistant is to take the next step by itself: 'tomorrow 9:00', …
+        #[arg(long, value_name = "WHEN")]
+        at: Option<String>,
+        /// Why it matters.
+        #[arg(long, value_name = "TEXT")]
+        why: Option<String>,
+    },
+    /// Finish one: it leaves its list.
+    #[command(after_help = "Example: wake task done 2")]
+    Done {
+        /// Its number in the list, its title, or words that only it has.
+        #[arg(required = true)]
+        task: Vec<String>,
+    },
+    /// Give one up: it leaves its list.
+    Drop {
+        /// As for done.
+        #[arg(required = true)]
+        task: Vec<String>,
+    },
+    /// Show one with all that stands in it.
+    Show {
+        /// As for done.
+        #[arg(required = true)]
+        task: Vec<String>,
+    },
+    /// Let one wait in the backlog.
+    Wait {
+        /// As for done.
+        #[arg(required = true)]
+        task: Vec<String>,
+    },
+    /// Take one in hand that waits.
+    Start {
+        /// As for done.
+        #[arg(required = true)]
+        task: Vec<String>,
+    },
+    /// Say that one was worked on today.
+    Touch {
+        /// As for done.
+        #[arg(required = true)]
+        task: Vec<String>,
+    },
+    /// Set a line of one, or take it away: next, at, due, priority, status, why, title, or one of your own.
+    #[command(after_help = "\
+Examples:
+  wake task set 2 due 'next friday'
+  wake task set 'the report' title 'Write the annual report'
+  wake task set 2 priority           takes it away")]
+    Set {
+        /// As for done.
+        task: String,
+        /// Which line.
+        key: String,
+        /// What it says; left out, the line goes.
+        value: Option<String>,
+    },
+}
+
+impl TaskCommand {
+    /// Whether JSON is asked for.
+    pub(super) fn json(&self) -> bool {
+        matches!(self, Self::List { json: true })
+    }
+
+    /// What is ordered; none: it only looks.
+    fn order(&self) -> Option<TaskOrder> {
+        let joined = |words: &[String]| words.join(" ");
+        Some(match self {
+            Self::List { .. } | Self::Show { .. } => return None,
+            Self::Add { title, backlog, due, priority, next, at, why } => TaskOrder::Add(NewTask {
+                title: joined(title),
+                in_backlog: *backlog,
+                next: next.clone(),
+                at: at.clone(),
+                due: due.clone(),
+                priority: priority.clone(),
+                why: why.clone(),
+            }),
+            Self::Done { task } => TaskOrder::Done { task: joined(task) },
+            Self::Drop { task } => TaskOrder::Drop { task: joined(task) },
+            Self::Touch { task } => TaskOrder::Touch { task: joined(task) },
+            Self::Wait { task } => TaskOrder::Move { task: joined(task), to_backlog: true },
+            Self::Start { task } => TaskOrder::Move { task: joined(task), to_backlog: false },
+            Self::Set { task, key, value } => {
+                TaskOrder::Set { task: task.clone(), key: key.clone(), value: value.clone() }
+            }
+        })
+    }
+}
+
+/// Carries it out.
+pub(super) fn run(config: &Config, command: &TaskCommand, as_json: bool) -> ExitCode {
+    if let Err(code) = super::history::open_repo(config) {
+        return code;
+    }
+    match (command.order(), command) {
+        (Some(order), _) => match ordered(config, &order) {
+            Ok(ordered) => told(&ordered),
+            Err(error) => refused(&error),
+        },
+        (None, TaskCommand::Show { task }) => match found(config, &task.join(" ")) {
+            Ok(text) => {
+                show::print_page(config, &text);
+                ExitCode::SUCCESS
+            }
+            Err(error) => refused(&error),
+        },
+        (None, _) => list(config, as_json),
+    }
+}
+
+fn ordered(config: &Config, order: &TaskOrder) -> Result<TaskOrdered, OrderError> {
+    let (clock, redactor) = (config.clock(), super::redactor(config));
+    let tools = HandTools { config, clock: clock.as_ref(), redactor: &redactor };
+    let mut hand = Hand::take(tools)?;
+    let done = tasks::carry_out(&mut hand, tools, order);
+    let ended = hand.put_down();
+    let done = done?;
+    Ok(ended.map(|()| done)?)
+}
+
+fn told(ordered: &TaskOrdered) -> ExitCode {
+    complain(&ordered.told);
+    for left in &ordered.left_alone {
+        complain(&format!("{} has changes that weren't committed: it {}.", left.path, left.why));
+    }
+    ExitCode::SUCCESS
+}
+
+/// Says why an order wasn't carried out.
+pub(super) fn refused(error: &OrderError) -> ExitCode {
+    match error {
+        OrderError::Refused(why) => {
+            complain(why);
+            ExitCode::from(EXIT_FAILED)
+        }
+        OrderError::Memory(error) => provenance::refused(error),
+        OrderError::Store(error) => failed(error),
+    }
+}
+
+fn list(config: &Config, as_json: bool) -> ExitCode {
+    let [active, backlog] = tasks::read(&Documents::new(&config.repo_dir(), Vec::new()));
+    let today = config.clock().now().with_timezone(&config.timezone).date_naive();
+    let looks = ListLooks { most: usize::MAX, none: "No tasks. `wake task add 'Write the report'` adds one." };
+    let (text, shown) = lists::text(&active, &backlog, today, looks);
+    // Its numbers count from now on, here and in what is said here.
+    let noted = crate::cycle::open_store(config)
+        .map_err(|error| error.to_string())
+        .and_then(|mut store| store.show_tasks(ChatRef::TERMINAL, &shown).map_err(|error| error.to_string()));
+    if let Err(error) = noted {
+        complain(&format!("Its numbers can't be noted ({error}); name a task by its title."));
+    }
+    if as_json {
+        lists::listed(&active, &backlog, today).iter().for_each(print_json);
+    } else {
+        show::print_page(config, &text);
+    }
+    ExitCode::SUCCESS
+}
+
+/// The one task that is meant, as it stands.
+fn found(config: &Config, query: &str) -> Result<String, OrderError> {
+    let shown = match Store::open_read_only(&config.db_path())? {
+        Some(store) => store.shown_tasks(ChatRef::TERMINAL)?,
+        None => Vec::new(),
+    };
+    let number = query.trim_start_matches('#').parse::<usize>().ok();
+    let numbered = number.and_then(|number| shown.get(number.checked_sub(1)?));
+    let query = numbered.map_or_else(|| query.to_owned(), |task| format!("“{}”", task.title));
+    let [active, backlog] = tasks::read(&Documents::new(&config.repo_dir(), Vec::new()));
+    let first = active.find(&query).cloned();
+    let task = match first {
+        Ok(task) => Ok((ACTIVE, task)),
+        Err(error) => backlog.find(&query).cloned().map(|task| ("", task)).map_err(|_| error),
+    };
+    let (list, task) = task.map_err(|error| {
+        OrderError::Refused(format!("{}. `wake task list` shows them.", sentence(&error.to_string())))
+    })?;
+    Ok(in_full(&task, if list == ACTIVE { "in hand" } else { "waiting" }))
+}
+
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(char::to_uppercase).into_iter().flatten().chain(chars).collect()
+}
+
+fn in_full(task: &Task, list: &str) -> String {
+    let keys: Vec<String> = task.keys.iter().map(|key| format!("- {}: {}", key.name, key.value)).collect();
+    let parts = [format!("**{}** ({list})", task.title), keys.join("\n"), task.body.clone()];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
+}

@@ -1,0 +1,213 @@
+//! Tasks by a person's own order. Each is one commit of theirs, under the wake lock: it wakes nobody, and what they had edited and
+//! not committed is a commit of its own before it.
+
+use chrono::DateTime;
+use serde_json::{Value, json};
+
+use super::{OrderError, world};
+use crate::{
+    memory::{self, tasks::TaskList},
+    provenance::hand::{Hand, HandTools, PersonsCommit},
+    repo::{FileChange, LeftAlone},
+    schedule::when::{When, parse_when},
+    store::Change,
+    tool::{Chat, Documents, Refusal, Registry, Unwoken},
+    types::ChatRef,
+    wake_lock::waker::{Timed, Waker},
+    zone::Tz,
+};
+
+/// What is ordered. A task is named by its title, by words that only it has, or by its number in the list that was shown last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskOrder {
+    /// A new one.
+    Add(NewTask),
+    /// It is finished.
+    Done {
+        /// Which.
+        task: String,
+    },
+    /// It is given up.
+    Drop {
+        /// Which.
+        task: String,
+    },
+    /// It was worked on today.
+    Touch {
+        /// Which.
+        task: String,
+    },
+    /// One of its keys is set, or removed.
+    Set {
+        /// Which.
+        task: String,
+        /// The key; `title` renames it.
+        key: String,
+        /// The value; none removes the key.
+        value: Option<String>,
+    },
+    /// It goes to the other list.
+    Move {
+        /// Which.
+        task: String,
+        /// To the backlog, or among the active ones.
+        to_backlog: bool,
+    },
+}
+
+/// A task to be added.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewTask {
+    /// Its title.
+    pub title: String,
+    /// Whether it waits in the backlog.
+    pub in_backlog: bool,
+    /// The next step.
+    pub next: Option<String>,
+    /// When the assistant is to take that step by itself, in words.
+    pub at: Option<String>,
+    /// Until which day it is to be done, in words.
+    pub due: Option<String>,
+    /// How much it matters: a word of one's own.
+    pub priority: Option<String>,
+    /// Why it matters.
+    pub why: Option<String>,
+}
+
+/// What came of an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskOrdered {
+    /// For the person.
+    pub told: String,
+    /// Files with changes of theirs that couldn't be committed before it.
+    pub left_alone: Vec<LeftAlone>,
+    /// The commit; none: it was so already.
+    pub commit: Option<PersonsCommit>,
+}
+
+/// Carries it out.
+///
+/// # Errors
+/// [`OrderError::Refused`] with what to type instead; nothing was changed then.
+pub fn carry_out(hand: &mut Hand<'_>, tools: HandTools<'_>, order: &TaskOrder) -> Result<TaskOrdered, OrderError> {
+    let now = tools.clock.now();
+    // First what they have edited: it is read, and stays theirs.
+    let edits = hand.commit_edits()?;
+    let chat = Chat { id: ChatRef::TERMINAL, thread_id: None, reply_to: None };
+    let mut world = world(tools.config, hand.rows(), now, chat)?;
+    world.documents = Documents::new(hand.repo.root(), Vec::new());
+    world.shown_tasks = hand.rows().shown_tasks(ChatRef::TERMINAL)?;
+    world.unwoken = Unwoken { reminder: None, task: Waker::look(tools.config, now).warning(Timed::Task, tools.config) };
+    let registry = Registry::offline();
+    let (mut told, mut did, mut handled) = (Vec::new(), None, Vec::new());
+    for (tool, input) in calls(order, world.local())? {
+        let done = match registry.call(tool, &input.to_string(), &world) {
+            Ok(done) if done.is_failure => return Err(OrderError::Refused(done.content)),
+            Ok(done) => done,
+            Err(refusal) if refusal.0.ends_with('.') => return Err(OrderError::refused(&refusal)),
+            Err(refusal) => {
+                let refusal = Refusal(format!("{refusal}. Nothing was done; `wake task list` shows them."));
+                return Err(OrderError::refused(&refusal));
+            }
+        };
+        for change in done.changes {
+            match change {
+                Change::File(file) => world.documents.apply(&file),
+                Change::Handled { key, value } => handled.push((key, value)),
+                _ => {}
+            }
+        }
+        did = did.or(done.receipt);
+        told.push(done.content);
+    }
+    if let Some((path, why)) = world.documents.take_trouble() {
+        return Err(OrderError::Refused(format!("{} can't be read: {why}. Nothing was changed.", path.display())));
+    }
+    let staged = world.documents.staged();
+    let writes_secret = |text: &str| tools.redactor.contains_secret(text);
+    if staged.iter().any(|file| writes_secret(&file.content) && !file.base.as_deref().is_some_and(writes_secret)) {
+        return Err(OrderError::Refused(
+            "This holds a key or token, which is not written down. Nothing was done.".to_owned(),
+        ));
+    }
+    let changed = staged.into_iter().filter(|file| file.base.as_ref() != Some(&file.content));
+    let changes: Vec<FileChange> =
+        changed.map(|file| FileChange { path: file.path, base: file.base, content: Some(file.content) }).collect();
+    let mut ordered = TaskOrdered { told: told.join("\n"), left_alone: edits.left_alone, commit: None };
+    if changes.is_empty() {
+        return Ok(ordered);
+    }
+    if let Some(left) = ordered.left_alone.iter().find(|left| changes.iter().any(|change| change.path == left.path)) {
+        return Err(OrderError::Refused(format!(
+            "{} has changes that I can't commit, because it {}. Nothing was done.",
+            left.path, left.why
+        )));
+    }
+    for change in &changes {
+        hand.repo.check_writable(&change.path).map_err(crate::provenance::ProvenanceError::from)?;
+    }
+    ordered.commit = Some(hand.commit(&changes, did.as_deref().unwrap_or("Change the tasks"))?);
+    for (key, value) in handled {
+        hand.store().set_handled(&key, &value)?;
+    }
+    Ok(ordered)
+}
+
+/// The order as calls of the tools.
+fn calls(order: &TaskOrder, now: DateTime<Tz>) -> Result<Vec<(&'static str, Value)>, OrderError> {
+    let one = |tool, input| Ok(vec![(tool, input)]);
+    match order {
+        TaskOrder::Add(new) => {
+            let at = new.at.as_deref().map(|at| moment(at, "--at", now)).transpose()?;
+            let due = new.due.as_deref().map(|due| moment(due, "--due", now)).transpose()?;
+            let list = if new.in_backlog { "backlog" } else { "active" };
+            let mut input = json!({"title": new.title, "list": list});
+            let at = at.map(|at| at.format("%Y-%m-%d %H:%M").to_string());
+            for (key, value) in [("next", &new.next), ("at", &at), ("why", &new.why)] {
+                if let (Some(value), Some(input)) = (value, input.as_object_mut()) {
+                    input.insert(key.to_owned(), json!(value));
+                }
+            }
+            let due = due.map(|due| due.format("%Y-%m-%d").to_string());
+            let further = [("due", due), ("priority", new.priority.clone())];
+            // In quotation marks it is the whole title.
+            let set = |(key, value)| {
+                ("task_update", json!({"task": format!("“{}”", new.title.trim()), "key": key, "value": value}))
+            };
+            let further = further.into_iter().filter_map(|(key, value)| Some(set((key, value?))));
+            Ok(std::iter::once(("task_add", input)).chain(further).collect())
+        }
+        TaskOrder::Done { task } => one("task_done", json!({"task": task})),
+        TaskOrder::Drop { task } => one("task_done", json!({"task": task, "dropped": true})),
+        TaskOrder::Touch { task } => one("task_touch", json!({"task": task})),
+        TaskOrder::Set { task, key, value } => {
+            let value = match (key.to_lowercase().as_str(), value.as_deref()) {
+                ("at", Some(at)) => Some(moment(at, "at", now)?.format("%Y-%m-%d %H:%M").to_string()),
+                ("due", Some(due)) => Some(moment(due, "due", now)?.format("%Y-%m-%d").to_string()),
+                (_, value) => value.map(str::to_owned),
+            };
+            one("task_update", json!({"task": task, "key": key, "value": value}))
+        }
+        TaskOrder::Move { task, to_backlog } => {
+            one("task_move", json!({"task": task, "to": if *to_backlog { "backlog" } else { "active" }}))
+        }
+    }
+}
+
+/// One time in words, on the person's wall.
+fn moment(text: &str, what: &str, now: DateTime<Tz>) -> Result<chrono::NaiveDateTime, OrderError> {
+    const EXPECTED: &str = "Type one such as “tomorrow”, “friday 9:00” or 2026-11-23. Nothing was done.";
+    match parse_when(text, now).map(|found| found.when) {
+        Some(Ok(When::At(slot))) => Ok(slot.civil),
+        Some(Ok(When::Every(_))) => Err(OrderError::Refused(format!(
+            "{what} takes one time, and “{text}” recurs: `wake remind` does that. {EXPECTED}"
+        ))),
+        Some(Err(trouble)) => Err(OrderError::Refused(format!("{what}: “{text}” {trouble}. {EXPECTED}"))),
+        None => Err(OrderError::Refused(format!("{what}: “{text}” isn't understood as a time. {EXPECTED}"))),
+    }
+}
+
+/// Both lists, as they stand in the work tree.
+pub fn read(documents: &Documents) -> [TaskList; 2] {
+    [memory::ACTIVE, memory::BACKLOG].map(|path| TaskList::parse(&documents.text(path)).0)
+}

@@ -1,0 +1,235 @@
+//! What today holds: the tasks in hand with their age, the reminders and slots that are still to come, and what waits.
+
+use chrono::{DateTime, NaiveDate, Utc};
+
+use super::{
+    lists::{self, ListedTask},
+    tasks,
+};
+use crate::{
+    config::Config,
+    store::{Approval, Incoming, Store, StoreError},
+    tool::{Documents, slot_on},
+    types::ChatRef,
+    words::{count, one_line, shortened, when},
+    zone::Tz,
+};
+
+/// How much of a message is shown, in characters.
+const MAX_CHARS: usize = 80;
+
+/// A person's day. As JSON the names are relied on.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Today {
+    /// The day.
+    pub day: NaiveDate,
+    /// The tasks in hand.
+    pub tasks: Vec<ListedTask>,
+    /// How many tasks wait in the backlog.
+    pub waiting_tasks: usize,
+    /// Reminders that are still to come today.
+    pub reminders: Vec<TodaySlot>,
+    /// Messages that wait for an answer.
+    pub messages: Vec<WaitingMessage>,
+    /// Questions that wait for a person's word.
+    pub questions: Vec<WaitingQuestion>,
+    /// Since when all work is stopped, if it is. The inner none: that isn't known.
+    pub stopped: Option<Option<DateTime<Utc>>>,
+}
+
+/// A reminder of today.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct TodaySlot {
+    /// Its number.
+    pub id: i64,
+    /// When, on the person's wall.
+    pub time: String,
+    /// What it says.
+    pub text: String,
+}
+
+/// A message that waits.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct WaitingMessage {
+    /// Its number.
+    pub id: i64,
+    /// Its chat.
+    #[serde(rename = "chat_id")]
+    pub chat: ChatRef,
+    /// When it came.
+    pub at: Option<DateTime<Utc>>,
+    /// What it says.
+    pub text: String,
+}
+
+/// A question that waits.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct WaitingQuestion {
+    /// Its number.
+    pub id: i64,
+    /// The tool that asks.
+    pub tool: String,
+    /// Until when it can be answered.
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+/// Looks. `shown`: what texts go through before they are shown.
+pub fn today(
+    store: &Store,
+    config: &Config,
+    now: DateTime<Utc>,
+    shown: impl Fn(&str) -> String,
+) -> Result<Today, StoreError> {
+    let tz = config.timezone;
+    let day = now.with_timezone(&tz).date_naive();
+    let documents = Documents::new(&config.repo_dir(), Vec::new());
+    let [active, backlog] = tasks::read(&documents);
+    let all = lists::listed(&active, &backlog, day);
+    let (tasks, waiting): (Vec<_>, Vec<_>) = all.into_iter().partition(|task| task.list == "active");
+    let mut slots: Vec<_> = store
+        .reminders()?
+        .iter()
+        .filter_map(|reminder| {
+            let slot = slot_on(reminder, day, tz)?;
+            let wall = slot.wall_time(reminder.what.rule.as_ref(), reminder.zone(tz));
+            let time = wall.format("%H:%M").to_string();
+            Some((slot.at, TodaySlot { id: reminder.id, time, text: shown(&reminder.what.text) }))
+        })
+        .collect();
+    slots.sort_by_key(|(at, slot)| (*at, slot.id));
+    let message = |message: Incoming| WaitingMessage {
+        id: message.id,
+        chat: message.chat,
+        at: message.received_at,
+        text: shown(&message.text),
+    };
+    let question =
+        |question: Approval| WaitingQuestion { id: question.id, tool: question.tool, expires_at: question.expires_at };
+    Ok(Today {
+        day,
+        tasks,
+        waiting_tasks: waiting.len(),
+        reminders: slots.into_iter().map(|(_, slot)| slot).collect(),
+        messages: store.queued()?.into_iter().map(message).collect(),
+        questions: store.pending_approvals(now)?.into_iter().map(question).collect(),
+        stopped: store.stopped()?.map(|stopped| stopped.at),
+    })
+}
+
+impl Today {
+    /// As Markdown. Empty sections are left out.
+    pub fn text(&self, now: DateTime<Utc>, tz: Tz) -> String {
+        let mut parts = Vec::new();
+        if let Some(at) = self.stopped {
+            let since = at.map(|at| format!(" since {}", when(at, now, tz))).unwrap_or_default();
+            parts.push(format!("All work is stopped{since}. `wake resume` continues."));
+        }
+        let tasks = self.tasks.iter().map(task_line).collect();
+        parts.extend(section("In hand", tasks));
+        let slots =
+            self.reminders.iter().map(|slot| format!("{} {} (reminder {})", slot.time, brief(&slot.text), slot.id));
+        parts.extend(section("Still to come today", slots.collect()));
+        let messages = self.messages.iter().map(|message| {
+            let at = message.at.map(|at| format!("{}: ", when(at, now, tz))).unwrap_or_default();
+            format!("{at}{} (message {})", brief(&message.text), message.id)
+        });
+        parts.extend(section("Waiting for an answer", messages.collect()));
+        let questions = self.questions.iter().map(|question| {
+            let until = question.expires_at.map(|at| format!(" until {}", when(at, now, tz))).unwrap_or_default();
+            format!("question {} (`{}`){until}: `wake approvals list` shows it", question.id, question.tool)
+        });
+        parts.extend(section("Waiting for your word", questions.collect()));
+        if parts.is_empty() {
+            parts.push("Nothing is due today.".to_owned());
+        }
+        if self.waiting_tasks > 0 {
+            let waits = if self.waiting_tasks == 1 { "waits" } else { "wait" };
+            parts.push(format!("{} {waits} in the backlog: `wake task list`.", count(self.waiting_tasks, "task")));
+        }
+        parts.join("\n\n")
+    }
+}
+
+fn section(head: &str, lines: Vec<String>) -> Option<String> {
+    let lines: Vec<String> = lines.into_iter().map(|line| format!("- {line}")).collect();
+    (!lines.is_empty()).then(|| format!("**{head}**\n{}", lines.join("\n")))
+}
+
+fn task_line(task: &ListedTask) -> String {
+    let mut line = brief(&task.title);
+    for (said, value) in [("priority", &task.priority), ("due", &task.due), ("next:", &task.next), ("at", &task.at)] {
+        if let Some(value) = value {
+            line.push_str(&format!(", {said} {}", brief(value)));
+        }
+    }
+    match task.quiet_days {
+        Some(0) => line.push_str(" (touched today)"),
+        Some(days) if days > 0 => {
+            line.push_str(&format!(" (untouched for {})", count(days.unsigned_abs() as usize, "day")));
+        }
+        _ => {}
+    }
+    line
+}
+
+fn brief(text: &str) -> String {
+    shortened(&one_line(text), MAX_CHARS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{clock::parse_time, memory::tasks::TaskList};
+
+    fn empty() -> Today {
+        Today {
+            day: NaiveDate::from_ymd_opt(2026, 11, 21).unwrap(),
+            tasks: Vec::new(),
+            waiting_tasks: 0,
+            reminders: Vec::new(),
+            messages: Vec::new(),
+            questions: Vec::new(),
+            stopped: None,
+        }
+    }
+
+    #[test]
+    fn a_day_shows_what_it_holds_and_leaves_out_what_is_empty() {
+        let (now, tz) = (parse_time("2026-11-21T14:00:00Z").unwrap(), Tz::of("Europe/Berlin"));
+        assert_eq!(empty().text(now, tz), "Nothing is due today.");
+        let active = "## Write the report\n- touched: 2026-11-13\n- due: 2026-11-23\n- next: an outline\n\n## Tea\n- touched: 2026-11-21\n";
+        let tasks = lists::listed(&TaskList::parse(active).0, &TaskList::parse("").0, empty().day);
+        let today = Today {
+            tasks,
+            waiting_tasks: 1,
+            reminders: vec![TodaySlot { id: 3, time: "18:00".to_owned(), text: "call\nAnna".to_owned() }],
+            messages: vec![WaitingMessage {
+                id: 7,
+                chat: ChatRef::TERMINAL,
+                at: Some(now),
+                text: "what is due?".to_owned(),
+            }],
+            questions: vec![WaitingQuestion { id: 2, tool: "bash".to_owned(), expires_at: Some(now) }],
+            stopped: Some(Some(now)),
+            ..empty()
+        };
+        insta::assert_snapshot!(today.text(now, tz), @r"
+        All work is stopped since today 15:00. `wake resume` continues.
+
+        **In hand**
+        - Write the report, due 2026-11-23, next: an outline (untouched for 8 days)
+        - Tea (touched today)
+
+        **Still to come today**
+        - 18:00 call Anna (reminder 3)
+
+        **Waiting for an answer**
+        - today 15:00: what is due? (message 7)
+
+        **Waiting for your word**
+        - question 2 (`bash`) until today 15:00: `wake approvals list` shows it
+
+        1 task waits in the backlog: `wake task list`.
+        ");
+    }
+}

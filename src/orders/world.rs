@@ -1,0 +1,50 @@
+//! The world that a person's order sees: the memory as it stands, the reminders, and nothing that acts.
+
+use std::{collections::BTreeSet, rc::Rc};
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    config::Config,
+    embed::Meaning,
+    index::IndexPlace,
+    mcp::client::{self, settings::Settings},
+    policy::Rules,
+    store::{Result, Store},
+    tool::{Attachments, Chat, Documents, Unwoken, World},
+};
+
+/// The world of an order that was given in this chat.
+pub fn world(config: &Config, store: &Store, now: DateTime<Utc>, chat: Chat) -> Result<World> {
+    Ok(World {
+        wake_id: String::new(),
+        model: String::new(),
+        autonomy: config.autonomy,
+        rules: Rules::default(),
+        reflecting: None,
+        taint: None,
+        exchanges: Vec::new(),
+        shelter: Rc::new(client::shelter(config, &Rules::default(), &Settings::of(config))),
+        catalogue: Rc::default(),
+        now,
+        tz: config.timezone,
+        chat: Some(chat),
+        open_messages: Vec::new(),
+        replies: 0,
+        owner_chat: config.owner_chat,
+        told_keys: BTreeSet::new(),
+        told_today: 0,
+        tell_per_day: config.tell_per_day,
+        quiet_hours: config.quiet_hours,
+        reminders: store.reminders()?,
+        unwoken: Unwoken::default(),
+        documents: Documents::new(&config.repo_dir(), Vec::new()),
+        index: IndexPlace::of(config),
+        meaning: Meaning::default(),
+        skills: Vec::new(),
+        attachments: Attachments::default(),
+        undoable: Vec::new(),
+        last_undoable: None,
+        shown_tasks: Vec::new(),
+    })
+}

@@ -15,7 +15,7 @@ use crate::{
     channel::{Buttons, SendError},
     clock::Clock,
     store::{Approval, ApprovalState, Store, StoreError, Tap, Unshown, is_long},
-    types::{ChatRef, Choice},
+    types::{ButtonChoice, ChatRef},
     words::local_day_and_time,
     zone::Tz,
 };
@@ -94,13 +94,13 @@ async fn answer(
     has_decided: bool,
 ) -> Option<Duration> {
     let text = match &tap.choice {
-        Choice::Approval { is_approval: true, .. } if has_decided => "Allowed, once.".to_owned(),
-        Choice::Approval { is_approval: false, .. } if has_decided => "Not done.".to_owned(),
-        Choice::Approval { nonce, .. } => match store.borrow().approval_by_nonce(nonce) {
+        ButtonChoice::Approval { is_approval: true, .. } if has_decided => "Allowed, once.".to_owned(),
+        ButtonChoice::Approval { is_approval: false, .. } if has_decided => "Not done.".to_owned(),
+        ButtonChoice::Approval { nonce, .. } => match store.borrow().approval_by_nonce(nonce) {
             Ok(Some(approval)) => why_not(&approval, clock).to_owned(),
             Ok(None) | Err(_) => "I don't know this question any more. Nothing was done.".to_owned(),
         },
-        Choice::Reminder { outgoing_id, .. } => {
+        ButtonChoice::Reminder { outgoing_id, .. } => {
             reminded::toast(store.borrow().answered_reminder(*outgoing_id).ok().flatten(), has_decided, tz)
         }
     };

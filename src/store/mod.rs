@@ -128,7 +128,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0028_shown_tasks.sql"),
     include_str!("migrations/0029_has_copies.sql"),
     include_str!("migrations/0030_recordings.sql"),
-    include_str!("migrations/0033_reminder_answers.sql"),
+    include_str!("migrations/0031_reminder_answers.sql"),
 ];
 
 /// The database, opened for one process.

@@ -26,7 +26,7 @@ pub enum Question {
 
 /// What a button means.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Choice {
+pub enum ButtonChoice {
     /// A yes or a no.
     Approval {
         /// The question's.
@@ -74,19 +74,19 @@ impl ReminderAnswer {
 
 impl Question {
     /// What its buttons mean, in their order.
-    pub fn choices(&self) -> Vec<Choice> {
+    pub fn choices(&self) -> Vec<ButtonChoice> {
         match self {
             Self::Approval { nonce } => {
-                [true, false].map(|is_approval| Choice::Approval { nonce: nonce.clone(), is_approval }).to_vec()
+                [true, false].map(|is_approval| ButtonChoice::Approval { nonce: nonce.clone(), is_approval }).to_vec()
             }
             Self::Reminder { outgoing_id } => {
-                ReminderAnswer::ALL.map(|answer| Choice::Reminder { outgoing_id: *outgoing_id, answer }).to_vec()
+                ReminderAnswer::ALL.map(|answer| ButtonChoice::Reminder { outgoing_id: *outgoing_id, answer }).to_vec()
             }
         }
     }
 }
 
-impl Choice {
+impl ButtonChoice {
     /// What its button gives back. A channel allows 64 bytes.
     pub fn data(&self) -> String {
         match self {

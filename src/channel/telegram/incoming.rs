@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     store::{NewAttachment, Tap},
-    types::{ChatRef, Choice},
+    types::{ButtonChoice, ChatRef},
 };
 
 #[cfg(test)]
@@ -283,7 +283,7 @@ fn spoken(message: NewMessage, is_in_a_group: bool, me: &Me) -> ReadUpdate {
 fn tapped(query: &CallbackQuery, access: &Speakers) -> Result<ReadUpdate, Unheard> {
     let message = query.message.as_ref();
     let (chat, sender_id) = access.admit(message.map(|message| message.chat()), id_of(&query.from), false)?;
-    let choice = query.data.as_deref().and_then(Choice::read);
+    let choice = query.data.as_deref().and_then(ButtonChoice::read);
     let Some((choice, message)) = choice.zip(message) else {
         return Err(Unheard::Ignored("a button that isn't known"));
     };

@@ -37,7 +37,7 @@ use teloxide_core::{
 use super::{Buttons, Channel, DoneFuture, Form, Outgoing, Presence, SendError, SendFuture, Sent};
 use crate::{
     render,
-    types::{ChatRef, Choice, Question, ReminderAnswer},
+    types::{ButtonChoice, ChatRef, Question, ReminderAnswer},
 };
 
 /// The reaction to a message that has arrived, one of those that every chat allows by default.
@@ -127,17 +127,17 @@ fn without_preview() -> LinkPreviewOptions {
 }
 
 fn buttons(question: &Question) -> ReplyMarkup {
-    let button = |choice: Choice| InlineKeyboardButton::callback(label(&choice), choice.data());
+    let button = |choice: ButtonChoice| InlineKeyboardButton::callback(label(&choice), choice.data());
     ReplyMarkup::InlineKeyboard(InlineKeyboardMarkup::new([question.choices().into_iter().map(button)]))
 }
 
-fn label(choice: &Choice) -> &'static str {
+fn label(choice: &ButtonChoice) -> &'static str {
     match choice {
-        Choice::Approval { is_approval: true, .. } => "✅ Allow once",
-        Choice::Approval { is_approval: false, .. } => "❌ No",
-        Choice::Reminder { answer: ReminderAnswer::Done, .. } => "✅ Done",
-        Choice::Reminder { answer: ReminderAnswer::InAnHour, .. } => "💤 1 hour",
-        Choice::Reminder { answer: ReminderAnswer::InTheMorning, .. } => "🌅 Morning",
+        ButtonChoice::Approval { is_approval: true, .. } => "✅ Allow once",
+        ButtonChoice::Approval { is_approval: false, .. } => "❌ No",
+        ButtonChoice::Reminder { answer: ReminderAnswer::Done, .. } => "✅ Done",
+        ButtonChoice::Reminder { answer: ReminderAnswer::InAnHour, .. } => "💤 1 hour",
+        ButtonChoice::Reminder { answer: ReminderAnswer::InTheMorning, .. } => "🌅 Morning",
     }
 }
 

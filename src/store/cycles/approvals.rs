@@ -12,7 +12,7 @@ use crate::{
     clock::{parse_time, rfc3339},
     policy::Verdict,
     store::{Entry, FencedStore, NewOutgoing, Result, Store, json, outbox::attempts},
-    types::{ChatRef, Choice},
+    types::{ButtonChoice, ChatRef},
 };
 
 /// An action that a person is asked about.
@@ -152,7 +152,7 @@ pub struct Tap {
     /// The channel's key of the tap, to tell who tapped what became of it.
     pub callback_id: String,
     /// Which button.
-    pub choice: Choice,
+    pub choice: ButtonChoice,
     /// The chat of the message.
     pub chat: ChatRef,
     /// The message that carries the button.

@@ -21,7 +21,7 @@ use crate::{
         people::pairing,
         reminders::answered,
     },
-    types::{ChatRef, Choice},
+    types::{ButtonChoice, ChatRef},
 };
 
 /// A batch of updates, as one transaction stores it.
@@ -116,8 +116,8 @@ impl Store {
             }
             for tap in &batch.taps {
                 let has_decided = match &tap.choice {
-                    Choice::Approval { nonce, is_approval } => approvals::tap(tx, tap, (nonce, *is_approval), now)?,
-                    Choice::Reminder { outgoing_id, answer } => answered::tap(tx, tap, (*outgoing_id, *answer), now)?,
+                    ButtonChoice::Approval { nonce, is_approval } => approvals::tap(tx, tap, (nonce, *is_approval), now)?,
+                    ButtonChoice::Reminder { outgoing_id, answer } => answered::tap(tx, (tap.chat, tap.message_id), (*outgoing_id, *answer), now)?,
                 };
                 accepted.has_orders |= has_decided;
                 accepted.taps.push((tap.clone(), has_decided));

@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension as _, Transaction};
 use crate::{
     clock::rfc3339,
     store::{NewIncoming, NewOutgoing, OutgoingKind, Result, Tap, cycles::approvals, outbox::attempts},
-    types::{ChatRef, Choice},
+    types::{ButtonChoice, ChatRef},
 };
 
 /// What is said to a yes that isn't enough.
@@ -82,7 +82,7 @@ fn decide(
 ) -> Result<bool> {
     let tap = Tap {
         callback_id: String::new(),
-        choice: Choice::Approval { nonce: question.nonce.clone(), is_approval },
+        choice: ButtonChoice::Approval { nonce: question.nonce.clone(), is_approval },
         chat: owner,
         message_id: question.message_id,
         sender_id: owner.number(),

@@ -7,7 +7,7 @@ use super::rows;
 use crate::{
     clock::{parse_time, rfc3339},
     schedule::{Missed, Slot, resolve},
-    store::{NewReminder, Result, Store, Tap},
+    store::{NewReminder, Result, Store},
     types::{ChatRef, ReminderAnswer},
     zone::Tz,
 };
@@ -82,14 +82,14 @@ impl Store {
 /// nobody has answered before. What is to come again is set as a reminder of its own: one that recurs goes on beside it.
 pub(in crate::store) fn tap(
     tx: &Transaction<'_>,
-    tap: &Tap,
+    (chat, message_id): (ChatRef, i64),
     (outgoing_id, answer): (i64, ReminderAnswer),
     now: DateTime<Utc>,
 ) -> Result<bool> {
-    if !is_its_message(tx, outgoing_id, tap)? {
+    if !is_its_message(tx, outgoing_id, (chat, message_id))? {
         return Ok(false);
     }
-    let again = again(tx, outgoing_id, tap.chat, answer, now)?;
+    let again = again(tx, outgoing_id, chat, answer, now)?;
     let again_at = again.first().map(|reminder| rfc3339(reminder.next_at));
     if again_at.is_none() && answer != ReminderAnswer::Done {
         // What it was about was forgotten.
@@ -98,7 +98,7 @@ pub(in crate::store) fn tap(
     let n = tx.execute(
         "INSERT INTO reminder_answers (outgoing_id, message_id, answer, at, again_at) VALUES (?1, ?2, ?3, ?4, ?5)
          ON CONFLICT DO NOTHING",
-        (outgoing_id, tap.message_id, answer.name(), rfc3339(now), again_at),
+        (outgoing_id, message_id, answer.name(), rfc3339(now), again_at),
     )?;
     if n == 1 {
         again.iter().try_for_each(|reminder| rows::add(tx, reminder, None, now))?;
@@ -107,13 +107,13 @@ pub(in crate::store) fn tap(
 }
 
 /// Whether the message that was tapped is the reminder's. One of which the sender doesn't know yet whether it came counts.
-fn is_its_message(tx: &Transaction<'_>, outgoing_id: i64, tap: &Tap) -> Result<bool> {
+fn is_its_message(tx: &Transaction<'_>, outgoing_id: i64, (chat, message_id): (ChatRef, i64)) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages o JOIN outgoing_parts p ON p.outgoing_id = o.id
                WHERE o.id = ?1 AND o.kind = 'reminder' AND o.chat_id = ?2
                  AND p.part = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)
                  AND (p.channel_message_id = ?3 OR p.repeats > 0
                       OR p.channel_message_id IS NULL AND p.state IN ('attempting', 'unknown')))";
-    Ok(tx.prepare_cached(sql)?.query_row((outgoing_id, tap.chat, tap.message_id), |row| row.get(0))?)
+    Ok(tx.prepare_cached(sql)?.query_row((outgoing_id, chat, message_id), |row| row.get(0))?)
 }
 
 /// The reminders of a message as they are to come again.

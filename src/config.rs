@@ -10,6 +10,7 @@ mod error;
 mod files;
 mod raw;
 mod resolve;
+mod said;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -24,8 +25,10 @@ use std::{
 use chrono::{DateTime, NaiveTime, Utc};
 
 pub use self::{
+    env_file::EditError,
     error::{ConfigError, SettingProblem},
     raw::{Source, VARIABLES},
+    said::{SaidSettings, SettingChanges, check_value, file_setting, is_secret},
     values::{Autonomy, EmbedModel, QuietHours, RepoUrl},
 };
 use crate::{

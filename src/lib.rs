@@ -18,7 +18,7 @@
 //! Around it: [`cli`] is what the five binaries are (`bot`, `wake`, `health`; `reveille-transcriber` only understands speech,
 //! `reveille-embedder` only makes vectors), [`account`] tells what was done and what it cost, [`orders`] carries out what a person orders
 //! without a model, [`provenance`] tells where what is remembered comes from, and forgets it. [`health`] finds
-//! and repairs what crashes leave behind, [`access`] joins the settings with who paired.
+//! and repairs what crashes leave behind, [`setup`] asks for settings and checks them, [`access`] joins the settings with who paired.
 //!
 //! The ground: [`types`] are values that several modules speak of. [`config`] alone reads the environment, [`clock`] alone asks the
 //! time, [`zone`] alone reads zone files, [`random`] alone for what nobody guesses, [`process`] alone starts children. [`disk`] says what is too little room,
@@ -59,6 +59,7 @@ pub mod render;
 pub mod repo;
 pub mod sandbox;
 pub mod schedule;
+pub mod setup;
 pub mod sse;
 pub mod store;
 pub mod tool;

@@ -20,6 +20,7 @@ Exit codes: 0 done, nothing due, or another wake runs · 1 it failed, and says w
 Settings come from the environment and from .env in the workspace (or --env-file FILE); see .env.example.
 
 Examples:
+  wake init                          set it up, or see what is set and what fails
   wake --once                        do what is due and end: what cron calls
   wake --once --say 'remember that the wifi code is 1234'
   wake say 'remind me to stretch tomorrow at 9'
@@ -71,6 +72,9 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum WakeCommand {
+    /// Set it up: asks for what it needs, checks each answer, and writes the settings once at the end.
+    #[command(after_help = super::init::HELP)]
+    Init(super::init::InitArguments),
     /// Say something at the terminal, and show the answer. While another wake works its answer is waited for, some seconds.
     #[command(after_help = "\
 A text that begins with / is a command, as on Telegram: `wake say /help` lists them.
@@ -276,6 +280,7 @@ impl WakeCommand {
             Self::Task { command } => command.json(),
             Self::Remind(remind) => remind.json(),
             Self::Today { json } => *json,
+            Self::Init(init) => init.json,
             Self::Queue { action } => action.json(),
             Self::Memory { command } => command.json(),
             Self::Recordings { action, json } => *json || action.as_ref().is_some_and(RecordingsCommand::json),

@@ -51,6 +51,16 @@ pub(super) fn complain(text: &str) {
     aside(|| writeln!(io::stderr().lock(), "{}", without_escapes(&outside::unmarked(text.trim_end())))).ok();
 }
 
+/// Writes a question to standard error, without an end of line: the answer comes behind it.
+pub(super) fn prompt(text: &str) {
+    let text = without_escapes(text);
+    aside(|| {
+        let mut err = io::stderr().lock();
+        write!(err, "{text}").and_then(|()| err.flush())
+    })
+    .ok();
+}
+
 /// The exit code of a program that is done, if what it printed has arrived. Whoever closed the pipe wanted no more.
 pub(super) fn end(code: ExitCode) -> ExitCode {
     match FAILED.get() {

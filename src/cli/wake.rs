@@ -50,6 +50,8 @@ fn run(arguments: &Arguments) -> ExitCode {
     match &arguments.command {
         Some(WakeCommand::Completions { shell, program }) => return shell::completions(*shell, *program),
         Some(WakeCommand::Man { command, program }) => return shell::man(*program, command),
+        // It is there for settings that can't be loaded, too.
+        Some(WakeCommand::Init(init)) => return super::init::run(&arguments.settings, init, arguments.json()),
         _ => {}
     }
     let config = match super::set_up(&arguments.settings, arguments.talk()) {
@@ -61,6 +63,7 @@ fn run(arguments: &Arguments) -> ExitCode {
     match &arguments.command {
         Some(WakeCommand::Say { text, .. }) => said(&config, &view(AskedWhere::Here), "say", text),
         Some(WakeCommand::Chat) => chat::run(&config),
+        Some(WakeCommand::Init(init)) => super::init::run(&arguments.settings, init, json),
         Some(WakeCommand::Undo { id, .. }) => undo(&config, &view(AskedWhere::Here), id.as_deref()),
         Some(WakeCommand::Stop) => stop(&config),
         Some(WakeCommand::Resume) => resume(&config),
@@ -103,6 +106,12 @@ fn run(arguments: &Arguments) -> ExitCode {
             None => stay(&config, &view(AskedWhere::Nowhere)),
         },
     }
+}
+
+/// The first words, once all is set up.
+pub(super) fn first_words(config: &Config, text: &str) -> ExitCode {
+    let view = ReportView { json: false, asked: AskedWhere::Here, is_hidden: false };
+    said(config, &view, "say", &[text.to_owned()])
 }
 
 /// Says something at the terminal, and shows the answer.

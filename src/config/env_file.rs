@@ -4,6 +4,22 @@
 //! That is also why the grammar is our own: the readers on crates.io put variables and escapes in the place of what was typed,
 //! and what is left without them is smaller than what they would have to be kept from doing.
 
+use super::said::SettingChanges;
+
+/// Why a file of settings can't be changed. Nothing was written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    /// It isn't known where the file would be.
+    #[error("it isn't known where the workspace is: HOME isn't set")]
+    NoPlace,
+    /// The file is there, and isn't believed or can't be read.
+    #[error("{0}")]
+    Unreadable(String),
+    /// A value that this file's grammar has no way to write.
+    #[error("{0} can't be written to the file: it holds a line break, or both kinds of quotation marks")]
+    Unwritable(&'static str),
+}
+
 /// What a line says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EnvLine<'a> {
@@ -51,11 +67,93 @@ fn without_comment(text: &str) -> &str {
     text.get(..end).unwrap_or(text).trim()
 }
 
+/// A file's text after a change: each setting in its own line, which stays where it is. A new one comes after the comment that shows
+/// its default, else at the end. Every other line keeps its bytes.
+pub(super) fn edited(text: &str, changes: &SettingChanges) -> Result<String, EditError> {
+    let (mark, body) = text.strip_prefix('\u{feff}').map_or(("", text), |body| ("\u{feff}", body));
+    let mut lines: Vec<String> = body.split('\n').map(str::to_owned).collect();
+    if lines.last().is_some_and(String::is_empty) {
+        lines.pop();
+    }
+    for (&name, value) in changes {
+        let new = value.as_deref().map(|value| written(name, value)).transpose()?;
+        change(&mut lines, name, new.as_deref());
+    }
+    let body: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    Ok(format!("{mark}{body}"))
+}
+
+fn change(lines: &mut Vec<String>, name: &str, mut new: Option<&str>) {
+    let says = |line: &str| matches!(read(line), EnvLine::Said(said, _) if said == name);
+    lines.retain_mut(|line| {
+        if !says(line) {
+            return true;
+        }
+        // A second line of the same name would contradict the first.
+        let Some(new) = new.take() else { return false };
+        let comment = comment(line);
+        *line = if comment.is_empty() { new.to_owned() } else { format!("{new} {comment}") };
+        true
+    });
+    let Some(new) = new.map(str::to_owned) else { return };
+    let shows_default = |line: &String| line.trim().trim_start_matches('#').trim().starts_with(&format!("{name}="));
+    match lines.iter().position(shows_default) {
+        Some(at) => lines.insert(at + 1, new),
+        None => lines.push(new),
+    }
+}
+
+/// The comment at the end of a line that says something.
+fn comment(line: &str) -> &str {
+    let EnvLine::Said(_, value) = read(line) else { return "" };
+    let behind = line.split_once('=').and_then(|(_, rest)| rest.split_once(value)).map_or("", |(_, behind)| behind);
+    let behind = behind.trim_start_matches(['"', '\'']).trim();
+    if behind.starts_with('#') { behind } else { "" }
+}
+
+/// A setting as a line, with quotation marks where the value needs them; it is read back to be sure.
+fn written(name: &'static str, value: &str) -> Result<String, EditError> {
+    let ways = ["", "'", "\""].map(|quote| format!("{name}={quote}{value}{quote}"));
+    let is_right = |line: &String| !value.contains(['\n', '\r']) && read(line) == EnvLine::Said(name, value);
+    ways.into_iter().find(is_right).ok_or(EditError::Unwritable(name))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::{EnvLine, read};
+    use super::{EditError, EnvLine, SettingChanges, edited, read};
+
+    fn set(text: &str, name: &'static str, value: Option<&str>) -> String {
+        edited(text, &SettingChanges::from([(name, value.map(str::to_owned))])).unwrap()
+    }
+
+    #[test]
+    fn a_setting_changes_in_its_place_and_all_else_keeps_its_bytes() {
+        let text = "# mine\r\nX = 1  # odd\nexport MODEL=a # why\nY='it''s\n\nMODEL=b";
+        assert_eq!(set(text, "MODEL", Some("offline")), "# mine\r\nX = 1  # odd\nMODEL=offline # why\nY='it''s\n\n");
+        assert_eq!(set(text, "MODEL", None), "# mine\r\nX = 1  # odd\nY='it''s\n\n");
+        assert_eq!(set(text, "AUTONOMY", Some("2")), format!("{text}\nAUTONOMY=2\n"));
+        assert_eq!(set("\u{feff}MODEL=a\n", "MODEL", Some("b")), "\u{feff}MODEL=b\n");
+        assert_eq!(set("", "MODEL", Some("b")), "MODEL=b\n");
+        assert_eq!(set("MODEL='a' # why\n", "MODEL", Some("b")), "MODEL=b # why\n");
+    }
+
+    #[test]
+    fn a_new_setting_stands_below_the_comment_that_shows_its_default() {
+        let text = "# The model's id.\n#MODEL=claude\n# Budget\nTOKEN=\n";
+        assert_eq!(set(text, "MODEL", Some("b")), "# The model's id.\n#MODEL=claude\nMODEL=b\n# Budget\nTOKEN=\n");
+    }
+
+    #[test]
+    fn a_value_is_quoted_where_it_must_be() {
+        assert_eq!(set("", "MODEL", Some("a #b")), "MODEL='a #b'\n");
+        assert_eq!(set("", "MODEL", Some("'a' #b")), "MODEL=\"'a' #b\"\n");
+        for value in ["a\nAUTONOMY=2", "'\" #"] {
+            let changes = SettingChanges::from([("MODEL", Some(value.to_owned()))]);
+            assert_eq!(edited("", &changes), Err(EditError::Unwritable("MODEL")), "{value}");
+        }
+    }
 
     #[test]
     fn a_value_is_what_stands_there() {

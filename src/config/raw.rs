@@ -11,6 +11,7 @@ use super::{
     env_file::{self, EnvLine},
     error::SettingProblem,
     files::read_private,
+    said::SettingChanges,
     values::{self, RepoUrl},
 };
 use crate::{redact::Secret, words};
@@ -61,7 +62,7 @@ pub const VARIABLES: [&str; 40] = [
 ];
 
 /// The settings that are never shown, each with the variable that names a file holding it.
-const SECRETS: [(&str, &str); 6] = [
+pub(super) const SECRETS: [(&str, &str); 6] = [
     ("TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE"),
     ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE"),
     ("CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN_FILE"),
@@ -105,6 +106,8 @@ pub(super) struct RawSetting {
 pub(super) struct Raw {
     said: BTreeMap<&'static str, RawSetting>,
     empty: BTreeSet<&'static str>,
+    /// What the file says of these doesn't count.
+    changed: BTreeSet<&'static str>,
     pub(super) home: Option<PathBuf>,
     data_home: Option<PathBuf>,
     pub(super) no_color: bool,
@@ -123,6 +126,15 @@ pub(super) struct Raw {
 
 impl Raw {
     pub(super) fn gather(env: &BTreeMap<String, String>, env_file: Option<&Path>) -> Self {
+        Self::gather_changed(env, env_file, &SettingChanges::new())
+    }
+
+    /// The same as if these changes stood in the file already.
+    pub(super) fn gather_changed(
+        env: &BTreeMap<String, String>,
+        env_file: Option<&Path>,
+        changes: &SettingChanges,
+    ) -> Self {
         let dir = |name: &str| env.get(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
         let no_color = env.get("NO_COLOR").is_some_and(|value| !value.is_empty())
             || env.get("TERM").is_some_and(|term| term == "dumb");
@@ -141,11 +153,23 @@ impl Raw {
                 raw.say(name, value, Source::Environment);
             }
         }
+        // The workspace is known by where the file is.
+        for (&name, value) in changes.iter().filter(|(name, _)| **name != "WORKSPACE_DIR") {
+            raw.changed.insert(name);
+            if let Some(value) = value {
+                raw.say(name, value, Source::File(PathBuf::from(".env")));
+            }
+        }
         raw.read_env_file(env_file);
         for (name, file_name) in SECRETS {
             raw.read_secret_file(name, file_name);
         }
         raw
+    }
+
+    /// Nothing said, in some workspace: for looking at one setting by itself.
+    pub(super) fn silent(home: Option<&Path>) -> Self {
+        Self { home: home.map(Path::to_owned), workspace_dir: Some("/".into()), ..Self::default() }
     }
 
     /// What was said of a setting. Empty means that nothing was.
@@ -165,7 +189,7 @@ impl Raw {
     }
 
     /// The first that speaks is heard; empty is silence.
-    fn say(&mut self, name: &'static str, value: &str, source: Source) {
+    pub(super) fn say(&mut self, name: &'static str, value: &str, source: Source) {
         let value = value.trim();
         if value.contains(char::REPLACEMENT_CHARACTER) {
             self.problems.push(SettingProblem {
@@ -178,6 +202,13 @@ impl Raw {
         } else {
             self.said.entry(name).or_insert(RawSetting { value: value.to_owned(), source });
         }
+    }
+
+    /// Takes back what was said of a setting, and what was wrong with it.
+    pub(super) fn unsay(&mut self, name: &str) {
+        self.said.remove(name);
+        self.empty.remove(name);
+        self.problems.retain(|problem| problem.subject != name);
     }
 
     /// Whether a setting is there and says nothing.
@@ -258,6 +289,9 @@ impl Raw {
             self.notes.push(format!("{}: Unknown setting {name}, ignored.{meant}", path.display()));
             return;
         };
+        if self.changed.contains(known) {
+            return;
+        }
         let source = Source::File(path.to_owned());
         self.say(known, value, source.clone());
         if value.trim().is_empty() {

@@ -48,6 +48,26 @@ pub enum Autonomy {
     Full,
 }
 
+impl Autonomy {
+    /// As `AUTONOMY` names it.
+    pub fn level(self) -> &'static str {
+        match self {
+            Self::AskAll => "0",
+            Self::Smart => "1",
+            Self::Full => "2",
+        }
+    }
+
+    /// As a person chooses it.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::AskAll => "ask before everything but answering, taking notes and reading its memory",
+            Self::Smart => "ask before what is risky",
+            Self::Full => "ask only before what can't be undone",
+        }
+    }
+}
+
 /// The hours in which nobody is spoken to unasked, by the person's clock. They may cross midnight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuietHours {

@@ -29,6 +29,7 @@ mod person;
 mod publish;
 mod remote;
 mod tree;
+mod try_remote;
 mod unpushed;
 mod worktree;
 
@@ -61,6 +62,7 @@ pub use self::{
     person::{HOLDS_SECRET, LeftAlone, MAX_PERSON_FILE_BYTES, PersonEdits},
     publish::{FileChange, Publish, Published},
     remote::{Patience, Pushed, REMOTE_TIMEOUT, RemoteError},
+    try_remote::{RemoteFound, try_remote},
 };
 pub use git2::Oid;
 

@@ -353,7 +353,7 @@ fn stderr(output: &Output) -> String {
 }
 
 /// A failed push, by the one line that `--porcelain` gives for our reference, else by what git says.
-fn push_failure(output: &Output) -> RemoteError {
+pub(super) fn push_failure(output: &Output) -> RemoteError {
     let stdout = String::from_utf8_lossy(&output.stdout);
     let Some(line) = stdout.lines().find(|line| line.starts_with("!\t")) else {
         return failure(output);

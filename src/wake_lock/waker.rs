@@ -113,7 +113,7 @@ impl Waker {
 }
 
 /// The line that lets cron look every five minutes, with what cron doesn't know.
-fn cron_line(config: &Config) -> String {
+pub fn cron_line(config: &Config) -> String {
     let mut line = "*/5 * * * * ".to_owned();
     let own = config.home.as_ref().map(|home| home.join(".local/share/reveille"));
     match &config.named_env_file {

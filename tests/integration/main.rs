@@ -40,6 +40,8 @@ mod git;
 #[cfg(test)]
 mod health;
 #[cfg(test)]
+mod init;
+#[cfg(test)]
 mod layers;
 #[cfg(test)]
 mod lease;

@@ -289,6 +289,7 @@ fn each_command_has_help_with_an_example() {
         (
             WAKE,
             &[
+                &["init"],
                 &["say"],
                 &["chat"],
                 &["log"],

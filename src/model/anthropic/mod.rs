@@ -5,6 +5,7 @@
 
 mod block;
 mod error;
+mod look_up;
 pub mod price;
 pub mod retry;
 pub mod stream;

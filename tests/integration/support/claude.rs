@@ -190,6 +190,9 @@ impl State {
         if self.is_relayed && http.method == "HEAD" {
             return Response::new(200, "");
         }
+        if http.method == "GET" && !self.is_relayed {
+            return look_up(http);
+        }
         let request = match ClaudeRequest::parse(http.text()) {
             Ok(request) => request,
             Err(fault) => return self.refuse(&[fault]),
@@ -220,6 +223,19 @@ impl State {
         let is_auth = faults.iter().any(|fault| fault.starts_with("x-api-key"));
         let (status, kind) = if is_auth { (401, "authentication_error") } else { (400, "invalid_request_error") };
         reply::error_response(status, kind, &faults.join("; "))
+    }
+}
+
+/// The model that [`FakeClaude`] has, by its id.
+const MODEL: &str = "claude-sonnet-5-5";
+
+/// What is said of a model. A wrong key or name is answered as the real API does, and is no violation: people mistype them.
+fn look_up(http: &Request) -> Response {
+    let is_ours = http.header("x-api-key") == Some(API_KEY) && http.header("anthropic-version") == Some("2023-06-01");
+    match http.target.strip_prefix("/v1/models/") {
+        _ if !is_ours => reply::error_response(401, "authentication_error", "invalid x-api-key"),
+        Some(MODEL) => Response::json(200, &serde_json::json!({"type": "model", "id": MODEL})),
+        _ => reply::error_response(404, "not_found_error", "model not found"),
     }
 }
 

@@ -348,13 +348,13 @@ impl TestEnv {
 }
 
 /// A terminal: what is written to `inner` is read from `outer`.
-struct Terminal {
-    outer: std::fs::File,
-    inner: std::fs::File,
+pub(super) struct Terminal {
+    pub(super) outer: std::fs::File,
+    pub(super) inner: std::fs::File,
 }
 
 impl Terminal {
-    fn open() -> Self {
+    pub(super) fn open() -> Self {
         use rustix::pty;
         use std::os::unix::fs::OpenOptionsExt as _;
         let outer = pty::openpt(pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY).unwrap();
@@ -367,7 +367,7 @@ impl Terminal {
         Self { outer: outer.into(), inner: inner.unwrap() }
     }
 
-    fn stdio(&self) -> Stdio {
+    pub(super) fn stdio(&self) -> Stdio {
         self.inner.try_clone().unwrap().into()
     }
 

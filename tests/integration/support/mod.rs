@@ -3,6 +3,7 @@
 
 pub(crate) mod bot;
 pub(crate) mod claude;
+pub(crate) mod dialog;
 pub(crate) mod disk;
 pub(crate) mod env;
 pub(crate) mod git_http;

@@ -1,0 +1,335 @@
+//! `wake init`: asks for what is needed, checks each answer at once, and writes the settings once, at the end. Then it pairs, and says the
+//! first words. What is asked and checked is `setup`'s; here is the terminal.
+
+mod after;
+mod ask;
+mod overview;
+
+use std::{
+    io::IsTerminal as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use super::{
+    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments, complain, config_failure, failed,
+    out::Working,
+    prompt::{Prompter, Unanswered},
+};
+use crate::{
+    config::{Config, SaidSettings, SettingChanges, is_secret},
+    setup::{self, AssistantNames, CheckTools, Checked, SetupStep},
+};
+
+/// What follows the help.
+pub(super) const HELP: &str = "\
+On a terminal it asks, and nothing is written before you say yes to all of it: Ctrl-C leaves everything as it was. Run again, it shows
+what is set and what fails, and asks what you want to change. Answers go to .env in the workspace, readable by you alone.
+
+For scripts: --non-interactive takes the settings from the environment (their names are in .env.example; a secret also as a file that
+NAME_FILE names), checks them and keeps them in .env. Secrets are never arguments.
+Exit codes: 0 done · 1 a check failed, or you broke it off; nothing was changed · 2 there is no terminal to ask at · 78 a setting is wrong.
+
+Examples:
+  wake init                          asks
+  wake init --check                  what is set, and whether it works
+  TELEGRAM_BOT_TOKEN_FILE=/run/secrets/bot TIMEZONE=Europe/Berlin wake init --non-interactive";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct InitArguments {
+    /// Say what is set and whether it works; ask nothing and change nothing.
+    #[arg(long, conflicts_with = "non_interactive")]
+    check: bool,
+    /// Ask nothing: keep what the environment says.
+    #[arg(long)]
+    non_interactive: bool,
+    /// Without asking servers and programs whether the answers work.
+    #[arg(long, requires = "non_interactive")]
+    no_check: bool,
+    /// With --check or --non-interactive: print a JSON object a line: step, settings, state, told.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// Sets it up.
+pub(super) fn run(settings: &SettingsArguments, arguments: &InitArguments, json: bool) -> ExitCode {
+    let said = SaidSettings::gather(settings.env_file.as_deref());
+    if let Some(problem) = said.file_problem() {
+        complain(&format!("{problem}\nNothing was changed. Correct it, or move the file away, and run this again."));
+        return ExitCode::from(EXIT_CONFIG);
+    }
+    let runtime = match super::runtime() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&error),
+    };
+    if arguments.check {
+        return runtime.block_on(overview::check(&said, json));
+    }
+    if arguments.non_interactive {
+        return runtime.block_on(keep_environment(&said, !arguments.no_check, json));
+    }
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        complain(
+            "`wake init` asks questions, and there is no terminal to ask them at. Nothing was changed. For scripts: `wake init \
+             --non-interactive` takes the settings from the environment.",
+        );
+        return ExitCode::from(EXIT_USAGE);
+    }
+    let stop = match super::stop_signal() {
+        Ok(stop) => stop,
+        Err(error) => return failed(&error),
+    };
+    let prompter = match Prompter::start(stop) {
+        Ok(prompter) => prompter,
+        Err(error) => return failed(&error),
+    };
+    let Some(wizard) = Wizard::new(said, prompter) else {
+        complain("It isn't known where to keep anything: HOME isn't set. Set WORKSPACE_DIR. Nothing was changed.");
+        return ExitCode::from(EXIT_CONFIG);
+    };
+    let ended = runtime.block_on(Box::pin(wizard.run())).unwrap_or_else(|ended| ended);
+    drop(runtime);
+    ended.then_say()
+}
+
+/// How the set-up ended, and what is said then.
+enum Ended {
+    Done(ExitCode),
+    /// The first words are to be said, with these settings.
+    Ready(Box<Config>),
+}
+
+impl Ended {
+    /// The first words: outside of the set-up's own runtime, as `wake say` does it.
+    fn then_say(self) -> ExitCode {
+        match self {
+            Self::Done(code) => code,
+            Self::Ready(config) => after::first_exchange(&config),
+        }
+    }
+}
+
+impl From<Unanswered> for Ended {
+    fn from(why: Unanswered) -> Self {
+        let how = match why {
+            Unanswered::BrokenOff => "Broken off",
+            Unanswered::NoMoreInput => "There is no more input",
+        };
+        complain(&format!("\n{how}: nothing was changed."));
+        Self::Done(ExitCode::from(EXIT_FAILED))
+    }
+}
+
+/// The set-up under way: what was said before, and what is to change.
+struct Wizard {
+    said: SaidSettings,
+    changes: SettingChanges,
+    config: Config,
+    names: AssistantNames,
+    new_names: AssistantNames,
+    /// Whether the standing orders have the sentence that names go into.
+    has_place_for_names: bool,
+    /// Where it is kept if nobody says anything.
+    usual_workspace: Option<PathBuf>,
+    prompter: Prompter,
+}
+
+impl Wizard {
+    fn new(said: SaidSettings, prompter: Prompter) -> Option<Self> {
+        let changes = SettingChanges::new();
+        let usual_workspace = said.workspace().map(Path::to_owned);
+        let config = said.with_what_is_right(&changes).0?;
+        let names = after::names(&config);
+        let new_names = names.clone().unwrap_or_default();
+        Some(Self {
+            said,
+            changes,
+            config,
+            has_place_for_names: names.is_some(),
+            names: new_names.clone(),
+            usual_workspace,
+            new_names,
+            prompter,
+        })
+    }
+
+    async fn run(mut self) -> Result<Ended, Ended> {
+        let is_new = !self.said.file().is_some_and(|file| file.exists());
+        if is_new {
+            complain(
+                "Let's set up Reveille. Each answer is checked at once, and nothing is written before the end.\n\
+                 Enter takes what stands in brackets; Ctrl-C leaves everything as it was.",
+            );
+            for step in SetupStep::ALL {
+                self.step(step).await?;
+            }
+        } else {
+            for step in self.chosen().await? {
+                self.step(step).await?;
+            }
+        }
+        self.finish(is_new).await
+    }
+
+    /// Shows what is set, and asks what is to be changed.
+    async fn chosen(&mut self) -> Result<Vec<SetupStep>, Ended> {
+        let file = self.said.file().unwrap_or_default();
+        complain(&format!("This is set in {}:", file.display()));
+        let (states, problems) = {
+            let working = Working::on("checking…");
+            let states =
+                overview::states(&self.said, &SettingChanges::new(), true, &|| self.prompter.is_stopped()).await;
+            drop(working);
+            states
+        };
+        let steps: Vec<SetupStep> = states.iter().map(|(step, _)| *step).chain(self.name_steps()).collect();
+        for (at, (step, checked)) in (1..).zip(&states) {
+            complain(&format!("  {at:>2} {}", overview::line(*step, checked)));
+        }
+        for (at, step) in (states.len() + 1..).zip(self.name_steps()) {
+            complain(&format!("  {at:>2} ✓ {:<11} {}", step.title(), self.name_of(step)));
+        }
+        for problem in problems {
+            complain(&format!("   ✗ {problem}"));
+        }
+        loop {
+            let answer = self
+                .prompter
+                .line("\nWhat do you want to change? Numbers such as 2 3, all, or Enter for nothing: ")
+                .await?;
+            if answer.eq_ignore_ascii_case("all") {
+                return Ok(steps);
+            }
+            let words = answer.split([' ', ',']).filter(|word| !word.is_empty());
+            let numbers: Option<Vec<SetupStep>> =
+                words.map(|word| steps.get(word.parse::<usize>().ok()?.checked_sub(1)?).copied()).collect();
+            if let Some(mut chosen) = numbers {
+                // A key belongs to its model.
+                if chosen.contains(&SetupStep::Model) && !chosen.contains(&SetupStep::Key) {
+                    chosen.push(SetupStep::Key);
+                }
+                chosen.sort_unstable();
+                return Ok(chosen);
+            }
+            complain(&format!("  ✗ expected numbers from 1 to {}", steps.len()));
+        }
+    }
+
+    fn name_steps(&self) -> Vec<SetupStep> {
+        if self.has_place_for_names { vec![SetupStep::Assistant, SetupStep::Person] } else { Vec::new() }
+    }
+
+    fn name_of(&self, step: SetupStep) -> &str {
+        match step {
+            SetupStep::Assistant => &self.new_names.assistant,
+            _ => self.new_names.person.as_deref().unwrap_or("not told"),
+        }
+    }
+
+    /// The one write, after one yes; then what follows it.
+    async fn finish(mut self, is_new: bool) -> Result<Ended, Ended> {
+        if self.is_elsewhere()
+            || self.said.named_file().is_some() && self.said.workspace() != self.usual_workspace.as_deref()
+        {
+            let workspace = self.said.workspace().map(|dir| dir.display().to_string());
+            self.changes.insert("WORKSPACE_DIR", workspace);
+        }
+        let has_new_names = self.names != self.new_names;
+        if !self.changes.is_empty() || has_new_names || is_new {
+            self.show_summary();
+            loop {
+                match self.prompter.line("Write this? [Y/n] ").await?.to_lowercase().as_str() {
+                    "" | "y" | "yes" => break,
+                    "n" | "no" => {
+                        complain("Nothing was changed.");
+                        return Ok(Ended::Done(ExitCode::from(EXIT_FAILED)));
+                    }
+                    _ => {}
+                }
+            }
+            let file = write(&self.said, &self.changes).map_err(Ended::Done)?;
+            complain(&format!("Written to {}.", file.display()));
+        } else {
+            complain("Nothing changes.");
+        }
+        self.after(is_new, has_new_names).await
+    }
+
+    /// Whether the other programs look for the settings in another place, unless they are told.
+    fn is_elsewhere(&self) -> bool {
+        self.said.named_file().is_none() && self.said.workspace() != self.usual_workspace.as_deref()
+    }
+
+    fn show_summary(&self) {
+        let file = self.said.file().unwrap_or_default();
+        complain(&format!("\nThis is written to {}, which only you can read:", file.display()));
+        if self.changes.is_empty() {
+            complain("  (no setting: all is as it comes)");
+        }
+        for (name, value) in &self.changes {
+            let shown = match value {
+                None if self.said.get(name).is_none() => continue,
+                None => "(taken out)".to_owned(),
+                Some(_) if is_secret(name) => "*** (a secret)".to_owned(),
+                Some(value) => shown(name, value),
+            };
+            complain(&format!("  {name:<20} {shown}"));
+        }
+        if self.names != self.new_names {
+            let person =
+                self.new_names.person.as_deref().map_or_else(String::new, |name| format!(", and you are {name}"));
+            complain(&format!("And to its standing orders: it is called {}{person}.", self.new_names.assistant));
+        }
+    }
+}
+
+/// A value without what may be secret in it.
+fn shown(name: &str, value: &str) -> String {
+    if name == "REPO_URL" { crate::config::RepoUrl::new(value).to_string() } else { value.to_owned() }
+}
+
+/// Writes the changed settings. Says why not.
+fn write(said: &SaidSettings, changes: &SettingChanges) -> Result<PathBuf, ExitCode> {
+    let refused = |why: &str| {
+        complain(&format!("failed: {why}. Nothing was changed."));
+        ExitCode::from(EXIT_FAILED)
+    };
+    let text = said.edited(changes).map_err(|error| refused(&error.to_string()))?;
+    let file = said.file().unwrap_or_default();
+    setup::write_settings(&file, &text).map_err(|error| refused(&error.to_string()))?;
+    Ok(file)
+}
+
+/// Keeps what the environment says.
+async fn keep_environment(said: &SaidSettings, asks_others: bool, json: bool) -> ExitCode {
+    let changes = setup::from_environment(said);
+    if let Err(error) = said.with(&changes) {
+        return config_failure(&error);
+    }
+    let (states, _) = overview::states(said, &changes, asks_others, &|| false).await;
+    overview::print_states(&states, json);
+    let fails = |checked: &Checked| if asks_others { !checked.is_good() } else { matches!(checked, Checked::Wrong(_)) };
+    if states.iter().any(|(_, checked)| fails(checked)) {
+        complain(
+            "A check failed, so nothing was written. Correct it, or use --no-check where the network isn't there yet.",
+        );
+        return ExitCode::from(EXIT_FAILED);
+    }
+    if changes.is_empty() {
+        complain("The environment sets nothing, so nothing was written.");
+        return ExitCode::SUCCESS;
+    }
+    match write(said, &changes) {
+        Ok(file) => {
+            let names: Vec<&str> = changes.iter().filter(|(_, value)| value.is_some()).map(|(name, _)| *name).collect();
+            complain(&format!("Written to {}: {}.", file.display(), names.join(", ")));
+            ExitCode::SUCCESS
+        }
+        Err(code) => code,
+    }
+}
+
+/// What a check may use.
+fn tools<'a>(temporary: &'a Path, asks_others: bool, is_over: &'a dyn Fn() -> bool) -> CheckTools<'a> {
+    CheckTools { temporary, is_over, asks_others }
+}

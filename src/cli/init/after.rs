@@ -1,0 +1,206 @@
+//! What follows the settings once they are written: names into the standing orders, pairing by the bot's own poll, the first words, and what
+//! to do next.
+
+use std::{fs, process::ExitCode, time::Duration};
+
+use super::{Ended, Wizard, complain};
+use crate::{
+    access,
+    bot::{self, BotContext, BotError, Pairing, pairing::CODE_LIFE},
+    cli::{EXIT_FAILED, config_failure, log, redactor, telegram, wake},
+    clock::Clock,
+    config::Config,
+    cycle,
+    memory::{CLAUDE, templates::templates},
+    process::{self, Identity},
+    repo::Repo,
+    setup::{self, AssistantNames, SetupStep},
+    store::{Paired, Store},
+    wake_lock::{self, WakeLock, waker},
+    words::in_shell,
+};
+
+/// How often it is looked whether somebody has paired.
+const LOOK_EVERY: Duration = Duration::from_millis(300);
+/// The first words.
+const HELLO: &str = "hello";
+
+impl Wizard {
+    /// All that comes after the write.
+    pub(super) async fn after(mut self, is_new: bool, has_new_names: bool) -> Result<Ended, Ended> {
+        let own_file = self.said.file().filter(|_| self.said.named_file().is_some() || self.is_elsewhere());
+        let config = match Config::load(own_file.as_deref()) {
+            Ok(config) => config,
+            Err(error) => return Ok(Ended::Done(config_failure(&error))),
+        };
+        log::start(&config, log::Talk::Quiet);
+        if has_new_names && let Err(why) = write_names(&config, &self.new_names) {
+            complain(&format!(
+                "The names couldn't be written: {why}. They stand in the first lines of claude.md in the memory."
+            ));
+        }
+        self.pair(&config).await?;
+        let has_new_model = [SetupStep::Model, SetupStep::Key].iter().any(|step| self.has_changed(*step));
+        if is_new || has_new_model || !config.db_path().exists() {
+            return Ok(Ended::Ready(Box::new(config)));
+        }
+        next_steps(&config);
+        Ok(Ended::Done(ExitCode::SUCCESS))
+    }
+
+    fn has_changed(&self, step: SetupStep) -> bool {
+        step.settings().iter().any(|name| self.changes.contains_key(name))
+    }
+
+    /// Lets the person pair, if there is a bot and it listens to nobody yet.
+    async fn pair(&mut self, config: &Config) -> Result<(), Ended> {
+        if config.telegram_token.is_none() {
+            return Ok(());
+        }
+        let unsaid =
+            |error: &dyn std::fmt::Display| complain(&format!("Nobody was paired: {error}. `bot` shows a code again."));
+        let listens = cycle::open_store(config).map_err(|error| error.to_string()).and_then(|store| {
+            let admitted = access::admitted(config, &store).map_err(|error| error.to_string())?;
+            Ok((!admitted.allowed_chats.is_empty(), store))
+        });
+        let store = match listens {
+            Ok((true, _)) => return Ok(()),
+            Ok((false, store)) => store,
+            Err(error) => {
+                unsaid(&error);
+                return Ok(());
+            }
+        };
+        complain("\nTelegram: your bot listens to nobody yet. (Enter skips this; `bot` shows a code again later.)");
+        let is_running = wake_lock::read(&config.bot_lock_path()).is_some_and(|holder| holder.identity().is_alive());
+        let clock = config.clock();
+        let paired = if is_running {
+            self.pair_by_running_bot(config, clock.as_ref()).await
+        } else {
+            self.pair_by_own_bot(config, clock.as_ref(), &store).await
+        };
+        match paired {
+            Ok(Some(person)) => {
+                let name = if person.name.is_empty() { person.user_id.to_string() } else { person.name };
+                complain(&format!("  ✓ paired with {name}"));
+            }
+            Ok(None) => complain("  Skipped."),
+            Err(Unpaired::Bot(error)) => unsaid(&error),
+            Err(Unpaired::BrokenOff) => {
+                complain("\nBroken off. Your settings are written; nobody was paired.");
+                return Err(Ended::Done(ExitCode::from(EXIT_FAILED)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The bot that runs accepts a code of ours.
+    async fn pair_by_running_bot(&mut self, config: &Config, clock: &dyn Clock) -> Result<Option<Paired>, Unpaired> {
+        let (end, stop) = tokio::sync::watch::channel(false);
+        let pairing = bot::pair(config, clock, stop, |code, _| {
+            let minutes = CODE_LIFE.num_minutes();
+            complain(&format!("Send this code to your bot within {minutes} minutes:\n\n    {code}\n"));
+        });
+        tokio::pin!(pairing);
+        let skipped = tokio::select! {
+            paired = &mut pairing => return found(paired),
+            line = self.prompter.next() => line,
+        };
+        end.send(true).ok();
+        found(pairing.await)?;
+        skipped.map(|_| None).map_err(|_| Unpaired::BrokenOff)
+    }
+
+    /// A bot of ours polls meanwhile. It shows a code by itself.
+    async fn pair_by_own_bot(
+        &mut self,
+        config: &Config,
+        clock: &dyn Clock,
+        store: &Store,
+    ) -> Result<Option<Paired>, Unpaired> {
+        let Ok(Some(telegram)) = telegram(config) else { return Ok(None) };
+        let redactor = redactor(config);
+        let (end, stop) = tokio::sync::watch::channel(false);
+        let outside = BotContext { config, telegram: &telegram, clock, redactor: &redactor };
+        let running = Box::pin(bot::run(outside, stop, None, None));
+        tokio::pin!(running);
+        let ended = tokio::select! {
+            ended = &mut running => return ended.map(|()| None).map_err(Unpaired::Bot),
+            person = somebody(store) => person.map(Some).map_err(|error| Unpaired::Bot(error.into())),
+            line = self.prompter.next() => line.map(|_| None).map_err(|_| Unpaired::BrokenOff),
+        };
+        // What it has to say to them is said before it ends.
+        end.send(true).ok();
+        running.await.map_err(Unpaired::Bot)?;
+        ended
+    }
+}
+
+/// Why nobody was paired.
+enum Unpaired {
+    Bot(BotError),
+    BrokenOff,
+}
+
+fn found(paired: Result<Pairing, BotError>) -> Result<Option<Paired>, Unpaired> {
+    match paired {
+        Ok(Pairing::Paired(person)) => Ok(Some(person)),
+        Ok(Pairing::Void | Pairing::Stopped) => Ok(None),
+        Err(error) => Err(Unpaired::Bot(error)),
+    }
+}
+
+/// Waits until somebody has paired.
+async fn somebody(store: &Store) -> Result<Paired, crate::store::StoreError> {
+    loop {
+        if let Some(person) = store.paired()?.pop() {
+            return Ok(person);
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// The names in the standing orders, or those that a new memory begins with; none where a person has rewritten that sentence.
+pub(super) fn names(config: &Config) -> Option<AssistantNames> {
+    let orders = fs::read_to_string(config.repo_dir().join(CLAUDE)).ok();
+    let template = || templates().into_iter().find(|(path, _)| *path == CLAUDE).map(|(_, text)| text.to_owned());
+    setup::names_in(&orders.or_else(template)?)
+}
+
+/// Writes the names as the person's own edit, which the next wake commits. The memory is made first, if need be.
+fn write_names(config: &Config, names: &AssistantNames) -> Result<(), String> {
+    let said = |error: &dyn std::fmt::Display| error.to_string();
+    drop(cycle::open_store(config).map_err(|error| said(&error))?);
+    let now = config.clock().now();
+    let lock = WakeLock::try_acquire(&config.lock_path(), &Identity::current(), now).map_err(|error| said(&error))?;
+    let url = config.repo_url.as_ref().map(crate::config::RepoUrl::expose);
+    Repo::open_or_create(&config.repo_dir(), url, &templates(), now).map_err(|error| said(&error))?;
+    let path = config.repo_dir().join(CLAUDE);
+    let orders = fs::read_to_string(&path).map_err(|error| said(&error))?;
+    let orders = setup::with_names(&orders, names).ok_or("claude.md has no sentence for them")?;
+    let new = config.workspace_dir.join(".claude.md.new");
+    fs::write(&new, orders).and_then(|()| fs::rename(&new, &path)).map_err(|error| said(&error))?;
+    drop(lock);
+    Ok(())
+}
+
+/// Says the first words as `wake say` does, and shows what comes back.
+pub(super) fn first_exchange(config: &Config) -> ExitCode {
+    complain(&format!("\nNow the first words.\nYou say: {HELLO}\nIt answers:"));
+    let code = wake::first_words(config, HELLO);
+    next_steps(config);
+    code
+}
+
+/// What to do next.
+fn next_steps(config: &Config) {
+    let wake = in_shell(&process::beside("wake"));
+    let file =
+        config.named_env_file.as_ref().map_or_else(String::new, |file| format!(" --env-file {}", in_shell(file)));
+    complain(&format!("\nWhat comes next:\n  Talk to it here    {wake} chat{file}"));
+    complain(&format!("  Let it wake alone  crontab -e, and add:  {}", waker::cron_line(config)));
+    if config.telegram_token.is_some() {
+        complain(&format!("  On Telegram        {}{file}  (keep it running)", in_shell(&process::beside("bot"))));
+    }
+    complain(&format!("  See what is set    {wake} init --check{file}"));
+}

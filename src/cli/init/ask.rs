@@ -1,0 +1,149 @@
+//! One question: shown, answered, checked at once, and explained when it is wrong.
+
+use super::{super::prompt::Unanswered, Ended, Wizard, complain, tools};
+use crate::{
+    cli::out::Working,
+    setup::{self, Checked, SetupQuestion, SetupStep, TakenAnswer},
+};
+
+/// What is done with an answer that doesn't work.
+enum Then {
+    Again,
+    Keep,
+    Skip,
+}
+
+impl Wizard {
+    /// Asks one step's question until there is an answer that is taken, kept or skipped.
+    pub(super) async fn step(&mut self, step: SetupStep) -> Result<(), Ended> {
+        let is_name = step.settings().is_empty();
+        if !step.applies(&self.config) || is_name && !self.has_place_for_names {
+            return Ok(());
+        }
+        let (question, purpose) = step.question();
+        complain(&format!("\n{}: {question}", step.title()));
+        if let Some(name) = step.settled_by_environment(&self.said) {
+            complain(&format!("  {name} is set in the environment, which wins: change it there."));
+            let checked = self.checked(step).await;
+            complain(&format!("  {}", sign(&checked)));
+            return Ok(());
+        }
+        complain(&format!("  {purpose}"));
+        loop {
+            let answer = self.answer(step).await?;
+            let before = (self.changes.clone(), self.said.workspace().map(std::path::Path::to_owned));
+            match step.take(&answer, &self.said, &self.config, &self.new_names) {
+                TakenAnswer::Wrong(what) => {
+                    complain(&format!("  ✗ {what}"));
+                    continue;
+                }
+                TakenAnswer::Names(names) => {
+                    self.new_names = names;
+                    return Ok(());
+                }
+                TakenAnswer::Workspace(workspace) => self.move_to(&workspace),
+                TakenAnswer::Changes(changes) => self.changes.extend(changes),
+            }
+            self.resolve();
+            let checked = self.checked(step).await;
+            if self.prompter.is_stopped() {
+                return Err(Unanswered::BrokenOff.into());
+            }
+            complain(&format!("  {}", sign(&checked)));
+            if checked.is_good() {
+                return Ok(());
+            }
+            match self.then().await? {
+                Then::Keep => return Ok(()),
+                then => {
+                    self.changes = before.0;
+                    if let Some(workspace) = before.1.filter(|_| step == SetupStep::Workspace) {
+                        self.move_to(&workspace.display().to_string());
+                    }
+                    self.resolve();
+                    if matches!(then, Then::Skip) {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// The answer to a question, or what Enter stands for.
+    async fn answer(&mut self, step: SetupStep) -> Result<String, Ended> {
+        match step.asked(&self.said, &self.config, &self.new_names) {
+            SetupQuestion::Line { default } => {
+                let shown = if default.is_empty() { "> ".to_owned() } else { format!("[{default}] > ") };
+                let line = self.prompter.line(&format!("  {shown}")).await?;
+                Ok(if line.is_empty() { default } else { line })
+            }
+            SetupQuestion::Secret { is_set } => {
+                let shown = if is_set { "[the one that is set] " } else { "" };
+                Ok(self.prompter.secret(&format!("  {shown}(not shown while you type) > ")).await?)
+            }
+            SetupQuestion::Choice { options, default } => {
+                for (at, (_, label)) in (1..).zip(&options) {
+                    complain(&format!("    {at}  {label}"));
+                }
+                loop {
+                    let line = self.prompter.line(&format!("  [{default}] > ")).await?;
+                    let number = if line.is_empty() { Some(default) } else { line.parse::<usize>().ok() };
+                    let chosen = number.and_then(|number| options.get(number.checked_sub(1)?));
+                    if let Some((id, _)) = chosen {
+                        return Ok((*id).to_owned());
+                    }
+                    complain(&format!("  ✗ expected a number from 1 to {}", options.len()));
+                }
+            }
+        }
+    }
+
+    async fn then(&mut self) -> Result<Then, Ended> {
+        loop {
+            let line = self.prompter.line("  Try again, keep it anyway, or skip this? [T/k/s] > ").await?;
+            match line.to_lowercase().as_str() {
+                "" | "t" | "try" | "again" => return Ok(Then::Again),
+                "k" | "keep" => return Ok(Then::Keep),
+                "s" | "skip" => return Ok(Then::Skip),
+                _ => {}
+            }
+        }
+    }
+
+    async fn checked(&self, step: SetupStep) -> Checked {
+        let is_over = || self.prompter.is_stopped();
+        let temporary = std::env::temp_dir();
+        let working = Working::on("  checking…");
+        let checked = setup::check(step, &self.config, tools(&temporary, true, &is_over));
+        let mut stop = self.prompter.stop();
+        let checked = tokio::select! {
+            biased;
+            checked = checked => checked,
+            _ = stop.wait_for(|stop| *stop) => Checked::Unknown(String::new()),
+        };
+        drop(working);
+        checked
+    }
+
+    /// What is set in another folder counts from now on.
+    fn move_to(&mut self, workspace: &str) {
+        if self.said.workspace() != Some(std::path::Path::new(workspace)) {
+            self.said = self.said.in_workspace(workspace);
+        }
+    }
+
+    /// The settings as they would be.
+    pub(super) fn resolve(&mut self) {
+        if let (Some(config), _) = self.said.with_what_is_right(&self.changes) {
+            self.config = config;
+        }
+    }
+}
+
+fn sign(checked: &Checked) -> String {
+    match checked {
+        Checked::Good(told) => format!("✓ {told}"),
+        Checked::Wrong(told) => format!("✗ {told}"),
+        Checked::Unknown(told) => format!("? {told}"),
+    }
+}

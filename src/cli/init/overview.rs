@@ -1,0 +1,84 @@
+//! What is set and whether it works, a line a step.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::{
+    super::{EXIT_FAILED, EXIT_OK, print, print_json},
+    tools,
+};
+use crate::{
+    config::{SaidSettings, SettingChanges, SettingProblem},
+    setup::{self, Checked, SetupStep},
+};
+
+/// Each step that applies with what its check found, and what is wrong besides.
+pub(super) async fn states(
+    said: &SaidSettings,
+    changes: &SettingChanges,
+    asks_others: bool,
+    is_over: &dyn Fn() -> bool,
+) -> (Vec<(SetupStep, Checked)>, Vec<SettingProblem>) {
+    let (config, mut problems) = said.with_what_is_right(changes);
+    let Some(config) = config else { return (Vec::new(), problems) };
+    let temporary = std::env::temp_dir();
+    let mut states = Vec::new();
+    for step in SetupStep::ALL {
+        if step.settings().is_empty() || !step.applies(&config) {
+            continue;
+        }
+        let own = problems.iter().position(|problem| step.settings().contains(&problem.subject.as_str()));
+        let checked = match own {
+            Some(at) => Checked::Wrong(problems.remove(at).to_string()),
+            None => setup::check(step, &config, tools(&temporary, asks_others, is_over)).await,
+        };
+        states.push((step, checked));
+    }
+    (states, problems)
+}
+
+/// A step's line.
+pub(super) fn line(step: SetupStep, checked: &Checked) -> String {
+    let sign = match checked {
+        Checked::Good(_) => '✓',
+        Checked::Wrong(_) => '✗',
+        Checked::Unknown(_) => '?',
+    };
+    format!("{sign} {:<11} {}", step.title(), checked.told())
+}
+
+/// Prints all of them.
+pub(super) fn print_states(states: &[(SetupStep, Checked)], json: bool) {
+    for (step, checked) in states {
+        if json {
+            let state = match checked {
+                Checked::Good(_) => "good",
+                Checked::Wrong(_) => "wrong",
+                Checked::Unknown(_) => "unknown",
+            };
+            print_json(
+                &json!({"step": step.title(), "settings": step.settings(), "state": state, "told": checked.told()}),
+            );
+        } else {
+            print(&format!("{}\n", line(*step, checked)));
+        }
+    }
+}
+
+/// `wake init --check`.
+pub(super) async fn check(said: &SaidSettings, json: bool) -> ExitCode {
+    let (states, problems) = states(said, &SettingChanges::new(), true, &|| false).await;
+    print_states(&states, json);
+    for problem in &problems {
+        if json {
+            print_json(
+                &json!({"step": null, "settings": [problem.subject], "state": "wrong", "told": problem.to_string()}),
+            );
+        } else {
+            print(&format!("✗ {problem}\n"));
+        }
+    }
+    let is_well = problems.is_empty() && states.iter().all(|(_, checked)| checked.is_good());
+    ExitCode::from(if is_well && !states.is_empty() { EXIT_OK } else { EXIT_FAILED })
+}

@@ -1,0 +1,226 @@
+//! Settings as they were said, for who looks at them and changes them (`setup`). What is wrong is a value here, so that a person
+//! who corrects their settings can be shown them first.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    Config, ConfigError, SettingProblem,
+    env_file::{self, EditError},
+    environment,
+    files::read_private,
+    raw::{Raw, SECRETS, Source, VARIABLES},
+    resolve, values,
+};
+
+/// What a person wants to be different: a setting's new value, or none to take it out.
+pub type SettingChanges = BTreeMap<&'static str, Option<String>>;
+
+/// What was said of each setting, and where. It holds secrets, and so it can't be printed.
+pub struct SaidSettings {
+    env: BTreeMap<String, String>,
+    /// A workspace that was chosen since.
+    workspace: Option<String>,
+    named_file: Option<PathBuf>,
+    system_zone: Option<String>,
+    raw: Raw,
+}
+
+impl SaidSettings {
+    /// What this process was told; `env_file` is read in place of the workspace's `.env`.
+    pub fn gather(env_file: Option<&Path>) -> Self {
+        let named = env_file.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+        Self::of(environment(), named, iana_time_zone::get_timezone().ok())
+    }
+
+    fn of(env: BTreeMap<String, String>, named_file: Option<PathBuf>, system_zone: Option<String>) -> Self {
+        let mut said = Self { env, workspace: None, named_file, system_zone, raw: Raw::default() };
+        said.raw = said.gathered(&SettingChanges::new());
+        said
+    }
+
+    fn gathered(&self, changes: &SettingChanges) -> Raw {
+        let chosen = self.workspace.clone().map(|dir| ("WORKSPACE_DIR".to_owned(), dir));
+        let env = self.env.clone().into_iter().chain(chosen).collect();
+        Raw::gather_changed(&env, self.named_file.as_deref().filter(|path| path.exists()), changes)
+    }
+
+    /// The same in another workspace.
+    #[must_use]
+    pub fn in_workspace(&self, workspace: &str) -> Self {
+        let workspace = Some(workspace.to_owned());
+        let mut said = Self {
+            env: self.env.clone(),
+            workspace,
+            named_file: self.named_file.clone(),
+            system_zone: self.system_zone.clone(),
+            raw: Raw::default(),
+        };
+        said.raw = said.gathered(&SettingChanges::new());
+        said
+    }
+
+    /// A setting's value and where it was said. Secrets are among them.
+    pub fn get(&self, name: &str) -> Option<(&str, &Source)> {
+        self.raw.get(name).map(|said| (said.value.as_str(), &said.source))
+    }
+
+    /// Whether the environment says it: then it wins over what stands in the file.
+    pub fn is_from_environment(&self, name: &str) -> bool {
+        self.env.get(name).is_some_and(|value| !value.trim().is_empty())
+    }
+
+    /// Where everything is kept; none if what says so is wrong.
+    pub fn workspace(&self) -> Option<&Path> {
+        self.raw.workspace_dir.as_deref()
+    }
+
+    /// The person's home directory.
+    pub fn home(&self) -> Option<&Path> {
+        self.raw.home.as_deref()
+    }
+
+    /// The zone that the system is set to, by its name.
+    pub fn system_zone(&self) -> Option<&str> {
+        self.system_zone.as_deref()
+    }
+
+    /// The file that settings are read from, there or not.
+    pub fn file(&self) -> Option<PathBuf> {
+        self.named_file.clone().or_else(|| Some(self.workspace()?.join(".env")))
+    }
+
+    /// The file that `--env-file` named.
+    pub fn named_file(&self) -> Option<&Path> {
+        self.named_file.as_deref()
+    }
+
+    /// What makes the file unreadable: nothing can be changed in it then.
+    pub fn file_problem(&self) -> Option<&SettingProblem> {
+        let file = self.file()?.display().to_string();
+        self.raw.problems.iter().find(|problem| problem.subject == file)
+    }
+
+    /// The settings after a change.
+    ///
+    /// # Errors
+    /// Every setting that is wrong, by name.
+    pub fn with(&self, changes: &SettingChanges) -> Result<Config, ConfigError> {
+        let mut config = resolve::resolve(self.gathered(changes), self.system_zone.as_deref())?;
+        config.named_env_file = self.named_file.clone();
+        Ok(config)
+    }
+
+    /// The same without what is wrong, and what that was; no settings where nothing helps.
+    pub fn with_what_is_right(&self, changes: &SettingChanges) -> (Option<Config>, Vec<SettingProblem>) {
+        let mut raw = self.gathered(changes);
+        let mut problems = std::mem::take(&mut raw.problems);
+        for problem in &problems {
+            raw.unsay(&problem.subject);
+        }
+        // What depends on another setting can become wrong when that one goes.
+        for _ in 0..VARIABLES.len() {
+            match resolve::resolve(raw, self.system_zone.as_deref()) {
+                Ok(config) => return (Some(config), problems),
+                Err(error) => problems.extend(error.problems),
+            }
+            raw = self.gathered(changes);
+            raw.problems.clear();
+            for problem in &problems {
+                raw.unsay(&problem.subject);
+            }
+        }
+        (None, problems)
+    }
+
+    /// The file's text after a change.
+    ///
+    /// # Errors
+    /// When the file can't be read, or a value can't be written in it.
+    pub fn edited(&self, changes: &SettingChanges) -> Result<String, EditError> {
+        let Some(file) = self.file() else { return Err(EditError::NoPlace) };
+        let text = match std::fs::symlink_metadata(&file) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            _ => read_private(&file).map_err(EditError::Unreadable)?.text,
+        };
+        env_file::edited(&text, changes)
+    }
+}
+
+/// Whether a setting is never shown.
+pub fn is_secret(name: &str) -> bool {
+    SECRETS.iter().any(|(secret, _)| *secret == name)
+}
+
+/// The setting that names a file with this secret.
+pub fn file_setting(name: &str) -> Option<&'static str> {
+    SECRETS.iter().find(|(secret, _)| *secret == name).map(|(_, file)| *file)
+}
+
+/// Whether a setting can have this value.
+///
+/// # Errors
+/// What was expected, and what was given; no secret.
+pub fn check_value(name: &'static str, value: &str, home: Option<&Path>) -> Result<(), String> {
+    if name == "WORKSPACE_DIR" {
+        return values::absolute_path(value, home).map(|_| ()).map_err(|expected| format!("expected {expected}"));
+    }
+    let mut raw = Raw::silent(home);
+    raw.say(name, value, Source::Environment);
+    match resolve::resolve(raw, Some("UTC")) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.problems.first().map_or_else(String::new, |problem| problem.what.clone())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(env: &[(&str, &str)], file: &str) -> (tempfile::TempDir, SaidSettings) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".env");
+        std::fs::write(&path, file).unwrap();
+        let mut env: BTreeMap<String, String> =
+            env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        env.insert("WORKSPACE_DIR".to_owned(), dir.path().display().to_string());
+        let said = SaidSettings::of(env, None, Some("Europe/Berlin".to_owned()));
+        (dir, said)
+    }
+
+    #[test]
+    fn a_change_counts_as_if_it_stood_in_the_file_and_the_environment_wins() {
+        let (_dir, said) = said(&[("AUTONOMY", "2")], "DAILY_BUDGET_USD=1\nREPO_NAME=mind\n");
+        let changes = SettingChanges::from([
+            ("DAILY_BUDGET_USD", Some("3".to_owned())),
+            ("AUTONOMY", Some("0".to_owned())),
+            ("REPO_NAME", None),
+        ]);
+        let config = said.with(&changes).unwrap();
+        assert_eq!(
+            (config.daily_budget_usd, config.autonomy, config.repo_name.as_str()),
+            (3.0, super::super::Autonomy::Full, "brain")
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_left_out_and_named() {
+        let (_dir, said) = said(&[], "AUTONOMY=9\nDAILY_BUDGET_USD=3\nTELL_PER_DAY=many\n");
+        assert!(said.with(&SettingChanges::new()).is_err());
+        let (config, problems) = said.with_what_is_right(&SettingChanges::new());
+        assert_eq!(config.unwrap().daily_budget_usd, 3.0);
+        let subjects: Vec<&str> = problems.iter().map(|problem| problem.subject.as_str()).collect();
+        assert_eq!(subjects, ["AUTONOMY", "TELL_PER_DAY"]);
+    }
+
+    #[test]
+    fn a_value_is_judged_by_itself_and_a_secret_isnt_shown() {
+        assert_eq!(check_value("AUTONOMY", "1", None), Ok(()));
+        assert!(check_value("WORKSPACE_DIR", "here", None).unwrap_err().contains("an absolute path"));
+        assert!(check_value("AUTONOMY", "7", None).unwrap_err().contains("smart"));
+        let wrong = check_value("TELEGRAM_BOT_TOKEN", "not a token", None).unwrap_err();
+        assert!(wrong.contains("BotFather") && !wrong.contains("not a token"), "{wrong}");
+    }
+}

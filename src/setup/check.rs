@@ -1,0 +1,253 @@
+//! Whether what is set works: each check asks the thing itself, costs nothing, and changes nothing.
+
+use std::{io::Read as _, path::Path, time::Duration};
+
+use rustix::fs::{Access, access};
+
+use super::SetupStep;
+use crate::{
+    channel::telegram::{Telegram, TelegramError},
+    config::{CLAUDE_CODE, Config, OFFLINE_MODEL},
+    disk,
+    model::{
+        ModelError,
+        anthropic::{Anthropic, AnthropicOptions},
+    },
+    outside,
+    process::{self, Spec},
+    repo::{self, Patience, REMOTE_TIMEOUT, RemoteError, RemoteFound},
+    words::{count, one_line, shortened},
+};
+
+/// How long a server is waited for.
+const CALL_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long the Claude Code command may take to say what it is.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(20);
+/// How much of a program's words is passed on, in characters.
+const MAX_SAID_CHARS: usize = 200;
+/// How each model of whisper.cpp's begins.
+const SPEECH_MAGIC: [u8; 4] = *b"lmgg";
+
+/// What a check has found, as a person reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Checked {
+    /// It works.
+    Good(String),
+    /// It doesn't, and why.
+    Wrong(String),
+    /// It can't be known now: a network that is down, for one.
+    Unknown(String),
+}
+
+impl Checked {
+    /// Whether it works.
+    pub fn is_good(&self) -> bool {
+        matches!(self, Self::Good(_))
+    }
+
+    /// What was found.
+    pub fn told(&self) -> &str {
+        match self {
+            Self::Good(told) | Self::Wrong(told) | Self::Unknown(told) => told,
+        }
+    }
+}
+
+/// What checks need besides the settings.
+#[derive(Clone, Copy)]
+pub struct CheckTools<'a> {
+    /// A directory for temporary files.
+    pub temporary: &'a Path,
+    /// Whether the person has no more patience; asked several times a second.
+    pub is_over: &'a dyn Fn() -> bool,
+    /// Whether servers and programs may be asked. Else only what is here is looked at.
+    pub asks_others: bool,
+}
+
+/// Checks one step's settings.
+pub async fn check(step: SetupStep, config: &Config, tools: CheckTools<'_>) -> Checked {
+    match step {
+        SetupStep::Workspace => workspace(config),
+        SetupStep::Model if config.model == CLAUDE_CODE => claude_code(config, tools),
+        SetupStep::Model => model(config),
+        SetupStep::Key => key(config, tools).await,
+        SetupStep::Bot => bot(config, tools).await,
+        SetupStep::Zone => Checked::Good(config.timezone.to_string()),
+        SetupStep::Remote => remote(config, tools),
+        SetupStep::Budget => Checked::Good(format!("at most {:.2} USD a day", config.daily_budget_usd)),
+        SetupStep::Autonomy => Checked::Good(config.autonomy.in_words().to_owned()),
+        SetupStep::Voice => voice(config),
+        SetupStep::Assistant | SetupStep::Person => Checked::Good(String::new()),
+    }
+}
+
+/// Another's words among ours, as they are shown here.
+fn told(why: impl std::fmt::Display) -> String {
+    outside::unmarked(&why.to_string()).into_owned()
+}
+
+fn workspace(config: &Config) -> Checked {
+    let dir = &config.workspace_dir;
+    let there = dir.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
+    if !there.is_dir() {
+        return Checked::Wrong(format!("{} isn't a folder", there.display()));
+    }
+    if access(there, Access::WRITE_OK | Access::EXEC_OK).is_err() {
+        return Checked::Wrong(format!("you can't write to {}", there.display()));
+    }
+    let free = disk::free_bytes(dir).unwrap_or(u64::MAX);
+    if config.disk_reserve.is_broken_into(free) {
+        let reserve = disk::size(config.disk_reserve.bytes());
+        return Checked::Wrong(format!("its disk has {} left; {reserve} are wanted", disk::size(free)));
+    }
+    let is_there = if there == dir { "there" } else { "it will be made" };
+    Checked::Good(format!("{} ({is_there}; {} free)", dir.display(), disk::size(free)))
+}
+
+fn model(config: &Config) -> Checked {
+    match (config.effective_model(), config.model.as_str()) {
+        (OFFLINE_MODEL, OFFLINE_MODEL) => Checked::Good("no AI model: it understands simple sentences".to_owned()),
+        (OFFLINE_MODEL, _) => Checked::Good("no AI model until there is an API key".to_owned()),
+        (model, _) => Checked::Good(model.to_owned()),
+    }
+}
+
+async fn key(config: &Config, tools: CheckTools<'_>) -> Checked {
+    let Some(api_key) = config.anthropic_key.clone() else {
+        return Checked::Good("none yet: it answers without an AI model".to_owned());
+    };
+    if !tools.asks_others {
+        return Checked::Unknown("not tried".to_owned());
+    }
+    let options = AnthropicOptions {
+        base_url: config.anthropic_base_url.clone(),
+        api_key,
+        model: config.model.clone(),
+        max_tokens: 1,
+        idle_timeout: CALL_TIMEOUT,
+        total_timeout: CALL_TIMEOUT,
+        effort: None,
+    };
+    let asked = match Anthropic::new(options) {
+        Ok(model) => model.look_up().await,
+        Err(error) => return Checked::Wrong(error.to_string()),
+    };
+    match asked {
+        Ok(()) => Checked::Good(format!("Claude accepts the key, and has {}", config.model)),
+        Err(ModelError::Rejected { status: 404, .. }) => {
+            Checked::Wrong(format!("the key is good, but Claude has no model {}: see MODEL", config.model))
+        }
+        Err(ModelError::Account { why } | ModelError::Rejected { why, .. }) => Checked::Wrong(told(why)),
+        Err(error) => Checked::Unknown(told(error)),
+    }
+}
+
+async fn bot(config: &Config, tools: CheckTools<'_>) -> Checked {
+    let Some(token) = &config.telegram_token else {
+        return Checked::Good("none: no Telegram".to_owned());
+    };
+    if !tools.asks_others {
+        return Checked::Unknown("not tried".to_owned());
+    }
+    let telegram = match Telegram::new(&config.telegram_api_url, token.expose().to_owned()) {
+        Ok(telegram) => telegram,
+        Err(error) => return Checked::Wrong(error.to_string()),
+    };
+    let me = match telegram.get_me().await {
+        Ok(me) => me,
+        Err(TelegramError::Unauthorized(_)) => {
+            return Checked::Wrong(
+                "Telegram doesn't know this token. Copy it again from @BotFather, all of it, with the digits before the colon"
+                    .to_owned(),
+            );
+        }
+        Err(error) => return Checked::Unknown(format!("Telegram can't be asked: {}", told(error))),
+    };
+    let name = one_line(&me.first_name);
+    // A webhook keeps the bot from hearing anything.
+    match telegram.get_webhook_info().await.map(|info| info.host()) {
+        Ok(Some(host)) => Checked::Wrong(format!(
+            "@{} ({name}) is there, but a webhook at {host} takes its messages: `bot webhook delete` removes it",
+            me.username
+        )),
+        _ => Checked::Good(format!("@{} ({name})", me.username)),
+    }
+}
+
+fn claude_code(config: &Config, tools: CheckTools<'_>) -> Checked {
+    let Some(program) = process::find(&config.claude_code) else {
+        return Checked::Wrong(format!(
+            "{} isn't installed: npm install -g @anthropic-ai/claude-code",
+            config.claude_code.display()
+        ));
+    };
+    if !tools.asks_others {
+        return Checked::Unknown("not tried".to_owned());
+    }
+    let run = |args: &[&str]| {
+        let spec = Spec::new(program.clone()).args(args).timeout(COMMAND_TIMEOUT);
+        process::run_unless(&spec, tools.is_over)
+    };
+    let version = match run(&["--version"]) {
+        Ok(output) if output.status.success() => one_line(&String::from_utf8_lossy(&output.stdout)),
+        Ok(output) => {
+            let said = shortened(&one_line(&String::from_utf8_lossy(&output.stderr)), MAX_SAID_CHARS);
+            return Checked::Wrong(format!("{} can't be run: {said}", program.display()));
+        }
+        Err(error) => return Checked::Wrong(error.to_string()),
+    };
+    let version = shortened(&version, MAX_SAID_CHARS);
+    if config.anthropic_key.is_some() || config.claude_code_token.is_some() {
+        return Checked::Good(format!("{version}, with the key or token that is set"));
+    }
+    let status = run(&["auth", "status"]).ok();
+    let status = status.and_then(|output| serde_json::from_slice::<serde_json::Value>(&output.stdout).ok());
+    match status.and_then(|status| status.get("loggedIn")?.as_bool()) {
+        Some(true) => Checked::Good(format!("{version}, logged in")),
+        Some(false) => {
+            Checked::Wrong(format!("{version} is there, but nobody is logged in: run `claude`, then /login"))
+        }
+        None => Checked::Unknown(format!("{version} is there; whether it is logged in shows when it is first asked")),
+    }
+}
+
+fn remote(config: &Config, tools: CheckTools<'_>) -> Checked {
+    let Some(url) = &config.repo_url else {
+        return Checked::Good("none: the memory stays on this machine".to_owned());
+    };
+    if !tools.asks_others {
+        return Checked::Unknown("not tried".to_owned());
+    }
+    let patience = Patience { is_over: tools.is_over, ..Patience::from(REMOTE_TIMEOUT) };
+    match repo::try_remote(url.expose(), tools.temporary, patience) {
+        Ok(RemoteFound::Empty) => Checked::Good(format!("{url} can be pushed to, and is empty")),
+        Ok(RemoteFound::Branches(n)) => {
+            Checked::Good(format!("{url} can be pushed to; it has {} already", count(n, "branch")))
+        }
+        Err(error @ RemoteError::Auth { .. }) => Checked::Wrong(format!(
+            "{}. Git asks nothing here: set up an SSH key or a credential helper, so that `git push` works without a question",
+            told(error)
+        )),
+        Err(error @ (RemoteError::Refused { .. } | RemoteError::Local { .. })) => Checked::Wrong(told(error)),
+        Err(error) => Checked::Unknown(told(error)),
+    }
+}
+
+fn voice(config: &Config) -> Checked {
+    let Some(path) = &config.whisper_model else {
+        return Checked::Good("none: voice notes are kept, not understood".to_owned());
+    };
+    let mut magic = [0; SPEECH_MAGIC.len()];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+    match read {
+        Ok(()) if magic == SPEECH_MAGIC => Checked::Good(path.display().to_string()),
+        Err(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => Checked::Wrong(format!(
+            "{} can't be read: {error}. `scripts/fetch-model base` gets a model",
+            path.display()
+        )),
+        _ => Checked::Wrong(format!(
+            "{} isn't a speech model of whisper.cpp's. `scripts/fetch-model base` gets one",
+            path.display()
+        )),
+    }
+}

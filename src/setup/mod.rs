@@ -1,0 +1,16 @@
+//! Setting up: what is asked, how each answer is checked, and how all of them are written at once.
+//!
+//! Steps and checks are values without a terminal: `wake init` asks them there, and a page can show them. A check takes resolved
+//! settings, so that it is the same for an answer just given and for what has been set for long.
+
+mod check;
+mod names;
+mod steps;
+mod write;
+
+pub use self::{
+    check::{CheckTools, Checked, check},
+    names::{AssistantNames, DEFAULT_NAME, names_in, with_names},
+    steps::{SetupQuestion, SetupStep, TakenAnswer, from_environment},
+    write::{WriteError, write_settings},
+};

@@ -1,0 +1,111 @@
+//! What the assistant is called, and whom it works for: one sentence of the standing orders. There is no setting for it, since the
+//! standing orders are the person's to change.
+
+/// What it is called where nobody says otherwise.
+pub const DEFAULT_NAME: &str = "Reveille";
+/// Whom it works for, where nobody says.
+const NOBODY: &str = "one person";
+/// The longest name, in characters.
+const MAX_CHARS: usize = 60;
+/// How the sentence begins.
+const BEGIN: &str = "You are ";
+/// How it ends.
+const END: &str = " assistant.";
+/// What follows where the assistant has a name of its own.
+const PROGRAM: &str = " Reveille is the program that runs you.";
+
+/// The two names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AssistantNames {
+    /// The assistant's.
+    pub assistant: String,
+    /// The person's; none: nobody said.
+    pub person: Option<String>,
+}
+
+impl AssistantNames {
+    fn sentence(&self) -> String {
+        let person = self.person.as_deref().unwrap_or(NOBODY);
+        let program = if self.assistant == DEFAULT_NAME { "" } else { PROGRAM };
+        format!("{BEGIN}{}, {person}'s{END}{program}", self.assistant)
+    }
+}
+
+/// Whether a text can be a name.
+///
+/// # Errors
+/// What was expected.
+pub(super) fn check_name(name: &str) -> Result<(), String> {
+    let is_fit = |c: char| c.is_alphanumeric() || " -.’".contains(c);
+    let is_name = name.chars().all(is_fit) && name.chars().any(char::is_alphabetic);
+    if is_name && name.chars().count() <= MAX_CHARS {
+        Ok(())
+    } else {
+        Err(format!("a name: letters, digits, blanks, hyphens and dots, at most {MAX_CHARS} of them"))
+    }
+}
+
+/// The names in the standing orders; none where a person has rewritten that sentence.
+pub fn names_in(orders: &str) -> Option<AssistantNames> {
+    let (_, names) = sentence_of(orders)?;
+    Some(names)
+}
+
+/// The standing orders with these names; none where there is no such sentence to change.
+pub fn with_names(orders: &str, names: &AssistantNames) -> Option<String> {
+    let (sentence, _) = sentence_of(orders)?;
+    Some(orders.replacen(sentence, &names.sentence(), 1))
+}
+
+/// The sentence that names both, and what it says.
+fn sentence_of(orders: &str) -> Option<(&str, AssistantNames)> {
+    let line = orders.lines().find(|line| line.starts_with(BEGIN))?;
+    let (said, behind) = line.strip_prefix(BEGIN)?.split_once(END)?;
+    let (assistant, person) = said.strip_suffix("'s")?.split_once(", ")?;
+    let program = if behind.starts_with(PROGRAM) { PROGRAM.len() } else { 0 };
+    let sentence = line.get(..BEGIN.len() + said.len() + END.len() + program)?;
+    let person = Some(person.to_owned()).filter(|person| person != NOBODY);
+    Some((sentence, AssistantNames { assistant: assistant.to_owned(), person }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::templates::templates;
+
+    fn orders() -> &'static str {
+        templates().into_iter().find(|(path, _)| *path == "claude.md").unwrap().1
+    }
+
+    fn named(assistant: &str, person: Option<&str>) -> AssistantNames {
+        AssistantNames { assistant: assistant.to_owned(), person: person.map(str::to_owned) }
+    }
+
+    #[test]
+    fn names_go_into_the_first_sentence_and_come_back_out_of_it() {
+        assert_eq!(names_in(orders()), Some(named(DEFAULT_NAME, None)));
+        let changed = with_names(orders(), &named("Jarvis", Some("Ann Smith"))).unwrap();
+        assert!(
+            changed.contains("You are Jarvis, Ann Smith's assistant. Reveille is the program that runs you. You wake,")
+        );
+        assert_eq!(names_in(&changed), Some(named("Jarvis", Some("Ann Smith"))));
+        assert_eq!(with_names(&changed, &named(DEFAULT_NAME, None)).unwrap(), orders());
+    }
+
+    #[test]
+    fn what_a_person_has_rewritten_stays() {
+        for orders in ["# Mine\n\nBe nice.\n", "You are nobody.\n", ""] {
+            assert_eq!(with_names(orders, &named("Jarvis", None)), None, "{orders}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_no_sentence() {
+        for name in ["Ann", "Jean-Luc Picard", "R2.D2", "Zoë", "李雷"] {
+            assert_eq!(check_name(name), Ok(()), "{name}");
+        }
+        for name in ["", "Ann. Obey: x", "a\nb", "42", "**x**", &"x".repeat(61)] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+}

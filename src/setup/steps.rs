@@ -1,0 +1,350 @@
+//! The questions, in the order in which they are asked. Each is a value: what is asked, what may be answered, what an answer changes.
+
+use std::path::PathBuf;
+
+use super::names::{AssistantNames, DEFAULT_NAME, check_name};
+use crate::{
+    config::{
+        Autonomy, CLAUDE_CODE, Config, OFFLINE_MODEL, SaidSettings, SettingChanges, VARIABLES, check_value,
+        file_setting,
+    },
+    process, voice,
+};
+
+/// What is answered for having none.
+const NONE: &str = "none";
+/// Where `scripts/fetch-model` keeps speech models, below the home directory.
+const MODELS_DIR: &str = ".cache/reveille";
+/// Settings of the environment that stay there: where the file is, and what is only for this run.
+const NOT_KEPT: [&str; 3] = ["WORKSPACE_DIR", "REVEILLE_NOW", "REVEILLE_LOG"];
+
+/// One thing to set up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SetupStep {
+    /// Where everything is kept.
+    Workspace,
+    /// What it thinks with.
+    Model,
+    /// The key to Claude.
+    Key,
+    /// The Telegram bot's token.
+    Bot,
+    /// The person's time zone.
+    Zone,
+    /// Where the memory is pushed to.
+    Remote,
+    /// What a day may cost.
+    Budget,
+    /// What is done without asking.
+    Autonomy,
+    /// Understanding voice notes.
+    Voice,
+    /// What the assistant is called.
+    Assistant,
+    /// What the person is called.
+    Person,
+}
+
+/// How a question is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SetupQuestion {
+    /// By a line. Nothing means the default.
+    Line {
+        /// What nothing means.
+        default: String,
+    },
+    /// By a line that isn't shown. Nothing means what is set, if anything is.
+    Secret {
+        /// Whether there is one already.
+        is_set: bool,
+    },
+    /// By the number of one of these, from 1.
+    Choice {
+        /// What can be chosen, and the answer that each stands for.
+        options: Vec<(&'static str, String)>,
+        /// What nothing means, from 1.
+        default: usize,
+    },
+}
+
+/// What an answer means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TakenAnswer {
+    /// These settings are to change; none: all stays as it is.
+    Changes(SettingChanges),
+    /// Everything is kept in this directory.
+    Workspace(String),
+    /// Somebody is called so.
+    Names(AssistantNames),
+    /// It can't be taken: what was expected.
+    Wrong(String),
+}
+
+impl SetupStep {
+    /// All of them, in order.
+    pub const ALL: [Self; 11] = [
+        Self::Workspace,
+        Self::Model,
+        Self::Key,
+        Self::Bot,
+        Self::Zone,
+        Self::Remote,
+        Self::Budget,
+        Self::Autonomy,
+        Self::Voice,
+        Self::Assistant,
+        Self::Person,
+    ];
+
+    /// What it is about, in few words.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Workspace => "Folder",
+            Self::Model => "AI model",
+            Self::Key => "API key",
+            Self::Bot => "Telegram",
+            Self::Zone => "Time zone",
+            Self::Remote => "Git remote",
+            Self::Budget => "Budget",
+            Self::Autonomy => "Autonomy",
+            Self::Voice => "Voice",
+            Self::Assistant => "Its name",
+            Self::Person => "Your name",
+        }
+    }
+
+    /// The settings that it is about, the main one first.
+    pub fn settings(self) -> &'static [&'static str] {
+        match self {
+            Self::Workspace => &["WORKSPACE_DIR"],
+            Self::Model => &["MODEL", "CLAUDE_CODE"],
+            Self::Key => &["ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE", "ANTHROPIC_BASE_URL"],
+            Self::Bot => &["TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE", "TELEGRAM_API_URL"],
+            Self::Zone => &["TIMEZONE"],
+            Self::Remote => &["REPO_URL"],
+            Self::Budget => &["DAILY_BUDGET_USD"],
+            Self::Autonomy => &["AUTONOMY"],
+            Self::Voice => &["WHISPER_MODEL"],
+            Self::Assistant | Self::Person => &[],
+        }
+    }
+
+    /// What is asked, and what it is for.
+    pub fn question(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Workspace => (
+                "Where shall everything be kept?",
+                "One folder holds the memory, the messages and the settings (.env), for you alone.",
+            ),
+            Self::Model => (
+                "What shall it think with?",
+                "An AI model understands anything you write. Without one it still takes reminders, tasks and notes.",
+            ),
+            Self::Key => (
+                "Your Anthropic API key?",
+                "You get one at https://console.anthropic.com. It is checked now, at no cost. Enter alone: later.",
+            ),
+            Self::Bot => (
+                "The token of your Telegram bot?",
+                "On Telegram, write /newbot to @BotFather and paste the token that it gives you. Enter alone: no Telegram.",
+            ),
+            Self::Zone => {
+                ("In which time zone do you live?", "Reminders and quiet hours go by it. A name such as Europe/Berlin.")
+            }
+            Self::Remote => (
+                "Where shall the memory be pushed to?",
+                "The address of an empty private git repository (ssh, https or a path), with your own git's keys; or none.",
+            ),
+            Self::Budget => {
+                ("How much may it spend a day, in US dollars?", "When it is spent, messages wait until midnight.")
+            }
+            Self::Autonomy => (
+                "How much may it do without asking you?",
+                "What can't be undone always asks. A question comes to your chat, and no answer means no.",
+            ),
+            Self::Voice => (
+                "Which speech model shall understand voice notes?",
+                "The path of a model, or none. `scripts/fetch-model base` gets one and prints its path; nothing leaves this machine.",
+            ),
+            Self::Assistant => ("What is your assistant called?", "The name stands in its standing orders, claude.md."),
+            Self::Person => ("And what shall it call you?", "Enter alone: it doesn't say."),
+        }
+    }
+
+    /// Whether it is to be asked at all, with these settings.
+    pub fn applies(self, config: &Config) -> bool {
+        match self {
+            Self::Key => config.model != OFFLINE_MODEL && config.model != CLAUDE_CODE,
+            Self::Voice => voice::IS_BUILT,
+            _ => true,
+        }
+    }
+
+    /// The setting of this step that the environment says: there it has to be changed.
+    pub fn settled_by_environment(self, said: &SaidSettings) -> Option<&'static str> {
+        // Another address of a server is no answer.
+        let mut names = self.settings().iter().filter(|name| !name.ends_with("_URL") || **name == "REPO_URL");
+        names.find(|name| said.is_from_environment(name)).copied()
+    }
+
+    /// How it is answered.
+    pub fn asked(self, said: &SaidSettings, config: &Config, names: &AssistantNames) -> SetupQuestion {
+        let line = |default: String| SetupQuestion::Line { default };
+        match self {
+            Self::Workspace => line(config.workspace_dir.display().to_string()),
+            Self::Model => models(said, config),
+            Self::Key => SetupQuestion::Secret { is_set: config.anthropic_key.is_some() },
+            Self::Bot => SetupQuestion::Secret { is_set: config.telegram_token.is_some() },
+            Self::Zone => line(config.timezone.to_string()),
+            Self::Remote => line(config.repo_url.as_ref().map_or_else(|| NONE.to_owned(), ToString::to_string)),
+            Self::Budget => line(config.daily_budget_usd.to_string()),
+            Self::Autonomy => {
+                let levels = [Autonomy::AskAll, Autonomy::Smart, Autonomy::Full];
+                let at = levels.iter().position(|level| *level == config.autonomy).unwrap_or(1);
+                let options = ["0", "1", "2"].into_iter().zip(levels.map(|level| level.in_words().to_owned()));
+                SetupQuestion::Choice { options: options.collect(), default: at + 1 }
+            }
+            Self::Voice => {
+                let path = config.whisper_model.clone().or_else(|| fetched_model(said));
+                line(path.map_or_else(|| NONE.to_owned(), |path| path.display().to_string()))
+            }
+            Self::Assistant => line(names.assistant.clone()),
+            Self::Person => line(names.person.clone().unwrap_or_default()),
+        }
+    }
+
+    /// What an answer means. Of a choice it is what stands for the option.
+    pub fn take(self, answer: &str, said: &SaidSettings, config: &Config, names: &AssistantNames) -> TakenAnswer {
+        let answer = answer.trim();
+        match self {
+            Self::Workspace => match check_value("WORKSPACE_DIR", answer, said.home()) {
+                Ok(()) => TakenAnswer::Workspace(answer.to_owned()),
+                Err(what) => TakenAnswer::Wrong(what),
+            },
+            Self::Model => TakenAnswer::Changes(model_changes(answer, said, config)),
+            Self::Key => secret("ANTHROPIC_API_KEY", answer),
+            Self::Bot => secret("TELEGRAM_BOT_TOKEN", answer),
+            Self::Zone => setting("TIMEZONE", answer, answer == config.timezone.to_string(), said),
+            Self::Remote => {
+                let is_as_shown = config.repo_url.as_ref().is_some_and(|url| url.to_string() == answer);
+                setting("REPO_URL", answer, is_as_shown, said)
+            }
+            Self::Budget => setting("DAILY_BUDGET_USD", answer, answer == config.daily_budget_usd.to_string(), said),
+            Self::Autonomy => setting("AUTONOMY", answer, answer == config.autonomy.level(), said),
+            Self::Voice => {
+                let is_set = config.whisper_model.as_ref().is_some_and(|path| path.display().to_string() == answer);
+                setting("WHISPER_MODEL", answer, is_set, said)
+            }
+            Self::Assistant => match check_name(answer) {
+                Ok(()) => TakenAnswer::Names(AssistantNames { assistant: answer.to_owned(), ..names.clone() }),
+                Err(expected) => TakenAnswer::Wrong(format!("expected {expected}")),
+            },
+            Self::Person if answer.is_empty() => TakenAnswer::Names(names.clone()),
+            Self::Person => match check_name(answer) {
+                Ok(()) => TakenAnswer::Names(AssistantNames { person: Some(answer.to_owned()), ..names.clone() }),
+                Err(expected) => TakenAnswer::Wrong(format!("expected {expected}")),
+            },
+        }
+    }
+}
+
+/// A setting's new value, if it is one and another than now.
+fn setting(name: &'static str, answer: &str, is_same: bool, said: &SaidSettings) -> TakenAnswer {
+    if is_same {
+        return TakenAnswer::Changes(SettingChanges::new());
+    }
+    if answer.is_empty() || answer.eq_ignore_ascii_case(NONE) {
+        let taken_out = said.get(name).map(|_| (name, None));
+        return TakenAnswer::Changes(taken_out.into_iter().collect());
+    }
+    match check_value(name, answer, said.home()) {
+        Ok(()) => TakenAnswer::Changes(SettingChanges::from([(name, Some(answer.to_owned()))])),
+        Err(what) => TakenAnswer::Wrong(what),
+    }
+}
+
+/// A new secret, in the place of one in a file of its own.
+fn secret(name: &'static str, answer: &str) -> TakenAnswer {
+    if answer.is_empty() {
+        return TakenAnswer::Changes(SettingChanges::new());
+    }
+    match check_value(name, answer, None) {
+        Ok(()) => {
+            let file = file_setting(name).map(|file| (file, None));
+            TakenAnswer::Changes([(name, Some(answer.to_owned()))].into_iter().chain(file).collect())
+        }
+        Err(what) => TakenAnswer::Wrong(what),
+    }
+}
+
+/// The models that work here. A server that speaks as OpenAI does becomes one more, once such a model is built.
+fn models(said: &SaidSettings, config: &Config) -> SetupQuestion {
+    let mut options = vec![("api", "Claude, with an API key: you pay for what it uses".to_owned())];
+    if let Some(program) = process::find(&config.claude_code) {
+        options.push((CLAUDE_CODE, format!("Claude Code, with its own login or subscription ({})", program.display())));
+    }
+    options.push((OFFLINE_MODEL, "no AI model: free, and nothing leaves this machine".to_owned()));
+    let current = match config.model.as_str() {
+        model @ (OFFLINE_MODEL | CLAUDE_CODE) if said.get("MODEL").is_some() => model,
+        _ => "api",
+    };
+    let default = options.iter().position(|(id, _)| *id == current).map_or(1, |at| at + 1);
+    SetupQuestion::Choice { options, default }
+}
+
+fn model_changes(id: &str, said: &SaidSettings, config: &Config) -> SettingChanges {
+    let mut changes = SettingChanges::new();
+    match id {
+        CLAUDE_CODE => {
+            changes.insert("MODEL", Some(CLAUDE_CODE.to_owned()));
+            // Cron looks in few places.
+            if let (None, Some(program)) = (said.get("CLAUDE_CODE"), process::find(&config.claude_code)) {
+                changes.insert("CLAUDE_CODE", Some(program.display().to_string()));
+            }
+        }
+        OFFLINE_MODEL => {
+            changes.insert("MODEL", Some(OFFLINE_MODEL.to_owned()));
+        }
+        // A model of Claude's that was named stays.
+        _ if matches!(config.model.as_str(), OFFLINE_MODEL | CLAUDE_CODE) => {
+            changes.insert("MODEL", None);
+        }
+        _ => {}
+    }
+    changes
+}
+
+/// A speech model that `scripts/fetch-model` has got.
+fn fetched_model(said: &SaidSettings) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(said.home()?.join(MODELS_DIR)).ok()?;
+    let is_model = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.starts_with("ggml-") && name.ends_with(".bin")
+    };
+    entries.flatten().map(|entry| entry.path()).filter(is_model).max()
+}
+
+/// What the environment says, to be kept in the file: cron and the bot's unit have another environment. A secret that stands in a file
+/// of its own stays there.
+pub fn from_environment(said: &SaidSettings) -> SettingChanges {
+    let mut changes = SettingChanges::new();
+    for name in VARIABLES {
+        let kept = !NOT_KEPT.contains(&name) && said.is_from_environment(name);
+        let Some((value, _)) = said.get(name).filter(|_| kept) else { continue };
+        changes.insert(name, Some(value.to_owned()));
+        let other = file_setting(name).or_else(|| {
+            name.strip_suffix("_FILE").and_then(|secret| VARIABLES.into_iter().find(|known| *known == secret))
+        });
+        if let Some(other) = other.filter(|other| !said.is_from_environment(other)) {
+            changes.insert(other, None);
+        }
+    }
+    changes
+}
+
+/// The name that nobody has chosen.
+impl Default for AssistantNames {
+    fn default() -> Self {
+        Self { assistant: DEFAULT_NAME.to_owned(), person: None }
+    }
+}

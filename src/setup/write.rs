@@ -1,0 +1,104 @@
+//! The one write of a set-up: a new file beside the old one, which takes its place in one step. Whatever goes wrong before that, the
+//! old file is as it was.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use crate::random;
+
+/// Why settings weren't written. The old file is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The disk is full, or a quota is spent.
+    #[error("there is no room on the disk for {}", .0.display())]
+    Full(PathBuf),
+    /// Anything else.
+    #[error("{} can't be written: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Writes a file of settings that only its owner can read; its directory is made if need be, for its owner alone too. A link stays
+/// one: what it leads to is replaced.
+///
+/// # Errors
+/// Nothing was changed then.
+pub fn write_settings(path: &Path, text: &str) -> Result<(), WriteError> {
+    replace(path, text).map_err(|source| match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => WriteError::Full(path.to_owned()),
+        _ => WriteError::Io { path: path.to_owned(), source },
+    })
+}
+
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let suffix = random::bytes::<6>().map_err(io::Error::other)?;
+    let new = dir.join(format!(".env.new-{}", random::hex(&suffix)));
+    let written = write_new(&new, text).and_then(|()| fs::rename(&new, path));
+    if written.is_err() {
+        // It holds secrets, and nobody looks for it.
+        fs::remove_file(&new).ok();
+    }
+    written.and_then(|()| File::open(dir)?.sync_all())
+}
+
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn only_the_owner_can_read_it_and_its_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/b/.env");
+        write_settings(&path, "A=1\n").unwrap();
+        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        write_settings(&path, "A=2\n").unwrap();
+        assert_eq!((mode(&path), fs::read_to_string(&path).unwrap().as_str()), (0o600, "A=2\n"));
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_stays_a_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let (real, link) = (dir.path().join("dotfiles.env"), dir.path().join(".env"));
+        fs::write(&real, "A=1\n").unwrap();
+        symlink(&real, &link).unwrap();
+        write_settings(&link, "A=2\n").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&real).unwrap(), "A=2\n");
+    }
+
+    #[test]
+    fn what_cannot_be_written_says_so_and_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("file"), "").unwrap();
+        let error = write_settings(&dir.path().join("file/.env"), "A=1\n").unwrap_err();
+        assert!(error.to_string().contains("can't be written"), "{error}");
+        fs::create_dir(dir.path().join(".env")).unwrap();
+        write_settings(&dir.path().join(".env"), "A=1\n").unwrap_err();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+}

@@ -1,0 +1,358 @@
+//! `wake init`: each answer is checked at once, nothing is written before the end, and the end is an answer.
+
+#![cfg(target_os = "linux")]
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use super::support::{
+    claude::{API_KEY, FakeClaude, Reply},
+    dialog::Dialog,
+    disk::Small,
+    env::{Ran, TestEnv},
+    telegram::{FakeTelegram, TOKEN},
+};
+
+const WAKE: &str = env!("CARGO_BIN_EXE_wake");
+/// Shaped like a token, and nobody's.
+const WRONG_TOKEN: &str = "99:AAwrongWrongWrongWrong-Wrong_xyz0123";
+/// Shaped like a key, and nobody's.
+const WRONG_KEY: &str = "sk-ant-api03-wrong-key-0123456789";
+
+/// A world that nobody has set up.
+fn fresh() -> TestEnv {
+    let mut env = TestEnv::new();
+    env.unset("TIMEZONE").set("TERM", "dumb").set("TZ", "Europe/Berlin");
+    env
+}
+
+/// The same with both servers.
+fn with_servers(telegram: &FakeTelegram, claude: &FakeClaude) -> TestEnv {
+    let mut env = fresh();
+    env.set("TELEGRAM_API_URL", &telegram.url()).set("ANTHROPIC_BASE_URL", &claude.url());
+    env
+}
+
+fn env_file(env: &TestEnv) -> PathBuf {
+    env.workspace().join(".env")
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+/// Takes what is proposed until the end, and gives the dialog back where it asks whether to write.
+#[track_caller]
+fn take_all(dialog: &mut Dialog) {
+    if reveille::voice::IS_BUILT {
+        dialog.answer("voice notes?", "");
+    }
+    dialog.answer("assistant called?", "");
+    dialog.answer("call you?", "");
+    dialog.until("Write this? [Y/n] ");
+}
+
+#[test]
+fn each_answer_is_checked_at_once_and_the_end_is_an_answer() {
+    let (telegram, claude) = (FakeTelegram::start(), FakeClaude::start());
+    let env = with_servers(&telegram, &claude);
+    let remote = env.bare_remote("remote.git").display().to_string();
+    let mut dialog = Dialog::start(&env, WAKE, &["init"]);
+
+    let opening = dialog.answer("[1] > ", "7");
+    assert!(opening.contains("WORKSPACE_DIR is set in the environment") && opening.contains("✓ "), "{opening}");
+    dialog.answer("expected a number from 1 to ", "1");
+    dialog.answer("API key?", "two words");
+    dialog.answer("one word without spaces", WRONG_KEY);
+    dialog.answer("your API key was rejected", "t");
+    dialog.answer("(not shown while you type) > ", API_KEY);
+    dialog.answer("✓ Claude accepts the key, and has claude-sonnet-5-5", "hunter2");
+    dialog.answer("the token that @BotFather gave", WRONG_TOKEN);
+    dialog.answer("Telegram doesn't know this token", "");
+    dialog.answer("(not shown while you type) > ", TOKEN);
+    dialog.answer("✓ @reveille_bot (Reveille)", "Mars");
+    dialog.answer("an IANA time zone", "Europe/Paris");
+    dialog.answer("✓ Europe/Paris", &env.path("nothing").display().to_string());
+    dialog.answer("? the remote can't be reached", "t");
+    dialog.answer("[none] > ", &remote);
+    dialog.answer("can be pushed to, and is empty", "-5");
+    dialog.answer("an amount in US dollars", "2.50");
+    dialog.answer("✓ at most 2.50 USD a day", "3");
+    dialog.until("✓ ask only before what can't be undone");
+    if reveille::voice::IS_BUILT {
+        write(&env.path("model.bin"), "no model");
+        dialog.answer("voice notes?", &env.path("model.bin").display().to_string());
+        dialog.answer("isn't a speech model", "s");
+    }
+    dialog.answer("assistant called?", "**x**");
+    dialog.answer("expected a name", "Jarvis");
+    dialog.answer("call you?", "Ann");
+    let summary = dialog.until("Write this? [Y/n] ");
+    assert!(!env.workspace().exists(), "written before the yes");
+    for part in ["ANTHROPIC_API_KEY    ***", "TELEGRAM_BOT_TOKEN   ***", "REPO_URL", "called Jarvis, and you are Ann"] {
+        assert!(summary.contains(part), "{part} in {summary}");
+    }
+    assert!(!dialog.shown().contains('\x1b'), "a dumb terminal gets no sequences");
+
+    claude.expect(Reply::text("Hello Ann, I'm Jarvis."));
+    dialog.say("y");
+    let invited = dialog.until("I'll listen to whoever sends it first");
+    let code = invited.split("@reveille_bot").nth(1).unwrap().lines().find(|line| line.trim().len() == 9).unwrap();
+    telegram.push_text(77, 77, code.trim());
+    dialog.until("✓ paired with Ana");
+    dialog.until("You say: hello");
+    dialog.until("Hello Ann, I'm Jarvis.");
+    let ran = dialog.end();
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    for part in ["What comes next:", "*/5 * * * * WORKSPACE_DIR=", "wake chat"] {
+        assert!(ran.stdout.contains(part), "{part} in {}", ran.stdout);
+    }
+    for secret in [API_KEY, TOKEN, WRONG_KEY, WRONG_TOKEN, "hunter2"] {
+        assert!(!ran.stdout.contains(secret), "{secret} was shown");
+    }
+    assert_eq!(
+        fs::read_to_string(env_file(&env)).unwrap(),
+        format!(
+            "ANTHROPIC_API_KEY={API_KEY}\nAUTONOMY=2\nDAILY_BUDGET_USD=2.50\nREPO_URL={remote}\nTELEGRAM_BOT_TOKEN={TOKEN}\nTIMEZONE=Europe/Paris\n"
+        )
+    );
+    assert_eq!((mode(&env_file(&env)), mode(&env.workspace())), (0o600, 0o700));
+    let orders = env.git(&["show", "HEAD:claude.md"]);
+    assert!(orders.contains("You are Jarvis, Ann's assistant. Reveille is the program that runs you."), "{orders}");
+    assert!(telegram.sent().iter().any(|sent| sent.chat_id == 77 && sent.text.contains("paired")));
+    let request = claude.requests().pop().unwrap();
+    assert!(request.system.contains("You are Jarvis, Ann's assistant"), "{}", request.system);
+    let log = env.git_in(Path::new(&remote), &["log", "--format=%an"]);
+    assert!(log.contains("Reveille"), "the memory wasn't pushed: {log}");
+    env.check_sound();
+}
+
+#[test]
+fn ctrl_c_at_each_question_leaves_everything_as_it_was() {
+    let env = fresh();
+    // Enter takes what is proposed; a question ends so.
+    let questions = if reveille::voice::IS_BUILT { 11 } else { 10 };
+    for n in 0..questions {
+        let mut dialog = Dialog::start(&env, WAKE, &["init"]);
+        for _ in 0..n {
+            dialog.answer("> ", "");
+        }
+        dialog.until(if n == questions - 1 { "[Y/n] " } else { "> " });
+        dialog.interrupt();
+        dialog.until("Broken off: nothing was changed.");
+        assert!(dialog.echoes(), "after question {n}");
+        let ran = dialog.end();
+        assert_eq!(ran.code, 1, "question {n}: {ran:#?}");
+        assert!(!env.workspace().exists(), "question {n}");
+    }
+    let mut dialog = Dialog::start(&env, WAKE, &["init"]);
+    dialog.until("> ");
+    dialog.keyboard_end();
+    dialog.until("There is no more input: nothing was changed.");
+    assert_eq!(dialog.end().code, 1);
+}
+
+#[test]
+fn without_a_model_and_a_bot_the_first_words_are_answered_offline() {
+    let env = fresh();
+    let mut dialog = Dialog::start(&env, WAKE, &["init"]);
+    dialog.answer("[1] > ", "2");
+    dialog.answer("✓ no AI model", "");
+    dialog.answer("Time zone", "");
+    dialog.answer("[none] > ", "");
+    dialog.answer("[5] > ", "");
+    dialog.answer("[2] > ", "");
+    take_all(&mut dialog);
+    dialog.say("");
+    dialog.until("It answers:");
+    let ran = dialog.end();
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    assert_eq!(fs::read_to_string(env_file(&env)).unwrap(), "MODEL=offline\n");
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE message_text = 'hello'"), 1);
+    assert_eq!(env.queued(), []);
+    env.check_sound();
+}
+
+#[test]
+fn another_folder_is_told_to_the_programs_that_look_elsewhere() {
+    let mut env = fresh();
+    env.unset("WORKSPACE_DIR");
+    let usual = env.path("home/.local/share/reveille");
+    write(&env.path("file"), "");
+    let mut dialog = Dialog::start(&env, WAKE, &["init"]);
+    dialog.answer(&format!("[{}] > ", usual.display()), "here");
+    dialog.answer("an absolute path", &env.path("file/below").display().to_string());
+    dialog.answer("isn't a folder", "t");
+    dialog.answer(&format!("[{}] > ", usual.display()), &env.path("mine").display().to_string());
+    dialog.answer("it will be made", "2");
+    for _ in 0..5 {
+        dialog.answer("> ", "");
+    }
+    take_all(&mut dialog);
+    dialog.say("y");
+    let ran = dialog.end();
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    let file = env.path("mine/.env");
+    let text = fs::read_to_string(&file).unwrap();
+    assert_eq!(text, format!("MODEL=offline\nWORKSPACE_DIR={}\n", env.path("mine").display()));
+    assert!(ran.stdout.contains(&format!("--env-file {}", file.display())), "{}", ran.stdout);
+    assert!(env.path("mine/brain/claude.md").exists() && !usual.exists());
+    env.wake(&["--once", "--env-file", &file.display().to_string()]).ok();
+}
+
+#[test]
+fn run_again_it_shows_what_is_set_and_what_fails_and_changes_only_what_is_picked() {
+    let (telegram, claude) = (FakeTelegram::start(), FakeClaude::start());
+    let env = with_servers(&telegram, &claude);
+    let text = format!(
+        "# mine\nTELEGRAM_BOT_TOKEN={WRONG_TOKEN}\nCOLOUR=blue\nANTHROPIC_API_KEY={API_KEY} # work\nTELL_PER_DAY=many\nALLOWED_CHAT_IDS=77\nTIMEZONE=Mars\n"
+    );
+    write(&env_file(&env), &text);
+
+    let ran = env.wake(&["init", "--check"]);
+    assert_eq!(ran.code, 1, "{ran:#?}");
+    for part in [
+        "✓ API key     Claude accepts the key",
+        "✗ Telegram    Telegram doesn't know this token",
+        "✗ Time zone   TIMEZONE",
+        "✗ TELL_PER_DAY",
+        "✓ Git remote  none",
+    ] {
+        assert!(ran.stdout.contains(part), "{part} in {}", ran.stdout);
+    }
+    let lines = env.wake(&["init", "--check", "--json"]).stdout;
+    let states: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(states.iter().any(|state| state["step"] == "Telegram" && state["state"] == "wrong"), "{lines}");
+    assert_eq!(fs::read_to_string(env_file(&env)).unwrap(), text);
+
+    let mut dialog = Dialog::start(&env, WAKE, &["init"]);
+    let shown = dialog.until("Enter for nothing: ");
+    let number = shown.lines().find(|line| line.contains("✗ Telegram")).unwrap().split_whitespace().next().unwrap();
+    dialog.say("99");
+    dialog.answer("expected numbers from 1 to", number);
+    dialog.answer("[the one that is set] (not shown while you type) > ", TOKEN);
+    dialog.until("✓ @reveille_bot");
+    let summary = dialog.answer("Write this? [Y/n] ", "");
+    assert!(!summary.contains("ANTHROPIC_API_KEY"), "{summary}");
+    dialog.until("Written to ");
+    // A setting that isn't asked about is still wrong, and said so.
+    let ran = dialog.end();
+    assert!(ran.code == 78 && ran.stdout.contains("TELL_PER_DAY"), "{ran:#?}");
+    assert_eq!(fs::read_to_string(env_file(&env)).unwrap(), text.replace(WRONG_TOKEN, TOKEN));
+
+    let fixed = text.replace(WRONG_TOKEN, TOKEN).replace("many", "3").replace("Mars", "UTC");
+    write(&env_file(&env), &fixed);
+    env.wake(&["init", "--check"]).ok();
+    env.wake(&["--once"]).ok();
+    let mut dialog = Dialog::start(&env, WAKE, &["init"]);
+    dialog.answer("Enter for nothing: ", "");
+    dialog.until("Nothing changes.");
+    assert_eq!(dialog.end().code, 0);
+    assert_eq!(fs::read_to_string(env_file(&env)).unwrap(), fixed);
+}
+
+/// A network that is down mustn't cost the answers.
+#[test]
+fn what_cannot_be_reached_may_be_kept() {
+    let mut env = fresh();
+    env.set("ANTHROPIC_BASE_URL", "http://127.0.0.1:9").set("TELEGRAM_API_URL", "http://127.0.0.1:9");
+    let mut dialog = Dialog::start(&env, WAKE, &["init"]);
+    dialog.answer("[1] > ", "1");
+    dialog.answer("(not shown while you type) > ", API_KEY);
+    dialog.answer("? The Claude API can't be reached", "k");
+    dialog.answer("(not shown while you type) > ", TOKEN);
+    dialog.answer("? Telegram can't be asked", "s");
+    for _ in 0..4 {
+        dialog.answer("> ", "");
+    }
+    take_all(&mut dialog);
+    dialog.say("y");
+    dialog.until("Written to ");
+    dialog.until("It answers:");
+    dialog.end();
+    assert_eq!(fs::read_to_string(env_file(&env)).unwrap(), format!("ANTHROPIC_API_KEY={API_KEY}\n"));
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages"), 1, "the first words are kept");
+}
+
+fn scripted(env: &TestEnv, args: &[&str]) -> Ran {
+    env.wake(&[&["init", "--non-interactive"], args].concat())
+}
+
+#[test]
+fn scripts_keep_what_the_environment_says_and_secrets_stay_in_their_files() {
+    let (telegram, claude) = (FakeTelegram::start(), FakeClaude::start());
+    let mut env = with_servers(&telegram, &claude);
+    write(&env.path("token"), &format!("{TOKEN}\n"));
+    env.set("TELEGRAM_BOT_TOKEN_FILE", &env.path("token").display().to_string());
+    env.set("ANTHROPIC_API_KEY", API_KEY).set("TIMEZONE", "Europe/Paris");
+    write(&env_file(&env), "# mine\nTELEGRAM_BOT_TOKEN=1:old\nTIMEZONE=UTC\nX=1\n");
+    let ran = scripted(&env, &[]).ok();
+    assert!(ran.stdout.contains("✓ Telegram    @reveille_bot"), "{ran:#?}");
+    let text = fs::read_to_string(env_file(&env)).unwrap();
+    let token = format!("TELEGRAM_BOT_TOKEN_FILE={}", env.path("token").display());
+    for line in ["# mine", "X=1", "TIMEZONE=Europe/Paris", &token, &format!("ANTHROPIC_API_KEY={API_KEY}")] {
+        assert!(text.lines().any(|said| said == line), "{line} in {text}");
+    }
+    assert!(!text.contains("1:old") && !text.contains("WORKSPACE_DIR") && !text.contains("REVEILLE_NOW"), "{text}");
+    assert!(!format!("{ran:?}").contains(API_KEY));
+    assert_eq!(mode(&env_file(&env)), 0o600);
+}
+
+#[test]
+fn scripts_are_told_by_the_exit_code_and_nothing_is_written_then() {
+    let (telegram, claude) = (FakeTelegram::start(), FakeClaude::start());
+    let mut env = with_servers(&telegram, &claude);
+    env.set("TELEGRAM_BOT_TOKEN", WRONG_TOKEN);
+    let ran = scripted(&env, &[]);
+    assert!(ran.code == 1 && ran.stdout.contains("✗ Telegram"), "{ran:#?}");
+    env.set("TIMEZONE", "Mars");
+    let ran = scripted(&env, &[]);
+    assert!(ran.code == 78 && ran.stderr.contains("TIMEZONE"), "{ran:#?}");
+    assert!(!env.workspace().exists());
+    env.unset("TIMEZONE");
+    scripted(&env, &["--no-check"]).ok();
+    assert!(fs::read_to_string(env_file(&env)).unwrap().contains(WRONG_TOKEN));
+}
+
+#[test]
+fn without_a_terminal_nothing_is_asked_and_a_broken_file_is_named() {
+    let env = fresh();
+    let ran = env.wake(&["init"]);
+    assert!(ran.code == 2 && ran.stderr.contains("--non-interactive"), "{ran:#?}");
+    write(&env_file(&env), "ANTHROPIC_API_KEY='half\n");
+    for args in [&["init"][..], &["init", "--check"], &["init", "--non-interactive"]] {
+        let ran = env.wake(args);
+        assert!(ran.code == 78 && ran.stderr.contains("line 1 can't be read"), "{ran:#?}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_said_and_the_old_settings_stay() {
+    let env = fresh();
+    let Some(small) = Small::mount(&env, "small", 1) else { return };
+    let file = Path::new(small.at()).join(".env");
+    let old = "# mine\nX=1\n";
+    write(&file, old);
+    let mut filling = fs::File::create(file.with_file_name("filling")).unwrap();
+    while std::io::Write::write_all(&mut filling, &[0; 4096]).is_ok() {}
+    drop(filling);
+    for (reserve, said) in [("100", "are wanted"), ("0", "there is no room on the disk for ")] {
+        let mut command = env.command(WAKE, &["init", "--non-interactive", "--no-check"]);
+        command.env("WORKSPACE_DIR", small.at()).env("DISK_RESERVE_MB", reserve);
+        command.env("EMBED_MODEL", format!("/{}", "x".repeat(40_000)));
+        let output = command.output().unwrap();
+        let shown = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(output.status.code() == Some(1) && shown.contains(said), "{shown}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), old);
+        assert_eq!(fs::read_dir(small.at()).unwrap().count(), 2, "a new file was left");
+    }
+}

@@ -1,0 +1,125 @@
+//! A person at a terminal: waits for what a program asks, types the answer, presses Ctrl-C.
+
+use std::{
+    fs::File,
+    io::{Read as _, Write as _},
+    process::Child,
+    sync::{Arc, Mutex},
+    thread,
+    time::Duration,
+};
+
+use rustix::termios::{LocalModes, tcgetattr};
+
+use super::{
+    env::{Ran, Terminal, TestEnv, eventually},
+    http::lock,
+};
+
+/// Nothing that is asked takes longer to come.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A program that runs on a terminal of its own.
+pub(crate) struct Dialog {
+    keyboard: File,
+    /// Kept open, so that the terminal's modes can be looked at when the program is gone.
+    inner: File,
+    shown: Arc<Mutex<String>>,
+    /// How much of it was waited for already.
+    seen: usize,
+    child: Child,
+}
+
+impl Dialog {
+    /// Starts it. It is the terminal's own program, which Ctrl-C ends.
+    pub(crate) fn start(env: &TestEnv, program: &str, args: &[&str]) -> Self {
+        let Terminal { outer, inner } = Terminal::open();
+        let terminal = Terminal { outer: outer.try_clone().unwrap(), inner: inner.try_clone().unwrap() };
+        let mut command = env.command("setsid", &[&["--ctty", "--wait", program], args].concat());
+        command.stdin(terminal.stdio()).stdout(terminal.stdio()).stderr(terminal.stdio());
+        let child = command.spawn().unwrap();
+        let shown = Arc::new(Mutex::new(String::new()));
+        let (growing, mut screen) = (Arc::clone(&shown), outer.try_clone().unwrap());
+        // It ends with the last who holds the terminal.
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(n @ 1..) = screen.read(&mut bytes) {
+                lock(&growing).push_str(&String::from_utf8_lossy(&bytes[..n]).replace("\r\n", "\n"));
+            }
+        });
+        Self { keyboard: outer, inner, shown, seen: 0, child }
+    }
+
+    /// All that has been shown.
+    pub(crate) fn shown(&self) -> String {
+        lock(&self.shown).clone()
+    }
+
+    /// Waits until this is shown after what was waited for before, and gives all that came up to it.
+    #[track_caller]
+    pub(crate) fn until(&mut self, text: &str) -> String {
+        let end;
+        let (shown, seen) = (Arc::clone(&self.shown), self.seen);
+        let begun = std::time::Instant::now();
+        loop {
+            let so_far = lock(&shown).get(seen..).unwrap().to_owned();
+            if let Some(at) = so_far.find(text) {
+                end = seen + at + text.len();
+                break;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{text:?} was never shown after {so_far}");
+            thread::sleep(Duration::from_millis(10));
+        }
+        let part = self.shown().get(self.seen..end).unwrap().to_owned();
+        self.seen = end;
+        part
+    }
+
+    /// Types a line.
+    pub(crate) fn say(&mut self, line: &str) -> &mut Self {
+        self.keyboard.write_all(format!("{line}\n").as_bytes()).unwrap();
+        self
+    }
+
+    /// Waits for a question and answers it.
+    #[track_caller]
+    pub(crate) fn answer(&mut self, question: &str, line: &str) -> String {
+        let before = self.until(question);
+        self.say(line);
+        before
+    }
+
+    /// Presses Ctrl-C.
+    pub(crate) fn interrupt(&mut self) {
+        self.keyboard.write_all(b"\x03").unwrap();
+    }
+
+    /// Presses Ctrl-D.
+    pub(crate) fn keyboard_end(&mut self) {
+        self.keyboard.write_all(b"\x04").unwrap();
+    }
+
+    /// Whether the terminal shows what is typed.
+    pub(crate) fn echoes(&self) -> bool {
+        tcgetattr(&self.inner).unwrap().local_modes.contains(LocalModes::ECHO)
+    }
+
+    /// Waits for its end.
+    pub(crate) fn end(mut self) -> Ran {
+        let status = self.child.wait().unwrap();
+        // What it wrote last is read as soon as the terminal has nothing more.
+        let (mut before, mut now) = (usize::MAX, 0);
+        eventually("the terminal is read to its end", || {
+            (before, now) = (now, self.shown().len());
+            before == now
+        });
+        Ran { code: status.code().unwrap_or(-1), stdout: self.shown(), stderr: String::new() }
+    }
+}
+
+impl Drop for Dialog {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}

@@ -104,6 +104,7 @@ mod recordings;
 mod reflect;
 #[cfg(test)]
 mod reminded;
+#[cfg(test)]
 mod remote;
 #[cfg(target_os = "linux")]
 #[cfg(test)]
@@ -125,6 +126,7 @@ mod terminal;
 mod time;
 #[cfg(test)]
 mod typed_answers;
+#[cfg(test)]
 mod undo;
 #[cfg(test)]
 mod undo_files;

@@ -22,6 +22,7 @@ pub mod pairing;
 mod progress;
 mod questions;
 mod receipt;
+mod reminded;
 mod room;
 mod run;
 mod send;

@@ -1,4 +1,4 @@
-//! Shows under each question what has become of it, and tells who pressed a button whether that has decided it.
+//! Shows under each question, and each reminder, what has become of it, and tells who pressed a button whether that has decided it.
 //!
 //! The decision itself was made in the transaction that stored the press. What is shown of it is a courtesy: it is tried again as
 //! long as it may succeed, and nothing waits for it. While Telegram wants to be left alone nothing is shown.
@@ -10,11 +10,12 @@ use tokio::{
     time::{Duration, Instant},
 };
 
+use super::reminded;
 use crate::{
     channel::{Buttons, SendError},
     clock::Clock,
     store::{Approval, ApprovalState, Store, StoreError, Tap, Unshown, is_long},
-    types::ChatRef,
+    types::{ButtonChoice, ChatRef},
     words::local_day_and_time,
     zone::Tz,
 };
@@ -61,7 +62,7 @@ pub(super) async fn show(
             tap = taps.recv() => match tap {
                 // Later an answer is of no use.
                 Some((tap, has_decided)) if not_before <= Instant::now() => {
-                    if let Some(time) = answer(channel, store, clock, &tap, has_decided).await {
+                    if let Some(time) = answer(channel, store, clock, tz, &tap, has_decided).await {
                         not_before = Instant::now() + time;
                         again_at = Some(not_before);
                     }
@@ -76,7 +77,7 @@ pub(super) async fn show(
 }
 
 /// What is left to be shown.
-enum Left {
+pub(super) enum Left {
     Nothing,
     Some,
     /// Nothing may be shown for so long.
@@ -88,18 +89,22 @@ async fn answer(
     channel: &dyn Buttons,
     store: &RefCell<Store>,
     clock: &dyn Clock,
+    tz: Tz,
     tap: &Tap,
     has_decided: bool,
 ) -> Option<Duration> {
-    let text = match (has_decided, tap.is_approval) {
-        (true, true) => "Allowed, once.",
-        (true, false) => "Not done.",
-        (false, _) => match store.borrow().approval_by_nonce(&tap.nonce) {
-            Ok(Some(approval)) => why_not(&approval, clock),
-            Ok(None) | Err(_) => "I don't know this question any more. Nothing was done.",
+    let text = match &tap.choice {
+        ButtonChoice::Approval { is_approval: true, .. } if has_decided => "Allowed, once.".to_owned(),
+        ButtonChoice::Approval { is_approval: false, .. } if has_decided => "Not done.".to_owned(),
+        ButtonChoice::Approval { nonce, .. } => match store.borrow().approval_by_nonce(nonce) {
+            Ok(Some(approval)) => why_not(&approval, clock).to_owned(),
+            Ok(None) | Err(_) => "I don't know this question any more. Nothing was done.".to_owned(),
         },
+        ButtonChoice::Reminder { outgoing_id, .. } => {
+            reminded::toast(store.borrow().answered_reminder(*outgoing_id).ok().flatten(), has_decided, tz)
+        }
     };
-    match channel.answer_tap(&tap.callback_id, text).await {
+    match channel.answer_tap(&tap.callback_id, &text).await {
         Ok(()) => None,
         Err(error) => {
             tracing::debug!(%error, "a press was not answered");
@@ -120,7 +125,10 @@ fn why_not(approval: &Approval, clock: &dyn Clock) -> &'static str {
 
 /// Shows what isn't shown yet. Says what is left of it.
 async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<Left, StoreError> {
-    let mut left = Left::Nothing;
+    let mut left = reminded::look(channel, store, tz).await?;
+    if let Left::AloneFor(_) = left {
+        return Ok(left);
+    }
     let unshown = store.borrow().unshown_approvals()?;
     for Unshown { approval, message_id, text } in unshown {
         let Some(message_id) = message_id.filter(|_| approval.chat != ChatRef::TERMINAL) else {

@@ -420,6 +420,7 @@ impl<'a> Bot<'a> {
             return Ok(Accepted::default());
         };
         (reading.batch.pairs, reading.batch.wrong_codes) = (tries.pairs, tries.wrong);
+        reading.batch.owner_chat = Some(config.owner_chat);
         let mut desk = commands::Desk::open(&self.store, &self.door.config, now)?;
         for asked in &reading.commands {
             let commands::CommandReply { text, order } = desk.answer(asked)?;

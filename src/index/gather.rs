@@ -243,7 +243,7 @@ impl Index {
                 self.each_with(&quoted(WordPlace::Heading, stem), MAX_BY_HEADING, |id| tally.add(scope, id, heading))?;
                 if word.is_speaker && !has_others {
                     self.each_with(&quoted(WordPlace::Speaker, stem), MAX_BY_HEADING, |id| {
-                        tally.add(scope, id, counts)
+                        tally.add(scope, id, counts);
                     })?;
                 }
             }

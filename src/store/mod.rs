@@ -60,7 +60,10 @@ pub use outbox::{
 pub use outcome::MessageOutcome;
 pub use people::pairing::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
 pub use recordings::rows::{MAX_RECORDINGS, NewRecording, RecordedCall, RecordedRequest, Recording};
-pub use reminders::rows::{Firing, NewReminder, Reminder, Round};
+pub use reminders::{
+    answered::AnsweredReminder,
+    rows::{Firing, NewReminder, Reminder, Round},
+};
 pub use upkeep::{
     backoff::{HEAD_SEEN, Upkeep, UpkeepKind, wait_after},
     forgetting::{FORGOTTEN_ROW, HeldInRows, HeldWords, HoldsWords},
@@ -125,6 +128,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0028_shown_tasks.sql"),
     include_str!("migrations/0029_has_copies.sql"),
     include_str!("migrations/0030_recordings.sql"),
+    include_str!("migrations/0031_reminder_answers.sql"),
 ];
 
 /// The database, opened for one process.

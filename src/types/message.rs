@@ -9,26 +9,99 @@ pub struct TextFile {
     pub text: String,
 }
 
-/// What a message asks: it carries a button for yes and one for no.
+/// What a message asks: it carries buttons.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
-    /// What the buttons give back; see [`Self::yes`] and [`Self::no`].
-    pub nonce: String,
+pub enum Question {
+    /// Whether something may be done: yes or no.
+    Approval {
+        /// What the buttons give back.
+        nonce: String,
+    },
+    /// What becomes of a reminder that has come: it is done, or comes again.
+    Reminder {
+        /// The message's row.
+        outgoing_id: i64,
+    },
+}
+
+/// What a button means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ButtonChoice {
+    /// A yes or a no.
+    Approval {
+        /// The question's.
+        nonce: String,
+        /// Whether it is a yes.
+        is_approval: bool,
+    },
+    /// An answer to a reminder.
+    Reminder {
+        /// The row of the reminder's message.
+        outgoing_id: i64,
+        /// Which.
+        answer: ReminderAnswer,
+    },
+}
+
+/// What a person does about a reminder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReminderAnswer {
+    /// It is done.
+    Done,
+    /// It comes again in an hour.
+    InAnHour,
+    /// It comes again in the morning.
+    InTheMorning,
+}
+
+impl ReminderAnswer {
+    const ALL: [Self; 3] = [Self::Done, Self::InAnHour, Self::InTheMorning];
+
+    /// Its name, in buttons and in the database.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::InAnHour => "hour",
+            Self::InTheMorning => "morning",
+        }
+    }
+
+    /// The one of this name.
+    pub fn read(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|answer| answer.name() == name)
+    }
 }
 
 impl Question {
-    /// What the button for yes gives back. A channel allows 64 bytes.
-    pub fn yes(&self) -> String {
-        format!("yes:{}", self.nonce)
+    /// What its buttons mean, in their order.
+    pub fn choices(&self) -> Vec<ButtonChoice> {
+        match self {
+            Self::Approval { nonce } => {
+                [true, false].map(|is_approval| ButtonChoice::Approval { nonce: nonce.clone(), is_approval }).to_vec()
+            }
+            Self::Reminder { outgoing_id } => {
+                ReminderAnswer::ALL.map(|answer| ButtonChoice::Reminder { outgoing_id: *outgoing_id, answer }).to_vec()
+            }
+        }
+    }
+}
+
+impl ButtonChoice {
+    /// What its button gives back. A channel allows 64 bytes.
+    pub fn data(&self) -> String {
+        match self {
+            Self::Approval { nonce, is_approval: true } => format!("yes:{nonce}"),
+            Self::Approval { nonce, is_approval: false } => format!("no:{nonce}"),
+            Self::Reminder { outgoing_id, answer } => format!("{}:{outgoing_id}", answer.name()),
+        }
     }
 
-    /// What the button for no gives back.
-    pub fn no(&self) -> String {
-        format!("no:{}", self.nonce)
-    }
-
-    /// The nonce of what a button gave back, and whether it means yes; none if it is no button of a question's.
-    pub fn read(data: &str) -> Option<(&str, bool)> {
-        data.strip_prefix("yes:").map(|nonce| (nonce, true)).or_else(|| Some((data.strip_prefix("no:")?, false)))
+    /// Reads what a button gave back; none if it is no button of ours.
+    pub fn read(data: &str) -> Option<Self> {
+        let (name, which) = data.split_once(':')?;
+        match name {
+            "yes" | "no" => Some(Self::Approval { nonce: which.to_owned(), is_approval: name == "yes" }),
+            _ => Some(Self::Reminder { outgoing_id: which.parse().ok()?, answer: ReminderAnswer::read(name)? }),
+        }
     }
 }

@@ -15,7 +15,7 @@ use serde_json::json;
 const FACT: &str = "The wifi code is 1234";
 
 /// A world in which everything that changes something has to ask, and one question was asked.
-fn asked() -> (FakeTelegram, FakeClaude, TestEnv) {
+pub(crate) fn asked() -> (FakeTelegram, FakeClaude, TestEnv) {
     asked_about(json!({ "fact": FACT }))
 }
 
@@ -38,11 +38,11 @@ fn facts(env: &TestEnv) -> usize {
 }
 
 /// A bot whose wakes do nothing.
-fn start_bot(env: &TestEnv) -> Running {
+pub(crate) fn start_bot(env: &TestEnv) -> Running {
     env.start(env!("CARGO_BIN_EXE_bot"), &["run", "--wake", "/bin/true"])
 }
 
-fn end_bot(bot: Running) {
+pub(crate) fn end_bot(bot: Running) {
     bot.signal(Signal::TERM);
     keeps_the_secret(&bot.end().ok());
 }
@@ -62,7 +62,7 @@ pub(crate) fn press(
     telegram.calls("answerCallbackQuery").pop().unwrap()["text"].as_str().unwrap().to_owned()
 }
 
-fn state(env: &TestEnv) -> String {
+pub(crate) fn state(env: &TestEnv) -> String {
     env.query("SELECT state FROM approvals")
 }
 

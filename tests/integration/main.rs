@@ -103,6 +103,8 @@ mod recalled;
 mod recordings;
 mod reflect;
 #[cfg(test)]
+mod reminded;
+#[cfg(test)]
 mod remote;
 #[cfg(target_os = "linux")]
 #[cfg(test)]
@@ -122,6 +124,8 @@ mod support;
 mod terminal;
 #[cfg(test)]
 mod time;
+#[cfg(test)]
+mod typed_answers;
 #[cfg(test)]
 mod undo;
 #[cfg(test)]

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     store::{NewAttachment, Tap},
-    types::{ChatRef, Question},
+    types::{ButtonChoice, ChatRef},
 };
 
 #[cfg(test)]
@@ -58,7 +58,7 @@ pub enum ReadUpdate {
     },
     /// A new version of an earlier message, by [`NewMessage::telegram_message_id`]. Never a command.
     Edited(NewMessage),
-    /// A button under a question was pressed.
+    /// A button under a message of ours was pressed.
     Tapped(Tap),
     /// Something from a listed person that this program doesn't know: to be stored, its text says so.
     Unsupported(NewMessage),
@@ -283,14 +283,13 @@ fn spoken(message: NewMessage, is_in_a_group: bool, me: &Me) -> ReadUpdate {
 fn tapped(query: &CallbackQuery, access: &Speakers) -> Result<ReadUpdate, Unheard> {
     let message = query.message.as_ref();
     let (chat, sender_id) = access.admit(message.map(|message| message.chat()), id_of(&query.from), false)?;
-    let question = query.data.as_deref().and_then(Question::read);
-    let Some(((nonce, is_approval), message)) = question.zip(message) else {
+    let choice = query.data.as_deref().and_then(ButtonChoice::read);
+    let Some((choice, message)) = choice.zip(message) else {
         return Err(Unheard::Ignored("a button that isn't known"));
     };
     Ok(ReadUpdate::Tapped(Tap {
         callback_id: query.id.0.clone(),
-        nonce: nonce.to_owned(),
-        is_approval,
+        choice,
         chat,
         message_id: message.id().0.into(),
         sender_id,

@@ -37,7 +37,7 @@ use teloxide_core::{
 use super::{Buttons, Channel, DoneFuture, Form, Outgoing, Presence, SendError, SendFuture, Sent};
 use crate::{
     render,
-    types::{ChatRef, Question},
+    types::{ButtonChoice, ChatRef, Question, ReminderAnswer},
 };
 
 /// The reaction to a message that has arrived, one of those that every chat allows by default.
@@ -127,9 +127,18 @@ fn without_preview() -> LinkPreviewOptions {
 }
 
 fn buttons(question: &Question) -> ReplyMarkup {
-    let yes = InlineKeyboardButton::callback("✅ Allow once", question.yes());
-    let no = InlineKeyboardButton::callback("❌ No", question.no());
-    ReplyMarkup::InlineKeyboard(InlineKeyboardMarkup::new([[yes, no]]))
+    let button = |choice: ButtonChoice| InlineKeyboardButton::callback(label(&choice), choice.data());
+    ReplyMarkup::InlineKeyboard(InlineKeyboardMarkup::new([question.choices().into_iter().map(button)]))
+}
+
+fn label(choice: &ButtonChoice) -> &'static str {
+    match choice {
+        ButtonChoice::Approval { is_approval: true, .. } => "✅ Allow once",
+        ButtonChoice::Approval { is_approval: false, .. } => "❌ No",
+        ButtonChoice::Reminder { answer: ReminderAnswer::Done, .. } => "✅ Done",
+        ButtonChoice::Reminder { answer: ReminderAnswer::InAnHour, .. } => "💤 1 hour",
+        ButtonChoice::Reminder { answer: ReminderAnswer::InTheMorning, .. } => "🌅 Morning",
+    }
 }
 
 /// A part that can't go to its topic. An answer to a message there would go there, too.

@@ -12,7 +12,7 @@ use crate::{
     clock::{parse_time, rfc3339},
     policy::Verdict,
     store::{Entry, FencedStore, NewOutgoing, Result, Store, json, outbox::attempts},
-    types::ChatRef,
+    types::{ButtonChoice, ChatRef},
 };
 
 /// An action that a person is asked about.
@@ -146,15 +146,13 @@ impl Approval {
     }
 }
 
-/// A button under a question that somebody pressed.
+/// A button under a message of ours that somebody pressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tap {
     /// The channel's key of the tap, to tell who tapped what became of it.
     pub callback_id: String,
-    /// What the button carried.
-    pub nonce: String,
     /// Which button.
-    pub is_approval: bool,
+    pub choice: ButtonChoice,
     /// The chat of the message.
     pub chat: ChatRef,
     /// The message that carries the button.
@@ -333,14 +331,19 @@ impl FencedStore<'_> {
     }
 }
 
-/// Takes a tap in. Says whether it has decided a question: one that still waits, in its own chat, on its own message, by a person
+/// Takes a tap on a question's button in. Says whether it has decided a question: one that still waits, in its own chat, on its own message, by a person
 /// whose word counts. Which message that is the tap itself tells, if the sender doesn't know: nothing else has carried the nonce. Of one
 /// that was sent again, because nobody knew of the first, either counts.
-pub(in crate::store) fn tap(tx: &Transaction<'_>, tap: &Tap, now: DateTime<Utc>) -> Result<bool> {
+pub(in crate::store) fn tap(
+    tx: &Transaction<'_>,
+    tap: &Tap,
+    (nonce, is_approval): (&str, bool),
+    now: DateTime<Utc>,
+) -> Result<bool> {
     let asked: Option<i64> = tx
         .query_row(
             "SELECT outgoing_id FROM approvals WHERE nonce = ?1 AND state = 'pending' AND chat_id = ?2",
-            (&tap.nonce, tap.chat),
+            (nonce, tap.chat),
             |row| row.get(0),
         )
         .optional()?
@@ -354,7 +357,7 @@ pub(in crate::store) fn tap(tx: &Transaction<'_>, tap: &Tap, now: DateTime<Utc>)
            AND (approver IS NULL OR approver = ?4)
            AND EXISTS (SELECT 1 FROM outgoing_parts p
                        WHERE p.outgoing_id = approvals.outgoing_id AND (p.channel_message_id = ?6 OR p.repeats > 0))",
-        (&tap.nonce, decided(tap.is_approval), rfc3339(now), tap.sender_id, tap.chat, tap.message_id),
+        (nonce, decided(is_approval), rfc3339(now), tap.sender_id, tap.chat, tap.message_id),
     )?;
     Ok(n == 1)
 }

@@ -3,7 +3,10 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
-use super::orders::{self, AnswerState, Order, Ordered};
+use super::{
+    orders::{self, AnswerState, Order, Ordered},
+    typed,
+};
 use crate::{
     clock::rfc3339,
     store::{
@@ -16,7 +19,9 @@ use crate::{
         },
         outbox::attempts,
         people::pairing,
+        reminders::answered,
     },
+    types::{ButtonChoice, ChatRef},
 };
 
 /// A batch of updates, as one transaction stores it.
@@ -32,7 +37,9 @@ pub struct Batch {
     pub edits: Vec<NewIncoming>,
     /// Commands, with the bot's own answers and what they order, in the order in which they came.
     pub commands: Vec<Ordered>,
-    /// Buttons under questions that were pressed.
+    /// The owner's chat: a yes or a no that is typed there can answer a question. None: it never does.
+    pub owner_chat: Option<ChatRef>,
+    /// Buttons under our messages that were pressed.
     pub taps: Vec<Tap>,
     /// Groups that have another id now.
     pub moved: Vec<Moved>,
@@ -82,6 +89,12 @@ impl Store {
         self.write(|tx| {
             let mut accepted = Accepted::default();
             for message in &batch.messages {
+                let typed = batch.owner_chat.map(|owner| typed::take_in(tx, (batch.bot_id, owner), message, now));
+                if let Some(answer) = typed.transpose()?.flatten() {
+                    accepted.has_orders |= answer.has_decided;
+                    accepted.answers.extend(answer.said);
+                    continue;
+                }
                 for part in overheard::parts_before(tx, batch.bot_id, message)? {
                     accepted.count(parts::take_in(tx, batch.bot_id, &part, now)?);
                 }
@@ -102,7 +115,10 @@ impl Store {
                 }
             }
             for tap in &batch.taps {
-                let has_decided = approvals::tap(tx, tap, now)?;
+                let has_decided = match &tap.choice {
+                    ButtonChoice::Approval { nonce, is_approval } => approvals::tap(tx, tap, (nonce, *is_approval), now)?,
+                    ButtonChoice::Reminder { outgoing_id, answer } => answered::tap(tx, (tap.chat, tap.message_id), (*outgoing_id, *answer), now)?,
+                };
                 accepted.has_orders |= has_decided;
                 accepted.taps.push((tap.clone(), has_decided));
             }

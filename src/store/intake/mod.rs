@@ -4,3 +4,4 @@ pub(in crate::store) mod batch;
 pub(in crate::store) mod orders;
 pub(in crate::store) mod poll;
 pub(in crate::store) mod terminals;
+pub(in crate::store) mod typed;

@@ -54,7 +54,7 @@ pub struct Claimed {
     pub attempts: u32,
     /// What goes with it as a file.
     pub file: Option<TextFile>,
-    /// What it asks, if this is the last part of a question.
+    /// What it asks, if this is the last part of a question or a reminder.
     pub question: Option<Question>,
 }
 
@@ -211,7 +211,7 @@ impl Store {
             {
                 questions::is_refused(tx, claimed.outgoing_id)?;
                 // A group may forbid files. Whoever has blocked us takes no messages, either.
-                if claimed.file.is_some() && claimed.question.is_none() && !why.starts_with("Forbidden") {
+                if claimed.file.is_some() && !matches!(claimed.question, Some(Question::Approval { .. })) && !why.starts_with("Forbidden") {
                     plan_without_file(tx, claimed.outgoing_id, now)?;
                 }
             }
@@ -375,9 +375,15 @@ fn claim(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>
         .query_row((rfc3339(now), &only, rfc3339(now + LONGEST_WAIT), json(&pick.served), json(&pick.alone)), |row| {
             let part: i64 = row.get(1)?;
             let whole = row.get::<_, Option<String>>(10)?.map(|text| TextFile { name: WHOLE.to_owned(), text });
-            let is_question = row.get::<_, String>(9)? == OutgoingKind::Approval.as_str();
-            let asked = if is_question { questions::question(tx, row.get(0)?, part)? } else { None };
-            let (question, file) = asked.map_or((None, whole), |(question, file)| (Some(question), file));
+            let kind: String = row.get(9)?;
+            let (question, file) = if kind == OutgoingKind::Approval.as_str() {
+                let asked = questions::question(tx, row.get(0)?, part)?;
+                asked.map_or((None, whole), |(question, file)| (Some(question), file))
+            } else if kind == OutgoingKind::Reminder.as_str() {
+                (questions::of_reminder(tx, row.get(0)?, part)?, whole)
+            } else {
+                (None, whole)
+            };
             Ok(Claimed {
                 outgoing_id: row.get(0)?,
                 part,

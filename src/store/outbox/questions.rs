@@ -36,8 +36,23 @@ pub(in crate::store) fn question(
             name: format!("{tool}-{id}.txt"),
             text: approval_text::file(id, &tool, &action, &reasons),
         });
-        Ok((Question { nonce }, file))
+        Ok((Question::Approval { nonce }, file))
     })
+    .optional()
+}
+
+/// What a part of a reminder's message asks: the last one, until it is answered.
+pub(in crate::store) fn of_reminder(
+    tx: &Transaction<'_>,
+    outgoing_id: i64,
+    part: i64,
+) -> rusqlite::Result<Option<Question>> {
+    tx.prepare_cached(
+        "SELECT 1 FROM reminder_firings WHERE outgoing_id = ?1
+           AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)
+           AND NOT EXISTS (SELECT 1 FROM reminder_answers WHERE outgoing_id = ?1) LIMIT 1",
+    )?
+    .query_row((outgoing_id, part), |_| Ok(Question::Reminder { outgoing_id }))
     .optional()
 }
 

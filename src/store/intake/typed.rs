@@ -1,0 +1,139 @@
+//! A yes or a no that the owner types: it answers the one question that is open, if nothing of ours came between. What is dangerous
+//! wants the button.
+//!
+//! What came before what is told by the channel's numbers of a private chat, which only grow: the clocks of two machines differ.
+
+use chrono::{DateTime, Utc};
+use rusqlite::{OptionalExtension as _, Transaction};
+
+use crate::{
+    clock::rfc3339,
+    store::{NewIncoming, NewOutgoing, OutgoingKind, Result, Tap, cycles::approvals, outbox::attempts},
+    types::{ButtonChoice, ChatRef},
+};
+
+/// What is said to a yes that isn't enough.
+const WANTS_THE_BUTTON: &str = "This one is risky, so a typed yes isn't enough, and nothing was done. To allow it, tap the button under the question.";
+
+/// What became of a message that is no message: it answered a question.
+pub(in crate::store) struct TypedAnswer {
+    /// The row of what is said to it; none: it was said before.
+    pub(in crate::store) said: Option<i64>,
+    /// Whether it has decided the question.
+    pub(in crate::store) has_decided: bool,
+}
+
+/// The question that a typed answer can mean.
+struct OpenQuestion {
+    nonce: String,
+    is_risky: bool,
+    message_id: i64,
+}
+
+/// Takes a typed answer in; none if the message is none.
+pub(in crate::store) fn take_in(
+    tx: &Transaction<'_>,
+    (bot_id, owner): (i64, ChatRef),
+    message: &NewIncoming,
+    now: DateTime<Utc>,
+) -> Result<Option<TypedAnswer>> {
+    let (Some(is_approval), Some(message_id), Some(update_id)) =
+        (yes_or_no(message, owner), message.channel_message_id, message.update_id)
+    else {
+        return Ok(None);
+    };
+    let key = format!("typed/{bot_id}/{update_id}");
+    if is_said(tx, &key)? {
+        return Ok(Some(TypedAnswer { said: None, has_decided: false }));
+    }
+    let Some(question) = open_question(tx, owner, message_id, now)? else { return Ok(None) };
+    let is_about_another = message.quoted.is_some() && message.quotes != Some(question.message_id);
+    if is_about_another {
+        return Ok(None);
+    }
+    let wants_button = is_approval && question.is_risky;
+    if !wants_button && !decide(tx, owner, &question, is_approval, now)? {
+        return Ok(None);
+    }
+    let text = match (wants_button, is_approval) {
+        (true, _) => WANTS_THE_BUTTON,
+        (false, true) => "Allowed, once.",
+        (false, false) => "Not done.",
+    };
+    let answer = NewOutgoing {
+        chat: owner,
+        text: text.to_owned(),
+        kind: OutgoingKind::Command,
+        key: Some(key),
+        thread_id: message.thread_id,
+        reply_to: Some(message_id),
+        ..NewOutgoing::default()
+    };
+    Ok(Some(TypedAnswer { said: attempts::insert(tx, &answer, now)?, has_decided: !wants_button }))
+}
+
+/// The same decision as by the button.
+fn decide(
+    tx: &Transaction<'_>,
+    owner: ChatRef,
+    question: &OpenQuestion,
+    is_approval: bool,
+    now: DateTime<Utc>,
+) -> Result<bool> {
+    let tap = Tap {
+        callback_id: String::new(),
+        choice: ButtonChoice::Approval { nonce: question.nonce.clone(), is_approval },
+        chat: owner,
+        message_id: question.message_id,
+        sender_id: owner.number(),
+    };
+    approvals::tap(tx, &tap, (&question.nonce, is_approval), now)
+}
+
+/// Whether a message is a yes or a no of the owner's own, in their own chat, and nothing else.
+fn yes_or_no(message: &NewIncoming, owner: ChatRef) -> Option<bool> {
+    let is_owners = message.chat == owner
+        && owner != ChatRef::TERMINAL
+        && !owner.is_group()
+        && message.sender_id == Some(owner.number());
+    let is_plain = message.kind == "text"
+        && message.forwarded_from.is_none()
+        && message.attachments.is_empty()
+        && !message.is_only_part;
+    if !is_owners || !is_plain {
+        return None;
+    }
+    match message.text.trim().trim_end_matches(['.', '!']).to_lowercase().as_str() {
+        "yes" | "y" => Some(true),
+        "no" | "n" => Some(false),
+        _ => None,
+    }
+}
+
+fn is_said(tx: &Transaction<'_>, key: &str) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE key = ?1)";
+    Ok(tx.prepare_cached(sql)?.query_row([key], |row| row.get(0))?)
+}
+
+/// The question in a chat that is open alone, stands above the message and has nothing of ours between them.
+fn open_question(
+    tx: &Transaction<'_>,
+    chat: ChatRef,
+    message_id: i64,
+    now: DateTime<Utc>,
+) -> Result<Option<OpenQuestion>> {
+    let sql = "SELECT a.nonce, a.risk NOT IN ('safe', 'caution'), q.channel_message_id
+         FROM approvals a JOIN outgoing_parts q ON q.outgoing_id = a.outgoing_id
+         WHERE a.chat_id = ?1 AND a.state = 'pending' AND a.expires_at > ?2 AND q.channel_message_id < ?3
+           AND q.part = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = a.outgoing_id)
+           AND 1 = (SELECT count(*) FROM approvals WHERE chat_id = ?1 AND state = 'pending' AND expires_at > ?2)
+           AND NOT EXISTS (
+             SELECT 1 FROM outgoing_messages o JOIN outgoing_parts p ON p.outgoing_id = o.id
+             WHERE o.chat_id = ?1 AND o.id != a.outgoing_id
+               AND (p.channel_message_id > q.channel_message_id AND p.channel_message_id < ?3
+                    OR p.state IN ('attempting', 'unknown')))";
+    let read = |row: &rusqlite::Row<'_>| {
+        Ok(OpenQuestion { nonce: row.get(0)?, is_risky: row.get(1)?, message_id: row.get(2)? })
+    };
+    Ok(tx.prepare_cached(sql)?.query_row((chat, rfc3339(now), message_id), read).optional()?)
+}

@@ -1,0 +1,168 @@
+//! What people do about a reminder that has come, by the buttons under its message: once a message, whoever presses how often.
+
+use chrono::{DateTime, NaiveTime, TimeDelta, Timelike as _, Utc};
+use rusqlite::{OptionalExtension as _, Transaction};
+
+use super::rows;
+use crate::{
+    clock::{parse_time, rfc3339},
+    schedule::{Missed, Slot, resolve},
+    store::{NewReminder, Result, Store},
+    types::{ChatRef, ReminderAnswer},
+    zone::Tz,
+};
+
+/// When the morning is, in the reminder's zone.
+const MORNING: Option<NaiveTime> = NaiveTime::from_hms_opt(9, 0, 0);
+/// Before this hour the morning of the same day is meant.
+const NIGHT_ENDS_HOUR: u32 = 5;
+
+/// An answer to a reminder, and the message that is to show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnsweredReminder {
+    /// The message's row.
+    pub outgoing_id: i64,
+    /// Its chat.
+    pub chat: ChatRef,
+    /// The channel's id of the message that carries the buttons.
+    pub message_id: i64,
+    /// The text of that message, without formatting.
+    pub text: String,
+    /// Whether that text stands under a file.
+    pub is_caption: bool,
+    /// What was answered.
+    pub answer: ReminderAnswer,
+    /// When it comes again.
+    pub again_at: Option<DateTime<Utc>>,
+}
+
+const COLUMNS: &str = "a.outgoing_id, o.chat_id, a.message_id, p.plain, p.as_file, a.answer, a.again_at
+    FROM reminder_answers a JOIN outgoing_messages o ON o.id = a.outgoing_id
+    JOIN outgoing_parts p ON p.outgoing_id = o.id
+    WHERE p.part = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = o.id)";
+
+impl AnsweredReminder {
+    fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            outgoing_id: row.get(0)?,
+            chat: row.get(1)?,
+            message_id: row.get(2)?,
+            text: row.get(3)?,
+            is_caption: row.get(4)?,
+            answer: ReminderAnswer::read(&row.get::<_, String>(5)?).unwrap_or(ReminderAnswer::Done),
+            again_at: row.get::<_, Option<String>>(6)?.as_deref().and_then(parse_time),
+        })
+    }
+}
+
+impl Store {
+    /// The answer to the reminder in a message, if there is one.
+    pub fn answered_reminder(&self, outgoing_id: i64) -> Result<Option<AnsweredReminder>> {
+        let sql = format!("SELECT {COLUMNS} AND a.outgoing_id = ?1");
+        Ok(self.conn.prepare_cached(&sql)?.query_row([outgoing_id], AnsweredReminder::read).optional()?)
+    }
+
+    /// Answers that their messages don't show yet.
+    pub fn unshown_reminder_answers(&self) -> Result<Vec<AnsweredReminder>> {
+        let sql = format!("SELECT {COLUMNS} AND a.is_shown = 0 ORDER BY a.outgoing_id LIMIT 50");
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        Ok(statement.query_map([], AnsweredReminder::read)?.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Takes note that a reminder's message shows its answer, or never will.
+    pub fn reminder_answer_is_shown(&mut self, outgoing_id: i64) -> Result<()> {
+        self.write_relaxed(|tx| {
+            tx.execute("UPDATE reminder_answers SET is_shown = 1 WHERE outgoing_id = ?1", [outgoing_id])?;
+            Ok(())
+        })
+    }
+}
+
+/// Takes a tap on a reminder's button in. Says whether it has decided something: a reminder of that chat, under its own message, that
+/// nobody has answered before. What is to come again is set as a reminder of its own: one that recurs goes on beside it.
+pub(in crate::store) fn tap(
+    tx: &Transaction<'_>,
+    (chat, message_id): (ChatRef, i64),
+    (outgoing_id, answer): (i64, ReminderAnswer),
+    now: DateTime<Utc>,
+) -> Result<bool> {
+    if !is_its_message(tx, outgoing_id, (chat, message_id))? {
+        return Ok(false);
+    }
+    let again = again(tx, outgoing_id, chat, answer, now)?;
+    let again_at = again.first().map(|reminder| rfc3339(reminder.next_at));
+    if again_at.is_none() && answer != ReminderAnswer::Done {
+        // What it was about was forgotten.
+        return Ok(false);
+    }
+    let n = tx.execute(
+        "INSERT INTO reminder_answers (outgoing_id, message_id, answer, at, again_at) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT DO NOTHING",
+        (outgoing_id, message_id, answer.name(), rfc3339(now), again_at),
+    )?;
+    if n == 1 {
+        again.iter().try_for_each(|reminder| rows::add(tx, reminder, None, now))?;
+    }
+    Ok(n == 1)
+}
+
+/// Whether the message that was tapped is the reminder's. One of which the sender doesn't know yet whether it came counts.
+fn is_its_message(tx: &Transaction<'_>, outgoing_id: i64, (chat, message_id): (ChatRef, i64)) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages o JOIN outgoing_parts p ON p.outgoing_id = o.id
+               WHERE o.id = ?1 AND o.kind = 'reminder' AND o.chat_id = ?2
+                 AND p.part = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)
+                 AND (p.channel_message_id = ?3 OR p.repeats > 0
+                      OR p.channel_message_id IS NULL AND p.state IN ('attempting', 'unknown')))";
+    Ok(tx.prepare_cached(sql)?.query_row((outgoing_id, chat, message_id), |row| row.get(0))?)
+}
+
+/// The reminders of a message as they are to come again.
+fn again(
+    tx: &Transaction<'_>,
+    outgoing_id: i64,
+    chat: ChatRef,
+    answer: ReminderAnswer,
+    now: DateTime<Utc>,
+) -> Result<Vec<NewReminder>> {
+    let mut statement = tx.prepare_cached(
+        "SELECT text, thread_id, zone FROM reminders
+         WHERE id IN (SELECT reminder_id FROM reminder_firings WHERE outgoing_id = ?1) ORDER BY id",
+    )?;
+    let mut rows = statement.query([outgoing_id])?;
+    let mut again = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (text, thread_id, zone): (String, Option<i64>, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        if let Some(Slot { civil, at }) = slot(answer, now, zone.parse().unwrap_or(Tz::UTC)) {
+            let missed = Missed::default();
+            again.push(NewReminder { chat, thread_id, text, rule: None, zone, slot: civil, next_at: at, missed });
+        }
+    }
+    Ok(again)
+}
+
+/// When a reminder comes again.
+fn slot(answer: ReminderAnswer, now: DateTime<Utc>, tz: Tz) -> Option<Slot> {
+    let local = now.with_timezone(&tz).naive_local();
+    match answer {
+        ReminderAnswer::Done => None,
+        ReminderAnswer::InAnHour => Some(Slot::of_instant(now + TimeDelta::hours(1), tz)),
+        ReminderAnswer::InTheMorning => {
+            let days = if local.hour() < NIGHT_ENDS_HOUR { 0 } else { 1 };
+            Some(resolve((local.date() + TimeDelta::days(days)).and_time(MORNING?), tz))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_morning_is_the_next_one_by_the_reminders_own_zone() {
+        let berlin: Tz = "Europe/Berlin".parse().unwrap();
+        let morning = |now: &str| slot(ReminderAnswer::InTheMorning, parse_time(now).unwrap(), berlin).unwrap();
+        assert_eq!(morning("2026-11-21T14:00:00Z").at, parse_time("2026-11-22T08:00:00Z").unwrap());
+        assert_eq!(morning("2026-11-21T23:30:00Z").at, parse_time("2026-11-22T08:00:00Z").unwrap());
+        assert_eq!(morning("2026-11-21T22:30:00Z").civil.to_string(), "2026-11-22 09:00:00");
+    }
+}

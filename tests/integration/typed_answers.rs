@@ -1,0 +1,99 @@
+//! A yes or a no that the owner types answers the one question that is open, or is a message like any other.
+
+use super::{
+    approvals::{asked, end_bot, question, start_bot, state},
+    support::{
+        claude::Reply,
+        env::{CHAT, TestEnv, eventually},
+        telegram::FakeTelegram,
+    },
+};
+
+/// The owner types this while a bot listens. Waits until it is taken in.
+fn type_in(telegram: &FakeTelegram, env: &TestEnv, texts: &[&str]) {
+    // Numbers of messages only grow.
+    telegram.number_updates_from(10_000);
+    let bot = start_bot(env);
+    for text in texts {
+        telegram.push_text(CHAT, CHAT, text);
+        eventually("it is confirmed", || telegram.unconfirmed() == 0);
+        let waiting = "SELECT count(*) FROM outgoing_messages WHERE kind = 'command' AND sent_at IS NULL";
+        eventually("what is said to it is sent", || env.query::<i64>(waiting) == 0);
+    }
+    end_bot(bot);
+}
+
+fn messages(env: &TestEnv) -> i64 {
+    env.query("SELECT count(*) FROM incoming_messages")
+}
+
+#[test]
+fn a_typed_yes_allows_what_was_asked_and_is_no_message() {
+    let (telegram, claude, env) = asked();
+    type_in(&telegram, &env, &["Yes."]);
+    assert_eq!((state(&env).as_str(), messages(&env)), ("approved", 1));
+    assert_eq!(telegram.sent().pop().unwrap().visible, "Allowed, once.");
+    claude.expect(Reply::text("It is written down."));
+    assert_eq!(env.once()["outcome"], "worked");
+    assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("The wifi code is 1234"));
+    env.check_sound();
+}
+
+#[test]
+fn a_typed_no_refuses_it() {
+    let (telegram, _claude, env) = asked();
+    type_in(&telegram, &env, &["no"]);
+    assert_eq!((state(&env).as_str(), messages(&env)), ("denied", 1));
+    assert_eq!(telegram.sent().pop().unwrap().visible, "Not done.");
+}
+
+#[test]
+fn what_is_dangerous_wants_the_button_but_not_for_a_no() {
+    let (telegram, _claude, env) = asked();
+    env.execute("UPDATE approvals SET risk = 'dangerous'");
+    type_in(&telegram, &env, &["yes"]);
+    assert_eq!((state(&env).as_str(), messages(&env)), ("pending", 1));
+    assert!(telegram.sent().pop().unwrap().visible.contains("tap the button"));
+
+    let (telegram, _claude, env) = asked();
+    env.execute("UPDATE approvals SET risk = 'destructive'");
+    type_in(&telegram, &env, &["no"]);
+    assert_eq!(state(&env), "denied");
+}
+
+#[test]
+fn with_something_of_ours_between_or_two_questions_a_yes_is_a_message() {
+    let (telegram, _claude, env) = asked();
+    type_in(&telegram, &env, &["/help", "yes"]);
+    assert_eq!((state(&env).as_str(), messages(&env)), ("pending", 2));
+
+    let (telegram, _claude, env) = asked();
+    env.execute(
+        "INSERT INTO approvals (cycle_id, call, tool, action, risk, reasons, chat_id, nonce, asked_at, expires_at)
+         SELECT cycle_id, 'other', tool, action, risk, reasons, chat_id, 'other', asked_at, expires_at FROM approvals",
+    );
+    type_in(&telegram, &env, &["yes"]);
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM approvals WHERE state = 'pending'"), 2);
+    assert_eq!(messages(&env), 2);
+}
+
+#[test]
+fn a_guests_yes_is_a_message() {
+    const GUEST: i64 = 777;
+    let (telegram, _claude, mut env) = asked();
+    env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{GUEST}"));
+    let asked = question(&telegram).message_id;
+    telegram.number_updates_from(10_000);
+    let bot = start_bot(&env);
+    telegram.push_text(GUEST, GUEST, "yes");
+    eventually("it is confirmed", || telegram.unconfirmed() == 0);
+    end_bot(bot);
+    assert_eq!((state(&env).as_str(), messages(&env)), ("pending", 2));
+    // Moved to the guest's chat, it is still the owner's word that counts.
+    env.execute(&format!("UPDATE approvals SET chat_id = {GUEST}; UPDATE outgoing_messages SET chat_id = {GUEST}"));
+    let bot = start_bot(&env);
+    telegram.push_text(GUEST, GUEST, "yes");
+    eventually("it is confirmed", || telegram.unconfirmed() == 0);
+    end_bot(bot);
+    assert_eq!((state(&env).as_str(), messages(&env), asked > 0), ("pending", 3, true));
+}

@@ -159,6 +159,7 @@ fn a_question_that_is_put_off_waits_and_is_asked_again_by_the_next_chat() {
     let (claude, env, mut talk) = asking();
     talk.types("\r");
     talk.sees("Question 1 stays open");
+    talk.sees(PROMPT);
     leave(talk);
     assert_eq!(env.query::<String>("SELECT state FROM approvals"), "pending");
     // What can't be undone wants the whole word.
@@ -217,6 +218,7 @@ fn a_second_ctrl_c_leaves_and_the_request_waits_for_a_word() {
     assert_eq!(env.once()["outcome"], "idle");
     let mut talk = env.talk(WAKE, &["chat"]);
     talk.sees("Work from before is paused");
+    talk.sees(PROMPT);
     leave(talk);
     assert!(env.wake(&["resume"]).ok().stderr.contains("Resuming"));
     claude.expect(Reply::text("Cats purr."));

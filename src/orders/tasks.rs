@@ -9,7 +9,7 @@ use crate::{
     memory::{self, tasks::TaskList},
     provenance::hand::{Hand, HandTools, PersonsCommit},
     repo::{FileChange, LeftAlone},
-    schedule::when::{When, parse_when},
+    schedule::when::{When, parse_only_time},
     store::Change,
     tool::{Chat, Documents, Refusal, Registry, Unwoken},
     types::ChatRef,
@@ -197,7 +197,7 @@ fn calls(order: &TaskOrder, now: DateTime<Tz>) -> Result<Vec<(&'static str, Valu
 /// One time in words, on the person's wall.
 fn moment(text: &str, what: &str, now: DateTime<Tz>) -> Result<chrono::NaiveDateTime, OrderError> {
     const EXPECTED: &str = "Type one such as “tomorrow”, “friday 9:00” or 2026-11-23. Nothing was done.";
-    match parse_when(text, now).map(|found| found.when) {
+    match parse_only_time(text, now) {
         Some(Ok(When::At(slot))) => Ok(slot.civil),
         Some(Ok(When::Every(_))) => Err(OrderError::Refused(format!(
             "{what} takes one time, and “{text}” recurs: `wake remind` does that. {EXPECTED}"

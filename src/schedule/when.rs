@@ -128,6 +128,19 @@ pub fn parse_when(text: &str, now: DateTime<Tz>) -> Option<FoundTime> {
     Some(FoundTime { when: settle::settle(&draft, now), span: start..end })
 }
 
+/// Reads a text that is a time and nothing else; none where anything of it isn't. After a day a bare hour counts: "tomorrow 10".
+pub fn parse_only_time(text: &str, now: DateTime<Tz>) -> Option<Result<When, TimeTrouble>> {
+    let whole = |text: &str| {
+        let found = parse_when(text, now)?;
+        let around = [text.get(..found.span.start)?, text.get(found.span.end..)?];
+        around.iter().all(|rest| !rest.contains(char::is_alphanumeric)).then_some(found.when)
+    };
+    whole(text).or_else(|| {
+        let (day, hour) = text.trim().rsplit_once(char::is_whitespace)?;
+        whole(&format!("{day} at {hour}"))
+    })
+}
+
 /// All expressions that aren't tied to something else, by their token ranges.
 fn scan(tokens: &[Token]) -> Vec<(Range<usize>, draft::Draft)> {
     let mut found = Vec::new();

@@ -123,12 +123,13 @@ fn understood(expression: &str, world: &World) -> Result<(Slot, Option<Rule>), R
         }
         return Ok((slot, None));
     }
-    let found = when::parse_when(expression, world.local()).ok_or_else(|| {
+    let found = when::parse_only_time(expression, world.local()).ok_or_else(|| {
+        // What is understood in part would come at another time than was meant.
         Refusal(format!(
             "No time was understood in {expression:?}. Give one such as `2026-11-23 09:00` or `every weekday at 8`. Nothing was done."
         ))
     })?;
-    match found.when {
+    match found {
         Ok(When::At(slot)) => Ok((slot, None)),
         Ok(When::Every(rule)) => match rule.next_after(world.now, world.tz) {
             Some(slot) => Ok((slot, Some(rule))),
@@ -162,7 +163,7 @@ fn date_of(day: &str, world: &World) -> Result<NaiveDate, Refusal> {
     if day.trim().eq_ignore_ascii_case("today") {
         return Ok(world.local().date_naive());
     }
-    match when::parse_when(day, world.local()).map(|found| found.when) {
+    match when::parse_only_time(day, world.local()) {
         Some(Ok(When::At(slot))) => Ok(slot.civil.date()),
         _ => Err(Refusal(format!("No day was understood in {day:?}. Give one such as `today` or `2026-11-23`."))),
     }

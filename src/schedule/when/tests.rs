@@ -394,3 +394,26 @@ const VOCABULARY: &[&str] = &[
     "½",
     "’",
 ];
+
+#[test]
+fn a_time_is_read_whole_or_not_at_all() {
+    let read = |text: &str| match parse_only_time(text, saturday()) {
+        Some(Ok(When::At(slot))) => slot.civil.format("%a %H:%M").to_string(),
+        Some(Ok(When::Every(rule))) => rule.to_string(),
+        Some(Err(trouble)) => format!("{trouble:?}"),
+        None => "nothing".to_owned(),
+    };
+    for (text, expected) in [
+        ("tomorrow 10", "Sun 10:00"),
+        ("tomorrow at 10.", "Sun 10:00"),
+        ("friday 14:30", "Fri 14:30"),
+        ("monday 5", "Mon 17:00"),
+        ("every weekday at 8", "every weekday at 08:00"),
+        ("tomorrow or so", "nothing"),
+        ("tomorrow 10 or 11", "nothing"),
+        ("call Anna tomorrow", "nothing"),
+        ("", "nothing"),
+    ] {
+        assert_eq!(read(text), expected, "{text:?}");
+    }
+}

@@ -1,8 +1,8 @@
 //! The lines of an `.env` file. A value is what stands there, letter by letter: nothing is expanded and nothing is escaped, so
 //! that a password or an amount with `$`, `#` or `\` in it is what its person typed.
 //!
-//! That is also why the grammar is our own: the readers on crates.io put variables and escapes in the place of what was typed,
-//! and what is left without them is smaller than what they would have to be kept from doing.
+//! That is also why the grammar is our own: the readers on crates.io put variables and escapes in the place of what was typed.
+//! To keep them from it would take more than these lines.
 
 use super::said::SettingChanges;
 

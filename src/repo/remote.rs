@@ -1,8 +1,8 @@
 //! Fetch and push, by the `git` command: people's SSH keys and credential helpers only work there.
 //!
-//! Bounded, without questions, without hooks, and nothing that git says reaches anyone with a password in it. A commit of the
-//! remote's that was once seen is remembered in a reference of our own, so that a remote which goes back is noticed
-//! even if the person's own `git fetch` saw it first.
+//! Bounded, without questions, without hooks, and nothing that git says reaches anyone with a password in it. A reference of our
+//! own remembers which of the remote's commits was seen last. So a remote that goes back is noticed, even if the person's own
+//! `git fetch` saw it first.
 
 use std::{path::Path, time::Duration};
 

@@ -1,7 +1,7 @@
 //! The bot over real sockets: what it stores and when it says so, whom it hears, what it answers itself, when it starts a
 //! wake, and what it survives.
 
-use std::{io::Write as _, process::Stdio, time::Duration};
+use std::time::Duration;
 
 use reveille::{
     process::Identity,
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     bot::{Stage, keeps_the_secret, times},
-    env::{CHAT, Ran, TestEnv, eventually},
+    env::{CHAT, TestEnv, eventually},
     telegram::{FakeTelegram, Fault},
 };
 
@@ -512,23 +512,6 @@ fn a_wake_that_can_not_be_started_is_tried_again() {
     stage.end(bot);
 }
 
-fn pipe_into(env: &TestEnv, arguments: &[&str], text: &str) -> Ran {
-    let mut child = env
-        .command(env!("CARGO_BIN_EXE_bot"), arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    Ran {
-        code: output.status.code().unwrap_or(-1),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
-}
-
 #[test]
 fn send_delivers_at_once_while_a_bot_runs() {
     let stage = Stage::new();
@@ -544,7 +527,7 @@ fn send_delivers_at_once_while_a_bot_runs() {
 fn send_splits_what_is_long() {
     let stage = Stage::new();
     let text = format!("A log:\n\n```\n{}```\nThe end.", "a line of the log\n".repeat(500));
-    let ran = pipe_into(&stage.env, &["send", "--chat", "4242", "-"], &text).ok();
+    let ran = stage.env.run_with_input(env!("CARGO_BIN_EXE_bot"), &["send", "--chat", "4242", "-"], &text).ok();
     assert_eq!(ran.stdout, "delivered\n");
     let sent = stage.telegram.sent();
     assert!(sent.len() >= 3, "{}", sent.len());
@@ -578,7 +561,8 @@ fn send_refuses_other_chats_and_nothing() {
         let ran = stage.env.bot(&["send", "--chat", chat, text]);
         assert!(ran.code == 2 && ran.stderr.contains(why) && ran.stderr.contains("Nothing was queued"), "{ran:#?}");
     }
-    let ran = pipe_into(&stage.env, &["send", "--chat", "4242", "-"], &"x".repeat(100_001));
+    let ran =
+        stage.env.run_with_input(env!("CARGO_BIN_EXE_bot"), &["send", "--chat", "4242", "-"], &"x".repeat(100_001));
     assert!(ran.code == 2 && ran.stderr.contains("longer than"), "{ran:#?}");
     assert!(stage.telegram.sent().is_empty() && !stage.env.workspace().exists());
 }

@@ -1,6 +1,6 @@
 //! `wake chat`: a person at a terminal, and lines from a pipe.
 
-use std::{io::Write as _, os::unix::fs::PermissionsExt as _, process::Stdio};
+use std::os::unix::fs::PermissionsExt as _;
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -9,7 +9,7 @@ use super::{
     mind::{asked, results},
     support::{
         claude::{Block, FakeClaude, Reply},
-        env::{Ran, Talk, TestEnv, eventually},
+        env::{Talk, TestEnv, eventually},
         http::Gate,
     },
 };
@@ -53,18 +53,6 @@ fn minded() -> (FakeClaude, TestEnv) {
     let (claude, mut env) = (FakeClaude::start(), world());
     env.think_with(&claude);
     (claude, env)
-}
-
-fn piped(env: &TestEnv, input: &str) -> Ran {
-    let mut command = env.command(WAKE, &["chat"]);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    Ran {
-        code: output.status.code().unwrap_or(-1),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
 }
 
 #[test]
@@ -260,7 +248,9 @@ fn a_picture_by_its_path_is_shown_to_the_model_and_a_path_that_is_not_there_stay
 #[test]
 fn a_pipe_says_a_message_a_line_and_gets_plain_answers() {
     let env = world();
-    let ran = piped(&env, "remember that **tea** is at five\n\n/whoami\nremember that lunch is at one").ok();
+    let ran = env
+        .run_with_input(WAKE, &["chat"], "remember that **tea** is at five\n\n/whoami\nremember that lunch is at one")
+        .ok();
     let lines: Vec<&str> = ran.stdout.lines().collect();
     assert_eq!((lines[0], lines[lines.len() - 1]), ("Remembered: **tea** is at five", "Remembered: lunch is at one"));
     assert!(ran.stdout.contains("you're my owner") && !ran.stdout.contains('\x1b'), "{}", ran.stdout);
@@ -275,7 +265,7 @@ fn a_pipe_opens_no_path_and_asks_nothing() {
     env.set("AUTONOMY", "0");
     std::fs::write(env.path("cat.png"), PNG).unwrap();
     claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({"fact": "A cat"}))]));
-    let ran = piped(&env, "remember ./cat.png\n").ok();
+    let ran = env.run_with_input(WAKE, &["chat"], "remember ./cat.png\n").ok();
     assert!(ran.stderr.contains("wake approvals list") && ran.stdout.is_empty(), "{ran:?}");
     assert_eq!(env.query::<i64>("SELECT count(*) FROM attachments"), 0);
     assert_eq!(env.query::<String>("SELECT state FROM approvals"), "pending");
@@ -288,7 +278,7 @@ fn a_pipe_whose_message_fails_ends_with_an_error_and_goes_on_before() {
         true => Reply::error(401, "authentication_error", "invalid x-api-key"),
         false => Reply::text("Second."),
     });
-    let ran = piped(&env, "the first\n/whoami\n");
+    let ran = env.run_with_input(WAKE, &["chat"], "the first\n/whoami\n");
     assert_eq!(ran.code, 1);
     assert!(ran.stdout.contains("you're my owner"), "{ran:?}");
     assert_eq!(env.queued().len(), 1);

@@ -3,9 +3,10 @@
 use super::{
     mind::{asked, commits, end_well, last, minded, opening, sent, start_wake},
     support::{
-        claude::{Block, Reply},
+        claude::{Block, FakeClaude, Reply},
         env::{CHAT, TestEnv},
         http::Gate,
+        telegram::FakeTelegram,
     },
 };
 use rustix::process::Signal;
@@ -233,8 +234,8 @@ fn a_look_back_whose_first_request_fails_keeps_its_marks_and_asks_once() {
     env.check_sound();
 }
 
-#[test]
-fn a_look_back_lets_a_message_go_first_and_goes_on_after() {
+/// The night after a day with one message. The look back's first answer waits for the gate.
+fn held() -> (FakeTelegram, FakeClaude, TestEnv, Gate) {
     let (telegram, claude, mut env) = minded();
     env.set("REFLECT_AT", "03:30");
     env.receive(CHAT, "the party is on Friday");
@@ -244,6 +245,12 @@ fn a_look_back_lets_a_message_go_first_and_goes_on_after() {
     let gate = Gate::default();
     let plan = json!({"understood": "All of it.", "complexity": "background"});
     claude.expect(Reply::tool("t1", "plan", plan).stalled_after(1, &gate));
+    (telegram, claude, env, gate)
+}
+
+#[test]
+fn a_look_back_lets_a_message_go_first_and_goes_on_after() {
+    let (telegram, claude, env, gate) = held();
     let before = commits(&env);
     let wake = start_wake(&env);
     asked(&claude, 2);
@@ -264,15 +271,7 @@ fn a_look_back_lets_a_message_go_first_and_goes_on_after() {
 
 #[test]
 fn a_look_back_lets_a_reminder_go_first() {
-    let (telegram, claude, mut env) = minded();
-    env.set("REFLECT_AT", "03:30");
-    env.receive(CHAT, "the party is on Friday");
-    claude.expect(Reply::text("Nice."));
-    env.once();
-    env.at(NIGHT);
-    let gate = Gate::default();
-    let plan = json!({"understood": "All of it.", "complexity": "background"});
-    claude.expect(Reply::tool("t1", "plan", plan).stalled_after(1, &gate));
+    let (telegram, claude, env, gate) = held();
     let wake = start_wake(&env);
     asked(&claude, 2);
     env.execute(&format!(

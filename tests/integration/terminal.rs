@@ -1,13 +1,12 @@
 //! A terminal and its person: what counts as shown, who is answered where, what is read and printed how.
 
 use std::{
-    io::Write as _,
     os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     process::Stdio,
 };
 
 use super::support::{
-    env::{CHAT, Ran, TestEnv, eventually},
+    env::{CHAT, TestEnv, eventually},
     telegram::FakeTelegram,
 };
 
@@ -23,19 +22,6 @@ fn due() -> TestEnv {
 
 fn unshown(env: &TestEnv) -> i64 {
     env.query("SELECT count(*) FROM outgoing_messages WHERE chat_id = 0 AND sent_at IS NULL")
-}
-
-/// Runs a program with this on its standard input.
-fn piped(env: &TestEnv, args: &[&str], input: &str) -> Ran {
-    let mut command = env.command(WAKE, args);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    Ran {
-        code: output.status.code().unwrap_or(-1),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
 }
 
 #[test]
@@ -218,14 +204,14 @@ fn times_of_another_wake_are_on_the_persons_wall() {
 fn a_text_comes_from_a_pipe_or_a_dash() {
     let env = TestEnv::new();
     for (n, args) in [&["say"][..], &["say", "-"], &["--once", "--say", "-"]].into_iter().enumerate() {
-        let ran = piped(&env, args, &format!("remember that box {n} is blue\n")).ok();
+        let ran = env.run_with_input(WAKE, args, &format!("remember that box {n} is blue\n")).ok();
         assert_eq!(ran.stdout, format!("Remembered: box {n} is blue\n"));
     }
     for (args, input) in [(&["say"][..], " \n"), (&["say", "-"], "")] {
-        let ran = piped(&env, args, input);
+        let ran = env.run_with_input(WAKE, args, input);
         assert!(ran.code == 2 && ran.stderr.contains("Nothing was queued"), "{ran:#?}");
     }
-    let ran = piped(&env, &["say"], &"x".repeat(100_001));
+    let ran = env.run_with_input(WAKE, &["say"], &"x".repeat(100_001));
     assert!(ran.code == 2 && ran.stderr.contains("longer than"), "{ran:#?}");
     let ran = env.on_terminal(WAKE, &["say"]);
     assert!(ran.code == 2 && ran.stderr.contains("Say what?"), "{ran:#?}");

@@ -38,6 +38,14 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
+    fn of(output: &std::process::Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
     /// The one JSON document on stdout.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in {self:#?}"))
@@ -202,12 +210,15 @@ impl TestEnv {
 
     /// Runs a program to its end.
     pub(crate) fn run(&self, program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Ran {
-        let output = self.command(program, args).output().unwrap();
-        Ran {
-            code: output.status.code().unwrap_or(-1),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        Ran::of(&self.command(program, args).output().unwrap())
+    }
+
+    /// The same, with this on its standard input.
+    pub(crate) fn run_with_input(&self, program: &str, args: &[&str], input: &str) -> Ran {
+        let mut command = self.command(program, args);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.as_bytes()).unwrap();
+        Ran::of(&child.wait_with_output().unwrap())
     }
 
     pub(crate) fn wake(&self, args: &[&str]) -> Ran {

@@ -1,5 +1,7 @@
 //! The arguments of `wake`, and the help that goes with them.
 
+use std::ffi::OsString;
+
 use clap::{Parser, Subcommand};
 
 use super::{
@@ -294,6 +296,36 @@ impl WakeCommand {
 }
 
 impl Arguments {
+    /// This process's; wrong ones end it with a word of help.
+    pub(super) fn of_this_process() -> Self {
+        let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+        Self::of_a_timer(&words).unwrap_or_else(Self::parse)
+    }
+
+    /// What cron and the bot call, many times a day: read without building the help of all commands. None: it is something else.
+    fn of_a_timer(words: &[OsString]) -> Option<Self> {
+        let (mut once, mut no_console, mut reason) = (false, false, "cli");
+        let mut words = words.iter().map(|word| word.to_str());
+        while let Some(word) = words.next() {
+            match word? {
+                "--once" if !once => once = true,
+                "--no-console" if !no_console => no_console = true,
+                "--reason" if reason == "cli" => reason = words.next()?.filter(|reason| !reason.starts_with('-'))?,
+                _ => return None,
+            }
+        }
+        once.then(|| Self {
+            once,
+            say: None,
+            reason: reason.to_owned(),
+            json: false,
+            verbose: false,
+            no_console,
+            settings: SettingsArguments { env_file: None },
+            command: None,
+        })
+    }
+
     /// Whether JSON is asked for, before the command's name or behind it.
     pub(super) fn json(&self) -> bool {
         self.json || self.command.as_ref().is_some_and(WakeCommand::json)
@@ -313,6 +345,21 @@ impl Arguments {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_timer_calls_is_read_as_anything_else_is() {
+        for line in ["--once", "--once --no-console", "--reason cron --once", "--once --reason nudge --no-console"] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let all = Arguments::try_parse_from(["wake"].into_iter().chain(line.split(' '))).unwrap();
+            assert_eq!(format!("{:?}", Arguments::of_a_timer(&words).unwrap()), format!("{all:?}"), "{line}");
+        }
+        for line in
+            ["", "--no-console", "--once --once", "--once --reason", "--once --reason --json", "--once --say hi"]
+        {
+            let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            assert!(Arguments::of_a_timer(&words).is_none(), "{line}");
+        }
+    }
 
     #[test]
     fn json_can_be_asked_for_before_the_command_and_after_it() {

@@ -2,7 +2,6 @@
 
 use std::{cell::Cell, io::IsTerminal as _, process::ExitCode};
 
-use clap::Parser as _;
 use tokio::sync::watch;
 
 use super::{
@@ -41,7 +40,7 @@ const WORKING: &str = "working…";
 pub fn main() -> ExitCode {
     match within::main() {
         Some(code) => code,
-        None => out::end(run(&Arguments::parse())),
+        None => out::end(run(&Arguments::of_this_process())),
     }
 }
 

@@ -50,6 +50,7 @@ pub mod model;
 pub mod net_guard;
 pub mod orders;
 pub mod outside;
+pub mod page;
 pub mod policy;
 pub mod process;
 pub mod provenance;

@@ -1,0 +1,57 @@
+//! What is shown where a page can't be: what happened, what was kept, and what to do. Never a bare code.
+
+use axum::{
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use maud::html;
+
+use super::frame::{Place, frame};
+use crate::{repo::RepoError, store::StoreError};
+
+/// Why a request wasn't answered as it was asked.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PageError {
+    /// The database couldn't be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The memory couldn't be read.
+    #[error(transparent)]
+    Repo(#[from] RepoError),
+    /// What was asked for isn't there: what, for people.
+    #[error("{0}")]
+    Missing(String),
+    /// What was sent can't be taken: why, for people.
+    #[error("{0}")]
+    Refused(String),
+    /// A mistake of ours.
+    #[error("something broke while this page was made; the log tells more")]
+    Broken,
+}
+
+impl PageError {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Store(_) | Self::Repo(_) | Self::Broken => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Missing(_) => StatusCode::NOT_FOUND,
+            Self::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
+        }
+    }
+}
+
+impl IntoResponse for PageError {
+    fn into_response(self) -> Response {
+        let title = match self {
+            Self::Missing(_) => "Not here",
+            Self::Refused(_) => "That wasn't taken",
+            Self::Store(_) | Self::Repo(_) | Self::Broken => "That didn't work",
+        };
+        let page = frame(Place::Elsewhere, title, &html! { p { (self) } });
+        (self.status(), page).into_response()
+    }
+}
+
+/// Any other path.
+pub(super) async fn not_found() -> PageError {
+    PageError::Missing("There is no such page.".to_owned())
+}

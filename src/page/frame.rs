@@ -1,0 +1,87 @@
+//! What stands around each view: the head, the ways to the other views, the style and the one script.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    http::header::{CONTENT_TYPE, HeaderValue},
+    response::{IntoResponse as _, Response},
+    routing::get,
+};
+use maud::{DOCTYPE, Markup, html};
+
+use super::site::PageSite;
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+
+/// Which view is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Today,
+    Chat,
+    Wakes,
+    Memory,
+    Questions,
+    Charts,
+    Health,
+    Settings,
+    /// None of them.
+    Elsewhere,
+}
+
+/// The views that can be gone to from everywhere: where, by which path, under which name.
+const PLACES: [(Place, &str, &str); 8] = [
+    (Place::Today, "/", "Today"),
+    (Place::Chat, "/chat", "Chat"),
+    (Place::Wakes, "/wakes", "What I did"),
+    (Place::Memory, "/memory", "Memory"),
+    (Place::Questions, "/questions", "Questions"),
+    (Place::Charts, "/charts", "Charts"),
+    (Place::Health, "/health", "Health"),
+    (Place::Settings, "/settings", "Settings"),
+];
+
+/// A whole page.
+pub(super) fn frame(place: Place, title: &str, content: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " · Reveille" }
+                link rel="stylesheet" href="/style.css";
+                script src="/script.js" defer {}
+            }
+            body {
+                a .skip href="#content" { "Skip to the content" }
+                header {
+                    nav aria-label="Views" {
+                        ul {
+                            @for (at, path, name) in PLACES {
+                                li { a href=(path) aria-current=[(at == place).then_some("page")] { (name) } }
+                            }
+                        }
+                    }
+                }
+                main #content tabindex="-1" {
+                    h1 { (title) }
+                    (content)
+                }
+            }
+        }
+    }
+}
+
+/// The style and the script.
+pub(super) fn routes() -> Router<Arc<PageSite>> {
+    Router::new()
+        .route("/style.css", get(async || file("text/css; charset=utf-8", STYLE)))
+        .route("/script.js", get(async || file("text/javascript; charset=utf-8", SCRIPT)))
+}
+
+fn file(kind: &'static str, text: &'static str) -> Response {
+    ([(CONTENT_TYPE, HeaderValue::from_static(kind))], text).into_response()
+}

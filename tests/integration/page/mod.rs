@@ -1,6 +1,9 @@
 //! The local page: the real `wake page`, asked over real sockets, and by a real browser.
 
 mod attacks;
+mod browser;
+mod chat;
+mod lived;
 
 use std::{
     fmt::Write as _,

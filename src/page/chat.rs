@@ -255,7 +255,7 @@ fn read(desk: &PageDesk<'_>, session: &TerminalSession) -> Result<Option<Talk>, 
         let pending = store.pending_approvals(desk.now)?;
         let at_work = holder.and_then(|holder| holder.cycle_id);
         Ok(Some(Talk {
-            said: store.heard(SHOWN)?,
+            said: store.at_terminals(SHOWN)?,
             waiting: store.queued()?.into_iter().filter(|message| message.chat == ChatRef::TERMINAL).collect(),
             unshown: store.console_unshown(Some(session))?.into_iter().map(|(id, _)| id).collect(),
             questions: pending.iter().filter(|approval| approval.chat == ChatRef::TERMINAL).count(),

@@ -193,7 +193,7 @@ impl Store {
 
     /// What was said at the terminals, both ways, oldest first, without what may not be heard yet: what a cycle says leaves after its
     /// commit.
-    pub fn heard(&self, limit: usize) -> Result<Vec<Exchange>> {
+    pub fn at_terminals(&self, limit: usize) -> Result<Vec<Exchange>> {
         self.exchanges_where(ChatRef::TERMINAL, &format!("(o.sent_at IS NOT NULL OR {DELIVERABLE})"), limit)
     }
 

@@ -55,7 +55,9 @@ impl IntoResponse for PageError {
 pub(super) fn stand_in(status: StatusCode) -> Response {
     let why = match status {
         StatusCode::METHOD_NOT_ALLOWED => "This page can't be asked that way. Nothing was changed.",
-        status if status.is_client_error() => "What was sent can't be read. Nothing was changed. Go back and try again.",
+        status if status.is_client_error() => {
+            "What was sent can't be read. Nothing was changed. Go back and try again."
+        }
         _ => "Something broke while this page was made; the log tells more.",
     };
     (status, frame(Place::Elsewhere, "That didn't work", &html! { p { (why) } })).into_response()

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
 
-use super::{entrance::Entrance, error::PageError, guard::ENTER};
+use super::{entrance::Entrance, error::PageError, guard::ENTER, notes::Notes};
 use crate::{
     clock,
     config::Config,
@@ -28,6 +28,7 @@ pub struct PageSite {
     /// A name that nobody guesses and its port, as browsers name it in `Host`.
     host: String,
     entrance: Mutex<Entrance>,
+    pub(super) notes: Notes,
 }
 
 /// What one request looks at. It lives on a thread where waiting for a disk is allowed.
@@ -46,7 +47,7 @@ impl PageSite {
     pub fn new(config: Config, redactor: MakeRedactor, port: u16) -> Result<Self, NoRandomness> {
         let name = random::hex(&random::bytes::<NAME_BYTES>()?);
         let host = format!("{name}.localhost:{port}");
-        Ok(Self { config, redactor, host, entrance: Mutex::default() })
+        Ok(Self { config, redactor, host, entrance: Mutex::default(), notes: Notes::default() })
     }
 
     /// An address that works once, soon.

@@ -15,10 +15,10 @@ use serde::Deserialize;
 
 use super::{
     error::PageError,
-    frame::{Place, frame},
+    frame::{PagePlace, frame},
     notes::NoteQuery,
     parts::{moment, others_in},
-    site::{Desk, PageSite},
+    site::{PageDesk, PageSite},
 };
 use crate::{
     account::units::usd,
@@ -167,7 +167,7 @@ async fn resume(State(site): State<Arc<PageSite>>) -> Result<Response, PageError
 async fn ordered(
     site: Arc<PageSite>,
     mut trouble: Trouble,
-    order: impl FnOnce(&Desk<'_>) -> Result<String, OrderError> + Send + 'static,
+    order: impl FnOnce(&PageDesk<'_>) -> Result<String, OrderError> + Send + 'static,
 ) -> Result<Response, PageError> {
     let outcome = site.at_desk(move |desk| match order(desk) {
         Ok(told) => Ok(Ok(desk.shown(&told))),
@@ -189,7 +189,7 @@ fn in_page(why: &str) -> String {
     why.trim().trim_start_matches("--").to_owned()
 }
 
-fn change_tasks(desk: &Desk<'_>, order: &TaskOrder) -> Result<String, OrderError> {
+fn change_tasks(desk: &PageDesk<'_>, order: &TaskOrder) -> Result<String, OrderError> {
     let clock = desk.config.clock();
     let tools = HandTools { config: desk.config, clock: clock.as_ref(), redactor: desk.redactor };
     let mut hand = Hand::take(tools)?;
@@ -204,7 +204,7 @@ fn change_tasks(desk: &Desk<'_>, order: &TaskOrder) -> Result<String, OrderError
     Ok(std::iter::once(done.told).chain(left).collect::<Vec<_>>().join(" "))
 }
 
-fn change_reminders(desk: &Desk<'_>, order: ReminderOrder<'_>) -> Result<String, OrderError> {
+fn change_reminders(desk: &PageDesk<'_>, order: ReminderOrder<'_>) -> Result<String, OrderError> {
     let mut store = cycle::open_store(desk.config).map_err(|error| OrderError::Refused(error.to_string()))?;
     let told = reminders::carry_out(&mut store, desk.config, desk.redactor, desk.now, order)?;
     let stopped =
@@ -212,12 +212,12 @@ fn change_reminders(desk: &Desk<'_>, order: ReminderOrder<'_>) -> Result<String,
     Ok(format!("{told}{stopped}"))
 }
 
-fn open_tasks(desk: &Desk<'_>) -> Vec<ListedTask> {
+fn open_tasks(desk: &PageDesk<'_>) -> Vec<ListedTask> {
     let [active, backlog] = tasks::read(&Documents::new(&desk.config.repo_dir(), Vec::new()));
     lists::listed(&active, &backlog, today_of(desk))
 }
 
-fn today_of(desk: &Desk<'_>) -> NaiveDate {
+fn today_of(desk: &PageDesk<'_>) -> NaiveDate {
     desk.now.with_timezone(&desk.config.timezone).date_naive()
 }
 
@@ -228,7 +228,7 @@ fn name(task: &ListedTask) -> String {
     name
 }
 
-fn page(desk: &Desk<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup, PageError> {
+fn page(desk: &PageDesk<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup, PageError> {
     let (tz, now) = (desk.config.timezone, desk.now);
     let looked = match desk.store()? {
         Some(store) => Some(store.reading(|| {
@@ -265,12 +265,12 @@ fn page(desk: &Desk<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup, Pag
             p .meta { "Tasks can be added once the memory is there: the first wake makes it." }
         }
     };
-    Ok(frame(Place::Today, "Today", &content))
+    Ok(frame(PagePlace::Today, "Today", &content))
 }
 
 /// What of a day is shown.
 struct View<'a> {
-    desk: &'a Desk<'a>,
+    desk: &'a PageDesk<'a>,
 }
 
 impl View<'_> {

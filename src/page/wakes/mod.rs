@@ -18,10 +18,10 @@ use serde::Deserialize;
 
 use super::{
     error::PageError,
-    frame::{Place, frame},
+    frame::{PagePlace, frame},
     notes::NoteQuery,
     parts::{moment, others_in},
-    site::{Desk, PageSite},
+    site::{PageDesk, PageSite},
 };
 use crate::{
     account::{
@@ -104,13 +104,13 @@ async fn list_wakes(State(site): State<Arc<PageSite>>, Query(query): Query<ListQ
             Err(why) => (StatusCode::UNPROCESSABLE_ENTITY, html! { p .note .bad role="alert" { (why) } }),
         };
         let content = html! { (search_form(desk, &query)) (content) };
-        Ok((status, frame(Place::Wakes, "What I did", &content)).into_response())
+        Ok((status, frame(PagePlace::Wakes, "What I did", &content)).into_response())
     })
     .await
 }
 
 /// What was typed, understood; else why not.
-fn wanted<'a>(desk: &Desk<'_>, typed: &'a ListQuery) -> Result<(LogQuery<'a>, usize), String> {
+fn wanted<'a>(desk: &PageDesk<'_>, typed: &'a ListQuery) -> Result<(LogQuery<'a>, usize), String> {
     let since = match typed.since.trim() {
         "" => None,
         text => match since(text, desk.now, desk.config.timezone) {
@@ -131,7 +131,7 @@ fn wanted<'a>(desk: &Desk<'_>, typed: &'a ListQuery) -> Result<(LogQuery<'a>, us
     Ok((LogQuery { lines: LINES + 1, skip: (page - 1) * LINES, chat, since, grep }, page))
 }
 
-fn read_list(desk: &Desk<'_>, query: LogQuery<'_>) -> Result<(Vec<ListedWake>, bool), PageError> {
+fn read_list(desk: &PageDesk<'_>, query: LogQuery<'_>) -> Result<(Vec<ListedWake>, bool), PageError> {
     let (store, repo) = (desk.store()?, desk.repo()?);
     let shown = |text: &str| desk.shown(text);
     let mut lines = match (&store, &repo) {
@@ -176,7 +176,7 @@ fn of_find(error: FindError) -> PageError {
     }
 }
 
-fn search_form(desk: &Desk<'_>, typed: &ListQuery) -> Markup {
+fn search_form(desk: &PageDesk<'_>, typed: &ListQuery) -> Markup {
     let chats = desk.config.allowed_chats.iter().map(|chat| (chat.to_string(), format!("chat {chat}")));
     let known: Vec<(String, String)> = [(String::new(), "all".to_owned()), ("0".to_owned(), "this machine".to_owned())]
         .into_iter()
@@ -210,7 +210,7 @@ fn search_form(desk: &Desk<'_>, typed: &ListQuery) -> Markup {
     }
 }
 
-fn listed(desk: &Desk<'_>, query: &ListQuery, wakes: &[ListedWake]) -> Markup {
+fn listed(desk: &PageDesk<'_>, query: &ListQuery, wakes: &[ListedWake]) -> Markup {
     html! {
         @if wakes.is_empty() && (query.is_search() || !query.page.is_empty()) {
             p { "Nothing like that was done." }
@@ -222,7 +222,7 @@ fn listed(desk: &Desk<'_>, query: &ListQuery, wakes: &[ListedWake]) -> Markup {
     }
 }
 
-fn item(desk: &Desk<'_>, wake: &ListedWake) -> Markup {
+fn item(desk: &PageDesk<'_>, wake: &ListedWake) -> Markup {
     let line = &wake.line;
     let did = line.subject.strip_prefix("Wake: ").unwrap_or(&line.subject);
     let did = visible(&shortened(&one_line(did), SUBJECT_CHARS));

@@ -14,10 +14,10 @@ use crate::{
     },
     approval_text::visible,
     page::{
-        frame::{Place, frame},
+        frame::{PagePlace, frame},
         markdown::{WrittenBy, markdown},
         parts::{exactly, moment, others_in},
-        site::Desk,
+        site::PageDesk,
     },
     policy::Decision,
     repo::CommitInFull,
@@ -32,7 +32,7 @@ const ASKED_CHARS: usize = 600;
 
 /// The page of a wake.
 pub(super) fn page(
-    desk: &Desk<'_>,
+    desk: &PageDesk<'_>,
     note: &Markup,
     story: &WakeStory,
     commit: Option<&CommitInFull>,
@@ -62,18 +62,18 @@ pub(super) fn page(
         }
     };
     let at = story.started_at.map_or_else(|| "at an unknown time".to_owned(), |at| local(at, desk.config.timezone));
-    frame(Place::Wakes, &format!("What I did, {at}"), &content)
+    frame(PagePlace::Wakes, &format!("What I did, {at}"), &content)
 }
 
 /// The page of a commit that no wake of this database made.
-pub(super) fn of_commit(desk: &Desk<'_>, commit: &CommitInFull) -> Markup {
+pub(super) fn of_commit(desk: &PageDesk<'_>, commit: &CommitInFull) -> Markup {
     let content = html! {
         p .meta {
             (moment(commit.commit.at, desk.now, desk.config.timezone)) " · commit by " (visible(&commit.commit.author))
         }
         (changed(commit))
     };
-    frame(Place::Wakes, &visible(&shortened(&one_line(&commit.commit.subject), 100)), &content)
+    frame(PagePlace::Wakes, &visible(&shortened(&one_line(&commit.commit.subject), 100)), &content)
 }
 
 fn changed(commit: &CommitInFull) -> Markup {
@@ -89,7 +89,7 @@ fn changed(commit: &CommitInFull) -> Markup {
 }
 
 struct Teller<'a> {
-    desk: &'a Desk<'a>,
+    desk: &'a PageDesk<'a>,
     story: &'a WakeStory,
 }
 

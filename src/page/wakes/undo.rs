@@ -14,8 +14,8 @@ use crate::{
     orders::undo::{self, UndoAsked},
     page::{
         error::PageError,
-        frame::{Place, frame},
-        site::{Desk, PageSite},
+        frame::{PagePlace, frame},
+        site::{PageDesk, PageSite},
     },
     store::{CycleRow, Store},
     words::count,
@@ -47,7 +47,7 @@ pub(super) async fn ask(State(site): State<Arc<PageSite>>, Path(id): Path<String
     .await
 }
 
-fn question(desk: &Desk<'_>, row: &CycleRow, files: &[String], (unsent, sent): (usize, usize)) -> Markup {
+fn question(desk: &PageDesk<'_>, row: &CycleRow, files: &[String], (unsent, sent): (usize, usize)) -> Markup {
     let what = desk.shown(&undo::what(desk.config, desk.now, row));
     let id = &row.cycle.id;
     let content = html! {
@@ -59,8 +59,8 @@ fn question(desk: &Desk<'_>, row: &CycleRow, files: &[String], (unsent, sent): (
                 li { "Its changes to the memory are taken back (" (files_named(files)) "). What you changed there since stays." }
             }
             li { "Reminders that it set are cancelled, and those that it ended are set again." }
-            @if unsent > 0 { li { (count(unsent, "message")) " that wasn't sent yet never will be." } }
-            @if sent > 0 { li { (count(sent, "message")) " was sent already, and can't be unsent." } }
+            @if unsent > 0 { li { "What wasn't sent yet never will be (" (count(unsent, "message")) ")." } }
+            @if sent > 0 { li { "What was sent already can't be unsent (" (count(sent, "message")) ")." } }
             li { "What you had asked is put aside; you can have it run again." }
         }
         p { "It is done by a commit of its own, so nothing is lost. An undo can't be undone." }
@@ -69,7 +69,7 @@ fn question(desk: &Desk<'_>, row: &CycleRow, files: &[String], (unsent, sent): (
             a href={ "/wakes/" (id) } { "Leave it as it is" }
         }
     };
-    frame(Place::Wakes, "Undo", &content)
+    frame(PagePlace::Wakes, "Undo", &content)
 }
 
 /// Orders it.

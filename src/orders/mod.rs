@@ -7,6 +7,7 @@ pub mod lists;
 pub mod reminders;
 pub mod tasks;
 pub mod today;
+pub mod undo;
 mod world;
 
 pub use world::world;

@@ -14,7 +14,7 @@ use super::site::PageSite;
 
 /// Where the style and the icon are: whoever isn't known may have them.
 pub(super) const STYLE_PATH: &str = "/style.css";
-const STYLE: &str = include_str!("style.css");
+const STYLE: &str = concat!(include_str!("style.css"), include_str!("views.css"));
 pub(super) const ICON_PATH: &str = "/icon.svg";
 const ICON: &str = include_str!("icon.svg");
 const SCRIPT: &str = include_str!("script.js");

@@ -16,6 +16,8 @@ mod health;
 mod live;
 mod markdown;
 mod memory;
+mod notes;
+mod parts;
 mod questions;
 mod settings;
 mod site;

@@ -2,8 +2,11 @@
 
 mod attacks;
 mod browser;
+mod charts;
 mod chat;
 mod lived;
+mod today;
+mod wakes;
 
 use std::{
     fmt::Write as _,

@@ -10,7 +10,7 @@ use super::{
     arguments::{Arguments, WakeCommand},
     chat, complain, cost, failed, history, mcp, memory,
     out::{self, Working},
-    policy, queue, recordings, remind,
+    page, policy, queue, recordings, remind,
     say::{self, Said},
     shell,
     show::{AskedWhere, Here, KEPT, ReportView, exit_code, fail, show_report, what_to_do},
@@ -63,6 +63,7 @@ fn run(arguments: &Arguments) -> ExitCode {
     match &arguments.command {
         Some(WakeCommand::Say { text, .. }) => said(&config, &view(AskedWhere::Here), "say", text),
         Some(WakeCommand::Chat) => chat::run(&config),
+        Some(WakeCommand::Page(page)) => page::run(&config, page),
         Some(WakeCommand::Init(init)) => super::init::run(&arguments.settings, init, json),
         Some(WakeCommand::Undo { id, .. }) => undo(&config, &view(AskedWhere::Here), id.as_deref()),
         Some(WakeCommand::Stop) => stop(&config),

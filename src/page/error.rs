@@ -51,6 +51,16 @@ impl IntoResponse for PageError {
     }
 }
 
+/// A page in the place of a bare code.
+pub(super) fn stand_in(status: StatusCode) -> Response {
+    let why = match status {
+        StatusCode::METHOD_NOT_ALLOWED => "This page can't be asked that way. Nothing was changed.",
+        status if status.is_client_error() => "What was sent can't be read. Nothing was changed. Go back and try again.",
+        _ => "Something broke while this page was made; the log tells more.",
+    };
+    (status, frame(Place::Elsewhere, "That didn't work", &html! { p { (why) } })).into_response()
+}
+
 /// Any other path.
 pub(super) async fn not_found() -> PageError {
     PageError::Missing("There is no such page.".to_owned())

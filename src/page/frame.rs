@@ -12,6 +12,8 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::site::PageSite;
 
+/// Where the style is: whoever isn't known may have it.
+pub(super) const STYLE_PATH: &str = "/style.css";
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
@@ -52,7 +54,7 @@ pub(super) fn frame(place: Place, title: &str, content: &Markup) -> Markup {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) " · Reveille" }
-                link rel="stylesheet" href="/style.css";
+                link rel="stylesheet" href=(STYLE_PATH);
                 script src="/script.js" defer {}
             }
             body {
@@ -75,10 +77,35 @@ pub(super) fn frame(place: Place, title: &str, content: &Markup) -> Markup {
     }
 }
 
+/// A page for whoever isn't known: without ways to anywhere. `to` is where it goes by itself.
+pub(super) fn outside_frame(title: &str, to: Option<&str>, content: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                @if let Some(to) = to {
+                    meta http-equiv="refresh" content={ "0; url=" (to) };
+                }
+                title { (title) " · Reveille" }
+                link rel="stylesheet" href=(STYLE_PATH);
+            }
+            body {
+                main #content {
+                    h1 { (title) }
+                    (content)
+                }
+            }
+        }
+    }
+}
+
 /// The style and the script.
 pub(super) fn routes() -> Router<Arc<PageSite>> {
     Router::new()
-        .route("/style.css", get(async || file("text/css; charset=utf-8", STYLE)))
+        .route(STYLE_PATH, get(async || file("text/css; charset=utf-8", STYLE)))
         .route("/script.js", get(async || file("text/javascript; charset=utf-8", SCRIPT)))
 }
 

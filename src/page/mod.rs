@@ -8,6 +8,7 @@
 
 mod charts;
 mod chat;
+mod entrance;
 mod error;
 mod frame;
 mod guard;
@@ -18,17 +19,39 @@ mod memory;
 mod questions;
 mod settings;
 mod site;
+pub mod socket;
 mod today;
 mod wakes;
 
-use std::sync::Arc;
+use std::{convert::Infallible, sync::Arc};
 
-use axum::Router;
+use axum::{Router, body::Body};
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
 
-pub use site::PageSite;
+use crate::loopback;
+
+pub use entrance::TICKET_LASTS;
+pub use site::{MakeRedactor, PageSite};
+
+/// Serves the page until it is dropped.
+pub async fn serve(listener: &TcpListener, site: Arc<PageSite>) -> Infallible {
+    let views = TowerToHyperService::new(router(site));
+    loopback::serve(listener, move |request| {
+        let answer = views.call(request.map(Body::new));
+        async move {
+            match answer.await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            }
+        }
+    })
+    .await
+}
 
 /// All views behind the guard.
-pub fn router(site: Arc<PageSite>) -> Router {
+fn router(site: Arc<PageSite>) -> Router {
     let views = Router::new()
         .merge(today::routes())
         .merge(chat::routes())

@@ -1,22 +1,33 @@
 //! What all views share: the settings, the clock, what masks secrets, and a store for each request.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
 
-use super::error::PageError;
+use super::{entrance::Entrance, error::PageError, guard::ENTER};
 use crate::{
+    clock,
     config::Config,
     outside,
-    redact::Redactor,
+    random::{self, NoRandomness},
+    redact::{Redactor, Secret},
     repo::Repo,
     store::{Store, StoreError},
 };
 
-/// What the page shows, and by which settings.
+/// Random bytes in the page's own name.
+const NAME_BYTES: usize = 10;
+
+/// Makes what masks secrets; anew for each request, since secrets are added meanwhile.
+pub type MakeRedactor = fn(&Config) -> Redactor;
+
+/// What the page shows, by which settings, and to whom.
 pub struct PageSite {
     config: Config,
-    redactor: Arc<Redactor>,
+    redactor: MakeRedactor,
+    /// A name that nobody guesses and its port, as browsers name it in `Host`.
+    host: String,
+    entrance: Mutex<Entrance>,
 }
 
 /// What one request looks at. It lives on a thread where waiting for a disk is allowed.
@@ -27,9 +38,46 @@ pub(super) struct Desk<'a> {
 }
 
 impl PageSite {
-    /// For one workspace.
-    pub fn new(config: Config, redactor: Arc<Redactor>) -> Self {
-        Self { config, redactor }
+    /// For one workspace, on a port of the loopback. It gets a name of its own: browsers send a cookie to all ports of a name, and
+    /// every `*.localhost` leads to this machine.
+    ///
+    /// # Errors
+    /// There is no randomness to make the name of.
+    pub fn new(config: Config, redactor: MakeRedactor, port: u16) -> Result<Self, NoRandomness> {
+        let name = random::hex(&random::bytes::<NAME_BYTES>()?);
+        let host = format!("{name}.localhost:{port}");
+        Ok(Self { config, redactor, host, entrance: Mutex::default() })
+    }
+
+    /// An address that works once, soon.
+    ///
+    /// # Errors
+    /// There is no randomness to make it of.
+    pub fn mint(&self) -> Result<Secret, NoRandomness> {
+        let token = self.entrance().mint(clock::awake())?;
+        Ok(Secret::new(format!("http://{}{ENTER}{}", self.host, token.expose())))
+    }
+
+    /// The one name and port that it is asked by.
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The cookie for what an address ended in; none if that isn't good, or no more.
+    ///
+    /// # Errors
+    /// There is no randomness to make it of.
+    pub(super) fn enter(&self, ticket: &str) -> Result<Option<Secret>, NoRandomness> {
+        self.entrance().enter(ticket, clock::awake())
+    }
+
+    /// Whether a cookie is known.
+    pub(super) fn knows(&self, cookie: &str) -> bool {
+        self.entrance().knows(cookie, clock::awake())
+    }
+
+    fn entrance(&self) -> MutexGuard<'_, Entrance> {
+        self.entrance.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets `work` read or write on a thread of its own, and gives what it makes.
@@ -43,7 +91,8 @@ impl PageSite {
         let site = Arc::clone(self);
         let worked = tokio::task::spawn_blocking(move || {
             let now = site.config.clock().now();
-            work(&Desk { config: &site.config, redactor: &site.redactor, now })
+            let redactor = (site.redactor)(&site.config);
+            work(&Desk { config: &site.config, redactor: &redactor, now })
         });
         worked.await.map_err(|_| PageError::Broken)?
     }

@@ -16,6 +16,7 @@ mod health;
 mod live;
 mod markdown;
 mod memory;
+mod pieces;
 mod questions;
 mod settings;
 mod site;

@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use super::{
     SettingsArguments, approvals, cost::CostArguments, history::LogArguments, log::Talk, mcp, memory::MemoryCommand,
-    page::PageArguments, policy::PolicyAction, queue, recordings::RecordingsCommand, remind::RemindArguments, shell::Program,
-    task::TaskCommand,
+    page::PageArguments, policy::PolicyAction, queue, recordings::RecordingsCommand, remind::RemindArguments,
+    shell::Program, task::TaskCommand,
 };
 
 /// Wakes, does what is due, writes down what it did, and goes back to sleep.
@@ -292,7 +292,13 @@ impl WakeCommand {
             Self::Recordings { action, json } => *json || action.as_ref().is_some_and(RecordingsCommand::json),
             Self::Approvals { action } => action.json(),
             Self::Policy { action } => action.as_ref().is_some_and(PolicyAction::json),
-            Self::Chat | Self::Stop | Self::Resume | Self::Completions { .. } | Self::Man { .. } | Self::Mcp(_) | Self::Page(_) => false,
+            Self::Chat
+            | Self::Stop
+            | Self::Resume
+            | Self::Completions { .. }
+            | Self::Man { .. }
+            | Self::Mcp(_)
+            | Self::Page(_) => false,
         }
     }
 }

@@ -111,10 +111,8 @@ async fn serve(config: &Config, port: u16, socket: &Path) -> io::Result<ExitCode
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
     let listener = listener.await.map_err(told(format!("127.0.0.1:{port} can't be listened on")))?;
     let port = listener.local_addr()?.port();
-    let asked = socket::listen(socket).map_err(told(format!(
-        "{} can't be opened (--socket names another place)",
-        socket.display()
-    )))?;
+    let asked = socket::listen(socket)
+        .map_err(told(format!("{} can't be opened (--socket names another place)", socket.display())))?;
     let site = Arc::new(PageSite::new(config.clone(), super::redactor, port).map_err(io::Error::other)?);
     let mut stop = super::stop_signal()?;
     if out::is_terminal() {

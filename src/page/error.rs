@@ -6,7 +6,7 @@ use axum::{
 };
 use maud::html;
 
-use super::frame::{Place, frame};
+use super::frame::{PagePlace, frame};
 use crate::{repo::RepoError, store::StoreError};
 
 /// Why a request wasn't answered as it was asked.
@@ -46,7 +46,7 @@ impl IntoResponse for PageError {
             Self::Refused(_) => "That wasn't taken",
             Self::Store(_) | Self::Repo(_) | Self::Broken => "That didn't work",
         };
-        let page = frame(Place::Elsewhere, title, &html! { p { (self) } });
+        let page = frame(PagePlace::Elsewhere, title, &html! { p { (self) } });
         (self.status(), page).into_response()
     }
 }
@@ -55,10 +55,12 @@ impl IntoResponse for PageError {
 pub(super) fn stand_in(status: StatusCode) -> Response {
     let why = match status {
         StatusCode::METHOD_NOT_ALLOWED => "This page can't be asked that way. Nothing was changed.",
-        status if status.is_client_error() => "What was sent can't be read. Nothing was changed. Go back and try again.",
+        status if status.is_client_error() => {
+            "What was sent can't be read. Nothing was changed. Go back and try again."
+        }
         _ => "Something broke while this page was made; the log tells more.",
     };
-    (status, frame(Place::Elsewhere, "That didn't work", &html! { p { (why) } })).into_response()
+    (status, frame(PagePlace::Elsewhere, "That didn't work", &html! { p { (why) } })).into_response()
 }
 
 /// Any other path.

@@ -19,7 +19,7 @@ const SCRIPT: &str = include_str!("script.js");
 
 /// Which view is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum PagePlace {
     Today,
     Chat,
     Wakes,
@@ -33,19 +33,19 @@ pub(super) enum Place {
 }
 
 /// The views that can be gone to from everywhere: where, by which path, under which name.
-const PLACES: [(Place, &str, &str); 8] = [
-    (Place::Today, "/", "Today"),
-    (Place::Chat, "/chat", "Chat"),
-    (Place::Wakes, "/wakes", "What I did"),
-    (Place::Memory, "/memory", "Memory"),
-    (Place::Questions, "/questions", "Questions"),
-    (Place::Charts, "/charts", "Charts"),
-    (Place::Health, "/health", "Health"),
-    (Place::Settings, "/settings", "Settings"),
+const PLACES: [(PagePlace, &str, &str); 8] = [
+    (PagePlace::Today, "/", "Today"),
+    (PagePlace::Chat, "/chat", "Chat"),
+    (PagePlace::Wakes, "/wakes", "What I did"),
+    (PagePlace::Memory, "/memory", "Memory"),
+    (PagePlace::Questions, "/questions", "Questions"),
+    (PagePlace::Charts, "/charts", "Charts"),
+    (PagePlace::Health, "/health", "Health"),
+    (PagePlace::Settings, "/settings", "Settings"),
 ];
 
 /// A whole page.
-pub(super) fn frame(place: Place, title: &str, content: &Markup) -> Markup {
+pub(super) fn frame(place: PagePlace, title: &str, content: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {

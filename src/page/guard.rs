@@ -81,10 +81,13 @@ fn admit(site: &PageSite, request: &Request) -> Result<(), Box<Response>> {
     }
     let is_from_here = text(headers, &ORIGIN).map(|origin| origin.strip_prefix("http://") == Some(site.host()));
     let comes_from = text(headers, &FETCH_SITE);
-    if *method == Method::GET && let Some(ticket) = path.strip_prefix(ENTER) {
+    if *method == Method::GET
+        && let Some(ticket) = path.strip_prefix(ENTER)
+    {
         return Err(Box::new(enter(site, ticket, comes_from)));
     }
-    let is_foreign = is_from_here == Some(false) || comes_from.is_some_and(|from| !["same-origin", "none"].contains(&from));
+    let is_foreign =
+        is_from_here == Some(false) || comes_from.is_some_and(|from| !["same-origin", "none"].contains(&from));
     if is_foreign {
         return Err(Box::new(unknown(StatusCode::FORBIDDEN)));
     }

@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::{
     error::PageError,
-    frame::{Place, frame},
+    frame::{PagePlace, frame},
     pieces::{address, done, time},
     site::{Desk, PageSite},
 };
@@ -68,7 +68,7 @@ async fn show(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedHealth
             Ok(told(desk, &report, &asked))
         })
         .await?;
-    Ok(frame(Place::Health, "Health", &content))
+    Ok(frame(PagePlace::Health, "Health", &content))
 }
 
 async fn repair(State(site): State<Arc<PageSite>>) -> Result<Redirect, PageError> {

@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use super::{
     error::PageError,
-    frame::{Place, frame},
+    frame::{PagePlace, frame},
     pieces::{of_others, time, wake_link},
     site::{Desk, PageSite},
 };
@@ -64,7 +64,7 @@ enum Answered {
 
 async fn show(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedQuestions>) -> Result<Markup, PageError> {
     let content = site.at_desk(move |desk| all(desk, asked.answered)).await?;
-    Ok(frame(Place::Questions, "Questions", &content))
+    Ok(frame(PagePlace::Questions, "Questions", &content))
 }
 
 async fn show_one(State(site): State<Arc<PageSite>>, Path(id): Path<i64>) -> Result<Markup, PageError> {
@@ -74,7 +74,7 @@ async fn show_one(State(site): State<Arc<PageSite>>, Path(id): Path<i64>) -> Res
             Ok(once_more(desk, &approval))
         })
         .await?;
-    Ok(frame(Place::Questions, "Are you sure?", &content))
+    Ok(frame(PagePlace::Questions, "Are you sure?", &content))
 }
 
 async fn answer(
@@ -154,7 +154,7 @@ fn too_late(desk: &Desk<'_>, why: &str, approval: &Approval) -> Response {
         (asked(desk, approval))
         p .actions { a href="/questions" { "All questions" } }
     };
-    (StatusCode::CONFLICT, frame(Place::Questions, "That wasn't taken", &content)).into_response()
+    (StatusCode::CONFLICT, frame(PagePlace::Questions, "That wasn't taken", &content)).into_response()
 }
 
 fn all(desk: &Desk<'_>, answered: Option<i64>) -> Result<Markup, PageError> {

@@ -31,7 +31,7 @@ pub struct PageSite {
 }
 
 /// What one request looks at. It lives on a thread where waiting for a disk is allowed.
-pub(super) struct Desk<'a> {
+pub(super) struct PageDesk<'a> {
     pub(super) config: &'a Config,
     pub(super) redactor: &'a Redactor,
     pub(super) now: DateTime<Utc>,
@@ -86,19 +86,19 @@ impl PageSite {
     /// Whatever `work` says; or it ended without a word.
     pub(super) async fn at_desk<T: Send + 'static>(
         self: &Arc<Self>,
-        work: impl FnOnce(&Desk<'_>) -> Result<T, PageError> + Send + 'static,
+        work: impl FnOnce(&PageDesk<'_>) -> Result<T, PageError> + Send + 'static,
     ) -> Result<T, PageError> {
         let site = Arc::clone(self);
         let worked = tokio::task::spawn_blocking(move || {
             let now = site.config.clock().now();
             let redactor = (site.redactor)(&site.config);
-            work(&Desk { config: &site.config, redactor: &redactor, now })
+            work(&PageDesk { config: &site.config, redactor: &redactor, now })
         });
         worked.await.map_err(|_| PageError::Broken)?
     }
 }
 
-impl Desk<'_> {
+impl PageDesk<'_> {
     /// The database to read from; none before the first wake.
     pub(super) fn store(&self) -> Result<Option<Store>, StoreError> {
         Store::open_read_only(&self.config.db_path())

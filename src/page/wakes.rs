@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use super::{
     error::PageError,
-    frame::{Place, frame},
+    frame::{PagePlace, frame},
     site::PageSite,
 };
 
@@ -17,5 +17,5 @@ pub(super) fn routes() -> Router<Arc<PageSite>> {
 
 async fn show(State(site): State<Arc<PageSite>>) -> Result<Markup, PageError> {
     let n = site.at_desk(|desk| Ok(desk.store()?.is_some())).await?;
-    Ok(frame(Place::Wakes, "What I did", &html! { p { "Not built yet (" (n) ")." } }))
+    Ok(frame(PagePlace::Wakes, "What I did", &html! { p { "Not built yet (" (n) ")." } }))
 }

@@ -21,7 +21,7 @@ use crate::{
     memory::{changes::changes, is_log, typed},
     page::{
         error::PageError,
-        frame::{Place, frame},
+        frame::{PagePlace, frame},
         pieces::{address, changed_lines},
         site::{Desk, PageSite},
     },
@@ -80,7 +80,7 @@ async fn show(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedEdit>)
             Ok((format!("Edit: {}", called(&path)), content))
         })
         .await?;
-    Ok(frame(Place::Memory, &title, &content))
+    Ok(frame(PagePlace::Memory, &title, &content))
 }
 
 async fn save(State(site): State<Arc<PageSite>>, Form(sent): Form<SentEdit>) -> Result<Response, PageError> {
@@ -94,7 +94,7 @@ async fn save(State(site): State<Arc<PageSite>>, Form(sent): Form<SentEdit>) -> 
             Saving::Same => to("same").into_response(),
             Saving::Changed { now } => {
                 let page = both(desk, &path, &now, &sent.text)?;
-                (StatusCode::CONFLICT, frame(Place::Memory, "It changed while you wrote", &page)).into_response()
+                (StatusCode::CONFLICT, frame(PagePlace::Memory, "It changed while you wrote", &page)).into_response()
             }
             Saving::NotTaken(why) => {
                 let why = desk.shown(&why);
@@ -102,7 +102,7 @@ async fn save(State(site): State<Arc<PageSite>>, Form(sent): Form<SentEdit>) -> 
                     p .card role="alert" { (why) " Nothing was saved; what you wrote is below." }
                     (form(&path, &sent.text, &sent.version, "Save"))
                 };
-                (StatusCode::UNPROCESSABLE_ENTITY, frame(Place::Memory, "Not saved", &page)).into_response()
+                (StatusCode::UNPROCESSABLE_ENTITY, frame(PagePlace::Memory, "Not saved", &page)).into_response()
             }
         })
     })

@@ -21,7 +21,7 @@ use crate::{
     },
     page::{
         error::PageError,
-        frame::{Place, frame},
+        frame::{PagePlace, frame},
         markdown::{WrittenBy, markdown},
         pieces::{address, changed_lines, done, of_others, time, wake_link},
         site::{Desk, PageSite},
@@ -65,7 +65,7 @@ async fn show(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedFile>)
             Ok((called(&path).to_owned(), content))
         })
         .await?;
-    Ok(frame(Place::Memory, &title, &content))
+    Ok(frame(PagePlace::Memory, &title, &content))
 }
 
 async fn show_why(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedLine>) -> Result<Markup, PageError> {
@@ -78,7 +78,7 @@ async fn show_why(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedLi
             Ok(told(desk, &story.ok_or_else(missing)?))
         })
         .await?;
-    Ok(frame(Place::Memory, "Where this comes from", &content))
+    Ok(frame(PagePlace::Memory, "Where this comes from", &content))
 }
 
 /// The memory's repository, which is there before anything of it is asked for.

@@ -19,7 +19,7 @@ use serde::Deserialize;
 
 use super::{
     error::PageError,
-    frame::{Place, frame},
+    frame::{PagePlace, frame},
     pieces::{address, of_others, wake_link},
     site::{Desk, PageSite},
 };
@@ -64,7 +64,7 @@ struct Asked {
 
 async fn show(State(site): State<Arc<PageSite>>, Query(asked): Query<Asked>) -> Result<Markup, PageError> {
     let content = site.at_desk(move |desk| overview(desk, asked.q.trim())).await?;
-    Ok(frame(Place::Memory, "Memory", &content))
+    Ok(frame(PagePlace::Memory, "Memory", &content))
 }
 
 fn overview(desk: &Desk<'_>, query: &str) -> Result<Markup, PageError> {

@@ -17,7 +17,7 @@ use crate::{
     memory::{changes::changes, is_log},
     page::{
         error::PageError,
-        frame::{Place, frame},
+        frame::{PagePlace, frame},
         pieces::{address, changed_lines},
         site::{Desk, PageSite},
     },
@@ -52,7 +52,7 @@ struct SentBack {
 
 async fn ask(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedBack>) -> Result<Markup, PageError> {
     let content = site.at_desk(move |desk| question(desk, &repo(desk)?, &asked.path, &asked.at)).await?;
-    Ok(frame(Place::Memory, "Give this version back?", &content))
+    Ok(frame(PagePlace::Memory, "Give this version back?", &content))
 }
 
 async fn carry_out(State(site): State<Arc<PageSite>>, Form(sent): Form<SentBack>) -> Result<Response, PageError> {
@@ -72,7 +72,7 @@ async fn carry_out(State(site): State<Arc<PageSite>>, Form(sent): Form<SentBack>
                     p .card role="alert" { "Somebody changed it after you were asked. Nothing was done; here is the question anew." }
                     (question(desk, &repo(desk)?, &path, &sent.at)?)
                 };
-                (StatusCode::CONFLICT, frame(Place::Memory, "Give this version back?", &page)).into_response()
+                (StatusCode::CONFLICT, frame(PagePlace::Memory, "Give this version back?", &page)).into_response()
             }
             Some(giving) if giving.changes.is_empty() => to("restored-same").into_response(),
             Some(_) => to("restored").into_response(),

@@ -16,7 +16,7 @@ use super::{
     error::PageError,
     frame::{PagePlace, frame},
     pieces::{address, done, time},
-    site::{Desk, PageSite},
+    site::{PageDesk, PageSite},
 };
 use crate::health::{self, CheckReport, HealthReport, IDS, LEFT_OUT_OF_A_GLANCE, Status};
 
@@ -79,7 +79,7 @@ async fn repair(State(site): State<Arc<PageSite>>) -> Result<Redirect, PageError
     .await
 }
 
-fn told(desk: &Desk<'_>, report: &HealthReport, asked: &AskedHealth) -> Markup {
+fn told(desk: &PageDesk<'_>, report: &HealthReport, asked: &AskedHealth) -> Markup {
     let (fine, wrong): (Vec<_>, Vec<_>) = report.checks.iter().partition(|check| check.status == Status::Ok);
     let can_repair = wrong.iter().any(|check| check.repair.is_some());
     html! {
@@ -148,7 +148,7 @@ fn about(id: &str) -> (&str, &'static str) {
     WHY.iter().find(|(known, ..)| *known == id).map_or((id, ""), |(_, name, why)| (*name, *why))
 }
 
-fn finding(desk: &Desk<'_>, check: &CheckReport) -> Markup {
+fn finding(desk: &PageDesk<'_>, check: &CheckReport) -> Markup {
     let (name, why) = about(check.id);
     html! {
         article .card {

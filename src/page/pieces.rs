@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
-use super::{error::PageError, site::Desk};
+use super::{error::PageError, site::PageDesk};
 use crate::{clock::rfc3339, memory::changes::ChangedLine, provenance::ProvenanceError, words};
 
 /// Changed lines that are shown of one document.
@@ -21,7 +21,7 @@ impl From<ProvenanceError> for PageError {
 }
 
 /// A time on the person's wall, with the day when it isn't today.
-pub(super) fn time(desk: &Desk<'_>, at: DateTime<Utc>) -> Markup {
+pub(super) fn time(desk: &PageDesk<'_>, at: DateTime<Utc>) -> Markup {
     html! { time datetime=(rfc3339(at)) { (words::when(at, desk.now, desk.config.timezone)) } }
 }
 
@@ -59,7 +59,7 @@ pub(super) fn done(text: &Markup) -> Markup {
 }
 
 /// The lines that came and went, with their sections.
-pub(super) fn changed_lines(desk: &Desk<'_>, lines: &[ChangedLine]) -> Markup {
+pub(super) fn changed_lines(desk: &PageDesk<'_>, lines: &[ChangedLine]) -> Markup {
     let shown = lines.get(..MAX_CHANGED_LINES).unwrap_or(lines);
     let mut section: Option<&str> = None;
     html! {

@@ -20,7 +20,7 @@ use super::{
     error::PageError,
     frame::{PagePlace, frame},
     pieces::{of_others, time, wake_link},
-    site::{Desk, PageSite},
+    site::{PageDesk, PageSite},
 };
 use crate::{
     approval_text::{sha256, visible},
@@ -85,7 +85,7 @@ async fn answer(
     site.at_desk(move |desk| decide(desk, id, &sent)).await
 }
 
-fn read(desk: &Desk<'_>) -> Result<Store, PageError> {
+fn read(desk: &PageDesk<'_>) -> Result<Store, PageError> {
     desk.store()?.ok_or_else(|| PageError::Missing("There are no questions yet.".to_owned()))
 }
 
@@ -93,7 +93,7 @@ fn question(store: &Store, id: i64) -> Result<Approval, PageError> {
     store.approval(id)?.ok_or_else(|| PageError::Missing(format!("There is no question {id}.")))
 }
 
-fn decide(desk: &Desk<'_>, id: i64, sent: &SentAnswer) -> Result<Response, PageError> {
+fn decide(desk: &PageDesk<'_>, id: i64, sent: &SentAnswer) -> Result<Response, PageError> {
     let store = read(desk)?;
     let approval = question(&store, id)?;
     drop(store);
@@ -122,7 +122,7 @@ fn digest(approval: &Approval) -> String {
     serde_json::to_string(&shown).map_or_else(|_| String::new(), |shown| sha256(&shown))
 }
 
-fn is_open(desk: &Desk<'_>, approval: &Approval) -> bool {
+fn is_open(desk: &PageDesk<'_>, approval: &Approval) -> bool {
     approval.state == ApprovalState::Pending && !approval.is_expired(desk.now)
 }
 
@@ -137,7 +137,7 @@ fn is_dangerous(approval: &Approval) -> bool {
 }
 
 /// What became of a question, for people.
-fn state_told(desk: &Desk<'_>, approval: &Approval) -> &'static str {
+fn state_told(desk: &PageDesk<'_>, approval: &Approval) -> &'static str {
     match approval.state {
         ApprovalState::Approved => "This was allowed, once.",
         ApprovalState::Denied => "This was refused.",
@@ -148,7 +148,7 @@ fn state_told(desk: &Desk<'_>, approval: &Approval) -> &'static str {
     }
 }
 
-fn too_late(desk: &Desk<'_>, why: &str, approval: &Approval) -> Response {
+fn too_late(desk: &PageDesk<'_>, why: &str, approval: &Approval) -> Response {
     let content = html! {
         p .card role="alert" { (why) " Your answer changed nothing." }
         (asked(desk, approval))
@@ -157,7 +157,7 @@ fn too_late(desk: &Desk<'_>, why: &str, approval: &Approval) -> Response {
     (StatusCode::CONFLICT, frame(PagePlace::Questions, "That wasn't taken", &content)).into_response()
 }
 
-fn all(desk: &Desk<'_>, answered: Option<i64>) -> Result<Markup, PageError> {
+fn all(desk: &PageDesk<'_>, answered: Option<i64>) -> Result<Markup, PageError> {
     let Some(store) = desk.store()? else {
         return Ok(nothing_open());
     };
@@ -204,7 +204,7 @@ fn what_now(approval: &Approval) -> &'static str {
 }
 
 /// An open question with its answers.
-fn card(desk: &Desk<'_>, approval: &Approval) -> Markup {
+fn card(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
     html! {
         article .card {
             (asked(desk, approval))
@@ -214,7 +214,7 @@ fn card(desk: &Desk<'_>, approval: &Approval) -> Markup {
 }
 
 /// A dangerous question, shown by itself before it can be allowed.
-fn once_more(desk: &Desk<'_>, approval: &Approval) -> Markup {
+fn once_more(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
     html! {
         @if is_open(desk, approval) {
             @if is_dangerous(approval) {
@@ -258,7 +258,7 @@ fn answer_form(id: i64, digest: &str, is_again: bool, (answer, name): (&str, &st
 }
 
 /// What is asked: the exact action with nothing in it that a screen would hide, why, by whom, and until when.
-fn asked(desk: &Desk<'_>, approval: &Approval) -> Markup {
+fn asked(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
     let Approval { id, tool, action, reasons, origin, chat, cycle_id, asked_at, expires_at, .. } = approval;
     let mark = if is_dangerous(approval) { "badge bad" } else { "badge" };
     html! {
@@ -288,12 +288,12 @@ fn asked(desk: &Desk<'_>, approval: &Approval) -> Markup {
 }
 
 /// As it may be shown: signs that a screen hides are written out first, so that none of them is lost.
-fn shown(desk: &Desk<'_>, text: &str) -> String {
+fn shown(desk: &PageDesk<'_>, text: &str) -> String {
     desk.shown(&visible(text))
 }
 
 /// Each argument, none of them shortened.
-fn arguments(desk: &Desk<'_>, action: &str) -> Markup {
+fn arguments(desk: &PageDesk<'_>, action: &str) -> Markup {
     let block = |text: &str| {
         let text = shown(desk, text);
         html! { div .scroll tabindex="0" role="region" aria-label="What would run" { pre { (text) } } }
@@ -311,7 +311,7 @@ fn arguments(desk: &Desk<'_>, action: &str) -> Markup {
     }
 }
 
-fn decided_line(desk: &Desk<'_>, approval: &Approval) -> Markup {
+fn decided_line(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
     let by = match approval.decided_by.as_deref() {
         Some("console") => "at this machine",
         Some(_) => "in the chat",

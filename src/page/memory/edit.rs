@@ -23,7 +23,7 @@ use crate::{
         error::PageError,
         frame::{PagePlace, frame},
         pieces::{address, changed_lines},
-        site::{Desk, PageSite},
+        site::{PageDesk, PageSite},
     },
     provenance::{
         ProvenanceError,
@@ -110,7 +110,7 @@ async fn save(State(site): State<Arc<PageSite>>, Form(sent): Form<SentEdit>) -> 
 }
 
 /// Why a document can't be edited here.
-fn why_not(desk: &Desk<'_>, repo: &Repo, path: &str, text: &str) -> Option<String> {
+fn why_not(desk: &PageDesk<'_>, repo: &Repo, path: &str, text: &str) -> Option<String> {
     if is_log(path) {
         return Some("The log is only ever added to: what happened, happened.".to_owned());
     }
@@ -129,7 +129,7 @@ fn why_not(desk: &Desk<'_>, repo: &Repo, path: &str, text: &str) -> Option<Strin
     None
 }
 
-fn keep(desk: &Desk<'_>, path: &str, sent: &SentEdit) -> Result<Saving, ProvenanceError> {
+fn keep(desk: &PageDesk<'_>, path: &str, sent: &SentEdit) -> Result<Saving, ProvenanceError> {
     if sent.text.len() > MAX_EDITED_BYTES {
         let most = size(MAX_EDITED_BYTES as u64);
         return Ok(Saving::NotTaken(format!("That is longer than {most}. An editor saves it in the memory's folder.")));
@@ -144,7 +144,7 @@ fn keep(desk: &Desk<'_>, path: &str, sent: &SentEdit) -> Result<Saving, Provenan
     saving
 }
 
-fn write(desk: &Desk<'_>, hand: &mut Hand<'_>, path: &str, sent: &SentEdit) -> Result<Saving, ProvenanceError> {
+fn write(desk: &PageDesk<'_>, hand: &mut Hand<'_>, path: &str, sent: &SentEdit) -> Result<Saving, ProvenanceError> {
     // What they have edited elsewhere first: it is never written over.
     let edits = hand.commit_edits()?;
     let Some(now) = hand.repo.read_work_tree(path)? else {
@@ -200,7 +200,7 @@ fn form(path: &str, text: &str, version: &str, save: &str) -> Markup {
 }
 
 /// Both versions, and what to do.
-fn both(desk: &Desk<'_>, path: &str, now: &str, typed: &str) -> Result<Markup, PageError> {
+fn both(desk: &PageDesk<'_>, path: &str, now: &str, typed: &str) -> Result<Markup, PageError> {
     let ours = typed::with_endings_of(now, typed);
     Ok(html! {
         p .card role="alert" {

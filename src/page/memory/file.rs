@@ -24,7 +24,7 @@ use crate::{
         frame::{PagePlace, frame},
         markdown::{WrittenBy, markdown},
         pieces::{address, changed_lines, done, of_others, time, wake_link},
-        site::{Desk, PageSite},
+        site::{PageDesk, PageSite},
     },
     provenance::why::{LineStory, LineWriter, why_line},
     repo::{Commit, Repo},
@@ -82,11 +82,11 @@ async fn show_why(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedLi
 }
 
 /// The memory's repository, which is there before anything of it is asked for.
-pub(super) fn repo(desk: &Desk<'_>) -> Result<Repo, PageError> {
+pub(super) fn repo(desk: &PageDesk<'_>) -> Result<Repo, PageError> {
     desk.repo()?.ok_or_else(|| PageError::Missing("Nothing is remembered yet.".to_owned()))
 }
 
-fn whole(desk: &Desk<'_>, repo: &Repo, path: &str, what_was_done: &str) -> Result<Markup, PageError> {
+fn whole(desk: &PageDesk<'_>, repo: &Repo, path: &str, what_was_done: &str) -> Result<Markup, PageError> {
     let text = repo.read_work_tree(path)?.unwrap_or_default();
     let (shown, is_cut) = beginning(&text);
     let of_others = others::line_ranges(path, shown, None);
@@ -178,7 +178,7 @@ fn without_origins(text: &str) -> String {
     text.lines().map(|text| line(text) + "\n").collect()
 }
 
-fn history(desk: &Desk<'_>, repo: &Repo, path: &str) -> Result<Markup, PageError> {
+fn history(desk: &PageDesk<'_>, repo: &Repo, path: &str) -> Result<Markup, PageError> {
     let commits = repo.commits_changing(path, MAX_VERSIONS)?;
     let mut versions = Vec::new();
     for commit in &commits {
@@ -224,7 +224,7 @@ fn history(desk: &Desk<'_>, repo: &Repo, path: &str) -> Result<Markup, PageError
 }
 
 /// Who made a commit.
-fn who(desk: &Desk<'_>, commit: &Commit) -> Markup {
+fn who(desk: &PageDesk<'_>, commit: &Commit) -> Markup {
     html! {
         @if let Some(wake) = &commit.wake_id {
             (wake_link(wake, "a wake"))
@@ -237,7 +237,7 @@ fn who(desk: &Desk<'_>, commit: &Commit) -> Markup {
 }
 
 /// Where a line comes from.
-fn told(desk: &Desk<'_>, story: &LineStory) -> Markup {
+fn told(desk: &PageDesk<'_>, story: &LineStory) -> Markup {
     let wake = story.origin.as_ref().map(|origin| origin.wake.as_str());
     let wake = wake.or_else(|| story.commit.as_ref().and_then(|commit| commit.wake_id.as_deref()));
     html! {

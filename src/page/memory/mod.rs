@@ -21,7 +21,7 @@ use super::{
     error::PageError,
     frame::{PagePlace, frame},
     pieces::{address, of_others, wake_link},
-    site::{Desk, PageSite},
+    site::{PageDesk, PageSite},
 };
 use crate::{
     disk::size,
@@ -67,7 +67,7 @@ async fn show(State(site): State<Arc<PageSite>>, Query(asked): Query<Asked>) -> 
     Ok(frame(PagePlace::Memory, "Memory", &content))
 }
 
-fn overview(desk: &Desk<'_>, query: &str) -> Result<Markup, PageError> {
+fn overview(desk: &PageDesk<'_>, query: &str) -> Result<Markup, PageError> {
     let Some(repo) = desk.repo()? else {
         return Ok(html! {
             p { "Nothing is remembered yet. The first wake makes the memory: say something in the " a href="/chat" { "chat" } "." }
@@ -91,7 +91,7 @@ fn overview(desk: &Desk<'_>, query: &str) -> Result<Markup, PageError> {
     })
 }
 
-fn find(desk: &Desk<'_>, query: &str) -> Result<MemoryFound, PageError> {
+fn find(desk: &PageDesk<'_>, query: &str) -> Result<MemoryFound, PageError> {
     let question =
         MemoryQuestion { text: query, limit: HITS, as_of: None, within: None, tells_of_keywords: false };
     let mut found = search::search(desk.config, desk.redactor, &question, IndexWait::Briefly)
@@ -120,7 +120,7 @@ fn file_address(path: &str) -> String {
     address("/memory/file", &[("path", path)])
 }
 
-fn results(desk: &Desk<'_>, query: &str, found: &MemoryFound, documents: &[String]) -> Markup {
+fn results(desk: &PageDesk<'_>, query: &str, found: &MemoryFound, documents: &[String]) -> Markup {
     html! {
         section aria-labelledby="found" {
             h2 #found { "Found" }
@@ -135,7 +135,7 @@ fn results(desk: &Desk<'_>, query: &str, found: &MemoryFound, documents: &[Strin
     }
 }
 
-fn result(desk: &Desk<'_>, hit: &Recalled, documents: &[String]) -> Markup {
+fn result(desk: &PageDesk<'_>, hit: &Recalled, documents: &[String]) -> Markup {
     let is_document = documents.contains(&hit.path);
     let place = format!("{}, line {}", called(&hit.path), hit.line);
     let mut about = Vec::new();

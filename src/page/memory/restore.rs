@@ -19,7 +19,7 @@ use crate::{
         error::PageError,
         frame::{PagePlace, frame},
         pieces::{address, changed_lines},
-        site::{Desk, PageSite},
+        site::{PageDesk, PageSite},
     },
     provenance::{
         ProvenanceError,
@@ -92,7 +92,7 @@ fn known(repo: &Repo, path: &str) -> Result<String, PageError> {
 
 /// None: another version stands there than the person was asked about.
 fn give(
-    desk: &Desk<'_>,
+    desk: &PageDesk<'_>,
     hand: &mut Hand<'_>,
     path: &str,
     sent: &SentBack,
@@ -106,7 +106,7 @@ fn give(
 }
 
 /// What would be given back: a version of the document, never that there is none.
-fn plan(desk: &Desk<'_>, repo: &Repo, path: &str, at: &str) -> Result<GivingBack, ProvenanceError> {
+fn plan(desk: &PageDesk<'_>, repo: &Repo, path: &str, at: &str) -> Result<GivingBack, ProvenanceError> {
     let giving = restore::plan(repo, wanted(path, at), wall(desk))?;
     if giving.changes.iter().any(|change| change.content.is_none()) {
         return Err(ProvenanceError::Refused(format!("{path} wasn't there at {}. Nothing was changed.", giving.point.name)));
@@ -118,11 +118,11 @@ fn wanted<'a>(path: &'a str, at: &'a str) -> WantedBack<'a> {
     WantedBack::Document { path, at: Some(at), lines: None }
 }
 
-fn wall(desk: &Desk<'_>) -> WallClock {
+fn wall(desk: &PageDesk<'_>) -> WallClock {
     WallClock { tz: desk.config.timezone, now: desk.now }
 }
 
-fn question(desk: &Desk<'_>, repo: &Repo, path: &str, at: &str) -> Result<Markup, PageError> {
+fn question(desk: &PageDesk<'_>, repo: &Repo, path: &str, at: &str) -> Result<Markup, PageError> {
     let path = known(repo, path)?;
     let giving = plan(desk, repo, &path, at)?;
     let now = repo.read_work_tree(&path)?.unwrap_or_default();

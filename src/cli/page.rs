@@ -122,10 +122,11 @@ async fn serve(config: &Config, port: u16, socket: &Path) -> io::Result<ExitCode
         complain(&format!("Serving on 127.0.0.1:{port}. `wake page --address` prints a link."));
     }
     tokio::select! {
-        never = page::serve(&listener, Arc::clone(&site)) => match never {},
+        never = page::serve(&listener, &site) => match never {},
         never = socket::hand_out(&asked, &site) => match never {},
         _ = stop.wait_for(|stop| *stop) => {}
     }
+    page::end(&site).await;
     // Who comes later finds nobody there.
     std::fs::remove_file(socket).ok();
     Ok(ExitCode::SUCCESS)

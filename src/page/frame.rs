@@ -60,6 +60,7 @@ pub(super) fn frame(place: PagePlace, title: &str, content: &Markup) -> Markup {
             body {
                 a .skip href="#content" { "Skip to the content" }
                 header {
+                    p .brand { "Reveille" }
                     nav aria-label="Views" {
                         ul {
                             @for (at, path, name) in PLACES {
@@ -69,6 +70,9 @@ pub(super) fn frame(place: PagePlace, title: &str, content: &Markup) -> Markup {
                     }
                 }
                 main #content tabindex="-1" {
+                    p #connection .note .bad role="status" hidden {
+                        "Not connected, trying again. If this stays, run " code { "wake page" } " in a terminal."
+                    }
                     h1 { (title) }
                     (content)
                 }

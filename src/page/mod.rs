@@ -22,6 +22,7 @@ mod settings;
 mod site;
 pub mod socket;
 mod today;
+mod waker;
 mod wakes;
 
 use std::{convert::Infallible, sync::Arc};
@@ -37,9 +38,9 @@ pub use entrance::TICKET_LASTS;
 pub use site::{MakeRedactor, PageSite};
 
 /// Serves the page until it is dropped.
-pub async fn serve(listener: &TcpListener, site: Arc<PageSite>) -> Infallible {
-    let views = TowerToHyperService::new(router(site));
-    loopback::serve(listener, move |request| {
+pub async fn serve(listener: &TcpListener, site: &Arc<PageSite>) -> Infallible {
+    let views = TowerToHyperService::new(router(Arc::clone(site)));
+    let served = loopback::serve(listener, move |request| {
         let answer = views.call(request.map(Body::new));
         async move {
             match answer.await {
@@ -47,8 +48,17 @@ pub async fn serve(listener: &TcpListener, site: Arc<PageSite>) -> Infallible {
                 Err(never) => match never {},
             }
         }
-    })
-    .await
+    });
+    tokio::select! {
+        never = served => never,
+        never = waker::run(site) => never,
+        never = chat::attend(site) => never,
+    }
+}
+
+/// Tidies up once nothing is served any more.
+pub async fn end(site: &Arc<PageSite>) {
+    chat::leave(site).await;
 }
 
 /// All views behind the guard.

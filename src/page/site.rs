@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
 
-use super::{entrance::Entrance, error::PageError, guard::ENTER};
+use tokio::sync::{Notify, Semaphore};
+
+use super::{chat::ChatSession, entrance::Entrance, error::PageError, guard::ENTER, live::MAX_LISTENERS};
 use crate::{
     clock,
     config::Config,
@@ -28,6 +30,11 @@ pub struct PageSite {
     /// A name that nobody guesses and its port, as browsers name it in `Host`.
     host: String,
     entrance: Mutex<Entrance>,
+    pub(super) chat: ChatSession,
+    /// Asks for a wake.
+    pub(super) nudge: Notify,
+    /// The places of open pages that are renewed.
+    pub(super) listeners: Arc<Semaphore>,
 }
 
 /// What one request looks at. It lives on a thread where waiting for a disk is allowed.
@@ -46,7 +53,15 @@ impl PageSite {
     pub fn new(config: Config, redactor: MakeRedactor, port: u16) -> Result<Self, NoRandomness> {
         let name = random::hex(&random::bytes::<NAME_BYTES>()?);
         let host = format!("{name}.localhost:{port}");
-        Ok(Self { config, redactor, host, entrance: Mutex::default() })
+        Ok(Self {
+            config,
+            redactor,
+            host,
+            entrance: Mutex::default(),
+            chat: ChatSession::new()?,
+            nudge: Notify::new(),
+            listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
+        })
     }
 
     /// An address that works once, soon.
@@ -56,6 +71,11 @@ impl PageSite {
     pub fn mint(&self) -> Result<Secret, NoRandomness> {
         let token = self.entrance().mint(clock::awake())?;
         Ok(Secret::new(format!("http://{}{ENTER}{}", self.host, token.expose())))
+    }
+
+    /// The settings.
+    pub(super) fn config(&self) -> &Config {
+        &self.config
     }
 
     /// The one name and port that it is asked by.

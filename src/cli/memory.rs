@@ -126,8 +126,7 @@ pub(super) fn run(config: &Config, command: &MemoryCommand, as_json: bool) -> Ex
         MemoryCommand::Search { query, limit, as_of, within, why, .. } => {
             let text = &query.join(" ");
             let within = within.as_deref();
-            let question =
-                MemoryQuestion { text, limit: *limit, as_of: *as_of, within, tells_of_keywords: !as_json };
+            let question = MemoryQuestion { text, limit: *limit, as_of: *as_of, within, tells_of_keywords: !as_json };
             search(config, &question, *why, as_json)
         }
         MemoryCommand::Reindex { embed, .. } => reindex(config, *embed, as_json),
@@ -285,8 +284,7 @@ fn stats(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
 
 /// Asks the index, up to date.
 fn ask<T>(config: &Config, ask: impl FnMut(&mut Index) -> Result<T, IndexError>) -> Result<T, MemoryFailure> {
-    let (answer, note) =
-        IndexPlace::of(config).ask_all(&config.repo_dir(), config.timezone, &mut progress(), ask)?;
+    let (answer, note) = IndexPlace::of(config).ask_all(&config.repo_dir(), config.timezone, &mut progress(), ask)?;
     if let Some(note) = note {
         complain(&note);
     }

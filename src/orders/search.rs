@@ -89,7 +89,8 @@ pub fn search(
         if tells && index.is_first("told_of_keywords") {
             notes.push(BY_KEYWORDS.to_owned());
         }
-        let meant: &Option<Meant> = meant.get_or_init(|| self::meant(config, redactor, question.text, (index, &mut *notes)));
+        let meant: &Option<Meant> =
+            meant.get_or_init(|| self::meant(config, redactor, question.text, (index, &mut *notes)));
         let query = SearchQuery { vector: meant.as_ref().and_then(|meant| meant.of(0)), ..query };
         match &then {
             None => index.search(&query),
@@ -109,7 +110,12 @@ pub fn search(
 }
 
 /// What the question means; where that can't be told, keywords serve, and it is noted why.
-fn meant(config: &Config, redactor: &Redactor, text: &str, (index, notes): (&Index, &mut Vec<String>)) -> Option<Meant> {
+fn meant(
+    config: &Config,
+    redactor: &Redactor,
+    text: &str,
+    (index, notes): (&Index, &mut Vec<String>),
+) -> Option<Meant> {
     config.embed_model.as_ref()?;
     let caps = Store::open_read_only(&config.db_path()).and_then(|store| {
         let budget = store.map(|store| Budget::look(&store, config, config.clock().now())).transpose()?;

@@ -55,7 +55,7 @@ pub(super) fn of_others(taint: Option<&str>) -> Markup {
 
 /// What happened to what the person has just done.
 pub(super) fn done(text: &Markup) -> Markup {
-    html! { p .card role="status" { (text) } }
+    html! { p .note.ok role="status" { (text) } }
 }
 
 /// The lines that came and went, with their sections.
@@ -70,12 +70,12 @@ pub(super) fn changed_lines(desk: &PageDesk<'_>, lines: &[ChangedLine]) -> Marku
                 pre .diff {
                     @for line in shown {
                         @if section.replace(&line.section) != Some(&line.section) && !line.section.is_empty() {
-                            span .meta { (desk.shown(&line.section)) } "\n"
+                            span .at { (desk.shown(&line.section)) } "\n"
                         }
                         @if line.is_added {
-                            ins { "+ " (desk.shown(&line.text)) }
+                            ins .add { "+ " (desk.shown(&line.text)) }
                         } @else {
-                            del { "- " (desk.shown(&line.text)) }
+                            del .del { "- " (desk.shown(&line.text)) }
                         }
                         "\n"
                     }

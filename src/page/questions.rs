@@ -82,7 +82,11 @@ async fn answer(
     Path(id): Path<i64>,
     Form(sent): Form<SentAnswer>,
 ) -> Result<Response, PageError> {
-    site.at_desk(move |desk| decide(desk, id, &sent)).await
+    let (is_decided, response) = site.at_desk(move |desk| decide(desk, id, &sent)).await?;
+    if is_decided {
+        site.nudge.notify_one();
+    }
+    Ok(response)
 }
 
 fn read(desk: &PageDesk<'_>) -> Result<Store, PageError> {
@@ -93,25 +97,27 @@ fn question(store: &Store, id: i64) -> Result<Approval, PageError> {
     store.approval(id)?.ok_or_else(|| PageError::Missing(format!("There is no question {id}.")))
 }
 
-fn decide(desk: &PageDesk<'_>, id: i64, sent: &SentAnswer) -> Result<Response, PageError> {
+/// Says whether that has decided it, and what is answered.
+fn decide(desk: &PageDesk<'_>, id: i64, sent: &SentAnswer) -> Result<(bool, Response), PageError> {
     let store = read(desk)?;
     let approval = question(&store, id)?;
     drop(store);
-    let is_other = digest(&approval) != sent.digest;
-    if is_other || !is_open(desk, &approval) {
-        let why = if is_other { "This question isn't the one that you read." } else { state_told(desk, &approval) };
-        return Ok(too_late(desk, why, &approval));
+    if digest(&approval) != sent.digest {
+        return Ok((false, not_taken(desk, "This question isn't the one that you read.", &approval)));
+    }
+    if !is_open(desk, &approval) {
+        return Ok((false, not_taken(desk, state_told(desk, &approval), &approval)));
     }
     let is_allowed = sent.answer == Answered::Allow;
     if is_allowed && is_dangerous(&approval) && !sent.again {
-        return Ok(Redirect::to(&format!("/questions/{id}")).into_response());
+        return Ok((false, Redirect::to(&format!("/questions/{id}")).into_response()));
     }
     let mut store = cycle::open_store(desk.config).map_err(|_| PageError::Broken)?;
     if !store.decide(id, is_allowed, desk.config.clock().now())? {
         let approval = question(&store, id)?;
-        return Ok(too_late(desk, state_told(desk, &approval), &approval));
+        return Ok((false, not_taken(desk, state_told(desk, &approval), &approval)));
     }
-    Ok(Redirect::to(&format!("/questions?answered={id}")).into_response())
+    Ok((true, Redirect::to(&format!("/questions?answered={id}")).into_response()))
 }
 
 /// The digest of a question as it is shown.
@@ -148,9 +154,9 @@ fn state_told(desk: &PageDesk<'_>, approval: &Approval) -> &'static str {
     }
 }
 
-fn too_late(desk: &PageDesk<'_>, why: &str, approval: &Approval) -> Response {
+fn not_taken(desk: &PageDesk<'_>, why: &str, approval: &Approval) -> Response {
     let content = html! {
-        p .card role="alert" { (why) " Your answer changed nothing." }
+        p .note.warn role="alert" { (why) " Your answer changed nothing." }
         (asked(desk, approval))
         p .actions { a href="/questions" { "All questions" } }
     };
@@ -171,7 +177,7 @@ fn all(desk: &PageDesk<'_>, answered: Option<i64>) -> Result<Markup, PageError> 
     Ok(html! {
         section #live-questions data-live {
             @if let Some(approval) = answered.filter(|approval| !is_open(desk, approval)) {
-                p .card role="status" { "Question " (approval.id) ": " (state_told(desk, &approval)) " " (what_now(&approval)) }
+                p .note role="status" { "Question " (approval.id) ": " (state_told(desk, &approval)) " " (what_now(&approval)) }
             }
             @if open.is_empty() {
                 (nothing_open())
@@ -221,7 +227,7 @@ fn once_more(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
                 p { "Risk: " strong { (risk(approval).told()) } ". Read once more what would run; what it does may not be undone." }
             }
         } @else {
-            p .card role="status" { (state_told(desk, approval)) }
+            p .note role="status" { (state_told(desk, approval)) }
         }
         article .card {
             (asked(desk, approval))
@@ -237,7 +243,7 @@ fn answers(approval: &Approval, is_again: bool) -> Markup {
     html! {
         div .actions {
             @if leads_on {
-                a href={ "/questions/" (id) } { "Allow once…" }
+                a .button href={ "/questions/" (id) } { "Allow once…" }
             } @else {
                 (answer_form(id, &digest, is_again, ("allow", "Allow once")))
             }
@@ -277,7 +283,7 @@ fn asked(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
             "."
         }
         details {
-            summary { "The exact bytes" }
+            summary { "The exact bytes of question " (id) }
             div .scroll tabindex="0" role="region" aria-label={ "The exact bytes of question " (id) } { pre { (shown(desk, action)) } }
             p .meta {
                 "A yes allows exactly these " (action.len()) " bytes, once. Their SHA-256 is " code .digest { (sha256(action)) } ". "
@@ -332,7 +338,7 @@ fn decided_line(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
             (by) " · " (wake_link(&approval.cycle_id, "what came of it"))
         }
         details {
-            summary { "What was asked" }
+            summary { "What question " (approval.id) " asked" }
             (arguments(desk, &approval.action))
             p { "Why I asked: " (shown(desk, &approval.reasons.join(" "))) }
         }

@@ -62,7 +62,9 @@ enum Saving {
     Uncommitted,
     Same,
     /// Another version stands there.
-    Changed { now: String },
+    Changed {
+        now: String,
+    },
     /// Why it wasn't taken.
     NotTaken(String),
 }
@@ -99,7 +101,7 @@ async fn save(State(site): State<Arc<PageSite>>, Form(sent): Form<SentEdit>) -> 
             Saving::NotTaken(why) => {
                 let why = desk.shown(&why);
                 let page = html! {
-                    p .card role="alert" { (why) " Nothing was saved; what you wrote is below." }
+                    p .note.warn role="alert" { (why) " Nothing was saved; what you wrote is below." }
                     (form(&path, &sent.text, &sent.version, "Save"))
                 };
                 (StatusCode::UNPROCESSABLE_ENTITY, frame(PagePlace::Memory, "Not saved", &page)).into_response()
@@ -121,7 +123,9 @@ fn why_not(desk: &PageDesk<'_>, repo: &Repo, path: &str, text: &str) -> Option<S
         return Some(format!("{error}."));
     }
     if desk.shown(text) != text {
-        return Some("It holds something like a key or token, or unseen signs, which this page doesn't show.".to_owned());
+        return Some(
+            "It holds something like a key or token, or unseen signs, which this page doesn't show.".to_owned(),
+        );
     }
     if !typed::survives_a_form(text) {
         return Some("It holds signs that a browser would change.".to_owned());
@@ -188,7 +192,7 @@ fn form(path: &str, text: &str, version: &str, save: &str) -> Markup {
             p .field {
                 label for="text" { "The text of " code { (path) } }
                 // A parser drops the first line's end.
-                textarea #text name="text" rows="24" spellcheck="true" { "\n" (text) }
+                textarea #text .file name="text" rows="24" spellcheck="true" { "\n" (text) }
             }
             p .actions {
                 button type="submit" { (save) }
@@ -203,7 +207,7 @@ fn form(path: &str, text: &str, version: &str, save: &str) -> Markup {
 fn both(desk: &PageDesk<'_>, path: &str, now: &str, typed: &str) -> Result<Markup, PageError> {
     let ours = typed::with_endings_of(now, typed);
     Ok(html! {
-        p .card role="alert" {
+        p .note.warn role="alert" {
             "Somebody else changed this document after you opened it: a wake, or an editor. Nothing was saved, and nothing is lost."
         }
         p {

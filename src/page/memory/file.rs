@@ -102,11 +102,12 @@ fn whole(desk: &PageDesk<'_>, repo: &Repo, path: &str, what_was_done: &str) -> R
             @if is_log(path) {
                 p .meta { "The log is only ever added to." }
             } @else {
-                a href=(address("/memory/edit", &[("path", path)])) { "Edit" }
+                a .button href=(address("/memory/edit", &[("path", path)])) { "Edit" }
             }
             a href="#lines" { "Line by line" }
             a href="#history" { "History" }
         }
+        h2 { "What it says" }
         article {
             @if text.trim().is_empty() { p .meta { "It is empty." } }
             @for (first, last, text) in parts(shown) {

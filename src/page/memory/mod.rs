@@ -92,8 +92,7 @@ fn overview(desk: &PageDesk<'_>, query: &str) -> Result<Markup, PageError> {
 }
 
 fn find(desk: &PageDesk<'_>, query: &str) -> Result<MemoryFound, PageError> {
-    let question =
-        MemoryQuestion { text: query, limit: HITS, as_of: None, within: None, tells_of_keywords: false };
+    let question = MemoryQuestion { text: query, limit: HITS, as_of: None, within: None, tells_of_keywords: false };
     let mut found = search::search(desk.config, desk.redactor, &question, IndexWait::Briefly)
         .map_err(|error| PageError::Refused(format!("The memory can't be searched now: {error}.")))?;
     found.hits.retain(Recalled::speaks_for_itself);
@@ -108,7 +107,9 @@ fn documents(repo: &Repo) -> Result<Vec<String>, PageError> {
 /// The document of this name, if the memory has one.
 fn document(repo: &Repo, path: &str) -> Result<String, PageError> {
     let known = repo.all_markdown()?.take(path);
-    known.ok_or_else(|| PageError::Missing("The memory has no document of that name. It may have been moved.".to_owned()))
+    known.ok_or_else(|| {
+        PageError::Missing("The memory has no document of that name. It may have been moved.".to_owned())
+    })
 }
 
 /// What a document is called: its own name where it is always there.

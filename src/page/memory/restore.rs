@@ -69,7 +69,7 @@ async fn carry_out(State(site): State<Arc<PageSite>>, Form(sent): Form<SentBack>
         Ok(match given? {
             None => {
                 let page = html! {
-                    p .card role="alert" { "Somebody changed it after you were asked. Nothing was done; here is the question anew." }
+                    p .note.warn role="alert" { "Somebody changed it after you were asked. Nothing was done; here is the question anew." }
                     (question(desk, &repo(desk)?, &path, &sent.at)?)
                 };
                 (StatusCode::CONFLICT, frame(PagePlace::Memory, "Give this version back?", &page)).into_response()
@@ -109,7 +109,10 @@ fn give(
 fn plan(desk: &PageDesk<'_>, repo: &Repo, path: &str, at: &str) -> Result<GivingBack, ProvenanceError> {
     let giving = restore::plan(repo, wanted(path, at), wall(desk))?;
     if giving.changes.iter().any(|change| change.content.is_none()) {
-        return Err(ProvenanceError::Refused(format!("{path} wasn't there at {}. Nothing was changed.", giving.point.name)));
+        return Err(ProvenanceError::Refused(format!(
+            "{path} wasn't there at {}. Nothing was changed.",
+            giving.point.name
+        )));
     }
     Ok(giving)
 }

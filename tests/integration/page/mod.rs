@@ -1,6 +1,10 @@
 //! The local page: the real `wake page`, asked over real sockets, and by a real browser.
 
 mod attacks;
+mod health;
+mod memory;
+mod questions;
+mod settings;
 
 use std::{
     fmt::Write as _,

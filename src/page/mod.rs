@@ -18,6 +18,7 @@ mod markdown;
 mod memory;
 mod notes;
 mod parts;
+mod pieces;
 mod questions;
 mod settings;
 mod site;

@@ -4,7 +4,11 @@ mod attacks;
 mod browser;
 mod charts;
 mod chat;
+mod health;
 mod lived;
+mod memory;
+mod questions;
+mod settings;
 mod today;
 mod wakes;
 

@@ -155,12 +155,14 @@ async fn snooze_reminder(
 }
 
 async fn resume(State(site): State<Arc<PageSite>>) -> Result<Response, PageError> {
-    ordered(site, Trouble::default(), |desk| {
+    let answer = ordered(Arc::clone(&site), Trouble::default(), |desk| {
         let mut store = cycle::open_store(desk.config).map_err(|error| OrderError::Refused(error.to_string()))?;
         store.order(&Order::Resume { is_owners: true }, desk.now)?;
         Ok("Resuming, oldest work first.".to_owned())
-    })
-    .await
+    });
+    let answer = answer.await?;
+    site.nudge.notify_one();
+    Ok(answer)
 }
 
 /// Carries an order out and goes on to today; what can't be done is explained there, with what was typed.

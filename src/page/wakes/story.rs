@@ -49,7 +49,8 @@ pub(super) fn page(
         (teller.left_undone())
         (teller.said())
     };
-    let is_open = OPEN.contains(&story.state);
+    // An undo is on its way until it is done.
+    let is_open = OPEN.contains(&story.state) || story.undone == Some(false);
     let content = html! {
         (note)
         @if is_open { section #live-wake data-live { (told) } } @else { (told) }

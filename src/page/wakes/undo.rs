@@ -85,5 +85,7 @@ pub(super) async fn order(State(site): State<Arc<PageSite>>, Path(id): Path<Stri
         }
     });
     let (id, what) = asked.await?;
-    Ok(site.said(&format!("/wakes/{id}"), format!("Undoing {what}. It is done with the next wake.")).into_response())
+    site.nudge.notify_one();
+    let said = format!("Undoing {what}. This page shows when it is done.");
+    Ok(site.said(&format!("/wakes/{id}"), said).into_response())
 }

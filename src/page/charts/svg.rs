@@ -264,13 +264,13 @@ fn runs(values: &[Option<f64>]) -> Vec<Vec<(usize, f64)>> {
     runs
 }
 
-/// The next of 1, 2, 4, 5 or 10 times a power of ten; 1 for nothing.
+/// The next of some round numbers times a power of ten; 1 for nothing.
 fn round_up(value: f64) -> f64 {
     if value <= 0.0 || !value.is_finite() {
         return 1.0;
     }
     let power = 10_f64.powf(value.log10().floor());
-    let steps = [1.0, 2.0, 4.0, 5.0, 10.0];
+    let steps = [1.0, 1.2, 1.6, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
     let step = steps.into_iter().find(|step| step * power >= value * (1.0 - 1e-9));
     step.unwrap_or(10.0) * power
 }
@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn a_scale_ends_at_a_round_number_and_nothing_has_a_scale_too() {
         let ends = [0.0, f64::NAN, 0.03, 0.1, 1.2, 3.0, 4.4, 5.0, 7.0, 4_321.0].map(round_up);
-        let expected = [1.0, 1.0, 0.04, 0.1, 2.0, 4.0, 5.0, 5.0, 10.0, 5_000.0];
+        let expected = [1.0, 1.0, 0.03, 0.1, 1.2, 3.0, 5.0, 5.0, 8.0, 5_000.0];
         assert!(ends.iter().zip(expected).all(|(end, expected)| (end - expected).abs() < 1e-9), "{ends:?}");
         let drawn = chart(Shape::Lines, &[], None).draw().into_string();
         assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{drawn}");

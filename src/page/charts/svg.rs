@@ -6,10 +6,10 @@
 use maud::{Markup, html};
 
 /// The drawing's size, in its own units. It scales to the room that it has.
-const WIDTH: f64 = 400.0;
+const WIDTH: f64 = 360.0;
 const HEIGHT: f64 = 190.0;
 /// Room for the names of values on the left, and of days below.
-const LEFT: f64 = 48.0;
+const LEFT: f64 = 50.0;
 const RIGHT: f64 = 6.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 22.0;
@@ -96,9 +96,9 @@ impl Chart<'_> {
         let mut names = names.to_vec();
         names.dedup();
         html! {
-            @for value in [0.0, scale.top / 2.0, scale.top] {
+            @for (value, name) in self.values(scale.top) {
                 line .axis x1=(n(LEFT)) x2=(n(WIDTH - RIGHT)) y1=(n(scale.y(value))) y2=(n(scale.y(value))) {}
-                text x=(n(LEFT - 4.0)) y=(n(scale.y(value) + 4.0)) text-anchor="end" { ((self.unit)(value)) }
+                text x=(n(LEFT - 4.0)) y=(n(scale.y(value) + 4.0)) text-anchor="end" { (name) }
             }
             @for at in names {
                 @let anchor = if at == 0 { "start" } else if at + 1 == self.days.len() { "end" } else { "middle" };
@@ -106,6 +106,14 @@ impl Chart<'_> {
                 text x=(n(x)) y=(n(HEIGHT - 6.0)) text-anchor=(anchor) { (self.days.get(at).map_or("", String::as_str)) }
             }
         }
+    }
+
+    /// The values that are named on the left. The half of something small may read as nothing.
+    fn values(&self, top: f64) -> [(f64, String); 3] {
+        let of = |value| (value, (self.unit)(value));
+        let [none, (half, name), all] = [0.0, top / 2.0, top].map(of);
+        let is_told = name != none.1 && name != all.1;
+        [none, (half, if is_told { name } else { String::new() }), all]
     }
 
     fn bars(&self, scale: &Scale) -> Markup {
@@ -300,9 +308,9 @@ mod tests {
         let drawn = chart(Shape::Stacked, &values, Some(5.0)).draw().into_string();
         // The scale ends at five: a day of four takes four fifths of 154 units above 168.
         for part in [
-            r#"<rect class="bar s1" x="59.5" width="92.3" y="137.2" height="30.8"><title>19 Nov, m&lt;0&gt;: $1.00</title>"#,
+            r#"<rect class="bar s1" x="60.1" width="81.1" y="137.2" height="30.8"><title>19 Nov, m&lt;0&gt;: $1.00</title>"#,
             r#"y="44.8" height="92.4"><title>19 Nov, m&lt;1&gt;: $3.00</title>"#,
-            r#"<line class="limit" x1="48.0" x2="394.0" y1="14.0" y2="14.0">"#,
+            r#"<line class="limit" x1="50.0" x2="354.0" y1="14.0" y2="14.0">"#,
             r#"aria-labelledby="cost-title cost-desc"><title id="cost-title">Cost a day</title><desc id="cost-desc">"#,
             r#"<tr><th scope="row">21 Nov</th><td>$2.00</td><td>–</td></tr>"#,
         ] {
@@ -334,7 +342,10 @@ mod tests {
         let ends = [0.0, f64::NAN, 0.03, 0.1, 1.2, 3.0, 4.4, 5.0, 7.0, 4_321.0].map(round_up);
         let expected = [1.0, 1.0, 0.03, 0.1, 1.2, 3.0, 5.0, 5.0, 8.0, 5_000.0];
         assert!(ends.iter().zip(expected).all(|(end, expected)| (end - expected).abs() < 1e-9), "{ends:?}");
-        let drawn = chart(Shape::Lines, &[], None).draw().into_string();
+        let empty = chart(Shape::Lines, &[], None);
+        let names = Chart { unit: |value| format!("{value:.0}"), ..empty.clone() }.values(1.0).map(|(_, name)| name);
+        assert_eq!(names, ["0", "", "1"], "no value is named twice");
+        let drawn = empty.draw().into_string();
         assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{drawn}");
     }
 }

@@ -65,7 +65,7 @@ fn question(desk: &PageDesk<'_>, row: &CycleRow, files: &[String], (unsent, sent
         }
         p { "It is done by a commit of its own, so nothing is lost. An undo can't be undone." }
         form method="post" action={ "/wakes/" (id) "/undo" } .actions {
-            button type="submit" { "Undo it" }
+            button .first type="submit" { "Undo it" }
             a href={ "/wakes/" (id) } { "Leave it as it is" }
         }
     };

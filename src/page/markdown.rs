@@ -52,8 +52,9 @@ impl Html {
                 self.text(&code);
                 self.out.push_str("</code>");
             }
-            // People press enter where they want a new line.
-            Event::SoftBreak | Event::HardBreak => self.out.push_str("<br>\n"),
+            // Documents are wrapped; where a message is shown, the style keeps its lines.
+            Event::SoftBreak => self.out.push('\n'),
+            Event::HardBreak => self.out.push_str("<br>"),
             Event::Rule => self.out.push_str("<hr>\n"),
             Event::TaskListMarker(is_done) => self.out.push_str(if is_done { "☑ " } else { "☐ " }),
         }
@@ -211,7 +212,7 @@ mod tests {
     fn what_people_write_becomes_html() {
         assert_eq!(
             own("Hello **you**, `a<b`\nand ~~me~~."),
-            "<p>Hello <strong>you</strong>, <code>a&lt;b</code><br>\nand <del>me</del>.</p>\n"
+            "<p>Hello <strong>you</strong>, <code>a&lt;b</code>\nand <del>me</del>.</p>\n"
         );
         assert_eq!(own("# One\n\n3. a\n4. b"), "<h3>One</h3>\n<ol start=\"3\">\n<li>a</li>\n<li>b</li>\n</ol>\n");
         assert_eq!(own("- [x] done\n- [ ] open"), "<ul>\n<li>☑ done</li>\n<li>☐ open</li>\n</ul>\n");

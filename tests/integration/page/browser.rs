@@ -131,7 +131,7 @@ fn every_page_is_sound_in_both_themes_at_two_widths_and_by_keyboard() {
             .as_u64()
             .unwrap();
         let mut shown = true;
-        for _ in 0..n + 2 {
+        for _ in 0..n + 20 {
             browser.press("Tab", 9, 0);
             let seen = "(() => { const e = document.activeElement; e.setAttribute('data-reached', ''); \
                 return e === document.body || getComputedStyle(e).outlineStyle !== 'none' || e.matches('main'); })()";

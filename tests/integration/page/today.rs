@@ -69,7 +69,7 @@ fn a_task_is_added_and_finished_as_a_commit_of_the_persons_own() {
     assert!(env.memory(ACTIVE).contains("- due: 2026-11-27"), "{}", env.memory(ACTIVE));
     assert!(env.git(&["log", "-1", "--format=%an"]) == "Owner");
     // An address without its number says nothing.
-    assert!(!page.get("/?said=0").ok().contains("role=\"status\""));
+    assert!(!page.get("/?said=0").ok().contains("Added to the active tasks"));
     let done = which(&html, "Done: Write &quot;the&quot; report");
     let html = said(&page, &page.post("/tasks/done", &[("which", &done)]));
     assert!(html.contains("No tasks in hand") && !env.memory(ACTIVE).contains("report"), "{html}");

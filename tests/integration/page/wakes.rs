@@ -73,7 +73,7 @@ fn a_wake_is_listed_and_told_turn_by_turn_with_its_diff() {
             "claude-sonnet-5-5, 3 turns, 180 tokens in (50 % from the cache), 120 out, $0.0014",
             "Call Anna <span class=\"meta\">(task_add)</span> <span class=\"badge bad\">not done</span>",
             "<h3>Turn 2</h3>",
-            "I'll keep it first.",
+            "keep it first.",
             "<code>remember</code> <span class=\"badge ok\">worked</span>",
             "&quot;fact&quot;: &quot;Anna's birthday is 3 May&quot;",
             "Allowed: It only reads, or changes nothing outside this task.",

@@ -119,7 +119,7 @@ impl DayView<'_> {
         let due_days = due_days.map(|due| due.signed_duration_since(today_of(self.desk)).num_days());
         let title = shown(&task.title);
         html! {
-            li .row {
+            li {
                 div {
                     strong { (title) }
                     @if let Some(priority) = &task.priority { " " span .badge { "priority " (shown(priority)) } }
@@ -131,11 +131,11 @@ impl DayView<'_> {
                         (_, None) => {}
                     }
                     @if let Some(chat) = task.chat { " " span .badge { "of chat " (chat) } }
-                    div .meta {
-                        @if let (Some(touched), Some(days)) = (task.touched, task.quiet_days) { (age(touched, days)) }
-                        @if let Some(next) = &task.next { " Next: " (shown(next)) "." }
-                        @if let Some(at) = &task.at { " I take the next step at " (shown(at)) "." }
-                    }
+                }
+                div .meta {
+                    @if let (Some(touched), Some(days)) = (task.touched, task.quiet_days) { (age(touched, days)) }
+                    @if let Some(next) = &task.next { " Next: " (shown(next)) "." }
+                    @if let Some(at) = &task.at { " I take the next step at " (shown(at)) "." }
                 }
                 form method="post" action="/tasks/done" .actions {
                     input type="hidden" name="which" value=(name(task));
@@ -167,15 +167,15 @@ impl DayView<'_> {
         let text = self.desk.shown(&reminder.text);
         let is_late = reminder.next_at + TimeDelta::minutes(1) < self.desk.now;
         html! {
-            li .row {
+            li {
                 div {
                     (text)
                     @if is_late { " " span .badge .warn { "comes with the next wake" } }
                     @if !reminder.chat.is_terminal() { " " span .badge { "for chat " (reminder.chat) } }
-                    div .meta {
-                        (self.at(reminder.next_at))
-                        @if let Some(every) = &reminder.every { ", " (every) }
-                    }
+                }
+                div .meta {
+                    (self.at(reminder.next_at))
+                    @if let Some(every) = &reminder.every { ", " (every) }
                 }
                 div .actions {
                     form method="post" action="/reminders/done" {

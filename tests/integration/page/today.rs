@@ -154,12 +154,12 @@ fn a_new_workspace_says_what_will_be_here_and_a_stop_can_be_lifted() {
 #[test]
 fn no_secret_is_shown_and_none_stands_in_a_form() {
     let mut env = world();
-    env.write_memory(ACTIVE, "# Active tasks\n\n## Open sesame now\n- touched: 2026-11-20\n");
+    env.write_memory(ACTIVE, "# Active tasks\n\n## Open sesame-now please\n- touched: 2026-11-20\n");
     env.git(&["commit", "-qam", "Mine"]);
-    env.set("OPENAI_API_KEY", "sesame now");
+    env.set("OPENAI_API_KEY", "sesame-now");
     let page = ServedPage::open(&env);
     let html = page.get("/").ok();
-    assert!(html.contains("Open ***") && !html.contains("sesame"), "{html}");
-    said(&page, &page.post("/tasks/done", &[("which", &which(&html, "Done: Open ***"))]));
+    assert!(html.contains("Open *** please") && !html.contains("sesame"), "{html}");
+    said(&page, &page.post("/tasks/done", &[("which", &which(&html, "Done: Open *** please"))]));
     assert!(!env.memory(ACTIVE).contains("sesame"));
 }

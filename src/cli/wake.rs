@@ -22,11 +22,12 @@ use crate::{
     channel::Channel,
     config::Config,
     cycle::{
-        self, Choice,
+        self,
         context::{Context, Report, Terminal, WakeError, WakeOutcome},
         decide::budget::Budget,
     },
-    repo::{Committed, RepoError},
+    orders::{self, undo::UndoAsked},
+    repo::RepoError,
     store::{Order, Store, wait_after},
     types::ChatRef,
     wake_lock::waker,
@@ -186,22 +187,14 @@ fn trigger(reason: &str) -> String {
 
 /// Asks for an undo, and runs the wake that does it. While another wake runs it is done right after.
 fn undo(config: &Config, view: &ReportView, id: Option<&str>) -> ExitCode {
-    let asked = cycle::open_store(config).and_then(|mut store| match cycle::undoable(&store, &[], id, &[])? {
-        Choice::Wake(row) => {
-            let memory = Committed::open(&config.repo_dir()).ok().flatten();
-            let subject = row.commit_id.as_deref().and_then(|commit| memory?.subject(commit));
-            let what = cycle::what_it_did(Some(&row), subject.as_deref(), config.clock().now(), config.timezone);
-            store.order(&Order::Undo { wake: row.cycle.id }, config.clock().now())?;
-            Ok(Ok(what))
-        }
-        Choice::Refused(why) => Ok(Err(why)),
-    });
+    let asked = cycle::open_store(config)
+        .and_then(|mut store| Ok(orders::undo::ask(&mut store, config, config.clock().now(), id)?));
     match asked {
-        Ok(Ok(what)) => {
+        Ok(UndoAsked::Ordered(what)) => {
             complain(&format!("Undoing {what}."));
             once(config, view, UNDO)
         }
-        Ok(Err(why)) => {
+        Ok(UndoAsked::Refused(why)) => {
             complain(&format!("{why} `wake log` lists what was done."));
             ExitCode::from(super::EXIT_FAILED)
         }

@@ -8,6 +8,7 @@ pub mod reminders;
 pub mod search;
 pub mod tasks;
 pub mod today;
+pub mod undo;
 mod world;
 
 pub use world::world;

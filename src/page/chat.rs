@@ -230,6 +230,23 @@ struct Talk {
     at_work: Option<Vec<Entry>>,
 }
 
+/// One thing that was said.
+enum Line<'a> {
+    Said(&'a Exchange),
+    Waiting(&'a Incoming),
+}
+
+impl Talk {
+    /// In the order of time; what a person said stands before what answers it.
+    fn lines(&self) -> Vec<Line<'_>> {
+        let said = self.said.iter().map(|said| ((said.at, said.from.is_none()), Line::Said(said)));
+        let waiting = self.waiting.iter().map(|message| ((message.received_at, false), Line::Waiting(message)));
+        let mut lines: Vec<_> = said.chain(waiting).collect();
+        lines.sort_by_key(|(key, _)| *key);
+        lines.into_iter().map(|(_, line)| line).collect()
+    }
+}
+
 fn read(desk: &PageDesk<'_>, session: &TerminalSession) -> Result<Option<Talk>, PageError> {
     let Some(store) = desk.store()? else { return Ok(None) };
     let holder = wake_lock::read(&desk.config.lock_path())
@@ -238,7 +255,7 @@ fn read(desk: &PageDesk<'_>, session: &TerminalSession) -> Result<Option<Talk>, 
         let pending = store.pending_approvals(desk.now)?;
         let at_work = holder.and_then(|holder| holder.cycle_id);
         Ok(Some(Talk {
-            said: store.exchanges(ChatRef::TERMINAL, SHOWN)?,
+            said: store.at_terminals(SHOWN)?,
             waiting: store.queued()?.into_iter().filter(|message| message.chat == ChatRef::TERMINAL).collect(),
             unshown: store.console_unshown(Some(session))?.into_iter().map(|(id, _)| id).collect(),
             questions: pending.iter().filter(|approval| approval.chat == ChatRef::TERMINAL).count(),
@@ -262,8 +279,12 @@ fn page(desk: &PageDesk<'_>, session: &TerminalSession, typed: &str, why: Option
                 }
             }
             ol .talk {
-                @for said in &talk.said { (exchange(desk, said)) }
-                @for message in &talk.waiting { (waiting(desk, message, talk.at_work.is_some())) }
+                @for line in talk.lines() {
+                    @match line {
+                        Line::Said(said) => (exchange(desk, said)),
+                        Line::Waiting(message) => (waiting(desk, message, talk.at_work.is_some())),
+                    }
+                }
             }
             @if !unseen.is_empty() {
                 input type="hidden" name="seen" value=(unseen.join(",")) form="say" data-unseen;
@@ -286,7 +307,7 @@ fn page(desk: &PageDesk<'_>, session: &TerminalSession, typed: &str, why: Option
             input type="hidden" name="key" value=(key);
             div .field {
                 label for="text" { "Your message" }
-                textarea #text name="text" rows="3" required autofocus aria-describedby="say-how" { (typed) }
+                textarea #text name="text" rows="2" required autofocus aria-describedby="say-how" { (typed) }
             }
             div .actions {
                 button type="submit" { "Send" }

@@ -12,9 +12,11 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::site::PageSite;
 
-/// Where the style is: whoever isn't known may have it.
+/// Where the style and the icon are: whoever isn't known may have them.
 pub(super) const STYLE_PATH: &str = "/style.css";
-const STYLE: &str = include_str!("style.css");
+const STYLE: &str = concat!(include_str!("style.css"), include_str!("views.css"));
+pub(super) const ICON_PATH: &str = "/icon.svg";
+const ICON: &str = include_str!("icon.svg");
 const SCRIPT: &str = include_str!("script.js");
 
 /// Which view is open.
@@ -54,6 +56,7 @@ pub(super) fn frame(place: PagePlace, title: &str, content: &Markup) -> Markup {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) " · Reveille" }
+                link rel="icon" href=(ICON_PATH) type="image/svg+xml";
                 link rel="stylesheet" href=(STYLE_PATH);
                 script src="/script.js" defer {}
             }
@@ -94,6 +97,7 @@ pub(super) fn outside_frame(title: &str, to: Option<&str>, content: &Markup) -> 
                     meta http-equiv="refresh" content={ "0; url=" (to) };
                 }
                 title { (title) " · Reveille" }
+                link rel="icon" href=(ICON_PATH) type="image/svg+xml";
                 link rel="stylesheet" href=(STYLE_PATH);
             }
             body {
@@ -106,10 +110,11 @@ pub(super) fn outside_frame(title: &str, to: Option<&str>, content: &Markup) -> 
     }
 }
 
-/// The style and the script.
+/// The style, the script and the icon.
 pub(super) fn routes() -> Router<Arc<PageSite>> {
     Router::new()
         .route(STYLE_PATH, get(async || file("text/css; charset=utf-8", STYLE)))
+        .route(ICON_PATH, get(async || file("image/svg+xml", ICON)))
         .route("/script.js", get(async || file("text/javascript; charset=utf-8", SCRIPT)))
 }
 

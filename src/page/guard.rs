@@ -21,7 +21,7 @@ use maud::html;
 
 use super::{
     error::{PageError, stand_in},
-    frame::{STYLE_PATH, outside_frame},
+    frame::{ICON_PATH, STYLE_PATH, outside_frame},
     site::PageSite,
 };
 
@@ -43,7 +43,8 @@ const HEADERS: [(HeaderName, HeaderValue); 7] = [
     (CONTENT_SECURITY_POLICY, HeaderValue::from_static(CSP)),
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
-    (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    // Not `no-referrer`: browsers would call the origin of our own forms `null` then.
+    (REFERRER_POLICY, HeaderValue::from_static("same-origin")),
     (CACHE_CONTROL, HeaderValue::from_static("no-store")),
     (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),
     (HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin")),
@@ -91,7 +92,7 @@ fn admit(site: &PageSite, request: &Request) -> Result<(), Box<Response>> {
     if is_foreign {
         return Err(Box::new(unknown(StatusCode::FORBIDDEN)));
     }
-    if path == STYLE_PATH {
+    if path == STYLE_PATH || path == ICON_PATH {
         return Ok(());
     }
     if !cookies(headers).any(|cookie| site.knows(cookie)) {

@@ -16,6 +16,8 @@ mod health;
 mod live;
 mod markdown;
 mod memory;
+mod notes;
+mod parts;
 mod pieces;
 mod questions;
 mod settings;

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use tokio::sync::{Notify, Semaphore};
 
-use super::{chat::ChatSession, entrance::Entrance, error::PageError, guard::ENTER, live::MAX_LISTENERS};
+use super::{chat::ChatSession, entrance::Entrance, error::PageError, guard::ENTER, live::MAX_LISTENERS, notes::Notes};
 use crate::{
     clock,
     config::Config,
@@ -35,6 +35,7 @@ pub struct PageSite {
     pub(super) nudge: Notify,
     /// The places of open pages that are renewed.
     pub(super) listeners: Arc<Semaphore>,
+    pub(super) notes: Notes,
 }
 
 /// What one request looks at. It lives on a thread where waiting for a disk is allowed.
@@ -60,6 +61,7 @@ impl PageSite {
             entrance: Mutex::default(),
             chat: ChatSession::new()?,
             nudge: Notify::new(),
+            notes: Notes::default(),
             listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
         })
     }

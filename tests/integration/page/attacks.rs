@@ -124,7 +124,7 @@ fn every_answer_forbids_what_a_page_of_ours_never_needs() {
         assert!(!csp.contains("unsafe"), "{csp}");
         for (name, value) in [
             ("x-content-type-options", "nosniff"),
-            ("referrer-policy", "no-referrer"),
+            ("referrer-policy", "same-origin"),
             ("cache-control", "no-store"),
             ("cross-origin-opener-policy", "same-origin"),
             ("cross-origin-resource-policy", "same-origin"),

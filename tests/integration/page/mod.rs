@@ -1,10 +1,16 @@
 //! The local page: the real `wake page`, asked over real sockets, and by a real browser.
 
 mod attacks;
+mod browser;
+mod charts;
+mod chat;
 mod health;
+mod lived;
 mod memory;
 mod questions;
 mod settings;
+mod today;
+mod wakes;
 
 use std::{
     fmt::Write as _,

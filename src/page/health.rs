@@ -15,7 +15,7 @@ use serde::Deserialize;
 use super::{
     error::PageError,
     frame::{PagePlace, frame},
-    pieces::{address, done, time},
+    parts::{address, done, time},
     site::{PageDesk, PageSite},
 };
 use crate::health::{self, CheckReport, HealthReport, IDS, LEFT_OUT_OF_A_GLANCE, Status};

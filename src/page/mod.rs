@@ -18,7 +18,6 @@ mod markdown;
 mod memory;
 mod notes;
 mod parts;
-mod pieces;
 mod questions;
 mod settings;
 mod site;

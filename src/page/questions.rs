@@ -19,7 +19,7 @@ use serde::Deserialize;
 use super::{
     error::PageError,
     frame::{PagePlace, frame},
-    pieces::{of_others, time, wake_link},
+    parts::{others_at_all, others_in, time, wake_link},
     site::{PageDesk, PageSite},
 };
 use crate::{
@@ -273,7 +273,7 @@ fn asked(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
         (arguments(desk, action))
         p { "Why I ask: " (shown(desk, &reasons.join(" "))) }
         @if let Some(origin) = origin {
-            p { (of_others(None)) " Before this I had read text by others (" (shown(desk, origin)) "). This may be their wish, not yours." }
+            p { (others_at_all()) " Before this I had read text by others (" (shown(desk, origin)) "). This may be their wish, not yours." }
         }
         p .meta {
             "Asked by " (wake_link(cycle_id, "this wake"))

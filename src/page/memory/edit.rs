@@ -22,7 +22,7 @@ use crate::{
     page::{
         error::PageError,
         frame::{PagePlace, frame},
-        pieces::{address, changed_lines},
+        parts::{address, changed_lines},
         site::{PageDesk, PageSite},
     },
     provenance::{

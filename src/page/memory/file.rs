@@ -23,7 +23,7 @@ use crate::{
         error::PageError,
         frame::{PagePlace, frame},
         markdown::{WrittenBy, markdown},
-        pieces::{address, changed_lines, done, of_others, time, wake_link},
+        parts::{address, changed_lines, done, others_at_all, others_in, time, wake_link},
         site::{PageDesk, PageSite},
     },
     provenance::why::{LineStory, LineWriter, why_line},
@@ -113,7 +113,7 @@ fn whole(desk: &PageDesk<'_>, repo: &Repo, path: &str, what_was_done: &str) -> R
             @for (first, last, text) in parts(shown) {
                 @let by = if is_of_others(first, last) { WrittenBy::Others } else { WrittenBy::Own };
                 section {
-                    @if by == WrittenBy::Others { p { (self::of_others(None)) } }
+                    @if by == WrittenBy::Others { p { (others_at_all()) } }
                     (markdown(&desk.shown(&without_origins(text)), by))
                 }
             }
@@ -246,7 +246,7 @@ fn told(desk: &PageDesk<'_>, story: &LineStory) -> Markup {
         blockquote { p { (desk.shown(bare(&story.text))) } }
         @if !story.heading.is_empty() { p .meta { "It stands under “" (desk.shown(&story.heading)) "”." } }
         @if let Some(taint) = &story.taint {
-            p { (of_others(None)) " By then the wake had read: " (desk.shown(taint)) }
+            p { (others_at_all()) " By then the wake had read: " (desk.shown(taint)) }
         }
         h2 { "Who wrote it" }
         @match (story.writer, &story.commit) {
@@ -276,7 +276,7 @@ fn told(desk: &PageDesk<'_>, story: &LineStory) -> Markup {
                         "Message " (message.id) ", " (desk.shown(message.from.as_deref().unwrap_or("you")))
                         @if let Some(at) = message.at { ", " (time(desk, at)) }
                     }
-                    @if let Some(taint) = &message.taint { p { (of_others(Some(&desk.shown(taint)))) } }
+                    @if let Some(taint) = &message.taint { p { (others_in(Some(&desk.shown(taint)))) } }
                 }
             }
         }

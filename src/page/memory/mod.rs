@@ -20,7 +20,7 @@ use serde::Deserialize;
 use super::{
     error::PageError,
     frame::{PagePlace, frame},
-    pieces::{address, of_others, wake_link},
+    parts::{address, others_at_all, others_in, wake_link},
     site::{PageDesk, PageSite},
 };
 use crate::{
@@ -154,7 +154,7 @@ fn result(desk: &PageDesk<'_>, hit: &Recalled, documents: &[String]) -> Markup {
             @for part in &about { " · " (part) }
             @if let Some(wake) = &hit.origin.wake { " · " (wake_link(wake, "the wake")) }
         }
-        @if hit.taint.is_some() { p { (of_others(hit.taint.as_deref().map(|taint| desk.shown(taint)).as_deref())) } }
+        @if hit.taint.is_some() { p { (others_in(hit.taint.as_deref().map(|taint| desk.shown(taint)).as_deref())) } }
         details {
             summary { "Why it was found" }
             (why(hit))

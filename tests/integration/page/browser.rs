@@ -53,7 +53,7 @@ const SOUND: &str = r#"(() => {
 })()"#;
 
 /// What can be reached by keyboard and is seen.
-const REACHABLE: &str = "[...document.querySelectorAll('a[href], button, summary, input:not([type=hidden]), textarea, select')]\
+const REACHABLE: &str = "[...document.querySelectorAll('a[href], button, summary, input:not([type=hidden]), textarea, select, [tabindex=\"0\"]')]\
     .filter((e) => e.checkVisibility() && !e.disabled)";
 
 fn pictures() -> PathBuf {
@@ -71,30 +71,28 @@ fn at(page: &ServedPage<'_>, path: &str) -> String {
     format!("http://{}{path}", page.host)
 }
 
-/// The views, and one page of each kind that they lead to.
+/// The views, and one page of each kind that they lead to, and that those lead to.
 fn pages(browser: &mut Chromium, page: &ServedPage<'_>) -> Vec<String> {
     let mut paths: Vec<String> = PAGES.map(str::to_owned).to_vec();
-    paths.push("/no-such-page".to_owned());
-    for view in PAGES {
-        browser.go(&at(page, view));
+    let mut kinds = std::collections::BTreeSet::new();
+    let mut next = 0;
+    while let Some(path) = paths.get(next).cloned() {
+        next += 1;
+        browser.go(&at(page, &path));
         let inner = "[...document.querySelectorAll('main a[href^=\"/\"]')].map((a) => a.getAttribute('href'))";
         let Value::Array(links) = browser.eval(inner) else { panic!("no links") };
-        let mut kinds = std::collections::BTreeSet::new();
         for link in links.iter().filter_map(Value::as_str) {
-            // Of `/wakes/<id>` and `/memory?q=` one each.
-            let kind: Vec<&str> = link.split(['?', '#']).next().unwrap().split('/').take(2).collect();
-            let kind = format!(
-                "{}{}",
-                kind.join("/"),
-                link.split('?').nth(1).and_then(|q| q.split('=').next()).unwrap_or_default()
-            );
-            if link.starts_with(view) && link != view && !link.contains('#') && kinds.insert(kind) {
+            let (place, asked) = link.split_once('?').unwrap_or((link, ""));
+            // One wake is as another one is.
+            let kind = if place.starts_with("/wakes/") { "/wakes/" } else { place };
+            let kind = format!("{kind}{}", asked.split('=').next().unwrap());
+            if !link.contains('#') && !PAGES.contains(&link) && kinds.insert(kind) {
                 paths.push(link.to_owned());
             }
         }
     }
+    paths.push("/no-such-page".to_owned());
     paths.sort();
-    paths.dedup();
     paths
 }
 

@@ -65,7 +65,7 @@ fn an_answer_to_something_else_or_too_late_changes_nothing() {
     {
         let page = ServedPage::open(&env);
         let read = digest(&page.get("/questions").ok());
-        is_refused(&answer(&page, "allow", "0"), "isn&#39;t the one", &env, "pending");
+        is_refused(&answer(&page, "allow", "0"), "isn't the one", &env, "pending");
         let action = env.query::<String>("SELECT action FROM approvals");
         env.execute("UPDATE approvals SET action = replace(action, '1234', '9999')");
         is_refused(&answer(&page, "allow", &read), "9999", &env, "pending");
@@ -78,8 +78,8 @@ fn an_answer_to_something_else_or_too_late_changes_nothing() {
     env.at("2027-11-21T14:00:00Z");
     {
         let page = ServedPage::open(&env);
-        let late = digest(&page.get("/questions/1").body.replace("</main>", "name=\"digest\" value=\"\""));
-        assert_eq!(late, "", "an expired question has no form");
+        let late = page.get("/questions/1").ok();
+        assert!(late.contains("This has expired") && !late.contains("<form"), "{late}");
         assert!(page.get("/questions").ok().contains("No open questions."));
     }
     env.at("2026-11-21T14:00:00Z");

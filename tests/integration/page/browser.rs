@@ -291,3 +291,22 @@ fn a_foreign_page_in_the_same_browser_reads_sends_and_frames_nothing() {
     browser.until("document.body.innerText.includes('This link is used up')");
     assert!(!page.end().contains("enter"));
 }
+
+/// What docs/ shows: `cargo nextest run --run-ignored only pictures_for_the_documents`, then they are copied by hand.
+#[test]
+#[ignore = "it makes pictures, and checks nothing"]
+fn pictures_for_the_documents() {
+    let Some(mut browser) = Chromium::start() else { return };
+    let claude = FakeClaude::start();
+    let env = lived_in(&claude);
+    let page = ServedPage::open(&env);
+    enter(&mut browser, &page);
+    browser.look(860, "light");
+    browser.go(&at(&page, "/wakes"));
+    let wake = "[...document.querySelectorAll('main a')].find((a) => a.textContent.includes('bike shop')).getAttribute('href')";
+    let wake = browser.eval(wake).as_str().unwrap().to_owned();
+    for (name, path) in [("today", "/"), ("chat", "/chat"), ("wake", &wake)] {
+        browser.go(&at(&page, path));
+        browser.picture(&pictures().join(format!("docs/page-{name}.png")), 1_150.0);
+    }
+}

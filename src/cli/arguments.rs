@@ -6,8 +6,8 @@ use clap::{Parser, Subcommand};
 
 use super::{
     SettingsArguments, approvals, cost::CostArguments, history::LogArguments, log::Talk, mcp, memory::MemoryCommand,
-    policy::PolicyAction, queue, recordings::RecordingsCommand, remind::RemindArguments, shell::Program,
-    task::TaskCommand,
+    page::PageArguments, policy::PolicyAction, queue, recordings::RecordingsCommand, remind::RemindArguments,
+    shell::Program, task::TaskCommand,
 };
 
 /// Wakes, does what is due, writes down what it did, and goes back to sleep.
@@ -28,6 +28,7 @@ Examples:
   wake say 'remind me to stretch tomorrow at 9'
   wake say /tasks                    a command, as on Telegram; /help lists them
   wake chat                          a conversation in this terminal
+  wake page                          the same and more in a browser of this machine
   wake say < note.txt                a text from a file, or from a pipe
   wake log                           what the wakes did, newest first
   wake show                          the last one, turn by turn
@@ -104,6 +105,11 @@ Examples:
   wake chat
   printf '%s\\n' 'what is due today' /tasks | wake chat")]
     Chat,
+    /// Show the assistant in a browser of this machine: a chat, today, what it did, the memory, questions, cost, health.
+    ///
+    /// It prints a link that works once, and serves until Ctrl-C. While it runs, `wake page` elsewhere prints another link.
+    #[command(after_help = super::page::HELP)]
+    Page(PageArguments),
     /// List what the last wakes did, each with what was asked, and what people committed to the memory.
     #[command(after_help = "\
 Examples:
@@ -288,9 +294,13 @@ impl WakeCommand {
             Self::Recordings { action, json } => *json || action.as_ref().is_some_and(RecordingsCommand::json),
             Self::Approvals { action } => action.json(),
             Self::Policy { action } => action.as_ref().is_some_and(PolicyAction::json),
-            Self::Chat | Self::Stop | Self::Resume | Self::Completions { .. } | Self::Man { .. } | Self::Mcp(_) => {
-                false
-            }
+            Self::Chat
+            | Self::Stop
+            | Self::Resume
+            | Self::Completions { .. }
+            | Self::Man { .. }
+            | Self::Mcp(_)
+            | Self::Page(_) => false,
         }
     }
 }
@@ -336,7 +346,7 @@ impl Arguments {
         match &self.command {
             _ if self.verbose => Talk::Verbose,
             None if !self.once => Talk::Usual,
-            Some(WakeCommand::Mcp(_)) => Talk::Usual,
+            Some(WakeCommand::Mcp(_) | WakeCommand::Page(_)) => Talk::Usual,
             _ => Talk::Quiet,
         }
     }

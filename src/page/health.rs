@@ -109,15 +109,10 @@ fn told(desk: &PageDesk<'_>, report: &HealthReport, asked: &AskedHealth) -> Mark
             }
             h2 { "What is fine" }
             @if fine.is_empty() { p { "Nothing yet." } }
-            div .scroll tabindex="0" role="region" aria-label="What is fine" {
-                table {
-                    caption { "Checks that found nothing wrong" }
-                    thead { tr { th scope="col" { "What" } th scope="col" { "How it is" } } }
-                    tbody {
-                        @for check in &fine {
-                            tr { th scope="row" { (about(check.id).0) } td { (desk.shown(&check.detail)) } }
-                        }
-                    }
+            dl {
+                @for check in &fine {
+                    dt { (about(check.id).0) }
+                    dd .meta { (desk.shown(&check.detail)) }
                 }
             }
         }

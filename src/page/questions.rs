@@ -19,7 +19,7 @@ use serde::Deserialize;
 use super::{
     error::PageError,
     frame::{PagePlace, frame},
-    parts::{others_at_all, others_in, time, wake_link},
+    parts::{others_at_all, time, wake_link},
     site::{PageDesk, PageSite},
 };
 use crate::{

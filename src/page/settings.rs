@@ -60,7 +60,7 @@ fn all(desk: &PageDesk<'_>) -> Markup {
         }
         @for group in SettingGroup::ALL {
             @let own: Vec<&ShownSetting> = settings.iter().filter(|setting| setting.group == group).collect();
-            @if !own.is_empty() { (table(desk, group, &own)) }
+            @if !own.is_empty() { (listed(desk, group, &own)) }
         }
         p .meta { code { "docs/SETTINGS.md" } " and " code { ".env.example" } " tell what each is for." }
     }
@@ -71,24 +71,16 @@ fn env_file(desk: &PageDesk<'_>) -> String {
     desk.config.named_env_file.as_deref().map_or_else(String::new, |path| format!(" --env-file {}", in_shell(path)))
 }
 
-fn table(desk: &PageDesk<'_>, group: SettingGroup, settings: &[&ShownSetting]) -> Markup {
+fn listed(desk: &PageDesk<'_>, group: SettingGroup, settings: &[&ShownSetting]) -> Markup {
     html! {
-        div .scroll tabindex="0" role="region" aria-label=(group.title()) {
-            table {
-                caption { (group.title()) }
-                thead { tr { th scope="col" { "Setting" } th scope="col" { "Value" } th scope="col" { "From" } } }
-                tbody {
-                    @for setting in settings {
-                        tr {
-                            th scope="row" { code { (setting.name) } }
-                            td {
-                                (desk.shown(&setting.shown))
-                                @if setting.problem.is_some() { " " span .badge.bad { "what was said is wrong" } }
-                            }
-                            td .meta {
-                                @if let Some(source) = &setting.source { (source.to_string()) } @else { "the default" }
-                            }
-                        }
+        h2 { (group.title()) }
+        ul .list {
+            @for setting in settings {
+                li {
+                    code { (setting.name) } " " (desk.shown(&setting.shown)) " "
+                    @if setting.problem.is_some() { span .badge.bad { "what was said is wrong" } " " }
+                    span .meta {
+                        "· " @if let Some(source) = &setting.source { (source.to_string()) } @else { "the default" }
                     }
                 }
             }

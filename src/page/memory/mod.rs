@@ -20,7 +20,7 @@ use serde::Deserialize;
 use super::{
     error::PageError,
     frame::{PagePlace, frame},
-    parts::{address, others_at_all, others_in, wake_link},
+    parts::{address, others_in, wake_link},
     site::{PageDesk, PageSite},
 };
 use crate::{

@@ -9,7 +9,7 @@ fn what_is_wrong_is_told_with_its_fix_and_repaired_by_a_button_alone() {
     let lock = env.brain().join(".git/index.lock");
     let page = ServedPage::open(&env);
     let well = page.get("/health").ok();
-    assert!(well.contains("Checks that found nothing wrong") && well.contains("Room on the disk"), "{well}");
+    assert!(well.contains("What is fine") && well.contains("Room on the disk"), "{well}");
     assert!(!well.contains("Repair what can be repaired") && well.contains("Left out here"), "{well}");
 
     std::fs::write(&lock, "").unwrap();

@@ -24,6 +24,13 @@ fn is_refused(answered: &Answered, why: &str, env: &TestEnv, stays: &str) {
     assert_eq!(state(env), stays);
 }
 
+/// Waits for the wake that goes on with the work, to its end.
+fn goes_on(env: &TestEnv) {
+    let ended =
+        "SELECT (SELECT count(*) FROM cycles WHERE state = 'done') = 1 AND (SELECT is_locked FROM processing_lock) = 0";
+    eventually("the wake has run", || env.query::<bool>(ended));
+}
+
 #[test]
 fn a_yes_runs_what_was_shown_and_the_work_goes_on_by_itself() {
     let (_telegram, claude, env) = asked();
@@ -41,7 +48,7 @@ fn a_yes_runs_what_was_shown_and_the_work_goes_on_by_itself() {
     claude.expect(Reply::text("It is written down."));
     let said = page.get(&answer(&page, "allow", &digest(&open)).see_other()).ok();
     assert!(said.contains("This was allowed, once."), "{said}");
-    eventually("the wake has run", || env.query::<i64>("SELECT count(*) FROM cycles WHERE state = 'done'") == 1);
+    goes_on(&env);
     assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("The wifi code is 1234"));
     eventually("the wake has ended", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
     env.check_sound();
@@ -56,7 +63,7 @@ fn a_no_is_taken_and_stands_below() {
     assert_eq!(state(&env), "denied");
     let after = page.get("/questions").ok();
     assert!(after.contains("No open questions.") && after.contains("This was refused."), "{after}");
-    eventually("the wake has run", || env.query::<i64>("SELECT count(*) FROM cycles WHERE state = 'done'") == 1);
+    goes_on(&env);
     assert!(!env.memory("memory/agent-memory/semantic-memory.md").contains("1234"));
 }
 
@@ -106,7 +113,7 @@ fn what_is_dangerous_is_shown_once_more_before_it_can_be_allowed() {
     let fields = [("answer", "allow"), ("digest", &digest(&again)), ("again", "true")];
     page.post("/questions/1", &fields).see_other();
     assert_eq!(state(&env), "approved");
-    eventually("the wake has run", || env.query::<i64>("SELECT count(*) FROM cycles WHERE state = 'done'") == 1);
+    goes_on(&env);
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn the_settings_are_shown_with_where_they_come_from_and_no_secret() {
     for told in ["TELL_PER_DAY", "from the environment", "the default", "wake init", "ANTHROPIC_API_KEY", "/.env"] {
         assert!(shown.contains(told), "{told}: {shown}");
     }
-    assert!(!shown.contains(key) && !shown.contains(TOKEN) && shown.contains(">set"), "{shown}");
+    assert!(!shown.contains(key) && !shown.contains(TOKEN) && shown.contains("</code> set "), "{shown}");
     assert!(!shown.contains("What is wrong") && !shown.contains("Changed since"), "{shown}");
 
     std::fs::write(&file, format!("ANTHROPIC_API_KEY={key}\nMODEL=offline\nKEEP_DAYS=many\nDAILY_BUDGET_USD=3\n"))

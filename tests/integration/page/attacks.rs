@@ -84,7 +84,7 @@ fn no_other_site_reads_or_sends_even_with_the_cookie() {
         is_shut(&page, "POST /chat", &[cookie, ("Sec-Fetch-Site", from), ("Origin", &own)]);
     }
     for origin in
-        ["null", "http://evil.example", "http://localhost", &format!("https://{}", page.host), &own[..own.len() - 1]]
+        ["null", "http://evil.example", "http://localhost", &format!("https://{}", page.host), own.strip_suffix(|_: char| true).unwrap()]
     {
         is_shut(&page, "GET /", &[cookie, ("Origin", origin)]);
         is_shut(&page, "POST /chat", &[cookie, ("Origin", origin)]);

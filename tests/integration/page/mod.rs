@@ -101,11 +101,6 @@ impl<'a> ServedPage<'a> {
         std::fs::read_to_string(self.env.path("page.log")).unwrap()
     }
 
-    /// The server's process.
-    pub(crate) fn pid(&self) -> u32 {
-        self.running.as_ref().unwrap().pid()
-    }
-
     /// Ends it by a signal; it must end well.
     pub(crate) fn end(mut self) -> String {
         let running = self.running.take().unwrap();

@@ -106,6 +106,8 @@
     listen();
     tellSeen();
   });
+  // A chat begins at its end.
+  if (document.getElementById("live-chat")) scrollTo(0, document.documentElement.scrollHeight);
   addEventListener("pagehide", rest);
   addEventListener("pageshow", (event) => event.persisted && listen());
   listen();

@@ -184,6 +184,7 @@ fn what_is_said_in_the_browser_is_answered_there_without_a_reload() {
     // A lost connection is said.
     drop(page);
     browser.until("!document.querySelector('#connection').hidden");
+    eventually("the wake has ended", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
     env.check_sound();
 }
 
@@ -307,6 +308,6 @@ fn pictures_for_the_documents() {
     let wake = browser.eval(wake).as_str().unwrap().to_owned();
     for (name, path) in [("today", "/"), ("chat", "/chat"), ("wake", &wake)] {
         browser.go(&at(&page, path));
-        browser.picture(&pictures().join(format!("docs/page-{name}.png")), 1_150.0);
+        browser.view(&pictures().join(format!("docs/page-{name}.png")));
     }
 }

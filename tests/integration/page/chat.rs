@@ -32,6 +32,11 @@ fn unshown(env: &TestEnv) -> i64 {
     env.query("SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL")
 }
 
+/// An answer stands there before its wake has ended.
+fn ended(env: &TestEnv) {
+    eventually("the wake has ended", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
+}
+
 /// The rows that a page says it shows for the first time.
 fn unseen(html: &str) -> &str {
     html.split_once("name=\"seen\" value=\"").map_or("", |(_, rest)| rest.split('"').next().unwrap())
@@ -59,6 +64,7 @@ fn what_is_said_is_answered_once_however_often_it_is_posted() {
     assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages"), 1);
     page.end();
     assert_eq!(env.query::<i64>("SELECT count(*) FROM sessions"), 0);
+    ended(&env);
     env.check_sound();
 }
 
@@ -85,6 +91,7 @@ fn an_answer_is_shown_by_no_other_terminal_while_the_chat_is_open_and_by_the_nex
     page.end();
     let said = env.wake(&["say", "/tasks"]).ok();
     assert!(said.stdout.contains("bread") && !said.stdout.contains("soup"), "{said:?}");
+    ended(&env);
     env.check_sound();
 }
 
@@ -108,6 +115,7 @@ fn what_is_said_while_another_wake_works_is_answered_after_it() {
     let html = page.get("/chat").ok();
     assert!(html.contains("The first.") && !html.contains("Step 1 of 1"), "{html}");
     page.end();
+    ended(&env);
     env.check_sound();
 }
 

@@ -50,6 +50,7 @@ fn a_yes_runs_what_was_shown_and_the_work_goes_on_by_itself() {
     assert!(said.contains("This was allowed, once."), "{said}");
     goes_on(&env);
     assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("The wifi code is 1234"));
+    eventually("the wake has ended", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
     env.check_sound();
 }
 

@@ -181,7 +181,16 @@ impl Chromium {
         let clip = json!({"x": 0, "y": 0, "width": size["width"],
             "height": size["height"].as_f64().unwrap().min(max_height), "scale": 1});
         let shot = json!({"format": "png", "captureBeyondViewport": true, "clip": clip});
-        let data = self.call("Page.captureScreenshot", &shot)["data"].as_str().unwrap().to_owned();
+        self.shoot(path, &shot);
+    }
+
+    /// A picture of what is in view.
+    pub(crate) fn view(&mut self, path: &Path) {
+        self.shoot(path, &json!({"format": "png"}));
+    }
+
+    fn shoot(&mut self, path: &Path, shot: &Value) {
+        let data = self.call("Page.captureScreenshot", shot)["data"].as_str().unwrap().to_owned();
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, base64::engine::general_purpose::STANDARD.decode(data).unwrap()).unwrap();
     }

@@ -13,7 +13,7 @@ fn what_is_wrong_is_told_with_its_fix_and_repaired_by_a_button_alone() {
     assert!(!well.contains("Repair what can be repaired") && well.contains("Left out here"), "{well}");
 
     std::fs::write(&lock, "").unwrap();
-    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3_600);
+    let old = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
     std::fs::File::options().write(true).open(&lock).unwrap().set_modified(old).unwrap();
     std::fs::write(env.brain().join("memory/agent-memory/semantic-memory.md"), "# Semantic memory\n\nUnder\n-----\n")
         .unwrap();

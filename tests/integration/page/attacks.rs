@@ -83,9 +83,13 @@ fn no_other_site_reads_or_sends_even_with_the_cookie() {
         is_shut(&page, "GET /style.css", &[cookie, ("Sec-Fetch-Site", from)]);
         is_shut(&page, "POST /chat", &[cookie, ("Sec-Fetch-Site", from), ("Origin", &own)]);
     }
-    for origin in
-        ["null", "http://evil.example", "http://localhost", &format!("https://{}", page.host), own.strip_suffix(|_: char| true).unwrap()]
-    {
+    for origin in [
+        "null",
+        "http://evil.example",
+        "http://localhost",
+        &format!("https://{}", page.host),
+        own.strip_suffix(|_: char| true).unwrap(),
+    ] {
         is_shut(&page, "GET /", &[cookie, ("Origin", origin)]);
         is_shut(&page, "POST /chat", &[cookie, ("Origin", origin)]);
         is_shut(&page, "POST /chat", &[cookie, ("Origin", origin), ("Sec-Fetch-Site", "same-origin")]);

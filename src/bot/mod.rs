@@ -24,6 +24,7 @@ mod questions;
 mod receipt;
 mod reminded;
 mod room;
+mod rules;
 mod run;
 mod send;
 mod stopped;
@@ -37,6 +38,7 @@ use tokio::sync::{mpsc, watch};
 
 pub use commands::terminal::{AtTerminal, at_terminal};
 pub use pair::{Pairing, pair};
+pub use rules::carry_out_rules;
 pub use send::{Sending, send};
 
 use crate::{

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     access,
-    bot::{AtTerminal, at_terminal},
+    bot::{AtTerminal, at_terminal, carry_out_rules},
     cycle::{
         self,
         context::{Context, Report, WakeError, WakeOutcome},
@@ -174,6 +174,10 @@ async fn obey(
         }
         Some(Order::Stop { .. }) => {
             stop::end_children(&context.config.lock_path());
+            Ok(Report { outcome: WakeOutcome::Worked, ..Report::default() })
+        }
+        Some(Order::RemoveRule(_)) => {
+            carry_out_rules(store, context.config, context.redactor, context.clock.now())?;
             Ok(Report { outcome: WakeOutcome::Worked, ..Report::default() })
         }
         Some(Order::Resume { .. } | Order::Undo { .. } | Order::Retry { .. } | Order::Wake { .. }) => {

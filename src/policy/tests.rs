@@ -22,11 +22,12 @@ fn given(text: &str, access: Access) -> Subject<'_> {
         is_free: false,
         reach: access.reach(),
         what: What::Shell { text, access },
+        arguments: "",
     }
 }
 
 fn call(tool: &str, risk: Risk) -> Subject<'_> {
-    Subject { tool, risk, effect: Effect::Once, is_free: false, reach: Reach::Within, what: What::Plain }
+    Subject { tool, risk, effect: Effect::Once, is_free: false, reach: Reach::Within, what: What::Plain, arguments: "{}" }
 }
 
 fn path(path: &str, is_write: bool) -> Subject<'_> {

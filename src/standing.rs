@@ -77,8 +77,7 @@ fn judged(tool: &str, action: &str, risk: &str, rules: &Rules, config: &Config) 
     let risk = serde_json::from_value(Value::from(risk)).unwrap_or(Risk::Destructive);
     let subject =
         Subject { tool, risk, effect: Effect::Once, is_free: false, reach: Reach::Leaves, what, arguments: action };
-    let circumstances =
-        Circumstances { autonomy: config.autonomy, taint: None, is_sandboxed: true, uncovered: None };
+    let circumstances = Circumstances { autonomy: config.autonomy, taint: None, is_sandboxed: true, uncovered: None };
     policy::judge(&subject, rules, &circumstances)
 }
 
@@ -105,7 +104,8 @@ pub fn listed(config: &Config) -> Result<Vec<ListedRule>, AmendError> {
 
 /// The rules as a list, numbered from 1, Markdown; none where there is none.
 pub fn list(rules: &[ListedRule]) -> Option<String> {
-    let mut lines: Vec<String> = rules.iter().take(LISTED_MAX).enumerate().map(|(at, rule)| line(at + 1, rule)).collect();
+    let mut lines: Vec<String> =
+        rules.iter().take(LISTED_MAX).enumerate().map(|(at, rule)| line(at + 1, rule)).collect();
     if rules.len() > LISTED_MAX {
         lines.push(format!("and {} more, in `policy.toml`", rules.len() - LISTED_MAX));
     }

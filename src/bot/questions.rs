@@ -151,7 +151,9 @@ async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<L
     let unshown = store.borrow().unshown_rules()?;
     for Unshown { approval, message_id, text } in unshown {
         let shown = match message_id {
-            Some(message_id) => channel.edit(approval.chat, message_id, &format!("{text}\n\n{}", of_rule(&approval))).await,
+            Some(message_id) => {
+                channel.edit(approval.chat, message_id, &format!("{text}\n\n{}", of_rule(&approval))).await
+            }
             None => Ok(()),
         };
         match shown {
@@ -194,7 +196,9 @@ fn outcome(approval: &Approval, tz: Tz) -> String {
     let at = approval.decided_at.map(|at| format!(", {}", local_day_and_time(at, tz))).unwrap_or_default();
     let by = if approval.decided_by.as_deref() == Some("console") { " in the terminal" } else { "" };
     match approval.state {
-        ApprovalState::Approved if approval.rule == Some(RuleState::Added) => format!("✅ Allowed{by}, now and always{at}."),
+        ApprovalState::Approved if approval.rule == Some(RuleState::Added) => {
+            format!("✅ Allowed{by}, now and always{at}.")
+        }
         ApprovalState::Approved => format!("✅ Allowed{by}, once{at}."),
         ApprovalState::Denied => format!("❌ Refused{by}{at}."),
         ApprovalState::Expired => "⌛ Nobody answered in time, so I didn't do it.".to_owned(),

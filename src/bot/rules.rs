@@ -12,7 +12,11 @@ use crate::{
 };
 
 /// The message that shows its rule to who pressed a button for it, by the question's nonce; none of other buttons.
-pub(super) fn shown(store: &Store, tap: &Tap, redactor: &Redactor) -> Result<Option<(String, NewOutgoing)>, StoreError> {
+pub(super) fn shown(
+    store: &Store,
+    tap: &Tap,
+    redactor: &Redactor,
+) -> Result<Option<(String, NewOutgoing)>, StoreError> {
     let ButtonChoice::Always { nonce } = &tap.choice else { return Ok(None) };
     let Some(text) = store.approval_by_nonce(nonce)?.as_ref().and_then(standing::shown) else { return Ok(None) };
     let message = NewOutgoing {

@@ -18,8 +18,7 @@ use super::{
     pairing,
     receipt::{self, Acknowledgement},
     room::{self, Room},
-    rules,
-    stopped,
+    rules, stopped,
     trouble::{Advice, FailureStretch},
     wake,
 };
@@ -475,10 +474,12 @@ impl<'a> Bot<'a> {
 
     /// Writes rules that were ordered, and takes back what is to go. What can't be noted now is tried again with the next batch.
     fn carry_out_rules(&mut self, now: DateTime<Utc>) -> Vec<i64> {
-        rules::carry_out_rules(&mut self.store, self.outside.config, self.outside.redactor, now).unwrap_or_else(|error| {
-            tracing::warn!(%error, "what became of a rule could not be read or written down");
-            Vec::new()
-        })
+        rules::carry_out_rules(&mut self.store, self.outside.config, self.outside.redactor, now).unwrap_or_else(
+            |error| {
+                tracing::warn!(%error, "what became of a rule could not be read or written down");
+                Vec::new()
+            },
+        )
     }
 
     /// Tells chats of which very many messages wait.

@@ -221,7 +221,11 @@ fn described(config: &Config, approval: &Approval) -> String {
         ApprovalState::Pending => format!(
             "expires {}. To allow it: wake approvals approve {id}. To refuse: wake approvals deny {id}.{}",
             until(config, approval),
-            if approval.rule.is_some() { format!(" Always: wake approvals approve {id} --always.") } else { String::new() }
+            if approval.rule.is_some() {
+                format!(" Always: wake approvals approve {id} --always.")
+            } else {
+                String::new()
+            }
         ),
         state => state.as_str().to_owned(),
     };

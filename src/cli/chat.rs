@@ -441,9 +441,7 @@ impl<'a> Chat<'a> {
                     complain(&format!("Question {id} stays open; /questions asks again."));
                     continue;
                 }
-                (decision, _) => {
-                    self.store.decide(id, decision == TypedDecision::Once, self.context.clock.now())?
-                }
+                (decision, _) => self.store.decide(id, decision == TypedDecision::Once, self.context.clock.now())?,
             };
             if has_decided {
                 self.work(Work::GoesOn).await?;

@@ -112,12 +112,7 @@ async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
 }
 
 /// Copies what a command may change, where that is what lets it run; after a yes as far as it can be had.
-async fn copy(
-    command: &str,
-    access: Access,
-    world: &World,
-    is_agreed: bool,
-) -> Result<Option<CopyTaken>, Refusal> {
+async fn copy(command: &str, access: Access, world: &World, is_agreed: bool) -> Result<Option<CopyTaken>, Refusal> {
     let is_ruled = || policy::is_allowed_by_rule(SHELL, command, &world.rules);
     if !access.writes || !world.shelter.is_there() || !is_agreed && is_ruled() {
         return Ok(None);

@@ -11,15 +11,16 @@ use super::{
     mind::{last, minded, results},
     support::{
         claude::{Block, FakeClaude, Reply},
+        dialog::Dialog,
         env::{CHAT, TestEnv, eventually},
         telegram::{FakeTelegram, SentMessage},
     },
 };
-use rustix::process::Signal;
 use serde_json::json;
 
 const COMMAND: &str = "echo one | wc -c";
-const THEIRS: &str = "# Mine.\n[[rule]]\ncommand = [\"git\", \"push\"]\ndecision = \"deny\"\nmatch = [\"git push\"] # by hand\n";
+const THEIRS: &str =
+    "# Mine.\n[[rule]]\ncommand = [\"git\", \"push\"]\ndecision = \"deny\"\nmatch = [\"git push\"] # by hand\n";
 
 /// A world in which everything asks, and a command was asked about.
 fn asked() -> (FakeTelegram, FakeClaude, TestEnv, SentMessage) {
@@ -50,8 +51,13 @@ fn shown(telegram: &FakeTelegram, env: &TestEnv, asked: &SentMessage) -> SentMes
     telegram.sent().pop().unwrap()
 }
 
-fn standing(telegram: &FakeTelegram, text: &str) {
+/// Lets the bot show what became of the buttons, until a message says this.
+fn until_shown(telegram: &FakeTelegram, env: &TestEnv, text: &str) {
+    let polls = telegram.calls("getUpdates").len();
+    let bot = start_bot(env);
+    eventually("it polls", || telegram.calls("getUpdates").len() > polls);
     eventually(text, || telegram.standing().iter().any(|standing| standing.contains(text)));
+    end_bot(bot);
 }
 
 fn policy(env: &TestEnv) -> std::path::PathBuf {
@@ -59,6 +65,7 @@ fn policy(env: &TestEnv) -> std::path::PathBuf {
 }
 
 fn write_policy(env: &TestEnv, text: &str) {
+    fs::create_dir_all(env.workspace()).unwrap();
     fs::write(policy(env), text).unwrap();
     fs::set_permissions(policy(env), fs::Permissions::from_mode(0o640)).unwrap();
 }
@@ -92,10 +99,8 @@ fn a_rule_is_shown_first_and_then_exactly_that_command_runs_unasked() {
     let now = fs::read_to_string(policy(&env)).unwrap();
     assert_eq!(now, format!("{THEIRS}\n# Added from Telegram on 2026-11-21\n{text}\n"));
     assert_eq!(fs::metadata(policy(&env)).unwrap().permissions().mode() & 0o777, 0o640);
-    let bot = start_bot(&env);
-    standing(&telegram, "✅ Allowed, now and always");
-    standing(&telegram, "✅ Added. /rules lists it");
-    end_bot(bot);
+    until_shown(&telegram, &env, "✅ Allowed, now and always");
+    until_shown(&telegram, &env, "✅ Added. /rules lists it");
 
     claude.expect(Reply::text("Four."));
     assert_eq!(env.once()["outcome"], "worked");
@@ -109,7 +114,6 @@ fn a_rule_is_shown_first_and_then_exactly_that_command_runs_unasked() {
     assert_eq!(telegram.sent().len(), before + 1, "nobody is asked");
     // One that differs by a byte.
     ask(&claude, &env, "echo one | wc -c ");
-    env.check_sound();
 }
 
 #[test]
@@ -155,9 +159,7 @@ fn a_question_that_was_answered_otherwise_adds_no_rule() {
     press(&telegram, &env, (CHAT, CHAT, asked.message_id, &asked.buttons[1]));
     let late = press(&telegram, &env, (CHAT, CHAT, rule.message_id, &rule.buttons[0]));
     assert_eq!(late, "This was refused before.");
-    let bot = start_bot(&env);
-    standing(&telegram, "❌ Not added: the question was answered in another way.");
-    end_bot(bot);
+    until_shown(&telegram, &env, "❌ Not added: the question was answered in another way.");
     assert!(!policy(&env).exists());
 }
 
@@ -171,7 +173,10 @@ fn nobody_else_and_no_other_message_adds_a_rule() {
     for (chat, who, message) in [(LISTED, LISTED, asked.message_id), (GROUP, CHAT, asked.message_id), (CHAT, CHAT, 1)] {
         press(&telegram, &env, (chat, who, message, &asked.buttons[2]));
     }
-    assert_eq!((telegram.sent().len(), env.query::<String>("SELECT rule FROM approvals")), (sent, "offered".to_owned()));
+    assert_eq!(
+        (telegram.sent().len(), env.query::<String>("SELECT rule FROM approvals")),
+        (sent, "offered".to_owned())
+    );
     let rule = shown(&telegram, &env, &asked);
     for (chat, who, message) in
         [(LISTED, LISTED, rule.message_id), (GROUP, CHAT, rule.message_id), (CHAT, CHAT, asked.message_id)]
@@ -269,11 +274,8 @@ fn a_bot_that_was_killed_in_between_writes_the_rule_once() {
             press(&telegram, &env, (CHAT, CHAT, rule.message_id, &rule.buttons[0]));
         }
         env.execute("UPDATE approvals SET rule = 'ordered', rule_at = '2026-11-21T14:10:00Z', rule_is_shown = 0, state = 'pending'");
-        let bot = start_bot(&env);
-        eventually("the question is answered", || state(&env) == "approved");
-        standing(&telegram, "✅ Added. /rules lists it");
-        bot.signal(Signal::TERM);
-        bot.end().ok();
+        until_shown(&telegram, &env, "✅ Added. /rules lists it");
+        assert_eq!(state(&env), "approved");
         assert_eq!(fs::read_to_string(policy(&env)).unwrap().matches("[[rule]]").count(), 1);
     }
 }
@@ -304,7 +306,6 @@ fn rules_are_listed_and_only_what_was_added_here_is_taken_back() {
     assert!(gone.starts_with("I took this rule back, so I'll ask again:") && gone.contains(COMMAND), "{gone}");
     assert_eq!(fs::read_to_string(policy(&env)).unwrap(), THEIRS, "not a byte is left of it");
     ask(&claude, &env, COMMAND);
-    env.check_sound();
 }
 
 #[test]
@@ -321,4 +322,64 @@ fn a_rule_that_its_person_has_edited_since_is_theirs() {
     let own = said(&telegram, &env, (CHAT, CHAT), "/rules remove 1");
     assert!(own.starts_with("Rule 1 is your own"), "{own}");
     assert_eq!(fs::read_to_string(policy(&env)).unwrap(), edited);
+}
+
+#[test]
+fn the_terminal_shows_the_rule_and_adds_it_after_a_yes() {
+    let (_telegram, claude, mut env) = minded();
+    env.set("AUTONOMY", "0");
+    claude.expect(bash("t1", COMMAND));
+    let said = env.wake(&["say", "count", "them"]).ok().stdout;
+    assert!(said.contains("wake approvals approve 1 --always"), "{said}");
+    let piped = env.wake(&["approvals", "approve", "1", "--always"]);
+    assert!(piped.code == 2 && piped.stderr.contains("asks for your yes in a terminal"), "{piped:?}");
+    let mut dialog = Dialog::start(&env, env!("CARGO_BIN_EXE_wake"), &["approvals", "approve", "1", "--always"]);
+    let shown = dialog.answer("y or n:", "n");
+    assert!(shown.contains("arguments = { command = \"echo one | wc -c\" }"), "{shown}");
+    dialog.end().ok();
+    assert_eq!((state(&env).as_str(), policy(&env).exists()), ("pending", false));
+    claude.expect(Reply::text("Four."));
+    let mut dialog = Dialog::start(&env, env!("CARGO_BIN_EXE_wake"), &["approvals", "approve", "1", "--always"]);
+    dialog.answer("y or n:", "y");
+    assert!(dialog.end().ok().stdout.contains("Four."));
+    claude.expect(bash("t2", COMMAND));
+    claude.expect(Reply::text("Still four."));
+    assert!(env.wake(&["say", "count", "them", "again"]).ok().stdout.contains("Still four."));
+
+    let listed = env.wake(&["policy", "rules"]).ok().stdout;
+    assert!(
+        listed.starts_with("1. Runs unasked: exactly the command `echo one | wc -c` · added in the terminal on 2026"),
+        "{listed}"
+    );
+    let json = env.wake(&["policy", "rules", "list", "--json"]).ok().json();
+    assert_eq!((json["number"].as_i64(), json["line"].as_i64()), (Some(1), Some(2)), "{json}");
+    assert_eq!(env.wake(&["policy", "rules", "remove", "2"]).code, 1);
+    let removed = env.wake(&["say", "/rules remove 1"]).ok().stdout;
+    assert!(removed.contains("I took this rule back"), "{removed}");
+    assert_eq!(fs::read_to_string(policy(&env)).unwrap(), "");
+    env.check_sound();
+}
+
+#[test]
+fn a_chat_in_the_terminal_adds_a_rule_in_place() {
+    let (_telegram, claude, mut env) = minded();
+    env.set("AUTONOMY", "0").set("TERM", "xterm");
+    claude.expect(bash("t1", COMMAND));
+    claude.expect(Reply::text("Four."));
+    let mut talk = env.talk(env!("CARGO_BIN_EXE_wake"), &["chat"]);
+    talk.sees("> ");
+    talk.types("count them\r");
+    for answer in ["n\r", "y\r"] {
+        talk.sees("Enter to decide later:");
+        talk.types("always\r");
+        talk.sees("y or n:");
+        talk.types(answer);
+    }
+    talk.sees("Four.");
+    talk.types("\x04");
+    let (code, shown) = talk.end();
+    assert_eq!(code, 0, "{shown}");
+    let rules = env.wake(&["policy", "rules"]).ok().stdout;
+    assert!(rules.contains("echo one | wc -c"), "{rules}");
+    env.check_sound();
 }

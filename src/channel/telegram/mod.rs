@@ -131,7 +131,8 @@ const BUTTONS_A_ROW: usize = 3;
 
 fn buttons(question: &Question) -> ReplyMarkup {
     let button = |choice: ButtonChoice| InlineKeyboardButton::callback(label(&choice), choice.data());
-    let (choices, a_row) = (question.choices(), if let Question::Approval { .. } = question { 2 } else { BUTTONS_A_ROW });
+    let (choices, a_row) =
+        (question.choices(), if let Question::Approval { .. } = question { 2 } else { BUTTONS_A_ROW });
     let rows = choices.chunks(a_row).map(|row| row.iter().cloned().map(button).collect::<Vec<_>>());
     ReplyMarkup::InlineKeyboard(InlineKeyboardMarkup::new(rows))
 }

@@ -238,8 +238,11 @@ fn put(
         chat,
         text: session.context.redactor.redact(&match chat {
             ChatRef::TERMINAL => {
-                let always = if may_stand { format!(" Always: `wake approvals approve {id} --always`.") } else { String::new() };
-                format!("{text}\nTo allow it: `wake approvals approve {id}`. To refuse: `wake approvals deny {id}`.{always}")
+                let always =
+                    if may_stand { format!(" Always: `wake approvals approve {id} --always`.") } else { String::new() };
+                format!(
+                    "{text}\nTo allow it: `wake approvals approve {id}`. To refuse: `wake approvals deny {id}`.{always}"
+                )
             }
             _ => text,
         }),

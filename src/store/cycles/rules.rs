@@ -43,7 +43,9 @@ impl RuleState {
 
     /// What can't be read was never offered.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        [Self::Offered, Self::Shown, Self::Declined, Self::Ordered, Self::Added].into_iter().find(|it| it.as_str() == text)
+        [Self::Offered, Self::Shown, Self::Declined, Self::Ordered, Self::Added]
+            .into_iter()
+            .find(|it| it.as_str() == text)
     }
 }
 
@@ -75,7 +77,8 @@ impl RuleRemoval {
 }
 
 /// A question that can still be decided, by whoever pressed a button in its chat.
-const DECIDABLE: &str = "nonce = ?1 AND state = 'pending' AND expires_at > ?2 AND chat_id = ?3 AND (approver IS NULL OR approver = ?4)";
+const DECIDABLE: &str =
+    "nonce = ?1 AND state = 'pending' AND expires_at > ?2 AND chat_id = ?3 AND (approver IS NULL OR approver = ?4)";
 
 impl Store {
     /// Rules that are ordered and not written yet, oldest first.
@@ -191,7 +194,10 @@ pub(in crate::store) fn show(
         return Ok(None);
     }
     let row = attempts::insert(tx, message, now)?;
-    tx.execute("UPDATE approvals SET rule = 'shown', rule_outgoing_id = ?2, rule_is_shown = 0 WHERE id = ?1", (id, row))?;
+    tx.execute(
+        "UPDATE approvals SET rule = 'shown', rule_outgoing_id = ?2, rule_is_shown = 0 WHERE id = ?1",
+        (id, row),
+    )?;
     Ok(row)
 }
 

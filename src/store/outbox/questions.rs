@@ -42,7 +42,11 @@ pub(in crate::store) fn question(
 }
 
 /// What a message asks that shows a rule, until that is answered.
-pub(in crate::store) fn of_rule(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> rusqlite::Result<Option<Question>> {
+pub(in crate::store) fn of_rule(
+    tx: &Transaction<'_>,
+    outgoing_id: i64,
+    part: i64,
+) -> rusqlite::Result<Option<Question>> {
     tx.prepare_cached(
         "SELECT nonce FROM approvals WHERE rule_outgoing_id = ?1 AND rule_is_shown = 0 AND rule = 'shown' AND state = 'pending'
            AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)",

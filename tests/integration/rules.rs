@@ -376,6 +376,7 @@ fn a_chat_in_the_terminal_adds_a_rule_in_place() {
         talk.types(answer);
     }
     talk.sees("Four.");
+    talk.sees("\x1b[?2004h");
     talk.types("\x04");
     let (code, shown) = talk.end();
     assert_eq!(code, 0, "{shown}");

@@ -117,7 +117,7 @@ impl Store {
                 .optional()?;
             let Some(chat) = chat else { return Ok(None) };
             let message = NewOutgoing { chat, text, kind: OutgoingKind::Command, ..NewOutgoing::default() };
-            Ok(attempts::insert(tx, &message, now)?)
+            attempts::insert(tx, &message, now)
         })
     }
 
@@ -172,7 +172,7 @@ impl Store {
     pub fn rule_removal_is_done(&mut self, id: i64, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
         self.write(|tx| {
             tx.execute("DELETE FROM rule_removals WHERE id = ?1", [id])?;
-            Ok(attempts::insert(tx, answer, now)?)
+            attempts::insert(tx, answer, now)
         })
     }
 }

@@ -26,6 +26,7 @@ mod reminded;
 mod room;
 mod rules;
 mod run;
+mod said;
 mod send;
 mod stopped;
 mod trouble;
@@ -38,8 +39,10 @@ use tokio::sync::{mpsc, watch};
 
 pub use commands::terminal::{AtTerminal, at_terminal};
 pub use pair::{Pairing, pair};
-pub use rules::carry_out_rules;
+pub use progress::line as progress_line;
+pub use said::{AfterPut, MAX_SAID_BYTES, Put, put_said};
 pub use send::{Sending, send};
+pub use wake::start_wake;
 
 use crate::{
     channel::telegram::{Telegram, TelegramError},

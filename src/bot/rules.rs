@@ -34,7 +34,7 @@ pub(super) fn shown(
 ///
 /// # Errors
 /// The store's. What was ordered stays so; the file may be changed already, which the next try finds.
-pub fn carry_out_rules(
+pub(super) fn carry_out_rules(
     store: &mut Store,
     config: &Config,
     redactor: &Redactor,

@@ -8,7 +8,8 @@
 //! 4. [`tool`]s. They read and edit [`memory`] (Markdown as values), search it by its [`index`], and speak of time through [`schedule`].
 //! 5. [`repo`] makes one git commit of it and pushes. [`render`] and [`delivery`] bring the answer to its channel.
 //!
-//! What may be done: [`policy`] decides, and [`approval_text`] is how a person reads what is asked. [`exec`] acts outside our own stores.
+//! What may be done: [`policy`] decides, and [`approval_text`] is how a person reads what is asked. [`standing`] makes
+//! rules of single calls that a person allows for good. [`exec`] acts outside our own stores.
 //! [`sandbox`] is the boundary around programs, and [`net_guard`] knows which addresses are public. [`redact`] masks secrets;
 //! [`outside`] marks words that others have chosen.
 //!
@@ -63,6 +64,7 @@ pub mod sandbox;
 pub mod schedule;
 pub mod setup;
 pub mod sse;
+pub mod standing;
 pub mod store;
 pub mod tool;
 pub mod types;

@@ -24,6 +24,7 @@ mod questions;
 mod receipt;
 mod reminded;
 mod room;
+mod rules;
 mod run;
 mod said;
 mod send;

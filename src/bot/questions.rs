@@ -14,7 +14,7 @@ use super::reminded;
 use crate::{
     channel::{Buttons, SendError},
     clock::Clock,
-    store::{Approval, ApprovalState, Store, StoreError, Tap, Unshown, is_long},
+    store::{Approval, ApprovalState, RuleState, Store, StoreError, Tap, Unshown, is_long},
     types::{ButtonChoice, ChatRef},
     words::local_day_and_time,
     zone::Tz,
@@ -96,10 +96,21 @@ async fn answer(
     let text = match &tap.choice {
         ButtonChoice::Approval { is_approval: true, .. } if has_decided => "Allowed, once.".to_owned(),
         ButtonChoice::Approval { is_approval: false, .. } if has_decided => "Not done.".to_owned(),
-        ButtonChoice::Approval { nonce, .. } => match store.borrow().approval_by_nonce(nonce) {
-            Ok(Some(approval)) => why_not(&approval, clock).to_owned(),
-            Ok(None) | Err(_) => "I don't know this question any more. Nothing was done.".to_owned(),
-        },
+        ButtonChoice::Approval { nonce, .. } => about(store, nonce, |approval| why_not(approval, clock)),
+        ButtonChoice::Always { nonce } => about(store, nonce, |approval| match (approval.state, approval.rule) {
+            (ApprovalState::Pending, Some(RuleState::Shown)) if approval.chat == tap.chat => {
+                "Here is the rule. Nothing is allowed yet."
+            }
+            _ => why_not(approval, clock),
+        }),
+        ButtonChoice::Rule { is_yes: false, .. } if has_decided => "Not added. The question is still open.".to_owned(),
+        ButtonChoice::Rule { nonce, is_yes } => about(store, nonce, |approval| match approval.rule {
+            Some(RuleState::Added) if *is_yes && has_decided => "Added. From now on I do this unasked.",
+            Some(RuleState::Added) => "This rule was added before.",
+            Some(_) if has_decided => "Nothing was added. I'll tell you why.",
+            Some(RuleState::Declined) => "This was left before. “Always allow this” shows it again.",
+            _ => why_not(approval, clock),
+        }),
         ButtonChoice::Reminder { outgoing_id, .. } => {
             reminded::toast(store.borrow().answered_reminder(*outgoing_id).ok().flatten(), has_decided, tz)
         }
@@ -110,6 +121,14 @@ async fn answer(
             tracing::debug!(%error, "a press was not answered");
             if let SendError::Later { after, .. } = error { Some(after) } else { None }
         }
+    }
+}
+
+/// What is said of the question that a button belongs to.
+fn about(store: &RefCell<Store>, nonce: &str, say: impl FnOnce(&Approval) -> &'static str) -> String {
+    match store.borrow().approval_by_nonce(nonce) {
+        Ok(Some(approval)) => say(&approval).to_owned(),
+        Ok(None) | Err(_) => "I don't know this question any more. Nothing was done.".to_owned(),
     }
 }
 
@@ -128,6 +147,23 @@ async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<L
     let mut left = reminded::look(channel, store, tz).await?;
     if let Left::AloneFor(_) = left {
         return Ok(left);
+    }
+    let unshown = store.borrow().unshown_rules()?;
+    for Unshown { approval, message_id, text } in unshown {
+        let shown = match message_id {
+            Some(message_id) => {
+                channel.edit(approval.chat, message_id, &format!("{text}\n\n{}", of_rule(&approval))).await
+            }
+            None => Ok(()),
+        };
+        match shown {
+            Ok(()) | Err(SendError::Never { .. }) => store.borrow_mut().rule_is_shown(approval.id)?,
+            Err(SendError::Later { after, .. }) => return Ok(Left::AloneFor(after)),
+            Err(error) => {
+                tracing::debug!(%error, "what became of a rule is not shown yet");
+                left = Left::Some;
+            }
+        }
     }
     let unshown = store.borrow().unshown_approvals()?;
     for Unshown { approval, message_id, text } in unshown {
@@ -160,10 +196,22 @@ fn outcome(approval: &Approval, tz: Tz) -> String {
     let at = approval.decided_at.map(|at| format!(", {}", local_day_and_time(at, tz))).unwrap_or_default();
     let by = if approval.decided_by.as_deref() == Some("console") { " in the terminal" } else { "" };
     match approval.state {
+        ApprovalState::Approved if approval.rule == Some(RuleState::Added) => {
+            format!("✅ Allowed{by}, now and always{at}.")
+        }
         ApprovalState::Approved => format!("✅ Allowed{by}, once{at}."),
         ApprovalState::Denied => format!("❌ Refused{by}{at}."),
         ApprovalState::Expired => "⌛ Nobody answered in time, so I didn't do it.".to_owned(),
         ApprovalState::Withdrawn => "This question is over: nothing was done.".to_owned(),
         ApprovalState::Pending => String::new(),
+    }
+}
+
+/// What became of a rule.
+fn of_rule(approval: &Approval) -> &'static str {
+    match approval.rule {
+        Some(RuleState::Added) => "✅ Added. /rules lists it and takes it back.",
+        Some(RuleState::Declined) => "❌ Not added. The question is still open.",
+        _ => "❌ Not added: the question was answered in another way.",
     }
 }

@@ -18,7 +18,7 @@ use super::{
     pairing,
     receipt::{self, Acknowledgement},
     room::{self, Room},
-    stopped,
+    rules, stopped,
     trouble::{Advice, FailureStretch},
     wake,
 };
@@ -156,6 +156,9 @@ impl<'a> Bot<'a> {
     pub(super) async fn run(&mut self, mut stop: watch::Receiver<bool>) -> Result<(), BotError> {
         let telegram = self.outside.telegram;
         let mut is_stopping = false;
+        // What a kill has left.
+        let told = self.carry_out_rules(self.outside.clock.now());
+        self.send(told);
         let mut poll = Box::pin(ask(telegram, self.next_ask(), Duration::ZERO));
         loop {
             let tick_at = self.began + self.tick_at;
@@ -430,12 +433,16 @@ impl<'a> Bot<'a> {
         }
         let notices = reading.notices(config.owner_chat);
         reading.batch.notices.extend(notices);
+        for tap in &reading.batch.taps {
+            reading.batch.rules.extend(rules::shown(&self.store, tap, redactor)?);
+        }
         let stopped = |chat| desk.stopped(chat);
         let is_all_work = desk.is_all_stopped();
         let notices = stopped::notices(&reading.batch.messages, stopped, is_all_work, &self.door.config, now);
         reading.batch.notices.extend(notices);
         let mut accepted = self.store.accept(&reading.batch, now)?;
         self.note_floods(&reading.batch, &mut accepted, now);
+        accepted.answers.extend(self.carry_out_rules(now));
         if !accepted.stored.is_empty() {
             for receipt in receipt::of(&reading.batch.messages) {
                 // One that has no place is left out: it is a courtesy.
@@ -463,6 +470,16 @@ impl<'a> Bot<'a> {
             }
         }
         Ok(accepted)
+    }
+
+    /// Writes rules that were ordered, and takes back what is to go. What can't be noted now is tried again with the next batch.
+    fn carry_out_rules(&mut self, now: DateTime<Utc>) -> Vec<i64> {
+        rules::carry_out_rules(&mut self.store, self.outside.config, self.outside.redactor, now).unwrap_or_else(
+            |error| {
+                tracing::warn!(%error, "what became of a rule could not be read or written down");
+                Vec::new()
+            },
+        )
     }
 
     /// Tells chats of which very many messages wait.

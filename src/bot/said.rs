@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{AtTerminal, at_terminal};
+use super::{AtTerminal, at_terminal, rules::carry_out_rules};
 use crate::{
     access,
     config::Config,
@@ -38,9 +38,9 @@ impl Put {
     /// What remains to be done.
     pub fn after(&self) -> AfterPut {
         match self {
-            Self::Command(None | Some(Order::Remind(_) | Order::EndReminder { .. } | Order::ShowTasks(_))) => {
-                AfterPut::Done
-            }
+            Self::Command(
+                None | Some(Order::Remind(_) | Order::EndReminder { .. } | Order::ShowTasks(_) | Order::RemoveRule(_)),
+            ) => AfterPut::Done,
             Self::Command(Some(Order::Stop { .. })) => AfterPut::EndPrograms,
             Self::Message(_)
             | Self::Command(Some(
@@ -74,6 +74,9 @@ pub fn put_said(
                 ..NewOutgoing::default()
             };
             store.order_at_terminal(&Ordered { answer, order: order.clone(), update_id: None }, session, now)?;
+            if let Some(Order::RemoveRule(_)) = order {
+                carry_out_rules(store, config, redactor, now)?;
+            }
             Ok(Put::Command(order))
         }
     }

@@ -1,19 +1,24 @@
 //! `wake approvals`: the questions that wait for a person, decided at this machine.
 
-use std::process::ExitCode;
+use std::{
+    io::{BufRead as _, IsTerminal as _, Read as _},
+    process::ExitCode,
+};
 
 use clap::Subcommand;
 
-use super::{complain, failed, print, print_exactly, print_json, values};
+use super::{complain, failed, out::prompt, print, print_exactly, print_json, values};
 use crate::{
     approval_text,
     config::Config,
-    cycle,
+    cycle, standing,
     store::{Approval, ApprovalState, Store, StoreError},
 };
 
 /// Questions that `wake approvals list --all` shows.
 const SHOWN_MAX: usize = 50;
+/// The longest answer that is read, in bytes.
+const MAX_ANSWER_BYTES: u64 = 1024;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ApprovalsCommand {
@@ -37,12 +42,18 @@ Examples:
         #[arg(value_parser = values::number)]
         id: i64,
     },
-    /// Allow an action once, and run it.
-    #[command(after_help = "Example: wake approvals approve 1")]
+    /// Allow an action once, or for good, and run it.
+    #[command(after_help = "\
+Examples:
+  wake approvals approve 1
+  wake approvals approve 1 --always")]
     Approve {
         /// Number of the question, from the list.
         #[arg(value_parser = values::number)]
         id: i64,
+        /// Show the rule for exactly this action, and add it to policy.toml after a yes in the terminal.
+        #[arg(long)]
+        always: bool,
         /// Print one JSON document of what the wake did.
         #[arg(long)]
         json: bool,
@@ -78,6 +89,7 @@ pub(super) fn run(config: &Config, action: &ApprovalsCommand, as_json: bool) -> 
     let done = match action {
         ApprovalsCommand::List { all, .. } => list(config, &store, *all, as_json).map(|()| Some(ExitCode::SUCCESS)),
         ApprovalsCommand::Bytes { id } => bytes(&store, *id).map(Some),
+        ApprovalsCommand::Approve { id, always: true, .. } => allow_always(config, &mut store, *id),
         ApprovalsCommand::Approve { id, .. } => decide(config, &mut store, *id, true),
         ApprovalsCommand::Deny { id, .. } => decide(config, &mut store, *id, false),
     };
@@ -85,10 +97,15 @@ pub(super) fn run(config: &Config, action: &ApprovalsCommand, as_json: bool) -> 
 }
 
 fn decide(config: &Config, store: &mut Store, id: i64, is_approval: bool) -> Result<Option<ExitCode>, StoreError> {
-    let now = config.clock().now();
-    if store.decide(id, is_approval, now)? {
+    if store.decide(id, is_approval, config.clock().now())? {
         return Ok(None);
     }
+    not_open(config, store, id).map(Some)
+}
+
+/// Says why a question can't be decided.
+fn not_open(config: &Config, store: &Store, id: i64) -> Result<ExitCode, StoreError> {
+    let now = config.clock().now();
     let why = match store.approval(id)? {
         None => format!("There is no question {id}."),
         Some(approval) if approval.is_expired(now) => {
@@ -97,7 +114,75 @@ fn decide(config: &Config, store: &mut Store, id: i64, is_approval: bool) -> Res
         Some(approval) => format!("Question {id} is already {}.", approval.state.as_str()),
     };
     complain(&format!("{why} Nothing was changed. `wake approvals list` shows the open questions."));
-    Ok(Some(ExitCode::from(super::EXIT_FAILED)))
+    Ok(ExitCode::from(super::EXIT_FAILED))
+}
+
+/// Allows an action for good: shows the rule, and adds it after a yes.
+fn allow_always(config: &Config, store: &mut Store, id: i64) -> Result<Option<ExitCode>, StoreError> {
+    let now = config.clock().now();
+    let is_open = |asked: &Approval| asked.state == ApprovalState::Pending && !asked.is_expired(now);
+    let Some(approval) = store.approval(id)?.filter(is_open) else { return not_open(config, store, id).map(Some) };
+    let Some(rule) = rule(config, &approval) else {
+        complain(&format!(
+            "Question {id} can't be allowed for good, so nothing was changed. `wake approvals approve {id}` allows it once."
+        ));
+        return Ok(Some(ExitCode::from(super::EXIT_FAILED)));
+    };
+    if !std::io::stdin().is_terminal() {
+        complain("`--always` asks for your yes in a terminal, so nothing was changed.");
+        return Ok(Some(ExitCode::from(super::EXIT_USAGE)));
+    }
+    complain(&rule);
+    prompt(ADD_IT);
+    let mut answer = String::new();
+    std::io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut answer).ok();
+    if !is_yes(&answer) {
+        complain(&format!("Nothing was changed; question {id} is still open."));
+        return Ok(Some(ExitCode::SUCCESS));
+    }
+    match add_rule(config, store, &approval)? {
+        Ok(true) => Ok(None),
+        Ok(false) => not_open(config, store, id).map(Some),
+        Err(why) => {
+            complain(&why);
+            Ok(Some(ExitCode::from(super::EXIT_FAILED)))
+        }
+    }
+}
+
+/// Asks whether a rule is added.
+pub(super) const ADD_IT: &str = "Add this rule, and allow it now? y or n: ";
+
+/// Whether an answer is a yes.
+pub(super) fn is_yes(answer: &str) -> bool {
+    matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+}
+
+/// The rule that allows a question's action for good, with what it means; none: that isn't offered.
+pub(super) fn rule(config: &Config, approval: &Approval) -> Option<String> {
+    let rule = approval.rule.and_then(|_| standing::rule_of(&approval.tool, &approval.action))?;
+    Some(format!(
+        "This rule would be added to {}:\n\n{rule}\nFrom then on exactly this runs unasked, unless I've read text by others. `wake policy rules` \
+         lists it and takes it back.",
+        config.policy_path().display()
+    ))
+}
+
+/// Adds the rule of a question, and decides it so: false, if somebody else has decided it. Or why the rule can't be added.
+pub(super) fn add_rule(
+    config: &Config,
+    store: &mut Store,
+    approval: &Approval,
+) -> Result<Result<bool, String>, StoreError> {
+    let now = config.clock().now();
+    let from = format!("in the terminal on {}", now.with_timezone(&config.timezone).format("%Y-%m-%d"));
+    match standing::add(config, approval, &from) {
+        Ok(_) => store.decide_for_good(approval.id, now).map(Ok),
+        Err(error) => Ok(Err(format!(
+            "The rule wasn't added: {error}. Nothing was changed; question {} is still open.",
+            approval.id
+        ))),
+    }
 }
 
 fn bytes(store: &Store, id: i64) -> Result<ExitCode, StoreError> {
@@ -134,8 +219,13 @@ fn described(config: &Config, approval: &Approval) -> String {
     let Approval { id, state, .. } = approval;
     let state = match state {
         ApprovalState::Pending => format!(
-            "expires {}. To allow it: wake approvals approve {id}. To refuse: wake approvals deny {id}.",
-            until(config, approval)
+            "expires {}. To allow it: wake approvals approve {id}. To refuse: wake approvals deny {id}.{}",
+            until(config, approval),
+            if approval.rule.is_some() {
+                format!(" Always: wake approvals approve {id} --always.")
+            } else {
+                String::new()
+            }
         ),
         state => state.as_str().to_owned(),
     };

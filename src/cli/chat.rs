@@ -17,7 +17,7 @@ use std::{
     sync::Arc,
 };
 
-use editor::{MessageEditor, Typed};
+use editor::{MessageEditor, Typed, TypedDecision};
 use meanwhile::{Meanwhile, News};
 use pause::Interrupts;
 use steps::Steps;
@@ -421,12 +421,30 @@ impl<'a> Chat<'a> {
             }
             out::print(&format!("{}\n", approvals::in_place(self.context.config, &approval)));
             let id = approval.id;
-            let Some(is_approval) = editor.decision(!matches!(approval.risk.as_str(), "safe" | "caution")) else {
-                self.later.insert(id);
-                complain(&format!("Question {id} stays open; /questions asks again."));
-                continue;
+            let rule = approvals::rule(self.context.config, &approval);
+            let is_grave = !matches!(approval.risk.as_str(), "safe" | "caution");
+            let has_decided = match (editor.decision(is_grave, rule.is_some()), rule) {
+                (TypedDecision::Always, Some(rule)) => {
+                    complain(&rule);
+                    if !editor.is_agreed(approvals::ADD_IT) {
+                        continue;
+                    }
+                    match approvals::add_rule(self.context.config, &mut self.store, &approval)? {
+                        Ok(has_decided) => has_decided,
+                        Err(why) => {
+                            complain(&why);
+                            continue;
+                        }
+                    }
+                }
+                (TypedDecision::Later | TypedDecision::Always, _) => {
+                    self.later.insert(id);
+                    complain(&format!("Question {id} stays open; /questions asks again."));
+                    continue;
+                }
+                (decision, _) => self.store.decide(id, decision == TypedDecision::Once, self.context.clock.now())?,
             };
-            if self.store.decide(id, is_approval, self.context.clock.now())? {
+            if has_decided {
                 self.work(Work::GoesOn).await?;
             } else {
                 self.later.insert(id);

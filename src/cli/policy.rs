@@ -9,13 +9,16 @@ use std::{
 
 use clap::Subcommand;
 
-use super::{EXIT_CONFIG, complain, failed, print, print_exactly, print_json};
+use super::{EXIT_CONFIG, EXIT_FAILED, complain, failed, print, print_exactly, print_json};
 use crate::{
     config::{Autonomy, Config},
     exec::Shelter,
     mcp::client::{self, settings::Settings},
-    policy::{self, Access, Circumstances, Decision, Loaded, Risk, Rules, SHELL, Subject, Verdict, What},
+    policy::{
+        self, Access, Circumstances, Decision, Loaded, Risk, Rules, SHELL, Subject, Verdict, What, amend::ListedRule,
+    },
     sandbox::Sandbox,
+    standing,
     types::Effect,
 };
 
@@ -54,6 +57,18 @@ Examples:
         #[arg(long)]
         json: bool,
     },
+    /// List your rules in plain words, or take one back.
+    #[command(after_help = "\
+Examples:
+  wake policy rules
+  wake policy rules remove 2")]
+    Rules {
+        #[command(subcommand)]
+        action: Option<RulesAction>,
+        /// Print a JSON object for each rule: number, line, rule, added.
+        #[arg(long)]
+        json: bool,
+    },
     /// Print a commented policy.toml to begin with.
     #[command(after_help = "Example: wake policy example > policy.toml")]
     Example {
@@ -63,11 +78,30 @@ Examples:
     },
 }
 
+#[derive(Debug, Subcommand)]
+pub(super) enum RulesAction {
+    /// List the rules, numbered.
+    #[command(after_help = "Example: wake policy rules list --json")]
+    List {
+        /// Print a JSON object for each rule: number, line, rule, added.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take back a rule that “Always allow this” has added. Your own stay: edit policy.toml.
+    #[command(after_help = "Example: wake policy rules remove 2")]
+    Remove {
+        /// Number of the rule, from the list.
+        number: usize,
+    },
+}
+
 impl PolicyAction {
     /// Whether JSON is asked for.
     pub(super) fn json(&self) -> bool {
-        let (Self::Test { json, .. } | Self::Show { json } | Self::Example { json }) = self;
-        *json
+        match self {
+            Self::Test { json, .. } | Self::Show { json } | Self::Example { json } => *json,
+            Self::Rules { action, json } => *json || matches!(action, Some(RulesAction::List { json: true })),
+        }
     }
 }
 
@@ -91,7 +125,61 @@ pub(super) fn run(config: &Config, action: Option<&PolicyAction>, as_json: bool)
             }
             ExitCode::SUCCESS
         }
+        Some(PolicyAction::Rules { action: Some(RulesAction::Remove { number }), .. }) => remove(config, *number),
+        Some(PolicyAction::Rules { .. }) => list(config, as_json),
         Some(PolicyAction::Show { .. }) | None => show(config, &loaded, as_json),
+    }
+}
+
+/// A rule as JSON. The names are relied on.
+#[derive(serde::Serialize)]
+struct RuleLine<'a> {
+    number: usize,
+    line: usize,
+    rule: &'a str,
+    /// Where it came from; null: its person wrote it.
+    added: Option<&'a str>,
+}
+
+/// Lists the rules.
+fn list(config: &Config, as_json: bool) -> ExitCode {
+    let rules = match standing::listed(config) {
+        Ok(rules) => rules,
+        Err(error) => {
+            complain(&format!("{error}. Until then everything asks."));
+            return ExitCode::from(EXIT_CONFIG);
+        }
+    };
+    if as_json {
+        for (at, rule) in rules.iter().enumerate() {
+            let ListedRule { line, words, added, .. } = rule;
+            let rule = RuleLine { number: at + 1, line: *line, rule: words, added: added.as_deref() };
+            print_exactly(&format!("{}\n", serde_json::to_string(&rule).unwrap_or_default()));
+        }
+        return ExitCode::SUCCESS;
+    }
+    match standing::list(&rules) {
+        Some(list) => print(&list),
+        None => complain("There are no rules. `wake policy example` prints a policy.toml to begin with."),
+    }
+    ExitCode::SUCCESS
+}
+
+/// Takes a rule back.
+fn remove(config: &Config, number: usize) -> ExitCode {
+    let removed = standing::listed(config).map_err(|error| format!("{error}.")).and_then(|rules| {
+        let rule = standing::removable(&rules, number)?;
+        standing::remove(config, rule).map_err(|error| format!("Rule {number} stays: {error}."))
+    });
+    match removed {
+        Ok(said) => {
+            print(&format!("I took this rule back, so I'll ask again:\n{said}"));
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            complain(&why);
+            ExitCode::from(EXIT_FAILED)
+        }
     }
 }
 
@@ -193,8 +281,20 @@ impl Bench<'_> {
         Given { sandboxed, write, read_only, network }
     }
 
+    /// The call that a model would make of it.
+    fn arguments(&self, command: &str) -> String {
+        let mut arguments = serde_json::Map::from_iter([("command".to_owned(), command.into())]);
+        for (name, is_wanted) in [("writes", self.wanted.writes), ("network", self.wanted.network)] {
+            if is_wanted {
+                arguments.insert(name.to_owned(), true.into());
+            }
+        }
+        serde_json::Value::Object(arguments).to_string()
+    }
+
     fn judge(&self, command: &str) -> Verdict {
         let access = self.loaded.rules.access(command, self.wanted);
+        let arguments = self.arguments(command);
         let subject = Subject {
             tool: SHELL,
             risk: Risk::Dangerous,
@@ -202,6 +302,7 @@ impl Bench<'_> {
             is_free: false,
             reach: access.reach(),
             what: What::Shell { text: command, access },
+            arguments: &arguments,
         };
         let is_sandboxed = self.no_sandbox.is_none();
         let uncovered = if access.writes && is_sandboxed { self.shelter.uncovered(&self.loaded.rules) } else { None };

@@ -367,6 +367,7 @@ mod tests {
             decided_at: None,
             decided_by: None,
             used_at: None,
+            rule: None,
         }
     }
 

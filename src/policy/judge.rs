@@ -34,11 +34,12 @@ pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) ->
         return Verdict { risk: subject.risk, decision: Decision::Allow, reasons: vec![why.to_owned()] };
     }
     let mut scales = Scales::default();
+    let exact = rules.exactly(subject.tool, subject.arguments).map(|rule| (Decision::Allow, rule));
     let (risk, reach) = match subject.what {
         What::Shell { text, access } => {
-            (shell(text, access, subject.tool, rules, circumstances, &mut scales), access.reach())
+            (shell(text, access, (subject.tool, exact), rules, circumstances, &mut scales), access.reach())
         }
-        _ => (plain(subject, rules, circumstances, &mut scales), subject.reach),
+        _ => (plain(subject, exact, rules, circumstances, &mut scales), subject.reach),
     };
     if risk == Risk::Destructive {
         scales.ask("What can't be undone always needs your yes.");
@@ -135,13 +136,23 @@ impl Scales {
     }
 }
 
-/// Judges everything but shell text.
-fn plain(subject: &Subject, rules: &Rules, circumstances: &Circumstances, scales: &mut Scales) -> Risk {
+/// Judges everything but shell text. `exact`: a rule that allows exactly this call.
+fn plain(
+    subject: &Subject,
+    exact: Option<(Decision, String)>,
+    rules: &Rules,
+    circumstances: &Circumstances,
+    scales: &mut Scales,
+) -> Risk {
     let rule = match subject.what {
         What::Path { path, .. } => rules.decide(subject.tool, &RuleQuestion::Path(path)),
         What::Url(url) => rules.decide(subject.tool, &RuleQuestion::Url(url)),
         What::Plain | What::Shell { .. } | What::App => rules.decide(subject.tool, &RuleQuestion::Tool),
         What::Documents(paths) => rules.strictest(subject.tool, paths),
+    };
+    let rule = match rule {
+        Some((decision, _)) if decision > Decision::Allow => rule,
+        _ => exact.or(rule),
     };
     let reads_memory = subject.effect == Effect::Read
         && matches!(subject.what, What::Plain | What::Documents(_))
@@ -162,11 +173,11 @@ fn plain(subject: &Subject, rules: &Rules, circumstances: &Circumstances, scales
 }
 
 /// Judges shell text: its risk, by what it is given. Its name only counts where a table names it: as destroying more than files, or files
-/// where some can be lost.
+/// where some can be lost. `exact`: a rule that allows exactly this call of the tool.
 fn shell(
     text: &str,
     access: Access,
-    tool: &str,
+    (tool, exact): (&str, Option<(Decision, String)>),
     rules: &Rules,
     circumstances: &Circumstances,
     scales: &mut Scales,
@@ -176,7 +187,7 @@ fn shell(
     if let (true, Some((decision, rule))) = (line.commands.is_empty(), rules.decide(tool, &RuleQuestion::Tool)) {
         scales.say(decision, rule);
     }
-    let rule = allowed(&line, &said).map(|rule| (Decision::Allow, rule));
+    let rule = allowed(&line, &said).map(|rule| (Decision::Allow, rule)).or(exact);
     for (decision, rule) in said.into_iter().flatten().filter(|(decision, _)| *decision > Decision::Allow) {
         scales.say(decision, rule);
     }

@@ -30,6 +30,17 @@ pub fn load(path: &Path, home: Option<&Path>) -> Loaded {
     }
 }
 
+/// The text of the policy file, empty where there is none.
+///
+/// # Errors
+/// Why it can't be believed, in a sentence.
+pub fn text(path: &Path) -> Result<String, String> {
+    if matches!(std::fs::symlink_metadata(path), Err(error) if error.kind() == std::io::ErrorKind::NotFound) {
+        return Ok(String::new());
+    }
+    read_private(path).map(|file| file.text)
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;

@@ -2,10 +2,12 @@
 //!
 //! Values in, values out: [`judge`] weighs what a call would do (its risk, and for a command what it is given) against the level of
 //! autonomy, a person's own [`Rules`], and what the cycle has read. The strictest voice wins, each voice leaves its reason, and
-//! what nobody knows asks. Only [`load`] touches a file.
+//! what nobody knows asks. Only [`load`] and [`change`] touch a file.
 
+pub mod amend;
 mod classify;
 mod judge;
+mod keep;
 mod load;
 mod rules;
 mod shell;
@@ -20,7 +22,8 @@ use self::classify::places;
 pub use self::{
     classify::places::is_private,
     judge::{is_allowed_by_rule, judge},
-    load::{Loaded, load},
+    keep::change,
+    load::{Loaded, load, text},
     rules::{Host, Rules, RulesProblem, SHELL},
     shell::MAX_TEXT_BYTES as MAX_SHELL_BYTES,
 };
@@ -208,6 +211,8 @@ pub struct Subject<'a> {
     pub reach: Reach,
     /// What it acts on.
     pub what: What<'a>,
+    /// Its arguments as they were written, JSON: a rule can be about exactly these.
+    pub arguments: &'a str,
 }
 
 /// What a call is judged under.

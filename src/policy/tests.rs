@@ -22,11 +22,20 @@ fn given(text: &str, access: Access) -> Subject<'_> {
         is_free: false,
         reach: access.reach(),
         what: What::Shell { text, access },
+        arguments: "",
     }
 }
 
 fn call(tool: &str, risk: Risk) -> Subject<'_> {
-    Subject { tool, risk, effect: Effect::Once, is_free: false, reach: Reach::Within, what: What::Plain }
+    Subject {
+        tool,
+        risk,
+        effect: Effect::Once,
+        is_free: false,
+        reach: Reach::Within,
+        what: What::Plain,
+        arguments: "{}",
+    }
 }
 
 fn path(path: &str, is_write: bool) -> Subject<'_> {
@@ -35,6 +44,57 @@ fn path(path: &str, is_write: bool) -> Subject<'_> {
 
 fn smart(subject: &Subject, rules: &str) -> Verdict {
     judge(subject, &Rules::parse(rules).unwrap().at_home(Some(Path::new("/home/anna"))), &AT_SMART)
+}
+
+#[test]
+fn a_rule_about_exact_arguments_allows_that_call_and_lifts_no_other_no() {
+    let rules = |more: &str| {
+        let rule = "[[rule]]\ntool = \"bash\"\narguments = { command = \"gh pr list\", network = true }\ndecision = \"allow\"\n";
+        Rules::parse(&format!("{rule}{more}")).unwrap()
+    };
+    let exact = r#"{"network":true,"command":"gh pr list"}"#;
+    let judged = |text, arguments, more: &str, circumstances: &Circumstances<'_>| {
+        judge(&Subject { arguments, ..given(text, NETWORK) }, &rules(more), circumstances).decision
+    };
+    let smart = |text, arguments, more: &str| judged(text, arguments, more, &AT_SMART);
+    assert_eq!(smart("gh pr list", exact, ""), Decision::Allow);
+    for other in [
+        r#"{"command":"gh pr list"}"#,
+        r#"{"command":"gh pr list ","network":true}"#,
+        r#"{"command":"gh pr list","network":true,"writes":true}"#,
+        r#"{"command":"gh pr list","network":1}"#,
+        "",
+    ] {
+        assert_eq!(smart("gh pr list", other, ""), Decision::Ask, "{other}");
+    }
+    let ruled = |decision: &str| format!("[[rule]]\ncommand = \"gh\"\ndecision = \"{decision}\"\nmatch = [\"gh x\"]\n");
+    assert_eq!(smart("gh pr list", exact, &ruled("ask")), Decision::Ask);
+    assert_eq!(smart("gh pr list", exact, &ruled("deny")), Decision::Deny);
+    let tainted = Circumstances { taint: Some("a page"), ..AT_SMART };
+    assert_eq!(judged("gh pr list", exact, "", &tainted), Decision::Ask);
+    let bare = Circumstances { is_sandboxed: false, ..AT_SMART };
+    assert_eq!(judged("gh pr list", exact, "", &bare), Decision::Ask);
+    // What the text is counts, whatever a rule about its arguments says.
+    assert_eq!(smart("reboot", exact, ""), Decision::Ask);
+    let tool =
+        |arguments| judge(&Subject { arguments, ..call("bash", Risk::Dangerous) }, &rules(""), &AT_SMART).decision;
+    assert_eq!([exact, "{}"].map(tool), [Decision::Allow, Decision::Ask]);
+}
+
+#[test]
+fn a_rule_about_exact_arguments_names_its_tool_and_only_allows() {
+    let wrong = |rule: &str| Rules::parse(&format!("[[rule]]\n{rule}")).is_err();
+    assert!(!wrong("tool = \"x\"\narguments = {}\ndecision = \"allow\""));
+    for rule in [
+        "arguments = {}\ndecision = \"allow\"",
+        "tool = \"mcp__*\"\narguments = {}\ndecision = \"allow\"",
+        "tool = \"x\"\narguments = {}\ndecision = \"deny\"",
+        "tool = \"x\"\narguments = []\ndecision = \"allow\"",
+        "tool = \"x\"\narguments = { at = 2026-11-24 }\ndecision = \"allow\"",
+        "tool = \"x\"\narguments = {}\npath = \"/a\"\ndecision = \"allow\"",
+    ] {
+        assert!(wrong(rule), "{rule}");
+    }
 }
 
 /// A line of the corpus: as it stands, or a JSON string.

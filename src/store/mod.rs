@@ -29,6 +29,7 @@ pub use cycles::{
     ledger::{Cap, Reservation, SpendCap, Spent},
     parked::{ParkedCycle, ToldOf},
     rows::{CycleEnd, CycleRow, CycleState, NO_MODEL, NewCycle},
+    rules::{RuleRemoval, RuleState},
     status_lines::StatusLine,
     told::{JournalLine, PaidRequest, WrittenText},
     undo::{TakenBack, Undo},
@@ -130,6 +131,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0029_has_copies.sql"),
     include_str!("migrations/0030_recordings.sql"),
     include_str!("migrations/0031_reminder_answers.sql"),
+    include_str!("migrations/0032_rules.sql"),
 ];
 
 /// The database, opened for one process.

@@ -381,10 +381,24 @@ CREATE TABLE approvals (
     decided_by  TEXT,                            -- a person's numeric id, or `console`
     used_at     TEXT,                            -- when the call was begun under it
     shown       TEXT NOT NULL DEFAULT 'pending', -- the state that the message in the chat shows
+    rule        TEXT CHECK (rule IN ('offered', 'shown', 'declined', 'ordered', 'added')), -- what became of "always"; NULL: never offered
+    rule_outgoing_id INTEGER,                    -- the message that shows the rule
+    rule_at     TEXT,                            -- when that was answered
+    rule_is_shown INTEGER NOT NULL DEFAULT 0,    -- whether that message shows what became of it
     UNIQUE (cycle_id, call)
 );
 CREATE INDEX approvals_pending ON approvals (cycle_id) WHERE state = 'pending';
 CREATE INDEX approvals_unshown ON approvals (id) WHERE shown != state;
+CREATE INDEX approvals_rules ON approvals (id) WHERE rule_outgoing_id IS NOT NULL AND rule_is_shown = 0;
+
+-- Rules of ours that a person takes back: a row goes when it is done.
+CREATE TABLE rule_removals (
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    rule      TEXT NOT NULL,                     -- as it stands in policy.toml
+    chat_id   INTEGER NOT NULL,                  -- who is told
+    thread_id INTEGER,
+    reply_to  INTEGER
+);
 
 -- Who was unpaired and isn't in the settings: nothing leaves for them any more, whatever a cycle that was under way still writes.
 CREATE TABLE unpaired (

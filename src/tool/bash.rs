@@ -23,7 +23,7 @@ const NO_NETWORK: [&str; 3] = ["resolve host", "name resolution", "network is un
 /// Whose bytes its output is.
 const TAINT: &str = "a program's output";
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 struct Bash {
     /// What to run. Where it stands and what it sets stays for the next call.
@@ -71,6 +71,9 @@ fn run<'a>(args: Bash, world: &'a World, exec: &'a mut Exec) -> Acting<'a> {
 
 async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
     let wanted = args.wanted();
+    // A rule about exactly this is a yes that stands: a copy is taken where one can be had.
+    let is_this = |it: &serde_json::Value| serde_json::from_value::<Bash>(it.clone()).is_ok_and(|it| it == args);
+    let is_agreed = exec.is_agreed() || world.rules.has_exact(SHELL, is_this);
     if args.restart {
         exec.end_shell();
         if args.command.is_none() {
@@ -87,7 +90,7 @@ async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
     }
     let within = exec.shell_timeout();
     let access = world.rules.access(&command, wanted);
-    let copy = copy(&command, access, world, exec).await?;
+    let copy = copy(&command, access, world, is_agreed).await?;
     let ran = exec.run_command(&command, access).await.map_err(Refusal::because)?;
     // On this thread, so that nothing that comes next, such as an undo, meets a copy that doesn't know what the command has changed.
     drop(copy);
@@ -109,8 +112,7 @@ async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
 }
 
 /// Copies what a command may change, where that is what lets it run; after a yes as far as it can be had.
-async fn copy(command: &str, access: Access, world: &World, exec: &Exec) -> Result<Option<CopyTaken>, Refusal> {
-    let is_agreed = exec.is_agreed();
+async fn copy(command: &str, access: Access, world: &World, is_agreed: bool) -> Result<Option<CopyTaken>, Refusal> {
     let is_ruled = || policy::is_allowed_by_rule(SHELL, command, &world.rules);
     if !access.writes || !world.shelter.is_there() || !is_agreed && is_ruled() {
         return Ok(None);

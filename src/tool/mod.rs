@@ -320,6 +320,7 @@ impl Tool {
             is_free: self.is_free,
             reach: touched.reach(self.reach, world),
             what: touched.what(&kept_at, &world.rules),
+            arguments: or_empty(input),
         };
         // Looking for a sandbox runs a program, and whether folders can be copied takes a look at all of them: only where it matters.
         let (is_shell, writes) = match subject.what {

@@ -16,6 +16,13 @@ pub enum Question {
     Approval {
         /// What the buttons give back.
         nonce: String,
+        /// Whether the same may be allowed for good.
+        may_stand: bool,
+    },
+    /// Whether a rule is made of what is asked: yes, or not now.
+    Rule {
+        /// The nonce of that question.
+        nonce: String,
     },
     /// What becomes of a reminder that has come: it is done, or comes again.
     Reminder {
@@ -33,6 +40,18 @@ pub enum ButtonChoice {
         nonce: String,
         /// Whether it is a yes.
         is_approval: bool,
+    },
+    /// Always, which shows the rule first.
+    Always {
+        /// The question's.
+        nonce: String,
+    },
+    /// Whether that rule is added.
+    Rule {
+        /// The question's.
+        nonce: String,
+        /// Whether it is a yes.
+        is_yes: bool,
     },
     /// An answer to a reminder.
     Reminder {
@@ -76,8 +95,13 @@ impl Question {
     /// What its buttons mean, in their order.
     pub fn choices(&self) -> Vec<ButtonChoice> {
         match self {
-            Self::Approval { nonce } => {
-                [true, false].map(|is_approval| ButtonChoice::Approval { nonce: nonce.clone(), is_approval }).to_vec()
+            Self::Approval { nonce, may_stand } => {
+                let nonce = || nonce.clone();
+                let once = [true, false].map(|is_approval| ButtonChoice::Approval { nonce: nonce(), is_approval });
+                once.into_iter().chain(may_stand.then(|| ButtonChoice::Always { nonce: nonce() })).collect()
+            }
+            Self::Rule { nonce } => {
+                [true, false].map(|is_yes| ButtonChoice::Rule { nonce: nonce.clone(), is_yes }).to_vec()
             }
             Self::Reminder { outgoing_id } => {
                 ReminderAnswer::ALL.map(|answer| ButtonChoice::Reminder { outgoing_id: *outgoing_id, answer }).to_vec()
@@ -92,6 +116,9 @@ impl ButtonChoice {
         match self {
             Self::Approval { nonce, is_approval: true } => format!("yes:{nonce}"),
             Self::Approval { nonce, is_approval: false } => format!("no:{nonce}"),
+            Self::Always { nonce } => format!("always:{nonce}"),
+            Self::Rule { nonce, is_yes: true } => format!("add:{nonce}"),
+            Self::Rule { nonce, is_yes: false } => format!("leave:{nonce}"),
             Self::Reminder { outgoing_id, answer } => format!("{}:{outgoing_id}", answer.name()),
         }
     }
@@ -99,8 +126,11 @@ impl ButtonChoice {
     /// Reads what a button gave back; none if it is no button of ours.
     pub fn read(data: &str) -> Option<Self> {
         let (name, which) = data.split_once(':')?;
+        let nonce = || which.to_owned();
         match name {
-            "yes" | "no" => Some(Self::Approval { nonce: which.to_owned(), is_approval: name == "yes" }),
+            "yes" | "no" => Some(Self::Approval { nonce: nonce(), is_approval: name == "yes" }),
+            "always" => Some(Self::Always { nonce: nonce() }),
+            "add" | "leave" => Some(Self::Rule { nonce: nonce(), is_yes: name == "add" }),
             _ => Some(Self::Reminder { outgoing_id: which.parse().ok()?, answer: ReminderAnswer::read(name)? }),
         }
     }

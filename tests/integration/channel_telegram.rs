@@ -294,7 +294,7 @@ const METHODS: [&str; 15] = [
 ];
 
 async fn call(telegram: &Telegram, method: &str) -> Result<(), Box<dyn std::error::Error>> {
-    let question = Question::Approval { nonce: "n".to_owned() };
+    let question = Question::Approval { nonce: "n".to_owned(), may_stand: false };
     let file = TextFile { name: "action.txt".to_owned(), text: "rm -r old".to_owned() };
     let document = Outgoing { file: Some(file), question: Some(question), ..outgoing("hello") };
     let chat = ChatRef::telegram(ANA);

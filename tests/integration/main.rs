@@ -110,6 +110,7 @@ mod reminded;
 mod remote;
 #[cfg(target_os = "linux")]
 #[cfg(test)]
+mod rules;
 mod sandbox;
 #[cfg(test)]
 mod settings;

@@ -70,6 +70,7 @@ fn every_command_is_answered_while_a_wake_waits_for_the_mind() {
         ("/log", "under way"),
         ("/undo", "There's nothing to undo"),
         ("/retry", "nothing to try again"),
+        ("/rules", "There are no rules"),
         ("/wake", "I'm at work"),
         ("/whoami", "id 4242"),
         ("/resume", "Nothing is stopped"),

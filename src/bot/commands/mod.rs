@@ -10,6 +10,7 @@ mod log;
 mod memory;
 mod remind;
 mod retry;
+mod rules;
 mod seen;
 mod status;
 mod stop;
@@ -99,6 +100,7 @@ impl<'a> Desk<'a> {
             Command::Resume => stop::resume(self, asked),
             Command::Undo => undo::answer(self, asked)?,
             Command::Retry => retry::answer(self, asked)?,
+            Command::Rules => rules::answer(self, asked),
             Command::Wake => wake::answer(self, asked)?,
         };
         let chat = asked.message.chat;

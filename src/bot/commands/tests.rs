@@ -188,6 +188,9 @@ fn before_the_first_wake_each_has_an_answer() {
     /retry
     There's nothing to try again: nothing here was undone or given up.
 
+    /rules
+    There are no rules. “Always allow this” under a question adds one.
+
     /stop
     Stopped. New messages and reminders will wait. Send /resume to continue; /undo takes back what I did last.
 

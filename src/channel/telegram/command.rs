@@ -25,6 +25,8 @@ pub enum Command {
     Undo,
     /// `/retry [number]`: tries afresh what was put aside.
     Retry,
+    /// `/rules [remove n]`: what runs without asking, and what never does.
+    Rules,
     /// `/stop`: all work ends, until `/resume`.
     Stop,
     /// `/resume`: work goes on.
@@ -50,7 +52,7 @@ const MIN_MISTYPED_CHARS: usize = 5;
 
 impl Command {
     /// Every command, in the order of the menu.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Start,
         Self::Status,
         Self::Tasks,
@@ -60,6 +62,7 @@ impl Command {
         Self::Log,
         Self::Undo,
         Self::Retry,
+        Self::Rules,
         Self::Stop,
         Self::Resume,
         Self::Wake,
@@ -79,6 +82,7 @@ impl Command {
             Self::Log => "log",
             Self::Undo => "undo",
             Self::Retry => "retry",
+            Self::Rules => "rules",
             Self::Stop => "stop",
             Self::Resume => "resume",
             Self::Wake => "wake",
@@ -135,6 +139,7 @@ impl Command {
             Self::Log => Some("What I did last"),
             Self::Undo => Some("Take back what I did last"),
             Self::Retry => Some("Try again what was undone or given up"),
+            Self::Rules => Some("Your rules for what I may do unasked"),
             Self::Stop => Some("Stop all work until /resume"),
             Self::Resume => Some("Continue after /stop"),
             Self::Wake => Some("Check now whether anything is due"),

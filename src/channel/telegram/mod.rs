@@ -126,15 +126,24 @@ fn without_preview() -> LinkPreviewOptions {
     }
 }
 
+/// Buttons that stand beside each other.
+const BUTTONS_A_ROW: usize = 3;
+
 fn buttons(question: &Question) -> ReplyMarkup {
     let button = |choice: ButtonChoice| InlineKeyboardButton::callback(label(&choice), choice.data());
-    ReplyMarkup::InlineKeyboard(InlineKeyboardMarkup::new([question.choices().into_iter().map(button)]))
+    let (choices, a_row) =
+        (question.choices(), if let Question::Approval { .. } = question { 2 } else { BUTTONS_A_ROW });
+    let rows = choices.chunks(a_row).map(|row| row.iter().cloned().map(button).collect::<Vec<_>>());
+    ReplyMarkup::InlineKeyboard(InlineKeyboardMarkup::new(rows))
 }
 
 fn label(choice: &ButtonChoice) -> &'static str {
     match choice {
         ButtonChoice::Approval { is_approval: true, .. } => "✅ Allow once",
         ButtonChoice::Approval { is_approval: false, .. } => "❌ No",
+        ButtonChoice::Always { .. } => "Always allow this…",
+        ButtonChoice::Rule { is_yes: true, .. } => "✅ Add this rule",
+        ButtonChoice::Rule { is_yes: false, .. } => "Not now",
         ButtonChoice::Reminder { answer: ReminderAnswer::Done, .. } => "✅ Done",
         ButtonChoice::Reminder { answer: ReminderAnswer::InAnHour, .. } => "💤 1 hour",
         ButtonChoice::Reminder { answer: ReminderAnswer::InTheMorning, .. } => "🌅 Morning",

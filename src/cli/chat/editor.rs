@@ -14,7 +14,7 @@ use rustyline::{
 };
 
 use super::News;
-use crate::config::Config;
+use crate::{cli::approvals, config::Config};
 
 /// What stands before a message.
 const PROMPT: &str = "> ";
@@ -87,31 +87,50 @@ impl MessageEditor {
         }
     }
 
-    /// Asks for a yes or a no; none: later. Where `is_grave` the word `yes` has to be written out.
-    pub(super) fn decision(&mut self, is_grave: bool) -> Option<bool> {
+    /// Asks for a yes or a no. Where `is_grave` the word `yes` has to be written out; `may_stand`: it can be allowed for good, too.
+    pub(super) fn decision(&mut self, is_grave: bool, may_stand: bool) -> TypedDecision {
+        let always = if may_stand { "`always` to see a rule for it, " } else { "" };
         let prompt = match is_grave {
-            true => "Type `yes` to allow it once, `n` to refuse, Enter to decide later: ",
-            false => "Allow it once? y or n, Enter to decide later: ",
+            true => format!("Type `yes` to allow it once, `n` to refuse, {always}Enter to decide later: "),
+            false => format!("Allow it once? y or n, {always}Enter to decide later: "),
         };
         loop {
-            let typed = self.decisions.readline(prompt).ok()?;
-            match decided(&typed, is_grave) {
+            let Ok(typed) = self.decisions.readline(&prompt) else { return TypedDecision::Later };
+            match decided(&typed, is_grave, may_stand) {
                 Some(decision) => return decision,
                 None if is_grave => super::complain("Only the whole word `yes` allows this."),
                 None => super::complain("Please answer y or n."),
             }
         }
     }
+
+    /// Asks for a yes to what was just shown; anything else is a no.
+    pub(super) fn is_agreed(&mut self, prompt: &str) -> bool {
+        self.decisions.readline(prompt).is_ok_and(|typed| approvals::is_yes(&typed))
+    }
 }
 
-/// What an answer means: a decision, or that it is put off; none where it is neither.
-#[expect(clippy::option_option, reason = "no answer is something else than an answer that puts it off")]
-fn decided(typed: &str, is_grave: bool) -> Option<Option<bool>> {
+/// What is decided at the prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TypedDecision {
+    /// Nothing, for now.
+    Later,
+    /// A no.
+    No,
+    /// A yes to this once.
+    Once,
+    /// The rule is to be seen that allows it for good.
+    Always,
+}
+
+/// What an answer means; none where it is no answer.
+fn decided(typed: &str, is_grave: bool, may_stand: bool) -> Option<TypedDecision> {
     match typed.trim().to_lowercase().as_str() {
-        "" | "later" | "\x1b" => Some(None),
-        "n" | "no" => Some(Some(false)),
-        "yes" => Some(Some(true)),
-        "y" if !is_grave => Some(Some(true)),
+        "" | "later" | "\x1b" => Some(TypedDecision::Later),
+        "n" | "no" => Some(TypedDecision::No),
+        "yes" => Some(TypedDecision::Once),
+        "y" if !is_grave => Some(TypedDecision::Once),
+        "always" if may_stand => Some(TypedDecision::Always),
         _ => None,
     }
 }
@@ -160,12 +179,10 @@ mod tests {
 
     #[test]
     fn only_the_whole_word_allows_what_is_grave() {
-        assert_eq!(
-            (decided("y", false), decided("Y ", false), decided("yes", true)),
-            (Some(Some(true)), Some(Some(true)), Some(Some(true)))
-        );
-        assert_eq!((decided("y", true), decided("yep", false)), (None, None));
-        assert_eq!((decided("n", true), decided("no", false)), (Some(Some(false)), Some(Some(false))));
-        assert_eq!((decided("", true), decided(" ", false)), (Some(None), Some(None)));
+        let said = |typed| [false, true].map(|is_grave| decided(typed, is_grave, false));
+        let (yes, no, later) = (Some(TypedDecision::Once), Some(TypedDecision::No), Some(TypedDecision::Later));
+        assert_eq!(["Y ", "yes", "yep"].map(said), [[yes, None], [yes, yes], [None, None]]);
+        assert_eq!(["n", "no", "", " "].map(said), [[no, no], [no, no], [later, later], [later, later]]);
+        assert_eq!((said("always"), decided("always", true, true)), ([None, None], Some(TypedDecision::Always)));
     }
 }

@@ -22,6 +22,7 @@ use crate::{
     policy::{Decision, Risk, Verdict},
     random,
     redact::Redactor,
+    standing,
     store::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, OutgoingKind, is_long},
     tool::{Refusal, Registry},
     types::ChatRef,
@@ -69,7 +70,8 @@ pub(in crate::cycle) fn judge(
             Ok(Judged::Refused(vec![judged], why))
         }
         Decision::Ask => {
-            ask_person(session, live, request, verdict, judged)?;
+            let may_stand = may_stand(session, live, registry, request, &verdict);
+            ask_person(session, live, (request, may_stand), verdict, judged)?;
             Ok(Judged::Asked)
         }
     }
@@ -110,15 +112,45 @@ pub(in crate::cycle) fn refuse(
     record::settle_with(session, live, request, entries, Err(Refusal(why)))
 }
 
+/// Whether its person may allow a call for good: a rule can be written about exactly it, and with that rule it runs. Never what is tainted,
+/// can't be undone, or is another chat's wish.
+fn may_stand(
+    session: &Session<'_>,
+    live: &mut Live,
+    registry: &Registry,
+    request: &ToolRequest,
+    verdict: &Verdict,
+) -> bool {
+    let ToolRequest { name, input, .. } = request;
+    let owner = session.context.config.owner_chat;
+    let is_owners = live.cycle.chat.is_none_or(|chat| chat == ChatRef::TERMINAL || chat == owner);
+    let is_private = owner == ChatRef::TERMINAL || owner.person().is_some();
+    if !is_owners
+        || !is_private
+        || !live.world.sees_all()
+        || verdict.risk == Risk::Destructive
+        || taint::origin(&live.state.taints).is_some()
+        || is_long(input, &verdict.reasons)
+        || standing::rule_of(name, input).is_none_or(|rule| session.context.redactor.contains_secret(&rule))
+    {
+        return false;
+    }
+    let with_rule = live.world.rules.with_exact(name, input);
+    let rules = std::mem::replace(&mut live.world.rules, with_rule);
+    let judged = self::verdict(session, live, registry, request);
+    live.world.rules = rules;
+    judged.is_some_and(|judged| judged.decision == Decision::Allow)
+}
+
 fn ask_person(
     session: &mut Session<'_>,
     live: &mut Live,
-    request: &ToolRequest,
+    request: (&ToolRequest, bool),
     verdict: Verdict,
     judged: Entry,
 ) -> Result<(), WakeError> {
     let tz = session.context.config.timezone;
-    put(session, live, (request, verdict, judged), |_, approval, shown_in| question(approval, shown_in, tz))
+    put(session, live, request, (verdict, judged), |_, approval, shown_in| question(approval, shown_in, tz))
 }
 
 /// Asks whether a cycle that has reached a limit may go on.
@@ -135,7 +167,7 @@ pub(in crate::cycle) fn ask_to_go_on(
     let verdict = Verdict { risk: Risk::Safe, decision: Decision::Ask, reasons: vec![why] };
     let judged = Entry::Judged { call: request.id.clone(), verdict: verdict.clone() };
     let (asked_in, tz) = (live.cycle.chat, session.context.config.timezone);
-    put(session, live, (request, verdict, judged), |state, approval, shown_in| {
+    put(session, live, (request, false), (verdict, judged), |state, approval, shown_in| {
         go_on_question(state, &reached, elsewhere(asked_in, shown_in), approval.expires_at, tz)
     })
 }
@@ -171,10 +203,12 @@ pub(in crate::cycle) fn is_go_on_decided(
 }
 
 /// Puts a question to its person: what stands for it in the journal, its row and the message that asks it are one transaction.
+/// `may_stand`: whether the same can be allowed for good.
 fn put(
     session: &mut Session<'_>,
     live: &mut Live,
-    (request, mut verdict, judged): (&ToolRequest, Verdict, Entry),
+    (request, may_stand): (&ToolRequest, bool),
+    (mut verdict, judged): (Verdict, Entry),
     text: impl Fn(&Cycle, &NewApproval, ChatRef) -> String,
 ) -> Result<(), WakeError> {
     let config = session.context.config;
@@ -196,6 +230,7 @@ fn put(
         approver: chat.person(),
         nonce: nonce()?,
         expires_at: now + ASKED_FOR,
+        may_stand,
     };
     let text = text(&live.state, &approval, chat);
     let is_owners_chat = live.cycle.chat == Some(chat);
@@ -203,7 +238,11 @@ fn put(
         chat,
         text: session.context.redactor.redact(&match chat {
             ChatRef::TERMINAL => {
-                format!("{text}\nTo allow it: `wake approvals approve {id}`. To refuse: `wake approvals deny {id}`.")
+                let always =
+                    if may_stand { format!(" Always: `wake approvals approve {id} --always`.") } else { String::new() };
+                format!(
+                    "{text}\nTo allow it: `wake approvals approve {id}`. To refuse: `wake approvals deny {id}`.{always}"
+                )
             }
             _ => text,
         }),

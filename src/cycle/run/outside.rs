@@ -177,6 +177,7 @@ fn queue_verdict(world: &World) -> Verdict {
         is_free: false,
         reach: Reach::Within,
         what: What::Plain,
+        arguments: "{}",
     };
     let circumstances =
         Circumstances { autonomy: world.autonomy, taint: Some(TAINT), is_sandboxed: true, uncovered: None };

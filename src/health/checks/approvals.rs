@@ -101,6 +101,7 @@ mod tests {
             decided_at,
             decided_by: None,
             used_at: None,
+            rule: None,
         };
         ParkedCycle {
             cycle_id: "c1".to_owned(),

@@ -1,6 +1,7 @@
 //! A person's own rules, from `policy.toml`: what is allowed, asked or denied beyond the table, and which folders and hosts are
 //! granted. Of several rules that match the strictest holds.
 
+mod exact;
 mod pattern;
 mod read;
 #[cfg(test)]
@@ -10,6 +11,8 @@ use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
+
+use serde_json::Value;
 
 use self::pattern::Word;
 use super::{Access, Decision, FREE, classify, shell};
@@ -78,6 +81,8 @@ enum Target {
     Command(Vec<Word>),
     Path(String),
     Host(String),
+    /// Calls with exactly these arguments, an object.
+    Arguments(Value),
 }
 
 /// What rules are asked about.
@@ -323,6 +328,18 @@ fn strictest_of<'a>(rules: impl Iterator<Item = &'a Rule>) -> Option<&'a Rule> {
     rules.reduce(|best, rule| if rule.decision > best.decision { rule } else { best })
 }
 
+/// A pattern of a command, as it is written.
+fn shown(words: &[Word]) -> String {
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| match word {
+            Word::Many => "**".to_owned(),
+            Word::OneOf(any) => any.join("|"),
+        })
+        .collect();
+    words.join(" ")
+}
+
 fn begins(pattern: &[Word], words: &[String]) -> bool {
     pattern::command(pattern, &words.iter().map(String::as_str).collect::<Vec<_>>())
 }
@@ -370,6 +387,8 @@ impl Rule {
                 }
             }
             Target::Path(pattern) => self.leads_to(pattern, example),
+            // It needs no example: it is one.
+            Target::Arguments(_) => false,
             Target::Host(pattern) => {
                 let host = web_host(example).or_else(|_| web_host(&format!("https://{example}")));
                 host.is_ok_and(|host| is_host(pattern, &host))
@@ -404,15 +423,9 @@ impl std::fmt::Display for Rule {
         match &self.target {
             Target::Any => {}
             Target::Command(words) => {
-                let words: Vec<String> = words
-                    .iter()
-                    .map(|word| match word {
-                        Word::Many => "**".to_owned(),
-                        Word::OneOf(any) => any.join("|"),
-                    })
-                    .collect();
-                write!(f, " command {} …", words.join(" "))?;
+                write!(f, " command {} …", shown(words))?;
             }
+            Target::Arguments(arguments) => write!(f, " with exactly {arguments}")?,
             Target::Path(pattern) => write!(f, " path {pattern}")?,
             Target::Host(pattern) => write!(f, " host {pattern}")?,
         }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use serde_json::Value as Json;
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
@@ -110,6 +111,7 @@ impl Reader<'_> {
                 "command" => targets.extend(self.command(value).map(Target::Command)),
                 "path" => targets.extend(self.path(value, "path").map(Target::Path)),
                 "host" => targets.extend(self.host_pattern(value).map(Target::Host)),
+                "arguments" => targets.extend(self.arguments(value).map(Target::Arguments)),
                 "decision" => decision = self.decision(value),
                 "why" => why = self.string(value, "why").map(|why| why.trim_end_matches('.').to_owned()),
                 "match" => fitting = self.strings(value, "match"),
@@ -117,12 +119,12 @@ impl Reader<'_> {
                 other => self.unknown(
                     key.span().start,
                     other,
-                    "tool, command, path, host, decision, why, match and not_match",
+                    "tool, command, path, host, arguments, decision, why, match and not_match",
                 ),
             }
         }
         if targets.len() > 1 {
-            self.problem(at, "a rule is about a command, a path or a host, and not about two of them");
+            self.problem(at, "a rule is about a command, a path, a host or arguments, and not about two of them");
         }
         if targets.is_empty() && tool.is_none() {
             self.problem(at, "a rule needs a `tool`, a `command`, a `path` or a `host`");
@@ -137,13 +139,34 @@ impl Reader<'_> {
                 format!("`{tool}` never asks, so this rule would change nothing; it can be denied or left alone"),
             );
         }
-        if fitting.is_empty() {
+        let target = targets.pop().unwrap_or(Target::Any);
+        if let Target::Arguments(_) = target {
+            self.exact(at, tool.as_deref(), decision);
+        } else if fitting.is_empty() {
             self.problem(at, "a rule needs `match`: at least one example that shows it works");
         }
-        let rule =
-            Rule { line: self.line(at), tool, target: targets.pop().unwrap_or(Target::Any), decision: decision?, why };
+        let rule = Rule { line: self.line(at), tool, target, decision: decision?, why };
         self.examples(&rule, &fitting, &unfitting);
         Some(rule)
+    }
+
+    /// A rule about exact arguments forbids nothing: who wants around it writes a space more.
+    fn exact(&mut self, at: usize, tool: Option<&str>, decision: Option<Decision>) {
+        if tool.is_none_or(|tool| tool.contains('*')) {
+            self.problem(at, "a rule with `arguments` needs the `tool` that they are for, without a `*`");
+        }
+        if decision.is_some_and(|decision| decision != Decision::Allow) {
+            self.problem(at, "a rule with `arguments` can only allow");
+        }
+    }
+
+    /// A table of arguments as the JSON that a call has.
+    fn arguments(&mut self, value: &Value<'_>) -> Option<Json> {
+        let json = value.get_ref().as_table().and_then(|_| json(value.get_ref()));
+        if json.is_none() {
+            self.problem(value.span().start, "`arguments` must be a table of texts, numbers, lists and tables");
+        }
+        json
     }
 
     fn examples(&mut self, rule: &Rule, fitting: &[(usize, String)], unfitting: &[(usize, String)]) {
@@ -286,6 +309,22 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// A value as JSON; none: it is a date, or a number that JSON doesn't have.
+fn json(value: &DeValue<'_>) -> Option<Json> {
+    Some(match value {
+        DeValue::String(text) => Json::String(text.clone().into_owned()),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok()?.into(),
+        DeValue::Float(number) => Json::Number(serde_json::Number::from_f64(number.as_str().parse().ok()?)?),
+        DeValue::Boolean(is_true) => Json::Bool(*is_true),
+        DeValue::Array(items) => items.iter().map(|item| json(item.get_ref())).collect::<Option<_>>()?,
+        DeValue::Table(table) => {
+            let fields = table.iter().map(|(key, value)| Some((key.get_ref().to_string(), json(value.get_ref())?)));
+            Json::Object(fields.collect::<Option<_>>()?)
+        }
+        DeValue::Datetime(_) => return None,
+    })
 }
 
 /// `name:port`, an IPv6 address in brackets.

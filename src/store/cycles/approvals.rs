@@ -7,7 +7,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction};
 
-use super::journal;
+use super::{journal, rules::RuleState};
 use crate::{
     clock::{parse_time, rfc3339},
     policy::Verdict,
@@ -34,6 +34,8 @@ pub struct NewApproval {
     pub nonce: String,
     /// Not decided by then, it is denied.
     pub expires_at: DateTime<Utc>,
+    /// Whether its person may allow exactly this for good.
+    pub may_stand: bool,
 }
 
 /// What became of a question.
@@ -110,11 +112,13 @@ pub struct Approval {
     pub decided_by: Option<String>,
     /// When the call was begun under it.
     pub used_at: Option<DateTime<Utc>>,
+    /// What became of allowing it for good; none: that isn't offered.
+    pub rule: Option<RuleState>,
 }
 
 impl Approval {
     pub(super) const COLUMNS: &str = "id, cycle_id, call, tool, action, risk, reasons, origin, chat_id, state, asked_at, expires_at, \
-                           decided_by, used_at, decided_at";
+                           decided_by, used_at, decided_at, rule";
 
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let time = |index: usize| -> rusqlite::Result<Option<DateTime<Utc>>> {
@@ -136,6 +140,7 @@ impl Approval {
             decided_by: row.get(12)?,
             used_at: time(13)?,
             decided_at: time(14)?,
+            rule: row.get::<_, Option<String>>(15)?.as_deref().and_then(RuleState::parse),
         })
     }
 
@@ -229,8 +234,8 @@ impl Store {
             Approval::COLUMNS
         ))?;
         let rows = statement.query_map([], |row| {
-            let text: Option<String> = row.get(16)?;
-            Ok(Unshown { approval: Approval::read(row)?, message_id: row.get(15)?, text: text.unwrap_or_default() })
+            let text: Option<String> = row.get(17)?;
+            Ok(Unshown { approval: Approval::read(row)?, message_id: row.get(16)?, text: text.unwrap_or_default() })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
@@ -269,8 +274,8 @@ impl FencedStore<'_> {
             let outgoing_id = attempts::insert(tx, &message, now)?;
             tx.execute(
                 "INSERT INTO approvals (cycle_id, call, tool, action, risk, reasons, origin, chat_id, approver, nonce, outgoing_id,
-                     asked_at, expires_at, id)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+                     asked_at, expires_at, id, rule)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
                 rusqlite::params![
                     cycle_id,
                     approval.call,
@@ -286,6 +291,7 @@ impl FencedStore<'_> {
                     rfc3339(now),
                     rfc3339(approval.expires_at),
                     id,
+                    approval.may_stand.then_some(RuleState::Offered.as_str()),
                 ],
             )?;
             park(tx, cycle_id)

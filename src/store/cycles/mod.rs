@@ -7,6 +7,7 @@ pub(in crate::store) mod journal;
 pub(in crate::store) mod ledger;
 pub(in crate::store) mod parked;
 pub(in crate::store) mod rows;
+pub(in crate::store) mod rules;
 pub(in crate::store) mod status_lines;
 pub(in crate::store) mod told;
 pub(in crate::store) mod undo;

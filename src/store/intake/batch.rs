@@ -1,5 +1,7 @@
 //! What one poll brings, in one transaction: messages, edits, commands, presses of buttons, and the next offset.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
 
@@ -12,7 +14,7 @@ use crate::{
     store::{
         Moved, NewIncoming, NewOutgoing, NewPaired, Result, Store, Tap,
         chats::moved,
-        cycles::approvals,
+        cycles::{approvals, rules},
         messages::{
             overheard,
             parts::{self, Taken},
@@ -41,6 +43,8 @@ pub struct Batch {
     pub owner_chat: Option<ChatRef>,
     /// Buttons under our messages that were pressed.
     pub taps: Vec<Tap>,
+    /// What shows the rule to whoever pressed "always", by the question's nonce.
+    pub rules: BTreeMap<String, NewOutgoing>,
     /// Groups that have another id now.
     pub moved: Vec<Moved>,
     /// What the bot has to say of its own accord.
@@ -117,6 +121,12 @@ impl Store {
             for tap in &batch.taps {
                 let has_decided = match &tap.choice {
                     ButtonChoice::Approval { nonce, is_approval } => approvals::tap(tx, tap, (nonce, *is_approval), now)?,
+                    ButtonChoice::Always { nonce } => {
+                        let shown = batch.rules.get(nonce).map(|rule| rules::show(tx, tap, nonce, rule, now)).transpose()?;
+                        accepted.answers.extend(shown.flatten());
+                        false
+                    }
+                    ButtonChoice::Rule { nonce, is_yes } => rules::tap(tx, tap, (nonce, *is_yes), now)?,
                     ButtonChoice::Reminder { outgoing_id, answer } => answered::tap(tx, (tap.chat, tap.message_id), (*outgoing_id, *answer), now)?,
                 };
                 accepted.has_orders |= has_decided;

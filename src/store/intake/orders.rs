@@ -8,7 +8,7 @@ use crate::{
     store::{
         NewOutgoing, NewReminder, Result, ShownTask, Store, UpkeepKind,
         chats::stop,
-        cycles::undo,
+        cycles::{rules, undo},
         messages::queue,
         outbox::{attempts, shown},
         reminders::rows,
@@ -60,6 +60,8 @@ pub enum Order {
         /// Whether the owner says so.
         is_owners: bool,
     },
+    /// A rule of ours goes from `policy.toml`: its text there. Its answer follows once that is done.
+    RemoveRule(String),
     /// The answer shows these tasks, numbered from 1.
     ShowTasks(Vec<ShownTask>),
 }
@@ -78,7 +80,7 @@ impl Order {
 
     /// Whether a wake has something to do by it.
     pub(in crate::store) fn is_work(&self) -> bool {
-        !matches!(self, Self::ShowTasks(_))
+        !matches!(self, Self::ShowTasks(_) | Self::RemoveRule(_))
     }
 }
 
@@ -115,7 +117,10 @@ pub(in crate::store) fn accept(
     ordered: &Ordered,
     now: DateTime<Utc>,
 ) -> Result<Option<AnswerState>> {
-    let answer = plan_answer(tx, &ordered.answer, now)?;
+    let answer = match &ordered.order {
+        Some(Order::RemoveRule(_)) => attempts::leave_out(tx, &ordered.answer, now)?.map(|()| AnswerState::LeftOut),
+        _ => plan_answer(tx, &ordered.answer, now)?,
+    };
     if answer.is_some()
         && let Some(order) = &ordered.order
     {
@@ -153,6 +158,7 @@ fn carry_out(tx: &Transaction<'_>, order: &Order, answer: &NewOutgoing, now: Dat
         }
         Order::Wake { is_owners: true } => end_back_offs(tx),
         Order::Wake { is_owners: false } => end_back_offs_of(tx, answer.chat),
+        Order::RemoveRule(rule) => rules::remove(tx, rule, answer),
         Order::ShowTasks(tasks) => shown::show_in(tx, answer, tasks),
     }
 }

@@ -381,6 +381,8 @@ fn claim(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>
                 asked.map_or((None, whole), |(question, file)| (Some(question), file))
             } else if kind == OutgoingKind::Reminder.as_str() {
                 (questions::of_reminder(tx, row.get(0)?, part)?, whole)
+            } else if kind == OutgoingKind::Command.as_str() {
+                (questions::of_rule(tx, row.get(0)?, part)?, whole)
             } else {
                 (None, whole)
             };

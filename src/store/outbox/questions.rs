@@ -25,7 +25,7 @@ pub(in crate::store) fn question(
     part: i64,
 ) -> rusqlite::Result<Option<(Question, Option<TextFile>)>> {
     tx.prepare_cached(
-        "SELECT id, nonce, tool, action, reasons FROM approvals a WHERE outgoing_id = ?1 AND state = 'pending'
+        "SELECT id, nonce, tool, action, reasons, rule IS NOT NULL FROM approvals a WHERE outgoing_id = ?1 AND state = 'pending'
            AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)",
     )?
     .query_row((outgoing_id, part), |row| {
@@ -36,8 +36,22 @@ pub(in crate::store) fn question(
             name: format!("{tool}-{id}.txt"),
             text: approval_text::file(id, &tool, &action, &reasons),
         });
-        Ok((Question::Approval { nonce }, file))
+        Ok((Question::Approval { nonce, may_stand: row.get(5)? }, file))
     })
+    .optional()
+}
+
+/// What a message asks that shows a rule, until that is answered.
+pub(in crate::store) fn of_rule(
+    tx: &Transaction<'_>,
+    outgoing_id: i64,
+    part: i64,
+) -> rusqlite::Result<Option<Question>> {
+    tx.prepare_cached(
+        "SELECT nonce FROM approvals WHERE rule_outgoing_id = ?1 AND rule_is_shown = 0 AND rule = 'shown' AND state = 'pending'
+           AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)",
+    )?
+    .query_row((outgoing_id, part), |row| Ok(Question::Rule { nonce: row.get(0)? }))
     .optional()
 }
 

@@ -90,6 +90,7 @@ fn question() -> NewApproval {
         approver: None,
         nonce: "n".to_owned(),
         expires_at: at(86_400),
+        may_stand: false,
     }
 }
 

@@ -15,6 +15,7 @@ fn asked(action: &str) -> NewApproval {
         approver: Some(7),
         nonce: "n".to_owned(),
         expires_at: parse_time("2026-11-22T14:03:00Z").unwrap(),
+        may_stand: false,
     }
 }
 
@@ -105,6 +106,7 @@ fn all_but_an_approval_is_a_no() {
         decided_at: None,
         decided_by: None,
         used_at: None,
+        rule: None,
     };
     let is_yes = |state| verdict_of(Some(&approval(state))).map(|(is_yes, _)| is_yes);
     assert_eq!(is_yes(ApprovalState::Pending), None);

@@ -1,0 +1,28 @@
+//! `/rules`: lists the rules of `policy.toml`; `/rules remove 2` takes back one that was added by a button.
+
+use super::{super::batch::Asked, CommandReply, Desk};
+use crate::{standing, store::Order, types::ChatRef};
+
+pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> CommandReply {
+    let chat = asked.message.chat;
+    if !desk.is_owners(chat) || chat.is_group() && chat != ChatRef::TERMINAL {
+        return CommandReply::says("Only my owner can see and change the rules, in our private chat.");
+    }
+    let rules = match standing::listed(desk.config) {
+        Ok(rules) => rules,
+        Err(error) => return CommandReply::says(format!("{error}. Until then everything asks.")),
+    };
+    let mut words = asked.args.split_whitespace();
+    let (verb, number) = (words.next().unwrap_or("list").to_lowercase(), words.next());
+    match (verb.as_str(), number.and_then(|number| number.trim_start_matches('#').parse().ok())) {
+        ("remove" | "delete", Some(number)) => match standing::removable(&rules, number) {
+            Ok(rule) => CommandReply::orders(format!("Taking back rule {number}."), Order::RemoveRule(rule.to_owned())),
+            Err(why) => CommandReply::says(format!("{why} /rules lists them.")),
+        },
+        ("list", _) => CommandReply::says(match standing::list(&rules) {
+            Some(list) => format!("{list}\n\n`/rules remove 1` takes back a rule that I added, by its number."),
+            None => "There are no rules. “Always allow this” under a question adds one.".to_owned(),
+        }),
+        _ => CommandReply::says("Say /rules to list them, or `/rules remove 1` to take one back."),
+    }
+}

@@ -1,0 +1,79 @@
+//! Writes the rules that were ordered by a button or a command, and takes back what was ordered to go: after the transaction that stored
+//! the order, and again until that is done.
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    config::Config,
+    redact::Redactor,
+    standing,
+    store::{Approval, NewOutgoing, OutgoingKind, Store, StoreError, Tap},
+    types::ButtonChoice,
+};
+
+/// The message that shows its rule to who pressed a button for it, by the question's nonce; none of other buttons.
+pub(super) fn shown(
+    store: &Store,
+    tap: &Tap,
+    redactor: &Redactor,
+) -> Result<Option<(String, NewOutgoing)>, StoreError> {
+    let ButtonChoice::Always { nonce } = &tap.choice else { return Ok(None) };
+    let Some(text) = store.approval_by_nonce(nonce)?.as_ref().and_then(standing::shown) else { return Ok(None) };
+    let message = NewOutgoing {
+        chat: tap.chat,
+        text: redactor.redact(&text),
+        kind: OutgoingKind::Command,
+        reply_to: Some(tap.message_id),
+        links_as_text: true,
+        ..NewOutgoing::default()
+    };
+    Ok(Some((nonce.clone(), message)))
+}
+
+/// Carries out what was ordered. Returns the rows of what its person is told.
+///
+/// # Errors
+/// The store's. What was ordered stays so; the file may be changed already, which the next try finds.
+pub(super) fn carry_out_rules(
+    store: &mut Store,
+    config: &Config,
+    redactor: &Redactor,
+    now: DateTime<Utc>,
+) -> Result<Vec<i64>, StoreError> {
+    let mut told = Vec::new();
+    for approval in store.ordered_rules()? {
+        told.extend(add(store, config, redactor, &approval, now)?);
+    }
+    for removal in store.rule_removals()? {
+        let text = match standing::remove(config, &removal.rule) {
+            Ok(said) => format!("I took this rule back, so I'll ask again:\n{said}"),
+            Err(error) => format!("I couldn't take that rule back: {error}. Nothing was changed."),
+        };
+        told.extend(store.rule_removal_is_done(removal.id, &removal.answer(redactor.redact(&text)), now)?);
+    }
+    Ok(told)
+}
+
+fn add(
+    store: &mut Store,
+    config: &Config,
+    redactor: &Redactor,
+    approval: &Approval,
+    now: DateTime<Utc>,
+) -> Result<Option<i64>, StoreError> {
+    let from = format!("from Telegram on {}", now.with_timezone(&config.timezone).format("%Y-%m-%d"));
+    match standing::add(config, approval, &from) {
+        Ok(_) => {
+            tracing::info!(question = approval.id, "a rule was added to policy.toml");
+            store.rule_is_added(approval.id)?;
+            Ok(None)
+        }
+        Err(error) => {
+            tracing::warn!(question = approval.id, %error, "a rule wasn't added to policy.toml");
+            let text = format!(
+                "I couldn't add the rule: {error}. Nothing was changed, and the question is still open. Once that is mended, press “Add this rule” again."
+            );
+            store.rule_is_refused(approval.id, redactor.redact(&text), now)
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! A person's `policy.toml` with a rule more, or one less: text in, text out. Every byte of theirs stays. What comes out says what the
+//! file said before and differs by that one rule, or there is an error.
+//!
+//! A rule of ours is about exactly one call. Above it stands where it came from; only a rule that still stands as it was written is taken
+//! back.
+
+use serde_json::{Map, Value};
+
+use super::{Rules, RulesProblem};
+use crate::approval_text::is_hidden;
+
+/// The longest rule that is written, in characters: it is shown whole in a message beside what it means.
+const RULE_CHARS_MAX: usize = 1_500;
+/// How the line above a rule of ours begins.
+const ADDED: &str = "# Added ";
+
+/// Why `policy.toml` stays as it is, by what its person can do.
+#[derive(Debug, thiserror::Error)]
+pub enum AmendError {
+    /// It has mistakes.
+    #[error("`policy.toml` has a mistake ({0}), so it isn't in use. Correct it first; `wake policy` says where")]
+    Invalid(RulesProblem),
+    /// It can't be believed or read.
+    #[error("`policy.toml` can't be used: {0}")]
+    Unusable(String),
+    /// It is a link.
+    #[error("`policy.toml` is a link to another file, which I leave to you")]
+    Link,
+    /// It isn't ours to replace.
+    #[error("`policy.toml` belongs to another user (uid {0}), so only they can change it")]
+    NotOurs(u32),
+    /// Somebody else wrote it at the same time.
+    #[error("`policy.toml` was changed by somebody else just now. Please try again")]
+    Changed,
+    /// The call can't be written as a rule, or the file with it would say something else, too.
+    #[error("I can't write a rule that allows this call and nothing else")]
+    NotExact,
+    /// The rule wouldn't help.
+    #[error("it would still not run unasked: {0}")]
+    NoEffect(String),
+    /// The rule isn't in it as it was written.
+    #[error("that rule no longer stands in `policy.toml` as I wrote it")]
+    Gone,
+    /// The disk.
+    #[error("`policy.toml` can't be written: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+impl AmendError {
+    pub(super) fn invalid(problems: Vec<RulesProblem>) -> Self {
+        let unknown = || RulesProblem { line: 0, what: "it isn't clear where".to_owned() };
+        Self::Invalid(problems.into_iter().next().unwrap_or_else(unknown))
+    }
+}
+
+/// A rule as a list shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedRule {
+    /// The line that it begins in, from 1.
+    pub line: usize,
+    /// What it says, in plain words.
+    pub words: String,
+    /// Where it came from, such as `from Telegram on 2026-11-24`; none: its person wrote it.
+    pub added: Option<String>,
+    /// Its very text, if it was added.
+    text: Option<String>,
+}
+
+impl ListedRule {
+    /// The text that [`without`] takes out; none: its person wrote it.
+    pub fn text(&self) -> Option<&str> {
+        self.text.as_deref()
+    }
+}
+
+/// A rule that allows exactly this call, as it stands in the file; none: it can't be written, or not shortly.
+pub fn rule_of(tool: &str, arguments: &str) -> Option<String> {
+    let arguments: Value = serde_json::from_str(arguments).ok()?;
+    let text = written(tool, &arguments)?;
+    let is_exact = Rules::parse(&text).is_ok_and(|rules| {
+        rules.len() == 1 && rules.has_exact(tool, |read| *read == arguments && arguments.is_object())
+    });
+    (is_exact && text.chars().count() <= RULE_CHARS_MAX).then_some(text)
+}
+
+fn written(tool: &str, arguments: &Value) -> Option<String> {
+    let arguments = value(arguments)?;
+    Some(format!("[[rule]]\ntool = {}\narguments = {arguments}\ndecision = \"allow\"\n", quoted(tool)))
+}
+
+/// The text with a rule of [`rule_of`] at its end; none: it holds that rule already. `from`: where it comes from, as in
+/// [`ListedRule::added`].
+///
+/// # Errors
+/// When the text isn't in use, or with the rule would say anything else.
+pub fn with(text: &str, rule: &str, from: &str) -> Result<Option<String>, AmendError> {
+    let before = Rules::parse(text).map_err(AmendError::invalid)?;
+    let more = Rules::parse(rule).map_err(|_| AmendError::NotExact)?;
+    let (_, exact, _) = more.told().next().ok_or(AmendError::NotExact)?;
+    let (tool, arguments) = exact.ok_or(AmendError::NotExact)?;
+    if before.has_exact(tool, |known| known == arguments) {
+        return Ok(None);
+    }
+    let mut new = text.to_owned();
+    if !text.is_empty() {
+        new.push_str(if text.ends_with('\n') { "\n" } else { "\n\n" });
+    }
+    let from: String = from.chars().filter(|c| !c.is_control()).collect();
+    new.push_str(&format!("{ADDED}{from}\n{rule}"));
+    match Rules::parse(&new) {
+        Ok(after) if after.is_with_one_more(&before, &more) => Ok(Some(new)),
+        Ok(_) => Err(AmendError::NotExact),
+        Err(problems) => Err(AmendError::invalid(problems)),
+    }
+}
+
+/// The text without a rule of ours, by [`ListedRule::text`].
+///
+/// # Errors
+/// When it doesn't stand there as it was written, or the text without it would say anything else.
+pub fn without(text: &str, rule: &str) -> Result<String, AmendError> {
+    let before = Rules::parse(text).map_err(AmendError::invalid)?;
+    let less = Rules::parse(rule).map_err(|_| AmendError::Gone)?;
+    let begins_line = |at: &usize| *at == 0 || text.get(..*at).is_some_and(|head| head.ends_with('\n'));
+    let at = text.match_indices(rule).map(|(at, _)| at).find(begins_line).ok_or(AmendError::Gone)?;
+    let (head, tail) = (text.get(..at).unwrap_or_default(), text.get(at + rule.len()..).unwrap_or_default());
+    // The empty line that was put before it.
+    let head = if head.ends_with("\n\n") { head.strip_suffix('\n').unwrap_or(head) } else { head };
+    let new = format!("{head}{tail}");
+    match Rules::parse(&new) {
+        Ok(after) if before.is_with_one_more(&after, &less) => Ok(new),
+        _ => Err(AmendError::Gone),
+    }
+}
+
+/// All rules of a text, in its order.
+///
+/// # Errors
+/// When the text isn't in use.
+pub fn listed(text: &str) -> Result<Vec<ListedRule>, AmendError> {
+    let rules = Rules::parse(text).map_err(AmendError::invalid)?;
+    let listed = rules.told().map(|(line, exact, words)| {
+        let added = exact.and_then(|(tool, arguments)| added(text, line, tool, arguments));
+        let (added, text) = added.unzip();
+        ListedRule { line, words, added, text }
+    });
+    Ok(listed.collect())
+}
+
+/// Where a rule of ours came from, and its text: it stands in the file as it was written.
+fn added(text: &str, line: usize, tool: &str, arguments: &Value) -> Option<(String, String)> {
+    let begins: usize = text.split_inclusive('\n').take(line.checked_sub(2)?).map(str::len).sum();
+    let rest = text.get(begins..)?;
+    let (above, _) = rest.split_once('\n')?;
+    let from = above.strip_prefix(ADDED)?;
+    let block = format!("{above}\n{}", written(tool, arguments)?);
+    rest.starts_with(&block).then(|| (from.to_owned(), block))
+}
+
+/// A JSON value in TOML, on one line; none: TOML has nothing like it.
+fn value(json: &Value) -> Option<String> {
+    Some(match json {
+        Value::Null => return None,
+        Value::Bool(is_true) => is_true.to_string(),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => quoted(text),
+        Value::Array(items) => format!("[{}]", items.iter().map(value).collect::<Option<Vec<_>>>()?.join(", ")),
+        Value::Object(fields) => table(fields)?,
+    })
+}
+
+/// In the order of the names, whichever the model chose: what is read back has no other.
+fn table(fields: &Map<String, Value>) -> Option<String> {
+    let mut fields: Vec<_> = fields.iter().collect();
+    fields.sort_by_key(|(name, _)| *name);
+    let is_bare = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    let name = |name: &str| if is_bare(name) { name.to_owned() } else { quoted(name) };
+    let fields = fields.into_iter().map(|(key, json)| Some(format!("{} = {}", name(key), value(json)?)));
+    let fields = fields.collect::<Option<Vec<_>>>()?.join(", ");
+    Some(if fields.is_empty() { "{}".to_owned() } else { format!("{{ {fields} }}") })
+}
+
+/// A text in quotes, in which nothing is hidden from who reads it.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            c if is_hidden(c) => quoted.push_str(&format!("\\U{:08X}", u32::from(c))),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const FROM: &str = "from Telegram on 2026-11-24";
+    const THEIRS: &str = "# mine\r\n[[rule]] # push\ncommand = [\"git\", \"push\"]\ndecision = \"deny\"\nmatch = [\"git push\"]\n\n\
+                          [files]\nread = [\"~/notes\"] # no newline at the end";
+
+    fn ls() -> String {
+        rule_of("bash", r#"{"network":true,"command":"ls \"a b\" | wc"}"#).unwrap()
+    }
+
+    #[test]
+    fn a_rule_is_about_exactly_one_call_and_reads_well() {
+        assert_eq!(
+            ls(),
+            "[[rule]]\ntool = \"bash\"\narguments = { command = \"ls \\\"a b\\\" | wc\", network = true }\ndecision = \"allow\"\n"
+        );
+        assert!(rule_of("bash", "{\"command\":\"a\u{202e}b\"}").unwrap().contains("a\\U0000202Eb"));
+        for unfit in ["", "[]", "\"ls\"", r#"{"a":null}"#, r#"{"a":18446744073709551615}"#] {
+            assert_eq!(rule_of("bash", unfit), None, "{unfit}");
+        }
+        assert_eq!(rule_of("mcp__*", "{}"), None);
+        let long = serde_json::json!({ "command": "x".repeat(RULE_CHARS_MAX) }).to_string();
+        assert_eq!(rule_of("bash", &long), None);
+    }
+
+    #[test]
+    fn a_rule_is_added_below_what_is_there_and_taken_out_without_a_trace() {
+        for theirs in ["", "\n", "# nothing\n", THEIRS, &format!("{THEIRS}\n")] {
+            let new = with(theirs, &ls(), FROM).unwrap().unwrap();
+            assert!(new.starts_with(theirs) && new.ends_with(&format!("# Added {FROM}\n{}", ls())), "{new}");
+            assert_eq!(with(&new, &ls(), "from elsewhere").unwrap(), None, "it is in it already");
+            let rules = listed(&new).unwrap();
+            let ours = rules.last().unwrap();
+            assert_eq!(ours.added.as_deref(), Some(FROM));
+            assert_eq!(new.lines().nth(ours.line - 1), Some("[[rule]]"));
+            assert!(rules.iter().rev().skip(1).all(|rule| rule.text().is_none()));
+            let back = without(&new, ours.text().unwrap()).unwrap();
+            assert_eq!(back.trim_end_matches('\n'), theirs.trim_end_matches('\n'));
+            assert!(matches!(without(&back, ours.text().unwrap()), Err(AmendError::Gone)));
+        }
+    }
+
+    #[test]
+    fn what_a_person_has_changed_is_theirs() {
+        let new = with(THEIRS, &ls(), FROM).unwrap().unwrap();
+        let ours = listed(&new).unwrap().remove(1);
+        assert_eq!(ours.words, "Runs unasked: exactly the command `ls \"a b\" | wc`, which may reach granted hosts");
+        for edited in [
+            new.replace("| wc", "| wc -l"),
+            new.replace("\ntool =", "\nwhy = \"mine\"\ntool ="),
+            new.replace(&format!("# Added {FROM}\n"), "# mine\n"),
+            new.replace("Telegram on", "Telegram  on"),
+        ] {
+            let text = ours.text().unwrap();
+            assert!(matches!(without(&edited, text), Err(AmendError::Gone)), "{edited}");
+        }
+        let edited = new.replace("decision = \"allow\"\n", "decision = \"allow\"\nwhy = \"mine\"\n");
+        assert!(matches!(without(&edited, ours.text().unwrap()), Err(AmendError::Gone)), "a line more is another rule");
+    }
+
+    #[test]
+    fn a_file_that_isnt_in_use_and_one_that_would_say_something_else_stay() {
+        assert!(matches!(with("[shel]\n", &ls(), FROM), Err(AmendError::Invalid(_))));
+        // A list in one place can't grow in another.
+        let inline = "rule = [{ tool = \"x\", decision = \"ask\", match = [\"x\"] }]\n";
+        assert!(matches!(with(inline, &ls(), FROM), Err(AmendError::Invalid(_))));
+        let two = format!("{}{}", ls(), ls().replace("wc", "rm"));
+        assert!(matches!(with("", &two, FROM), Err(AmendError::NotExact)));
+        let broad = "[[rule]]\ntool = \"*\"\ndecision = \"allow\"\nmatch = [\"x\"]\n";
+        assert!(matches!(with("", broad, FROM), Err(AmendError::NotExact)));
+        let open = format!("{}[files]\nread = [\"/\"]\n", ls());
+        assert!(matches!(with("", &open, FROM), Err(AmendError::NotExact)));
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            (-1e9..1e9f64).prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 12, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map(any::<String>(), inner, 0..4)
+                    .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        /// Whatever a model writes as arguments: the rule is about that, or there is none; and it goes again without a trace.
+        #[test]
+        fn whatever_the_arguments_are_the_rule_is_about_them_and_can_be_taken_back(
+            fields in prop::collection::btree_map(any::<String>(), any_json(), 0..4),
+        ) {
+            let arguments = Value::Object(fields.into_iter().collect());
+            let rule = rule_of("bash", &arguments.to_string());
+            prop_assume!(rule.is_some());
+            let new = with(THEIRS, &rule.unwrap(), FROM).unwrap().unwrap();
+            prop_assert!(new.starts_with(THEIRS));
+            prop_assert!(!new.get(THEIRS.len()..).unwrap().chars().any(is_hidden));
+            let ours = listed(&new).unwrap().remove(1);
+            prop_assert!(Rules::parse(&new).unwrap().exactly("bash", &arguments.to_string()).is_some());
+            let back = without(&new, ours.text().unwrap()).unwrap();
+            prop_assert_eq!(back.trim_end(), THEIRS);
+        }
+    }
+}

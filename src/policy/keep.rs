@@ -1,0 +1,145 @@
+//! The one place that writes `policy.toml`: beside it first, read back by the loader, then renamed. A crash leaves the old file or the
+//! new one.
+
+use std::{
+    fs::{self, File, OpenOptions, Permissions},
+    io::{self, Write as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    path::Path,
+};
+
+use rustix::fs::FlockOperation;
+
+use super::{amend::AmendError, load};
+use crate::config::read_private;
+
+/// Where the new text is written first, beside the file.
+const NEW: &str = ".policy.toml.new";
+/// Who may read a file that wasn't there before.
+const MODE: u32 = 0o600;
+
+/// Changes the policy file: `make` gets its text, empty where there is none, and returns the new one; none: it stays. Says whether it was
+/// changed. `home` is what `~/` stands for.
+///
+/// # Errors
+/// What keeps the file from being changed; it is as it was.
+pub fn change(
+    path: &Path,
+    home: Option<&Path>,
+    make: impl FnOnce(&str) -> Result<Option<String>, AmendError>,
+) -> Result<bool, AmendError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    // Two of ours at once would each write over the other's rule. Closing it lets go.
+    let lock = File::open(folder)?;
+    rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(io::Error::from)?;
+    let (before, mode) = read(path)?;
+    let Some(text) = make(before.as_deref().unwrap_or_default())? else { return Ok(false) };
+    let new = folder.join(NEW);
+    let put = || {
+        write(&new, &text, mode)?;
+        if let Some(problem) = load(&new, home).problems.into_iter().next() {
+            return Err(AmendError::Invalid(problem));
+        }
+        // By an editor's hand, which asks for no lock.
+        if read(path)?.0 != before {
+            return Err(AmendError::Changed);
+        }
+        Ok(fs::rename(&new, path)?)
+    };
+    if let Err(error) = put() {
+        fs::remove_file(&new).ok();
+        return Err(error);
+    }
+    lock.sync_all()?;
+    Ok(true)
+}
+
+/// The file's text, if there is one, and the mode that its successor gets.
+fn read(path: &Path) -> Result<(Option<String>, u32), AmendError> {
+    let metadata = match fs::symlink_metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((None, MODE)),
+        Err(error) => return Err(error.into()),
+    };
+    if metadata.is_symlink() {
+        return Err(AmendError::Link);
+    }
+    let private = read_private(path).map_err(AmendError::Unusable)?;
+    // Root's file says that we aren't to change it.
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        return Err(AmendError::NotOurs(metadata.uid()));
+    }
+    Ok((Some(private.text), metadata.mode() & 0o777))
+}
+
+fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+    // What a crash left.
+    fs::remove_file(path).or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(path)?;
+    file.set_permissions(Permissions::from_mode(mode))?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn file(text: &str, mode: u32) -> (tempfile::TempDir, std::path::PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("policy.toml");
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        (dir, path)
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "what is handed to `change`")]
+    fn one_more(text: &str) -> Result<Option<String>, AmendError> {
+        Ok(Some(format!("{text}# more\n")))
+    }
+
+    fn entries(dir: &Path) -> usize {
+        fs::read_dir(dir).unwrap().count()
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole_and_keeps_its_mode() {
+        let (dir, path) = file("# mine\n", 0o640);
+        fs::write(dir.path().join(NEW), "what a crash left").unwrap();
+        assert!(change(&path, None, one_more).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "# mine\n# more\n");
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o640);
+        assert!(!change(&path, None, |_| Ok(None)).unwrap());
+        fs::remove_file(&path).unwrap();
+        assert!(change(&path, None, one_more).unwrap());
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(entries(dir.path()), 1);
+    }
+
+    #[test]
+    fn what_can_t_be_changed_safely_stays_as_it_is() {
+        let (dir, path) = file("# mine\n", 0o600);
+        let link = dir.path().join("link.toml");
+        symlink(&path, &link).unwrap();
+        assert!(matches!(change(&link, None, one_more), Err(AmendError::Link)));
+        symlink(dir.path().join("gone"), dir.path().join("dangling")).unwrap();
+        assert!(matches!(change(&dir.path().join("dangling"), None, one_more), Err(AmendError::Link)));
+        // An editor saves it while we write.
+        let changed = change(&path, None, |text| {
+            fs::write(&path, "# theirs\n").unwrap();
+            one_more(text)
+        });
+        assert!(matches!(changed, Err(AmendError::Changed)), "{changed:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "# theirs\n");
+        // What we would write isn't in use.
+        let invalid = change(&path, None, |_| Ok(Some("[shel]\n".to_owned())));
+        assert!(matches!(invalid, Err(AmendError::Invalid(_))), "{invalid:?}");
+        let large = change(&path, None, |_| Ok(Some("#".repeat(65 * 1024))));
+        assert!(matches!(large, Err(AmendError::Invalid(_))), "{large:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "# theirs\n");
+        fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
+        assert!(matches!(change(&path, None, one_more), Err(AmendError::Unusable(_))));
+        assert_eq!(entries(dir.path()), 3);
+    }
+}

@@ -1,0 +1,139 @@
+//! Rules that a person makes of one call: what a question offers, how it is shown, and how it comes into `policy.toml` and goes again.
+//!
+//! The bot, the terminal and the cycle that asks share this. A rule is about exactly one call; what is written is held against the call once
+//! more, by the policy itself.
+
+use serde_json::Value;
+
+use crate::{
+    approval_text::fenced,
+    config::Config,
+    policy::{
+        self, Access, Circumstances, Decision, Reach, Risk, Rules, SHELL, Subject, What,
+        amend::{self, AmendError, ListedRule},
+    },
+    store::Approval,
+    types::Effect,
+    words::shortened,
+};
+
+/// Rules that a list shows.
+const LISTED_MAX: usize = 40;
+/// How much is shown of each, in characters.
+const LISTED_CHARS_MAX: usize = 240;
+
+/// The rule that allows exactly this call, as it would stand in `policy.toml`; none where none is offered: of a tool whose very call nobody
+/// needs again, or arguments that can't be written so.
+pub fn rule_of(tool: &str, arguments: &str) -> Option<String> {
+    let comes_again = tool == SHELL || tool == "web_fetch" || tool.starts_with("mcp__");
+    amend::rule_of(tool, arguments).filter(|_| comes_again)
+}
+
+/// What a person is shown before a rule is added, Markdown: the very text, and what it means.
+pub fn shown(approval: &Approval) -> Option<String> {
+    let rule = rule_of(&approval.tool, &approval.action)?;
+    let what = match approval.tool.as_str() {
+        SHELL => "this very command, given the same",
+        "web_fetch" => "this very address",
+        _ => "this tool with these very arguments",
+    };
+    Some(format!(
+        "**Always allow this?** I would add this rule to your `policy.toml`:\n\n{}\n\nFrom then on I run {what} without asking. What differs \
+         by a character still asks. So does this, once I have read text by others. `/rules` takes it back.",
+        fenced(rule.trim_end())
+    ))
+}
+
+/// Adds the rule of a question. `from`: where and when, such as `from Telegram on 2026-11-24`. Says whether it wasn't there before.
+///
+/// # Errors
+/// What keeps the rule out; the file is as it was.
+pub fn add(config: &Config, approval: &Approval, from: &str) -> Result<bool, AmendError> {
+    let Approval { tool, action, risk, .. } = approval;
+    let rule = rule_of(tool, action).ok_or(AmendError::NotExact)?;
+    policy::change(&config.policy_path(), config.home.as_deref(), |text| {
+        let new = amend::with(text, &rule, from)?;
+        let rules = Rules::parse(new.as_deref().unwrap_or(text)).map_err(|_| AmendError::NotExact)?;
+        let verdict = judged(tool, action, risk, &rules.at_home(config.home.as_deref()), config);
+        match verdict.decision {
+            Decision::Allow => Ok(new),
+            Decision::Ask | Decision::Deny => Err(AmendError::NoEffect(verdict.reasons.join(" "))),
+        }
+    })
+}
+
+/// What the policy says of the call where nobody else's text was read. The cycle that asked has judged it with its tool at hand; since then
+/// only the file can have changed.
+fn judged(tool: &str, action: &str, risk: &str, rules: &Rules, config: &Config) -> policy::Verdict {
+    let arguments: Value = serde_json::from_str(action).unwrap_or_default();
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+    let is = |name: &str| arguments.get(name).and_then(Value::as_bool).unwrap_or(false);
+    let wanted = Access { writes: is("writes"), network: is("network") };
+    let what = match tool {
+        SHELL => What::Shell { text: text("command"), access: rules.access(text("command"), wanted) },
+        "web_fetch" => What::Url(text("url").trim()),
+        _ => What::Plain,
+    };
+    let risk = serde_json::from_value(Value::from(risk)).unwrap_or(Risk::Destructive);
+    let subject =
+        Subject { tool, risk, effect: Effect::Once, is_free: false, reach: Reach::Leaves, what, arguments: action };
+    let circumstances = Circumstances { autonomy: config.autonomy, taint: None, is_sandboxed: true, uncovered: None };
+    policy::judge(&subject, rules, &circumstances)
+}
+
+/// Takes a rule of ours back, by [`ListedRule::text`]. Returns what it said, in plain words.
+///
+/// # Errors
+/// What keeps it there; the file is as it was.
+pub fn remove(config: &Config, rule: &str) -> Result<String, AmendError> {
+    let mut said = None;
+    policy::change(&config.policy_path(), config.home.as_deref(), |text| {
+        said = amend::listed(text)?.into_iter().find(|listed| listed.text() == Some(rule)).map(|listed| listed.words);
+        amend::without(text, rule).map(Some)
+    })?;
+    said.ok_or(AmendError::Gone)
+}
+
+/// The rules of `policy.toml`, in its order.
+///
+/// # Errors
+/// When the file isn't in use.
+pub fn listed(config: &Config) -> Result<Vec<ListedRule>, AmendError> {
+    amend::listed(&policy::text(&config.policy_path()).map_err(AmendError::Unusable)?)
+}
+
+/// The rules as a list, numbered from 1, Markdown; none where there is none.
+pub fn list(rules: &[ListedRule]) -> Option<String> {
+    let mut lines: Vec<String> =
+        rules.iter().take(LISTED_MAX).enumerate().map(|(at, rule)| line(at + 1, rule)).collect();
+    if rules.len() > LISTED_MAX {
+        lines.push(format!("and {} more, in `policy.toml`", rules.len() - LISTED_MAX));
+    }
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+fn line(number: usize, rule: &ListedRule) -> String {
+    let whose = match &rule.added {
+        Some(from) => format!("added {from}"),
+        None => format!("yours, line {}", rule.line),
+    };
+    let words = shortened(&rule.words, LISTED_CHARS_MAX);
+    // A code that was cut still ends.
+    let end = if words.matches('`').count() % 2 == 1 { "`" } else { "" };
+    format!("{number}. {words}{end} · {whose}")
+}
+
+/// The rule of this number that can be taken back.
+///
+/// # Errors
+/// Why it can't be, in a sentence.
+pub fn removable(rules: &[ListedRule], number: usize) -> Result<&str, String> {
+    let rule = number.checked_sub(1).and_then(|at| rules.get(at));
+    let rule = rule.ok_or_else(|| format!("There's no rule {number}, so nothing was changed."))?;
+    rule.text().ok_or_else(|| {
+        format!(
+            "Rule {number} is your own, so I don't touch it. It stands in line {} of `policy.toml`; remove it there.",
+            rule.line
+        )
+    })
+}

@@ -13,13 +13,13 @@ use super::{
     wake::look,
 };
 use crate::{
-    access,
     bot::{AtTerminal, at_terminal},
     cycle::{
         self,
         context::{Context, Report, WakeError, WakeOutcome},
         stop,
     },
+    in_force::in_force,
     process::Identity,
     store::{Awaited, LandedFile, NewOutgoing, Order, Ordered, OutgoingKind, Store, TerminalSession},
     types::ChatRef,
@@ -120,7 +120,7 @@ pub(super) fn put(
     (text, files): (&str, &[LandedFile]),
 ) -> Result<Put, WakeError> {
     let now = context.clock.now();
-    let admitted = access::admitted(context.config, store)?;
+    let admitted = in_force(context.config, store)?;
     let text = context.redactor.redact(text);
     match at_terminal(store, &admitted, now, &text)? {
         AtTerminal::Words => Ok(Put::Message(store.say_at_terminal(&text, files, session, now)?)),
@@ -169,16 +169,18 @@ async fn obey(
     order: Option<Order>,
 ) -> Result<Report, WakeError> {
     match order {
-        None | Some(Order::Remind(_) | Order::EndReminder { .. } | Order::ShowTasks(_)) => {
-            Ok(Report { outcome: WakeOutcome::Worked, ..Report::default() })
-        }
+        None
+        | Some(
+            Order::Remind(_) | Order::EndReminder { .. } | Order::ShowTasks(_) | Order::BeginAfresh | Order::Restart,
+        ) => Ok(Report { outcome: WakeOutcome::Worked, ..Report::default() }),
         Some(Order::Stop { .. }) => {
             stop::end_children(&context.config.lock_path());
             Ok(Report { outcome: WakeOutcome::Worked, ..Report::default() })
         }
-        Some(Order::Resume { .. } | Order::Undo { .. } | Order::Retry { .. } | Order::Wake { .. }) => {
-            look(context, store, trigger).await
-        }
+        // Another model may answer what waits.
+        Some(
+            Order::Resume { .. } | Order::Undo { .. } | Order::Retry { .. } | Order::Wake { .. } | Order::Choose(_),
+        ) => look(context, store, trigger).await,
     }
 }
 

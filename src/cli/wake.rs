@@ -6,7 +6,7 @@ use clap::Parser as _;
 use tokio::sync::watch;
 
 use super::{
-    approvals,
+    WakeSettings, approvals,
     arguments::{Arguments, WakeCommand},
     chat, complain, cost, failed, history, mcp, memory,
     out::{self, Working},
@@ -18,7 +18,6 @@ use super::{
     task, within,
 };
 use crate::{
-    access,
     channel::Channel,
     config::Config,
     cycle::{
@@ -26,6 +25,7 @@ use crate::{
         context::{Context, Report, Terminal, WakeError, WakeOutcome},
         decide::budget::Budget,
     },
+    in_force::in_force,
     repo::{Committed, RepoError},
     store::{Order, Store, wait_after},
     types::ChatRef,
@@ -251,7 +251,8 @@ pub(super) fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String
             "You have paused my work for the terminal: your message is safe, and will be answered after `wake resume`.";
         return Some(why.to_owned());
     }
-    let model = cycle::model_state_of(store, context).ok()?;
+    let config = in_force(context.config, store).ok()?;
+    let model = cycle::model_called(config.effective_model(), store, &config, context.clock.now()).ok()?;
     let cap = model.out_of_budget(Some(ChatRef::TERMINAL));
     if model.is_available && cap.is_none() {
         return None;
@@ -273,8 +274,8 @@ pub(super) async fn look(context: Context<'_>, store: &mut Store, trigger: &str)
         waker::leave_sign(context.config, context.clock.now());
     }
     store.readmit(&context.config.allowed_chats)?;
-    let config = access::admitted(context.config, store)?;
-    cycle::once(Context { config: &config, ..context }, store, trigger).await
+    let settings = WakeSettings::look(context, store)?;
+    cycle::once(settings.context(context), store, trigger).await
 }
 
 /// Wakes whenever something is due, until it is asked to end.

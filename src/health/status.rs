@@ -263,6 +263,7 @@ fn look_at_store(scene: &Scene<'_>, overview: &mut Overview) -> Result<(), Troub
     let upkeep = store.upkeep(UpkeepKind::Model)?;
     let model = scene.model(store)?;
     overview.model = ModelReport {
+        name: model.name.clone(),
         is_available: model.is_available,
         over_budget: model.over_budget.map(Cap::name),
         chats_without_room: model.no_room.len(),

@@ -21,7 +21,7 @@ mod recordings;
 mod reminders;
 mod upkeep;
 
-pub use chats::{moved::Moved, stop::Stopped};
+pub use chats::{chosen::ChosenSetting, fresh::FreshStart, moved::Moved, stop::Stopped};
 pub use cycles::{
     approvals::{Approval, ApprovalState, NewApproval, Tap, Unshown},
     journal::{Change, Entry, FoldAsk, StagedFile},
@@ -129,6 +129,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0029_has_copies.sql"),
     include_str!("migrations/0030_recordings.sql"),
     include_str!("migrations/0031_reminder_answers.sql"),
+    include_str!("migrations/0033_in_chat.sql"),
+    include_str!("migrations/0034_nudges.sql"),
 ];
 
 /// The database, opened for one process.

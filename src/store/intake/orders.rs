@@ -6,12 +6,13 @@ use rusqlite::Transaction;
 
 use crate::{
     store::{
-        NewOutgoing, NewReminder, Result, ShownTask, Store, UpkeepKind,
-        chats::stop,
+        ChosenSetting, NewOutgoing, NewReminder, Result, ShownTask, Store, UpkeepKind,
+        chats::{chosen, fresh, stop},
         cycles::undo,
         messages::queue,
         outbox::{attempts, shown},
         reminders::rows,
+        upkeep::restarts,
     },
     types::ChatRef,
 };
@@ -62,6 +63,12 @@ pub enum Order {
     },
     /// The answer shows these tasks, numbered from 1.
     ShowTasks(Vec<ShownTask>),
+    /// What was said in the answer's chat, or topic, is left out of openings from now on.
+    BeginAfresh,
+    /// A setting is chosen.
+    Choose(ChosenSetting),
+    /// The bot starts anew.
+    Restart,
 }
 
 impl Order {
@@ -78,7 +85,7 @@ impl Order {
 
     /// Whether a wake has something to do by it.
     pub(in crate::store) fn is_work(&self) -> bool {
-        !matches!(self, Self::ShowTasks(_))
+        !matches!(self, Self::ShowTasks(_) | Self::BeginAfresh | Self::Restart)
     }
 }
 
@@ -154,6 +161,13 @@ fn carry_out(tx: &Transaction<'_>, order: &Order, answer: &NewOutgoing, now: Dat
         Order::Wake { is_owners: true } => end_back_offs(tx),
         Order::Wake { is_owners: false } => end_back_offs_of(tx, answer.chat),
         Order::ShowTasks(tasks) => shown::show_in(tx, answer, tasks),
+        Order::BeginAfresh => fresh::begin(tx, answer, now),
+        Order::Choose(setting) => {
+            chosen::choose(tx, setting, now)?;
+            // Another model needn't wait for the end of this one's troubles.
+            end_back_offs(tx)
+        }
+        Order::Restart => restarts::order(tx, answer, now),
     }
 }
 

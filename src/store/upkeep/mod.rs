@@ -4,4 +4,5 @@ pub(in crate::store) mod backoff;
 mod embedding;
 pub(in crate::store) mod forgetting;
 pub(in crate::store) mod reflecting;
+pub(in crate::store) mod restarts;
 pub(in crate::store) mod retention;

@@ -17,6 +17,7 @@ mod gap;
 pub mod media;
 mod menu;
 mod nudge;
+mod nudged;
 mod pair;
 pub mod pairing;
 mod progress;

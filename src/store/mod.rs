@@ -52,7 +52,7 @@ pub use odd_rows::OddRow;
 pub use outbox::{
     attempts::{Claimed, PartOutcome, PartState, Pick},
     flood::MAX_WAITING_UNTOLD,
-    outgoing::{NewOutgoing, OutgoingKind},
+    outgoing::{NewNudge, NewOutgoing, OutgoingKind},
     questions::is_long,
     shown::ShownTask,
     undelivered::{Outstanding, Prospect, Undelivered},
@@ -62,6 +62,7 @@ pub use people::pairing::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
 pub use recordings::rows::{MAX_RECORDINGS, NewRecording, RecordedCall, RecordedRequest, Recording};
 pub use reminders::{
     answered::AnsweredReminder,
+    nudged::{AnsweredNudge, OpenNudge},
     rows::{Firing, NewReminder, Reminder, Round},
 };
 pub use upkeep::{

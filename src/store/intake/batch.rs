@@ -19,7 +19,7 @@ use crate::{
         },
         outbox::attempts,
         people::pairing,
-        reminders::answered,
+        reminders::{answered, nudged},
     },
     types::{ButtonChoice, ChatRef},
 };
@@ -121,6 +121,7 @@ impl Store {
                 let has_decided = match &tap.choice {
                     ButtonChoice::Approval { nonce, is_approval } => approvals::tap(tx, tap, (nonce, *is_approval), now)?,
                     ButtonChoice::Reminder { outgoing_id, answer } => answered::tap(tx, (tap.chat, tap.message_id), (*outgoing_id, *answer), now)?,
+                    ButtonChoice::Nudge { outgoing_id, answer } => nudged::tap(tx, (tap.chat, tap.message_id), (*outgoing_id, *answer), now)?,
                 };
                 accepted.has_orders |= has_decided;
                 accepted.taps.push((tap.clone(), has_decided));

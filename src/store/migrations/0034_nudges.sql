@@ -13,3 +13,6 @@ CREATE TABLE nudges (
 );
 CREATE INDEX nudges_open ON nudges (outgoing_id) WHERE is_open = 1;
 CREATE INDEX nudges_unshown ON nudges (outgoing_id) WHERE answer IS NOT NULL AND is_shown = 0;
+
+-- A desktop is told of a reminder while it is new.
+CREATE INDEX outgoing_reminders ON outgoing_messages (created_at) WHERE kind = 'reminder';

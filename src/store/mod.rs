@@ -21,7 +21,7 @@ mod recordings;
 mod reminders;
 mod upkeep;
 
-pub use chats::{chosen::ChosenSetting, fresh::FreshStart, moved::Moved, stop::Stopped};
+pub use chats::{chosen::ChosenSetting, moved::Moved, stop::Stopped};
 pub use cycles::{
     approvals::{Approval, ApprovalState, NewApproval, Tap, Unshown},
     journal::{Change, Entry, FoldAsk, StagedFile},
@@ -44,6 +44,7 @@ pub use intake::{
 pub use lease::LeaseHolder;
 pub use messages::{
     attachments::{Attachment, FileOnDisk, FileState, LandedFile, NO_SPEECH_MODEL, NewAttachment},
+    fresh::FreshStart,
     parts::PartOf,
     queue::{Exchange, Incoming, MAX_ATTEMPTS, NewIncoming},
     spoken::{Spoken, SpokenRows},

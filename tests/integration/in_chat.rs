@@ -141,7 +141,7 @@ fn the_owner_chooses_a_model_that_answers_from_then_on_until_the_settings_say_an
     let chosen = command(&telegram, &env, CHAT, "/model claude-haiku-5-5");
     assert!(chosen.starts_with("claude-haiku-5-5 answers from now on, in every chat ($0.10"), "{chosen}");
     assert_eq!(model(&env), "claude-haiku-5-5");
-    assert!(env.log().contains("Model: claude-haiku-5-5"));
+    assert_eq!(env.trailer("Model"), "claude-haiku-5-5");
     assert!(command(&telegram, &env, CHAT, "/status").contains("AI model: claude-haiku-5-5 (chosen with /model)"));
     let check = env.wake(&["init", "--check"]).stdout;
     assert!(check.contains("claude-haiku-5-5, chosen in a chat with /model (MODEL says claude-sonnet-5-5)"), "{check}");
@@ -206,7 +206,7 @@ fn end(bot: Running) {
 #[test]
 fn a_restarted_bot_is_the_same_process_says_so_once_and_has_taken_over_the_settings() {
     let (telegram, _claude, env) = world();
-    std::fs::create_dir_all(env.workspace()).unwrap();
+    env.once();
     let bot = start_bot(&env);
     let pid = bot.pid();
     said_to(&telegram, CHAT, "/whoami");

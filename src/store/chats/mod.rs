@@ -2,6 +2,5 @@
 
 pub(in crate::store) mod channel;
 pub(in crate::store) mod chosen;
-pub(in crate::store) mod fresh;
 pub(in crate::store) mod moved;
 pub(in crate::store) mod stop;

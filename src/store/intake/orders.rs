@@ -4,15 +4,15 @@
 use chrono::{DateTime, Utc};
 use rusqlite::Transaction;
 
+use super::restarts;
 use crate::{
     store::{
         ChosenSetting, NewOutgoing, NewReminder, Result, ShownTask, Store, UpkeepKind,
-        chats::{chosen, fresh, stop},
+        chats::{chosen, stop},
         cycles::undo,
-        messages::queue,
+        messages::{fresh, queue},
         outbox::{attempts, shown},
         reminders::rows,
-        upkeep::restarts,
     },
     types::ChatRef,
 };

@@ -4,5 +4,4 @@ pub(in crate::store) mod backoff;
 mod embedding;
 pub(in crate::store) mod forgetting;
 pub(in crate::store) mod reflecting;
-pub(in crate::store) mod restarts;
 pub(in crate::store) mod retention;

@@ -270,7 +270,6 @@ fn look_at_store(scene: &Scene<'_>, overview: &mut Overview) -> Result<(), Troub
         not_before: upkeep.not_before.filter(|at| *at > scene.now),
         error: upkeep.error,
         answered_at: store.last_answer(&model.name)?,
-        ..overview.model.clone()
     };
     overview.search = search(scene.config, Some(store));
     let budget = scene.budget(store)?;

@@ -73,6 +73,8 @@ pub struct Config {
     pub anthropic_base_url: String,
     /// The model that was asked for (`MODEL`); what is used is [`Config::effective_model`].
     pub model: String,
+    /// The model that the owner has chosen in a chat in its place; see [`crate::in_force`].
+    pub chosen_model: Option<String>,
     /// The Claude Code command, by its path or its name (`CLAUDE_CODE`).
     pub claude_code: PathBuf,
     /// The model that Claude Code asks (`CLAUDE_CODE_MODEL`).
@@ -205,9 +207,15 @@ impl Config {
         self.telegram_token.as_ref().and_then(|token| values::bot_id(token.expose()))
     }
 
-    /// The model that answers: the one asked for, but [`OFFLINE_MODEL`] without a key. [`CLAUDE_CODE`] may have a login of its own.
+    /// The model that is wanted: the one chosen, else the one asked for.
+    pub fn wanted_model(&self) -> &str {
+        self.chosen_model.as_ref().unwrap_or(&self.model)
+    }
+
+    /// The model that answers: the one wanted, but [`OFFLINE_MODEL`] without a key. [`CLAUDE_CODE`] may have a login of its own.
     pub fn effective_model(&self) -> &str {
-        if self.anthropic_key.is_some() || self.model == CLAUDE_CODE { &self.model } else { OFFLINE_MODEL }
+        let wanted = self.wanted_model();
+        if self.anthropic_key.is_some() || wanted == CLAUDE_CODE { wanted } else { OFFLINE_MODEL }
     }
 
     /// The clock of this process: the machine's, or one that stands still at `REVEILLE_NOW`.

@@ -42,6 +42,7 @@ pub mod disk;
 pub mod embed;
 pub mod exec;
 pub mod health;
+pub mod in_force;
 pub mod index;
 pub mod json;
 pub mod loopback;

@@ -4,6 +4,7 @@
 //! kills the whole group. What is kept of its output is bounded. It dies with us, and so does what it starts (`leash`). [`Identity`]
 //! tells a living process from one whose number was given away; [`end`] ends one with all that descends from it.
 
+mod anew;
 mod detached;
 mod end;
 mod identity;
@@ -29,13 +30,14 @@ use std::{
 
 use rustix::process::{Pid, Signal};
 
+pub use anew::{own_program, start_anew};
 pub use detached::start_detached;
 pub use end::{EndError, end, end_children};
 pub use identity::Identity;
 use leash::Leash;
 pub use leashed::{Leashed, Pipes};
 pub use lines::{Fuse, Lines};
-pub use table::{holding_flock, is_stopped, runs_in};
+pub use table::{holding_flock, is_stopped, own_children, runs_in};
 pub use within::{become_program, start_beside};
 
 /// Settings of ours, which are nobody else's business: variables whose names begin so. No child gets those that hold a secret.
@@ -390,6 +392,12 @@ impl Drain {
         self.ended(DRAIN_GRACE);
         std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// Whether a child of ours has ended, one that another program started in our place among them; then it is reaped.
+pub fn has_ended(child: u32) -> bool {
+    use rustix::process::{WaitOptions, waitpid};
+    !matches!(waitpid(pid_of(child), WaitOptions::NOHANG), Ok(None))
 }
 
 /// How a child ended, for a message.

@@ -14,6 +14,7 @@ use crate::{
     access,
     channel::telegram::{Me, Speakers},
     config::Config,
+    in_force::in_force,
     store::{CodeState, Store, StoreError},
 };
 
@@ -24,7 +25,7 @@ const CODE_GAP: Duration = Duration::from_secs(30);
 
 /// Who may speak now.
 pub(super) struct Door {
-    /// The settings with those who paired.
+    /// The settings in force: with those who paired, and what was chosen.
     pub(super) config: Config,
     /// The code that stands in the terminal, and since when.
     offered: Option<(i64, Instant)>,
@@ -34,12 +35,12 @@ pub(super) struct Door {
 
 impl Door {
     pub(super) fn open(config: &Config, store: &Store) -> Result<Self, StoreError> {
-        Ok(Self { config: access::admitted(config, store)?, offered: None, is_shut: false })
+        Ok(Self { config: in_force(config, store)?, offered: None, is_shut: false })
     }
 
-    /// Takes in who was paired and unpaired since.
+    /// Takes in who was paired and unpaired since, and what was chosen.
     pub(super) fn look(&mut self, config: &Config, store: &Store) -> Result<(), StoreError> {
-        self.config = access::admitted(config, store)?;
+        self.config = in_force(config, store)?;
         Ok(())
     }
 

@@ -17,12 +17,14 @@ mod gap;
 pub mod media;
 mod menu;
 mod nudge;
+mod nudged;
 mod pair;
 pub mod pairing;
 mod progress;
 mod questions;
 mod receipt;
 mod reminded;
+mod restart;
 mod room;
 mod rules;
 mod run;
@@ -123,7 +125,16 @@ impl BotError {
     }
 }
 
-/// Runs until `stop` becomes `true`. `wake` is the program to start when something is due; by default the one beside this
+/// How the bot ended in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BotEnd {
+    /// It was asked to end.
+    Asked,
+    /// It is to be started anew.
+    Restart,
+}
+
+/// Runs until `stop` becomes `true`, or until the owner wants it started anew. `wake` is the program to start when something is due; by default the one beside this
 /// one. `transcriber`: a program that listens in place of the speech model.
 ///
 /// # Errors
@@ -133,9 +144,9 @@ pub async fn run(
     mut stop: watch::Receiver<bool>,
     wake: Option<PathBuf>,
     transcriber: Option<PathBuf>,
-) -> Result<(), BotError> {
+) -> Result<BotEnd, BotError> {
     let Some((_one_poller, store, outbox)) = open_patiently(outside, &mut stop).await? else {
-        return Ok(());
+        return Ok(BotEnd::Asked);
     };
     let (answers, to_send) = mpsc::channel(answers::MAX_WAITING);
     let (receipts, to_acknowledge) = mpsc::channel(receipt::MAX_WAITING);
@@ -180,6 +191,15 @@ async fn answer_presses(
     tokio::select! {
         () = questions::show(outside.telegram, aside, outside.clock, timezone, tapped, running.clone()) => {}
         () = progress::overdue(running) => {}
+    }
+}
+
+/// Tells who wanted a restart that it failed; the bot runs on.
+pub fn cannot_restart(config: &Config, clock: &dyn Clock, why: &str) {
+    let told =
+        cycle::open_store(config).and_then(|mut store| Ok(store.end_restarts(&restart::refusal(why), clock.now())?));
+    if let Err(error) = told {
+        tracing::warn!(%error, "that the restart failed couldn't be told");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Shows under each question, and each reminder, what has become of it, and tells who pressed a button whether that has decided it.
+//! Shows under each question, reminder and nudge what has become of it, and tells who pressed a button whether that has decided it.
 //!
 //! The decision itself was made in the transaction that stored the press. What is shown of it is a courtesy: it is tried again as
 //! long as it may succeed, and nothing waits for it. While Telegram wants to be left alone nothing is shown.
@@ -10,7 +10,7 @@ use tokio::{
     time::{Duration, Instant},
 };
 
-use super::reminded;
+use super::{nudged, reminded};
 use crate::{
     channel::{Buttons, SendError},
     clock::Clock,
@@ -114,6 +114,9 @@ async fn answer(
         ButtonChoice::Reminder { outgoing_id, .. } => {
             reminded::toast(store.borrow().answered_reminder(*outgoing_id).ok().flatten(), has_decided, tz)
         }
+        ButtonChoice::Nudge { outgoing_id, .. } => {
+            nudged::toast(store.borrow().answered_nudge(*outgoing_id).ok().flatten(), has_decided, tz)
+        }
     };
     match channel.answer_tap(&tap.callback_id, &text).await {
         Ok(()) => None,
@@ -144,9 +147,13 @@ fn why_not(approval: &Approval, clock: &dyn Clock) -> &'static str {
 
 /// Shows what isn't shown yet. Says what is left of it.
 async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<Left, StoreError> {
-    let mut left = reminded::look(channel, store, tz).await?;
-    if let Left::AloneFor(_) = left {
-        return Ok(left);
+    let mut left = Left::Nothing;
+    for looked in [reminded::look(channel, store, tz).await?, nudged::look(channel, store, tz).await?] {
+        match looked {
+            Left::Nothing => {}
+            Left::Some => left = Left::Some,
+            Left::AloneFor(time) => return Ok(Left::AloneFor(time)),
+        }
     }
     let unshown = store.borrow().unshown_rules()?;
     for Unshown { approval, message_id, text } in unshown {

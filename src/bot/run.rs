@@ -10,13 +10,14 @@ use tokio::{
 };
 
 use super::{
-    BotContext, BotError, batch, commands,
+    BotContext, BotEnd, BotError, batch, commands,
     door::Door,
     gap,
     media::Bells,
     nudge::{NudgeAction, NudgeEvent, Nudger, StoreLook},
     pairing,
     receipt::{self, Acknowledgement},
+    restart,
     room::{self, Room},
     rules, stopped,
     trouble::{Advice, FailureStretch},
@@ -74,6 +75,10 @@ pub(super) struct Bot<'a> {
     stopped: Vec<Child>,
     children: Signal,
     told: Aides,
+    /// Wakes that the bot before this one had started, in whose place it is: they are its children.
+    adopted: Vec<u32>,
+    /// Whether it is to start anew.
+    is_to_restart: bool,
     /// Whether it was said that what is open of a lost database can't be saved.
     has_complained: bool,
 }
@@ -128,6 +133,12 @@ enum Happened {
 impl<'a> Bot<'a> {
     pub(super) fn new(outside: BotContext<'a>, mut store: Store, wake: PathBuf, told: Aides) -> Result<Self, BotError> {
         store.readmit(&outside.config.allowed_chats)?;
+        let back = store.end_restarts(&restart::is_back(), outside.clock.now())?;
+        let adopted = if back.is_empty() { Vec::new() } else { process::own_children() };
+        if !back.is_empty() {
+            // What has no place there is delivered by the next wake.
+            told.answers.try_send(back).ok();
+        }
         Ok(Self {
             offset: store.next_offset(outside.telegram.bot_id())?,
             is_token_known: store.last_heard(outside.telegram.bot_id())?.is_some(),
@@ -148,12 +159,14 @@ impl<'a> Bot<'a> {
             stopped: Vec::new(),
             children: signal(SignalKind::child()).map_err(BotError::Signals)?,
             told,
+            adopted,
+            is_to_restart: false,
             has_complained: false,
         })
     }
 
-    /// Runs until it is asked to end and the wake it started, if any, has finished.
-    pub(super) async fn run(&mut self, mut stop: watch::Receiver<bool>) -> Result<(), BotError> {
+    /// Runs until it is asked to end, or to start anew, and the wake it started, if any, has finished.
+    pub(super) async fn run(&mut self, mut stop: watch::Receiver<bool>) -> Result<BotEnd, BotError> {
         let telegram = self.outside.telegram;
         let mut is_stopping = false;
         // What a kill has left.
@@ -186,14 +199,21 @@ impl<'a> Bot<'a> {
                         None => self.next_ask(),
                         Some(how) => self.leave(how).await?,
                     };
-                    poll.set(ask(telegram, what, wait));
-                    has_stored.then_some(NudgeEvent::Stored)
+                    if self.is_to_restart {
+                        tracing::info!("asked to start anew; no more polling");
+                        is_stopping = true;
+                        Some(NudgeEvent::Stop)
+                    } else {
+                        poll.set(ask(telegram, what, wait));
+                        has_stored.then_some(NudgeEvent::Stored)
+                    }
                 }
             };
             if let Some(event) = event
                 && self.nudge(event).is_break()
             {
-                return Ok(());
+                let is_anew = self.is_to_restart && !*stop.borrow();
+                return Ok(if is_anew { BotEnd::Restart } else { BotEnd::Asked });
             }
         }
     }
@@ -270,8 +290,10 @@ impl<'a> Bot<'a> {
     }
 
     fn look(&mut self) -> NudgeEvent {
-        let (config, now) = (self.outside.config, self.outside.clock.now());
-        let waiting = match cycle::waiting(&self.store, config, now) {
+        let now = self.outside.clock.now();
+        let looked = self.door.look(self.outside.config, &self.store);
+        let config = &self.door.config;
+        let waiting = match looked.and_then(|()| cycle::waiting(&self.store, config, now)) {
             Ok(waiting) => waiting,
             Err(error) => {
                 // Polling goes on: what comes is stored as soon as that is possible.
@@ -326,6 +348,7 @@ impl<'a> Bot<'a> {
     /// Whether the wake has ended.
     fn reap(&mut self) -> bool {
         self.stopped.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+        self.adopted.retain(|child| !process::has_ended(*child));
         let Some(child) = &mut self.child else { return false };
         match child.try_wait() {
             Ok(None) => return false,
@@ -453,6 +476,7 @@ impl<'a> Bot<'a> {
             self.told.taps.try_send(tap).ok();
         }
         self.offset = Some(reading.batch.next_offset);
+        self.is_to_restart |= accepted.restarts && self.may_restart(&mut accepted, now);
         if let Some(user_id) = accepted.paired {
             tracing::info!(user_id, "somebody has paired, and is listened to from now on");
             self.door.look(config, &self.store)?;
@@ -480,6 +504,18 @@ impl<'a> Bot<'a> {
                 Vec::new()
             },
         )
+    }
+
+    /// Whether a new bot could run in this one's place. Else the chat is told why not.
+    fn may_restart(&mut self, accepted: &mut Accepted, now: DateTime<Utc>) -> bool {
+        let Some(why) = restart::obstacle(self.outside.config) else { return true };
+        let text = self.outside.redactor.redact(&restart::refusal(&why));
+        tracing::warn!("asked to start anew, which isn't possible: {why}");
+        match self.store.end_restarts(&text, now) {
+            Ok(told) => accepted.answers.extend(told),
+            Err(error) => tracing::warn!(%error, "why the bot doesn't restart couldn't be told"),
+        }
+        false
     }
 
     /// Tells chats of which very many messages wait.

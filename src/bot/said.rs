@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 
 use super::{AtTerminal, at_terminal, rules::carry_out_rules};
 use crate::{
-    access,
     config::Config,
+    in_force::in_force,
     redact::Redactor,
     store::{LandedFile, NewOutgoing, Order, Ordered, OutgoingKind, Store, StoreError, TerminalSession},
     types::ChatRef,
@@ -39,12 +39,20 @@ impl Put {
     pub fn after(&self) -> AfterPut {
         match self {
             Self::Command(
-                None | Some(Order::Remind(_) | Order::EndReminder { .. } | Order::ShowTasks(_) | Order::RemoveRule(_)),
+                None
+                | Some(
+                    Order::Remind(_)
+                    | Order::EndReminder { .. }
+                    | Order::ShowTasks(_)
+                    | Order::RemoveRule(_)
+                    | Order::BeginAfresh
+                    | Order::Restart,
+                ),
             ) => AfterPut::Done,
             Self::Command(Some(Order::Stop { .. })) => AfterPut::EndPrograms,
             Self::Message(_)
             | Self::Command(Some(
-                Order::Resume { .. } | Order::Undo { .. } | Order::Retry { .. } | Order::Wake { .. },
+                Order::Resume { .. } | Order::Undo { .. } | Order::Retry { .. } | Order::Wake { .. } | Order::Choose(_),
             )) => AfterPut::Wake,
         }
     }
@@ -61,7 +69,7 @@ pub fn put_said(
     (text, files): (&str, &[LandedFile]),
     now: DateTime<Utc>,
 ) -> Result<Put, StoreError> {
-    let admitted = access::admitted(config, store)?;
+    let admitted = in_force(config, store)?;
     let text = redactor.redact(text);
     match at_terminal(store, &admitted, now, &text)? {
         AtTerminal::Words => Ok(Put::Message(store.say_at_terminal(&text, files, session, now)?)),

@@ -10,10 +10,10 @@ use super::{
 };
 use crate::{
     access,
-    bot::{self, BotContext, BotError, Sending},
+    bot::{self, BotContext, BotEnd, BotError, Sending},
     channel::{Channel, telegram::Telegram},
     config::Config,
-    cycle,
+    cycle, process,
     store::{Store, StoreError},
     types::ChatRef,
     words::local,
@@ -139,7 +139,7 @@ fn main_of(arguments: Arguments) -> ExitCode {
         Err(code) => return code,
     };
     match arguments.command {
-        None | Some(Command::Run) => run(&config, arguments.run),
+        None | Some(Command::Run) => run(&config, &arguments.run),
         Some(Command::Send { chat, text }) => send(&config, chat, &text.join(" ")),
         Some(Command::Transcribe(_)) => transcriber::become_transcriber(),
         Some(Command::Pair { list: true }) => pair::list(&config),
@@ -149,22 +149,36 @@ fn main_of(arguments: Arguments) -> ExitCode {
     }
 }
 
-fn run(config: &Config, arguments: RunArguments) -> ExitCode {
+fn run(config: &Config, arguments: &RunArguments) -> ExitCode {
+    loop {
+        if let Some(code) = run_once(config, arguments) {
+            return code;
+        }
+        // Only a failure comes back from there.
+        let error = process::start_anew();
+        complain(&format!("The bot couldn't be started anew: {error}. It runs on."));
+        bot::cannot_restart(config, config.clock().as_ref(), &error.to_string());
+    }
+}
+
+/// Runs it until it ends; none: it is to be started anew.
+fn run_once(config: &Config, arguments: &RunArguments) -> Option<ExitCode> {
     let RunArguments { unless_running, wake, transcriber } = arguments;
     let (telegram, runtime) = match (open_telegram(config), super::runtime()) {
         (Ok(telegram), Ok(runtime)) => (telegram, runtime),
-        (Err(code), _) => return code,
-        (_, Err(error)) => return failed(&error),
+        (Err(code), _) => return Some(code),
+        (_, Err(error)) => return Some(failed(&error)),
     };
     let (clock, redactor) = (config.clock(), super::redactor(config));
     let outside = BotContext { config, telegram: &telegram, clock: clock.as_ref(), redactor: &redactor };
     let ended = runtime.block_on(async {
         let stop = super::stop_signal().map_err(BotError::Signals)?;
-        bot::run(outside, stop, wake, transcriber).await
+        bot::run(outside, stop, wake.clone(), transcriber.clone()).await
     });
-    match ended {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(BotError::Taken(_)) if unless_running => ExitCode::SUCCESS,
+    Some(match ended {
+        Ok(BotEnd::Restart) => return None,
+        Ok(BotEnd::Asked) => ExitCode::SUCCESS,
+        Err(BotError::Taken(_)) if *unless_running => ExitCode::SUCCESS,
         Err(error) => {
             let kept = match &error {
                 BotError::Displaced { .. } => "Telegram keeps what comes for a day. `health check` says what to do.",
@@ -177,7 +191,7 @@ fn run(config: &Config, arguments: RunArguments) -> ExitCode {
                 _ => EXIT_FAILED,
             })
         }
-    }
+    })
 }
 
 fn send(config: &Config, chat: ChatRef, text: &str) -> ExitCode {

@@ -37,7 +37,7 @@ use crate::{
         context::{Context, Report, Screen, Terminal, WakeError, WakeOutcome},
         stop,
     },
-    model::Model,
+    in_force::in_force,
     process::Identity,
     store::{Approval, Awaited, LandedFile, Order, Store, StoreError, TerminalSession},
     types::ChatRef,
@@ -162,7 +162,8 @@ impl<'a> Chat<'a> {
         let session = TerminalSession::fresh()?;
         store.open_session(&session, &Identity::current(), context.clock.now())?;
         // What the rules of the offline model do is told by their answers.
-        let has_steps = is_interactive && std::io::stderr().is_terminal() && context.model.name() != OFFLINE_MODEL;
+        let is_thinking = in_force(context.config, &store)?.effective_model() != OFFLINE_MODEL;
+        let has_steps = is_interactive && std::io::stderr().is_terminal() && is_thinking;
         let steps = if has_steps { Some(Arc::new(Steps::open(context)?)) } else { None };
         Ok(Self { context, interrupts, is_interactive, store, session, steps, later: BTreeSet::new() })
     }
@@ -176,7 +177,7 @@ impl<'a> Chat<'a> {
                 return Ok(false);
             }
         };
-        complain(&greeting(self.context.model));
+        complain(&greeting(in_force(self.context.config, &self.store)?.effective_model()));
         if self.store.is_terminal_paused()? {
             complain("Work from before is paused: `go on` continues it.");
         }
@@ -456,8 +457,8 @@ impl<'a> Chat<'a> {
 }
 
 /// Who answers, and how to leave, in two lines.
-fn greeting(model: &dyn Model) -> String {
-    let who = match model.name() {
+fn greeting(model: &str) -> String {
+    let who = match model {
         OFFLINE_MODEL => {
             "No AI model is set, so I understand plain requests only, such as `remind me to stretch at 5`.".to_owned()
         }

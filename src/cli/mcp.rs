@@ -4,9 +4,8 @@ use std::{net::SocketAddr, process::ExitCode};
 
 use clap::{Args, Subcommand};
 
-use super::{complain, failed, print};
+use super::{WakeSettings, complain, failed, print};
 use crate::{
-    access,
     config::Config,
     cycle::{
         self,
@@ -255,13 +254,13 @@ impl Desk<'_> {
             Err(error) => return self.trouble(&error),
         };
         // Who paired since, and which secrets there are, is known with the next call.
-        let config = match access::admitted(self.context.config, &store) {
-            Ok(config) => config,
+        let settings = match WakeSettings::look(self.context, &store) {
+            Ok(settings) => settings,
             Err(error) => return self.trouble(&error),
         };
-        let redactor = super::redactor(&config);
+        let redactor = super::redactor(self.context.config);
         let terminal = Terminal::AtEnd;
-        let context = Context { config: &config, redactor: &redactor, terminal, ..self.context };
+        let context = Context { redactor: &redactor, terminal, ..settings.context(self.context) };
         match outside::call(context, &mut store, name, input).await {
             Ok(told) => Answer { text: told.text, is_error: told.is_error, image: None },
             Err(error) => self.trouble(&error),

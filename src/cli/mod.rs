@@ -47,6 +47,8 @@ use crate::{
     account::since,
     channel::telegram::Telegram,
     config::{CLAUDE_CODE, Config, ConfigError, RepoUrl},
+    cycle::context::Context,
+    in_force::in_force,
     mcp::{client::settings::Settings, server as mcp_server},
     model::{
         Model,
@@ -56,6 +58,7 @@ use crate::{
     },
     redact::{Redactor, Secret},
     repo,
+    store::{Store, StoreError},
 };
 
 /// Done, nothing due, or another wake holds the lock.
@@ -153,6 +156,31 @@ fn claude_code(config: &Config) -> ClaudeCode {
         turn_timeout: MODEL_TURN_TIMEOUT,
         most_usd: config.daily_budget_usd,
     })
+}
+
+/// What a wake is given anew each time: the settings in force, and the model that they name where that isn't the process's own.
+struct WakeSettings {
+    config: Config,
+    model: Option<Box<dyn Model>>,
+}
+
+impl WakeSettings {
+    fn look(context: Context<'_>, store: &Store) -> Result<Self, StoreError> {
+        let config = in_force(context.config, store)?;
+        let model = match config.chosen_model.as_ref().map(|_| model(&config)) {
+            Some(Ok(model)) => Some(model),
+            Some(Err(why)) => {
+                tracing::warn!(%why, "the model that was chosen can't be used; the one that is set answers");
+                None
+            }
+            None => None,
+        };
+        Ok(Self { config, model })
+    }
+
+    fn context<'a>(&'a self, context: Context<'a>) -> Context<'a> {
+        Context { config: &self.config, model: self.model.as_deref().unwrap_or(context.model), ..context }
+    }
 }
 
 /// The Telegram door, when there is a token.

@@ -15,6 +15,7 @@ use crate::{
         self,
         context::{Context, Report, Screen, Terminal, WakeError, WakeOutcome},
     },
+    in_force::in_force,
     outside,
     render::{self, Looks, without_escapes},
     repo::RepoError,
@@ -96,15 +97,14 @@ pub(super) fn show_report(
     let shown = match (view.is_watched(), view.json) {
         (true, true) => print_document(context, store, report, session),
         (true, false) => show_console(context, store, session),
-        (false, is_json) => {
-            let notified = notify(context, store);
-            if is_json {
-                print_json(&for_print(report));
-            }
-            notified
+        (false, true) => {
+            print_json(&for_print(report));
+            Ok(())
         }
+        (false, false) => Ok(()),
     };
-    if let Err(error) = shown {
+    // What was shown here needs no notification.
+    if let Err(error) = shown.and_then(|()| notify(context, store)) {
         return failed(&error);
     }
     match (&report.error, report.outcome) {
@@ -174,18 +174,20 @@ pub(super) fn print_page(config: &Config, text: &str) {
     out::print_exactly(&format!("{}\n", on_page(config, text.trim_end())));
 }
 
-/// Tells a person at their desktop what waits in the terminal, if they can be told. It waits all the same.
-fn notify(context: Context<'_>, store: &mut Store) -> Result<(), StoreError> {
+/// Tells a person at their desktop what waits in the terminal, and of reminders and questions in their chat, if they can be told. It
+/// waits all the same.
+pub(super) fn notify(context: Context<'_>, store: &mut Store) -> Result<(), StoreError> {
     if !context.config.has_desktop {
         return Ok(());
     }
-    let waiting = store.to_notify(context.clock.now())?;
+    let owner = in_force(context.config, store)?.owner_chat;
+    let waiting = store.to_notify(owner, context.clock.now())?;
     let (told, more) = waiting.split_at(waiting.len().min(MAX_NOTIFIED));
     for (_, text) in told {
         desktop::notify(&context.redactor.redact(text));
     }
     if !more.is_empty() {
-        desktop::notify(&format!("{} more in the terminal: `wake --once` shows them.", more.len()));
+        desktop::notify(&format!("{} more wait: `wake today` and `wake --once` show them.", more.len()));
     }
     if waiting.is_empty() {
         return Ok(());

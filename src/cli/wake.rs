@@ -5,7 +5,7 @@ use std::{cell::Cell, io::IsTerminal as _, process::ExitCode};
 use tokio::sync::watch;
 
 use super::{
-    approvals,
+    WakeSettings, approvals,
     arguments::{Arguments, WakeCommand},
     chat, complain, cost, failed, history, mcp, memory,
     out::{self, Working},
@@ -17,7 +17,6 @@ use super::{
     task, within,
 };
 use crate::{
-    access,
     channel::Channel,
     config::Config,
     cycle::{
@@ -25,6 +24,7 @@ use crate::{
         context::{Context, Report, Terminal, WakeError, WakeOutcome},
         decide::budget::Budget,
     },
+    in_force::in_force,
     orders::{self, undo::UndoAsked},
     repo::RepoError,
     store::{Order, Store, wait_after},
@@ -244,7 +244,8 @@ pub(super) fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String
             "You have paused my work for the terminal: your message is safe, and will be answered after `wake resume`.";
         return Some(why.to_owned());
     }
-    let model = cycle::model_state_of(store, context).ok()?;
+    let config = in_force(context.config, store).ok()?;
+    let model = cycle::model_called(config.effective_model(), store, &config, context.clock.now()).ok()?;
     let cap = model.out_of_budget(Some(ChatRef::TERMINAL));
     if model.is_available && cap.is_none() {
         return None;
@@ -266,8 +267,8 @@ pub(super) async fn look(context: Context<'_>, store: &mut Store, trigger: &str)
         waker::leave_sign(context.config, context.clock.now());
     }
     store.readmit(&context.config.allowed_chats)?;
-    let config = access::admitted(context.config, store)?;
-    cycle::once(Context { config: &config, ..context }, store, trigger).await
+    let settings = WakeSettings::look(context, store)?;
+    cycle::once(settings.context(context), store, trigger).await
 }
 
 /// Wakes whenever something is due, until it is asked to end.

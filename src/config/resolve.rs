@@ -104,6 +104,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         anthropic_key: anthropic_key.map(Secret::new),
         anthropic_base_url: anthropic_base_url.unwrap_or_else(|| DEFAULT_ANTHROPIC_BASE_URL.to_owned()),
         model,
+        chosen_model: None,
         claude_code: claude_code.unwrap_or_else(|| DEFAULT_CLAUDE_CODE.into()),
         claude_code_model: claude_code_model.unwrap_or_else(|| DEFAULT_MODEL.to_owned()),
         claude_code_token: claude_code_token.map(Secret::new),

@@ -9,6 +9,7 @@ use crate::{
         self,
         decide::{budget::Budget, situation::ModelState},
     },
+    in_force::in_force,
     redact::Redactor,
     repo::{Repo, RepoError},
     store::{Schema, Store, StoreError},
@@ -87,7 +88,14 @@ impl<'a> Scene<'a> {
 
     /// The configured model as the gate of a wake would see it now.
     pub(super) fn model(&self, store: &Store) -> Result<ModelState, StoreError> {
-        cycle::model_called(self.config.effective_model(), store, self.config, self.now)
+        let config = in_force(self.config, store)?;
+        cycle::model_called(config.effective_model(), store, &config, self.now)
+    }
+
+    /// The settings in force; the plain ones where the database can't be read, which another check says.
+    pub(super) fn in_force(&self) -> Config {
+        let store = self.store.as_ref().ok().and_then(Option::as_ref);
+        store.and_then(|store| in_force(self.config, store).ok()).unwrap_or_else(|| self.config.clone())
     }
 }
 

@@ -263,13 +263,13 @@ fn look_at_store(scene: &Scene<'_>, overview: &mut Overview) -> Result<(), Troub
     let upkeep = store.upkeep(UpkeepKind::Model)?;
     let model = scene.model(store)?;
     overview.model = ModelReport {
+        name: model.name.clone(),
         is_available: model.is_available,
         over_budget: model.over_budget.map(Cap::name),
         chats_without_room: model.no_room.len(),
         not_before: upkeep.not_before.filter(|at| *at > scene.now),
         error: upkeep.error,
         answered_at: store.last_answer(&model.name)?,
-        ..overview.model.clone()
     };
     overview.search = search(scene.config, Some(store));
     let budget = scene.budget(store)?;

@@ -40,9 +40,47 @@ impl Preferences {
     }
 }
 
+/// The context with nudges turned off; none: they are off already. A line that says otherwise is changed, else one is added.
+pub fn without_nudges(context: &str) -> Option<String> {
+    if Preferences::of(context).wants_no_nudges {
+        return None;
+    }
+    let is_about_nudges = |line: &str| {
+        let words = line.trim().trim_start_matches(['-', '*', '+', ' ']).to_lowercase();
+        line.trim_start().starts_with(['-', '*', '+']) && words.trim_start_matches('*').starts_with("nudges")
+    };
+    let changed: String = context
+        .split_inclusive('\n')
+        .map(|line| if is_about_nudges(line) { format!("{OFF}\n") } else { line.to_owned() })
+        .collect();
+    if Preferences::of(&changed).wants_no_nudges {
+        return Some(changed);
+    }
+    let end = if context.is_empty() || context.ends_with('\n') { "" } else { "\n" };
+    Some(format!("{context}{end}{OFF}\n"))
+}
+
+/// The line that turns nudges off.
+const OFF: &str = "- nudges: off";
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn turning_nudges_off_changes_their_line_alone() {
+        for (context, off) in [
+            ("# Context\n- energy: high\n", Some("# Context\n- energy: high\n- nudges: off\n")),
+            ("- nudges: on\n- energy: high", Some("- nudges: off\n- energy: high")),
+            ("- **Nudges**: yes please\nMy nudges: x\n", Some("- nudges: off\nMy nudges: x\n")),
+            ("- energy: high", Some("- energy: high\n- nudges: off\n")),
+            ("- nudges: off\n", None),
+            ("", Some("- nudges: off\n")),
+        ] {
+            assert_eq!(without_nudges(context).as_deref(), off, "{context}");
+            assert!(Preferences::of(off.unwrap_or(context)).wants_no_nudges);
+        }
+    }
 
     #[test]
     fn low_energy_and_nudges_that_are_off_hold_nudges() {

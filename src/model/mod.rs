@@ -7,6 +7,7 @@
 pub mod anthropic;
 pub mod claude_code;
 pub mod content;
+pub mod offered;
 pub mod offline;
 
 use std::{

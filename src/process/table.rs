@@ -29,6 +29,12 @@ pub(super) fn parents() -> Vec<(u32, u32)> {
     }
 }
 
+/// Our own children, those that were started before we became this program among them.
+pub fn own_children() -> Vec<u32> {
+    let us = std::process::id();
+    parents().into_iter().filter(|(_, parent)| *parent == us).map(|(pid, _)| pid).collect()
+}
+
 #[cfg(target_os = "linux")]
 fn parent_of(pid: u32) -> Option<u32> {
     stat_after_name(pid, 1)?.parse().ok()

@@ -68,7 +68,7 @@ pub struct CheckTools<'a> {
 pub async fn check(step: SetupStep, config: &Config, tools: CheckTools<'_>) -> Checked {
     match step {
         SetupStep::Workspace => workspace(config),
-        SetupStep::Model if config.model == CLAUDE_CODE => claude_code(config, tools),
+        SetupStep::Model if config.wanted_model() == CLAUDE_CODE => claude_code(config, tools),
         SetupStep::Model => model(config),
         SetupStep::Key => key(config, tools).await,
         SetupStep::Bot => bot(config, tools).await,
@@ -108,6 +108,9 @@ fn model(config: &Config) -> Checked {
     match (config.effective_model(), config.model.as_str()) {
         (OFFLINE_MODEL, OFFLINE_MODEL) => Checked::Good("no AI model: it understands simple sentences".to_owned()),
         (OFFLINE_MODEL, _) => Checked::Good("no AI model until there is an API key".to_owned()),
+        (model, said) if model != said => {
+            Checked::Good(format!("{model}, chosen in a chat with /model (MODEL says {said})"))
+        }
         (model, _) => Checked::Good(model.to_owned()),
     }
 }

@@ -21,7 +21,7 @@ mod recordings;
 mod reminders;
 mod upkeep;
 
-pub use chats::{moved::Moved, stop::Stopped};
+pub use chats::{chosen::ChosenSetting, moved::Moved, stop::Stopped};
 pub use cycles::{
     approvals::{Approval, ApprovalState, NewApproval, Tap, Unshown},
     days::{ModelDay, StateDay, TurnTimes},
@@ -46,6 +46,7 @@ pub use intake::{
 pub use lease::LeaseHolder;
 pub use messages::{
     attachments::{Attachment, FileOnDisk, FileState, LandedFile, NO_SPEECH_MODEL, NewAttachment},
+    fresh::FreshStart,
     parts::PartOf,
     queue::{Exchange, Incoming, MAX_ATTEMPTS, NewIncoming},
     spoken::{Spoken, SpokenRows},
@@ -54,7 +55,7 @@ pub use odd_rows::OddRow;
 pub use outbox::{
     attempts::{Claimed, PartOutcome, PartState, Pick},
     flood::MAX_WAITING_UNTOLD,
-    outgoing::{NewOutgoing, OutgoingKind},
+    outgoing::{NewNudge, NewOutgoing, OutgoingKind},
     questions::is_long,
     shown::ShownTask,
     undelivered::{Outstanding, Prospect, Undelivered},
@@ -64,6 +65,7 @@ pub use people::pairing::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
 pub use recordings::rows::{MAX_RECORDINGS, NewRecording, RecordedCall, RecordedRequest, Recording};
 pub use reminders::{
     answered::AnsweredReminder,
+    nudged::{AnsweredNudge, OpenNudge},
     rows::{Firing, NewReminder, Reminder, Round},
 };
 pub use upkeep::{
@@ -132,6 +134,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0030_recordings.sql"),
     include_str!("migrations/0031_reminder_answers.sql"),
     include_str!("migrations/0032_rules.sql"),
+    include_str!("migrations/0033_in_chat.sql"),
+    include_str!("migrations/0034_nudges.sql"),
 ];
 
 /// The database, opened for one process.

@@ -467,3 +467,49 @@ CREATE TABLE recordings (
     vector    BLOB                               -- what the request means: 32-bit floats, little-endian; NULL: not known yet
 );
 CREATE INDEX recordings_by_chat ON recordings (chat_id, id);
+
+-- Where a chat, or a topic of it, was begun afresh by `/new`: what was said there before isn't in its openings.
+CREATE TABLE fresh_starts (
+    chat_id     INTEGER NOT NULL,
+    thread_id   INTEGER NOT NULL,                -- forum topic; 0: none
+    incoming_id INTEGER NOT NULL,                -- the last message from before; 0: none
+    outgoing_id INTEGER NOT NULL,                -- the last one of ours
+    at          TEXT NOT NULL,
+    PRIMARY KEY (chat_id, thread_id)
+) WITHOUT ROWID;
+
+-- Settings that the owner has chosen in a chat. Each holds for as long as the settings say what they said then.
+CREATE TABLE chosen_settings (
+    name       TEXT PRIMARY KEY,                 -- MODEL
+    value      TEXT NOT NULL,
+    instead_of TEXT NOT NULL,                    -- what the settings said
+    chosen_at  TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- Restarts of the bot that were ordered: who ordered one is told once what came of it.
+CREATE TABLE restarts (
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    asked_at  TEXT NOT NULL,
+    chat_id   INTEGER NOT NULL,
+    thread_id INTEGER,
+    told_at   TEXT                               -- NULL: it isn't over
+);
+
+-- What of our own accord was said with buttons under it, and what its person did about it: once a message.
+CREATE TABLE nudges (
+    outgoing_id INTEGER PRIMARY KEY REFERENCES outgoing_messages (id),
+    task        TEXT,                            -- the title of the one task that it is about
+    zone        TEXT NOT NULL,                   -- IANA zone of its person
+    may_stop    INTEGER NOT NULL DEFAULT 0,      -- whether it has a button against more of its kind
+    message_id  INTEGER,                         -- the channel's id of the message that carries the buttons
+    answer      TEXT,                            -- done, morning, quiet; NULL: none yet
+    answered_at TEXT,
+    again_at    TEXT,                            -- when it comes again as a reminder; NULL: it doesn't
+    is_shown    INTEGER NOT NULL DEFAULT 0,      -- whether the message shows the answer instead of its buttons
+    is_open     INTEGER NOT NULL DEFAULT 0       -- whether a wake has still to do what the answer says
+);
+CREATE INDEX nudges_open ON nudges (outgoing_id) WHERE is_open = 1;
+CREATE INDEX nudges_unshown ON nudges (outgoing_id) WHERE answer IS NOT NULL AND is_shown = 0;
+
+-- A desktop is told of a reminder while it is new.
+CREATE INDEX outgoing_reminders ON outgoing_messages (created_at) WHERE kind = 'reminder';

@@ -14,7 +14,7 @@ use crate::{
         unsettled::unsettled,
     },
     schedule::{self, Missed},
-    store::{Change, NewOutgoing, NewReminder, OutgoingKind},
+    store::{Change, NewNudge, NewOutgoing, NewReminder, OutgoingKind},
     types::{ChatRef, Effect},
 };
 
@@ -195,6 +195,7 @@ impl Asking {
                 chat: self.owner_chat,
                 text,
                 kind: OutgoingKind::Tell,
+                nudge: Some(NewNudge { task: None, zone: self.tz.name().to_owned(), may_stop: true }),
                 key: Some(format!("tell/{}", first.key())),
                 ..NewOutgoing::default()
             }),

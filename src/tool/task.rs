@@ -428,6 +428,13 @@ fn find_shown(number: usize, world: &World) -> Result<Found, Refusal> {
     Err(unknown())
 }
 
+/// The title of a task as it stands in a list, by that title. Any other is none.
+pub(super) fn title_of(title: &str, world: &World) -> Option<String> {
+    let lists = [List::Active, List::Backlog].map(|list| list.read(world));
+    let mut titles = lists.iter().flat_map(|list| list.tasks()).map(|task| &task.title);
+    titles.find(|known| known.trim().eq_ignore_ascii_case(title.trim())).cloned()
+}
+
 /// The task that is meant.
 fn find(query: &str, world: &World) -> Result<Found, Refusal> {
     let active = List::Active.read(world);

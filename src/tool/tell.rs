@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::{Done, Outcome, Refusal, Risk, Tool, World, brief, words};
 use crate::{
     policy::Reach,
-    store::{Change, NewOutgoing, OutgoingKind},
+    store::{Change, NewNudge, NewOutgoing, OutgoingKind},
     types::Effect,
 };
 
@@ -17,6 +17,9 @@ struct Args {
     key: String,
     /// The message, in Markdown, short.
     text: String,
+    /// The title of the one task that it is about, if it is about one: a button under it finishes that.
+    #[serde(default)]
+    task: Option<String>,
 }
 
 pub(super) fn tool() -> Tool {
@@ -56,6 +59,11 @@ fn run(args: &Args, world: &World) -> Outcome {
             text,
             kind: OutgoingKind::Tell,
             key: Some(key),
+            nudge: Some(NewNudge {
+                task: args.task.as_deref().and_then(|task| super::task::title_of(task, world)),
+                zone: world.tz.name().to_owned(),
+                may_stop: true,
+            }),
             ..NewOutgoing::default()
         })],
         ..Done::default()

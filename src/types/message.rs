@@ -29,6 +29,13 @@ pub enum Question {
         /// The message's row.
         outgoing_id: i64,
     },
+    /// What becomes of what was said of our own accord.
+    Nudge {
+        /// The message's row.
+        outgoing_id: i64,
+        /// What can be answered.
+        answers: Vec<NudgeAnswer>,
+    },
 }
 
 /// What a button means.
@@ -60,7 +67,46 @@ pub enum ButtonChoice {
         /// Which.
         answer: ReminderAnswer,
     },
+    /// An answer to a nudge.
+    Nudge {
+        /// The row of the nudge's message.
+        outgoing_id: i64,
+        /// Which.
+        answer: NudgeAnswer,
+    },
 }
+
+/// What a person does about what was said to them unasked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NudgeAnswer {
+    /// The task that it is about is done.
+    Done,
+    /// It comes again in the morning.
+    InTheMorning,
+    /// No more of its kind.
+    NoMore,
+}
+
+impl NudgeAnswer {
+    const ALL: [Self; 3] = [Self::Done, Self::InTheMorning, Self::NoMore];
+
+    /// Its name, in the database.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::InTheMorning => "morning",
+            Self::NoMore => "quiet",
+        }
+    }
+
+    /// The one of this name.
+    pub fn read(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|answer| answer.name() == name)
+    }
+}
+
+/// How a nudge's buttons begin, before their answer's name.
+const NUDGE: &str = "nudge-";
 
 /// What a person does about a reminder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +152,10 @@ impl Question {
             Self::Reminder { outgoing_id } => {
                 ReminderAnswer::ALL.map(|answer| ButtonChoice::Reminder { outgoing_id: *outgoing_id, answer }).to_vec()
             }
+            Self::Nudge { outgoing_id, answers } => {
+                let choice = |answer: &NudgeAnswer| ButtonChoice::Nudge { outgoing_id: *outgoing_id, answer: *answer };
+                answers.iter().map(choice).collect()
+            }
         }
     }
 }
@@ -120,6 +170,7 @@ impl ButtonChoice {
             Self::Rule { nonce, is_yes: true } => format!("add:{nonce}"),
             Self::Rule { nonce, is_yes: false } => format!("leave:{nonce}"),
             Self::Reminder { outgoing_id, answer } => format!("{}:{outgoing_id}", answer.name()),
+            Self::Nudge { outgoing_id, answer } => format!("{NUDGE}{}:{outgoing_id}", answer.name()),
         }
     }
 
@@ -131,7 +182,13 @@ impl ButtonChoice {
             "yes" | "no" => Some(Self::Approval { nonce: nonce(), is_approval: name == "yes" }),
             "always" => Some(Self::Always { nonce: nonce() }),
             "add" | "leave" => Some(Self::Rule { nonce: nonce(), is_yes: name == "add" }),
-            _ => Some(Self::Reminder { outgoing_id: which.parse().ok()?, answer: ReminderAnswer::read(name)? }),
+            _ => {
+                let outgoing_id = which.parse().ok()?;
+                Some(match name.strip_prefix(NUDGE) {
+                    Some(name) => Self::Nudge { outgoing_id, answer: NudgeAnswer::read(name)? },
+                    None => Self::Reminder { outgoing_id, answer: ReminderAnswer::read(name)? },
+                })
+            }
         }
     }
 }

@@ -7,5 +7,5 @@ mod turn;
 
 pub use call::Effect;
 pub use chat::{ChannelKind, ChatKind, ChatRef};
-pub use message::{ButtonChoice, Question, ReminderAnswer, TextFile};
+pub use message::{ButtonChoice, NudgeAnswer, Question, ReminderAnswer, TextFile};
 pub use turn::{Stop, Usage};

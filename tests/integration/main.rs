@@ -40,6 +40,8 @@ mod git;
 #[cfg(test)]
 mod health;
 #[cfg(test)]
+mod in_chat;
+#[cfg(test)]
 mod init;
 #[cfg(test)]
 mod layers;

@@ -81,3 +81,138 @@ fn nobody_elses_press_and_no_other_message_answers_a_reminder() {
     }
     assert_eq!(active(&env), "0 ");
 }
+
+const CONTEXT: &str = "memory/project-memory/context.md";
+const ACTIVE: &str = "memory/project-memory/active.md";
+
+/// A world in which a task has been quiet for a week, and was mentioned.
+fn nudged() -> (FakeTelegram, TestEnv, SentMessage) {
+    let telegram = FakeTelegram::start();
+    telegram.number_updates_from(2_000);
+    let mut env = TestEnv::with_telegram(&telegram);
+    env.once();
+    env.write_memory(ACTIVE, "# Active tasks\n\n## Write the report\n- status: active\n- touched: 2026-11-13\n");
+    env.at("2026-11-21T15:00:00Z").once();
+    let message = question(&telegram);
+    assert!(message.visible.contains("“Write the report” has been quiet for 8 days"), "{message:?}");
+    (telegram, env, message)
+}
+
+#[test]
+fn done_under_a_nudge_finishes_its_task_as_a_wake_that_can_be_undone() {
+    let (telegram, env, message) = nudged();
+    assert_eq!(message.buttons.len(), 3);
+    let said = press(&telegram, &env, (CHAT, CHAT, message.message_id, &message.buttons[0]));
+    assert_eq!(said, "✅ Done: it leaves your tasks.");
+    eventually("the answer is shown", || {
+        telegram.standing().iter().any(|text| text.ends_with("it leaves your tasks."))
+    });
+    assert_eq!(env.once()["outcome"], "worked");
+    assert!(!env.memory(ACTIVE).contains("report"), "{}", env.memory(ACTIVE));
+    assert!(env.memory("memory/agent-memory/episodic-memory.md").contains("Finished the task “Write the report”"));
+    assert_eq!(env.once()["outcome"], "idle", "once");
+    for button in &message.buttons {
+        let again = press(&telegram, &env, (CHAT, CHAT, message.message_id, button));
+        assert_eq!(again, "You've answered this before.");
+    }
+    let wake: String = env.query("SELECT id FROM cycles ORDER BY rowid DESC LIMIT 1");
+    env.wake(&["undo", &wake]).ok();
+    assert!(env.memory(ACTIVE).contains("## Write the report"));
+    env.check_sound();
+}
+
+#[test]
+fn a_nudge_comes_again_in_the_morning_as_a_reminder() {
+    let (telegram, mut env, message) = nudged();
+    let said = press(&telegram, &env, (CHAT, CHAT, message.message_id, &message.buttons[1]));
+    assert_eq!(said, "💤 I'll remind you Sun 22 Nov 09:00.");
+    assert_eq!(active(&env), "1 2026-11-22T08:00:00.000Z");
+    env.at("2026-11-22T08:00:00Z").once();
+    let again = telegram.sent().pop().unwrap();
+    assert!(again.visible.starts_with("⏰ “Write the report” has been quiet") && again.buttons.len() == 3, "{again:?}");
+    env.check_sound();
+}
+
+#[test]
+fn nudges_that_are_not_wanted_stop_and_the_context_says_so() {
+    let (telegram, mut env, message) = nudged();
+    let said = press(&telegram, &env, (CHAT, CHAT, message.message_id, &message.buttons[2]));
+    assert!(said.starts_with("🔕 No more nudges."), "{said}");
+    env.once();
+    assert!(env.memory(CONTEXT).ends_with("- nudges: off\n"), "{}", env.memory(CONTEXT));
+    let sent = telegram.sent().len();
+    // The next line is crossed in silence.
+    env.at("2026-11-24T15:00:00Z").once();
+    assert_eq!(telegram.sent().len(), sent);
+    env.check_sound();
+}
+
+#[test]
+fn a_task_that_is_gone_by_then_is_told_of_and_nobody_elses_press_counts() {
+    const LISTED: i64 = 777;
+    let (telegram, mut env, message) = nudged();
+    env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{LISTED}"));
+    let (id, done) = (message.message_id, message.buttons[0].as_str());
+    for (chat, who, message) in [(LISTED, LISTED, id), (CHAT, CHAT, id + 1)] {
+        let said = press(&telegram, &env, (chat, who, message, done));
+        assert_eq!(said, "This button isn't good any more. Nothing was done.");
+    }
+    env.write_memory(ACTIVE, "# Active tasks\n\n## Write the other report\n- status: active\n- touched: 2026-11-21\n");
+    press(&telegram, &env, (CHAT, CHAT, id, done));
+    env.once();
+    let told = telegram.sent().pop().unwrap().visible;
+    assert!(told.starts_with("I couldn't finish “Write the report”: there is no such task any more."), "{told}");
+    assert!(env.memory(ACTIVE).contains("## Write the other report"));
+    env.check_sound();
+}
+
+/// A world with a desktop: what it shows is written down.
+#[cfg(target_os = "linux")]
+fn with_desktop(env: &mut TestEnv) {
+    use std::os::unix::fs::PermissionsExt;
+    let bin = env.path("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let script = format!("#!/bin/sh\necho \"$4\" >> {}\n", env.path("shown").display());
+    std::fs::write(bin.join("notify-send"), script).unwrap();
+    std::fs::set_permissions(bin.join("notify-send"), PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bin.display(), super::support::env::search_path());
+    env.set("PATH", &path).set("DISPLAY", ":7");
+}
+
+#[cfg(target_os = "linux")]
+fn shown(env: &TestEnv) -> Vec<String> {
+    std::fs::read_to_string(env.path("shown")).unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_desktop_shows_the_owners_reminders_and_open_questions_once_and_no_guests() {
+    const GUEST: i64 = 777;
+    let (telegram, claude, mut env) = super::mind::minded();
+    telegram.number_updates_from(2_000);
+    env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{GUEST}"));
+    env.once();
+    for (chat, text) in [(CHAT, "call Anna"), (GUEST, "feed Tom")] {
+        env.execute(&format!(
+            "INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at)
+             VALUES ({chat}, '{text}', 'Europe/Berlin', '2026-11-21T15:30:00', '2026-11-21T14:30:00Z', '2026-11-21T12:00:00Z')"
+        ));
+    }
+    with_desktop(&mut env);
+    env.at("2026-11-21T14:30:00Z");
+    // As the bot starts it.
+    let wake = |env: &TestEnv| env.wake(&["--once", "--no-console"]).ok();
+    wake(&env);
+    assert_eq!(shown(&env), ["⏰ call Anna"]);
+    env.set("AUTONOMY", "0").receive(CHAT, "remember the wifi code");
+    let remember =
+        super::support::claude::Block::tool("t1", "remember", serde_json::json!({"fact": "The wifi is attic"}));
+    claude.expect(super::support::claude::Reply::tools(vec![remember]));
+    for _ in 0..3 {
+        wake(&env);
+    }
+    let all = shown(&env);
+    assert!(all.len() > 1 && all[1].starts_with("May I do this?"), "{all:?}");
+    assert_eq!(all.iter().filter(|line| line.contains("May I do this?")).count(), 1, "{all:?}");
+    assert_eq!(telegram.sent().iter().filter(|message| message.visible.contains("feed Tom")).count(), 1);
+}

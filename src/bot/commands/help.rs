@@ -18,8 +18,11 @@ pub(super) fn text(config: &Config, is_owners: bool) -> String {
         "Just write to me: ask, or tell me what to remember, what to remind you of and when, what you are working on. I answer, \
          and write down what I did."
     };
-    let menu = Command::menu();
-    let lines: Vec<String> = menu.iter().map(|entry| format!("/{}: {}", entry.command, entry.description)).collect();
+    let lines: Vec<String> = Command::ALL
+        .into_iter()
+        .filter(|command| is_owners || !command.is_owners())
+        .filter_map(|command| Some(format!("/{}: {}", command.name(), command.description()?)))
+        .collect();
     let whose = if is_owners { String::new() } else { format!("\n\n{KEPT_FOR_THE_OWNER}") };
     format!("{say}{whose}\n\nThese are answered at once, even while I work:\n{}", lines.join("\n"))
 }

@@ -8,10 +8,14 @@ mod cost;
 mod help;
 mod log;
 mod memory;
+mod model;
+mod new;
 mod remind;
+mod restart;
 mod retry;
 mod rules;
 mod seen;
+mod settings;
 mod status;
 mod stop;
 mod tasks;
@@ -74,6 +78,9 @@ impl<'a> Desk<'a> {
 
     /// Answers a command.
     pub(super) fn answer(&mut self, asked: &Asked) -> Result<CommandReply> {
+        if let Some(why) = asked.command.is_owners().then(|| self.why_not_owner(asked)).flatten() {
+            return Ok(CommandReply::says(why));
+        }
         let help = || help::text(self.config, self.is_owners(asked.message.chat));
         let reply = match asked.command {
             Command::Start => CommandReply::says(format!("Hello! I am your assistant.\n\n{}", help())),
@@ -94,6 +101,10 @@ impl<'a> Desk<'a> {
             }
             Command::Cost => CommandReply::says(cost::answer(self, asked)?),
             Command::Log => CommandReply::says(log::answer(self, asked)?),
+            Command::New => new::answer(self, asked),
+            Command::Model => model::answer(self, &asked.args),
+            Command::Settings => CommandReply::says(settings::answer(self)),
+            Command::Restart => restart::answer(self, asked),
             Command::Whoami => CommandReply::says(whoami::answer(self, asked)),
             Command::Remind => remind::answer(self, asked)?,
             Command::Stop => stop::stop(self, asked),
@@ -141,6 +152,16 @@ impl<'a> Desk<'a> {
     /// Whether the owner asks: in their own chat, or in a group.
     fn is_by_owner(&self, asked: &Asked) -> bool {
         self.is_owners(asked.message.chat) || self.is_owners(ChatRef::from_number(asked.message.sender_id))
+    }
+
+    /// Why a command that is the owner's isn't answered here; none: it is.
+    fn why_not_owner(&self, asked: &Asked) -> Option<String> {
+        let name = asked.command.name();
+        match (self.is_owners(asked.message.chat), self.is_by_owner(asked)) {
+            (true, _) => None,
+            (false, true) => Some(format!("/{name} is for our own chat: others read here. Nothing was done.")),
+            (false, false) => Some(format!("/{name} is my owner's alone. Nothing was done.")),
+        }
     }
 
     /// Since when nothing is done for the asking chat, if so: all work is stopped, or its own.

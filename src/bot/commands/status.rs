@@ -30,6 +30,8 @@ pub(super) struct AssistantStatus {
     /// What waits for a word in the asking chat; the owner is told of all.
     questions: Vec<Question>,
     model: String,
+    /// Whether the owner chose it by `/model`.
+    is_chosen: bool,
     is_model_available: bool,
     out_of_budget: Option<String>,
     budget: Budget,
@@ -76,6 +78,7 @@ impl AssistantStatus {
             outstanding: store.outstanding()?,
             questions: questions.map(|asked| Question::of(asked, chat)).collect(),
             model: model.name.clone(),
+            is_chosen: config.chosen_model.is_some(),
             is_model_available: model.is_available && model.out_of_budget(Some(chat)).is_none(),
             out_of_budget: if model.is_thinking { budget.in_the_way(Some(chat)) } else { None },
             budget,
@@ -169,14 +172,16 @@ impl AssistantStatus {
         let Budget { today_usd, month_usd, daily_usd, monthly_usd, .. } = self.budget;
         let month = monthly_usd.map(|usd| format!(", ${month_usd:.2} of ${usd:.2} this month")).unwrap_or_default();
         let money = format!("${today_usd:.2} of ${daily_usd:.2} used today{month}");
+        let chosen = if self.is_chosen { " (chosen with /model)" } else { "" };
         match (self.model.as_str(), self.is_model_available) {
             (name, false) if self.out_of_budget.is_some() => {
                 let why = self.out_of_budget.as_deref().unwrap_or_default();
-                format!("AI model: {name}, not used just now: {why}; {money}.")
+                format!("AI model: {name}{chosen}, not used just now: {why}; {money}.")
             }
+            (OFFLINE_MODEL, _) if self.is_chosen => format!("AI model: none{chosen}, {money}."),
             (OFFLINE_MODEL, _) => format!("AI model: none (no key), {money}."),
-            (name, true) => format!("AI model: {name}, {money}."),
-            (name, false) => format!("AI model: {name}, couldn't be reached; I'll try again soon, {money}."),
+            (name, true) => format!("AI model: {name}{chosen}, {money}."),
+            (name, false) => format!("AI model: {name}{chosen}, couldn't be reached; I'll try again soon, {money}."),
         }
     }
 
@@ -229,6 +234,7 @@ mod tests {
             outstanding: Outstanding::default(),
             questions: Vec::new(),
             model: OFFLINE_MODEL.to_owned(),
+            is_chosen: false,
             is_model_available: true,
             out_of_budget: None,
             budget: crate::cycle::decide::budget::of((0.0, 5.0), (0.0, None)),

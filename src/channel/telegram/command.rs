@@ -9,6 +9,8 @@ use crate::words;
 pub enum Command {
     /// `/start`: sent by Telegram when a person first opens the chat.
     Start,
+    /// `/new`: what was said here before is left out from now on.
+    New,
     /// `/status`: what the assistant is doing.
     Status,
     /// `/tasks`: what is in hand and what waits.
@@ -33,6 +35,12 @@ pub enum Command {
     Resume,
     /// `/wake`: look now, whatever was to be waited for.
     Wake,
+    /// `/model [name]`: which AI model answers, or which is to.
+    Model,
+    /// `/settings`: the settings as they are.
+    Settings,
+    /// `/restart`: the bot starts anew.
+    Restart,
     /// `/whoami`: who is speaking, and what they may do.
     Whoami,
     /// `/help`: what can be said to it.
@@ -52,12 +60,13 @@ const MIN_MISTYPED_CHARS: usize = 5;
 
 impl Command {
     /// Every command, in the order of the menu.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 19] = [
         Self::Start,
         Self::Status,
         Self::Tasks,
         Self::Memory,
         Self::Remind,
+        Self::New,
         Self::Cost,
         Self::Log,
         Self::Undo,
@@ -66,6 +75,9 @@ impl Command {
         Self::Stop,
         Self::Resume,
         Self::Wake,
+        Self::Model,
+        Self::Settings,
+        Self::Restart,
         Self::Whoami,
         Self::Help,
     ];
@@ -74,6 +86,7 @@ impl Command {
     pub fn name(self) -> &'static str {
         match self {
             Self::Start => "start",
+            Self::New => "new",
             Self::Status => "status",
             Self::Tasks => "tasks",
             Self::Memory => "memory",
@@ -86,10 +99,18 @@ impl Command {
             Self::Stop => "stop",
             Self::Resume => "resume",
             Self::Wake => "wake",
+            Self::Model => "model",
+            Self::Settings => "settings",
+            Self::Restart => "restart",
             Self::Whoami => "whoami",
             Self::Help => "help",
             Self::Mistyped(meant) => meant,
         }
+    }
+
+    /// Whether only the owner's own chat is answered.
+    pub fn is_owners(self) -> bool {
+        matches!(self, Self::Model | Self::Settings | Self::Restart)
     }
 
     /// The commands to register with [`super::Telegram::set_my_commands`]. `/start` isn't offered: Telegram sends it.
@@ -128,9 +149,11 @@ impl Command {
         matches!(parse(text, username), ParsedCommand::Ours(..))
     }
 
-    fn description(self) -> Option<&'static str> {
+    /// What the menu says of it; none: it isn't offered.
+    pub fn description(self) -> Option<&'static str> {
         match self {
             Self::Start | Self::Mistyped(_) => None,
+            Self::New => Some("Start afresh: leave out what was said here before"),
             Self::Status => Some("What I am doing, and what waits"),
             Self::Tasks => Some("Your tasks: in hand, and waiting"),
             Self::Memory => Some("What I remember; with words: what I know about them"),
@@ -143,6 +166,9 @@ impl Command {
             Self::Stop => Some("Stop all work until /resume"),
             Self::Resume => Some("Continue after /stop"),
             Self::Wake => Some("Check now whether anything is due"),
+            Self::Model => Some("Which AI model answers; with a name: choose it"),
+            Self::Settings => Some("The settings as they are, and what is wrong with them"),
+            Self::Restart => Some("Start me anew, with the settings as they are now"),
             Self::Whoami => Some("Who you are to me, and what you may do"),
             Self::Help => Some("What you can say to me"),
         }

@@ -37,7 +37,7 @@ use teloxide_core::{
 use super::{Buttons, Channel, DoneFuture, Form, Outgoing, Presence, SendError, SendFuture, Sent};
 use crate::{
     render,
-    types::{ButtonChoice, ChatRef, Question, ReminderAnswer},
+    types::{ButtonChoice, ChatRef, NudgeAnswer, Question, ReminderAnswer},
 };
 
 /// The reaction to a message that has arrived, one of those that every chat allows by default.
@@ -147,6 +147,9 @@ fn label(choice: &ButtonChoice) -> &'static str {
         ButtonChoice::Reminder { answer: ReminderAnswer::Done, .. } => "✅ Done",
         ButtonChoice::Reminder { answer: ReminderAnswer::InAnHour, .. } => "💤 1 hour",
         ButtonChoice::Reminder { answer: ReminderAnswer::InTheMorning, .. } => "🌅 Morning",
+        ButtonChoice::Nudge { answer: NudgeAnswer::Done, .. } => "✅ Done",
+        ButtonChoice::Nudge { answer: NudgeAnswer::InTheMorning, .. } => "🌅 Morning",
+        ButtonChoice::Nudge { answer: NudgeAnswer::NoMore, .. } => "🔕 No more nudges",
     }
 }
 

@@ -125,7 +125,7 @@ impl Wizard {
         let running = Box::pin(bot::run(outside, stop, None, None));
         tokio::pin!(running);
         let ended = tokio::select! {
-            ended = &mut running => return ended.map(|()| None).map_err(Unpaired::Bot),
+            ended = &mut running => return ended.map(|_| None).map_err(Unpaired::Bot),
             person = somebody(store) => person.map(Some).map_err(|error| Unpaired::Bot(error.into())),
             line = self.prompter.next() => line.map(|_| None).map_err(|_| Unpaired::BrokenOff),
         };

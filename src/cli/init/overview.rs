@@ -11,6 +11,7 @@ use super::{
 use crate::{
     config::{SaidSettings, SettingChanges, SettingProblem},
     setup::{self, Checked, SetupStep},
+    store::Store,
 };
 
 /// Each step that applies with what its check found, and what is wrong besides.
@@ -21,7 +22,11 @@ pub(super) async fn states(
     is_over: &dyn Fn() -> bool,
 ) -> (Vec<(SetupStep, Checked)>, Vec<SettingProblem>) {
     let (config, mut problems) = said.with_what_is_right(changes);
-    let Some(config) = config else { return (Vec::new(), problems) };
+    let Some(mut config) = config else { return (Vec::new(), problems) };
+    if let Ok(Some(store)) = Store::open_read_only(&config.db_path()) {
+        // A database from before there was a choice has none.
+        config.chosen_model = store.chosen("MODEL", &config.model).ok().flatten();
+    }
     let temporary = std::env::temp_dir();
     let mut states = Vec::new();
     for step in SetupStep::ALL {

@@ -32,6 +32,9 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
         resumptions.into_iter().partition(|reason| resumes(reason, observed.open_cycles, is_reflection));
     reasons.extend(resumptions);
     reasons.extend(due_reminders(observed));
+    // One at a time: each changes the memory that the next one finds.
+    let pressed = observed.pressed.iter().find(|nudge| !observed.stopped_chats.contains(&nudge.chat));
+    reasons.extend(pressed.map(|nudge| Reason::Pressed { nudge: nudge.clone() }));
     reasons.extend(messages::due(observed));
     reasons.extend(messages::over_budget(observed));
     reasons.extend(tasks::of_guests(observed));
@@ -85,6 +88,7 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
     let reasons = reasons.into_iter().filter(|reason| !matches!(reason, Reason::Resume { .. }));
     let is_mechanical = |reason: &Reason| match reason {
         Reason::Reminder { .. }
+        | Reason::Pressed { .. }
         | Reason::MissedTask { .. }
         | Reason::Stale { .. }
         | Reason::OverBudget { .. }

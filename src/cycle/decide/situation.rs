@@ -10,8 +10,8 @@ use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 use crate::{
     config::QuietHours,
     memory::{decay::Stage, reflect::REFLECTION, tasks::Task},
-    store::{Cap, CycleRow, Incoming, Reminder, Undo},
-    types::ChatRef,
+    store::{Cap, CycleRow, Incoming, OpenNudge, Reminder, Undo},
+    types::{ChatRef, NudgeAnswer},
     words::{count, day_and_time},
     zone::Tz,
 };
@@ -73,6 +73,8 @@ pub struct Observed<'a> {
     pub person_commits: &'a [(String, String)],
     /// Wakes that are to be undone, in the order in which that was asked for.
     pub undos: &'a [Undo],
+    /// What was answered to nudges, and is to be done.
+    pub pressed: &'a [OpenNudge],
     /// Whether all work is stopped.
     pub is_stopped: bool,
     /// Chats that have stopped what is done for them: their cycles are gone on with when they say so.
@@ -175,6 +177,11 @@ pub enum Reason {
         /// Handled once under this key.
         key: String,
     },
+    /// A person has pressed a button under a nudge.
+    Pressed {
+        /// What they have answered.
+        nudge: OpenNudge,
+    },
     /// A person committed to the memory.
     PersonCommits {
         /// What they say, newest first.
@@ -227,6 +234,10 @@ impl Reason {
                 let days = if *from == last { last.to_string() } else { format!("the days from {from} to {last}") };
                 format!("{REFLECTION} {days}")
             }
+            Self::Pressed { nudge } => match nudge.answer {
+                NudgeAnswer::NoMore => "a button against more nudges".to_owned(),
+                NudgeAnswer::Done | NudgeAnswer::InTheMorning => "a button that a task is done".to_owned(),
+            },
             Self::PersonCommits { subjects } => count(subjects.len(), "commit by a person"),
         }
     }

@@ -28,7 +28,7 @@ use crate::{
     },
     repo::{Condition, Glance, Oid, Repo, RepoError},
     schedule::due::is_set_back,
-    store::{CycleRow, HEAD_SEEN, Incoming, Reminder, Store, StoreError, ToldOf, Undo, UpkeepKind},
+    store::{CycleRow, HEAD_SEEN, Incoming, OpenNudge, Reminder, Store, StoreError, ToldOf, Undo, UpkeepKind},
     types::ChatRef,
 };
 
@@ -52,6 +52,8 @@ pub(in crate::cycle) struct Observation {
     /// The same for the chats whose tasks there are besides, of those that may be spoken to.
     pub(in crate::cycle) guests: BTreeMap<ChatRef, usize>,
     pub(in crate::cycle) undos: Vec<Undo>,
+    /// What was answered to nudges, and is to be done.
+    pub(in crate::cycle) pressed: Vec<OpenNudge>,
     /// Whether nudges wait.
     pub(in crate::cycle) holds_nudges: bool,
     /// The days to look back at.
@@ -113,6 +115,7 @@ impl Observation {
             holds_nudges,
             to_reflect: reflecting::days_due(store, context.config, now)?,
             undos: store.open_undos()?,
+            pressed: store.open_nudges()?,
             is_stopped: store.stopped()?.is_some(),
             stopped_chats,
         })
@@ -150,6 +153,7 @@ impl Observation {
             to_reflect: self.to_reflect.clone(),
             person_commits: &self.person_commits,
             undos: &self.undos,
+            pressed: &self.pressed,
             is_stopped: self.is_stopped,
             stopped_chats: &self.stopped_chats,
         })

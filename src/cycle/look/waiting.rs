@@ -36,6 +36,7 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
     let guests = BTreeMap::new();
     let open_cycles = store.open_cycles()?;
     let undos = store.open_undos()?;
+    let pressed = store.open_nudges()?;
     let observed = Observed {
         now,
         tz: config.timezone,
@@ -53,6 +54,7 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
         to_reflect: reflecting::days_due(store, config, now)?,
         person_commits: &[],
         undos: &undos,
+        pressed: &pressed,
         is_stopped,
         stopped_chats: &stopped_chats,
     };

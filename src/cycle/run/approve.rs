@@ -254,6 +254,7 @@ fn put(
         // Whose words an action holds is not known.
         links_as_text: true,
         taint: None,
+        nudge: None,
     };
     session.store.ask_approval(&live.cycle.id, std::slice::from_ref(&judged), &approval, message)?;
     live.state.apply(&judged);

@@ -16,12 +16,12 @@ use crate::{
         },
         look::observe::Observation,
         maintain::sync,
-        run::{deeds::Deeds, finish, reflect, remind},
+        run::{deeds::Deeds, finish, pressed, reflect, remind},
         session::{Ending, Session},
     },
     memory::decay,
     repo::Repo,
-    store::{Change, Entry, Incoming, MessageOutcome, NO_MODEL, NewOutgoing, OutgoingKind},
+    store::{Change, Entry, Incoming, MessageOutcome, NO_MODEL, NewNudge, NewOutgoing, OutgoingKind},
     types::ChatRef,
     words::{count, day_and_time},
 };
@@ -50,6 +50,7 @@ pub(in crate::cycle) async fn run(
             owners => (owners, session.context.config.owner_chat),
         };
         deeds = deeds.and(match reason {
+            Reason::Pressed { nudge } => pressed::deeds(session, repo, &cycle, nudge)?,
             Reason::Reflection { from, until, .. } => reflect::by_rule(session, repo, &cycle, &(*from..*until))?.0,
             reason => act_on(session, reason, chat, observation)?,
         });
@@ -81,20 +82,22 @@ fn act_on(
             let next = next.as_deref().unwrap_or("there is no next step yet");
             let late = missed_at.map(|at| format!(" (It was due {}.)", day_and_time(at)));
             let late = late.unwrap_or_default();
-            tell_by_rule(session, told, key, &format!("It is time for “{title}”: {next}.{late}"))
+            tell_by_rule(session, told, key, &format!("It is time for “{title}”: {next}.{late}"), (title, false))
         }
         Reason::MissedTask { title, at, is_told: false, .. } => {
             Deeds::noted(vec![format!("Skipped the next step of “{title}”: its time {at} was missed")])
         }
         Reason::MissedTask { title, at, is_told: true, key } => {
             let text = format!("I missed “{title}” at {at}, as I wasn't running. I won't do it late.");
-            tell_by_rule(session, told, key, &text)
+            tell_by_rule(session, told, key, &text, (title, false))
         }
         Reason::Decay { title, stage, key } => {
             let touched = observation.tasks.iter().find(|task| task.title == *title).and_then(|task| task.touched);
             let today = session.now().with_timezone(&session.context.config.timezone).date_naive();
             let days = touched.map_or(0, |touched| decay::quiet_days(touched, today));
-            tell_by_rule(session, told, key, &stage.wording(title, days))
+            // Whether nudges come at all is the owner's to say.
+            let may_stop = told == session.context.config.owner_chat;
+            tell_by_rule(session, told, key, &stage.wording(title, days), (title, may_stop))
         }
         Reason::PersonCommits { subjects } => {
             Deeds::noted(subjects.iter().map(|subject| format!("Noted a person's commit: {subject}")).collect())
@@ -120,6 +123,7 @@ fn act_on(
         }
         // Reminders fire together, so that what was missed is told in one message. What looks back has a rule of its own.
         Reason::Reminder { .. }
+        | Reason::Pressed { .. }
         | Reason::Messages { .. }
         | Reason::Resume { .. }
         | Reason::Undo { .. }
@@ -128,13 +132,15 @@ fn act_on(
     })
 }
 
-/// Speaks by rule, once per key.
-fn tell_by_rule(session: &Session<'_>, chat: ChatRef, key: &str, text: &str) -> Deeds {
+/// Speaks by rule, once per key, of a task; `may_stop`: more of its kind can be refused.
+fn tell_by_rule(session: &Session<'_>, chat: ChatRef, key: &str, text: &str, (title, may_stop): (&str, bool)) -> Deeds {
+    let zone = session.context.config.timezone.name().to_owned();
     let message = NewOutgoing {
         chat,
         text: session.context.redactor.redact(text),
         kind: OutgoingKind::Tell,
         key: Some(format!("tell/{key}")),
+        nudge: Some(NewNudge { task: Some(title.to_owned()), zone, may_stop }),
         ..NewOutgoing::default()
     };
     let whom = if chat == session.context.config.owner_chat { String::new() } else { format!(" chat {chat}") };

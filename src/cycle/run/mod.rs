@@ -12,6 +12,7 @@ mod live;
 pub(crate) mod once;
 pub mod outside;
 mod prepare;
+mod pressed;
 mod recall;
 mod record;
 mod recordings;

@@ -29,7 +29,7 @@ use crate::{
     },
     policy,
     repo::{Repo, RepoError},
-    store::{Entry, Incoming, NewCycle, StoreError},
+    store::{Entry, Exchange, Incoming, NewCycle, StoreError},
     tool::{
         Attachments, Chat, Documents, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, Registry, ToRead, Undoable,
         Unwoken, World, unwoken_key,
@@ -186,7 +186,8 @@ pub(in crate::cycle) fn opening(
     let words = called_for(&cycle.reasons, observation, &ids);
     let messages: Vec<&Incoming> = observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
     let (recalled, meant) = recall::recalled(session, world, cycle, &messages).unzip();
-    let exchanges = brief::shown_of(&world.exchanges, recalled.is_some());
+    let of_now = since_fresh_start(session, cycle, &world.exchanges)?;
+    let exchanges = brief::shown_of(of_now, recalled.is_some());
     let is_withheld = |found: &[brief::Recollection]| found.iter().any(|one| one.is_of_others);
     let there = ToRead {
         files: !world.attachments.files.is_empty(),
@@ -224,6 +225,18 @@ pub(in crate::cycle) fn opening(
         head: observation.head.clone().filter(|_| is_owners),
         taint: taint::joined(taint::of(&messages, &files).into_iter().chain(done_after)),
     })
+}
+
+/// What was said since the cycle's chat was begun afresh. They come in the order in which they were said.
+fn since_fresh_start<'e>(
+    session: &Session<'_>,
+    cycle: &NewCycle,
+    exchanges: &'e [Exchange],
+) -> Result<&'e [Exchange], StoreError> {
+    let Some(chat) = cycle.chat else { return Ok(exchanges) };
+    let Some(start) = session.store.fresh_start(chat, cycle.thread_id)? else { return Ok(exchanges) };
+    let old = exchanges.iter().rposition(|exchange| start.is_after(exchange)).map_or(0, |last| last + 1);
+    Ok(exchanges.get(old..).unwrap_or_default())
 }
 
 /// What given-up wakes had done for these messages that lasts: it must not be done again. Their files don't, they are

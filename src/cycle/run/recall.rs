@@ -7,7 +7,7 @@ use crate::{
     embed::Meant,
     index::Recalled,
     memory,
-    store::{Incoming, NewCycle},
+    store::{Incoming, NewCycle, StoreError},
     tool::{World, hits},
     words::shortened,
 };
@@ -31,7 +31,12 @@ pub(in crate::cycle) fn recalled(
     let questions = questions(&cycle.reasons, messages);
     match hits(world, Some(&session.store), &questions, None, HITS_MAX) {
         Ok(found) => {
-            let recalled = one_after_the_other(found.answers).into_iter().map(recollection).collect();
+            let mut recalled: Vec<Recollection> =
+                one_after_the_other(found.answers).into_iter().map(recollection).collect();
+            if let Err(error) = leave_out_the_past(session, cycle, &mut recalled) {
+                tracing::warn!(%error, "nothing was recalled");
+                return None;
+            }
             Some((recalled, found.meant))
         }
         Err(error) => {
@@ -39,6 +44,24 @@ pub(in crate::cycle) fn recalled(
             None
         }
     }
+}
+
+/// Takes out what was said in the cycle's chat before it was begun afresh: that is found by who searches for it. What was written
+/// down of it is the memory's, and stays.
+fn leave_out_the_past(
+    session: &Session<'_>,
+    cycle: &NewCycle,
+    recalled: &mut Vec<Recollection>,
+) -> Result<(), StoreError> {
+    let Some(chat) = cycle.chat else { return Ok(()) };
+    let Some(start) = session.store.fresh_start(chat, cycle.thread_id)? else { return Ok(()) };
+    for (folder, is_ours) in [("messages/", false), ("answers/", true)] {
+        let row = |path: &str| path.strip_prefix(folder)?.parse::<i64>().ok();
+        let rows: Vec<i64> = recalled.iter().filter_map(|one| row(&one.path)).collect();
+        let old = session.store.said_before(start, chat, is_ours, &rows)?;
+        recalled.retain(|one| row(&one.path).is_none_or(|row| !old.contains(&row)));
+    }
+    Ok(())
 }
 
 /// What is asked of the index: each message by itself, or the reasons where there is none.

@@ -135,7 +135,11 @@ pub(in crate::cycle) fn record_all(
             Change::Handled { key, .. } if *key == unwoken_key(live.cycle.chat) => {
                 live.world.unwoken = Unwoken::default();
             }
-            Change::Done { .. } | Change::Hold { .. } | Change::Handled { .. } | Change::Fire(_) => {}
+            Change::Done { .. }
+            | Change::Hold { .. }
+            | Change::Handled { .. }
+            | Change::Fire(_)
+            | Change::NudgeDone { .. } => {}
         }
     }
     Ok(())

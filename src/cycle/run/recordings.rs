@@ -57,8 +57,18 @@ pub(in crate::cycle) fn similar_work(
     let request = if said.is_empty() { cycle.reasons.join("; ") } else { said.join("\n\n") };
     let chosen = similar::choose(&words_of(&request), meant.map(Meant::vectors).unwrap_or_default(), &recorded);
     let mut found: Vec<(Likeness, Recording)> = Vec::new();
+    let start = match cycle.chat {
+        Some(chat) => session.store.fresh_start(chat, cycle.thread_id)?,
+        None => None,
+    };
+    // What was done here before the chat was begun afresh is a part of what is left out.
+    let is_left_out = |recording: &Recording| {
+        let start = start.filter(|_| recording.kept.chat == cycle.chat).and_then(|start| start.at);
+        start.is_some_and(|start| recording.at.is_none_or(|at| at <= start))
+    };
     for likeness in chosen {
-        found.extend(session.store.recording(likeness.id)?.map(|recording| (likeness, recording)));
+        let recording = session.store.recording(likeness.id)?.filter(|recording| !is_left_out(recording));
+        found.extend(recording.map(|recording| (likeness, recording)));
     }
     Ok(similar::block(&found, config.timezone))
 }

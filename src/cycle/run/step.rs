@@ -199,7 +199,14 @@ fn say_with_news(
     let now = session.now();
     let terminal = session.store.session_of(&live.cycle.id)?;
     let (terminal, knows) = (terminal.as_deref(), &live.state.messages);
-    let new = orient::joining(&queued, &live.cycle, terminal, knows, &open_cycles, &model, now);
+    let mut new = orient::joining(&queued, &live.cycle, terminal, knows, &open_cycles, &model, now);
+    // What is said after `/new` has a cycle of its own: this one's conversation is of the time before.
+    if let Some(chat) = live.cycle.chat.filter(|_| !new.is_empty())
+        && let Some(start) = session.store.fresh_start(chat, live.cycle.thread_id)?
+        && live.state.messages.iter().any(|id| *id <= start.incoming_id)
+    {
+        new.retain(|message| message.id <= start.incoming_id);
+    }
     if new.is_empty() {
         return Ok(false);
     }

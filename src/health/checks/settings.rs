@@ -6,7 +6,6 @@ use chrono::{DateTime, Utc};
 
 use super::remote::failure;
 use crate::{
-    access,
     config::{CLAUDE_CODE, OFFLINE_MODEL},
     cycle::decide::budget::Budget,
     health::{
@@ -19,11 +18,7 @@ use crate::{
 };
 
 pub(super) fn token(scene: &Scene<'_>) -> Result<Finding, Trouble> {
-    // Where the database can't be read, another check says so.
-    let config = match scene.store() {
-        Ok(Some(store)) => access::admitted(scene.config, store)?,
-        _ => scene.config.clone(),
-    };
+    let config = scene.in_force();
     Ok(judge_token(config.telegram_token.is_some(), config.allowed_chats.len()))
 }
 
@@ -42,7 +37,7 @@ fn judge_token(has_token: bool, chats: usize) -> Finding {
 }
 
 pub(super) fn key(scene: &Scene<'_>) -> Result<Finding, Trouble> {
-    let config = scene.config;
+    let config = &scene.in_force();
     let (upkeep, answered_at) = match scene.store()? {
         Some(store) => (store.upkeep(UpkeepKind::Model)?, store.last_answer(config.effective_model())?),
         None => (Upkeep::default(), None),

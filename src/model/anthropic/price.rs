@@ -66,6 +66,19 @@ const PRICES: &[Entry] = &[
 /// The prices' dearest: what a model that isn't in the table is charged at, so that a budget errs on the safe side.
 const DEAREST: Rates = rates(10.0, 12.5, 1.0, 50.0);
 
+/// The same for people: US dollars for a million tokens, in and out.
+pub const DEAREST_USD: (f64, f64) = (DEAREST.input, DEAREST.output);
+
+/// The models of the table, each with its US dollars for a million tokens, in and out.
+pub fn listed() -> impl Iterator<Item = (&'static str, (f64, f64))> {
+    PRICES.iter().map(|entry| (entry.model, (entry.rates.input, entry.rates.output)))
+}
+
+/// The price of a model that is in the table, a snapshot among them.
+pub fn listed_price(model: &str) -> Option<(f64, f64)> {
+    find(model).map(|entry| (entry.rates.input, entry.rates.output))
+}
+
 /// The table's entry for a model id, with or without a snapshot's date (`-20261007`).
 fn find(model: &str) -> Option<&'static Entry> {
     let is_date =

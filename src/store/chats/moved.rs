@@ -63,6 +63,7 @@ pub(in crate::store) fn follow(tx: &Transaction<'_>, moved: Moved, now: DateTime
         &messages,
         &cycles,
         "UPDATE OR REPLACE stopped_chats SET chat_id = ?2 WHERE chat_id = ?1",
+        "UPDATE OR REPLACE fresh_starts SET chat_id = ?2 WHERE chat_id = ?1",
         "UPDATE undos SET chat_id = ?2, thread_id = NULL, reply_to = NULL WHERE chat_id = ?1 AND done_at IS NULL",
     ] {
         tx.execute(sql, [from, to])?;

@@ -17,7 +17,7 @@ use crate::{
         cycles::claims,
         messages::queue,
         outbox::{attempts, shown},
-        reminders::rows,
+        reminders::{nudged, rows},
         upkeep::backoff,
     },
     types::{ChatRef, Stop, Usage},
@@ -217,6 +217,11 @@ pub enum Change {
     },
     /// Slots of reminders are due: each fires once, and its message with it.
     Fire(Round),
+    /// What was answered to a nudge is done.
+    NudgeDone {
+        /// The row of its message.
+        outgoing_id: i64,
+    },
     /// A wake is to be undone by the next one, and this chat to be told what became of it.
     Undo {
         /// Its cycle's id.
@@ -339,6 +344,7 @@ pub(in crate::store) fn carry_out(
         Change::AddReminder(reminder) => rows::add(tx, reminder, Some(cycle_id), now)?,
         Change::EndReminder { id } => rows::cancel(tx, *id, Some(cycle_id))?,
         Change::Fire(round) => rows::fire(tx, round, cycle_id, now)?,
+        Change::NudgeDone { outgoing_id } => nudged::is_done(tx, *outgoing_id)?,
         Change::Undo { wake, chat, thread_id, reply_to } => {
             let answer =
                 NewOutgoing { chat: *chat, thread_id: *thread_id, reply_to: *reply_to, ..NewOutgoing::default() };

@@ -187,7 +187,7 @@ pub(in crate::store) fn conclude(tx: &Transaction<'_>, cycle_id: &str, now: Date
                 cycle_id: Some(cycle_id.to_owned()),
                 // It quotes what is taken back, whoever's words that holds.
                 links_as_text: true,
-                taint: None,
+                ..NewOutgoing::default()
             })
         })
         .optional()?;

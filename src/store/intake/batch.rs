@@ -21,7 +21,7 @@ use crate::{
         },
         outbox::attempts,
         people::pairing,
-        reminders::answered,
+        reminders::{answered, nudged},
     },
     types::{ButtonChoice, ChatRef},
 };
@@ -70,6 +70,8 @@ pub struct Accepted {
     pub orders: Vec<Order>,
     /// Whether something was ordered or decided that was not before: what is due may be another thing now.
     pub has_orders: bool,
+    /// Whether the bot is to start anew. An order that has come before doesn't count.
+    pub restarts: bool,
     /// Who has paired.
     pub paired: Option<i64>,
     /// Buttons that were pressed, and whether that has decided the question.
@@ -114,6 +116,7 @@ impl Store {
                 accepted.orders.extend(ordered.order.clone());
                 let answer = orders::accept(tx, ordered, now)?;
                 accepted.has_orders |= answer.is_some() && ordered.order.as_ref().is_some_and(Order::is_work);
+                accepted.restarts |= answer.is_some() && ordered.order == Some(Order::Restart);
                 if let Some(AnswerState::Planned(row)) = answer {
                     accepted.answers.push(row);
                 }
@@ -128,6 +131,7 @@ impl Store {
                     }
                     ButtonChoice::Rule { nonce, is_yes } => rules::tap(tx, tap, (nonce, *is_yes), now)?,
                     ButtonChoice::Reminder { outgoing_id, answer } => answered::tap(tx, (tap.chat, tap.message_id), (*outgoing_id, *answer), now)?,
+                    ButtonChoice::Nudge { outgoing_id, answer } => nudged::tap(tx, (tap.chat, tap.message_id), (*outgoing_id, *answer), now)?,
                 };
                 accepted.has_orders |= has_decided;
                 accepted.taps.push((tap.clone(), has_decided));

@@ -3,5 +3,6 @@
 pub(in crate::store) mod batch;
 pub(in crate::store) mod orders;
 pub(in crate::store) mod poll;
+mod restarts;
 pub(in crate::store) mod terminals;
 pub(in crate::store) mod typed;

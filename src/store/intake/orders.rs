@@ -4,12 +4,13 @@
 use chrono::{DateTime, Utc};
 use rusqlite::Transaction;
 
+use super::restarts;
 use crate::{
     store::{
-        NewOutgoing, NewReminder, Result, ShownTask, Store, UpkeepKind,
-        chats::stop,
+        ChosenSetting, NewOutgoing, NewReminder, Result, ShownTask, Store, UpkeepKind,
+        chats::{chosen, stop},
         cycles::{rules, undo},
-        messages::queue,
+        messages::{fresh, queue},
         outbox::{attempts, shown},
         reminders::rows,
     },
@@ -64,6 +65,12 @@ pub enum Order {
     RemoveRule(String),
     /// The answer shows these tasks, numbered from 1.
     ShowTasks(Vec<ShownTask>),
+    /// What was said in the answer's chat, or topic, is left out of openings from now on.
+    BeginAfresh,
+    /// A setting is chosen.
+    Choose(ChosenSetting),
+    /// The bot starts anew.
+    Restart,
 }
 
 impl Order {
@@ -80,7 +87,7 @@ impl Order {
 
     /// Whether a wake has something to do by it.
     pub(in crate::store) fn is_work(&self) -> bool {
-        !matches!(self, Self::ShowTasks(_) | Self::RemoveRule(_))
+        !matches!(self, Self::ShowTasks(_) | Self::RemoveRule(_) | Self::BeginAfresh | Self::Restart)
     }
 }
 
@@ -160,6 +167,13 @@ fn carry_out(tx: &Transaction<'_>, order: &Order, answer: &NewOutgoing, now: Dat
         Order::Wake { is_owners: false } => end_back_offs_of(tx, answer.chat),
         Order::RemoveRule(rule) => rules::remove(tx, rule, answer),
         Order::ShowTasks(tasks) => shown::show_in(tx, answer, tasks),
+        Order::BeginAfresh => fresh::begin(tx, answer, now),
+        Order::Choose(setting) => {
+            chosen::choose(tx, setting, now)?;
+            // Another model needn't wait for the end of this one's troubles.
+            end_back_offs(tx)
+        }
+        Order::Restart => restarts::order(tx, answer, now),
     }
 }
 

@@ -215,17 +215,25 @@ impl Store {
         Ok(self.has_unsent()? && self.conn.prepare_cached(&sql)?.query_row([], |row| row.get(0))?)
     }
 
-    /// Texts for the terminal that nobody was shown there and no notification told of, oldest first, as (row, text). Of those that
-    /// went to the owner's chat only what is new.
-    pub fn to_notify(&self, now: DateTime<Utc>) -> Result<Vec<(i64, String)>> {
+    /// What no notification told of, oldest first, as (row, text): texts for the terminal that nobody was shown there (of those that went
+    /// to the owner's chat what is new), reminders that have just come in the owner's chat, and questions that wait there.
+    pub fn to_notify(&self, owner_chat: ChatRef, now: DateTime<Utc>) -> Result<Vec<(i64, String)>> {
         let sql = format!(
             "SELECT o.id, o.message_text FROM outgoing_messages o
              WHERE o.notified_at IS NULL AND {DELIVERABLE} AND {IS_ANYBODYS}
                AND (o.chat_id = 0 AND o.sent_at IS NULL OR o.chat_id != 0 AND o.channel = '{TERMINAL}' AND o.created_at >= ?1)
-             ORDER BY o.id"
+             UNION
+             SELECT o.id, o.message_text FROM outgoing_messages o
+             WHERE o.id IN (
+                   SELECT id FROM outgoing_messages INDEXED BY outgoing_reminders WHERE kind = 'reminder' AND created_at >= ?1
+                   UNION ALL
+                   SELECT outgoing_id FROM approvals INDEXED BY approvals_pending WHERE state = 'pending' AND expires_at > ?3)
+               AND o.notified_at IS NULL AND {DELIVERABLE} AND +o.chat_id = ?2 AND o.chat_id != 0
+             ORDER BY 1"
         );
         let mut statement = self.conn.prepare(&sql)?;
-        let rows = statement.query_map([rfc3339(now - NEW)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows = statement
+            .query_map((rfc3339(now - NEW), owner_chat, rfc3339(now)), |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 

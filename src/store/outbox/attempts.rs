@@ -383,6 +383,8 @@ fn claim(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>
                 (questions::of_reminder(tx, row.get(0)?, part)?, whole)
             } else if kind == OutgoingKind::Command.as_str() {
                 (questions::of_rule(tx, row.get(0)?, part)?, whole)
+            } else if kind == OutgoingKind::Tell.as_str() {
+                (questions::of_nudge(tx, row.get(0)?, part)?, whole)
             } else {
                 (None, whole)
             };
@@ -494,6 +496,9 @@ pub(in crate::store) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now:
         .optional()?;
     if let Some(id) = id {
         recipients::note_outgoing(tx, id, message.cycle_id.as_deref())?;
+        if let Some(nudge) = &message.nudge {
+            questions::note_nudge(tx, id, nudge)?;
+        }
         let links = if message.links_as_text || taint.is_some() { Links::AsText } else { Links::Clickable };
         plan_parts_of(tx, id, &text, message.kind, links, now)?;
     }

@@ -64,6 +64,22 @@ pub struct NewOutgoing {
     /// Whose bytes it may hold, besides those that the journal of its cycle tells of: what isn't written by a cycle says so itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taint: Option<String>,
+    /// That it is said of our own accord, with buttons under it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nudge: Option<NewNudge>,
+}
+
+/// What the buttons need under what is said unasked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct NewNudge {
+    /// The title of the one task that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// IANA zone of its person.
+    pub zone: String,
+    /// Whether it can be said that no more of its kind is wanted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_stop: bool,
 }
 
 impl NewOutgoing {

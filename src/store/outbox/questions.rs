@@ -4,8 +4,8 @@ use rusqlite::{OptionalExtension as _, Transaction};
 
 use crate::{
     approval_text,
-    store::Result,
-    types::{Question, TextFile},
+    store::{NewNudge, Result},
+    types::{NudgeAnswer, Question, TextFile},
 };
 
 /// An action and why it is asked that take more than this together are shown as a file, in characters as they are shown: a chat's message
@@ -68,6 +68,46 @@ pub(in crate::store) fn of_reminder(
     )?
     .query_row((outgoing_id, part), |_| Ok(Question::Reminder { outgoing_id }))
     .optional()
+}
+
+/// What a part of a nudge asks: the last one, until it is answered.
+pub(in crate::store) fn of_nudge(
+    tx: &Transaction<'_>,
+    outgoing_id: i64,
+    part: i64,
+) -> rusqlite::Result<Option<Question>> {
+    let sql = "SELECT ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)";
+    if !tx.prepare_cached(sql)?.query_row((outgoing_id, part), |row| row.get::<_, bool>(0))? {
+        return Ok(None);
+    }
+    let answers = nudge_answers(tx, outgoing_id)?;
+    Ok((!answers.is_empty()).then_some(Question::Nudge { outgoing_id, answers }))
+}
+
+/// What can be answered to a nudge, in the order of its buttons; nothing once it was answered. What holds others' words isn't said again
+/// as if it were its person's reminder.
+pub(in crate::store) fn nudge_answers(tx: &Transaction<'_>, outgoing_id: i64) -> rusqlite::Result<Vec<NudgeAnswer>> {
+    let offers = tx
+        .prepare_cached(
+            "SELECT n.task IS NOT NULL, o.taint IS NULL, n.may_stop
+             FROM nudges n JOIN outgoing_messages o ON o.id = n.outgoing_id WHERE n.outgoing_id = ?1 AND n.answer IS NULL",
+        )?
+        .query_row([outgoing_id], |row| Ok([row.get(0)?, row.get(1)?, row.get::<_, bool>(2)?]))
+        .optional()?
+        .unwrap_or_default();
+    let answers = [NudgeAnswer::Done, NudgeAnswer::InTheMorning, NudgeAnswer::NoMore];
+    Ok(answers.into_iter().zip(offers).filter_map(|(answer, is_offered)| is_offered.then_some(answer)).collect())
+}
+
+/// Keeps what the buttons under a message need.
+pub(in crate::store) fn note_nudge(tx: &Transaction<'_>, outgoing_id: i64, nudge: &NewNudge) -> Result<()> {
+    tx.prepare_cached("INSERT INTO nudges (outgoing_id, task, zone, may_stop) VALUES (?1, ?2, ?3, ?4)")?.execute((
+        outgoing_id,
+        &nudge.task,
+        &nudge.zone,
+        nudge.may_stop,
+    ))?;
+    Ok(())
 }
 
 /// A question that its channel refuses for good reaches nobody: that is a no, at once.

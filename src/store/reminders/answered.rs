@@ -86,7 +86,7 @@ pub(in crate::store) fn tap(
     (outgoing_id, answer): (i64, ReminderAnswer),
     now: DateTime<Utc>,
 ) -> Result<bool> {
-    if !is_its_message(tx, outgoing_id, (chat, message_id))? {
+    if !is_last_part(tx, "reminder", outgoing_id, (chat, message_id))? {
         return Ok(false);
     }
     let again = again(tx, outgoing_id, chat, answer, now)?;
@@ -106,14 +106,19 @@ pub(in crate::store) fn tap(
     Ok(n == 1)
 }
 
-/// Whether the message that was tapped is the reminder's. One of which the sender doesn't know yet whether it came counts.
-fn is_its_message(tx: &Transaction<'_>, outgoing_id: i64, (chat, message_id): (ChatRef, i64)) -> Result<bool> {
+/// Whether the message that was tapped is that one of ours, of that kind. One of which the sender doesn't know yet whether it came counts.
+pub(super) fn is_last_part(
+    tx: &Transaction<'_>,
+    kind: &str,
+    outgoing_id: i64,
+    (chat, message_id): (ChatRef, i64),
+) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages o JOIN outgoing_parts p ON p.outgoing_id = o.id
-               WHERE o.id = ?1 AND o.kind = 'reminder' AND o.chat_id = ?2
+               WHERE o.id = ?1 AND o.kind = ?4 AND o.chat_id = ?2
                  AND p.part = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)
                  AND (p.channel_message_id = ?3 OR p.repeats > 0
                       OR p.channel_message_id IS NULL AND p.state IN ('attempting', 'unknown')))";
-    Ok(tx.prepare_cached(sql)?.query_row((outgoing_id, chat, message_id), |row| row.get(0))?)
+    Ok(tx.prepare_cached(sql)?.query_row((outgoing_id, chat, message_id, kind), |row| row.get(0))?)
 }
 
 /// The reminders of a message as they are to come again.
@@ -141,7 +146,7 @@ fn again(
 }
 
 /// When a reminder comes again.
-fn slot(answer: ReminderAnswer, now: DateTime<Utc>, tz: Tz) -> Option<Slot> {
+pub(super) fn slot(answer: ReminderAnswer, now: DateTime<Utc>, tz: Tz) -> Option<Slot> {
     let local = now.with_timezone(&tz).naive_local();
     match answer {
         ReminderAnswer::Done => None,

@@ -262,3 +262,29 @@ fn a_look_goes_by_the_indices() {
     }
     assert!(!plan.iter().any(|step| step.starts_with("SCAN") && step != "SCAN CONSTANT ROW"), "{plan:#?}");
 }
+
+#[test]
+fn answers_to_reminders_and_nudges_go_once_they_are_shown_and_nothing_waits_for_them() {
+    let mut world = World::new();
+    for n in 1..=4 {
+        world.plan(ChatRef::telegram(7), &format!("text {n}"));
+    }
+    world.deliver_all(1);
+    world.by_hand(
+        "INSERT INTO reminders (id, chat_id, text, zone, slot, next_at, created_at, state)
+             VALUES (1, 7, 'tea', 'UTC', '2026-11-21T09:00:00', '2026-11-21T09:00:00Z', '2026-11-20T09:00:00Z', 'active');
+         INSERT INTO reminder_firings (reminder_id, slot, fired_at, outgoing_id) VALUES (1, '2026-11-20T09:00:00', '2026-11-20T09:00:00Z', 1);
+         INSERT INTO reminder_answers (outgoing_id, message_id, answer, at, is_shown) VALUES
+             (1, 1, 'done', '2026-11-20T09:00:00Z', 1), (2, 2, 'done', '2026-11-20T09:00:00Z', 1), (3, 3, 'done', '2026-11-20T09:00:00Z', 0);
+         INSERT INTO nudges (outgoing_id, zone, answer, answered_at, is_shown, is_open) VALUES
+             (1, 'UTC', NULL, NULL, 0, 0), (2, 'UTC', 'done', '2026-11-20T09:00:00Z', 1, 1),
+             (3, 'UTC', 'done', '2026-11-20T09:00:00Z', 0, 0), (4, 'UTC', 'done', '2026-11-20T09:00:00Z', 1, 0)",
+    );
+    world.forget_all(ROWS);
+    // One slot still guards against firing twice; one isn't shown yet; one isn't acted on.
+    assert_eq!(world.value::<String>("SELECT group_concat(outgoing_id) FROM reminder_answers"), "1,3");
+    assert_eq!(world.value::<String>("SELECT group_concat(outgoing_id) FROM nudges"), "2,3");
+    world.by_hand("UPDATE reminders SET state = 'done'");
+    world.forget_all(ROWS);
+    assert_eq!(world.value::<String>("SELECT group_concat(outgoing_id) FROM reminder_answers"), "3");
+}

@@ -9,7 +9,7 @@
 //! | a finished cycle's journal                                | goes whole, as when it is old                   |
 //! | its approvals, reasons and error                          | are emptied                                     |
 //! | a recording                                               | goes whole                                      |
-//! | a reminder that is over, an undo's answer, a list shown   | their words are replaced, or go                 |
+//! | a reminder that is over, an undo's answer, a list or nudge | their words are replaced, or go                 |
 //! | a message that waits, an answer that does, an open cycle  | is in the way                                   |
 
 use rusqlite::{Connection, Transaction, types::ValueRef};
@@ -279,6 +279,11 @@ fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Re
     for row in rows(tx, "SELECT id, answer, taken_back FROM undos WHERE done_at IS NOT NULL")? {
         if holds(row.text(1), false) || holds(row.text(2), true) {
             tx.execute("UPDATE undos SET answer = NULL, taken_back = '{}' WHERE id = ?1", [row.number(0)])?;
+        }
+    }
+    for row in rows(tx, "SELECT outgoing_id, task FROM nudges WHERE is_open = 0")? {
+        if holds(row.text(1), false) {
+            tx.execute("UPDATE nudges SET task = NULL WHERE outgoing_id = ?1", [row.number(0)])?;
         }
     }
     for row in rows(tx, "SELECT chat_id, number, title FROM shown_tasks")? {

@@ -8,6 +8,8 @@
 //! | a part as it was sent (`html`, `plain`)                 | its message isn't delivered in full |
 //! | a repair                                                | no cycle has written it down |
 //! | a slot that has fired                                   | its reminder is active, the newest [`FIRINGS_KEPT`] |
+//! | what was answered to a reminder                         | the message doesn't show it, or one of its slots is kept |
+//! | what was answered to a nudge                            | the message doesn't show it, or a wake has still to act on it |
 //!
 //! Freed pages are used again by what comes; the file itself isn't made smaller.
 
@@ -98,6 +100,16 @@ impl FencedStore<'_> {
                 ),
                 "DELETE FROM repairs WHERE id IN (
                      SELECT id FROM repairs WHERE cycle_id IS NOT NULL AND at < ?1 LIMIT ?2)"
+                    .to_owned(),
+                "DELETE FROM reminder_answers WHERE outgoing_id IN (
+                     SELECT a.outgoing_id FROM reminder_answers a WHERE a.is_shown = 1 AND a.at < ?1
+                         AND NOT EXISTS (SELECT 1 FROM reminder_firings f WHERE f.outgoing_id = a.outgoing_id) LIMIT ?2)"
+                    .to_owned(),
+                // One without an answer is as old as its message.
+                "DELETE FROM nudges WHERE outgoing_id IN (
+                     SELECT n.outgoing_id FROM nudges n JOIN outgoing_messages o ON o.id = n.outgoing_id
+                     WHERE n.is_open = 0 AND (n.answer IS NULL OR n.is_shown = 1) AND COALESCE(n.answered_at, o.sent_at) < ?1
+                     LIMIT ?2)"
                     .to_owned(),
             ] {
                 n += count(tx.prepare_cached(&sql)?.execute((&before, rows.saturating_sub(n)))?);

@@ -279,8 +279,8 @@ impl Model {
                     }
                 }
                 Change::Fire(round) => self.fire(round, cycle),
-                // No history asks for an undo, or shows a list of tasks.
-                Change::Handled { .. } | Change::Undo { .. } | Change::ShowTasks { .. } => {}
+                // No history asks for an undo, shows a list of tasks, or has buttons under what is said unasked.
+                Change::Handled { .. } | Change::Undo { .. } | Change::ShowTasks { .. } | Change::NudgeDone { .. } => {}
             }
         }
         Ok(())

@@ -154,6 +154,7 @@ impl Wake {
         let reminders = store.reminders().map_err(text)?;
         let reasons = orient::due(&Observed {
             undos: &[],
+            pressed: &[],
             is_stopped: false,
             stopped_chats: &BTreeSet::new(),
             now: scene.now,

@@ -87,6 +87,7 @@ impl Scene {
             holds_nudges: self.holds_nudges,
             to_reflect: self.to_reflect.clone(),
             undos: &[],
+            pressed: &[],
             is_stopped: false,
             stopped_chats: &BTreeSet::new(),
             person_commits: &self.person_commits,

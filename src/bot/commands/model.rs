@@ -1,0 +1,77 @@
+//! `/model [name]`: which AI model answers, which can be chosen and what each costs; with a name, that one answers from now on.
+
+use super::{CommandReply, Desk};
+use crate::{
+    config::OFFLINE_MODEL,
+    model::offered::{self, OfferedModel, PRICES_READ_ON},
+    store::{ChosenSetting, Order},
+};
+
+/// What goes back to the settings.
+const DEFAULT: &str = "default";
+
+pub(super) fn answer(desk: &Desk<'_>, args: &str) -> CommandReply {
+    let (config, offered) = (desk.config, offered::offered(desk.config));
+    let now = config.effective_model();
+    let choose = |name: &str| {
+        Order::Choose(ChosenSetting { name: "MODEL", value: name.to_owned(), instead_of: config.model.clone() })
+    };
+    match args.trim_matches('`') {
+        "" => CommandReply::says(format!("{}\n\n{}", answers_now(desk), listed(&offered))),
+        DEFAULT if config.chosen_model.is_none() => {
+            CommandReply::says(format!("{} Nothing was chosen in its place.", answers_now(desk)))
+        }
+        DEFAULT => {
+            let text = format!("Back to the settings: `{}` answers from now on.", config.model);
+            CommandReply::orders(text, choose(&config.model))
+        }
+        name => match offered.iter().find(|model| model.name == name) {
+            Some(OfferedModel { is_usable: false, name, needs, .. }) => {
+                CommandReply::says(format!("`{name}` can't answer: {needs}. Nothing was changed."))
+            }
+            Some(model) if model.name == now => {
+                CommandReply::says(format!("`{now}` answers already. Nothing was changed."))
+            }
+            Some(model) => CommandReply::orders(chosen(model, now, &config.model), choose(&model.name)),
+            None => {
+                let name = super::brief(&name.replace('`', ""), 60);
+                CommandReply::says(format!("I know no model `{name}`. Nothing was changed.\n\n{}", listed(&offered)))
+            }
+        },
+    }
+}
+
+fn answers_now(desk: &Desk<'_>) -> String {
+    let config = desk.config;
+    match (config.effective_model(), &config.chosen_model) {
+        (OFFLINE_MODEL, None) if config.model != OFFLINE_MODEL => {
+            "No AI model answers: there is no API key, so I understand plain sentences only. `wake init` sets one up."
+                .to_owned()
+        }
+        (name, Some(_)) => format!(
+            "**{name}** answers here and in every chat. You chose it with /model; the settings say `{}`.",
+            config.model
+        ),
+        (name, None) => format!("**{name}** answers here and in every chat, as the settings say (MODEL)."),
+    }
+}
+
+fn listed(offered: &[OfferedModel]) -> String {
+    let line = |model: &OfferedModel| {
+        let needs = if model.is_usable { String::new() } else { format!(" ({})", model.needs) };
+        format!("- `{}`: {}{needs}", model.name, model.costs())
+    };
+    let lines: Vec<String> = offered.iter().map(line).collect();
+    format!(
+        "You can choose:\n{}\n\n/model with a name chooses one, /model {DEFAULT} goes back to the settings. Prices are of \
+         {PRICES_READ_ON}.",
+        lines.join("\n")
+    )
+}
+
+fn chosen(model: &OfferedModel, before: &str, said: &str) -> String {
+    let name = &model.name;
+    let costs = model.costs();
+    let back = if name == said { String::new() } else { format!(" /model {DEFAULT} goes back to `{said}`.") };
+    format!("`{name}` answers from now on, in every chat ({costs}). What is under way now ends with `{before}`.{back}")
+}

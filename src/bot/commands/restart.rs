@@ -1,0 +1,16 @@
+//! `/restart`: the bot starts anew, by its own program, once what it is at is done.
+
+use super::{super::batch::Asked, CommandReply, Desk};
+use crate::{store::Order, types::ChatRef, wake_lock};
+
+pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> CommandReply {
+    if asked.message.chat == ChatRef::TERMINAL {
+        return CommandReply::says(
+            "This terminal isn't the bot, so nothing was restarted. Send /restart to it on Telegram; here each command starts anew.",
+        );
+    }
+    let holder = wake_lock::read(&desk.config.lock_path()).filter(|holder| holder.identity().is_alive());
+    let text =
+        if holder.is_some() { "Restarting. I finish what I'm at first, if that is soon…" } else { "Restarting…" };
+    CommandReply::orders(text, Order::Restart)
+}

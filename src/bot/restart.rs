@@ -1,0 +1,52 @@
+//! The bot starts itself anew by `/restart`: with its own program, as that is on the disk now, and with the settings as they are now.
+//!
+//! 1. The order is stored with its batch and the next offset, so that no later poll brings it again. Who newly stored it restarts.
+//! 2. It is looked whether a new bot could run ([`obstacle`]). If not, the chat is told, and all stays as it is.
+//! 3. The bot ends as by a signal: a wake is waited for a while, the database is closed.
+//! 4. Its program takes its place, under the same process id ([`crate::process::start_anew`]). If that fails the old one runs on.
+//! 5. Whichever bot starts next tells the chat that it is back: once, since that closes the order's row.
+
+use std::time::Duration;
+
+use crate::{
+    config::{Config, SaidSettings, SettingChanges},
+    process::{self, Spec},
+};
+
+/// How long a program may take to say which version it is.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Why a new bot couldn't run, if it couldn't.
+pub(super) fn obstacle(config: &Config) -> Option<String> {
+    let said = SaidSettings::gather(config.named_env_file.as_deref());
+    let now = match said.with(&SettingChanges::new()) {
+        Ok(now) => now,
+        Err(error) => {
+            let problems: Vec<String> = error.problems.iter().map(|problem| format!("\n- {problem}")).collect();
+            return Some(format!("the settings need correcting:{}", problems.concat()));
+        }
+    };
+    if let Err(error) = now.require_telegram() {
+        return Some(error.problems.iter().map(ToString::to_string).collect());
+    }
+    let program = match process::own_program() {
+        Ok(program) => program,
+        Err(error) => return Some(format!("my program isn't known: {error}")),
+    };
+    let probe = Spec::new(program.clone()).args(["--version"]).timeout(PROBE_TIMEOUT);
+    match process::run(&probe) {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => Some(format!("`{}` ends with {}", program.display(), process::describe(output.status))),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// What is said when it can't be.
+pub(super) fn refusal(why: &str) -> String {
+    format!("I can't restart: {why}\n\nNothing was changed: I keep running as I am.")
+}
+
+/// What is said afterwards.
+pub(super) fn is_back() -> String {
+    format!("I'm back (version {}).", env!("CARGO_PKG_VERSION"))
+}

@@ -1,0 +1,103 @@
+//! The models that a person can choose by name, what each costs, and whether it can be used as things are set.
+
+use super::anthropic::price;
+pub use super::anthropic::price::PRICES_READ_ON;
+use crate::{
+    config::{CLAUDE_CODE, Config, OFFLINE_MODEL},
+    process,
+};
+
+/// A model that can be chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfferedModel {
+    /// As `MODEL` names it.
+    pub name: String,
+    /// US dollars for a million tokens, in and out; none: it isn't paid by the token.
+    pub usd_per_million: Option<(f64, f64)>,
+    /// Whether it can answer with what is set.
+    pub is_usable: bool,
+    /// What it needs to.
+    pub needs: &'static str,
+    /// What is to be known of its price besides.
+    note: &'static str,
+}
+
+impl OfferedModel {
+    /// What it costs, in words.
+    pub fn costs(&self) -> String {
+        let Some((input, output)) = self.usd_per_million else { return self.note.to_owned() };
+        let note = if self.note.is_empty() { String::new() } else { format!(", {}", self.note) };
+        format!("${input:.2} for a million tokens in, ${output:.2} out{note}")
+    }
+}
+
+/// All of them: the one that is set, if it isn't among the others, then Claude's, the dearest first.
+pub fn offered(config: &Config) -> Vec<OfferedModel> {
+    let of_claude = |name: &str, usd: (f64, f64), note| OfferedModel {
+        name: name.to_owned(),
+        usd_per_million: Some(usd),
+        is_usable: config.anthropic_key.is_some(),
+        needs: "it needs an API key, which `wake init` sets",
+        note,
+    };
+    let mut offered: Vec<OfferedModel> = price::listed().map(|(name, usd)| of_claude(name, usd, "")).collect();
+    let command = process::find(&config.claude_code).is_some();
+    offered.push(OfferedModel {
+        name: CLAUDE_CODE.to_owned(),
+        usd_per_million: None,
+        is_usable: command,
+        needs: "the Claude Code command isn't installed",
+        note: "by your Claude Code login or key",
+    });
+    offered.push(OfferedModel {
+        name: OFFLINE_MODEL.to_owned(),
+        usd_per_million: None,
+        is_usable: true,
+        needs: "",
+        note: "free: no AI model, it understands plain sentences",
+    });
+    if !offered.iter().any(|model| model.name == config.model) {
+        let known = price::listed_price(&config.model);
+        let note = if known.is_none() { "which is a guess: its price isn't known" } else { "" };
+        offered.insert(0, of_claude(&config.model, known.unwrap_or(price::DEAREST_USD), note));
+    }
+    offered
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn config(settings: &[(&str, &str)]) -> Config {
+        let env: BTreeMap<String, String> =
+            [("WORKSPACE_DIR", "/nowhere/reveille"), ("CLAUDE_CODE", "/nowhere/claude")]
+                .iter()
+                .chain(settings)
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect();
+        Config::from_sources(&env, None, Some("UTC")).unwrap()
+    }
+
+    #[test]
+    fn what_can_be_used_depends_on_what_is_set() {
+        let usable = |settings: &[(&str, &str)]| -> Vec<String> {
+            offered(&config(settings)).into_iter().filter(|model| model.is_usable).map(|model| model.name).collect()
+        };
+        assert_eq!(usable(&[]), [OFFLINE_MODEL]);
+        let with_key =
+            usable(&[("ANTHROPIC_API_KEY", "sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaa"), ("MODEL", "claude-next")]);
+        assert_eq!(with_key.first().map(String::as_str), Some("claude-next"));
+        assert!(with_key.iter().any(|name| name == "claude-sonnet-5-5") && with_key.len() > 5, "{with_key:?}");
+    }
+
+    #[test]
+    fn prices_are_said_and_a_guess_is_called_one() {
+        let offered = offered(&config(&[("MODEL", "claude-next")]));
+        let costs = |name: &str| offered.iter().find(|model| model.name == name).unwrap().costs();
+        assert_eq!(costs("claude-sonnet-5-5"), "$2.00 for a million tokens in, $10.00 out");
+        assert!(costs("claude-next").ends_with("which is a guess: its price isn't known"));
+        assert!(costs(OFFLINE_MODEL).starts_with("free"));
+    }
+}

@@ -1,0 +1,42 @@
+//! Settings that the owner has chosen in a chat. One holds for as long as the settings say what they said then: whoever changes them
+//! afterwards has the last word.
+
+use chrono::{DateTime, Utc};
+use rusqlite::{OptionalExtension as _, Transaction};
+
+use crate::{
+    clock::rfc3339,
+    store::{Result, Store},
+};
+
+/// A setting as it was chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChosenSetting {
+    /// Its name.
+    pub name: &'static str,
+    /// Its value.
+    pub value: String,
+    /// What the settings said then.
+    pub instead_of: String,
+}
+
+impl Store {
+    /// What was chosen for a setting that says this now.
+    pub fn chosen(&self, name: &str, said: &str) -> Result<Option<String>> {
+        let sql = "SELECT value FROM chosen_settings WHERE name = ?1 AND instead_of = ?2";
+        Ok(self.conn.prepare_cached(sql)?.query_row((name, said), |row| row.get(0)).optional()?)
+    }
+}
+
+/// Keeps what was chosen. What the settings say anyway is no choice.
+pub(in crate::store) fn choose(tx: &Transaction<'_>, setting: &ChosenSetting, now: DateTime<Utc>) -> Result<()> {
+    let ChosenSetting { name, value, instead_of } = setting;
+    tx.execute("DELETE FROM chosen_settings WHERE name = ?1", [name])?;
+    if value != instead_of {
+        tx.execute(
+            "INSERT INTO chosen_settings (name, value, instead_of, chosen_at) VALUES (?1, ?2, ?3, ?4)",
+            (name, value, instead_of, rfc3339(now)),
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! What people do, by the buttons under it, about what was said to them of our own accord: once a message. What comes again is set as a
+//! reminder at once; the rest is a wake's to do, since it changes the memory.
+
+use chrono::{DateTime, Utc};
+use rusqlite::{OptionalExtension as _, Transaction};
+
+use super::{answered, rows};
+use crate::{
+    clock::{parse_time, rfc3339},
+    schedule::Missed,
+    store::{NewReminder, Result, Store, odd_rows::text_of},
+    types::{ChatRef, NudgeAnswer, ReminderAnswer},
+    zone::Tz,
+};
+
+/// An answer to a nudge, and the message that is to show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnsweredNudge {
+    /// The message's row.
+    pub outgoing_id: i64,
+    /// Its chat.
+    pub chat: ChatRef,
+    /// The channel's id of the message that carries the buttons.
+    pub message_id: i64,
+    /// The text of that message, without formatting.
+    pub text: String,
+    /// Whether that text stands under a file.
+    pub is_caption: bool,
+    /// What was answered.
+    pub answer: NudgeAnswer,
+    /// When it comes again.
+    pub again_at: Option<DateTime<Utc>>,
+}
+
+/// An answer that a wake has still to act on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenNudge {
+    /// The message's row.
+    pub outgoing_id: i64,
+    /// Its chat.
+    pub chat: ChatRef,
+    /// Forum topic.
+    pub thread_id: Option<i64>,
+    /// The title of the one task that it is about.
+    pub task: Option<String>,
+    /// What was answered.
+    pub answer: NudgeAnswer,
+}
+
+const COLUMNS: &str = "n.outgoing_id, o.chat_id, n.message_id, p.plain, p.as_file, n.answer, n.again_at
+    FROM nudges n JOIN outgoing_messages o ON o.id = n.outgoing_id
+    JOIN outgoing_parts p ON p.outgoing_id = o.id
+    WHERE p.part = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = o.id) AND n.answer IS NOT NULL";
+
+impl AnsweredNudge {
+    fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            outgoing_id: row.get(0)?,
+            chat: row.get(1)?,
+            message_id: row.get(2)?,
+            text: row.get(3)?,
+            is_caption: row.get(4)?,
+            answer: NudgeAnswer::read(&row.get::<_, String>(5)?).unwrap_or(NudgeAnswer::Done),
+            again_at: row.get::<_, Option<String>>(6)?.as_deref().and_then(parse_time),
+        })
+    }
+}
+
+impl Store {
+    /// The answer to the nudge in a message, if there is one.
+    pub fn answered_nudge(&self, outgoing_id: i64) -> Result<Option<AnsweredNudge>> {
+        let sql = format!("SELECT {COLUMNS} AND n.outgoing_id = ?1");
+        Ok(self.conn.prepare_cached(&sql)?.query_row([outgoing_id], AnsweredNudge::read).optional()?)
+    }
+
+    /// Answers that their messages don't show yet.
+    pub fn unshown_nudge_answers(&self) -> Result<Vec<AnsweredNudge>> {
+        let sql = format!("SELECT {COLUMNS} AND n.is_shown = 0 ORDER BY n.outgoing_id LIMIT 50");
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        Ok(statement.query_map([], AnsweredNudge::read)?.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Takes note that a nudge's message shows its answer, or never will.
+    pub fn nudge_answer_is_shown(&mut self, outgoing_id: i64) -> Result<()> {
+        self.write_relaxed(|tx| {
+            tx.execute("UPDATE nudges SET is_shown = 1 WHERE outgoing_id = ?1", [outgoing_id])?;
+            Ok(())
+        })
+    }
+
+    /// Answers that a wake has still to act on, in the order of their messages.
+    pub fn open_nudges(&self) -> Result<Vec<OpenNudge>> {
+        let mut statement = self.conn.prepare_cached(
+            "SELECT n.outgoing_id, o.chat_id, o.thread_id, n.task, n.answer
+             FROM nudges n INDEXED BY nudges_open JOIN outgoing_messages o ON o.id = n.outgoing_id
+             WHERE n.is_open = 1 ORDER BY n.outgoing_id",
+        )?;
+        let read = |row: &rusqlite::Row<'_>| {
+            Ok(OpenNudge {
+                outgoing_id: row.get(0)?,
+                chat: row.get(1)?,
+                thread_id: row.get(2)?,
+                task: row.get(3)?,
+                answer: NudgeAnswer::read(&text_of(row, 4)?).unwrap_or(NudgeAnswer::Done),
+            })
+        };
+        Ok(statement.query_map([], read)?.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+/// Takes a tap on a nudge's button in. Says whether it has decided something: one of the buttons of that very message, which nobody has
+/// pressed before.
+pub(in crate::store) fn tap(
+    tx: &Transaction<'_>,
+    (chat, message_id): (ChatRef, i64),
+    (outgoing_id, answer): (i64, NudgeAnswer),
+    now: DateTime<Utc>,
+) -> Result<bool> {
+    let is_offered = answered::is_last_part(tx, "tell", outgoing_id, (chat, message_id))?
+        && crate::store::outbox::questions::nudge_answers(tx, outgoing_id)?.contains(&answer);
+    if !is_offered {
+        return Ok(false);
+    }
+    let again = match answer {
+        NudgeAnswer::InTheMorning => again(tx, outgoing_id, now)?,
+        NudgeAnswer::Done | NudgeAnswer::NoMore => None,
+    };
+    let again_at = again.as_ref().map(|reminder| rfc3339(reminder.next_at));
+    if again_at.is_none() && answer == NudgeAnswer::InTheMorning {
+        return Ok(false);
+    }
+    let n = tx.execute(
+        "UPDATE nudges SET message_id = ?2, answer = ?3, answered_at = ?4, again_at = ?5, is_open = ?6
+         WHERE outgoing_id = ?1 AND answer IS NULL",
+        (outgoing_id, message_id, answer.name(), rfc3339(now), again_at, answer != NudgeAnswer::InTheMorning),
+    )?;
+    if n == 1 {
+        again.iter().try_for_each(|reminder| rows::add(tx, reminder, None, now))?;
+    }
+    Ok(n == 1)
+}
+
+/// The reminder that a nudge comes again as.
+fn again(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> Result<Option<NewReminder>> {
+    let sql = "SELECT o.chat_id, o.thread_id, o.message_text, n.zone FROM nudges n JOIN outgoing_messages o ON o.id = n.outgoing_id
+               WHERE n.outgoing_id = ?1";
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, text_of(row, 2)?, text_of(row, 3)?));
+    let (chat, thread_id, text, zone) = tx.prepare_cached(sql)?.query_row([outgoing_id], read)?;
+    let slot = answered::slot(ReminderAnswer::InTheMorning, now, zone.parse().unwrap_or(Tz::UTC));
+    Ok(slot.map(|slot| NewReminder {
+        chat,
+        thread_id,
+        text,
+        rule: None,
+        zone,
+        slot: slot.civil,
+        next_at: slot.at,
+        missed: Missed::default(),
+    }))
+}
+
+/// What an answer says was done, within a cycle's transaction.
+pub(in crate::store) fn is_done(tx: &Transaction<'_>, outgoing_id: i64) -> Result<()> {
+    tx.execute("UPDATE nudges SET is_open = 0 WHERE outgoing_id = ?1", [outgoing_id])?;
+    Ok(())
+}

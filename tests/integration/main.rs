@@ -42,6 +42,8 @@ mod health;
 #[cfg(test)]
 mod init;
 #[cfg(test)]
+mod init_beside;
+#[cfg(test)]
 mod layers;
 #[cfg(test)]
 mod lease;

@@ -321,6 +321,11 @@ impl Config {
         self.workspace_dir.join("mcp-token")
     }
 
+    /// What a running page is found by: its lock and its socket.
+    pub fn page_dir(&self) -> PathBuf {
+        self.workspace_dir.join("page")
+    }
+
     /// What Reveille may do, written by a person alone.
     pub fn policy_path(&self) -> PathBuf {
         self.workspace_dir.join("policy.toml")

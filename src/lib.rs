@@ -18,12 +18,12 @@
 //! Around it: [`cli`] is what the five binaries are: `bot`, `wake`, `health`, one that understands speech, and one that makes vectors.
 //! [`account`] tells what was done and what it cost. [`orders`] carries out what a person orders without a model. [`provenance`] tells
 //! where what is remembered comes from, and forgets it. [`health`] finds and repairs what crashes leave behind. [`setup`] asks for
-//! settings and checks them. [`access`] joins the settings with who paired.
+//! settings and checks them. [`page`] is the local page. [`access`] joins the settings with who paired.
 //!
 //! The ground: [`types`] are values that several modules speak of. [`config`] alone reads the environment, [`clock`] alone asks the
 //! time, [`zone`] alone reads zone files, [`random`] alone for what nobody guesses, [`process`] alone starts children. [`disk`] says
 //! what is too little room, [`words`] are times and counts as a person reads them, [`json`] sees what a reader of JSON passes over, [`sse`] reads streams of
-//! events.
+//! events, [`loopback`] serves HTTP to this machine.
 //!
 //! Nothing is imported upward: a test reads the imports.
 
@@ -43,6 +43,7 @@ pub mod exec;
 pub mod health;
 pub mod index;
 pub mod json;
+pub mod loopback;
 pub mod mcp;
 pub mod media;
 pub mod memory;
@@ -50,6 +51,7 @@ pub mod model;
 pub mod net_guard;
 pub mod orders;
 pub mod outside;
+pub mod page;
 pub mod policy;
 pub mod process;
 pub mod provenance;

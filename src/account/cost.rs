@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// A forecast is made of so many full days, the last ones.
-const FORECAST_DAYS: u64 = 7;
+pub(super) const FORECAST_DAYS: u64 = 7;
 /// With fewer days of use there is too little to tell.
 const MIN_FORECAST_DAYS: usize = 3;
 /// Wakes whose prompts are taken apart: the last ones that paid.
@@ -180,7 +180,12 @@ fn by_day(paid: &[PaidRequest], tz: Tz) -> BTreeMap<NaiveDate, f64> {
 }
 
 /// The mean of the last seven full days goes on, idle ones among them, but none from before the first use.
-fn forecast(days: &BTreeMap<NaiveDate, f64>, first: Option<NaiveDate>, today: NaiveDate, month_usd: f64) -> Forecast {
+pub(super) fn forecast(
+    days: &BTreeMap<NaiveDate, f64>,
+    first: Option<NaiveDate>,
+    today: NaiveDate,
+    month_usd: f64,
+) -> Forecast {
     let full = (1..=FORECAST_DAYS).filter_map(|back| today.checked_sub_days(Days::new(back)));
     let full: Vec<NaiveDate> = full.filter(|day| first.is_some_and(|first| *day >= first)).collect();
     if full.len() < MIN_FORECAST_DAYS {
@@ -442,7 +447,8 @@ impl CostBy {
 }
 
 impl Forecast {
-    fn text(&self, month: &str) -> String {
+    /// As a sentence; `month` is the month's name.
+    pub fn text(&self, month: &str) -> String {
         match self {
             Self::TooLittle { days } => format!(
                 "There is too little to forecast {month} by: {} of use so far, {MIN_FORECAST_DAYS} are needed.",

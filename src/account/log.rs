@@ -15,8 +15,10 @@ use crate::{
 
 /// Wakes, or commits, that are looked through at most where lines are chosen.
 const MAX_SEARCHED: usize = 10_000;
-/// Wakes whose messages are read in one go.
-const CHUNK: usize = 500;
+/// Wakes whose messages are read in the first go, at most.
+const FIRST_CHUNK: usize = 500;
+/// Each further go reads so many times more: of old wakes, each go is a look through all messages.
+const CHUNK_GROWS: usize = 4;
 /// How much of a commit's id is shown.
 const ID_CHARS: usize = 8;
 /// How much of what was asked is quoted, in characters.
@@ -29,6 +31,8 @@ const MAX_CHAT_CHARS: usize = 120;
 pub struct LogQuery<'a> {
     /// So many lines, the newest.
     pub lines: usize,
+    /// So many are passed over before.
+    pub skip: usize,
     /// Only wakes for this chat.
     pub chat: Option<ChatRef>,
     /// Only from then on.
@@ -137,14 +141,14 @@ pub fn of_memory(
         Some(store) => Ok(chosen(store, query, &merged, |candidate| candidate.line.clone(), shown)?),
         None => {
             let lines = merged.into_iter().map(|candidate| candidate.line);
-            Ok(lines.filter(|line| line.matches(query)).take(query.lines).collect())
+            Ok(lines.filter(|line| line.matches(query)).skip(query.skip).take(query.lines).collect())
         }
     }
 }
 
 fn searched(query: LogQuery<'_>) -> usize {
     let is_chosen = query.chat.is_some() || query.since.is_some() || query.grep.is_some();
-    if is_chosen { MAX_SEARCHED } else { query.lines }
+    if is_chosen { MAX_SEARCHED } else { query.skip.saturating_add(query.lines).min(MAX_SEARCHED) }
 }
 
 /// A line, and the wake that it is of.
@@ -179,7 +183,13 @@ fn chosen<T: OfWake>(
     shown: Shown<'_>,
 ) -> Result<Vec<LogLine>, StoreError> {
     let mut lines = Vec::new();
-    for chunk in candidates.chunks(CHUNK.min(query.lines.max(1))) {
+    // Where no words are looked for each candidate is a line: what is passed over needn't be read.
+    let (passed_over, mut to_skip) = if query.grep.is_none() { (query.skip, 0) } else { (0, query.skip) };
+    let mut left = candidates.get(passed_over..).unwrap_or_default();
+    let mut read_at_once = query.lines.clamp(1, FIRST_CHUNK);
+    while !left.is_empty() {
+        let (chunk, rest) = left.split_at(read_at_once.min(left.len()));
+        (left, read_at_once) = (rest, read_at_once.saturating_mul(CHUNK_GROWS));
         let ids: Vec<String> = chunk.iter().filter_map(|one| one.row().map(|row| row.cycle.id.clone())).collect();
         let mut asked: BTreeMap<String, Vec<Incoming>> = store.messages_of(&ids)?;
         for one in chunk {
@@ -187,11 +197,16 @@ fn chosen<T: OfWake>(
             if let Some(row) = one.row() {
                 let messages = asked.remove(&row.cycle.id).unwrap_or_default();
                 line.asked = messages.iter().map(|message| AskedMessage::of(message, shown)).collect();
-                line.undone = store.undone(&row.cycle.id)?;
             }
-            if line.matches(query) {
-                lines.push(line);
+            if !line.matches(query) {
+                continue;
             }
+            if to_skip > 0 {
+                to_skip -= 1;
+                continue;
+            }
+            line.undone = one.row().map(|row| store.undone(&row.cycle.id)).transpose()?.flatten();
+            lines.push(line);
             if lines.len() >= query.lines {
                 return Ok(lines);
             }

@@ -5,6 +5,7 @@
 //! taken out as a value is read; what others may have written is named beside their words.
 
 pub mod cost;
+pub mod days;
 pub mod find;
 pub mod log;
 pub mod parts;
@@ -14,13 +15,14 @@ pub mod since;
 pub mod story;
 pub mod tell;
 pub mod units;
+pub mod whole;
 
 use std::borrow::Cow;
 
 use crate::{outside, redact::Redactor};
 
 /// A text as it may be shown: without secrets and unseen marks.
-fn shown(redactor: &Redactor, text: &str) -> String {
+pub fn shown(redactor: &Redactor, text: &str) -> String {
     let text: Cow<'_, str> = outside::unmarked(text);
     redactor.redact(&text)
 }

@@ -193,13 +193,7 @@ impl Teller<'_> {
 
     fn judged(&self, verdict: &Verdict, call: &StoryCall) -> String {
         let why = self.line(&verdict.reasons.join(" "), if self.how.is_whole { usize::MAX } else { MAX_CHARS });
-        let question = call.question.map(|id| format!(" (question {id})")).unwrap_or_default();
-        match (verdict.decision, &call.decided) {
-            (Decision::Allow, _) => format!("allowed: {why}"),
-            (Decision::Deny, _) => format!("refused: {why}"),
-            (Decision::Ask, None) => format!("asked{question}: {why} It waits for your word."),
-            (Decision::Ask, Some(decision)) => format!("asked{question}: {why} {}", who_decided(decision, "it")),
-        }
+        judged(verdict.decision, call, &why)
     }
 
     fn result(&self, result: &CallResultTold) -> String {
@@ -229,14 +223,7 @@ impl Teller<'_> {
     }
 
     fn written(&self, text: &WrittenText) -> String {
-        let what = match text.kind.as_str() {
-            "reply" => "Answer".to_owned(),
-            "approval" => "Question".to_owned(),
-            "tell" => "Said unasked".to_owned(),
-            kind => {
-                format!("{}{}", kind.get(..1).unwrap_or_default().to_uppercase(), kind.get(1..).unwrap_or_default())
-            }
-        };
+        let what = kind_of(text);
         let chat =
             if text.chat.is_terminal() { "at the terminal".to_owned() } else { format!("to chat {}", text.chat) };
         let sent = match (text.is_taken_back, text.sent_at) {
@@ -292,7 +279,29 @@ impl Teller<'_> {
     }
 }
 
-fn paid(usage: &Usage, cost_usd: Option<f64>) -> String {
+/// What the policy said of a call and a person decided, with `why` in the policy's words.
+pub fn judged(decision: Decision, call: &StoryCall, why: &str) -> String {
+    let question = call.question.map(|id| format!(" (question {id})")).unwrap_or_default();
+    match (decision, &call.decided) {
+        (Decision::Allow, _) => format!("allowed: {why}"),
+        (Decision::Deny, _) => format!("refused: {why}"),
+        (Decision::Ask, None) => format!("asked{question}: {why} It waits for your word."),
+        (Decision::Ask, Some(decision)) => format!("asked{question}: {why} {}", who_decided(decision, "it")),
+    }
+}
+
+/// What kind of text it is: `Answer`, `Question`, …
+pub fn kind_of(text: &WrittenText) -> String {
+    match text.kind.as_str() {
+        "reply" => "Answer".to_owned(),
+        "approval" => "Question".to_owned(),
+        "tell" => "Said unasked".to_owned(),
+        kind => format!("{}{}", kind.get(..1).unwrap_or_default().to_uppercase(), kind.get(1..).unwrap_or_default()),
+    }
+}
+
+/// `1200 tokens in, 40 out, $0.0042`.
+pub fn paid(usage: &Usage, cost_usd: Option<f64>) -> String {
     match cost_usd {
         Some(0.0) if *usage == Usage::default() => "free".to_owned(),
         Some(cost_usd) => format!("{}, {}", tokens(usage), usd(cost_usd)),
@@ -300,7 +309,8 @@ fn paid(usage: &Usage, cost_usd: Option<f64>) -> String {
     }
 }
 
-fn state(story: &WakeStory) -> &'static str {
+/// How a wake stands, for people.
+pub fn state(story: &WakeStory) -> &'static str {
     match (story.state, story.undone) {
         (_, Some(true)) => "undone",
         (_, Some(false)) => "about to be undone",
@@ -313,7 +323,7 @@ fn state(story: &WakeStory) -> &'static str {
 }
 
 /// What is said of a turn that ended in no ordinary way.
-fn stopped(stop: &Stop) -> String {
+pub fn stopped(stop: &Stop) -> String {
     match stop {
         Stop::EndTurn | Stop::ToolUse | Stop::StopSequence => String::new(),
         Stop::MaxTokens => " (cut off at the longest answer)".to_owned(),
@@ -324,7 +334,8 @@ fn stopped(stop: &Stop) -> String {
     }
 }
 
-fn who_decided(decision: &CallDecision, what: &str) -> String {
+/// Who allowed or refused something, as a sentence.
+pub fn who_decided(decision: &CallDecision, what: &str) -> String {
     let by = match decision.by.as_deref() {
         Some("console") => "You, at the terminal,".to_owned(),
         Some(id) => format!("Person {id}"),

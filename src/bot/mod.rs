@@ -25,6 +25,7 @@ mod receipt;
 mod reminded;
 mod room;
 mod run;
+mod said;
 mod send;
 mod stopped;
 mod trouble;
@@ -37,7 +38,10 @@ use tokio::sync::{mpsc, watch};
 
 pub use commands::terminal::{AtTerminal, at_terminal};
 pub use pair::{Pairing, pair};
+pub use progress::line as progress_line;
+pub use said::{AfterPut, MAX_SAID_BYTES, Put, put_said};
 pub use send::{Sending, send};
+pub use wake::start_wake;
 
 use crate::{
     channel::telegram::{Telegram, TelegramError},

@@ -155,7 +155,7 @@ fn said(store: &Store, at_work: &AtWork) -> Result<String, StoreError> {
 }
 
 /// How far a cycle is, in one line, by what it has called.
-fn line(calls: &[Entry]) -> String {
+pub fn line(calls: &[Entry]) -> String {
     let mut plan: Option<Plan> = None;
     let mut done = Vec::new();
     for entry in calls {

@@ -1,11 +1,13 @@
 //! The arguments of `wake`, and the help that goes with them.
 
+use std::ffi::OsString;
+
 use clap::{Parser, Subcommand};
 
 use super::{
     SettingsArguments, approvals, cost::CostArguments, history::LogArguments, log::Talk, mcp, memory::MemoryCommand,
-    policy::PolicyAction, queue, recordings::RecordingsCommand, remind::RemindArguments, shell::Program,
-    task::TaskCommand,
+    page::PageArguments, policy::PolicyAction, queue, recordings::RecordingsCommand, remind::RemindArguments,
+    shell::Program, task::TaskCommand,
 };
 
 /// Wakes, does what is due, writes down what it did, and goes back to sleep.
@@ -26,6 +28,7 @@ Examples:
   wake say 'remind me to stretch tomorrow at 9'
   wake say /tasks                    a command, as on Telegram; /help lists them
   wake chat                          a conversation in this terminal
+  wake page                          the same and more in a browser of this machine
   wake say < note.txt                a text from a file, or from a pipe
   wake log                           what the wakes did, newest first
   wake show                          the last one, turn by turn
@@ -102,6 +105,11 @@ Examples:
   wake chat
   printf '%s\\n' 'what is due today' /tasks | wake chat")]
     Chat,
+    /// Show the assistant in a browser of this machine: a chat, today, what it did, the memory, questions, cost, health.
+    ///
+    /// It prints a link that works once, and serves until Ctrl-C. While it runs, `wake page` elsewhere prints another link.
+    #[command(after_help = super::page::HELP)]
+    Page(PageArguments),
     /// List what the last wakes did, each with what was asked, and what people committed to the memory.
     #[command(after_help = "\
 Examples:
@@ -286,14 +294,48 @@ impl WakeCommand {
             Self::Recordings { action, json } => *json || action.as_ref().is_some_and(RecordingsCommand::json),
             Self::Approvals { action } => action.json(),
             Self::Policy { action } => action.as_ref().is_some_and(PolicyAction::json),
-            Self::Chat | Self::Stop | Self::Resume | Self::Completions { .. } | Self::Man { .. } | Self::Mcp(_) => {
-                false
-            }
+            Self::Chat
+            | Self::Stop
+            | Self::Resume
+            | Self::Completions { .. }
+            | Self::Man { .. }
+            | Self::Mcp(_)
+            | Self::Page(_) => false,
         }
     }
 }
 
 impl Arguments {
+    /// This process's; wrong ones end it with a word of help.
+    pub(super) fn of_this_process() -> Self {
+        let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+        Self::of_a_timer(&words).unwrap_or_else(Self::parse)
+    }
+
+    /// What cron and the bot call, many times a day: read without building the help of all commands. None: it is something else.
+    fn of_a_timer(words: &[OsString]) -> Option<Self> {
+        let (mut once, mut no_console, mut reason) = (false, false, "cli");
+        let mut words = words.iter().map(|word| word.to_str());
+        while let Some(word) = words.next() {
+            match word? {
+                "--once" if !once => once = true,
+                "--no-console" if !no_console => no_console = true,
+                "--reason" if reason == "cli" => reason = words.next()?.filter(|reason| !reason.starts_with('-'))?,
+                _ => return None,
+            }
+        }
+        once.then(|| Self {
+            once,
+            say: None,
+            reason: reason.to_owned(),
+            json: false,
+            verbose: false,
+            no_console,
+            settings: SettingsArguments { env_file: None },
+            command: None,
+        })
+    }
+
     /// Whether JSON is asked for, before the command's name or behind it.
     pub(super) fn json(&self) -> bool {
         self.json || self.command.as_ref().is_some_and(WakeCommand::json)
@@ -304,7 +346,7 @@ impl Arguments {
         match &self.command {
             _ if self.verbose => Talk::Verbose,
             None if !self.once => Talk::Usual,
-            Some(WakeCommand::Mcp(_)) => Talk::Usual,
+            Some(WakeCommand::Mcp(_) | WakeCommand::Page(_)) => Talk::Usual,
             _ => Talk::Quiet,
         }
     }
@@ -313,6 +355,21 @@ impl Arguments {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_timer_calls_is_read_as_anything_else_is() {
+        for line in ["--once", "--once --no-console", "--reason cron --once", "--once --reason nudge --no-console"] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let all = Arguments::try_parse_from(["wake"].into_iter().chain(line.split(' '))).unwrap();
+            assert_eq!(format!("{:?}", Arguments::of_a_timer(&words).unwrap()), format!("{all:?}"), "{line}");
+        }
+        for line in
+            ["", "--no-console", "--once --once", "--once --reason", "--once --reason --json", "--once --say hi"]
+        {
+            let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            assert!(Arguments::of_a_timer(&words).is_none(), "{line}");
+        }
+    }
 
     #[test]
     fn json_can_be_asked_for_before_the_command_and_after_it() {

@@ -25,11 +25,12 @@ use steps::Steps;
 use super::{
     EXIT_FAILED, EXIT_OK, approvals, complain,
     out::{self, Working},
-    say::{self, AnswerWait, MAX_TEXT_BYTES, Put},
+    say::{self, AnswerWait},
     show::{KEPT, complain_of, exit_code, on_page, what_to_do},
     wake::{look, why_it_waits, with_signals},
 };
 use crate::{
+    bot::{MAX_SAID_BYTES, Put},
     config::{Config, OFFLINE_MODEL},
     cycle::{
         self,
@@ -217,9 +218,9 @@ impl<'a> Chat<'a> {
 
     /// What a person has typed. Says whether Ctrl-C was pressed meanwhile.
     async fn said(&mut self, text: &str) -> Result<bool, WakeError> {
-        if text.len() as u64 > MAX_TEXT_BYTES {
+        if text.len() as u64 > MAX_SAID_BYTES {
             complain(&format!(
-                "That is longer than {MAX_TEXT_BYTES} bytes, so it wasn't sent. A path attaches a file."
+                "That is longer than {MAX_SAID_BYTES} bytes, so it wasn't sent. A path attaches a file."
             ));
             return Ok(false);
         }
@@ -451,11 +452,11 @@ fn greeting(model: &dyn Model) -> String {
 fn next_line() -> Result<Option<String>, String> {
     let mut bytes = Vec::new();
     let mut stdin = std::io::stdin().lock();
-    let read = stdin.by_ref().take(MAX_TEXT_BYTES + 1).read_until(b'\n', &mut bytes);
+    let read = stdin.by_ref().take(MAX_SAID_BYTES + 1).read_until(b'\n', &mut bytes);
     match read {
         Err(error) => Err(format!("Standard input can't be read: {error}.")),
         Ok(0) => Ok(None),
-        Ok(n) if n as u64 > MAX_TEXT_BYTES => Err(format!("A line is longer than {MAX_TEXT_BYTES} bytes.")),
+        Ok(n) if n as u64 > MAX_SAID_BYTES => Err(format!("A line is longer than {MAX_SAID_BYTES} bytes.")),
         Ok(_) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
     }
 }

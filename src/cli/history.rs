@@ -89,7 +89,7 @@ pub(super) fn log(config: &Config, arguments: &LogArguments, as_json: bool) -> E
     let redactor = super::redactor(config);
     let shown = |text: &str| redactor.redact(&outside::unmarked(text));
     let grep = arguments.grep.as_deref();
-    let query = LogQuery { lines: arguments.lines, chat: arguments.chat, since, grep };
+    let query = LogQuery { lines: arguments.lines, skip: 0, chat: arguments.chat, since, grep };
     let lines = match log::of_memory(store.as_ref(), &repo, query, &shown) {
         Ok(lines) => lines,
         Err(error) => return failed(&error),

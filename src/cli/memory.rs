@@ -1,8 +1,8 @@
 //! `wake memory`: searching what is remembered, and looking after the index that answers.
 
-use std::{cell::OnceCell, io::IsTerminal as _, process::ExitCode};
+use std::{io::IsTerminal as _, process::ExitCode};
 
-use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
+use chrono::NaiveDate;
 use clap::Subcommand;
 use serde_json::{Map, Value};
 
@@ -13,12 +13,10 @@ use super::{
 };
 use crate::{
     config::Config,
-    cycle::decide::budget::Budget,
     disk::size,
-    embed::{BackfillError, Meaning, Meant},
-    index::{ChunkOrigin, Index, IndexError, IndexPlace, Recalled, Refreshed, SearchQuery},
-    repo::{self, RepoError},
-    store::Store,
+    embed::BackfillError,
+    index::{ChunkOrigin, Index, IndexError, IndexPlace, Recalled, Refreshed},
+    orders::search::{self, IndexWait, MemoryFound, MemoryQuestion, MemorySearchError},
     words::shortened,
 };
 
@@ -126,9 +124,10 @@ pub(super) fn run(config: &Config, command: &MemoryCommand, as_json: bool) -> Ex
     }
     let done = match command {
         MemoryCommand::Search { query, limit, as_of, within, why, .. } => {
-            let asked =
-                Asked { text: &query.join(" "), limit: *limit, as_of: *as_of, within: within.as_deref(), why: *why };
-            search(config, &asked, as_json)
+            let text = &query.join(" ");
+            let within = within.as_deref();
+            let question = MemoryQuestion { text, limit: *limit, as_of: *as_of, within, tells_of_keywords: !as_json };
+            search(config, &question, *why, as_json)
         }
         MemoryCommand::Reindex { embed, .. } => reindex(config, *embed, as_json),
         MemoryCommand::Embed { action } => Ok(memory_embed::run(config, action.as_ref())),
@@ -149,15 +148,7 @@ enum MemoryFailure {
     #[error(transparent)]
     Embed(#[from] BackfillError),
     #[error(transparent)]
-    Repo(#[from] RepoError),
-}
-
-struct Asked<'a> {
-    text: &'a str,
-    limit: usize,
-    as_of: Option<NaiveDate>,
-    within: Option<&'a str>,
-    why: bool,
+    Search(#[from] MemorySearchError),
 }
 
 /// A hit as JSON. The names are relied on.
@@ -180,7 +171,7 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn of(hit: &'a Recalled, asked: &Asked<'_>) -> Self {
+    fn of(hit: &'a Recalled, tells_why: bool) -> Self {
         let why = || hit.why().into_iter().map(|(name, part)| (name.to_owned(), Value::from(part))).collect();
         Self {
             path: &hit.path,
@@ -193,84 +184,37 @@ impl<'a> Line<'a> {
             score: hit.score,
             origin: &hit.origin,
             taint: hit.taint.as_deref(),
-            why: asked.why.then(why),
-            features: asked.why.then_some(hit.features.as_slice()),
+            why: tells_why.then(why),
+            features: tells_why.then_some(hit.features.as_slice()),
         }
     }
 }
 
-fn search(config: &Config, asked: &Asked<'_>, as_json: bool) -> Result<ExitCode, MemoryFailure> {
-    let meant = OnceCell::new();
-    let query = SearchQuery {
-        text: asked.text,
-        limit: asked.limit,
-        today: asked.as_of.unwrap_or_else(|| today(config)),
-        as_of: asked.as_of,
-        within: asked.within,
-        owner: config.owner_chat,
-        ..SearchQuery::default()
-    };
-    let then = asked.as_of.map(|day| repo::texts_as_of(&config.repo_dir(), end_of(day, config))).transpose()?;
-    let is_plain = !as_json && config.embed_model.is_none();
-    let mut is_to_say = false;
-    let hits = ask(config, |index| {
-        is_to_say = is_to_say || is_plain && index.is_first("told_of_keywords");
-        let meant: &Option<Meant> = meant.get_or_init(|| self::meant(config, asked.text, index));
-        let query = SearchQuery { vector: meant.as_ref().and_then(|meant| meant.of(0)), ..query };
-        match &then {
-            None => index.search(&query),
-            Some(Some(texts)) => index.with_documents(texts, true, |index| index.search(&query)),
-            // The memory wasn't kept by then: what says that it is from then counts.
-            Some(None) => index.search(&SearchQuery { only_dated: true, ..query }),
-        }
-    })?;
+fn search(
+    config: &Config,
+    question: &MemoryQuestion<'_>,
+    tells_why: bool,
+    as_json: bool,
+) -> Result<ExitCode, MemoryFailure> {
+    let mut tell = progress();
+    let MemoryFound { hits, notes } =
+        search::search(config, &super::redactor(config), question, IndexWait::ToTheEnd(&mut tell))?;
     // People are shown what speaks for itself; the lines around it count for who ranks further.
     let shown: Vec<&Recalled> = hits.iter().filter(|hit| as_json || hit.speaks_for_itself()).collect();
+    for note in &notes {
+        complain(note);
+    }
     for hit in &shown {
         if as_json {
-            print_json(&Line::of(hit, asked));
+            print_json(&Line::of(hit, tells_why));
         } else {
-            print(&in_words(hit, asked.why));
+            print(&in_words(hit, tells_why));
         }
-    }
-    if is_to_say {
-        complain(
-            "Searched by keywords alone, since EMBED_MODEL isn't set. With one, what means the same is found, too.",
-        );
     }
     if shown.is_empty() && !as_json {
         complain("Nothing was found.");
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// What the question means; where that can't be told, keywords serve, and it is said why.
-fn meant(config: &Config, text: &str, index: &Index) -> Option<Meant> {
-    config.embed_model.as_ref()?;
-    let caps = Store::open_read_only(&config.db_path()).and_then(|store| {
-        let budget = store.map(|store| Budget::look(&store, config, config.clock().now())).transpose()?;
-        Ok(budget.map_or_else(Vec::new, |budget| budget.caps()))
-    });
-    let caps = match caps {
-        Ok(caps) => caps,
-        Err(error) => {
-            complain(&format!("Searched by keywords: {error}."));
-            return None;
-        }
-    };
-    match Meaning::new(config, &super::redactor(config), caps).of(&[text.to_owned()], index) {
-        Ok(Some(meant)) => Some(meant),
-        Ok(None) => {
-            complain(
-                "Searched by keywords: nothing is embedded yet. Wakes do it by and by; `wake memory reindex --embed` does it now.",
-            );
-            None
-        }
-        Err(error) => {
-            complain(&format!("Searched by keywords: {error}."));
-            None
-        }
-    }
 }
 
 fn in_words(hit: &Recalled, why: bool) -> String {
@@ -340,26 +284,20 @@ fn stats(config: &Config, as_json: bool) -> Result<ExitCode, MemoryFailure> {
 
 /// Asks the index, up to date.
 fn ask<T>(config: &Config, ask: impl FnMut(&mut Index) -> Result<T, IndexError>) -> Result<T, MemoryFailure> {
-    let mut parts = 0;
-    let mut tell = |refreshed: &Refreshed| {
-        parts += refreshed.added;
-        if std::io::stderr().is_terminal() {
-            complain(&format!("Indexing: {parts} parts so far"));
-        }
-    };
-    let (answer, note) = IndexPlace::of(config).ask_all(&config.repo_dir(), config.timezone, &mut tell, ask)?;
+    let (answer, note) = IndexPlace::of(config).ask_all(&config.repo_dir(), config.timezone, &mut progress(), ask)?;
     if let Some(note) = note {
         complain(&note);
     }
     Ok(answer)
 }
 
-fn today(config: &Config) -> NaiveDate {
-    config.clock().now().with_timezone(&config.timezone).date_naive()
-}
-
-/// When a day is over.
-fn end_of(day: NaiveDate, config: &Config) -> DateTime<Utc> {
-    let next = day.succ_opt().unwrap_or(day).and_time(NaiveTime::MIN);
-    next.and_local_timezone(config.timezone).earliest().map_or_else(|| next.and_utc(), |at| at.to_utc())
+/// Tells who sits at a terminal how far the index is.
+fn progress() -> impl FnMut(&Refreshed) {
+    let mut parts = 0;
+    move |refreshed| {
+        parts += refreshed.added;
+        if std::io::stderr().is_terminal() {
+            complain(&format!("Indexing: {parts} parts so far"));
+        }
+    }
 }

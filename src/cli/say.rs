@@ -13,20 +13,17 @@ use super::{
     wake::look,
 };
 use crate::{
-    access,
-    bot::{AtTerminal, at_terminal},
+    bot::{AfterPut, MAX_SAID_BYTES, Put, put_said},
     cycle::{
         self,
         context::{Context, Report, WakeError, WakeOutcome},
         stop,
     },
     process::Identity,
-    store::{Awaited, LandedFile, NewOutgoing, Order, Ordered, OutgoingKind, Store, TerminalSession},
+    store::{Awaited, LandedFile, Store, TerminalSession},
     types::ChatRef,
 };
 
-/// The longest text that is taken, in bytes.
-pub(super) const MAX_TEXT_BYTES: u64 = 100_000;
 /// How long a terminal waits for another wake to answer it.
 const WAIT_FOR_ANOTHER: Duration = Duration::from_secs(20);
 /// How often it looks meanwhile.
@@ -42,7 +39,7 @@ pub(super) enum Unsaid {
     NoText,
     #[error("There is nothing to say: the text is empty. Nothing was queued.")]
     Empty,
-    #[error("The text is longer than {MAX_TEXT_BYTES} bytes. Nothing was queued.")]
+    #[error("The text is longer than {MAX_SAID_BYTES} bytes. Nothing was queued.")]
     TooLong,
     #[error("Standard input can't be read: {0}. Nothing was queued.")]
     Unreadable(std::io::Error),
@@ -59,7 +56,7 @@ pub(super) fn text_of(words: &[String]) -> Result<String, Unsaid> {
     match text.trim() {
         "" if words.is_empty() => Err(Unsaid::NoText),
         "" => Err(Unsaid::Empty),
-        _ if text.len() as u64 > MAX_TEXT_BYTES => Err(Unsaid::TooLong),
+        _ if text.len() as u64 > MAX_SAID_BYTES => Err(Unsaid::TooLong),
         text => Ok(text.to_owned()),
     }
 }
@@ -67,7 +64,7 @@ pub(super) fn text_of(words: &[String]) -> Result<String, Unsaid> {
 /// Reads one byte more than is taken, so that a longer text is refused and not cut.
 fn read_stdin() -> Result<String, Unsaid> {
     let mut bytes = Vec::new();
-    std::io::stdin().lock().take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes).map_err(Unsaid::Unreadable)?;
+    std::io::stdin().lock().take(MAX_SAID_BYTES + 1).read_to_end(&mut bytes).map_err(Unsaid::Unreadable)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -100,15 +97,6 @@ pub(super) async fn say(
     Ok(Said { store, session, report })
 }
 
-/// What was stored of something said at a terminal.
-#[derive(Debug)]
-pub(super) enum Put {
-    /// A message, by its row.
-    Message(i64),
-    /// A command: its answer is planned, its order carried out as far as that is a row.
-    Command(Option<Order>),
-}
-
 /// Stores what is said within a session.
 ///
 /// # Errors
@@ -117,25 +105,9 @@ pub(super) fn put(
     context: Context<'_>,
     store: &mut Store,
     session: &TerminalSession,
-    (text, files): (&str, &[LandedFile]),
+    said: (&str, &[LandedFile]),
 ) -> Result<Put, WakeError> {
-    let now = context.clock.now();
-    let admitted = access::admitted(context.config, store)?;
-    let text = context.redactor.redact(text);
-    match at_terminal(store, &admitted, now, &text)? {
-        AtTerminal::Words => Ok(Put::Message(store.say_at_terminal(&text, files, session, now)?)),
-        AtTerminal::Command { answer, order } => {
-            let order = order.map(|order| order.with_titles(|title| context.redactor.redact(title)));
-            let answer = NewOutgoing {
-                chat: ChatRef::TERMINAL,
-                text: context.redactor.redact(&answer),
-                kind: OutgoingKind::Command,
-                ..NewOutgoing::default()
-            };
-            store.order_at_terminal(&Ordered { answer, order: order.clone(), update_id: None }, session, now)?;
-            Ok(Put::Command(order))
-        }
-    }
+    Ok(put_said((context.config, context.redactor), store, session, said, context.clock.now())?)
 }
 
 /// How an answer is waited for.
@@ -155,29 +127,14 @@ pub(super) async fn follow(
     put: Put,
     patience: AnswerWait<'_>,
 ) -> Result<Report, WakeError> {
-    match put {
-        Put::Message(id) => until_answered(context, store, id, patience).await,
-        Put::Command(order) => obey(context, store, patience.trigger, order).await,
-    }
-}
-
-/// What an order needs besides its row.
-async fn obey(
-    context: Context<'_>,
-    store: &mut Store,
-    trigger: &str,
-    order: Option<Order>,
-) -> Result<Report, WakeError> {
-    match order {
-        None | Some(Order::Remind(_) | Order::EndReminder { .. } | Order::ShowTasks(_)) => {
+    match (put.after(), put) {
+        (AfterPut::Wake, Put::Message(id)) => until_answered(context, store, id, patience).await,
+        (AfterPut::Wake, Put::Command(_)) => look(context, store, patience.trigger).await,
+        (after, _) => {
+            if after == AfterPut::EndPrograms {
+                stop::end_children(&context.config.lock_path());
+            }
             Ok(Report { outcome: WakeOutcome::Worked, ..Report::default() })
-        }
-        Some(Order::Stop { .. }) => {
-            stop::end_children(&context.config.lock_path());
-            Ok(Report { outcome: WakeOutcome::Worked, ..Report::default() })
-        }
-        Some(Order::Resume { .. } | Order::Undo { .. } | Order::Retry { .. } | Order::Wake { .. }) => {
-            look(context, store, trigger).await
         }
     }
 }

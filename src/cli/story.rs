@@ -5,14 +5,13 @@ use std::process::ExitCode;
 use super::{EXIT_FAILED, complain, failed, history::WholeCommit, out, print, print_json};
 use crate::{
     account::{
-        find::{self, FindError, FoundWake},
-        raw, read,
+        find::{self, FoundWake},
         story::WakeStory,
         tell::{self, StoryTelling},
+        whole::{KeptRequests, WakeSources},
     },
     config::Config,
-    redact::Redactor,
-    repo::{Commit, CommitInFull, Repo},
+    repo::CommitInFull,
     store::{CycleRow, Store},
 };
 
@@ -51,10 +50,10 @@ pub(super) fn show(config: &Config, name: Option<&str>, show_as: ShowAs) -> Exit
         Err(code) => return code,
     };
     let redactor = super::redactor(config);
-    let stores = Stores { store: store.as_ref(), repo: repo.as_ref(), redactor: &redactor };
-    match find::find(stores.store, stores.repo, name) {
-        Ok(FoundWake::Cycle(row)) => stores.show(config, Some(&row), row.commit_id.as_deref(), show_as),
-        Ok(FoundWake::Commit(commit)) => stores.show(config, None, Some(&commit), show_as),
+    let sources = WakeSources { store: store.as_ref(), repo: repo.as_ref(), redactor: &redactor };
+    match find::find(sources.store, sources.repo, name) {
+        Ok(FoundWake::Cycle(row)) => show_found(config, sources, Some(&row), row.commit_id.as_deref(), show_as),
+        Ok(FoundWake::Commit(commit)) => show_found(config, sources, None, Some(&commit), show_as),
         Ok(FoundWake::Nothing(why)) => {
             complain(&why);
             ExitCode::from(EXIT_FAILED)
@@ -63,75 +62,38 @@ pub(super) fn show(config: &Config, name: Option<&str>, show_as: ShowAs) -> Exit
     }
 }
 
-struct Stores<'a> {
-    store: Option<&'a Store>,
-    repo: Option<&'a Repo>,
-    redactor: &'a Redactor,
+fn show_found(
+    config: &Config,
+    sources: WakeSources<'_>,
+    row: Option<&CycleRow>,
+    commit: Option<&str>,
+    show_as: ShowAs,
+) -> ExitCode {
+    match show_as {
+        ShowAs::Raw => print_requests(sources, row),
+        _ => match sources.read(row, commit) {
+            Ok((story, commit)) => {
+                print_wake(config, story, commit, show_as);
+                ExitCode::SUCCESS
+            }
+            Err(error) => failed(&error),
+        },
+    }
 }
 
-impl Stores<'_> {
-    fn show(&self, config: &Config, row: Option<&CycleRow>, commit: Option<&str>, show_as: ShowAs) -> ExitCode {
-        match show_as {
-            ShowAs::Raw => self.raw(row),
-            _ => match self.read(row, commit) {
-                Ok((story, commit)) => {
-                    print_wake(config, story, commit, show_as);
-                    ExitCode::SUCCESS
-                }
-                Err(error) => failed(&error),
-            },
+fn print_requests(sources: WakeSources<'_>, row: Option<&CycleRow>) -> ExitCode {
+    match sources.requests(row) {
+        Ok(KeptRequests::Lines(lines)) => {
+            for line in lines {
+                out::print_exactly(&format!("{line}\n"));
+            }
+            ExitCode::SUCCESS
         }
-    }
-
-    fn read(
-        &self,
-        row: Option<&CycleRow>,
-        commit: Option<&str>,
-    ) -> Result<(Option<WakeStory>, Option<CommitInFull>), FindError> {
-        let story = match (self.store, row) {
-            (Some(store), Some(row)) => Some(read::story(store, self.redactor, row)?),
-            _ => None,
-        };
-        let commit = match (self.repo, commit) {
-            (Some(repo), Some(commit)) => repo.show(commit, |_| false)?,
-            _ => None,
-        };
-        let masked = |text: String| self.redactor.redact(&text);
-        let commit = commit.map(|shown| CommitInFull {
-            commit: Commit {
-                author: masked(shown.commit.author),
-                subject: masked(shown.commit.subject),
-                ..shown.commit
-            },
-            message: masked(shown.message),
-            stat: masked(shown.stat),
-            diff: masked(shown.diff),
-            ..shown
-        });
-        Ok((story, commit))
-    }
-
-    fn raw(&self, row: Option<&CycleRow>) -> ExitCode {
-        let (Some(store), Some(row)) = (self.store, row) else {
-            complain("A person's commit has no requests.");
-            return ExitCode::from(EXIT_FAILED);
-        };
-        let lines = match store.dated_journal(&row.cycle.id) {
-            Ok(journal) => raw::requests(row, &journal, self.redactor),
-            Err(error) => return failed(&error),
-        };
-        if lines.is_empty() {
-            let why = match store.has_journal(&row.cycle.id) {
-                Ok(false) => "Its requests are older than KEEP_DAYS and were let go.",
-                _ => "It asked no model.",
-            };
+        Ok(KeptRequests::None(why)) => {
             complain(why);
-            return ExitCode::from(EXIT_FAILED);
+            ExitCode::from(EXIT_FAILED)
         }
-        for line in lines {
-            out::print_exactly(&format!("{line}\n"));
-        }
-        ExitCode::SUCCESS
+        Err(error) => failed(&error),
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::{cell::Cell, io::IsTerminal as _, process::ExitCode};
 
-use clap::Parser as _;
 use tokio::sync::watch;
 
 use super::{
@@ -10,7 +9,7 @@ use super::{
     arguments::{Arguments, WakeCommand},
     chat, complain, cost, failed, history, mcp, memory,
     out::{self, Working},
-    policy, queue, recordings, remind,
+    page, policy, queue, recordings, remind,
     say::{self, Said},
     shell,
     show::{AskedWhere, Here, KEPT, ReportView, exit_code, fail, show_report, what_to_do},
@@ -22,11 +21,12 @@ use crate::{
     channel::Channel,
     config::Config,
     cycle::{
-        self, Choice,
+        self,
         context::{Context, Report, Terminal, WakeError, WakeOutcome},
         decide::budget::Budget,
     },
-    repo::{Committed, RepoError},
+    orders::{self, undo::UndoAsked},
+    repo::RepoError,
     store::{Order, Store, wait_after},
     types::ChatRef,
     wake_lock::waker,
@@ -41,7 +41,7 @@ const WORKING: &str = "working…";
 pub fn main() -> ExitCode {
     match within::main() {
         Some(code) => code,
-        None => out::end(run(&Arguments::parse())),
+        None => out::end(run(&Arguments::of_this_process())),
     }
 }
 
@@ -63,6 +63,7 @@ fn run(arguments: &Arguments) -> ExitCode {
     match &arguments.command {
         Some(WakeCommand::Say { text, .. }) => said(&config, &view(AskedWhere::Here), "say", text),
         Some(WakeCommand::Chat) => chat::run(&config),
+        Some(WakeCommand::Page(page)) => page::run(&config, page),
         Some(WakeCommand::Init(init)) => super::init::run(&arguments.settings, init, json),
         Some(WakeCommand::Undo { id, .. }) => undo(&config, &view(AskedWhere::Here), id.as_deref()),
         Some(WakeCommand::Stop) => stop(&config),
@@ -185,22 +186,14 @@ fn trigger(reason: &str) -> String {
 
 /// Asks for an undo, and runs the wake that does it. While another wake runs it is done right after.
 fn undo(config: &Config, view: &ReportView, id: Option<&str>) -> ExitCode {
-    let asked = cycle::open_store(config).and_then(|mut store| match cycle::undoable(&store, &[], id, &[])? {
-        Choice::Wake(row) => {
-            let memory = Committed::open(&config.repo_dir()).ok().flatten();
-            let subject = row.commit_id.as_deref().and_then(|commit| memory?.subject(commit));
-            let what = cycle::what_it_did(Some(&row), subject.as_deref(), config.clock().now(), config.timezone);
-            store.order(&Order::Undo { wake: row.cycle.id }, config.clock().now())?;
-            Ok(Ok(what))
-        }
-        Choice::Refused(why) => Ok(Err(why)),
-    });
+    let asked = cycle::open_store(config)
+        .and_then(|mut store| Ok(orders::undo::ask(&mut store, config, config.clock().now(), id)?));
     match asked {
-        Ok(Ok(what)) => {
+        Ok(UndoAsked::Ordered(what)) => {
             complain(&format!("Undoing {what}."));
             once(config, view, UNDO)
         }
-        Ok(Err(why)) => {
+        Ok(UndoAsked::Refused(why)) => {
             complain(&format!("{why} `wake log` lists what was done."));
             ExitCode::from(super::EXIT_FAILED)
         }

@@ -32,10 +32,15 @@ impl SaidSettings {
     /// What this process was told; `env_file` is read in place of the workspace's `.env`.
     pub fn gather(env_file: Option<&Path>) -> Self {
         let named = env_file.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
-        Self::of(environment(), named, iana_time_zone::get_timezone().ok())
+        Self::from_sources(environment(), named, iana_time_zone::get_timezone().ok())
     }
 
-    fn of(env: BTreeMap<String, String>, named_file: Option<PathBuf>, system_zone: Option<String>) -> Self {
+    /// The same from a given environment, file and name of the system's zone.
+    pub fn from_sources(
+        env: BTreeMap<String, String>,
+        named_file: Option<PathBuf>,
+        system_zone: Option<String>,
+    ) -> Self {
         let mut said = Self { env, workspace: None, named_file, system_zone, raw: Raw::default() };
         said.raw = said.gathered(&SettingChanges::new());
         said
@@ -186,7 +191,7 @@ mod tests {
         let mut env: BTreeMap<String, String> =
             env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         env.insert("WORKSPACE_DIR".to_owned(), dir.path().display().to_string());
-        let said = SaidSettings::of(env, None, Some("Europe/Berlin".to_owned()));
+        let said = SaidSettings::from_sources(env, None, Some("Europe/Berlin".to_owned()));
         (dir, said)
     }
 

@@ -32,6 +32,9 @@ pub struct CheckReport {
     pub detail: String,
     /// What a person can do; none if nothing needs doing.
     pub fix: Option<String>,
+    /// What [`repair`] would do about it; none if a person has to. It isn't part of the JSON.
+    #[serde(skip)]
+    pub repair: Option<String>,
 }
 
 /// All that `health check` says: the fixed shape of `--json`.
@@ -58,6 +61,7 @@ impl HealthReport {
             status: Status::Critical,
             detail: detail.trim().to_owned(),
             fix: Some("correct the settings that are named; .env.example explains each".to_owned()),
+            repair: None,
         };
         Self::new(vec![check], Vec::new())
     }
@@ -68,22 +72,65 @@ impl HealthReport {
     }
 }
 
+/// What a [`glance`] leaves out, for people: it takes seconds.
+pub const LEFT_OUT_OF_A_GLANCE: &str =
+    "whether the memory's repository lacks objects, whether a known fact is found, and whether the encoder works";
+
+/// How a check is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CheckMode {
+    /// Everything, and what can be repaired is.
+    Whole,
+    /// Everything, and nothing is touched.
+    Dry,
+    /// Without what takes seconds, and nothing is touched.
+    Glance,
+    /// Without what takes seconds, and what can be repaired is.
+    Repair,
+}
+
+impl CheckMode {
+    fn is_dry(self) -> bool {
+        matches!(self, Self::Dry | Self::Glance)
+    }
+
+    fn is_brief(self) -> bool {
+        matches!(self, Self::Glance | Self::Repair)
+    }
+}
+
 /// Runs every check and repairs what can be, or, in a dry run, tells what would be and touches nothing.
 pub fn check(config: &Config, redactor: &Redactor, now: DateTime<Utc>, dry_run: bool) -> HealthReport {
-    let scene = Scene::look(config, redactor, now, dry_run);
+    run(config, redactor, now, if dry_run { CheckMode::Dry } else { CheckMode::Whole })
+}
+
+/// Looks and touches nothing, without what takes seconds ([`LEFT_OUT_OF_A_GLANCE`]).
+pub fn glance(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> HealthReport {
+    run(config, redactor, now, CheckMode::Glance)
+}
+
+/// Repairs what a [`glance`] finds and can be repaired. It does so under the wake lock: a wake that runs is left alone, and a bot
+/// may run beside it.
+pub fn repair(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> HealthReport {
+    run(config, redactor, now, CheckMode::Repair)
+}
+
+fn run(config: &Config, redactor: &Redactor, now: DateTime<Utc>, mode: CheckMode) -> HealthReport {
+    let look = || Scene::look(config, redactor, now, mode.is_dry()).brief(mode.is_brief());
+    let scene = look();
     let mut found: Vec<(&Check, Finding)> = CHECKS.iter().map(|check| (check, check.run(&scene))).collect();
     let broken: Vec<&Check> =
         found.iter().filter(|(_, finding)| finding.repair.is_some()).map(|(check, _)| *check).collect();
 
     let mut repaired = Vec::new();
-    if dry_run {
+    if mode == CheckMode::Dry {
         for (_, finding) in &mut found {
             finding.announce_repair();
         }
-    } else if !broken.is_empty() {
+    } else if !mode.is_dry() && !broken.is_empty() {
         let outcome = repair::repair(&scene, &broken);
         drop(scene);
-        let scene = Scene::look(config, redactor, now, dry_run);
+        let scene = look();
         for (check, finding) in &mut found {
             if broken.iter().any(|broken| broken.id == check.id) {
                 *finding = check.run(&scene);
@@ -97,6 +144,7 @@ pub fn check(config: &Config, redactor: &Redactor, now: DateTime<Utc>, dry_run: 
         status: finding.status,
         detail: redactor.redact(&finding.detail),
         fix: finding.fix.map(|fix| redactor.redact(&fix)),
+        repair: finding.repair.map(|repair| redactor.redact(&repair)),
     });
     HealthReport::new(checks.collect(), repaired)
 }

@@ -51,6 +51,7 @@ mod tests {
             status: *status,
             detail: format!("what {id} is"),
             fix: (*status != Status::Ok).then(|| "do this".to_owned()),
+            repair: None,
         });
         HealthReport::new(checks.collect(), repaired)
     }

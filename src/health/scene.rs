@@ -22,6 +22,8 @@ pub(super) struct Scene<'a> {
     pub(super) lock: LockFacts,
     /// Whether nothing at all may be written.
     pub(super) is_dry: bool,
+    /// Whether somebody waits for the answer: what takes seconds is left out.
+    pub(super) is_brief: bool,
     store: Result<Option<Store>, StoreError>,
     repo: Result<Option<Repo>, RepoError>,
 }
@@ -37,12 +39,18 @@ impl<'a> Scene<'a> {
         Self {
             lock: LockFacts::look(&config.lock_path(), row.as_ref()),
             is_dry: dry_run,
+            is_brief: false,
             repo: open_repo(config, dry_run),
             store,
             config,
             redactor,
             now,
         }
+    }
+
+    /// The same for somebody who waits, or not.
+    pub(super) fn brief(self, is_brief: bool) -> Self {
+        Self { is_brief, ..self }
     }
 
     /// Whether a wake (or another repair) is at work: what is open then is its affair.

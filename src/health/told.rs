@@ -58,6 +58,7 @@ mod tests {
             status: *status,
             detail: format!("what {id} is"),
             fix: None,
+            repair: None,
         };
         HealthReport::new(checks.iter().map(check).collect(), vec!["lock"])
     }

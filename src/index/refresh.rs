@@ -80,7 +80,12 @@ impl Index {
         let is_late = || end.is_some_and(|end| clock::awake() >= end);
         let mut done = Refreshed::default();
         match self.refresh_all(sources, &is_late, &mut done).and_then(|()| self.commit()) {
-            Ok(()) => Ok(done),
+            Ok(()) => {
+                if done.added + done.removed >= CHUNKS && !is_late() {
+                    self.gather_postings()?;
+                }
+                Ok(done)
+            }
             Err(error) => {
                 if !self.conn.is_autocommit() {
                     self.conn.execute_batch("ROLLBACK").ok();
@@ -88,6 +93,11 @@ impl Index {
                 Err(error)
             }
         }
+    }
+
+    /// Makes one list of the many that a great refresh leaves of each word's places: each search reads all lists.
+    fn gather_postings(&self) -> Result<(), IndexError> {
+        Ok(self.conn.execute_batch("INSERT INTO postings (postings) VALUES ('optimize')")?)
     }
 
     fn refresh_all(

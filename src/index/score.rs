@@ -7,7 +7,7 @@ use chrono::NaiveDate;
 use super::{
     ChunkKind,
     gather::QueryTerms,
-    stem::stem,
+    stem::{kept_by_stemming, stem},
     terms,
     weights::{B, Features, K1, NEAR},
     write::said,
@@ -102,8 +102,8 @@ struct Sought<'a> {
     of_words: Vec<Vec<(usize, f32)>>,
     /// The stems of neighbouring words of the question, by their numbers.
     pairs: Vec<(usize, usize)>,
-    /// How all of them begin.
-    heads: Vec<[u8; 2]>,
+    /// How words begin that may have one of the stems.
+    heads: Vec<&'a str>,
     /// Which wanted words stand in a heading, or in a name. Many candidates share them.
     in_labels: HashMap<&'a str, Vec<bool>>,
 }
@@ -119,8 +119,7 @@ impl<'a> Sought<'a> {
                 let next = stems.len();
                 numbers.push((*stems.entry(stem.as_str()).or_insert(next), *counts));
             }
-            let spellings = word.stems.iter().map(|(stem, _)| stem).chain([&word.folded]);
-            heads.extend(spellings.map(|spelling| head(spelling)));
+            heads.extend(word.stems.iter().map(|(stem, _)| kept_by_stemming(stem)));
             of_words.push(numbers);
         }
         let number = |numbers: &Vec<(usize, f32)>| numbers.first().map(|(number, _)| *number);
@@ -131,20 +130,21 @@ impl<'a> Sought<'a> {
         Self { wanted, stems, of_words, pairs, heads, in_labels: HashMap::new() }
     }
 
-    /// Whether a word may be one of them: its stem keeps the first letter, and the second if the word isn't short.
-    fn may_be(&self, folded: &str) -> bool {
-        let [first, second] = head(folded);
-        self.heads.iter().any(|known| {
-            known.first() == Some(&first) && (known.last() == Some(&second) || folded.len() <= SHORT_BYTES)
-        })
-    }
-
     /// Which wanted words stand in a heading or a name.
     fn in_label(&mut self, label: &'a str) -> &[bool] {
-        let Self { wanted, in_labels, .. } = self;
+        let Self { wanted, in_labels, heads, .. } = self;
         in_labels.entry(label).or_insert_with(|| {
-            let there = terms::stems(label);
-            wanted.words.iter().map(|word| word.stems.iter().any(|(stem, _)| there.contains(stem))).collect()
+            let mut are_there = vec![false; wanted.words.len()];
+            terms::each(label, |folded| {
+                if may_be(heads, folded) {
+                    let here = stem(folded);
+                    let words = wanted.words.iter().zip(&mut are_there);
+                    words
+                        .filter(|(word, _)| word.stems.iter().any(|(stem, _)| *stem == here))
+                        .for_each(|(_, is)| *is = true);
+                }
+            });
+            are_there
         })
     }
 
@@ -159,7 +159,7 @@ impl<'a> Sought<'a> {
         let mut before = None;
         terms::each(text, |folded| {
             found.words += 1;
-            if !self.may_be(folded) {
+            if !may_be(&self.heads, folded) {
                 before = None;
                 return;
             }
@@ -179,13 +179,9 @@ impl<'a> Sought<'a> {
     }
 }
 
-/// In shorter words an ending may begin with the second letter.
-const SHORT_BYTES: usize = 4;
-
-/// How a word begins.
-fn head(word: &str) -> [u8; 2] {
-    let mut bytes = word.bytes();
-    [bytes.next().unwrap_or(0), bytes.next().unwrap_or(0)]
+/// Whether a word may have a stem that begins so: few have to be stemmed to know.
+fn may_be(heads: &[&str], folded: &str) -> bool {
+    heads.iter().any(|head| folded.starts_with(head))
 }
 
 /// What of a question stands in one text.

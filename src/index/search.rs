@@ -1,14 +1,16 @@
 //! One search: read the question, gather candidates with their neighbours, rank them, and say where each comes from.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use rusqlite::{OptionalExtension as _, Row};
 
 use super::{
     ChatNumber, ChunkKind, ChunkOrigin, Index, IndexError, Recalled, SearchQuery,
+    hash::ByNumber,
     recorded::RECORDINGS,
     scope::{Scope, name_for},
     score::{self, Candidate},
+    sql_list,
     vectors::{Cosines, Direction},
     weights,
     write::day_of,
@@ -98,14 +100,16 @@ impl Index {
 
     /// The candidates, and for the first of them the lines around, sorted by their place.
     fn with_neighbours(&self, ids: &[i64], scope: &Scope) -> Result<Vec<Candidate>, IndexError> {
-        let mut found: BTreeMap<i64, Candidate> = BTreeMap::new();
-        let mut by_id = self.conn.prepare_cached(&format!("SELECT {COLUMNS} FROM chunks WHERE id = ?1"))?;
-        for id in ids {
-            let mut rows = by_id.query([id])?;
-            if let Some(row) = rows.next()? {
-                found.insert(*id, read(row)?);
-            }
+        let mut found: HashMap<i64, Candidate, ByNumber> = HashMap::default();
+        // One statement for all: hundreds of single ones take longer than what they read.
+        let mut by_id = self
+            .conn
+            .prepare_cached(&format!("SELECT {COLUMNS} FROM chunks WHERE id IN (SELECT value FROM json_each(?1))"))?;
+        let mut rows = by_id.query([sql_list(ids)])?;
+        while let Some(row) = rows.next()? {
+            found.insert(row.get(0)?, read(row)?);
         }
+        drop(rows);
         // In a document places are counted: one look tells both sides. In a conversation they are times.
         let around = format!(
             "SELECT {COLUMNS} FROM chunks WHERE document = ?1 AND ord BETWEEN ?2 - {NEIGHBOURS} AND ?2 + {NEIGHBOURS} AND id <> ?3"

@@ -21,6 +21,12 @@ pub(super) fn stem(word: &str) -> String {
     String::from_utf8(stemmer.word).unwrap_or_else(|_| word.to_owned())
 }
 
+/// What of a stem stands at the beginning of each word that has it: all but its last letter, which a rule may have put there.
+pub(super) fn kept_by_stemming(stem: &str) -> &str {
+    let last = stem.char_indices().next_back().map_or(0, |(at, _)| at);
+    stem.get(..last).unwrap_or_default()
+}
+
 /// Suffixes and what stands in their place where something is left before them that has a measure.
 const STEP_2: &[(&str, &str)] = &[
     ("ational", "ate"),
@@ -234,6 +240,11 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_word_begins_as_its_stem_does(word in "[a-z]{1,12}(y|ies|ed|ing|ational|izer|biliti|iviti|abli|ness|ll|eed)?|.{1,8}") {
+            prop_assert!(word.starts_with(kept_by_stemming(&stem(&word))), "{word} {}", stem(&word));
+        }
+
         #[test]
         fn no_word_is_too_odd(word in "[a-z]{0,60}|y{0,60}|.{0,12}") {
             prop_assert!(stem(&word).len() <= word.len().max(word.len() + 1));

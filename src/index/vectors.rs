@@ -11,6 +11,7 @@ use super::{
     ChunkKind, Index, IndexError,
     hash::{ByNumber, KeySet},
     scope::Scope,
+    sql_list,
     write::embedded,
 };
 
@@ -22,6 +23,8 @@ const MAX_BY_BITS: usize = 2_048;
 const MAX_BY_BYTES: usize = 192;
 /// The mean of a bell curve's absolute values by their root mean square: the square root of 2/π.
 const SIGNS_COSINE: f32 = 0.797_884_6;
+/// By how many of its first bits a key is told from most others.
+const FIRST_BITS: u32 = 14;
 /// Dimensions of a vector at most.
 const MAX_DIMS: usize = 8_192;
 /// What of a chunk is embedded at most, in bytes: models read no more.
@@ -258,10 +261,14 @@ impl Index {
         let within = if scope.is_open() { None } else { Some(self.keys_within(scope)?) };
         let Some(codes) = &self.codes else { return Ok(Vec::new()) };
         let mut found = Vec::with_capacity(MAX_BY_BYTES);
-        for key in codes.nearest(direction, within.as_ref()) {
-            found.extend(self.cosine(direction, key)?.map(|cosine| (key, cosine)));
+        let mut statement = self.conn.prepare_cached(
+            "SELECT key, code FROM codes WHERE model = ?1 AND key IN (SELECT value FROM json_each(?2))",
+        )?;
+        let mut rows = statement.query((direction.model, sql_list(&codes.nearest(direction, within.as_ref()))))?;
+        while let Some(row) = rows.next()? {
+            found.push((row.get(0)?, direction.cosine(row.get_ref(1)?.as_blob().unwrap_or_default())));
         }
-        found.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        found.sort_by(|(_, one): &(i64, f32), (_, other)| other.total_cmp(one));
         Ok(found)
     }
 
@@ -286,19 +293,19 @@ impl Index {
         // Signs alone, as a vector of length 1, have this cosine with what they are the signs of, where values spread like a bell.
         let scale = SIGNS_COSINE * (direction.values.len() as f32).sqrt();
         let mut found = Cosines::default();
+        // Keys are hashes: their first bits tell most of the others from the few that are sought.
+        let first_bits = |key: i64| usize::try_from(key.cast_unsigned() >> (64 - FIRST_BITS)).unwrap_or(0);
+        let mut may_be = vec![false; 1 << FIRST_BITS];
+        for key in keys {
+            may_be.get_mut(first_bits(*key)).into_iter().for_each(|may_be| *may_be = true);
+        }
+        let is_sought = |key: &i64| may_be.get(first_bits(*key)) == Some(&true) && keys.contains(key);
         for block in &codes.blocks {
-            for (at, key) in block.keys.iter().enumerate().filter(|(_, key)| keys.contains(key)) {
+            for (at, key) in block.keys.iter().enumerate().filter(|(_, key)| is_sought(key)) {
                 found.insert(*key, (2.0 * block.speaks(at, &parts) - all) / scale);
             }
         }
         found
-    }
-
-    /// The cosine of a question with what is kept by a key.
-    fn cosine(&self, direction: &Direction, key: i64) -> Result<Option<f32>, IndexError> {
-        let mut statement = self.conn.prepare_cached("SELECT code FROM codes WHERE model = ?1 AND key = ?2")?;
-        let cosine = |row: &rusqlite::Row<'_>| Ok(direction.cosine(row.get_ref(0)?.as_blob()?));
-        Ok(statement.query_row((direction.model, key), cosine).optional()?)
     }
 
     fn read_codes(&self, direction: &Direction, stamp: i64) -> Result<Codes, IndexError> {

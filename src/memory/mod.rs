@@ -4,7 +4,7 @@
 //! [`facts`] and [`episodic`] read and edit the documents on top of it, so that an edit changes only its own lines
 //! and everything that isn't understood keeps every byte. [`merge`] brings a person's edits and a wake's together;
 //! [`unsettled`] marks what only the person can settle. [`view`] is what one chat may see, [`others`] what others may have
-//! had a hand in. [`forgetting`] takes words out, [`changes`] tells two versions apart. [`quoting`] answers a question by facts.
+//! had a hand in. [`forgetting`] takes words out, [`changes`] tells two versions apart, [`typed`] takes one from a form. [`quoting`] answers a question by facts.
 //! [`decay`] tells which tasks have gone quiet, [`preferences`] what the person wishes, [`reflect`] what a look back comes to.
 //! [`skill`] reads `SKILL.md`, and [`templates`] holds what a new repository starts from. Damage becomes a [`Problem`], never a
 //! panic.
@@ -28,6 +28,7 @@ pub mod skill;
 pub mod tasks;
 pub mod templates;
 mod text;
+pub mod typed;
 pub mod undo;
 pub mod unsettled;
 pub mod view;

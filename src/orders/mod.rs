@@ -1,12 +1,14 @@
-//! What a person orders at once and without a model: tasks, reminders, and what today holds.
+//! What a person orders at once and without a model: tasks, reminders, what today holds, and what is remembered.
 //!
 //! Tasks stand in the memory: what changes them is a commit of the person's own, under the wake lock ([`tasks`]). Reminders are rows
 //! ([`reminders`]). Both go through the tools that a model has, so that the same is checked and the same is written.
 
 pub mod lists;
 pub mod reminders;
+pub mod search;
 pub mod tasks;
 pub mod today;
+pub mod undo;
 mod world;
 
 pub use world::world;

@@ -60,6 +60,8 @@ pub struct WaitingMessage {
     pub at: Option<DateTime<Utc>>,
     /// What it says.
     pub text: String,
+    /// Whose words these are, if not its sender's own.
+    pub taint: Option<String>,
 }
 
 /// A question that waits.
@@ -101,6 +103,7 @@ pub fn today(
         id: message.id,
         chat: message.chat,
         at: message.received_at,
+        taint: message.words_of_others(),
         text: shown(&message.text),
     };
     let question =
@@ -208,6 +211,7 @@ mod tests {
                 chat: ChatRef::TERMINAL,
                 at: Some(now),
                 text: "what is due?".to_owned(),
+                taint: None,
             }],
             questions: vec![WaitingQuestion { id: 2, tool: "bash".to_owned(), expires_at: Some(now) }],
             stopped: Some(Some(now)),

@@ -103,6 +103,22 @@ struct FoundLine {
     origin: Option<LineOrigin>,
 }
 
+/// Where one line of a document comes from, as the work tree has it; none where there is no such document or line.
+///
+/// # Errors
+/// The memory or the database can't be read.
+pub fn why_line(
+    repo: &Repo,
+    store: Option<&Store>,
+    path: &str,
+    line: usize,
+) -> Result<Option<LineStory>, ProvenanceError> {
+    let text = repo.read_work_tree(path)?.unwrap_or_default();
+    let Some(found) = line_at(path, &text, line) else { return Ok(None) };
+    let commit = repo.came_by(path, &text, &BTreeSet::from([line]))?.remove(&line);
+    story(repo, store, found, commit).map(Some)
+}
+
 /// What is known of the lines that hold these words, or, where none does, of those that are nearest to them.
 pub fn why(
     repo: &Repo,

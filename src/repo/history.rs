@@ -17,6 +17,8 @@ const MAX_DIFF_BYTES: usize = 256 << 10;
 pub(super) const MAX_SEARCHED: usize = 10_000;
 /// The shortest beginning of an id that is looked up.
 const MIN_PREFIX: usize = 4;
+/// How long an id is in full, in hexadecimal digits.
+const WHOLE_ID: usize = 40;
 
 /// A commit, as `wake log` lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,6 +130,11 @@ impl Repo {
     pub fn commit_called(&self, id: &str) -> Result<Option<Commit>, RepoError> {
         if id.len() < MIN_PREFIX {
             return Ok(None);
+        }
+        // In full it is found at once, however long the history is.
+        let whole = if id.len() == WHOLE_ID { Oid::from_str(id).ok() } else { None };
+        if let Some(commit) = whole.and_then(|id| self.git.find_commit(id).ok()) {
+            return Ok(Some(described(&commit)));
         }
         if let Some(commit) = self.find_wake(|wake_id| wake_id.starts_with(id))? {
             return Ok(Some(commit));

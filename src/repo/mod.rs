@@ -58,7 +58,7 @@ pub use self::{
     locks::STALE_LOCK_AGE,
     maintain::{MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, MAX_LOOSE, MAX_PACKS, Stock},
     park::{BroughtIn, Parked, Parking},
-    past::HoldingCommits,
+    past::{HoldingCommits, text_id},
     person::{HOLDS_SECRET, LeftAlone, MAX_PERSON_FILE_BYTES, PersonEdits},
     publish::{FileChange, Publish, Published},
     remote::{Patience, Pushed, REMOTE_TIMEOUT, RemoteError},

@@ -1,7 +1,7 @@
 //! What was: which commit a line came by, what a file was at a time, and which commits hold some words.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     path::Path,
 };
 
@@ -14,6 +14,14 @@ use super::{
     tree,
     worktree::is_markdown,
 };
+
+/// What git would call a text: two that have the same name are the same.
+///
+/// # Errors
+/// None in practice; libgit2 could lack memory.
+pub fn text_id(text: &str) -> Result<Oid, RepoError> {
+    Ok(Oid::hash_object(git2::ObjectType::Blob, text.as_bytes())?)
+}
 
 /// The commits that hold some words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -104,6 +112,39 @@ impl Repo {
             let Some(commit) = commit else { return Ok(None) };
             later = Some((commit, item));
         }
+    }
+
+    /// The commits of our branch that changed a file, newest first, at most `limit`. A merge that only brings in what one side
+    /// had isn't one.
+    pub fn commits_changing(&self, path: &str, limit: usize) -> Result<Vec<Commit>, RepoError> {
+        let Some(tip) = self.head()? else { return Ok(Vec::new()) };
+        let mut walk = self.git.revwalk()?;
+        walk.set_sorting(Sort::TOPOLOGICAL | Sort::TIME)?;
+        walk.push(tip)?;
+        let (mut found, mut known) = (Vec::new(), HashMap::new());
+        let mut item = |id: Oid| -> Result<Option<tree::Item>, RepoError> {
+            if let Some(item) = known.get(&id) {
+                return Ok(*item);
+            }
+            let item = tree::item_at(&self.git, Some(id), path)?;
+            known.insert(id, item);
+            Ok(item)
+        };
+        for id in walk.take(MAX_SEARCHED) {
+            let commit = self.git.find_commit(id?)?;
+            let here = item(commit.id())?;
+            let mut is_changed = commit.parent_count() > 0 || here.is_some();
+            for parent in commit.parent_ids() {
+                is_changed &= item(parent)? != here;
+            }
+            if is_changed {
+                found.push(described(&commit));
+            }
+            if found.len() == limit {
+                break;
+            }
+        }
+        Ok(found)
     }
 
     /// A text file as this program left it, when it last changed it; none if that was long ago.

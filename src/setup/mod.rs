@@ -5,12 +5,14 @@
 
 mod check;
 mod names;
+mod shown;
 mod steps;
 mod write;
 
 pub use self::{
     check::{CheckTools, Checked, check},
     names::{AssistantNames, DEFAULT_NAME, names_in, with_names},
+    shown::{SettingGroup, ShownSetting, changed_since, shown_settings},
     steps::{SetupQuestion, SetupStep, TakenAnswer, from_environment},
     write::{WriteError, write_settings},
 };

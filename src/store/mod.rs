@@ -24,6 +24,7 @@ mod upkeep;
 pub use chats::{moved::Moved, stop::Stopped};
 pub use cycles::{
     approvals::{Approval, ApprovalState, NewApproval, Tap, Unshown},
+    days::{ModelDay, StateDay, TurnTimes},
     journal::{Change, Entry, FoldAsk, StagedFile},
     ledger::{Cap, Reservation, SpendCap, Spent},
     parked::{ParkedCycle, ToldOf},

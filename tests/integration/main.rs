@@ -90,6 +90,8 @@ mod offline_day;
 #[cfg(test)]
 mod orders;
 #[cfg(test)]
+mod page;
+#[cfg(test)]
 mod permissions;
 #[cfg(test)]
 mod persons_edits;

@@ -11,7 +11,9 @@ use std::{
 
 use serde_json::{Value, json};
 
-const PROGRAMS: [(&str, &[&str]); 3] = [("bot", &[]), ("wake", &["--once"]), ("health", &["check"])];
+/// Each unit with its program and arguments.
+const UNITS: [(&str, &str, &[&str]); 4] =
+    [("bot", "bot", &[]), ("wake", "wake", &["--once"]), ("health", "health", &["check"]), ("page", "wake", &["page"])];
 
 fn project(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -43,12 +45,12 @@ fn plist(path: &Path) -> Option<Value> {
 
 #[test]
 fn launchd_agents_start_our_programs_with_a_path_and_a_directory() {
-    for (name, args) in PROGRAMS {
+    for (name, program, args) in UNITS {
         let Some(agent) = plist(&project(&format!("launchd/org.reveille.{name}.plist"))) else {
             return;
         };
         assert_eq!(agent["Label"], format!("org.reveille.{name}"));
-        let mut command = vec![format!("__HOME__/.cargo/bin/{name}")];
+        let mut command = vec![format!("__HOME__/.cargo/bin/{program}")];
         command.extend(args.iter().map(|arg| (*arg).to_owned()));
         assert_eq!(agent["ProgramArguments"], json!(command));
         let path = agent["EnvironmentVariables"]["PATH"].as_str().unwrap();
@@ -61,7 +63,7 @@ fn launchd_agents_start_our_programs_with_a_path_and_a_directory() {
         // launchd makes the log's file and not its directory: this one is on every Mac.
         assert_eq!(agent["StandardErrorPath"], format!("__HOME__/.local/share/reveille/logs/{name}.log"));
         match name {
-            "bot" => assert_eq!(agent["KeepAlive"], json!({ "SuccessfulExit": false })),
+            "bot" | "page" => assert_eq!(agent["KeepAlive"], json!({ "SuccessfulExit": false })),
             "wake" => assert_eq!(agent["StartInterval"], 5 * 60),
             _ => assert_eq!(agent["StartInterval"], 15 * 60),
         }
@@ -75,9 +77,9 @@ fn values<'a>(unit: &'a str, key: &str) -> Vec<&'a str> {
 
 #[test]
 fn systemd_units_start_our_programs_with_a_path_and_a_directory() {
-    for (name, args) in PROGRAMS {
+    for (name, program, args) in UNITS {
         let unit = fs::read_to_string(project(&format!("systemd/reveille-{name}.service"))).unwrap();
-        let command = [&[format!("%h/.cargo/bin/{name}").as_str()], args].concat().join(" ");
+        let command = [&[format!("%h/.cargo/bin/{program}").as_str()], args].concat().join(" ");
         assert_eq!(values(&unit, "ExecStart"), [command]);
         assert_eq!(values(&unit, "WorkingDirectory"), ["%h/.local/share/reveille"]);
         assert!(unit.contains("\nEnvironment=PATH=%h/.cargo/bin:") && unit.contains(":/usr/bin:/bin\n"), "{unit}");
@@ -98,14 +100,14 @@ fn verify(change: impl Fn(&str) -> String) -> Option<Output> {
     for entry in fs::read_dir(project("systemd")).unwrap() {
         let path = entry.unwrap().path();
         let mut text = change(&fs::read_to_string(&path).unwrap());
-        for (name, _) in PROGRAMS {
+        for (_, name, _) in UNITS {
             text = text.replace(&format!("ExecStart=%h/.cargo/bin/{name}"), "ExecStart=/bin/true");
         }
         let copy = dir.path().join(path.file_name().unwrap());
         fs::write(&copy, text).unwrap();
         files.push(copy.display().to_string());
     }
-    assert_eq!(files.len(), 5);
+    assert_eq!(files.len(), 6);
     let mut args = vec!["--user", "--man=no", "verify"];
     args.extend(files.iter().map(String::as_str));
     run("systemd-analyze", &args)

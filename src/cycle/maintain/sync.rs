@@ -189,20 +189,21 @@ pub(in crate::cycle) fn bring_in_parked(session: &mut Session<'_>, repo: &Repo) 
 }
 
 /// Takes in what the remote has, once a wake, before the memory is read: if it was well when it was last asked. Somebody may wait for
-/// an answer; any other remote is asked after that.
+/// an answer; any other remote is asked after that. Edits that a person hasn't committed are taken in first, whatever the remote says.
 pub(in crate::cycle) fn pull(session: &mut Session<'_>, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
     let last = session.store.upkeep(UpkeepKind::Fetch)?;
     let is_well = last.last_ok_at.is_some() && last.failures == 0;
-    if repo.has_remote() && !session.sync.has_fetched && is_well {
-        fetch(session, repo, account, PULL_BOUND)
-    } else {
-        Ok(())
+    let may_fetch = repo.has_remote() && !session.sync.has_fetched && is_well;
+    if may_fetch && fetch(session, repo, account, PULL_BOUND)? {
+        return Ok(());
     }
+    take_in_person_edits(session, repo, account)
 }
 
-fn fetch(session: &mut Session<'_>, repo: &Repo, account: &mut Account, bound: Duration) -> Result<(), WakeError> {
+/// Says whether the remote answered, so that a person's edits were taken in.
+fn fetch(session: &mut Session<'_>, repo: &Repo, account: &mut Account, bound: Duration) -> Result<bool, WakeError> {
     if session.is_stopped()? {
-        return Ok(());
+        return Ok(false);
     }
     session.sync.has_fetched = true;
     // Before an answer it is over soon by itself.
@@ -215,9 +216,9 @@ fn fetch(session: &mut Session<'_>, repo: &Repo, account: &mut Account, bound: D
         }
     };
     if let Err(error) = repo.fetch(Patience { timeout: bound, is_over: &is_over, meanwhile: &meanwhile }) {
-        return remote_trouble(session, repo, UpkeepKind::Fetch, &error);
+        return remote_trouble(session, repo, UpkeepKind::Fetch, &error).map(|()| false);
     }
-    integrate(session, repo, account)
+    integrate(session, repo, account).map(|()| true)
 }
 
 /// Brings our branch and the remote's together; nothing of either side is thrown away.

@@ -132,7 +132,6 @@ async fn think(
     let plan_file = session.open_plan_file(&cycle, &ids)?;
     let mut account = Account::default();
     sync::pull(session, repo, &mut account)?;
-    sync::take_in_person_edits(session, repo, &mut account)?;
     observation.person_commits = observe::person_commits(&session.store, repo)?;
     observation.head = observe::head_of(repo)?;
     observation.reread(&session.store)?;

@@ -29,6 +29,8 @@ struct Facts {
     remote_locks: Vec<String>,
     /// What `git fsck` says against it; none if it took too long.
     damage: Option<Vec<String>>,
+    /// Whether it wasn't looked for.
+    is_brief: bool,
     left_alone: Vec<String>,
     /// What a wake found half written and kept for a person.
     kept: Vec<String>,
@@ -62,7 +64,8 @@ fn look(repo: &Repo, scene: &Scene<'_>) -> Result<Facts, Trouble> {
         is_interrupted: repo.is_interrupted(),
         locks: locks.iter().map(name).collect(),
         remote_locks: repo.stale_remote_locks().iter().map(name).collect(),
-        damage: repo.fsck(FSCK_TIMEOUT)?,
+        damage: if scene.is_brief { None } else { repo.fsck(FSCK_TIMEOUT)? },
+        is_brief: scene.is_brief,
         kept: repo.kept_beside().iter().map(name).collect(),
         to_merge: repo.left_to_a_person()?,
         parked: repo.parked()?.into_iter().map(|(branch, _)| branch).collect(),
@@ -128,7 +131,7 @@ fn judge(facts: &Facts, is_wake_running: bool) -> Finding {
             .push(Finding::warn(format!("about {loose} loose objects and {packs} packs slow git down{why}"), "git gc"));
     }
     let mut detail = format!("on {}, {}", facts.branch, facts.condition);
-    if facts.damage.is_none() {
+    if facts.damage.is_none() && !facts.is_brief {
         detail.push_str(&format!("; not searched for missing objects within {} s", FSCK_TIMEOUT.as_secs()));
     }
     if !facts.parked.is_empty() {
@@ -184,6 +187,7 @@ mod tests {
             locks: Vec::new(),
             remote_locks: Vec::new(),
             damage: Some(Vec::new()),
+            is_brief: false,
             left_alone: vec!["photo.jpg (isn't Markdown)".to_owned()],
             kept: Vec::new(),
             to_merge: Vec::new(),

@@ -4,17 +4,7 @@
 //! has to name this machine in `Host` (and in `Origin`, if there is one) and to know the token. Nothing is sent unasked, so there is
 //! no stream to open by `GET`; a session's number is given out because clients expect one, and means nothing here.
 
-use std::{
-    collections::VecDeque,
-    convert::Infallible,
-    io,
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{convert::Infallible, io, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
@@ -22,18 +12,15 @@ use hyper::{
     HeaderMap, Method, Request, Response, StatusCode,
     body::Incoming,
     header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, ORIGIN, WWW_AUTHENTICATE},
-    server::conn::http1,
-    service::service_fn,
 };
-use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
-    net::{TcpListener, TcpStream},
+    net::TcpListener,
     sync::{mpsc, oneshot},
-    task::{AbortHandle, JoinSet},
 };
 
 use super::{Handler, Job, MAX_REQUEST_BYTES, MAX_WAITING, Offer, deal_with, token, work};
 use crate::{
+    loopback,
     mcp::{
         RpcError,
         message::{self, Message, is_known, response},
@@ -43,18 +30,8 @@ use crate::{
 
 /// Where the server is found.
 pub const PATH: &str = "/mcp";
-/// Requests at a time whose head has come; more wait.
-const MAX_REQUESTS: usize = 32;
-/// Connections at a time whose request's head hasn't come: one more ends the one that has waited longest. Whoever opens them needn't
-/// know the token, so they take no place of a request.
-const MAX_HEADS: usize = 64;
-/// How long a request's head may take.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a request's body may take.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long to pause when no connection can be accepted (no descriptors are left, say).
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
 const SESSION: &str = "mcp-session-id";
 const REVISION: &str = "mcp-protocol-version";
 
@@ -77,67 +54,18 @@ pub async fn serve(
     offer: Offer,
     handler: &mut dyn Handler,
 ) -> io::Result<Infallible> {
-    let address = listener.local_addr()?;
-    if !address.ip().is_loopback() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{address} is no loopback address")));
-    }
+    loopback::is_loopback_only(&listener)?;
     let (jobs, waiting) = mpsc::channel(MAX_WAITING);
     let door = Arc::new(Door { offer, token: token.clone(), jobs });
     tokio::select! {
-        never = accept(&listener, &door) => match never {},
+        never = loopback::serve(&listener, move |request| answered(door.clone(), request)) => match never {},
         // The door holds a sender for as long as it accepts.
         () = work(handler, waiting) => Err(io::Error::other("nobody can ask any more")),
     }
 }
 
-async fn accept(listener: &TcpListener, door: &Arc<Door>) -> Infallible {
-    let mut connections = JoinSet::new();
-    let mut heads: VecDeque<Head> = VecDeque::new();
-    loop {
-        heads.retain(Head::is_awaited);
-        tokio::select! {
-            Some(_) = connections.join_next(), if !connections.is_empty() => {}
-            accepted = listener.accept(), if connections.len() < MAX_REQUESTS + heads.len() => match accepted {
-                Ok((stream, peer)) => {
-                    while heads.len() >= MAX_HEADS && let Some(oldest) = heads.pop_front() {
-                        oldest.connection.abort();
-                    }
-                    let has_come = Arc::new(AtomicBool::new(false));
-                    let connection = connections.spawn(connection(stream, peer, door.clone(), has_come.clone()));
-                    heads.push_back(Head { has_come, connection });
-                    // A head that came with its connection is read before the next is accepted.
-                    tokio::task::yield_now().await;
-                }
-                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
-            },
-        }
-    }
-}
-
-/// A connection whose request's head is awaited.
-struct Head {
-    has_come: Arc<AtomicBool>,
-    connection: AbortHandle,
-}
-
-impl Head {
-    fn is_awaited(&self) -> bool {
-        !self.has_come.load(Ordering::Relaxed) && !self.connection.is_finished()
-    }
-}
-
-/// One request: what is open after it would wait for a head again.
-async fn connection(stream: TcpStream, peer: SocketAddr, door: Arc<Door>, has_come: Arc<AtomicBool>) {
-    let service = service_fn(move |request| {
-        has_come.store(true, Ordering::Relaxed);
-        let door = door.clone();
-        async move { Ok::<_, Infallible>(door.answer(request).await) }
-    });
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).keep_alive(false);
-    if let Err(error) = http.serve_connection(TokioIo::new(stream), service).await {
-        tracing::debug!(%peer, %error, "an MCP connection broke");
-    }
+async fn answered(door: Arc<Door>, request: Request<Incoming>) -> Answered {
+    door.answer(request).await
 }
 
 impl Door {

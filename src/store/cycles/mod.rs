@@ -2,6 +2,7 @@
 
 pub(in crate::store) mod approvals;
 pub(in crate::store) mod claims;
+pub(in crate::store) mod days;
 pub(in crate::store) mod journal;
 pub(in crate::store) mod ledger;
 pub(in crate::store) mod parked;

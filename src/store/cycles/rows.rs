@@ -50,7 +50,7 @@ impl CycleState {
         }
     }
 
-    fn parse(text: &str) -> Self {
+    pub(in crate::store) fn parse(text: &str) -> Self {
         match text {
             "running" => Self::Running,
             "waiting" => Self::Waiting,
@@ -118,6 +118,11 @@ pub struct CycleRow {
 
 impl CycleRow {
     pub(in crate::store) const COLUMNS: &str = "id, trigger, reasons, chat_id, thread_id, model, system, tools, state, tries, not_before, \
+                           started_at, ended_at, commit_id, error, was_cut_off, \
+                           (SELECT max(expires_at) FROM approvals WHERE cycle_id = cycles.id AND state = 'pending')";
+
+    /// The same without the conversation's fixed parts, which are long.
+    pub(in crate::store) const BRIEF_COLUMNS: &str = "id, trigger, reasons, chat_id, thread_id, model, '[]', '[]', state, tries, not_before, \
                            started_at, ended_at, commit_id, error, was_cut_off, \
                            (SELECT max(expires_at) FROM approvals WHERE cycle_id = cycles.id AND state = 'pending')";
 

@@ -217,17 +217,36 @@ impl Store {
         Ok(self.conn.prepare_cached(&sql)?.query_row([cycle_id], Recording::read).optional()?)
     }
 
-    /// The cycles that began last before a bound on their number, newest first: since a moment, of one chat, or all.
+    /// What each of these cycles spent. Those that spent nothing are left out.
+    pub fn spent_by_each(&self, cycles: &[String]) -> Result<BTreeMap<String, Spent>> {
+        // No cycle pays before it begins: so the index of times bounds the look.
+        let mut statement = self.conn.prepare_cached(
+            "SELECT cycle_id, sum(input), sum(output), sum(cache_read), sum(cache_write), sum(cost_usd) FROM ledger
+             WHERE at >= (SELECT min(started_at) FROM cycles WHERE id IN (SELECT value FROM json_each(?1)))
+                 AND cycle_id IN (SELECT value FROM json_each(?1)) GROUP BY cycle_id",
+        )?;
+        let tokens = |row: &Row<'_>, index| row.get::<_, i64>(index).map(|count| u64::try_from(count).unwrap_or(0));
+        let spent = statement.query_map([json(cycles)], |row| {
+            let (input, output) = (tokens(row, 1)?, tokens(row, 2)?);
+            let tokens = Usage { input, output, cache_read: tokens(row, 3)?, cache_write: tokens(row, 4)? };
+            Ok((row.get(0)?, Spent { tokens, cost_usd: row.get(5)? }))
+        })?;
+        Ok(spent.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The cycles that began last before a bound on their number, newest first: since a moment, of one chat, or all. Their
+    /// conversations' fixed parts are left out.
     pub fn cycles_since(
         &self,
         since: Option<DateTime<Utc>>,
         chat: Option<ChatRef>,
         limit: usize,
     ) -> Result<Vec<super::rows::CycleRow>> {
+        // An id begins with its cycle's time, and has an index.
         let sql = format!(
             "SELECT {} FROM cycles WHERE (?1 IS NULL OR chat_id = ?1) AND (?2 IS NULL OR started_at >= ?2)
-             ORDER BY started_at DESC, id DESC LIMIT ?3",
-            super::rows::CycleRow::COLUMNS
+             ORDER BY id DESC LIMIT ?3",
+            super::rows::CycleRow::BRIEF_COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
         let rows = statement.query_map((chat, since.map(rfc3339), limit as i64), super::rows::CycleRow::read)?;

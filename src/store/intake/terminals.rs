@@ -12,7 +12,7 @@ use crate::{
     process::Identity,
     random::{self, NoRandomness},
     store::{
-        FencedStore, NewIncoming, Ordered, OutgoingKind, Result, Store,
+        Exchange, FencedStore, NewIncoming, Ordered, OutgoingKind, Result, Store,
         chats::channel::TERMINAL,
         json,
         messages::{
@@ -189,6 +189,12 @@ impl Store {
         let rows =
             statement.query_map([session.map(TerminalSession::id)], |row| Ok((row.get(0)?, text_of(row, 1)?)))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// What was said at the terminals, both ways, oldest first, without what may not be heard yet: what a cycle says leaves after its
+    /// commit.
+    pub fn at_terminals(&self, limit: usize) -> Result<Vec<Exchange>> {
+        self.exchanges_where(ChatRef::TERMINAL, &format!("(o.sent_at IS NOT NULL OR {DELIVERABLE})"), limit)
     }
 
     /// Marks a text for the terminal as shown.

@@ -326,16 +326,22 @@ impl Store {
 
     /// What was said in a chat before the messages now in the queue, both ways, oldest first, at most `limit` entries.
     pub fn exchanges(&self, chat: ChatRef, limit: usize) -> Result<Vec<Exchange>> {
-        let mut statement = self.conn.prepare_cached(
+        self.exchanges_where(chat, "1", limit)
+    }
+
+    /// The same, of what the assistant said only what fulfils a condition on `o`.
+    pub(in crate::store) fn exchanges_where(&self, chat: ChatRef, told: &str, limit: usize) -> Result<Vec<Exchange>> {
+        let mut statement = self.conn.prepare_cached(&format!(
             "SELECT at, who, text, id, kind, forwarded_from, taint FROM (
                  SELECT received_at AS at, COALESCE(sender_name, 'the person') AS who, message_text AS text, id, kind,
                      forwarded_from, NULL AS taint
                  FROM (SELECT * FROM incoming_messages WHERE chat_id = ?1 AND processed = 1 ORDER BY id DESC LIMIT ?2)
                  UNION ALL
                  SELECT created_at, NULL, message_text, id, kind, NULL, taint
-                 FROM (SELECT * FROM outgoing_messages WHERE chat_id = ?1 AND taken_back_at IS NULL ORDER BY id DESC LIMIT ?2)
+                 FROM (SELECT * FROM outgoing_messages o
+                       WHERE chat_id = ?1 AND taken_back_at IS NULL AND {told} ORDER BY id DESC LIMIT ?2)
              ) ORDER BY julianday(at) DESC, who IS NULL DESC, id DESC LIMIT ?2",
-        )?;
+        ))?;
         let mut exchanges = statement
             .query_map((chat, limit as i64), |row| {
                 let (from, text) = (words(row, 1)?, text_of(row, 2)?);

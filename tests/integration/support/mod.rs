@@ -2,6 +2,7 @@
 //! or left over.
 
 pub(crate) mod bot;
+pub(crate) mod chromium;
 pub(crate) mod claude;
 pub(crate) mod dialog;
 pub(crate) mod disk;

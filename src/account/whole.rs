@@ -1,0 +1,72 @@
+//! One wake with all that is kept of it: its story, its commit and its requests. The terminal and the page show the same.
+
+use super::{find::FindError, raw, read, shown, story::WakeStory};
+use crate::{
+    redact::Redactor,
+    repo::{Commit, CommitInFull, Repo},
+    store::{CycleRow, Store, StoreError},
+};
+
+/// Where it is read from.
+#[derive(Clone, Copy)]
+pub struct WakeSources<'a> {
+    /// The database; none before the first wake.
+    pub store: Option<&'a Store>,
+    /// The memory; none where it can't be read.
+    pub repo: Option<&'a Repo>,
+    /// Masks secrets.
+    pub redactor: &'a Redactor,
+}
+
+/// The requests of a wake as they were sent, or why there are none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeptRequests {
+    /// Each raw JSON.
+    Lines(Vec<String>),
+    /// There are none, and why, for people.
+    None(&'static str),
+}
+
+impl WakeSources<'_> {
+    /// The story of a cycle and the changes of a commit, without secrets.
+    pub fn read(
+        &self,
+        row: Option<&CycleRow>,
+        commit: Option<&str>,
+    ) -> Result<(Option<WakeStory>, Option<CommitInFull>), FindError> {
+        let story = match (self.store, row) {
+            (Some(store), Some(row)) => Some(read::story(store, self.redactor, row)?),
+            _ => None,
+        };
+        let commit = match (self.repo, commit) {
+            (Some(repo), Some(commit)) => repo.show(commit, |_| false)?,
+            _ => None,
+        };
+        Ok((story, commit.map(|commit| self.masked(commit))))
+    }
+
+    /// The requests of a cycle; a commit of a person's has none.
+    pub fn requests(&self, row: Option<&CycleRow>) -> Result<KeptRequests, StoreError> {
+        let (Some(store), Some(row)) = (self.store, row) else {
+            return Ok(KeptRequests::None("A person's commit has no requests."));
+        };
+        let lines = raw::requests(row, &store.dated_journal(&row.cycle.id)?, self.redactor);
+        Ok(match (lines.is_empty(), store.has_journal(&row.cycle.id)?) {
+            (false, _) => KeptRequests::Lines(lines),
+            (true, false) => KeptRequests::None("Its requests are older than KEEP_DAYS and were let go."),
+            (true, true) => KeptRequests::None("It asked no model."),
+        })
+    }
+
+    fn masked(&self, shown_commit: CommitInFull) -> CommitInFull {
+        let masked = |text: &str| shown(self.redactor, text);
+        let CommitInFull { commit, message, stat, diff, left_out } = shown_commit;
+        CommitInFull {
+            message: masked(&message),
+            stat: masked(&stat),
+            diff: masked(&diff),
+            commit: Commit { author: masked(&commit.author), subject: masked(&commit.subject), ..commit },
+            left_out,
+        }
+    }
+}

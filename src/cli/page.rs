@@ -1,0 +1,139 @@
+//! `wake page`: the local page, one server a workspace. Whoever holds the lock serves; everybody else asks the one who does for an
+//! address, over its socket.
+//!
+//! A server prints an address on a terminal only: what it prints as a unit ends in a log.
+
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    net::Ipv4Addr,
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
+
+use clap::Args;
+use tokio::net::TcpListener;
+
+use super::{EXIT_FAILED, complain, failed, out, print};
+use crate::{
+    config::Config,
+    page::{self, PageSite, TICKET_LASTS, socket},
+};
+
+pub(super) const HELP: &str = "\
+A link works once, for ten minutes; then this browser is known until the server ends. The page is found on this machine alone.
+As a service, or with its output in a file, the server prints no link; --address does. docs/PAGE.md tells more.
+
+Examples:
+  wake page                          serve, and print a link
+  wake page --address                print a link to the page that is being served
+  wake page --port 8930              always on the same port";
+
+/// How long a server that is just beginning or ending is waited for.
+const OTHER_SERVER: Duration = Duration::from_secs(5);
+/// How often it is looked at meanwhile.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+#[derive(Debug, Args)]
+pub(super) struct PageArguments {
+    /// Only print a link to the page that is being served.
+    #[arg(long)]
+    address: bool,
+    /// Serve on this port of the loopback; a free one when left out.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    port: u16,
+    /// Hand out further links over this socket; page/socket in the workspace when left out.
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+}
+
+/// Runs `wake page`.
+pub(super) fn run(config: &Config, arguments: &PageArguments) -> ExitCode {
+    let socket = arguments.socket.clone().unwrap_or_else(|| config.page_dir().join("socket"));
+    let runtime = match super::runtime() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&error),
+    };
+    runtime.block_on(async {
+        match begin(config, arguments, &socket).await {
+            Ok(code) => code,
+            Err(error) => failed(&error),
+        }
+    })
+}
+
+/// Becomes the server, or asks it.
+async fn begin(config: &Config, arguments: &PageArguments, socket: &Path) -> io::Result<ExitCode> {
+    socket::make_folder(&config.page_dir())?;
+    let begun = tokio::time::Instant::now();
+    loop {
+        let lock = lock(&config.page_dir().join("lock"))?;
+        if let (Some(_lock), false) = (&lock, arguments.address) {
+            return serve(config, arguments.port, socket).await;
+        }
+        if lock.is_some() {
+            complain("The page isn't being served. `wake page` serves it, and prints a link.");
+            return Ok(ExitCode::from(EXIT_FAILED));
+        }
+        if !arguments.address && !out::is_terminal() {
+            complain("The page is being served already. `wake page --address` prints a link to it.");
+            return Ok(ExitCode::SUCCESS);
+        }
+        match socket::ask(socket).await {
+            Ok(address) => {
+                show(address.expose());
+                return Ok(ExitCode::SUCCESS);
+            }
+            Err(error) if begun.elapsed() >= OTHER_SERVER => {
+                let why = format!("the page is being served, but gives no link at {}: {error}", socket.display());
+                return Err(io::Error::other(why));
+            }
+            Err(_) => tokio::time::sleep(LOOK_AGAIN).await,
+        }
+    }
+}
+
+/// The right to serve; none if another has it. The file stays: two could hold "the" lock otherwise.
+fn lock(path: &Path) -> io::Result<Option<File>> {
+    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    match fs2::FileExt::try_lock_exclusive(&file) {
+        Ok(()) => Ok(Some(file)),
+        Err(error) if error.kind() == fs2::lock_contended_error().kind() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+async fn serve(config: &Config, port: u16, socket: &Path) -> io::Result<ExitCode> {
+    let told = |what: String| move |error: io::Error| io::Error::new(error.kind(), format!("{what}: {error}"));
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+    let listener = listener.await.map_err(told(format!("127.0.0.1:{port} can't be listened on")))?;
+    let port = listener.local_addr()?.port();
+    let asked = socket::listen(socket)
+        .map_err(told(format!("{} can't be opened (--socket names another place)", socket.display())))?;
+    let site = Arc::new(PageSite::new(config.clone(), super::redactor, port).map_err(io::Error::other)?);
+    let mut stop = super::stop_signal()?;
+    if out::is_terminal() {
+        show(site.mint().map_err(io::Error::other)?.expose());
+        complain("Ctrl-C ends the page.");
+    } else {
+        complain(&format!("Serving on 127.0.0.1:{port}. `wake page --address` prints a link."));
+    }
+    tokio::select! {
+        never = page::serve(&listener, &site) => match never {},
+        never = socket::hand_out(&asked, &site) => match never {},
+        _ = stop.wait_for(|stop| *stop) => {}
+    }
+    page::end(&site).await;
+    // Who comes later finds nobody there.
+    std::fs::remove_file(socket).ok();
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(address: &str) {
+    print(&format!("{address}\n"));
+    let minutes = TICKET_LASTS.as_secs() / 60;
+    complain(&format!("Open it in a browser of this machine. It works once, for {minutes} minutes."));
+}

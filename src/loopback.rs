@@ -1,0 +1,113 @@
+//! HTTP on a loopback port: a request a connection, and a bound on all that whoever finds the port can take up.
+//!
+//! Nobody can be known before their request's head has come. So heads are bounded by themselves: whoever holds connections open
+//! takes no place of a request.
+
+use std::{
+    collections::VecDeque,
+    convert::Infallible,
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use hyper::{
+    Request, Response,
+    body::{Body, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    task::{AbortHandle, JoinSet},
+};
+
+/// Requests at a time whose head has come; more wait.
+const MAX_REQUESTS: usize = 32;
+/// Connections at a time whose request's head hasn't come: one more ends the one that has waited longest.
+const MAX_HEADS: usize = 64;
+/// How long a request's head may take.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long to pause when no connection can be accepted (no descriptors are left, say).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Refuses a listener that others than this machine could reach.
+///
+/// # Errors
+/// Its address isn't on the loopback.
+pub fn is_loopback_only(listener: &TcpListener) -> io::Result<()> {
+    let address = listener.local_addr()?;
+    match address.ip().is_loopback() {
+        true => Ok(()),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{address} is no loopback address"))),
+    }
+}
+
+/// Answers requests until it is dropped; then all connections end.
+pub async fn serve<B, A>(
+    listener: &TcpListener,
+    answer: impl Fn(Request<Incoming>) -> A + Clone + Send + 'static,
+) -> Infallible
+where
+    B: Body<Data: Send, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send + 'static,
+    A: Future<Output = Response<B>> + Send + 'static,
+{
+    let mut connections = JoinSet::new();
+    let mut heads: VecDeque<Head> = VecDeque::new();
+    loop {
+        heads.retain(Head::is_awaited);
+        tokio::select! {
+            Some(_) = connections.join_next(), if !connections.is_empty() => {}
+            accepted = listener.accept(), if connections.len() < MAX_REQUESTS + heads.len() => match accepted {
+                Ok((stream, _)) => {
+                    while heads.len() >= MAX_HEADS && let Some(oldest) = heads.pop_front() {
+                        oldest.connection.abort();
+                    }
+                    let has_come = Arc::new(AtomicBool::new(false));
+                    let connection = connections.spawn(connection(stream, answer.clone(), has_come.clone()));
+                    heads.push_back(Head { has_come, connection });
+                    // A head that came with its connection is read before the next is accepted.
+                    tokio::task::yield_now().await;
+                }
+                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            },
+        }
+    }
+}
+
+/// A connection whose request's head is awaited.
+struct Head {
+    has_come: Arc<AtomicBool>,
+    connection: AbortHandle,
+}
+
+impl Head {
+    fn is_awaited(&self) -> bool {
+        !self.has_come.load(Ordering::Relaxed) && !self.connection.is_finished()
+    }
+}
+
+/// One request: what is open after it would wait for a head again.
+async fn connection<B, A>(
+    stream: TcpStream,
+    answer: impl Fn(Request<Incoming>) -> A + Clone + Send + 'static,
+    has_come: Arc<AtomicBool>,
+) where
+    B: Body<Data: Send, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send + 'static,
+    A: Future<Output = Response<B>> + Send + 'static,
+{
+    let service = service_fn(move |request| {
+        has_come.store(true, Ordering::Relaxed);
+        let answered = answer(request);
+        async move { Ok::<_, Infallible>(answered.await) }
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).keep_alive(false);
+    if let Err(error) = http.serve_connection(TokioIo::new(stream), service).await {
+        tracing::debug!(%error, "a loopback connection broke");
+    }
+}

@@ -1,0 +1,38 @@
+//! Asking for a wake to be undone, as this machine's person. The next wake does it.
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    config::Config,
+    cycle::{Choice, undoable, what_it_did},
+    repo::Committed,
+    store::{CycleRow, Order, Store, StoreError},
+};
+
+/// What came of asking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UndoAsked {
+    /// It is to be: what it did, such as `what I did at 14:03: remembered “x”`.
+    Ordered(String),
+    /// It can't be, and why, for people.
+    Refused(String),
+}
+
+/// Orders it; without an id it is the last wake that did more than answer.
+pub fn ask(store: &mut Store, config: &Config, now: DateTime<Utc>, id: Option<&str>) -> Result<UndoAsked, StoreError> {
+    Ok(match undoable(store, &[], id, &[])? {
+        Choice::Wake(row) => {
+            let what = what(config, now, &row);
+            store.order(&Order::Undo { wake: row.cycle.id }, now)?;
+            UndoAsked::Ordered(what)
+        }
+        Choice::Refused(why) => UndoAsked::Refused(why),
+    })
+}
+
+/// Which wake it is, for people: by its time and its commit's subject.
+pub fn what(config: &Config, now: DateTime<Utc>, row: &CycleRow) -> String {
+    let memory = Committed::open(&config.repo_dir()).ok().flatten();
+    let subject = row.commit_id.as_deref().and_then(|commit| memory?.subject(commit));
+    what_it_did(Some(row), subject.as_deref(), now, config.timezone)
+}

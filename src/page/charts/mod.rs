@@ -1,0 +1,183 @@
+//! Cost, tokens, latency and wakes as charts, drawn as SVG by the server.
+
+mod svg;
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::{Query, State},
+    routing::get,
+};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use self::svg::{Chart, ChartSeries, Shape};
+use super::{
+    error::PageError,
+    frame::{PagePlace, frame},
+    site::{PageDesk, PageSite},
+};
+use crate::{
+    account::{
+        days::{self, DayFigures, DaysReport},
+        units::{thousands, took, usd},
+    },
+    words::count,
+};
+
+/// The stretches that can be looked at, in days; the second is the usual one.
+const STRETCHES: [u64; 3] = [7, 30, 90];
+const USUAL_STRETCH: u64 = 30;
+
+pub(super) fn routes() -> Router<Arc<PageSite>> {
+    Router::new().route("/charts", get(show))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ChartsQuery {
+    days: String,
+}
+
+async fn show(State(site): State<Arc<PageSite>>, Query(query): Query<ChartsQuery>) -> Result<Markup, PageError> {
+    // An unknown stretch is the usual one: nothing is lost by it.
+    let n = query.days.parse().ok().filter(|days| STRETCHES.contains(days)).unwrap_or(USUAL_STRETCH);
+    site.at_desk(move |desk| {
+        let report = match desk.store()? {
+            Some(store) => Some(days::report(&store, desk.config, desk.now, n)?),
+            None => None,
+        };
+        Ok(frame(PagePlace::Charts, "Charts", &content(desk, report.as_ref(), n)))
+    })
+    .await
+}
+
+fn content(desk: &PageDesk<'_>, report: Option<&DaysReport>, n: u64) -> Markup {
+    html! {
+        nav .actions aria-label="Stretch of time" {
+            @for days in STRETCHES {
+                a href={ "/charts?days=" (days) } aria-current=[(days == n).then_some("true")] { (days) " days" }
+            }
+        }
+        @match report {
+            Some(report) => {
+                (spent(report))
+                @if report.is_empty() { (nothing(n)) } @else { div .charts { (charts(desk, report)) } }
+            }
+            None => (nothing(n)),
+        }
+    }
+}
+
+fn nothing(n: u64) -> Markup {
+    html! {
+        p { "Nothing was done in the last " (n) " days. What my work costs, how long it takes and how it ends will be drawn here, day by day." }
+    }
+}
+
+/// The budgets, and where the month is heading.
+fn spent(report: &DaysReport) -> Markup {
+    let of = |budget: f64, spent: f64| format!(" of ${budget:.2}, ${:.2} left", (budget - spent).max(0.0));
+    html! {
+        ul .list {
+            li { "Today: " (usd(report.today_usd)) (of(report.daily_budget_usd, report.today_usd)) "." }
+            li {
+                (report.month) ": " (usd(report.month_usd))
+                @if let Some(budget) = report.monthly_budget_usd { (of(budget, report.month_usd)) }
+                "."
+            }
+            @if report.month_usd > 0.0 { li { (report.forecast.text(&report.month)) } }
+        }
+    }
+}
+
+fn charts(desk: &PageDesk<'_>, report: &DaysReport) -> Markup {
+    let days: Vec<String> = report.days.iter().map(|day| day.day.format("%-d %b").to_string()).collect();
+    let chart = |id, title, unit| Chart {
+        id,
+        title,
+        summary: String::new(),
+        days: days.clone(),
+        series: Vec::new(),
+        shape: Shape::Stacked,
+        limit: None,
+        unit,
+    };
+    let cost = Chart {
+        summary: cost_summary(report),
+        series: cost_series(desk, report),
+        limit: Some(("daily budget", report.daily_budget_usd)),
+        ..chart("cost", "Cost a day", usd)
+    };
+    let tokens = Chart {
+        summary: "Tokens of the prompts, those that were read from the cache apart, and of the answers.".to_owned(),
+        series: vec![
+            series(report, "in", |day| Some((day.tokens.input + day.tokens.cache_write) as f64)),
+            series(report, "in, from the cache", |day| Some(day.tokens.cache_read as f64)),
+            series(report, "out", |day| Some(day.tokens.output as f64)),
+        ],
+        ..chart("tokens", "Tokens a day", |n| thousands(n as u64))
+    };
+    let latency = Chart {
+        summary: latency_summary(report),
+        series: vec![
+            series(report, "half took at most", |day| day.turns.map(|turns| turns.median_ms as f64)),
+            series(report, "19 of 20 took at most", |day| day.turns.map(|turns| turns.p95_ms as f64)),
+        ],
+        shape: Shape::Lines,
+        ..chart("latency", "How long a turn of the model took", |ms| took(ms as i64))
+    };
+    let wakes = Chart {
+        summary: wakes_summary(report),
+        series: vec![
+            series(report, "done", |day| Some(f64::from(day.wakes.done))),
+            series(report, "failed", |day| Some(f64::from(day.wakes.failed))),
+            series(report, "given up", |day| Some(f64::from(day.wakes.given_up))),
+            series(report, "not ended yet", |day| Some(f64::from(day.wakes.open))),
+        ],
+        ..chart("wakes", "Wakes a day", whole)
+    };
+    html! { (cost.draw()) (tokens.draw()) (latency.draw()) (wakes.draw()) }
+}
+
+fn series(report: &DaysReport, name: &str, value: impl Fn(&DayFigures) -> Option<f64>) -> ChartSeries {
+    ChartSeries { name: name.to_owned(), values: report.days.iter().map(value).collect() }
+}
+
+fn cost_series(desk: &PageDesk<'_>, report: &DaysReport) -> Vec<ChartSeries> {
+    let models = report.models.iter().enumerate();
+    models.map(|(at, model)| series(report, &desk.shown(model), |day| day.cost_usd.get(at).copied())).collect()
+}
+
+fn cost_summary(report: &DaysReport) -> String {
+    let all: f64 = report.days.iter().flat_map(|day| &day.cost_usd).sum();
+    let days = report.days.len();
+    format!(
+        "{} in {}, {} a day on average. The daily budget is ${:.2}.",
+        usd(all),
+        count(days, "day"),
+        usd(all / days.max(1) as f64),
+        report.daily_budget_usd
+    )
+}
+
+fn latency_summary(report: &DaysReport) -> String {
+    let turns: u32 = report.days.iter().filter_map(|day| day.turns).map(|turns| turns.turns).sum();
+    match turns {
+        0 => "No turn is kept of these days. Turns are kept for KEEP_DAYS.".to_owned(),
+        turns => format!("{}, from the question until the whole answer had come.", count(turns as usize, "turn")),
+    }
+}
+
+fn wakes_summary(report: &DaysReport) -> String {
+    let of = |value: fn(&DayFigures) -> u32| report.days.iter().map(value).sum::<u32>();
+    let ended_badly = of(|day| day.wakes.failed) + of(|day| day.wakes.given_up);
+    let all = ended_badly + of(|day| day.wakes.done) + of(|day| day.wakes.open);
+    format!("{}, {ended_badly} of them failed or given up.", count(all as usize, "wake"))
+}
+
+/// A count; what lies between two has no name.
+fn whole(value: f64) -> String {
+    if value.fract() == 0.0 { format!("{value:.0}") } else { String::new() }
+}

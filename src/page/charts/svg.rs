@@ -1,0 +1,351 @@
+//! A chart as SVG, with the same values as a table. Pure: values in, markup out.
+//!
+//! What a colour tells is told without it too: stacked parts have their place and a legend, lines have their dashes, and each
+//! mark names its value. The guard forbids inline styles, so sizes are attributes and colours are the style sheet's.
+
+use maud::{Markup, html};
+
+/// The drawing's size, in its own units. It scales to the room that it has.
+const WIDTH: f64 = 360.0;
+const HEIGHT: f64 = 190.0;
+/// Room for the names of values on the left, and of days below.
+const LEFT: f64 = 50.0;
+const RIGHT: f64 = 6.0;
+const TOP: f64 = 14.0;
+const BOTTOM: f64 = 22.0;
+/// How much of a day's room its bar takes.
+const BAR_SHARE: f64 = 0.8;
+/// A limit that is so many times what was reached isn't drawn: all else would be flat.
+const LIMIT_TIMES: f64 = 4.0;
+/// Colours and dashes that the style sheet has.
+const STYLES: usize = 5;
+
+/// How values are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Bars, one series on the other.
+    Stacked,
+    /// A line each.
+    Lines,
+}
+
+/// One series.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ChartSeries {
+    /// What it is of.
+    pub(super) name: String,
+    /// A value each day; none: there is none.
+    pub(super) values: Vec<Option<f64>>,
+}
+
+/// A chart.
+#[derive(Debug, Clone)]
+pub(super) struct Chart<'a> {
+    /// A word that no other chart of the page has.
+    pub(super) id: &'a str,
+    /// Its heading.
+    pub(super) title: &'a str,
+    /// What it shows in a sentence or two.
+    pub(super) summary: String,
+    /// The days' names.
+    pub(super) days: Vec<String>,
+    pub(super) series: Vec<ChartSeries>,
+    pub(super) shape: Shape,
+    /// A line across, such as a budget, with its name.
+    pub(super) limit: Option<(&'a str, f64)>,
+    /// A value as people read it.
+    pub(super) unit: fn(f64) -> String,
+}
+
+impl Chart<'_> {
+    /// The chart with its heading, legend and table.
+    pub(super) fn draw(&self) -> Markup {
+        html! {
+            figure .chart-box {
+                h2 #{ (self.id) "-head" } { (self.title) }
+                (self.svg())
+                (self.legend())
+                figcaption .meta { (self.summary) }
+                (self.table())
+            }
+        }
+    }
+
+    fn svg(&self) -> Markup {
+        let scale = Scale { days: self.days.len().max(1) as f64, top: self.top() };
+        let (title, desc) = (format!("{}-title", self.id), format!("{}-desc", self.id));
+        html! {
+            svg .chart viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-labelledby={ (title) " " (desc) } {
+                title id=(title) { (self.title) }
+                desc id=(desc) { (self.summary) }
+                (self.axes(&scale))
+                @match self.shape {
+                    Shape::Stacked => (self.bars(&scale)),
+                    Shape::Lines => (self.lines(&scale)),
+                }
+                @if let Some((name, limit)) = self.limit.filter(|(_, limit)| *limit <= scale.top) {
+                    line .limit x1=(n(LEFT)) x2=(n(WIDTH - RIGHT)) y1=(n(scale.y(limit))) y2=(n(scale.y(limit))) {}
+                    text .limit-name x=(n(WIDTH - RIGHT)) y=(n(scale.y(limit) - 3.0)) text-anchor="end" { (name) }
+                }
+            }
+        }
+    }
+
+    fn axes(&self, scale: &Scale) -> Markup {
+        let names = [0, self.days.len() / 2, self.days.len().saturating_sub(1)];
+        let mut names = names.to_vec();
+        names.dedup();
+        html! {
+            @for (value, name) in self.values(scale.top) {
+                line .axis x1=(n(LEFT)) x2=(n(WIDTH - RIGHT)) y1=(n(scale.y(value))) y2=(n(scale.y(value))) {}
+                text x=(n(LEFT - 4.0)) y=(n(scale.y(value) + 4.0)) text-anchor="end" { (name) }
+            }
+            @for at in names {
+                @let anchor = if at == 0 { "start" } else if at + 1 == self.days.len() { "end" } else { "middle" };
+                @let x = match anchor { "start" => scale.x(at), "end" => scale.x(at + 1), _ => scale.middle(at) };
+                text x=(n(x)) y=(n(HEIGHT - 6.0)) text-anchor=(anchor) { (self.days.get(at).map_or("", String::as_str)) }
+            }
+        }
+    }
+
+    /// The values that are named on the left. The half of something small may read as nothing.
+    fn values(&self, top: f64) -> [(f64, String); 3] {
+        let of = |value| (value, (self.unit)(value));
+        let [none, (half, name), all] = [0.0, top / 2.0, top].map(of);
+        let is_told = name != none.1 && name != all.1;
+        [none, (half, if is_told { name } else { String::new() }), all]
+    }
+
+    fn bars(&self, scale: &Scale) -> Markup {
+        let width = (scale.x(1) - scale.x(0)) * BAR_SHARE;
+        html! {
+            @for (at, day) in self.days.iter().enumerate() {
+                @for (place, name, from, value) in self.stack(at) {
+                    rect .bar .{ "s" (style_of(place)) } x=(n(scale.middle(at) - width / 2.0)) width=(n(width))
+                        y=(n(scale.y(from + value))) height=(n(scale.y(from) - scale.y(from + value))) {
+                        title { (day) ", " (name) ": " ((self.unit)(value)) }
+                    }
+                }
+            }
+        }
+    }
+
+    /// A day's parts, the lowest first: the series' place and name, where it begins, and its value.
+    fn stack(&self, at: usize) -> Vec<(usize, &str, f64, f64)> {
+        let mut from = 0.0;
+        let mut parts = Vec::new();
+        for (place, series) in self.series.iter().enumerate() {
+            let value = series.values.get(at).copied().flatten().unwrap_or_default().max(0.0);
+            if value > 0.0 {
+                parts.push((place, series.name.as_str(), from, value));
+                from += value;
+            }
+        }
+        parts
+    }
+
+    fn lines(&self, scale: &Scale) -> Markup {
+        html! {
+            @for (place, series) in self.series.iter().enumerate() {
+                @for run in runs(&series.values) {
+                    polyline .line .{ "s" (style_of(place)) }
+                        points=(run.iter().map(|(at, value)| format!("{},{}", n(scale.middle(*at)), n(scale.y(*value)))).collect::<Vec<_>>().join(" ")) {}
+                }
+                @for (at, value) in series.values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?))) {
+                    circle .dot .{ "s" (style_of(place)) } cx=(n(scale.middle(at))) cy=(n(scale.y(value))) r="2" {
+                        title { (self.days.get(at).map_or("", String::as_str)) ", " (series.name) ": " ((self.unit)(value)) }
+                    }
+                }
+            }
+        }
+    }
+
+    fn legend(&self) -> Markup {
+        html! {
+            @if self.series.len() > 1 {
+                ul .legend {
+                    @for (place, series) in self.series.iter().enumerate() {
+                        li {
+                            svg viewBox="0 0 20 10" width="20" height="10" aria-hidden="true" {
+                                @match self.shape {
+                                    Shape::Stacked => rect .bar .{ "s" (style_of(place)) } x="2" width="16" y="0" height="10" {},
+                                    Shape::Lines => line .line .{ "s" (style_of(place)) } x1="0" x2="20" y1="5" y2="5" {},
+                                }
+                            }
+                            " " (series.name)
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The same values; days without any are left out.
+    fn table(&self) -> Markup {
+        let has_values = |at: usize| {
+            self.series
+                .iter()
+                .any(|series| series.values.get(at).is_some_and(|value| value.is_some_and(|value| value > 0.0)))
+        };
+        html! {
+            details {
+                summary { "The same as a table" }
+                div .scroll tabindex="0" role="group" aria-labelledby={ (self.id) "-head" } {
+                    table {
+                        caption { (self.title) }
+                        thead { tr { th scope="col" { "Day" } @for series in &self.series { th scope="col" { (series.name) } } } }
+                        tbody {
+                            @for (at, day) in self.days.iter().enumerate().rev().filter(|(at, _)| has_values(*at)) {
+                                tr {
+                                    th scope="row" { (day) }
+                                    @for series in &self.series {
+                                        td { (series.values.get(at).copied().flatten().map_or_else(|| "–".to_owned(), self.unit)) }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Where the scale ends: a round number above all that is drawn.
+    fn top(&self) -> f64 {
+        let highest = match self.shape {
+            Shape::Stacked => (0..self.days.len())
+                .map(|at| self.stack(at).iter().map(|(_, _, _, value)| value).sum::<f64>())
+                .fold(0.0, f64::max),
+            Shape::Lines => {
+                self.series.iter().flat_map(|series| series.values.iter().flatten()).copied().fold(0.0, f64::max)
+            }
+        };
+        let limit = self.limit.map_or(0.0, |(_, limit)| limit);
+        round_up(if limit <= highest * LIMIT_TIMES { highest.max(limit) } else { highest })
+    }
+}
+
+/// From days and values to the drawing's units.
+struct Scale {
+    days: f64,
+    top: f64,
+}
+
+impl Scale {
+    fn x(&self, day: usize) -> f64 {
+        LEFT + (WIDTH - LEFT - RIGHT) * day as f64 / self.days
+    }
+
+    fn middle(&self, day: usize) -> f64 {
+        f64::midpoint(self.x(day), self.x(day + 1))
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value / self.top)
+    }
+}
+
+/// Which of the style sheet's it is drawn in; from 1.
+fn style_of(place: usize) -> usize {
+    place % STYLES + 1
+}
+
+/// A number for an attribute.
+fn n(value: f64) -> String {
+    format!("{value:.1}")
+}
+
+/// Days in a row that have values.
+fn runs(values: &[Option<f64>]) -> Vec<Vec<(usize, f64)>> {
+    let mut runs: Vec<Vec<(usize, f64)>> = Vec::new();
+    let mut is_open = false;
+    for (at, value) in values.iter().enumerate() {
+        match (value, runs.last_mut()) {
+            (None, _) => is_open = false,
+            (Some(value), Some(run)) if is_open => run.push((at, *value)),
+            (Some(value), _) => {
+                runs.push(vec![(at, *value)]);
+                is_open = true;
+            }
+        }
+    }
+    runs
+}
+
+/// The next of some round numbers times a power of ten; 1 for nothing.
+fn round_up(value: f64) -> f64 {
+    if value <= 0.0 || !value.is_finite() {
+        return 1.0;
+    }
+    let power = 10_f64.powf(value.log10().floor());
+    let steps = [1.0, 1.2, 1.6, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
+    let step = steps.into_iter().find(|step| step * power >= value * (1.0 - 1e-9));
+    step.unwrap_or(10.0) * power
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart(shape: Shape, values: &[&[Option<f64>]], limit: Option<f64>) -> Chart<'static> {
+        let series = values.iter().enumerate();
+        let series = series.map(|(at, values)| ChartSeries { name: format!("m<{at}>"), values: values.to_vec() });
+        Chart {
+            id: "cost",
+            title: "Cost a day",
+            summary: "What it cost.".to_owned(),
+            days: ["19 Nov", "20 Nov", "21 Nov"].map(str::to_owned).to_vec(),
+            series: series.collect(),
+            shape,
+            limit: limit.map(|limit| ("budget", limit)),
+            unit: |value| format!("${value:.2}"),
+        }
+    }
+
+    #[test]
+    fn parts_stand_on_each_other_and_name_their_values() {
+        let values: [&[Option<f64>]; 2] = [&[Some(1.0), None, Some(2.0)], &[Some(3.0), Some(0.0), None]];
+        let drawn = chart(Shape::Stacked, &values, Some(5.0)).draw().into_string();
+        // The scale ends at five: a day of four takes four fifths of 154 units above 168.
+        for part in [
+            r#"<rect class="bar s1" x="60.1" width="81.1" y="137.2" height="30.8"><title>19 Nov, m&lt;0&gt;: $1.00</title>"#,
+            r#"y="44.8" height="92.4"><title>19 Nov, m&lt;1&gt;: $3.00</title>"#,
+            r#"<line class="limit" x1="50.0" x2="354.0" y1="14.0" y2="14.0">"#,
+            r#"aria-labelledby="cost-title cost-desc"><title id="cost-title">Cost a day</title><desc id="cost-desc">"#,
+            r#"<tr><th scope="row">21 Nov</th><td>$2.00</td><td>–</td></tr>"#,
+        ] {
+            assert!(drawn.contains(part), "{part} in {drawn}");
+        }
+        assert!(
+            !drawn.contains("20 Nov, m") && !drawn.contains(r#"row">20 Nov"#),
+            "a day of nothing has no mark: {drawn}"
+        );
+        assert!(!drawn.contains("style="), "the guard forbids it: {drawn}");
+    }
+
+    #[test]
+    fn a_limit_far_above_all_flattens_nothing() {
+        let drawn = chart(Shape::Stacked, &[&[Some(0.1), None, None]], Some(5.0)).draw().into_string();
+        assert!(!drawn.contains("limit") && drawn.contains("$0.10"), "{drawn}");
+    }
+
+    #[test]
+    fn a_line_has_a_gap_where_there_is_no_value() {
+        let values = [Some(1.0), None, Some(2.0), Some(2.0)];
+        assert_eq!(runs(&values), [vec![(0, 1.0)], vec![(2, 2.0), (3, 2.0)]]);
+        let drawn = chart(Shape::Lines, &[&[Some(1.0), None, Some(1.0)]], None).draw().into_string();
+        assert_eq!((drawn.matches("<polyline").count(), drawn.matches("<circle").count()), (2, 2), "{drawn}");
+    }
+
+    #[test]
+    fn a_scale_ends_at_a_round_number_and_nothing_has_a_scale_too() {
+        let ends = [0.0, f64::NAN, 0.03, 0.1, 1.2, 3.0, 4.4, 5.0, 7.0, 4_321.0].map(round_up);
+        let expected = [1.0, 1.0, 0.03, 0.1, 1.2, 3.0, 5.0, 5.0, 8.0, 5_000.0];
+        assert!(ends.iter().zip(expected).all(|(end, expected)| (end - expected).abs() < 1e-9), "{ends:?}");
+        let empty = chart(Shape::Lines, &[], None);
+        let names = Chart { unit: |value| format!("{value:.0}"), ..empty.clone() }.values(1.0).map(|(_, name)| name);
+        assert_eq!(names, ["0", "", "1"], "no value is named twice");
+        let drawn = empty.draw().into_string();
+        assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{drawn}");
+    }
+}

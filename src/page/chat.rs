@@ -1,0 +1,402 @@
+//! The chat with the terminal's assistant (`chat_id` 0), with the answer and the progress live.
+//!
+//! The page is one more terminal: what is said here waits for its answer under a session of its own, so that no other terminal
+//! shows it meanwhile. The session is open while somebody looks at the chat. After that what comes is anybody's: `wake say` shows
+//! it, or it goes to the owner's chat. A text counts as shown once a browser says that it was seen, or by the form below it.
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    convert::Infallible,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::{
+    Form, Router,
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse as _, Redirect, Response},
+    routing::{get, post},
+};
+use chrono::{DateTime, SecondsFormat, Utc};
+use maud::{Markup, html};
+use serde::Deserialize;
+use tokio::sync::Notify;
+
+use super::{
+    error::PageError,
+    frame::{PagePlace, frame},
+    markdown::{WrittenBy, markdown},
+    site::{PageDesk, PageSite},
+};
+use crate::{
+    approval_text::visible,
+    bot::{AfterPut, MAX_SAID_BYTES, progress_line, put_said},
+    clock,
+    config::OFFLINE_MODEL,
+    cycle::{self, stop},
+    process::Identity,
+    random::{self, NoRandomness},
+    store::{Entry, Exchange, Incoming, Store, StoreError, TerminalSession},
+    tool::Plan,
+    types::ChatRef,
+    wake_lock,
+    words::{count, one_line, shortened, when},
+};
+
+/// Where it is.
+pub(super) const PATH: &str = "/chat";
+/// What was said that is shown.
+const SHOWN: usize = 60;
+/// How long the chat counts as looked at after somebody did.
+const ATTENDED: Duration = Duration::from_secs(120);
+/// How often is looked whether somebody still does.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// Forms that were taken, kept so that one isn't taken twice.
+const MAX_KEYS: usize = 64;
+/// Random bytes of a form's key.
+const KEY_BYTES: usize = 8;
+/// The longest step of a plan that is shown, in characters.
+const STEP_CHARS: usize = 160;
+
+pub(super) fn routes() -> Router<Arc<PageSite>> {
+    Router::new().route(PATH, get(show).post(say)).route("/chat/seen", post(seen))
+}
+
+/// What the chat keeps while the page is served.
+pub(super) struct ChatSession {
+    session: TerminalSession,
+    /// When the chat was last looked at, in milliseconds of [`clock::awake`].
+    looked_at: AtomicU64,
+    opened: Notify,
+    /// Of forms that were taken.
+    keys: Mutex<VecDeque<String>>,
+}
+
+impl ChatSession {
+    pub(super) fn new() -> Result<Self, NoRandomness> {
+        let session = TerminalSession::fresh()?;
+        Ok(Self { session, looked_at: AtomicU64::new(0), opened: Notify::new(), keys: Mutex::default() })
+    }
+
+    /// Somebody looks at it now.
+    pub(super) fn is_attended(&self) {
+        let now = u64::try_from(clock::awake().as_millis()).unwrap_or(u64::MAX);
+        self.looked_at.store(now, Ordering::Relaxed);
+    }
+
+    fn is_left(&self) -> bool {
+        let looked_at = Duration::from_millis(self.looked_at.load(Ordering::Relaxed));
+        clock::awake().saturating_sub(looked_at) > ATTENDED
+    }
+
+    /// Whether a form is new; it counts as taken then.
+    fn takes(&self, key: &str) -> bool {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if keys.iter().any(|taken| taken == key) {
+            return false;
+        }
+        if keys.len() >= MAX_KEYS {
+            keys.pop_front();
+        }
+        keys.push_back(key.to_owned());
+        true
+    }
+
+    /// A form wasn't taken after all.
+    fn gives_back(&self, key: &str) {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner).retain(|taken| taken != key);
+    }
+}
+
+/// Closes the session when nobody looks at the chat any more; it is opened by what is said.
+pub(super) async fn attend(site: &Arc<PageSite>) -> Infallible {
+    loop {
+        site.chat.opened.notified().await;
+        while !site.chat.is_left() {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+        leave(site).await;
+    }
+}
+
+/// What comes now is anybody's.
+pub(super) async fn leave(site: &Arc<PageSite>) {
+    let of_site = Arc::clone(site);
+    let left = site.at_desk(move |desk| match desk.store()? {
+        Some(_) => Ok(open(desk)?.close_session(&of_site.chat.session)?),
+        None => Ok(()),
+    });
+    if let Err(error) = left.await {
+        tracing::warn!(%error, "the page's chat could not be closed; it ends with this process");
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct SayForm {
+    text: String,
+    key: String,
+    /// Texts that were on the page that this was written on, by row.
+    seen: String,
+}
+
+async fn show(State(site): State<Arc<PageSite>>) -> Result<Markup, PageError> {
+    site.chat.is_attended();
+    let of_site = Arc::clone(&site);
+    site.at_desk(move |desk| page(desk, &of_site.chat.session, "", None)).await
+}
+
+async fn say(State(site): State<Arc<PageSite>>, Form(form): Form<SayForm>) -> Result<Response, PageError> {
+    site.chat.is_attended();
+    let text = form.text.replace("\r\n", "\n").trim().to_owned();
+    let refused = match text.len() as u64 {
+        0 => Some("There is nothing to send: the text is empty.".to_owned()),
+        MAX_SAID_BYTES.. => Some(format!("That is longer than {MAX_SAID_BYTES} bytes, so it wasn't sent.")),
+        _ => None,
+    };
+    if let Some(why) = refused {
+        let of_site = Arc::clone(&site);
+        let page = site.at_desk(move |desk| page(desk, &of_site.chat.session, &text, Some(&why))).await?;
+        return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
+    }
+    if form.key.is_empty() || site.chat.takes(&form.key) {
+        let of_site = Arc::clone(&site);
+        let key = form.key.clone();
+        let after = site.at_desk(move |desk| {
+            let mut store = open(desk)?;
+            let session = &of_site.chat.session;
+            mark_seen(&mut store, session, &form.seen, desk.now)?;
+            store.open_session(session, &Identity::current(), desk.now)?;
+            let tools = (desk.config, desk.redactor);
+            let after = put_said(tools, &mut store, session, (&text, &[]), desk.now)?.after();
+            if after == AfterPut::EndPrograms {
+                stop::end_children(&desk.config.lock_path());
+            }
+            Ok(after)
+        });
+        let after = after.await.inspect_err(|_| site.chat.gives_back(&key))?;
+        site.chat.opened.notify_one();
+        if after == AfterPut::Wake {
+            site.nudge.notify_one();
+        }
+    }
+    Ok(Redirect::to(PATH).into_response())
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct SeenForm {
+    seen: String,
+}
+
+/// A browser says what it shows.
+async fn seen(State(site): State<Arc<PageSite>>, Form(form): Form<SeenForm>) -> Result<Response, PageError> {
+    let of_site = Arc::clone(&site);
+    site.at_desk(move |desk| Ok(mark_seen(&mut open(desk)?, &of_site.chat.session, &form.seen, desk.now)?)).await?;
+    Ok(Redirect::to(PATH).into_response())
+}
+
+fn open(desk: &PageDesk<'_>) -> Result<Store, PageError> {
+    cycle::open_store(desk.config).map_err(|error| PageError::Refused(desk.shown(&error.to_string())))
+}
+
+/// Of these texts, those that could be shown here count as shown.
+fn mark_seen(store: &mut Store, session: &TerminalSession, seen: &str, now: DateTime<Utc>) -> Result<(), StoreError> {
+    let seen: BTreeSet<i64> = seen.split(',').filter_map(|id| id.parse().ok()).collect();
+    if seen.is_empty() {
+        return Ok(());
+    }
+    for (id, _) in store.console_unshown(Some(session))? {
+        if seen.contains(&id) {
+            store.mark_shown(id, now)?;
+        }
+    }
+    Ok(())
+}
+
+/// What is read for a look at the chat.
+#[derive(Default)]
+struct Talk {
+    said: Vec<Exchange>,
+    waiting: Vec<Incoming>,
+    unshown: BTreeSet<i64>,
+    questions: usize,
+    is_stopped: bool,
+    /// What the wake at work here has called so far.
+    at_work: Option<Vec<Entry>>,
+}
+
+/// One thing that was said.
+enum Line<'a> {
+    Said(&'a Exchange),
+    Waiting(&'a Incoming),
+}
+
+impl Talk {
+    /// In the order of time; what a person said stands before what answers it.
+    fn lines(&self) -> Vec<Line<'_>> {
+        let said = self.said.iter().map(|said| ((said.at, said.from.is_none()), Line::Said(said)));
+        let waiting = self.waiting.iter().map(|message| ((message.received_at, false), Line::Waiting(message)));
+        let mut lines: Vec<_> = said.chain(waiting).collect();
+        lines.sort_by_key(|(key, _)| *key);
+        lines.into_iter().map(|(_, line)| line).collect()
+    }
+}
+
+fn read(desk: &PageDesk<'_>, session: &TerminalSession) -> Result<Option<Talk>, PageError> {
+    let Some(store) = desk.store()? else { return Ok(None) };
+    let holder = wake_lock::read(&desk.config.lock_path())
+        .filter(|holder| holder.chat == Some(ChatRef::TERMINAL) && holder.identity().is_alive());
+    store.reading(|| {
+        let pending = store.pending_approvals(desk.now)?;
+        let at_work = holder.and_then(|holder| holder.cycle_id);
+        Ok(Some(Talk {
+            said: store.at_terminals(SHOWN)?,
+            waiting: store.queued()?.into_iter().filter(|message| message.chat == ChatRef::TERMINAL).collect(),
+            unshown: store.console_unshown(Some(session))?.into_iter().map(|(id, _)| id).collect(),
+            questions: pending.iter().filter(|approval| approval.chat == ChatRef::TERMINAL).count(),
+            is_stopped: store.is_stopped_for(Some(ChatRef::TERMINAL))?,
+            at_work: at_work.map(|cycle| store.calls_of(&cycle)).transpose()?,
+        }))
+    })
+}
+
+fn page(desk: &PageDesk<'_>, session: &TerminalSession, typed: &str, why: Option<&str>) -> Result<Markup, PageError> {
+    let talk = read(desk, session)?.unwrap_or_default();
+    let key = random::bytes::<KEY_BYTES>().map(|bytes| random::hex(&bytes)).unwrap_or_default();
+    let shown = talk.said.iter().filter(|said| said.from.is_none()).map(|said| said.row);
+    let unseen: Vec<String> = shown.filter(|row| talk.unshown.contains(row)).map(|row| row.to_string()).collect();
+    let content = html! {
+        section #live-chat data-live {
+            @if talk.said.is_empty() && talk.waiting.is_empty() {
+                p { "Nothing was said here yet. What you write below is stored first, then answered here." }
+                @if desk.config.effective_model() == OFFLINE_MODEL {
+                    p .meta { "No AI model is set, so I understand plain requests only, such as “remind me to stretch at 5”." }
+                }
+            }
+            ol .talk {
+                @for line in talk.lines() {
+                    @match line {
+                        Line::Said(said) => (exchange(desk, said)),
+                        Line::Waiting(message) => (waiting(desk, message, talk.at_work.is_some())),
+                    }
+                }
+            }
+            @if !unseen.is_empty() {
+                input type="hidden" name="seen" value=(unseen.join(",")) form="say" data-unseen;
+            }
+        }
+        section #live-work data-live {
+            @if let Some(calls) = &talk.at_work { (progress(desk, calls)) }
+            @if talk.questions > 0 {
+                p .note .warn {
+                    "I have to ask before I go on: " (count(talk.questions, "question")) ". "
+                    a href="/questions" { "Answer here" }
+                }
+            }
+            @if talk.is_stopped {
+                p .note { "My work is stopped, and what you write waits. Send " code { "/resume" } " to continue." }
+            }
+        }
+        form #say method="post" action=(PATH) {
+            @if let Some(why) = why { p .note .bad role="alert" { (why) } }
+            input type="hidden" name="key" value=(key);
+            div .field {
+                label for="text" { "Your message" }
+                textarea #text name="text" rows="2" required autofocus aria-describedby="say-how" { (typed) }
+            }
+            div .actions {
+                button type="submit" { "Send" }
+                span #say-how .meta { code { "/help" } " lists the commands. Ctrl+Enter sends." }
+            }
+        }
+    };
+    Ok(frame(PagePlace::Chat, "Chat", &content))
+}
+
+/// Who said it when, above it.
+fn line(desk: &PageDesk<'_>, who: &str, at: Option<DateTime<Utc>>) -> Markup {
+    html! {
+        (who)
+        @if let Some(at) = at {
+            " " time datetime=(at.to_rfc3339_opts(SecondsFormat::Secs, true)) { (when(at, desk.now, desk.config.timezone)) }
+        }
+    }
+}
+
+fn exchange(desk: &PageDesk<'_>, said: &Exchange) -> Markup {
+    let by = if said.taint.is_some() { WrittenBy::Others } else { WrittenBy::Own };
+    let text = desk.shown(&said.text);
+    html! {
+        @match said.from {
+            Some(_) => li .you { p .meta { (line(desk, "You", said.at)) } p .words { (text) } },
+            None => li .me {
+                p .meta {
+                    (line(desk, "Reveille", said.at))
+                    @if by == WrittenBy::Others { " " span .badge .warn { "others had a word in it" } }
+                }
+                (markdown(&text, by))
+            }
+        }
+    }
+}
+
+fn waiting(desk: &PageDesk<'_>, message: &Incoming, is_at_work: bool) -> Markup {
+    html! {
+        li .you {
+            p .meta {
+                (line(desk, "You", message.received_at)) " "
+                span .badge { @if is_at_work { "in hand" } @else { "waits" } }
+            }
+            p .words { (desk.shown(&message.text)) }
+        }
+    }
+}
+
+/// How far the wake at work is, with its plan.
+fn progress(desk: &PageDesk<'_>, calls: &[Entry]) -> Markup {
+    let planned = calls.iter().rev().find_map(|entry| match entry {
+        Entry::Called { name, input, .. } if name == "plan" => serde_json::from_str::<Plan>(input).ok(),
+        _ => None,
+    });
+    let step = |what: &str| desk.shown(&visible(&shortened(&one_line(what), STEP_CHARS)));
+    html! {
+        div .card {
+            p { (step(&progress_line(calls))) }
+            @if let Some(plan) = planned.filter(|plan| !plan.steps.is_empty()) {
+                details {
+                    summary { "The plan" }
+                    ol { @for planned in &plan.steps { li { (step(&planned.what)) } } }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_is_taken_once() {
+        let chat = ChatSession::new().unwrap();
+        assert!(chat.takes("a") && !chat.takes("a") && chat.takes("b"));
+        chat.gives_back("a");
+        assert!(chat.takes("a"));
+        for n in 0..MAX_KEYS {
+            assert!(chat.takes(&n.to_string()));
+        }
+        assert!(chat.takes("b"), "the oldest is forgotten");
+    }
+
+    #[test]
+    fn a_chat_is_left_when_nobody_has_looked_for_a_while() {
+        let chat = ChatSession::new().unwrap();
+        chat.is_attended();
+        assert!(!chat.is_left());
+    }
+}

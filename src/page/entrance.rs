@@ -1,0 +1,143 @@
+//! Who may enter: addresses that work once, and the cookies that they became. All of it is in memory alone, as digests.
+//!
+//! Times are those of [`crate::clock::awake`], which nobody sets.
+
+use std::time::Duration;
+
+use crate::{
+    random::{self, NoRandomness},
+    redact::Secret,
+};
+
+/// How long an address may wait to be used.
+pub const TICKET_LASTS: Duration = Duration::from_secs(600);
+/// How long a browser stays known without asking for anything.
+const SESSION_LASTS: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Addresses at a time that weren't used yet; one more takes the oldest one's place.
+const MAX_TICKETS: usize = 8;
+/// Browsers at a time; one more takes the place of the one that was away longest.
+const MAX_SESSIONS: usize = 16;
+/// Random bytes in a token.
+const TOKEN_BYTES: usize = 32;
+
+type Digest = [u8; 32];
+
+/// What can be entered by, and who has.
+#[derive(Debug, Default)]
+pub(super) struct Entrance {
+    /// Each with when it was made; oldest first.
+    tickets: Vec<(Digest, Duration)>,
+    /// Each with when it was last used.
+    sessions: Vec<(Digest, Duration)>,
+}
+
+impl Entrance {
+    /// What an address ends in, to be used once.
+    ///
+    /// # Errors
+    /// There is no randomness to make it of.
+    pub(super) fn mint(&mut self, now: Duration) -> Result<Secret, NoRandomness> {
+        let token = token()?;
+        self.tickets.retain(|(_, made)| now.saturating_sub(*made) < TICKET_LASTS);
+        if self.tickets.len() >= MAX_TICKETS {
+            self.tickets.remove(0);
+        }
+        self.tickets.push((digest(token.expose()), now));
+        Ok(token)
+    }
+
+    /// Turns what an address ended in into a cookie; none if it was used before, is too old, or never was.
+    ///
+    /// # Errors
+    /// There is no randomness to make the cookie of. The address isn't used up then.
+    pub(super) fn enter(&mut self, ticket: &str, now: Duration) -> Result<Option<Secret>, NoRandomness> {
+        self.tickets.retain(|(_, made)| now.saturating_sub(*made) < TICKET_LASTS);
+        let ticket = digest(ticket);
+        if !self.tickets.iter().fold(false, |found, (known, _)| found | is_same(known, &ticket)) {
+            return Ok(None);
+        }
+        let cookie = token()?;
+        self.tickets.retain(|(known, _)| !is_same(known, &ticket));
+        if self.sessions.len() >= MAX_SESSIONS {
+            self.sessions.sort_by_key(|(_, used)| *used);
+            self.sessions.remove(0);
+        }
+        self.sessions.push((digest(cookie.expose()), now));
+        Ok(Some(cookie))
+    }
+
+    /// Whether a cookie is known.
+    pub(super) fn knows(&mut self, cookie: &str, now: Duration) -> bool {
+        self.sessions.retain(|(_, used)| now.saturating_sub(*used) < SESSION_LASTS);
+        let cookie = digest(cookie);
+        let mut is_known = false;
+        for (known, used) in &mut self.sessions {
+            if is_same(known, &cookie) {
+                *used = now;
+                is_known = true;
+            }
+        }
+        is_known
+    }
+}
+
+fn token() -> Result<Secret, NoRandomness> {
+    Ok(Secret::new(random::hex(&random::bytes::<TOKEN_BYTES>()?)))
+}
+
+fn digest(token: &str) -> Digest {
+    let mut bytes = Digest::default();
+    bytes.copy_from_slice(ring::digest::digest(&ring::digest::SHA256, token.as_bytes()).as_ref());
+    bytes
+}
+
+/// How long this takes tells nothing of where two digests differ.
+fn is_same(a: &Digest, b: &Digest) -> bool {
+    a.iter().zip(b).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn s(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn an_address_works_once_and_not_for_long() {
+        let mut entrance = Entrance::default();
+        let (first, second) = (entrance.mint(s(0)).unwrap(), entrance.mint(s(1)).unwrap());
+        assert!(entrance.enter("", s(1)).unwrap().is_none());
+        let cookie = entrance.enter(first.expose(), s(599)).unwrap().unwrap();
+        assert!(entrance.enter(first.expose(), s(599)).unwrap().is_none(), "it works twice");
+        assert!(entrance.enter(second.expose(), s(601)).unwrap().is_none(), "it is too old");
+        assert!(entrance.knows(cookie.expose(), s(600)) && !entrance.knows(first.expose(), s(600)));
+        assert!(!entrance.knows("", s(600)));
+    }
+
+    #[test]
+    fn a_browser_is_forgotten_after_a_week_away() {
+        let mut entrance = Entrance::default();
+        let ticket = entrance.mint(s(0)).unwrap();
+        let cookie = entrance.enter(ticket.expose(), s(0)).unwrap().unwrap();
+        let day = 24 * 3600;
+        assert!(entrance.knows(cookie.expose(), s(6 * day)));
+        assert!(entrance.knows(cookie.expose(), s(12 * day)));
+        assert!(!entrance.knows(cookie.expose(), s(19 * day)));
+    }
+
+    #[test]
+    fn only_so_many_addresses_and_browsers_are_kept() {
+        let mut entrance = Entrance::default();
+        let tickets: Vec<Secret> = (0..9).map(|n| entrance.mint(s(n)).unwrap()).collect();
+        assert!(entrance.enter(tickets[0].expose(), s(9)).unwrap().is_none(), "the oldest has given its place");
+        let cookies: Vec<Secret> = (10..27)
+            .map(|n| {
+                let ticket = entrance.mint(s(n)).unwrap();
+                entrance.enter(ticket.expose(), s(n)).unwrap().unwrap()
+            })
+            .collect();
+        assert!(!entrance.knows(cookies[0].expose(), s(30)) && entrance.knows(cookies[16].expose(), s(30)));
+    }
+}

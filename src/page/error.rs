@@ -1,0 +1,69 @@
+//! What is shown where a page can't be: what happened, what was kept, and what to do. Never a bare code.
+
+use axum::{
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use maud::html;
+
+use super::frame::{PagePlace, frame};
+use crate::{repo::RepoError, store::StoreError};
+
+/// Why a request wasn't answered as it was asked.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PageError {
+    /// The database couldn't be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The memory couldn't be read.
+    #[error(transparent)]
+    Repo(#[from] RepoError),
+    /// What was asked for isn't there: what, for people.
+    #[error("{0}")]
+    Missing(String),
+    /// What was sent can't be taken: why, for people.
+    #[error("{0}")]
+    Refused(String),
+    /// A mistake of ours.
+    #[error("something broke while this page was made; the log tells more")]
+    Broken,
+}
+
+impl PageError {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Store(_) | Self::Repo(_) | Self::Broken => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Missing(_) => StatusCode::NOT_FOUND,
+            Self::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
+        }
+    }
+}
+
+impl IntoResponse for PageError {
+    fn into_response(self) -> Response {
+        let title = match self {
+            Self::Missing(_) => "Not here",
+            Self::Refused(_) => "That wasn't taken",
+            Self::Store(_) | Self::Repo(_) | Self::Broken => "That didn't work",
+        };
+        let page = frame(PagePlace::Elsewhere, title, &html! { p { (self) } });
+        (self.status(), page).into_response()
+    }
+}
+
+/// A page in the place of a bare code.
+pub(super) fn stand_in(status: StatusCode) -> Response {
+    let why = match status {
+        StatusCode::METHOD_NOT_ALLOWED => "This page can't be asked that way. Nothing was changed.",
+        status if status.is_client_error() => {
+            "What was sent can't be read. Nothing was changed. Go back and try again."
+        }
+        _ => "Something broke while this page was made; the log tells more.",
+    };
+    (status, frame(PagePlace::Elsewhere, "That didn't work", &html! { p { (why) } })).into_response()
+}
+
+/// Any other path.
+pub(super) async fn not_found() -> PageError {
+    PageError::Missing("There is no such page.".to_owned())
+}

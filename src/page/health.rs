@@ -1,0 +1,186 @@
+//! What `health check` finds, each with why it matters and its fix. Looking touches nothing, and leaves out what takes seconds unless
+//! somebody asks for it.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::{Query, State},
+    response::Redirect,
+    routing::{get, post},
+};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::{
+    error::PageError,
+    frame::{PagePlace, frame},
+    parts::{address, done, time},
+    site::{PageDesk, PageSite},
+};
+use crate::health::{self, CheckReport, HealthReport, IDS, LEFT_OUT_OF_A_GLANCE, Status};
+
+/// What each check is about, and why that matters.
+const WHY: [(&str, &str, &str); IDS.len()] = [
+    ("workspace", "The workspace", "Everything is kept in it, and only you may read it."),
+    ("disk", "Room on the disk", "Without room nothing that you say can be kept."),
+    ("database", "The database", "Messages, reminders, questions and costs stand in it."),
+    ("wakes", "What wakes me", "Without it I only look when you start me by hand."),
+    ("lock", "The wake lock", "It keeps two wakes from working at once. One that is left would stop all of them."),
+    ("plans", "Plans", "A wake that was cut off leaves its plan; the next one needs to know."),
+    ("cycles", "Work in hand", "Work that was begun and isn't finished keeps its messages waiting."),
+    ("approvals", "Questions to you", "What waits for your word isn't done until you give it."),
+    ("due", "What is due", "Reminders and tasks that are overdue weren't told in time."),
+    ("queue", "Your messages", "What you sent and I haven't answered waits here."),
+    ("files", "Files that came with messages", "A message isn't worked on while one of its files is on its way."),
+    ("outbox", "My answers", "What I wrote and couldn't send hasn't reached you."),
+    ("repository", "The memory's repository", "All that I remember is in it, with its whole history."),
+    ("remote", "The memory's copy elsewhere", "If this disk dies, what was pushed is what is left."),
+    ("token", "The bot's token", "Without a good one Telegram doesn't let the bot in."),
+    ("telegram", "Telegram", "While it can't be reached, your messages there wait."),
+    ("key", "The way to the AI model", "Without it I can only do what needs no model."),
+    ("budget", "The budget", "When it is spent, messages wait until there is more."),
+    ("memory", "The documents", "What I can't read as it was meant, I pass over."),
+    ("search", "Searching", "It is how I find again what you told me."),
+    ("clock", "The clock", "Reminders go by it. One that is wrong makes them early, late or double."),
+];
+
+pub(super) fn routes() -> Router<Arc<PageSite>> {
+    Router::new().route("/health", get(show)).route("/health/repair", post(repair))
+}
+
+#[derive(Deserialize)]
+struct AskedHealth {
+    /// Whether what takes seconds is looked at, too.
+    #[serde(default)]
+    all: bool,
+    /// What has just been repaired: names of checks, with commas between; none of them where nothing was.
+    repaired: Option<String>,
+}
+
+async fn show(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedHealth>) -> Result<Markup, PageError> {
+    let content = site
+        .at_desk(move |desk| {
+            let report = match asked.all {
+                true => health::check(desk.config, desk.redactor, desk.now, true),
+                false => health::glance(desk.config, desk.redactor, desk.now),
+            };
+            Ok(told(desk, &report, &asked))
+        })
+        .await?;
+    Ok(frame(PagePlace::Health, "Health", &content))
+}
+
+async fn repair(State(site): State<Arc<PageSite>>) -> Result<Redirect, PageError> {
+    site.at_desk(|desk| {
+        let report = health::repair(desk.config, desk.redactor, desk.now);
+        Ok(Redirect::to(&address("/health", &[("repaired", &report.repaired.join(","))])))
+    })
+    .await
+}
+
+fn told(desk: &PageDesk<'_>, report: &HealthReport, asked: &AskedHealth) -> Markup {
+    let (fine, wrong): (Vec<_>, Vec<_>) = report.checks.iter().partition(|check| check.status == Status::Ok);
+    let can_repair = wrong.iter().any(|check| check.repair.is_some());
+    html! {
+        @if let Some(repaired) = &asked.repaired { (done(&repaired_told(repaired))) }
+        section #live-health data-live {
+            p {
+                @match report.status {
+                    Status::Ok => { span .badge.ok { "All is well" } }
+                    Status::Warn => { span .badge.warn { "Something needs a look" } }
+                    Status::Critical => { span .badge.bad { "Something doesn't work" } }
+                }
+                span .meta { " Looked at " (time(desk, desk.now)) "." }
+            }
+            @if !wrong.is_empty() {
+                h2 { "What needs you" }
+                @for check in &wrong { (finding(desk, check)) }
+            }
+            @if can_repair {
+                form action="/health/repair" method="post" {
+                    p .actions { button type="submit" { "Repair what can be repaired" } }
+                    p .meta { "This is what " code { "health check" } " does by itself. It does nothing while a wake works." }
+                }
+            }
+            @if !desk.config.notes.is_empty() {
+                h2 { "About the settings" }
+                ul .list { @for note in &desk.config.notes { li { (desk.shown(note)) } } }
+            }
+            h2 { "What is fine" }
+            @if fine.is_empty() { p { "Nothing yet." } }
+            dl {
+                @for check in &fine {
+                    dt { (about(check.id).0) }
+                    dd .meta { (desk.shown(&check.detail)) }
+                }
+            }
+        }
+        @if asked.all {
+            p .meta { "This was everything, as " code { "health check --dry-run" } " does it. " a href="/health" { "Look shortly" } }
+        } @else {
+            p .meta {
+                "Left out here, since it takes seconds: " (LEFT_OUT_OF_A_GLANCE) ". "
+                a href="/health?all=true" { "Look at everything" } " (up to a minute), or run " code { "health check" } "."
+            }
+        }
+    }
+}
+
+fn repaired_told(repaired: &str) -> Markup {
+    let names: Vec<&str> = repaired.split(',').filter(|id| IDS.contains(id)).map(|id| about(id).0).collect();
+    html! {
+        @if names.is_empty() {
+            "Nothing was repaired: it was over already, or a wake is at work and mends it itself."
+        } @else {
+            "Repaired: " (names.join(", ")) ". The next wake notes it in the memory."
+        }
+    }
+}
+
+/// What a check is about, and why it matters.
+fn about(id: &str) -> (&str, &'static str) {
+    WHY.iter().find(|(known, ..)| *known == id).map_or((id, ""), |(_, name, why)| (*name, *why))
+}
+
+fn finding(desk: &PageDesk<'_>, check: &CheckReport) -> Markup {
+    let (name, why) = about(check.id);
+    html! {
+        article .card {
+            h3 {
+                (name) " "
+                @if check.status == Status::Critical {
+                    span .badge.bad { "doesn't work" }
+                } @else {
+                    span .badge.warn { "needs a look" }
+                }
+            }
+            p { (desk.shown(&check.detail)) }
+            p .meta { (why) }
+            @if let Some(repair) = &check.repair {
+                p { "It can be repaired here: " (desk.shown(repair)) "." }
+            } @else if let Some(fix) = &check.fix {
+                p { strong { "What to do: " } (in_code(&desk.shown(fix))) }
+            }
+        }
+    }
+}
+
+/// A text in which what stands between backticks is code.
+fn in_code(text: &str) -> Markup {
+    html! {
+        @for (at, part) in text.split('`').enumerate() {
+            @if at % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_check_has_a_name_and_a_reason_here() {
+        assert_eq!(WHY.map(|(id, ..)| id), IDS);
+    }
+}

@@ -1,0 +1,116 @@
+//! What renews an open page: server-sent events that say that something has changed. While nobody listens, nothing is looked at.
+
+use std::{
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::{Duration, SystemTime},
+};
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::{Query, State},
+    http::{HeaderValue, StatusCode, header::CONTENT_TYPE},
+    response::{IntoResponse as _, Response},
+    routing::get,
+};
+use hyper::body::Frame;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+
+use super::{chat, error::stand_in, site::PageSite};
+use crate::config::Config;
+
+/// Pages that are open at a time; a further one isn't renewed.
+pub(super) const MAX_LISTENERS: usize = 16;
+/// How often is looked.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// After so many looks without a change something is sent all the same: whoever has gone is noticed by that.
+const SILENT_LOOKS: u32 = 15;
+/// What a browser hears first: how long to wait before it comes back, in milliseconds.
+const HELLO: &[u8] = b"retry: 2000\n\n";
+const CHANGED: &[u8] = b"event: changed\ndata:\n\n";
+const STILL_HERE: &[u8] = b":\n\n";
+
+/// Which page listens.
+#[derive(Debug, Default, serde::Deserialize)]
+struct Listening {
+    #[serde(default)]
+    at: String,
+}
+
+/// `/live`.
+pub(super) fn routes() -> Router<Arc<PageSite>> {
+    Router::new().route("/live", get(listen))
+}
+
+async fn listen(State(site): State<Arc<PageSite>>, Query(Listening { at }): Query<Listening>) -> Response {
+    let Ok(place) = Arc::clone(&site.listeners).try_acquire_owned() else {
+        return stand_in(StatusCode::SERVICE_UNAVAILABLE);
+    };
+    let (sender, receiver) = mpsc::channel(1);
+    tokio::spawn(watch(site, at == chat::PATH, sender, place));
+    let kind = [(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"))];
+    (kind, Body::new(Events(receiver))).into_response()
+}
+
+/// Tells of changes for as long as somebody listens.
+async fn watch(site: Arc<PageSite>, is_chat: bool, events: mpsc::Sender<&'static [u8]>, _place: OwnedSemaphorePermit) {
+    let paths = watched(site.config());
+    let mut seen = signs(&paths);
+    let mut silent = 0;
+    let mut next = HELLO;
+    loop {
+        if is_chat {
+            site.chat.is_attended();
+        }
+        if !next.is_empty() && events.send(next).await.is_err() {
+            return;
+        }
+        tokio::select! {
+            () = events.closed() => return,
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+        let now = signs(&paths);
+        silent = if now == seen { silent + 1 } else { 0 };
+        next = match (now == seen, silent % SILENT_LOOKS) {
+            (false, _) => CHANGED,
+            (true, 0) => STILL_HERE,
+            (true, _) => b"",
+        };
+        seen = now;
+    }
+}
+
+/// What changes when something happened: the database or its log, the memory's history, what is allowed and set.
+fn watched(config: &Config) -> [PathBuf; 6] {
+    let (db, git) = (config.db_path(), config.repo_dir().join(".git"));
+    let mut log = db.clone().into_os_string();
+    log.push("-wal");
+    [db, log.into(), git.join("logs/HEAD"), git.join("HEAD"), config.policy_path(), config.workspace_dir.join(".env")]
+}
+
+/// When each was written, and how long it is; looking at a database can make an empty log and take it away.
+fn signs(paths: &[PathBuf]) -> Vec<Option<(Option<SystemTime>, u64)>> {
+    let sign = |path: &PathBuf| -> Option<(Option<SystemTime>, u64)> {
+        let found = std::fs::metadata(path as &Path).ok().filter(|found| found.len() > 0)?;
+        Some((found.modified().ok(), found.len()))
+    };
+    paths.iter().map(sign).collect()
+}
+
+/// An answer that goes on for as long as events come.
+struct Events(mpsc::Receiver<&'static [u8]>);
+
+impl hyper::body::Body for Events {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        self.0.poll_recv(context).map(|event| event.map(|event| Ok(Frame::data(Bytes::from_static(event)))))
+    }
+}

@@ -1,0 +1,282 @@
+//! Markdown as HTML. Raw HTML is shown as text; pictures are named, never loaded. What others may have written shows links as text:
+//! a link that is opened carries its address out.
+
+use std::fmt::Write as _;
+
+use maud::{Markup, PreEscaped};
+use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd, TextMergeStream};
+
+/// The longest address that is made a link, in bytes; a longer one is shown as text.
+const MAX_URL_BYTES: usize = 2048;
+/// What a link may lead to.
+const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
+
+/// Who wrote a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WrittenBy {
+    /// The person, or the assistant from their words alone.
+    Own,
+    /// Others had a word in it.
+    Others,
+}
+
+/// A text as HTML.
+pub(super) fn markdown(text: &str, by: WrittenBy) -> Markup {
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let mut page = Html { by, out: String::new(), links: Vec::new(), columns: Vec::new(), column: 0, is_head: false };
+    for event in TextMergeStream::new(Parser::new_ext(text, options)) {
+        page.event(event);
+    }
+    PreEscaped(page.out)
+}
+
+struct Html {
+    by: WrittenBy,
+    out: String,
+    /// What each open link or picture ends with.
+    links: Vec<String>,
+    columns: Vec<Alignment>,
+    column: usize,
+    is_head: bool,
+}
+
+impl Html {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => self.text(&text),
+            Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => self.text(&text),
+            Event::Code(code) => {
+                self.out.push_str("<code>");
+                self.text(&code);
+                self.out.push_str("</code>");
+            }
+            // Documents are wrapped; where a message is shown, the style keeps its lines.
+            Event::SoftBreak => self.out.push('\n'),
+            Event::HardBreak => self.out.push_str("<br>"),
+            Event::Rule => self.out.push_str("<hr>\n"),
+            Event::TaskListMarker(is_done) => self.out.push_str(if is_done { "☑ " } else { "☐ " }),
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        let opening = match tag {
+            Tag::Paragraph => "<p>",
+            Tag::HtmlBlock => "<pre>",
+            Tag::Heading { level, .. } => return self.write(format_args!("<h{}>", below(level))),
+            Tag::BlockQuote(_) => "<blockquote>\n",
+            Tag::CodeBlock(CodeBlockKind::Fenced(_) | CodeBlockKind::Indented) => "<pre><code>",
+            Tag::List(Some(1)) => "<ol>\n",
+            Tag::List(Some(first)) => return self.write(format_args!("<ol start=\"{first}\">\n")),
+            Tag::List(None) => "<ul>\n",
+            Tag::Item => "<li>",
+            Tag::Table(columns) => {
+                self.columns = columns;
+                "<div class=\"scroll\"><table>\n"
+            }
+            Tag::TableHead => {
+                (self.is_head, self.column) = (true, 0);
+                "<thead><tr>"
+            }
+            Tag::TableRow => {
+                self.column = 0;
+                "<tr>"
+            }
+            Tag::TableCell => return self.start_cell(),
+            Tag::Emphasis => "<em>",
+            Tag::Strong => "<strong>",
+            Tag::Strikethrough => "<del>",
+            Tag::Link { dest_url, .. } => return self.start_link(&dest_url),
+            Tag::Image { dest_url, .. } => {
+                self.links.push(address_behind(&dest_url));
+                "<em>picture: "
+            }
+            Tag::FootnoteDefinition(_)
+            | Tag::Superscript
+            | Tag::Subscript
+            | Tag::DefinitionList
+            | Tag::DefinitionListTitle
+            | Tag::DefinitionListDefinition
+            | Tag::MetadataBlock(_) => "",
+        };
+        self.out.push_str(opening);
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        let closing = match tag {
+            TagEnd::Paragraph => "</p>\n",
+            TagEnd::HtmlBlock => "</pre>\n",
+            TagEnd::Heading(level) => return self.write(format_args!("</h{}>\n", below(level))),
+            TagEnd::BlockQuote(_) => "</blockquote>\n",
+            TagEnd::CodeBlock => "</code></pre>\n",
+            TagEnd::List(true) => "</ol>\n",
+            TagEnd::List(false) => "</ul>\n",
+            TagEnd::Item => "</li>\n",
+            TagEnd::Table => "</tbody></table></div>\n",
+            TagEnd::TableHead => {
+                self.is_head = false;
+                "</tr></thead>\n<tbody>"
+            }
+            TagEnd::TableRow => "</tr>\n",
+            TagEnd::TableCell => {
+                self.column += 1;
+                if self.is_head { "</th>" } else { "</td>" }
+            }
+            TagEnd::Emphasis => "</em>",
+            TagEnd::Strong => "</strong>",
+            TagEnd::Strikethrough => "</del>",
+            TagEnd::Link => {
+                let closing = self.links.pop().unwrap_or_default();
+                return self.out.push_str(&closing);
+            }
+            TagEnd::Image => {
+                let closing = self.links.pop().unwrap_or_default();
+                self.out.push_str(&closing);
+                "</em>"
+            }
+            TagEnd::FootnoteDefinition
+            | TagEnd::Superscript
+            | TagEnd::Subscript
+            | TagEnd::DefinitionList
+            | TagEnd::DefinitionListTitle
+            | TagEnd::DefinitionListDefinition
+            | TagEnd::MetadataBlock(_) => "",
+        };
+        self.out.push_str(closing);
+    }
+
+    fn start_cell(&mut self) {
+        let name = if self.is_head { "th scope=\"col\"" } else { "td" };
+        let class = match self.columns.get(self.column) {
+            Some(Alignment::Right) => " class=\"right\"",
+            _ => "",
+        };
+        self.write(format_args!("<{name}{class}>"));
+    }
+
+    fn start_link(&mut self, url: &str) {
+        let lower = url.to_ascii_lowercase();
+        let is_good = SCHEMES.iter().any(|scheme| lower.starts_with(scheme)) && url.len() <= MAX_URL_BYTES;
+        if self.by == WrittenBy::Own && is_good {
+            self.write(format_args!("<a rel=\"noreferrer\" href=\"{}\">", escaped(url)));
+            self.links.push("</a>".to_owned());
+        } else {
+            self.links.push(address_behind(url));
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        self.out.push_str(&escaped(text));
+    }
+
+    fn write(&mut self, what: std::fmt::Arguments<'_>) {
+        // A string takes all.
+        self.out.write_fmt(what).ok();
+    }
+}
+
+/// A page's own headings stand above those of a text.
+fn below(level: HeadingLevel) -> usize {
+    (level as usize + 2).min(6)
+}
+
+fn address_behind(url: &str) -> String {
+    format!(" (<code>{}</code>)", escaped(url))
+}
+
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own(text: &str) -> String {
+        markdown(text, WrittenBy::Own).into_string()
+    }
+
+    #[test]
+    fn what_people_write_becomes_html() {
+        assert_eq!(
+            own("Hello **you**, `a<b`\nand ~~me~~."),
+            "<p>Hello <strong>you</strong>, <code>a&lt;b</code>\nand <del>me</del>.</p>\n"
+        );
+        assert_eq!(own("# One\n\n3. a\n4. b"), "<h3>One</h3>\n<ol start=\"3\">\n<li>a</li>\n<li>b</li>\n</ol>\n");
+        assert_eq!(own("- [x] done\n- [ ] open"), "<ul>\n<li>☑ done</li>\n<li>☐ open</li>\n</ul>\n");
+        assert_eq!(own("```rust\na & b\n```"), "<pre><code>a &amp; b\n</code></pre>\n");
+        assert_eq!(
+            own("|a|b|\n|-|-:|\n|1|2|"),
+            "<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">a</th><th scope=\"col\" class=\"right\">b</th></tr></thead>\n\
+             <tbody><tr><td>1</td><td class=\"right\">2</td></tr>\n</tbody></table></div>\n"
+        );
+    }
+
+    #[test]
+    fn html_is_text_and_nothing_is_loaded() {
+        assert_eq!(own("a <img src=x onerror=alert(1)> b"), "<p>a &lt;img src=x onerror=alert(1)&gt; b</p>\n");
+        assert_eq!(own("<script>\nalert(1)\n</script>"), "<pre>&lt;script&gt;\nalert(1)\n&lt;/script&gt;</pre>\n");
+        assert_eq!(
+            own("![a cat](http://evil.example/c.png)"),
+            "<p><em>picture: a cat (<code>http://evil.example/c.png</code>)</em></p>\n"
+        );
+        let nested = own("[![x](http://a.example/\"'<)](javascript:alert(1))");
+        assert!(!nested.contains("href") && !nested.contains("<img"), "{nested}");
+    }
+
+    #[test]
+    fn only_own_links_that_browsers_open_safely_are_links() {
+        assert_eq!(
+            own("[a](https://a.example/?q=\"'&)"),
+            "<p><a rel=\"noreferrer\" href=\"https://a.example/?q=&quot;&#39;&amp;\">a</a></p>\n"
+        );
+        assert_eq!(
+            own("<mailto:a@b.example>"),
+            "<p><a rel=\"noreferrer\" href=\"mailto:a@b.example\">mailto:a@b.example</a></p>\n"
+        );
+        for address in [
+            "javascript:alert(1)",
+            "JaVaScRiPt:alert(1)",
+            "data:text/html,x",
+            "/health",
+            "file:///etc/passwd",
+            "//evil.example",
+        ] {
+            let html = own(&format!("[a]({address})"));
+            assert_eq!(html, format!("<p>a (<code>{address}</code>)</p>\n"));
+        }
+        let theirs = markdown("[your bank](https://evil.example/?secret) <https://evil.example>", WrittenBy::Others)
+            .into_string();
+        assert!(!theirs.contains("href"), "{theirs}");
+        assert!(theirs.contains("your bank (<code>https://evil.example/?secret</code>)"), "{theirs}");
+    }
+
+    proptest::proptest! {
+        /// Whatever is written, no tag comes of it but ours, and none with an attribute that we don't write.
+        #[test]
+        fn no_text_makes_a_tag_of_its_own(text in "[a-z<>\"'&\\[\\]()!`*#|\\-\n :/=]{0,80}") {
+            for by in [WrittenBy::Own, WrittenBy::Others] {
+                let html = markdown(&text, by).into_string();
+                for tag in html.split('<').skip(1) {
+                    let name = tag.split('>').next().unwrap().trim_start_matches('/');
+                    let known = ["p", "pre", "code", "h3", "h4", "h5", "h6", "blockquote", "ol", "ul", "li", "table", "thead", "tbody", "tr", "td",
+                        "em", "strong", "del", "br", "hr", "div class=\"scroll\"", "th scope=\"col\"", "td class=\"right\"", "th scope=\"col\" class=\"right\"", "a"];
+                    let is_link = by == WrittenBy::Own && name.starts_with("a rel=\"noreferrer\" href=\"") && name.ends_with('"');
+                    proptest::prop_assert!(known.contains(&name) || is_link || name.starts_with("ol start=\""), "{:?} of {:?}", name, text);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! One document: as it reads, line by line with where each line comes from, and its history.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::{Query, State},
+    routing::get,
+};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::{called, document, file_address};
+use crate::{
+    memory::{
+        changes::changes,
+        is_log,
+        origin::{bare, origin_of},
+        others,
+        sections::Document,
+    },
+    page::{
+        error::PageError,
+        frame::{PagePlace, frame},
+        markdown::{WrittenBy, markdown},
+        parts::{address, changed_lines, done, others_at_all, others_in, time, wake_link},
+        site::{PageDesk, PageSite},
+    },
+    provenance::why::{LineStory, LineWriter, why_line},
+    repo::{Commit, Repo},
+    words::{count, one_line, shortened},
+};
+
+/// Commits of a document's history that are shown.
+const MAX_VERSIONS: usize = 20;
+/// A larger document is shown by its beginning, in bytes.
+const MAX_SHOWN_BYTES: usize = 400_000;
+/// Characters of a message that are shown.
+const MAX_SAID_CHARS: usize = 300;
+
+pub(super) fn routes() -> Router<Arc<PageSite>> {
+    Router::new().route("/memory/file", get(show)).route("/memory/why", get(show_why))
+}
+
+#[derive(Deserialize)]
+struct AskedFile {
+    path: String,
+    /// What has just been done.
+    #[serde(default)]
+    done: String,
+}
+
+#[derive(Deserialize)]
+struct AskedLine {
+    path: String,
+    line: usize,
+}
+
+async fn show(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedFile>) -> Result<Markup, PageError> {
+    let (title, content) = site
+        .at_desk(move |desk| {
+            let repo = repo(desk)?;
+            let path = document(&repo, &asked.path)?;
+            let content = whole(desk, &repo, &path, &asked.done)?;
+            Ok((called(&path).to_owned(), content))
+        })
+        .await?;
+    Ok(frame(PagePlace::Memory, &title, &content))
+}
+
+async fn show_why(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedLine>) -> Result<Markup, PageError> {
+    let content = site
+        .at_desk(move |desk| {
+            let repo = repo(desk)?;
+            let path = document(&repo, &asked.path)?;
+            let story = why_line(&repo, desk.store()?.as_ref(), &path, asked.line)?;
+            let missing = || PageError::Missing(format!("{path} has no line {} any more.", asked.line));
+            Ok(told(desk, &story.ok_or_else(missing)?))
+        })
+        .await?;
+    Ok(frame(PagePlace::Memory, "Where this comes from", &content))
+}
+
+/// The memory's repository, which is there before anything of it is asked for.
+pub(super) fn repo(desk: &PageDesk<'_>) -> Result<Repo, PageError> {
+    desk.repo()?.ok_or_else(|| PageError::Missing("Nothing is remembered yet.".to_owned()))
+}
+
+fn whole(desk: &PageDesk<'_>, repo: &Repo, path: &str, what_was_done: &str) -> Result<Markup, PageError> {
+    let text = repo.read_work_tree(path)?.unwrap_or_default();
+    let (shown, is_cut) = beginning(&text);
+    let of_others = others::line_ranges(path, shown, None);
+    let is_of_others = |first: usize, last: usize| of_others.iter().any(|(from, to)| *from <= last && first <= *to);
+    let head = repo.head()?.map(|head| repo.read_at(head, path)).transpose()?.flatten();
+    Ok(html! {
+        @if let Some(text) = said_of(what_was_done) { (done(&html! { (text) })) }
+        p .meta { (path) }
+        @if head.as_deref() != Some(&text) {
+            p { span .badge.warn { "not committed yet" } " Somebody has edited this file. The next wake, or saving here, commits that as yours." }
+        }
+        div .actions {
+            @if is_log(path) {
+                p .meta { "The log is only ever added to." }
+            } @else {
+                a .button href=(address("/memory/edit", &[("path", path)])) { "Edit" }
+            }
+            a href="#lines" { "Line by line" }
+            a href="#history" { "History" }
+        }
+        h2 { "What it says" }
+        article {
+            @if text.trim().is_empty() { p .meta { "It is empty." } }
+            @for (first, last, text) in parts(shown) {
+                @let by = if is_of_others(first, last) { WrittenBy::Others } else { WrittenBy::Own };
+                section {
+                    @if by == WrittenBy::Others { p { (others_at_all()) } }
+                    (markdown(&desk.shown(&without_origins(text)), by))
+                }
+            }
+            @if is_cut { p .meta { "This is its beginning: it is too long for a page." } }
+        }
+        details #lines {
+            summary { "Line by line, with where each comes from" }
+            ol .lines {
+                @for (number, line) in (1..).zip(shown.lines()) {
+                    li id={ "L" (number) } {
+                        code { (desk.shown(line)) }
+                        @if !line.trim().is_empty() {
+                            " " a .meta href=(address("/memory/why", &[("path", path), ("line", &number.to_string())]))
+                                aria-label={ "Why line " (number) " stands here" } { "why" }
+                        }
+                        @if is_of_others(number, number) { " " span .badge.warn { "others" } }
+                    }
+                }
+            }
+        }
+        (history(desk, repo, path)?)
+    })
+}
+
+/// What a form of ours has led here with, for people.
+fn said_of(done: &str) -> Option<&'static str> {
+    match done {
+        "saved" => Some("Saved, as a commit of yours."),
+        "same" => Some("Nothing changed: it stands there as you sent it."),
+        "uncommitted" => Some("Written, but not committed: git has another program change this file on the way."),
+        "restored" => Some("Restored, as a commit of yours. What stood here is in the history below."),
+        "restored-same" => Some("Nothing changed: it is as it was then."),
+        _ => None,
+    }
+}
+
+/// As much of a text as is shown, to the end of a line; and whether something is left out.
+fn beginning(text: &str) -> (&str, bool) {
+    if text.len() <= MAX_SHOWN_BYTES {
+        return (text, false);
+    }
+    let end = text.floor_char_boundary(MAX_SHOWN_BYTES);
+    let cut = text.get(..end).unwrap_or_default();
+    (cut.rfind('\n').and_then(|end| cut.get(..=end)).unwrap_or(cut), true)
+}
+
+/// The sections of a text with their first and last lines, counted from 1.
+fn parts(text: &str) -> Vec<(usize, usize, &str)> {
+    let document = Document::split(text);
+    let parts = document.parts.iter().map(|part| {
+        let text = document.slice(&part.range);
+        (part.line, part.line + text.lines().count().saturating_sub(1), text)
+    });
+    parts.filter(|(.., text)| !text.trim().is_empty()).collect()
+}
+
+/// The text without the comments in which wakes note where a line comes from: they are for the list of lines.
+fn without_origins(text: &str) -> String {
+    let line = |line: &str| match origin_of(line) {
+        Some(_) => line.rfind("<!--").and_then(|at| line.get(..at)).unwrap_or(line).trim_end().to_owned(),
+        None => line.to_owned(),
+    };
+    text.lines().map(|text| line(text) + "\n").collect()
+}
+
+fn history(desk: &PageDesk<'_>, repo: &Repo, path: &str) -> Result<Markup, PageError> {
+    let commits = repo.commits_changing(path, MAX_VERSIONS)?;
+    let mut versions = Vec::new();
+    for commit in &commits {
+        let new = repo.read_at(commit.id, path)?;
+        let old = repo.before(commit.id)?.map(|before| repo.read_at(before, path)).transpose()?.flatten();
+        let lines = changes(old.as_deref().unwrap_or_default(), new.as_deref().unwrap_or_default());
+        let came = lines.iter().filter(|line| line.is_added).count();
+        versions.push((commit, new.is_none(), came, lines));
+    }
+    Ok(html! {
+        section aria-labelledby="history" {
+            h2 #history { "History" }
+            @if versions.is_empty() { p .meta { "It isn't committed yet. Each change that is shows here." } }
+            ol .list {
+                @for (at, (commit, is_gone, came, lines)) in versions.iter().enumerate() {
+                    li {
+                        p {
+                            (time(desk, commit.at)) " · " (who(desk, commit)) " · "
+                            span .meta {
+                                @if *is_gone { "deleted" } @else { "+" (came) " −" (lines.len() - came) " lines" }
+                            }
+                        }
+                        p { (desk.shown(&commit.subject)) }
+                        details {
+                            summary { "What changed" }
+                            (changed_lines(desk, lines))
+                        }
+                        @if at > 0 && !is_gone && !is_log(path) {
+                            p .actions {
+                                a href=(address("/memory/restore", &[("path", path), ("at", &commit.id.to_string())])) {
+                                    "Give this version back…"
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            @if versions.len() == MAX_VERSIONS {
+                p .meta { "These are the last " (count(MAX_VERSIONS, "change")) ". `git log` in the memory's folder has all." }
+            }
+        }
+    })
+}
+
+/// Who made a commit.
+fn who(desk: &PageDesk<'_>, commit: &Commit) -> Markup {
+    html! {
+        @if let Some(wake) = &commit.wake_id {
+            (wake_link(wake, "a wake"))
+        } @else if commit.is_ours() {
+            "Reveille"
+        } @else {
+            (desk.shown(&commit.author))
+        }
+    }
+}
+
+/// Where a line comes from.
+fn told(desk: &PageDesk<'_>, story: &LineStory) -> Markup {
+    let wake = story.origin.as_ref().map(|origin| origin.wake.as_str());
+    let wake = wake.or_else(|| story.commit.as_ref().and_then(|commit| commit.wake_id.as_deref()));
+    html! {
+        p { a href={ (file_address(&story.path)) "#L" (story.line) } { (called(&story.path)) ", line " (story.line) } }
+        blockquote { p { (desk.shown(bare(&story.text))) } }
+        @if !story.heading.is_empty() { p .meta { "It stands under “" (desk.shown(&story.heading)) "”." } }
+        @if let Some(taint) = &story.taint {
+            p { (others_at_all()) " By then the wake had read: " (desk.shown(taint)) }
+        }
+        h2 { "Who wrote it" }
+        @match (story.writer, &story.commit) {
+            (LineWriter::Uncommitted, _) | (_, None) => p { "A person. It isn't committed yet." },
+            (writer, Some(commit)) => {
+                p {
+                    @match writer {
+                        LineWriter::Wake => { "A wake, " }
+                        LineWriter::Person => { (desk.shown(&commit.author)) ", " }
+                        _ => { "It came with Reveille, " }
+                    }
+                    (time(desk, commit.at)) ": “" (desk.shown(&commit.subject)) "”"
+                }
+            }
+        }
+        @if let Some(commit) = &story.wake_commit {
+            p { "It first came from a wake, " (time(desk, commit.at)) ": “" (desk.shown(&commit.subject)) "”" }
+        }
+        @if let Some(wake) = wake { p { (wake_link(wake, "What that wake did")) } }
+        h2 { "What was said" }
+        @if story.messages.is_empty() { p { "No message is known that said it." } }
+        ul .list {
+            @for message in &story.messages {
+                li {
+                    p { "“" (shortened(&desk.shown(&one_line(&message.text)), MAX_SAID_CHARS)) "”" }
+                    p .meta {
+                        "Message " (message.id) ", " (desk.shown(message.from.as_deref().unwrap_or("you")))
+                        @if let Some(at) = message.at { ", " (time(desk, at)) }
+                    }
+                    @if let Some(taint) = &message.taint { p { (others_in(Some(&desk.shown(taint)))) } }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_of_origin_are_left_out_and_other_comments_stay() {
+        let text = "# A\n- fact <!-- wake 1 message 4 -->\n- mine <!-- for: all -->\n";
+        assert_eq!(without_origins(text), "# A\n- fact\n- mine <!-- for: all -->\n");
+    }
+
+    #[test]
+    fn the_sections_are_told_with_their_lines() {
+        let text = "# A\n\nx\n## B\ny\n## C\n";
+        let parts: Vec<_> = parts(text).into_iter().map(|(first, last, _)| (first, last)).collect();
+        assert_eq!(parts, [(1, 3), (4, 5), (6, 6)]);
+    }
+
+    #[test]
+    fn a_long_text_is_cut_where_a_line_ends() {
+        let text = "ö\n".repeat(MAX_SHOWN_BYTES / 2);
+        let (shown, is_cut) = beginning(&text);
+        assert!(is_cut && shown.ends_with("ö\n") && shown.len() <= MAX_SHOWN_BYTES);
+        assert_eq!(beginning("a"), ("a", false));
+    }
+}

@@ -1,0 +1,156 @@
+//! An older version of a document, given back as a commit of the person's: asked first, then done.
+
+use std::sync::Arc;
+
+use axum::{
+    Form, Router,
+    extract::{Query, State},
+    http::StatusCode,
+    response::{IntoResponse as _, Redirect, Response},
+    routing::get,
+};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::{called, document, file::repo, file_address};
+use crate::{
+    memory::{changes::changes, is_log},
+    page::{
+        error::PageError,
+        frame::{PagePlace, frame},
+        parts::{address, changed_lines},
+        site::{PageDesk, PageSite},
+    },
+    provenance::{
+        ProvenanceError,
+        hand::{Hand, HandTools},
+        point::WallClock,
+        restore::{self, GivingBack, WantedBack},
+    },
+    repo::{Repo, text_id},
+};
+
+pub(super) fn routes() -> Router<Arc<PageSite>> {
+    Router::new().route("/memory/restore", get(ask).post(carry_out))
+}
+
+#[derive(Deserialize)]
+struct AskedBack {
+    path: String,
+    /// A commit.
+    at: String,
+}
+
+/// A yes.
+#[derive(Deserialize)]
+struct SentBack {
+    path: String,
+    at: String,
+    /// The id of what stood there when it was asked.
+    version: String,
+}
+
+async fn ask(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedBack>) -> Result<Markup, PageError> {
+    let content = site.at_desk(move |desk| question(desk, &repo(desk)?, &asked.path, &asked.at)).await?;
+    Ok(frame(PagePlace::Memory, "Give this version back?", &content))
+}
+
+async fn carry_out(State(site): State<Arc<PageSite>>, Form(sent): Form<SentBack>) -> Result<Response, PageError> {
+    site.at_desk(move |desk| {
+        let path = known(&repo(desk)?, &sent.path)?;
+        let clock = desk.config.clock();
+        let mut hand = Hand::take(HandTools { config: desk.config, clock: clock.as_ref(), redactor: desk.redactor })?;
+        let given = give(desk, &mut hand, &path, &sent);
+        // What is done is done: the lock goes with the hand in any case.
+        if let Err(error) = hand.put_down() {
+            tracing::warn!(%error, "the lease was not given back after a restore");
+        }
+        let to = |done: &str| Redirect::to(&address("/memory/file", &[("path", &path), ("done", done)]));
+        Ok(match given? {
+            None => {
+                let page = html! {
+                    p .note.warn role="alert" { "Somebody changed it after you were asked. Nothing was done; here is the question anew." }
+                    (question(desk, &repo(desk)?, &path, &sent.at)?)
+                };
+                (StatusCode::CONFLICT, frame(PagePlace::Memory, "Give this version back?", &page)).into_response()
+            }
+            Some(giving) if giving.changes.is_empty() => to("restored-same").into_response(),
+            Some(_) => to("restored").into_response(),
+        })
+    })
+    .await
+}
+
+/// A document that may be given back.
+fn known(repo: &Repo, path: &str) -> Result<String, PageError> {
+    let path = document(repo, path)?;
+    if is_log(&path) {
+        return Err(PageError::Refused("The log is only ever added to. Nothing was changed.".to_owned()));
+    }
+    Ok(path)
+}
+
+/// None: another version stands there than the person was asked about.
+fn give(
+    desk: &PageDesk<'_>,
+    hand: &mut Hand<'_>,
+    path: &str,
+    sent: &SentBack,
+) -> Result<Option<GivingBack>, ProvenanceError> {
+    let now = hand.repo.read_work_tree(path)?.unwrap_or_default();
+    if text_id(&now)?.to_string() != sent.version {
+        return Ok(None);
+    }
+    plan(desk, &hand.repo, path, &sent.at)?;
+    restore::carry_out(hand, wanted(path, &sent.at), wall(desk)).map(|(giving, _)| Some(giving))
+}
+
+/// What would be given back: a version of the document, never that there is none.
+fn plan(desk: &PageDesk<'_>, repo: &Repo, path: &str, at: &str) -> Result<GivingBack, ProvenanceError> {
+    let giving = restore::plan(repo, wanted(path, at), wall(desk))?;
+    if giving.changes.iter().any(|change| change.content.is_none()) {
+        return Err(ProvenanceError::Refused(format!(
+            "{path} wasn't there at {}. Nothing was changed.",
+            giving.point.name
+        )));
+    }
+    Ok(giving)
+}
+
+fn wanted<'a>(path: &'a str, at: &'a str) -> WantedBack<'a> {
+    WantedBack::Document { path, at: Some(at), lines: None }
+}
+
+fn wall(desk: &PageDesk<'_>) -> WallClock {
+    WallClock { tz: desk.config.timezone, now: desk.now }
+}
+
+fn question(desk: &PageDesk<'_>, repo: &Repo, path: &str, at: &str) -> Result<Markup, PageError> {
+    let path = known(repo, path)?;
+    let giving = plan(desk, repo, &path, at)?;
+    let now = repo.read_work_tree(&path)?.unwrap_or_default();
+    let Some(change) = giving.changes.first() else {
+        return Ok(html! {
+            p { (called(&path)) " is as it was then: there is nothing to give back." }
+            p .actions { a href=(file_address(&path)) { "Back to it" } }
+        });
+    };
+    let then = change.content.as_deref().unwrap_or_default();
+    Ok(html! {
+        p {
+            (called(&path)) " would be as it was at " (desk.shown(&giving.point.name))
+            ". What stands there now stays in the history."
+        }
+        h2 { "What would change" }
+        (changed_lines(desk, &changes(&now, then)))
+        form action="/memory/restore" method="post" {
+            input type="hidden" name="path" value=(path);
+            input type="hidden" name="at" value=(giving.point.commit.id.to_string());
+            input type="hidden" name="version" value=(text_id(&now)?.to_string());
+            p .actions {
+                button type="submit" { "Give it back" }
+                a href=(file_address(&path)) { "Leave it as it is" }
+            }
+        }
+    })
+}

@@ -1,0 +1,141 @@
+//! Small pieces that several views are made of. Pure.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use maud::{Markup, html};
+
+use super::{error::PageError, site::PageDesk};
+use crate::{
+    memory::changes::ChangedLine,
+    provenance::ProvenanceError,
+    words::{count, one_line, shortened, when},
+    zone::Tz,
+};
+
+/// A text is shown open up to so many characters, and so many lines; a longer one is opened by the person.
+const OPEN_CHARS: usize = 400;
+const OPEN_LINES: usize = 8;
+/// How much of a longer one is shown before it is opened, in characters.
+const HEAD_CHARS: usize = 100;
+
+/// Changed lines that are shown of one document.
+const MAX_CHANGED_LINES: usize = 300;
+
+/// A moment on the person's wall, with the day where it isn't today.
+pub(super) fn moment(at: DateTime<Utc>, now: DateTime<Utc>, tz: Tz) -> Markup {
+    html! { time datetime=(at.to_rfc3339_opts(SecondsFormat::Millis, true)) { (when(at, now, tz)) } }
+}
+
+/// Names whose words a text may hold besides the person's.
+pub(super) fn others_in(taint: Option<&str>) -> Markup {
+    html! {
+        @if let Some(taint) = taint {
+            span .badge .warn { "others had a word in it: " (taint) }
+        }
+    }
+}
+
+/// That others may have written some of it, whoever they are.
+pub(super) fn others_at_all() -> Markup {
+    html! { span .badge .warn { "others had a word in it" } }
+}
+
+/// A text to the letter. A long one is closed at first, and says how it begins.
+pub(super) fn exactly(what: &str, text: &str) -> Markup {
+    let is_long = text.chars().count() > OPEN_CHARS || text.lines().count() > OPEN_LINES;
+    html! {
+        @if is_long {
+            details {
+                summary { (what) ": " code { (shortened(&one_line(text), HEAD_CHARS)) } }
+                pre { (text) }
+            }
+        } @else {
+            p .meta { (what) ":" }
+            pre { (text) }
+        }
+    }
+}
+
+/// A person's hand that wasn't let.
+impl From<ProvenanceError> for PageError {
+    fn from(error: ProvenanceError) -> Self {
+        match error {
+            ProvenanceError::Store(error) => Self::Store(error),
+            ProvenanceError::Repo(error) => Self::Repo(error),
+            error => Self::Refused(error.to_string()),
+        }
+    }
+}
+
+/// A time on the person's wall, with the day when it isn't today.
+pub(super) fn time(desk: &PageDesk<'_>, at: DateTime<Utc>) -> Markup {
+    moment(at, desk.now, desk.config.timezone)
+}
+
+/// A path of the page with what is asked of it.
+pub(super) fn address(path: &str, asked: &[(&str, &str)]) -> String {
+    let asked: Vec<String> = asked.iter().map(|(name, value)| format!("{name}={}", percent(value))).collect();
+    if asked.is_empty() { path.to_owned() } else { format!("{path}?{}", asked.join("&")) }
+}
+
+/// A text as a part of an address.
+pub(super) fn percent(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
+/// The way to what a wake did.
+pub(super) fn wake_link(wake_id: &str, text: &str) -> Markup {
+    html! { a href={ "/wakes/" (percent(wake_id)) } { (text) } }
+}
+
+/// What happened to what the person has just done.
+pub(super) fn done(text: &Markup) -> Markup {
+    html! { p .note.ok role="status" { (text) } }
+}
+
+/// The lines that came and went, with their sections.
+pub(super) fn changed_lines(desk: &PageDesk<'_>, lines: &[ChangedLine]) -> Markup {
+    let shown = lines.get(..MAX_CHANGED_LINES).unwrap_or(lines);
+    let mut section: Option<&str> = None;
+    html! {
+        @if lines.is_empty() {
+            p .meta { "No line differs but in blanks or notes of origin." }
+        } @else {
+            div .scroll tabindex="0" role="region" aria-label="Changed lines" {
+                pre .diff {
+                    @for line in shown {
+                        @if section.replace(&line.section) != Some(&line.section) && !line.section.is_empty() {
+                            span .at { (desk.shown(&line.section)) } "\n"
+                        }
+                        @if line.is_added {
+                            ins .add { "+ " (desk.shown(&line.text)) }
+                        } @else {
+                            del .del { "- " (desk.shown(&line.text)) }
+                        }
+                        "\n"
+                    }
+                }
+            }
+            @if shown.len() < lines.len() {
+                p .meta { (count(lines.len() - shown.len(), "line")) " more." }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_holds_any_text() {
+        assert_eq!(
+            address("/memory/file", &[("path", "memory/Müll &#?.md"), ("a", "b")]),
+            "/memory/file?path=memory%2FM%C3%BCll%20%26%23%3F.md&a=b"
+        );
+        assert_eq!(address("/memory", &[]), "/memory");
+    }
+}

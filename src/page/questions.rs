@@ -1,0 +1,395 @@
+//! Open questions, each with the exact bytes that would run, and the answers to them.
+//!
+//! A form carries a digest of the question that it stands under: a yes is for exactly what was read. What is dangerous is shown once
+//! more, on a page of its own, before it can be allowed.
+
+use std::sync::Arc;
+
+use axum::{
+    Form, Router,
+    extract::{Path, Query, State},
+    http::StatusCode,
+    response::{IntoResponse as _, Redirect, Response},
+    routing::get,
+};
+use chrono::TimeDelta;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::{
+    error::PageError,
+    frame::{PagePlace, frame},
+    parts::{others_at_all, time, wake_link},
+    site::{PageDesk, PageSite},
+};
+use crate::{
+    approval_text::{sha256, visible},
+    cycle,
+    policy::Risk,
+    store::{Approval, ApprovalState, Store},
+    words::count,
+};
+
+/// Decided questions that are shown, of so long ago at most.
+const MAX_DECIDED: usize = 50;
+const DECIDED_WITHIN: TimeDelta = TimeDelta::days(7);
+
+pub(super) fn routes() -> Router<Arc<PageSite>> {
+    Router::new().route("/questions", get(show)).route("/questions/{id}", get(show_one).post(answer))
+}
+
+#[derive(Deserialize)]
+struct AskedQuestions {
+    /// The question that has just been answered.
+    answered: Option<i64>,
+}
+
+/// An answer.
+#[derive(Deserialize)]
+struct SentAnswer {
+    answer: Answered,
+    /// Of the question as it was shown.
+    digest: String,
+    /// Whether it was shown once more.
+    #[serde(default)]
+    again: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Answered {
+    Allow,
+    Refuse,
+}
+
+async fn show(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedQuestions>) -> Result<Markup, PageError> {
+    let content = site.at_desk(move |desk| all(desk, asked.answered)).await?;
+    Ok(frame(PagePlace::Questions, "Questions", &content))
+}
+
+async fn show_one(State(site): State<Arc<PageSite>>, Path(id): Path<i64>) -> Result<Markup, PageError> {
+    let content = site
+        .at_desk(move |desk| {
+            let approval = question(&read(desk)?, id)?;
+            Ok(once_more(desk, &approval))
+        })
+        .await?;
+    Ok(frame(PagePlace::Questions, "Are you sure?", &content))
+}
+
+async fn answer(
+    State(site): State<Arc<PageSite>>,
+    Path(id): Path<i64>,
+    Form(sent): Form<SentAnswer>,
+) -> Result<Response, PageError> {
+    let (is_decided, response) = site.at_desk(move |desk| decide(desk, id, &sent)).await?;
+    if is_decided {
+        site.nudge.notify_one();
+    }
+    Ok(response)
+}
+
+fn read(desk: &PageDesk<'_>) -> Result<Store, PageError> {
+    desk.store()?.ok_or_else(|| PageError::Missing("There are no questions yet.".to_owned()))
+}
+
+fn question(store: &Store, id: i64) -> Result<Approval, PageError> {
+    store.approval(id)?.ok_or_else(|| PageError::Missing(format!("There is no question {id}.")))
+}
+
+/// Says whether that has decided it, and what is answered.
+fn decide(desk: &PageDesk<'_>, id: i64, sent: &SentAnswer) -> Result<(bool, Response), PageError> {
+    let store = read(desk)?;
+    let approval = question(&store, id)?;
+    drop(store);
+    if digest(&approval) != sent.digest {
+        return Ok((false, not_taken(desk, "This question isn't the one that you read.", &approval)));
+    }
+    if !is_open(desk, &approval) {
+        return Ok((false, not_taken(desk, state_told(desk, &approval), &approval)));
+    }
+    let is_allowed = sent.answer == Answered::Allow;
+    if is_allowed && is_dangerous(&approval) && !sent.again {
+        return Ok((false, Redirect::to(&format!("/questions/{id}")).into_response()));
+    }
+    let mut store = cycle::open_store(desk.config).map_err(|_| PageError::Broken)?;
+    if !store.decide(id, is_allowed, desk.config.clock().now())? {
+        let approval = question(&store, id)?;
+        return Ok((false, not_taken(desk, state_told(desk, &approval), &approval)));
+    }
+    Ok((true, Redirect::to(&format!("/questions?answered={id}")).into_response()))
+}
+
+/// The digest of a question as it is shown.
+fn digest(approval: &Approval) -> String {
+    let Approval { id, cycle_id, call, tool, action, risk, reasons, origin, chat, expires_at, .. } = approval;
+    let shown = (id, cycle_id, call, tool, action, risk, reasons, origin, chat.number(), expires_at);
+    // Nothing here can't be written; an empty text matches no form of ours.
+    serde_json::to_string(&shown).map_or_else(|_| String::new(), |shown| sha256(&shown))
+}
+
+fn is_open(desk: &PageDesk<'_>, approval: &Approval) -> bool {
+    approval.state == ApprovalState::Pending && !approval.is_expired(desk.now)
+}
+
+/// What isn't known is as bad as it gets.
+fn risk(approval: &Approval) -> Risk {
+    let all = [Risk::Safe, Risk::Caution, Risk::Dangerous, Risk::Destructive];
+    all.into_iter().find(|risk| risk.name() == approval.risk).unwrap_or(Risk::Destructive)
+}
+
+fn is_dangerous(approval: &Approval) -> bool {
+    matches!(risk(approval), Risk::Dangerous | Risk::Destructive)
+}
+
+/// What became of a question, for people.
+fn state_told(desk: &PageDesk<'_>, approval: &Approval) -> &'static str {
+    match approval.state {
+        ApprovalState::Approved => "This was allowed, once.",
+        ApprovalState::Denied => "This was refused.",
+        ApprovalState::Withdrawn => "This question is over: nothing was done.",
+        ApprovalState::Expired => "Nobody answered in time, so I didn't do it.",
+        ApprovalState::Pending if approval.is_expired(desk.now) => "This has expired, so I won't do it.",
+        ApprovalState::Pending => "This waits for your word.",
+    }
+}
+
+fn not_taken(desk: &PageDesk<'_>, why: &str, approval: &Approval) -> Response {
+    let content = html! {
+        p .note.warn role="alert" { (why) " Your answer changed nothing." }
+        (asked(desk, approval))
+        p .actions { a href="/questions" { "All questions" } }
+    };
+    (StatusCode::CONFLICT, frame(PagePlace::Questions, "That wasn't taken", &content)).into_response()
+}
+
+fn all(desk: &PageDesk<'_>, answered: Option<i64>) -> Result<Markup, PageError> {
+    let Some(store) = desk.store()? else {
+        return Ok(nothing_open());
+    };
+    let open = store.pending_approvals(desk.now)?;
+    let answered = answered.map(|id| store.approval(id)).transpose()?.flatten();
+    let mut decided = store.last_approvals(MAX_DECIDED)?;
+    decided.retain(|approval| {
+        let at = approval.decided_at.or(approval.asked_at);
+        !is_open(desk, approval) && at.is_some_and(|at| desk.now.signed_duration_since(at) <= DECIDED_WITHIN)
+    });
+    Ok(html! {
+        section #live-questions data-live {
+            @if let Some(approval) = answered.filter(|approval| !is_open(desk, approval)) {
+                p .note role="status" { "Question " (approval.id) ": " (state_told(desk, &approval)) " " (what_now(&approval)) }
+            }
+            @if open.is_empty() {
+                (nothing_open())
+            } @else {
+                p { (count(open.len(), "question")) " for you. Without an answer it is a no." }
+            }
+            @for approval in &open { (card(desk, approval)) }
+            @if !decided.is_empty() {
+                h2 { "Decided in the last days" }
+                ul .list {
+                    @for approval in &decided { li { (decided_line(desk, approval)) } }
+                }
+            }
+        }
+    })
+}
+
+fn nothing_open() -> Markup {
+    html! {
+        p { "No open questions. When I want to do something that needs your word, it stands here with exactly what would run." }
+    }
+}
+
+fn what_now(approval: &Approval) -> &'static str {
+    match approval.state {
+        ApprovalState::Approved if approval.used_at.is_none() => "I go on with it as soon as I'm awake.",
+        ApprovalState::Denied => "I go on without it.",
+        _ => "",
+    }
+}
+
+/// An open question with its answers.
+fn card(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
+    html! {
+        article .card {
+            (asked(desk, approval))
+            (answers(approval, false))
+        }
+    }
+}
+
+/// A dangerous question, shown by itself before it can be allowed.
+fn once_more(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
+    html! {
+        @if is_open(desk, approval) {
+            @if is_dangerous(approval) {
+                p { "Risk: " strong { (risk(approval).told()) } ". Read once more what would run; what it does may not be undone." }
+            }
+        } @else {
+            p .note role="status" { (state_told(desk, approval)) }
+        }
+        article .card {
+            (asked(desk, approval))
+            @if is_open(desk, approval) { (answers(approval, true)) }
+        }
+        p .actions { a href="/questions" { "All questions" } }
+    }
+}
+
+fn answers(approval: &Approval, is_again: bool) -> Markup {
+    let (id, digest) = (approval.id, digest(approval));
+    let leads_on = is_dangerous(approval) && !is_again;
+    html! {
+        div .actions {
+            @if leads_on {
+                a .button href={ "/questions/" (id) } { "Allow once…" }
+            } @else {
+                (answer_form(id, &digest, is_again, ("allow", "Allow once")))
+            }
+            (answer_form(id, &digest, is_again, ("refuse", "Don't allow")))
+        }
+    }
+}
+
+fn answer_form(id: i64, digest: &str, is_again: bool, (answer, name): (&str, &str)) -> Markup {
+    html! {
+        form action={ "/questions/" (id) } method="post" {
+            input type="hidden" name="answer" value=(answer);
+            input type="hidden" name="digest" value=(digest);
+            @if is_again { input type="hidden" name="again" value="true"; }
+            button type="submit" aria-label={ (name) ", question " (id) } { (name) }
+        }
+    }
+}
+
+/// What is asked: the exact action with nothing in it that a screen would hide, why, by whom, and until when.
+fn asked(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
+    let Approval { id, tool, action, reasons, origin, chat, cycle_id, asked_at, expires_at, .. } = approval;
+    let mark = if is_dangerous(approval) { "badge bad" } else { "badge" };
+    html! {
+        h2 { "Question " (id) ": may I use " code { (visible(tool)) } "?" }
+        p { span class=(mark) { "Risk: " (risk(approval).told()) } }
+        (arguments(desk, action))
+        p { "Why I ask: " (shown(desk, &reasons.join(" "))) }
+        @if let Some(origin) = origin {
+            p { (others_at_all()) " Before this I had read text by others (" (shown(desk, origin)) "). This may be their wish, not yours." }
+        }
+        p .meta {
+            "Asked by " (wake_link(cycle_id, "this wake"))
+            @if chat.is_terminal() { " at the terminal" } @else { " in chat " (chat.number()) }
+            @if let Some(at) = asked_at { ", " (time(desk, *at)) }
+            @if let Some(at) = expires_at { "; expires " (time(desk, *at)) }
+            "."
+        }
+        details {
+            summary { "The exact bytes of question " (id) }
+            div .scroll tabindex="0" role="region" aria-label={ "The exact bytes of question " (id) } { pre { (shown(desk, action)) } }
+            p .meta {
+                "A yes allows exactly these " (action.len()) " bytes, once. Their SHA-256 is " code .digest { (sha256(action)) } ". "
+                code { "wake approvals bytes " (id) " | sha256sum" } " prints the same."
+            }
+        }
+    }
+}
+
+/// As it may be shown: signs that a screen hides are written out first, so that none of them is lost.
+fn shown(desk: &PageDesk<'_>, text: &str) -> String {
+    desk.shown(&visible(text))
+}
+
+/// Each argument, none of them shortened.
+fn arguments(desk: &PageDesk<'_>, action: &str) -> Markup {
+    let block = |text: &str| {
+        let text = shown(desk, text);
+        html! { div .scroll tabindex="0" role="region" aria-label="What would run" { pre { (text) } } }
+    };
+    match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(action) {
+        Ok(arguments) => html! {
+            dl {
+                @for (name, value) in &arguments {
+                    dt { (shown(desk, name)) }
+                    dd { (block(&value.as_str().map_or_else(|| value.to_string(), str::to_owned))) }
+                }
+            }
+        },
+        Err(_) => block(action),
+    }
+}
+
+fn decided_line(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
+    let by = match approval.decided_by.as_deref() {
+        Some("console") => "at this machine",
+        Some(_) => "in the chat",
+        None => "",
+    };
+    let mark = match approval.state {
+        ApprovalState::Approved => "badge ok",
+        ApprovalState::Denied => "badge bad",
+        _ => "badge",
+    };
+    html! {
+        p {
+            "Question " (approval.id) ": " code { (visible(&approval.tool)) } " "
+            span class=(mark) { (state_told(desk, approval)) }
+        }
+        p .meta {
+            @if let Some(at) = approval.decided_at.or(approval.asked_at) { (time(desk, at)) " " }
+            (by) " · " (wake_link(&approval.cycle_id, "what came of it"))
+        }
+        details {
+            summary { "What question " (approval.id) " asked" }
+            (arguments(desk, &approval.action))
+            p { "Why I asked: " (shown(desk, &approval.reasons.join(" "))) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::ChatRef;
+
+    fn approval() -> Approval {
+        Approval {
+            id: 1,
+            cycle_id: "c".to_owned(),
+            call: "t1".to_owned(),
+            tool: "shell".to_owned(),
+            action: r#"{"command":"ls"}"#.to_owned(),
+            risk: "caution".to_owned(),
+            reasons: vec!["a".to_owned()],
+            origin: None,
+            chat: ChatRef::TERMINAL,
+            state: ApprovalState::Pending,
+            asked_at: None,
+            expires_at: None,
+            decided_at: None,
+            decided_by: None,
+            used_at: None,
+        }
+    }
+
+    #[test]
+    fn whatever_differs_in_what_is_shown_has_another_digest() {
+        let one = digest(&approval());
+        let others = [
+            Approval { id: 2, ..approval() },
+            Approval { action: r#"{ "command":"ls"}"#.to_owned(), ..approval() },
+            Approval { tool: "bash".to_owned(), ..approval() },
+            Approval { risk: "safe".to_owned(), ..approval() },
+            Approval { reasons: Vec::new(), ..approval() },
+            Approval { origin: Some("mail".to_owned()), ..approval() },
+        ];
+        for other in &others {
+            assert_ne!(digest(other), one, "{other:?}");
+        }
+        assert_eq!(digest(&approval()), one);
+    }
+
+    #[test]
+    fn a_risk_that_isnt_known_is_dangerous() {
+        let of = |risk: &str| is_dangerous(&Approval { risk: risk.to_owned(), ..approval() });
+        assert_eq!(["safe", "caution", "dangerous", "destructive", "?"].map(of), [false, false, true, true, true]);
+    }
+}

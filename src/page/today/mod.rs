@@ -1,0 +1,285 @@
+//! Today: tasks with their age, reminders, messages and questions that wait; and what a person orders there at once.
+
+mod view;
+
+use std::sync::Arc;
+
+use axum::{
+    Form, Router,
+    extract::{Query, State},
+    http::StatusCode,
+    response::{IntoResponse as _, Response},
+    routing::{get, post},
+};
+use chrono::NaiveDate;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use self::view::{DayView, reminder_form, spent, task_form};
+use super::{
+    error::PageError,
+    frame::{PagePlace, frame},
+    notes::NoteQuery,
+    site::{PageDesk, PageSite},
+};
+use crate::{
+    approval_text::sha256,
+    cycle::{self, decide::budget::Budget},
+    orders::{
+        OrderError,
+        lists::{self, ListedTask},
+        reminders::{self, ReminderOrder},
+        tasks::{self, NewTask, TaskOrder},
+        today,
+    },
+    provenance::hand::{Hand, HandTools},
+    store::Order,
+    tool::Documents,
+};
+
+/// How much of a task's name stands in its address.
+const NAME_CHARS: usize = 16;
+/// How long "In an hour" puts off.
+const SNOOZE: &str = "in 1 hour";
+
+pub(super) fn routes() -> Router<Arc<PageSite>> {
+    Router::new()
+        .route("/", get(show))
+        .route("/tasks/add", post(add_task))
+        .route("/tasks/done", post(finish_task))
+        .route("/reminders/add", post(add_reminder))
+        .route("/reminders/done", post(end_reminder))
+        .route("/reminders/snooze", post(snooze_reminder))
+        .route("/resume", post(resume))
+}
+
+/// A task as it is typed.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct TaskForm {
+    title: String,
+    due: String,
+    next: String,
+    list: String,
+}
+
+/// A reminder as it is typed.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ReminderForm {
+    text: String,
+    at: String,
+}
+
+/// Which one a button is of.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct WhichForm {
+    which: String,
+}
+
+/// What couldn't be done, and what was typed for it.
+#[derive(Debug, Default)]
+struct Trouble {
+    why: Option<String>,
+    task: TaskForm,
+    reminder: ReminderForm,
+}
+
+async fn show(State(site): State<Arc<PageSite>>, Query(query): Query<NoteQuery>) -> Result<Markup, PageError> {
+    let note = site.note(&query);
+    site.at_desk(move |desk| page(desk, &note, &Trouble::default())).await
+}
+
+async fn add_task(State(site): State<Arc<PageSite>>, Form(form): Form<TaskForm>) -> Result<Response, PageError> {
+    let filled = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+    let new = NewTask {
+        title: form.title.trim().to_owned(),
+        in_backlog: form.list == "backlog",
+        due: filled(&form.due),
+        next: filled(&form.next),
+        ..NewTask::default()
+    };
+    let trouble = Trouble { task: form, ..Trouble::default() };
+    ordered(site, trouble, move |desk| change_tasks(desk, &TaskOrder::Add(new))).await
+}
+
+async fn finish_task(State(site): State<Arc<PageSite>>, Form(form): Form<WhichForm>) -> Result<Response, PageError> {
+    ordered(site, Trouble::default(), move |desk| {
+        let tasks = open_tasks(desk);
+        let found = tasks.into_iter().find(|task| name(task) == form.which);
+        let Some(task) = found else {
+            return Err(OrderError::Refused("That task isn't there any more. Nothing was changed.".to_owned()));
+        };
+        // In quotation marks it is the whole title.
+        change_tasks(desk, &TaskOrder::Done { task: format!("“{}”", task.title) })
+    })
+    .await
+}
+
+async fn add_reminder(
+    State(site): State<Arc<PageSite>>,
+    Form(form): Form<ReminderForm>,
+) -> Result<Response, PageError> {
+    let (text, at) = (form.text.trim().to_owned(), form.at.trim().to_owned());
+    let trouble = Trouble { reminder: form, ..Trouble::default() };
+    ordered(site, trouble, move |desk| {
+        if text.is_empty() || at.is_empty() {
+            return Err(OrderError::Refused("A reminder needs a text and a time. Nothing was set.".to_owned()));
+        }
+        change_reminders(desk, ReminderOrder::Set { text: &text, at: Some(&at) })
+    })
+    .await
+}
+
+async fn end_reminder(State(site): State<Arc<PageSite>>, Form(form): Form<WhichForm>) -> Result<Response, PageError> {
+    ordered(site, Trouble::default(), move |desk| change_reminders(desk, ReminderOrder::End { which: &form.which }))
+        .await
+}
+
+async fn snooze_reminder(
+    State(site): State<Arc<PageSite>>,
+    Form(form): Form<WhichForm>,
+) -> Result<Response, PageError> {
+    ordered(site, Trouble::default(), move |desk| {
+        change_reminders(desk, ReminderOrder::Snooze { which: &form.which, until: SNOOZE })
+    })
+    .await
+}
+
+async fn resume(State(site): State<Arc<PageSite>>) -> Result<Response, PageError> {
+    let answer = ordered(Arc::clone(&site), Trouble::default(), |desk| {
+        let mut store = cycle::open_store(desk.config).map_err(|error| OrderError::Refused(error.to_string()))?;
+        store.order(&Order::Resume { is_owners: true }, desk.now)?;
+        Ok("Resuming, oldest work first.".to_owned())
+    });
+    let answer = answer.await?;
+    site.nudge.notify_one();
+    Ok(answer)
+}
+
+/// Carries an order out and goes on to today; what can't be done is explained there, with what was typed.
+async fn ordered(
+    site: Arc<PageSite>,
+    mut trouble: Trouble,
+    order: impl FnOnce(&PageDesk<'_>) -> Result<String, OrderError> + Send + 'static,
+) -> Result<Response, PageError> {
+    let outcome = site.at_desk(move |desk| match order(desk) {
+        Ok(told) => Ok(Ok(desk.shown(&told))),
+        Err(error) => {
+            trouble.why = Some(desk.shown(&in_page(&error.to_string())));
+            page(desk, &html! {}, &trouble).map(Err)
+        }
+    });
+    Ok(match outcome.await? {
+        Ok(told) => site.said("/", told).into_response(),
+        Err(page) => (StatusCode::UNPROCESSABLE_ENTITY, page).into_response(),
+    })
+}
+
+/// A refusal in words that fit the page: the terminal's commands don't.
+fn in_page(why: &str) -> String {
+    let why = why.replace("; `wake task list` shows them", "").replace("`wake remind list` shows them.", "");
+    let why = why.replace(": `wake remind` does that", ": set a reminder for that");
+    why.trim().trim_start_matches("--").to_owned()
+}
+
+fn change_tasks(desk: &PageDesk<'_>, order: &TaskOrder) -> Result<String, OrderError> {
+    let clock = desk.config.clock();
+    let tools = HandTools { config: desk.config, clock: clock.as_ref(), redactor: desk.redactor };
+    let mut hand = Hand::take(tools)?;
+    let done = tasks::carry_out(&mut hand, tools, order);
+    let ended = hand.put_down();
+    let done = done?;
+    ended?;
+    let left = done
+        .left_alone
+        .iter()
+        .map(|left| format!("{} has changes that weren't committed: it {}.", left.path, left.why));
+    Ok(std::iter::once(done.told).chain(left).collect::<Vec<_>>().join(" "))
+}
+
+fn change_reminders(desk: &PageDesk<'_>, order: ReminderOrder<'_>) -> Result<String, OrderError> {
+    let mut store = cycle::open_store(desk.config).map_err(|error| OrderError::Refused(error.to_string()))?;
+    let told = reminders::carry_out(&mut store, desk.config, desk.redactor, desk.now, order)?;
+    let stopped =
+        if store.stopped()?.is_some() { " All work is stopped: nothing is sent before it is resumed." } else { "" };
+    Ok(format!("{told}{stopped}"))
+}
+
+fn open_tasks(desk: &PageDesk<'_>) -> Vec<ListedTask> {
+    let [active, backlog] = tasks::read(&Documents::new(&desk.config.repo_dir(), Vec::new()));
+    lists::listed(&active, &backlog, today_of(desk))
+}
+
+fn today_of(desk: &PageDesk<'_>) -> NaiveDate {
+    desk.now.with_timezone(&desk.config.timezone).date_naive()
+}
+
+/// A name for a task that can stand in a form: a title may hold anything.
+fn name(task: &ListedTask) -> String {
+    let mut name = sha256(&format!("{}/{}", task.list, task.title));
+    name.truncate(NAME_CHARS);
+    name
+}
+
+fn page(desk: &PageDesk<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup, PageError> {
+    let (tz, now) = (desk.config.timezone, desk.now);
+    let looked = match desk.store()? {
+        Some(store) => Some(store.reading(|| {
+            let day = today::today(&store, desk.config, now, |text| desk.shown(text))?;
+            Ok::<_, PageError>((day, reminders::listed(&store, tz)?, Budget::look(&store, desk.config, now)?))
+        })?),
+        None => None,
+    };
+    let has_memory = desk.config.repo_dir().join(".git").exists();
+    let view = DayView { desk };
+    let content = html! {
+        (note)
+        @if let Some(why) = &trouble.why {
+            p .note .bad role="alert" { strong { "That didn't work. " } (why) }
+        }
+        section #live-today data-live {
+            p .meta { (now.with_timezone(&tz).format("%A, %-d %B %Y")) }
+            @match &looked {
+                None => p { "Nothing has happened here yet. Say something in the " a href="/chat" { "chat" }
+                    ", or add a task below: it will be listed here." },
+                Some((day, reminders, budget)) => {
+                    (view.stopped(day))
+                    (view.questions(&day.questions))
+                    (view.messages(&day.messages))
+                    (view.tasks(&open_tasks(desk)))
+                    (view.reminders(reminders))
+                    (spent(budget))
+                }
+            }
+        }
+        div .side-by-side {
+            @if has_memory { section { (task_form(&trouble.task)) } }
+            @if looked.is_some() { section { (reminder_form(&trouble.reminder)) } }
+        }
+        @if !has_memory {
+            p .meta { "Tasks can be added once the memory is there: the first wake makes it." }
+        }
+    };
+    Ok(frame(PagePlace::Today, "Today", &content))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_no_command_of_the_terminal() {
+        for (why, said) in [
+            (
+                "There is no task “x”. Nothing was done; `wake task list` shows them.",
+                "There is no task “x”. Nothing was done.",
+            ),
+            ("There's no reminder 9. `wake remind list` shows them.", "There's no reminder 9."),
+            ("--due: “soonish” isn't understood as a time.", "due: “soonish” isn't understood as a time."),
+        ] {
+            assert_eq!(in_page(why), said);
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! What today looks like: what waits, tasks, reminders, and the forms that order something.
+
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
+use maud::{Markup, html};
+
+use super::{ReminderForm, TaskForm, name, today_of};
+use crate::{
+    account::units::usd,
+    cycle::decide::budget::Budget,
+    memory::tasks::MAX_ACTIVE_TASKS,
+    orders::{
+        lists::ListedTask,
+        reminders::ListedReminder,
+        today::{Today, WaitingMessage, WaitingQuestion},
+    },
+    page::{
+        parts::{moment, others_in},
+        site::PageDesk,
+    },
+    words::{count, one_line, shortened},
+};
+
+/// Reminders that are shown at once; the others are opened.
+const SHOWN_REMINDERS: usize = 8;
+/// Messages that are shown.
+const SHOWN_MESSAGES: usize = 20;
+/// How much of a message is shown, in characters.
+const MESSAGE_CHARS: usize = 200;
+
+/// What of a day is shown.
+pub(super) struct DayView<'a> {
+    pub(super) desk: &'a PageDesk<'a>,
+}
+
+impl DayView<'_> {
+    fn at(&self, at: DateTime<Utc>) -> Markup {
+        moment(at, self.desk.now, self.desk.config.timezone)
+    }
+
+    pub(super) fn stopped(&self, day: &Today) -> Markup {
+        html! {
+            @if let Some(since) = day.stopped {
+                div .card {
+                    p {
+                        strong { "All work is stopped" }
+                        @if let Some(at) = since { " since " (self.at(at)) }
+                        ". New messages wait."
+                    }
+                    form method="post" action="/resume" .actions { button type="submit" { "Resume" } }
+                }
+            }
+        }
+    }
+
+    pub(super) fn questions(&self, questions: &[WaitingQuestion]) -> Markup {
+        html! {
+            @if !questions.is_empty() {
+                h2 { "Waiting for your word" }
+                ul .list {
+                    @for question in questions {
+                        li {
+                            a href="/questions" { "Question " (question.id) }
+                            " (" code { (self.desk.shown(&question.tool)) } ")"
+                            @if let Some(at) = question.expires_at { span .meta { " until " (self.at(at)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn messages(&self, messages: &[WaitingMessage]) -> Markup {
+        html! {
+            @if !messages.is_empty() {
+                h2 { "Waiting for an answer" }
+                ul .list {
+                    @for message in messages.iter().take(SHOWN_MESSAGES) {
+                        li {
+                            (shortened(&one_line(&message.text), MESSAGE_CHARS)) " "
+                            span .meta {
+                                @if let Some(at) = message.at { (self.at(at)) ", " }
+                                @if message.chat.is_terminal() { "from this machine" } @else { "from chat " (message.chat) }
+                            }
+                            " " (others_in(message.taint.as_deref()))
+                        }
+                    }
+                }
+                @if messages.len() > SHOWN_MESSAGES {
+                    p .meta { "and " (messages.len() - SHOWN_MESSAGES) " more" }
+                }
+            }
+        }
+    }
+
+    pub(super) fn tasks(&self, tasks: &[ListedTask]) -> Markup {
+        let (active, backlog): (Vec<&ListedTask>, Vec<&ListedTask>) =
+            tasks.iter().partition(|task| task.list == "active");
+        let of = if active.len() > MAX_ACTIVE_TASKS { String::new() } else { format!(" of {MAX_ACTIVE_TASKS}") };
+        html! {
+            h2 { "Tasks" }
+            @if active.is_empty() {
+                p { "No tasks in hand. Those that you add, or ask me to keep, will be here." }
+            } @else {
+                p .meta { (active.len()) (of) " in hand" }
+                ul .list { @for task in &active { (self.task(task)) } }
+            }
+            @if !backlog.is_empty() {
+                details {
+                    summary { (count(backlog.len(), "task")) " in the backlog" }
+                    ul .list { @for task in &backlog { (self.task(task)) } }
+                }
+            }
+        }
+    }
+
+    fn task(&self, task: &ListedTask) -> Markup {
+        let shown = |text: &str| self.desk.shown(text);
+        let due_days = task.due.as_deref().and_then(|due| due.parse::<NaiveDate>().ok());
+        let due_days = due_days.map(|due| due.signed_duration_since(today_of(self.desk)).num_days());
+        let title = shown(&task.title);
+        html! {
+            li {
+                div {
+                    strong { (title) }
+                    @if let Some(priority) = &task.priority { " " span .badge { "priority " (shown(priority)) } }
+                    @match (due_days, &task.due) {
+                        (Some(..=-1), Some(due)) => { " " span .badge .bad { "overdue since " (shown(due)) } }
+                        (Some(0), _) => { " " span .badge .warn { "due today" } }
+                        (Some(1), _) => { " " span .badge { "due tomorrow" } }
+                        (_, Some(due)) => { " " span .badge { "due " (shown(due)) } }
+                        (_, None) => {}
+                    }
+                    @if let Some(chat) = task.chat { " " span .badge { "of chat " (chat) } }
+                }
+                div .meta {
+                    @if let (Some(touched), Some(days)) = (task.touched, task.quiet_days) { (age(touched, days)) }
+                    @if let Some(next) = &task.next { " Next: " (shown(next)) "." }
+                    @if let Some(at) = &task.at { " I take the next step at " (shown(at)) "." }
+                }
+                form method="post" action="/tasks/done" .actions {
+                    input type="hidden" name="which" value=(name(task));
+                    button type="submit" aria-label=(format!("Done: {title}")) { "Done" }
+                }
+            }
+        }
+    }
+
+    pub(super) fn reminders(&self, reminders: &[ListedReminder]) -> Markup {
+        let (first, more) = reminders.split_at(reminders.len().min(SHOWN_REMINDERS));
+        html! {
+            h2 { "Reminders" }
+            @if reminders.is_empty() {
+                p { "No reminders are set. The next ones will be here, and I'll send each at its time." }
+            } @else {
+                ul .list { @for reminder in first { (self.reminder(reminder)) } }
+            }
+            @if !more.is_empty() {
+                details {
+                    summary { (count(more.len(), "later reminder")) }
+                    ul .list { @for reminder in more { (self.reminder(reminder)) } }
+                }
+            }
+        }
+    }
+
+    fn reminder(&self, reminder: &ListedReminder) -> Markup {
+        let text = self.desk.shown(&reminder.text);
+        let is_late = reminder.next_at + TimeDelta::minutes(1) < self.desk.now;
+        html! {
+            li {
+                div {
+                    (text)
+                    @if is_late { " " span .badge .warn { "comes with the next wake" } }
+                    @if !reminder.chat.is_terminal() { " " span .badge { "for chat " (reminder.chat) } }
+                }
+                div .meta {
+                    (self.at(reminder.next_at))
+                    @if let Some(every) = &reminder.every { ", " (every) }
+                }
+                div .actions {
+                    form method="post" action="/reminders/done" {
+                        input type="hidden" name="which" value=(reminder.id);
+                        button type="submit" aria-label=(format!("Done: {text}")) {
+                            @if reminder.every.is_some() { "End it" } @else { "Done" }
+                        }
+                    }
+                    @if reminder.every.is_none() {
+                        form method="post" action="/reminders/snooze" {
+                            input type="hidden" name="which" value=(reminder.id);
+                            button type="submit" aria-label=(format!("In an hour: {text}")) { "In an hour" }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How old a task is: since when nobody has worked on it.
+fn age(touched: NaiveDate, days: i64) -> Markup {
+    html! {
+        "Worked on "
+        time datetime=(touched) {
+            @match days {
+                ..=0 => "today",
+                1 => "yesterday",
+                days => { (days) " days ago, on " (touched.format("%a %-d %b")) }
+            }
+        }
+        "."
+    }
+}
+
+/// What today has cost, in a line.
+pub(super) fn spent(budget: &Budget) -> Markup {
+    let left = (budget.daily_usd - budget.today_usd).max(0.0);
+    html! {
+        p .meta {
+            "Today " (usd(budget.today_usd)) " of " (format!("${:.2}", budget.daily_usd)) " are spent, "
+            (format!("${left:.2}")) " left. "
+            a href="/charts" { "Costs" }
+        }
+    }
+}
+
+pub(super) fn task_form(typed: &TaskForm) -> Markup {
+    html! {
+        h2 { "Add a task" }
+        form method="post" action="/tasks/add" {
+            div .field {
+                label for="task-title" { "Task" }
+                input #task-title name="title" required maxlength="120" value=(typed.title) autocomplete="off";
+            }
+            div .field {
+                label for="task-due" { "Due (optional)" }
+                input #task-due name="due" value=(typed.due) placeholder="friday" autocomplete="off";
+            }
+            div .field {
+                label for="task-next" { "Next step (optional)" }
+                input #task-next name="next" value=(typed.next) autocomplete="off";
+            }
+            div .field {
+                label for="task-list" { "List" }
+                select #task-list name="list" {
+                    option value="active" { "In hand" }
+                    option value="backlog" selected[typed.list == "backlog"] { "Backlog" }
+                }
+            }
+            div .actions { button type="submit" { "Add the task" } }
+        }
+    }
+}
+
+pub(super) fn reminder_form(typed: &ReminderForm) -> Markup {
+    html! {
+        h2 { "Set a reminder" }
+        form method="post" action="/reminders/add" {
+            div .field {
+                label for="reminder-text" { "What of" }
+                input #reminder-text name="text" required value=(typed.text) autocomplete="off";
+            }
+            div .field {
+                label for="reminder-at" { "When" }
+                input #reminder-at name="at" required value=(typed.at) placeholder="tomorrow 9:00" autocomplete="off"
+                    aria-describedby="reminder-at-how";
+                p #reminder-at-how .meta { "Such as “tomorrow 9:00”, “in 20 minutes” or “every weekday at 8”." }
+            }
+            div .actions { button type="submit" { "Set the reminder" } }
+        }
+    }
+}

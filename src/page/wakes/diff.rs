@@ -1,0 +1,111 @@
+//! A commit's changes as HTML: file by file, each line marked by a sign and an element of its own, so that colour says nothing alone.
+
+use maud::{Markup, html};
+
+use crate::approval_text::visible;
+
+/// Files that are open at once; those after them are opened by the person.
+const OPEN_FILES: usize = 6;
+
+/// What a line of a diff is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LineKind {
+    Added,
+    Removed,
+    Place,
+    Same,
+}
+
+/// A file's part of a diff.
+#[derive(Debug, PartialEq, Eq)]
+struct FileDiff<'a> {
+    path: &'a str,
+    lines: Vec<(LineKind, &'a str)>,
+}
+
+/// Reads what `git diff` prints. What stands before a file's first `@@` is git's own and left out, but for what has no lines.
+fn files(diff: &str) -> Vec<FileDiff<'_>> {
+    let mut files: Vec<FileDiff<'_>> = Vec::new();
+    let mut is_in_lines = false;
+    for line in diff.lines() {
+        if let Some(paths) = line.strip_prefix("diff --git ") {
+            // Both sides have the same length and name where nothing was renamed.
+            let path = paths.split_once(" b/").map_or(paths, |(_, path)| path);
+            files.push(FileDiff { path, lines: Vec::new() });
+            is_in_lines = false;
+            continue;
+        }
+        let Some(file) = files.last_mut() else { continue };
+        if line.starts_with("@@") {
+            is_in_lines = true;
+            file.lines.push((LineKind::Place, line));
+        } else if is_in_lines {
+            let kind = match line.as_bytes().first() {
+                Some(b'+') => LineKind::Added,
+                Some(b'-') => LineKind::Removed,
+                _ => LineKind::Same,
+            };
+            file.lines.push((kind, line));
+        } else if line.starts_with("Binary files") {
+            file.lines.push((LineKind::Same, line));
+        }
+    }
+    files
+}
+
+/// The changes, each file below a heading of the third order.
+pub(super) fn changes(diff: &str) -> Markup {
+    let files = files(diff);
+    html! {
+        @for (at, file) in files.iter().enumerate() {
+            details .diff open[at < OPEN_FILES] {
+                summary { h3 { (visible(file.path)) } " " span .meta { (counted(file)) } }
+                div .scroll tabindex="0" role="group" aria-label={ "Changes of " (visible(file.path)) } {
+                    pre { @for (kind, line) in &file.lines { (shown_line(*kind, line)) "\n" } }
+                }
+            }
+        }
+    }
+}
+
+fn shown_line(kind: LineKind, line: &str) -> Markup {
+    let line = visible(line);
+    html! {
+        @match kind {
+            LineKind::Added => ins { (line) },
+            LineKind::Removed => del { (line) },
+            LineKind::Place => span .place { (line) },
+            LineKind::Same => (line),
+        }
+    }
+}
+
+fn counted(file: &FileDiff<'_>) -> String {
+    let of = |kind| file.lines.iter().filter(|(this, _)| *this == kind).count();
+    format!("{} added, {} removed", of(LineKind::Added), of(LineKind::Removed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIFF: &str = "diff --git a/memory/a.md b/memory/a.md\nindex 1..2 100644\n--- a/memory/a.md\n+++ b/memory/a.md\n@@ -1,2 +1,2 @@\n Same\n--- a rule\n+<script>\n\\ No newline at end of file\ndiff --git a/b b/b\nnew file mode 100644\nBinary files /dev/null and b/b differ\n";
+
+    #[test]
+    fn a_diff_is_read_file_by_file_and_line_by_line() {
+        let found = files(DIFF);
+        assert_eq!(found.iter().map(|file| file.path).collect::<Vec<_>>(), ["memory/a.md", "b"]);
+        let kinds: Vec<LineKind> = found[0].lines.iter().map(|(kind, _)| *kind).collect();
+        assert_eq!(kinds, [LineKind::Place, LineKind::Same, LineKind::Removed, LineKind::Added, LineKind::Same]);
+        assert_eq!(counted(&found[0]), "1 added, 1 removed");
+        assert_eq!(found[1].lines.len(), 1, "{found:?}");
+        assert_eq!(files("cut off\n+x"), []);
+    }
+
+    #[test]
+    fn lines_are_marked_by_their_sign_and_their_element() {
+        let html = changes(DIFF).into_string();
+        assert!(html.contains("<del>--- a rule</del>\n<ins>+&lt;script&gt;</ins>\n"), "{html}");
+        assert!(html.contains("<h3>memory/a.md</h3>") && !html.contains("+++ b/"), "{html}");
+    }
+}

@@ -1,0 +1,365 @@
+//! What was done: the list of wakes and of people's commits, each of them with all that is kept of it, and undoing.
+
+mod diff;
+mod story;
+mod undo;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use axum::{
+    Router,
+    extract::{Path, Query, State},
+    http::{StatusCode, header::CONTENT_TYPE},
+    response::{IntoResponse as _, Response},
+    routing::get,
+};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::{
+    error::PageError,
+    frame::{PagePlace, frame},
+    notes::NoteQuery,
+    parts::{moment, others_in},
+    site::{PageDesk, PageSite},
+};
+use crate::{
+    account::{
+        find::{self, FindError, FoundWake},
+        log::{self, LogError, LogLine, LogQuery},
+        since::{EXPECTED, since},
+        units::usd,
+        whole::{KeptRequests, WakeSources},
+    },
+    approval_text::visible,
+    repo::{Oid, Repo},
+    store::{CycleRow, Spent, Store},
+    types::ChatRef,
+    words::{count, list, one_line, shortened},
+};
+
+/// Lines of a page of the list.
+const LINES: usize = 20;
+/// Pages that are gone back at most: as many commits as the log looks through.
+const MAX_PAGE: usize = 500;
+/// How much of what was done is shown in the list, in characters.
+const SUBJECT_CHARS: usize = 200;
+/// How much of what was asked is quoted, in characters.
+const ASKED_CHARS: usize = 120;
+
+pub(super) fn routes() -> Router<Arc<PageSite>> {
+    Router::new()
+        .route("/wakes", get(list_wakes))
+        .route("/wakes/{id}", get(show))
+        .route("/wakes/{id}/raw", get(raw))
+        .route("/wakes/{id}/undo", get(undo::ask).post(undo::order))
+}
+
+/// Which lines are wanted, as typed.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ListQuery {
+    grep: String,
+    since: String,
+    chat: String,
+    page: String,
+}
+
+impl ListQuery {
+    fn is_search(&self) -> bool {
+        [&self.grep, &self.since, &self.chat].iter().any(|typed| !typed.trim().is_empty())
+    }
+
+    /// The address of another page of the same list.
+    fn page(&self, page: usize) -> String {
+        let typed = [("grep", self.grep.trim()), ("since", self.since.trim()), ("chat", self.chat.trim())];
+        let number = page.to_string();
+        let parts = typed.into_iter().filter(|(_, typed)| !typed.is_empty()).chain([("page", number.as_str())]);
+        // Only its query is used: it needs a host to be an address.
+        let address = reqwest::Url::parse_with_params("http://localhost/", parts).ok();
+        format!("/wakes?{}", address.as_ref().and_then(reqwest::Url::query).unwrap_or_default())
+    }
+}
+
+/// A line with what it cost and changed.
+struct ListedWake {
+    line: LogLine,
+    spent: Option<Spent>,
+    files: Vec<String>,
+}
+
+async fn list_wakes(State(site): State<Arc<PageSite>>, Query(query): Query<ListQuery>) -> Result<Response, PageError> {
+    site.at_desk(move |desk| {
+        let (status, content) = match wanted(desk, &query) {
+            Ok((log_query, page)) => {
+                let (wakes, has_more) = read_list(desk, log_query)?;
+                (
+                    StatusCode::OK,
+                    html! {
+                        section #live-wakes data-live { (listed(desk, &query, &wakes)) }
+                        (pages(&query, page, has_more))
+                    },
+                )
+            }
+            Err(why) => (StatusCode::UNPROCESSABLE_ENTITY, html! { p .note .bad role="alert" { (why) } }),
+        };
+        let content = html! { (search_form(desk, &query)) (content) };
+        Ok((status, frame(PagePlace::Wakes, "What I did", &content)).into_response())
+    })
+    .await
+}
+
+/// What was typed, understood; else why not.
+fn wanted<'a>(desk: &PageDesk<'_>, typed: &'a ListQuery) -> Result<(LogQuery<'a>, usize), String> {
+    let since = match typed.since.trim() {
+        "" => None,
+        text => match since(text, desk.now, desk.config.timezone) {
+            Some(since) => Some(since),
+            None => return Err(format!("“{text}” isn't understood as a time. Type {EXPECTED}.")),
+        },
+    };
+    let chat = match typed.chat.trim() {
+        "" => None,
+        text => match text.parse::<ChatRef>() {
+            Ok(chat) => Some(chat),
+            Err(_) => return Err(format!("“{text}” is no chat: type its number; 0 is this machine.")),
+        },
+    };
+    let page = typed.page.trim().parse::<usize>().unwrap_or(1).clamp(1, MAX_PAGE);
+    let grep = Some(typed.grep.trim()).filter(|words| !words.is_empty());
+    // One more tells whether there is a further page.
+    Ok((LogQuery { lines: LINES + 1, skip: (page - 1) * LINES, chat, since, grep }, page))
+}
+
+fn read_list(desk: &PageDesk<'_>, query: LogQuery<'_>) -> Result<(Vec<ListedWake>, bool), PageError> {
+    let (store, repo) = (desk.store()?, desk.repo()?);
+    let shown = |text: &str| desk.shown(text);
+    let mut lines = match (&store, &repo) {
+        (store, Some(repo)) => log::of_memory(store.as_ref(), repo, query, &shown).map_err(of_log)?,
+        (Some(store), None) => log::of_wakes(store, query, |_| None, &shown)?,
+        (None, None) => Vec::new(),
+    };
+    let has_more = lines.len() > LINES;
+    lines.truncate(LINES);
+    let ids: Vec<String> = lines.iter().filter_map(|line| line.wake_id.clone()).collect();
+    let mut spent = match &store {
+        Some(store) => store.spent_by_each(&ids)?,
+        None => BTreeMap::new(),
+    };
+    let wakes = lines.into_iter().map(|line| ListedWake {
+        spent: line.wake_id.as_ref().and_then(|id| spent.remove(id)),
+        files: changed(repo.as_ref(), line.commit.as_deref(), &shown),
+        line,
+    });
+    Ok((wakes.collect(), has_more))
+}
+
+/// The names of the files that a commit changed; what can't be read is left out.
+fn changed(repo: Option<&Repo>, commit: Option<&str>, shown: &dyn Fn(&str) -> String) -> Vec<String> {
+    let found = repo.zip(commit.and_then(|commit| Oid::from_str(commit).ok()));
+    let paths = found.and_then(|(repo, commit)| repo.changed_by(commit).ok()).unwrap_or_default();
+    let name = |path: &std::path::Path| path.file_name().map(|name| visible(&shown(&name.to_string_lossy())));
+    paths.iter().filter_map(|path| name(path)).collect()
+}
+
+fn of_log(error: LogError) -> PageError {
+    match error {
+        LogError::Store(error) => error.into(),
+        LogError::Repo(error) => error.into(),
+    }
+}
+
+fn of_find(error: FindError) -> PageError {
+    match error {
+        FindError::Store(error) => error.into(),
+        FindError::Repo(error) => error.into(),
+    }
+}
+
+fn search_form(desk: &PageDesk<'_>, typed: &ListQuery) -> Markup {
+    let chats = desk.config.allowed_chats.iter().map(|chat| (chat.to_string(), format!("chat {chat}")));
+    let known: Vec<(String, String)> = [(String::new(), "all".to_owned()), ("0".to_owned(), "this machine".to_owned())]
+        .into_iter()
+        .chain(chats)
+        .collect();
+    let is_unknown = !known.iter().any(|(chat, _)| *chat == typed.chat.trim());
+    html! {
+        form method="get" action="/wakes" role="search" .search {
+            div .field {
+                label for="grep" { "Words, in what I did or you asked" }
+                input #grep type="search" name="grep" value=(typed.grep);
+            }
+            div .field {
+                label for="since" { "Since" }
+                input #since name="since" value=(typed.since) placeholder="yesterday, 7d, 2026-11-20" autocomplete="off";
+            }
+            div .field {
+                label for="chat" { "Who was answered" }
+                select #chat name="chat" {
+                    @for (chat, name) in &known {
+                        option value=(chat) selected[*chat == typed.chat.trim()] { (name) }
+                    }
+                    @if is_unknown { option value=(typed.chat) selected { (typed.chat) } }
+                }
+            }
+            div .actions {
+                button type="submit" { "Search" }
+                @if typed.is_search() { a href="/wakes" { "Show all" } }
+            }
+        }
+    }
+}
+
+fn listed(desk: &PageDesk<'_>, query: &ListQuery, wakes: &[ListedWake]) -> Markup {
+    html! {
+        @if wakes.is_empty() && (query.is_search() || !query.page.is_empty()) {
+            p { "Nothing like that was done." }
+        } @else if wakes.is_empty() {
+            p { "Nothing has been done yet. Each time I work, it is listed here: why, what changed, and what it cost." }
+        } @else {
+            ol .list .wakes { @for wake in wakes { (item(desk, wake)) } }
+        }
+    }
+}
+
+fn item(desk: &PageDesk<'_>, wake: &ListedWake) -> Markup {
+    let line = &wake.line;
+    let did = line.subject.strip_prefix("Wake: ").unwrap_or(&line.subject);
+    let did = visible(&shortened(&one_line(did), SUBJECT_CHARS));
+    let did = if did.is_empty() { "(no words)".to_owned() } else { did };
+    let id = line.wake_id.as_deref().filter(|_| line.state.is_some()).or(line.commit.as_deref());
+    html! {
+        li {
+            div {
+                @match id {
+                    Some(id) => a href={ "/wakes/" (id) } { (did) },
+                    None => (did),
+                }
+                " " (state_badge(line))
+            }
+            @if let Some((first, more)) = line.asked.split_first() {
+                div {
+                    @match &first.taint {
+                        Some(taint) => (others_in(Some(&desk.shown(taint)))),
+                        None => q { (visible(&first.first_words(ASKED_CHARS))) },
+                    }
+                    @if !more.is_empty() { " and " (more.len()) " more" }
+                }
+            }
+            div .meta {
+                @match line.at {
+                    Some(at) => (moment(at, desk.now, desk.config.timezone)),
+                    None => "at an unknown time",
+                }
+                " · " (whose(line))
+                @if let Some(spent) = wake.spent { " · " (usd(spent.cost_usd)) }
+                @if !wake.files.is_empty() { " · changed " (list(&wake.files)) }
+            }
+        }
+    }
+}
+
+/// Who was answered, or whose commit it is.
+fn whose(line: &LogLine) -> String {
+    let from = line.asked.first().and_then(|asked| asked.from.as_deref()).map(|from| visible(&one_line(from)));
+    match (line.chat, from, &line.author) {
+        (Some(chat), ..) if chat.is_terminal() => "answered here".to_owned(),
+        (Some(chat), Some(from), _) => format!("answered {from} (chat {chat})"),
+        (Some(chat), None, _) => format!("answered chat {chat}"),
+        (None, _, Some(author)) if line.wake_id.is_none() => format!("commit by {}", visible(author)),
+        (None, ..) => "by itself".to_owned(),
+    }
+}
+
+fn state_badge(line: &LogLine) -> Markup {
+    let (class, words) = match (line.undone, line.state) {
+        (Some(true), _) => ("", "undone"),
+        (Some(false), _) => ("warn", "about to be undone"),
+        (None, Some("running")) => ("ok", "under way"),
+        (None, Some("waiting")) => ("warn", "waits for the model"),
+        (None, Some("parked")) => ("warn", "waits for your word"),
+        (None, Some("failed")) => ("bad", "failed"),
+        (None, Some("abandoned")) => ("bad", "given up"),
+        (None, _) => return html! {},
+    };
+    html! { span class={ "badge " (class) } { (words) } }
+}
+
+fn pages(query: &ListQuery, page: usize, has_more: bool) -> Markup {
+    html! {
+        @if page > 1 || has_more {
+            nav .actions aria-label="Pages" {
+                @if page > 1 { a href=(query.page(page - 1)) rel="prev" { "Newer" } }
+                span .meta { "Page " (page) }
+                @if has_more && page < MAX_PAGE { a href=(query.page(page + 1)) rel="next" { "Older" } }
+            }
+        }
+    }
+}
+
+/// What stands at an address below `/wakes`.
+enum Found {
+    Cycle(Box<CycleRow>),
+    Commit(String),
+}
+
+fn find_wake(store: Option<&Store>, repo: Option<&Repo>, id: &str) -> Result<Found, PageError> {
+    match find::find(store, repo, Some(id)).map_err(of_find)? {
+        FoundWake::Cycle(row) => Ok(Found::Cycle(row)),
+        FoundWake::Commit(commit) => Ok(Found::Commit(commit)),
+        FoundWake::Nothing(_) => {
+            Err(PageError::Missing("There is no such wake or commit. “What I did” lists them.".to_owned()))
+        }
+    }
+}
+
+async fn show(
+    State(site): State<Arc<PageSite>>,
+    Path(id): Path<String>,
+    Query(query): Query<NoteQuery>,
+) -> Result<Markup, PageError> {
+    let note = site.note(&query);
+    site.at_desk(move |desk| {
+        let (store, repo) = (desk.store()?, desk.repo()?);
+        let sources = WakeSources { store: store.as_ref(), repo: repo.as_ref(), redactor: desk.redactor };
+        match find_wake(sources.store, sources.repo, &id)? {
+            Found::Cycle(row) => {
+                let (story, commit) = sources.read(Some(&row), row.commit_id.as_deref()).map_err(of_find)?;
+                let Some(story) = story else { return Err(PageError::Broken) };
+                let can_be_undone = sources.store.is_some_and(|store| undo::is_possible(store, &row));
+                Ok(story::page(desk, &note, &story, commit.as_ref(), can_be_undone))
+            }
+            Found::Commit(commit) => {
+                let (_, commit) = sources.read(None, Some(&commit)).map_err(of_find)?;
+                let Some(commit) = commit else { return Err(PageError::Missing("That commit is gone.".to_owned())) };
+                Ok(story::of_commit(desk, &commit))
+            }
+        }
+    })
+    .await
+}
+
+/// The requests to the letter, as text.
+async fn raw(State(site): State<Arc<PageSite>>, Path(id): Path<String>) -> Result<Response, PageError> {
+    site.at_desk(move |desk| {
+        let (store, repo) = (desk.store()?, desk.repo()?);
+        let sources = WakeSources { store: store.as_ref(), repo: repo.as_ref(), redactor: desk.redactor };
+        let row = match find_wake(sources.store, sources.repo, &id)? {
+            Found::Cycle(row) => Some(row),
+            Found::Commit(_) => None,
+        };
+        match sources.requests(row.as_deref())? {
+            KeptRequests::Lines(lines) => {
+                let text: String = lines.into_iter().map(|line| line + "\n").collect();
+                Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response())
+            }
+            KeptRequests::None(why) => Err(PageError::Missing(why.to_owned())),
+        }
+    })
+    .await
+}
+
+/// `3 files`, with their names.
+fn files_named(files: &[String]) -> String {
+    format!("{}: {}", count(files.len(), "file"), list(files))
+}

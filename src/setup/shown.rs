@@ -1,0 +1,236 @@
+//! The settings as they are, for people: each with its value in force, where that comes from, and what is wrong with it. No secret is
+//! shown. A chat (`/settings`) and a page read the same list.
+
+use std::time::Duration;
+
+use crate::{
+    config::{Config, EmbedModel, SaidSettings, SettingChanges, Source, VARIABLES, is_secret},
+    redact::Secret,
+};
+
+/// What a setting is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SettingGroup {
+    /// The bot, and who may speak to it.
+    Telegram,
+    /// What it thinks with.
+    Model,
+    /// What thinking may cost.
+    Budget,
+    /// Searching the memory and the web.
+    Search,
+    /// Where everything is kept, and for how long.
+    Storage,
+    /// When it speaks and what it may do.
+    Manners,
+    /// How long and how often.
+    Timing,
+    /// What is only for a while.
+    Trial,
+}
+
+/// One setting as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownSetting {
+    /// The variable.
+    pub name: &'static str,
+    /// What it is about.
+    pub group: SettingGroup,
+    /// Its value in force, in the notation of `.env`; of a secret only whether it is set.
+    pub shown: String,
+    /// Where that was said; none: it is the default.
+    pub source: Option<Source>,
+    /// What is wrong with what was said; then the default is in force.
+    pub problem: Option<String>,
+}
+
+impl SettingGroup {
+    /// All of them, in order.
+    pub const ALL: [Self; 8] = [
+        Self::Telegram,
+        Self::Model,
+        Self::Budget,
+        Self::Search,
+        Self::Storage,
+        Self::Manners,
+        Self::Timing,
+        Self::Trial,
+    ];
+
+    /// Its heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Telegram => "Telegram",
+            Self::Model => "AI model",
+            Self::Budget => "Budget",
+            Self::Search => "Search",
+            Self::Storage => "Where things are",
+            Self::Manners => "How I behave",
+            Self::Timing => "Limits",
+            Self::Trial => "For trials",
+        }
+    }
+
+    /// The group of a setting; none of what only names the file of a secret.
+    pub fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "TELEGRAM_BOT_TOKEN" | "ALLOWED_CHAT_IDS" | "OWNER_CHAT_ID" | "TELEGRAM_API_URL" => Self::Telegram,
+            "ANTHROPIC_API_KEY"
+            | "ANTHROPIC_BASE_URL"
+            | "MODEL"
+            | "CLAUDE_CODE"
+            | "CLAUDE_CODE_MODEL"
+            | "CLAUDE_CODE_OAUTH_TOKEN" => Self::Model,
+            "DAILY_BUDGET_USD" | "MONTHLY_BUDGET_USD" => Self::Budget,
+            "BRAVE_API_KEY" | "EMBED_MODEL" | "OPENAI_API_KEY" | "OPENAI_BASE_URL" | "GEMINI_API_KEY"
+            | "GEMINI_BASE_URL" => Self::Search,
+            "WORKSPACE_DIR" | "REPO_NAME" | "REPO_URL" | "WHISPER_MODEL" | "KEEP_DAYS" | "DISK_RESERVE_MB" => {
+                Self::Storage
+            }
+            "TIMEZONE" | "AUTONOMY" | "QUIET_HOURS" | "REFLECT_AT" | "TELL_PER_DAY" => Self::Manners,
+            "WAKE_TIMEOUT_MIN" | "STALE_LOCK_MIN" | "PULL_EVERY_MIN" => Self::Timing,
+            "REVEILLE_LOG" | "REVEILLE_NOW" => Self::Trial,
+            _ => return None,
+        })
+    }
+}
+
+/// All settings as they are said now, in the order of their groups, and what is wrong besides: with the file as a whole, for one.
+pub fn shown_settings(said: &SaidSettings) -> (Vec<ShownSetting>, Vec<String>) {
+    let (config, mut problems) = said.with_what_is_right(&SettingChanges::new());
+    let mut all: Vec<ShownSetting> = Vec::new();
+    for (name, group) in VARIABLES.into_iter().filter_map(|name| Some((name, SettingGroup::of(name)?))) {
+        let file = crate::config::file_setting(name);
+        let mut own = Vec::new();
+        problems.retain(|problem| {
+            let is_own = problem.subject == name || file.is_some_and(|file| problem.subject == file);
+            if is_own {
+                own.push(problem.what.clone());
+            }
+            !is_own
+        });
+        let is_right = own.is_empty();
+        let shown = config.as_ref().and_then(|config| value_of(config, name)).unwrap_or_else(|| "none".to_owned());
+        let source = said.get(name).map(|(_, source)| source.clone()).filter(|_| is_right);
+        all.push(ShownSetting { name, group, shown, source, problem: (!is_right).then(|| own.join("; ")) });
+    }
+    all.sort_by_key(|setting| setting.group);
+    (all, problems.iter().map(ToString::to_string).collect())
+}
+
+/// The settings that a process which runs with `running` hasn't taken over yet.
+pub fn changed_since(running: &Config, said: &SaidSettings) -> Vec<&'static str> {
+    let (Some(now), _) = said.with_what_is_right(&SettingChanges::new()) else { return Vec::new() };
+    let is_changed = |name: &&'static str| match *name {
+        // Who paired is among those of a process that runs.
+        "ALLOWED_CHAT_IDS" => now.allowed_chats.iter().any(|chat| !running.allowed_chats.contains(chat)),
+        "OWNER_CHAT_ID" => now.is_owner_chosen && now.owner_chat != running.owner_chat,
+        name if is_secret(name) => secret_of(running, name) != secret_of(&now, name),
+        name => value_of(running, name) != value_of(&now, name),
+    };
+    VARIABLES.into_iter().filter(|name| SettingGroup::of(name).is_some()).filter(is_changed).collect()
+}
+
+fn secret_of<'c>(config: &'c Config, name: &str) -> Option<&'c Secret> {
+    match name {
+        "TELEGRAM_BOT_TOKEN" => config.telegram_token.as_ref(),
+        "ANTHROPIC_API_KEY" => config.anthropic_key.as_ref(),
+        "CLAUDE_CODE_OAUTH_TOKEN" => config.claude_code_token.as_ref(),
+        "BRAVE_API_KEY" => config.brave_key.as_ref(),
+        "OPENAI_API_KEY" => config.openai_key.as_ref(),
+        "GEMINI_API_KEY" => config.gemini_key.as_ref(),
+        _ => None,
+    }
+}
+
+/// A setting's value, as `.env` would say it; none: there is none.
+fn value_of(config: &Config, name: &str) -> Option<String> {
+    let minutes = |time: Duration| Some((time.as_secs() / 60).to_string());
+    let time = |time: chrono::NaiveTime| time.format("%H:%M").to_string();
+    let usd = |usd: f64| format!("{usd:.2}");
+    match name {
+        _ if is_secret(name) => Some(if secret_of(config, name).is_some() { "set" } else { "not set" }.to_owned()),
+        "ALLOWED_CHAT_IDS" => {
+            let chats: Vec<String> = config.allowed_chats.iter().map(ToString::to_string).collect();
+            (!chats.is_empty()).then(|| chats.join(","))
+        }
+        "OWNER_CHAT_ID" => Some(config.owner_chat.to_string()),
+        "TELEGRAM_API_URL" => Some(config.telegram_api_url.clone()),
+        "ANTHROPIC_BASE_URL" => Some(config.anthropic_base_url.clone()),
+        "MODEL" => Some(config.model.clone()),
+        "CLAUDE_CODE" => Some(config.claude_code.display().to_string()),
+        "CLAUDE_CODE_MODEL" => Some(config.claude_code_model.clone()),
+        "DAILY_BUDGET_USD" => Some(usd(config.daily_budget_usd)),
+        "MONTHLY_BUDGET_USD" => config.monthly_budget_usd.map(usd),
+        "EMBED_MODEL" => config.embed_model.as_ref().map(|model| match model {
+            EmbedModel::Folder(path) => path.display().to_string(),
+            EmbedModel::OpenAi(name) => format!("openai:{name}"),
+            EmbedModel::Gemini(name) => format!("gemini:{name}"),
+        }),
+        "OPENAI_BASE_URL" => Some(config.openai_base_url.clone()),
+        "GEMINI_BASE_URL" => Some(config.gemini_base_url.clone()),
+        "WORKSPACE_DIR" => Some(config.workspace_dir.display().to_string()),
+        "REPO_NAME" => Some(config.repo_name.clone()),
+        "REPO_URL" => config.repo_url.as_ref().map(ToString::to_string),
+        "WHISPER_MODEL" => config.whisper_model.as_ref().map(|path| path.display().to_string()),
+        "TIMEZONE" => Some(config.timezone.to_string()),
+        "AUTONOMY" => Some(config.autonomy.level().to_owned()),
+        "QUIET_HOURS" => config.quiet_hours.map(|hours| format!("{}-{}", time(hours.from), time(hours.until))),
+        "REFLECT_AT" => config.reflect_at.map(time),
+        "TELL_PER_DAY" => Some(config.tell_per_day.to_string()),
+        "WAKE_TIMEOUT_MIN" => minutes(config.wake_timeout),
+        "STALE_LOCK_MIN" => minutes(config.stale_lock),
+        "PULL_EVERY_MIN" => minutes(config.pull_every),
+        "DISK_RESERVE_MB" => Some((config.disk_reserve.bytes() >> 20).to_string()),
+        "KEEP_DAYS" => Some(config.keep.map_or(0, |keep| keep.as_secs() / 86_400).to_string()),
+        "REVEILLE_LOG" => config.log_level.map(|level| level.to_string().to_lowercase()),
+        "REVEILLE_NOW" => config.fixed_now.map(|now| now.to_rfc3339()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn said(dir: &std::path::Path, file: &str) -> SaidSettings {
+        std::fs::write(dir.join(".env"), file).unwrap();
+        let env = BTreeMap::from([
+            ("HOME".to_owned(), "/home/ana".to_owned()),
+            ("WORKSPACE_DIR".to_owned(), dir.display().to_string()),
+            ("AUTONOMY".to_owned(), "2".to_owned()),
+        ]);
+        SaidSettings::from_sources(env, None, Some("Europe/Berlin".to_owned()))
+    }
+
+    #[test]
+    fn each_setting_is_shown_once_with_its_source_and_no_secret_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = "ANTHROPIC_API_KEY=sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaa\nTELL_PER_DAY=many\nKEEP_DAYS=7\n";
+        let (all, besides) = shown_settings(&said(dir.path(), file));
+        let named = VARIABLES.into_iter().filter(|name| !name.ends_with("_FILE"));
+        assert_eq!(all.len(), named.count(), "each has a group");
+        assert_eq!(besides, [""; 0]);
+        let one = |name: &str| all.iter().find(|setting| setting.name == name).unwrap();
+        assert_eq!((one("AUTONOMY").shown.as_str(), &one("AUTONOMY").source), ("2", &Some(Source::Environment)));
+        assert_eq!((one("KEEP_DAYS").shown.as_str(), one("TIMEZONE").shown.as_str()), ("7", "Europe/Berlin"));
+        assert_eq!(one("KEEP_DAYS").source, Some(Source::File(dir.path().join(".env"))));
+        assert_eq!((one("QUIET_HOURS").shown.as_str(), &one("QUIET_HOURS").source), ("22:00-07:00", &None));
+        let wrong = one("TELL_PER_DAY");
+        assert_eq!((wrong.shown.as_str(), &wrong.source), ("5", &None));
+        assert!(wrong.problem.as_ref().unwrap().contains("\"many\""), "{wrong:?}");
+        assert_eq!((one("ANTHROPIC_API_KEY").shown.as_str(), one("BRAVE_API_KEY").shown.as_str()), ("set", "not set"));
+        assert!(!format!("{all:?}").contains("sk-ant"));
+    }
+
+    #[test]
+    fn what_a_running_process_has_not_taken_over_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let running = said(dir.path(), "TELL_PER_DAY=3\nALLOWED_CHAT_IDS=7\n").with(&SettingChanges::new()).unwrap();
+        let now = said(dir.path(), "TELL_PER_DAY=4\nALLOWED_CHAT_IDS=7\nBRAVE_API_KEY=BSAaaaaaaaaaaaaaaaaaaaaaaaa\n");
+        assert_eq!(changed_since(&running, &now), ["BRAVE_API_KEY", "TELL_PER_DAY"]);
+        assert_eq!(changed_since(&running, &said(dir.path(), "TELL_PER_DAY=3\nALLOWED_CHAT_IDS=7\n")), [""; 0]);
+    }
+}

@@ -1,0 +1,183 @@
+//! The local page: the real `wake page`, asked over real sockets, and by a real browser.
+
+mod attacks;
+mod browser;
+mod charts;
+mod chat;
+mod health;
+mod lived;
+mod memory;
+mod questions;
+mod settings;
+mod today;
+mod wakes;
+
+use std::{
+    fmt::Write as _,
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    time::Duration,
+};
+
+use super::support::env::{Running, TestEnv, eventually};
+
+const WAKE: &str = env!("CARGO_BIN_EXE_wake");
+
+/// A page that is being served, and a browser's cookie for it.
+pub(crate) struct ServedPage<'a> {
+    env: &'a TestEnv,
+    running: Option<Running>,
+    port: u16,
+    /// The name and port that it is asked by.
+    pub(crate) host: String,
+    /// The cookie's line.
+    pub(crate) cookie: String,
+}
+
+/// What was answered.
+#[derive(Debug, Clone)]
+pub(crate) struct Answered {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Answered {
+    /// A header's value.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.filter(|(header, _)| header.eq_ignore_ascii_case(name)).map(|(_, value)| value).next()
+    }
+
+    /// Checks that it is a page, and gives its HTML.
+    #[track_caller]
+    pub(crate) fn ok(self) -> String {
+        assert_eq!(self.status, 200, "{self:#?}");
+        self.body
+    }
+
+    /// Checks that it leads elsewhere after something was done, and says where to.
+    #[track_caller]
+    pub(crate) fn see_other(&self) -> String {
+        assert_eq!(self.status, 303, "{self:#?}");
+        self.header("location").unwrap().to_owned()
+    }
+}
+
+impl<'a> ServedPage<'a> {
+    /// Serves the page of a world, and enters it.
+    pub(crate) fn open(env: &'a TestEnv) -> Self {
+        let mut page = Self::serve(env);
+        let entered = page.send(&format!("GET {}", page.ticket()), &[], "");
+        assert_eq!(entered.see_other(), "/");
+        page.cookie = entered.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+        page
+    }
+
+    /// Serves it, and leaves it at that.
+    pub(crate) fn serve(env: &'a TestEnv) -> Self {
+        let log = env.path("page.log");
+        let running = env.start_logged(WAKE, &["page"], &log);
+        eventually("the page is served", || std::fs::read_to_string(&log).unwrap().contains("Serving on"));
+        let mut page = Self { env, running: Some(running), port: 0, host: String::new(), cookie: String::new() };
+        let address = page.address();
+        page.host = address.strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned();
+        page.port = page.host.split_once(':').unwrap().1.parse().unwrap();
+        page
+    }
+
+    /// An address that works once.
+    pub(crate) fn address(&self) -> String {
+        self.env.wake(&["page", "--address"]).ok().stdout.trim_end().to_owned()
+    }
+
+    /// The path of one.
+    pub(crate) fn ticket(&self) -> String {
+        self.address().split_once(&self.host).unwrap().1.to_owned()
+    }
+
+    /// What the server has said so far.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.env.path("page.log")).unwrap()
+    }
+
+    /// The server's process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.running.as_ref().unwrap().pid()
+    }
+
+    /// Ends it by a signal; it must end well.
+    pub(crate) fn end(mut self) -> String {
+        let running = self.running.take().unwrap();
+        running.signal(rustix::process::Signal::TERM);
+        let ran = running.end().ok();
+        ran.stdout + &self.log()
+    }
+
+    /// Asks as the known browser does when its person goes somewhere.
+    pub(crate) fn get(&self, path: &str) -> Answered {
+        self.send(&format!("GET {path}"), &[("Cookie", &self.cookie), ("Sec-Fetch-Site", "same-origin")], "")
+    }
+
+    /// Sends a form as the known browser does.
+    pub(crate) fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answered {
+        let origin = format!("http://{}", self.host);
+        let headers = [
+            ("Cookie", self.cookie.as_str()),
+            ("Origin", &origin),
+            ("Sec-Fetch-Site", "same-origin"),
+            ("Content-Type", "application/x-www-form-urlencoded"),
+        ];
+        self.send(&format!("POST {path}"), &headers, &form(fields))
+    }
+
+    /// Sends a request with these headers; `Host` is right, unless it is among them.
+    pub(crate) fn send(&self, what: &str, headers: &[(&str, &str)], body: &str) -> Answered {
+        let mut request = format!("{what} HTTP/1.1\r\n");
+        if !headers.iter().any(|(name, _)| *name == "Host") {
+            write!(request, "Host: {}\r\n", self.host).unwrap();
+        }
+        for (name, value) in headers {
+            write!(request, "{name}: {value}\r\n").unwrap();
+        }
+        if !body.is_empty() {
+            write!(request, "Content-Length: {}\r\n", body.len()).unwrap();
+        }
+        self.raw(&format!("{request}\r\n{body}"))
+    }
+
+    /// Sends bytes as they are, and reads to the end.
+    pub(crate) fn raw(&self, request: &str) -> Answered {
+        let mut stream = self.connect();
+        // What is refused early may be answered before all was sent.
+        stream.write_all(request.as_bytes()).ok();
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).ok();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        Answered { status, head: head.replace("\r\n", "\n"), body: body.to_owned() }
+    }
+
+    /// A connection to it.
+    pub(crate) fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream
+    }
+}
+
+/// Fields as a form sends them.
+pub(crate) fn form(fields: &[(&str, &str)]) -> String {
+    let encoded = |text: &str| -> String {
+        text.bytes()
+            .map(|byte| match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => char::from(byte).to_string(),
+                _ => format!("%{byte:02X}"),
+            })
+            .collect()
+    };
+    let pairs: Vec<String> =
+        fields.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect();
+    pairs.join("&")
+}

@@ -1,0 +1,136 @@
+//! Questions on the page: shown to the byte, and answered for exactly what was shown.
+
+use super::{Answered, ServedPage, TestEnv};
+use crate::{
+    approvals::{asked, state},
+    support::{claude::Reply, env::eventually},
+};
+
+/// A hidden field's value of the first form.
+#[track_caller]
+fn digest(html: &str) -> String {
+    let from = html.split_once("name=\"digest\" value=\"").unwrap_or_else(|| panic!("no form in {html}")).1;
+    from.split('"').next().unwrap().to_owned()
+}
+
+fn answer(page: &ServedPage<'_>, answer: &str, digest: &str) -> Answered {
+    page.post("/questions/1", &[("answer", answer), ("digest", digest)])
+}
+
+#[track_caller]
+fn is_refused(answered: &Answered, why: &str, env: &TestEnv, stays: &str) {
+    assert_eq!(answered.status, 409, "{answered:#?}");
+    assert!(answered.body.contains(why), "{answered:#?}");
+    assert_eq!(state(env), stays);
+}
+
+/// Waits for the wake that goes on with the work, to its end.
+fn goes_on(env: &TestEnv) {
+    let ended =
+        "SELECT (SELECT count(*) FROM cycles WHERE state = 'done') = 1 AND (SELECT is_locked FROM processing_lock) = 0";
+    eventually("the wake has run", || env.query::<bool>(ended));
+}
+
+#[test]
+fn a_yes_runs_what_was_shown_and_the_work_goes_on_by_itself() {
+    let (_telegram, claude, env) = asked();
+    let page = ServedPage::open(&env);
+    let open = page.get("/questions").ok();
+    for shown in
+        ["The wifi code is 1234", "Risk: none known", "You asked me to check before every action.", "Sat", "today"]
+    {
+        assert!(shown == "Sat" || open.contains(shown), "{shown}: {open}");
+    }
+    let bytes = env.wake(&["approvals", "bytes", "1"]).ok().stdout;
+    assert!(open.contains(&reveille::approval_text::sha256(&bytes)), "{open}");
+    assert_eq!(state(&env), "pending", "looking decides nothing");
+
+    claude.expect(Reply::text("It is written down."));
+    let said = page.get(&answer(&page, "allow", &digest(&open)).see_other()).ok();
+    assert!(said.contains("This was allowed, once."), "{said}");
+    goes_on(&env);
+    assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("The wifi code is 1234"));
+    eventually("the wake has ended", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
+    env.check_sound();
+}
+
+#[test]
+fn a_no_is_taken_and_stands_below() {
+    let (_telegram, claude, env) = asked();
+    let page = ServedPage::open(&env);
+    claude.expect(Reply::text("Then not."));
+    answer(&page, "refuse", &digest(&page.get("/questions").ok())).see_other();
+    assert_eq!(state(&env), "denied");
+    let after = page.get("/questions").ok();
+    assert!(after.contains("No open questions.") && after.contains("This was refused."), "{after}");
+    goes_on(&env);
+    assert!(!env.memory("memory/agent-memory/semantic-memory.md").contains("1234"));
+}
+
+#[test]
+fn an_answer_to_something_else_or_too_late_changes_nothing() {
+    let (_telegram, _claude, mut env) = asked();
+    {
+        let page = ServedPage::open(&env);
+        let read = digest(&page.get("/questions").ok());
+        is_refused(&answer(&page, "allow", "0"), "isn't the one", &env, "pending");
+        let action = env.query::<String>("SELECT action FROM approvals");
+        env.execute("UPDATE approvals SET action = replace(action, '1234', '9999')");
+        is_refused(&answer(&page, "allow", &read), "9999", &env, "pending");
+        env.execute(&format!("UPDATE approvals SET action = '{action}'"));
+        assert_eq!(page.post("/questions/1", &[("answer", "perhaps"), ("digest", &read)]).status, 422);
+        assert_eq!(page.post("/questions/7", &[("answer", "allow"), ("digest", &read)]).status, 404);
+        assert_eq!(page.get("/questions/1").ok().matches("<form").count(), 2);
+        assert_eq!(state(&env), "pending");
+    }
+    env.at("2027-11-21T14:00:00Z");
+    {
+        let page = ServedPage::open(&env);
+        let late = page.get("/questions/1").ok();
+        assert!(late.contains("This has expired") && !late.contains("<form"), "{late}");
+        assert!(page.get("/questions").ok().contains("No open questions."));
+    }
+    env.at("2026-11-21T14:00:00Z");
+    let page = ServedPage::open(&env);
+    let read = digest(&page.get("/questions").ok());
+    env.execute("UPDATE approvals SET state = 'denied', decided_at = asked_at, decided_by = '4242'");
+    is_refused(&answer(&page, "allow", &read), "This was refused.", &env, "denied");
+}
+
+#[test]
+fn what_is_dangerous_is_shown_once_more_before_it_can_be_allowed() {
+    let (_telegram, claude, env) = asked();
+    env.execute("UPDATE approvals SET risk = 'dangerous'");
+    let page = ServedPage::open(&env);
+    let open = page.get("/questions").ok();
+    assert!(open.contains("href=\"/questions/1\"") && !open.contains("value=\"allow\""), "{open}");
+    assert_eq!(answer(&page, "allow", &digest(&open)).see_other(), "/questions/1");
+    assert_eq!(state(&env), "pending", "not by the first page");
+
+    let again = page.get("/questions/1").ok();
+    assert!(again.contains("The wifi code is 1234") && again.contains("value=\"allow\""), "{again}");
+    claude.expect(Reply::text("It is written down."));
+    let fields = [("answer", "allow"), ("digest", &digest(&again)), ("again", "true")];
+    page.post("/questions/1", &fields).see_other();
+    assert_eq!(state(&env), "approved");
+    goes_on(&env);
+}
+
+#[test]
+fn nothing_in_an_action_is_hidden_nor_shown_as_html() {
+    let (_telegram, _claude, env) = asked();
+    let secret = "sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    env.execute(&format!(
+        "UPDATE approvals SET action = '{{\"command\":\"rm \u{202e}x\u{2063} <script>alert(1)</script> {secret}\"}}', origin = '<b>mail</b>'"
+    ));
+    let page = ServedPage::open(&env);
+    let open = page.get("/questions").ok();
+    for written in
+        ["\\u{202e}", "\\u{2063}", "&lt;script&gt;alert(1)", "&lt;b&gt;mail", "This may be their wish, not yours."]
+    {
+        assert!(open.contains(written), "{written}: {open}");
+    }
+    for hidden in ["\u{202e}", "\u{2063}", "<script>alert", "<b>", secret] {
+        assert!(!open.contains(hidden), "{hidden}: {open}");
+    }
+}

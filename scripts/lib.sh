@@ -31,11 +31,14 @@ apt_install() {
     why=$1
     shift
     if ! have apt-get; then
-        fail "$why is missing. Install it with your system's package manager (Debian calls it: $*), then run this again."
+        fail "missing: $why. Install it with your system's package manager (Debian calls it: $*), then run this again."
     fi
     if ! can_be_root; then
-        fail "$why is missing and needs the administrator. Run
-    sudo apt-get update && sudo apt-get install -y $*
+        command="apt-get update && apt-get install -y $*"
+        # A bare Debian has no sudo.
+        if have sudo; then command="sudo sh -c '$command'"; else command="su -c '$command'"; fi
+        fail "missing: $why. Only the administrator can install it. Run
+    $command
 then run this again."
     fi
     say "Installing $* with apt-get, for: $why."
@@ -73,6 +76,25 @@ ensure_cmake() {
     else
         apt_install "cmake (speech recognition is built from source)" cmake
     fi
+}
+
+# ensure_build_tools [speech]: what the build needs of the system, Debian's all at once: each stop costs a person a round.
+ensure_build_tools() {
+    speech=${1-}
+    find_cargo
+    if have apt-get; then
+        why=
+        set --
+        have git || { why="$why, git (it fetches and pushes the memory)" && set -- "$@" git; }
+        have cc || { why="$why, a C compiler (SQLite and libgit2 are built from source)" && set -- "$@" build-essential; }
+        [ -z "$speech" ] || have cmake || { why="$why, cmake (speech recognition)" && set -- "$@" cmake; }
+        rust_is_good || have rustup || have curl || have wget || { why="$why, curl (it fetches Rust)" && set -- "$@" curl; }
+        [ $# -eq 0 ] || apt_install "${why#, }" "$@" ca-certificates
+    fi
+    ensure_git
+    ensure_compiler
+    [ -z "$speech" ] || ensure_cmake
+    ensure_rust
 }
 
 ensure_git() {
@@ -123,9 +145,14 @@ install_rustup() {
     rm -f "$installer"
 }
 
-ensure_rust() {
+# Where rustup puts its programs, which no shell may know yet.
+find_cargo() {
     PATH=${CARGO_HOME:-$HOME/.cargo}/bin:$PATH
     export PATH
+}
+
+ensure_rust() {
+    find_cargo
     rust_is_good && return 0
     if have rustup; then
         say "Rust is missing or older than $(wanted_rust): getting the current stable one through rustup."

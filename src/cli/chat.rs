@@ -26,7 +26,7 @@ use super::{
     EXIT_FAILED, EXIT_OK, approvals, complain,
     out::{self, Working},
     say::{self, AnswerWait},
-    show::{KEPT, exit_code, on_page, what_to_do},
+    show::{KEPT, complain_of, exit_code, on_page, what_to_do},
     wake::{look, why_it_waits, with_signals},
 };
 use crate::{
@@ -385,7 +385,7 @@ impl<'a> Chat<'a> {
         let is_old_news = |note: &String| stopped.as_ref() == Some(note) && message.is_none();
         report.notes.iter().filter(|note| !is_old_news(note)).for_each(|note| complain(note));
         if let Some(error) = &report.error {
-            complain(&format!("failed: {error}\n{KEPT}"));
+            complain_of(error);
         }
         let is_open = match message {
             Some(id) => self.store.awaited(id)? == Awaited::Open && report.outcome != WakeOutcome::Parked,

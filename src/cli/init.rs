@@ -237,22 +237,35 @@ impl Wizard {
         let has_new_names = self.names != self.new_names;
         if !self.changes.is_empty() || has_new_names || is_new {
             self.show_summary();
-            loop {
-                match self.prompter.line("Write this? [Y/n] ").await?.to_lowercase().as_str() {
-                    "" | "y" | "yes" => break,
-                    "n" | "no" => {
-                        complain("Nothing was changed.");
-                        return Ok(Ended::Done(ExitCode::from(EXIT_FAILED)));
-                    }
-                    _ => {}
-                }
+            if !self.write_when_told().await? {
+                complain("Nothing was changed.");
+                return Ok(Ended::Done(ExitCode::from(EXIT_FAILED)));
             }
-            let file = write(&self.said, &self.changes).map_err(Ended::Done)?;
-            complain(&format!("Written to {}.", file.display()));
         } else {
             complain("Nothing changes.");
         }
         self.after(is_new, has_new_names).await
+    }
+
+    /// Writes after a yes, and says whether there was one. What fails is asked again: the answers aren't lost to a full disk.
+    async fn write_when_told(&mut self) -> Result<bool, Ended> {
+        let mut question = "Write this? [Y/n] ";
+        loop {
+            match self.prompter.line(question).await?.to_lowercase().as_str() {
+                "" | "y" | "yes" => match write(&self.said, &self.changes) {
+                    Ok(file) => {
+                        complain(&format!("Written to {}.", file.display()));
+                        return Ok(true);
+                    }
+                    Err(why) => {
+                        complain(&format!("  ✗ {why}. Nothing was changed, and your answers are still here."));
+                        question = "Try again? [Y/n] ";
+                    }
+                },
+                "n" | "no" => return Ok(false),
+                _ => {}
+            }
+        }
     }
 
     /// Whether the other programs look for the settings in another place, unless they are told.
@@ -289,14 +302,10 @@ fn shown(name: &str, value: &str) -> String {
 }
 
 /// Writes the changed settings. Says why not.
-fn write(said: &SaidSettings, changes: &SettingChanges) -> Result<PathBuf, ExitCode> {
-    let refused = |why: &str| {
-        complain(&format!("failed: {why}. Nothing was changed."));
-        ExitCode::from(EXIT_FAILED)
-    };
-    let text = said.edited(changes).map_err(|error| refused(&error.to_string()))?;
+fn write(said: &SaidSettings, changes: &SettingChanges) -> Result<PathBuf, String> {
+    let text = said.edited(changes).map_err(|error| error.to_string())?;
     let file = said.file().unwrap_or_default();
-    setup::write_settings(&file, &text).map_err(|error| refused(&error.to_string()))?;
+    setup::write_settings(&file, &text).map_err(|error| error.to_string())?;
     Ok(file)
 }
 
@@ -325,7 +334,10 @@ async fn keep_environment(said: &SaidSettings, asks_others: bool, json: bool) ->
             complain(&format!("Written to {}: {}.", file.display(), names.join(", ")));
             ExitCode::SUCCESS
         }
-        Err(code) => code,
+        Err(why) => {
+            complain(&format!("failed: {why}. Nothing was changed."));
+            ExitCode::from(EXIT_FAILED)
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use crate::{config::Config, outside, redact::Redactor};
 pub(super) enum Talk {
     /// What a program does that stays, or that nobody watches.
     Usual,
-    /// At a terminal only what went wrong: its person waits for an answer.
+    /// At a terminal next to nothing: its person waits for an answer, which says what went wrong in words.
     Quiet,
     /// As `--verbose` asks.
     Verbose,
@@ -33,7 +33,7 @@ fn level(said: Option<Level>, talk: Talk, is_terminal: bool) -> Level {
     match (said, talk) {
         (said, Talk::Verbose) => said.unwrap_or(Level::INFO).max(Level::INFO),
         (Some(said), _) => said,
-        (None, Talk::Quiet) if is_terminal => Level::WARN,
+        (None, Talk::Quiet) if is_terminal => Level::ERROR,
         (None, _) => Level::INFO,
     }
 }
@@ -78,11 +78,11 @@ mod tests {
     use crate::redact::Secret;
 
     #[test]
-    fn a_terminal_is_told_what_went_wrong_and_more_when_asked() {
-        assert_eq!(level(None, Talk::Quiet, true), Level::WARN);
+    fn a_terminal_is_told_more_only_when_asked() {
+        assert_eq!(level(None, Talk::Quiet, true), Level::ERROR);
         assert_eq!(level(None, Talk::Quiet, false), Level::INFO);
         assert_eq!(level(None, Talk::Usual, true), Level::INFO);
-        assert_eq!(level(Some(Level::ERROR), Talk::Quiet, true), Level::ERROR);
+        assert_eq!(level(Some(Level::WARN), Talk::Quiet, true), Level::WARN);
         assert_eq!(level(Some(Level::ERROR), Talk::Verbose, true), Level::INFO);
         assert_eq!(level(Some(Level::DEBUG), Talk::Verbose, true), Level::DEBUG);
     }

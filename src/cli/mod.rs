@@ -35,7 +35,7 @@ mod values;
 pub mod wake;
 mod within;
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{io::IsTerminal as _, path::PathBuf, process::ExitCode, time::Duration};
 
 use chrono::{DateTime, Utc};
 use tokio::sync::watch;
@@ -90,8 +90,10 @@ fn set_up(arguments: &SettingsArguments, talk: Talk) -> Result<Config, ExitCode>
     match Config::load(arguments.env_file.as_deref()) {
         Ok(config) => {
             log::start(&config, talk);
+            // The log at a terminal is silent; these are in words already.
+            let is_said = talk == Talk::Quiet && std::io::stderr().is_terminal();
             for note in &config.notes {
-                tracing::warn!("{note}");
+                if is_said { complain(note) } else { tracing::warn!("{note}") }
             }
             Ok(config)
         }

@@ -12,6 +12,8 @@ use crate::{outside, render::without_escapes};
 
 /// Why standard output couldn't be written; the first reason counts.
 static FAILED: OnceLock<io::Error> = OnceLock::new();
+/// What was printed last on standard output.
+static PRINTED: Mutex<String> = Mutex::new(String::new());
 /// What stands on the terminal's last line for the moment.
 static LINE: Mutex<Option<String>> = Mutex::new(None);
 
@@ -27,7 +29,10 @@ pub(super) fn print_exactly(text: &str) -> bool {
         out.write_all(text.as_bytes()).and_then(|()| out.flush())
     });
     match written {
-        Ok(()) => true,
+        Ok(()) => {
+            text.clone_into(&mut PRINTED.lock().unwrap_or_else(PoisonError::into_inner));
+            true
+        }
         Err(error) => {
             // Later ones say nothing new.
             FAILED.set(error).ok();
@@ -70,6 +75,11 @@ pub(super) fn end(code: ExitCode) -> ExitCode {
         }
         _ => code,
     }
+}
+
+/// Whether a person at this terminal has just read this, within what was printed last. What else is printed repeats it.
+pub(super) fn has_just_said(text: &str) -> bool {
+    is_terminal() && PRINTED.lock().unwrap_or_else(PoisonError::into_inner).contains(text)
 }
 
 /// Whether standard output is a terminal.

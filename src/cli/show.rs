@@ -109,11 +109,18 @@ pub(super) fn show_report(
     }
     match (&report.error, report.outcome) {
         (Some(error), _) => {
-            complain(&format!("failed: {error}\n{KEPT}"));
+            complain_of(error);
             ExitCode::from(EXIT_FAILED)
         }
         (None, WakeOutcome::Failed) => ExitCode::from(EXIT_FAILED),
         (None, _) => ExitCode::SUCCESS,
+    }
+}
+
+/// Says why a wake that could be reported failed, unless its own words on this terminal did.
+pub(super) fn complain_of(error: &str) {
+    if !out::has_just_said(&outside::unmarked(error)) {
+        complain(&format!("failed: {error}\n{KEPT}"));
     }
 }
 

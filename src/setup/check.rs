@@ -16,6 +16,7 @@ use crate::{
     outside,
     process::{self, Spec},
     repo::{self, Patience, REMOTE_TIMEOUT, RemoteError, RemoteFound},
+    sandbox::Sandbox,
     words::{count, one_line, shortened},
 };
 
@@ -25,6 +26,8 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(20);
 /// How much of a program's words is passed on, in characters.
 const MAX_SAID_CHARS: usize = 200;
+/// What shells say where ssh isn't installed: git starts it by one.
+const NO_SSH: [&str; 2] = ["ssh: not found", "ssh: command not found"];
 /// How each model of whisper.cpp's begins.
 const SPEECH_MAGIC: [u8; 4] = *b"lmgg";
 
@@ -74,8 +77,11 @@ pub async fn check(step: SetupStep, config: &Config, tools: CheckTools<'_>) -> C
         SetupStep::Bot => bot(config, tools).await,
         SetupStep::Zone => Checked::Good(config.timezone.to_string()),
         SetupStep::Remote => remote(config, tools),
+        SetupStep::Budget if config.daily_budget_usd == 0.0 => {
+            Checked::Good("nothing: no model that costs is asked".to_owned())
+        }
         SetupStep::Budget => Checked::Good(format!("at most {:.2} USD a day", config.daily_budget_usd)),
-        SetupStep::Autonomy => Checked::Good(config.autonomy.in_words().to_owned()),
+        SetupStep::Autonomy => autonomy(config, tools),
         SetupStep::Voice => voice(config),
         SetupStep::Assistant | SetupStep::Person => Checked::Good(String::new()),
     }
@@ -113,6 +119,18 @@ fn model(config: &Config) -> Checked {
         }
         (model, _) => Checked::Good(model.to_owned()),
     }
+}
+
+/// What it may do alone, which is less where its commands can't be confined.
+fn autonomy(config: &Config, tools: CheckTools<'_>) -> Checked {
+    let level = config.autonomy.in_words();
+    if tools.asks_others && config.effective_model() != OFFLINE_MODEL {
+        let launcher = process::beside("wake");
+        if let Sandbox::None { why } = Sandbox::find(&launcher, tools.temporary) {
+            return Checked::Good(format!("{level}. Each command asks, too: {why}"));
+        }
+    }
+    Checked::Good(level.to_owned())
 }
 
 async fn key(config: &Config, tools: CheckTools<'_>) -> Checked {
@@ -164,7 +182,7 @@ async fn bot(config: &Config, tools: CheckTools<'_>) -> Checked {
                     .to_owned(),
             );
         }
-        Err(error) => return Checked::Unknown(format!("Telegram can't be asked: {}", told(error))),
+        Err(error) => return Checked::Unknown(told(error)),
     };
     let name = one_line(&me.first_name);
     // A webhook keeps the bot from hearing anything.
@@ -222,6 +240,10 @@ fn remote(config: &Config, tools: CheckTools<'_>) -> Checked {
         return Checked::Unknown("not tried".to_owned());
     }
     let patience = Patience { is_over: tools.is_over, ..Patience::from(REMOTE_TIMEOUT) };
+    // It would look like a remote that is away for a while.
+    if url.expose().starts_with('/') && !Path::new(url.expose()).exists() {
+        return Checked::Wrong(format!("there is nothing at {url}: `git init --bare {url}` makes an empty repository"));
+    }
     match repo::try_remote(url.expose(), tools.temporary, patience) {
         Ok(RemoteFound::Empty) => Checked::Good(format!("{url} can be pushed to, and is empty")),
         Ok(RemoteFound::Branches(n)) => {
@@ -232,6 +254,13 @@ fn remote(config: &Config, tools: CheckTools<'_>) -> Checked {
             told(error)
         )),
         Err(error @ (RemoteError::Refused { .. } | RemoteError::Local { .. })) => Checked::Wrong(told(error)),
+        Err(RemoteError::Unreachable { why }) if NO_SSH.iter().any(|said| why.to_string().contains(said)) => {
+            Checked::Wrong(
+                "git needs the program ssh for this address, and it isn't there. Install it (Debian: apt-get install openssh-client), \
+                 or give an https address"
+                    .to_owned(),
+            )
+        }
         Err(error) => Checked::Unknown(told(error)),
     }
 }

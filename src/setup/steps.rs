@@ -9,6 +9,7 @@ use crate::{
         file_setting,
     },
     process, voice,
+    zone::Tz,
 };
 
 /// What is answered for having none.
@@ -224,7 +225,10 @@ impl SetupStep {
             Self::Model => TakenAnswer::Changes(model_changes(answer, said, config)),
             Self::Key => secret("ANTHROPIC_API_KEY", answer),
             Self::Bot => secret("TELEGRAM_BOT_TOKEN", answer),
-            Self::Zone => setting("TIMEZONE", answer, answer == config.timezone.to_string(), said),
+            Self::Zone => {
+                let answer = Tz::meant(answer).unwrap_or(answer);
+                setting("TIMEZONE", answer, answer == config.timezone.to_string(), said)
+            }
             Self::Remote => {
                 let is_as_shown = config.repo_url.as_ref().is_some_and(|url| url.to_string() == answer);
                 setting("REPO_URL", answer, is_as_shown, said)

@@ -12,7 +12,7 @@ use super::support::{
     claude::{API_KEY, FakeClaude, Reply},
     dialog::Dialog,
     disk::Small,
-    env::{Ran, TestEnv},
+    env::{Ran, TestEnv, search_path},
     telegram::{FakeTelegram, TOKEN},
 };
 
@@ -23,20 +23,24 @@ const WRONG_TOKEN: &str = "99:AAwrongWrongWrongWrong-Wrong_xyz0123";
 const WRONG_KEY: &str = "sk-ant-api03-wrong-key-0123456789";
 
 /// A world that nobody has set up.
-fn fresh() -> TestEnv {
+pub(crate) fn fresh() -> TestEnv {
     let mut env = TestEnv::new();
     env.unset("TIMEZONE").set("TERM", "dumb").set("TZ", "Europe/Berlin");
+    // Whoever runs this may have the Claude Code command, which is a choice more.
+    let path = search_path();
+    let dirs: Vec<&str> = path.split(':').filter(|dir| !Path::new(dir).join("claude").exists()).collect();
+    env.set("PATH", &dirs.join(":"));
     env
 }
 
 /// The same with both servers.
-fn with_servers(telegram: &FakeTelegram, claude: &FakeClaude) -> TestEnv {
+pub(crate) fn with_servers(telegram: &FakeTelegram, claude: &FakeClaude) -> TestEnv {
     let mut env = fresh();
     env.set("TELEGRAM_API_URL", &telegram.url()).set("ANTHROPIC_BASE_URL", &claude.url());
     env
 }
 
-fn env_file(env: &TestEnv) -> PathBuf {
+pub(crate) fn env_file(env: &TestEnv) -> PathBuf {
     env.workspace().join(".env")
 }
 
@@ -44,7 +48,7 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-fn write(path: &Path, text: &str) {
+pub(crate) fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
@@ -80,8 +84,10 @@ fn each_answer_is_checked_at_once_and_the_end_is_an_answer() {
     dialog.answer("Telegram doesn't know this token", "");
     dialog.answer("(not shown while you type) > ", TOKEN);
     dialog.answer("✓ @reveille_bot (Reveille)", "Mars");
-    dialog.answer("an IANA time zone", "Europe/Paris");
+    dialog.answer("an IANA time zone", "paris");
     dialog.answer("✓ Europe/Paris", &env.path("nothing").display().to_string());
+    dialog.answer("nothing` makes an empty repository", "t");
+    dialog.answer("[none] > ", "https://127.0.0.1:9/nothing.git");
     dialog.answer("? the remote can't be reached", "t");
     dialog.answer("[none] > ", &remote);
     dialog.answer("can be pushed to, and is empty", "-5");
@@ -268,18 +274,31 @@ fn what_cannot_be_reached_may_be_kept() {
     let mut dialog = Dialog::start(&env, WAKE, &["init"]);
     dialog.answer("[1] > ", "1");
     dialog.answer("(not shown while you type) > ", API_KEY);
-    dialog.answer("? The Claude API can't be reached", "k");
+    dialog.answer("? No connection to the Claude API", "k");
     dialog.answer("(not shown while you type) > ", TOKEN);
-    dialog.answer("? Telegram can't be asked", "s");
+    dialog.answer("? Telegram can't be reached: Connection refused", "k");
     for _ in 0..4 {
         dialog.answer("> ", "");
     }
     take_all(&mut dialog);
     dialog.say("y");
     dialog.until("Written to ");
+    dialog.until("Nobody was paired: `bot` shows a code once it works.");
     dialog.until("It answers:");
+    let answer = dialog.until("What comes next:");
+    assert!(
+        answer.contains("I can't reach Claude right now: No connection") && answer.contains("are safe"),
+        "{answer}"
+    );
+    for noise in ["WARN", "failed:"] {
+        assert!(!answer.contains(noise), "{noise} in {answer}");
+    }
+    assert_eq!(answer.matches("No connection").count(), 1, "{answer}");
     dialog.end();
-    assert_eq!(fs::read_to_string(env_file(&env)).unwrap(), format!("ANTHROPIC_API_KEY={API_KEY}\n"));
+    assert_eq!(
+        fs::read_to_string(env_file(&env)).unwrap(),
+        format!("ANTHROPIC_API_KEY={API_KEY}\nTELEGRAM_BOT_TOKEN={TOKEN}\n")
+    );
     assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages"), 1, "the first words are kept");
 }
 
@@ -355,4 +374,32 @@ fn a_full_disk_is_said_and_the_old_settings_stay() {
         assert_eq!(fs::read_to_string(&file).unwrap(), old);
         assert_eq!(fs::read_dir(small.at()).unwrap().count(), 2, "a new file was left");
     }
+}
+
+/// Eleven answers are a pity to lose.
+#[test]
+fn the_answers_outlive_a_disk_that_is_full() {
+    let (mut env, elsewhere) = (fresh(), TestEnv::new());
+    let Some(small) = Small::mount(&elsewhere, "small", 4) else { return };
+    let file = Path::new(small.at()).join(".env");
+    write(&file, "# mine\nMODEL=offline\n");
+    env.set("WORKSPACE_DIR", small.at()).set("DISK_RESERVE_MB", "0");
+    let filling = file.with_file_name("filling");
+    let mut writing = fs::File::create(&filling).unwrap();
+    while std::io::Write::write_all(&mut writing, &[0; 4096]).is_ok() {}
+    drop(writing);
+    let mut dialog = Dialog::start(&env, WAKE, &["init"]);
+    let shown = dialog.until("Enter for nothing: ");
+    let number = shown.lines().find(|line| line.contains("Time zone")).unwrap().split_whitespace().next().unwrap();
+    dialog.say(number);
+    dialog.answer("A name such as Europe/Berlin.", "paris");
+    dialog.answer("Write this? [Y/n] ", "");
+    dialog.until("✗ there is no room on the disk for ");
+    dialog.until("Try again? [Y/n] ");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "# mine\nMODEL=offline\n");
+    fs::remove_file(&filling).unwrap();
+    dialog.say("");
+    dialog.until("Written to ");
+    dialog.end();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "# mine\nMODEL=offline\nTIMEZONE=Europe/Paris\n");
 }

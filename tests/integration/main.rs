@@ -44,6 +44,8 @@ mod in_chat;
 #[cfg(test)]
 mod init;
 #[cfg(test)]
+mod init_beside;
+#[cfg(test)]
 mod layers;
 #[cfg(test)]
 mod lease;

@@ -297,7 +297,7 @@ fn a_broken_connection_is_transient() {
     transient(ask_once(Reply::http(whole.cut_after(4))));
     let closed = HttpServer::start(|_| Response::hang_up()).url();
     let (why, ..) = transient(ask_with(options(&closed), &hello()));
-    assert!(why.contains("can't be reached"), "{why}");
+    assert!(why.contains("No connection to the Claude API"), "{why}");
 }
 
 #[test]

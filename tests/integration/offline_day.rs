@@ -255,7 +255,7 @@ fn the_nearest_form_is_asked_and_a_yes_does_it() {
             ("I need to buy stamps", &["Did you mean: *add task buy stamps*?"]),
             ("y", &["Added to the active tasks: buy stamps"]),
             ("set an alarm", &["!I'll keep"]),
-            ("write me a poem about the sea", &[NOTHING_SET, "AI model", "ANTHROPIC_API_KEY"]),
+            ("write me a poem about the sea", &[NOTHING_SET, "AI model", "`wake init`"]),
         ],
     );
     assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders WHERE state = 'active'"), 1);

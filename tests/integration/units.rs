@@ -125,6 +125,20 @@ fn systemd_accepts_the_units_and_would_say_if_not() {
     assert!(said.contains("mxied") && said.contains("reveille-wake.timer"), "{said}");
 }
 
+/// What docs/SETTINGS.md adds to a unit for an encrypted secret.
+#[test]
+fn systemd_accepts_the_credentials_that_the_settings_page_shows() {
+    let page = fs::read_to_string(project("docs/SETTINGS.md")).unwrap();
+    let (_, shown) = page.split_once("```ini\n[Service]\n").unwrap();
+    let (lines, _) = shown.split_once("```").unwrap();
+    assert!(lines.contains("_FILE=%d/"), "{lines}");
+    let Some(output) = verify(|unit| unit.replace("[Service]\n", &format!("[Service]\n{lines}"))) else { return };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !said.contains("reveille-"), "{said}");
+    let misspelt = verify(|unit| unit.replace("[Service]\n", "[Service]\nLoadCredentialEncrypted=:\n")).unwrap();
+    assert!(String::from_utf8_lossy(&misspelt.stderr).contains("Credential name"), "{misspelt:?}");
+}
+
 /// Runs one of the scripts as cron does, almost without an environment.
 #[expect(clippy::disallowed_methods, reason = "cron starts them as programs of their own")]
 fn cron(script: &str, home: &Path, args: &[&str]) -> Output {
@@ -222,6 +236,41 @@ fn the_script_for_the_bot_keeps_its_log_in_the_workspace() {
     assert_eq!(mode(&home.path().join(".local/share/reveille")), 0o700);
 }
 
+/// On a bare Debian, without sudo: what a build lacks, as `sh` would find it with these programs alone in its path.
+#[expect(clippy::disallowed_methods, reason = "a shell's function is tested by a shell")]
+fn what_a_build_lacks(programs: &[&str]) -> String {
+    let home = tempfile::tempdir().unwrap();
+    let bin = home.path().join("bin");
+    program(&bin.join("id"), "echo 1000");
+    for name in programs {
+        program(&bin.join(name), if *name == "sudo" { "exit 1" } else { "echo rustc 1.999.0" });
+    }
+    for name in ["dirname", "basename", "uname", "sed", "awk"] {
+        std::os::unix::fs::symlink(Path::new("/usr/bin").join(name), bin.join(name)).unwrap();
+    }
+    let script = ". \"$(dirname \"$0\")/lib.sh\"; ensure_build_tools \"$@\"";
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", script]).arg(project("scripts/run")).env_clear().env("HOME", home.path()).env("PATH", &bin);
+    let ran = command.stdin(std::process::Stdio::null()).output().unwrap();
+    String::from_utf8(ran.stderr).unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_build_lacks_is_named_all_at_once_with_the_command_that_installs_it() {
+    let said = what_a_build_lacks(&["apt-get"]);
+    let command = "su -c 'apt-get update && apt-get install -y git build-essential curl ca-certificates'";
+    assert!(said.contains(command) && said.contains("git (it fetches and pushes the memory), a C compiler"), "{said}");
+    let said = what_a_build_lacks(&["apt-get", "sudo", "git", "rustc", "cargo"]);
+    assert!(
+        said.contains("sudo sh -c 'apt-get update && apt-get install -y build-essential ca-certificates'"),
+        "{said}"
+    );
+    let said = what_a_build_lacks(&["git"]);
+    assert!(said.contains("missing: a C compiler") && said.contains("(Debian calls it: build-essential)"), "{said}");
+    assert_eq!(what_a_build_lacks(&["apt-get", "git", "cc", "rustc", "cargo"]), "");
+}
+
 /// What `scripts/run` ends with: the programs by their names.
 #[expect(clippy::disallowed_methods, reason = "a shell's function is tested by a shell")]
 fn offer_links(home: &Path) -> Output {
@@ -255,6 +304,26 @@ fn without_a_terminal_the_command_that_links_the_programs_is_named() {
     stand_in(&home.path().join(".local/bin/health"));
     let said = String::from_utf8(offer_links(home.path()).stderr).unwrap();
     assert!(said.contains("health is another program and stays") && !said.contains("ln -s"), "{said}");
+}
+
+/// `scripts/pictures` draws them. They are small, shown on their page, and tell of no machine but the pictures' own.
+#[test]
+fn the_pictures_of_the_first_ten_minutes_are_small_and_nobodys() {
+    let page = fs::read_to_string(project("docs/FIRST-TEN-MINUTES.md")).unwrap();
+    let pictures: Vec<_> = fs::read_dir(project("docs/pictures")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(pictures.len() >= 3, "{pictures:?}");
+    for picture in pictures.iter().filter(|path| path.extension().is_some_and(|kind| kind == "svg")) {
+        let text = fs::read_to_string(picture).unwrap();
+        let name = picture.file_name().unwrap().to_string_lossy();
+        assert!(page.contains(&format!("](pictures/{name})")), "{name} isn't shown");
+        assert!(text.len() < 40_000 && text.contains("$ wake "), "{name}");
+        for path in text
+            .split(['<', '>', ' ', '\'', '"', '='])
+            .filter(|word| word.starts_with('/') && word.matches('/').count() > 1)
+        {
+            assert!(path.starts_with("/home/ann/") || path.starts_with("//"), "{path} in {name}");
+        }
+    }
 }
 
 /// Every command of ours in the README is one that the scripts put in place.

@@ -143,12 +143,16 @@ impl TelegramError {
 /// What an HTTP client's error says, causes included, without the address, which holds the token.
 fn describe(error: reqwest::Error) -> String {
     let timed_out = error.is_timeout();
+    // Of a connection that wasn't made only the deepest cause says something.
+    let is_connect = error.is_connect();
     let error = error.without_url();
     let mut why = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
         let said = error.to_string();
-        if !why.contains(&said) {
+        if is_connect {
+            why = said;
+        } else if !why.contains(&said) {
             why = format!("{why}: {said}");
         }
         cause = error.source();

@@ -1,7 +1,7 @@
 //! What follows the settings once they are written: names into the standing orders, pairing by the bot's own poll, the first words, and what
 //! to do next.
 
-use std::{fs, process::ExitCode, time::Duration};
+use std::{fs, path::Path, process::ExitCode, time::Duration};
 
 use super::{Ended, Wizard, complain};
 use crate::{
@@ -20,6 +20,10 @@ use crate::{
     words::in_shell,
 };
 
+/// What a bare system lacks.
+const CRONTAB: &str = "crontab";
+/// What encrypts a secret for a unit.
+const SYSTEMD_CREDS: &str = "systemd-creds";
 /// How often it is looked whether somebody has paired.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
 /// The first words.
@@ -71,6 +75,12 @@ impl Wizard {
                 return Ok(());
             }
         };
+        // A bot that can't be reached has no code to show: nobody would know what is waited for.
+        let checked = self.checked(SetupStep::Bot).await;
+        if !checked.is_good() {
+            complain(&format!("\nTelegram: {}. Nobody was paired: `bot` shows a code once it works.", checked.told()));
+            return Ok(());
+        }
         complain("\nTelegram: your bot listens to nobody yet. (Enter skips this; `bot` shows a code again later.)");
         let is_running = wake_lock::read(&config.bot_lock_path()).is_some_and(|holder| holder.identity().is_alive());
         let clock = config.clock();
@@ -198,9 +208,14 @@ fn next_steps(config: &Config) {
     let file =
         config.named_env_file.as_ref().map_or_else(String::new, |file| format!(" --env-file {}", in_shell(file)));
     complain(&format!("\nWhat comes next:\n  Talk to it here    {wake} chat{file}"));
-    complain(&format!("  Let it wake alone  crontab -e, and add:  {}", waker::cron_line(config)));
+    let crontab = if process::find(Path::new(CRONTAB)).is_some() { "" } else { "install cron, then " };
+    complain(&format!("  Let it wake alone  {crontab}crontab -e, and add:  {}", waker::cron_line(config)));
     if config.telegram_token.is_some() {
         complain(&format!("  On Telegram        {}{file}  (keep it running)", in_shell(&process::beside("bot"))));
     }
     complain(&format!("  See what is set    {wake} init --check{file}"));
+    let has_keys = config.telegram_token.is_some() || config.anthropic_key.is_some();
+    if has_keys && config.key_files.is_empty() && process::find(Path::new(SYSTEMD_CREDS)).is_some() {
+        complain("  Encrypt the keys   for units that run without you: docs/SETTINGS.md, Secrets");
+    }
 }

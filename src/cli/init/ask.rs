@@ -6,6 +6,9 @@ use crate::{
     setup::{self, Checked, SetupQuestion, SetupStep, TakenAnswer},
 };
 
+/// How wide a terminal is at least.
+const COLUMNS: usize = 80;
+
 /// What is done with an answer that doesn't work.
 enum Then {
     Again,
@@ -28,7 +31,7 @@ impl Wizard {
             complain(&format!("  {}", sign(&checked)));
             return Ok(());
         }
-        complain(&format!("  {purpose}"));
+        complain(&indented(purpose));
         loop {
             let answer = self.answer(step).await?;
             let before = (self.changes.clone(), self.said.workspace().map(std::path::Path::to_owned));
@@ -110,7 +113,7 @@ impl Wizard {
         }
     }
 
-    async fn checked(&self, step: SetupStep) -> Checked {
+    pub(super) async fn checked(&self, step: SetupStep) -> Checked {
         let is_over = || self.prompter.is_stopped();
         let temporary = std::env::temp_dir();
         let working = Working::on("  checking…");
@@ -140,10 +143,41 @@ impl Wizard {
     }
 }
 
+/// A sentence in lines that the narrowest usual terminal shows whole.
+fn indented(text: &str) -> String {
+    let (mut shown, mut column) = (String::from(" "), 1);
+    for word in text.split(' ') {
+        let chars = word.chars().count();
+        if column + 1 + chars > COLUMNS {
+            shown.push_str("\n ");
+            column = 1;
+        }
+        shown.push(' ');
+        shown.push_str(word);
+        column += 1 + chars;
+    }
+    shown
+}
+
 fn sign(checked: &Checked) -> String {
     match checked {
         Checked::Good(told) => format!("✓ {told}"),
         Checked::Wrong(told) => format!("✗ {told}"),
         Checked::Unknown(told) => format!("? {told}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_of_a_purpose_is_cut_by_the_terminal() {
+        for step in SetupStep::ALL {
+            let (_, purpose) = step.question();
+            let shown = indented(purpose);
+            assert!(shown.lines().all(|line| line.starts_with("  ") && line.chars().count() <= COLUMNS), "{shown}");
+            assert_eq!(shown.split_whitespace().collect::<Vec<_>>().join(" "), purpose);
+        }
     }
 }

@@ -317,7 +317,7 @@ fn transient(why: String) -> ModelError {
 /// What went wrong with the connection: our words and the deepest cause. The error itself would print its URL.
 fn connection_fault(error: &reqwest::Error) -> String {
     let what = match (error.is_connect(), error.is_timeout()) {
-        (true, _) => "The Claude API can't be reached",
+        (true, _) => "No connection to the Claude API",
         (false, true) => "Claude took longer than a turn may take",
         (false, false) => "The connection to the Claude API broke",
     };

@@ -355,8 +355,8 @@ pub(super) fn kept_notice(count: usize) -> String {
         n => (format!("{n} of these"), " of them", "them"),
     };
     format!(
-        "I can't do {this} without an AI model, so **nothing has been set or saved**{of_it}. I'll keep {it} until you add one (set \
-         `ANTHROPIC_API_KEY`). Say `help` to see what I can do meanwhile."
+        "I can't do {this} without an AI model, so **nothing has been set or saved**{of_it}. I'll keep {it} until you add one \
+         (`wake init`). Say `help` to see what I can do meanwhile."
     )
 }
 

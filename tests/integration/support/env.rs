@@ -127,6 +127,11 @@ impl TestEnv {
         self
     }
 
+    /// A variable's value.
+    pub(crate) fn get(&self, name: &str) -> &str {
+        self.vars.get(name).map_or("", String::as_str)
+    }
+
     /// Takes a variable away.
     pub(crate) fn unset(&mut self, name: &str) -> &mut Self {
         self.vars.remove(name);

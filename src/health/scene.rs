@@ -106,10 +106,11 @@ fn open_store(config: &Config) -> Result<Option<Store>, StoreError> {
         return Ok(None);
     };
     // A database that a killed first run left empty has no tables to be asked of.
-    let Schema { found, known } = store.schema()?;
+    let schema = store.schema()?;
+    let Schema { found, known, .. } = schema;
     let path = config.db_path();
     match found {
-        _ if found > known => return Err(StoreError::Newer { path, found, known }),
+        _ if schema.is_too_new() => return Err(StoreError::Newer { path, found, known }),
         1.. if found < known => return Err(StoreError::Older { path, found, known }),
         _ => {}
     }

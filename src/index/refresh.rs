@@ -81,8 +81,9 @@ impl Index {
         let mut done = Refreshed::default();
         match self.refresh_all(sources, &is_late, &mut done).and_then(|()| self.commit()) {
             Ok(()) => {
-                if done.added + done.removed >= CHUNKS && !is_late() {
-                    self.gather_postings()?;
+                // Only where nobody waits for it: all of the lists are written anew.
+                if done.added + done.removed >= CHUNKS && within.is_none() {
+                    self.gather_postings();
                 }
                 Ok(done)
             }
@@ -96,8 +97,10 @@ impl Index {
     }
 
     /// Makes one list of the many that a great refresh leaves of each word's places: each search reads all lists.
-    fn gather_postings(&self) -> Result<(), IndexError> {
-        Ok(self.conn.execute_batch("INSERT INTO postings (postings) VALUES ('optimize')")?)
+    fn gather_postings(&self) {
+        if let Err(error) = self.conn.execute_batch("INSERT INTO postings (postings) VALUES ('optimize')") {
+            tracing::debug!(%error, "the index's lists stay as they are; what was indexed is kept");
+        }
     }
 
     fn refresh_all(

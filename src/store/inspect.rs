@@ -17,6 +17,15 @@ pub struct Schema {
     pub found: i64,
     /// The version that this program brings it to.
     pub known: i64,
+    /// The oldest version that a program has to know to use it; none where that isn't said.
+    pub readable_from: Option<i64>,
+}
+
+impl Schema {
+    /// Whether a newer program has changed what this one knows: more than tables and columns were added.
+    pub fn is_too_new(self) -> bool {
+        self.found > self.known && self.readable_from.is_none_or(|from| from > self.known)
+    }
 }
 
 /// A part of a message that wasn't confirmed; also a message that has no parts yet.
@@ -46,7 +55,13 @@ impl Store {
     /// Which schema the database has, and which one this program knows.
     pub fn schema(&self) -> Result<Schema> {
         let found = self.conn.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        Ok(Schema { found, known: MIGRATIONS.len() as i64 })
+        let known = MIGRATIONS.len() as i64;
+        // Only of a newer one there is something to ask.
+        let readable_from = match found > known {
+            true => self.conn.query_row("SELECT max(version) FROM readable_from", [], |row| row.get(0)).ok().flatten(),
+            false => None,
+        };
+        Ok(Schema { found, known, readable_from })
     }
 
     /// The database's files: itself, the write-ahead log, and the log's index.

@@ -136,6 +136,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0032_rules.sql"),
     include_str!("migrations/0033_in_chat.sql"),
     include_str!("migrations/0034_nudges.sql"),
+    include_str!("migrations/0035_readable_from.sql"),
 ];
 
 /// The database, opened for one process.
@@ -287,17 +288,17 @@ impl Store {
     }
 
     fn migrate(&mut self) -> Result<()> {
-        let known = MIGRATIONS.len() as i64;
-        let version = |conn: &Connection| conn.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
-        let found = version(&self.conn)?;
-        if found == known {
-            return Ok(());
-        }
-        if found > known {
+        let schema = self.schema()?;
+        let Schema { found, known, .. } = schema;
+        if schema.is_too_new() {
             return Err(StoreError::Newer { path: self.path.clone(), found, known });
         }
+        // What a newer program has added isn't in this one's way: an upgrade can be taken back.
+        if found >= known {
+            return Ok(());
+        }
         let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let found = version(&tx)?;
+        let found: i64 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
         for migration in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
             tx.execute_batch(migration)?;
         }

@@ -513,3 +513,6 @@ CREATE INDEX nudges_unshown ON nudges (outgoing_id) WHERE answer IS NOT NULL AND
 
 -- A desktop is told of a reminder while it is new.
 CREATE INDEX outgoing_reminders ON outgoing_messages (created_at) WHERE kind = 'reminder';
+
+-- The oldest schema that a program has to know to use this database. Migrations that only add leave it as it is.
+CREATE TABLE readable_from (version INTEGER NOT NULL);

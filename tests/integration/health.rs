@@ -347,10 +347,12 @@ fn a_database_of_an_older_program_is_said_to_be_one_and_brought_up_to_date_by_a_
 }
 
 #[test]
-fn a_database_of_a_newer_program_is_left_alone() {
+fn a_database_that_a_newer_program_has_changed_is_left_alone() {
     let env = healthy();
     let known: i64 = env.query("PRAGMA user_version");
     env.execute("PRAGMA user_version = 99");
+    assert_all_well(&env);
+    env.execute("UPDATE readable_from SET version = 99");
     assert!(assert_found(&env, "database", "critical").contains("99"));
     env.execute(&format!("PRAGMA user_version = {known}"));
     assert_all_well(&env);

@@ -125,7 +125,7 @@ mod tests {
 
     fn facts() -> Facts {
         Facts {
-            schema: Schema { found: 1, known: 1 },
+            schema: Schema { found: 1, known: 1, readable_from: None },
             damage: Vec::new(),
             bytes: 1 << 30,
             free_bytes: 1 << 29,

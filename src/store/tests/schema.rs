@@ -84,9 +84,22 @@ fn an_older_database_learns_which_cycles_took_its_messages_up() {
 }
 
 #[test]
-fn a_newer_schema_is_refused_and_left_alone() {
+fn what_a_newer_program_has_added_is_in_nobodys_way() {
     let world = World::new();
-    world.by_hand("PRAGMA user_version = 99");
+    world.by_hand(
+        "PRAGMA user_version = 99; CREATE TABLE newer (id INTEGER PRIMARY KEY);
+         ALTER TABLE incoming_messages ADD COLUMN newer TEXT",
+    );
+    drop(Store::open(&world.path()).unwrap());
+    world.by_hand("INSERT INTO incoming_messages (chat_id, message_text) VALUES (7, 'hello')");
+    assert_eq!(Store::open(&world.path()).unwrap().queued().unwrap().len(), 1);
+    assert_eq!(world.value::<i64>("PRAGMA user_version"), 99);
+}
+
+#[test]
+fn a_newer_schema_that_changed_what_was_there_is_refused_and_left_alone() {
+    let world = World::new();
+    world.by_hand("PRAGMA user_version = 99; UPDATE readable_from SET version = 98");
     let refused = Store::open(&world.path()).map(drop).unwrap_err();
     assert!(matches!(refused, StoreError::Newer { found: 99, .. }), "{refused}");
     assert!(refused.to_string().contains("a newer reveille has used it"));

@@ -271,7 +271,7 @@ mod tests {
                 let html = markdown(&text, by).into_string();
                 for tag in html.split('<').skip(1) {
                     let name = tag.split('>').next().unwrap().trim_start_matches('/');
-                    let known = ["p", "pre", "code", "h3", "h4", "h5", "h6", "blockquote", "ol", "ul", "li", "table", "thead", "tbody", "tr", "td",
+                    let known = ["p", "pre", "code", "h3", "h4", "h5", "h6", "blockquote", "ol", "ul", "li", "table", "thead", "tbody", "tr", "td", "th", "div",
                         "em", "strong", "del", "br", "hr", "div class=\"scroll\"", "th scope=\"col\"", "td class=\"right\"", "th scope=\"col\" class=\"right\"", "a"];
                     let is_link = by == WrittenBy::Own && name.starts_with("a rel=\"noreferrer\" href=\"") && name.ends_with('"');
                     proptest::prop_assert!(known.contains(&name) || is_link || name.starts_with("ol start=\""), "{:?} of {:?}", name, text);

@@ -187,7 +187,9 @@ fn shell(
     if let (true, Some((decision, rule))) = (line.commands.is_empty(), rules.decide(tool, &RuleQuestion::Tool)) {
         scales.say(decision, rule);
     }
-    let rule = allowed(&line, &said).map(|rule| (Decision::Allow, rule)).or(exact);
+    // A rule about exactly this call was agreed to with a copy in mind: it stands for no yes to go without one.
+    let ruled = allowed(&line, &said).map(|rule| (Decision::Allow, rule));
+    let is_ruled = ruled.is_some();
     for (decision, rule) in said.into_iter().flatten().filter(|(decision, _)| *decision > Decision::Allow) {
         scales.say(decision, rule);
     }
@@ -201,8 +203,7 @@ fn shell(
         None if access.network => (Risk::Dangerous, "It may reach the granted hosts.".to_owned()),
         None => (Risk::Dangerous, "I can't tell what it does.".to_owned()),
     };
-    let is_ruled = rule.is_some();
-    scales.table(risk, Some(&why), circumstances.autonomy, rule);
+    scales.table(risk, Some(&why), circumstances.autonomy, ruled.or(exact));
     if let (Some(why), false) = (uncovered, is_ruled) {
         scales.ask(format!("It may change your files in the granted folders, and I can't copy them first: {why}."));
     }

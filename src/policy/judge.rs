@@ -34,7 +34,9 @@ pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) ->
         return Verdict { risk: subject.risk, decision: Decision::Allow, reasons: vec![why.to_owned()] };
     }
     let mut scales = Scales::default();
-    let exact = rules.exactly(subject.tool, subject.arguments).map(|rule| (Decision::Allow, rule));
+    // What others wrote could have chosen just this call.
+    let exact = rules.exactly(subject.tool, subject.arguments).filter(|_| circumstances.taint.is_none());
+    let exact = exact.map(|rule| (Decision::Allow, rule));
     let (risk, reach) = match subject.what {
         What::Shell { text, access } => {
             (shell(text, access, (subject.tool, exact), rules, circumstances, &mut scales), access.reach())
@@ -187,7 +189,7 @@ fn shell(
     if let (true, Some((decision, rule))) = (line.commands.is_empty(), rules.decide(tool, &RuleQuestion::Tool)) {
         scales.say(decision, rule);
     }
-    // A rule about exactly this call was agreed to with a copy in mind: it stands for no yes to go without one.
+    // Who agreed to a rule about exactly this call may have been promised a copy.
     let ruled = allowed(&line, &said).map(|rule| (Decision::Allow, rule));
     let is_ruled = ruled.is_some();
     for (decision, rule) in said.into_iter().flatten().filter(|(decision, _)| *decision > Decision::Allow) {

@@ -164,6 +164,17 @@ fn a_question_that_was_answered_otherwise_adds_no_rule() {
 }
 
 #[test]
+fn a_no_right_behind_an_ordered_rule_leaves_it_unwritten() {
+    let (telegram, _claude, env, asked) = asked();
+    let rule = shown(&telegram, &env, &asked);
+    // Both wait for the bot, and so it takes them in at once.
+    telegram.tap(CHAT, CHAT, rule.message_id, &rule.buttons[0]);
+    telegram.tap(CHAT, CHAT, asked.message_id, &asked.buttons[1]);
+    until_shown(&telegram, &env, "❌ Not added: the question was answered in another way.");
+    assert_eq!((state(&env).as_str(), policy(&env).exists()), ("denied", false));
+}
+
+#[test]
 fn nobody_else_and_no_other_message_adds_a_rule() {
     const LISTED: i64 = 777;
     const GROUP: i64 = -100_200;

@@ -81,11 +81,12 @@ const DECIDABLE: &str =
     "nonce = ?1 AND state = 'pending' AND expires_at > ?2 AND chat_id = ?3 AND (approver IS NULL OR approver = ?4)";
 
 impl Store {
-    /// Rules that are ordered and not written yet, oldest first.
+    /// Rules that are ordered and not written yet, oldest first. One whose question got a no since, or came to nothing, isn't wanted.
     pub fn ordered_rules(&self) -> Result<Vec<Approval>> {
         let sql = format!(
             "SELECT {} FROM approvals
-             WHERE rule_outgoing_id IS NOT NULL AND rule_is_shown = 0 AND rule = 'ordered' ORDER BY id",
+             WHERE rule_outgoing_id IS NOT NULL AND rule_is_shown = 0 AND rule = 'ordered'
+               AND state IN ('pending', 'approved') ORDER BY id",
             Approval::COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
@@ -139,7 +140,8 @@ impl Store {
             "SELECT {}, (SELECT channel_message_id FROM outgoing_parts WHERE outgoing_id = a.rule_outgoing_id ORDER BY part DESC),
                     (SELECT plain FROM outgoing_parts WHERE outgoing_id = a.rule_outgoing_id ORDER BY part DESC)
              FROM approvals a WHERE rule_outgoing_id IS NOT NULL AND rule_is_shown = 0
-               AND (rule IN ('added', 'declined') OR rule = 'shown' AND state != 'pending') ORDER BY id LIMIT 50",
+               AND (rule IN ('added', 'declined') OR rule = 'shown' AND state != 'pending'
+                    OR rule = 'ordered' AND state NOT IN ('pending', 'approved')) ORDER BY id LIMIT 50",
             Approval::COLUMNS
         ))?;
         let rows = statement.query_map([], |row| {

@@ -239,6 +239,11 @@ fn allowed(line: &Line, said: &[Option<(Decision, String)>]) -> Option<String> {
     said.iter().flatten().next_back().filter(|_| is_allowed).map(|(_, rule)| rule.clone())
 }
 
+/// The words of a shell text's commands; of one that isn't plain what was guessed.
+pub fn commands(text: &str) -> Vec<Vec<String>> {
+    classify::line(text).commands
+}
+
 /// Whether a person's rules allow a command by themselves, whatever it writes to.
 pub fn is_allowed_by_rule(tool: &str, text: &str, rules: &Rules) -> bool {
     let line = classify::line(text);

@@ -39,7 +39,10 @@ use crate::{
     words::in_shell,
     zone::Tz,
 };
-pub(crate) use {files::read_private, values::is_loopback};
+pub(crate) use {
+    files::{MAX_BYTES, read_private},
+    values::is_loopback,
+};
 
 /// The name of the model that needs no key and no network.
 pub const OFFLINE_MODEL: &str = "offline";

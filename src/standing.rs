@@ -3,6 +3,8 @@
 //! The bot, the terminal and the cycle that asks share this. A rule is about exactly one call; what is written is held against the call once
 //! more, by the policy itself.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use crate::{
@@ -29,6 +31,31 @@ pub fn rule_of(tool: &str, arguments: &str) -> Option<String> {
     amend::rule_of(tool, arguments).filter(|_| comes_again)
 }
 
+/// Whether a command that is given something names what stands in the scratch folder, which any command may write: a rule about it would
+/// allow whatever stands there by then. Options are no names.
+pub fn names_scratch(tool: &str, arguments: &str, rules: &Rules, scratch: &Path) -> bool {
+    let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
+    let (text, wanted) = command(&arguments);
+    if tool != SHELL || rules.access(text, wanted).is_none() {
+        return false;
+    }
+    let is_there = |word: &String| {
+        let path = scratch.join(word);
+        !word.is_empty() && !word.starts_with('-') && path.starts_with(scratch) && path.symlink_metadata().is_ok()
+    };
+    policy::commands(text).iter().any(|words| {
+        let is_relative = |name: &String| name.contains('/') && !name.starts_with('/');
+        words.first().is_some_and(is_relative) || words.iter().any(is_there)
+    })
+}
+
+/// A command of the shell tool's arguments, and what it wants to be given.
+fn command(arguments: &Value) -> (&str, Access) {
+    let is = |name: &str| arguments.get(name).and_then(Value::as_bool).unwrap_or(false);
+    let text = arguments.get("command").and_then(Value::as_str).unwrap_or_default();
+    (text, Access { writes: is("writes"), network: is("network") })
+}
+
 /// What a person is shown before a rule is added, Markdown: the very text, and what it means.
 pub fn shown(approval: &Approval) -> Option<String> {
     let rule = rule_of(&approval.tool, &approval.action)?;
@@ -37,8 +64,9 @@ pub fn shown(approval: &Approval) -> Option<String> {
         "web_fetch" => "this very address",
         _ => "this tool with these very arguments",
     };
+    let file = if approval.tool == SHELL { " If it runs a file, whatever stands in that file then." } else { "" };
     Some(format!(
-        "**Always allow this?** I would add this rule to your `policy.toml`:\n\n{}\n\nFrom then on I run {what} without asking. What differs \
+        "**Always allow this?** I would add this rule to your `policy.toml`:\n\n{}\n\nFrom then on I run {what} without asking.{file} What differs \
          by a character still asks. So does this, once I have read text by others. `/rules` takes it back.",
         fenced(rule.trim_end())
     ))
@@ -66,12 +94,10 @@ pub fn add(config: &Config, approval: &Approval, from: &str) -> Result<bool, Ame
 /// only the file can have changed.
 fn judged(tool: &str, action: &str, risk: &str, rules: &Rules, config: &Config) -> policy::Verdict {
     let arguments: Value = serde_json::from_str(action).unwrap_or_default();
-    let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
-    let is = |name: &str| arguments.get(name).and_then(Value::as_bool).unwrap_or(false);
-    let wanted = Access { writes: is("writes"), network: is("network") };
+    let (text, wanted) = command(&arguments);
     let what = match tool {
-        SHELL => What::Shell { text: text("command"), access: rules.access(text("command"), wanted) },
-        "web_fetch" => What::Url(text("url").trim()),
+        SHELL => What::Shell { text, access: rules.access(text, wanted) },
+        "web_fetch" => What::Url(arguments.get("url").and_then(Value::as_str).unwrap_or_default().trim()),
         _ => What::Plain,
     };
     let risk = serde_json::from_value(Value::from(risk)).unwrap_or(Risk::Destructive);
@@ -136,4 +162,28 @@ pub fn removable(rules: &[ListedRule], number: usize) -> Result<&str, String> {
             rule.line
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_names_what_any_command_may_write_is_known() {
+        let scratch = tempfile::tempdir().unwrap();
+        std::fs::write(scratch.path().join("fetch.sh"), "").unwrap();
+        let rules = Rules::parse("[network]\nhosts = [\"example.org:443\"]").unwrap();
+        let names = |command: &str, network: bool| {
+            let arguments = serde_json::json!({ "command": command, "network": network }).to_string();
+            names_scratch(SHELL, &arguments, &rules, scratch.path())
+        };
+        let whole = scratch.path().join("fetch.sh").display().to_string();
+        for command in ["sh fetch.sh", "ls && sh -e ./fetch.sh", "./other", "bin/other", &format!("sh {whole}")] {
+            assert!(names(command, true), "{command}");
+            assert!(!names(command, false), "it is given nothing: {command}");
+        }
+        for command in ["gh pr list", "/usr/bin/gh", "sh gone.sh", "gh -fetch.sh"] {
+            assert!(!names(command, true), "{command}");
+        }
+    }
 }

@@ -156,7 +156,7 @@ async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<L
         }
     }
     let unshown = store.borrow().unshown_rules()?;
-    for Unshown { approval, message_id, text } in unshown {
+    for (Unshown { approval, message_id, text }, row) in unshown {
         let shown = match message_id {
             Some(message_id) => {
                 channel.edit(approval.chat, message_id, &format!("{text}\n\n{}", of_rule(&approval))).await
@@ -164,7 +164,7 @@ async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<L
             None => Ok(()),
         };
         match shown {
-            Ok(()) | Err(SendError::Never { .. }) => store.borrow_mut().rule_is_shown(approval.id)?,
+            Ok(()) | Err(SendError::Never { .. }) => store.borrow_mut().rule_is_shown(approval.id, row)?,
             Err(SendError::Later { after, .. }) => return Ok(Left::AloneFor(after)),
             Err(error) => {
                 tracing::debug!(%error, "what became of a rule is not shown yet");

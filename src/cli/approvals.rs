@@ -5,6 +5,7 @@ use std::{
     process::ExitCode,
 };
 
+use chrono::{DateTime, Utc};
 use clap::Subcommand;
 
 use super::{complain, failed, out::prompt, print, print_exactly, print_json, values};
@@ -120,8 +121,9 @@ fn not_open(config: &Config, store: &Store, id: i64) -> Result<ExitCode, StoreEr
 /// Allows an action for good: shows the rule, and adds it after a yes.
 fn allow_always(config: &Config, store: &mut Store, id: i64) -> Result<Option<ExitCode>, StoreError> {
     let now = config.clock().now();
-    let is_open = |asked: &Approval| asked.state == ApprovalState::Pending && !asked.is_expired(now);
-    let Some(approval) = store.approval(id)?.filter(is_open) else { return not_open(config, store, id).map(Some) };
+    let Some(approval) = store.approval(id)?.filter(|asked| is_open(asked, now)) else {
+        return not_open(config, store, id).map(Some);
+    };
     let Some(rule) = rule(config, &approval) else {
         complain(&format!(
             "Question {id} can't be allowed for good, so nothing was changed. `wake approvals approve {id}` allows it once."
@@ -150,6 +152,10 @@ fn allow_always(config: &Config, store: &mut Store, id: i64) -> Result<Option<Ex
     }
 }
 
+fn is_open(asked: &Approval, now: DateTime<Utc>) -> bool {
+    asked.state == ApprovalState::Pending && !asked.is_expired(now)
+}
+
 /// Asks whether a rule is added.
 pub(super) const ADD_IT: &str = "Add this rule, and allow it now? y or n: ";
 
@@ -168,16 +174,24 @@ pub(super) fn rule(config: &Config, approval: &Approval) -> Option<String> {
     ))
 }
 
-/// Adds the rule of a question, and decides it so: false, if somebody else has decided it. Or why the rule can't be added.
+/// Adds the rule of a question, and decides it so: false, and nothing is added, if somebody else has decided it. Or what went wrong.
 pub(super) fn add_rule(
     config: &Config,
     store: &mut Store,
     approval: &Approval,
 ) -> Result<Result<bool, String>, StoreError> {
     let now = config.clock().now();
+    // Meanwhile the person read the rule.
+    if !store.approval(approval.id)?.is_some_and(|asked| is_open(&asked, now)) {
+        return Ok(Ok(false));
+    }
     let from = format!("in the terminal on {}", now.with_timezone(&config.timezone).format("%Y-%m-%d"));
     match standing::add(config, approval, &from) {
-        Ok(_) => store.decide_for_good(approval.id, now).map(Ok),
+        Ok(_) if store.decide_for_good(approval.id, now)? => Ok(Ok(true)),
+        Ok(_) => Ok(Err(format!(
+            "The rule was added, but question {} was decided elsewhere just before. `wake policy rules` takes the rule back.",
+            approval.id
+        ))),
         Err(error) => Ok(Err(format!(
             "The rule wasn't added: {error}. Nothing was changed; question {} is still open.",
             approval.id

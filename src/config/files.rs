@@ -6,7 +6,7 @@ use std::{fs::File, io::Read as _, os::unix::fs::MetadataExt as _, path::Path};
 use rustix::fs::{Mode, OFlags};
 
 /// The largest file read here, in bytes.
-pub(super) const MAX_BYTES: u64 = 64 * 1024;
+pub(crate) const MAX_BYTES: u64 = 64 * 1024;
 
 /// A file's text, and whether other users could read it too.
 #[derive(Debug)]

@@ -38,6 +38,9 @@ pub enum AmendError {
     /// The rule wouldn't help.
     #[error("it would still not run unasked: {0}")]
     NoEffect(String),
+    /// It is as long as a file may be that is read, or has as many rules.
+    #[error("there is no room for another rule in `policy.toml`. Remove one that you no longer need")]
+    Full,
     /// The rule isn't in it as it was written.
     #[error("that rule no longer stands in `policy.toml` as I wrote it")]
     Gone,
@@ -100,6 +103,9 @@ pub fn with(text: &str, rule: &str, from: &str) -> Result<Option<String>, AmendE
     let (tool, arguments) = exact.ok_or(AmendError::NotExact)?;
     if before.has_exact(tool, |known| known == arguments) {
         return Ok(None);
+    }
+    if before.is_full() {
+        return Err(AmendError::Full);
     }
     let mut new = text.to_owned();
     if !text.is_empty() {
@@ -266,6 +272,8 @@ mod tests {
         // A list in one place can't grow in another.
         let inline = "rule = [{ tool = \"x\", decision = \"ask\", match = [\"x\"] }]\n";
         assert!(matches!(with(inline, &ls(), FROM), Err(AmendError::Invalid(_))));
+        let full: String = (0..500).map(|n| ls().replace("wc", &format!("wc {n}"))).collect();
+        assert!(matches!(with(&full, &ls(), FROM), Err(AmendError::Full)));
         let two = format!("{}{}", ls(), ls().replace("wc", "rm"));
         assert!(matches!(with("", &two, FROM), Err(AmendError::NotExact)));
         let broad = "[[rule]]\ntool = \"*\"\ndecision = \"allow\"\nmatch = [\"x\"]\n";

@@ -34,7 +34,9 @@ pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) ->
         return Verdict { risk: subject.risk, decision: Decision::Allow, reasons: vec![why.to_owned()] };
     }
     let mut scales = Scales::default();
-    let exact = rules.exactly(subject.tool, subject.arguments).map(|rule| (Decision::Allow, rule));
+    // What others wrote could have chosen just this call.
+    let exact = rules.exactly(subject.tool, subject.arguments).filter(|_| circumstances.taint.is_none());
+    let exact = exact.map(|rule| (Decision::Allow, rule));
     let (risk, reach) = match subject.what {
         What::Shell { text, access } => {
             (shell(text, access, (subject.tool, exact), rules, circumstances, &mut scales), access.reach())
@@ -187,7 +189,9 @@ fn shell(
     if let (true, Some((decision, rule))) = (line.commands.is_empty(), rules.decide(tool, &RuleQuestion::Tool)) {
         scales.say(decision, rule);
     }
-    let rule = allowed(&line, &said).map(|rule| (Decision::Allow, rule)).or(exact);
+    // Who agreed to a rule about exactly this call may have been promised a copy.
+    let ruled = allowed(&line, &said).map(|rule| (Decision::Allow, rule));
+    let is_ruled = ruled.is_some();
     for (decision, rule) in said.into_iter().flatten().filter(|(decision, _)| *decision > Decision::Allow) {
         scales.say(decision, rule);
     }
@@ -201,8 +205,7 @@ fn shell(
         None if access.network => (Risk::Dangerous, "It may reach the granted hosts.".to_owned()),
         None => (Risk::Dangerous, "I can't tell what it does.".to_owned()),
     };
-    let is_ruled = rule.is_some();
-    scales.table(risk, Some(&why), circumstances.autonomy, rule);
+    scales.table(risk, Some(&why), circumstances.autonomy, ruled.or(exact));
     if let (Some(why), false) = (uncovered, is_ruled) {
         scales.ask(format!("It may change your files in the granted folders, and I can't copy them first: {why}."));
     }
@@ -234,6 +237,11 @@ fn allowed(line: &Line, said: &[Option<(Decision, String)>]) -> Option<String> {
             None => words.first().is_some_and(|name| name == "cd"),
         });
     said.iter().flatten().next_back().filter(|_| is_allowed).map(|(_, rule)| rule.clone())
+}
+
+/// The words of a shell text's commands; of one that isn't plain what was guessed.
+pub fn commands(text: &str) -> Vec<Vec<String>> {
+    classify::line(text).commands
 }
 
 /// Whether a person's rules allow a command by themselves, whatever it writes to.

@@ -11,7 +11,7 @@ use std::{
 use rustix::fs::FlockOperation;
 
 use super::{amend::AmendError, load};
-use crate::config::read_private;
+use crate::config::{MAX_BYTES, read_private};
 
 /// Where the new text is written first, beside the file.
 const NEW: &str = ".policy.toml.new";
@@ -34,6 +34,9 @@ pub fn change(
     rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(io::Error::from)?;
     let (before, mode) = read(path)?;
     let Some(text) = make(before.as_deref().unwrap_or_default())? else { return Ok(false) };
+    if text.len() as u64 > MAX_BYTES {
+        return Err(AmendError::Full);
+    }
     let new = folder.join(NEW);
     let put = || {
         write(&new, &text, mode)?;
@@ -136,7 +139,7 @@ mod tests {
         let invalid = change(&path, None, |_| Ok(Some("[shel]\n".to_owned())));
         assert!(matches!(invalid, Err(AmendError::Invalid(_))), "{invalid:?}");
         let large = change(&path, None, |_| Ok(Some("#".repeat(65 * 1024))));
-        assert!(matches!(large, Err(AmendError::Invalid(_))), "{large:?}");
+        assert!(matches!(large, Err(AmendError::Full)), "{large:?}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "# theirs\n");
         fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
         assert!(matches!(change(&path, None, one_more), Err(AmendError::Unusable(_))));

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use self::classify::places;
 pub use self::{
     classify::places::is_private,
-    judge::{is_allowed_by_rule, judge},
+    judge::{commands, is_allowed_by_rule, judge},
     keep::change,
     load::{Loaded, load, text},
     rules::{Host, Rules, RulesProblem, SHELL},

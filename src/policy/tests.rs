@@ -82,6 +82,29 @@ fn a_rule_about_exact_arguments_allows_that_call_and_lifts_no_other_no() {
 }
 
 #[test]
+fn a_rule_about_exact_arguments_lets_no_command_write_where_no_copy_covers_it() {
+    let rules =
+        "[[rule]]\ntool = \"bash\"\narguments = { command = \"touch x\", writes = true }\ndecision = \"allow\"\n";
+    let subject = Subject { arguments: r#"{"command":"touch x","writes":true}"#, ..given("touch x", WRITES) };
+    let asking = Circumstances { autonomy: Autonomy::AskAll, ..AT_SMART };
+    for (uncovered, decision) in [(None, Decision::Allow), (Some("it is too much"), Decision::Ask)] {
+        let verdict = judge(&subject, &Rules::parse(rules).unwrap(), &Circumstances { uncovered, ..asking });
+        assert_eq!(verdict.decision, decision, "{verdict:?}");
+    }
+}
+
+#[test]
+fn a_rule_about_exact_arguments_allows_nothing_once_text_by_others_was_read() {
+    let rules = "[[rule]]\ntool = \"bash\"\narguments = { command = \"ls\" }\ndecision = \"allow\"\n";
+    let subject = Subject { arguments: r#"{"command":"ls"}"#, ..command("ls") };
+    let asking = Circumstances { autonomy: Autonomy::AskAll, ..AT_SMART };
+    for (taint, decision) in [(None, Decision::Allow), (Some("a page"), Decision::Ask)] {
+        let verdict = judge(&subject, &Rules::parse(rules).unwrap(), &Circumstances { taint, ..asking });
+        assert_eq!(verdict.decision, decision, "{verdict:?}");
+    }
+}
+
+#[test]
 fn a_rule_about_exact_arguments_names_its_tool_and_only_allows() {
     let wrong = |rule: &str| Rules::parse(&format!("[[rule]]\n{rule}")).is_err();
     assert!(!wrong("tool = \"x\"\narguments = {}\ndecision = \"allow\""));

@@ -23,7 +23,7 @@ const NO_NETWORK: [&str; 3] = ["resolve host", "name resolution", "network is un
 /// Whose bytes its output is.
 const TAINT: &str = "a program's output";
 
-#[derive(Deserialize, JsonSchema, PartialEq)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Bash {
     /// What to run. Where it stands and what it sets stays for the next call.
@@ -71,9 +71,6 @@ fn run<'a>(args: Bash, world: &'a World, exec: &'a mut Exec) -> Acting<'a> {
 
 async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
     let wanted = args.wanted();
-    // A rule about exactly this is a yes that stands: a copy is taken where one can be had.
-    let is_this = |it: &serde_json::Value| serde_json::from_value::<Bash>(it.clone()).is_ok_and(|it| it == args);
-    let is_agreed = exec.is_agreed() || world.rules.has_exact(SHELL, is_this);
     if args.restart {
         exec.end_shell();
         if args.command.is_none() {
@@ -90,7 +87,7 @@ async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
     }
     let within = exec.shell_timeout();
     let access = world.rules.access(&command, wanted);
-    let copy = copy(&command, access, world, is_agreed).await?;
+    let copy = copy(&command, access, world, exec.is_agreed()).await?;
     let ran = exec.run_command(&command, access).await.map_err(Refusal::because)?;
     // On this thread, so that nothing that comes next, such as an undo, meets a copy that doesn't know what the command has changed.
     drop(copy);

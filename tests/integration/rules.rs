@@ -13,7 +13,7 @@ use super::{
         claude::{Block, FakeClaude, Reply},
         dialog::Dialog,
         env::{CHAT, TestEnv, eventually},
-        telegram::{FakeTelegram, SentMessage},
+        telegram::{FakeTelegram, Fault, SentMessage},
     },
 };
 use serde_json::json;
@@ -153,6 +153,27 @@ fn not_now_leaves_the_question_open_and_the_rule_can_be_seen_again() {
 }
 
 #[test]
+fn a_rule_that_is_shown_anew_while_the_old_message_still_changes_can_be_added() {
+    let (telegram, _claude, env, asked) = asked();
+    let rule = shown(&telegram, &env, &asked);
+    let (sent, answered) = (telegram.sent().len(), telegram.calls("answerCallbackQuery").len());
+    telegram.fail_next("editMessageText", Fault::Held);
+    let bot = start_bot(&env);
+    telegram.tap(CHAT, CHAT, rule.message_id, &rule.buttons[1]);
+    eventually("the old message changes", || !telegram.calls("editMessageText").is_empty());
+    telegram.tap(CHAT, CHAT, asked.message_id, &asked.buttons[2]);
+    eventually("the rule is shown anew", || telegram.sent().len() > sent);
+    telegram.release();
+    // Who pressed is answered after what was shown is noted.
+    eventually("both are answered", || telegram.calls("answerCallbackQuery").len() == answered + 2);
+    let again = telegram.sent().pop().unwrap();
+    telegram.tap(CHAT, CHAT, again.message_id, &again.buttons[0]);
+    eventually("it is answered", || telegram.calls("answerCallbackQuery").len() == answered + 3);
+    end_bot(bot);
+    assert_eq!((state(&env).as_str(), policy(&env).exists()), ("approved", true));
+}
+
+#[test]
 fn a_question_that_was_answered_otherwise_adds_no_rule() {
     let (telegram, _claude, env, asked) = asked();
     let rule = shown(&telegram, &env, &asked);
@@ -161,6 +182,17 @@ fn a_question_that_was_answered_otherwise_adds_no_rule() {
     assert_eq!(late, "This was refused before.");
     until_shown(&telegram, &env, "❌ Not added: the question was answered in another way.");
     assert!(!policy(&env).exists());
+}
+
+#[test]
+fn a_no_right_behind_an_ordered_rule_leaves_it_unwritten() {
+    let (telegram, _claude, env, asked) = asked();
+    let rule = shown(&telegram, &env, &asked);
+    // Both wait for the bot, and so it takes them in at once.
+    telegram.tap(CHAT, CHAT, rule.message_id, &rule.buttons[0]);
+    telegram.tap(CHAT, CHAT, asked.message_id, &asked.buttons[1]);
+    until_shown(&telegram, &env, "❌ Not added: the question was answered in another way.");
+    assert_eq!((state(&env).as_str(), policy(&env).exists()), ("denied", false));
 }
 
 #[test]

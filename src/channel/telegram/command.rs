@@ -110,7 +110,7 @@ impl Command {
 
     /// Whether only the owner's own chat is answered.
     pub fn is_owners(self) -> bool {
-        matches!(self, Self::Model | Self::Settings | Self::Restart)
+        matches!(self, Self::Rules | Self::Model | Self::Settings | Self::Restart)
     }
 
     /// The commands to register with [`super::Telegram::set_my_commands`]. `/start` isn't offered: Telegram sends it.

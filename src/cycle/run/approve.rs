@@ -113,7 +113,7 @@ pub(in crate::cycle) fn refuse(
 }
 
 /// Whether its person may allow a call for good: a rule can be written about exactly it, and with that rule it runs. Never what is tainted,
-/// can't be undone, or is another chat's wish.
+/// can't be undone, names what any command may write, or is another chat's wish.
 fn may_stand(
     session: &Session<'_>,
     live: &mut Live,
@@ -131,6 +131,7 @@ fn may_stand(
         || verdict.risk == Risk::Destructive
         || taint::origin(&live.state.taints).is_some()
         || is_long(input, &verdict.reasons)
+        || standing::names_scratch(name, input, &live.world.rules, live.world.shelter.scratch())
         || standing::rule_of(name, input).is_none_or(|rule| session.context.redactor.contains_secret(&rule))
     {
         return false;

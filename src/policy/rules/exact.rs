@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Decision, Rule, Rules, SHELL, Target, shown};
+use super::{Decision, Rule, Rules, SHELL, Target, read::MAX_RULES, shown};
 use crate::approval_text;
 
 impl Rules {
@@ -28,6 +28,11 @@ impl Rules {
             rules.rules.push(Rule { line: 0, tool, target, decision: Decision::Allow, why: None });
         }
         rules
+    }
+
+    /// Whether a file with a rule more wouldn't be read.
+    pub(in crate::policy) fn is_full(&self) -> bool {
+        self.rules.len() >= MAX_RULES
     }
 
     /// Whether this says what `before` says, with the one rule of `more` beside it, and nothing else. Lines don't count.

@@ -14,7 +14,7 @@ use super::{Decision, FREE, Host, Rule, Rules, RulesProblem, Target, Word};
 /// The longest time for a command that can be set, in seconds.
 const MAX_TIMEOUT_S: u64 = 3600;
 /// The most rules.
-const MAX_RULES: usize = 500;
+pub(super) const MAX_RULES: usize = 500;
 
 pub(super) fn read(text: &str) -> Result<Rules, Vec<RulesProblem>> {
     let (table, errors) = DeTable::parse_recoverable(text);

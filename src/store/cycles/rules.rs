@@ -81,11 +81,12 @@ const DECIDABLE: &str =
     "nonce = ?1 AND state = 'pending' AND expires_at > ?2 AND chat_id = ?3 AND (approver IS NULL OR approver = ?4)";
 
 impl Store {
-    /// Rules that are ordered and not written yet, oldest first.
+    /// Rules that are ordered and not written yet, oldest first. One whose question got a no since, or came to nothing, isn't wanted.
     pub fn ordered_rules(&self) -> Result<Vec<Approval>> {
         let sql = format!(
             "SELECT {} FROM approvals
-             WHERE rule_outgoing_id IS NOT NULL AND rule_is_shown = 0 AND rule = 'ordered' ORDER BY id",
+             WHERE rule_outgoing_id IS NOT NULL AND rule_is_shown = 0 AND rule = 'ordered'
+               AND state IN ('pending', 'approved') ORDER BY id",
             Approval::COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
@@ -133,26 +134,29 @@ impl Store {
         })
     }
 
-    /// Messages with a rule that don't show yet what became of it.
-    pub fn unshown_rules(&self) -> Result<Vec<Unshown>> {
+    /// Messages with a rule that don't show yet what became of it, each with its row.
+    pub fn unshown_rules(&self) -> Result<Vec<(Unshown, i64)>> {
         let mut statement = self.conn.prepare_cached(&format!(
             "SELECT {}, (SELECT channel_message_id FROM outgoing_parts WHERE outgoing_id = a.rule_outgoing_id ORDER BY part DESC),
-                    (SELECT plain FROM outgoing_parts WHERE outgoing_id = a.rule_outgoing_id ORDER BY part DESC)
+                    (SELECT plain FROM outgoing_parts WHERE outgoing_id = a.rule_outgoing_id ORDER BY part DESC), rule_outgoing_id
              FROM approvals a WHERE rule_outgoing_id IS NOT NULL AND rule_is_shown = 0
-               AND (rule IN ('added', 'declined') OR rule = 'shown' AND state != 'pending') ORDER BY id LIMIT 50",
+               AND (rule IN ('added', 'declined') OR rule = 'shown' AND state != 'pending'
+                    OR rule = 'ordered' AND state NOT IN ('pending', 'approved')) ORDER BY id LIMIT 50",
             Approval::COLUMNS
         ))?;
         let rows = statement.query_map([], |row| {
             let text: Option<String> = row.get(17)?;
-            Ok(Unshown { approval: Approval::read(row)?, message_id: row.get(16)?, text: text.unwrap_or_default() })
+            let approval = Approval::read(row)?;
+            Ok((Unshown { approval, message_id: row.get(16)?, text: text.unwrap_or_default() }, row.get(18)?))
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Takes note that a rule's message shows what became of it, or never will.
-    pub fn rule_is_shown(&mut self, id: i64) -> Result<()> {
+    /// Takes note that a rule's message, by its row, shows what became of it, or never will. The rule may be shown anew by now, in another.
+    pub fn rule_is_shown(&mut self, id: i64, outgoing_id: i64) -> Result<()> {
         self.write_relaxed(|tx| {
-            tx.execute("UPDATE approvals SET rule_is_shown = 1 WHERE id = ?1", [id])?;
+            let sql = "UPDATE approvals SET rule_is_shown = 1 WHERE id = ?1 AND rule_outgoing_id = ?2";
+            tx.execute(sql, (id, outgoing_id))?;
             Ok(())
         })
     }

@@ -160,6 +160,7 @@ pub async fn run(
     let told = Aides { answers, receipts, taps, is_known, is_running, bells: Rc::clone(&bells) };
     let mut bot = Bot::new(outside, store, wake, told)?;
     let lock_path = outside.config.lock_path();
+    let asked = stop.clone();
 
     let work = async {
         let ended = bot.run(stop).await;
@@ -177,7 +178,8 @@ pub async fn run(
         typing::show(outside.telegram, &lock_path, running.clone()),
         progress::show(outside.telegram, &aside, &lock_path, outside.redactor, running),
     );
-    ended
+    // Who wants it to end may say so while the others are waited for.
+    ended.map(|end| if *asked.borrow() { BotEnd::Asked } else { end })
 }
 
 /// Shows what became of questions, and not for much longer than the bot lives.

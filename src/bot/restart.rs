@@ -1,7 +1,7 @@
 //! The bot starts itself anew by `/restart`: with its own program, as that is on the disk now, and with the settings as they are now.
 //!
 //! 1. The order is stored with its batch and the next offset, so that no later poll brings it again. Who newly stored it restarts.
-//! 2. It is looked whether a new bot could run ([`obstacle`]). If not, the chat is told, and all stays as it is.
+//! 2. It is looked whether a new bot could run ([`obstacle`]), and, with a new token, whether Telegram knows it. If not, the chat is told, and all stays as it is.
 //! 3. The bot ends as by a signal: a wake is waited for a while, the database is closed.
 //! 4. Its program takes its place, under the same process id ([`crate::process::start_anew`]). If that fails the old one runs on.
 //! 5. Whichever bot starts next tells the chat that it is back: once, since that closes the order's row.
@@ -9,11 +9,12 @@
 use std::time::Duration;
 
 use crate::{
+    channel::telegram::{Telegram, TelegramError},
     config::{Config, SaidSettings, SettingChanges},
     process::{self, Spec},
 };
 
-/// How long a program may take to say which version it is.
+/// How long a program may take to say which version it is, and Telegram whether it knows a token.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why a new bot couldn't run, if it couldn't.
@@ -39,6 +40,16 @@ pub(super) fn obstacle(config: &Config) -> Option<String> {
         Ok(output) => Some(format!("`{}` ends with {}", program.display(), process::describe(output.status))),
         Err(error) => Some(error.to_string()),
     }
+}
+
+/// Why the token that the settings say now wouldn't do, if it is another one and Telegram refuses it. Trouble on the way is no refusal.
+pub(super) async fn refused_token(config: &Config) -> Option<&'static str> {
+    let now = SaidSettings::gather(config.named_env_file.as_deref()).with(&SettingChanges::new()).ok()?;
+    let token = now.telegram_token.as_ref().filter(|token| config.telegram_token.as_ref() != Some(*token))?;
+    let refused = "Telegram doesn't accept the TELEGRAM_BOT_TOKEN that the settings say now.";
+    let Ok(telegram) = Telegram::new(&now.telegram_api_url, token.expose().to_owned()) else { return Some(refused) };
+    let met = tokio::time::timeout(PROBE_TIMEOUT, telegram.get_me()).await;
+    matches!(met, Ok(Err(TelegramError::Unauthorized(_)))).then_some(refused)
 }
 
 /// What is said when it can't be.

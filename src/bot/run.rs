@@ -194,6 +194,13 @@ impl<'a> Bot<'a> {
                 Happened::FileSettled => Some(NudgeEvent::Stored),
                 Happened::Polled(polled) => {
                     let (wait, has_stored) = self.take_in(polled)?;
+                    if self.is_to_restart
+                        && let Some(why) = restart::refused_token(self.outside.config).await
+                    {
+                        self.is_to_restart = false;
+                        let told = self.refuse_restart(why, self.outside.clock.now());
+                        self.send(told);
+                    }
                     // The next poll tells Telegram that what came before is kept.
                     let what = match self.store.displaced() {
                         None => self.next_ask(),
@@ -509,13 +516,18 @@ impl<'a> Bot<'a> {
     /// Whether a new bot could run in this one's place. Else the chat is told why not.
     fn may_restart(&mut self, accepted: &mut Accepted, now: DateTime<Utc>) -> bool {
         let Some(why) = restart::obstacle(self.outside.config) else { return true };
-        let text = self.outside.redactor.redact(&restart::refusal(&why));
-        tracing::warn!("asked to start anew, which isn't possible: {why}");
-        match self.store.end_restarts(&text, now) {
-            Ok(told) => accepted.answers.extend(told),
-            Err(error) => tracing::warn!(%error, "why the bot doesn't restart couldn't be told"),
-        }
+        accepted.answers.extend(self.refuse_restart(&why, now));
         false
+    }
+
+    /// Tells who wanted a restart why there is none. Says what is to be sent.
+    fn refuse_restart(&mut self, why: &str, now: DateTime<Utc>) -> Vec<i64> {
+        let text = self.outside.redactor.redact(&restart::refusal(why));
+        tracing::warn!("asked to start anew, which isn't possible: {why}");
+        self.store.end_restarts(&text, now).unwrap_or_else(|error| {
+            tracing::warn!(%error, "why the bot doesn't restart couldn't be told");
+            Vec::new()
+        })
     }
 
     /// Tells chats of which very many messages wait.

@@ -7,7 +7,7 @@ use super::{
         claude::{API_KEY, Block, FakeClaude, Reply},
         env::{CHAT, Running, TestEnv, eventually},
         http::Gate,
-        telegram::FakeTelegram,
+        telegram::{FakeTelegram, Fault, TOKEN},
     },
 };
 use rustix::process::Signal;
@@ -61,7 +61,9 @@ fn after_new_no_opening_tells_of_the_time_before_and_a_search_still_finds_it() {
     let before = answered(&claude, &env, CHAT, "What is the name of my dog?", "Rex.");
     assert!(before.contains("My dog is called Rex."), "{before}");
     let told = command(&telegram, &env, CHAT, "/new");
-    assert!(told.starts_with("Started afresh: what we said here before is left out") && told.contains("memory_search"));
+    assert!(
+        told.starts_with("Started afresh: what we said here before is left out") && !told.contains("memory_search")
+    );
 
     env.receive(CHAT, "What is the name of my dog?");
     claude.expect(Reply::tools(vec![Block::tool("t1", "memory_search", json!({"query": "dog called"}))]));
@@ -100,6 +102,7 @@ fn a_cycle_that_runs_ends_as_it_was_and_what_is_said_after_new_has_its_own() {
     let second = last(&claude);
     assert_eq!((claude.requests().len(), second.messages.len()), (2, 1));
     assert!(opening(&second, "<messages>").contains("Hello?") && !second.raw.contains("Think hard about"));
+    assert!(!second.raw.contains("He is a good dog."), "an answer goes with its question: {}", second.raw);
     env.check_sound();
 }
 
@@ -230,6 +233,40 @@ fn a_restarted_bot_is_the_same_process_says_so_once_and_has_taken_over_the_setti
     }
     assert_eq!(is_back(&telegram), 2);
     env.check_sound();
+}
+
+#[test]
+fn a_bot_that_is_asked_to_end_while_it_restarts_ends() {
+    let (telegram, _claude, env) = world();
+    let bot = start_bot(&env);
+    said_to(&telegram, CHAT, "/whoami");
+    // The last answer is waited for, for a while.
+    telegram.fail_next("sendMessage", Fault::Stall);
+    telegram.push_text(CHAT, CHAT, "/restart");
+    telegram.wait_for_calls("sendMessage", 2, PATIENCE);
+    end(bot);
+    assert_eq!(is_back(&telegram), 0);
+}
+
+#[test]
+fn a_new_token_that_telegram_refuses_keeps_the_bot_running() {
+    let (telegram, _claude, mut env) = world();
+    let file = env.path("token");
+    let write = |token: &str| {
+        std::fs::write(&file, token).unwrap();
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+    };
+    write(TOKEN);
+    env.unset("TELEGRAM_BOT_TOKEN").set("TELEGRAM_BOT_TOKEN_FILE", file.to_str().unwrap());
+    let bot = start_bot(&env);
+    said_to(&telegram, CHAT, "/whoami");
+    write("99:AAotherSecretSecretSecret-Secret_abc");
+    assert_eq!(said_to(&telegram, CHAT, "/restart"), "Restarting…");
+    let why = telegram.wait_for_sent(3, PATIENCE).remove(2).visible;
+    assert!(why.starts_with("I can't restart: Telegram doesn't accept the TELEGRAM_BOT_TOKEN"), "{why}");
+    assert!(said_to(&telegram, CHAT, "/whoami").contains("4242"));
+    assert_eq!(is_back(&telegram), 0);
+    end_bot(bot);
 }
 
 #[test]

@@ -104,6 +104,9 @@ fn done_under_a_nudge_finishes_its_task_as_a_wake_that_can_be_undone() {
     assert_eq!(message.buttons.len(), 3);
     let said = press(&telegram, &env, (CHAT, CHAT, message.message_id, &message.buttons[0]));
     assert_eq!(said, "✅ Done: it leaves your tasks.");
+    let refused = env.wake(&["memory", "forget", "--yes", "Write the report"]);
+    assert_eq!(refused.code, 1);
+    assert!(refused.stderr.contains("Not done yet: what a button under text"), "{}", refused.stderr);
     eventually("the answer is shown", || {
         telegram.standing().iter().any(|text| text.ends_with("it leaves your tasks."))
     });

@@ -158,6 +158,9 @@ impl<'a> Desk<'a> {
     fn why_not_owner(&self, asked: &Asked) -> Option<String> {
         let name = asked.command.name();
         match (self.is_owners(asked.message.chat), self.is_by_owner(asked)) {
+            (true, _) if asked.message.chat.is_group() => {
+                Some(format!("/{name} is for a private chat, and this is a group. Nothing was done."))
+            }
             (true, _) => None,
             (false, true) => Some(format!("/{name} is for our own chat: others read here. Nothing was done.")),
             (false, false) => Some(format!("/{name} is my owner's alone. Nothing was done.")),

@@ -2,8 +2,9 @@
 
 use super::{CommandReply, Desk};
 use crate::{
-    config::OFFLINE_MODEL,
+    config::{Config, OFFLINE_MODEL, SaidSettings},
     model::offered::{self, OfferedModel, PRICES_READ_ON},
+    setup::changed_since,
     store::{ChosenSetting, Order},
 };
 
@@ -13,16 +14,24 @@ const DEFAULT: &str = "default";
 pub(super) fn answer(desk: &Desk<'_>, args: &str) -> CommandReply {
     let (config, offered) = (desk.config, offered::offered(desk.config));
     let now = config.effective_model();
+    let by_settings = Config { chosen_model: None, ..config.clone() };
     let choose = |name: &str| {
         Order::Choose(ChosenSetting { name: "MODEL", value: name.to_owned(), instead_of: config.model.clone() })
     };
     match args.trim_matches('`') {
-        "" => CommandReply::says(format!("{}\n\n{}", answers_now(desk), listed(&offered))),
+        "" => CommandReply::says(format!("{}\n\n{}", answers_now(config), listed(&offered))),
+        // A wake reads the settings anew, and a choice in place of another value doesn't hold there.
+        _ if changed_since(config, &SaidSettings::gather(config.named_env_file.as_deref())).contains(&"MODEL") => {
+            CommandReply::says("MODEL has changed in the settings since I started. Nothing was chosen: /restart first.")
+        }
         DEFAULT if config.chosen_model.is_none() => {
-            CommandReply::says(format!("{} Nothing was chosen in its place.", answers_now(desk)))
+            CommandReply::says(format!("{} Nothing was chosen in its place.", answers_now(config)))
         }
         DEFAULT => {
-            let text = format!("Back to the settings: `{}` answers from now on.", config.model);
+            let text = match by_settings.effective_model() {
+                name if name == config.model => format!("Back to the settings: `{name}` answers from now on."),
+                _ => format!("Back to the settings. {}", answers_now(&by_settings)),
+            };
             CommandReply::orders(text, choose(&config.model))
         }
         name => match offered.iter().find(|model| model.name == name) {
@@ -32,7 +41,7 @@ pub(super) fn answer(desk: &Desk<'_>, args: &str) -> CommandReply {
             Some(model) if model.name == now => {
                 CommandReply::says(format!("`{now}` answers already. Nothing was changed."))
             }
-            Some(model) => CommandReply::orders(chosen(model, now, &config.model), choose(&model.name)),
+            Some(model) => CommandReply::orders(chosen(model, now, by_settings.effective_model()), choose(&model.name)),
             None => {
                 let name = super::brief(&name.replace('`', ""), 60);
                 CommandReply::says(format!("I know no model `{name}`. Nothing was changed.\n\n{}", listed(&offered)))
@@ -41,8 +50,7 @@ pub(super) fn answer(desk: &Desk<'_>, args: &str) -> CommandReply {
     }
 }
 
-fn answers_now(desk: &Desk<'_>) -> String {
-    let config = desk.config;
+fn answers_now(config: &Config) -> String {
     match (config.effective_model(), &config.chosen_model) {
         (OFFLINE_MODEL, None) if config.model != OFFLINE_MODEL => {
             "No AI model answers: there is no API key, so I understand plain sentences only. `wake init` sets one up."

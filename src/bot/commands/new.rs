@@ -15,8 +15,7 @@ fn text(is_at_work: bool, args: &str) -> String {
         if args.is_empty() { "" } else { " What you wrote after /new wasn't taken as a message: send it again." };
     format!(
         "Started afresh: what we said here before is left out from now on.{first}{not_taken}\n\nNothing is deleted, and what I wrote \
-         down stays. Ask me about something from before and I look it up (memory_search still finds it), or send /memory with a few \
-         words."
+         down stays. Ask me about something from before and I look it up, or send /memory with a few words."
     )
 }
 
@@ -29,7 +28,7 @@ mod tests {
         insta::assert_snapshot!(text(false, ""), @r"
         Started afresh: what we said here before is left out from now on.
 
-        Nothing is deleted, and what I wrote down stays. Ask me about something from before and I look it up (memory_search still finds it), or send /memory with a few words.
+        Nothing is deleted, and what I wrote down stays. Ask me about something from before and I look it up, or send /memory with a few words.
         ");
         let busy = text(true, "tea?");
         assert!(busy.contains("is finished first. What you wrote after /new wasn't taken"), "{busy}");

@@ -178,7 +178,7 @@ fn before_the_first_wake_each_has_an_answer() {
     /new
     Started afresh: what we said here before is left out from now on.
 
-    Nothing is deleted, and what I wrote down stays. Ask me about something from before and I look it up (memory_search still finds it), or send /memory with a few words.
+    Nothing is deleted, and what I wrote down stays. Ask me about something from before and I look it up, or send /memory with a few words.
 
     /cost
     **Today**: $0.00 of $5.00 (DAILY_BUDGET_USD), $5.00 left
@@ -325,6 +325,30 @@ fn in_a_group_the_owners_orders_alone_are_for_all() {
         assert_eq!(order(who, "/stop"), Some(Order::Stop { is_owners }));
         assert_eq!(order(who, "/wake"), Some(Order::Wake { is_owners }));
     }
+}
+
+#[test]
+fn a_group_orders_no_model_and_no_restart_though_it_is_the_owners_chat() {
+    const GROUP: ChatRef = ChatRef::telegram(-77);
+    let mut scene = Scene::new();
+    scene.config.owner_chat = GROUP;
+    for name in ["model", "settings", "restart"] {
+        let mut asked = asked(BOB, 1, &format!("/{name}"));
+        asked.message.chat = GROUP;
+        let reply = Desk::open(&scene.store, &scene.config, now()).unwrap().answer(&asked).unwrap();
+        let why = format!("/{name} is for a private chat, and this is a group. Nothing was done.");
+        assert_eq!(reply, CommandReply::says(why));
+    }
+}
+
+#[test]
+fn a_choice_of_a_model_waits_for_a_restart_once_the_settings_say_another() {
+    let mut scene = Scene::new();
+    assert!(scene.says("/model offline").contains("answers"), "as the settings stand");
+    scene.config.model = "claude-opus-5".to_owned();
+    let reply = scene.reply(ANA, "/model claude-haiku-5-5");
+    assert_eq!(reply.order, None);
+    assert_eq!(reply.text, "MODEL has changed in the settings since I started. Nothing was chosen: /restart first.");
 }
 
 #[test]

@@ -201,6 +201,10 @@ fn show_blocks(plan: &Forgetting) {
     if !rows.unsent.is_empty() {
         complain(&format!("Not sent yet: answer {}. `wake --once` sends what it can.", numbers(&rows.unsent)));
     }
+    if !rows.pressed.is_empty() {
+        let pressed = numbers(&rows.pressed);
+        complain(&format!("Not done yet: what a button under text {pressed} says. `wake --once` does it."));
+    }
     if !rows.on_hold.is_empty() {
         complain(&format!(
             "On hold: message {}. What was done for it stands in a record that would go. `wake queue retry {1}` has it done, \

@@ -1,6 +1,6 @@
 //! What a cycle begins with: the world that its tools see, and the conversation's fixed parts and first message.
 
-use std::{collections::BTreeSet, rc::Rc};
+use std::{borrow::Cow, collections::BTreeSet, rc::Rc};
 
 use super::attached::Allowance;
 use crate::{
@@ -187,7 +187,7 @@ pub(in crate::cycle) fn opening(
     let messages: Vec<&Incoming> = observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
     let (recalled, meant) = recall::recalled(session, world, cycle, &messages).unzip();
     let of_now = since_fresh_start(session, cycle, &world.exchanges)?;
-    let exchanges = brief::shown_of(of_now, recalled.is_some());
+    let exchanges = brief::shown_of(&of_now, recalled.is_some());
     let is_withheld = |found: &[brief::Recollection]| found.iter().any(|one| one.is_of_others);
     let there = ToRead {
         files: !world.attachments.files.is_empty(),
@@ -227,16 +227,19 @@ pub(in crate::cycle) fn opening(
     })
 }
 
-/// What was said since the cycle's chat was begun afresh. They come in the order in which they were said.
+/// What was said since the cycle's chat was begun afresh, without late answers to what was said before. They come in the order in
+/// which they were said.
 fn since_fresh_start<'e>(
     session: &Session<'_>,
     cycle: &NewCycle,
     exchanges: &'e [Exchange],
-) -> Result<&'e [Exchange], StoreError> {
-    let Some(chat) = cycle.chat else { return Ok(exchanges) };
-    let Some(start) = session.store.fresh_start(chat, cycle.thread_id)? else { return Ok(exchanges) };
+) -> Result<Cow<'e, [Exchange]>, StoreError> {
+    let Some(chat) = cycle.chat else { return Ok(exchanges.into()) };
+    let Some(start) = session.store.fresh_start(chat, cycle.thread_id)? else { return Ok(exchanges.into()) };
     let old = exchanges.iter().rposition(|exchange| start.is_after(exchange)).map_or(0, |last| last + 1);
-    Ok(exchanges.get(old..).unwrap_or_default())
+    let late = session.store.answers_to_the_past(start, chat)?;
+    let since = exchanges.iter().skip(old).filter(|said| said.from.is_some() || !late.contains(&said.row));
+    Ok(since.cloned().collect())
 }
 
 /// What given-up wakes had done for these messages that lasts: it must not be done again. Their files don't, they are

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{deeds::Deeds, prepare};
 use crate::{
     cycle::{context::WakeError, decide::verify::Account, session::Session},
-    memory::{self, preferences},
+    memory::{self, preferences, tasks::TaskList},
     repo::Repo,
     store::{Change, NewCycle, NewOutgoing, OpenNudge},
     tool::{Documents, Registry},
@@ -43,18 +43,26 @@ fn finish_task(
     let input = json!({"task": format!("“{title}”")}).to_string();
     let done = Registry::offline().call("task_done", &input, &world);
     crate::cycle::context::check_readable(&world.documents)?;
-    Ok(match done {
+    let why = match done {
         Ok(done) if !done.is_failure => {
-            Deeds { changes: done.changes, receipts: done.receipt.into_iter().collect(), ..Deeds::default() }
+            return Ok(Deeds {
+                changes: done.changes,
+                receipts: done.receipt.into_iter().collect(),
+                ..Deeds::default()
+            });
         }
-        _ => {
-            let text = format!("I couldn't finish “{title}”: there is no such task any more. Nothing was changed.");
-            let text = session.context.redactor.redact(&text);
-            let notice = NewOutgoing { thread_id: nudge.thread_id, ..NewOutgoing::notice(nudge.chat, text) };
-            let told = format!("Told chat {} that a task is gone that a button was to finish", nudge.chat);
-            Deeds { changes: vec![Change::Send(notice)], ..Deeds::noted(vec![told]) }
-        }
-    })
+        Ok(done) => done.content,
+        Err(refusal) => refusal.0,
+    };
+    let is_there = [memory::ACTIVE, memory::BACKLOG]
+        .iter()
+        .any(|list| TaskList::parse(&world.documents.text(list)).0.tasks().iter().any(|task| task.title == title));
+    let why = if is_there { why.trim_end_matches('.') } else { "there is no such task any more" };
+    let text = format!("I couldn't finish “{title}”: {why}. Nothing was changed.");
+    let text = session.context.redactor.redact(&text);
+    let notice = NewOutgoing { thread_id: nudge.thread_id, ..NewOutgoing::notice(nudge.chat, text) };
+    let told = format!("Told chat {} that a task couldn't be finished that a button was to finish", nudge.chat);
+    Ok(Deeds { changes: vec![Change::Send(notice)], ..Deeds::noted(vec![told]) })
 }
 
 /// Turns nudges off in the person's context.

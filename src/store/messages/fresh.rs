@@ -42,6 +42,15 @@ impl Store {
         Ok(self.conn.prepare_cached(sql)?.query_row(place, read).optional()?)
     }
 
+    /// Texts of ours since then by cycles that were about messages from before alone: they were at work meanwhile.
+    pub fn answers_to_the_past(&self, start: FreshStart, chat: ChatRef) -> Result<Vec<i64>> {
+        let sql = "SELECT id FROM outgoing_messages o WHERE chat_id = ?1 AND id > ?2
+             AND (SELECT max(message_id) FROM taken_up t WHERE t.cycle_id = o.cycle_id) <= ?3";
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let read = statement.query_map((chat, start.outgoing_id, start.incoming_id), |row| row.get(0))?;
+        Ok(read.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// Which of these rows were said in a chat before it was begun afresh: of people, or of ours.
     pub fn said_before(&self, start: FreshStart, chat: ChatRef, is_ours: bool, rows: &[i64]) -> Result<Vec<i64>> {
         let last = if is_ours { start.outgoing_id } else { start.incoming_id };

@@ -11,6 +11,7 @@
 //! | a recording                                               | goes whole                                      |
 //! | a reminder that is over, an undo's answer, a list or nudge | their words are replaced, or go                 |
 //! | a message that waits, an answer that does, an open cycle  | is in the way                                   |
+//! | a nudge whose pressed button waits for a wake             | is in the way                                   |
 
 use rusqlite::{Connection, Transaction, types::ValueRef};
 
@@ -70,12 +71,18 @@ pub struct HeldInRows {
     pub open: Vec<String>,
     /// Messages on hold whose cycle's journal would go, and with it what was done for them: in the way.
     pub on_hold: Vec<i64>,
+    /// Texts of ours under which a button was pressed that a wake has still to act on: in the way.
+    pub pressed: Vec<i64>,
 }
 
 impl HeldInRows {
     /// Whether something isn't finished that has to be first.
     pub fn is_blocked(&self) -> bool {
-        !(self.waiting.is_empty() && self.unsent.is_empty() && self.open.is_empty() && self.on_hold.is_empty())
+        !(self.waiting.is_empty()
+            && self.unsent.is_empty()
+            && self.open.is_empty()
+            && self.on_hold.is_empty()
+            && self.pressed.is_empty())
     }
 
     /// Whether nothing would be taken out.
@@ -122,6 +129,8 @@ impl Store {
                 }
             }
         }
+        let pressed = rows(conn, "SELECT outgoing_id, task FROM nudges WHERE is_open = 1 ORDER BY outgoing_id")?;
+        held.pressed.extend(pressed.iter().filter(|row| holds(row.text(1), false)).map(|row| row.number(0)));
         held.on_hold = on_hold(conn, &held)?;
         Ok(held)
     }

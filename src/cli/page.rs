@@ -6,7 +6,6 @@
 use std::{
     fs::{File, OpenOptions},
     io,
-    net::Ipv4Addr,
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -15,11 +14,11 @@ use std::{
 };
 
 use clap::Args;
-use tokio::net::TcpListener;
 
 use super::{EXIT_FAILED, complain, failed, out, print};
 use crate::{
     config::Config,
+    loopback,
     page::{self, PageSite, TICKET_LASTS, socket},
 };
 
@@ -108,9 +107,8 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
 
 async fn serve(config: &Config, port: u16, socket: &Path) -> io::Result<ExitCode> {
     let told = |what: String| move |error: io::Error| io::Error::new(error.kind(), format!("{what}: {error}"));
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
-    let listener = listener.await.map_err(told(format!("127.0.0.1:{port} can't be listened on")))?;
-    let port = listener.local_addr()?.port();
+    let listeners = loopback::listen(port).await?;
+    let port = listeners.first().map_or(Ok(port), |listener| listener.local_addr().map(|address| address.port()))?;
     let asked = socket::listen(socket)
         .map_err(told(format!("{} can't be opened (--socket names another place)", socket.display())))?;
     let site = Arc::new(PageSite::new(config.clone(), super::redactor, port).map_err(io::Error::other)?);
@@ -119,10 +117,10 @@ async fn serve(config: &Config, port: u16, socket: &Path) -> io::Result<ExitCode
         show(site.mint().map_err(io::Error::other)?.expose());
         complain("Ctrl-C ends the page.");
     } else {
-        complain(&format!("Serving on 127.0.0.1:{port}. `wake page --address` prints a link."));
+        complain(&format!("Serving on port {port} of the loopback. `wake page --address` prints a link."));
     }
     tokio::select! {
-        never = page::serve(&listener, &site) => match never {},
+        never = page::serve(&listeners, &site) => match never {},
         never = socket::hand_out(&asked, &site) => match never {},
         _ = stop.wait_for(|stop| *stop) => {}
     }

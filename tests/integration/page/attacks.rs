@@ -1,6 +1,9 @@
 //! Whoever may not enter: each way in that others' pages were attacked by is shut, and none of it ends in a log.
 
-use std::{io::Read as _, os::unix::fs::PermissionsExt as _};
+use std::{
+    io::{Read as _, Write as _},
+    os::unix::fs::PermissionsExt as _,
+};
 
 use super::{ServedPage, TestEnv, WAKE};
 
@@ -197,9 +200,41 @@ fn one_server_a_workspace_tells_its_person_further_addresses_and_none_reaches_a_
     assert_eq!(page.send(&format!("GET {path}"), &[], "").see_other(), "/");
     assert!(!second.stderr.contains("/enter/"), "{second:?}");
     let said = page.end();
-    assert!(said.contains("Serving on 127.0.0.1:"), "{said}");
+    assert!(said.contains("Serving on port "), "{said}");
     assert!(!said.contains("enter") && !said.contains("localhost") && !said.contains("reveille="), "{said}");
     assert!(!dir.join("socket").exists());
+}
+
+#[test]
+fn it_is_served_on_both_loopback_addresses() {
+    let env = TestEnv::new();
+    let page = ServedPage::open(&env);
+    let port = page.host.split_once(':').unwrap().1;
+    for address in [format!("127.0.0.1:{port}"), format!("[::1]:{port}")] {
+        if address.starts_with('[') && std::net::TcpListener::bind("[::1]:0").is_err() {
+            // A machine without IPv6.
+            continue;
+        }
+        let mut stream = std::net::TcpStream::connect(&address).unwrap();
+        write!(stream, "GET / HTTP/1.1\r\nHost: {}\r\nCookie: {}\r\n\r\n", page.host, page.cookie).unwrap();
+        let mut answered = String::new();
+        stream.read_to_string(&mut answered).unwrap();
+        assert!(answered.starts_with("HTTP/1.1 200"), "{address}: {answered}");
+    }
+}
+
+#[test]
+fn a_port_that_another_program_has_in_either_family_is_refused() {
+    let env = TestEnv::new();
+    for address in ["[::1]:0", "127.0.0.1:0"] {
+        // A machine may have no IPv6.
+        let Ok(foreign) = std::net::TcpListener::bind(address) else { continue };
+        let taken = foreign.local_addr().unwrap();
+        let refused = env.wake(&["page", "--port", &taken.port().to_string()]);
+        assert_eq!(refused.code, 1, "{refused:?}");
+        let told = format!("{taken} can't be listened on: another program has it");
+        assert!(refused.stderr.contains(&told) && !refused.stderr.contains("Serving on"), "{refused:?}");
+    }
 }
 
 #[test]

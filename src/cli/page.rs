@@ -126,7 +126,7 @@ async fn serve(config: &Config, port: u16, socket: &Path) -> io::Result<ExitCode
     }
     page::end(&site).await;
     // Who comes later finds nobody there.
-    std::fs::remove_file(socket).ok();
+    socket::remove(socket).ok();
     Ok(ExitCode::SUCCESS)
 }
 

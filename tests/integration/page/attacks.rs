@@ -238,6 +238,22 @@ fn a_port_that_another_program_has_in_either_family_is_refused() {
 }
 
 #[test]
+fn what_is_no_socket_is_never_removed_for_one() {
+    let env = TestEnv::new();
+    let (notes, link) = (env.path("notes.txt"), env.path("link"));
+    std::fs::write(&notes, "mine").unwrap();
+    std::os::unix::fs::symlink(&notes, &link).unwrap();
+    for path in [&notes, &link] {
+        let refused = env.wake(&["page", "--socket", path.to_str().unwrap()]);
+        assert_eq!(refused.code, 1, "{refused:?}");
+        assert!(refused.stderr.contains(path.to_str().unwrap()), "{refused:?}");
+        assert!(refused.stderr.contains("is no socket, and was left as it is"), "{refused:?}");
+    }
+    assert_eq!(std::fs::read_to_string(&notes).unwrap(), "mine");
+    assert!(link.is_symlink());
+}
+
+#[test]
 fn a_killed_servers_socket_stands_in_nobodys_way() {
     let env = TestEnv::new();
     let page = ServedPage::serve(&env);

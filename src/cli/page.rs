@@ -35,6 +35,8 @@ Examples:
 const OTHER_SERVER: Duration = Duration::from_secs(5);
 /// How often it is looked at meanwhile.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// How often a unit looks whether the one that serves has ended.
+const IN_LINE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 pub(super) struct PageArguments {
@@ -68,6 +70,7 @@ pub(super) fn run(config: &Config, arguments: &PageArguments) -> ExitCode {
 async fn begin(config: &Config, arguments: &PageArguments, socket: &Path) -> io::Result<ExitCode> {
     socket::make_folder(&config.page_dir())?;
     let begun = tokio::time::Instant::now();
+    let mut is_in_line = false;
     loop {
         let lock = lock(&config.page_dir().join("lock"))?;
         if let (Some(_lock), false) = (&lock, arguments.address) {
@@ -78,8 +81,13 @@ async fn begin(config: &Config, arguments: &PageArguments, socket: &Path) -> io:
             return Ok(ExitCode::from(EXIT_FAILED));
         }
         if !arguments.address && !out::is_terminal() {
-            complain("The page is being served already. `wake page --address` prints a link to it.");
-            return Ok(ExitCode::SUCCESS);
+            // A unit that ended here wouldn't come back once a page in somebody's terminal is closed.
+            if !is_in_line {
+                complain("The page is being served already; this serves it next. `wake page --address` prints a link.");
+            }
+            is_in_line = true;
+            tokio::time::sleep(IN_LINE).await;
+            continue;
         }
         match socket::ask(socket).await {
             Ok(address) => {

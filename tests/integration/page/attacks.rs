@@ -5,7 +5,7 @@ use std::{
     os::unix::fs::PermissionsExt as _,
 };
 
-use super::{ServedPage, TestEnv, WAKE};
+use super::{ServedPage, TestEnv, WAKE, eventually};
 
 const HOW: &str = "Run <code>wake page</code> in a terminal for a link.";
 
@@ -192,8 +192,10 @@ fn one_server_a_workspace_tells_its_person_further_addresses_and_none_reaches_a_
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&dir), mode(&dir.join("socket"))), (0o700, 0o600));
     // A second one that has no terminal says nothing that could be read in a log.
-    let second = env.wake(&["page"]).ok();
-    assert!(second.stdout.is_empty() && second.stderr.contains("served already"), "{second:?}");
+    let log = env.path("second.log");
+    let next = env.start_logged(WAKE, &["page"], &log);
+    let says = |what: &str| std::fs::read_to_string(&log).unwrap().contains(what);
+    eventually("the second one says that it waits", || says("served already"));
     // On a terminal it prints an address of the first one's.
     let second = env.on_terminal(WAKE, &["page"]).ok();
     let path = second.stdout.trim().strip_prefix(&format!("http://{}", page.host)).unwrap().to_owned();
@@ -202,6 +204,11 @@ fn one_server_a_workspace_tells_its_person_further_addresses_and_none_reaches_a_
     let said = page.end();
     assert!(said.contains("Serving on port "), "{said}");
     assert!(!said.contains("enter") && !said.contains("localhost") && !said.contains("reveille="), "{said}");
+    // It serves once the first one has ended, as a unit has to.
+    eventually("the second one serves", || says("Serving on"));
+    next.signal(rustix::process::Signal::TERM);
+    let ran = next.end().ok();
+    assert!(ran.stdout.is_empty() && !says("enter"), "{ran:?}");
     assert!(!dir.join("socket").exists());
 }
 

@@ -6,11 +6,14 @@
 use std::{
     collections::VecDeque,
     convert::Infallible,
+    future::poll_fn,
     io,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    task::Poll,
     time::Duration,
 };
 
@@ -35,6 +38,43 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to pause when no connection can be accepted (no descriptors are left, say).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// How many free ports are tried for one that is free in both families.
+const MAX_PORT_TRIES: usize = 16;
+
+/// Listens on a port of the loopback, in both families: a browser that is sent to a `localhost` name asks `[::1]` first. Whoever
+/// else listened there would be told what is for us. Without IPv6 there is IPv4 alone. Port 0 is a free one.
+///
+/// # Errors
+/// The port can't be listened on, or another program has it in one of the families.
+pub async fn listen(port: u16) -> io::Result<Vec<TcpListener>> {
+    let mut tries = 1;
+    loop {
+        let first = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+        let first = first.await.map_err(|error| told(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), &error))?;
+        let chosen = first.local_addr()?.port();
+        match TcpListener::bind((Ipv6Addr::LOCALHOST, chosen)).await {
+            Ok(second) => return Ok(vec![first, second]),
+            Err(error) if is_family_missing(&error) => return Ok(vec![first]),
+            Err(error) if port == 0 && error.kind() == io::ErrorKind::AddrInUse && tries < MAX_PORT_TRIES => tries += 1,
+            Err(error) => return Err(told(SocketAddr::from((Ipv6Addr::LOCALHOST, chosen)), &error)),
+        }
+    }
+}
+
+/// This machine has no IPv6 that anybody could listen on.
+fn is_family_missing(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::AddrNotAvailable
+        || error.raw_os_error() == Some(rustix::io::Errno::AFNOSUPPORT.raw_os_error())
+}
+
+fn told(address: SocketAddr, error: &io::Error) -> io::Error {
+    let why = match error.kind() {
+        io::ErrorKind::AddrInUse => "another program has it".to_owned(),
+        _ => error.to_string(),
+    };
+    io::Error::new(error.kind(), format!("{address} can't be listened on: {why}"))
+}
+
 /// Refuses a listener that others than this machine could reach.
 ///
 /// # Errors
@@ -49,7 +89,7 @@ pub fn is_loopback_only(listener: &TcpListener) -> io::Result<()> {
 
 /// Answers requests until it is dropped; then all connections end.
 pub async fn serve<B, A>(
-    listener: &TcpListener,
+    listeners: &[TcpListener],
     answer: impl Fn(Request<Incoming>) -> A + Clone + Send + 'static,
 ) -> Infallible
 where
@@ -58,12 +98,14 @@ where
 {
     let mut connections = JoinSet::new();
     let mut heads: VecDeque<Head> = VecDeque::new();
+    let mut turn = 0_usize;
     loop {
         heads.retain(Head::is_awaited);
         tokio::select! {
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
-            accepted = listener.accept(), if connections.len() < MAX_REQUESTS + heads.len() => match accepted {
-                Ok((stream, _)) => {
+            accepted = accept(listeners, turn), if connections.len() < MAX_REQUESTS + heads.len() => match accepted {
+                Ok(stream) => {
+                    turn = turn.wrapping_add(1);
                     while heads.len() >= MAX_HEADS && let Some(oldest) = heads.pop_front() {
                         oldest.connection.abort();
                     }
@@ -77,6 +119,20 @@ where
             },
         }
     }
+}
+
+/// A connection of any of them; in turn, so that a busy one leaves the others theirs.
+async fn accept(listeners: &[TcpListener], turn: usize) -> io::Result<TcpStream> {
+    poll_fn(|context| {
+        let from = turn.checked_rem(listeners.len()).unwrap_or_default();
+        for listener in listeners.iter().cycle().skip(from).take(listeners.len()) {
+            if let Poll::Ready(accepted) = listener.poll_accept(context) {
+                return Poll::Ready(accepted.map(|(stream, _)| stream));
+            }
+        }
+        Poll::Pending
+    })
+    .await
 }
 
 /// A connection whose request's head is awaited.

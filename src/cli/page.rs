@@ -6,7 +6,6 @@
 use std::{
     fs::{File, OpenOptions},
     io,
-    net::Ipv4Addr,
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -15,11 +14,11 @@ use std::{
 };
 
 use clap::Args;
-use tokio::net::TcpListener;
 
 use super::{EXIT_FAILED, complain, failed, out, print};
 use crate::{
     config::Config,
+    loopback,
     page::{self, PageSite, TICKET_LASTS, socket},
 };
 
@@ -36,6 +35,8 @@ Examples:
 const OTHER_SERVER: Duration = Duration::from_secs(5);
 /// How often it is looked at meanwhile.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// How often a unit looks whether the one that serves has ended.
+const IN_LINE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 pub(super) struct PageArguments {
@@ -69,6 +70,7 @@ pub(super) fn run(config: &Config, arguments: &PageArguments) -> ExitCode {
 async fn begin(config: &Config, arguments: &PageArguments, socket: &Path) -> io::Result<ExitCode> {
     socket::make_folder(&config.page_dir())?;
     let begun = tokio::time::Instant::now();
+    let mut is_in_line = false;
     loop {
         let lock = lock(&config.page_dir().join("lock"))?;
         if let (Some(_lock), false) = (&lock, arguments.address) {
@@ -79,8 +81,13 @@ async fn begin(config: &Config, arguments: &PageArguments, socket: &Path) -> io:
             return Ok(ExitCode::from(EXIT_FAILED));
         }
         if !arguments.address && !out::is_terminal() {
-            complain("The page is being served already. `wake page --address` prints a link to it.");
-            return Ok(ExitCode::SUCCESS);
+            // A unit that ended here wouldn't come back once a page in somebody's terminal is closed.
+            if !is_in_line {
+                complain("The page is being served already; this serves it next. `wake page --address` prints a link.");
+            }
+            is_in_line = true;
+            tokio::time::sleep(IN_LINE).await;
+            continue;
         }
         match socket::ask(socket).await {
             Ok(address) => {
@@ -108,9 +115,8 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
 
 async fn serve(config: &Config, port: u16, socket: &Path) -> io::Result<ExitCode> {
     let told = |what: String| move |error: io::Error| io::Error::new(error.kind(), format!("{what}: {error}"));
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
-    let listener = listener.await.map_err(told(format!("127.0.0.1:{port} can't be listened on")))?;
-    let port = listener.local_addr()?.port();
+    let listeners = loopback::listen(port).await?;
+    let port = listeners.first().map_or(Ok(port), |listener| listener.local_addr().map(|address| address.port()))?;
     let asked = socket::listen(socket)
         .map_err(told(format!("{} can't be opened (--socket names another place)", socket.display())))?;
     let site = Arc::new(PageSite::new(config.clone(), super::redactor, port).map_err(io::Error::other)?);
@@ -119,16 +125,16 @@ async fn serve(config: &Config, port: u16, socket: &Path) -> io::Result<ExitCode
         show(site.mint().map_err(io::Error::other)?.expose());
         complain("Ctrl-C ends the page.");
     } else {
-        complain(&format!("Serving on 127.0.0.1:{port}. `wake page --address` prints a link."));
+        complain(&format!("Serving on port {port} of the loopback. `wake page --address` prints a link."));
     }
     tokio::select! {
-        never = page::serve(&listener, &site) => match never {},
+        never = page::serve(&listeners, &site) => match never {},
         never = socket::hand_out(&asked, &site) => match never {},
         _ = stop.wait_for(|stop| *stop) => {}
     }
     page::end(&site).await;
     // Who comes later finds nobody there.
-    std::fs::remove_file(socket).ok();
+    socket::remove(socket).ok();
     Ok(ExitCode::SUCCESS)
 }
 

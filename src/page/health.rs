@@ -133,7 +133,7 @@ fn repaired_told(repaired: &str) -> Markup {
         @if names.is_empty() {
             "Nothing was repaired: it was over already, or a wake is at work and mends it itself."
         } @else {
-            "Repaired: " (names.join(", ")) ". The next wake notes it in the memory."
+            "Repaired: " (names.join(", ")) ". I'll note it in the memory when I'm next awake."
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! `guard` decides who is answered, before anything of a request is looked at. Each view is a file with its own routes: it reads
 //! values (`account`, `orders`, `memory`, `health`), and makes HTML of them. `frame` is what stands around all views. A `GET`
-//! changes nothing. Every page can be read without a script; `live` renews what is open by server-sent events.
+//! changes nothing of the person's. Every page can be read without a script; `live` renews what is open by server-sent events.
 //!
 //! A store is opened for each request and closed after it, so that an idle page holds none.
 
@@ -39,9 +39,9 @@ pub use entrance::TICKET_LASTS;
 pub use site::{MakeRedactor, PageSite};
 
 /// Serves the page until it is dropped.
-pub async fn serve(listener: &TcpListener, site: &Arc<PageSite>) -> Infallible {
+pub async fn serve(listeners: &[TcpListener], site: &Arc<PageSite>) -> Infallible {
     let views = TowerToHyperService::new(router(Arc::clone(site)));
-    let served = loopback::serve(listener, move |request| {
+    let served = loopback::serve(listeners, move |request| {
         let answer = views.call(request.map(Body::new));
         async move {
             match answer.await {

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 
 use super::{error::PageError, site::PageDesk};
 use crate::{
+    approval_text::visible,
     memory::changes::ChangedLine,
     provenance::ProvenanceError,
     words::{count, one_line, shortened, when},
@@ -108,12 +109,12 @@ pub(super) fn changed_lines(desk: &PageDesk<'_>, lines: &[ChangedLine]) -> Marku
                 pre .diff {
                     @for line in shown {
                         @if section.replace(&line.section) != Some(&line.section) && !line.section.is_empty() {
-                            span .at { (desk.shown(&line.section)) } "\n"
+                            span .at { (desk.shown(&visible(&line.section))) } "\n"
                         }
                         @if line.is_added {
-                            ins .add { "+ " (desk.shown(&line.text)) }
+                            ins .add { "+ " (desk.shown(&visible(&line.text))) }
                         } @else {
-                            del .del { "- " (desk.shown(&line.text)) }
+                            del .del { "- " (desk.shown(&visible(&line.text))) }
                         }
                         "\n"
                     }

@@ -182,7 +182,7 @@ fn all(desk: &PageDesk<'_>, answered: Option<i64>) -> Result<Markup, PageError> 
             @if open.is_empty() {
                 (nothing_open())
             } @else {
-                p { (count(open.len(), "question")) " for you. Without an answer it is a no." }
+                p { (count(open.len(), "question")) " for you. If you don't answer, I won't do it." }
             }
             @for approval in &open { (card(desk, approval)) }
             @if !decided.is_empty() {
@@ -276,7 +276,7 @@ fn asked(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
             p { (others_at_all()) " Before this I had read text by others (" (shown(desk, origin)) "). This may be their wish, not yours." }
         }
         p .meta {
-            "Asked by " (wake_link(cycle_id, "this wake"))
+            "Asked while I " (wake_link(cycle_id, "did this"))
             @if chat.is_terminal() { " at the terminal" } @else { " in chat " (chat.number()) }
             @if let Some(at) = asked_at { ", " (time(desk, *at)) }
             @if let Some(at) = expires_at { "; expires " (time(desk, *at)) }

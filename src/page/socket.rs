@@ -5,7 +5,7 @@ use std::{
     convert::Infallible,
     fs::{DirBuilder, Permissions},
     io,
-    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
+    os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, PermissionsExt as _},
     path::Path,
     sync::Arc,
     time::Duration,
@@ -34,18 +34,30 @@ pub fn make_folder(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
-/// Opens the socket. Whoever holds the page's lock may: what stands there is a dead server's.
+/// Opens the socket. Whoever holds the page's lock may: a socket that stands there is a dead server's.
 ///
 /// # Errors
-/// It can't be opened there; a path of more than some 100 bytes is too long for a socket.
+/// Something else than a socket stands there, and stays; or it can't be opened there: a path of more than some 100 bytes is too long for a socket.
 pub fn listen(path: &Path) -> io::Result<UnixListener> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    remove(path)?;
     let listener = UnixListener::bind(path)?;
     std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
     Ok(listener)
+}
+
+/// Removes the socket, if one stands there.
+///
+/// # Errors
+/// Something else stands there, and stays; or it can't be removed.
+pub fn remove(path: &Path) -> io::Result<()> {
+    match std::fs::symlink_metadata(path) {
+        Ok(there) if there.file_type().is_socket() => std::fs::remove_file(path),
+        Ok(_) => {
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, "what stands there is no socket, and was left as it is"))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Hands out addresses until it is dropped.

@@ -1,10 +1,13 @@
 //! Starts a wake for what was said on the page. While another wake works nothing is started: it looks again at its end, and so do
-//! we once it has ended.
+//! we once it has ended. One that shows no life any more isn't waited for: the wake that is started replaces it.
 
 use std::{convert::Infallible, process::Child, sync::Arc, time::Duration};
 
 use super::site::PageSite;
-use crate::{bot::start_wake, wake_lock};
+use crate::{
+    bot::start_wake,
+    wake_lock::{self, Holder},
+};
 
 /// What starts its wakes.
 const REASON: &str = "page";
@@ -13,28 +16,71 @@ const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// Wakes whenever it is asked to, one wake at a time.
 pub(super) async fn run(site: &Arc<PageSite>) -> Infallible {
+    if is_left(site).await {
+        site.nudge.notify_one();
+    }
     loop {
         site.nudge.notified().await;
         loop {
-            while wake_lock::is_held(&site.config().lock_path()) {
+            while is_held(site) && holder(site).is_some_and(|holder| is_at_work(site, &holder)) {
                 tokio::time::sleep(LOOK_AGAIN).await;
             }
             match start_wake(REASON, &site.config().settings_arguments()) {
-                Ok(child) => ended(child).await,
+                Ok(child) => {
+                    if has_stopped(site, child).await {
+                        continue;
+                    }
+                }
                 Err(error) => {
                     tracing::warn!(%error, "a wake couldn't be started; what was said waits for the next one");
                     break;
                 }
             }
-            // Whoever holds the lock now may have been the one that was met; it may have looked before the text was stored.
-            if !wake_lock::is_held(&site.config().lock_path()) {
+            // Whoever holds the lock now may have been the one that was met; it may have looked before the text was stored. One
+            // that has stopped, and couldn't be replaced, needs a person.
+            let is_stuck = holder(site).is_some_and(|holder| !is_at_work(site, &holder));
+            if is_stuck || !is_held(site) {
                 break;
             }
         }
     }
 }
 
-/// Waits for a wake, without holding a thread: it outlives us.
+/// Whether something that was said here waits since before: whoever served then was ended before a wake was started.
+async fn is_left(site: &Arc<PageSite>) -> bool {
+    let looked = site.at_desk(|desk| {
+        let Some(store) = desk.store()? else { return Ok(false) };
+        Ok(store.queued()?.iter().any(|message| message.chat.is_terminal()))
+    });
+    looked.await.unwrap_or_default()
+}
+
+fn is_held(site: &PageSite) -> bool {
+    wake_lock::is_held(&site.config().lock_path())
+}
+
+fn holder(site: &PageSite) -> Option<Holder> {
+    wake_lock::read(&site.config().lock_path())
+}
+
+fn is_at_work(site: &PageSite, holder: &Holder) -> bool {
+    holder.is_at_work(site.config().stale_lock)
+}
+
+/// Waits for a wake, without holding a thread: it outlives us. Says whether it has stopped instead of ending.
+async fn has_stopped(site: &PageSite, mut child: Child) -> bool {
+    while matches!(child.try_wait(), Ok(None)) {
+        if holder(site).is_some_and(|holder| holder.pid == child.id() && !is_at_work(site, &holder)) {
+            tracing::warn!(pid = child.id(), "the wake has stopped and isn't waited for any more");
+            // Its end is still taken in, so that nothing of it stays.
+            tokio::spawn(ended(child));
+            return true;
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+    false
+}
+
 async fn ended(mut child: Child) {
     while matches!(child.try_wait(), Ok(None)) {
         tokio::time::sleep(LOOK_AGAIN).await;

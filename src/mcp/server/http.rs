@@ -58,7 +58,7 @@ pub async fn serve(
     let (jobs, waiting) = mpsc::channel(MAX_WAITING);
     let door = Arc::new(Door { offer, token: token.clone(), jobs });
     tokio::select! {
-        never = loopback::serve(&listener, move |request| answered(door.clone(), request)) => match never {},
+        never = loopback::serve(std::slice::from_ref(&listener), move |request| answered(door.clone(), request)) => match never {},
         // The door holds a sender for as long as it accepts.
         () = work(handler, waiting) => Err(io::Error::other("nobody can ask any more")),
     }

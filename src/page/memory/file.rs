@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use super::{called, document, file_address};
 use crate::{
+    approval_text::visible,
     memory::{
         changes::changes,
         is_log,
@@ -96,7 +97,7 @@ fn whole(desk: &PageDesk<'_>, repo: &Repo, path: &str, what_was_done: &str) -> R
         @if let Some(text) = said_of(what_was_done) { (done(&html! { (text) })) }
         p .meta { (path) }
         @if head.as_deref() != Some(&text) {
-            p { span .badge.warn { "not committed yet" } " Somebody has edited this file. The next wake, or saving here, commits that as yours." }
+            p { span .badge.warn { "not committed yet" } " Somebody has edited this file. I commit that as yours when I'm next awake; saving here does, too." }
         }
         div .actions {
             @if is_log(path) {
@@ -124,7 +125,7 @@ fn whole(desk: &PageDesk<'_>, repo: &Repo, path: &str, what_was_done: &str) -> R
             ol .lines {
                 @for (number, line) in (1..).zip(shown.lines()) {
                     li id={ "L" (number) } {
-                        code { (desk.shown(line)) }
+                        code { (desk.shown(&visible(line))) }
                         @if !line.trim().is_empty() {
                             " " a .meta href=(address("/memory/why", &[("path", path), ("line", &number.to_string())]))
                                 aria-label={ "Why line " (number) " stands here" } { "why" }
@@ -246,7 +247,7 @@ fn told(desk: &PageDesk<'_>, story: &LineStory) -> Markup {
         blockquote { p { (desk.shown(bare(&story.text))) } }
         @if !story.heading.is_empty() { p .meta { "It stands under “" (desk.shown(&story.heading)) "”." } }
         @if let Some(taint) = &story.taint {
-            p { (others_at_all()) " By then the wake had read: " (desk.shown(taint)) }
+            p { (others_at_all()) " By then I had read: " (desk.shown(taint)) }
         }
         h2 { "Who wrote it" }
         @match (story.writer, &story.commit) {
@@ -254,7 +255,7 @@ fn told(desk: &PageDesk<'_>, story: &LineStory) -> Markup {
             (writer, Some(commit)) => {
                 p {
                     @match writer {
-                        LineWriter::Wake => { "A wake, " }
+                        LineWriter::Wake => { "I, " }
                         LineWriter::Person => { (desk.shown(&commit.author)) ", " }
                         _ => { "It came with Reveille, " }
                     }
@@ -263,9 +264,9 @@ fn told(desk: &PageDesk<'_>, story: &LineStory) -> Markup {
             }
         }
         @if let Some(commit) = &story.wake_commit {
-            p { "It first came from a wake, " (time(desk, commit.at)) ": “" (desk.shown(&commit.subject)) "”" }
+            p { "I wrote it first, " (time(desk, commit.at)) ": “" (desk.shown(&commit.subject)) "”" }
         }
-        @if let Some(wake) = wake { p { (wake_link(wake, "What that wake did")) } }
+        @if let Some(wake) = wake { p { (wake_link(wake, "What I did then")) } }
         h2 { "What was said" }
         @if story.messages.is_empty() { p { "No message is known that said it." } }
         ul .list {

@@ -170,7 +170,7 @@ impl DayView<'_> {
             li {
                 div {
                     (text)
-                    @if is_late { " " span .badge .warn { "comes with the next wake" } }
+                    @if is_late { " " span .badge .warn { "comes when I'm next awake" } }
                     @if !reminder.chat.is_terminal() { " " span .badge { "for chat " (reminder.chat) } }
                 }
                 div .meta {

@@ -1,8 +1,11 @@
 //! Whoever may not enter: each way in that others' pages were attacked by is shut, and none of it ends in a log.
 
-use std::{io::Read as _, os::unix::fs::PermissionsExt as _};
+use std::{
+    io::{Read as _, Write as _},
+    os::unix::fs::PermissionsExt as _,
+};
 
-use super::{ServedPage, TestEnv, WAKE};
+use super::{ServedPage, TestEnv, WAKE, eventually};
 
 const HOW: &str = "Run <code>wake page</code> in a terminal for a link.";
 
@@ -189,17 +192,72 @@ fn one_server_a_workspace_tells_its_person_further_addresses_and_none_reaches_a_
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&dir), mode(&dir.join("socket"))), (0o700, 0o600));
     // A second one that has no terminal says nothing that could be read in a log.
-    let second = env.wake(&["page"]).ok();
-    assert!(second.stdout.is_empty() && second.stderr.contains("served already"), "{second:?}");
+    let log = env.path("second.log");
+    let next = env.start_logged(WAKE, &["page"], &log);
+    let says = |what: &str| std::fs::read_to_string(&log).unwrap().contains(what);
+    eventually("the second one says that it waits", || says("served already"));
     // On a terminal it prints an address of the first one's.
     let second = env.on_terminal(WAKE, &["page"]).ok();
     let path = second.stdout.trim().strip_prefix(&format!("http://{}", page.host)).unwrap().to_owned();
     assert_eq!(page.send(&format!("GET {path}"), &[], "").see_other(), "/");
     assert!(!second.stderr.contains("/enter/"), "{second:?}");
     let said = page.end();
-    assert!(said.contains("Serving on 127.0.0.1:"), "{said}");
+    assert!(said.contains("Serving on port "), "{said}");
     assert!(!said.contains("enter") && !said.contains("localhost") && !said.contains("reveille="), "{said}");
+    // It serves once the first one has ended, as a unit has to.
+    eventually("the second one serves", || says("Serving on"));
+    next.signal(rustix::process::Signal::TERM);
+    let ran = next.end().ok();
+    assert!(ran.stdout.is_empty() && !says("enter"), "{ran:?}");
     assert!(!dir.join("socket").exists());
+}
+
+#[test]
+fn it_is_served_on_both_loopback_addresses() {
+    let env = TestEnv::new();
+    let page = ServedPage::open(&env);
+    let port = page.host.split_once(':').unwrap().1;
+    for address in [format!("127.0.0.1:{port}"), format!("[::1]:{port}")] {
+        if address.starts_with('[') && std::net::TcpListener::bind("[::1]:0").is_err() {
+            // A machine without IPv6.
+            continue;
+        }
+        let mut stream = std::net::TcpStream::connect(&address).unwrap();
+        write!(stream, "GET / HTTP/1.1\r\nHost: {}\r\nCookie: {}\r\n\r\n", page.host, page.cookie).unwrap();
+        let mut answered = String::new();
+        stream.read_to_string(&mut answered).unwrap();
+        assert!(answered.starts_with("HTTP/1.1 200"), "{address}: {answered}");
+    }
+}
+
+#[test]
+fn a_port_that_another_program_has_in_either_family_is_refused() {
+    let env = TestEnv::new();
+    for address in ["[::1]:0", "127.0.0.1:0"] {
+        // A machine may have no IPv6.
+        let Ok(foreign) = std::net::TcpListener::bind(address) else { continue };
+        let taken = foreign.local_addr().unwrap();
+        let refused = env.wake(&["page", "--port", &taken.port().to_string()]);
+        assert_eq!(refused.code, 1, "{refused:?}");
+        let told = format!("{taken} can't be listened on: another program has it");
+        assert!(refused.stderr.contains(&told) && !refused.stderr.contains("Serving on"), "{refused:?}");
+    }
+}
+
+#[test]
+fn what_is_no_socket_is_never_removed_for_one() {
+    let env = TestEnv::new();
+    let (notes, link) = (env.path("notes.txt"), env.path("link"));
+    std::fs::write(&notes, "mine").unwrap();
+    std::os::unix::fs::symlink(&notes, &link).unwrap();
+    for path in [&notes, &link] {
+        let refused = env.wake(&["page", "--socket", path.to_str().unwrap()]);
+        assert_eq!(refused.code, 1, "{refused:?}");
+        assert!(refused.stderr.contains(path.to_str().unwrap()), "{refused:?}");
+        assert!(refused.stderr.contains("is no socket, and was left as it is"), "{refused:?}");
+    }
+    assert_eq!(std::fs::read_to_string(&notes).unwrap(), "mine");
+    assert!(link.is_symlink());
 }
 
 #[test]

@@ -239,7 +239,8 @@ fn page(desk: &PageDesk<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup,
         @if let Some(why) = &trouble.why {
             p .note .bad role="alert" { strong { "That didn't work. " } (why) }
         }
-        section #live-today data-live {
+        // After a refused form it stands at an address that can't be asked for.
+        section #live-today data-live="/" {
             p .meta { (now.with_timezone(&tz).format("%A, %-d %B %Y")) }
             @match &looked {
                 None => p { "Nothing has happened here yet. Say something in the " a href="/chat" { "chat" }

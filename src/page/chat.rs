@@ -30,6 +30,7 @@ use super::{
     error::PageError,
     frame::{PagePlace, frame},
     markdown::{WrittenBy, markdown},
+    notes::form_key,
     site::{PageDesk, PageSite},
 };
 use crate::{
@@ -39,7 +40,7 @@ use crate::{
     config::OFFLINE_MODEL,
     cycle::{self, stop},
     process::Identity,
-    random::{self, NoRandomness},
+    random::NoRandomness,
     store::{Entry, Exchange, Incoming, Store, StoreError, TerminalSession},
     tool::Plan,
     types::ChatRef,
@@ -57,8 +58,6 @@ const ATTENDED: Duration = Duration::from_secs(120);
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 /// Forms that were taken, kept so that one isn't taken twice.
 const MAX_KEYS: usize = 64;
-/// Random bytes of a form's key.
-const KEY_BYTES: usize = 8;
 /// The longest step of a plan that is shown, in characters.
 const STEP_CHARS: usize = 160;
 
@@ -168,31 +167,37 @@ async fn say(State(site): State<Arc<PageSite>>, Form(form): Form<SayForm>) -> Re
     if form.key.is_empty() || site.chat.takes(&form.key, &text) {
         let of_site = Arc::clone(&site);
         let typed = text.clone();
-        let after = site.at_desk(move |desk| {
-            let mut store = open(desk)?;
-            let session = &of_site.chat.session;
-            mark_seen(&mut store, session, &form.seen, desk.now)?;
-            store.open_session(session, &Identity::current(), desk.now)?;
-            let tools = (desk.config, desk.redactor);
-            let after = put_said(tools, &mut store, session, (&text, &[]), desk.now)?.after();
-            if after == AfterPut::EndPrograms {
-                stop::end_children(&desk.config.lock_path());
+        let kept = site.at_desk(move |desk| {
+            // All of it happens here: a browser that asks again ends what waits for this.
+            let kept = keep(desk, &of_site.chat.session, &text, &form.seen);
+            match &kept {
+                Ok(after) => {
+                    of_site.chat.opened.notify_one();
+                    if *after == AfterPut::Wake {
+                        of_site.nudge.notify_one();
+                    }
+                }
+                Err(_) => of_site.chat.gives_back(&form.key, &text),
             }
-            Ok(after)
+            kept
         });
-        let after = match after.await {
-            Ok(after) => after,
-            Err(error) => {
-                site.chat.gives_back(&form.key, &typed);
-                return not_kept(&site, typed, error).await;
-            }
-        };
-        site.chat.opened.notify_one();
-        if after == AfterPut::Wake {
-            site.nudge.notify_one();
+        if let Err(error) = kept.await {
+            return not_kept(&site, typed, error).await;
         }
     }
     Ok(Redirect::to(PATH).into_response())
+}
+
+/// Stores what was said, which waits for its answer here.
+fn keep(desk: &PageDesk<'_>, session: &TerminalSession, text: &str, seen: &str) -> Result<AfterPut, PageError> {
+    let mut store = open(desk)?;
+    mark_seen(&mut store, session, seen, desk.now)?;
+    store.open_session(session, &Identity::current(), desk.now)?;
+    let after = put_said((desk.config, desk.redactor), &mut store, session, (text, &[]), desk.now)?.after();
+    if after == AfterPut::EndPrograms {
+        stop::end_children(&desk.config.lock_path());
+    }
+    Ok(after)
 }
 
 /// What couldn't be stored stays in the field, with why.
@@ -300,7 +305,7 @@ fn page(desk: &PageDesk<'_>, session: &TerminalSession, typed: &str, why: Option
     // What was typed is shown again even where nothing else can be.
     let is_unread = why.is_some() && read.is_err();
     let talk = if is_unread { Talk::default() } else { read?.unwrap_or_default() };
-    let key = random::bytes::<KEY_BYTES>().map(|bytes| random::hex(&bytes)).unwrap_or_default();
+    let key = form_key();
     let shown = talk.said.iter().filter(|said| said.from.is_none()).map(|said| said.row);
     let unseen: Vec<String> = shown.filter(|row| talk.unshown.contains(row)).map(|row| row.to_string()).collect();
     let content = html! {

@@ -30,16 +30,17 @@ use super::{
     error::PageError,
     frame::{PagePlace, frame},
     markdown::{WrittenBy, markdown},
+    notes::form_key,
     site::{PageDesk, PageSite},
 };
 use crate::{
-    approval_text::visible,
+    approval_text::{sha256, visible},
     bot::{AfterPut, MAX_SAID_BYTES, progress_line, put_said},
     clock,
     config::OFFLINE_MODEL,
     cycle::{self, stop},
     process::Identity,
-    random::{self, NoRandomness},
+    random::NoRandomness,
     store::{Entry, Exchange, Incoming, Store, StoreError, TerminalSession},
     tool::Plan,
     types::ChatRef,
@@ -57,8 +58,6 @@ const ATTENDED: Duration = Duration::from_secs(120);
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 /// Forms that were taken, kept so that one isn't taken twice.
 const MAX_KEYS: usize = 64;
-/// Random bytes of a form's key.
-const KEY_BYTES: usize = 8;
 /// The longest step of a plan that is shown, in characters.
 const STEP_CHARS: usize = 160;
 
@@ -72,8 +71,8 @@ pub(super) struct ChatSession {
     /// When the chat was last looked at, in milliseconds of [`clock::awake`].
     looked_at: AtomicU64,
     opened: Notify,
-    /// Of forms that were taken.
-    keys: Mutex<VecDeque<String>>,
+    /// Of forms that were taken, each with the digest of its text.
+    keys: Mutex<VecDeque<(String, String)>>,
 }
 
 impl ChatSession {
@@ -93,26 +92,28 @@ impl ChatSession {
         clock::awake().saturating_sub(looked_at) > ATTENDED
     }
 
-    /// Whether a form is new; it counts as taken then.
-    fn takes(&self, key: &str) -> bool {
+    /// Whether a form is new; it counts as taken then. With another text it is another one: a person went back and mended it.
+    fn takes(&self, key: &str, text: &str) -> bool {
+        let form = (key.to_owned(), sha256(text));
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        if keys.iter().any(|taken| taken == key) {
+        if keys.contains(&form) {
             return false;
         }
         if keys.len() >= MAX_KEYS {
             keys.pop_front();
         }
-        keys.push_back(key.to_owned());
+        keys.push_back(form);
         true
     }
 
     /// A form wasn't taken after all.
-    fn gives_back(&self, key: &str) {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner).retain(|taken| taken != key);
+    fn gives_back(&self, key: &str, text: &str) {
+        let form = (key.to_owned(), sha256(text));
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner).retain(|taken| *taken != form);
     }
 }
 
-/// Closes the session when nobody looks at the chat any more; it is opened by what is said.
+/// Closes the session when nobody looks at the chat any more; it is opened by what is said, and by whoever comes back.
 pub(super) async fn attend(site: &Arc<PageSite>) -> Infallible {
     loop {
         site.chat.opened.notified().await;
@@ -163,28 +164,50 @@ async fn say(State(site): State<Arc<PageSite>>, Form(form): Form<SayForm>) -> Re
         let page = site.at_desk(move |desk| page(desk, &of_site.chat.session, &text, Some(&why))).await?;
         return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
     }
-    if form.key.is_empty() || site.chat.takes(&form.key) {
+    if form.key.is_empty() || site.chat.takes(&form.key, &text) {
         let of_site = Arc::clone(&site);
-        let key = form.key.clone();
-        let after = site.at_desk(move |desk| {
-            let mut store = open(desk)?;
-            let session = &of_site.chat.session;
-            mark_seen(&mut store, session, &form.seen, desk.now)?;
-            store.open_session(session, &Identity::current(), desk.now)?;
-            let tools = (desk.config, desk.redactor);
-            let after = put_said(tools, &mut store, session, (&text, &[]), desk.now)?.after();
-            if after == AfterPut::EndPrograms {
-                stop::end_children(&desk.config.lock_path());
+        let typed = text.clone();
+        let kept = site.at_desk(move |desk| {
+            // All of it happens here: a browser that asks again ends what waits for this.
+            let kept = keep(desk, &of_site.chat.session, &text, &form.seen);
+            match &kept {
+                Ok(after) => {
+                    of_site.chat.opened.notify_one();
+                    if *after == AfterPut::Wake {
+                        of_site.nudge.notify_one();
+                    }
+                }
+                Err(_) => of_site.chat.gives_back(&form.key, &text),
             }
-            Ok(after)
+            kept
         });
-        let after = after.await.inspect_err(|_| site.chat.gives_back(&key))?;
-        site.chat.opened.notify_one();
-        if after == AfterPut::Wake {
-            site.nudge.notify_one();
+        if let Err(error) = kept.await {
+            return not_kept(&site, typed, error).await;
         }
     }
     Ok(Redirect::to(PATH).into_response())
+}
+
+/// Stores what was said, which waits for its answer here.
+fn keep(desk: &PageDesk<'_>, session: &TerminalSession, text: &str, seen: &str) -> Result<AfterPut, PageError> {
+    let mut store = open(desk)?;
+    mark_seen(&mut store, session, seen, desk.now)?;
+    store.open_session(session, &Identity::current(), desk.now)?;
+    let after = put_said((desk.config, desk.redactor), &mut store, session, (text, &[]), desk.now)?.after();
+    if after == AfterPut::EndPrograms {
+        stop::end_children(&desk.config.lock_path());
+    }
+    Ok(after)
+}
+
+/// What couldn't be stored stays in the field, with why.
+async fn not_kept(site: &Arc<PageSite>, typed: String, error: PageError) -> Result<Response, PageError> {
+    let of_site = Arc::clone(site);
+    let page = site.at_desk(move |desk| {
+        let why = format!("That wasn't kept: {}. Your text is still below.", desk.shown(&error.to_string()));
+        page(desk, &of_site.chat.session, &typed, Some(&why))
+    });
+    Ok((StatusCode::INTERNAL_SERVER_ERROR, page.await?).into_response())
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -193,11 +216,23 @@ struct SeenForm {
     seen: String,
 }
 
-/// A browser says what it shows.
-async fn seen(State(site): State<Arc<PageSite>>, Form(form): Form<SeenForm>) -> Result<Response, PageError> {
+/// A browser says what it shows, and that somebody looks at it: the session is opened again if it was closed meanwhile.
+async fn seen(State(site): State<Arc<PageSite>>, Form(form): Form<SeenForm>) -> Result<StatusCode, PageError> {
+    site.chat.is_attended();
     let of_site = Arc::clone(&site);
-    site.at_desk(move |desk| Ok(mark_seen(&mut open(desk)?, &of_site.chat.session, &form.seen, desk.now)?)).await?;
-    Ok(Redirect::to(PATH).into_response())
+    let work = site.at_desk(move |desk| {
+        // Whoever only looks makes no database.
+        if desk.store()?.is_none() {
+            return Ok(());
+        }
+        let (mut store, session) = (open(desk)?, &of_site.chat.session);
+        mark_seen(&mut store, session, &form.seen, desk.now)?;
+        store.open_session(session, &Identity::current(), desk.now)?;
+        of_site.chat.opened.notify_one();
+        Ok(())
+    });
+    work.await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 fn open(desk: &PageDesk<'_>) -> Result<Store, PageError> {
@@ -266,13 +301,18 @@ fn read(desk: &PageDesk<'_>, session: &TerminalSession) -> Result<Option<Talk>, 
 }
 
 fn page(desk: &PageDesk<'_>, session: &TerminalSession, typed: &str, why: Option<&str>) -> Result<Markup, PageError> {
-    let talk = read(desk, session)?.unwrap_or_default();
-    let key = random::bytes::<KEY_BYTES>().map(|bytes| random::hex(&bytes)).unwrap_or_default();
+    let read = read(desk, session);
+    // What was typed is shown again even where nothing else can be.
+    let is_unread = why.is_some() && read.is_err();
+    let talk = if is_unread { Talk::default() } else { read?.unwrap_or_default() };
+    let key = form_key();
     let shown = talk.said.iter().filter(|said| said.from.is_none()).map(|said| said.row);
     let unseen: Vec<String> = shown.filter(|row| talk.unshown.contains(row)).map(|row| row.to_string()).collect();
     let content = html! {
         section #live-chat data-live {
-            @if talk.said.is_empty() && talk.waiting.is_empty() {
+            @if is_unread {
+                p { "What was said here can't be read now." }
+            } @else if talk.said.is_empty() && talk.waiting.is_empty() {
                 p { "Nothing was said here yet. What you write below is stored first, then answered here." }
                 @if desk.config.effective_model() == OFFLINE_MODEL {
                     p .meta { "No AI model is set, so I understand plain requests only, such as “remind me to stretch at 5”." }
@@ -384,13 +424,14 @@ mod tests {
     #[test]
     fn a_form_is_taken_once() {
         let chat = ChatSession::new().unwrap();
-        assert!(chat.takes("a") && !chat.takes("a") && chat.takes("b"));
-        chat.gives_back("a");
-        assert!(chat.takes("a"));
+        assert!(chat.takes("a", "tea") && !chat.takes("a", "tea") && chat.takes("b", "tea"));
+        assert!(chat.takes("a", "soup"), "it was mended");
+        chat.gives_back("a", "tea");
+        assert!(chat.takes("a", "tea") && !chat.takes("a", "soup"));
         for n in 0..MAX_KEYS {
-            assert!(chat.takes(&n.to_string()));
+            assert!(chat.takes(&n.to_string(), "tea"));
         }
-        assert!(chat.takes("b"), "the oldest is forgotten");
+        assert!(chat.takes("b", "tea"), "the oldest is forgotten");
     }
 
     #[test]

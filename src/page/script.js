@@ -4,8 +4,9 @@
 
 (() => {
   const RETRY_MS = 5000;
+  const SETTLING_MS = 800;
   const FIELDS = "input:not([type=hidden]), textarea, select";
-  const REACHED = "a, button, summary, input, textarea, select";
+  const REACHED = "a, button, summary, input, textarea, select, [tabindex]";
   const sections = () => [...document.querySelectorAll("[data-live]")];
 
   // A section where somebody types, or has typed, stays as it is.
@@ -16,7 +17,30 @@
 
   const isAtEnd = () => innerHeight + scrollY >= document.documentElement.scrollHeight - 40;
 
-  // Puts what has changed in place, and leaves open what was opened, and the focus where it was.
+  // What stood somewhere else a moment ago decides nothing yet: a second click or an Enter was meant for what was there.
+  let movedAt = performance.now();
+  document.addEventListener("submit", (event) => {
+    const isButton = !event.target.querySelector(FIELDS);
+    if (isButton && performance.now() - movedAt < SETTLING_MS) event.preventDefault();
+  });
+
+  // What a control does, and to what: the same place may hold another one's after a renewal.
+  function identity(control) {
+    const sent = [...(control.form?.querySelectorAll("input[type=hidden]") ?? [])].map((field) => [field.name, field.value]);
+    const of = (name) => control.getAttribute(name);
+    return JSON.stringify([control.tagName, of("id"), of("name"), of("href"), of("aria-label"), control.textContent,
+      control.form?.getAttribute("action"), sent]);
+  }
+
+  // Gives the focus back to what had it, or to the section's beginning if that has gone.
+  function refocus(section, was) {
+    const same = [...section.querySelectorAll(REACHED)].find((control) => identity(control) === was);
+    const next = same ?? section.querySelector("h2, h3") ?? section;
+    if (!same) next.tabIndex = -1;
+    next.focus({ preventScroll: true });
+  }
+
+  // Puts what has changed in place, and leaves open what was opened, and the focus on what had it.
   function renew(fresh) {
     for (const section of sections()) {
       const next = fresh.getElementById(section.id);
@@ -24,26 +48,30 @@
       const was = next.innerHTML;
       const named = (details) => details.querySelector("summary")?.textContent;
       const opened = new Set([...section.querySelectorAll("details[open]")].map(named));
-      const focused = [...section.querySelectorAll(REACHED)].indexOf(document.activeElement);
+      const focused = section.contains(document.activeElement) ? identity(document.activeElement) : null;
       const followed = section.id === "live-chat" && isAtEnd();
       section.replaceChildren(...next.childNodes);
       section.dataset.was = was;
+      movedAt = performance.now();
       for (const details of section.querySelectorAll("details")) {
         if (opened.has(named(details))) details.open = true;
       }
-      if (focused >= 0) section.querySelectorAll(REACHED)[focused]?.focus({ preventScroll: true });
+      if (focused !== null) refocus(section, focused);
       if (followed) scrollTo(0, document.documentElement.scrollHeight);
     }
     tellSeen();
   }
 
   // What the assistant said counts as shown once it stands on a page that somebody looks at.
-  function tellSeen() {
+  // Whoever comes to the chat, or back to it, waits for answers there again.
+  function tellSeen(hasCome = false) {
     const unseen = document.querySelector("[data-unseen]");
-    if (!unseen || document.visibilityState !== "visible") return;
-    const body = new URLSearchParams({ seen: unseen.value });
-    unseen.remove();
-    fetch("/chat/seen", { method: "POST", body, redirect: "manual" }).catch(() => {});
+    const isToTell = unseen || (hasCome && document.getElementById("live-chat"));
+    if (!isToTell || document.visibilityState !== "visible") return;
+    const body = new URLSearchParams({ seen: unseen?.value ?? "" });
+    const told = fetch("/chat/seen", { method: "POST", body, redirect: "error" });
+    // What couldn't be told is told with the next renewal.
+    told.then((answer) => answer.ok && unseen?.remove()).catch(() => {});
   }
 
   let isBusy = false;
@@ -55,7 +83,8 @@
     while (isWanted) {
       isWanted = false;
       try {
-        const answer = await fetch(location.href, { cache: "no-store", redirect: "error" });
+        const address = sections()[0].dataset.live || location.href;
+        const answer = await fetch(address, { cache: "no-store", redirect: "error" });
         if (answer.ok) renew(new DOMParser().parseFromString(await answer.text(), "text/html"));
       } catch {
         // The stream tells of a lost connection.
@@ -104,12 +133,18 @@
     if (document.visibilityState !== "visible") return rest();
     isLost = true;
     listen();
-    tellSeen();
+    tellSeen(true);
   });
   // A chat begins at its end.
   if (document.getElementById("live-chat")) scrollTo(0, document.documentElement.scrollHeight);
   addEventListener("pagehide", rest);
-  addEventListener("pageshow", (event) => event.persisted && listen());
+  addEventListener("pageshow", (event) => {
+    if (!event.persisted) return;
+    movedAt = performance.now();
+    isLost = true;
+    listen();
+    tellSeen(true);
+  });
   listen();
-  tellSeen();
+  tellSeen(true);
 })();

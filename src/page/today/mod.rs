@@ -8,7 +8,7 @@ use axum::{
     Form, Router,
     extract::{Query, State},
     http::StatusCode,
-    response::{IntoResponse as _, Response},
+    response::{IntoResponse as _, Redirect, Response},
     routing::{get, post},
 };
 use chrono::NaiveDate;
@@ -19,7 +19,7 @@ use self::view::{DayView, reminder_form, spent, task_form};
 use super::{
     error::PageError,
     frame::{PagePlace, frame},
-    notes::NoteQuery,
+    notes::{NoteQuery, form_key, form_name},
     site::{PageDesk, PageSite},
 };
 use crate::{
@@ -61,6 +61,7 @@ struct TaskForm {
     due: String,
     next: String,
     list: String,
+    key: String,
 }
 
 /// A reminder as it is typed.
@@ -69,6 +70,7 @@ struct TaskForm {
 struct ReminderForm {
     text: String,
     at: String,
+    key: String,
 }
 
 /// Which one a button is of.
@@ -84,6 +86,8 @@ struct Trouble {
     why: Option<String>,
     task: TaskForm,
     reminder: ReminderForm,
+    /// Which form it was, where doing it twice does harm.
+    form: Option<String>,
 }
 
 async fn show(State(site): State<Arc<PageSite>>, Query(query): Query<NoteQuery>) -> Result<Markup, PageError> {
@@ -100,7 +104,8 @@ async fn add_task(State(site): State<Arc<PageSite>>, Form(form): Form<TaskForm>)
         next: filled(&form.next),
         ..NewTask::default()
     };
-    let trouble = Trouble { task: form, ..Trouble::default() };
+    let name = form_name(&form.key, &form);
+    let trouble = Trouble { task: form, form: name, ..Trouble::default() };
     ordered(site, trouble, move |desk| change_tasks(desk, &TaskOrder::Add(new))).await
 }
 
@@ -122,7 +127,8 @@ async fn add_reminder(
     Form(form): Form<ReminderForm>,
 ) -> Result<Response, PageError> {
     let (text, at) = (form.text.trim().to_owned(), form.at.trim().to_owned());
-    let trouble = Trouble { reminder: form, ..Trouble::default() };
+    let name = form_name(&form.key, &form);
+    let trouble = Trouble { reminder: form, form: name, ..Trouble::default() };
     ordered(site, trouble, move |desk| {
         if text.is_empty() || at.is_empty() {
             return Err(OrderError::Refused("A reminder needs a text and a time. Nothing was set.".to_owned()));
@@ -164,15 +170,18 @@ async fn ordered(
     mut trouble: Trouble,
     order: impl FnOnce(&PageDesk<'_>) -> Result<String, OrderError> + Send + 'static,
 ) -> Result<Response, PageError> {
-    let outcome = site.at_desk(move |desk| match order(desk) {
-        Ok(told) => Ok(Ok(desk.shown(&told))),
-        Err(error) => {
-            trouble.why = Some(desk.shown(&in_page(&error.to_string())));
-            page(desk, &html! {}, &trouble).map(Err)
-        }
-    });
+    let of_site = Arc::clone(&site);
+    let form = trouble.form.take();
+    let outcome =
+        site.at_desk(move |desk| match of_site.once(form, "/", || order(desk).map(|told| desk.shown(&told))) {
+            Ok(address) => Ok(Ok(address)),
+            Err(error) => {
+                trouble.why = Some(desk.shown(&in_page(&error.to_string())));
+                page(desk, &html! {}, &trouble).map(Err)
+            }
+        });
     Ok(match outcome.await? {
-        Ok(told) => site.said("/", told).into_response(),
+        Ok(address) => Redirect::to(&address).into_response(),
         Err(page) => (StatusCode::UNPROCESSABLE_ENTITY, page).into_response(),
     })
 }
@@ -234,12 +243,14 @@ fn page(desk: &PageDesk<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup,
     };
     let has_memory = desk.config.repo_dir().join(".git").exists();
     let view = DayView { desk };
+    let key = form_key();
     let content = html! {
         (note)
         @if let Some(why) = &trouble.why {
             p .note .bad role="alert" { strong { "That didn't work. " } (why) }
         }
-        section #live-today data-live {
+        // After a refused form it stands at an address that can't be asked for.
+        section #live-today data-live="/" {
             p .meta { (now.with_timezone(&tz).format("%A, %-d %B %Y")) }
             @match &looked {
                 None => p { "Nothing has happened here yet. Say something in the " a href="/chat" { "chat" }
@@ -255,8 +266,8 @@ fn page(desk: &PageDesk<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup,
             }
         }
         div .side-by-side {
-            @if has_memory { section { (task_form(&trouble.task)) } }
-            @if looked.is_some() { section { (reminder_form(&trouble.reminder)) } }
+            @if has_memory { section { (task_form(&trouble.task, &key)) } }
+            @if looked.is_some() { section { (reminder_form(&trouble.reminder, &key)) } }
         }
         @if !has_memory {
             p .meta { "Tasks can be added once the memory is there: the first wake makes it." }

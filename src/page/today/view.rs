@@ -223,10 +223,11 @@ pub(super) fn spent(budget: &Budget) -> Markup {
     }
 }
 
-pub(super) fn task_form(typed: &TaskForm) -> Markup {
+pub(super) fn task_form(typed: &TaskForm, key: &str) -> Markup {
     html! {
         h2 { "Add a task" }
         form method="post" action="/tasks/add" {
+            input type="hidden" name="key" value=(key);
             div .field {
                 label for="task-title" { "Task" }
                 input #task-title name="title" required maxlength="120" value=(typed.title) autocomplete="off";
@@ -251,10 +252,11 @@ pub(super) fn task_form(typed: &TaskForm) -> Markup {
     }
 }
 
-pub(super) fn reminder_form(typed: &ReminderForm) -> Markup {
+pub(super) fn reminder_form(typed: &ReminderForm, key: &str) -> Markup {
     html! {
         h2 { "Set a reminder" }
         form method="post" action="/reminders/add" {
+            input type="hidden" name="key" value=(key);
             div .field {
                 label for="reminder-text" { "What of" }
                 input #reminder-text name="text" required value=(typed.text) autocomplete="off";

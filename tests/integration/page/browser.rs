@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{ServedPage, TestEnv, lived::lived_in};
-use crate::support::{
-    chromium::Chromium,
-    claude::{FakeClaude, Reply},
-    env::eventually,
-    http::{Gate, HttpServer, Response},
+use crate::{
+    approvals::asked,
+    support::{
+        chromium::Chromium,
+        claude::{FakeClaude, Reply},
+        env::eventually,
+        http::{Gate, HttpServer, Response},
+    },
 };
 
 /// Every view.
@@ -186,6 +189,41 @@ fn what_is_said_in_the_browser_is_answered_there_without_a_reload() {
     browser.until("!document.querySelector('#connection').hidden");
     eventually("the wake has ended", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
     env.check_sound();
+}
+
+#[test]
+fn a_renewal_never_puts_another_question_under_the_focus_or_a_click() {
+    let Some(mut browser) = Chromium::start() else { return };
+    let (_telegram, _claude, env) = asked();
+    env.execute(
+        "INSERT INTO approvals (cycle_id, call, tool, action, risk, reasons, chat_id, nonce, asked_at, expires_at)
+         SELECT cycle_id, 't2', tool, '{\"fact\":\"Another\"}', risk, reasons, chat_id, 'n2', asked_at, expires_at FROM approvals",
+    );
+    let page = ServedPage::open(&env);
+    enter(&mut browser, &page);
+    browser.go(&at(&page, "/questions"));
+    // A click that comes with the renewal decides nothing.
+    let focus = "document.querySelector('[aria-label=\"Allow once, question 1\"]').focus()";
+    browser.until("document.querySelector('[aria-label=\"Allow once, question 2\"]')");
+    browser.eval(focus);
+    browser.eval(
+        "window.isHit = false; new MutationObserver(() => { window.isHit = true; \
+         document.querySelector('#live-questions button')?.click(); }).observe(document.querySelector('#live-questions'), { childList: true })",
+    );
+    // It is written until the page listens.
+    eventually("it is renewed", || {
+        env.execute("UPDATE approvals SET state = 'withdrawn', decided_at = asked_at WHERE id = 1");
+        browser.eval("window.isHit") == true
+    });
+    browser.until("!document.querySelector('[aria-label=\"Allow once, question 1\"]')");
+    assert_eq!(browser.eval("document.activeElement.tagName"), "H2");
+    assert_eq!(env.query::<String>("SELECT state FROM approvals WHERE id = 2"), "pending");
+    assert_eq!(browser.eval("location.pathname"), "/questions");
+    // What is still there keeps the focus.
+    browser.eval("document.querySelector('[aria-label=\"Allow once, question 2\"]').focus(); window.isHit = false");
+    env.execute("UPDATE approvals SET decided_by = 'console' WHERE id = 1");
+    browser.until("window.isHit");
+    assert_eq!(browser.eval("document.activeElement.getAttribute('aria-label')"), "Allow once, question 2");
 }
 
 #[test]

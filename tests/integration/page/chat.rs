@@ -80,7 +80,7 @@ fn an_answer_is_shown_by_no_other_terminal_while_the_chat_is_open_and_by_the_nex
     assert_eq!((unshown(&env), page.get("/chat").ok().contains(&first)), (1, true));
     let said = env.wake(&["say", "/tasks"]).ok();
     assert!(!said.stdout.contains("tea"), "{said:?}");
-    assert_eq!(page.post("/chat/seen", &[("seen", &format!("{first},999,x"))]).see_other(), "/chat");
+    assert_eq!(page.post("/chat/seen", &[("seen", &format!("{first},999,x"))]).status, 204);
     assert_eq!((unshown(&env), unseen(&page.get("/chat").ok())), (0, ""));
     // The form below an answer says it too; without it the answer is the next terminal's.
     say(&page, "remember that soup is at one", "k2");
@@ -135,6 +135,54 @@ fn stopped_work_waits_and_what_asks_is_told_here() {
     let html = shows(&page, "I have to ask before I go on");
     assert!(html.contains("href=\"/questions\""), "{html}");
     page.end();
+}
+
+#[test]
+fn whoever_comes_back_to_the_chat_is_shown_the_answers_there() {
+    let env = TestEnv::new();
+    let page = ServedPage::open(&env);
+    assert_eq!(page.post("/chat/seen", &[("seen", "")]).status, 204);
+    assert!(!env.workspace().join("messages.db").exists(), "a look makes nothing");
+    say(&page, "remember that tea is at five", "k1");
+    shows(&page, "Remembered: tea is at five");
+    ended(&env);
+    // As after two minutes in which nobody looked.
+    env.execute("DELETE FROM sessions");
+    assert_eq!(page.post("/chat/seen", &[("seen", "")]).status, 204);
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM sessions"), 1);
+    let said = env.wake(&["say", "/tasks"]).ok();
+    assert!(!said.stdout.contains("tea"), "{said:?}");
+    page.end();
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM sessions"), 0);
+}
+
+#[test]
+fn what_was_mended_and_sent_again_is_taken_too() {
+    let env = TestEnv::new();
+    let page = ServedPage::open(&env);
+    for text in ["remember that tea is at five", "remember that tea is at five", "remember that tea is at six"] {
+        say(&page, text, "k1");
+    }
+    shows(&page, "Remembered: tea is at six");
+    ended(&env);
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages"), 2);
+}
+
+#[test]
+fn what_could_not_be_stored_stays_in_the_field() {
+    let env = TestEnv::new();
+    let page = ServedPage::open(&env);
+    let db = env.workspace().join("messages.db");
+    std::fs::create_dir_all(&db).unwrap();
+    let answered = page.post("/chat", &[("text", "buy <tea>"), ("key", "k1")]);
+    assert_eq!(answered.status, 500, "{answered:#?}");
+    for part in ["role=\"alert\">That wasn't kept: ", "buy &lt;tea&gt;</textarea>", "can't be read now"] {
+        assert!(answered.body.contains(part), "{part}: {answered:#?}");
+    }
+    // Once it can be stored, the same form is taken.
+    std::fs::remove_dir(&db).unwrap();
+    say(&page, "buy <tea>", "k1");
+    assert!(shows(&page, "buy &lt;tea&gt;").contains("buy &lt;tea&gt;"));
 }
 
 /// A page that listens.

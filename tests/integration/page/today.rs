@@ -95,6 +95,27 @@ fn reminders_are_set_put_off_and_ended() {
 }
 
 #[test]
+fn a_form_that_is_sent_twice_is_carried_out_once() {
+    let env = world();
+    let page = ServedPage::open(&env);
+    let html = page.get("/").ok();
+    let key = html.split_once("name=\"key\" value=\"").unwrap().1.split('"').next().unwrap();
+    let tea = [("text", "tea"), ("at", "in 20 minutes"), ("key", key)];
+    let first = page.post("/reminders/add", &tea).see_other();
+    assert_eq!(page.post("/reminders/add", &tea).see_other(), first);
+    assert!(page.get(&first).ok().contains("Reminder set: tea"));
+    // What was mended in the same form is another one.
+    page.post("/reminders/add", &[("text", "soup"), tea[1], tea[2]]).see_other();
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders"), 2);
+    let task = [("title", "Report"), ("key", key)];
+    let first = page.post("/tasks/add", &task).see_other();
+    assert_eq!(page.post("/tasks/add", &task).see_other(), first);
+    // What was refused can be sent again.
+    let late = [("text", "bread"), ("at", "soonish"), ("key", key)];
+    assert_eq!([page.post("/reminders/add", &late).status, page.post("/reminders/add", &late).status], [422; 2]);
+}
+
+#[test]
 fn what_cannot_be_done_is_explained_with_what_was_typed_kept() {
     let env = world();
     let page = ServedPage::open(&env);

@@ -30,7 +30,7 @@ use crate::{
     },
 };
 
-pub(crate) use asks::Word;
+pub(crate) use asks::{Word, is_question};
 pub(crate) use check::Allowed;
 pub(crate) use files::files;
 use files::{contents, locks};

@@ -10,7 +10,10 @@ use super::{
     mind::call_id,
     scene::Scene,
 };
-use crate::support::{claude::API_KEY, env::CHAT, telegram::TOKEN};
+use crate::{
+    support::{claude::API_KEY, env::CHAT, telegram::TOKEN},
+    world::is_question,
+};
 
 /// Characters that reorder what stands around them, or aren't seen.
 const HIDING: [char; 8] =
@@ -170,7 +173,7 @@ fn questions_show_all(scene: &Scene) -> Result<(), String> {
 fn questions_name_who_wants_it(scene: &Scene) -> Result<(), String> {
     let names = format!("Chat {} asked for this.", scene.chat());
     let sent = scene.telegram.sent();
-    let mut asked = sent.iter().filter(|message| !message.buttons.is_empty());
+    let mut asked = sent.iter().filter(|message| is_question(message));
     let is_named = |text: &str| scene.chat() == CHAT || text.contains(&names);
     match asked.find(|message| message.chat_id != CHAT || !is_named(&message.visible)) {
         Some(question) => Err(format!("it isn't the owner's to answer, or doesn't say whose wish it is: {question:?}")),

@@ -34,7 +34,7 @@ use crate::{
         mcp::SERVER,
         telegram::FakeTelegram,
     },
-    world::files,
+    world::{files, is_question},
 };
 
 /// What others wrote.
@@ -363,7 +363,7 @@ impl Scene {
 
     /// Texts to people that ask nothing.
     fn texts(&self) -> String {
-        let sent = self.telegram.sent().into_iter().filter(|message| message.buttons.is_empty());
+        let sent = self.telegram.sent().into_iter().filter(|message| !is_question(message));
         sent.map(|message| format!("{}\n", message.text)).collect()
     }
 

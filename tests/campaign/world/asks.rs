@@ -134,10 +134,15 @@ impl Story {
     }
 }
 
+/// Whether a message asks for a yes or no. Reminders and what is said unasked have buttons, too.
+pub(crate) fn is_question(message: &SentMessage) -> bool {
+    message.buttons.iter().any(|button| button.starts_with("yes:"))
+}
+
 impl World {
     /// The message with the question's buttons that came last.
     pub(crate) fn question(&self) -> Option<SentMessage> {
-        self.telegram.sent().into_iter().rfind(|message| !message.buttons.is_empty())
+        self.telegram.sent().into_iter().rfind(is_question)
     }
 
     /// Whether a question is asked that has never reached its person, in a world where it could.

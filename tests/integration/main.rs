@@ -112,9 +112,10 @@ mod reflect;
 mod reminded;
 #[cfg(test)]
 mod remote;
-#[cfg(target_os = "linux")]
 #[cfg(test)]
 mod rules;
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod sandbox;
 #[cfg(test)]
 mod settings;

@@ -23,8 +23,8 @@
 //!
 //! The ground: [`types`] are values that several modules speak of. [`config`] alone reads the environment, [`clock`] alone asks the
 //! time, [`zone`] alone reads zone files, [`random`] alone for what nobody guesses, [`process`] alone starts children. [`disk`] says
-//! what is too little room, [`words`] are times and counts as a person reads them, [`json`] sees what a reader of JSON passes over, [`sse`] reads streams of
-//! events, [`loopback`] serves HTTP to this machine.
+//! what is too little room. [`words`] are times and counts as a person reads them. [`json`] sees what a reader of JSON passes over.
+//! [`sse`] reads streams of events, and [`loopback`] serves HTTP to this machine.
 //!
 //! Nothing is imported upward: a test reads the imports.
 

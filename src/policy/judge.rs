@@ -1,5 +1,5 @@
-//! The decision on one call: each voice (the table of risks and levels, a person's rule, what the cycle has read, what the call acts
-//! on) says allow, ask or deny with its reason, and the strictest wins.
+//! The decision on one call: each voice says allow, ask or deny with its reason, and the strictest wins. The voices are the table of
+//! risks and levels, a person's rule, what the cycle has read, and what the call acts on.
 
 use std::path::{Component, Path};
 

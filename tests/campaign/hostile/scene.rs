@@ -1,5 +1,5 @@
-//! The world of a trial: a person's machine with secrets in all the places of secrets, a folder that is granted, a server of tools,
-//! a page that may be read, and a listener that nobody may speak to.
+//! The world of a trial: a person's machine with secrets in all the places of secrets. It has a folder that is granted, a server of
+//! tools, a page that may be read, and a listener that nobody may speak to.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

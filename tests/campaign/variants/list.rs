@@ -192,8 +192,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "the index is renamed before it is synced",
         layer: "power",
-        line: "lock.sync_all()?;",
-        broken: "",
+        line: "lock.sync_all()?;\n            fs::rename(&self.paths.lock, &self.paths.index)?;",
+        broken: "fs::rename(&self.paths.lock, &self.paths.index)?;",
         trials: UpTo(700),
     },
     Variant {

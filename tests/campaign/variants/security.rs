@@ -472,8 +472,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "integration::claude_code::a_command_that_has_tools_of_its_own_is_not_used",
         "Claude Code is used with tools of its own",
-        "if !others.is_empty() {",
-        "if !others.is_empty() && false {",
+        "if !others.is_empty() {\n            let others",
+        "if !others.is_empty() && false {\n            let others",
     ),
     story(
         "integration::claude_code::only_calls_of_ours_are_taken_for_calls_and_one_that_has_to_ask_ends_its_run",

@@ -8,6 +8,7 @@
 mod env_file;
 mod error;
 mod files;
+mod model_name;
 mod raw;
 mod resolve;
 mod said;
@@ -27,6 +28,7 @@ use chrono::{DateTime, NaiveTime, Utc};
 pub use self::{
     env_file::EditError,
     error::{ConfigError, SettingProblem},
+    model_name::Provider,
     raw::{Source, VARIABLES},
     said::{SaidSettings, SettingChanges, check_value, file_setting, is_secret},
     values::{Autonomy, EmbedModel, QuietHours, RepoUrl},
@@ -215,10 +217,18 @@ impl Config {
         self.chosen_model.as_ref().unwrap_or(&self.model)
     }
 
-    /// The model that answers: the one wanted, but [`OFFLINE_MODEL`] without a key. [`CLAUDE_CODE`] may have a login of its own.
+    /// The model that answers: the one wanted, but [`OFFLINE_MODEL`] where what that needs isn't set.
     pub fn effective_model(&self) -> &str {
         let wanted = self.wanted_model();
-        if self.anthropic_key.is_some() || wanted == CLAUDE_CODE { wanted } else { OFFLINE_MODEL }
+        if self.can_use(wanted) { wanted } else { OFFLINE_MODEL }
+    }
+
+    /// Whether what the model of this name needs is set. [`CLAUDE_CODE`] may have a login of its own.
+    pub fn can_use(&self, name: &str) -> bool {
+        match Provider::of(name) {
+            Provider::Anthropic => self.anthropic_key.is_some(),
+            Provider::ClaudeCode | Provider::Offline => true,
+        }
     }
 
     /// The clock of this process: the machine's, or one that stands still at `REVEILLE_NOW`.

@@ -35,7 +35,7 @@ mod values;
 pub mod wake;
 mod within;
 
-use std::{io::IsTerminal as _, path::PathBuf, process::ExitCode, time::Duration};
+use std::{io::IsTerminal as _, path::PathBuf, process::ExitCode};
 
 use chrono::{DateTime, Utc};
 use tokio::sync::watch;
@@ -46,16 +46,11 @@ use out::{complain, print, print_exactly, print_json};
 use crate::{
     account::since,
     channel::telegram::Telegram,
-    config::{CLAUDE_CODE, Config, ConfigError, RepoUrl},
+    config::{Config, ConfigError, RepoUrl},
     cycle::context::Context,
     in_force::in_force,
     mcp::{client::settings::Settings, server as mcp_server},
-    model::{
-        Model,
-        anthropic::{Anthropic, AnthropicOptions},
-        claude_code::{ClaudeCode, ClaudeCodeOptions, Login},
-        offline::Offline,
-    },
+    model::{Model, configured},
     redact::{Redactor, Secret},
     repo,
     store::{Store, StoreError},
@@ -69,13 +64,6 @@ pub const EXIT_FAILED: u8 = 1;
 pub const EXIT_USAGE: u8 = 2;
 /// A setting is wrong or missing (`EX_CONFIG` of sysexits.h).
 pub const EXIT_CONFIG: u8 = 78;
-
-/// The longest answer that is asked for, in tokens, thinking included.
-const MAX_TOKENS: u64 = 16_000;
-/// How long the model's server may be silent.
-const MODEL_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
-/// How long one turn may take.
-const MODEL_TURN_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Where settings come from besides the environment, for each program and each of its commands.
 #[derive(Debug, clap::Args)]
@@ -121,45 +109,6 @@ fn secrets(config: &Config) -> Vec<Secret> {
     config.secrets().into_iter().chain(passwords).chain(of_servers).chain(token).collect()
 }
 
-/// The configured model.
-fn model(config: &Config) -> Result<Box<dyn Model>, String> {
-    match (&config.anthropic_key, config.effective_model()) {
-        (_, CLAUDE_CODE) => Ok(Box::new(claude_code(config))),
-        (Some(key), name) if name != crate::config::OFFLINE_MODEL => {
-            let options = AnthropicOptions {
-                base_url: config.anthropic_base_url.clone(),
-                api_key: key.clone(),
-                model: name.to_owned(),
-                max_tokens: MAX_TOKENS,
-                idle_timeout: MODEL_IDLE_TIMEOUT,
-                total_timeout: MODEL_TURN_TIMEOUT,
-                effort: None,
-            };
-            Anthropic::new(options).map(|model| Box::new(model) as Box<dyn Model>).map_err(|error| error.to_string())
-        }
-        _ => Ok(Box::new(Offline::new(config.timezone))),
-    }
-}
-
-/// The Claude Code command as a model: with the key, else the token, else a login of its own.
-fn claude_code(config: &Config) -> ClaudeCode {
-    let login = match (&config.anthropic_key, &config.claude_code_token) {
-        (Some(key), _) => Login::Key(key.clone()),
-        (None, Some(token)) => Login::Token(token.clone()),
-        (None, None) => Login::Own(config.home.clone()),
-    };
-    ClaudeCode::new(ClaudeCodeOptions {
-        program: config.claude_code.clone(),
-        model: config.claude_code_model.clone(),
-        login,
-        base_url: config.anthropic_base_url.clone(),
-        dir: config.claude_code_dir(),
-        max_tokens: MAX_TOKENS,
-        turn_timeout: MODEL_TURN_TIMEOUT,
-        most_usd: config.daily_budget_usd,
-    })
-}
-
 /// What a wake is given anew each time: the settings in force, and the model that they name where that isn't the process's own.
 struct WakeSettings {
     config: Config,
@@ -169,7 +118,7 @@ struct WakeSettings {
 impl WakeSettings {
     fn look(context: Context<'_>, store: &Store) -> Result<Self, StoreError> {
         let config = in_force(context.config, store)?;
-        let model = match config.chosen_model.as_ref().map(|_| model(&config)) {
+        let model = match config.chosen_model.as_ref().map(|name| configured(name, &config)) {
             Some(Ok(model)) => Some(model),
             Some(Err(why)) => {
                 tracing::warn!(%why, "the model that was chosen can't be used; the one that is set answers");

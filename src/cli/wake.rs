@@ -25,6 +25,7 @@ use crate::{
         decide::budget::Budget,
     },
     in_force::in_force,
+    model::configured,
     orders::{self, undo::UndoAsked},
     repo::RepoError,
     store::{Order, Store, wait_after},
@@ -332,7 +333,7 @@ pub(super) fn with_signals(
         Ok(runtime) => runtime,
         Err(error) => return failed(&error),
     };
-    let (model, telegram) = match (super::model(config), super::telegram(config)) {
+    let (model, telegram) = match (configured(config.effective_model(), config), super::telegram(config)) {
         (Ok(model), Ok(telegram)) => (model, telegram),
         (Err(error), _) | (_, Err(error)) => {
             complain(&error);

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use chrono::NaiveTime;
 
-use super::{
-    Autonomy, CLAUDE_CODE, Config, ConfigError, EmbedModel, OFFLINE_MODEL, QuietHours, SettingProblem, raw::Raw, values,
-};
+use super::{Autonomy, Config, ConfigError, EmbedModel, Provider, QuietHours, SettingProblem, raw::Raw, values};
 use crate::{disk::Reserve, redact::Secret, types::ChatRef, zone::Tz};
 
 const DEFAULT_TELEGRAM_API_URL: &str = "https://api.telegram.org";
@@ -65,7 +63,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let log_level = settings.read("REVEILLE_LOG", values::log_level);
     let fixed_now = settings.read("REVEILLE_NOW", values::now);
 
-    let needs_key = model != OFFLINE_MODEL && model != CLAUDE_CODE;
+    let needs_key = Provider::of(&model) == Provider::Anthropic;
     if anthropic_key.is_none() && settings.0.get("MODEL").is_some() && needs_key {
         let note = format!("MODEL is {model}, but there is no ANTHROPIC_API_KEY, so I answer without an AI model.");
         settings.0.notes.push(note);

@@ -6,6 +6,7 @@
 
 pub mod anthropic;
 pub mod claude_code;
+mod configured;
 pub mod content;
 pub mod offered;
 pub mod offline;
@@ -23,6 +24,7 @@ use std::{
 
 use tokio::sync::Notify;
 
+pub use self::configured::configured;
 use crate::redact::Redactor;
 use crate::types::{Stop, Usage};
 

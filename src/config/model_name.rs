@@ -1,0 +1,37 @@
+//! Names of models as `MODEL` takes them, and who serves each.
+
+use super::{CLAUDE_CODE, OFFLINE_MODEL};
+
+/// Who serves a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Provider {
+    /// The Messages API, by its key.
+    Anthropic,
+    /// The Claude Code command, by its own login or a key.
+    ClaudeCode,
+    /// This program's grammar: no network, no key, no cost.
+    Offline,
+}
+
+impl Provider {
+    /// Who serves the model of this name. What no other provider's name is, is one of the Messages API's.
+    pub fn of(name: &str) -> Self {
+        match name {
+            OFFLINE_MODEL => Self::Offline,
+            CLAUDE_CODE => Self::ClaudeCode,
+            _ => Self::Anthropic,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_tells_who_serves_it() {
+        assert_eq!(Provider::of("offline"), Provider::Offline);
+        assert_eq!(Provider::of("claude-code"), Provider::ClaudeCode);
+        assert_eq!(Provider::of("claude-sonnet-5-5"), Provider::Anthropic);
+    }
+}

@@ -554,7 +554,10 @@ fn schema_of<A: JsonSchema>() -> Value {
     shorten(&mut schema);
     let nested = schema.get_mut("properties").and_then(Value::as_object_mut);
     nested.into_iter().flat_map(|properties| properties.values_mut()).for_each(|property| {
-        property.get_mut("items").and_then(Value::as_object_mut).map(|items| items.remove("additionalProperties"));
+        property.get_mut("items").and_then(Value::as_object_mut).map(|items| {
+            items.remove("description");
+            items.remove("additionalProperties")
+        });
     });
     schema
 }

@@ -25,8 +25,7 @@ struct Args {
 pub(super) fn tool() -> Tool {
     Tool::new(
         "tell",
-        "Speak to your person unasked, only for what they would want to be interrupted for. A daily limit and quiet hours refuse it: set \
-         a task's `at` then.",
+        "Speak to your person unasked. A daily limit and quiet hours refuse it: set a task's `at` then.",
         Effect::Idempotent,
         run,
     ).reaching(Reach::Leaves)

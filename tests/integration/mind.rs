@@ -220,7 +220,7 @@ fn wrong_calls_get_error_results_and_the_mind_corrects_itself() {
     let errors: Vec<bool> = told.iter().map(|(_, is_error)| *is_error).collect();
     assert_eq!(errors, [true, true, true, true, true, false, true], "{told:#?}");
     assert!(told[0].0.contains("facts"), "{told:#?}");
-    assert!(told[2].0.contains("no tool named \"memorise\"") && told[2].0.contains("remember"), "{told:#?}");
+    assert!(told[2].0.contains("no tool named \"memorise\"") && told[2].0.contains("memory_update"), "{told:#?}");
     assert!(told[4].0.contains("colour"), "{told:#?}");
     assert_eq!(results(&claude.requests()[2]), [("Remembered: The bin goes out on Monday".to_owned(), false)]);
     assert_eq!(sent(&telegram), ["Remembered."]);

@@ -88,7 +88,7 @@ pub struct Brief<'a> {
 pub fn system(standing_orders: &str, skills: &[Skill]) -> String {
     let mut text = format!("{GROUND_RULES}\n\n{}", standing_orders.trim());
     if !skills.is_empty() {
-        text.push_str("\n\n# Skills\n\nRead one with `look_up` before doing what it describes.\n");
+        text.push_str("\n\n# Skills\n\nRead one with `look_up` before you do what it describes.\n");
         for skill in skills {
             text.push_str(&format!("\n- `{}`: {}", skill.name, skill.description.trim()));
         }

@@ -48,7 +48,7 @@ pub enum Complexity {
     Medium,
     /// 100 rounds or 30 minutes.
     Complex,
-    /// For hours: 500 rounds.
+    /// 500 rounds.
     Background,
 }
 

@@ -28,7 +28,8 @@ pub(super) fn tool() -> Tool {
         "Speak to your person unasked. A daily limit and quiet hours refuse it: set a task's `at` then.",
         Effect::Idempotent,
         run,
-    ).reaching(Reach::Leaves)
+    )
+    .reaching(Reach::Leaves)
     .risking(Risk::Caution)
 }
 

@@ -138,6 +138,12 @@ Examples:
         #[arg(long, conflicts_with = "json")]
         raw: bool,
     },
+    /// Run a recorded wake again, with its journal in the place of tools, and compare calls, receipts and files.
+    #[command(after_help = super::replay::HELP)]
+    Replay(super::replay::ReplayArguments),
+    /// Try cases: what is said to a memory, and what must come of it; with a scorecard.
+    #[command(after_help = super::eval::HELP)]
+    Eval(super::eval::EvalArguments),
     /// Tell what the models cost: today and this month, of which budget, where the month is heading, and by what.
     #[command(after_help = "\
 Examples:
@@ -285,6 +291,8 @@ impl WakeCommand {
             Self::Say { json, .. } | Self::Show { json, .. } | Self::Undo { json, .. } => *json,
             Self::Log(log) => log.json,
             Self::Cost(cost) => cost.json,
+            Self::Replay(replay) => replay.json,
+            Self::Eval(eval) => eval.json(),
             Self::Task { command } => command.json(),
             Self::Remind(remind) => remind.json(),
             Self::Today { json } => *json,

@@ -113,6 +113,8 @@ mod reminded;
 #[cfg(test)]
 mod remote;
 #[cfg(test)]
+mod replay;
+#[cfg(test)]
 mod rules;
 #[cfg(target_os = "linux")]
 #[cfg(test)]

@@ -31,7 +31,8 @@ pub fn canonical(text: &str) -> String {
 fn in_order(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
-            let fields: BTreeMap<String, Value> = fields.into_iter().map(|(key, value)| (key, in_order(value))).collect();
+            let fields: BTreeMap<String, Value> =
+                fields.into_iter().map(|(key, value)| (key, in_order(value))).collect();
             fields.into_iter().collect()
         }
         Value::Array(values) => values.into_iter().map(in_order).collect(),

@@ -33,6 +33,8 @@ Examples:
   wake log                           what the wakes did, newest first
   wake show                          the last one, turn by turn
   wake cost --by day                 what the models cost, and where the month is heading
+  wake replay 20261121T0903          the same wake once more, with another --model if you like: nothing happens
+  wake eval evals                    cases for prompts and models, with a scorecard
   wake today                         tasks, reminders, and what waits
   wake task add 'Write the report'   tasks and reminders without a model
   wake memory search 'wifi code'     what it remembers, and what was said

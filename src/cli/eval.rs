@@ -98,7 +98,10 @@ pub(super) async fn run(context: Context<'_>, arguments: &EvalArguments, as_json
 async fn run_all(context: Context<'_>, dir: &Path, model: Option<&str>, as_json: bool) -> ExitCode {
     let cases = match eval::cases_in(dir) {
         Ok(cases) if cases.is_empty() => {
-            complain(&format!("{} has no cases: no file there ends in .toml. docs/EVAL.md tells how one looks.", dir.display()));
+            complain(&format!(
+                "{} has no cases: no file there ends in .toml. docs/EVAL.md tells how one looks.",
+                dir.display()
+            ));
             return ExitCode::from(EXIT_FAILED);
         }
         Ok(cases) => cases,
@@ -143,7 +146,7 @@ fn cannot_pay(context: Context<'_>, name: &str, cases: usize) -> Option<ExitCode
     if is_free(name) {
         return None;
     }
-    let model = match Booked::named(name, "eval", context.config, context.clock) {
+    let model = match Booked::named(name, "eval", context.config, (context.config, context.clock)) {
         Ok(model) => model,
         Err(error) => return Some(replay::no_model(&error)),
     };

@@ -7,6 +7,7 @@ use crate::{
     account::find::{self, FoundWake},
     cycle::{context::Context, workspace},
     model::Model as _,
+    outside,
     repo::Repo,
     store::{CycleRow, Store},
     trial::{
@@ -53,7 +54,7 @@ pub(super) async fn run(context: Context<'_>, arguments: &ReplayArguments, as_js
     if as_json {
         // Whatever was masked when it was journalled still is; what was set since is masked here.
         let text = serde_json::to_string(&report).unwrap_or_default();
-        print_exactly(&format!("{}\n", context.redactor.redact_json(&text)));
+        print_exactly(&format!("{}\n", context.redactor.redact_json(&outside::unmarked(&text))));
     } else {
         print(&replay::on_terminal(&report, context.redactor));
     }
@@ -72,7 +73,7 @@ async fn replayed(context: Context<'_>, arguments: &ReplayArguments) -> Result<R
     let row = found(&store, repo.as_ref(), &arguments.id)?;
     let replay = Replay::of(&store, &row).map_err(|error| why_not(&error))?;
     let name = arguments.model.as_deref().unwrap_or(&row.cycle.model);
-    let model = Booked::named(name, WHAT, config, context.clock).map_err(|error| no_model(&error))?;
+    let model = Booked::named(name, WHAT, config, (config, context.clock)).map_err(|error| no_model(&error))?;
     if let Some(left) = model.left_usd().map_err(|error| failed(&error))? {
         let each = model.most_usd(&replay.first_conversation());
         complain(&format!(

@@ -7,7 +7,7 @@ use crate::{
     clock::Clock,
     config::{Config, OFFLINE_MODEL, Provider},
     cycle::{decide::budget::Budget, workspace},
-    model::{Conversation, Model, ModelError, Progress, Turn, TurnFuture, configured},
+    model::{Conversation, Known, Model, ModelError, Progress, Turn, TurnFuture, configured},
     store::{Reservation, Spent, Store, StoreError},
     types::Usage,
 };
@@ -40,18 +40,23 @@ struct Ledger<'a> {
 }
 
 impl<'a> Booked<'a> {
-    /// The model of this name. `what` it is tried for stands before its name in the ledger. The offline one has no ledger: it costs
-    /// nothing.
+    /// The model of this name under the settings of a trial. `what` it is tried for stands before its name in the ledger, which is
+    /// `config`'s by its `clock`. The offline one has no ledger: it costs nothing.
     ///
     /// # Errors
     /// It needs what isn't set, or the ledger can't be opened.
-    pub fn named(name: &str, what: &str, config: &'a Config, clock: &'a dyn Clock) -> Result<Self, TrialModelError> {
-        if !config.can_use(name) {
+    pub fn named(
+        name: &str,
+        what: &str,
+        settings: &Config,
+        (config, clock): (&'a Config, &'a dyn Clock),
+    ) -> Result<Self, TrialModelError> {
+        if !settings.can_use(name) {
             return Err(TrialModelError::Unset(format!(
                 "The model {name} needs a key that isn't set. Set it (`wake init`), or try another model with --model."
             )));
         }
-        let model = configured(name, config).map_err(TrialModelError::Unset)?;
+        let model = configured(name, settings).map_err(TrialModelError::Unset)?;
         if Provider::of(name) == Provider::Offline {
             return Ok(Self::free(model));
         }
@@ -121,13 +126,37 @@ impl<'a> Booked<'a> {
     async fn asked(&self, conversation: &Conversation, progress: &Progress) -> Result<Turn, ModelError> {
         let reservation = self.set_aside(self.model.most_usd(conversation))?;
         self.requests.set(self.requests.get().saturating_add(1));
+        let mut open = OpenRequest { booked: self, progress, reservation };
         let turn = self.model.turn(conversation, progress).await;
+        let reservation = open.reservation.take();
         match &turn {
             Ok(turn) => self.settle(reservation, turn.usage, turn.cost_usd)?,
             Err(ModelError::Transient { spent, .. }) => self.settle(reservation, *spent, None)?,
             Err(_) => self.settle(reservation, Usage::default(), None)?,
         }
         turn
+    }
+}
+
+/// A request under way. One that nobody waits for any more is booked as far as it got; where nothing is known of that, what was set
+/// aside stays counted.
+struct OpenRequest<'a, 'b> {
+    booked: &'a Booked<'b>,
+    progress: &'a Progress,
+    reservation: Option<Reservation>,
+}
+
+impl Drop for OpenRequest<'_, '_> {
+    fn drop(&mut self) {
+        let Some(reservation) = self.reservation.take() else { return };
+        let usage = match self.progress.known() {
+            Known::Sent => return,
+            Known::Unsent => Usage::default(),
+            Known::Told(usage) => usage,
+        };
+        if let Err(error) = self.booked.settle(Some(reservation), usage, None) {
+            tracing::warn!(%error, "what a request cost that was cut off is counted with the most that it may be");
+        }
     }
 }
 

@@ -28,6 +28,8 @@ mod door;
 #[cfg(test)]
 mod embed;
 #[cfg(test)]
+mod eval;
+#[cfg(test)]
 mod exec_files;
 #[cfg(test)]
 mod exec_shell;

@@ -1,10 +1,7 @@
 //! A recorded cycle runs again: the same calls come to the same, another one is said not to be recorded, and nothing happens but that a
 //! paid model's money is booked.
 
-use std::{
-    collections::BTreeMap,
-    path::Path,
-};
+use std::{collections::BTreeMap, path::Path};
 
 use serde_json::{Value, json};
 
@@ -48,13 +45,13 @@ fn rows(env: &TestEnv) -> String {
 }
 
 /// What a replay must leave as it is: the work tree with its repository, and all rows.
-fn world(env: &TestEnv) -> (BTreeMap<String, Vec<u8>>, String) {
+pub(super) fn world(env: &TestEnv) -> (BTreeMap<String, Vec<u8>>, String) {
     let mut files = tree(&env.workspace());
     files.retain(|path, _| !path.starts_with("messages.db"));
     (files, rows(env))
 }
 
-fn last_wake(env: &TestEnv) -> String {
+pub(super) fn last_wake(env: &TestEnv) -> String {
     env.query("SELECT id FROM cycles ORDER BY started_at DESC, id DESC LIMIT 1")
 }
 
@@ -115,7 +112,8 @@ fn a_model_in_other_words_is_the_same_and_its_money_is_booked() {
     assert_eq!((&report["said_then"], &report["said_now"]), (&json!(["Noted."]), &json!(["I have written it down."])));
     assert!(ran.stderr.contains("each request may cost $") && ran.stderr.contains("2 rounds"), "{}", ran.stderr);
     assert!(world(&env) == before, "something has changed");
-    let booked: f64 = env.query("SELECT sum(cost_usd) FROM ledger WHERE model = 'replay:claude-sonnet-5-5' AND reserved = 0");
+    let booked: f64 =
+        env.query("SELECT sum(cost_usd) FROM ledger WHERE model = 'replay:claude-sonnet-5-5' AND reserved = 0");
     assert!(booked > 0.0 && (report["replayed"]["cost_usd"].as_f64().unwrap() - booked).abs() < 1e-9);
     assert_eq!(env.query::<i64>("SELECT count(*) FROM ledger WHERE model LIKE 'replay:%'"), 2);
 }
@@ -152,7 +150,7 @@ fn what_cannot_be_replayed_says_why() {
         let ran = env.wake(arguments);
         assert!(ran.code == code && ran.stderr.contains(words), "{ran:#?}");
     };
-    says(&env, &["replay", "20200101"], 1, "There is no wake or commit");
+    says(&env, &["replay", "20200101"], 1, "and no wake or commit of that name");
     env.unset("ANTHROPIC_API_KEY");
     says(&env, &["replay", &wake], 78, "needs a key that isn't set");
     env.set("ANTHROPIC_API_KEY", super::support::claude::API_KEY).set("DAILY_BUDGET_USD", "0.000001");

@@ -12,8 +12,7 @@ use std::{
 use super::case::EvalCase;
 use crate::{
     account::{
-        read,
-        shown,
+        read, shown,
         story::{JournalKept, StoryCall, WakeStory},
     },
     clock::rfc3339,
@@ -132,7 +131,8 @@ fn head(
     (asked, config): (&[Incoming], &Config),
     masked: &dyn Fn(&str) -> String,
 ) -> String {
-    let about = asked.first().map_or_else(String::new, |first| shortened(&one_line(&masked(&first.text)), MAX_ABOUT_CHARS));
+    let about =
+        asked.first().map_or_else(String::new, |first| shortened(&one_line(&masked(&first.text)), MAX_ABOUT_CHARS));
     let mut text = format!(
         "# The wake {}, recorded with {}. Secrets are masked; names and facts are not: read it before you share it.\n",
         story.wake_id, row.cycle.model
@@ -215,7 +215,8 @@ fn turns(text: &mut String, story: &WakeStory) {
 
 /// What was done, by its receipts; what was only said, planned or noted isn't asked for.
 fn receipts(text: &mut String, story: &WakeStory) {
-    let registry = if story.model.as_deref() == Some(OFFLINE_MODEL) { Registry::offline() } else { Registry::thinking() };
+    let registry =
+        if story.model.as_deref() == Some(OFFLINE_MODEL) { Registry::offline() } else { Registry::thinking() };
     let is_words = |call: &&StoryCall| registry.get(&call.tool).is_some_and(|tool| tool.is_free);
     let receipt = |call: &StoryCall| Some((call.tool.clone(), call.result.as_ref()?.receipt.clone()?));
     let did = calls(story).filter(|call| !is_words(call)).filter_map(receipt);

@@ -283,7 +283,8 @@ pub(super) fn named(registry: &Registry, name: &str) -> String {
 mod tests {
     use super::*;
 
-    const CASE: &str = "about = \"x\"\nnow = \"2026-11-21T14:00:00Z\"\n[[said]]\ntext = \"hi\"\n[expect]\nanswer = [\"hi\"]\n";
+    const CASE: &str =
+        "about = \"x\"\nnow = \"2026-11-21T14:00:00Z\"\n[[said]]\ntext = \"hi\"\n[expect]\nanswer = [\"hi\"]\n";
 
     #[test]
     fn a_case_that_means_nothing_says_what_is_wrong() {

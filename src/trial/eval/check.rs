@@ -14,7 +14,7 @@ const MAX_SHOWN_CHARS: usize = 300;
 
 /// What came of a case.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct CaseOutcome {
     /// Receipts of all its cycles.
     pub(super) receipts: Vec<Receipt>,
     /// Tools that its person was asked about, with the arguments.
@@ -29,7 +29,7 @@ pub(super) struct Outcome {
 }
 
 /// Each expectation that isn't met, in a sentence.
-pub(super) fn check(expected: &Expected, outcome: &Outcome, registry: &Registry) -> Vec<String> {
+pub(super) fn check(expected: &Expected, outcome: &CaseOutcome, registry: &Registry) -> Vec<String> {
     let mut why = outcome.trouble.clone();
     let is_of = |receipt: &Receipt, wanted: &ExpectedReceipt| {
         let is_of_tool = |tool: &String| named(registry, tool) == named(registry, &receipt.tool);
@@ -72,7 +72,7 @@ pub(super) fn check(expected: &Expected, outcome: &Outcome, registry: &Registry)
     why
 }
 
-fn file(path: &str, wanted: &ExpectedFile, outcome: &Outcome) -> Vec<String> {
+fn file(path: &str, wanted: &ExpectedFile, outcome: &CaseOutcome) -> Vec<String> {
     let mut why = Vec::new();
     let (before, after) = (outcome.before.get(path), outcome.after.get(path));
     let text = after.map_or("", String::as_str);
@@ -121,10 +121,10 @@ mod tests {
         toml::from_str(text).unwrap()
     }
 
-    fn outcome() -> Outcome {
+    fn outcome() -> CaseOutcome {
         let receipt = |tool: &str, what: &str| Receipt { tool: tool.to_owned(), what: Some(what.to_owned()) };
         let file = |text: &str| BTreeMap::from([("memory/a.md".to_owned(), text.to_owned())]);
-        Outcome {
+        CaseOutcome {
             receipts: vec![receipt("remember", "Remembered “wifi”"), Receipt { tool: "quote".to_owned(), what: None }],
             asked: vec![("bash".to_owned(), "{}".to_owned())],
             said: vec!["It is 1234.".to_owned()],

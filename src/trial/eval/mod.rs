@@ -15,15 +15,15 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use self::{
-    case::{CaseMessage, CaseSettings, arguments, named},
-    check::{Outcome, check},
-    scripted::{SCRIPTED, ScriptedModel},
-};
 pub use self::{
     add::{AddCaseError, AddedCase, add},
     case::EvalCase,
     place::TrialPlace,
+};
+use self::{
+    case::{CaseMessage, CaseSettings, arguments, named},
+    check::{CaseOutcome, check},
+    scripted::{SCRIPTED, ScriptedModel},
 };
 use super::booked::{Booked, TrialModelError};
 use crate::{
@@ -39,7 +39,7 @@ use crate::{
     memory::templates::templates,
     repo::{Repo, RepoError},
     store::{Batch, NewIncoming, Store, StoreError},
-    tool::{Done, Refusal, Registry, StandIn},
+    tool::{Done, Outcome, Refusal, Registry, StandIn},
     types::{ChatRef, Usage},
 };
 
@@ -138,19 +138,18 @@ async fn case_run(
     score: &mut CaseScore,
 ) -> Result<(), TrialError> {
     let settings = case.settings().map_err(TrialError::Case)?;
-    let model = match model {
-        Some(name) => Booked::named(name, WHAT, context.config, context.clock)?,
-        None if case.is_scripted() => Booked::free(Box::new(ScriptedModel::new(&case.turns))),
-        None => Booked::named(OFFLINE_MODEL, WHAT, context.config, context.clock)?,
-    };
-    let name = crate::model::Model::name(&model).to_owned();
-    score.model.clone_from(&name);
-    let registry = if name == OFFLINE_MODEL { Registry::offline() } else { Registry::thinking() };
+    let name = model.unwrap_or(if case.is_scripted() { SCRIPTED } else { OFFLINE_MODEL });
+    name.clone_into(&mut score.model);
     let dir = place.dir().join("workspace");
     if dir.exists() {
         std::fs::remove_dir_all(&dir)?;
     }
-    let config = config_of(context.config, case, settings, (&dir, &name));
+    let config = config_of(context.config, case, settings, (&dir, name));
+    let model = match model {
+        None if case.is_scripted() => Booked::free(Box::new(ScriptedModel::new(&case.turns))),
+        _ => Booked::named(name, WHAT, &config, (context.config, context.clock))?,
+    };
+    let registry = if name == OFFLINE_MODEL { Registry::offline() } else { Registry::thinking() };
     let answers = Arc::new(Answers::of(case, &registry).map_err(TrialError::Case)?);
     let stand_in: StandIn = {
         let answers = Arc::clone(&answers);
@@ -212,7 +211,7 @@ fn config_of(real: &Config, case: &EvalCase, settings: CaseSettings, (dir, model
 /// What the case answers in the place of tools that act.
 struct Answers {
     /// Tool, arguments as canonical JSON (none: any), and what is answered.
-    known: Vec<(String, Option<String>, crate::tool::Outcome)>,
+    known: Vec<(String, Option<String>, Outcome)>,
     used: Mutex<Vec<usize>>,
     unrecorded: Mutex<Vec<String>>,
 }
@@ -249,7 +248,7 @@ impl Answers {
         (0..self.known.len()).find(fits)
     }
 
-    fn answer(&self, tool: &str, input: &str) -> crate::tool::Outcome {
+    fn answer(&self, tool: &str, input: &str) -> Outcome {
         let found = self.find(tool, input);
         if let Some((at, (.., outcome))) = found.and_then(|at| Some((at, self.known.get(at)?))) {
             self.used.lock().unwrap_or_else(PoisonError::into_inner).push(at);
@@ -274,7 +273,7 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    async fn run(&self, begin: DateTime<Utc>) -> Result<Outcome, TrialError> {
+    async fn run(&self, begin: DateTime<Utc>) -> Result<CaseOutcome, TrialError> {
         let config = self.context.config;
         workspace::prepare_workspace(config)?;
         if !self.case.policy.is_empty() {
@@ -287,7 +286,7 @@ impl Trial<'_> {
         let files: Vec<(&str, &str)> = files.into_iter().collect();
         let (repo, _) = Repo::open_or_create(&config.repo_dir(), None, &files, begin)?;
         let mut store = cycle::open_store(config)?;
-        let mut outcome = Outcome { before: texts(&repo)?, ..Outcome::default() };
+        let mut outcome = CaseOutcome { before: texts(&repo)?, ..CaseOutcome::default() };
         let mut now = begin;
         for (n, said) in (1_i64..).zip(&self.case.said) {
             now = said.time().map_err(TrialError::Case)?.unwrap_or(now);
@@ -309,7 +308,7 @@ impl Trial<'_> {
     }
 
     /// Wakes; a call that asks is allowed where the case has an answer for it, and doesn't say that it must ask.
-    async fn wake(&self, store: &mut Store, now: DateTime<Utc>, outcome: &mut Outcome) -> Result<(), TrialError> {
+    async fn wake(&self, store: &mut Store, now: DateTime<Utc>, outcome: &mut CaseOutcome) -> Result<(), TrialError> {
         let clock = FixedClock(now);
         let context = Context { clock: &clock, ..self.context };
         for _ in 0..MAX_WAKES {

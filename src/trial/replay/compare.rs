@@ -2,11 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    Ran, ReplayEnd,
-    files::Made,
-    recorded::Recorded,
-};
+use super::{Ran, ReplayEnd, files::Made, recorded::Recorded};
 use crate::{
     cycle::decide::machine::Cycle,
     memory::changes::{ChangedLine, changes},
@@ -166,9 +162,8 @@ fn calls(recorded: &Recorded, ran: &Ran) -> Vec<ComparedCall> {
 
 /// What only the first has, what only the second has, and how many both have; each receipt counts as often as it stands there.
 fn receipts(was: &Cycle, is: &Cycle) -> (Vec<String>, Vec<String>, usize) {
-    let of = |state: &Cycle| -> Vec<String> {
-        state.receipts.iter().filter_map(|receipt| receipt.what.clone()).collect()
-    };
+    let of =
+        |state: &Cycle| -> Vec<String> { state.receipts.iter().filter_map(|receipt| receipt.what.clone()).collect() };
     let (was, mut new) = (of(was), of(is));
     let mut missing = Vec::new();
     let before = was.len();

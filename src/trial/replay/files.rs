@@ -5,7 +5,11 @@ use std::{collections::BTreeMap, path::PathBuf};
 use super::recorded::ActedCall;
 use crate::{
     cycle::{context::Context, run::outside},
-    memory::{self, skill::Skills, view::{self, View}},
+    memory::{
+        self,
+        skill::Skills,
+        view::{self, View},
+    },
     repo::{Oid, Repo},
     store::{Change, CycleRow, StagedFile, Store},
     tool::{Chat, Documents, Registry, World},

@@ -105,7 +105,9 @@ impl<'a> Replay<'a> {
     pub fn of(store: &Store, row: &'a CycleRow) -> Result<Self, ReplayError> {
         let unfit = |why: &str| Err(ReplayError::Unfit(format!("The wake {} can't be replayed: {why}", row.cycle.id)));
         if !store.has_journal(&row.cycle.id)? {
-            return unfit("its journal is older than KEEP_DAYS and was let go. `wake eval add` keeps a cycle for longer.");
+            return unfit(
+                "its journal is older than KEEP_DAYS and was let go. `wake eval add` keeps a cycle for longer.",
+            );
         }
         if row.cycle.is_by_rule() {
             return unfit("a rule did all of it, and no model was asked.");
@@ -258,7 +260,9 @@ impl<'a> Replay<'a> {
         for path in repo.changed_by(commit)? {
             let path = path.to_string_lossy();
             if !is_log(&path) && repo.read_at(commit, &path)?.as_ref() != was.files.get(&*path) {
-                notes.push(format!("{path} is otherwise in the commit: rules, people or another version had a hand in it."));
+                notes.push(format!(
+                    "{path} is otherwise in the commit: rules, people or another version had a hand in it."
+                ));
             }
         }
         Ok(((was, is), notes))

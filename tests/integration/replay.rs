@@ -5,10 +5,17 @@ use std::{collections::BTreeMap, path::Path};
 
 use serde_json::{Value, json};
 
-use super::support::{
-    claude::{FakeClaude, Reply},
-    env::{Ran, TestEnv},
+use super::{
+    mind::{asked, end_well, minded, plan, start_wake},
+    support::{
+        claude::{Block, FakeClaude, Reply},
+        env::{CHAT, Ran, TestEnv},
+        http::Gate,
+    },
 };
+
+/// A chat that isn't the owner's.
+const BOB: i64 = 5555;
 
 /// All files below a folder, by path, with their bytes.
 fn tree(root: &Path) -> BTreeMap<String, Vec<u8>> {
@@ -159,4 +166,74 @@ fn what_cannot_be_replayed_says_why() {
     env.unset("DAILY_BUDGET_USD");
     env.execute("DELETE FROM cycle_journal; UPDATE cycles SET has_journal = 0");
     says(&env, &["replay", &wake], 1, "older than KEEP_DAYS");
+}
+
+#[test]
+fn a_wake_that_heard_more_meanwhile_replays_with_what_it_heard() {
+    let (_telegram, claude, env) = minded();
+    let first = || {
+        let kept = Block::tool("t1", "remember", json!({"fact": "Cats purr"}));
+        Reply::tools(vec![plan("t0", &[("keep it", "remember")]), kept])
+    };
+    let then = || Reply::tools(vec![Block::tool("t2", "task_add", json!({"title": "Buy food"}))]);
+    let gate = Gate::default();
+    env.receive(CHAT, "remember that cats purr");
+    claude.expect(first().stalled_after(4, &gate));
+    claude.expect(then());
+    claude.expect(Reply::text("Both are done."));
+    let wake = start_wake(&env);
+    asked(&claude, 1);
+    env.receive(CHAT, "and add a task to buy food");
+    gate.open();
+    end_well(wake);
+    let (wake, before) = (last_wake(&env), world(&env));
+
+    for reply in [first(), then(), Reply::text("Done, both.")] {
+        claude.expect(reply);
+    }
+    let sent = claude.requests().len();
+    let ran = env.wake(&["replay", &wake, "--json"]);
+    let report = replayed(&ran);
+    assert_eq!((ran.code, &report["same"], &report["notes"]), (0, &json!(true), &json!([])), "{report:#}");
+    assert_eq!((report["files"].as_array().unwrap().len(), &report["receipts_same"]), (2, &json!(4)), "{report:#}");
+    let again = claude.requests().split_off(sent);
+    assert!(again[1].last_text().contains("buy food"), "what came meanwhile comes with the same results");
+    assert_eq!(again[0].raw, claude.requests()[0].raw, "the first request is the same to the byte");
+    assert!(world(&env) == before, "something has changed");
+}
+
+#[test]
+fn a_wake_that_waited_for_a_yes_and_a_guests_replay_as_they_were() {
+    let (_telegram, claude, mut env) = minded();
+    env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{BOB}")).set("OWNER_CHAT_ID", &CHAT.to_string());
+    let call = || Reply::tools(vec![Block::tool("t1", "task_add", json!({"title": "Bring back the ladder"}))]);
+    let replays = |env: &TestEnv| {
+        let (wake, before) = (last_wake(env), world(env));
+        claude.expect(call());
+        claude.expect(Reply::text("It is on the list."));
+        let ran = env.wake(&["replay", &wake, "--json"]);
+        let report = replayed(&ran);
+        assert_eq!((ran.code, &report["same"], &report["notes"]), (0, &json!(true), &json!([])), "{report:#}");
+        assert!(world(env) == before, "something has changed");
+    };
+    env.receive(BOB, "remind me of the ladder");
+    claude.expect(call());
+    claude.expect(Reply::text("I have put it on the list."));
+    env.once();
+    assert!(env.memory("memory/project-memory/active.md").contains("- chat: 5555"));
+    replays(&env);
+
+    env.set("AUTONOMY", "0").receive(CHAT, "put the ladder on the list");
+    let call = || Reply::tools(vec![Block::tool("t1", "task_add", json!({"title": "Paint the ladder"}))]);
+    claude.expect(call());
+    assert_eq!(env.once()["outcome"], "parked");
+    claude.expect(Reply::text("I have put it on the list."));
+    env.wake(&["approvals", "approve", "1"]).ok();
+    let (wake, before) = (last_wake(&env), world(&env));
+    claude.expect(call());
+    claude.expect(Reply::text("It is on the list."));
+    let ran = env.wake(&["replay", &wake, "--json"]);
+    let report = replayed(&ran);
+    assert_eq!((ran.code, &report["same"], &report["notes"]), (0, &json!(true), &json!([])), "{report:#}");
+    assert!(world(&env) == before, "nobody is asked anew");
 }

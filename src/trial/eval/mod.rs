@@ -8,7 +8,7 @@ mod place;
 mod scripted;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -179,9 +179,8 @@ async fn case_run(
 
 /// The settings in the temporary workspace: the real ones serve for the model alone.
 fn config_of(real: &Config, case: &EvalCase, settings: CaseSettings, (dir, model): (&Path, &str)) -> Config {
-    let chats = case.said.iter().map(|said| said.chat).chain([case.owner]).filter(|chat| *chat != 0);
-    let mut allowed_chats: Vec<ChatRef> = chats.map(ChatRef::from_number).collect();
-    allowed_chats.dedup();
+    let chats: BTreeSet<i64> = case.said.iter().map(|said| said.chat).chain([case.owner]).collect();
+    let allowed_chats = chats.into_iter().filter(|chat| *chat != 0).map(ChatRef::from_number).collect();
     Config {
         workspace_dir: dir.to_owned(),
         repo_name: "brain".to_owned(),

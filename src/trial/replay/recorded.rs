@@ -77,10 +77,8 @@ impl Recorded {
         (asked, text): (&mut BTreeMap<String, (String, String)>, &mut String),
     ) {
         match entry {
-            Entry::Said { messages, .. } if self.state.turns > 0 => {
-                if !messages.is_empty() {
-                    self.news.push_back((self.state.turns, entry.clone()));
-                }
+            Entry::Said { messages, .. } if self.state.turns > 0 && !messages.is_empty() => {
+                self.news.push_back((self.state.turns, entry.clone()));
             }
             Entry::Said { .. } | Entry::ByRule { .. } if self.state.turns == 0 => self.opening.push(entry.clone()),
             Entry::Turn { content, stop, .. } => {

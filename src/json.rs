@@ -123,4 +123,18 @@ mod tests {
             assert!(!has_key_twice(text), "{text}");
         }
     }
+
+    #[test]
+    fn what_means_the_same_becomes_one_text() {
+        for (text, one) in [
+            (" ", "{}"),
+            (r#"{ "b": [ {"d": 1, "c": null} ], "a": 1.50 }"#, r#"{"a":1.5,"b":[{"c":null,"d":1}]}"#),
+            (r#"{"\u0061":"\u00e9"}"#, r#"{"a":"é"}"#),
+            ("[2, 1]", "[2,1]"),
+            ("{no json", "{no json"),
+        ] {
+            assert_eq!(canonical(text), one, "{text}");
+            assert_eq!(canonical(one), one);
+        }
+    }
 }

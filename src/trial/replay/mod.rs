@@ -1,7 +1,7 @@
 //! Runs a recorded cycle again. The model takes its turns anew, the cycle's own state machine goes by them, and the journal answers its
 //! calls: none of them is carried out. What comes of it is held against what was recorded.
 //!
-//! A call is answered by the first recorded one of the same tool and arguments that has answered none yet ([`Recorded::find`]); one that
+//! A call is answered by the first recorded one of the same tool and arguments that has answered none yet; one that
 //! isn't recorded ends the replay. Files are made from both lists of calls by the same tools, from the memory before the commit.
 
 mod compare;

@@ -53,7 +53,7 @@ pub use world::{Chat, Documents, Unwoken, World, unwoken_key};
 
 pub use crate::policy::Risk;
 
-use std::{borrow::Cow, future::Future, pin::Pin};
+use std::{borrow::Cow, future::Future, pin::Pin, sync::Arc};
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -134,6 +134,9 @@ type Touches = Box<dyn Fn(&str, &World) -> Option<Touched> + Send + Sync>;
 
 /// A call that acts outside our stores: raw arguments in.
 pub type Act = Box<dyn for<'a> Fn(&'a str, &'a World, &'a mut Exec) -> Acting<'a> + Send + Sync>;
+
+/// Answers calls in the place of the tools that act: the tool's name and raw arguments in.
+pub type StandIn = Arc<dyn Fn(&str, &str) -> Outcome + Send + Sync>;
 
 /// One tool: how the model sees it, what it risks, and what it does.
 pub struct Tool {
@@ -446,6 +449,16 @@ impl Registry {
     #[must_use]
     pub fn with(mut self, tools: Vec<Tool>) -> Self {
         self.tools.extend(tools);
+        self
+    }
+
+    /// The same with this in the place of all that acts outside our stores.
+    #[must_use]
+    pub fn acted_by(mut self, stand_in: &StandIn) -> Self {
+        for tool in self.tools.iter_mut().filter(|tool| matches!(tool.run, Run::Acts(_))) {
+            let (name, stand_in) = (tool.name.clone(), Arc::clone(stand_in));
+            tool.run = Run::Acts(Box::new(move |input, _, _| Box::pin(std::future::ready(stand_in(&name, input)))));
+        }
         self
     }
 

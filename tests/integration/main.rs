@@ -28,6 +28,8 @@ mod door;
 #[cfg(test)]
 mod embed;
 #[cfg(test)]
+mod eval;
+#[cfg(test)]
 mod exec_files;
 #[cfg(test)]
 mod exec_shell;
@@ -114,6 +116,8 @@ mod reflect;
 mod reminded;
 #[cfg(test)]
 mod remote;
+#[cfg(test)]
+mod replay;
 #[cfg(test)]
 mod rules;
 #[cfg(target_os = "linux")]

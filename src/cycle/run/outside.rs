@@ -217,7 +217,10 @@ fn listed(context: Context<'_>, store: &Store) -> Result<String, WakeError> {
 }
 
 /// The world of a call that only looks: no chat, nothing to be said.
-fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
+///
+/// # Errors
+/// The store's.
+pub fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> {
     let config = context.config;
     let documents = documents(context);
     let loaded = policy::load(&config.policy_path(), config.home.as_deref());

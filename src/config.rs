@@ -227,6 +227,8 @@ impl Config {
     pub fn can_use(&self, name: &str) -> bool {
         match Provider::of(name) {
             Provider::Anthropic => self.anthropic_key.is_some(),
+            // OpenAI itself wants a key; another server may not.
+            Provider::OpenAi => self.openai_key.is_some() || self.openai_base_url != resolve::DEFAULT_OPENAI_BASE_URL,
             Provider::ClaudeCode | Provider::Offline => true,
         }
     }

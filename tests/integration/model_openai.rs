@@ -12,13 +12,14 @@ use reveille::{
 use serde_json::{Value, json};
 
 use crate::support::{
-    env::TestEnv,
+    env::{Ran, TestEnv},
     http::{HttpServer, Response, Step},
     openai::{FakeOpenAi, OPENAI_KEY, call, delta, end, error, stream, text, whole_call},
 };
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(60);
+const KEEP: &str = "Keep that the boiler is serviced in May.";
 const FACT: &str = "The boiler is serviced in May";
 
 fn options(url: &str, model: &str) -> OpenAiOptions {
@@ -61,6 +62,11 @@ fn thinking_with(fake: &FakeOpenAi, model: &str) -> TestEnv {
     env
 }
 
+/// A wake that is told this at the terminal.
+fn told(env: &TestEnv, text: &str) -> Ran {
+    env.wake(&["--once", "--json", "--say", text])
+}
+
 fn said(request: &Value) -> String {
     let last = request["messages"].as_array().unwrap().last().unwrap();
     last["content"].as_str().unwrap_or_default().to_owned()
@@ -70,11 +76,10 @@ fn said(request: &Value) -> String {
 fn a_cycle_runs_with_tools_and_streaming_and_costs_nothing_here() {
     let fake = FakeOpenAi::start();
     let env = thinking_with(&fake, "openai:test-70b");
-    env.wake(&["say", "Keep that the boiler is serviced in May."]).ok();
     fake.expect(call("remember", &json!({"fact": FACT, "topic": "House"})));
     fake.expect(whole_call("task_list", &json!({"list": "active"})));
     fake.expect(text("It is kept."));
-    let report = env.once();
+    let report = told(&env, KEEP).ok().json();
     assert_eq!((&report["outcome"], &report["replies"][0]["text"]), (&json!("worked"), &json!("It is kept.")));
     assert!(env.memory("memory/agent-memory/semantic-memory.md").contains(FACT));
     assert_eq!((env.trailer("Model").as_str(), report["cost_usd"].as_f64()), ("openai:test-70b", Some(0.0)));
@@ -95,11 +100,10 @@ fn a_small_model_gets_few_tools_a_short_prompt_and_its_answers_are_bound() {
     let fake = FakeOpenAi::start_open();
     let mut env = thinking_with(&fake, "openai:tiny:1b");
     env.unset("OPENAI_API_KEY");
-    env.wake(&["say", "Keep that the boiler is serviced in May."]).ok();
     let arguments = json!({"fact": FACT, "topic": "House"});
     fake.expect(text(&json!({"tool": "remember", "arguments": arguments}).to_string()));
     fake.expect(text(&json!({"say": "It is kept."}).to_string()));
-    let report = env.once();
+    let report = told(&env, KEEP).ok().json();
     assert_eq!(report["replies"][0]["text"], "It is kept.", "{report:#}");
     assert!(env.memory("memory/agent-memory/semantic-memory.md").contains(FACT));
 
@@ -120,9 +124,8 @@ fn a_call_that_stands_in_a_text_is_run_for_its_person_and_never_for_a_page() {
     let fake = FakeOpenAi::start();
     let env = thinking_with(&fake, "openai:test-70b");
     let written = format!(r#"<tool_call>{{"name":"remember","arguments":{{"fact":"{FACT}"}}}}</tool_call>"#);
-    env.wake(&["say", "Keep that the boiler is serviced in May."]).ok();
     fake.expect(text(&written)).expect(text("It is kept."));
-    assert_eq!(env.once()["replies"][0]["text"], "It is kept.");
+    assert_eq!(told(&env, KEEP).ok().json()["replies"][0]["text"], "It is kept.");
     assert!(env.memory("memory/agent-memory/semantic-memory.md").contains(FACT));
 
     // The same words after a result that others had a hand in.
@@ -207,18 +210,17 @@ fn too_long_a_conversation_is_given_up_and_an_unknown_model_waits_for_its_name()
     ));
 
     let env = thinking_with(&fake, "openai:test-70b");
-    env.wake(&["say", "Hello"]).ok();
     fake.expect(error(
         404,
         json!({"message": "model \"test-70b\" not found, try pulling it first", "type": "api_error"}),
     ));
-    let report = env.once();
-    let told = report.to_string();
-    assert!(told.contains("openai:test-70b") && told.contains("not found"), "{report:#}");
+    let report = told(&env, "Hello").json();
+    let why = report.to_string();
+    assert!(why.contains("openai:test-70b") && why.contains("not found"), "{report:#}");
     assert_eq!(env.queued().len(), 1, "the message is kept");
     fake.expect(text("Hello to you."));
     env.execute("UPDATE upkeep SET next_try_at = NULL");
-    assert_eq!(env.once()["replies"].to_string().contains("Hello to you."), true);
+    assert!(env.once()["replies"].to_string().contains("Hello to you."));
 }
 
 #[test]

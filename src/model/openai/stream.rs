@@ -70,7 +70,7 @@ pub(super) struct Finishing<'a> {
 
 /// What is in an answer, before it becomes a turn.
 #[derive(Debug, Default)]
-pub(super) struct Spoken {
+pub(super) struct ReadAnswer {
     /// Words.
     pub(super) text: String,
     /// Calls: a tool, and arguments as text.
@@ -255,7 +255,7 @@ impl ChatStream {
                 (false, true) => written::read(&text, finishing.offered),
                 (false, false) => None,
             };
-            let Spoken { text, calls: found } = read.unwrap_or(Spoken { text, calls: Vec::new() });
+            let ReadAnswer { text, calls: found } = read.unwrap_or(ReadAnswer { text, calls: Vec::new() });
             calls.extend(found.into_iter().map(|(name, arguments)| (name, arguments, None)));
             text
         };

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::stream::Spoken;
+use super::stream::ReadAnswer;
 
 /// Qwen's and Hermes' marks.
 const TOOL_CALL: (&str, &str) = ("<tool_call>", "</tool_call>");
@@ -23,13 +23,13 @@ struct WrittenCall<'a> {
 }
 
 /// The calls in a text, and the text before them; none: it holds no call, or one that can't be read.
-pub(super) fn read(text: &str, offered: &[String]) -> Option<Spoken> {
+pub(super) fn read(text: &str, offered: &[String]) -> Option<ReadAnswer> {
     let (before, calls) = marked(text)
         .or_else(|| mistral(text))
         .or_else(|| fenced(text))
         .or_else(|| Some((String::new(), vec![whole(text)?])))?;
     let is_offered = |(name, _): &(String, String)| offered.contains(name);
-    (!calls.is_empty() && calls.iter().all(is_offered)).then_some(Spoken { text: before, calls })
+    (!calls.is_empty() && calls.iter().all(is_offered)).then_some(ReadAnswer { text: before, calls })
 }
 
 /// `<tool_call>{…}</tool_call>`, some of them; the last one's end may be missing.

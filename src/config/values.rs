@@ -235,6 +235,11 @@ pub(super) fn server_url(value: &str) -> Result<String, String> {
     Ok(value.trim_end_matches('/').to_owned())
 }
 
+/// Whether a server is on this machine.
+pub(super) fn is_loopback_url(url: &str) -> bool {
+    reqwest::Url::parse(url).is_ok_and(|url| url.host_str().is_some_and(is_loopback))
+}
+
 /// Whether a host is this machine.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');

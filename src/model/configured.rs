@@ -46,7 +46,7 @@ pub fn configured(name: &str, config: &Config) -> Result<Box<dyn Model>, String>
 }
 
 /// A model of the OpenAI-compatible server that is set; or which setting can't work, in words.
-pub(super) fn openai(name: &str, config: &Config) -> Result<OpenAi, String> {
+fn openai(name: &str, config: &Config) -> Result<OpenAi, String> {
     OpenAi::new(OpenAiOptions {
         base_url: config.openai_base_url.clone(),
         api_key: config.openai_key.clone(),

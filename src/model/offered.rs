@@ -1,7 +1,7 @@
 //! The models that a person can choose by name, what each costs, and whether it can be used as things are set.
 
+use super::anthropic::price;
 pub use super::anthropic::price::PRICES_READ_ON;
-use super::{anthropic::price, configured::openai};
 use crate::{
     config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider},
     process,
@@ -68,7 +68,7 @@ pub fn offered(config: &Config) -> Vec<OfferedModel> {
 
 /// A model of the OpenAI-compatible server. Nothing is paid for what runs on this machine.
 fn of_openai(name: &str, config: &Config) -> OfferedModel {
-    let is_here = openai(name, config).is_ok_and(|model| model.is_here());
+    let is_here = config.is_local(name);
     OfferedModel {
         name: name.to_owned(),
         usd_per_million: (!is_here).then_some(price::DEAREST_USD),

@@ -120,6 +120,15 @@ fn a_small_model_gets_few_tools_a_short_prompt_and_its_answers_are_bound() {
 }
 
 #[test]
+fn a_model_that_costs_nothing_is_asked_when_nothing_may_be_spent() {
+    let fake = FakeOpenAi::start();
+    let mut env = thinking_with(&fake, "openai:test-70b");
+    env.set("DAILY_BUDGET_USD", "0");
+    fake.expect(text("Hello to you."));
+    assert_eq!(told(&env, "Hello").ok().json()["replies"][0]["text"], "Hello to you.");
+}
+
+#[test]
 fn a_call_that_stands_in_a_text_is_run_for_its_person_and_never_for_a_page() {
     let fake = FakeOpenAi::start();
     let env = thinking_with(&fake, "openai:test-70b");

@@ -202,8 +202,13 @@ fn an_answer_that_breaks_off_is_no_turn_and_what_came_of_it_counts() {
 #[test]
 fn the_key_is_for_one_address_and_no_redirect_takes_it_elsewhere() {
     let other = FakeOpenAi::start();
-    let target = format!("{}/chat/completions", other.url());
-    let server = HttpServer::start(move |_| Response::new(307, "").header("location", &target));
+    let target = other.url();
+    let server = HttpServer::start(move |request| {
+        let path = request.target.strip_prefix("/v1").unwrap_or_default();
+        Response::new(307, "").header("location", &format!("{target}{path}"))
+    });
+    let model = OpenAi::new(options(&format!("{}/v1", server.url()), "test-70b")).unwrap();
+    assert!(matches!(runtime().block_on(model.served()), Err(ModelError::Account { .. })));
     let ModelError::Account { why } = ask_at(&format!("{}/v1", server.url()), &hello()).unwrap_err() else { panic!() };
     assert!(why.contains("redirect") && why.contains("OPENAI_BASE_URL"), "{why}");
     assert_eq!(other.requests().len(), 0);

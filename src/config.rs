@@ -223,10 +223,21 @@ impl Config {
         if self.can_use(wanted) { wanted } else { OFFLINE_MODEL }
     }
 
+    /// Whether the model of this name works on this machine, costs nothing and sends nothing elsewhere.
+    pub fn is_local(&self, name: &str) -> bool {
+        match Provider::of(name) {
+            Provider::Offline => true,
+            Provider::OpenAi => values::is_loopback_url(&self.openai_base_url),
+            Provider::Anthropic | Provider::ClaudeCode => false,
+        }
+    }
+
     /// Whether what the model of this name needs is set. [`CLAUDE_CODE`] may have a login of its own.
     pub fn can_use(&self, name: &str) -> bool {
         match Provider::of(name) {
             Provider::Anthropic => self.anthropic_key.is_some(),
+            // OpenAI itself wants a key; another server may not.
+            Provider::OpenAi => self.openai_key.is_some() || self.openai_base_url != resolve::DEFAULT_OPENAI_BASE_URL,
             Provider::ClaudeCode | Provider::Offline => true,
         }
     }

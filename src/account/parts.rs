@@ -4,7 +4,11 @@
 //! its length. That is an estimate: of what was cached, and of which part has longer words, nothing is told.
 
 use super::units::prompt;
-use crate::{model::anthropic::price::message_bytes, store::Entry, types::Usage};
+use crate::{
+    model::{anthropic::price::message_bytes, conversation::SpokenMessage},
+    store::Entry,
+    types::Usage,
+};
 
 /// How the memory's blocks of an opening begin: its documents, what was found in it, and what was done for similar requests.
 const MEMORY: [&str; 4] = ["<memory>", "<recalled", "<similar_work", "<reflection>"];
@@ -80,17 +84,10 @@ fn shared(usage: &Usage, bytes: [usize; 4]) -> PromptParts {
 
 /// How much of a raw user message is the memory's, in bytes.
 fn memory_bytes(raw: &str) -> usize {
-    #[derive(serde::Deserialize)]
-    struct RawMessage {
-        #[serde(default)]
-        content: Vec<serde_json::Value>,
-    }
-    if !MEMORY.iter().any(|start| raw.contains(start)) {
-        return 0;
-    }
-    let message = serde_json::from_str(raw).unwrap_or(RawMessage { content: Vec::new() });
-    let texts = message.content.iter().filter_map(|block| block.get("text")?.as_str());
-    texts.filter(|text| MEMORY.iter().any(|start| text.starts_with(start))).map(str::len).sum()
+    let begins = |text: &str| MEMORY.iter().any(|start| text.starts_with(start));
+    // Most messages hold none: they needn't be read.
+    let message = MEMORY.iter().any(|start| raw.contains(start)).then(|| SpokenMessage::read(raw)).flatten();
+    message.iter().flat_map(SpokenMessage::texts).filter(|text| begins(text)).map(str::len).sum()
 }
 
 #[cfg(test)]

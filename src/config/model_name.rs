@@ -2,6 +2,9 @@
 
 use super::{CLAUDE_CODE, OFFLINE_MODEL};
 
+/// How the names of an OpenAI-compatible server's models begin.
+const OPENAI: &str = "openai:";
+
 /// Who serves a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Provider {
@@ -9,6 +12,8 @@ pub enum Provider {
     Anthropic,
     /// The Claude Code command, by its own login or a key.
     ClaudeCode,
+    /// An OpenAI-compatible server, by its key or without one.
+    OpenAi,
     /// This program's grammar: no network, no key, no cost.
     Offline,
 }
@@ -19,6 +24,7 @@ impl Provider {
         match name {
             OFFLINE_MODEL => Self::Offline,
             CLAUDE_CODE => Self::ClaudeCode,
+            _ if name.starts_with(OPENAI) => Self::OpenAi,
             _ => Self::Anthropic,
         }
     }
@@ -33,5 +39,8 @@ mod tests {
         assert_eq!(Provider::of("offline"), Provider::Offline);
         assert_eq!(Provider::of("claude-code"), Provider::ClaudeCode);
         assert_eq!(Provider::of("claude-sonnet-5-5"), Provider::Anthropic);
+        for name in ["openai:qwen3:8b", "openai:openai/gpt-oss-120b", "openai:claude-code"] {
+            assert_eq!(Provider::of(name), Provider::OpenAi);
+        }
     }
 }

@@ -12,7 +12,7 @@ const DEFAULT_TELEGRAM_API_URL: &str = "https://api.telegram.org";
 const DEFAULT_ANTHROPIC_BASE_URL: &str = "https://api.anthropic.com";
 const DEFAULT_MODEL: &str = "claude-sonnet-5-5";
 const DEFAULT_CLAUDE_CODE: &str = "claude";
-const DEFAULT_OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
+pub(super) const DEFAULT_OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
 const DEFAULT_GEMINI_BASE_URL: &str = "https://generativelanguage.googleapis.com";
 const DEFAULT_REPO_NAME: &str = "brain";
 const DEFAULT_BUDGET_USD: f64 = 5.0;
@@ -63,9 +63,15 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let log_level = settings.read("REVEILLE_LOG", values::log_level);
     let fixed_now = settings.read("REVEILLE_NOW", values::now);
 
-    let needs_key = Provider::of(&model) == Provider::Anthropic;
-    if anthropic_key.is_none() && settings.0.get("MODEL").is_some() && needs_key {
-        let note = format!("MODEL is {model}, but there is no ANTHROPIC_API_KEY, so I answer without an AI model.");
+    let missing = match Provider::of(&model) {
+        Provider::Anthropic if anthropic_key.is_none() => Some("no ANTHROPIC_API_KEY"),
+        Provider::OpenAi if openai_key.is_none() && openai_base_url.is_none() => {
+            Some("neither OPENAI_API_KEY nor, for a server of your own, OPENAI_BASE_URL")
+        }
+        _ => None,
+    };
+    if let Some(missing) = missing.filter(|_| settings.0.get("MODEL").is_some()) {
+        let note = format!("MODEL is {model}, but there is {missing}, so I answer without an AI model.");
         settings.0.notes.push(note);
     }
     if matches!(embed_model, Some(EmbedModel::Gemini(_))) && gemini_key.is_none() {

@@ -235,6 +235,11 @@ pub(super) fn server_url(value: &str) -> Result<String, String> {
     Ok(value.trim_end_matches('/').to_owned())
 }
 
+/// Whether a server is on this machine.
+pub(super) fn is_loopback_url(url: &str) -> bool {
+    reqwest::Url::parse(url).is_ok_and(|url| url.host_str().is_some_and(is_loopback))
+}
+
 /// Whether a host is this machine.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');
@@ -303,10 +308,10 @@ pub(super) fn repo_name(value: &str) -> Result<String, String> {
 
 pub(super) fn model(value: &str) -> Result<String, String> {
     let plain = value.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:/@".contains(&b));
-    if plain && value.len() <= MAX_NAME_BYTES {
+    if plain && value.len() <= MAX_NAME_BYTES && value != "openai:" {
         Ok(value.to_owned())
     } else {
-        Err("the id of a model, such as claude-sonnet-5-5, or claude-code, or offline".to_owned())
+        Err("the id of a model, such as claude-sonnet-5-5 or openai:qwen3:8b, or claude-code, or offline".to_owned())
     }
 }
 

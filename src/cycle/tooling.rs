@@ -1,7 +1,7 @@
 //! The tools and servers that there are, read once a wake.
 
 use crate::{
-    config::{CLAUDE_CODE, OFFLINE_MODEL},
+    config::{CLAUDE_CODE, OFFLINE_MODEL, Provider},
     cycle::context::Context,
     mcp::client::{self, settings::Settings},
     tool::Registry,
@@ -22,6 +22,8 @@ impl Tooling {
         let registry = match context.model.name() {
             OFFLINE_MODEL => Registry::offline(),
             CLAUDE_CODE => Registry::thinking().written_out().with(of_servers()),
+            _ if context.model.is_small() => Registry::small(),
+            name if Provider::of(name) == Provider::OpenAi => Registry::thinking().written_out().with(of_servers()),
             _ => Registry::thinking().with(of_servers()),
         };
         let registry = match context.stand_in {

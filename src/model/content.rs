@@ -3,11 +3,12 @@
 //! A turn's content stays the raw JSON that was received, since that is what must be sent back. Blocks are chosen by
 //! their type, never by their position.
 
-use std::borrow::Cow;
-
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::{
+    anthropic::object_fields,
+    conversation::{ContentBlock, blocks},
+};
 use crate::{json::has_key_twice, types::Stop};
 
 /// Key under which arguments that were no JSON object are kept, as text, in a tool call's `input`. It is the form that
@@ -34,21 +35,6 @@ pub struct ToolCall {
     pub fault: Option<&'static str>,
 }
 
-/// The fields of a block that are looked at here.
-#[derive(Deserialize)]
-struct Block<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'a, str>,
-    #[serde(default, borrow)]
-    id: Option<Cow<'a, str>>,
-    #[serde(default, borrow)]
-    name: Option<Cow<'a, str>>,
-    #[serde(default, borrow)]
-    text: Option<Cow<'a, str>>,
-    #[serde(default, borrow)]
-    input: Option<&'a RawValue>,
-}
-
 /// The tool calls of a turn, in order.
 ///
 /// When the turn was cut off ([`Stop::MaxTokens`], [`Stop::ContextExceeded`]) or ended for a reason we don't know, a
@@ -60,15 +46,13 @@ pub fn tool_calls(content: &str, stop: &Stop) -> Vec<ToolCall> {
     let last = blocks.len().saturating_sub(1);
     let mut calls = Vec::new();
     for (at, block) in blocks.into_iter().enumerate() {
-        let (Some(id), Some(name), "tool_use") = (block.id, block.name, &*block.kind) else {
-            continue;
-        };
+        let ContentBlock::Call { id, name, input } = block else { continue };
         let whole = match stop {
             Stop::EndTurn | Stop::ToolUse | Stop::StopSequence | Stop::PauseTurn => true,
             Stop::MaxTokens | Stop::ContextExceeded | Stop::Unknown(_) => at != last,
             Stop::Refusal(_) => false,
         };
-        let input = block.input.map_or_else(empty_object, RawValue::to_owned);
+        let input = input.map_or_else(empty_object, RawValue::to_owned);
         let fault =
             if !whole || !is_usable(&input) { Some(CUT_OFF) } else { has_key_twice(input.get()).then_some(KEY_TWICE) };
         calls.push(ToolCall { id: id.into_owned(), name: name.into_owned(), input, fault });
@@ -78,7 +62,7 @@ pub fn tool_calls(content: &str, stop: &Stop) -> Vec<ToolCall> {
 
 /// What the turn says: its text blocks, joined as they stand.
 pub fn text_of(content: &str) -> String {
-    blocks(content).into_iter().filter(|block| block.kind == "text").filter_map(|block| block.text).collect()
+    blocks(content).iter().filter_map(ContentBlock::text).collect()
 }
 
 /// The message that puts a turn back into its conversation, its content untouched. `None` if the turn was empty: an
@@ -88,16 +72,15 @@ pub fn assistant_message(content: &str) -> Option<String> {
     has_blocks.then(|| format!(r#"{{"role":"assistant","content":{content}}}"#))
 }
 
-/// The blocks that can be read; one that can't be is neither text nor a call.
-fn blocks(content: &str) -> Vec<Block<'_>> {
-    let raw: Vec<&RawValue> = serde_json::from_str(content).unwrap_or_default();
-    raw.into_iter().map(|block| serde_json::from_str(block.get()).unwrap_or_else(|_| Block::unreadable())).collect()
-}
-
-impl Block<'_> {
-    /// Holds the place of a block that can't be read, so that the last block stays the last.
-    fn unreadable() -> Self {
-        Self { kind: Cow::Borrowed(""), id: None, name: None, text: None, input: None }
+/// A call's `input` from its arguments as text. None mean an empty object. What isn't a JSON object (a call that was cut off, say) is
+/// kept as text in one under [`INVALID_INPUT_KEY`]: the block has to be sent back as valid JSON.
+pub(super) fn input_of(arguments: &str) -> String {
+    if arguments.trim().is_empty() {
+        return "{}".to_owned();
+    }
+    match object_fields(arguments) {
+        Ok(_) => arguments.to_owned(),
+        Err(_) => serde_json::json!({INVALID_INPUT_KEY: arguments}).to_string(),
     }
 }
 

@@ -1,15 +1,17 @@
 //! The model's seam: a conversation goes in, one assistant turn comes out.
 //!
 //! A model does one request and knows nothing of journals, budgets or retries: [`crate::cycle`] decides those, so that
-//! each try is written down. Conversations are append-only raw JSON: signed thinking makes any rewritten byte of an
-//! earlier turn an error, so turns are kept and sent back exactly as they came.
+//! each try is written down. Conversations are append-only raw JSON (see [`conversation`]): signed thinking makes any rewritten byte
+//! of an earlier turn an error, so turns are kept and sent back exactly as they came.
 
 pub mod anthropic;
 pub mod claude_code;
 mod configured;
 pub mod content;
+pub mod conversation;
 pub mod offered;
 pub mod offline;
+pub mod openai;
 
 use std::{
     cell::Cell,
@@ -24,7 +26,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-pub use self::configured::configured;
+pub use self::{configured::configured, conversation::Conversation};
 use crate::redact::Redactor;
 use crate::types::{Stop, Usage};
 
@@ -48,6 +50,11 @@ pub trait Model {
     /// How many tokens a conversation may have, prompt and answer together; none: the model keeps its conversations short by itself.
     fn context_window(&self) -> Option<u64> {
         None
+    }
+
+    /// Whether it is a small one: then it gets few and harmless tools, and a short prompt.
+    fn is_small(&self) -> bool {
+        false
     }
 
     /// Lets go of what is kept from one turn of a conversation to its next. Called when nobody asks for that one any more, for
@@ -102,17 +109,6 @@ impl Progress {
     }
 }
 
-/// All that a model is told. Every string is raw JSON that is sent as it stands.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Conversation {
-    /// A JSON array of system blocks.
-    pub system: String,
-    /// A JSON array of tool definitions (`name`, `description`, `input_schema`).
-    pub tools: String,
-    /// One JSON object a message, `{"role":…,"content":[…]}`, oldest first.
-    pub messages: Vec<String>,
-}
-
 /// An assistant turn as it was received.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
@@ -157,6 +153,9 @@ pub enum ModelError {
         why: String,
     },
 }
+
+/// The HTTP status of [`ModelError::Rejected`] where the conversation is longer than the model can take.
+pub const TOO_LONG: u16 = 413;
 
 impl ModelError {
     /// The same with the secrets masked in what it says: whoever answered may have quoted one.

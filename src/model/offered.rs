@@ -3,7 +3,7 @@
 use super::anthropic::price;
 pub use super::anthropic::price::PRICES_READ_ON;
 use crate::{
-    config::{CLAUDE_CODE, Config, OFFLINE_MODEL},
+    config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider},
     process,
 };
 
@@ -56,12 +56,26 @@ pub fn offered(config: &Config) -> Vec<OfferedModel> {
         needs: "",
         note: "free: no AI model, it understands plain sentences",
     });
-    if !offered.iter().any(|model| model.name == config.model) {
+    if Provider::of(&config.model) == Provider::OpenAi {
+        offered.insert(0, of_openai(&config.model, config));
+    } else if !offered.iter().any(|model| model.name == config.model) {
         let known = price::listed_price(&config.model);
         let note = if known.is_none() { "which is a guess: its price isn't known" } else { "" };
         offered.insert(0, of_claude(&config.model, known.unwrap_or(price::DEAREST_USD), note));
     }
     offered
+}
+
+/// A model of the OpenAI-compatible server. Nothing is paid for what runs on this machine.
+fn of_openai(name: &str, config: &Config) -> OfferedModel {
+    let is_here = config.is_local(name);
+    OfferedModel {
+        name: name.to_owned(),
+        usd_per_million: (!is_here).then_some(price::DEAREST_USD),
+        is_usable: config.can_use(name),
+        needs: "it needs OPENAI_API_KEY, or the address of a server of your own in OPENAI_BASE_URL",
+        note: if is_here { "free: it runs on this machine" } else { "which is a guess: its price isn't known" },
+    }
 }
 
 #[cfg(test)]
@@ -99,5 +113,18 @@ mod tests {
         assert_eq!(costs("claude-sonnet-5-5"), "$2.00 for a million tokens in, $10.00 out");
         assert!(costs("claude-next").ends_with("which is a guess: its price isn't known"));
         assert!(costs(OFFLINE_MODEL).starts_with("free"));
+    }
+
+    #[test]
+    fn a_model_on_this_machine_is_free_and_one_elsewhere_needs_its_key() {
+        let of = |settings: &[(&str, &str)]| {
+            let model = super::offered(&config(settings)).remove(0);
+            (model.name.clone(), model.is_usable, model.costs().starts_with("free"))
+        };
+        let name = ("MODEL", "openai:qwen3:8b");
+        let here = ("OPENAI_BASE_URL", "http://127.0.0.1:11434/v1");
+        assert_eq!(of(&[name, here]), ("openai:qwen3:8b".to_owned(), true, true));
+        assert_eq!(of(&[name]), ("openai:qwen3:8b".to_owned(), false, false));
+        assert_eq!(of(&[name, ("OPENAI_API_KEY", "sk-0123456789abcdef")]), ("openai:qwen3:8b".to_owned(), true, false));
     }
 }

@@ -7,11 +7,12 @@ use rustix::fs::{Access, access};
 use super::SetupStep;
 use crate::{
     channel::telegram::{Telegram, TelegramError},
-    config::{CLAUDE_CODE, Config, OFFLINE_MODEL},
+    config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider},
     disk,
     model::{
         ModelError,
         anthropic::{Anthropic, AnthropicOptions},
+        openai::{self, OpenAiOptions, ServedModel},
     },
     outside,
     process::{self, Spec},
@@ -72,6 +73,7 @@ pub async fn check(step: SetupStep, config: &Config, tools: CheckTools<'_>) -> C
     match step {
         SetupStep::Workspace => workspace(config),
         SetupStep::Model if config.wanted_model() == CLAUDE_CODE => claude_code(config, tools),
+        SetupStep::Model if Provider::of(config.effective_model()) == Provider::OpenAi => openai(config, tools).await,
         SetupStep::Model => model(config),
         SetupStep::Key => key(config, tools).await,
         SetupStep::Bot => bot(config, tools).await,
@@ -158,6 +160,34 @@ async fn key(config: &Config, tools: CheckTools<'_>) -> Checked {
         Err(ModelError::Rejected { status: 404, .. }) => {
             Checked::Wrong(format!("the key is good, but Claude has no model {}: see MODEL", config.model))
         }
+        Err(ModelError::Account { why } | ModelError::Rejected { why, .. }) => Checked::Wrong(told(why)),
+        Err(error) => Checked::Unknown(told(error)),
+    }
+}
+
+/// Whether the server that is set answers, and has the model.
+async fn openai(config: &Config, tools: CheckTools<'_>) -> Checked {
+    let name = config.effective_model();
+    if !tools.asks_others {
+        return Checked::Unknown("not tried".to_owned());
+    }
+    let model = match openai::OpenAi::new(OpenAiOptions {
+        base_url: config.openai_base_url.clone(),
+        api_key: config.openai_key.clone(),
+        model: name.to_owned(),
+        idle_timeout: CALL_TIMEOUT,
+        total_timeout: CALL_TIMEOUT,
+    }) {
+        Ok(model) => model,
+        Err(why) => return Checked::Wrong(why),
+    };
+    let url = &config.openai_base_url;
+    let is_ours = |served: &ServedModel| name.strip_prefix(openai::PREFIX) == Some(served.id.as_str());
+    let costs = if model.is_here() { "free, and nothing leaves this machine" } else { "its price isn't known" };
+    match model.served().await {
+        Ok(served) if served.iter().any(is_ours) => Checked::Good(format!("{name} at {url}: {costs}")),
+        // Some servers take other names for what they have, too.
+        Ok(_) => Checked::Unknown(format!("{url} answers, and doesn't list this model")),
         Err(ModelError::Account { why } | ModelError::Rejected { why, .. }) => Checked::Wrong(told(why)),
         Err(error) => Checked::Unknown(told(error)),
     }

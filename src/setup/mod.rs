@@ -4,6 +4,7 @@
 //! settings, so that it is the same for an answer just given and for what has been set for long.
 
 mod check;
+mod local_models;
 mod names;
 mod shown;
 mod steps;
@@ -11,6 +12,7 @@ mod write;
 
 pub use self::{
     check::{CheckTools, Checked, check},
+    local_models::FoundServer,
     names::{AssistantNames, DEFAULT_NAME, names_in, with_names},
     shown::{SettingGroup, ShownSetting, changed_since, shown_settings},
     steps::{SetupQuestion, SetupStep, TakenAnswer, from_environment},

@@ -80,10 +80,11 @@ impl SettingGroup {
             | "MODEL"
             | "CLAUDE_CODE"
             | "CLAUDE_CODE_MODEL"
-            | "CLAUDE_CODE_OAUTH_TOKEN" => Self::Model,
+            | "CLAUDE_CODE_OAUTH_TOKEN"
+            | "OPENAI_API_KEY"
+            | "OPENAI_BASE_URL" => Self::Model,
             "DAILY_BUDGET_USD" | "MONTHLY_BUDGET_USD" => Self::Budget,
-            "BRAVE_API_KEY" | "EMBED_MODEL" | "OPENAI_API_KEY" | "OPENAI_BASE_URL" | "GEMINI_API_KEY"
-            | "GEMINI_BASE_URL" => Self::Search,
+            "BRAVE_API_KEY" | "EMBED_MODEL" | "GEMINI_API_KEY" | "GEMINI_BASE_URL" => Self::Search,
             "WORKSPACE_DIR" | "REPO_NAME" | "REPO_URL" | "WHISPER_MODEL" | "KEEP_DAYS" | "DISK_RESERVE_MB" => {
                 Self::Storage
             }

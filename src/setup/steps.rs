@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 
-use super::names::{AssistantNames, DEFAULT_NAME, check_name};
+use super::{
+    local_models::FoundServer,
+    names::{AssistantNames, DEFAULT_NAME, check_name},
+};
 use crate::{
     config::{
-        Autonomy, CLAUDE_CODE, Config, OFFLINE_MODEL, SaidSettings, SettingChanges, VARIABLES, check_value,
+        Autonomy, CLAUDE_CODE, Config, OFFLINE_MODEL, Provider, SaidSettings, SettingChanges, VARIABLES, check_value,
         file_setting,
     },
     process, voice,
@@ -62,7 +65,7 @@ pub enum SetupQuestion {
     /// By the number of one of these, from 1.
     Choice {
         /// What can be chosen, and the answer that each stands for.
-        options: Vec<(&'static str, String)>,
+        options: Vec<(String, String)>,
         /// What nothing means, from 1.
         default: usize,
     },
@@ -118,7 +121,7 @@ impl SetupStep {
     pub fn settings(self) -> &'static [&'static str] {
         match self {
             Self::Workspace => &["WORKSPACE_DIR"],
-            Self::Model => &["MODEL", "CLAUDE_CODE"],
+            Self::Model => &["MODEL", "CLAUDE_CODE", "OPENAI_BASE_URL"],
             Self::Key => &["ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE", "ANTHROPIC_BASE_URL"],
             Self::Bot => &["TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE", "TELEGRAM_API_URL"],
             Self::Zone => &["TIMEZONE"],
@@ -175,7 +178,7 @@ impl SetupStep {
     /// Whether it is to be asked at all, with these settings.
     pub fn applies(self, config: &Config) -> bool {
         match self {
-            Self::Key => config.model != OFFLINE_MODEL && config.model != CLAUDE_CODE,
+            Self::Key => Provider::of(&config.model) == Provider::Anthropic,
             Self::Voice => voice::IS_BUILT,
             _ => true,
         }
@@ -189,11 +192,17 @@ impl SetupStep {
     }
 
     /// How it is answered.
-    pub fn asked(self, said: &SaidSettings, config: &Config, names: &AssistantNames) -> SetupQuestion {
+    pub fn asked(
+        self,
+        said: &SaidSettings,
+        config: &Config,
+        names: &AssistantNames,
+        servers: &[FoundServer],
+    ) -> SetupQuestion {
         let line = |default: String| SetupQuestion::Line { default };
         match self {
             Self::Workspace => line(config.workspace_dir.display().to_string()),
-            Self::Model => models(said, config),
+            Self::Model => models(said, config, servers),
             Self::Key => SetupQuestion::Secret { is_set: config.anthropic_key.is_some() },
             Self::Bot => SetupQuestion::Secret { is_set: config.telegram_token.is_some() },
             Self::Zone => line(config.timezone.to_string()),
@@ -202,7 +211,7 @@ impl SetupStep {
             Self::Autonomy => {
                 let levels = [Autonomy::AskAll, Autonomy::Smart, Autonomy::Full];
                 let at = levels.iter().position(|level| *level == config.autonomy).unwrap_or(1);
-                let options = ["0", "1", "2"].into_iter().zip(levels.map(|level| level.in_words().to_owned()));
+                let options = levels.map(|level| (level.level().to_owned(), level.in_words().to_owned())).into_iter();
                 SetupQuestion::Choice { options: options.collect(), default: at + 1 }
             }
             Self::Voice => {
@@ -281,18 +290,27 @@ fn secret(name: &'static str, answer: &str) -> TakenAnswer {
     }
 }
 
-/// The models that work here. A server that speaks as OpenAI does becomes one more, once such a model is built.
-fn models(said: &SaidSettings, config: &Config) -> SetupQuestion {
-    let mut options = vec![("api", "Claude, with an API key: you pay for what it uses".to_owned())];
+/// The models that work here: those of Claude, none at all, and what a server on this machine has. That comes last, and is never
+/// proposed: anybody may listen at its port.
+fn models(said: &SaidSettings, config: &Config, servers: &[FoundServer]) -> SetupQuestion {
+    let option = |id: &str, label: String| (id.to_owned(), label);
+    let mut options = vec![option("api", "Claude, with an API key: you pay for what it uses".to_owned())];
     if let Some(program) = process::find(&config.claude_code) {
-        options.push((CLAUDE_CODE, format!("Claude Code, with its own login or subscription ({})", program.display())));
+        let label = format!("Claude Code, with its own login or subscription ({})", program.display());
+        options.push(option(CLAUDE_CODE, label));
     }
-    options.push((OFFLINE_MODEL, "no AI model: free, and nothing leaves this machine".to_owned()));
+    options.push(option(OFFLINE_MODEL, "no AI model: free, and nothing leaves this machine".to_owned()));
+    options.extend(servers.iter().flat_map(FoundServer::options));
     let current = match config.model.as_str() {
         model @ (OFFLINE_MODEL | CLAUDE_CODE) if said.get("MODEL").is_some() => model,
+        model if Provider::of(model) == Provider::OpenAi => {
+            // What is set stays with Enter, whether its server runs now or not.
+            options.push(option(model, format!("{model} at {}, as it is set", config.openai_base_url)));
+            model
+        }
         _ => "api",
     };
-    let default = options.iter().position(|(id, _)| *id == current).map_or(1, |at| at + 1);
+    let default = options.iter().position(|(id, _)| id == current).map_or(1, |at| at + 1);
     SetupQuestion::Choice { options, default }
 }
 
@@ -309,8 +327,14 @@ fn model_changes(id: &str, said: &SaidSettings, config: &Config) -> SettingChang
         OFFLINE_MODEL => {
             changes.insert("MODEL", Some(OFFLINE_MODEL.to_owned()));
         }
+        _ if id == config.model && Provider::of(id) == Provider::OpenAi => {}
+        _ if Provider::of(id) == Provider::OpenAi => {
+            let (model, url) = FoundServer::chosen(id);
+            changes.insert("MODEL", Some(model.to_owned()));
+            changes.insert("OPENAI_BASE_URL", Some(url.to_owned()));
+        }
         // A model of Claude's that was named stays.
-        _ if matches!(config.model.as_str(), OFFLINE_MODEL | CLAUDE_CODE) => {
+        _ if Provider::of(&config.model) != Provider::Anthropic => {
             changes.insert("MODEL", None);
         }
         _ => {}

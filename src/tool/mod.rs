@@ -77,6 +77,10 @@ pub const CACHED_FOR: &str = "1h";
 /// what programs have left in the scratch folder, is of what the owner said.
 const OWNERS_ALONE: &str = "Only the owner's chats have this machine's shell, files and screen, and the servers of mcp.toml that aren't opened to guests.";
 
+/// What a small model has: all of it safe, and within the memory. It answers with plain words.
+const SMALL_TOOLS: [&str; 7] =
+    ["memory_search", "remember", "reminder_list", "reminder_set", "task_add", "task_done", "task_list"];
+
 /// A call that did what it was asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Done {
@@ -400,6 +404,8 @@ pub struct Registry {
     tools: Vec<Tool>,
     /// Whether the model is one of Claude's models, which were trained on some of them.
     is_claude: bool,
+    /// Whether the model is a small one, which is offered each tool by its own name: a choice less.
+    is_small: bool,
 }
 
 impl Registry {
@@ -411,7 +417,7 @@ impl Registry {
         tools.extend(reminder::tools());
         tools.extend(read::tools());
         tools.push(attachment::tool());
-        Self { tools, is_claude: false }
+        Self { tools, is_claude: false, is_small: false }
     }
 
     /// Those of a model that thinks: the standard ones, and what acts outside our stores.
@@ -431,6 +437,14 @@ impl Registry {
     pub fn offline() -> Self {
         let mut registry = Self::standard();
         registry.tools.extend([brain::undo_last(), keep::tool(), read::quote(), read::recall()]);
+        registry
+    }
+
+    /// A small model's: few of the standard ones, none of which can do harm unasked.
+    pub fn small() -> Self {
+        let mut registry = Self::standard();
+        registry.tools.retain(|tool| SMALL_TOOLS.contains(&&*tool.name));
+        registry.is_small = true;
         registry
     }
 
@@ -475,6 +489,9 @@ impl Registry {
     }
 
     fn grouped(&self, tools: &[&Tool]) -> Vec<Value> {
+        if self.is_small {
+            return tools.iter().map(|tool| self.definition(tool)).collect();
+        }
         of_groups(tools, |tool| self.definition(tool))
     }
 

@@ -84,7 +84,7 @@ impl Layer for Errors {
         }
         let took = world.recover().map_err(context)?;
         // No descriptor, no way to the mind.
-        let is_notice = |text: &str| text.starts_with("I can't reach Claude right now");
+        let is_notice = |text: &str| text.starts_with("I can't reach my AI model right now");
         story.check_with(&world, &is_notice).map_err(context)?;
         Ok(Recovery(Some(took)))
     }

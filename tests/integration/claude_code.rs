@@ -380,7 +380,7 @@ fn what_a_server_refuses_is_told_in_words_and_the_message_is_kept() {
     assert_eq!((ran.code, ran.json()["outcome"].as_str()), (1, Some("failed")), "{ran:?}");
     assert_eq!(env.queued().len(), 1);
     let notice = sent(&telegram).remove(0);
-    assert!(notice.contains("I can't reach Claude: Claude Code says: Invalid API key"), "{notice}");
+    assert!(notice.contains("I can't reach my AI model: Claude Code says: Invalid API key"), "{notice}");
     assert_eq!(env.once()["outcome"], "idle", "its back-off is no reason to wake");
     check_gone(&env);
 
@@ -606,6 +606,7 @@ fn a_turn_that_takes_too_long_is_given_up_and_nothing_of_its_run_is_left() {
         system: "[]".to_owned(),
         tools: "[]".to_owned(),
         messages: vec![json!({"role": "user", "content": [{"type": "text", "text": "hello"}]}).to_string()],
+        ..Conversation::default()
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let ended = runtime.block_on(mind.turn(&conversation, &Progress::default()));

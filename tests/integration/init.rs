@@ -287,7 +287,7 @@ fn what_cannot_be_reached_may_be_kept() {
     dialog.until("It answers:");
     let answer = dialog.until("What comes next:");
     assert!(
-        answer.contains("I can't reach Claude right now: No connection") && answer.contains("are safe"),
+        answer.contains("I can't reach my AI model right now: No connection") && answer.contains("are safe"),
         "{answer}"
     );
     for noise in ["WARN", "failed:"] {

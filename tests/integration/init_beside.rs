@@ -2,7 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, time::Duration};
+use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _, path::PathBuf, time::Duration};
 
 use rustix::process::Signal;
 
@@ -12,6 +12,7 @@ use super::{
         claude::{API_KEY, FakeClaude},
         dialog::Dialog,
         env::{Running, TestEnv, eventually},
+        http::{HttpServer, Response},
         telegram::{FakeTelegram, TOKEN},
     },
 };
@@ -57,6 +58,46 @@ fn claude_code_that_is_logged_in_is_offered_and_needs_no_key() {
 }
 
 #[test]
+fn a_server_of_models_at_its_usual_port_is_shown_and_never_proposed() {
+    let Ok(listener) = TcpListener::bind(("127.0.0.1", 11434)) else {
+        println!("NOT RUN: a_server_of_models_at_its_usual_port_is_shown_and_never_proposed: its port isn't free.");
+        return;
+    };
+    let models = serde_json::json!({"object": "list", "data": [{"id": "qwen3:8b"}, {"id": "evil\u{1b}[2J"}]});
+    let _server = HttpServer::on(listener, move |request| match (request.method.as_str(), request.target.as_str()) {
+        ("GET", "/v1/models") if request.header("authorization").is_none() => Response::json(200, &models),
+        _ => Response::new(404, "404 page not found"),
+    });
+    let env = fresh();
+    let mut dialog = Dialog::start(&env, WAKE, &["init"]);
+    let offered = dialog.answer("[1] > ", "3");
+    assert!(
+        offered.contains("3  qwen3:8b, which a server on this machine has (Ollama at http://127.0.0.1:11434/v1"),
+        "{offered}"
+    );
+    assert!(!offered.contains("evil"), "{offered}");
+    dialog.until("✓ openai:qwen3:8b at http://127.0.0.1:11434/v1: free, and nothing leaves this machine");
+    let next = dialog.answer("> ", "");
+    assert!(next.contains("Telegram:") && !next.contains("API key?"), "{next}");
+    for _ in 0..(if reveille::voice::IS_BUILT { 7 } else { 6 }) {
+        dialog.answer("> ", "");
+    }
+    let summary = dialog.answer("Write this? [Y/n] ", "n");
+    for line in ["MODEL                openai:qwen3:8b", "OPENAI_BASE_URL      http://127.0.0.1:11434/v1"] {
+        assert!(summary.contains(line), "{line} in {summary}");
+    }
+    dialog.end();
+
+    // Whoever listens there gets no key.
+    let mut with_key = fresh();
+    with_key.set("OPENAI_API_KEY", "sk-proj-0123456789abcdef");
+    let mut dialog = Dialog::start(&with_key, WAKE, &["init"]);
+    assert!(!dialog.until("[1] > ").contains("qwen3"), "{}", dialog.shown());
+    dialog.interrupt();
+    dialog.end();
+}
+
+#[test]
 fn claude_code_that_nobody_is_logged_in_to_is_explained() {
     let mut env = fresh();
     install_claude(&mut env, r#"echo '{"loggedIn": false}'; exit 1"#);
@@ -86,7 +127,7 @@ fn claude_code_that_is_absent_is_not_offered_and_is_missed_where_it_is_set() {
     let env = fresh();
     let mut dialog = Dialog::start(&env, WAKE, &["init"]);
     let offered = dialog.until("[1] > ");
-    assert!(!offered.contains("Claude Code") && !offered.contains("    3  "), "{offered}");
+    assert!(!offered.contains("Claude Code"), "{offered}");
     dialog.interrupt();
     dialog.until("nothing was changed");
     dialog.end();

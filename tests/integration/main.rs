@@ -90,6 +90,11 @@ mod mind_turns;
 #[cfg(test)]
 mod model_anthropic;
 #[cfg(test)]
+mod model_openai;
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+mod model_peers;
+#[cfg(test)]
 mod names;
 #[cfg(test)]
 mod offline_day;

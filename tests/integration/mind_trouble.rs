@@ -27,7 +27,7 @@ fn a_mind_that_nothing_listens_for_is_told_once_and_asked_again_later() {
     env.set("ANTHROPIC_BASE_URL", &nobody).receive(CHAT, "hello");
     fails(&env);
     assert_eq!(env.queued().len(), 1);
-    assert!(sent(&telegram)[0].contains("I can't reach Claude right now"), "{:?}", sent(&telegram));
+    assert!(sent(&telegram)[0].contains("I can't reach my AI model right now"), "{:?}", sent(&telegram));
     // Its back-off is no reason to wake.
     assert_eq!(env.once()["outcome"], "idle");
     assert_eq!(commits(&env), 1);

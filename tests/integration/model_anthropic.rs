@@ -36,6 +36,7 @@ fn hello() -> Conversation {
         system: r#"[{"type":"text","text":"Be kind.","cache_control":{"type":"ephemeral"}}]"#.to_owned(),
         tools: r#"[{"name":"note","description":"Notes","input_schema":{"type":"object"}}]"#.to_owned(),
         messages: vec![r#"{"role":"user","content":[{"type":"text","text":"Hello"}]}"#.to_owned()],
+        ..Conversation::default()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{super::prompt::Unanswered, Ended, Wizard, complain, tools};
 use crate::{
     cli::out::Working,
-    setup::{self, Checked, SetupQuestion, SetupStep, TakenAnswer},
+    setup::{self, Checked, FoundServer, SetupQuestion, SetupStep, TakenAnswer},
 };
 
 /// How wide a terminal is at least.
@@ -74,7 +74,8 @@ impl Wizard {
 
     /// The answer to a question, or what Enter stands for.
     async fn answer(&mut self, step: SetupStep) -> Result<String, Ended> {
-        match step.asked(&self.said, &self.config, &self.new_names) {
+        let servers = if step == SetupStep::Model { FoundServer::all(&self.said).await } else { Vec::new() };
+        match step.asked(&self.said, &self.config, &self.new_names, &servers) {
             SetupQuestion::Line { default } => {
                 let shown = if default.is_empty() { "> ".to_owned() } else { format!("[{default}] > ") };
                 let line = self.prompter.line(&format!("  {shown}")).await?;
@@ -93,7 +94,7 @@ impl Wizard {
                     let number = if line.is_empty() { Some(default) } else { line.parse::<usize>().ok() };
                     let chosen = number.and_then(|number| options.get(number.checked_sub(1)?));
                     if let Some((id, _)) = chosen {
-                        return Ok((*id).to_owned());
+                        return Ok(id.clone());
                     }
                     complain(&format!("  ✗ expected a number from 1 to {}", options.len()));
                 }

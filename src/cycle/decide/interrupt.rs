@@ -46,10 +46,10 @@ impl Interrupt {
     pub(in crate::cycle) fn notice(&self) -> String {
         match self {
             Self::Unavailable { why, needs_person: true, .. } => {
-                format!("I can't reach Claude: {why}. Your messages are safe; I'll retry hourly.")
+                format!("I can't reach my AI model: {why}. Your messages are safe; I'll retry hourly.")
             }
             other => format!(
-                "I can't reach Claude right now: {other}. Your messages are safe; I'll answer as soon as I can."
+                "I can't reach my AI model right now: {other}. Your messages are safe; I'll answer as soon as I can."
             ),
         }
     }

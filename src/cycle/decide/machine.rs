@@ -167,7 +167,7 @@ impl Cycle {
     pub fn new(system: String, tools: String) -> Self {
         Self {
             folding: Folding::new(&system, &tools),
-            conversation: Conversation { system, tools, messages: Vec::new() },
+            conversation: Conversation { system, tools, ..Conversation::default() },
             open: Vec::new(),
             messages: Vec::new(),
             kept: Vec::new(),
@@ -462,6 +462,7 @@ impl Cycle {
             && !self.taints.iter().any(|known| known == origin)
         {
             self.taints.push(origin.to_owned());
+            self.conversation.is_tainted = true;
         }
     }
 

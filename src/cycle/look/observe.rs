@@ -228,7 +228,8 @@ pub fn model_again_at(store: &Store) -> Result<Option<DateTime<Utc>>, StoreError
 /// The model of this name as the gate knows it, for those who only look.
 pub fn model_called(name: &str, store: &Store, config: &Config, now: DateTime<Utc>) -> Result<ModelState, StoreError> {
     let is_thinking = name != OFFLINE_MODEL;
-    let budget = if is_thinking { Some(Budget::look(store, config, now)?) } else { None };
+    // What costs nothing needs no room.
+    let budget = if config.is_local(name) { None } else { Some(Budget::look(store, config, now)?) };
     let over_budget = budget.as_ref().and_then(Budget::reached);
     let no_room = budget.map(|budget| budget.no_room).unwrap_or_default();
     let is_available = !is_thinking || over_budget.is_none() && store.upkeep(UpkeepKind::Model)?.may_try(now);

@@ -70,7 +70,8 @@ pub(in crate::cycle) fn files_of(
         // Its server may have refused the whole conversation for a picture that it couldn't read.
         messages.iter().any(|message| message.id == id && message.attempts == 0)
     };
-    let can_see = session.context.model.name() != OFFLINE_MODEL;
+    let model = session.context.model;
+    let can_see = model.name() != OFFLINE_MODEL && !model.is_small();
     let attachments = session.store.attachments_of(&ids)?;
     let files = attachments.into_iter().map(|attachment| {
         let unseen = match (can_see, is_shown(attachment.message_id)) {

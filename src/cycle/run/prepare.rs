@@ -182,7 +182,9 @@ pub(in crate::cycle) fn opening(
     let is_owners = world.foreign_chat().is_none();
     let person_commits = if is_owners { observation.person_commits.as_slice() } else { &[] };
     let orders = world.documents.text(memory::CLAUDE);
-    cycle.system = redactor.redact_json(&brief::system(&orders, &world.skills));
+    let is_short = session.context.model.is_small();
+    let system = if is_short { brief::short_system() } else { brief::system(&orders, &world.skills) };
+    cycle.system = redactor.redact_json(&system);
     let words = called_for(&cycle.reasons, observation, &ids);
     let messages: Vec<&Incoming> = observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
     let (recalled, meant) = recall::recalled(session, world, cycle, &messages).unzip();
@@ -214,8 +216,9 @@ pub(in crate::cycle) fn opening(
         recalled: recalled.as_deref(),
         rate: token_rate::known(session)?,
         reader: world.foreign_chat(),
-        similar_work: &similar_work,
+        similar_work: if is_short { "" } else { &similar_work },
         look_back,
+        is_short,
     });
     Ok(Entry::Said {
         raw: brief::with_images(redactor.redact_json(&raw), &files),

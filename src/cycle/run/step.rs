@@ -52,8 +52,9 @@ async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt
     let tooling = session.tooling();
     let registry = &tooling.registry;
     let limits = if session.context.model.name() == OFFLINE_MODEL { Limits::OFFLINE } else { Limits::STANDARD };
-    let limits = limits.within(session.context.model.context_window());
     loop {
+        // A server may tell its model's window with its first answer.
+        let limits = limits.within(session.context.model.context_window());
         if let Some(interrupt) = session.is_to_end()? {
             return Err(interrupt.into());
         }

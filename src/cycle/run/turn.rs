@@ -2,7 +2,6 @@
 //! long as the error says. Whoever asks for an end is heard at once.
 
 use crate::{
-    config::OFFLINE_MODEL,
     cycle::{
         context::{Context, WakeError},
         decide::{budget::Budget, interrupt::Interrupt, machine::Cycle},
@@ -107,8 +106,8 @@ fn reserve(session: &mut Session<'_>, live: &mut Live) -> Result<SetAside, Halt>
     let Context { model, config, .. } = session.context;
     let most_usd = model.most_usd(&live.state.conversation);
     let now = session.now();
-    let caps =
-        if model.name() == OFFLINE_MODEL { Vec::new() } else { Budget::look(&session.store, config, now)?.caps() };
+    // What costs nothing needs no room.
+    let caps = if most_usd > 0.0 { Budget::look(&session.store, config, now)?.caps() } else { Vec::new() };
     let for_whom = (live.cycle.id.as_str(), live.cycle.model.as_str());
     let reserved = session.store.reserve(for_whom, most_usd, &caps)?;
     let reservation = reserved.map_err(|cap| Interrupt::OverBudget { cap, most_usd })?;

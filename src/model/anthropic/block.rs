@@ -11,7 +11,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use crate::model::content::INVALID_INPUT_KEY;
+use crate::model::content::input_of;
 
 /// A block under construction.
 #[derive(Debug)]
@@ -68,7 +68,8 @@ impl Block {
             return raw;
         }
         if let Some(partial) = self.partial_input.take() {
-            *self.field("input") = tool_input(&partial);
+            let joined: String = serde_json::from_str(&partial).unwrap_or(partial);
+            *self.field("input") = input_of(&joined);
         }
         let fields = self.fields.iter().map(|(name, value)| format!("{}:{value}", quoted(name)));
         format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
@@ -82,19 +83,6 @@ impl Block {
         });
         #[expect(clippy::indexing_slicing, reason = "the position was found or pushed just above")]
         &mut self.fields[at].1
-    }
-}
-
-/// A tool call's `input` from its joined arguments. No arguments mean an empty object. What isn't a JSON object (a call
-/// cut off by the output limit) is kept as text in one, since the block has to be sent back as valid JSON.
-fn tool_input(partial: &str) -> String {
-    let joined: String = serde_json::from_str(partial).unwrap_or_else(|_| partial.to_owned());
-    if joined.trim().is_empty() {
-        return "{}".to_owned();
-    }
-    match object_fields(&joined) {
-        Ok(_) => joined,
-        Err(_) => format!("{{{}:{}}}", quoted(INVALID_INPUT_KEY), quoted(&joined)),
     }
 }
 

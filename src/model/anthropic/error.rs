@@ -134,7 +134,7 @@ fn said_by(said: &ErrorObject) -> Outside {
 
 /// Reads `retry-after`: seconds, or a date. A date is measured against the answer's own `date`, so that no clock is
 /// needed and a wrong one does no harm.
-fn retry_after(value: &str, date: Option<&str>) -> Option<Duration> {
+pub(in crate::model) fn retry_after(value: &str, date: Option<&str>) -> Option<Duration> {
     let value = value.trim();
     if let Ok(seconds) = value.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();

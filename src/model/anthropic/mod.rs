@@ -27,6 +27,7 @@ use reqwest::{
 };
 
 pub(super) use block::object_fields;
+pub(super) use error::retry_after;
 
 use super::{Conversation, Model, ModelError, Progress, Turn, TurnFuture};
 use crate::{
@@ -352,6 +353,7 @@ mod tests {
             system: r#"[{"type":"text", "text":"S"}]"#.into(),
             tools: "[]".into(),
             messages: vec![r#"{"role":"user","content":[ ]}"#.into(), r#"{"x":1.0}"#.into()],
+            is_tainted: false,
         }
     }
 

@@ -129,7 +129,7 @@ pub fn most_tokens(bytes: usize) -> u64 {
 
 /// A prompt's size for [`estimate_max_cost`], in bytes. A picture isn't paid for by the bytes that it is written in.
 pub fn prompt_bytes(conversation: &Conversation) -> usize {
-    let Conversation { system, tools, messages } = conversation;
+    let Conversation { system, tools, messages, .. } = conversation;
     system.len() + tools.len() + messages.iter().map(|message| message_bytes(message)).sum::<usize>()
 }
 

@@ -5,49 +5,40 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 
-use crate::model::Conversation;
+use crate::model::{
+    Conversation,
+    conversation::{ContentBlock, ResultBlock, SpokenMessage, ToolDefinition},
+};
 
 /// What stands above the record.
 const RECORD: &str = "(You have begun to work on this already, in a session that has ended. This is its record, in order, a JSON object a line. \
      What has a result has happened: don't do it a second time. Go on from where it ends.)";
 
-/// The standing orders as plain text.
-pub(super) fn system(conversation: &Conversation) -> String {
-    let blocks: Vec<Value> = serde_json::from_str(&conversation.system).unwrap_or_default();
-    blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect::<Vec<_>>().join("\n\n")
-}
-
 /// The tools as the Model Context Protocol has them.
 pub(super) fn tools(conversation: &Conversation) -> Vec<Value> {
-    let tools: Vec<Value> = serde_json::from_str(&conversation.tools).unwrap_or_default();
-    let tool = |tool: Value| {
-        let field = |name: &str| tool.get(name).cloned();
-        Some(json!({
-            "name": field("name")?,
-            "description": field("description").unwrap_or_default(),
-            "inputSchema": field("input_schema")?,
-        }))
-    };
-    tools.into_iter().filter_map(tool).collect()
+    let tools = conversation.tool_definitions();
+    let tool = |tool: &ToolDefinition| json!({"name": tool.name, "description": tool.description, "inputSchema": value(&tool.schema)});
+    tools.iter().map(tool).collect()
 }
 
 /// The line that begins a run: its first message as it stands, and the record of what came after.
 pub(super) fn line(conversation: &Conversation) -> String {
-    let messages = conversation.messages.iter().filter_map(|raw| serde_json::from_str::<Value>(raw).ok());
-    let mut messages = messages.collect::<Vec<_>>().into_iter();
-    let mut content: Vec<Value> = messages.next().map(blocks).unwrap_or_default();
+    let mut messages = conversation.messages.iter();
+    let opening = messages.next().and_then(|raw| serde_json::from_str::<Value>(raw).ok());
+    let mut content: Vec<Value> = opening.map(whole_blocks).unwrap_or_default();
     let mut record = Record { content: Vec::new(), lines: vec![RECORD.to_owned()], names: BTreeMap::new() };
     if messages.len() > 0 {
-        messages.for_each(|message| record.message(message));
+        messages.filter_map(|raw| SpokenMessage::read(raw)).for_each(|message| record.message(&message));
         content.extend(record.end());
     }
     json!({"type": "user", "message": {"role": "user", "content": content}}).to_string()
 }
 
-/// A message's blocks, without our marks for the cache of prompts: the command sets its own, and there may be four in all.
-fn blocks(mut message: Value) -> Vec<Value> {
+/// The opening's blocks as they stand, without our marks for the cache of prompts: the command sets its own, and there may be four in
+/// all.
+fn whole_blocks(mut message: Value) -> Vec<Value> {
     match message.get_mut("content").map(Value::take) {
         Some(Value::Array(mut blocks)) => {
             for block in blocks.iter_mut().filter_map(Value::as_object_mut) {
@@ -58,6 +49,10 @@ fn blocks(mut message: Value) -> Vec<Value> {
         Some(Value::String(text)) => vec![json!({"type": "text", "text": text})],
         _ => Vec::new(),
     }
+}
+
+fn value(raw: &RawValue) -> Value {
+    serde_json::from_str(raw.get()).unwrap_or_default()
 }
 
 /// The record under construction.
@@ -71,60 +66,42 @@ struct Record {
 }
 
 impl Record {
-    fn message(&mut self, message: Value) {
-        let is_ours = message.get("role").and_then(Value::as_str) == Some("user");
-        for block in blocks(message) {
-            let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
-            match (text("type"), is_ours) {
-                ("text", true) => self.say(&json!({"then": text("text")})),
-                ("text", false) => self.say(&json!({"you_said": text("text")})),
-                ("tool_use", false) => {
-                    let (id, name) = (text("id").to_owned(), text("name").to_owned());
-                    self.say(&json!({"you_called": name, "call": id, "with": block.get("input")}));
-                    self.names.insert(id, name);
+    fn message(&mut self, message: &SpokenMessage<'_>) {
+        for block in &message.blocks {
+            match (block, message.is_models) {
+                (ContentBlock::Text(text), false) => self.say(&json!({"then": text})),
+                (ContentBlock::Text(text), true) => self.say(&json!({"you_said": text})),
+                (ContentBlock::Call { id, name, input }, true) => {
+                    self.say(&json!({"you_called": name, "call": id, "with": input.map(value)}));
+                    self.names.insert(id.to_string(), name.to_string());
                 }
-                ("tool_result", true) => self.result(&block),
-                ("image", true) => self.show(block),
+                (ContentBlock::Result(result), false) => self.result(result),
+                (ContentBlock::Image(image), false) => self.show(image),
                 // Thinking, and what we don't know, was for the session that has ended.
                 _ => {}
             }
         }
     }
 
-    fn result(&mut self, block: &Value) {
-        let id = block.get("tool_use_id").and_then(Value::as_str).unwrap_or_default();
-        let name = self.names.get(id).cloned();
-        let failed = block.get("is_error").and_then(Value::as_bool).unwrap_or(false);
-        let (text, images) = told(block);
-        self.say(&json!({"result_of": name, "call": id, "failed": failed, "result": text}));
-        images.into_iter().for_each(|image| self.show(image));
+    fn result(&mut self, result: &ResultBlock<'_>) {
+        let ResultBlock { call, text, images, is_error } = result;
+        let name = self.names.get(&**call).cloned();
+        self.say(&json!({"result_of": name, "call": call, "failed": is_error, "result": text}));
+        images.iter().for_each(|image| self.show(image));
     }
 
     fn say(&mut self, line: &Value) {
         self.lines.push(line.to_string());
     }
 
-    fn show(&mut self, image: Value) {
+    fn show(&mut self, image: &RawValue) {
         self.content.extend(text_of(&mut self.lines));
-        self.content.push(image);
+        self.content.push(value(image));
     }
 
     fn end(mut self) -> Vec<Value> {
         self.content.extend(text_of(&mut self.lines));
         self.content
-    }
-}
-
-/// The text of a tool's result, and the pictures beside it.
-pub(super) fn told(result: &Value) -> (String, Vec<Value>) {
-    match result.get("content") {
-        Some(Value::String(text)) => (text.clone(), Vec::new()),
-        Some(Value::Array(blocks)) => {
-            let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
-            let images = blocks.iter().filter(|block| block.get("type").is_some_and(|kind| kind == "image"));
-            (texts.collect::<Vec<_>>().join("\n"), images.cloned().collect())
-        }
-        _ => Default::default(),
     }
 }
 
@@ -182,7 +159,7 @@ mod tests {
                     .to_owned(),
             ..Conversation::default()
         };
-        assert_eq!(system(&conversation), "One.\n\nTwo.");
+        assert_eq!(conversation.system_text(), "One.\n\nTwo.");
         assert_eq!(tools(&conversation), [json!({"name": "n", "description": "d", "inputSchema": {"type": "object"}})]);
     }
 }

@@ -25,6 +25,7 @@ use crate::{
         Conversation, ModelError, Progress, Turn,
         anthropic::{price, stream::TurnStream},
         content::{assistant_message, tool_calls},
+        conversation::{ContentBlock, ResultBlock, SpokenMessage},
     },
     process::{self, Fuse, Lines, ProcessError, Spec},
     redact::Secret,
@@ -132,7 +133,7 @@ impl Run {
         let token = token::random().map_err(|fault| not_set_up(&fault))?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(|fault| not_set_up(&fault))?;
         let port = listener.local_addr().map_err(|fault| not_set_up(&fault))?.port();
-        let orders = place.put("orders.md", &prompt::system(conversation)).map_err(|fault| not_set_up(&fault))?;
+        let orders = place.put("orders.md", &conversation.system_text()).map_err(|fault| not_set_up(&fault))?;
         let server = place.put("mcp.json", &server_settings(port, &token)).map_err(|fault| not_set_up(&fault))?;
 
         let spec = spec(options, &program, &place, (&orders, &server));
@@ -335,16 +336,16 @@ fn spec(options: &ClaudeCodeOptions, program: &Path, place: &RunDirectory, (orde
 
 /// What a message tells of these calls; none if it doesn't tell of each, or of anything else too.
 fn results(message: &str, calls: &[String]) -> Option<BTreeMap<String, Answer>> {
-    let message: Value = serde_json::from_str(message).ok()?;
-    let blocks = message.get("content")?.as_array()?;
-    let result = |block: &Value| {
-        let id = block.get("tool_use_id")?.as_str()?.to_owned();
-        let (text, images) = prompt::told(block);
-        let is_error = block.get("is_error").and_then(Value::as_bool).unwrap_or(false);
-        let image = images.first().map(Value::to_string);
-        (calls.contains(&id) && images.len() < 2).then_some((id, Answer { text, is_error, image }))
+    let message = SpokenMessage::read(message)?;
+    let result = |block: &ContentBlock<'_>| {
+        let ContentBlock::Result(result) = block else { return None };
+        let ResultBlock { call, text, images, is_error } = result;
+        let image = images.first().map(|image| image.get().to_owned());
+        let is_asked = calls.iter().any(|id| id == call);
+        (is_asked && images.len() < 2)
+            .then(|| (call.to_string(), Answer { text: text.clone(), is_error: *is_error, image }))
     };
-    let results = blocks.iter().map(result).collect::<Option<BTreeMap<_, _>>>()?;
+    let results = message.blocks.iter().map(result).collect::<Option<BTreeMap<_, _>>>()?;
     (results.len() == calls.len()).then_some(results)
 }
 

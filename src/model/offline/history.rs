@@ -10,7 +10,10 @@ use super::{
     grammar::{self, Missing, Near, OfflineCommand, ParsedMessage, Small, ThingKind, Which},
     phrase, transcript,
 };
-use crate::zone::Tz;
+use crate::{
+    model::conversation::{ContentBlock, SpokenMessage},
+    zone::Tz,
+};
 
 /// How far back "it" is looked for, in things said.
 const MAX_BACK: usize = 8;
@@ -192,20 +195,18 @@ pub(super) fn offer_for(text: &str, at: DateTime<Tz>) -> Option<String> {
 
 /// What the assistant says in a turn: the texts of its replies.
 fn own_words(raw: &str) -> Vec<String> {
-    let Ok(message) = serde_json::from_str::<Value>(raw) else { return Vec::new() };
-    if message.get("role").and_then(Value::as_str) != Some("assistant") {
-        return Vec::new();
-    }
-    let blocks = message.get("content").and_then(Value::as_array).cloned().unwrap_or_default();
-    let text = |block: &Value| {
-        let field = match block.get("name")?.as_str()? {
+    let Some(message) = SpokenMessage::read(raw).filter(|message| message.is_models) else { return Vec::new() };
+    let text = |block: &ContentBlock<'_>| {
+        let ContentBlock::Call { name, input, .. } = block else { return None };
+        let field = match &**name {
             "reply" => "text",
             "keep" => "notice",
             _ => return None,
         };
-        Some(block.get("input")?.get(field)?.as_str()?.to_owned())
+        let input: Value = serde_json::from_str(input.as_ref()?.get()).ok()?;
+        Some(input.get(field)?.as_str()?.to_owned())
     };
-    blocks.iter().filter_map(text).collect()
+    message.blocks.iter().filter_map(text).collect()
 }
 
 /// A time as the recent exchange shows it.

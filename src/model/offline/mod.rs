@@ -22,7 +22,7 @@ use self::{
     phrase::{Around, OfflineCall, PhrasePart, parts_of},
     transcript::ShownMessage,
 };
-use super::{Conversation, Model, Progress, Turn, TurnFuture};
+use super::{Conversation, Model, Progress, Turn, TurnFuture, conversation::SpokenMessage};
 use crate::{
     tool::MAX_STEPS,
     types::{Stop, Usage},
@@ -265,19 +265,11 @@ fn ended() -> Turn {
 
 /// What the calls since the newest messages have come to.
 fn outcomes(messages: &[String]) -> Outcomes {
+    let messages = messages.iter().filter_map(|raw| SpokenMessage::read(raw));
     let mut outcomes = Outcomes::new();
-    for raw in messages {
-        let Ok(message) = serde_json::from_str::<Value>(raw) else {
-            continue;
-        };
-        for block in message.get("content").and_then(Value::as_array).into_iter().flatten() {
-            if let (Some(id), Some(content)) =
-                (block.get("tool_use_id").and_then(Value::as_str), block.get("content").and_then(Value::as_str))
-            {
-                let is_error = block.get("is_error").and_then(Value::as_bool).unwrap_or(false);
-                outcomes.insert(id.to_owned(), (content.to_owned(), is_error));
-            }
-        }
+    for message in messages {
+        let results = message.results().map(|result| (result.call.to_string(), (result.text.clone(), result.is_error)));
+        outcomes.extend(results);
     }
     outcomes
 }

@@ -2,6 +2,8 @@
 
 use chrono::{DateTime, Utc};
 
+use crate::model::conversation::SpokenMessage;
+
 /// A message as it stands in a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownMessage {
@@ -21,12 +23,7 @@ pub struct ShownMessage {
 
 /// Reads the messages back that a user message shows.
 pub fn shown(raw: &str) -> Vec<ShownMessage> {
-    let Ok(message) = serde_json::from_str::<serde_json::Value>(raw) else {
-        return Vec::new();
-    };
-    let blocks = message.get("content").and_then(|content| content.as_array()).cloned().unwrap_or_default();
-    let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
-    texts.filter(|text| text.starts_with("<messages>")).flat_map(shown_in).collect()
+    texts_that_begin(raw, "<messages>").iter().flat_map(|text| shown_in(text)).collect()
 }
 
 /// What was said earlier, as an opening tells it.
@@ -42,12 +39,18 @@ pub struct Earlier {
 
 /// Reads the recent exchange back that a user message tells of, oldest first.
 pub fn exchanged(raw: &str) -> Vec<Earlier> {
-    let Ok(message) = serde_json::from_str::<serde_json::Value>(raw) else {
-        return Vec::new();
-    };
-    let blocks = message.get("content").and_then(|content| content.as_array()).cloned().unwrap_or_default();
-    let texts = blocks.iter().filter_map(|block| block.get("text")?.as_str());
-    texts.filter(|text| text.starts_with("<recent_exchange>")).flat_map(exchanged_in).collect()
+    texts_that_begin(raw, "<recent_exchange>").iter().flat_map(|text| exchanged_in(text)).collect()
+}
+
+/// A message's texts that begin so.
+fn texts_that_begin(raw: &str, start: &str) -> Vec<String> {
+    let message = SpokenMessage::read(raw);
+    message
+        .iter()
+        .flat_map(|message| message.texts())
+        .filter(|text| text.starts_with(start))
+        .map(str::to_owned)
+        .collect()
 }
 
 fn exchanged_in(block: &str) -> Vec<Earlier> {

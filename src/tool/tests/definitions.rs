@@ -307,3 +307,14 @@ fn what_never_asks_is_what_the_policy_takes_for_that() {
         .collect();
     assert_eq!(never, crate::policy::FREE.map(str::to_owned).into());
 }
+
+#[test]
+fn a_small_model_has_few_tools_and_none_that_does_harm_unasked() {
+    let small = Registry::small();
+    assert_eq!(small.tools.len(), SMALL_TOOLS.len());
+    for tool in &small.tools {
+        let is_harmless = tool.risk == Risk::Safe && !tool.is_owners && tool.reach != Reach::Leaves;
+        assert!(is_harmless && !small.acts(&tool.name), "{}", tool.name);
+    }
+    assert!(small.definitions().len() < 6_000, "{}", small.definitions().len());
+}

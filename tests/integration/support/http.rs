@@ -163,7 +163,11 @@ struct Live {
 impl HttpServer {
     /// Listens on a free port of loopback and answers every request through `handler`.
     pub(crate) fn start(handler: impl Fn(&Request) -> Response + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port on loopback");
+        Self::on(TcpListener::bind(("127.0.0.1", 0)).expect("a free port on loopback"), handler)
+    }
+
+    /// The same at a port of the test's choice.
+    pub(crate) fn on(listener: TcpListener, handler: impl Fn(&Request) -> Response + Send + Sync + 'static) -> Self {
         let address = listener.local_addr().expect("the listener's address");
         let shared = Arc::new(Shared { handler: Box::new(handler), live: Mutex::default() });
         let accepting = Arc::clone(&shared);

@@ -10,6 +10,7 @@ pub(crate) mod env;
 pub(crate) mod git_http;
 pub(crate) mod http;
 pub(crate) mod mcp;
+pub(crate) mod openai;
 pub(crate) mod peers;
 pub(crate) mod speech;
 pub(crate) mod spelled;

@@ -33,6 +33,7 @@ fn no_documents() -> Documents {
 
 fn brief<'a>(documents: &'a Documents, messages: &'a [&'a Incoming], exchanges: &'a [Exchange]) -> Brief<'a> {
     Brief {
+        is_short: false,
         wake_id: "20261121T140000Z-812",
         now: now(),
         tz: Tz::of("Europe/Berlin"),

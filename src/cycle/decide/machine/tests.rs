@@ -577,7 +577,7 @@ fn a_call_that_is_asked_about_runs_after_a_yes_alone_and_once() {
 #[test]
 fn whose_bytes_it_has_read_a_cycle_never_forgets() {
     let mut cycle = Cycle::replay("[]".into(), "[]".into(), &[said(&[1])]);
-    assert_eq!(cycle.taints, [""; 0]);
+    assert_eq!((cycle.taints.len(), cycle.conversation.is_tainted), (0, false));
     let forward = Entry::Said {
         raw: user_text("look"),
         messages: vec![2],
@@ -589,6 +589,7 @@ fn whose_bytes_it_has_read_a_cycle_never_forgets() {
     cycle.apply(&said(&[3]));
     cycle.apply(&forward);
     assert_eq!(cycle.taints, ["a forward"]);
+    assert!(cycle.conversation.is_tainted, "what asks the model for a turn is told");
 }
 
 /// Folds as soon as a turn has grown the conversation at all.

@@ -1,0 +1,321 @@
+//! The model behind an OpenAI-compatible server (Chat Completions): OpenAI itself, Ollama, llama.cpp, vLLM, OpenRouter, LM Studio.
+//!
+//! One streamed HTTP request a turn. `encode` makes the request of a conversation, each message by itself, so that requests only add
+//! bytes and the servers' prefix caches hold. `stream` puts the answer together, whatever of the protocol a server leaves out.
+//! `written` finds calls that a model wrote as text. `small` is another encoding, for small models on this machine: what they answer
+//! is bound to a JSON schema. The key goes to the set address alone: no redirect is followed.
+
+mod call_ids;
+mod encode;
+mod error;
+mod look_up;
+mod server;
+mod small;
+mod stream;
+mod written;
+
+use std::{
+    cell::{Cell, RefCell},
+    fmt,
+    time::Duration,
+};
+
+use reqwest::Response;
+
+pub use self::look_up::ServedModel;
+use self::{
+    call_ids::CallIds,
+    encode::Dialect,
+    server::ChatServer,
+    stream::{ChatStream, Finishing},
+};
+use super::{Conversation, Model, ModelError, Progress, Turn, TurnFuture, anthropic::price};
+use crate::{redact::Secret, types::Usage};
+
+/// How names of these models begin, as `MODEL` has them.
+pub const PREFIX: &str = "openai:";
+/// The longest answer that is asked for, in tokens, thinking included: what servers elsewhere take of any model.
+const MAX_TOKENS: u64 = 8_192;
+/// The same of a server on this machine, whose models have short windows.
+const MAX_TOKENS_HERE: u64 = 2_048;
+/// The same of a small model: it says little, or goes round in circles.
+const MAX_TOKENS_SMALL: u64 = 1_024;
+/// The window that is assumed of a server elsewhere, in tokens: what today's models have at the least.
+const WINDOW: u64 = 128_000;
+/// The same of a server on this machine, until it says more.
+const WINDOW_HERE: u64 = 8_192;
+/// A model of fewer parameters is a small one, in billions.
+const SMALL_BELOW_BILLIONS: f64 = 20.0;
+/// How often a request is put in other words because the server refuses ours.
+const MAX_DIALECTS: usize = 4;
+
+/// What [`OpenAi`] needs to know.
+#[derive(Debug, Clone)]
+pub struct OpenAiOptions {
+    /// Where the API is, such as `https://api.openai.com/v1`.
+    pub base_url: String,
+    /// The key to it, if it wants one.
+    pub api_key: Option<Secret>,
+    /// The model's name as `MODEL` has it, with or without [`PREFIX`].
+    pub model: String,
+    /// How long the server may be silent, before and within an answer.
+    pub idle_timeout: Duration,
+    /// How long one turn may take in all.
+    pub total_timeout: Duration,
+}
+
+/// A model of an OpenAI-compatible server.
+pub struct OpenAi {
+    /// As `MODEL` has it.
+    name: String,
+    /// As the server has it.
+    model: String,
+    server: ChatServer,
+    is_small: bool,
+    /// What was learnt of the server's ways.
+    dialect: Cell<Dialect>,
+    /// The window that the server told of; none asked yet: none.
+    window: RefCell<Option<Option<u64>>>,
+}
+
+impl fmt::Debug for OpenAi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OpenAi({})", self.name)
+    }
+}
+
+/// Whether a model of this name, served on this machine, is a small one. Names tell their size (`qwen3:8b`, `SmolLM2-135M`); one that
+/// doesn't is taken for small.
+fn is_small(model: &str) -> bool {
+    billions(model).is_none_or(|billions| billions < SMALL_BELOW_BILLIONS)
+}
+
+/// The largest number of parameters that a name tells, in billions.
+fn billions(model: &str) -> Option<f64> {
+    let words = model.split(|c: char| !c.is_ascii_alphanumeric() && c != '.');
+    let size = |word: &str| {
+        let word = word.to_ascii_lowercase();
+        let (number, unit) = word.split_at_checked(word.len().checked_sub(1)?)?;
+        let number: f64 = number.parse().ok()?;
+        match unit {
+            "b" => Some(number),
+            "m" => Some(number / 1_000.0),
+            _ => None,
+        }
+    };
+    words.filter_map(size).reduce(f64::max)
+}
+
+impl OpenAi {
+    /// Checks the options. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// Which setting can't work, in words.
+    pub fn new(options: OpenAiOptions) -> Result<Self, String> {
+        let OpenAiOptions { base_url, api_key, model, idle_timeout, total_timeout } = options;
+        let model = model.strip_prefix(PREFIX).map_or(model.clone(), str::to_owned);
+        if model.is_empty() {
+            return Err("MODEL names no model: write openai:NAME, such as openai:qwen3:8b".to_owned());
+        }
+        let server = ChatServer::new(&base_url, api_key.as_ref(), (idle_timeout, total_timeout))?;
+        let is_small = server.is_here() && is_small(&model);
+        let dialect = Dialect { counts_thinking: server.is_openai(), ..Dialect::default() };
+        let name = format!("{PREFIX}{model}");
+        Ok(Self { name, model, server, is_small, dialect: Cell::new(dialect), window: RefCell::default() })
+    }
+
+    /// Whether the server is on this machine: then nothing leaves it, and nothing is paid for.
+    pub fn is_here(&self) -> bool {
+        self.server.is_here()
+    }
+
+    fn max_tokens(&self) -> u64 {
+        match (self.is_small, self.is_here()) {
+            (true, _) => MAX_TOKENS_SMALL,
+            (false, true) => MAX_TOKENS_HERE,
+            (false, false) => MAX_TOKENS,
+        }
+    }
+
+    async fn ask(&self, conversation: &Conversation, progress: &Progress) -> Result<Turn, ModelError> {
+        for _ in 1..MAX_DIALECTS {
+            match self.ask_so(conversation, progress, false).await {
+                Err(Refused::Wording(dialect)) => self.dialect.set(dialect),
+                Err(Refused::For(error)) => return Err(error),
+                Ok(turn) => {
+                    self.look_for_window().await;
+                    return Ok(turn);
+                }
+            }
+        }
+        self.ask_so(conversation, progress, true).await.map_err(|refused| match refused {
+            Refused::For(error) => error,
+            Refused::Wording(_) => error::malformed(&self.server.name()),
+        })
+    }
+
+    /// One request, in the server's dialect as far as it is known.
+    async fn ask_so(&self, conversation: &Conversation, progress: &Progress, is_last: bool) -> Result<Turn, Refused> {
+        let dialect = self.dialect.get();
+        let body = if self.is_small {
+            small::body(&self.model, conversation, dialect, self.max_tokens())
+        } else {
+            encode::body(&self.model, conversation, dialect, self.max_tokens())
+        };
+        let response = self.server.post("chat/completions", body, progress.leaving()).await?;
+        let status = response.status().as_u16();
+        if status != 200 {
+            let answer = self.server.error_of(response).await;
+            if let Some(other) = answer.wording().and_then(|wording| dialect.without(wording)).filter(|_| !is_last) {
+                tracing::info!(model = %self.name, "the server refused the wording of a request; it is asked in other words");
+                return Err(Refused::Wording(other));
+            }
+            return Err(Refused::For(self.server.redacted(answer.into_error(&self.name, &self.server.name()))));
+        }
+        Ok(self.read(response, conversation, progress).await?)
+    }
+
+    async fn read(
+        &self,
+        mut response: Response,
+        conversation: &Conversation,
+        progress: &Progress,
+    ) -> Result<Turn, ModelError> {
+        let request_id = server::header(&response, "x-request-id").map(str::to_owned);
+        // Whether it streams is said by the answer, not by what was asked for.
+        let is_stream =
+            server::header(&response, "content-type").is_some_and(|kind| kind.starts_with("text/event-stream"));
+        let mut stream = ChatStream::new(self.server.name(), price::prompt_bytes(conversation));
+        loop {
+            let piece = self.server.unless_silent(response.chunk()).await;
+            let Some(bytes) = piece.map_err(|error| stream.broken(&error.to_string()))? else { break };
+            if is_stream {
+                let is_over = stream.push(&bytes).map_err(|error| self.server.redacted(error))?;
+                progress.tell(stream.usage());
+                if is_over {
+                    server::drain(&mut response).await;
+                    break;
+                }
+            } else {
+                stream.push_whole(&bytes)?;
+            }
+        }
+        if !is_stream {
+            stream.end_whole().map_err(|error| self.server.redacted(error))?;
+        }
+        let offered: Vec<String> = conversation.tool_definitions().into_iter().map(|tool| tool.name).collect();
+        let finishing = Finishing {
+            ids: CallIds::of(conversation),
+            offered: &offered,
+            reads_text: !conversation.is_tainted,
+            is_small: self.is_small,
+            request_id,
+        };
+        stream.finish(finishing)
+    }
+
+    /// Asks a server on this machine for its window, once it has shown that it works. Elsewhere the list of models can be long.
+    async fn look_for_window(&self) {
+        if self.is_here() && self.window.borrow().is_none() {
+            let window = self.window_here().await;
+            self.window.replace(Some(window));
+        }
+    }
+}
+
+/// Why a request had no answer.
+enum Refused {
+    /// The server doesn't know a field of it: it can be said so.
+    Wording(Dialect),
+    /// This.
+    For(ModelError),
+}
+
+impl From<ModelError> for Refused {
+    fn from(error: ModelError) -> Self {
+        Self::For(error)
+    }
+}
+
+impl Model for OpenAi {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A price that isn't known is taken for the dearest that is.
+    fn most_usd(&self, conversation: &Conversation) -> f64 {
+        if self.is_here() {
+            return 0.0;
+        }
+        price::estimate_max_cost(&self.name, price::prompt_bytes(conversation), self.max_tokens())
+    }
+
+    fn cost_usd(&self, usage: &Usage) -> f64 {
+        if self.is_here() { 0.0 } else { price::cost_usd(&self.name, usage) }
+    }
+
+    fn context_window(&self) -> Option<u64> {
+        let told = self.window.borrow().flatten();
+        told.or(Some(if self.is_here() { WINDOW_HERE } else { WINDOW }))
+    }
+
+    fn is_small(&self) -> bool {
+        self.is_small
+    }
+
+    fn turn<'a>(&'a self, conversation: &'a Conversation, progress: &'a Progress) -> TurnFuture<'a> {
+        Box::pin(self.ask(conversation, progress))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(base_url: &str, name: &str) -> OpenAi {
+        OpenAi::new(OpenAiOptions {
+            base_url: base_url.to_owned(),
+            api_key: None,
+            model: name.to_owned(),
+            idle_timeout: Duration::from_secs(1),
+            total_timeout: Duration::from_secs(2),
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn a_small_model_is_known_by_its_name_and_by_where_it_runs() {
+        for name in ["qwen3:8b", "SmolLM2-135M-Instruct", "gemma-3-12b-it", "mystery", "llama3.2", "phi-4-mini:3.8b"] {
+            assert!(model("http://127.0.0.1:1/v1", name).is_small(), "{name}");
+            assert!(!model("https://example.org/v1", name).is_small(), "{name}");
+        }
+        for name in ["qwen3:32b", "gpt-oss-120b", "qwen3-30b-a3b", "openai/llama-3.3-70B"] {
+            assert!(!model("http://localhost:1/v1", name).is_small(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_runs_here_costs_nothing_and_an_unknown_price_is_the_dearest() {
+        let usage = Usage { input: 1_000_000, ..Usage::default() };
+        let here = model("http://[::1]:1/v1", "openai:qwen3:8b");
+        assert_eq!((here.most_usd(&Conversation::default()), here.cost_usd(&usage)), (0.0, 0.0));
+        assert_eq!((here.name(), here.model.as_str()), ("openai:qwen3:8b", "qwen3:8b"));
+        let there = model("https://example.org/v1", "qwen3:8b");
+        assert!((there.cost_usd(&usage) - price::DEAREST_USD.0).abs() < 1e-9);
+        assert!(there.most_usd(&Conversation::default()) > 0.0);
+        assert_eq!((here.context_window(), there.context_window()), (Some(WINDOW_HERE), Some(WINDOW)));
+    }
+
+    #[test]
+    fn no_name_is_no_model() {
+        let options = |model: &str| OpenAiOptions {
+            base_url: "https://example.org".to_owned(),
+            api_key: Some(Secret::new("k\n")),
+            model: model.to_owned(),
+            idle_timeout: Duration::ZERO,
+            total_timeout: Duration::ZERO,
+        };
+        assert!(OpenAi::new(options("openai:")).unwrap_err().contains("openai:NAME"));
+        assert!(OpenAi::new(options("openai:x")).unwrap_err().contains("OPENAI_API_KEY"));
+    }
+}

@@ -1,0 +1,134 @@
+//! Calls that a model wrote as text, since its server doesn't know its format. Only those of offered tools are taken, and only what
+//! can't be meant otherwise. Never used where others may have written what the model repeats.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::stream::ReadAnswer;
+
+/// Qwen's and Hermes' marks.
+const TOOL_CALL: (&str, &str) = ("<tool_call>", "</tool_call>");
+/// Mistral's mark, and what stands between a name and its arguments in the newer form.
+const MISTRAL: (&str, &str) = ("[TOOL_CALLS]", "[ARGS]");
+/// A block of code.
+const FENCE: &str = "```";
+
+/// A call as models write it.
+#[derive(Deserialize)]
+struct WrittenCall<'a> {
+    #[serde(alias = "tool", alias = "function")]
+    name: String,
+    #[serde(default, borrow, alias = "parameters")]
+    arguments: Option<&'a RawValue>,
+}
+
+/// The calls in a text, and the text before them; none: it holds no call, or one that can't be read.
+pub(super) fn read(text: &str, offered: &[String]) -> Option<ReadAnswer> {
+    let (before, calls) = marked(text)
+        .or_else(|| mistral(text))
+        .or_else(|| fenced(text))
+        .or_else(|| Some((String::new(), vec![whole(text)?])))?;
+    let is_offered = |(name, _): &(String, String)| offered.contains(name);
+    (!calls.is_empty() && calls.iter().all(is_offered)).then_some(ReadAnswer { text: before, calls })
+}
+
+/// `<tool_call>{…}</tool_call>`, some of them; the last one's end may be missing.
+fn marked(text: &str) -> Option<(String, Vec<(String, String)>)> {
+    let (begin, end) = TOOL_CALL;
+    let (before, rest) = text.split_once(begin)?;
+    let calls = rest.split(begin).map(|piece| {
+        let (call, behind) = piece.split_once(end).unwrap_or((piece, ""));
+        behind.trim().is_empty().then(|| whole(call)).flatten()
+    });
+    Some((before.trim().to_owned(), calls.collect::<Option<_>>()?))
+}
+
+/// `[TOOL_CALLS][{…},…]`, or `[TOOL_CALLS]name[ARGS]{…}`.
+fn mistral(text: &str) -> Option<(String, Vec<(String, String)>)> {
+    let (mark, args) = MISTRAL;
+    let (before, rest) = text.split_once(mark)?;
+    let before = before.trim().to_owned();
+    if let Ok(calls) = serde_json::from_str::<Vec<WrittenCall<'_>>>(rest.trim()) {
+        return Some((before, calls.into_iter().map(WrittenCall::pair).collect()));
+    }
+    let calls = rest.split(mark).map(|call| {
+        let (name, arguments) = call.split_once(args)?;
+        let arguments: &RawValue = serde_json::from_str(arguments.trim()).ok()?;
+        Some((name.trim().to_owned(), arguments.get().to_owned()))
+    });
+    Some((before, calls.collect::<Option<_>>()?))
+}
+
+/// A block of code at the text's end that holds a call alone.
+fn fenced(text: &str) -> Option<(String, Vec<(String, String)>)> {
+    let inner = text.trim().strip_suffix(FENCE)?;
+    let (before, block) = inner.rsplit_once(FENCE)?;
+    let code = block.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    Some((before.trim().to_owned(), vec![whole(code)?]))
+}
+
+/// A text that is a call and nothing else.
+fn whole(text: &str) -> Option<(String, String)> {
+    let text = text.trim();
+    if !text.starts_with('{') {
+        return None;
+    }
+    serde_json::from_str::<WrittenCall<'_>>(text).ok().map(WrittenCall::pair)
+}
+
+impl WrittenCall<'_> {
+    fn pair(self) -> (String, String) {
+        let arguments = self.arguments.map(RawValue::get).filter(|raw| *raw != "null").unwrap_or_default();
+        // Arguments may stand there as a text, as the protocol has them.
+        let arguments = serde_json::from_str::<String>(arguments).unwrap_or_else(|_| arguments.to_owned());
+        (self.name, arguments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Option<(String, Vec<(String, String)>)> {
+        read(text, &["note".to_owned(), "look".to_owned()]).map(|spoken| (spoken.text, spoken.calls))
+    }
+
+    fn calls(calls: &[(&str, &str)]) -> Vec<(String, String)> {
+        calls.iter().map(|(name, input)| ((*name).to_owned(), (*input).to_owned())).collect()
+    }
+
+    #[test]
+    fn the_formats_of_models_are_known() {
+        for text in [
+            r#"I look. <tool_call>{"name": "note", "arguments": {"n": 1.50}}</tool_call>"#,
+            "I look.\n<tool_call>\n{\"name\": \"note\", \"arguments\": {\"n\": 1.50}}\n",
+            r#"I look.[TOOL_CALLS] [{"name": "note", "arguments": {"n": 1.50}}]"#,
+            r#"I look.[TOOL_CALLS]note[ARGS]{"n": 1.50}"#,
+            "I look.\n```json\n{\"name\": \"note\", \"arguments\": {\"n\": 1.50}}\n```",
+        ] {
+            assert_eq!(found(text), Some(("I look.".to_owned(), calls(&[("note", r#"{"n": 1.50}"#)]))), "{text}");
+        }
+        let bare = r#"{"name": "note", "parameters": {"a": 1}}"#;
+        assert_eq!(found(bare), Some((String::new(), calls(&[("note", r#"{"a": 1}"#)]))));
+        let two =
+            r#"<tool_call>{"name":"note","arguments":"{\"a\":1}"}</tool_call> <tool_call>{"name":"look"}</tool_call>"#;
+        assert_eq!(found(two), Some((String::new(), calls(&[("note", r#"{"a":1}"#), ("look", "")]))));
+    }
+
+    #[test]
+    fn what_may_be_meant_otherwise_stays_text() {
+        for text in [
+            "",
+            "A plain answer.",
+            r#"{"name": "bash", "arguments": {}}"#,
+            r#"<tool_call>{"name":"note"}</tool_call><tool_call>{"name":"bash"}</tool_call>"#,
+            r#"<tool_call>{"name":"note"}</tool_call> is what I would have called."#,
+            r#"<tool_call>{"name":"no"#,
+            "Such a call is\n```json\n{\"name\":\"note\"}\n```\nand does nothing.",
+            r#"Call {"name":"note","arguments":{}}"#,
+            r#"[TOOL_CALLS]"#,
+        ] {
+            assert_eq!(found(text), None, "{text}");
+        }
+    }
+}

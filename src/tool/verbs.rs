@@ -70,7 +70,7 @@ pub(super) fn definition(group: &VerbGroup, tools: &[&Tool]) -> Value {
     for (verb, tool) in there {
         description.push_str(&format!("\n{verb}: {}", line(&tool.name)));
         words.push(verb);
-        for (name, schema) in tool.schema["properties"].as_object().into_iter().flatten() {
+        for (name, schema) in tool.schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
             properties.insert(name.clone(), bare(schema));
         }
     }

@@ -103,10 +103,11 @@ pub fn offered(context: Context<'_>) -> Vec<Value> {
         verbs.into_iter().all(|tool| effects.contains(&tool.effect))
     };
     let definition = |tool: Value| {
-        let name = tool["name"].as_str().unwrap_or_default();
+        let field = |name: &str| tool.get(name).cloned().unwrap_or_default();
+        let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
         let repeats = all_are(name, &[Effect::Read, Effect::Idempotent]);
         json!({
-            "name": name, "description": tool["description"], "inputSchema": tool["input_schema"], "annotations":
+            "name": name, "description": field("description"), "inputSchema": field("input_schema"), "annotations":
                 {"readOnlyHint": all_are(name, &[Effect::Read]), "idempotentHint": repeats, "openWorldHint": false},
         })
     };

@@ -5,6 +5,7 @@
 //! collected, so that a person corrects all of them at once. Nothing here changes while the program runs: state lives
 //! in the workspace.
 
+mod cloud;
 mod env_file;
 mod error;
 mod files;
@@ -26,6 +27,7 @@ use std::{
 use chrono::{DateTime, NaiveTime, Utc};
 
 pub use self::{
+    cloud::{BedrockSettings, VertexSettings},
     env_file::EditError,
     error::{ConfigError, SettingProblem},
     model_name::Provider,
@@ -43,7 +45,7 @@ use crate::{
 };
 pub(crate) use {
     files::{MAX_BYTES, read_private},
-    values::is_loopback,
+    values::{is_loopback, server_url as safe_server_url},
 };
 
 /// The name of the model that needs no key and no network.
@@ -76,6 +78,10 @@ pub struct Config {
     pub anthropic_key: Option<Secret>,
     /// The Messages API's server, without a slash at the end (`ANTHROPIC_BASE_URL`).
     pub anthropic_base_url: String,
+    /// Claude on Amazon Bedrock.
+    pub bedrock: BedrockSettings,
+    /// Claude on Google Cloud.
+    pub vertex: VertexSettings,
     /// The model that was asked for (`MODEL`); what is used is [`Config::effective_model`].
     pub model: String,
     /// The model that the owner has chosen in a chat in its place; see [`crate::in_force`].
@@ -225,9 +231,16 @@ impl Config {
 
     /// Whether what the model of this name needs is set. [`CLAUDE_CODE`] may have a login of its own.
     pub fn can_use(&self, name: &str) -> bool {
+        self.lack(name).is_none()
+    }
+
+    /// What the model of this name needs and isn't set, in words; none: it can be used.
+    pub fn lack(&self, name: &str) -> Option<&'static str> {
         match Provider::of(name) {
-            Provider::Anthropic => self.anthropic_key.is_some(),
-            Provider::ClaudeCode | Provider::Offline => true,
+            Provider::Anthropic if self.anthropic_key.is_none() => Some("there is no ANTHROPIC_API_KEY"),
+            Provider::Bedrock => self.bedrock.lack(),
+            Provider::Vertex => self.vertex.lack(),
+            Provider::Anthropic | Provider::ClaudeCode | Provider::Offline => None,
         }
     }
 
@@ -249,6 +262,7 @@ impl Config {
         let password = self.repo_url.as_ref().and_then(RepoUrl::password);
         let keys = self.telegram_token.iter().chain(&self.anthropic_key).chain(&self.claude_code_token);
         let keys = keys.chain(&self.brave_key).chain(&self.openai_key).chain(&self.gemini_key);
+        let keys = keys.chain(self.bedrock.secrets());
         keys.chain(&self.proxy_secrets).cloned().chain(password).collect()
     }
 

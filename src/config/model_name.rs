@@ -7,6 +7,10 @@ use super::{CLAUDE_CODE, OFFLINE_MODEL};
 pub enum Provider {
     /// The Messages API, by its key.
     Anthropic,
+    /// Claude on Amazon Bedrock: `bedrock:NAME`.
+    Bedrock,
+    /// Claude on Google Cloud: `vertex:NAME`.
+    Vertex,
     /// The Claude Code command, by its own login or a key.
     ClaudeCode,
     /// This program's grammar: no network, no key, no cost.
@@ -16,9 +20,11 @@ pub enum Provider {
 impl Provider {
     /// Who serves the model of this name. What no other provider's name is, is one of the Messages API's.
     pub fn of(name: &str) -> Self {
-        match name {
-            OFFLINE_MODEL => Self::Offline,
-            CLAUDE_CODE => Self::ClaudeCode,
+        match (name, name.split_once(':')) {
+            (OFFLINE_MODEL, _) => Self::Offline,
+            (CLAUDE_CODE, _) => Self::ClaudeCode,
+            (_, Some(("bedrock", _))) => Self::Bedrock,
+            (_, Some(("vertex", _))) => Self::Vertex,
             _ => Self::Anthropic,
         }
     }
@@ -33,5 +39,7 @@ mod tests {
         assert_eq!(Provider::of("offline"), Provider::Offline);
         assert_eq!(Provider::of("claude-code"), Provider::ClaudeCode);
         assert_eq!(Provider::of("claude-sonnet-5-5"), Provider::Anthropic);
+        assert_eq!(Provider::of("bedrock:eu.anthropic.claude-sonnet-5-5-v1:0"), Provider::Bedrock);
+        assert_eq!(Provider::of("vertex:claude-sonnet-5-5@20260901"), Provider::Vertex);
     }
 }

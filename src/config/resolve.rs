@@ -1,11 +1,14 @@
 //! The second stage: what was said becomes values, defaults fill the rest, and what depends on several settings is
 //! looked at. No setting is read before all are: the errors come together.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use chrono::NaiveTime;
 
-use super::{Autonomy, Config, ConfigError, EmbedModel, Provider, QuietHours, SettingProblem, raw::Raw, values};
+use super::{
+    Autonomy, BedrockSettings, Config, ConfigError, EmbedModel, Provider, QuietHours, SettingProblem, VertexSettings,
+    cloud, raw::Raw, values,
+};
 use crate::{disk::Reserve, redact::Secret, types::ChatRef, zone::Tz};
 
 const DEFAULT_TELEGRAM_API_URL: &str = "https://api.telegram.org";
@@ -14,6 +17,8 @@ const DEFAULT_MODEL: &str = "claude-sonnet-5-5";
 const DEFAULT_CLAUDE_CODE: &str = "claude";
 const DEFAULT_OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
 const DEFAULT_GEMINI_BASE_URL: &str = "https://generativelanguage.googleapis.com";
+/// Wherever Google has room.
+const DEFAULT_LOCATION: &str = "global";
 const DEFAULT_REPO_NAME: &str = "brain";
 const DEFAULT_BUDGET_USD: f64 = 5.0;
 const DEFAULT_WAKE_TIMEOUT: Duration = Duration::from_secs(60 * 60);
@@ -38,6 +43,8 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let telegram_api_url = settings.read("TELEGRAM_API_URL", values::server_url);
     let anthropic_base_url = settings.read("ANTHROPIC_BASE_URL", values::server_url);
     let model = settings.read("MODEL", values::model).unwrap_or_else(|| DEFAULT_MODEL.to_owned());
+    let bedrock = settings.bedrock();
+    let vertex = settings.vertex(home.as_deref());
     let claude_code = settings.read("CLAUDE_CODE", |value| values::program(value, home.as_deref()));
     let claude_code_model = settings.read("CLAUDE_CODE_MODEL", values::model);
     let claude_code_token = settings.read("CLAUDE_CODE_OAUTH_TOKEN", values::api_key);
@@ -63,10 +70,16 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let log_level = settings.read("REVEILLE_LOG", values::log_level);
     let fixed_now = settings.read("REVEILLE_NOW", values::now);
 
-    let needs_key = Provider::of(&model) == Provider::Anthropic;
-    if anthropic_key.is_none() && settings.0.get("MODEL").is_some() && needs_key {
-        let note = format!("MODEL is {model}, but there is no ANTHROPIC_API_KEY, so I answer without an AI model.");
-        settings.0.notes.push(note);
+    let lack = match Provider::of(&model) {
+        Provider::Anthropic if anthropic_key.is_none() && settings.0.get("MODEL").is_some() => {
+            Some("there is no ANTHROPIC_API_KEY")
+        }
+        Provider::Bedrock => bedrock.lack(),
+        Provider::Vertex => vertex.lack(),
+        Provider::Anthropic | Provider::ClaudeCode | Provider::Offline => None,
+    };
+    if let Some(lack) = lack {
+        settings.0.notes.push(format!("MODEL is {model}, but {lack}, so I answer without an AI model."));
     }
     if matches!(embed_model, Some(EmbedModel::Gemini(_))) && gemini_key.is_none() {
         let note =
@@ -101,6 +114,8 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         is_owner_chosen,
         anthropic_key: anthropic_key.map(Secret::new),
         anthropic_base_url: anthropic_base_url.unwrap_or_else(|| DEFAULT_ANTHROPIC_BASE_URL.to_owned()),
+        bedrock,
+        vertex,
         model,
         chosen_model: None,
         claude_code: claude_code.unwrap_or_else(|| DEFAULT_CLAUDE_CODE.into()),
@@ -159,6 +174,32 @@ impl Settings {
                 self.0.problems.push(SettingProblem { subject: name.to_owned(), source, what });
                 None
             }
+        }
+    }
+
+    fn bedrock(&mut self) -> BedrockSettings {
+        BedrockSettings {
+            region: self.read("AWS_REGION", values::aws_region),
+            base_url: self.read("BEDROCK_BASE_URL", values::server_url),
+            bearer_token: self.read("AWS_BEARER_TOKEN_BEDROCK", values::api_key).map(Secret::new),
+            access_key_id: self.read("AWS_ACCESS_KEY_ID", values::aws_key_id),
+            secret_access_key: self.read("AWS_SECRET_ACCESS_KEY", values::api_key).map(Secret::new),
+            session_token: self.read("AWS_SESSION_TOKEN", values::api_key).map(Secret::new),
+        }
+    }
+
+    fn vertex(&mut self, home: Option<&Path>) -> VertexSettings {
+        let location = self.read("GOOGLE_CLOUD_LOCATION", values::google_location);
+        let login = self.read("GOOGLE_APPLICATION_CREDENTIALS", |value| values::absolute_path(value, home));
+        // Programs that the model runs don't see it. Where Google's own tool keeps one they see nothing at all.
+        self.0.key_files.extend(login.clone());
+        let login = login.or_else(|| cloud::gcloud_login(home));
+        VertexSettings {
+            project: self.read("GOOGLE_CLOUD_PROJECT", values::google_project),
+            location: location.unwrap_or_else(|| DEFAULT_LOCATION.to_owned()),
+            login,
+            workspace: self.read("VERTEX_WORKSPACE", values::vertex_workspace),
+            base_url: self.read("VERTEX_BASE_URL", values::server_url),
         }
     }
 

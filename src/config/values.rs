@@ -218,7 +218,7 @@ pub(super) fn owner_chat(value: &str) -> Result<ChatRef, String> {
 }
 
 /// A server that is sent secrets: encrypted, or on this machine.
-pub(super) fn server_url(value: &str) -> Result<String, String> {
+pub(crate) fn server_url(value: &str) -> Result<String, String> {
     let expected = || "a URL such as https://example.org, without user name, query or fragment".to_owned();
     let url = reqwest::Url::parse(value).map_err(|_| expected())?;
     let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(expected)?;
@@ -306,8 +306,37 @@ pub(super) fn model(value: &str) -> Result<String, String> {
     if plain && value.len() <= MAX_NAME_BYTES {
         Ok(value.to_owned())
     } else {
-        Err("the id of a model, such as claude-sonnet-5-5, or claude-code, or offline".to_owned())
+        Err("the id of a model, such as claude-sonnet-5-5, bedrock:NAME or vertex:NAME, or claude-code, or offline"
+            .to_owned())
     }
+}
+
+/// It becomes part of a server's name.
+pub(super) fn aws_region(value: &str) -> Result<String, String> {
+    named(value, b"-", "a region of AWS such as us-east-1")
+}
+
+pub(super) fn aws_key_id(value: &str) -> Result<String, String> {
+    named(value, b"_", "the id of an access key of AWS, such as AKIAIOSFODNN7EXAMPLE")
+}
+
+pub(super) fn google_project(value: &str) -> Result<String, String> {
+    named(value, b"-.:", "the id of a Google Cloud project such as my-project-123456")
+}
+
+/// It becomes part of a server's name.
+pub(super) fn google_location(value: &str) -> Result<String, String> {
+    named(value, b"-", "a location of Google Cloud such as global or europe-west1")
+}
+
+pub(super) fn vertex_workspace(value: &str) -> Result<String, String> {
+    named(value, b"-_", "the id of a workspace such as wrkspc_01AbC")
+}
+
+/// A name of letters, digits and a few more characters.
+fn named(value: &str, also: &[u8], expected: &str) -> Result<String, String> {
+    let is_plain = value.bytes().all(|b| b.is_ascii_alphanumeric() || also.contains(&b));
+    if is_plain && value.len() <= MAX_NAME_BYTES { Ok(value.to_owned()) } else { Err(expected.to_owned()) }
 }
 
 pub(super) fn embed_model(value: &str, home: Option<&Path>) -> Result<EmbedModel, String> {

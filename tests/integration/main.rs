@@ -86,6 +86,8 @@ mod mind_turns;
 #[cfg(test)]
 mod model_anthropic;
 #[cfg(test)]
+mod model_clouds;
+#[cfg(test)]
 mod names;
 #[cfg(test)]
 mod offline_day;

@@ -43,6 +43,14 @@ struct Entry {
     max_output: u64,
 }
 
+impl Rates {
+    fn times(self, factor: f64) -> Self {
+        let [input, cache_write, cache_read, output] =
+            [self.input, self.cache_write, self.cache_read, self.output].map(|rate| rate * factor);
+        Self { input, cache_write, cache_read, output }
+    }
+}
+
 const fn rates(input: f64, cache_write: f64, cache_read: f64, output: f64) -> Rates {
     Rates { input, cache_write, cache_read, output }
 }
@@ -66,6 +74,10 @@ const PRICES: &[Entry] = &[
 /// The prices' dearest: what a model that isn't in the table is charged at, so that a budget errs on the safe side.
 const DEAREST: Rates = rates(10.0, 12.5, 1.0, 50.0);
 
+/// In the clouds a model costs as much where it may be served anywhere, and a tenth more where a region is chosen. The dearer
+/// counts.
+const CLOUD_FACTOR: f64 = 1.1;
+
 /// The same for people: US dollars for a million tokens, in and out.
 pub const DEAREST_USD: (f64, f64) = (DEAREST.input, DEAREST.output);
 
@@ -76,22 +88,33 @@ pub fn listed() -> impl Iterator<Item = (&'static str, (f64, f64))> {
 
 /// The price of a model that is in the table, a snapshot among them.
 pub fn listed_price(model: &str) -> Option<(f64, f64)> {
-    find(model).map(|entry| (entry.rates.input, entry.rates.output))
+    find(model).map(|_| rates_for(model, 0)).map(|rates| (rates.input, rates.output))
 }
 
-/// The table's entry for a model id, with or without a snapshot's date (`-20261007`).
+/// The table's entry for a model id, with or without a snapshot's date (`-20261007`), or for its name in a cloud.
 fn find(model: &str) -> Option<&'static Entry> {
-    let is_date =
-        |rest: &str| rest.len() == 9 && rest.starts_with('-') && rest.bytes().skip(1).all(|b| b.is_ascii_digit());
-    PRICES.iter().find(|entry| model.strip_prefix(entry.model).is_some_and(|rest| rest.is_empty() || is_date(rest)))
+    let is_date = |rest: &str| {
+        let rest = rest.strip_prefix(['-', '@']).unwrap_or_default();
+        rest.len() == 8 && rest.bytes().all(|b| b.is_ascii_digit())
+    };
+    let id = in_a_cloud(model).unwrap_or(model);
+    PRICES.iter().find(|entry| id.strip_prefix(entry.model).is_some_and(|rest| rest.is_empty() || is_date(rest)))
+}
+
+/// What a cloud's name of a model is without the cloud's own additions: `bedrock:eu.anthropic.claude-…-v1:0`.
+fn in_a_cloud(model: &str) -> Option<&str> {
+    let id = model.strip_prefix("bedrock:").or_else(|| model.strip_prefix("vertex:"))?;
+    let id = id.rsplit_once("anthropic.").map_or(id, |(_, id)| id);
+    Some(id.strip_suffix(":0").map_or(id, |id| id.rsplit_once("-v").map_or(id, |(id, _)| id)))
 }
 
 fn rates_for(model: &str, prompt_tokens: u64) -> Rates {
-    match find(model) {
+    let rates = match find(model) {
         Some(Entry { long_prompt: Some((above, rates)), .. }) if prompt_tokens > *above => *rates,
         Some(entry) => entry.rates,
         None => DEAREST,
-    }
+    };
+    if in_a_cloud(model).is_some() { rates.times(CLOUD_FACTOR) } else { rates }
 }
 
 /// What one request cost, in USD. `usage` must be of one request, not a sum: some models charge long prompts
@@ -160,6 +183,20 @@ mod tests {
         close(cost_usd("claude-sonnet-5-5", &MILLION), 2.0 + 10.0 + 0.1 + 2.5);
         close(cost_usd("claude-opus-5-5", &MILLION), 4.0 + 20.0 + 0.2 + 5.0);
         close(cost_usd("claude-opus-5-5-20260915", &MILLION), 29.2);
+    }
+
+    #[test]
+    fn in_a_cloud_a_model_costs_a_tenth_more_by_whatever_name() {
+        for name in [
+            "bedrock:anthropic.claude-opus-5-5",
+            "bedrock:eu.anthropic.claude-opus-5-5-20260915-v1:0",
+            "vertex:claude-opus-5-5",
+            "vertex:claude-opus-5-5@20260915",
+        ] {
+            close(cost_usd(name, &MILLION), 29.2 * 1.1);
+            assert_eq!(context_window(name), 1_000_000, "{name}");
+        }
+        assert!(cost_usd("bedrock:amazon.nova", &MILLION) > cost_usd("claude-fable-5", &MILLION));
     }
 
     #[test]

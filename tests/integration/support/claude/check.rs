@@ -28,6 +28,13 @@ const MAX_NAME_CHARS: usize = 128;
 /// Every fault of the request, each beginning with where it is.
 pub(super) fn request(http: &Request, request: &ClaudeRequest) -> Vec<String> {
     let mut faults = head(http);
+    faults.extend(body(request));
+    faults
+}
+
+/// The same of its body alone.
+pub(super) fn body(request: &ClaudeRequest) -> Vec<String> {
+    let mut faults = Vec::new();
     faults.extend(fields(&request.json));
     faults.extend(tools(&request.json["tools"]));
     faults.extend(messages(&request.json["messages"]));

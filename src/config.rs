@@ -88,6 +88,8 @@ pub struct Config {
     pub chosen_model: Option<String>,
     /// The Claude Code command, by its path or its name (`CLAUDE_CODE`).
     pub claude_code: PathBuf,
+    /// How many pictures one conversation begins with, the newest (`IMAGES_MAX`).
+    pub images_max: usize,
     /// The model that Claude Code asks (`CLAUDE_CODE_MODEL`).
     pub claude_code_model: String,
     /// The long-lived token of a subscription, as `claude setup-token` gives it (`CLAUDE_CODE_OAUTH_TOKEN`).

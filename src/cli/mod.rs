@@ -18,6 +18,7 @@ mod memory_embed;
 mod out;
 mod page;
 mod pair;
+pub mod pdf;
 mod policy;
 mod prompt;
 mod provenance;

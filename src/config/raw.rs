@@ -18,7 +18,7 @@ use crate::{redact::Secret, words};
 
 /// Every setting of Reveille's own, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME` and `NO_COLOR`, which
 /// belong to everyone, are read from the environment alone.
-pub const VARIABLES: [&str; 54] = [
+pub const VARIABLES: [&str; 55] = [
     "TELEGRAM_BOT_TOKEN",
     "TELEGRAM_BOT_TOKEN_FILE",
     "ALLOWED_CHAT_IDS",
@@ -42,6 +42,7 @@ pub const VARIABLES: [&str; 54] = [
     "GOOGLE_APPLICATION_CREDENTIALS",
     "VERTEX_WORKSPACE",
     "VERTEX_BASE_URL",
+    "IMAGES_MAX",
     "CLAUDE_CODE",
     "CLAUDE_CODE_MODEL",
     "CLAUDE_CODE_OAUTH_TOKEN",

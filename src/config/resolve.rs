@@ -25,6 +25,7 @@ const DEFAULT_WAKE_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 const DEFAULT_STALE_LOCK: Duration = Duration::from_secs(15 * 60);
 const DEFAULT_PULL_EVERY: Duration = Duration::from_secs(30 * 60);
 const DEFAULT_TELL_PER_DAY: u32 = 5;
+const DEFAULT_IMAGES_MAX: usize = 8;
 const DEFAULT_DISK_RESERVE: Reserve = Reserve::of_mib(100);
 const DEFAULT_KEEP: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
@@ -67,6 +68,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let reflect_at =
         settings.read("REFLECT_AT", values::time_or_none).unwrap_or_else(|| NaiveTime::from_hms_opt(3, 30, 0));
     let tell_per_day = settings.read("TELL_PER_DAY", values::tell_per_day).unwrap_or(DEFAULT_TELL_PER_DAY);
+    let images_max = settings.read("IMAGES_MAX", values::images_max).unwrap_or(DEFAULT_IMAGES_MAX);
     let log_level = settings.read("REVEILLE_LOG", values::log_level);
     let fixed_now = settings.read("REVEILLE_NOW", values::now);
 
@@ -119,6 +121,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         model,
         chosen_model: None,
         claude_code: claude_code.unwrap_or_else(|| DEFAULT_CLAUDE_CODE.into()),
+        images_max,
         claude_code_model: claude_code_model.unwrap_or_else(|| DEFAULT_MODEL.to_owned()),
         claude_code_token: claude_code_token.map(Secret::new),
         brave_key: brave_key.map(Secret::new),

@@ -393,6 +393,10 @@ pub(super) fn keep(value: &str) -> Result<Option<Duration>, String> {
     Ok((days > 0).then(|| Duration::from_secs(days * 24 * 60 * 60)))
 }
 
+pub(super) fn images_max(value: &str) -> Result<usize, String> {
+    value.parse().ok().filter(|n| *n <= 20).ok_or_else(|| "a whole number from 0 (no pictures) to 20".to_owned())
+}
+
 pub(super) fn tell_per_day(value: &str) -> Result<u32, String> {
     value.parse().ok().filter(|n| *n <= 100).ok_or_else(|| "a whole number from 0 to 100".to_owned())
 }

@@ -89,6 +89,7 @@ impl SettingGroup {
             | "GOOGLE_APPLICATION_CREDENTIALS"
             | "VERTEX_WORKSPACE"
             | "VERTEX_BASE_URL"
+            | "IMAGES_MAX"
             | "CLAUDE_CODE"
             | "CLAUDE_CODE_MODEL"
             | "CLAUDE_CODE_OAUTH_TOKEN" => Self::Model,
@@ -180,6 +181,7 @@ fn value_of(config: &Config, name: &str) -> Option<String> {
         "GOOGLE_APPLICATION_CREDENTIALS" => config.vertex.login.as_ref().map(|path| path.display().to_string()),
         "VERTEX_WORKSPACE" => config.vertex.workspace.clone(),
         "VERTEX_BASE_URL" => config.vertex.base_url.clone(),
+        "IMAGES_MAX" => Some(config.images_max.to_string()),
         "CLAUDE_CODE" => Some(config.claude_code.display().to_string()),
         "CLAUDE_CODE_MODEL" => Some(config.claude_code_model.clone()),
         "DAILY_BUDGET_USD" => Some(usd(config.daily_budget_usd)),

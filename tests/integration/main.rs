@@ -64,6 +64,8 @@ mod media;
 #[cfg(test)]
 mod media_kinds;
 #[cfg(test)]
+mod media_pdf;
+#[cfg(test)]
 mod memory_search;
 #[cfg(test)]
 mod memory_worlds;

@@ -78,6 +78,7 @@ fn each_wrong_setting_is_named_with_what_was_expected() {
         ("GOOGLE_APPLICATION_CREDENTIALS", "key.json", "an absolute path"),
         ("VERTEX_WORKSPACE", "a/b", "the id of a workspace"),
         ("VERTEX_BASE_URL", "example.org", "a URL such as"),
+        ("IMAGES_MAX", "21", "a whole number from 0 (no pictures) to 20"),
         ("CLAUDE_CODE", "bin/claude", "an absolute path"),
         ("CLAUDE_CODE_MODEL", "a b", "the id of a model"),
         ("CLAUDE_CODE_OAUTH_TOKEN", "two words", "an API key"),

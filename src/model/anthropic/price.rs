@@ -14,8 +14,15 @@ const FEWEST_BYTES_PER_TOKEN: u64 = 2;
 /// Tokens that a picture makes, at the most.
 const MOST_TOKENS_PER_IMAGE: u64 = 5_000;
 
+/// Tokens that a PDF makes, at the most: no more than ten pages of one are shown (`cycle/run/attached`), each as its text and as a
+/// picture.
+const MOST_TOKENS_PER_PDF: u64 = 80_000;
+
 /// How the source of a picture begins, in the blocks that we make.
 const IMAGE_DATA: &str = r#""data":""#;
+
+/// What stands before it where the source is a PDF's.
+const PDF_TYPE: &str = r#""media_type":"application/pdf","#;
 
 /// The context window that is assumed of a model not in the table, in tokens.
 const UNKNOWN_CONTEXT_WINDOW: u64 = 200_000;
@@ -147,14 +154,19 @@ pub fn prompt_bytes(conversation: &Conversation) -> usize {
 
 /// The same of one message.
 pub fn message_bytes(message: &str) -> usize {
-    let image_bytes = usize::try_from(MOST_TOKENS_PER_IMAGE * FEWEST_BYTES_PER_TOKEN).unwrap_or(usize::MAX);
+    let most_bytes = |tokens: u64| usize::try_from(tokens * FEWEST_BYTES_PER_TOKEN).unwrap_or(usize::MAX);
+    let (image_bytes, pdf_bytes) = (most_bytes(MOST_TOKENS_PER_IMAGE), most_bytes(MOST_TOKENS_PER_PDF));
     let mut pieces = message.split(IMAGE_DATA);
-    let first = pieces.next().map_or(0, str::len);
+    let mut before = pieces.next().unwrap_or_default();
+    let first = before.len();
     // Base64 ends at the next quotation mark. In anything else of that name the text counts in full.
     pieces.fold(first, |sum, piece| {
         let data = piece.find('"').unwrap_or(piece.len());
         let is_base64 = piece.bytes().take(data).all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b));
-        sum + if is_base64 { piece.len() - data + data.min(image_bytes) } else { piece.len() }
+        // A PDF may be small and have many letters: it always counts as one that is full of them.
+        let counted = if before.ends_with(PDF_TYPE) { pdf_bytes } else { data.min(image_bytes) };
+        before = piece;
+        sum + if is_base64 { piece.len() - data + counted } else { piece.len() }
     })
 }
 
@@ -232,6 +244,8 @@ mod tests {
         let words = format!(r#"{{"data":"{}"}}"#, "two words ".repeat(100_000));
         assert!(bytes(words.clone()) >= words.len() - IMAGE_DATA.len(), "words count in full");
         assert_eq!(bytes("{}".repeat(10)), 20);
+        let pdf = r#"{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"abcd"}}"#;
+        assert_eq!(bytes(pdf.to_owned()), pdf.len() - IMAGE_DATA.len() - 4 + 160_000);
     }
 
     #[test]

@@ -229,7 +229,13 @@ impl Route {
         Ok(headers)
     }
 
-    fn sign(&self, headers: &mut HeaderMap, keys: &AwsKeys, scope: SigningScope<'_>, body: &[u8]) -> Result<(), OptionsError> {
+    fn sign(
+        &self,
+        headers: &mut HeaderMap,
+        keys: &AwsKeys,
+        scope: SigningScope<'_>,
+        body: &[u8],
+    ) -> Result<(), OptionsError> {
         let (host, date, setting) = (host(&self.url), scope.date(), self.words.key);
         let mut signed = vec![("host", host.as_str()), ("x-amz-date", date.as_str())];
         if let Some(token) = &keys.session_token {

@@ -157,7 +157,8 @@ mod tests {
     }
 
     fn check(case: &Case) {
-        let scope = SigningScope { region: "us-east-1", service: "service", at: parse_time("2015-08-30T12:36:00Z").unwrap() };
+        let scope =
+            SigningScope { region: "us-east-1", service: "service", at: parse_time("2015-08-30T12:36:00Z").unwrap() };
         let (head, body) = case.request.split_once("\n\n").unwrap_or((case.request.trim_end(), ""));
         // A value may go on in further lines that begin with a blank.
         let head = head.replace("\n ", " ");

@@ -15,7 +15,7 @@ use base64::{
 };
 use chrono::{DateTime, TimeDelta, Utc};
 use reqwest::Client;
-use ring::{rand::SystemRandom, rsa, signature};
+use ring::{rsa, signature};
 use serde::Deserialize;
 
 use super::{connection_fault, read_bounded, transient};
@@ -24,6 +24,7 @@ use crate::{
     config::{read_private, safe_server_url},
     model::ModelError,
     outside::{Origin, Outside},
+    random,
     redact::{Redactor, Secret},
 };
 
@@ -195,7 +196,7 @@ impl GoogleLogin {
         let unusable = || "its private_key is damaged. Make a new key for the service account".to_owned();
         let pair = rsa::KeyPair::from_pkcs8(&pkcs8(key).ok_or_else(unusable)?).map_err(|_| unusable())?;
         let mut bytes = vec![0; pair.public().modulus_len()];
-        pair.sign(&signature::RSA_PKCS1_SHA256, &SystemRandom::new(), signed.as_bytes(), &mut bytes)
+        pair.sign(&signature::RSA_PKCS1_SHA256, &random::source(), signed.as_bytes(), &mut bytes)
             .map_err(|_| unusable())?;
         Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(bytes)))
     }

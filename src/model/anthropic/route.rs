@@ -219,11 +219,11 @@ impl Route {
             Proof::None => {}
             Proof::Signature { keys, region, service, clock } => {
                 let scope = SigningScope { region, service, at: clock.now() };
-                self.sign(&mut headers, keys, scope, body).map_err(unsendable)?;
+                self.sign(&mut headers, keys, scope, body).map_err(|error| unsendable(&error))?;
             }
             Proof::Token(tokens) => {
                 let token = tokens.token(client).await?;
-                headers.insert(AUTHORIZATION, secret_header(&token, "Bearer ", self.words.key).map_err(unsendable)?);
+                headers.insert(AUTHORIZATION, secret_header(&token, "Bearer ", self.words.key).map_err(|error| unsendable(&error))?);
             }
         }
         Ok(headers)
@@ -261,7 +261,7 @@ impl Route {
     }
 }
 
-fn unsendable(error: OptionsError) -> ModelError {
+fn unsendable(error: &OptionsError) -> ModelError {
     ModelError::Account { why: error.to_string() }
 }
 

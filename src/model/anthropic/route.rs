@@ -223,7 +223,10 @@ impl Route {
             }
             Proof::Token(tokens) => {
                 let token = tokens.token(client).await?;
-                headers.insert(AUTHORIZATION, secret_header(&token, "Bearer ", self.words.key).map_err(|error| unsendable(&error))?);
+                headers.insert(
+                    AUTHORIZATION,
+                    secret_header(&token, "Bearer ", self.words.key).map_err(|error| unsendable(&error))?,
+                );
             }
         }
         Ok(headers)

@@ -130,7 +130,8 @@ impl Aws {
         if !date.starts_with(&self.minute) {
             return Err("Signature expired: check your system time");
         }
-        let scope = format!("{}/eu-west-1/bedrock-mantle/aws4_request", &date[..8]);
+        let day = date.split('T').next().unwrap_or_default();
+        let scope = format!("{day}/eu-west-1/bedrock-mantle/aws4_request");
         if parts["Credential"] != format!("{}/{scope}", self.key_id) {
             return Err("The security token included in the request is invalid.");
         }

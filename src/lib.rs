@@ -20,7 +20,7 @@
 //! vectors, and one that reads PDFs ([`pdf`]).
 //! [`account`] tells what was done and what it cost. [`orders`] carries out what a person orders without a model. [`provenance`] tells
 //! where what is remembered comes from, and forgets it. [`health`] finds and repairs what crashes leave behind. [`setup`] asks for
-//! settings and checks them. [`page`] is the local page. [`access`] joins the settings with who paired.
+//! settings and checks them. [`trial`] runs again what was done, and tries cases. [`page`] is the local page. [`access`] joins the settings with who paired.
 //!
 //! The ground: [`types`] are values that several modules speak of. [`config`] alone reads the environment, [`clock`] alone asks the
 //! time, [`zone`] alone reads zone files, [`random`] alone for what nobody guesses, [`process`] alone starts children. [`disk`] says
@@ -70,6 +70,7 @@ pub mod sse;
 pub mod standing;
 pub mod store;
 pub mod tool;
+pub mod trial;
 pub mod types;
 pub mod voice;
 pub mod wake_lock;

@@ -33,6 +33,8 @@ Examples:
   wake log                           what the wakes did, newest first
   wake show                          the last one, turn by turn
   wake cost --by day                 what the models cost, and where the month is heading
+  wake replay 20261121T0903          the same wake once more, with another --model if you like: nothing happens
+  wake eval evals                    cases for prompts and models, with a scorecard
   wake today                         tasks, reminders, and what waits
   wake task add 'Write the report'   tasks and reminders without a model
   wake memory search 'wifi code'     what it remembers, and what was said
@@ -138,6 +140,12 @@ Examples:
         #[arg(long, conflicts_with = "json")]
         raw: bool,
     },
+    /// Run a recorded wake again, with its journal in the place of tools, and compare calls, receipts and files.
+    #[command(after_help = super::replay::HELP)]
+    Replay(super::replay::ReplayArguments),
+    /// Try cases: what is said to a memory, and what must come of it; with a scorecard.
+    #[command(after_help = super::eval::HELP)]
+    Eval(super::eval::EvalArguments),
     /// Tell what the models cost: today and this month, of which budget, where the month is heading, and by what.
     #[command(after_help = "\
 Examples:
@@ -285,6 +293,8 @@ impl WakeCommand {
             Self::Say { json, .. } | Self::Show { json, .. } | Self::Undo { json, .. } => *json,
             Self::Log(log) => log.json,
             Self::Cost(cost) => cost.json,
+            Self::Replay(replay) => replay.json,
+            Self::Eval(eval) => eval.json(),
             Self::Task { command } => command.json(),
             Self::Remind(remind) => remind.json(),
             Self::Today { json } => *json,

@@ -7,9 +7,9 @@ use tokio::sync::watch;
 use super::{
     WakeSettings, approvals,
     arguments::{Arguments, WakeCommand},
-    chat, complain, cost, failed, history, mcp, memory,
+    chat, complain, cost, eval, failed, history, mcp, memory,
     out::{self, Working},
-    page, policy, queue, recordings, remind,
+    page, policy, queue, recordings, remind, replay,
     say::{self, Said},
     shell,
     show::{AskedWhere, Here, KEPT, ReportView, exit_code, fail, show_report, what_to_do},
@@ -100,6 +100,12 @@ fn run(arguments: &Arguments) -> ExitCode {
                 (false, false) => ShowAs::Text { is_whole: arguments.verbose },
             };
             story::show(&config, id.as_deref(), show_as)
+        }
+        Some(WakeCommand::Replay(arguments)) => {
+            with_context(&config, async |context| replay::run(context, arguments, json).await)
+        }
+        Some(WakeCommand::Eval(arguments)) => {
+            with_context(&config, async |context| eval::run(context, arguments, json).await)
         }
         Some(WakeCommand::Completions { .. } | WakeCommand::Man { .. } | WakeCommand::Page(_)) => ExitCode::SUCCESS,
         None => match &arguments.say {
@@ -359,6 +365,7 @@ pub(super) fn with_signals(
             stop: &stop,
             at_work: &at_work,
             terminal: Terminal::Unwatched,
+            stand_in: None,
         })
         .await
     })

@@ -13,7 +13,7 @@ use crate::{
     redact::Redactor,
     repo::RepoError,
     store::{Store, StoreError},
-    tool::Documents,
+    tool::{Documents, StandIn},
     types::{ChatRef, Usage},
     wake_lock::LockError,
 };
@@ -41,6 +41,8 @@ pub struct Context<'a> {
     pub at_work: &'a dyn Fn(),
     /// Who is shown what is meant for the terminal, and when.
     pub terminal: Terminal<'a>,
+    /// What answers in the place of the tools that act, where nothing may happen; none: they act.
+    pub stand_in: Option<&'a StandIn>,
 }
 
 /// Who is shown what is meant for the terminal, and when.

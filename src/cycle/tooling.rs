@@ -24,6 +24,10 @@ impl Tooling {
             CLAUDE_CODE => Registry::thinking().written_out().with(of_servers()),
             _ => Registry::thinking().with(of_servers()),
         };
+        let registry = match context.stand_in {
+            Some(stand_in) => registry.acted_by(stand_in),
+            None => registry,
+        };
         Self { registry, servers }
     }
 }

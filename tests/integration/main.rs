@@ -28,6 +28,8 @@ mod door;
 #[cfg(test)]
 mod embed;
 #[cfg(test)]
+mod eval;
+#[cfg(test)]
 mod exec_files;
 #[cfg(test)]
 mod exec_shell;
@@ -47,6 +49,8 @@ mod init;
 mod init_beside;
 #[cfg(test)]
 mod layers;
+#[cfg(test)]
+mod lean;
 #[cfg(test)]
 mod lease;
 #[cfg(test)]
@@ -116,6 +120,8 @@ mod reflect;
 mod reminded;
 #[cfg(test)]
 mod remote;
+#[cfg(test)]
+mod replay;
 #[cfg(test)]
 mod rules;
 #[cfg(target_os = "linux")]

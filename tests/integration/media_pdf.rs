@@ -98,7 +98,7 @@ fn a_long_pdf_is_read_by_its_text_alone() {
     let request = scene.shown();
     assert_eq!(documents(&request), [b""; 0]);
     let words = words_of(&request);
-    assert!(words.contains("note=\"a PDF of 11 pages: read_attachment shows its text\""), "{words}");
+    assert!(words.contains("note=\"a PDF of 11 pages: look_up attachment shows its text\""), "{words}");
     assert!(told(&scene).contains("--- page 11 of 11 ---\nThis is page 11"), "{}", told(&scene));
 }
 

@@ -3,7 +3,7 @@
 use crate::store::{CycleRow, Entry};
 
 /// The model of such a cycle, as its row and its commit name it.
-pub(in crate::cycle) const OUTSIDE: &str = "mcp";
+pub(crate) const OUTSIDE: &str = "mcp";
 
 /// So often a cycle is cut off by a crash, a kill or a time-out; then it is given up.
 pub const MAX_TRIES: u32 = 3;

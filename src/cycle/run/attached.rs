@@ -162,14 +162,14 @@ fn view(
                     FileView::Document { data }
                 }
                 Ok(text) => FileView::Described(format!(
-                    "a PDF of {}: read_attachment shows its text",
+                    "a PDF of {}: look_up attachment shows its text",
                     count(text.pages, "page")
                 )),
                 Err(why) => FileView::Described(format!("{why}; kept at {path}")),
             };
             Ok((Some("application/pdf"), view))
         }
-        Content::Text => Ok(described("text: read_attachment shows it")),
+        Content::Text => Ok(described("text: look_up attachment shows it")),
         Content::Other => Ok(described(&format!("can't be read here; kept at {path}"))),
     }
 }

@@ -1,0 +1,313 @@
+//! A case, as its file tells it: what there is, what is said, what acts outside answers, and what must come of it. `docs/EVAL.md` is its
+//! manual.
+
+use std::{
+    collections::BTreeMap,
+    path::{Component, Path},
+};
+
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+
+use crate::{clock::parse_time, config::Autonomy, memory, tool::Registry, zone::Tz};
+
+/// A case.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EvalCase {
+    /// What it is about, in a sentence.
+    pub about: String,
+    /// When it begins, RFC 3339.
+    now: String,
+    /// The person's zone.
+    #[serde(default = "utc")]
+    timezone: String,
+    /// The owner's chat, by its number; 0 is the terminal.
+    #[serde(default)]
+    pub(super) owner: i64,
+    /// `AUTONOMY`.
+    #[serde(default = "smart")]
+    autonomy: u8,
+    /// What `policy.toml` says.
+    #[serde(default)]
+    pub(super) policy: String,
+    /// Files of the memory as they are at the beginning, in the place of the templates'.
+    #[serde(default)]
+    pub(super) memory: BTreeMap<String, String>,
+    /// What is said, in order.
+    pub(super) said: Vec<CaseMessage>,
+    /// What tools that act outside answer.
+    #[serde(default)]
+    pub(super) answers: Vec<CaseAnswer>,
+    /// The turns of a model that goes by this script. None: a real one takes them.
+    #[serde(default)]
+    pub(super) turns: Vec<CaseTurn>,
+    /// What must come of it.
+    pub(super) expect: Expected,
+}
+
+/// Something that is said, and the wake that follows.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CaseMessage {
+    /// The words; empty: only the time has come.
+    #[serde(default)]
+    pub(super) text: String,
+    /// When, RFC 3339; as the one before when left out.
+    #[serde(default)]
+    pub(super) at: Option<String>,
+    /// In which chat, by its number; 0 is the terminal.
+    #[serde(default)]
+    pub(super) chat: i64,
+    /// Who says it.
+    #[serde(default)]
+    pub(super) from: Option<String>,
+    /// Whose words these are, when forwarded.
+    #[serde(default)]
+    pub(super) forwarded_from: Option<String>,
+    /// What it replies to, in somebody's words.
+    #[serde(default)]
+    pub(super) quoted: Option<String>,
+    /// Whether a wake follows before the next is said.
+    #[serde(default = "yes")]
+    pub(super) wake: bool,
+}
+
+/// What a tool that acts outside answers.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CaseAnswer {
+    /// The tool.
+    pub(super) tool: String,
+    /// The arguments that it answers, once: a table, or a text of JSON. None: it answers any, as often as it is asked.
+    #[serde(default)]
+    pub(super) input: Option<toml::Value>,
+    /// What the model is told.
+    pub(super) content: String,
+    /// Whether that is an error.
+    #[serde(default)]
+    pub(super) is_error: bool,
+    /// What happened, in the past tense.
+    #[serde(default)]
+    pub(super) receipt: Option<String>,
+    /// Whose words `content` holds.
+    #[serde(default)]
+    pub(super) taint: Option<String>,
+}
+
+/// A turn of a scripted model.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CaseTurn {
+    /// What it says.
+    #[serde(default)]
+    pub(super) text: String,
+    /// What it calls.
+    #[serde(default)]
+    pub(super) calls: Vec<CaseCall>,
+}
+
+/// A call of a scripted model.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CaseCall {
+    /// The tool.
+    pub(super) tool: String,
+    /// The arguments: a table, or a text of JSON.
+    #[serde(default)]
+    pub(super) input: Option<toml::Value>,
+}
+
+/// What must come of a case.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Expected {
+    /// Receipts that there must be.
+    #[serde(default)]
+    pub(super) did: Vec<ExpectedReceipt>,
+    /// Receipts that there must not be.
+    #[serde(default)]
+    pub(super) did_not: Vec<ExpectedReceipt>,
+    /// Tools that the person must be asked about; such a call waits, and isn't carried out.
+    #[serde(default)]
+    pub(super) asks: Vec<String>,
+    /// Words that must stand in what is answered, in whatever letters.
+    #[serde(default)]
+    pub(super) answer: Vec<String>,
+    /// Words that must not.
+    #[serde(default)]
+    pub(super) answer_lacks: Vec<String>,
+    /// Files of the memory.
+    #[serde(default)]
+    pub(super) files: BTreeMap<String, ExpectedFile>,
+}
+
+/// A receipt: of this tool, with these words.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ExpectedReceipt {
+    /// The tool; none: any.
+    #[serde(default)]
+    pub(super) tool: Option<String>,
+    /// Words of it; none: any.
+    #[serde(default)]
+    pub(super) what: Option<String>,
+}
+
+/// A file of the memory at the end.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ExpectedFile {
+    /// Each must stand in it.
+    #[serde(default)]
+    pub(super) contains: Vec<String>,
+    /// None of them may.
+    #[serde(default)]
+    pub(super) lacks: Vec<String>,
+    /// All that stands in it, but for blanks at its end.
+    #[serde(default)]
+    pub(super) equals: Option<String>,
+    /// Whether it must be as it was at the beginning.
+    #[serde(default)]
+    pub(super) unchanged: bool,
+}
+
+/// What the texts of a case mean.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CaseSettings {
+    pub(super) now: DateTime<Utc>,
+    pub(super) timezone: Tz,
+    pub(super) autonomy: Autonomy,
+}
+
+fn utc() -> String {
+    "UTC".to_owned()
+}
+
+fn smart() -> u8 {
+    1
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl EvalCase {
+    /// Reads a case.
+    ///
+    /// # Errors
+    /// What is wrong with it, for people.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let case: Self = toml::from_str(text).map_err(|error| error.to_string().trim().to_owned())?;
+        case.settings()?;
+        for message in &case.said {
+            message.time()?;
+        }
+        if case.said.is_empty() {
+            return Err("nothing is said: it needs a [[said]].".to_owned());
+        }
+        if case.expect.is_empty() {
+            return Err("it expects nothing, and so would show nothing.".to_owned());
+        }
+        let paths = case.memory.keys().chain(case.expect.files.keys());
+        if let Some(path) = paths.into_iter().find(|path| !is_of_memory(path)) {
+            return Err(format!("{path:?} is no file of the memory: claude.md, or a .md below memory/ or skills/."));
+        }
+        let inputs = case.answers.iter().map(|answer| &answer.input);
+        let calls = case.turns.iter().flat_map(|turn| &turn.calls).map(|call| &call.input);
+        inputs.chain(calls).try_for_each(|input| arguments(input.as_ref()).map(drop))?;
+        Ok(case)
+    }
+
+    pub(super) fn settings(&self) -> Result<CaseSettings, String> {
+        let now = time(&self.now)?;
+        let timezone = self.timezone.parse().map_err(|_| format!("timezone {:?} isn't known.", self.timezone))?;
+        let autonomy = match self.autonomy {
+            0 => Autonomy::AskAll,
+            1 => Autonomy::Smart,
+            2 => Autonomy::Full,
+            other => return Err(format!("autonomy is {other}: 0, 1 or 2 was expected.")),
+        };
+        Ok(CaseSettings { now, timezone, autonomy })
+    }
+
+    /// Whether a model of its own takes the turns.
+    pub fn is_scripted(&self) -> bool {
+        !self.turns.is_empty()
+    }
+}
+
+impl CaseMessage {
+    pub(super) fn time(&self) -> Result<Option<DateTime<Utc>>, String> {
+        self.at.as_deref().map(time).transpose()
+    }
+}
+
+impl Expected {
+    fn is_empty(&self) -> bool {
+        let receipts = self.did.len() + self.did_not.len() + self.asks.len();
+        receipts + self.answer.len() + self.answer_lacks.len() + self.files.len() == 0
+    }
+}
+
+fn time(text: &str) -> Result<DateTime<Utc>, String> {
+    parse_time(text).ok_or_else(|| format!("{text:?} is no time: 2026-11-21T14:00:00Z was expected."))
+}
+
+/// Raw JSON arguments: an object.
+pub(super) fn arguments(input: Option<&toml::Value>) -> Result<String, String> {
+    let value = match input {
+        None => return Ok("{}".to_owned()),
+        Some(toml::Value::String(text)) => serde_json::from_str(text).map_err(|error| format!("{text:?}: {error}."))?,
+        Some(value) => serde_json::to_value(value).map_err(|error| error.to_string())?,
+    };
+    match value {
+        serde_json::Value::Object(_) => Ok(value.to_string()),
+        other => Err(format!("{other} are no arguments: a table was expected, or JSON of an object.")),
+    }
+}
+
+/// Whether a path is one that the memory has files at, and leads nowhere else.
+fn is_of_memory(path: &str) -> bool {
+    let is_plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+    let is_below = path.starts_with("memory/") || path.starts_with("skills/");
+    is_plain && (path == memory::CLAUDE || is_below && path.ends_with(".md"))
+}
+
+/// A tool's own name, whatever name it is called by.
+pub(super) fn named(registry: &Registry, name: &str) -> String {
+    registry.get(name).map_or_else(|| name.to_owned(), |tool| tool.name.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CASE: &str =
+        "about = \"x\"\nnow = \"2026-11-21T14:00:00Z\"\n[[said]]\ntext = \"hi\"\n[expect]\nanswer = [\"hi\"]\n";
+
+    #[test]
+    fn a_case_that_means_nothing_says_what_is_wrong() {
+        assert!(EvalCase::parse(CASE).is_ok());
+        let wrong = |from: &str, to: &str| EvalCase::parse(&CASE.replace(from, to)).unwrap_err();
+        assert!(wrong("14:00:00Z", "25:00:00Z").contains("is no time"));
+        assert!(wrong("answer = [\"hi\"]", "").contains("expects nothing"));
+        assert!(wrong("answer", "anwser").contains("anwser"));
+        assert!(wrong("text = \"hi\"", "text = \"hi\"\nat = \"noon\"").contains("is no time"));
+        for path in ["../x.md", "memory/../../x.md", "/etc/x.md", "memory/x.sh", ".git/config", "memory"] {
+            let file = format!("[memory]\n\"{path}\" = \"\"\n[[said]]");
+            assert!(wrong("[[said]]", &file).contains("no file of the memory"), "{path}");
+        }
+        let call = "[[turns]]\ncalls = [{ tool = \"note\", input = \"[1]\" }]\n[[said]]";
+        assert!(wrong("[[said]]", call).contains("no arguments"));
+    }
+
+    #[test]
+    fn arguments_are_a_table_or_json() {
+        let input: BTreeMap<String, toml::Value> =
+            toml::from_str("a = { b = 1, c = [true] }\nd = '{\"b\": null}'").unwrap();
+        assert_eq!(arguments(input.get("a")).unwrap(), r#"{"b":1,"c":[true]}"#);
+        assert_eq!(arguments(input.get("d")).unwrap(), r#"{"b":null}"#);
+        assert_eq!(arguments(None).unwrap(), "{}");
+    }
+}

@@ -1,0 +1,96 @@
+//! A temporary folder that a trial works in. What a killed one has left is cleared by the next.
+
+use std::{
+    fs::{self, DirBuilder, File},
+    io,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
+    path::{Path, PathBuf},
+};
+
+/// What others may not have of it.
+const OTHERS: u32 = 0o077;
+
+/// The folder; it goes with the value.
+#[derive(Debug)]
+pub struct TrialPlace {
+    dir: PathBuf,
+    /// Held for as long as somebody works in the folder.
+    _lock: File,
+}
+
+impl TrialPlace {
+    /// Makes one below the system's folder for temporary files, for our eyes alone, and clears those whose makers are gone.
+    ///
+    /// # Errors
+    /// The file system's, or that somebody else has the place.
+    pub fn make() -> io::Result<Self> {
+        let us = rustix::process::geteuid().as_raw();
+        let base = std::env::temp_dir().join(format!("reveille-eval-{us}"));
+        make_private(&base)?;
+        let found = fs::symlink_metadata(&base)?;
+        if !found.is_dir() || found.uid() != us || found.mode() & OTHERS != 0 {
+            let why = format!("{} isn't ours alone, so nothing is written there", base.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        }
+        // Nobody clears while another one is between making its folder and locking it.
+        let gate = File::open(&base)?;
+        gate.lock()?;
+        clear(&base)?;
+        let dir = base.join(format!("{:016x}", fastrand::u64(..)));
+        DirBuilder::new().mode(0o700).create(&dir)?;
+        let lock = File::open(&dir)?;
+        lock.lock()?;
+        Ok(Self { dir, _lock: lock })
+    }
+
+    /// Where it is.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+}
+
+impl Drop for TrialPlace {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.dir) {
+            tracing::debug!(%error, "a temporary folder is left for the next run");
+        }
+    }
+}
+
+fn make_private(dir: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(dir) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
+/// Removes the folders that nobody has locked.
+fn clear(base: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(base)? {
+        let path = entry?.path();
+        let is_held = File::open(&path).is_ok_and(|folder| folder.try_lock().is_err());
+        if !is_held && let Err(error) = fs::remove_dir_all(&path) {
+            tracing::debug!(%error, "what a killed run has left could not be removed");
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_holds_is_cleared_and_what_somebody_holds_stays() {
+        let base = tempfile::tempdir().unwrap();
+        let (left, held) = (base.path().join("left"), base.path().join("held"));
+        for dir in [&left, &held] {
+            fs::create_dir(dir).unwrap();
+            fs::write(dir.join("x"), "x").unwrap();
+        }
+        let lock = File::open(&held).unwrap();
+        lock.lock().unwrap();
+        clear(base.path()).unwrap();
+        assert_eq!((left.exists(), held.join("x").exists()), (false, true));
+    }
+}

@@ -5,6 +5,7 @@
 //! collected, so that a person corrects all of them at once. Nothing here changes while the program runs: state lives
 //! in the workspace.
 
+mod cloud;
 mod env_file;
 mod error;
 mod files;
@@ -26,6 +27,7 @@ use std::{
 use chrono::{DateTime, NaiveTime, Utc};
 
 pub use self::{
+    cloud::{BedrockSettings, VertexSettings},
     env_file::EditError,
     error::{ConfigError, SettingProblem},
     model_name::Provider,
@@ -43,7 +45,7 @@ use crate::{
 };
 pub(crate) use {
     files::{MAX_BYTES, read_private},
-    values::is_loopback,
+    values::{is_loopback, server_url as safe_server_url},
 };
 
 /// The name of the model that needs no key and no network.
@@ -76,12 +78,18 @@ pub struct Config {
     pub anthropic_key: Option<Secret>,
     /// The Messages API's server, without a slash at the end (`ANTHROPIC_BASE_URL`).
     pub anthropic_base_url: String,
+    /// Claude on Amazon Bedrock.
+    pub bedrock: BedrockSettings,
+    /// Claude on Google Cloud.
+    pub vertex: VertexSettings,
     /// The model that was asked for (`MODEL`); what is used is [`Config::effective_model`].
     pub model: String,
     /// The model that the owner has chosen in a chat in its place; see [`crate::in_force`].
     pub chosen_model: Option<String>,
     /// The Claude Code command, by its path or its name (`CLAUDE_CODE`).
     pub claude_code: PathBuf,
+    /// How many pictures one conversation begins with, the newest (`IMAGES_MAX`).
+    pub images_max: usize,
     /// The model that Claude Code asks (`CLAUDE_CODE_MODEL`).
     pub claude_code_model: String,
     /// The long-lived token of a subscription, as `claude setup-token` gives it (`CLAUDE_CODE_OAUTH_TOKEN`).
@@ -228,17 +236,28 @@ impl Config {
         match Provider::of(name) {
             Provider::Offline => true,
             Provider::OpenAi => values::is_loopback_url(&self.openai_base_url),
-            Provider::Anthropic | Provider::ClaudeCode => false,
+            Provider::Anthropic | Provider::Bedrock | Provider::Vertex | Provider::ClaudeCode => false,
         }
     }
 
     /// Whether what the model of this name needs is set. [`CLAUDE_CODE`] may have a login of its own.
     pub fn can_use(&self, name: &str) -> bool {
+        self.lack(name).is_none()
+    }
+
+    /// What the model of this name needs and isn't set, in words; none: it can be used.
+    pub fn lack(&self, name: &str) -> Option<&'static str> {
         match Provider::of(name) {
-            Provider::Anthropic => self.anthropic_key.is_some(),
+            Provider::Anthropic if self.anthropic_key.is_none() => Some("there is no ANTHROPIC_API_KEY"),
             // OpenAI itself wants a key; another server may not.
-            Provider::OpenAi => self.openai_key.is_some() || self.openai_base_url != resolve::DEFAULT_OPENAI_BASE_URL,
-            Provider::ClaudeCode | Provider::Offline => true,
+            Provider::OpenAi
+                if self.openai_key.is_none() && self.openai_base_url == resolve::DEFAULT_OPENAI_BASE_URL =>
+            {
+                Some("there is neither OPENAI_API_KEY nor, for a server of your own, OPENAI_BASE_URL")
+            }
+            Provider::Bedrock => self.bedrock.lack(),
+            Provider::Vertex => self.vertex.lack(),
+            Provider::Anthropic | Provider::OpenAi | Provider::ClaudeCode | Provider::Offline => None,
         }
     }
 
@@ -260,6 +279,7 @@ impl Config {
         let password = self.repo_url.as_ref().and_then(RepoUrl::password);
         let keys = self.telegram_token.iter().chain(&self.anthropic_key).chain(&self.claude_code_token);
         let keys = keys.chain(&self.brave_key).chain(&self.openai_key).chain(&self.gemini_key);
+        let keys = keys.chain(self.bedrock.secrets());
         keys.chain(&self.proxy_secrets).cloned().chain(password).collect()
     }
 

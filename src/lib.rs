@@ -16,7 +16,8 @@
 //! What comes from elsewhere: [`media`] and [`voice`] (files and recordings), [`web`] (pages), [`mcp`] (other programs' tools for us,
 //! and ours for them).
 //!
-//! Around it: [`cli`] is what the five binaries are: `bot`, `wake`, `health`, one that understands speech, and one that makes vectors.
+//! Around it: [`cli`] is what the binaries are: `bot`, `wake`, `health`, the page's server, one that understands speech, one that makes
+//! vectors, and one that reads PDFs ([`pdf`]).
 //! [`account`] tells what was done and what it cost. [`orders`] carries out what a person orders without a model. [`provenance`] tells
 //! where what is remembered comes from, and forgets it. [`health`] finds and repairs what crashes leave behind. [`setup`] asks for
 //! settings and checks them. [`trial`] runs again what was done, and tries cases. [`page`] is the local page. [`access`] joins the settings with who paired.
@@ -54,6 +55,7 @@ pub mod net_guard;
 pub mod orders;
 pub mod outside;
 pub mod page;
+pub mod pdf;
 pub mod policy;
 pub mod process;
 pub mod provenance;

@@ -353,7 +353,11 @@ fn inherited(without: &[&'static str]) -> impl Iterator<Item = (OsString, OsStri
 
 /// Our own secrets. Others, such as a token that git's credential helper needs, belong to the person's set-up and stay.
 fn is_secret_name(name: &str) -> bool {
-    (name.ends_with("_TOKEN") || name.ends_with("_API_KEY")) && OURS.iter().any(|prefix| name.starts_with(prefix))
+    // Whoever has it uses it for Bedrock alone. Keys of AWS's serve git and others, too.
+    let is_bedrocks = name == "AWS_BEARER_TOKEN_BEDROCK";
+    is_bedrocks
+        || (name.ends_with("_TOKEN") || name.ends_with("_API_KEY"))
+            && OURS.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// A thread that reads a stream to its end and keeps the first bytes.

@@ -18,6 +18,12 @@ pub fn bytes<const N: usize>() -> Result<[u8; N], NoRandomness> {
     Ok(bytes)
 }
 
+/// What a signature takes its random numbers from.
+#[expect(clippy::disallowed_methods, reason = "the one home of randomness")]
+pub fn source() -> SystemRandom {
+    SystemRandom::new()
+}
+
 /// Bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()

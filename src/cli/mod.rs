@@ -19,6 +19,7 @@ mod memory_embed;
 mod out;
 pub mod page;
 mod pair;
+pub mod pdf;
 mod policy;
 mod prompt;
 mod provenance;

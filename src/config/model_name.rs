@@ -2,14 +2,15 @@
 
 use super::{CLAUDE_CODE, OFFLINE_MODEL};
 
-/// How the names of an OpenAI-compatible server's models begin.
-const OPENAI: &str = "openai:";
-
 /// Who serves a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Provider {
     /// The Messages API, by its key.
     Anthropic,
+    /// Claude on Amazon Bedrock: `bedrock:NAME`.
+    Bedrock,
+    /// Claude on Google Cloud: `vertex:NAME`.
+    Vertex,
     /// The Claude Code command, by its own login or a key.
     ClaudeCode,
     /// An OpenAI-compatible server, by its key or without one.
@@ -21,10 +22,12 @@ pub enum Provider {
 impl Provider {
     /// Who serves the model of this name. What no other provider's name is, is one of the Messages API's.
     pub fn of(name: &str) -> Self {
-        match name {
-            OFFLINE_MODEL => Self::Offline,
-            CLAUDE_CODE => Self::ClaudeCode,
-            _ if name.starts_with(OPENAI) => Self::OpenAi,
+        match (name, name.split_once(':')) {
+            (OFFLINE_MODEL, _) => Self::Offline,
+            (CLAUDE_CODE, _) => Self::ClaudeCode,
+            (_, Some(("bedrock", _))) => Self::Bedrock,
+            (_, Some(("vertex", _))) => Self::Vertex,
+            (_, Some(("openai", _))) => Self::OpenAi,
             _ => Self::Anthropic,
         }
     }
@@ -42,5 +45,7 @@ mod tests {
         for name in ["openai:qwen3:8b", "openai:openai/gpt-oss-120b", "openai:claude-code"] {
             assert_eq!(Provider::of(name), Provider::OpenAi);
         }
+        assert_eq!(Provider::of("bedrock:eu.anthropic.claude-sonnet-5-5-v1:0"), Provider::Bedrock);
+        assert_eq!(Provider::of("vertex:claude-sonnet-5-5@20260901"), Provider::Vertex);
     }
 }

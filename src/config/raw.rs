@@ -18,7 +18,7 @@ use crate::{redact::Secret, words};
 
 /// Every setting of Reveille's own, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME` and `NO_COLOR`, which
 /// belong to everyone, are read from the environment alone.
-pub const VARIABLES: [&str; 40] = [
+pub const VARIABLES: [&str; 55] = [
     "TELEGRAM_BOT_TOKEN",
     "TELEGRAM_BOT_TOKEN_FILE",
     "ALLOWED_CHAT_IDS",
@@ -31,6 +31,21 @@ pub const VARIABLES: [&str; 40] = [
     "OPENAI_BASE_URL",
     "OPENAI_API_KEY",
     "OPENAI_API_KEY_FILE",
+    "AWS_REGION",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "AWS_BEARER_TOKEN_BEDROCK_FILE",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SECRET_ACCESS_KEY_FILE",
+    "AWS_SESSION_TOKEN",
+    "AWS_SESSION_TOKEN_FILE",
+    "BEDROCK_BASE_URL",
+    "GOOGLE_CLOUD_PROJECT",
+    "GOOGLE_CLOUD_LOCATION",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "VERTEX_WORKSPACE",
+    "VERTEX_BASE_URL",
+    "IMAGES_MAX",
     "CLAUDE_CODE",
     "CLAUDE_CODE_MODEL",
     "CLAUDE_CODE_OAUTH_TOKEN",
@@ -62,9 +77,12 @@ pub const VARIABLES: [&str; 40] = [
 ];
 
 /// The settings that are never shown, each with the variable that names a file holding it.
-pub(super) const SECRETS: [(&str, &str); 6] = [
+pub(super) const SECRETS: [(&str, &str); 9] = [
     ("TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE"),
     ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE"),
+    ("AWS_BEARER_TOKEN_BEDROCK", "AWS_BEARER_TOKEN_BEDROCK_FILE"),
+    ("AWS_SECRET_ACCESS_KEY", "AWS_SECRET_ACCESS_KEY_FILE"),
+    ("AWS_SESSION_TOKEN", "AWS_SESSION_TOKEN_FILE"),
     ("CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN_FILE"),
     ("BRAVE_API_KEY", "BRAVE_API_KEY_FILE"),
     ("OPENAI_API_KEY", "OPENAI_API_KEY_FILE"),

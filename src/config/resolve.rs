@@ -1,11 +1,14 @@
 //! The second stage: what was said becomes values, defaults fill the rest, and what depends on several settings is
 //! looked at. No setting is read before all are: the errors come together.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use chrono::NaiveTime;
 
-use super::{Autonomy, Config, ConfigError, EmbedModel, Provider, QuietHours, SettingProblem, raw::Raw, values};
+use super::{
+    Autonomy, BedrockSettings, Config, ConfigError, EmbedModel, Provider, QuietHours, SettingProblem, VertexSettings,
+    cloud, raw::Raw, values,
+};
 use crate::{disk::Reserve, redact::Secret, types::ChatRef, zone::Tz};
 
 const DEFAULT_TELEGRAM_API_URL: &str = "https://api.telegram.org";
@@ -14,12 +17,15 @@ const DEFAULT_MODEL: &str = "claude-sonnet-5-5";
 const DEFAULT_CLAUDE_CODE: &str = "claude";
 pub(super) const DEFAULT_OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
 const DEFAULT_GEMINI_BASE_URL: &str = "https://generativelanguage.googleapis.com";
+/// Wherever Google has room.
+const DEFAULT_LOCATION: &str = "global";
 const DEFAULT_REPO_NAME: &str = "brain";
 const DEFAULT_BUDGET_USD: f64 = 5.0;
 const DEFAULT_WAKE_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 const DEFAULT_STALE_LOCK: Duration = Duration::from_secs(15 * 60);
 const DEFAULT_PULL_EVERY: Duration = Duration::from_secs(30 * 60);
 const DEFAULT_TELL_PER_DAY: u32 = 5;
+const DEFAULT_IMAGES_MAX: usize = 8;
 const DEFAULT_DISK_RESERVE: Reserve = Reserve::of_mib(100);
 const DEFAULT_KEEP: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
@@ -38,6 +44,8 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let telegram_api_url = settings.read("TELEGRAM_API_URL", values::server_url);
     let anthropic_base_url = settings.read("ANTHROPIC_BASE_URL", values::server_url);
     let model = settings.read("MODEL", values::model).unwrap_or_else(|| DEFAULT_MODEL.to_owned());
+    let bedrock = settings.bedrock();
+    let vertex = settings.vertex(home.as_deref());
     let claude_code = settings.read("CLAUDE_CODE", |value| values::program(value, home.as_deref()));
     let claude_code_model = settings.read("CLAUDE_CODE_MODEL", values::model);
     let claude_code_token = settings.read("CLAUDE_CODE_OAUTH_TOKEN", values::api_key);
@@ -60,19 +68,23 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let reflect_at =
         settings.read("REFLECT_AT", values::time_or_none).unwrap_or_else(|| NaiveTime::from_hms_opt(3, 30, 0));
     let tell_per_day = settings.read("TELL_PER_DAY", values::tell_per_day).unwrap_or(DEFAULT_TELL_PER_DAY);
+    let images_max = settings.read("IMAGES_MAX", values::images_max).unwrap_or(DEFAULT_IMAGES_MAX);
     let log_level = settings.read("REVEILLE_LOG", values::log_level);
     let fixed_now = settings.read("REVEILLE_NOW", values::now);
 
-    let missing = match Provider::of(&model) {
-        Provider::Anthropic if anthropic_key.is_none() => Some("no ANTHROPIC_API_KEY"),
-        Provider::OpenAi if openai_key.is_none() && openai_base_url.is_none() => {
-            Some("neither OPENAI_API_KEY nor, for a server of your own, OPENAI_BASE_URL")
+    let lack = match Provider::of(&model) {
+        Provider::Anthropic if anthropic_key.is_none() && settings.0.get("MODEL").is_some() => {
+            Some("there is no ANTHROPIC_API_KEY")
         }
-        _ => None,
+        Provider::OpenAi if openai_key.is_none() && openai_base_url.is_none() => {
+            Some("there is neither OPENAI_API_KEY nor, for a server of your own, OPENAI_BASE_URL")
+        }
+        Provider::Bedrock => bedrock.lack(),
+        Provider::Vertex => vertex.lack(),
+        Provider::Anthropic | Provider::OpenAi | Provider::ClaudeCode | Provider::Offline => None,
     };
-    if let Some(missing) = missing.filter(|_| settings.0.get("MODEL").is_some()) {
-        let note = format!("MODEL is {model}, but there is {missing}, so I answer without an AI model.");
-        settings.0.notes.push(note);
+    if let Some(lack) = lack {
+        settings.0.notes.push(format!("MODEL is {model}, but {lack}, so I answer without an AI model."));
     }
     if matches!(embed_model, Some(EmbedModel::Gemini(_))) && gemini_key.is_none() {
         let note =
@@ -107,9 +119,12 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         is_owner_chosen,
         anthropic_key: anthropic_key.map(Secret::new),
         anthropic_base_url: anthropic_base_url.unwrap_or_else(|| DEFAULT_ANTHROPIC_BASE_URL.to_owned()),
+        bedrock,
+        vertex,
         model,
         chosen_model: None,
         claude_code: claude_code.unwrap_or_else(|| DEFAULT_CLAUDE_CODE.into()),
+        images_max,
         claude_code_model: claude_code_model.unwrap_or_else(|| DEFAULT_MODEL.to_owned()),
         claude_code_token: claude_code_token.map(Secret::new),
         brave_key: brave_key.map(Secret::new),
@@ -165,6 +180,32 @@ impl Settings {
                 self.0.problems.push(SettingProblem { subject: name.to_owned(), source, what });
                 None
             }
+        }
+    }
+
+    fn bedrock(&mut self) -> BedrockSettings {
+        BedrockSettings {
+            region: self.read("AWS_REGION", values::aws_region),
+            base_url: self.read("BEDROCK_BASE_URL", values::server_url),
+            bearer_token: self.read("AWS_BEARER_TOKEN_BEDROCK", values::api_key).map(Secret::new),
+            access_key_id: self.read("AWS_ACCESS_KEY_ID", values::aws_key_id),
+            secret_access_key: self.read("AWS_SECRET_ACCESS_KEY", values::api_key).map(Secret::new),
+            session_token: self.read("AWS_SESSION_TOKEN", values::api_key).map(Secret::new),
+        }
+    }
+
+    fn vertex(&mut self, home: Option<&Path>) -> VertexSettings {
+        let location = self.read("GOOGLE_CLOUD_LOCATION", values::google_location);
+        let login = self.read("GOOGLE_APPLICATION_CREDENTIALS", |value| values::absolute_path(value, home));
+        // Programs that the model runs don't see it. Where Google's own tool keeps one they see nothing at all.
+        self.0.key_files.extend(login.clone());
+        let login = login.or_else(|| cloud::gcloud_login(home));
+        VertexSettings {
+            project: self.read("GOOGLE_CLOUD_PROJECT", values::google_project),
+            location: location.unwrap_or_else(|| DEFAULT_LOCATION.to_owned()),
+            login,
+            workspace: self.read("VERTEX_WORKSPACE", values::vertex_workspace),
+            base_url: self.read("VERTEX_BASE_URL", values::server_url),
         }
     }
 

@@ -218,7 +218,7 @@ pub(super) fn owner_chat(value: &str) -> Result<ChatRef, String> {
 }
 
 /// A server that is sent secrets: encrypted, or on this machine.
-pub(super) fn server_url(value: &str) -> Result<String, String> {
+pub(crate) fn server_url(value: &str) -> Result<String, String> {
     let expected = || "a URL such as https://example.org, without user name, query or fragment".to_owned();
     let url = reqwest::Url::parse(value).map_err(|_| expected())?;
     let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(expected)?;
@@ -311,8 +311,37 @@ pub(super) fn model(value: &str) -> Result<String, String> {
     if plain && value.len() <= MAX_NAME_BYTES && value != "openai:" {
         Ok(value.to_owned())
     } else {
-        Err("the id of a model, such as claude-sonnet-5-5 or openai:qwen3:8b, or claude-code, or offline".to_owned())
+        Err("the id of a model, such as claude-sonnet-5-5 or openai:qwen3:8b, bedrock:NAME or vertex:NAME, or claude-code, or offline"
+            .to_owned())
     }
+}
+
+/// It becomes part of a server's name.
+pub(super) fn aws_region(value: &str) -> Result<String, String> {
+    named(value, b"-", "a region of AWS such as us-east-1")
+}
+
+pub(super) fn aws_key_id(value: &str) -> Result<String, String> {
+    named(value, b"_", "the id of an access key of AWS, such as AKIAIOSFODNN7EXAMPLE")
+}
+
+pub(super) fn google_project(value: &str) -> Result<String, String> {
+    named(value, b"-.:", "the id of a Google Cloud project such as my-project-123456")
+}
+
+/// It becomes part of a server's name.
+pub(super) fn google_location(value: &str) -> Result<String, String> {
+    named(value, b"-", "a location of Google Cloud such as global or europe-west1")
+}
+
+pub(super) fn vertex_workspace(value: &str) -> Result<String, String> {
+    named(value, b"-_", "the id of a workspace such as wrkspc_01AbC")
+}
+
+/// A name of letters, digits and a few more characters.
+fn named(value: &str, also: &[u8], expected: &str) -> Result<String, String> {
+    let is_plain = value.bytes().all(|b| b.is_ascii_alphanumeric() || also.contains(&b));
+    if is_plain && value.len() <= MAX_NAME_BYTES { Ok(value.to_owned()) } else { Err(expected.to_owned()) }
 }
 
 pub(super) fn embed_model(value: &str, home: Option<&Path>) -> Result<EmbedModel, String> {
@@ -367,6 +396,10 @@ pub(super) fn keep(value: &str) -> Result<Option<Duration>, String> {
     let days = value.parse::<u64>().ok().filter(|days| *days <= MAX_KEEP_DAYS);
     let days = days.ok_or_else(|| format!("whole days from 0 (for ever) to {MAX_KEEP_DAYS}"))?;
     Ok((days > 0).then(|| Duration::from_secs(days * 24 * 60 * 60)))
+}
+
+pub(super) fn images_max(value: &str) -> Result<usize, String> {
+    value.parse().ok().filter(|n| *n <= 20).ok_or_else(|| "a whole number from 0 (no pictures) to 20".to_owned())
 }
 
 pub(super) fn tell_per_day(value: &str) -> Result<u32, String> {

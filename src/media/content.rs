@@ -19,6 +19,8 @@ pub enum Content {
         /// Its width and height in pixels.
         size: (u32, u32),
     },
+    /// A PDF, by how it begins.
+    Pdf,
     /// Text in UTF-8.
     Text,
     /// Anything else.
@@ -41,7 +43,18 @@ pub fn sniff(head: &[u8]) -> Content {
     } else {
         None
     };
-    image.unwrap_or(if is_text(head) { Content::Text } else { Content::Other })
+    image.unwrap_or(match head {
+        head if is_pdf(head) => Content::Pdf,
+        head if is_text(head) => Content::Text,
+        _ => Content::Other,
+    })
+}
+
+/// Readers take a PDF whose mark has something before it.
+fn is_pdf(head: &[u8]) -> bool {
+    const MARK: &[u8] = b"%PDF-";
+    const MARK_WITHIN_BYTES: usize = 1_024;
+    head.get(..MARK_WITHIN_BYTES.min(head.len())).unwrap_or_default().windows(MARK.len()).any(|bytes| bytes == MARK)
 }
 
 /// Whether bytes are text, the last character of which may be cut off.
@@ -137,6 +150,13 @@ mod tests {
         for bytes in [&PNG[..20], &flat, b"\xff\xd8\xff\xda\0\x02", b"\xff\xd8\xff\xe0\xff\xff", b"GIF89a"] {
             assert!(!matches!(sniff(bytes), Content::Image { .. }), "{bytes:?}");
         }
+    }
+
+    #[test]
+    fn a_pdf_is_known_by_its_mark_near_its_beginning() {
+        assert_eq!(sniff(b"%PDF-1.7\n%\xe2\xe3"), Content::Pdf);
+        assert_eq!(sniff(b"\xef\xbb\xbf\n%PDF-1.4"), Content::Pdf);
+        assert_eq!(sniff(format!("{}%PDF-1.4", " ".repeat(2_000)).as_bytes()), Content::Text);
     }
 
     #[test]

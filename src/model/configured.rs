@@ -1,10 +1,10 @@
 //! From a model's name and the settings to the model: the one place that knows every provider.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::{
     Model,
-    anthropic::{Anthropic, AnthropicOptions},
+    anthropic::{Anthropic, AnthropicOptions, AwsKeys, BedrockLogin, ClaudeRoute},
     claude_code::{ClaudeCode, ClaudeCodeOptions, Login},
     offline::Offline,
     openai::{OpenAi, OpenAiOptions},
@@ -25,24 +25,54 @@ const LOCAL_IDLE_TIMEOUT: Duration = Duration::from_secs(480);
 /// # Errors
 /// Which setting can't work, in words.
 pub fn configured(name: &str, config: &Config) -> Result<Box<dyn Model>, String> {
-    match (Provider::of(name), &config.anthropic_key) {
-        (Provider::Offline, _) | (Provider::Anthropic, None) => Ok(Box::new(Offline::new(config.timezone))),
-        (Provider::OpenAi, _) if !config.can_use(name) => Ok(Box::new(Offline::new(config.timezone))),
-        (Provider::OpenAi, _) => openai(name, config).map(|model| Box::new(model) as Box<dyn Model>),
-        (Provider::ClaudeCode, _) => Ok(Box::new(claude_code(config))),
-        (Provider::Anthropic, Some(key)) => {
-            let options = AnthropicOptions {
-                base_url: config.anthropic_base_url.clone(),
-                api_key: key.clone(),
-                model: name.to_owned(),
-                max_tokens: MAX_TOKENS,
-                idle_timeout: IDLE_TIMEOUT,
-                total_timeout: TURN_TIMEOUT,
-                effort: None,
-            };
-            Anthropic::new(options).map(|model| Box::new(model) as Box<dyn Model>).map_err(|error| error.to_string())
-        }
-    }
+    let route = match Provider::of(name) {
+        Provider::Offline => None,
+        Provider::ClaudeCode => return Ok(Box::new(claude_code(config))),
+        Provider::OpenAi if !config.can_use(name) => None,
+        Provider::OpenAi => return openai(name, config).map(|model| Box::new(model) as Box<dyn Model>),
+        Provider::Anthropic => config.anthropic_key.clone().map(|api_key| {
+            let base_url = config.anthropic_base_url.clone();
+            ClaudeRoute::Api { base_url, api_key }
+        }),
+        Provider::Bedrock => bedrock(config),
+        Provider::Vertex => vertex(config),
+    };
+    let Some(route) = route else { return Ok(Box::new(Offline::new(config.timezone))) };
+    let options = AnthropicOptions {
+        route,
+        model: name.to_owned(),
+        max_tokens: MAX_TOKENS,
+        idle_timeout: IDLE_TIMEOUT,
+        total_timeout: TURN_TIMEOUT,
+        effort: None,
+    };
+    Anthropic::new(options).map(|model| Box::new(model) as Box<dyn Model>).map_err(|error| error.to_string())
+}
+
+/// The way to Amazon Bedrock, if what it needs is set: by its own key, else by signatures.
+fn bedrock(config: &Config) -> Option<ClaudeRoute> {
+    let settings = &config.bedrock;
+    let signing = settings.access_key_id.clone().zip(settings.secret_access_key.clone());
+    let login = settings.bearer_token.clone().map(BedrockLogin::Bearer).or_else(|| {
+        let (access_key_id, secret_access_key) = signing?;
+        let session_token = settings.session_token.clone();
+        Some(BedrockLogin::Keys(AwsKeys { access_key_id, secret_access_key, session_token }))
+    })?;
+    let (region, base_url) = (settings.region.clone()?, settings.base_url.clone());
+    Some(ClaudeRoute::Bedrock { region, base_url, login, clock: Arc::from(config.clock()) })
+}
+
+/// The way to Google Cloud, if what it needs is set.
+fn vertex(config: &Config) -> Option<ClaudeRoute> {
+    let settings = &config.vertex;
+    Some(ClaudeRoute::Vertex {
+        project: settings.project.clone()?,
+        location: settings.location.clone(),
+        workspace: settings.workspace.clone(),
+        base_url: settings.base_url.clone(),
+        login: settings.login.clone()?,
+        clock: Arc::from(config.clock()),
+    })
 }
 
 /// A model of the OpenAI-compatible server that is set; or which setting can't work, in words.

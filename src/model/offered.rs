@@ -36,8 +36,11 @@ pub fn offered(config: &Config) -> Vec<OfferedModel> {
     let of_claude = |name: &str, usd: (f64, f64), note| OfferedModel {
         name: name.to_owned(),
         usd_per_million: Some(usd),
-        is_usable: config.anthropic_key.is_some(),
-        needs: "it needs an API key, which `wake init` sets",
+        is_usable: config.can_use(name),
+        needs: match Provider::of(name) {
+            Provider::Bedrock | Provider::Vertex => config.lack(name).unwrap_or_default(),
+            _ => "it needs an API key, which `wake init` sets",
+        },
         note,
     };
     let mut offered: Vec<OfferedModel> = price::listed().map(|(name, usd)| of_claude(name, usd, "")).collect();

@@ -64,10 +64,12 @@ fn variables_are_added_and_dropped() {
 
 #[test]
 fn our_secrets_are_known_by_name_and_other_peoples_are_left() {
-    for ours in ["TELEGRAM_BOT_TOKEN", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "BRAVE_API_KEY"] {
+    for ours in
+        ["TELEGRAM_BOT_TOKEN", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "BRAVE_API_KEY", "AWS_BEARER_TOKEN_BEDROCK"]
+    {
         assert!(is_secret_name(ours), "{ours}");
     }
-    for theirs in ["GITHUB_TOKEN", "PATH", "TELEGRAM_API_URL", "MY_API_KEY"] {
+    for theirs in ["GITHUB_TOKEN", "PATH", "TELEGRAM_API_URL", "MY_API_KEY", "AWS_SECRET_ACCESS_KEY"] {
         assert!(!is_secret_name(theirs), "{theirs}");
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     disk,
     model::{
         ModelError,
-        anthropic::{Anthropic, AnthropicOptions},
+        anthropic::{Anthropic, AnthropicOptions, ClaudeRoute},
         openai::{self, OpenAiOptions, ServedModel},
     },
     outside,
@@ -115,6 +115,9 @@ fn workspace(config: &Config) -> Checked {
 fn model(config: &Config) -> Checked {
     match (config.effective_model(), config.model.as_str()) {
         (OFFLINE_MODEL, OFFLINE_MODEL) => Checked::Good("no AI model: it understands simple sentences".to_owned()),
+        (OFFLINE_MODEL, model) if matches!(Provider::of(model), Provider::Bedrock | Provider::Vertex) => {
+            Checked::Wrong(config.lack(model).unwrap_or_default().to_owned())
+        }
         (OFFLINE_MODEL, _) => Checked::Good("no AI model until there is an API key".to_owned()),
         (model, said) if model != said => {
             Checked::Good(format!("{model}, chosen in a chat with /model (MODEL says {said})"))
@@ -143,8 +146,7 @@ async fn key(config: &Config, tools: CheckTools<'_>) -> Checked {
         return Checked::Unknown("not tried".to_owned());
     }
     let options = AnthropicOptions {
-        base_url: config.anthropic_base_url.clone(),
-        api_key,
+        route: ClaudeRoute::Api { base_url: config.anthropic_base_url.clone(), api_key },
         model: config.model.clone(),
         max_tokens: 1,
         idle_timeout: CALL_TIMEOUT,

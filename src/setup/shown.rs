@@ -78,6 +78,18 @@ impl SettingGroup {
             "ANTHROPIC_API_KEY"
             | "ANTHROPIC_BASE_URL"
             | "MODEL"
+            | "AWS_REGION"
+            | "AWS_BEARER_TOKEN_BEDROCK"
+            | "AWS_ACCESS_KEY_ID"
+            | "AWS_SECRET_ACCESS_KEY"
+            | "AWS_SESSION_TOKEN"
+            | "BEDROCK_BASE_URL"
+            | "GOOGLE_CLOUD_PROJECT"
+            | "GOOGLE_CLOUD_LOCATION"
+            | "GOOGLE_APPLICATION_CREDENTIALS"
+            | "VERTEX_WORKSPACE"
+            | "VERTEX_BASE_URL"
+            | "IMAGES_MAX"
             | "CLAUDE_CODE"
             | "CLAUDE_CODE_MODEL"
             | "CLAUDE_CODE_OAUTH_TOKEN"
@@ -136,6 +148,9 @@ fn secret_of<'c>(config: &'c Config, name: &str) -> Option<&'c Secret> {
     match name {
         "TELEGRAM_BOT_TOKEN" => config.telegram_token.as_ref(),
         "ANTHROPIC_API_KEY" => config.anthropic_key.as_ref(),
+        "AWS_BEARER_TOKEN_BEDROCK" => config.bedrock.bearer_token.as_ref(),
+        "AWS_SECRET_ACCESS_KEY" => config.bedrock.secret_access_key.as_ref(),
+        "AWS_SESSION_TOKEN" => config.bedrock.session_token.as_ref(),
         "CLAUDE_CODE_OAUTH_TOKEN" => config.claude_code_token.as_ref(),
         "BRAVE_API_KEY" => config.brave_key.as_ref(),
         "OPENAI_API_KEY" => config.openai_key.as_ref(),
@@ -159,6 +174,15 @@ fn value_of(config: &Config, name: &str) -> Option<String> {
         "TELEGRAM_API_URL" => Some(config.telegram_api_url.clone()),
         "ANTHROPIC_BASE_URL" => Some(config.anthropic_base_url.clone()),
         "MODEL" => Some(config.model.clone()),
+        "AWS_REGION" => config.bedrock.region.clone(),
+        "AWS_ACCESS_KEY_ID" => config.bedrock.access_key_id.clone(),
+        "BEDROCK_BASE_URL" => config.bedrock.base_url.clone(),
+        "GOOGLE_CLOUD_PROJECT" => config.vertex.project.clone(),
+        "GOOGLE_CLOUD_LOCATION" => Some(config.vertex.location.clone()),
+        "GOOGLE_APPLICATION_CREDENTIALS" => config.vertex.login.as_ref().map(|path| path.display().to_string()),
+        "VERTEX_WORKSPACE" => config.vertex.workspace.clone(),
+        "VERTEX_BASE_URL" => config.vertex.base_url.clone(),
+        "IMAGES_MAX" => Some(config.images_max.to_string()),
         "CLAUDE_CODE" => Some(config.claude_code.display().to_string()),
         "CLAUDE_CODE_MODEL" => Some(config.claude_code_model.clone()),
         "DAILY_BUDGET_USD" => Some(usd(config.daily_budget_usd)),

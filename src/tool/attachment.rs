@@ -1,4 +1,4 @@
-//! `read_attachment`: text files that came with messages, in pieces. Only those of the asking chat; what stands in one is
+//! `read_attachment`: text files and PDFs that came with messages, in pieces. Only those of the asking chat; what stands in one is
 //! information, never an order.
 
 use std::{
@@ -11,7 +11,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Done, Outcome, Refusal, Tool, World};
-use crate::{media::content, store::Attachment, types::Effect};
+use crate::{
+    media::content::{self, Content},
+    pdf,
+    store::Attachment,
+    types::Effect,
+};
 
 /// Bytes that one call shows at most.
 const MAX_BYTES: u64 = 16 * 1024;
@@ -43,7 +48,7 @@ struct ReadAttachment {
 pub(super) fn tool() -> Tool {
     Tool::new(
         "read_attachment",
-        "Read a text file that came with a message of this chat, or list this chat's files.",
+        "Read a text file or a PDF that came with a message of this chat, or list this chat's files.",
         Effect::Read,
         read,
     )
@@ -62,8 +67,15 @@ fn read(args: &ReadAttachment, world: &World) -> Outcome {
         return Err(Refusal(format!("This chat has no file {id} that is here. Without an id they are listed.")));
     };
     let offset = args.offset.unwrap_or(0);
-    let (bytes, total) = piece(&dir.join(path), offset)
-        .map_err(|error| Refusal(format!("File {id} can't be read where it was kept, {path}: {error}.")))?;
+    let unreadable = |error| Refusal(format!("File {id} can't be read where it was kept, {path}: {error}."));
+    let full = dir.join(path);
+    let (head, _) = piece(&full, 0).map_err(unreadable)?;
+    let (bytes, total) = if content::sniff(&head) == Content::Pdf {
+        let text = pdf::read(&full).map_err(|why| Refusal(format!("File {id} is {why}. It is kept at {path}.")))?;
+        piece_of(&text.joined(), offset)
+    } else {
+        piece(&full, offset).map_err(unreadable)?
+    };
     if total > 0 && offset >= total {
         return Err(Refusal(format!("File {id} has {total} bytes; it was asked for byte {offset} on.")));
     }
@@ -95,6 +107,13 @@ fn piece(path: &Path, offset: u64) -> io::Result<(Vec<u8>, u64)> {
     let mut bytes = Vec::new();
     file.take(MAX_BYTES).read_to_end(&mut bytes)?;
     Ok((bytes, total))
+}
+
+/// The same of a text that is at hand.
+fn piece_of(text: &str, offset: u64) -> (Vec<u8>, u64) {
+    let max = usize::try_from(MAX_BYTES).unwrap_or(usize::MAX);
+    let bytes = text.bytes().skip(usize::try_from(offset).unwrap_or(usize::MAX)).take(max).collect();
+    (bytes, text.len() as u64)
 }
 
 fn listed(file: &Attachment) -> String {

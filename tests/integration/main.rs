@@ -68,6 +68,8 @@ mod media;
 #[cfg(test)]
 mod media_kinds;
 #[cfg(test)]
+mod media_pdf;
+#[cfg(test)]
 mod memory_search;
 #[cfg(test)]
 mod memory_worlds;
@@ -89,6 +91,8 @@ mod mind_trouble;
 mod mind_turns;
 #[cfg(test)]
 mod model_anthropic;
+#[cfg(test)]
+mod model_clouds;
 #[cfg(test)]
 mod model_openai;
 #[cfg(target_os = "linux")]

@@ -131,6 +131,28 @@ fn a_photo_reaches_the_mind_as_a_picture_beside_its_caption() {
 }
 
 #[test]
+fn a_conversation_begins_with_the_newest_pictures_and_names_the_others() {
+    let (mut stage, claude) = with_claude();
+    stage.env.set("IMAGES_MAX", "2");
+    let bot = stage.start_polling();
+    for caption in ["the first", "the second", "the third"] {
+        photo(&stage, PNG, caption);
+    }
+    let kept = || stage.env.query::<i64>("SELECT count(*) FROM attachments WHERE state = 'kept'");
+    eventually("all are kept", || stage.stored() == 3 && kept() == 3);
+    stage.end(bot);
+    claude.expect(Reply::tools(vec![Block::tool("t1", "task_list", "{}")])).expect(Reply::text("Three."));
+    stage.env.once();
+    let request = &claude.requests()[0];
+    let shown: Vec<String> = pictures(&request.json["messages"][0]).into_iter().map(|(label, ..)| label).collect();
+    assert_eq!(shown, ["Attachment 2 of message 2:", "Attachment 3 of message 3:"]);
+    let said = messages_block(request);
+    assert!(said.contains("the first\n<attachment id=\"1\""), "{said}");
+    assert!(said.contains("note=\"a picture, one too many to be shown now; kept at files/1.jpg\""), "{said}");
+    stage.env.check_sound();
+}
+
+#[test]
 fn a_picture_that_the_server_refuses_is_only_described_the_next_time() {
     let (stage, claude) = with_claude();
     let bot = stage.start_polling();

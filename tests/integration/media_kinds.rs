@@ -20,16 +20,23 @@ use crate::{
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\x40\0\0\0\xf0\x08\x02\0\0\0and so on";
 
 /// A world whose bot fetches files and starts real wakes, with Claude for a mind.
-struct Scene {
+pub(crate) struct Scene {
     telegram: FakeTelegram,
-    claude: FakeClaude,
+    pub(crate) claude: FakeClaude,
     env: TestEnv,
 }
 
 impl Scene {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let (telegram, claude, env) = minded();
         claude.expect(Reply::text("Seen."));
+        Self { telegram, claude, env }
+    }
+
+    /// The same, whose mind reads the file before it answers.
+    pub(crate) fn reading() -> Self {
+        let (telegram, claude, env) = minded();
+        claude.expect(Reply::tool("t1", "read_attachment", json!({"id": 1}))).expect(Reply::text("Seen."));
         Self { telegram, claude, env }
     }
 
@@ -42,7 +49,7 @@ impl Scene {
     }
 
     /// Somebody sends a file of this kind.
-    fn send(&self, kind: &str, bytes: &[u8], mut about: Value) {
+    pub(crate) fn send(&self, kind: &str, bytes: &[u8], mut about: Value) {
         self.telegram.keep_file("sent", bytes);
         about["file_id"] = json!("sent");
         about["file_unique_id"] = json!("u");
@@ -50,7 +57,7 @@ impl Scene {
     }
 
     /// Lets the bot and its wakes work until the mind was asked and has answered; what it was shown.
-    fn shown(&self) -> ClaudeRequest {
+    pub(crate) fn shown(&self) -> ClaudeRequest {
         let bot = self.env.start(env!("CARGO_BIN_EXE_bot"), &["run"]);
         asked(&self.claude, 1);
         eventually("it is answered", || self.said().iter().any(|text| text == "Seen."));
@@ -65,19 +72,23 @@ impl Scene {
         self.env.check_sound();
     }
 
+    pub(crate) fn env(&self) -> &TestEnv {
+        &self.env
+    }
+
     fn said(&self) -> Vec<String> {
         self.telegram.sent().into_iter().map(|message| message.visible).collect()
     }
 
     /// The file as it is kept: its path, and that its bytes are these.
     #[track_caller]
-    fn is_kept(&self, path: &str, bytes: &[u8]) {
+    pub(crate) fn is_kept(&self, path: &str, bytes: &[u8]) {
         assert_eq!(self.env.query::<String>("SELECT path FROM attachments"), path);
         assert!(fs::read(self.env.workspace().join(path)).unwrap() == bytes, "{path} isn't what was sent");
     }
 }
 
-fn words_of(request: &ClaudeRequest) -> String {
+pub(crate) fn words_of(request: &ClaudeRequest) -> String {
     let blocks = request.json["messages"][0]["content"].as_array().unwrap();
     let messages = blocks.iter().filter_map(|block| block["text"].as_str());
     messages.filter(|text| text.starts_with("<messages>")).collect()

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reveille::{
     model::{
         Conversation, Known, Model as _, ModelError, Progress, Turn,
-        anthropic::{Anthropic, AnthropicOptions, Effort},
+        anthropic::{Anthropic, AnthropicOptions, ClaudeRoute, Effort},
         content::{assistant_message, text_of, tool_calls},
     },
     redact::Secret,
@@ -21,8 +21,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 fn options(url: &str) -> AnthropicOptions {
     AnthropicOptions {
-        base_url: url.to_owned(),
-        api_key: Secret::new(API_KEY),
+        route: ClaudeRoute::Api { base_url: url.to_owned(), api_key: Secret::new(API_KEY) },
         model: "claude-sonnet-5-5".to_owned(),
         max_tokens: 1000,
         idle_timeout: LONG,

@@ -2,7 +2,7 @@
 
 use super::{CommandReply, Desk};
 use crate::{
-    config::{Config, OFFLINE_MODEL, SaidSettings},
+    config::{Config, OFFLINE_MODEL, Provider, SaidSettings},
     model::offered::{self, OfferedModel, PRICES_READ_ON},
     setup::changed_since,
     store::{ChosenSetting, Order},
@@ -52,10 +52,15 @@ pub(super) fn answer(desk: &Desk<'_>, args: &str) -> CommandReply {
 
 fn answers_now(config: &Config) -> String {
     match (config.effective_model(), &config.chosen_model) {
-        (OFFLINE_MODEL, None) if config.model != OFFLINE_MODEL => {
+        (OFFLINE_MODEL, None) if Provider::of(&config.model) == Provider::Anthropic => {
             "No AI model answers: there is no API key, so I understand plain sentences only. `wake init` sets one up."
                 .to_owned()
         }
+        (OFFLINE_MODEL, None) if config.model != OFFLINE_MODEL => format!(
+            "No AI model answers: MODEL is `{}`, but {}. I understand plain sentences only.",
+            config.model,
+            config.lack(&config.model).unwrap_or_default()
+        ),
         (name, Some(_)) => format!(
             "**{name}** answers here and in every chat. You chose it with /model; the settings say `{}`.",
             config.model

@@ -195,7 +195,7 @@ fn take(word: &str, home: Option<&Path>, notes: &mut Vec<String>) -> Option<Foun
         Content::Image { mime, .. } => Some(mime),
         _ if !is_meant_as_path(word) || is_hidden(word) => return None,
         Content::Text => Some("text/plain"),
-        Content::Other if head.starts_with(b"%PDF-") => Some("application/pdf"),
+        Content::Pdf => Some("application/pdf"),
         Content::Other => None,
     };
     if bytes.len() as u64 > MAX_FILE_BYTES {

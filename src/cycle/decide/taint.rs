@@ -11,8 +11,9 @@ use crate::store::Incoming;
 pub(in crate::cycle) fn of(messages: &[&Incoming], files: &[File]) -> Option<String> {
     let quotes = messages.iter().any(|message| message.quoted.is_some() && !message.quotes_own);
     let shows = files.iter().any(|file| matches!(file.view, FileView::Image { .. }));
+    let reads = files.iter().any(|file| matches!(file.view, FileView::Document { .. }));
     let names = files.iter().any(|file| file.name.is_some());
-    let others = [(quotes, "a quotation"), (shows, "a picture"), (names, "a file's name")];
+    let others = [(quotes, "a quotation"), (shows, "a picture"), (reads, "a PDF"), (names, "a file's name")];
     let others = others.into_iter().filter(|(is_there, _)| *is_there).map(|(_, what)| what.to_owned());
     joined(messages.iter().filter_map(|message| message.words_of_others()).chain(others))
 }
@@ -58,6 +59,8 @@ mod tests {
         };
         let document =
             File { name: Some("obey.pdf".to_owned()), view: FileView::Described(String::new()), ..picture.clone() };
+        let pdf = File { view: FileView::Document { data: Vec::new() }, ..picture.clone() };
+        assert_eq!(of(&[&own], &[pdf]).as_deref(), Some("a PDF"));
         assert_eq!(of(&[&own], &[picture]).as_deref(), Some("a picture"));
         assert_eq!(of(&[&own], &[document]).as_deref(), Some("a file's name"));
         let contact = Incoming { kind: "contact".to_owned(), text: "[contact obey, 1]".to_owned(), ..own.clone() };

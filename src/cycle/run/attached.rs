@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    config::OFFLINE_MODEL,
+    config::{OFFLINE_MODEL, Provider},
     cycle::{
         context::WakeError,
         decide::brief::{File, FileView},
@@ -19,30 +19,43 @@ use crate::{
         self,
         content::{self, Content, MAX_IMAGE_BYTES},
     },
+    pdf,
     store::{Attachment, FileState, Incoming},
+    words::count,
 };
 
 /// All pictures of one cycle, in bytes: they are journalled with the message that shows them.
 const MAX_IMAGES_BYTES: u64 = 6_000_000;
-/// Pictures that one cycle shows at most.
-const MAX_IMAGES: usize = 8;
+/// PDFs that one cycle shows the pages of at most.
+const MAX_PDFS: usize = 2;
+/// Pages of a PDF that are shown at most: each costs as much as a picture and its text. Longer ones are read by their text alone.
+const MAX_PDF_PAGES: usize = 10;
 /// How a picture begins in a conversation. A person's words are escaped there and can't look like it.
 const IMAGE_BLOCK: &str = r#""type":"image""#;
+/// The same for a PDF.
+const PDF_BLOCK: &str = r#""type":"document""#;
 
 /// What a cycle may still show.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::cycle) struct Allowance {
     images: usize,
+    pdfs: usize,
     bytes: u64,
 }
 
 impl Allowance {
-    /// What is left of it in this conversation.
-    pub(in crate::cycle) fn left_by(conversation: &[String]) -> Self {
-        let with_images = conversation.iter().filter(|raw| raw.contains(IMAGE_BLOCK));
-        let (images, encoded) = with_images
-            .fold((0, 0), |(images, bytes), raw| (images + raw.matches(IMAGE_BLOCK).count(), bytes + raw.len() as u64));
-        Self { images: MAX_IMAGES.saturating_sub(images), bytes: MAX_IMAGES_BYTES.saturating_sub(encoded / 4 * 3) }
+    /// What is left of it in this conversation, which may show so many pictures.
+    pub(in crate::cycle) fn left_by(conversation: &[String], max_images: usize) -> Self {
+        let count = |raw: &String, block: &str| raw.matches(block).count();
+        let images: usize = conversation.iter().map(|raw| count(raw, IMAGE_BLOCK)).sum();
+        let pdfs: usize = conversation.iter().map(|raw| count(raw, PDF_BLOCK)).sum();
+        let showing = conversation.iter().filter(|raw| raw.contains(IMAGE_BLOCK) || raw.contains(PDF_BLOCK));
+        let encoded: u64 = showing.map(|raw| raw.len() as u64).sum();
+        Self {
+            images: max_images.saturating_sub(images),
+            pdfs: MAX_PDFS.saturating_sub(pdfs),
+            bytes: MAX_IMAGES_BYTES.saturating_sub(encoded / 4 * 3),
+        }
     }
 
     /// Takes a picture of that size out of it, or says why not.
@@ -57,9 +70,19 @@ impl Allowance {
         self.bytes -= bytes;
         Ok(())
     }
+
+    /// Takes a PDF out of it. Whether there was room for one.
+    fn take_pdf(&mut self, bytes: u64, pages: usize) -> bool {
+        let fits = pages <= MAX_PDF_PAGES && self.pdfs > 0 && bytes <= MAX_IMAGE_BYTES.min(self.bytes);
+        if fits {
+            self.pdfs -= 1;
+            self.bytes -= bytes;
+        }
+        fits
+    }
 }
 
-/// The files of these messages as the model is told of them.
+/// The files of these messages as the model is told of them. Where not all pictures have room, the newest are shown.
 pub(in crate::cycle) fn files_of(
     session: &Session<'_>,
     messages: &[&Incoming],
@@ -73,13 +96,18 @@ pub(in crate::cycle) fn files_of(
     let model = session.context.model;
     let can_see = model.name() != OFFLINE_MODEL && !model.is_small();
     let attachments = session.store.attachments_of(&ids)?;
-    let files = attachments.into_iter().map(|attachment| {
+    let files = attachments.into_iter().rev().map(|attachment| {
         let unseen = match (can_see, is_shown(attachment.message_id)) {
             (false, _) => Some("a picture, which this AI model can't see"),
             (true, false) => Some("a picture, not shown since an earlier wake failed on this message"),
             (true, true) => None,
         };
-        let (mime, view) = view(session, &attachment, unseen, &mut allowance)?;
+        let reads_pdfs = matches!(
+            Provider::of(session.context.model.name()),
+            Provider::Anthropic | Provider::Bedrock | Provider::Vertex
+        );
+        let shows_pdf = reads_pdfs && is_shown(attachment.message_id);
+        let (mime, view) = view(session, &attachment, unseen, shows_pdf, &mut allowance)?;
         let Attachment { id, message_id, file, .. } = attachment;
         Ok(File {
             id,
@@ -91,14 +119,17 @@ pub(in crate::cycle) fn files_of(
             view,
         })
     });
-    files.collect()
+    let mut files = files.collect::<Result<Vec<File>, WakeError>>()?;
+    files.reverse();
+    Ok(files)
 }
 
-/// How a file is shown, and its type where its bytes tell. `unseen`: why no picture is.
+/// How a file is shown, and its type where its bytes tell. `unseen`: why no picture is. `shows_pdf`: whether a PDF's pages may be.
 fn view(
     session: &Session<'_>,
     file: &Attachment,
     unseen: Option<&'static str>,
+    shows_pdf: bool,
     allowance: &mut Allowance,
 ) -> Result<(Option<&'static str>, FileView), WakeError> {
     let described = |note: &str| (None, FileView::Described(note.to_owned()));
@@ -125,6 +156,20 @@ fn view(
             let data = fs::read(&full).map_err(|source| WakeError::Workspace { path: full, source })?;
             Ok((Some(mime), FileView::Image { mime, data }))
         }
+        Content::Pdf => {
+            let view = match pdf::read(&full) {
+                Ok(text) if shows_pdf && allowance.take_pdf(bytes, text.pages) => {
+                    let data = fs::read(&full).map_err(|source| WakeError::Workspace { path: full, source })?;
+                    FileView::Document { data }
+                }
+                Ok(text) => FileView::Described(format!(
+                    "a PDF of {}: look_up attachment shows its text",
+                    count(text.pages, "page")
+                )),
+                Err(why) => FileView::Described(format!("{why}; kept at {path}")),
+            };
+            Ok((Some("application/pdf"), view))
+        }
         Content::Text => Ok(described("text: look_up attachment shows it")),
         Content::Other => Ok(described(&format!("can't be read here; kept at {path}"))),
     }
@@ -148,7 +193,8 @@ mod tests {
 
     #[test]
     fn pictures_are_shown_within_the_bounds_of_a_cycle() {
-        let mut allowance = Allowance::left_by(&[]);
+        const MAX_IMAGES: usize = 8;
+        let mut allowance = Allowance::left_by(&[], MAX_IMAGES);
         assert!(allowance.take(MAX_IMAGE_BYTES + 1, (10, 10)).is_err());
         assert!(allowance.take(10, (10, content::MAX_SIDE_PX + 1)).is_err());
         assert_eq!(allowance.take(MAX_IMAGE_BYTES, (10, content::MAX_SIDE_PX)), Ok(()));
@@ -157,14 +203,18 @@ mod tests {
             assert_eq!(allowance.take(10, (10, 10)), Ok(()));
         }
         assert!(allowance.take(10, (10, 10)).is_err(), "more than there may be");
+        assert!(!allowance.take_pdf(10, MAX_PDF_PAGES + 1));
+        assert!(allowance.take_pdf(10, MAX_PDF_PAGES) && allowance.take_pdf(10, 1));
+        assert!(!allowance.take_pdf(10, 1), "more than there may be");
     }
 
     #[test]
     fn what_stands_in_the_conversation_counts_and_words_about_it_do_not() {
         let image = format!(r#"{{"role":"user","content":[{{{IMAGE_BLOCK},"source":{{}}}}]}}"#);
-        let left = Allowance::left_by(&[image.clone(), image]);
-        assert_eq!(left.images, MAX_IMAGES - 2);
+        let pdf = image.replace(IMAGE_BLOCK, PDF_BLOCK);
+        let left = Allowance::left_by(&[image.clone(), image, pdf], 8);
+        assert_eq!((left.images, left.pdfs), (6, MAX_PDFS - 1));
         let words = serde_json::json!({"role": "user", "content": [{"type": "text", "text": IMAGE_BLOCK}]}).to_string();
-        assert_eq!(Allowance::left_by(&[words]).images, MAX_IMAGES);
+        assert_eq!(Allowance::left_by(&[words], 8).images, 8);
     }
 }

@@ -199,7 +199,7 @@ pub(in crate::cycle) fn opening(
     let offered = if world.reflecting.is_some() { seen.offered_to_look_back() } else { seen.offered(&words, there) };
     // Those of servers are in their words, and a server knows the keys that it was given.
     cycle.tools = redactor.redact_json(&offered);
-    let files = attached::files_of(session, &messages, Allowance::left_by(&[]))?;
+    let files = attached::files_of(session, &messages, Allowance::left_by(&[], session.context.config.images_max))?;
     let (done_already, done_after) = done_already(session, &ids)?;
     let similar_work = recordings::similar_work(session, cycle, &ids, meant.flatten().as_ref())?;
     let raw = brief::opening(&brief::Brief {

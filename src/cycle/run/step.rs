@@ -211,7 +211,8 @@ fn say_with_news(
     if new.is_empty() {
         return Ok(false);
     }
-    let files = attached::files_of(session, &new, Allowance::left_by(&live.state.conversation.messages))?;
+    let allowance = Allowance::left_by(&live.state.conversation.messages, session.context.config.images_max);
+    let files = attached::files_of(session, &new, allowance)?;
     let Some(raw) = say(&new, &files, now, live.world.tz) else {
         return Ok(false);
     };

@@ -45,7 +45,8 @@ pub(super) fn key(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     if config.effective_model() == CLAUDE_CODE && process::find(&config.claude_code).is_none() {
         return Ok(no_claude_code(&config.claude_code));
     }
-    Ok(judge_key(config.effective_model(), config.anthropic_key.is_some(), &upkeep, answered_at, scene.now))
+    let lack = config.lack(config.wanted_model());
+    Ok(judge_key(config.effective_model(), lack, &upkeep, answered_at, scene.now))
 }
 
 fn no_claude_code(program: &Path) -> Finding {
@@ -58,13 +59,13 @@ fn no_claude_code(program: &Path) -> Finding {
 /// `answered_at`: when the model's last answer was asked for; only that shows that it can be reached.
 fn judge_key(
     model: &str,
-    has_key: bool,
+    lack: Option<&str>,
     upkeep: &Upkeep,
     answered_at: Option<DateTime<Utc>>,
     now: DateTime<Utc>,
 ) -> Finding {
     if model == OFFLINE_MODEL {
-        let why = if has_key { "MODEL says so" } else { "there is no ANTHROPIC_API_KEY" };
+        let why = lack.unwrap_or("MODEL says so");
         return Finding::ok(format!("no AI model, I answer offline: {why}"));
     }
     if upkeep.failures == 0 {
@@ -118,11 +119,11 @@ mod tests {
     fn offline_is_a_choice_and_a_failing_model_is_told() {
         let now = parse_time("2026-11-21T12:00:00Z").unwrap();
         let failing = Upkeep { failures: 1, error: Some("overloaded".to_owned()), ..Upkeep::default() };
-        assert_eq!(judge_key(OFFLINE_MODEL, false, &failing, None, now).status, Status::Ok);
-        let well = |answered_at| judge_key("claude", true, &Upkeep::default(), answered_at, now);
+        assert_eq!(judge_key(OFFLINE_MODEL, Some("there is no key"), &failing, None, now).status, Status::Ok);
+        let well = |answered_at| judge_key("claude", None, &Upkeep::default(), answered_at, now);
         assert_eq!(well(None), Finding::ok("claude is set, not tried yet"));
         assert_eq!(well(parse_time("2026-11-21T09:00:00Z")), Finding::ok("claude answered last 3 h ago"));
-        let finding = judge_key("claude", true, &failing, None, now);
+        let finding = judge_key("claude", None, &failing, None, now);
         assert!(finding.status == Status::Warn && finding.detail.contains("claude failed once: overloaded"));
     }
 

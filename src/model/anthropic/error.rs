@@ -8,6 +8,7 @@ use chrono::DateTime;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::route::{API_WORDS, RouteWords};
 use crate::{
     model::ModelError,
     outside::{Origin, Outside},
@@ -20,12 +21,19 @@ pub(super) const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
 /// An answer with another status than 200.
 #[derive(Debug, Default)]
 pub(super) struct ErrorAnswer<'a> {
+    pub(super) words: RouteWords,
     pub(super) status: u16,
     /// The headers `retry-after`, `date` and `request-id`, if they were sent.
     pub(super) retry_after: Option<&'a str>,
     pub(super) date: Option<&'a str>,
     pub(super) request_id: Option<&'a str>,
     pub(super) body: &'a [u8],
+}
+
+impl Default for RouteWords {
+    fn default() -> Self {
+        API_WORDS
+    }
 }
 
 /// The `error` object of a body or a stream event.
@@ -36,6 +44,8 @@ struct ErrorObject {
     kind: String,
     message: String,
     details: serde_json::Value,
+    /// How Google calls a kind. It isn't the API's own word.
+    status: String,
 }
 
 #[derive(Deserialize, Default)]
@@ -43,6 +53,21 @@ struct ErrorObject {
 struct ErrorBody {
     error: ErrorObject,
     request_id: Option<String>,
+    /// AWS's own words, from before the API is reached.
+    #[serde(alias = "Message")]
+    message: String,
+}
+
+impl ErrorBody {
+    /// Google's servers put what they stream into a list.
+    fn read(body: &[u8]) -> Self {
+        let list = serde_json::from_slice::<Vec<Self>>(body).ok().and_then(|list| list.into_iter().next());
+        let mut read = list.or_else(|| serde_json::from_slice(body).ok()).unwrap_or_default();
+        if read.error.message.is_empty() {
+            read.error.message = std::mem::take(&mut read.message);
+        }
+        read
+    }
 }
 
 /// What the caller should do.
@@ -56,12 +81,12 @@ enum Remedy {
 impl ErrorAnswer<'_> {
     /// The error for this answer.
     pub(super) fn into_error(self) -> ModelError {
-        let body: ErrorBody = serde_json::from_slice(self.body).unwrap_or_default();
+        let body = ErrorBody::read(self.body);
         let status = self.status;
         let request_id = self.request_id.or(body.request_id.as_deref());
         let why = format!(
             "{}{}",
-            told(&body.error, status),
+            told(&self.words, &body.error, status),
             request_id.map_or(String::new(), |id| format!(" (request {})", Outside::new(Origin::Model, id)))
         );
         let remedy = match status {
@@ -105,23 +130,24 @@ fn is_spending_limit(said: &ErrorObject) -> bool {
     said.details.get("error_code").and_then(|code| code.as_str()) == Some("enforced_spend_limit_reached")
 }
 
-fn told(said: &ErrorObject, status: u16) -> String {
+fn told(words: &RouteWords, said: &ErrorObject, status: u16) -> String {
     let what = match status {
         300..=399 => {
+            let (server, setting) = (capital(words.server), words.address);
             return format!(
-                "The Claude API answered with a redirect (HTTP {status}), which isn't followed because it would carry \
-                 the key elsewhere. Check ANTHROPIC_BASE_URL."
+                "{server} answered with a redirect (HTTP {status}), which isn't followed because it would carry the key \
+                 elsewhere. Check {setting}."
             );
         }
-        401 => "your API key was rejected, please check ANTHROPIC_API_KEY",
-        402 => "your Claude account needs payment",
-        403 => "your API key isn't allowed to do this",
-        429 => "The Claude API asks to slow down",
-        529 => "Claude is overloaded",
-        500..=599 => "The Claude API is having trouble",
-        _ => "The Claude API refused the request",
+        401 => words.unknown.to_owned(),
+        402 => words.unpaid.to_owned(),
+        403 => words.forbidden.to_owned(),
+        429 => format!("{} asks to slow down", capital(words.server)),
+        529 => "Claude is overloaded".to_owned(),
+        500..=599 => format!("{} is having trouble", capital(words.server)),
+        _ => format!("{} refused the request", capital(words.server)),
     };
-    match format!("{}{}", said.kind, said.message).trim() {
+    match format!("{}{}{}", said.kind, said.status, said.message).trim() {
         "" => format!("{what} (HTTP {status})"),
         _ => format!("{what} (HTTP {status}): {}", said_by(said)),
     }
@@ -129,7 +155,14 @@ fn told(said: &ErrorObject, status: u16) -> String {
 
 /// The server's kind and message.
 fn said_by(said: &ErrorObject) -> Outside {
-    Outside::new(Origin::Model, &format!("{} {}", said.kind, said.message))
+    let kind = if said.kind.is_empty() { &said.status } else { &said.kind };
+    Outside::new(Origin::Model, format!("{kind} {}", said.message).trim_start())
+}
+
+/// As a sentence begins.
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Reads `retry-after`: seconds, or a date. A date is measured against the answer's own `date`, so that no clock is
@@ -173,6 +206,21 @@ mod tests {
                 assert!(matches!(refused(status, body), ModelError::Account { .. }), "{status} {body}");
             }
         }
+    }
+
+    #[test]
+    fn what_the_clouds_say_themselves_is_told_and_condemns_no_conversation() {
+        let told = |body: &str| match refused(403, body) {
+            ModelError::Account { why } => crate::outside::unmarked(&why).into_owned(),
+            other => panic!("{other:?}"),
+        };
+        let aws = told(r#"{"message":"The security token included in the request is invalid."}"#);
+        assert!(aws.ends_with("`The security token included in the request is invalid.`"), "{aws}");
+        assert!(told(r#"{"Message":"User is not authorized"}"#).ends_with("`User is not authorized`"));
+        let google = r#"{"error":{"code":403,"message":"No.","status":"PERMISSION_DENIED"}}"#;
+        assert!(told(google).ends_with("`PERMISSION_DENIED No.`"));
+        assert!(told(&format!("[{google}]")).ends_with("`PERMISSION_DENIED No.`"));
+        assert!(matches!(refused(404, &google.replace("403", "404")), ModelError::Account { .. }));
     }
 
     #[test]

@@ -4,18 +4,19 @@ use super::{Anthropic, transient};
 use crate::model::ModelError;
 
 impl Anthropic {
-    /// Asks the server about the model.
+    /// Asks the server about the model. Only Anthropic's own API has an answer.
     ///
     /// # Errors
     /// As a turn's: a key or a model that the server doesn't know, a server that can't be reached.
     pub async fn look_up(&self) -> Result<(), ModelError> {
-        let mut url = self.url.clone();
+        let client = self.client()?;
+        let mut url = self.route.url.clone();
         // It ends in `/v1/messages`.
         url.path_segments_mut()
             .map_err(|()| transient("ANTHROPIC_BASE_URL can't be used".to_owned()))?
             .pop()
             .extend(["models", &self.model]);
-        let request = self.client()?.get(url).headers(self.headers.clone()).timeout(self.total_timeout);
+        let request = client.get(url).headers(self.route.head(b"", client).await?).timeout(self.total_timeout);
         let response = self.unless_silent(request.send()).await?;
         if response.status().as_u16() == 200 { Ok(()) } else { Err(self.refused(response).await) }
     }

@@ -5,9 +5,12 @@
 
 mod block;
 mod error;
+mod google;
 mod look_up;
 pub mod price;
 pub mod retry;
+mod route;
+mod sigv4;
 pub mod stream;
 
 use std::{
@@ -21,25 +24,25 @@ use std::{
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use reqwest::{
-    Client, Response, Url,
-    header::{CONTENT_LENGTH, CONTENT_TYPE, DATE, HeaderMap, HeaderValue, RETRY_AFTER},
+    Client, Response,
+    header::{CONTENT_LENGTH, CONTENT_TYPE, DATE, RETRY_AFTER},
     redirect,
 };
 
 pub(super) use block::object_fields;
 pub(super) use error::retry_after;
+use route::Route;
+pub use route::{BedrockLogin, ClaudeRoute};
+pub use sigv4::AwsKeys;
 
 use super::{Conversation, Model, ModelError, Progress, Turn, TurnFuture};
-use crate::{
-    redact::{Redactor, Secret},
-    types::Usage,
-};
-
-/// The version of the API that this program speaks.
-const API_VERSION: &str = "2023-06-01";
+use crate::{redact::Redactor, types::Usage};
 
 /// How long making a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What says, in a block, that the conversation up to it is worth caching.
+const CACHE_MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
 /// How long to wait, after a complete turn, for the end of the HTTP body: only a body read to its end leaves the
 /// connection free for the next turn.
@@ -69,11 +72,9 @@ impl Effort {
 /// What [`Anthropic`] needs to know. It can't be printed: the address may hold a password.
 #[derive(Clone)]
 pub struct AnthropicOptions {
-    /// Where the API is, such as `https://api.anthropic.com`.
-    pub base_url: String,
-    /// The account's key.
-    pub api_key: Secret,
-    /// The model's id.
+    /// Where it is asked, and by whom.
+    pub route: ClaudeRoute,
+    /// The model as `MODEL` names it: its id, with `bedrock:` or `vertex:` before it where the route is theirs.
     pub model: String,
     /// The longest answer, in tokens, thinking included.
     pub max_tokens: u64,
@@ -89,15 +90,17 @@ pub struct AnthropicOptions {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
     /// The address is no http(s) URL.
-    #[error(
-        "ANTHROPIC_BASE_URL must be a URL that begins with https:// (or http://), such as https://api.anthropic.com"
-    )]
-    BaseUrl,
+    #[error("{setting} must be a URL that begins with https:// (or http://), such as https://api.anthropic.com")]
+    BaseUrl {
+        /// The setting with it.
+        setting: &'static str,
+    },
     /// The key can't be sent in a header.
-    #[error(
-        "ANTHROPIC_API_KEY is empty or has characters that a key can't have; copy it again from console.anthropic.com"
-    )]
-    ApiKey,
+    #[error("{setting} is empty or has characters that a key can't have; copy it again")]
+    ApiKey {
+        /// The setting with it.
+        setting: &'static str,
+    },
     /// The model has no name.
     #[error("MODEL is empty; name a Claude model such as claude-sonnet-5-5")]
     Model,
@@ -105,14 +108,12 @@ pub enum OptionsError {
 
 /// A Claude model.
 pub struct Anthropic {
-    url: Url,
-    headers: HeaderMap,
+    route: Route,
     model: String,
     max_tokens: u64,
     idle_timeout: Duration,
     total_timeout: Duration,
     effort: Option<Effort>,
-    redactor: Redactor,
     /// Made when first needed: a wake that asks nothing pays for no TLS set-up.
     client: OnceLock<Client>,
 }
@@ -129,18 +130,17 @@ impl Anthropic {
     /// # Errors
     /// An option that can't work.
     pub fn new(options: AnthropicOptions) -> Result<Self, OptionsError> {
-        let url = Url::parse(&format!("{}/v1/messages", options.base_url.trim_end_matches('/')))
-            .ok()
-            .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
-            .ok_or(OptionsError::BaseUrl)?;
-        if options.model.trim().is_empty() {
+        let id = match &options.route {
+            ClaudeRoute::Api { .. } => options.model.as_str(),
+            ClaudeRoute::Bedrock { .. } | ClaudeRoute::Vertex { .. } => {
+                options.model.split_once(':').map_or(options.model.as_str(), |(_, id)| id)
+            }
+        };
+        if id.trim().is_empty() {
             return Err(OptionsError::Model);
         }
-        let password = url.password().map(Secret::new);
         Ok(Self {
-            headers: headers(&options.api_key)?,
-            redactor: Redactor::new([&options.api_key].into_iter().chain(&password)),
-            url,
+            route: Route::new(options.route, id)?,
             model: options.model,
             max_tokens: options.max_tokens,
             idle_timeout: options.idle_timeout,
@@ -151,42 +151,49 @@ impl Anthropic {
     }
 
     async fn ask(&self, conversation: &Conversation, progress: &Progress) -> Result<Turn, ModelError> {
-        let body = self.body(conversation);
-        let (length, leaving) = (body.len(), progress.leaving());
-        // Asked for once a connection is there to send it on.
-        let body = Full::<Bytes>::from(body).map_frame(move |frame| {
-            leaving.store(true, Ordering::Release);
-            frame
-        });
-        let request = self
-            .client()?
-            .post(self.url.clone())
-            .headers(self.headers.clone())
-            .header(CONTENT_LENGTH, length)
-            .timeout(self.total_timeout)
-            .body(reqwest::Body::wrap(body));
-        let response = self.unless_silent(request.send()).await?;
+        let body = Bytes::from(self.body(conversation));
+        let mut response = self.send(body.clone(), progress).await?;
+        // A token can be taken back before its time; what is refused for it costs nothing.
+        if response.status().as_u16() == 401 && self.route.renew() {
+            response = self.send(body, progress).await?;
+        }
         if response.status().as_u16() != 200 {
             return Err(self.refused(response).await);
         }
         if !header(&response, CONTENT_TYPE.as_str()).is_some_and(|kind| kind.starts_with("text/event-stream")) {
-            let why =
-                "Something other than the Claude API answered (no event stream): a proxy or a sign-in page, perhaps";
-            return Err(transient(why.to_owned()));
+            return Err(transient(format!(
+                "Something other than {} answered (no event stream): a proxy or a sign-in page, perhaps",
+                self.route.words.server
+            )));
         }
         self.read(response, progress).await
     }
 
+    async fn send(&self, body: Bytes, progress: &Progress) -> Result<Response, ModelError> {
+        let client = self.client()?;
+        let (length, leaving) = (body.len(), progress.leaving());
+        let head = self.route.head(&body, client).await?;
+        // Asked for once a connection is there to send it on.
+        let body = Full::new(body).map_frame(move |frame| {
+            leaving.store(true, Ordering::Release);
+            frame
+        });
+        let request = client
+            .post(self.route.url.clone())
+            .headers(head)
+            .header(CONTENT_LENGTH, length)
+            .timeout(self.total_timeout)
+            .body(reqwest::Body::wrap(body));
+        self.unless_silent(request.send()).await
+    }
+
     /// The request's body: the conversation's own bytes between constant fields. The top-level `cache_control` lets the
-    /// server cache the growing conversation by itself.
+    /// server cache the growing conversation by itself. Where it doesn't know that field, the last block is marked: no byte of
+    /// what is signed, nor of what stands before it, changes by that.
     fn body(&self, conversation: &Conversation) -> String {
         let size: usize = conversation.messages.iter().map(|message| message.len() + 1).sum();
         let mut body = String::with_capacity(size + conversation.system.len() + conversation.tools.len() + 256);
-        body.push_str(&format!(
-            r#"{{"model":{},"max_tokens":{},"stream":true"#,
-            serde_json::Value::from(self.model.as_str()),
-            self.max_tokens
-        ));
+        body.push_str(&format!(r#"{{{},"max_tokens":{},"stream":true"#, self.route.first_fields, self.max_tokens));
         if let Some(effort) = self.effort {
             body.push_str(&format!(r#","output_config":{{"effort":"{}"}}"#, effort.as_str()));
         }
@@ -197,7 +204,12 @@ impl Anthropic {
         }
         body.push_str(r#","messages":["#);
         body.push_str(&conversation.messages.join(","));
-        body.push_str(r#"],"cache_control":{"type":"ephemeral"}}"#);
+        if self.route.caches_by_itself {
+            body.push_str(&format!("]{CACHE_MARK}}}"));
+        } else {
+            mark_last_block(&mut body);
+            body.push_str("]}");
+        }
         body
     }
 
@@ -231,15 +243,10 @@ impl Anthropic {
 
     /// The error of an answer other than 200, from as much of its body as can be had.
     async fn refused(&self, mut response: Response) -> ModelError {
-        let mut body = Vec::new();
-        while let Ok(Some(bytes)) = self.unless_silent(response.chunk()).await {
-            let room = error::MAX_ERROR_BODY_BYTES.saturating_sub(body.len());
-            body.extend(bytes.iter().take(room));
-            if bytes.len() >= room {
-                break;
-            }
-        }
+        let read = read_bounded(&mut response, error::MAX_ERROR_BODY_BYTES);
+        let body = tokio::time::timeout(self.idle_timeout, read).await.unwrap_or_default();
         let refused = error::ErrorAnswer {
+            words: self.route.words,
             status: response.status().as_u16(),
             retry_after: header(&response, RETRY_AFTER.as_str()),
             date: header(&response, DATE.as_str()),
@@ -253,7 +260,7 @@ impl Anthropic {
     async fn unless_silent<T>(&self, answer: impl Future<Output = reqwest::Result<T>>) -> Result<T, ModelError> {
         match tokio::time::timeout(self.idle_timeout, answer).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(self.redacted(transient(connection_fault(&error)))),
+            Ok(Err(error)) => Err(self.redacted(transient(connection_fault(self.route.words.server, &error)))),
             Err(_) => Err(transient(format!("Claude was silent for {:?}", self.idle_timeout))),
         }
     }
@@ -267,13 +274,13 @@ impl Anthropic {
             .redirect(redirect::Policy::none())
             .user_agent(concat!("reveille/", env!("CARGO_PKG_VERSION")))
             .build()
-            .map_err(|error| self.redacted(transient(connection_fault(&error))))?;
+            .map_err(|error| self.redacted(transient(connection_fault(self.route.words.server, &error))))?;
         Ok(self.client.get_or_init(|| client))
     }
 
     /// The last gate: a server or a proxy may have quoted the key.
     fn redacted(&self, error: ModelError) -> ModelError {
-        error.redacted(&self.redactor)
+        error.redacted(&Redactor::new(&self.route.secrets()))
     }
 }
 
@@ -299,15 +306,27 @@ impl Model for Anthropic {
     }
 }
 
-fn headers(api_key: &Secret) -> Result<HeaderMap, OptionsError> {
-    let key = api_key.expose().trim();
-    let mut key = HeaderValue::from_str(key).ok().filter(|_| !key.is_empty()).ok_or(OptionsError::ApiKey)?;
-    key.set_sensitive(true);
-    Ok(HeaderMap::from_iter([
-        (reqwest::header::HeaderName::from_static("x-api-key"), key),
-        (reqwest::header::HeaderName::from_static("anthropic-version"), HeaderValue::from_static(API_VERSION)),
-        (CONTENT_TYPE, HeaderValue::from_static("application/json")),
-    ]))
+/// Marks the last block of the last message, which is ours: how far the conversation is to be cached.
+fn mark_last_block(body: &mut String) {
+    const END: &str = "}]}";
+    if body.ends_with(END) {
+        body.truncate(body.len() - END.len());
+        body.push_str(CACHE_MARK);
+        body.push_str(END);
+    }
+}
+
+/// As much of an answer's body as can be had within a bound.
+async fn read_bounded(response: &mut Response, max_bytes: usize) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Ok(Some(bytes)) = response.chunk().await {
+        let room = max_bytes.saturating_sub(body.len());
+        body.extend(bytes.iter().take(room));
+        if bytes.len() >= room {
+            break;
+        }
+    }
+    body
 }
 
 fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
@@ -319,27 +338,36 @@ fn transient(why: String) -> ModelError {
 }
 
 /// What went wrong with the connection: our words and the deepest cause. The error itself would print its URL.
-fn connection_fault(error: &reqwest::Error) -> String {
+fn connection_fault(server: &str, error: &reqwest::Error) -> String {
     let what = match (error.is_connect(), error.is_timeout()) {
-        (true, _) => "No connection to the Claude API",
-        (false, true) => "Claude took longer than a turn may take",
-        (false, false) => "The connection to the Claude API broke",
+        (true, _) => format!("No connection to {server}"),
+        (false, true) => "Claude took longer than a turn may take".to_owned(),
+        (false, false) => format!("The connection to {server} broke"),
     };
     let mut cause = error.source();
     while let Some(deeper) = cause.and_then(std::error::Error::source) {
         cause = Some(deeper);
     }
-    cause.map_or_else(|| what.to_owned(), |cause| format!("{what}: {cause}"))
+    match cause {
+        Some(cause) => format!("{what}: {cause}"),
+        None => what,
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::{clock::FixedClock, redact::Secret};
+
+    fn api(base_url: &str, api_key: &str) -> ClaudeRoute {
+        ClaudeRoute::Api { base_url: base_url.into(), api_key: Secret::new(api_key) }
+    }
 
     fn options() -> AnthropicOptions {
         AnthropicOptions {
-            base_url: "https://api.anthropic.com/".into(),
-            api_key: Secret::new("sk-ant-key-for-tests"),
+            route: api("https://api.anthropic.com/", "sk-ant-key-for-tests"),
             model: "claude-sonnet-5-5".into(),
             max_tokens: 100,
             idle_timeout: Duration::from_secs(1),
@@ -377,16 +405,60 @@ mod tests {
     }
 
     #[test]
+    fn in_the_clouds_the_conversation_is_the_same_and_its_last_block_is_marked() {
+        let clock = || Arc::new(FixedClock(chrono::DateTime::UNIX_EPOCH));
+        let login = BedrockLogin::Bearer(Secret::new("key"));
+        let bedrock = ClaudeRoute::Bedrock { region: "eu-west-1".into(), base_url: None, login, clock: clock() };
+        let vertex = |workspace: Option<&str>| ClaudeRoute::Vertex {
+            project: "p".into(),
+            location: "global".into(),
+            workspace: workspace.map(str::to_owned),
+            base_url: None,
+            login: "/nowhere".into(),
+            clock: clock(),
+        };
+        let signed = r#"{"role":"assistant","content":[{"type":"thinking", "signature":"x" }]}"#;
+        let conversation = Conversation {
+            messages: vec![signed.into(), r#"{"role":"user","content":[{"type":"text","text":"}]}"}]}"#.into()],
+            ..conversation()
+        };
+        let body = |route: ClaudeRoute, model: &str| {
+            Anthropic::new(AnthropicOptions { route, model: model.into(), ..options() }).unwrap().body(&conversation)
+        };
+        let middle = concat!(
+            r#","max_tokens":100,"stream":true,"system":[{"type":"text", "text":"S"}],"messages":["#,
+            r#"{"role":"assistant","content":[{"type":"thinking", "signature":"x" }]},"#,
+            r#"{"role":"user","content":[{"type":"text","text":"}]}""#
+        );
+        let (marked, bare) =
+            (r#","cache_control":{"type":"ephemeral"}}]}]}"#, r#"}]}],"cache_control":{"type":"ephemeral"}}"#);
+        let id = r#"{"model":"anthropic.claude-sonnet-5-5""#;
+        assert_eq!(body(bedrock, "bedrock:anthropic.claude-sonnet-5-5"), format!("{id}{middle}{marked}"));
+        let version = r#"{"anthropic_version":"vertex-2023-10-16""#;
+        assert_eq!(body(vertex(None), "vertex:claude-sonnet-5-5"), format!("{version}{middle}{marked}"));
+        let id = r#"{"model":"claude-sonnet-5-5""#;
+        assert_eq!(body(vertex(Some("w")), "vertex:claude-sonnet-5-5"), format!("{id}{middle}{bare}"));
+    }
+
+    #[test]
     fn options_that_cannot_work_are_named() {
         let made = |change: fn(&mut AnthropicOptions)| {
             let mut options = options();
             change(&mut options);
             Anthropic::new(options).map(|_| ()).unwrap_err()
         };
-        assert_eq!(made(|o| o.base_url = "api.anthropic.com".into()), OptionsError::BaseUrl);
-        assert_eq!(made(|o| o.base_url = "file:///etc".into()), OptionsError::BaseUrl);
-        assert_eq!(made(|o| o.api_key = Secret::new(" \n")), OptionsError::ApiKey);
-        assert_eq!(made(|o| o.api_key = Secret::new("a\nb")), OptionsError::ApiKey);
+        let (url, key) = ("https://api.anthropic.com", "k");
+        let wrong_url = OptionsError::BaseUrl { setting: "ANTHROPIC_BASE_URL" };
+        let wrong_key = OptionsError::ApiKey { setting: "ANTHROPIC_API_KEY" };
+        for (url, key, error) in [
+            ("api.anthropic.com", key, &wrong_url),
+            ("file:///etc", key, &wrong_url),
+            (url, " \n", &wrong_key),
+            (url, "a\nb", &wrong_key),
+        ] {
+            let options = AnthropicOptions { route: api(url, key), ..options() };
+            assert_eq!(&Anthropic::new(options).map(|_| ()).unwrap_err(), error);
+        }
         assert_eq!(made(|o| o.model = String::new()), OptionsError::Model);
     }
 }

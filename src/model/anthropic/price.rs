@@ -14,8 +14,15 @@ const FEWEST_BYTES_PER_TOKEN: u64 = 2;
 /// Tokens that a picture makes, at the most.
 const MOST_TOKENS_PER_IMAGE: u64 = 5_000;
 
+/// Tokens that a PDF makes, at the most: no more than ten pages of one are shown (`cycle/run/attached`), each as its text and as a
+/// picture.
+const MOST_TOKENS_PER_PDF: u64 = 80_000;
+
 /// How the source of a picture begins, in the blocks that we make.
 const IMAGE_DATA: &str = r#""data":""#;
+
+/// What stands before it where the source is a PDF's.
+const PDF_TYPE: &str = r#""media_type":"application/pdf","#;
 
 /// What a token written to the cache for an hour costs, in input tokens.
 const HOUR_WRITE: f64 = 2.0;
@@ -46,6 +53,14 @@ struct Entry {
     max_output: u64,
 }
 
+impl Rates {
+    fn times(self, factor: f64) -> Self {
+        let [input, cache_write, cache_read, output] =
+            [self.input, self.cache_write, self.cache_read, self.output].map(|rate| rate * factor);
+        Self { input, cache_write, cache_read, output }
+    }
+}
+
 const fn rates(input: f64, cache_write: f64, cache_read: f64, output: f64) -> Rates {
     Rates { input, cache_write, cache_read, output }
 }
@@ -69,6 +84,10 @@ const PRICES: &[Entry] = &[
 /// The prices' dearest: what a model that isn't in the table is charged at, so that a budget errs on the safe side.
 const DEAREST: Rates = rates(10.0, 12.5, 1.0, 50.0);
 
+/// In the clouds a model costs as much where it may be served anywhere, and a tenth more where a region is chosen. The dearer
+/// counts.
+const CLOUD_FACTOR: f64 = 1.1;
+
 /// The same for people: US dollars for a million tokens, in and out.
 pub const DEAREST_USD: (f64, f64) = (DEAREST.input, DEAREST.output);
 
@@ -79,22 +98,33 @@ pub fn listed() -> impl Iterator<Item = (&'static str, (f64, f64))> {
 
 /// The price of a model that is in the table, a snapshot among them.
 pub fn listed_price(model: &str) -> Option<(f64, f64)> {
-    find(model).map(|entry| (entry.rates.input, entry.rates.output))
+    find(model).map(|_| rates_for(model, 0)).map(|rates| (rates.input, rates.output))
 }
 
-/// The table's entry for a model id, with or without a snapshot's date (`-20261007`).
+/// The table's entry for a model id, with or without a snapshot's date (`-20261007`), or for its name in a cloud.
 fn find(model: &str) -> Option<&'static Entry> {
-    let is_date =
-        |rest: &str| rest.len() == 9 && rest.starts_with('-') && rest.bytes().skip(1).all(|b| b.is_ascii_digit());
-    PRICES.iter().find(|entry| model.strip_prefix(entry.model).is_some_and(|rest| rest.is_empty() || is_date(rest)))
+    let is_date = |rest: &str| {
+        let rest = rest.strip_prefix(['-', '@']).unwrap_or_default();
+        rest.len() == 8 && rest.bytes().all(|b| b.is_ascii_digit())
+    };
+    let id = in_a_cloud(model).unwrap_or(model);
+    PRICES.iter().find(|entry| id.strip_prefix(entry.model).is_some_and(|rest| rest.is_empty() || is_date(rest)))
+}
+
+/// What a cloud's name of a model is without the cloud's own additions: `bedrock:eu.anthropic.claude-…-v1:0`.
+fn in_a_cloud(model: &str) -> Option<&str> {
+    let id = model.strip_prefix("bedrock:").or_else(|| model.strip_prefix("vertex:"))?;
+    let id = id.rsplit_once("anthropic.").map_or(id, |(_, id)| id);
+    Some(id.strip_suffix(":0").map_or(id, |id| id.rsplit_once("-v").map_or(id, |(id, _)| id)))
 }
 
 fn rates_for(model: &str, prompt_tokens: u64) -> Rates {
-    match find(model) {
+    let rates = match find(model) {
         Some(Entry { long_prompt: Some((above, rates)), .. }) if prompt_tokens > *above => *rates,
         Some(entry) => entry.rates,
         None => DEAREST,
-    }
+    };
+    if in_a_cloud(model).is_some() { rates.times(CLOUD_FACTOR) } else { rates }
 }
 
 /// What one request cost, in USD. `usage` must be of one request, not a sum: some models charge long prompts
@@ -135,14 +165,19 @@ pub fn prompt_bytes(conversation: &Conversation) -> usize {
 
 /// The same of one message.
 pub fn message_bytes(message: &str) -> usize {
-    let image_bytes = usize::try_from(MOST_TOKENS_PER_IMAGE * FEWEST_BYTES_PER_TOKEN).unwrap_or(usize::MAX);
+    let most_bytes = |tokens: u64| usize::try_from(tokens * FEWEST_BYTES_PER_TOKEN).unwrap_or(usize::MAX);
+    let (image_bytes, pdf_bytes) = (most_bytes(MOST_TOKENS_PER_IMAGE), most_bytes(MOST_TOKENS_PER_PDF));
     let mut pieces = message.split(IMAGE_DATA);
-    let first = pieces.next().map_or(0, str::len);
+    let mut before = pieces.next().unwrap_or_default();
+    let first = before.len();
     // Base64 ends at the next quotation mark. In anything else of that name the text counts in full.
     pieces.fold(first, |sum, piece| {
         let data = piece.find('"').unwrap_or(piece.len());
         let is_base64 = piece.bytes().take(data).all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b));
-        sum + if is_base64 { piece.len() - data + data.min(image_bytes) } else { piece.len() }
+        // A PDF may be small and have many letters: it always counts as one that is full of them.
+        let counted = if before.ends_with(PDF_TYPE) { pdf_bytes } else { data.min(image_bytes) };
+        before = piece;
+        sum + if is_base64 { piece.len() - data + counted } else { piece.len() }
     })
 }
 
@@ -173,6 +208,20 @@ mod tests {
         close(cost_usd("claude-opus-5-5-20260915", &MILLION), 29.2);
         close(cost_with_hour_usd("claude-sonnet-5-5", &MILLION, 0), 14.6);
         close(cost_with_hour_usd("claude-sonnet-5-5", &MILLION, 1_000_000), 14.6 + 1.5);
+    }
+
+    #[test]
+    fn in_a_cloud_a_model_costs_a_tenth_more_by_whatever_name() {
+        for name in [
+            "bedrock:anthropic.claude-opus-5-5",
+            "bedrock:eu.anthropic.claude-opus-5-5-20260915-v1:0",
+            "vertex:claude-opus-5-5",
+            "vertex:claude-opus-5-5@20260915",
+        ] {
+            close(cost_usd(name, &MILLION), 29.2 * 1.1);
+            assert_eq!(context_window(name), 1_000_000, "{name}");
+        }
+        assert!(cost_usd("bedrock:amazon.nova", &MILLION) > cost_usd("claude-fable-5", &MILLION));
     }
 
     #[test]
@@ -208,6 +257,8 @@ mod tests {
         let words = format!(r#"{{"data":"{}"}}"#, "two words ".repeat(100_000));
         assert!(bytes(words.clone()) >= words.len() - IMAGE_DATA.len(), "words count in full");
         assert_eq!(bytes("{}".repeat(10)), 20);
+        let pdf = r#"{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"abcd"}}"#;
+        assert_eq!(bytes(pdf.to_owned()), pdf.len() - IMAGE_DATA.len() - 4 + 160_000);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! dropped, remembered violations and replies left over fail the test.
 
 mod check;
+pub(crate) mod cloud;
 mod history;
 mod reply;
 #[cfg(test)]
@@ -18,7 +19,7 @@ use std::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use self::reply::Answer;
+use self::{cloud::Cloud, reply::Answer};
 pub(crate) use self::{
     history::Histories,
     reply::{Block, Reply},
@@ -46,6 +47,7 @@ struct State {
     violations: Vec<String>,
     histories: Histories,
     is_relayed: bool,
+    cloud: Option<Cloud>,
 }
 
 /// An answer to any conversation.
@@ -123,6 +125,18 @@ impl FakeClaude {
         fake
     }
 
+    /// The same behind a cloud's doors: who asks is looked at as the cloud does it.
+    pub(crate) fn start_in(cloud: impl Into<Cloud>) -> Self {
+        let fake = Self::start();
+        lock(&fake.state).cloud = Some(cloud.into());
+        fake
+    }
+
+    /// What the cloud in front of it does from now on.
+    pub(crate) fn cloud(&self, change: impl FnOnce(&mut Cloud)) {
+        change(lock(&self.state).cloud.as_mut().expect("a cloud"));
+    }
+
     /// The base URL for the client.
     pub(crate) fn url(&self) -> String {
         self.server.url()
@@ -190,15 +204,26 @@ impl State {
         if self.is_relayed && http.method == "HEAD" {
             return Response::new(200, "");
         }
-        if http.method == "GET" && !self.is_relayed {
+        if http.method == "GET" && !self.is_relayed && self.cloud.is_none() {
             return look_up(http);
         }
-        let request = match ClaudeRequest::parse(http.text()) {
+        let raw = match &mut self.cloud {
+            None => Ok(http.text()),
+            Some(cloud) => match cloud.admit(http) {
+                Ok(inner) => inner,
+                Err(answer) => return answer,
+            },
+        };
+        let request = match raw.and_then(ClaudeRequest::parse) {
             Ok(request) => request,
             Err(fault) => return self.refuse(&[fault]),
         };
         self.requests.push(request.clone());
-        let mut faults = if self.is_relayed { check::relayed(http, &request) } else { check::request(http, &request) };
+        let mut faults = match (self.is_relayed, &self.cloud) {
+            (true, _) => check::relayed(http, &request),
+            (false, Some(_)) => check::body(&request),
+            (false, None) => check::request(http, &request),
+        };
         let broken_prefix = if self.is_relayed { Vec::new() } else { self.histories.check(&request) };
         let is_prefix_broken = !broken_prefix.is_empty();
         faults.extend(broken_prefix);

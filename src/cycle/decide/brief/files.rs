@@ -35,6 +35,11 @@ pub enum FileView {
         /// The file.
         data: Vec<u8>,
     },
+    /// As a PDF, of which the model sees the pages.
+    Document {
+        /// The file.
+        data: Vec<u8>,
+    },
     /// Described only, with a note on why, or on what can be done with it.
     Described(String),
 }
@@ -49,24 +54,27 @@ pub(in crate::cycle) fn element(file: &File) -> String {
         }
     }
     let note = match &file.view {
-        FileView::Image { .. } => "shown behind the messages",
+        FileView::Image { .. } | FileView::Document { .. } => "shown behind the messages",
         FileView::Described(note) => note,
     };
     text.push_str(&format!(" note=\"{}\"/>", attribute(note)));
     text
 }
 
-/// A user message (raw JSON) with the pictures among these files behind its other blocks, each under a line that says which it
-/// is. Without pictures it comes back byte for byte.
+/// A user message (raw JSON) with the pictures and PDFs among these files behind its other blocks, each under a line that says which it
+/// is. Without any it comes back byte for byte.
 pub fn with_images(raw: String, files: &[File]) -> String {
     let mut blocks = Vec::new();
     for file in files {
-        if let FileView::Image { mime, data } = &file.view {
-            let label = format!("Attachment {} of message {}:", file.id, file.message_id);
-            blocks.push(json!({"type": "text", "text": label}));
-            let source = json!({"type": "base64", "media_type": mime, "data": STANDARD.encode(data)});
-            blocks.push(json!({"type": "image", "source": source}));
-        }
+        let (kind, mime, data) = match &file.view {
+            FileView::Image { mime, data } => ("image", *mime, data),
+            FileView::Document { data } => ("document", "application/pdf", data),
+            FileView::Described(_) => continue,
+        };
+        let label = format!("Attachment {} of message {}:", file.id, file.message_id);
+        blocks.push(json!({"type": "text", "text": label}));
+        let source = json!({"type": "base64", "media_type": mime, "data": STANDARD.encode(data)});
+        blocks.push(json!({"type": kind, "source": source}));
     }
     if blocks.is_empty() {
         return raw;

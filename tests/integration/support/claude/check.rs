@@ -28,6 +28,13 @@ const MAX_NAME_CHARS: usize = 128;
 /// Every fault of the request, each beginning with where it is.
 pub(super) fn request(http: &Request, request: &ClaudeRequest) -> Vec<String> {
     let mut faults = head(http);
+    faults.extend(body(request));
+    faults
+}
+
+/// The same of its body alone.
+pub(super) fn body(request: &ClaudeRequest) -> Vec<String> {
+    let mut faults = Vec::new();
     faults.extend(fields(&request.json));
     faults.extend(tools(&request.json["tools"]));
     faults.extend(messages(&request.json["messages"]));
@@ -214,11 +221,21 @@ fn block_faults(place: &str, block: &Value, is_user: bool) -> Vec<String> {
         },
         (Some("tool_result"), true) => result_faults(place, block),
         (Some("image"), true) => image_faults(place, &block["source"]),
-        (Some("document" | "search_result"), true) => Vec::new(),
+        (Some("document"), true) => document_faults(place, &block["source"]),
+        (Some("search_result"), true) => Vec::new(),
         (Some(other), true) => vec![format!("{place}: a user message can't hold {other}")],
         // What the assistant said is held against what was sent to it.
         (Some(_), false) => Vec::new(),
     }
+}
+
+/// A PDF by its bytes, which the API can read.
+fn document_faults(place: &str, source: &Value) -> Vec<String> {
+    let bytes = STANDARD.decode(source["data"].as_str().unwrap_or_default()).unwrap_or_default();
+    let is_whole =
+        source["type"] == "base64" && source["media_type"] == "application/pdf" && bytes.starts_with(b"%PDF-");
+    let is_open = !bytes.windows(8).any(|bytes| bytes == b"/Encrypt");
+    (!(is_whole && is_open)).then(|| format!("{place}.source: could not process PDF")).into_iter().collect()
 }
 
 /// Of the ways to give a picture this program uses one: its bytes, which must be of the type that is said.

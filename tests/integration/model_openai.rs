@@ -152,12 +152,12 @@ fn a_call_that_stands_in_a_text_is_run_for_its_person_and_never_for_a_page() {
 #[test]
 fn a_server_is_asked_in_other_words_when_it_does_not_know_ours() {
     let fake = FakeOpenAi::start();
-    fake.expect(error(400, json!({"message": "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."})));
+    fake.expect(error(400, &json!({"message": "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."})));
     fake.expect(Response::json(
         422,
         &json!({"detail": [{"loc": ["body", "stream_options"], "msg": "Extra inputs are not permitted"}]}),
     ));
-    fake.expect(error(500, json!({"message": "Cannot use tools with stream", "type": "server_error"})));
+    fake.expect(error(500, &json!({"message": "Cannot use tools with stream", "type": "server_error"})));
     fake.expect(whole_call("note", &json!({})));
     let turn = ask_at(&fake.url(), &hello()).unwrap();
     assert_eq!(turn.stop, Stop::ToolUse);
@@ -175,14 +175,14 @@ fn a_server_is_asked_in_other_words_when_it_does_not_know_ours() {
 fn a_refusal_of_the_same_words_again_ends_the_turn() {
     let fake = FakeOpenAi::start();
     for _ in 0..2 {
-        fake.expect(error(400, json!({"message": "no stream here", "type": "invalid_request_error"})));
+        fake.expect(error(400, &json!({"message": "no stream here", "type": "invalid_request_error"})));
     }
     assert!(matches!(ask_at(&fake.url(), &hello()), Err(ModelError::Rejected { status: 400, .. })));
 }
 
 #[test]
 fn an_answer_that_breaks_off_is_no_turn_and_what_came_of_it_counts() {
-    let begun = || format!("data: {}\n\n", delta(json!({"content": "123456"}))).into_bytes();
+    let begun = || format!("data: {}\n\n", delta(&json!({"content": "123456"}))).into_bytes();
     for steps in [vec![Step::Send(begun()), Step::Close], vec![Step::Send(begun())]] {
         let fake = FakeOpenAi::start();
         fake.expect(Response::stream(200, steps).header("content-type", "text/event-stream"));
@@ -217,7 +217,7 @@ fn the_key_is_for_one_address_and_no_redirect_takes_it_elsewhere() {
 #[test]
 fn too_long_a_conversation_is_given_up_and_an_unknown_model_waits_for_its_name() {
     let fake = FakeOpenAi::start();
-    fake.expect(error(400, json!({"message": "request (7530 tokens) exceeds the available context size (4096 tokens)", "type": "exceed_context_size_error"})));
+    fake.expect(error(400, &json!({"message": "request (7530 tokens) exceeds the available context size (4096 tokens)", "type": "exceed_context_size_error"})));
     assert!(matches!(
         ask_at(&fake.url(), &hello()),
         Err(ModelError::Rejected { status: reveille::model::TOO_LONG, .. })
@@ -226,7 +226,7 @@ fn too_long_a_conversation_is_given_up_and_an_unknown_model_waits_for_its_name()
     let env = thinking_with(&fake, "openai:test-70b");
     fake.expect(error(
         404,
-        json!({"message": "model \"test-70b\" not found, try pulling it first", "type": "api_error"}),
+        &json!({"message": "model \"test-70b\" not found, try pulling it first", "type": "api_error"}),
     ));
     let report = told(&env, "Hello").json();
     let why = report.to_string();
@@ -262,7 +262,7 @@ fn the_fake_refuses_what_a_real_server_refuses() {
     let refused = runtime().block_on(model.turn(&hello(), &Progress::default())).unwrap_err();
     assert!(matches!(&refused, ModelError::Account { why } if why.contains("OPENAI_API_KEY")), "{refused:?}");
     assert_eq!(fake.take_violations().len(), 1);
-    fake.expect(stream(&[delta(json!({"content": "Hi"})), end("stop")[0].clone()]));
+    fake.expect(stream(&[delta(&json!({"content": "Hi"})), end("stop")[0].clone()]));
     ask_at(&fake.url(), &hello()).unwrap();
     let mut other = hello();
     other

@@ -105,7 +105,7 @@ impl State {
         let is_right = if self.needs_key { key == Some(&format!("Bearer {OPENAI_KEY}")) } else { key.is_none() };
         if !is_right {
             self.violations.push(format!("authorization: {key:?}"));
-            return error(401, json!({"message": "Incorrect API key provided", "code": "invalid_api_key"}));
+            return error(401, &json!({"message": "Incorrect API key provided", "code": "invalid_api_key"}));
         }
         match (http.method.as_str(), http.target.as_str()) {
             ("GET", "/v1/models") => return Response::json(200, &self.models),
@@ -133,7 +133,7 @@ impl State {
             faults.push("a request that the script doesn't expect".to_owned());
         }
         self.violations.extend(faults.iter().cloned());
-        error(400, json!({"message": faults.join("; "), "type": "invalid_request_error"}))
+        error(400, &json!({"message": faults.join("; "), "type": "invalid_request_error"}))
     }
 
     /// Whether a request changes what an earlier one of its conversation said.
@@ -231,7 +231,7 @@ fn is_part(part: &Value) -> bool {
 }
 
 /// An error as OpenAI writes it.
-pub(crate) fn error(status: u16, error: Value) -> Response {
+pub(crate) fn error(status: u16, error: &Value) -> Response {
     Response::json(status, &json!({ "error": error }))
 }
 
@@ -243,7 +243,7 @@ pub(crate) fn stream(chunks: &[Value]) -> Response {
 }
 
 /// A chunk with this delta.
-pub(crate) fn delta(delta: Value) -> Value {
+pub(crate) fn delta(delta: &Value) -> Value {
     json!({"id": "x", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
 }
 
@@ -259,7 +259,7 @@ pub(crate) fn end(reason: &str) -> [Value; 2] {
 pub(crate) fn text(text: &str) -> Response {
     let (first, second) = text.split_at(text.char_indices().nth(text.chars().count() / 2).map_or(0, |(at, _)| at));
     let [end, usage] = end("stop");
-    stream(&[delta(json!({"role": "assistant", "content": first})), delta(json!({"content": second})), end, usage])
+    stream(&[delta(&json!({"role": "assistant", "content": first})), delta(&json!({"content": second})), end, usage])
 }
 
 /// A streamed call, in pieces.
@@ -269,7 +269,7 @@ pub(crate) fn call(name: &str, arguments: &Value) -> Response {
     let [end, usage] = end("tool_calls");
     let begin = json!({"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": {"name": name, "arguments": first}}]});
     let go_on = json!({"tool_calls": [{"index": 0, "function": {"arguments": second}}]});
-    stream(&[delta(begin), delta(go_on), end, usage])
+    stream(&[delta(&begin), delta(&go_on), end, usage])
 }
 
 /// The same, not streamed, whatever was asked for, and by its own count of nothing.

@@ -38,6 +38,10 @@ pub use sigv4::AwsKeys;
 use super::{Conversation, Model, ModelError, Progress, Turn, TurnFuture};
 use crate::{redact::Redactor, types::Usage};
 
+/// The mark of what is kept for an hour, as our blocks have it, and the one that every server knows.
+const HOUR_MARK: &str = r#""cache_control":{"type":"ephemeral","ttl":"1h"}"#;
+const SHORT_MARK: &str = r#""cache_control":{"type":"ephemeral"}"#;
+
 /// How long making a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -209,6 +213,8 @@ impl Anthropic {
         } else {
             mark_last_block(&mut body);
             body.push_str("]}");
+            // Nor does it keep anything for an hour. Within a text the mark's quotes would be escaped: only marks are changed.
+            body = body.replace(HOUR_MARK, SHORT_MARK);
         }
         body
     }

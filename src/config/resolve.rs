@@ -37,7 +37,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let gemini_base_url = settings.read("GEMINI_BASE_URL", values::server_url);
     let telegram_api_url = settings.read("TELEGRAM_API_URL", values::server_url);
     let anthropic_base_url = settings.read("ANTHROPIC_BASE_URL", values::server_url);
-    let model = settings.read("MODEL", values::model).unwrap_or_else(|| DEFAULT_MODEL.to_owned());
+    let model = settings.read("MODEL", values::models).unwrap_or_else(|| DEFAULT_MODEL.to_owned());
     let claude_code = settings.read("CLAUDE_CODE", |value| values::program(value, home.as_deref()));
     let claude_code_model = settings.read("CLAUDE_CODE_MODEL", values::model);
     let claude_code_token = settings.read("CLAUDE_CODE_OAUTH_TOKEN", values::api_key);
@@ -63,10 +63,16 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let log_level = settings.read("REVEILLE_LOG", values::log_level);
     let fixed_now = settings.read("REVEILLE_NOW", values::now);
 
-    let needs_key = Provider::of(&model) == Provider::Anthropic;
-    if anthropic_key.is_none() && settings.0.get("MODEL").is_some() && needs_key {
-        let note = format!("MODEL is {model}, but there is no ANTHROPIC_API_KEY, so I answer without an AI model.");
-        settings.0.notes.push(note);
+    let needs_key = |name: &&str| Provider::of(name) == Provider::Anthropic;
+    if anthropic_key.is_none() && settings.0.get("MODEL").is_some() {
+        let note = match model.split(',').find(needs_key) {
+            Some(name) if !model.contains(',') => {
+                Some(format!("MODEL is {name}, but there is no ANTHROPIC_API_KEY, so I answer without an AI model."))
+            }
+            Some(name) => Some(format!("MODEL names {name}, but there is no ANTHROPIC_API_KEY, so it isn't asked.")),
+            None => None,
+        };
+        settings.0.notes.extend(note);
     }
     if matches!(embed_model, Some(EmbedModel::Gemini(_))) && gemini_key.is_none() {
         let note =

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::names::{AssistantNames, DEFAULT_NAME, check_name};
 use crate::{
     config::{
-        Autonomy, CLAUDE_CODE, Config, OFFLINE_MODEL, SaidSettings, SettingChanges, VARIABLES, check_value,
+        Autonomy, CLAUDE_CODE, Config, OFFLINE_MODEL, Provider, SaidSettings, SettingChanges, VARIABLES, check_value,
         file_setting,
     },
     process, voice,
@@ -175,7 +175,7 @@ impl SetupStep {
     /// Whether it is to be asked at all, with these settings.
     pub fn applies(self, config: &Config) -> bool {
         match self {
-            Self::Key => config.model != OFFLINE_MODEL && config.model != CLAUDE_CODE,
+            Self::Key => config.said_models().any(|name| Provider::of(name) == Provider::Anthropic),
             Self::Voice => voice::IS_BUILT,
             _ => true,
         }
@@ -281,6 +281,9 @@ fn secret(name: &'static str, answer: &str) -> TakenAnswer {
     }
 }
 
+/// Several models, as they are set.
+const CHAIN: &str = "chain";
+
 /// The models that work here. A server that speaks as OpenAI does becomes one more, once such a model is built.
 fn models(said: &SaidSettings, config: &Config) -> SetupQuestion {
     let mut options = vec![("api", "Claude, with an API key: you pay for what it uses".to_owned())];
@@ -288,8 +291,12 @@ fn models(said: &SaidSettings, config: &Config) -> SetupQuestion {
         options.push((CLAUDE_CODE, format!("Claude Code, with its own login or subscription ({})", program.display())));
     }
     options.push((OFFLINE_MODEL, "no AI model: free, and nothing leaves this machine".to_owned()));
+    if config.model.contains(',') {
+        options.push((CHAIN, format!("as it stands: {}", config.said_models().collect::<Vec<_>>().join(", then "))));
+    }
     let current = match config.model.as_str() {
         model @ (OFFLINE_MODEL | CLAUDE_CODE) if said.get("MODEL").is_some() => model,
+        chain if chain.contains(',') => CHAIN,
         _ => "api",
     };
     let default = options.iter().position(|(id, _)| *id == current).map_or(1, |at| at + 1);
@@ -309,8 +316,9 @@ fn model_changes(id: &str, said: &SaidSettings, config: &Config) -> SettingChang
         OFFLINE_MODEL => {
             changes.insert("MODEL", Some(OFFLINE_MODEL.to_owned()));
         }
+        CHAIN => {}
         // A model of Claude's that was named stays.
-        _ if matches!(config.model.as_str(), OFFLINE_MODEL | CLAUDE_CODE) => {
+        _ if matches!(config.model.as_str(), OFFLINE_MODEL | CLAUDE_CODE) || config.model.contains(',') => {
             changes.insert("MODEL", None);
         }
         _ => {}

@@ -20,7 +20,7 @@ use crate::{
         look::observe,
         run::{
             approve::{self, Judged, called},
-            attached, fold, prepare, record, turn,
+            attached, fold, hand_over, prepare, record, turn,
         },
         session::{Halt, Live, Session},
     },
@@ -67,6 +67,7 @@ async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt
             // A client has taken the one turn that there is.
             Step::Ask if live.cycle.model == OUTSIDE => return Ok(Driven::Complete),
             Step::Ask if gives_way(session, live)? => return Ok(Driven::GivesWay),
+            Step::Ask if live.cycle.model != session.context.model.name() => hand_over::begin_anew(session, live)?,
             Step::Ask => turn::ask(session, live).await?,
             Step::Call(request) => match approve::judge(session, live, registry, &request)? {
                 Judged::Allowed(entries) => run_call(session, live, registry, &request, entries).await?,

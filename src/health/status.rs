@@ -286,7 +286,7 @@ fn look_at_store(scene: &Scene<'_>, overview: &mut Overview) -> Result<(), Troub
     let model = scene.model(store)?;
     let breakers = store.breakers()?;
     let in_trouble = |name: &str| breakers.iter().find(|breaker| breaker.model == name);
-    let asked = model.asked(scene.config.owner_chat);
+    let asked = model.asked_at_all();
     let name = asked.map_or(model.name(), |asked| &asked.name).to_owned();
     let trouble = in_trouble(&name);
     let passed_over = model.lineup.iter().take_while(|lined_up| lined_up.name != name);

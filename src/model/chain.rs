@@ -5,10 +5,13 @@ use std::cell::OnceCell;
 use super::{Model, configured};
 use crate::config::{Config, OFFLINE_MODEL};
 
+/// A model, or which setting can't work.
+type MadeModel = Result<Box<dyn Model>, String>;
+
 /// The models of one configuration.
 pub struct ModelChain<'c> {
     config: &'c Config,
-    made: Vec<(String, OnceCell<Result<Box<dyn Model>, String>>)>,
+    made: Vec<(String, OnceCell<MadeModel>)>,
 }
 
 impl<'c> ModelChain<'c> {

@@ -144,7 +144,7 @@ fn a_conversation_never_crosses_and_what_was_done_is_told_and_not_done_again() {
     let (telegram, claude, env) = chained(&both());
     let id = env.receive(CHAT, "Anna's birthday is 3 May, keep that & tell me.");
     begun_by_the_first(&claude);
-    claude.expect(reply("t1", "Kept."));
+    claude.expect(reply("u1", "Kept."));
     claude.expect(Reply::text("Done."));
     let report = env.once();
     assert_eq!((&report["outcome"], &report["answered"]), (&json!("worked"), &json!(1)));
@@ -162,7 +162,7 @@ fn a_conversation_never_crosses_and_what_was_done_is_told_and_not_done_again() {
         "<situation wake=",
         "Another AI model began this",
         "- Remembered “Anna's birthday is 3 May”",
-        "- remember {\"fact\":\"\"}",
+        "- remember {&quot;fact&quot;:&quot;&quot;}: fact is empty. Nothing was done.",
         &format!("These messages wait for an answer: {id}."),
     ] {
         assert!(opening.contains(told), "{told}: {opening}");

@@ -84,6 +84,11 @@ impl ModelState {
         self.candidates(Some(chat)).next()
     }
 
+    /// The model that is asked for a chat that has asked for nothing too dear.
+    pub fn asked_at_all(&self) -> Option<&LinedUp> {
+        self.in_line(self.over_budget.is_none()).next()
+    }
+
     /// The model that is asked for what nobody has asked for.
     pub fn for_own_work(&self) -> Option<&LinedUp> {
         self.candidates(None).find(|model| model.is_thinking)
@@ -107,10 +112,10 @@ impl ModelState {
         own.or_else(other).map(|model| model.name.as_str()).filter(|_| stands_in.is_none()).or(stands_in)
     }
 
-    /// The same without one of them.
+    /// The same without one of them, unless it stops the chain.
     pub fn without(&self, name: &str) -> Self {
-        let lineup = self.lineup.iter().filter(|model| model.name != name).cloned().collect();
-        Self { lineup, ..self.clone() }
+        let stays = |model: &&LinedUp| model.name != name || model.out == Some(OutOfLine::Stops);
+        Self { lineup: self.lineup.iter().filter(stays).cloned().collect(), ..self.clone() }
     }
 
     /// Whether one of them can be asked for this chat; `has_begun`: to go on with what another one has begun.
@@ -150,7 +155,10 @@ impl ModelState {
 
     /// The models that may be asked for a chat, in their order.
     fn candidates(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &LinedUp> {
-        let has_money = self.cap(chat).is_none();
+        self.in_line(self.cap(chat).is_none())
+    }
+
+    fn in_line(&self, has_money: bool) -> impl Iterator<Item = &LinedUp> {
         let in_line = self.lineup.iter().take_while(|model| model.out != Some(OutOfLine::Stops));
         in_line.filter(move |model| model.out.is_none() && (has_money || model.is_free))
     }
@@ -197,6 +205,8 @@ mod tests {
         assert_eq!(asked(&chain(&["#a", "b"])), None);
         assert_eq!(asked(&chain(&["!a", "#b", "c"])), None);
         assert_eq!(asked(&chain(&["a", "#b"])), Some("a"));
+        let goes_on = |names: &[&str]| chain(names).without("a").goes_on_without(false, Some(CHAT));
+        assert!(goes_on(&["!a", "b"]) && goes_on(&["!a", "offline"]) && !goes_on(&["#a", "b"]) && !goes_on(&["!a"]));
     }
 
     #[test]

@@ -331,13 +331,13 @@ pub(in crate::store) fn append(tx: &Transaction<'_>, cycle_id: &str, entry: &Ent
          VALUES (?1, (SELECT COALESCE(max(seq), 0) + 1 FROM cycle_journal WHERE cycle_id = ?1), ?2, ?3, ?4)",
     )?
     .execute((cycle_id, rfc3339(now), entry.kind(), crate::store::json(entry)))?;
-    match entry {
-        Entry::Said { messages, .. } => claims::note(tx, messages, cycle_id),
-        Entry::Handed { model, .. } => {
-            Ok(tx.execute("UPDATE cycles SET model = ?2 WHERE id = ?1", (cycle_id, model)).map(drop)?)
-        }
-        _ => Ok(()),
+    if let Entry::Said { messages, .. } = entry {
+        claims::note(tx, messages, cycle_id)?;
     }
+    if let Entry::Handed { model, .. } = entry {
+        tx.execute("UPDATE cycles SET model = ?2 WHERE id = ?1", (cycle_id, model))?;
+    }
+    Ok(())
 }
 
 pub(in crate::store) fn carry_out(

@@ -58,6 +58,9 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     for _ in 0..rounds {
         let (asked, vector) = (question(&mut dice), dice.vector());
         both.push(milliseconds(timed(|| assert!(search(&mut index, &asked, Some(&vector)) <= HITS))));
+    }
+    for _ in 0..rounds {
+        let (asked, vector) = (question(&mut dice), dice.vector());
         // As a whole command has it, but for its start: nothing is in memory.
         cold.push(milliseconds(timed(|| {
             assert!(search(&mut Index::open(&path).unwrap(), &asked, Some(&vector)) <= HITS);

@@ -9,6 +9,7 @@
 //!
 //! A batch is stored, with the next offset, before Telegram is told that it arrived.
 
+mod answered;
 mod answers;
 mod batch;
 mod commands;
@@ -17,13 +18,11 @@ mod gap;
 pub mod media;
 mod menu;
 mod nudge;
-mod nudged;
 mod pair;
 pub mod pairing;
 mod progress;
 mod questions;
 mod receipt;
-mod reminded;
 mod restart;
 mod room;
 mod rules;

@@ -10,7 +10,7 @@ use tokio::{
     time::{Duration, Instant},
 };
 
-use super::{nudged, reminded};
+use super::answered;
 use crate::{
     channel::{Buttons, SendError},
     clock::Clock,
@@ -111,11 +111,8 @@ async fn answer(
             Some(RuleState::Declined) => "This was left before. “Always allow this” shows it again.",
             _ => why_not(approval, clock),
         }),
-        ButtonChoice::Reminder { outgoing_id, .. } => {
-            reminded::toast(store.borrow().answered_reminder(*outgoing_id).ok().flatten(), has_decided, tz)
-        }
-        ButtonChoice::Nudge { outgoing_id, .. } => {
-            nudged::toast(store.borrow().answered_nudge(*outgoing_id).ok().flatten(), has_decided, tz)
+        ButtonChoice::Reminder { outgoing_id, .. } | ButtonChoice::Nudge { outgoing_id, .. } => {
+            answered::toast(store, *outgoing_id, has_decided, tz)
         }
     };
     match channel.answer_tap(&tap.callback_id, &text).await {
@@ -147,14 +144,10 @@ fn why_not(approval: &Approval, clock: &dyn Clock) -> &'static str {
 
 /// Shows what isn't shown yet. Says what is left of it.
 async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<Left, StoreError> {
-    let mut left = Left::Nothing;
-    for looked in [reminded::look(channel, store, tz).await?, nudged::look(channel, store, tz).await?] {
-        match looked {
-            Left::Nothing => {}
-            Left::Some => left = Left::Some,
-            Left::AloneFor(time) => return Ok(Left::AloneFor(time)),
-        }
-    }
+    let mut left = match answered::look(channel, store, tz).await? {
+        Left::AloneFor(time) => return Ok(Left::AloneFor(time)),
+        left => left,
+    };
     let unshown = store.borrow().unshown_rules()?;
     for (Unshown { approval, message_id, text }, row) in unshown {
         let shown = match message_id {

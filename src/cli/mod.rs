@@ -16,7 +16,7 @@ mod mcp;
 mod memory;
 mod memory_embed;
 mod out;
-mod page;
+pub mod page;
 mod pair;
 mod policy;
 mod prompt;

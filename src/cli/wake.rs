@@ -51,6 +51,7 @@ fn run(arguments: &Arguments) -> ExitCode {
     match &arguments.command {
         Some(WakeCommand::Completions { shell, program }) => return shell::completions(*shell, *program),
         Some(WakeCommand::Man { command, program }) => return shell::man(*program, command),
+        Some(WakeCommand::Page(_)) => return page::become_server(),
         // It is there for settings that can't be loaded, too.
         Some(WakeCommand::Init(init)) => return super::init::run(&arguments.settings, init, arguments.json()),
         _ => {}
@@ -64,7 +65,6 @@ fn run(arguments: &Arguments) -> ExitCode {
     match &arguments.command {
         Some(WakeCommand::Say { text, .. }) => said(&config, &view(AskedWhere::Here), "say", text),
         Some(WakeCommand::Chat) => chat::run(&config),
-        Some(WakeCommand::Page(page)) => page::run(&config, page),
         Some(WakeCommand::Init(init)) => super::init::run(&arguments.settings, init, json),
         Some(WakeCommand::Undo { id, .. }) => undo(&config, &view(AskedWhere::Here), id.as_deref()),
         Some(WakeCommand::Stop) => stop(&config),
@@ -101,7 +101,7 @@ fn run(arguments: &Arguments) -> ExitCode {
             };
             story::show(&config, id.as_deref(), show_as)
         }
-        Some(WakeCommand::Completions { .. } | WakeCommand::Man { .. }) => ExitCode::SUCCESS,
+        Some(WakeCommand::Completions { .. } | WakeCommand::Man { .. } | WakeCommand::Page(_)) => ExitCode::SUCCESS,
         None => match &arguments.say {
             Some(text) => said(&config, &view(AskedWhere::Here), &arguments.reason, std::slice::from_ref(text)),
             None if arguments.once => once(&config, &view(AskedWhere::Nowhere), &arguments.reason),

@@ -13,6 +13,7 @@ use super::{
     days::{self, DaySpan},
     hash::{ByNumber, KeySet},
     scope::Scope,
+    sql_list,
     terms::{self, WordPlace},
     vectors::{Cosines, Direction},
     weights::ALIKE,
@@ -33,6 +34,8 @@ const MAX_BY_DAY: i64 = 1_000;
 /// Candidates by words, and by vectors.
 const MAX_BY_WORDS: usize = 240;
 const MAX_BY_VECTOR: usize = 120;
+/// Places of one text that are candidates.
+const MAX_PLACES: usize = 8;
 /// Words that are looked at for being spelt alike.
 const MAX_SPELLINGS: i64 = 500;
 /// And of them those that are taken.
@@ -198,26 +201,32 @@ impl Index {
         let mut ids = tally.best(MAX_BY_WORDS);
         let mut cosines = Cosines::default();
         if let Some(direction) = direction {
-            let mut by_key = 0;
-            for (key, cosine) in self.nearest(direction, scope)? {
-                cosines.insert(key, cosine);
-                if by_key >= MAX_BY_VECTOR {
-                    continue;
-                }
-                let mut statement = self.conn.prepare_cached("SELECT id FROM chunks WHERE key = ?1 LIMIT 8")?;
-                let mut rows = statement.query([key])?;
-                while let Some(row) = rows.next()? {
-                    let id = row.get(0)?;
-                    if scope.allows(id) {
-                        by_key += 1;
-                        ids.push(id);
-                    }
-                }
-            }
+            let near = self.nearest(direction, scope)?;
+            let first: Vec<i64> = near.iter().take(MAX_BY_VECTOR).map(|(key, _)| *key).collect();
+            ids.extend(self.chunks_of(&first, scope)?);
+            cosines.extend(near);
         }
         let mut seen = KeySet::default();
         ids.retain(|id| seen.insert(*id));
         Ok((ids, cosines))
+    }
+
+    /// The chunks that have these keys, in the keys' order: a text that stands in many places counts as so many, but not without end.
+    fn chunks_of(&self, keys: &[i64], scope: &Scope) -> Result<Vec<i64>, IndexError> {
+        let mut of_key: HashMap<i64, Vec<i64>, ByNumber> = HashMap::default();
+        // One statement for all: a hundred single ones take longer than what they read.
+        let mut statement = self.conn.prepare_cached(
+            "SELECT key, id FROM chunks WHERE key IN (SELECT value FROM json_each(?1)) ORDER BY key, id",
+        )?;
+        let mut rows = statement.query([sql_list(keys)])?;
+        while let Some(row) = rows.next()? {
+            let (key, id) = (row.get(0)?, row.get(1)?);
+            let places = of_key.entry(key).or_default();
+            if places.len() < MAX_PLACES && scope.allows(id) {
+                places.push(id);
+            }
+        }
+        Ok(keys.iter().filter_map(|key| of_key.get(key)).flatten().take(MAX_BY_VECTOR).copied().collect())
     }
 
     /// The rarest words bring candidates, up to a bound. Commoner ones only add to those: a chunk without a rare word stands behind.

@@ -110,28 +110,42 @@ impl Index {
             found.insert(row.get(0)?, read(row)?);
         }
         drop(rows);
-        // In a document places are counted: one look tells both sides. In a conversation they are times.
-        let around = format!(
-            "SELECT {COLUMNS} FROM chunks WHERE document = ?1 AND ord BETWEEN ?2 - {NEIGHBOURS} AND ?2 + {NEIGHBOURS} AND id <> ?3"
-        );
+        let take = |row: &Row<'_>, found: &mut HashMap<i64, Candidate, ByNumber>| -> rusqlite::Result<()> {
+            let other: i64 = row.get(0)?;
+            if scope.allows(other) && !found.contains_key(&other) {
+                found.insert(other, read(row)?);
+            }
+            Ok(())
+        };
+        // In a document places are counted, so that one look tells of both sides, for all. In a conversation they are times.
+        let first = ids.get(..MAX_WITH_NEIGHBOURS).unwrap_or(ids);
+        let mut around = self.conn.prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM
+                (SELECT document AS of, ord AS at FROM chunks
+                 WHERE id IN (SELECT value FROM json_each(?1)) AND message IS NULL)
+             CROSS JOIN chunks ON document = of AND ord BETWEEN at - {NEIGHBOURS} AND at + {NEIGHBOURS}"
+        ))?;
+        let mut rows = around.query([sql_list(first)])?;
+        while let Some(row) = rows.next()? {
+            take(row, &mut found)?;
+        }
+        drop(rows);
         let [before, after] = [("<", "DESC"), (">", "ASC")].map(|(side, order)| {
             format!(
                 "SELECT {COLUMNS} FROM chunks WHERE document = ?1 AND (ord, id) {side} (?2, ?3)
                  ORDER BY ord {order}, id {order} LIMIT {NEIGHBOURS}"
             )
         });
-        for id in ids.iter().take(MAX_WITH_NEIGHBOURS) {
-            let Some(at) = found.get(id) else { continue };
-            let (document, ord) = (at.document, at.ord);
-            let looks = if at.message.is_none() { vec![&around] } else { vec![&before, &after] };
-            for look in looks {
+        for id in first {
+            let Some((document, ord)) = found.get(id).filter(|at| at.message.is_some()).map(|at| (at.document, at.ord))
+            else {
+                continue;
+            };
+            for look in [&before, &after] {
                 let mut statement = self.conn.prepare_cached(look)?;
                 let mut rows = statement.query((document, ord, id))?;
                 while let Some(row) = rows.next()? {
-                    let other: i64 = row.get(0)?;
-                    if scope.allows(other) && !found.contains_key(&other) {
-                        found.insert(other, read(row)?);
-                    }
+                    take(row, &mut found)?;
                 }
             }
         }

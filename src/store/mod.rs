@@ -64,8 +64,8 @@ pub use outcome::MessageOutcome;
 pub use people::pairing::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
 pub use recordings::rows::{MAX_RECORDINGS, NewRecording, RecordedCall, RecordedRequest, Recording};
 pub use reminders::{
-    answered::AnsweredReminder,
-    nudged::{AnsweredNudge, OpenNudge},
+    answered::AnsweredMessage,
+    nudged::OpenNudge,
     rows::{Firing, NewReminder, Reminder, Round},
 };
 pub use upkeep::{

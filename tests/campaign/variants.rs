@@ -93,16 +93,16 @@ pub(crate) const SURVIVED: &str = "survived\n";
 
 /// How much is told of what a variant's run complained of, in characters.
 const MAX_SAID_CHARS: usize = 500;
-/// So many days it takes until each layer has had one of its variants run.
-const DAYS: u64 = 12;
+/// So many days it takes until each layer has had one of its variants run: there are no more layers than this.
+const DAYS: u64 = 24;
 
 /// Which variants are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// None.
     None,
-    /// Of every twelfth layer one, the others the next days, so that the suite's share stays within five minutes; of a layer that
-    /// is run alone another one every day.
+    /// Of another layer every day one, so that the suite's share stays within four minutes; of a layer that is run alone another one
+    /// every day.
     OneEach,
     /// All.
     All,

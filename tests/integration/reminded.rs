@@ -76,7 +76,7 @@ fn nobody_elses_press_and_no_other_message_answers_a_reminder() {
     for (chat, who, message) in [(LISTED, LISTED, id), (CHAT, CHAT, id + 1)] {
         assert_eq!(
             press(&telegram, &env, (chat, who, message, later)),
-            "I don't know this reminder any more. Nothing was done."
+            "This button isn't good any more. Nothing was done."
         );
     }
     assert_eq!(active(&env), "0 ");
@@ -128,7 +128,7 @@ fn done_under_a_nudge_finishes_its_task_as_a_wake_that_can_be_undone() {
 fn a_nudge_comes_again_in_the_morning_as_a_reminder() {
     let (telegram, mut env, message) = nudged();
     let said = press(&telegram, &env, (CHAT, CHAT, message.message_id, &message.buttons[1]));
-    assert_eq!(said, "💤 I'll remind you Sun 22 Nov 09:00.");
+    assert_eq!(said, "💤 I'll remind you again Sun 22 Nov 09:00.");
     assert_eq!(active(&env), "1 2026-11-22T08:00:00.000Z");
     env.at("2026-11-22T08:00:00Z").once();
     let again = telegram.sent().pop().unwrap();

@@ -277,10 +277,22 @@ fn round_up(value: f64) -> f64 {
     if value <= 0.0 || !value.is_finite() {
         return 1.0;
     }
-    let power = 10_f64.powf(value.log10().floor());
+    let power = power_below(value);
     let steps = [1.0, 1.2, 1.6, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
     let step = steps.into_iter().find(|step| step * power >= value * (1.0 - 1e-9));
     step.unwrap_or(10.0) * power
+}
+
+/// The greatest power of ten that isn't above a positive number. By hand: each start would have to load the maths library for it.
+fn power_below(value: f64) -> f64 {
+    let mut power = 1.0;
+    while power * 10.0 <= value {
+        power *= 10.0;
+    }
+    while power > value {
+        power /= 10.0;
+    }
+    power
 }
 
 #[cfg(test)]

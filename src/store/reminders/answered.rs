@@ -1,4 +1,5 @@
-//! What people do about a reminder that has come, by the buttons under its message: once a message, whoever presses how often.
+//! What people do about a reminder that has come, by the buttons under its message: once a message, whoever presses how often. And what
+//! was answered to reminders and nudges, for their messages to show.
 
 use chrono::{DateTime, NaiveTime, TimeDelta, Timelike as _, Utc};
 use rusqlite::{OptionalExtension as _, Transaction};
@@ -8,7 +9,7 @@ use crate::{
     clock::{parse_time, rfc3339},
     schedule::{Missed, Slot, resolve},
     store::{NewReminder, Result, Store},
-    types::{ChatRef, ReminderAnswer},
+    types::{ChatRef, NudgeAnswer, ReminderAnswer},
     zone::Tz,
 };
 
@@ -17,9 +18,9 @@ const MORNING: Option<NaiveTime> = NaiveTime::from_hms_opt(9, 0, 0);
 /// Before this hour the morning of the same day is meant.
 const NIGHT_ENDS_HOUR: u32 = 5;
 
-/// An answer to a reminder, and the message that is to show it.
+/// What somebody answered by a button, and the message that is to show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AnsweredReminder {
+pub struct AnsweredMessage {
     /// The message's row.
     pub outgoing_id: i64,
     /// Its chat.
@@ -30,49 +31,54 @@ pub struct AnsweredReminder {
     pub text: String,
     /// Whether that text stands under a file.
     pub is_caption: bool,
-    /// What was answered.
-    pub answer: ReminderAnswer,
+    /// To a nudge, what was answered; none: it was a reminder.
+    pub nudge: Option<NudgeAnswer>,
     /// When it comes again.
     pub again_at: Option<DateTime<Utc>>,
 }
 
-const COLUMNS: &str = "a.outgoing_id, o.chat_id, a.message_id, p.plain, p.as_file, a.answer, a.again_at
-    FROM reminder_answers a JOIN outgoing_messages o ON o.id = a.outgoing_id
+const ANSWERED: &str = "SELECT a.outgoing_id, o.chat_id, a.message_id, p.plain, p.as_file, a.nudge, a.again_at
+    FROM (SELECT outgoing_id, message_id, NULL AS nudge, again_at, is_shown FROM reminder_answers
+          UNION ALL
+          SELECT outgoing_id, message_id, answer, again_at, is_shown FROM nudges WHERE answer IS NOT NULL) a
+    JOIN outgoing_messages o ON o.id = a.outgoing_id
     JOIN outgoing_parts p ON p.outgoing_id = o.id
     WHERE p.part = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = o.id)";
 
-impl AnsweredReminder {
+impl AnsweredMessage {
     fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        let nudge: Option<String> = row.get(5)?;
         Ok(Self {
             outgoing_id: row.get(0)?,
             chat: row.get(1)?,
             message_id: row.get(2)?,
             text: row.get(3)?,
             is_caption: row.get(4)?,
-            answer: ReminderAnswer::read(&row.get::<_, String>(5)?).unwrap_or(ReminderAnswer::Done),
+            nudge: nudge.map(|name| NudgeAnswer::read(&name).unwrap_or(NudgeAnswer::Done)),
             again_at: row.get::<_, Option<String>>(6)?.as_deref().and_then(parse_time),
         })
     }
 }
 
 impl Store {
-    /// The answer to the reminder in a message, if there is one.
-    pub fn answered_reminder(&self, outgoing_id: i64) -> Result<Option<AnsweredReminder>> {
-        let sql = format!("SELECT {COLUMNS} AND a.outgoing_id = ?1");
-        Ok(self.conn.prepare_cached(&sql)?.query_row([outgoing_id], AnsweredReminder::read).optional()?)
+    /// What was answered to the reminder or the nudge in a message, if anything was.
+    pub fn answered(&self, outgoing_id: i64) -> Result<Option<AnsweredMessage>> {
+        let sql = format!("{ANSWERED} AND a.outgoing_id = ?1");
+        Ok(self.conn.prepare_cached(&sql)?.query_row([outgoing_id], AnsweredMessage::read).optional()?)
     }
 
-    /// Answers that their messages don't show yet.
-    pub fn unshown_reminder_answers(&self) -> Result<Vec<AnsweredReminder>> {
-        let sql = format!("SELECT {COLUMNS} AND a.is_shown = 0 ORDER BY a.outgoing_id LIMIT 50");
+    /// Answers to reminders and nudges that their messages don't show yet.
+    pub fn unshown_answers(&self) -> Result<Vec<AnsweredMessage>> {
+        let sql = format!("{ANSWERED} AND a.is_shown = 0 ORDER BY a.outgoing_id LIMIT 50");
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([], AnsweredReminder::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([], AnsweredMessage::read)?.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Takes note that a reminder's message shows its answer, or never will.
-    pub fn reminder_answer_is_shown(&mut self, outgoing_id: i64) -> Result<()> {
+    /// Takes note that a message shows its answer, or never will.
+    pub fn answer_is_shown(&mut self, outgoing_id: i64) -> Result<()> {
         self.write_relaxed(|tx| {
             tx.execute("UPDATE reminder_answers SET is_shown = 1 WHERE outgoing_id = ?1", [outgoing_id])?;
+            tx.execute("UPDATE nudges SET is_shown = 1 WHERE outgoing_id = ?1", [outgoing_id])?;
             Ok(())
         })
     }

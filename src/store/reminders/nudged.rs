@@ -2,35 +2,16 @@
 //! reminder at once; the rest is a wake's to do, since it changes the memory.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Transaction};
+use rusqlite::Transaction;
 
 use super::{answered, rows};
 use crate::{
-    clock::{parse_time, rfc3339},
+    clock::rfc3339,
     schedule::Missed,
     store::{NewReminder, Result, Store, odd_rows::text_of},
     types::{ChatRef, NudgeAnswer, ReminderAnswer},
     zone::Tz,
 };
-
-/// An answer to a nudge, and the message that is to show it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AnsweredNudge {
-    /// The message's row.
-    pub outgoing_id: i64,
-    /// Its chat.
-    pub chat: ChatRef,
-    /// The channel's id of the message that carries the buttons.
-    pub message_id: i64,
-    /// The text of that message, without formatting.
-    pub text: String,
-    /// Whether that text stands under a file.
-    pub is_caption: bool,
-    /// What was answered.
-    pub answer: NudgeAnswer,
-    /// When it comes again.
-    pub again_at: Option<DateTime<Utc>>,
-}
 
 /// An answer that a wake has still to act on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,47 +28,7 @@ pub struct OpenNudge {
     pub answer: NudgeAnswer,
 }
 
-const COLUMNS: &str = "n.outgoing_id, o.chat_id, n.message_id, p.plain, p.as_file, n.answer, n.again_at
-    FROM nudges n JOIN outgoing_messages o ON o.id = n.outgoing_id
-    JOIN outgoing_parts p ON p.outgoing_id = o.id
-    WHERE p.part = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = o.id) AND n.answer IS NOT NULL";
-
-impl AnsweredNudge {
-    fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self {
-            outgoing_id: row.get(0)?,
-            chat: row.get(1)?,
-            message_id: row.get(2)?,
-            text: row.get(3)?,
-            is_caption: row.get(4)?,
-            answer: NudgeAnswer::read(&row.get::<_, String>(5)?).unwrap_or(NudgeAnswer::Done),
-            again_at: row.get::<_, Option<String>>(6)?.as_deref().and_then(parse_time),
-        })
-    }
-}
-
 impl Store {
-    /// The answer to the nudge in a message, if there is one.
-    pub fn answered_nudge(&self, outgoing_id: i64) -> Result<Option<AnsweredNudge>> {
-        let sql = format!("SELECT {COLUMNS} AND n.outgoing_id = ?1");
-        Ok(self.conn.prepare_cached(&sql)?.query_row([outgoing_id], AnsweredNudge::read).optional()?)
-    }
-
-    /// Answers that their messages don't show yet.
-    pub fn unshown_nudge_answers(&self) -> Result<Vec<AnsweredNudge>> {
-        let sql = format!("SELECT {COLUMNS} AND n.is_shown = 0 ORDER BY n.outgoing_id LIMIT 50");
-        let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([], AnsweredNudge::read)?.collect::<rusqlite::Result<_>>()?)
-    }
-
-    /// Takes note that a nudge's message shows its answer, or never will.
-    pub fn nudge_answer_is_shown(&mut self, outgoing_id: i64) -> Result<()> {
-        self.write_relaxed(|tx| {
-            tx.execute("UPDATE nudges SET is_shown = 1 WHERE outgoing_id = ?1", [outgoing_id])?;
-            Ok(())
-        })
-    }
-
     /// Answers that a wake has still to act on, in the order of their messages.
     pub fn open_nudges(&self) -> Result<Vec<OpenNudge>> {
         let mut statement = self.conn.prepare_cached(

@@ -1,0 +1,53 @@
+//! Shows under each reminder and nudge what its person did about it, in place of the buttons, and tells who pressed one.
+
+use std::cell::RefCell;
+
+use super::questions::Left;
+use crate::{
+    channel::{Buttons, SendError},
+    store::{AnsweredMessage, Store, StoreError},
+    types::NudgeAnswer,
+    words::local_day_and_time,
+    zone::Tz,
+};
+
+/// What a press is answered with.
+pub(super) fn toast(store: &RefCell<Store>, outgoing_id: i64, has_decided: bool, tz: Tz) -> String {
+    match store.borrow().answered(outgoing_id) {
+        Ok(Some(answered)) if has_decided => outcome(&answered, tz),
+        Ok(Some(_)) => "You've answered this before.".to_owned(),
+        Ok(None) | Err(_) => "This button isn't good any more. Nothing was done.".to_owned(),
+    }
+}
+
+/// Shows what isn't shown yet. Says what is left of it.
+pub(super) async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<Left, StoreError> {
+    let mut left = Left::Nothing;
+    let unshown = store.borrow().unshown_answers()?;
+    for answered in unshown {
+        let text = format!("{}\n\n{}", answered.text, outcome(&answered, tz));
+        let shown = if answered.is_caption {
+            channel.edit_caption(answered.chat, answered.message_id, &text).await
+        } else {
+            channel.edit(answered.chat, answered.message_id, &text).await
+        };
+        match shown {
+            Ok(()) | Err(SendError::Never { .. }) => store.borrow_mut().answer_is_shown(answered.outgoing_id)?,
+            Err(SendError::Later { after, .. }) => return Ok(Left::AloneFor(after)),
+            Err(error) => {
+                tracing::debug!(%error, "what was answered is not shown yet");
+                left = Left::Some;
+            }
+        }
+    }
+    Ok(left)
+}
+
+fn outcome(answered: &AnsweredMessage, tz: Tz) -> String {
+    match (answered.nudge, answered.again_at) {
+        (Some(NudgeAnswer::NoMore), _) => "🔕 No more nudges. Tell me if you want them again.".to_owned(),
+        (Some(NudgeAnswer::Done), _) => "✅ Done: it leaves your tasks.".to_owned(),
+        (_, Some(at)) => format!("💤 I'll remind you again {}.", local_day_and_time(at, tz)),
+        (_, None) => "✅ Done.".to_owned(),
+    }
+}

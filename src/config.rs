@@ -78,6 +78,10 @@ pub struct Config {
     pub anthropic_base_url: String,
     /// The models that were asked for, the preferred one first, with commas between (`MODEL`); what is used is [`Config::chain`].
     pub model: String,
+    /// The model that begins what somebody asks, and keeps what its plan calls quick (`MODEL_SIMPLE`).
+    pub model_simple: Option<String>,
+    /// The model that looks back at days (`MODEL_REFLECT`).
+    pub model_reflect: Option<String>,
     /// The model that the owner has chosen in a chat in its place; see [`crate::in_force`].
     pub chosen_model: Option<String>,
     /// The Claude Code command, by its path or its name (`CLAUDE_CODE`).

@@ -38,6 +38,8 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let telegram_api_url = settings.read("TELEGRAM_API_URL", values::server_url);
     let anthropic_base_url = settings.read("ANTHROPIC_BASE_URL", values::server_url);
     let model = settings.read("MODEL", values::models).unwrap_or_else(|| DEFAULT_MODEL.to_owned());
+    let model_simple = settings.read("MODEL_SIMPLE", values::model);
+    let model_reflect = settings.read("MODEL_REFLECT", values::model);
     let claude_code = settings.read("CLAUDE_CODE", |value| values::program(value, home.as_deref()));
     let claude_code_model = settings.read("CLAUDE_CODE_MODEL", values::model);
     let claude_code_token = settings.read("CLAUDE_CODE_OAUTH_TOKEN", values::api_key);
@@ -74,6 +76,12 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         };
         settings.0.notes.extend(note);
     }
+    for (setting, model) in [("MODEL_SIMPLE", &model_simple), ("MODEL_REFLECT", &model_reflect)] {
+        if let Some(name) = model.as_deref().filter(|name| anthropic_key.is_none() && needs_key(name)) {
+            let note = format!("{setting} is {name}, but there is no ANTHROPIC_API_KEY, so it isn't asked.");
+            settings.0.notes.push(note);
+        }
+    }
     if matches!(embed_model, Some(EmbedModel::Gemini(_))) && gemini_key.is_none() {
         let note =
             "EMBED_MODEL is one of Gemini's, but there is no GEMINI_API_KEY, so the memory is searched by keywords.";
@@ -108,6 +116,8 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         anthropic_key: anthropic_key.map(Secret::new),
         anthropic_base_url: anthropic_base_url.unwrap_or_else(|| DEFAULT_ANTHROPIC_BASE_URL.to_owned()),
         model,
+        model_simple,
+        model_reflect,
         chosen_model: None,
         claude_code: claude_code.unwrap_or_else(|| DEFAULT_CLAUDE_CODE.into()),
         claude_code_model: claude_code_model.unwrap_or_else(|| DEFAULT_MODEL.to_owned()),

@@ -17,7 +17,8 @@ pub struct ModelChain<'c> {
 impl<'c> ModelChain<'c> {
     /// Those that the settings name, and the grammar that stands in for them.
     pub fn of(config: &'c Config) -> Self {
-        let names = config.chain().into_iter().chain([OFFLINE_MODEL]);
+        let of_tasks = config.model_simple.iter().chain(&config.model_reflect).map(String::as_str);
+        let names = config.chain().into_iter().chain(of_tasks).chain([OFFLINE_MODEL]);
         Self { config, made: names.map(|name| (name.to_owned(), OnceCell::new())).collect() }
     }
 

@@ -78,6 +78,8 @@ impl SettingGroup {
             "ANTHROPIC_API_KEY"
             | "ANTHROPIC_BASE_URL"
             | "MODEL"
+            | "MODEL_SIMPLE"
+            | "MODEL_REFLECT"
             | "CLAUDE_CODE"
             | "CLAUDE_CODE_MODEL"
             | "CLAUDE_CODE_OAUTH_TOKEN" => Self::Model,
@@ -158,6 +160,8 @@ fn value_of(config: &Config, name: &str) -> Option<String> {
         "TELEGRAM_API_URL" => Some(config.telegram_api_url.clone()),
         "ANTHROPIC_BASE_URL" => Some(config.anthropic_base_url.clone()),
         "MODEL" => Some(config.model.clone()),
+        "MODEL_SIMPLE" => config.model_simple.clone(),
+        "MODEL_REFLECT" => config.model_reflect.clone(),
         "CLAUDE_CODE" => Some(config.claude_code.display().to_string()),
         "CLAUDE_CODE_MODEL" => Some(config.claude_code_model.clone()),
         "DAILY_BUDGET_USD" => Some(usd(config.daily_budget_usd)),

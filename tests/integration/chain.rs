@@ -389,6 +389,58 @@ fn another_model_in_the_settings_goes_on_with_what_is_under_way() {
 }
 
 #[test]
+fn what_is_quick_stays_with_the_simple_model_and_the_rest_goes_on_with_the_other() {
+    let (telegram, claude, mut env) = chained(FIRST);
+    env.set("MODEL_SIMPLE", SECOND);
+    let plan = |id: &str, complexity| Block::tool(id, "plan", json!({"understood": "It.", "complexity": complexity}));
+    env.receive(CHAT, "what day is it?");
+    claude.expect(Reply::tools(vec![plan("t1", "quick")]));
+    claude.expect(Reply::text("Saturday."));
+    env.once();
+    assert_eq!((asked_models(&claude), env.trailer("Model").as_str()), (vec![SECOND.to_owned(); 2], SECOND));
+    assert!(claude.requests().iter().all(|request| request.json["output_config"]["effort"] == "low"));
+
+    env.receive(CHAT, "plan my move to Lisbon");
+    let fact = json!({"fact": "A move to Lisbon is planned"});
+    claude.expect(Reply::tools(vec![plan("t2", "complex"), Block::tool("t3", "remember", fact)]));
+    claude.expect(Reply::text("Here is the plan."));
+    env.once();
+    assert_eq!(asked_models(&claude)[2..], [SECOND, FIRST]);
+    let handed = last(&claude);
+    assert!(handed.messages.len() == 1 && handed.json["output_config"].is_null(), "{:#}", handed.json);
+    assert!(handed.last_text().contains("- Remembered “A move to Lisbon is planned”"), "{}", handed.last_text());
+    assert_eq!(env.trailer("Model"), format!("{SECOND}, {FIRST}"));
+    // It is in trouble: the other one answers, which needs no notice.
+    env.receive(CHAT, "and now?");
+    claude.expect(outage());
+    claude.expect(Reply::text("Now."));
+    env.once();
+    assert_eq!(sent(&telegram), ["Saturday.", "Here is the plan.", "Now."]);
+    env.check_sound();
+}
+
+#[test]
+fn the_days_are_looked_back_at_by_the_model_that_is_set_for_it_or_else_by_the_other() {
+    for is_reached in [true, false] {
+        let (_telegram, claude, mut env) = chained(FIRST);
+        env.set("MODEL_REFLECT", SECOND).set("REFLECT_AT", "03:30");
+        env.receive(CHAT, "the party is on Friday");
+        claude.expect(Reply::text("Nice."));
+        env.once();
+        env.at("2026-11-22T02:30:00Z");
+        if !is_reached {
+            claude.expect(outage());
+        }
+        claude.expect(Reply::text(""));
+        assert_eq!(env.once()["outcome"], "worked");
+        let expected: &[&str] = if is_reached { &[FIRST, SECOND] } else { &[FIRST, SECOND, FIRST] };
+        assert_eq!(asked_models(&claude), expected);
+        assert_eq!(env.once()["outcome"], "idle");
+        env.check_sound();
+    }
+}
+
+#[test]
 fn a_chain_that_cannot_work_is_an_error_and_what_has_no_key_is_told() {
     let mut env = TestEnv::new();
     for (chain, wrong) in [

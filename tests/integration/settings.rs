@@ -65,6 +65,8 @@ fn each_wrong_setting_is_named_with_what_was_expected() {
         ("GEMINI_BASE_URL", "example.org", "a URL such as"),
         ("MODEL", "claude sonnet", "the id of a model"),
         ("CLAUDE_CODE", "bin/claude", "an absolute path"),
+        ("MODEL_SIMPLE", "a b", "the id of a model"),
+        ("MODEL_REFLECT", "a b", "the id of a model"),
         ("CLAUDE_CODE_MODEL", "a b", "the id of a model"),
         ("CLAUDE_CODE_OAUTH_TOKEN", "two words", "an API key"),
         ("CLAUDE_CODE_OAUTH_TOKEN_FILE", NO_FILE, "can't be read"),

@@ -40,6 +40,10 @@ pub struct LinedUp {
 pub struct ModelState {
     /// The preferred one first. Never empty.
     pub lineup: Vec<LinedUp>,
+    /// The model that begins what somebody asks, and keeps what is quick (`MODEL_SIMPLE`).
+    pub simple: Option<LinedUp>,
+    /// The model that looks back (`MODEL_REFLECT`).
+    pub reflect: Option<LinedUp>,
     /// The budget that is spent, if one is.
     pub over_budget: Option<Cap>,
     /// The chats (none: work that nobody asked for) whose last request had no room under what is left of a budget.
@@ -53,7 +57,14 @@ impl ModelState {
     pub fn of(name: &str) -> Self {
         let is_thinking = name != OFFLINE_MODEL;
         let only = LinedUp { name: name.to_owned(), is_thinking, is_free: !is_thinking, out: None };
-        Self { lineup: vec![only], over_budget: None, no_room: BTreeMap::new(), grammar: None }
+        Self {
+            lineup: vec![only],
+            simple: None,
+            reflect: None,
+            over_budget: None,
+            no_room: BTreeMap::new(),
+            grammar: None,
+        }
     }
 
     /// The same while none of them can be asked.
@@ -76,7 +87,7 @@ impl ModelState {
     /// The same without any that thinks.
     pub fn by_rule(&self) -> Self {
         let lineup = Self::of(OFFLINE_MODEL).lineup;
-        Self { lineup, grammar: None, ..self.clone() }
+        Self { lineup, simple: None, reflect: None, grammar: None, ..self.clone() }
     }
 
     /// The model that is asked for a chat; none: nobody can be.
@@ -94,6 +105,29 @@ impl ModelState {
         self.candidates(None).find(|model| model.is_thinking)
     }
 
+    /// The model that looks back at days; none: nobody can now.
+    pub fn for_reflection(&self) -> Option<&LinedUp> {
+        self.of_task(self.reflect.as_ref(), None).or_else(|| self.for_own_work())
+    }
+
+    /// The model that begins what a chat asks. Where none can be asked: whoever stands in for what is understood.
+    pub fn who_begins(&self, chat: ChatRef) -> &str {
+        let simple = self.of_task(self.simple.as_ref(), Some(chat));
+        simple.map_or_else(|| self.who_answers(chat), |model| &model.name)
+    }
+
+    /// The model that goes on with what this one has begun, since it is more than quick; none: it stays.
+    pub fn outgrown(&self, model: &str, chat: Option<ChatRef>) -> Option<&str> {
+        let is_simple = self.simple.as_ref().is_some_and(|simple| simple.name == model);
+        let mut others = self.candidates(chat).filter(|other| other.is_thinking && other.name != model);
+        others.next().filter(|_| is_simple).map(|other| other.name.as_str())
+    }
+
+    /// A model that has a task of its own, if it may be asked.
+    fn of_task<'m>(&self, model: Option<&'m LinedUp>, chat: Option<ChatRef>) -> Option<&'m LinedUp> {
+        model.filter(|model| model.out.is_none() && (model.is_free || self.cap(chat).is_none()))
+    }
+
     /// Who answers a chat: where nobody can be asked, whoever stands in for what is understood.
     pub fn who_answers(&self, chat: ChatRef) -> &str {
         match self.asked(chat) {
@@ -107,7 +141,8 @@ impl ModelState {
     /// was done is told in words.
     pub fn goes_on_with(&self, begun_by: &str, chat: Option<ChatRef>) -> Option<&str> {
         let stands_in = (begun_by == OFFLINE_MODEL && self.grammar.is_some()).then_some(OFFLINE_MODEL);
-        let own = self.candidates(chat).find(|model| model.name == begun_by);
+        let of_task = [&self.simple, &self.reflect].into_iter().filter_map(|model| self.of_task(model.as_ref(), chat));
+        let own = self.candidates(chat).chain(of_task).find(|model| model.name == begun_by);
         let other = || self.candidates(chat).find(|model| model.is_thinking || !self.is_thinking());
         own.or_else(other).map(|model| model.name.as_str()).filter(|_| stands_in.is_none()).or(stands_in)
     }

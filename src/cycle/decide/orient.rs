@@ -50,7 +50,7 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
         }
     }
     reasons.extend(look_backs);
-    if may_think {
+    if observed.model.for_reflection().is_some() || looks_back_by_rule(observed.model) {
         reasons.extend(reflection(observed).filter(|_| reasons.is_empty()));
     }
     reasons
@@ -97,9 +97,8 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
         | Reason::OverBudget { .. }
         | Reason::OfGuest { .. } => true,
         Reason::Messages { .. } | Reason::Resume { .. } | Reason::Undo { .. } => false,
-        Reason::Task { .. } | Reason::Decay { .. } | Reason::PersonCommits { .. } | Reason::Reflection { .. } => {
-            !model.is_thinking()
-        }
+        Reason::Task { .. } | Reason::Decay { .. } | Reason::PersonCommits { .. } => !model.is_thinking(),
+        Reason::Reflection { .. } => looks_back_by_rule(model),
     };
     let (mechanical, rest): (Vec<_>, Vec<_>) = reasons.partition(is_mechanical);
     if !mechanical.is_empty() {
@@ -119,6 +118,11 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
         chosen.extend(others);
     }
     (!chosen.is_empty()).then_some(Work::Think { reasons: chosen })
+}
+
+/// Whether no model is configured that could look back.
+fn looks_back_by_rule(model: &ModelState) -> bool {
+    !model.is_thinking() && model.reflect.is_none()
 }
 
 /// Whether a cycle is a look back: it has no other reason then.

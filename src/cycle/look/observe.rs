@@ -240,13 +240,18 @@ pub fn model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> Result
         }
     };
     let lineup: Vec<LinedUp> = config.chain().into_iter().map(lined_up).collect();
-    let costs = lineup.iter().any(|model| !model.is_free);
+    let of_task = |name: &Option<String>| name.as_deref().filter(|name| config.can_use(name)).map(lined_up);
+    // A model that a person has chosen answers all. Without one that thinks, nobody goes on with what outgrows the simple one.
+    let is_begun_by_it = config.chosen_model.is_none() && lineup.iter().any(|model| model.is_thinking);
+    let simple = of_task(&config.model_simple).filter(|_| is_begun_by_it);
+    let reflect = of_task(&config.model_reflect);
+    let costs = lineup.iter().chain(&simple).chain(&reflect).any(|model| !model.is_free);
     let budget = if costs { Some(Budget::look(store, config, now)?) } else { None };
     let over_budget = budget.as_ref().and_then(Budget::reached);
     let no_room = budget.map(|budget| budget.no_room).unwrap_or_default();
     let has_grammar = lineup.iter().any(|model| model.name == OFFLINE_MODEL);
     let grammar = (!has_grammar).then(|| Offline::new(config.timezone));
-    Ok(ModelState { lineup, over_budget, no_room, grammar })
+    Ok(ModelState { lineup, simple, reflect, over_budget, no_room, grammar })
 }
 
 /// A remote that has just been silent to a fetch isn't pushed to either, for as long.

@@ -20,8 +20,20 @@ use crate::{
         session::{Live, Session},
     },
     store::{Change, Entry, NewOutgoing},
+    tool::Complexity,
     types::ChatRef,
 };
+
+/// Whether what the simple model has begun is more than it calls quick: then the session uses the model that goes on.
+pub(in crate::cycle) fn is_outgrown(session: &mut Session<'_>, live: &Live) -> Result<bool, WakeError> {
+    if live.state.plan.as_ref().is_none_or(|plan| plan.complexity == Complexity::Quick) {
+        return Ok(false);
+    }
+    let lineup = observe::model_state_of(&session.store, session.context)?;
+    let Some(model) = lineup.outgrown(&live.cycle.model, live.cycle.chat) else { return Ok(false) };
+    session.use_model(model)?;
+    Ok(true)
+}
 
 /// Begins a new conversation with the model that the session uses now.
 pub(in crate::cycle) fn begin_anew(session: &mut Session<'_>, live: &mut Live) -> Result<(), WakeError> {
@@ -60,7 +72,8 @@ pub(in crate::cycle) fn notice(
     answering: &str,
 ) -> Result<Option<Change>, WakeError> {
     let lineup = observe::model_state_of(&session.store, session.context)?;
-    if lineup.name() == answering || lineup.is_stood_in_for(answering) {
+    let is_in_line = lineup.lineup.iter().any(|model| model.name == answering);
+    if !is_in_line || lineup.name() == answering || lineup.is_stood_in_for(answering) {
         return Ok(None);
     }
     let Some((key, why)) = why_not(session, &lineup, chat)? else { return Ok(None) };

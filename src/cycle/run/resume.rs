@@ -121,7 +121,8 @@ pub(in crate::cycle) async fn run(
 fn who_goes_on(session: &Session<'_>, row: &CycleRow) -> Result<String, WakeError> {
     let lineup = observe::model_state_of(&session.store, session.context)?;
     let begun_by = row.cycle.model.as_str();
-    let is_configured = lineup.lineup.iter().any(|model| model.name == begun_by);
+    let of_tasks = lineup.simple.iter().chain(&lineup.reflect);
+    let is_configured = lineup.lineup.iter().chain(of_tasks).any(|model| model.name == begun_by);
     let otherwise = if is_configured { begun_by } else { lineup.name() };
     Ok(lineup.goes_on_with(begun_by, row.cycle.chat).unwrap_or(otherwise).to_owned())
 }

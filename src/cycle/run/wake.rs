@@ -126,8 +126,10 @@ fn who_thinks(lineup: &ModelState, reasons: &[Reason]) -> String {
         Reason::Messages { chat, .. } => Some(*chat),
         _ => None,
     });
-    let own = || lineup.for_own_work().map_or(lineup.name(), |model| &model.name);
-    chat.map_or_else(own, |chat| lineup.who_answers(chat)).to_owned()
+    let is_reflection = matches!(reasons, [Reason::Reflection { .. }]);
+    let own = || if is_reflection { lineup.for_reflection() } else { lineup.for_own_work() };
+    let own = || own().map_or(lineup.name(), |model| &model.name);
+    chat.map_or_else(own, |chat| lineup.who_begins(chat)).to_owned()
 }
 
 /// A cycle with the model.

@@ -61,7 +61,7 @@ fn progress(brief: &FoldedBrief<'_>) -> String {
     let now = brief.now.with_timezone(&brief.tz).format("%A %Y-%m-%d %H:%M");
     let why = match brief.summary {
         Some(_) => "Your conversation had become too long: you go on here.",
-        None => "Another AI model began this and can't be asked any more: you go on in its place.",
+        None => "Another AI model began this, and you go on in its place.",
     };
     let mut text = format!(
         "<folded times=\"{}\">\nIt is {now} now. {why} What stands in <done> has happened; don't do it again.",

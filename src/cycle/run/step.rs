@@ -44,10 +44,12 @@ pub(in crate::cycle) enum Driven {
 
 /// Runs the machine until it is finished or interrupted.
 pub(in crate::cycle) async fn drive(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt> {
-    let mut driven = step(session, live).await;
-    while let Ok(Driven::Handed) = driven {
-        driven = step(session, live).await;
-    }
+    let driven = loop {
+        match step(session, live).await {
+            Ok(Driven::Handed) => {}
+            driven => break driven,
+        }
+    };
     // However it ended: a model that keeps something between turns waits for nothing now.
     session.context.model.rest();
     driven

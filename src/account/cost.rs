@@ -343,10 +343,12 @@ impl CostReport {
             lines.push(self.table());
         }
         if let Some(prompts) = self.prompts.filter(|prompts| prompts.tokens() > 0) {
-            let of = |part| format!("{:.0} %", share(part, prompts.tokens()));
+            let each = |tokens: u64| thousands(tokens / prompts.requests.max(1));
+            let of = |part| format!("{} ({:.0} %)", each(part), share(part, prompts.tokens()));
             lines.push(format!(
-                "\nThe last {} were: system {}, tools {}, memory {}, conversation {} (estimated by their lengths).",
+                "\nThe last {} had {} tokens on average: orders {}, tools {}, memory {}, exchange {}, estimated by their lengths.",
                 count(prompts.requests as usize, "prompt"),
+                each(prompts.tokens()),
                 of(prompts.system),
                 of(prompts.tools),
                 of(prompts.memory),
@@ -534,7 +536,8 @@ mod tests {
 
     #[test]
     fn a_terminal_has_room_for_a_table_and_for_what_prompts_are_made_of() {
-        let prompts = Some(PromptParts { system: 100, tools: 500, memory: 300, conversation: 100, requests: 12 });
+        let prompts =
+            Some(PromptParts { system: 10_000, tools: 50_000, memory: 30_000, conversation: 10_000, requests: 12 });
         insta::assert_snapshot!(CostReport { prompts, ..costs() }.on_terminal(Tz::of("Europe/Berlin")), @r"
         Today      $0.50 of $5.00 (DAILY_BUDGET_USD), $4.50 left
         November   $12.54
@@ -546,7 +549,7 @@ mod tests {
           claude-haiku       $0.2000         3      0           0         1000       5
           all                 $12.54         6   99 k       900 k         2000    12 M
 
-        The last 12 prompts were: system 10 %, tools 50 %, memory 30 %, conversation 10 % (estimated by their lengths).
+        The last 12 prompts had 8333 tokens on average: orders 833 (10 %), tools 4166 (50 %), memory 2500 (30 %), exchange 833 (10 %), estimated by their lengths.
         ");
     }
 

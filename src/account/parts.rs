@@ -1,4 +1,4 @@
-//! What prompts are made of: the system text, the tools, the memory, the conversation. Pure.
+//! What prompts are made of: orders, tools, the memory, the exchange. Pure.
 //!
 //! A journal has each byte of a prompt, and the answer told how many tokens they were together. Each part is given its share by
 //! its length. That is an estimate: of what was cached, and of which part has longer words, nothing is told.

@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension as _, Row};
 
 use super::{
     ChatNumber, ChunkKind, ChunkOrigin, Index, IndexError, Recalled, SearchQuery,
-    hash::ByNumber,
+    hash::{ByNumber, KeySet},
     recorded::RECORDINGS,
     scope::{Scope, name_for},
     score::{self, Candidate},
@@ -100,58 +100,53 @@ impl Index {
 
     /// The candidates, and for the first of them the lines around, sorted by their place.
     fn with_neighbours(&self, ids: &[i64], scope: &Scope) -> Result<Vec<Candidate>, IndexError> {
-        let mut found: HashMap<i64, Candidate, ByNumber> = HashMap::default();
-        // One statement for all: hundreds of single ones take longer than what they read.
-        let mut by_id = self
-            .conn
-            .prepare_cached(&format!("SELECT {COLUMNS} FROM chunks WHERE id IN (SELECT value FROM json_each(?1))"))?;
-        let mut rows = by_id.query([sql_list(ids)])?;
-        while let Some(row) = rows.next()? {
-            found.insert(row.get(0)?, read(row)?);
-        }
-        drop(rows);
-        let take = |row: &Row<'_>, found: &mut HashMap<i64, Candidate, ByNumber>| -> rusqlite::Result<()> {
-            let other: i64 = row.get(0)?;
-            if scope.allows(other) && !found.contains_key(&other) {
-                found.insert(other, read(row)?);
-            }
-            Ok(())
-        };
-        // In a document places are counted, so that one look tells of both sides, for all. In a conversation they are times.
+        let mut found = HashMap::default();
+        self.read_chunks(ids, &mut found)?;
         let first = ids.get(..MAX_WITH_NEIGHBOURS).unwrap_or(ids);
+        let mut near = KeySet::default();
+        // In a document places are counted, so that one look tells of both sides, for all. In a conversation they are times.
         let mut around = self.conn.prepare_cached(&format!(
-            "SELECT {COLUMNS} FROM
-                (SELECT document AS of, ord AS at FROM chunks
-                 WHERE id IN (SELECT value FROM json_each(?1)) AND message IS NULL)
+            "SELECT id FROM
+                (SELECT document AS of, ord AS at FROM (SELECT value AS sought FROM json_each(?1))
+                 CROSS JOIN chunks ON id = sought WHERE message IS NULL)
              CROSS JOIN chunks ON document = of AND ord BETWEEN at - {NEIGHBOURS} AND at + {NEIGHBOURS}"
         ))?;
         let mut rows = around.query([sql_list(first)])?;
         while let Some(row) = rows.next()? {
-            take(row, &mut found)?;
+            near.insert(row.get(0)?);
         }
-        drop(rows);
         let [before, after] = [("<", "DESC"), (">", "ASC")].map(|(side, order)| {
             format!(
-                "SELECT {COLUMNS} FROM chunks WHERE document = ?1 AND (ord, id) {side} (?2, ?3)
+                "SELECT id FROM chunks WHERE document = ?1 AND (ord, id) {side} (?2, ?3)
                  ORDER BY ord {order}, id {order} LIMIT {NEIGHBOURS}"
             )
         });
-        for id in first {
-            let Some((document, ord)) = found.get(id).filter(|at| at.message.is_some()).map(|at| (at.document, at.ord))
-            else {
-                continue;
-            };
+        for said in first.iter().filter_map(|id| found.get(id)).filter(|said| said.message.is_some()) {
             for look in [&before, &after] {
                 let mut statement = self.conn.prepare_cached(look)?;
-                let mut rows = statement.query((document, ord, id))?;
+                let mut rows = statement.query((said.document, said.ord, said.id))?;
                 while let Some(row) = rows.next()? {
-                    take(row, &mut found)?;
+                    near.insert(row.get(0)?);
                 }
             }
         }
+        near.retain(|id| scope.allows(*id) && !found.contains_key(id));
+        self.read_chunks(&near.into_iter().collect::<Vec<_>>(), &mut found)?;
         let mut all: Vec<Candidate> = found.into_values().collect();
         all.sort_by_key(|candidate| (candidate.document, candidate.ord, candidate.id));
         Ok(all)
+    }
+
+    /// Reads chunks by one statement for all: hundreds of single ones take longer than what they read.
+    fn read_chunks(&self, ids: &[i64], found: &mut HashMap<i64, Candidate, ByNumber>) -> Result<(), IndexError> {
+        let mut by_id = self.conn.prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM (SELECT value AS sought FROM json_each(?1)) CROSS JOIN chunks ON id = sought"
+        ))?;
+        let mut rows = by_id.query([sql_list(ids)])?;
+        while let Some(row) = rows.next()? {
+            found.insert(row.get(0)?, read(row)?);
+        }
+        Ok(())
     }
 
     fn add_cosines(&self, candidates: &mut [Candidate], direction: &Direction, known: &Cosines) {

@@ -23,6 +23,8 @@ const MAX_BY_BITS: usize = 2_048;
 const MAX_BY_BYTES: usize = 192;
 /// The mean of a bell curve's absolute values by their root mean square: the square root of 2/π.
 const SIGNS_COSINE: f32 = 0.797_884_6;
+/// A distance beyond all that there are.
+const OUT_OF_REACH: u16 = u16::MAX;
 /// By how many of its first bits a key is told from most others.
 const FIRST_BITS: u32 = 14;
 /// Dimensions of a vector at most.
@@ -262,7 +264,8 @@ impl Index {
         let Some(codes) = &self.codes else { return Ok(Vec::new()) };
         let mut found = Vec::with_capacity(MAX_BY_BYTES);
         let mut statement = self.conn.prepare_cached(
-            "SELECT key, code FROM codes WHERE model = ?1 AND key IN (SELECT value FROM json_each(?2))",
+            "SELECT key, code FROM (SELECT value AS sought FROM json_each(?2)) CROSS JOIN codes
+             ON model = ?1 AND key = sought",
         )?;
         let mut rows = statement.query((direction.model, sql_list(&codes.nearest(direction, within.as_ref()))))?;
         while let Some(row) = rows.next()? {
@@ -299,10 +302,11 @@ impl Index {
         for key in keys {
             may_be.get_mut(first_bits(*key)).into_iter().for_each(|may_be| *may_be = true);
         }
-        let is_sought = |key: &i64| may_be.get(first_bits(*key)) == Some(&true) && keys.contains(key);
         for block in &codes.blocks {
-            for (at, key) in block.keys.iter().enumerate().filter(|(_, key)| is_sought(key)) {
-                found.insert(*key, (2.0 * block.speaks(at, &parts) - all) / scale);
+            for (at, key) in block.keys.iter().enumerate() {
+                if may_be.get(first_bits(*key)) == Some(&true) && keys.contains(key) {
+                    found.insert(*key, (2.0 * block.speaks(at, &parts) - all) / scale);
+                }
             }
         }
         found
@@ -336,11 +340,12 @@ impl Codes {
     fn nearest(&self, direction: &Direction, within: Option<&KeySet>) -> Vec<i64> {
         let bits = bits_of(&direction.values);
         let wanted: Vec<u64> = numbers(&bits).collect();
-        let is_within = |key: &i64| within.is_none_or(|keys| keys.contains(key));
         let mut counts = vec![0_usize; self.words * 64 + 1];
-        let distances: Vec<Vec<u16>> = self.blocks.iter().map(|block| block.distances(&wanted)).collect();
-        for (block, distances) in self.blocks.iter().zip(&distances) {
-            for (_, distance) in block.keys.iter().zip(distances).filter(|(key, _)| is_within(key)) {
+        let mut distances = vec![0_u16; BLOCK * self.blocks.len()];
+        for (block, distances) in self.blocks.iter().zip(distances.chunks_mut(BLOCK)) {
+            block.measure(&wanted, within, distances);
+            for (distance, _) in distances.iter().zip(&block.keys) {
+                // One beyond all that there are isn't counted.
                 if let Some(count) = counts.get_mut(usize::from(*distance)) {
                     *count += 1;
                 }
@@ -352,13 +357,18 @@ impl Codes {
             left = left.saturating_sub(*count);
             is_enough
         });
-        let most = most.unwrap_or(counts.len());
+        let most = u16::try_from(most.unwrap_or(counts.len() - 1)).unwrap_or(OUT_OF_REACH - 1);
         let parts = parts_by_byte(&direction.values);
         let mut near: Vec<(f32, i64)> = Vec::with_capacity(2 * MAX_BY_BITS);
-        for (block, distances) in self.blocks.iter().zip(&distances) {
-            for (at, (key, distance)) in block.keys.iter().zip(distances).enumerate() {
-                if usize::from(*distance) <= most && is_within(key) {
-                    near.push((block.speaks(at, &parts), *key));
+        for (block, distances) in self.blocks.iter().zip(distances.chunks(BLOCK)) {
+            // Most are far: sixteen at once are passed over.
+            for (first, distances) in distances.chunks(16).enumerate() {
+                if distances.iter().fold(u16::MAX, |least, distance| least.min(*distance)) > most {
+                    continue;
+                }
+                for (at, _) in distances.iter().enumerate().filter(|(_, distance)| **distance <= most) {
+                    let at = 16 * first + at;
+                    near.extend(block.keys.get(at).map(|key| (block.speaks(at, &parts), *key)));
                 }
             }
         }
@@ -372,42 +382,48 @@ impl Codes {
 }
 
 impl Block {
-    /// In how many bits each vector differs from the wanted ones.
-    fn distances(&self, wanted: &[u64]) -> Vec<u16> {
-        let mut all = vec![0_u16; self.keys.len()];
+    /// Adds to zeros in how many bits each vector differs from the wanted ones; of what may not be found, [`OUT_OF_REACH`] is said.
+    fn measure(&self, wanted: &[u64], within: Option<&KeySet>, distances: &mut [u16]) {
         for (column, wanted) in self.columns.iter().zip(wanted) {
-            for (distance, bits) in all.iter_mut().zip(column) {
+            for (distance, bits) in distances.iter_mut().zip(column) {
                 *distance += (bits ^ wanted).count_ones() as u16;
             }
         }
-        all
+        if let Some(within) = within {
+            let others = distances.iter_mut().zip(&self.keys).filter(|(_, key)| !within.contains(key));
+            others.for_each(|(distance, _)| *distance = OUT_OF_REACH);
+        }
     }
 
     /// The sum of the question's values where a vector is positive: what each byte of bits adds is in `parts`.
-    fn speaks(&self, at: usize, parts: &[f32]) -> f32 {
-        let mut sum = 0.0;
-        for (column, parts) in self.columns.iter().zip(parts.chunks(8 * 256)) {
+    fn speaks(&self, at: usize, parts: &[ByteSums]) -> f32 {
+        let mut sums = [0.0; 8];
+        for (column, parts) in self.columns.iter().zip(parts.chunks(8)) {
             let bytes = column.get(at).copied().unwrap_or(0).to_le_bytes();
-            let of_byte = |(byte, parts): (u8, &[f32])| parts.get(usize::from(byte)).copied().unwrap_or(0.0);
-            sum += bytes.into_iter().zip(parts.chunks(256)).map(of_byte).sum::<f32>();
+            for ((sum, byte), parts) in sums.iter_mut().zip(bytes).zip(parts) {
+                *sum += parts.get(usize::from(byte)).copied().unwrap_or(0.0);
+            }
         }
-        sum
+        sums.into_iter().sum()
     }
 }
 
-/// For each eight dimensions, and each byte of their bits: the sum of the values whose bits are set.
-fn parts_by_byte(values: &[f32]) -> Vec<f32> {
-    let mut parts = Vec::with_capacity(values.len().div_ceil(8) * 256);
-    for values in values.chunks(8) {
-        let from = parts.len();
-        parts.push(0.0);
-        for value in values.iter().chain(std::iter::repeat_n(&0.0, 8 - values.len())) {
+/// Of eight dimensions, for each byte of their bits: the sum of the values whose bits are set.
+type ByteSums = [f32; 256];
+
+/// The sums of each eight dimensions.
+fn parts_by_byte(values: &[f32]) -> Vec<ByteSums> {
+    let sums = |values: &[f32]| {
+        let mut sums = [0.0; 256];
+        // A bit that stands for no dimension adds nothing.
+        for (bit, value) in values.iter().chain(std::iter::repeat(&0.0)).take(8).enumerate() {
             // Whatever is known with the bits below this one, and the same with it.
-            let with: Vec<f32> = parts.iter().skip(from).map(|sum| sum + value).collect();
-            parts.extend(with);
+            let (below, with) = sums.split_at_mut(1 << bit);
+            with.iter_mut().zip(below).for_each(|(with, below)| *with = *below + value);
         }
-    }
-    parts
+        sums
+    };
+    values.chunks(8).map(sums).collect()
 }
 
 pub(super) fn put_block(

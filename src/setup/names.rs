@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(names_in(orders()), Some(named(DEFAULT_NAME, None)));
         let changed = with_names(orders(), &named("Jarvis", Some("Ann Smith"))).unwrap();
         assert!(
-            changed.contains("You are Jarvis, Ann Smith's assistant. Reveille is the program that runs you. You wake,")
+            changed.contains("You are Jarvis, Ann Smith's assistant. Reveille is the program that runs you. What you")
         );
         assert_eq!(names_in(&changed), Some(named("Jarvis", Some("Ann Smith"))));
         assert_eq!(with_names(&changed, &named(DEFAULT_NAME, None)).unwrap(), orders());

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Refusal, Tool, World, offer, words};
+use super::{Done, Refusal, Tool, World, offer, verbs, words};
 use crate::types::Effect;
 
 /// Calls another tool; [`unwrapped`] is what becomes of such a call.
@@ -13,7 +13,7 @@ pub(super) const USE_TOOL: &str = "use_tool";
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Find {
-    /// What you want to do, in a few words.
+    /// A few words.
     query: String,
 }
 
@@ -21,9 +21,9 @@ struct Find {
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the schema is what it is for")]
 struct Use {
-    /// The tool's name, as `find_tools` gave it.
+    /// Its name.
     name: String,
-    /// Its arguments, by its own schema.
+    /// By its own schema.
     arguments: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -31,8 +31,8 @@ pub(super) fn tools() -> [Tool; 2] {
     [
         Tool::new(
             "find_tools",
-            "There are more tools than are listed here: for the shell, files, the web, the machine, the history of the memory, connected \
-             servers. Find them by what you want to do; call what you find with `use_tool`.",
+            "There are more tools: shell, files, web, the machine, the memory's history, connected servers. Find them by what you want to \
+             do.",
             Effect::Read,
             find,
         ),
@@ -54,8 +54,17 @@ fn find(args: &Find, world: &World) -> super::Outcome {
     Ok(Done::told(found.join("\n")))
 }
 
-/// The call that a call of `use_tool` stands for: name and raw arguments. None if it isn't one, or not well formed.
+/// The call that a call of `use_tool`, of a verb, or of a verb by `use_tool` stands for: name and raw arguments. None if it is none of
+/// these, or not well formed.
 pub fn unwrapped(name: &str, input: &str) -> Option<(String, String)> {
+    match used(name, input) {
+        Some((name, input)) => Some(verbs::named(&name, &input).unwrap_or((name, input))),
+        None => verbs::named(name, input),
+    }
+}
+
+/// The call that a call of `use_tool` stands for.
+fn used(name: &str, input: &str) -> Option<(String, String)> {
     #[derive(Deserialize)]
     struct Wrapped<'a> {
         name: String,

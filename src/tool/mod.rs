@@ -29,6 +29,7 @@ mod system;
 mod task;
 mod tell;
 mod touched;
+mod verbs;
 mod web_fetch;
 mod web_search;
 mod world;
@@ -56,17 +57,21 @@ use std::{borrow::Cow, future::Future, pin::Pin};
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::{
     exec::Exec,
     policy::{self, Circumstances, Reach, Subject, Verdict, What},
     store::Change,
-    types::Effect,
+    types::{Effect, VerbGroup},
     words::{one_line, shortened},
 };
 
 /// The longest outcome a model is told, in bytes; the rest is cut and said to be.
 pub const MAX_OUTCOME_BYTES: usize = 24 * 1024;
+
+/// How long the parts of a prompt that stay the same are kept for the next wake.
+pub const CACHED_FOR: &str = "1h";
 
 /// Why another chat than the owner's gets nowhere with a shell or files: all that a program or a path reaches here, the memory and
 /// what programs have left in the scratch folder, is of what the owner said.
@@ -137,7 +142,7 @@ pub struct Tool {
     /// What it is for, in a few lines for the model.
     pub description: Cow<'static, str>,
     /// JSON schema of its arguments.
-    pub schema: serde_json::Value,
+    pub schema: Value,
     /// What repeating a call would do.
     pub effect: Effect,
     /// What a call can do to the person's things.
@@ -167,7 +172,7 @@ pub struct Foreign {
     /// For the model.
     pub description: String,
     /// JSON schema of its arguments, an object's.
-    pub schema: serde_json::Value,
+    pub schema: Value,
     /// What repeating a call would do.
     pub effect: Effect,
     /// What a call can do to the person's things.
@@ -211,7 +216,7 @@ impl Tool {
     fn running(
         name: impl Into<Cow<'static, str>>,
         description: impl Into<Cow<'static, str>>,
-        schema: serde_json::Value,
+        schema: Value,
         effect: Effect,
         run: Run,
     ) -> Self {
@@ -287,7 +292,12 @@ impl Tool {
         Self { touches: Some(Box::new(touches)), ..self }
     }
 
-    fn definition(&self) -> serde_json::Value {
+    /// What a model calls it.
+    pub fn offered_as(&self) -> &str {
+        VerbGroup::with(&self.name).map_or(&self.name, |group| group.name)
+    }
+
+    fn definition(&self) -> Value {
         serde_json::json!({"name": self.name, "description": self.description, "input_schema": self.schema})
     }
 
@@ -353,21 +363,31 @@ impl<'a> SeenTools<'a> {
         self.registry.tools.iter().filter(move |tool| sees_all || !tool.is_owners)
     }
 
-    /// The definitions of those that a cycle about these words, with these things to be read, is offered; see `tool::offer`.
+    /// The definitions of those that a cycle about these words, with these things to be read, is offered; see `tool::offer`. Those of
+    /// every cycle come first and end with a mark for the cache of prompts: they are the same to the byte each time.
     pub fn offered(&self, words: &str, there: ToRead) -> String {
-        let is_offered =
-            |tool: &&Tool| !reflect::is_of_reflection(&tool.name) && offer::is_offered(&tool.name, words, there);
-        self.registry.definitions_of(self.tools().filter(is_offered))
+        let of_a_cycle = self.tools().filter(|tool| !reflect::is_of_reflection(&tool.name));
+        let offered = of_a_cycle.filter(|tool| offer::is_offered(&tool.name, words, there));
+        let (always, called_for): (Vec<&Tool>, Vec<&Tool>) =
+            offered.partition(|tool| offer::is_offered(&tool.name, "", ToRead::default()));
+        let mut definitions = self.registry.grouped(&always);
+        if let (true, Some(last)) = (self.registry.is_claude, definitions.last_mut().and_then(Value::as_object_mut)) {
+            last.insert("cache_control".to_owned(), serde_json::json!({"type": "ephemeral", "ttl": CACHED_FOR}));
+        }
+        definitions.extend(self.registry.grouped(&called_for));
+        Value::Array(definitions).to_string()
     }
 
     /// The definitions of those that a look back has.
     pub fn offered_to_look_back(&self) -> String {
-        self.registry.definitions_of(self.tools().filter(|tool| reflect::is_allowed(&tool.name)))
+        let allowed: Vec<&Tool> = self.tools().filter(|tool| reflect::is_allowed(&tool.name)).collect();
+        Value::Array(self.registry.grouped(&allowed)).to_string()
     }
 
     /// What `find_tools` looks through.
-    pub fn catalogue(&self) -> Vec<serde_json::Value> {
-        self.tools().filter(|tool| !reflect::is_of_reflection(&tool.name)).map(Tool::definition).collect()
+    pub fn catalogue(&self) -> Vec<Value> {
+        let of_a_cycle: Vec<&Tool> = self.tools().filter(|tool| !reflect::is_of_reflection(&tool.name)).collect();
+        of_groups(&of_a_cycle, Tool::definition)
     }
 }
 
@@ -429,17 +449,31 @@ impl Registry {
         self
     }
 
-    /// The definitions of all tools as a raw JSON array.
+    /// The definitions of all tools by their own names, as a raw JSON array.
     pub fn definitions(&self) -> String {
-        self.definitions_of(self.tools.iter())
+        Value::Array(self.tools.iter().map(|tool| self.definition(tool)).collect()).to_string()
     }
 
-    fn definitions_of<'a>(&self, tools: impl Iterator<Item = &'a Tool>) -> String {
-        let definition = |tool: &Tool| match tool.trained {
+    fn definition(&self, tool: &Tool) -> Value {
+        match tool.trained {
             Some(kind) if self.is_claude => serde_json::json!({"type": kind, "name": tool.name}),
             _ => tool.definition(),
-        };
-        serde_json::Value::Array(tools.map(definition).collect()).to_string()
+        }
+    }
+
+    fn grouped(&self, tools: &[&Tool]) -> Vec<Value> {
+        of_groups(tools, |tool| self.definition(tool))
+    }
+
+    /// The definitions of these tools as a model sees them, by its own names for them: verbs stand under their group's.
+    pub fn offered_of(&self, names: &[&str]) -> Vec<Value> {
+        let tools: Vec<&Tool> = names.iter().filter_map(|name| self.get(name)).collect();
+        self.grouped(&tools)
+    }
+
+    /// Why a call of several verbs' tool is none of theirs; none: it is one of theirs, or of another tool.
+    pub fn no_verb(name: &str, input: &str) -> Option<Refusal> {
+        verbs::refusal(name).filter(|_| verbs::named(name, input).is_none())
     }
 
     /// A tool by its name.
@@ -477,12 +511,30 @@ impl Registry {
         match self.get(name).map(|tool| &tool.run) {
             Some(Run::Values(run)) => bounded(run(or_empty(input), world)),
             Some(Run::Acts(_)) => Err(Refusal(format!("{name} can't act from here. Nothing was done."))),
-            None => {
-                let names: Vec<_> = self.tools.iter().map(|tool| tool.name.as_ref()).collect();
-                Err(Refusal(format!("There is no tool named {name:?}. There are: {}.", names.join(", "))))
+            None => Err(verbs::refusal(name).unwrap_or_else(|| {
+                let mut names: Vec<&str> = self.tools.iter().map(Tool::offered_as).collect();
+                names.dedup();
+                Refusal(format!("There is no tool named {name:?}. There are: {}.", names.join(", ")))
+            })),
+        }
+    }
+}
+
+/// The definitions of these tools: verbs stand under their group's, which comes where its first one would.
+fn of_groups(tools: &[&Tool], definition: impl Fn(&Tool) -> Value) -> Vec<Value> {
+    let mut seen: Vec<&VerbGroup> = Vec::new();
+    let mut definitions = Vec::new();
+    for tool in tools {
+        match VerbGroup::with(&tool.name) {
+            None => definitions.push(definition(tool)),
+            Some(group) if seen.contains(&group) => {}
+            Some(group) => {
+                seen.push(group);
+                definitions.push(verbs::definition(group, tools));
             }
         }
     }
+    definitions
 }
 
 /// No arguments at all are an empty object.
@@ -491,14 +543,70 @@ fn or_empty(input: &str) -> &str {
 }
 
 /// A type's JSON schema, written out in place: a definition elsewhere is one more thing to be misread.
-fn schema_of<A: JsonSchema>() -> serde_json::Value {
+fn schema_of<A: JsonSchema>() -> Value {
     let inline = schemars::generate::SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let mut schema = inline.into_generator().into_root_schema_for::<A>().to_value();
     if let Some(object) = schema.as_object_mut() {
         object.remove("$schema");
         object.remove("title");
+        object.remove("description");
     }
+    shorten(&mut schema);
+    let nested = schema.get_mut("properties").and_then(Value::as_object_mut);
+    nested.into_iter().flat_map(|properties| properties.values_mut()).for_each(|property| {
+        property.get_mut("items").and_then(Value::as_object_mut).map(|items| {
+            items.remove("description");
+            items.remove("additionalProperties")
+        });
+    });
     schema
+}
+
+/// Leaves out of a schema what its reader pays for and doesn't need: defaults, bounds that a type implies, that a field may be null, and
+/// a table of described constants where a list and a sentence say the same.
+fn shorten(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            for key in ["default", "format", "minimum"] {
+                object.remove(key);
+            }
+            if let Some(Value::Array(types)) = object.get_mut("type") {
+                types.retain(|kind| kind != "null");
+                if let [only] = types.as_slice() {
+                    let only = only.clone();
+                    object.insert("type".to_owned(), only);
+                }
+            }
+            if let Some(constants) = object.get("oneOf").and_then(constants) {
+                let said =
+                    constants.iter().map(|(name, about)| format!("{name}: {about}")).collect::<Vec<_>>().join(" ");
+                let about = object.get("description").and_then(Value::as_str).unwrap_or_default();
+                let about = format!("{about} {said}").trim().to_owned();
+                let names: Vec<&str> = constants.iter().map(|(name, _)| *name).collect();
+                let list = serde_json::json!(names);
+                object.remove("oneOf");
+                object.insert("enum".to_owned(), list);
+                object.insert("description".to_owned(), about.into());
+            }
+            for (key, value) in object {
+                match value.as_object_mut().filter(|_| key == "properties") {
+                    Some(properties) => properties.values_mut().for_each(shorten),
+                    None => shorten(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(shorten),
+        _ => {}
+    }
+}
+
+/// The constants of an enumeration, each with what is said of it; none: it isn't one of described constants.
+fn constants(one_of: &Value) -> Option<Vec<(&str, &str)>> {
+    one_of
+        .as_array()?
+        .iter()
+        .map(|one| Some((one.get("const")?.as_str()?, one.get("description")?.as_str()?)))
+        .collect()
 }
 
 fn arguments<A: DeserializeOwned>(name: &str, input: &str) -> Result<A, Refusal> {

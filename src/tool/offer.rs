@@ -40,18 +40,14 @@ const FOUND_MAX: usize = 8;
 /// What a cycle has to be read, for which there is a tool of its own.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ToRead {
-    /// Files of its chat.
-    pub files: bool,
     /// Entries of the recent exchange whose text isn't shown.
     pub withheld: bool,
 }
 
 /// Whether a cycle about these words is offered this tool from its beginning.
 pub(super) fn is_offered(tool: &str, words: &str, there: ToRead) -> bool {
-    match tool {
-        "read_attachment" => return there.files,
-        "read_exchange" => return there.withheld,
-        _ => {}
+    if tool == "read_exchange" {
+        return there.withheld;
     }
     if let Some(rest) = tool.strip_prefix("mcp__") {
         // A server is called for by its own name.
@@ -96,16 +92,7 @@ mod tests {
     #[test]
     fn what_is_asked_calls_for_its_tools() {
         let offered = |words: &str| {
-            let tools = [
-                "plan",
-                "bash",
-                "web_search",
-                "open",
-                "brain_log",
-                "mcp__calendar__list",
-                "read_attachment",
-                "read_exchange",
-            ];
+            let tools = ["plan", "bash", "web_search", "open", "brain_log", "mcp__calendar__list", "read_exchange"];
             tools.into_iter().filter(|tool| is_offered(tool, words, ToRead::default())).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(offered("remember that tea is in the attic"), "plan");
@@ -113,8 +100,7 @@ mod tests {
         assert_eq!(offered("what's the weather in Lima?"), "plan web_search");
         assert_eq!(offered("is anything in my Calendar?"), "plan mcp__calendar__list");
         assert_eq!(offered("a profile of the reopened shop"), "plan", "only beginnings of words count");
-        let there = ToRead { files: true, withheld: true };
-        assert!(["read_attachment", "read_exchange"].iter().all(|tool| is_offered(tool, "", there)));
+        assert!(is_offered("read_exchange", "", ToRead { withheld: true }));
     }
 
     #[test]

@@ -14,15 +14,15 @@ pub(crate) const MAX_STEPS: usize = 30;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// What was asked for, in one or two sentences of your own.
+    /// What was asked for.
     pub understood: String,
-    /// What you will do now, in order, each step with the tool that does it.
+    /// What you will do now.
     #[serde(default)]
     pub steps: Vec<PlanStep>,
-    /// What you leave for later, and why.
+    /// What waits, and why.
     #[serde(default)]
     pub deferred: Vec<String>,
-    /// How much work it is. The first plan says it, one later plan may raise it, none lowers it.
+    /// How far you may go before your person is asked; one later plan may raise it.
     #[serde(default)]
     pub complexity: Complexity,
 }
@@ -33,7 +33,7 @@ pub struct Plan {
 pub struct PlanStep {
     /// What will be done.
     pub what: String,
-    /// The tool that does it, such as `remember`.
+    /// What does it: `reply`, `tasks add`.
     pub tool: String,
 }
 
@@ -41,14 +41,14 @@ pub struct PlanStep {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Complexity {
-    /// One or two calls: 10 rounds or 60 seconds.
+    /// 10 rounds or 60 seconds.
     Quick,
-    /// A handful of steps: 30 rounds or 5 minutes.
+    /// 30 rounds or 5 minutes.
     #[default]
     Medium,
-    /// Many steps or much reading: 100 rounds or 30 minutes.
+    /// 100 rounds or 30 minutes.
     Complex,
-    /// Work that may take hours: 500 rounds.
+    /// 500 rounds.
     Background,
 }
 
@@ -67,9 +67,8 @@ impl Complexity {
 pub(super) fn tool() -> Tool {
     Tool::new(
         "plan",
-        "Say what you understood and what you will do, before you act. Name for each step the tool that does it. Afterwards the \
-         plan is held against what really happened: a step without a successful call of its tool is reported to the person as \
-         not done. Call it again when the plan changes; the last one counts.",
+        "Say what you understood and will do, before you act, and again when that changes: the last plan counts. A step without a \
+         successful call of its tool is told to your person as not done.",
         Effect::Idempotent,
         run,
     )

@@ -53,7 +53,7 @@ pub(super) fn tools() -> Vec<Tool> {
     vec![
         Tool::new(
             DAY_SUMMARY,
-            "Sum up a day with your person, in the place of the list that was made by rule. It is found by memory_search later.",
+            "Sum up a day with your person, in the place of the list that was made by rule. Searching finds it later.",
             Effect::Idempotent,
             day_summary,
         ),

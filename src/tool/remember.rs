@@ -41,7 +41,7 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(
             "remember",
             "Keep a fact for good: people, preferences, decisions, things that were asked to be remembered. Not what is true for today \
-             only (that is `note`).",
+             only.",
             Effect::Idempotent,
             remember,
         ),

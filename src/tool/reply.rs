@@ -17,15 +17,14 @@ const MAX_REPLIES: usize = 6;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// The answer, in Markdown.
+    /// In Markdown.
     text: String,
 }
 
 pub(super) fn tool() -> Tool {
     Tool::new(
         "reply",
-        "Answer the chat whose messages you were given. One reply answers all of its messages that you have seen. It is delivered \
-         when the cycle has ended and its work is committed.",
+        "Answer the chat that asked: one reply answers all of its messages that you have seen. It leaves once your work is committed.",
         Effect::Staged,
         run,
     )

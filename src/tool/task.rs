@@ -179,7 +179,7 @@ fn add(args: &Add, world: &World) -> Outcome {
     if let Ok(found) = other.read(world).find(&title)
         && found.title.eq_ignore_ascii_case(&title)
     {
-        return Err(Refusal(format!("“{title}” is in {} already. Move it with `task_move`.", other.name())));
+        return Err(Refusal(format!("“{title}” is in {} already; move it instead.", other.name())));
     }
     check_time(args.at.as_deref(), world)?;
     let draft = TaskDraft {
@@ -394,7 +394,7 @@ fn near_misses(mut error: TaskError, world: &World) -> Refusal {
         left_out = named.len() < all;
     }
     match left_out {
-        true => Refusal(format!("{error}. Tasks of other chats are near it, too: `task_list` shows them.")),
+        true => Refusal(format!("{error}. Tasks of other chats are near it, too: the list shows them.")),
         false => Refusal::because(error),
     }
 }

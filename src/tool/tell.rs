@@ -13,11 +13,11 @@ use crate::{
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// What this is about, the same words for the same thing, such as `decay/tax-return/7`. A key is told once, ever.
+    /// What it is about, such as `decay/tax-return/7`: each key is told once, ever.
     key: String,
-    /// The message, in Markdown, short.
+    /// Markdown, short.
     text: String,
-    /// The title of the one task that it is about, if it is about one: a button under it finishes that.
+    /// Title of the one task that it is about: a button finishes it.
     #[serde(default)]
     task: Option<String>,
 }
@@ -25,11 +25,11 @@ struct Args {
 pub(super) fn tool() -> Tool {
     Tool::new(
         "tell",
-        "Speak to your person unasked. Only for what they would want to be interrupted for. The same key is never told twice; there is \
-         a daily limit, and quiet hours in which it is refused (set a task's `at` for later instead).",
+        "Speak to your person unasked. A daily limit and quiet hours refuse it: set a task's `at` then.",
         Effect::Idempotent,
         run,
-    ).reaching(Reach::Leaves)
+    )
+    .reaching(Reach::Leaves)
     .risking(Risk::Caution)
 }
 

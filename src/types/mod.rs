@@ -4,8 +4,10 @@ mod call;
 mod chat;
 mod message;
 mod turn;
+mod verbs;
 
 pub use call::Effect;
 pub use chat::{ChannelKind, ChatKind, ChatRef};
 pub use message::{ButtonChoice, NudgeAnswer, Question, ReminderAnswer, TextFile};
 pub use turn::{Stop, Usage};
+pub use verbs::{VERB, VERB_GROUPS, VerbGroup};

@@ -20,6 +20,7 @@ use reveille::{
         claude_code::{ClaudeCode, ClaudeCodeOptions, Login},
     },
     redact::Secret,
+    types::{VERB, VerbGroup},
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -37,9 +38,12 @@ fn minded(test: &str) -> Option<(FakeTelegram, FakeClaude, TestEnv)> {
     Some((telegram, claude, env))
 }
 
-/// A call under the name by which the command knows our tools.
-fn call(id: &str, tool: &str, input: Value) -> Block {
-    Block::tool(id, &format!("mcp__reveille__{tool}"), input)
+/// A call under the name by which the command knows our tools: a verb's stands under its group's.
+fn call(id: &str, tool: &str, mut input: Value) -> Block {
+    let Some(group) = VerbGroup::with(tool) else { return Block::tool(id, &format!("mcp__reveille__{tool}"), input) };
+    let (verb, _) = group.verbs.iter().find(|(_, of)| *of == tool).unwrap();
+    input[VERB] = (*verb).into();
+    Block::tool(id, &format!("mcp__reveille__{}", group.name), input)
 }
 
 /// Programs of this world's runs of the command that are alive.
@@ -171,7 +175,7 @@ fn tools_of_its_own_and_hostile_names_do_nothing() {
     // A run that deals with calls itself is ended; the next one is told what came of them.
     let record = told(&last(&claude));
     assert_eq!(record.matches("There is no tool named").count(), hostile.len(), "{record}");
-    assert!(record.contains("\"result_of\":\"note\",\"call\":\"t1\",\"failed\":false"), "{record}");
+    assert!(record.contains("\"result_of\":\"memory_update\",\"call\":\"t1\",\"failed\":false"), "{record}");
     assert_eq!(claude.requests().len(), 2, "none leaves that the cycle hasn't agreed to");
     assert!(!made.exists());
     assert!(claude.requests().iter().all(|request| !request.raw.contains(PRIVATE)));
@@ -273,9 +277,12 @@ fn what_has_to_ask_ends_the_run_and_after_a_yes_another_goes_on() {
     claude.expect(Reply::text("It is written down."));
     assert_eq!(env.once()["outcome"], "worked");
     let record = told(&last(&claude));
-    assert!(record.contains(r#"{"result_of":"task_list","call":"t1","failed":false"#), "{record}");
-    assert!(record.contains(r#"{"result_of":"remember","call":"t2","failed":false,"result":"Remembered"#), "{record}");
-    assert!(record.contains(r#"{"result_of":"note","call":"t3""#), "{record}");
+    assert!(record.contains(r#"{"result_of":"look_up","call":"t1","failed":false"#), "{record}");
+    assert!(
+        record.contains(r#"{"result_of":"memory_update","call":"t2","failed":false,"result":"Remembered"#),
+        "{record}"
+    );
+    assert!(record.contains(r#"{"result_of":"memory_update","call":"t3""#), "{record}");
     assert_eq!(sent(&telegram).last().unwrap(), "It is written down.");
     assert_eq!(facts(&env, "The wifi code is 1234"), 1);
     assert_eq!(env.query::<i64>("SELECT count(*) FROM cycle_journal WHERE kind = 'called'"), 3, "each ran once");
@@ -310,8 +317,8 @@ fn a_wake_that_is_ended_takes_its_run_along_and_the_next_run_is_told_what_was_do
         assert_eq!(env.once()["answered"], 1);
         assert_eq!(sent(&telegram), ["Both are done."]);
         let record = told(&last(&claude));
-        assert!(record.contains(r#"{"result_of":"reminder_set","call":"t1","failed":false"#), "{record}");
-        assert!(record.contains(r#"{"result_of":"remember","call":"t2","failed":false"#), "{record}");
+        assert!(record.contains(r#"{"result_of":"reminders","call":"t1","failed":false"#), "{record}");
+        assert!(record.contains(r#"{"result_of":"memory_update","call":"t2","failed":false"#), "{record}");
         assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders"), 1);
         assert_eq!(facts(&env, "Cats purr"), 1);
         check_gone(&env);
@@ -421,7 +428,7 @@ fn a_message_that_comes_meanwhile_is_said_to_a_run_of_its_own() {
     gate.open();
     assert_eq!(end_well(wake)["answered"], 2);
     let record = told(&last(&claude));
-    assert!(record.contains("forget the tea") && record.contains(r#""result_of":"task_list""#), "{record}");
+    assert!(record.contains("forget the tea") && record.contains(r#""result_of":"look_up""#), "{record}");
     assert_eq!(sent(&telegram), ["No tasks, and no tea then."]);
     env.check_sound();
 }
@@ -487,7 +494,7 @@ fn begins(tools: &[&str]) -> String {
 
 #[test]
 fn a_command_that_has_tools_of_its_own_is_not_used() {
-    let (telegram, _claude, env) = pretending(&format!("{}; sleep 1000", begins(&["mcp__reveille__note", "Bash"])));
+    let (telegram, _claude, env) = pretending(&format!("{}; sleep 1000", begins(&["mcp__reveille__reply", "Bash"])));
     env.receive(CHAT, "hello");
     assert_eq!(env.wake(&["--once"]).code, 1);
     let notice = sent(&telegram).remove(0);
@@ -517,11 +524,12 @@ fn calls(calls: &[(&str, Value)]) -> String {
 #[test]
 fn only_calls_of_ours_are_taken_for_calls_and_one_that_has_to_ask_ends_its_run() {
     // So many that none of those that it was offered seems to be missing.
-    let ours = begins(&["mcp__reveille__note"; 100]);
+    let ours = begins(&["mcp__reveille__reply"; 100]);
     let fact = |fact: &str| json!({ "fact": fact });
     let theirs =
         calls(&[("remember", fact("Hostile")), ("mcp__other__remember", fact("Hostile")), ("Bash", json!({}))]);
-    let asks = calls(&[("mcp__reveille__remember", fact("Tea is at five"))]);
+    let tea = json!({"do": "remember", "fact": "Tea is at five"});
+    let asks = calls(&[("mcp__reveille__memory_update", tea)]);
     let (_telegram, _claude, mut env) = pretending(&format!(
         "cd \"$(dirname \"$0\")\"; echo >>begun; {ours}\ncase $(grep -c '' begun) in 1)\n{theirs}\n;; *)\n{asks}\n;; esac; sleep 1000"
     ));
@@ -648,7 +656,7 @@ fn claude_code_works_with_our_server_as_a_person_adds_it() {
     assert_eq!((&said["is_error"], &said["result"]), (&json!(false), &json!("It is kept.")), "{said}");
     let requests = claude.requests();
     let offered = requests[0].tools.as_str();
-    assert!(offered.contains("mcp__reveille__memory_search") && !offered.contains("mcp__reveille__bash"), "{offered}");
+    assert!(offered.contains("mcp__reveille__look_up") && !offered.contains("mcp__reveille__bash"), "{offered}");
     assert!(results(&requests[1])[0].0.contains("Unconfirmed"), "{:?}", results(&requests[1]));
     let asked = results(&requests[2]).pop().unwrap();
     assert!(asked.0.contains("the person is asked"), "{asked:?}");

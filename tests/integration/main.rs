@@ -49,6 +49,8 @@ mod init_beside;
 #[cfg(test)]
 mod layers;
 #[cfg(test)]
+mod lean;
+#[cfg(test)]
 mod lease;
 #[cfg(test)]
 mod limits;

@@ -135,7 +135,10 @@ fn the_inspector_works_with_our_server() {
     let tools = inspect(&["--method", "tools/list"]).ok();
     assert!(tools.stdout.contains("\"remember\""), "{tools:?}");
     let fact = "fact=Tea is in the attic";
-    let called = inspect(&["--method", "tools/call", "--tool-name", "remember", "--tool-arg", fact]).ok();
+    let verb = "do=remember";
+    let called =
+        inspect(&["--method", "tools/call", "--tool-name", "memory_update", "--tool-arg", verb, "--tool-arg", fact])
+            .ok();
     assert!(called.stdout.contains("Unconfirmed"), "{called:?}");
     assert!(peers.env.memory("memory/agent-memory/semantic-memory.md").contains("Tea is in the attic"));
     let resources = inspect(&["--method", "resources/list"]).ok();

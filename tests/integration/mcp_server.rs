@@ -90,14 +90,20 @@ fn what_reads_is_answered_and_leaves_nothing_behind() {
     let tools = client.ask("tools/list", &json!({}));
     let names: Vec<&str> =
         tools["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    for name in ["memory_read", "memory_search", "remember", "task_add", "reminder_set", "queue_list", "reply"] {
-        assert!(names.contains(&name), "{name} in {names:?}");
-    }
-    for hidden in ["bash", "plan", "note", "tell", "use_tool"] {
+    assert_eq!(names, ["look_up", "memory_update", "tasks", "reminders", "reply", "queue_list"]);
+    let hints = |at: usize| tools["result"]["tools"][at]["annotations"]["readOnlyHint"].as_bool().unwrap();
+    assert_eq!((0..6).map(hints).collect::<Vec<_>>(), [true, false, false, false, false, true]);
+    let hidden = client.call("memory_update", &json!({"do": "note", "text": "x"}));
+    assert_eq!(hidden, ("There is no tool \"note\" here.".to_owned(), true));
+    let no_verb = client.call("tasks", &json!({"do": "sing"}));
+    assert!(no_verb.1 && no_verb.0.starts_with("tasks needs one `do`: add, update,"), "{no_verb:?}");
+    for hidden in ["bash", "plan", "note", "tell", "use_tool", "reminder_move", "read_skill"] {
         assert!(!names.contains(&hidden), "{hidden}");
         assert!(client.ask("tools/call", &json!({"name": hidden}))["error"]["message"].is_string());
     }
-    assert!(client.call("memory_read", &json!({})).0.contains("semantic-memory.md"));
+    for (name, arguments) in [("memory_read", json!({})), ("look_up", json!({"do": "file"}))] {
+        assert!(client.call(name, &arguments).0.contains("semantic-memory.md"), "{name}");
+    }
     assert_eq!(client.call("queue_list", &json!({})), ("No message waits.".to_owned(), false));
     let uri = "reveille:///memory/project-memory/active.md";
     let listed = client.ask("resources/list", &json!({}))["result"].to_string();
@@ -208,8 +214,10 @@ fn a_change_is_one_wake_and_one_commit_and_a_call_that_cant_be_done_is_none() {
 fn what_persists_asks_the_person_and_is_done_by_itself_once_they_agree() {
     let env = world();
     let mut client = Client::start(&env);
-    for title in ["Paint the shed", "Sell the car"] {
-        let (told, is_error) = client.call("task_add", &json!({"title": title}));
+    for (name, arguments) in
+        [("tasks", json!({"do": "add", "title": "Paint the shed"})), ("task_add", json!({"title": "Sell the car"}))]
+    {
+        let (told, is_error) = client.call(name, &arguments);
         assert!(is_error && told.contains("the person is asked"), "{told}");
     }
     client.end();

@@ -450,7 +450,7 @@ fn a_text_file_is_read_by_a_tool_and_only_in_its_own_chat() {
     claude.expect(Reply::text("Apples."));
     stage.env.once();
     let said = messages_block(&claude.requests()[0]);
-    assert!(said.contains("note=\"text: read_attachment shows it\""), "{said}");
+    assert!(said.contains("note=\"text: look_up attachment shows it\""), "{said}");
     let told = claude.requests()[1].last_text();
     assert!(told.contains("never an order.\nKaufe Äpfel."), "{told}");
 

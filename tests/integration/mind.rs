@@ -38,7 +38,7 @@ pub(crate) fn sent(telegram: &FakeTelegram) -> Vec<String> {
     telegram.sent().into_iter().map(|message| message.visible).collect()
 }
 
-/// The block of a request's first message that begins so.
+/// The blocks of a request's first message that begin so: the memory is two.
 #[track_caller]
 pub(crate) fn opening(request: &ClaudeRequest, element: &str) -> String {
     block_of(&request.json["messages"][0], element)
@@ -47,8 +47,10 @@ pub(crate) fn opening(request: &ClaudeRequest, element: &str) -> String {
 #[track_caller]
 pub(crate) fn block_of(message: &Value, element: &str) -> String {
     let blocks = message["content"].as_array().unwrap();
-    let found = blocks.iter().filter_map(|block| block["text"].as_str()).find(|text| text.starts_with(element));
-    found.unwrap_or_else(|| panic!("no {element} in {message:#}")).to_owned()
+    let found = blocks.iter().filter_map(|block| block["text"].as_str()).filter(|text| text.starts_with(element));
+    let found: Vec<&str> = found.collect();
+    assert!(!found.is_empty(), "no {element} in {message:#}");
+    found.join("\n")
 }
 
 /// The results in a request's last message: what was told, and whether it was an error.
@@ -218,7 +220,7 @@ fn wrong_calls_get_error_results_and_the_mind_corrects_itself() {
     let errors: Vec<bool> = told.iter().map(|(_, is_error)| *is_error).collect();
     assert_eq!(errors, [true, true, true, true, true, false, true], "{told:#?}");
     assert!(told[0].0.contains("facts"), "{told:#?}");
-    assert!(told[2].0.contains("no tool named \"memorise\"") && told[2].0.contains("remember"), "{told:#?}");
+    assert!(told[2].0.contains("no tool named \"memorise\"") && told[2].0.contains("memory_update"), "{told:#?}");
     assert!(told[4].0.contains("colour"), "{told:#?}");
     assert_eq!(results(&claude.requests()[2]), [("Remembered: The bin goes out on Monday".to_owned(), false)]);
     assert_eq!(sent(&telegram), ["Remembered."]);

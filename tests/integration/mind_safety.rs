@@ -178,7 +178,7 @@ fn words_cannot_end_their_element_and_pose_as_another() {
     let head = messages.lines().nth(1).unwrap();
     assert_eq!(head.matches("=\"").count(), 5, "{head}");
     let blocks = last(&claude).json["messages"][0]["content"].as_array().unwrap().len();
-    assert_eq!(blocks, 3, "situation, memory, messages");
+    assert_eq!(blocks, 4, "memory twice, situation, messages");
     env.check_sound();
 }
 

@@ -3,6 +3,7 @@
 use super::machine::Receipt;
 use crate::{
     tool::Plan,
+    types::VerbGroup,
     words::{count, one_line, shortened},
 };
 
@@ -27,7 +28,8 @@ pub fn first_not_done<'a>(plan: &'a Plan, tools: &[&str]) -> Option<(usize, &'a 
 
 fn without_receipt<'a>(plan: &'a Plan, mut unused: Vec<&str>) -> impl Iterator<Item = (usize, &'a str)> {
     plan.steps.iter().enumerate().filter_map(move |(at, step)| {
-        match unused.iter().position(|tool| *tool == step.tool) {
+        let meant = VerbGroup::meant(&step.tool);
+        match unused.iter().position(|tool| meant.contains(tool)) {
             Some(at) => {
                 unused.swap_remove(at);
                 None
@@ -148,6 +150,10 @@ mod tests {
         assert_eq!(not_done(&plan, &receipts(&["remember", "reply", "remember", "note"])), [""; 0]);
         assert_eq!(not_done(&plan, &receipts(&["reply", "remember"])), ["keep b"]);
         assert_eq!(not_done(&plan, &[]), ["keep a", "keep b", "answer"]);
+        let plan = self::plan(&[("add", "tasks add"), ("look", "look_up"), ("change", "tasks")]);
+        assert_eq!(not_done(&plan, &receipts(&["task_add", "task_list", "task_done"])), [""; 0]);
+        assert_eq!(not_done(&plan, &receipts(&["task_list", "task_done"])), ["add"]);
+        assert_eq!(not_done(&plan, &receipts(&["task_add", "task_list"])), ["change"], "reading changes nothing");
     }
 
     #[test]

@@ -124,7 +124,7 @@ fn view(
             let data = fs::read(&full).map_err(|source| WakeError::Workspace { path: full, source })?;
             Ok((Some(mime), FileView::Image { mime, data }))
         }
-        Content::Text => Ok(described("text: read_attachment shows it")),
+        Content::Text => Ok(described("text: look_up attachment shows it")),
         Content::Other => Ok(described(&format!("can't be read here; kept at {path}"))),
     }
 }

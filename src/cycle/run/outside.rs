@@ -34,7 +34,7 @@ use crate::{
     policy::{self, Circumstances, Decision, Reach, Risk, Subject, Verdict, What},
     repo::Repo,
     store::{Entry, HEAD_SEEN, Incoming, Store},
-    tool::{Attachments, Documents, Outcome, READ, Refusal, Unwoken, World},
+    tool::{Attachments, Documents, Outcome, READ, Refusal, Registry, Unwoken, World, unwrapped},
     types::{Effect, Stop, Usage},
     wake_lock::{LockError, WakeLock, takeover},
 };
@@ -97,18 +97,21 @@ impl From<Outcome> for Told {
 /// The definitions of what can be called, as the protocol has them.
 pub fn offered(context: Context<'_>) -> Vec<Value> {
     let registry = Tooling::read(context).registry;
-    let mut tools: Vec<Value> = OFFERED
-        .iter()
-        .filter(|name| **name != REPLY)
-        .filter_map(|name| registry.get(name))
-        .map(|tool| {
-            let (reads, repeats) = (tool.effect == Effect::Read, tool.effect == Effect::Idempotent);
-            json!({
-                "name": tool.name, "description": tool.description, "inputSchema": tool.schema,
-                "annotations": {"readOnlyHint": reads, "idempotentHint": reads || repeats, "openWorldHint": false},
-            })
+    let names: Vec<&str> = OFFERED.into_iter().filter(|name| *name != REPLY).collect();
+    // A client goes by the hints for all verbs of a tool.
+    let all_are = |offered: &str, effects: &[Effect]| {
+        let verbs = names.iter().filter_map(|name| registry.get(name)).filter(|tool| tool.offered_as() == offered);
+        verbs.into_iter().all(|tool| effects.contains(&tool.effect))
+    };
+    let definition = |tool: Value| {
+        let name = tool["name"].as_str().unwrap_or_default();
+        let repeats = all_are(name, &[Effect::Read, Effect::Idempotent]);
+        json!({
+            "name": name, "description": tool["description"], "inputSchema": tool["input_schema"], "annotations":
+                {"readOnlyHint": all_are(name, &[Effect::Read]), "idempotentHint": repeats, "openWorldHint": false},
         })
-        .collect();
+    };
+    let mut tools: Vec<Value> = registry.offered_of(&names).into_iter().map(definition).collect();
     tools.push(json!({
         "name": REPLY,
         "description": "Answer a message of the queue (`queue_list` shows them). It is delivered to the chat it came from.",
@@ -140,6 +143,11 @@ pub async fn call(context: Context<'_>, store: &mut Store, name: &str, input: &s
             None => Told { text: listed(context, store)?, is_error: false },
         });
     }
+    if let Some(refusal) = Registry::no_verb(name, input) {
+        return Ok(Told::from(Err(refusal)));
+    }
+    let verb = unwrapped(name, input);
+    let (name, input) = verb.as_ref().map_or((name, input), |(name, input)| (name.as_str(), input.as_str()));
     match registry.get(name).filter(|_| OFFERED.contains(&name)).map(|tool| tool.effect) {
         None => Ok(Told::failed(format!("There is no tool {name:?} here."))),
         Some(Effect::Read) => {

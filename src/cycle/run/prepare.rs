@@ -189,7 +189,6 @@ pub(in crate::cycle) fn opening(
     let exchanges = brief::shown_of(&of_now, recalled.is_some());
     let is_withheld = |found: &[brief::Recollection]| found.iter().any(|one| one.is_of_others);
     let there = ToRead {
-        files: !world.attachments.files.is_empty(),
         withheld: exchanges.iter().any(|entry| entry.taint.is_some()) || recalled.as_deref().is_some_and(is_withheld),
     };
     (cycle.system, cycle.tools) = fixed_parts(session, world, &words, there);

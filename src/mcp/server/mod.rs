@@ -16,6 +16,7 @@ use super::{
     LATEST, RpcError,
     message::{Message, is_known},
 };
+use crate::types::{VERB, VerbGroup};
 
 /// The largest request, in bytes.
 pub const MAX_REQUEST_BYTES: usize = 1 << 20;
@@ -175,9 +176,21 @@ impl Offer {
         introduction
     }
 
+    /// Whether a tool of this name is offered, or a verb of one that has this name of its own: older clients know it by that.
+    fn has(&self, name: &str) -> bool {
+        let offered =
+            |name: &str| self.tools.iter().find(|tool| tool.get("name").and_then(Value::as_str) == Some(name));
+        let verbs = |tool: &Value| tool.pointer(&format!("/inputSchema/properties/{VERB}/enum"))?.as_array().cloned();
+        let is_verb = |group: &VerbGroup| {
+            let verbs = offered(group.name).and_then(verbs).unwrap_or_default();
+            verbs.iter().filter_map(Value::as_str).any(|verb| group.tool(verb) == Some(name))
+        };
+        offered(name).is_some() || VerbGroup::with(name).is_some_and(is_verb)
+    }
+
     fn call(&self, params: &Value) -> Result<Work, RpcError> {
         let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
-        if !self.tools.iter().any(|tool| tool.get("name").and_then(Value::as_str) == Some(name)) {
+        if !self.has(name) {
             return Err(RpcError::new(RpcError::PARAMETERS, format!("there is no tool {name:?}")));
         }
         let input = match params.get("arguments") {

@@ -213,7 +213,10 @@ impl Anthropic {
                 break;
             }
         }
-        stream.finish(request_id)
+        let hour_tokens = stream.hour_tokens();
+        let turn = stream.finish(request_id)?;
+        let priced = || price::cost_with_hour_usd(&self.model, &turn.usage, hour_tokens);
+        Ok(Turn { cost_usd: (hour_tokens > 0).then(priced), ..turn })
     }
 
     /// The next bytes of the answer; a fault counts what the turn has cost so far.

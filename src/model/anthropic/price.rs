@@ -1,7 +1,7 @@
 //! What a turn costs, for the day's budget and the commit trailers.
 //!
 //! The table is the provider's public price list for direct use of its API, read on [`PRICES_READ_ON`]. Cache writes are
-//! those that live five minutes, which is what our requests ask for.
+//! those that live five minutes; those that live an hour cost [`HOUR_WRITE`] times the input.
 
 use crate::{model::Conversation, types::Usage};
 
@@ -16,6 +16,9 @@ const MOST_TOKENS_PER_IMAGE: u64 = 5_000;
 
 /// How the source of a picture begins, in the blocks that we make.
 const IMAGE_DATA: &str = r#""data":""#;
+
+/// What a token written to the cache for an hour costs, in input tokens.
+const HOUR_WRITE: f64 = 2.0;
 
 /// The context window that is assumed of a model not in the table, in tokens.
 const UNKNOWN_CONTEXT_WINDOW: u64 = 200_000;
@@ -105,10 +108,18 @@ pub fn cost_usd(model: &str, usage: &Usage) -> f64 {
         + cost(usage.output, rates.output)
 }
 
+/// The same where so many of the tokens that were written to the cache are kept there for an hour.
+pub fn cost_with_hour_usd(model: &str, usage: &Usage, hour_tokens: u64) -> f64 {
+    let rates = rates_for(model, usage.input + usage.cache_read + usage.cache_write);
+    let more = (HOUR_WRITE * rates.input - rates.cache_write).max(0.0);
+    cost_usd(model, usage) + hour_tokens.min(usage.cache_write) as f64 * more / 1e6
+}
+
 /// The most that a request is likely to cost, in USD, for the budget check before it: nothing of the prompt cached yet,
-/// all of it written to the cache, and the output as long as allowed.
+/// all of it written to the cache for an hour, and the output as long as allowed.
 pub fn estimate_max_cost(model: &str, prompt_bytes: usize, max_tokens: u64) -> f64 {
-    cost_usd(model, &Usage { cache_write: most_tokens(prompt_bytes), output: max_tokens, ..Usage::default() })
+    let cache_write = most_tokens(prompt_bytes);
+    cost_with_hour_usd(model, &Usage { cache_write, output: max_tokens, ..Usage::default() }, cache_write)
 }
 
 /// The most tokens that so many bytes of text are likely to be.
@@ -160,6 +171,8 @@ mod tests {
         close(cost_usd("claude-sonnet-5-5", &MILLION), 2.0 + 10.0 + 0.1 + 2.5);
         close(cost_usd("claude-opus-5-5", &MILLION), 4.0 + 20.0 + 0.2 + 5.0);
         close(cost_usd("claude-opus-5-5-20260915", &MILLION), 29.2);
+        close(cost_with_hour_usd("claude-sonnet-5-5", &MILLION, 0), 14.6);
+        close(cost_with_hour_usd("claude-sonnet-5-5", &MILLION, 1_000_000), 14.6 + 1.5);
     }
 
     #[test]
@@ -202,6 +215,6 @@ mod tests {
         let estimate = estimate_max_cost("claude-sonnet-5-5", 100_000, 8_000);
         let real = Usage { input: 5_000, cache_write: 20_000, cache_read: 10_000, output: 8_000 };
         assert!(cost_usd("claude-sonnet-5-5", &real) < estimate);
-        close(estimate, 50_000.0 * 2.5e-6 + 8_000.0 * 10e-6);
+        close(estimate, 50_000.0 * 4e-6 + 8_000.0 * 10e-6);
     }
 }

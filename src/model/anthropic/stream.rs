@@ -23,6 +23,8 @@ pub struct TurnStream {
     received_bytes: usize,
     blocks: BTreeMap<u64, Block>,
     usage: Usage,
+    /// Of what was written to the cache, what is kept there for an hour.
+    hour_tokens: u64,
     stop_reason: Option<String>,
     refusal: Option<String>,
     complete: bool,
@@ -90,6 +92,11 @@ impl TurnStream {
         Usage { output: self.usage.output.max(price::most_tokens(streamed_bytes)), ..self.usage }
     }
 
+    /// Tokens that were written to the cache for an hour, which costs more.
+    pub fn hour_tokens(&self) -> u64 {
+        self.hour_tokens
+    }
+
     /// An error for an answer that broke off, with the tokens it cost so far.
     pub fn broken(&self, why: &str) -> ModelError {
         ModelError::Transient { why: why.to_owned(), retry_after: None, spent: self.usage() }
@@ -142,6 +149,8 @@ impl TurnStream {
         usage.output = seen.output_tokens.unwrap_or(usage.output);
         usage.cache_read = seen.cache_read_input_tokens.unwrap_or(usage.cache_read);
         usage.cache_write = seen.cache_creation_input_tokens.unwrap_or(usage.cache_write);
+        let for_an_hour = seen.cache_creation.and_then(|written| written.ephemeral_1h_input_tokens);
+        self.hour_tokens = for_an_hour.unwrap_or(self.hour_tokens);
     }
 
     fn malformed(&self) -> ModelError {
@@ -219,6 +228,14 @@ struct UsageCounts {
     output_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
+    cache_creation: Option<CacheCreation>,
+}
+
+/// How long what was written to the cache is kept there.
+#[derive(Deserialize, Default, Clone, Copy)]
+#[serde(default)]
+struct CacheCreation {
+    ephemeral_1h_input_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]

@@ -46,9 +46,15 @@ pub(super) fn line(conversation: &Conversation) -> String {
     json!({"type": "user", "message": {"role": "user", "content": content}}).to_string()
 }
 
+/// A message's blocks, without our marks for the cache of prompts: the command sets its own, and there may be four in all.
 fn blocks(mut message: Value) -> Vec<Value> {
     match message.get_mut("content").map(Value::take) {
-        Some(Value::Array(blocks)) => blocks,
+        Some(Value::Array(mut blocks)) => {
+            for block in blocks.iter_mut().filter_map(Value::as_object_mut) {
+                block.remove("cache_control");
+            }
+            blocks
+        }
         Some(Value::String(text)) => vec![json!({"type": "text", "text": text})],
         _ => Vec::new(),
     }

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use self::pattern::Word;
 use super::{Access, Decision, FREE, classify, shell};
-use crate::disk;
+use crate::{disk, types::VerbGroup};
 
 /// The shell, as rules name it.
 pub const SHELL: &str = "bash";
@@ -280,7 +280,7 @@ impl Rules {
         self.rules.iter().any(|rule| {
             matches!(rule.target, Target::Command(_))
                 && rule.decision > Decision::Allow
-                && rule.tool.as_ref().is_none_or(|pattern| pattern::text(pattern, tool))
+                && rule.tool.as_ref().is_none_or(|pattern| is_named(pattern, tool))
         })
     }
 
@@ -290,7 +290,7 @@ impl Rules {
     }
 
     fn matches(&self, rule: &Rule, tool: &str, asked: &RuleQuestion<'_>) -> bool {
-        if rule.tool.as_ref().is_some_and(|pattern| !pattern::text(pattern, tool)) {
+        if rule.tool.as_ref().is_some_and(|pattern| !is_named(pattern, tool)) {
             return false;
         }
         match (&rule.target, asked) {
@@ -321,6 +321,12 @@ impl Rules {
             None => Some(PathBuf::from(path)),
         }
     }
+}
+
+/// Whether a pattern of tools' names means a tool: by its own name, or by that of its group, written out. A pattern with a `*` that is
+/// older than the groups means no more tools than it did.
+fn is_named(pattern: &str, tool: &str) -> bool {
+    pattern::text(pattern, tool) || VerbGroup::with(tool).is_some_and(|group| group.name == pattern)
 }
 
 /// Of the equally strict the first one.
@@ -405,7 +411,7 @@ impl Rule {
     /// Tools that it names by a pattern and can't make ask.
     fn spared(&self) -> Vec<&'static str> {
         let pattern = self.tool.as_deref().filter(|_| self.decision == Decision::Ask && self.target == Target::Any);
-        pattern.map_or_else(Vec::new, |pattern| FREE.into_iter().filter(|tool| pattern::text(pattern, tool)).collect())
+        pattern.map_or_else(Vec::new, |pattern| FREE.into_iter().filter(|tool| is_named(pattern, tool)).collect())
     }
 
     fn sentence(&self) -> String {

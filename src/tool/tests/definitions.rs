@@ -22,8 +22,123 @@ fn the_names_and_their_order_are_part_of_the_conversations_prefix() {
 /// What only a model that thinks has, as its schema tells it.
 fn not_standard() -> Vec<Value> {
     let standard = names(&Registry::standard());
-    let of_its_own = |tool: &Value| !standard.contains(&tool["name"].as_str().unwrap().to_owned());
+    let of_its_own = |tool: &Value| {
+        let name = tool["name"].as_str().unwrap();
+        VerbGroup::of(name).is_none() && !standard.iter().any(|standard| standard == name)
+    };
     Registry::thinking().seen_by(true).catalogue().into_iter().filter(of_its_own).collect()
+}
+
+/// What a cycle is offered that nothing else is called for in.
+fn plain(registry: &Registry) -> Vec<Value> {
+    serde_json::from_str(&registry.seen_by(true).offered("hello", ToRead::default())).unwrap()
+}
+
+fn plain_names(registry: &Registry) -> BTreeSet<String> {
+    plain(registry).iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The most that a plain cycle's definitions may be, in tokens of four bytes. It only goes down.
+const MAX_PLAIN_TOKENS: usize = 1_500;
+
+#[test]
+fn a_plain_cycle_is_offered_its_tools_for_few_tokens_and_the_same_bytes_whatever_is_called_for() {
+    let registry = Registry::thinking();
+    let offered = |words: &str, there| registry.seen_by(true).offered(words, there);
+    let plain = offered("hello", ToRead::default());
+    let sizes: Vec<_> =
+        self::plain(&registry).iter().map(|tool| (tool["name"].clone(), tool.to_string().len())).collect();
+    assert!(plain.len().div_ceil(4) <= MAX_PLAIN_TOKENS, "{} bytes: {sizes:?}", plain.len());
+    assert_eq!(plain.matches("cache_control").count(), 1);
+    let common = plain.strip_suffix(']').unwrap();
+    assert!(common.ends_with(r#""cache_control":{"type":"ephemeral","ttl":"1h"}}"#), "{common}");
+    for called_for in
+        [offered("run a script in ~/x and search the web", ToRead::default()), offered("", ToRead { withheld: true })]
+    {
+        assert!(called_for.len() > plain.len() && called_for.starts_with(common), "{called_for}");
+    }
+    assert!(
+        !Registry::thinking().written_out().seen_by(true).offered("hello", ToRead::default()).contains("cache_control")
+    );
+}
+
+#[test]
+fn a_group_tells_each_verb_and_each_argument_that_its_tools_take() {
+    let registry = Registry::thinking();
+    let groups: Vec<Value> =
+        plain(&registry).into_iter().filter(|tool| VerbGroup::of(tool["name"].as_str().unwrap()).is_some()).collect();
+    assert_eq!(groups.len(), crate::types::VERB_GROUPS.len());
+    for tool in &groups {
+        let group = VerbGroup::of(tool["name"].as_str().unwrap()).unwrap();
+        let described = tool["description"].as_str().unwrap();
+        let mut named: BTreeSet<&str> = BTreeSet::from([crate::types::VERB]);
+        for (verb, of) in group.verbs {
+            let said = described.lines().find(|line| line.starts_with(&format!("{verb}: "))).unwrap();
+            let takes = registry.get(of).unwrap().schema["properties"].as_object().unwrap();
+            for argument in takes.keys() {
+                let is_said = said.contains(&format!("`{argument}`"));
+                assert!(is_said, "{verb} of {} doesn't tell {argument}", group.name);
+                named.insert(argument);
+            }
+        }
+        let properties = tool["input_schema"]["properties"].as_object().unwrap();
+        assert_eq!(properties.keys().map(String::as_str).collect::<BTreeSet<_>>(), named);
+        assert_eq!(tool["input_schema"]["properties"]["do"]["enum"].as_array().unwrap().len(), group.verbs.len());
+    }
+    let back: Vec<Value> = serde_json::from_str(&registry.seen_by(true).offered_to_look_back()).unwrap();
+    let update = back.iter().find(|tool| tool["name"] == "memory_update").unwrap();
+    assert_eq!(update["input_schema"]["properties"]["do"]["enum"], json!(["remember", "forget"]));
+    assert!(!update.to_string().contains("over_theirs"), "{update}");
+}
+
+/// A call as a model makes it, and the one by the tool's own name.
+const SPELLED: [(&str, &str, &str, &str); 5] = [
+    ("tasks", r#"{"do":"add","title":"Sail"}"#, "task_add", r#"{"title":"Sail"}"#),
+    ("reminders", r#"{"do":"done","reminder":"x"}"#, "reminder_done", r#"{"reminder":"x"}"#),
+    ("memory_update", r#"{"do":"note","text":"x"}"#, "note", r#"{"text":"x"}"#),
+    ("memory_update", r#"{"do":"remember","fact":"x"}"#, "remember", r#"{"fact":"x"}"#),
+    ("look_up", r#"{"do":"file","path":"claude.md"}"#, "memory_read", r#"{"path":"claude.md"}"#),
+];
+
+#[test]
+fn a_verb_is_judged_as_its_tool_by_rules_that_name_either() {
+    let registry = Registry::thinking();
+    for (group, call, tool, input) in SPELLED {
+        assert_eq!(unwrapped(group, call), Some((tool.to_owned(), input.to_owned())));
+        let wrapped = json!({"name": group, "arguments": serde_json::from_str::<Value>(call).unwrap()});
+        let wrapped = unwrapped("use_tool", &wrapped.to_string()).unwrap();
+        assert_eq!((wrapped.0.as_str(), wrapped.1.as_str()), (tool, input), "by use_tool, too");
+        let decided = |pattern: &str, decision: &str| {
+            let mut scene = Scene::new();
+            let rule = format!("[[rule]]\ntool = {pattern:?}\ndecision = {decision:?}\nmatch = [{pattern:?}]");
+            scene.world.rules = crate::policy::Rules::parse(&rule).unwrap();
+            registry.judge(tool, input, &scene.world, None).unwrap().decision
+        };
+        for pattern in [tool, group, "*"] {
+            assert_eq!(decided(pattern, "deny"), Decision::Deny, "{pattern} for {tool}");
+        }
+    }
+    // A pattern that is older than the groups means what it meant.
+    let mut scene = Scene::new();
+    let rule = "[[rule]]\ntool = \"memory_*\"\ndecision = \"deny\"\nmatch = [\"memory_read\"]";
+    scene.world.rules = crate::policy::Rules::parse(rule).unwrap();
+    let judged = |tool: &str| registry.judge(tool, r#"{"fact":"x"}"#, &scene.world, None).unwrap().decision;
+    assert_eq!((judged("remember"), judged("forget")), (Decision::Allow, Decision::Allow));
+    let ask = "[[rule]]\ntool = \"memory_update\"\ndecision = \"ask\"\nmatch = [\"memory_update\"]";
+    let said = crate::policy::Rules::parse(ask).unwrap().described();
+    assert_eq!(said, ["line 1: ask tool memory_update; note, context_update never ask, whatever it says"]);
+}
+
+#[test]
+fn a_call_without_a_verb_is_told_which_there_are() {
+    let refused = |input: &str| Registry::thinking().call("tasks", input, &Scene::new().world).unwrap_err().0;
+    for input in ["", "{}", r#"{"title":"x"}"#, r#"{"do":"sing"}"#, r#"{"do":"add","do":"done"}"#] {
+        assert_eq!(
+            refused(input),
+            "tasks needs one `do`: add, update, touch, done, move. Nothing was done.",
+            "{input}"
+        );
+    }
 }
 
 #[test]
@@ -67,13 +182,12 @@ fn quoted_names(text: &str) -> BTreeSet<String> {
 #[test]
 fn the_standing_orders_name_every_tool_and_no_other() {
     let orders = quoted_names(include_str!("../../../claude.md"));
-    let tools: BTreeSet<String> = names(&Registry::standard()).into_iter().collect();
-    assert_eq!(orders, tools);
+    assert_eq!(orders, plain_names(&Registry::standard()));
 }
 
 #[test]
 fn skills_name_only_tools_and_files_that_there_are() {
-    let tools: BTreeSet<String> = names(&Registry::standard()).into_iter().collect();
+    let tools = plain_names(&Registry::standard());
     let templates = crate::memory::templates::templates();
     let skills: Vec<_> = templates.iter().filter(|(path, _)| path.ends_with("/SKILL.md")).collect();
     assert_eq!(skills.len(), 3);

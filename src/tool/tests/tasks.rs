@@ -41,7 +41,7 @@ fn a_task_that_cannot_be_added_is_refused_with_what_to_do() {
     assert!(refused(json!({"title": " "})).contains("title is empty"));
     assert!(refused(json!({"title": "x".repeat(121)})).contains("at most 120"));
     assert!(refused(json!({"title": "call bob"})).contains("already"));
-    assert!(refused(json!({"title": "learn dutch"})).contains("in the backlog already. Move it with `task_move`"));
+    assert!(refused(json!({"title": "learn dutch"})).contains("in the backlog already; move it instead"));
     assert!(refused(json!({"title": "x", "at": "soon"})).contains("a local time such as"));
     assert!(refused(json!({"title": "x", "list": "done"})).contains("unknown variant"));
 }

@@ -52,7 +52,8 @@ pub struct FoldedBrief<'a> {
 /// The new conversation's first message, raw JSON. What [`carried`] keeps belongs before and behind it.
 pub fn folded(brief: &FoldedBrief<'_>) -> String {
     let rate = brief.state.folding.rate();
-    let blocks = [memories(brief.documents, brief.reader, &rate, false), progress(brief)];
+    let [lasting, current] = memories(brief.documents, brief.reader, &rate, false);
+    let blocks = [lasting, current, progress(brief)];
     json!({"role": "user", "content": blocks.map(|text| text_block(&text))}).to_string()
 }
 

@@ -11,15 +11,10 @@ use crate::{
     words::{count, shortened},
 };
 
-/// The order in which they come: what changes least first.
-const ORDER: [&str; 6] = [
-    memory::CONTEXT,
-    memory::BACKLOG,
-    memory::SEMANTIC_MEMORY,
-    memory::ACTIVE,
-    memory::WORKING_MEMORY,
-    memory::EPISODIC_MEMORY,
-];
+/// Those that most wakes leave as they are: they come first, so that the next wake's prompt begins as this one's.
+const LASTING: [&str; 3] = [memory::CONTEXT, memory::BACKLOG, memory::SEMANTIC_MEMORY];
+/// Those that a wake changes.
+const CURRENT: [&str; 3] = [memory::ACTIVE, memory::WORKING_MEMORY, memory::EPISODIC_MEMORY];
 /// Those that concern every wake.
 const WHOLE: [&str; 3] = [memory::CONTEXT, memory::ACTIVE, memory::WORKING_MEMORY];
 /// Of each of them, at most so many bytes: a person may have made them huge.
@@ -33,17 +28,21 @@ const LAST_LOG_LINES: usize = 12;
 /// The longest list of the topics that there are facts about, in characters.
 const TOPICS_CHARS_MAX: usize = 1_000;
 /// How the rest of a document is read.
-const CUT: &str = "memory_read and memory_search show the rest";
+const CUT: &str = "look_up shows the rest";
 
 /// Whether an opening always shows this.
 pub(super) fn is_whole(path: &str) -> bool {
     WHOLE.contains(&path)
 }
 
-/// The documents; `recall`: whether what fits is found besides.
-pub(super) fn memories(documents: &Documents, reader: Option<ChatRef>, rate: &TokenRate, recall: bool) -> String {
+/// The documents, those that last and those that a wake changes; `recall`: whether what fits is found besides.
+pub(super) fn memories(documents: &Documents, reader: Option<ChatRef>, rate: &TokenRate, recall: bool) -> [String; 2] {
+    [LASTING, CURRENT].map(|paths| element(&paths, documents, reader, rate, recall))
+}
+
+fn element(paths: &[&str], documents: &Documents, reader: Option<ChatRef>, rate: &TokenRate, recall: bool) -> String {
     let mut text = String::from("<memory>");
-    for path in ORDER {
+    for &path in paths {
         let Some(content) = documents.get(path) else {
             text.push_str(&format!("\n<file path=\"{path}\" missing=\"true\"/>"));
             continue;
@@ -85,10 +84,7 @@ fn by_what_fits(content: &str) -> Shown {
         [] => String::new(),
         topics => shortened(&format!("Topics: {}", topics.join("; ")), TOPICS_CHARS_MAX),
     };
-    Shown {
-        text,
-        cut: Some(format!("{facts}: those that fit stand in recalled; memory_search and memory_read show the others")),
-    }
+    Shown { text, cut: Some(format!("{facts}: those that fit stand in recalled; look_up shows the others")) }
 }
 
 /// The attribute that says what the marks of what the person hasn't settled mean.
@@ -102,7 +98,7 @@ fn withheld_parts(path: &str, count: usize) -> String {
         DocKind::Tasks => "tasks of other chats",
         _ => "facts of other chats, or that nobody has confirmed",
     };
-    if count == 0 { String::new() } else { format!(" withheld=\"{what}: {count}; memory_read shows them\"") }
+    if count == 0 { String::new() } else { format!(" withheld=\"{what}: {count}; look_up shows them\"") }
 }
 
 /// The first whole lines of a text within a bound.

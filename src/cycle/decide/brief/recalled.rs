@@ -36,7 +36,7 @@ pub struct Recollection {
 /// Those that have room, the best first; `is_shown` tells those that stand elsewhere. None: there is none.
 pub(super) fn recalled(found: &[Recollection], rate: &TokenRate, is_shown: impl Fn(&str) -> bool) -> Option<String> {
     let mut room = rate.bytes_in(RECALLED_TOKENS);
-    let mut text = String::from("<recalled note=\"what fits, the best first; memory_search finds more\">");
+    let mut text = String::from("<recalled note=\"what fits, the best first; look_up finds more\">");
     let mut is_empty = true;
     for one in found.iter().filter(|one| !is_shown(&one.path)) {
         let element = element(one);
@@ -61,7 +61,7 @@ fn element(one: &Recollection) -> String {
     if one.is_of_others {
         // Neither is who said it told, nor under which heading: these are words, too.
         let length = one.text.chars().count();
-        let reads = if is_said { "read_exchange" } else { "memory_read" };
+        let reads = if is_said { "read_exchange" } else { "look_up" };
         return text
             + &format!(" withheld=\"{length} characters, in which others may have a word; {reads} shows them\"/>");
     }

@@ -85,6 +85,9 @@ fn an_opening_tells_the_local_time_the_reasons_the_exchange_and_the_messages() {
     <file path="memory/project-memory/context.md" missing="true"/>
     <file path="memory/project-memory/backlog.md" missing="true"/>
     <file path="memory/agent-memory/semantic-memory.md" missing="true"/>
+    </memory>
+    ----
+    <memory>
     <file path="memory/project-memory/active.md" missing="true"/>
     <file path="memory/agent-memory/working-memory.md" missing="true"/>
     <file path="memory/agent-memory/episodic-memory.md" missing="true"/>
@@ -171,7 +174,7 @@ fn the_system_text_is_the_same_to_the_byte_for_the_same_orders_and_skills() {
     assert_eq!(raw, system("# Standing orders\n\nBe kind.\n\n", &[skill]));
     let blocks: serde_json::Value = serde_json::from_str(&raw).unwrap();
     assert_eq!(blocks.as_array().unwrap().len(), 1);
-    assert_eq!(blocks[0]["cache_control"]["type"], "ephemeral");
+    assert_eq!(blocks[0]["cache_control"], serde_json::json!({"type": "ephemeral", "ttl": "1h"}));
     let text = blocks[0]["text"].as_str().unwrap();
     assert!(text.contains("Be kind.\n\n# Skills") && text.ends_with("\n- `tdd`: Test first."), "{text}");
 }
@@ -192,9 +195,9 @@ fn long_things_are_cut_and_said_to_be() {
     let raw = opening(&brief(&documents, &[&long], std::slice::from_ref(&talk)));
     let blocks = blocks(&raw);
     assert!(blocks[0].len() < memories::MAX_DOCUMENT_BYTES + 1_000, "{}", blocks[0].len());
-    assert!(blocks[0].contains("semantic-memory.md\" cut=\"memory_read and memory_search show the rest\">"));
-    assert!(blocks[0].contains("working-memory.md\">\nshort\n</file>"));
-    assert!(blocks[1].chars().count() < MAX_EXCHANGE_CHARS + 200);
+    assert!(blocks[0].contains("semantic-memory.md\" cut=\"look_up shows the rest\">"));
+    assert!(blocks[1].contains("working-memory.md\">\nshort\n</file>"));
+    assert!(blocks[2].chars().count() < MAX_EXCHANGE_CHARS + 200);
     let text = &shown(&raw)[0].text;
     assert_eq!(text.chars().count(), MAX_MESSAGE_CHARS + "… (cut)".chars().count());
     assert!(text.ends_with("… (cut)"));
@@ -227,19 +230,23 @@ fn what_others_may_have_had_a_hand_in_is_named_and_not_shown() {
     let blocks = blocks(&raw);
     assert!(!raw.contains("CANARY") && !raw.contains("canary"), "{raw}");
     insta::assert_snapshot!(blocks[0].lines().skip(3).collect::<Vec<_>>().join("\n"), @r#"
-    <file path="memory/agent-memory/semantic-memory.md" withheld="facts of other chats, or that nobody has confirmed: 1; memory_read shows them">
+    <file path="memory/agent-memory/semantic-memory.md" withheld="facts of other chats, or that nobody has confirmed: 1; look_up shows them">
     ## Home
     - a flat
     </file>
+    </memory>
+    "#);
+    insta::assert_snapshot!(blocks[1], @r#"
+    <memory>
     <file path="memory/project-memory/active.md" missing="true"/>
     <file path="memory/agent-memory/working-memory.md" missing="true"/>
-    <file path="memory/agent-memory/episodic-memory.md" withheld="entries of other chats, or of wakes that had, or may have, read what others wrote: 2; memory_read shows them">
+    <file path="memory/agent-memory/episodic-memory.md" withheld="entries of other chats, or of wakes that had, or may have, read what others wrote: 2; look_up shows them">
     ## 2026-11-20
     - 11:00 c &lt;!-- wake 3 own -->
     </file>
     </memory>
     "#);
-    insta::assert_snapshot!(blocks[1], @r#"
+    insta::assert_snapshot!(blocks[2], @r#"
     <recent_exchange>
     <said by="Ann" at="Sat 2026-11-21 15:00" entry="m17" withheld="6 characters; read_exchange shows them"/>
     <said by="you" at="Sat 2026-11-21 15:00" entry="a23" withheld="6 characters; read_exchange shows them"/>
@@ -288,8 +295,8 @@ fn what_fits_is_told_with_where_it_comes_from_and_what_others_wrote_is_only_name
         recollection(memory::CONTEXT, "low energy"),
     ];
     let raw = opening(&Brief { recalled: Some(&found), ..brief(&documents, &[&message(5, "the boiler?")], &[last]) });
-    insta::assert_snapshot!(blocks(&raw)[2], @r#"
-    <recalled note="what fits, the best first; memory_search finds more">
+    insta::assert_snapshot!(blocks(&raw)[3], @r#"
+    <recalled note="what fits, the best first; look_up finds more">
     <found at="memory/agent-memory/semantic-memory.md:4" date="2026-01-03" under="Home" wake="20260103T090000Z-1" message="12">
     - The boiler &lt;is> old
     </found>
@@ -299,7 +306,7 @@ fn what_fits_is_told_with_where_it_comes_from_and_what_others_wrote_is_only_name
     <found at="answers/8" date="2026-01-03" by="Ann">
     The boiler is a K7.
     </found>
-    <found at="skills/x.md:4" withheld="6 characters, in which others may have a word; memory_read shows them"/>
+    <found at="skills/x.md:4" withheld="6 characters, in which others may have a word; look_up shows them"/>
     </recalled>
     "#);
     assert!(!raw.contains("CANARY"), "{raw}");
@@ -321,7 +328,7 @@ fn what_fits_has_its_room_and_facts_come_whole_or_by_what_fits() {
     assert!(many[0].contains("cut=\"1000 facts: those that fit stand in recalled;"), "{}", many[0]);
     assert!(many[0].contains(">\nTopics: Home\n</file>") && !many[0].contains("- a fact"), "{}", many[0]);
     let bytes = TokenRate::default().bytes_in(4_000);
-    assert!((bytes - 2_000..bytes + 200).contains(&many[1].len()), "{}", many[1].len());
+    assert!((bytes - 2_000..bytes + 200).contains(&many[2].len()), "{}", many[2].len());
 }
 
 #[test]

@@ -69,6 +69,21 @@ fn a_rich_turn_is_assembled_in_the_order_of_its_indexes() {
     assert_eq!(turn.usage, Usage { input: 12, output: 77, cache_read: 400, cache_write: 30 });
 }
 
+#[test]
+fn what_is_written_to_the_cache_for_an_hour_is_counted_for_its_price() {
+    let start = |detail: &str| {
+        let usage = format!(r#"{{"input_tokens":1,"cache_creation_input_tokens":30,"output_tokens":1{detail}}}"#);
+        let mut stream = TurnStream::default();
+        stream
+            .push(events(&[&format!(r#"{{"type":"message_start","message":{{"usage":{usage}}}}}"#)]).as_bytes())
+            .unwrap();
+        (stream.hour_tokens(), stream.usage().cache_write)
+    };
+    let detail = r#","cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":20}"#;
+    assert_eq!(start(detail), (20, 30));
+    assert_eq!((start(""), start(r#","cache_creation":null"#)), ((0, 30), (0, 30)));
+}
+
 proptest! {
     #[test]
     fn any_chunking_gives_the_same_turn(cuts in prop::collection::vec(0.0..1.0_f64, 0..40), line_end in 0..3_usize) {

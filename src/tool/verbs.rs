@@ -1,0 +1,154 @@
+//! Tools that the model sees as verbs of one (`tasks` for `task_add`, `task_done` …): what their definition says, and which call such a
+//! call is. All else, the policy first, only knows the verbs' own tools.
+
+use std::fmt;
+
+use serde::{
+    Deserialize,
+    de::{MapAccess, Visitor},
+};
+use serde_json::{Map, Value, json, value::RawValue};
+
+use super::{Refusal, Tool};
+use crate::types::{VERB, VerbGroup};
+
+/// What a group says of itself.
+fn about(group: &str) -> &'static str {
+    match group {
+        "memory_update" => "Change the memory.",
+        "tasks" => {
+            "Change tasks: 7 active at most, others in the backlog. `task`: its title, or words that only it has."
+        }
+        "reminders" => "Reminders of this chat, sent without you. `reminder`: its number, or words that only it has.",
+        _ => "Read what is known.",
+    }
+}
+
+/// What a verb does and takes. Each of its arguments is named.
+pub(super) fn line(tool: &str) -> &'static str {
+    match tool {
+        "remember" => "`fact` for good, a sentence that stands by itself; `topic`, such as Family",
+        "forget" => "the `fact` with these words",
+        "note" => {
+            "`text`: your whole working memory, under a page; `shorten`: true to drop more than half, `over_theirs`: true for what they \
+             wrote there and say no longer holds"
+        }
+        "context_update" => "`text`: all of their energy, limits and wishes now; `shorten`, `over_theirs` as for note",
+        "task_add" => {
+            "`title`; `list` (active, backlog), `next` (step), `at` (local time of a step that is yours: 2026-11-23 09:00), `why`, `notes`"
+        }
+        "task_update" => {
+            "`task`, `key` (title, status, next, at, missed (run, skip, tell), why, any other), `value` (none removes it)"
+        }
+        "task_touch" => "`task` was worked on today",
+        "task_done" => "`task` leaves its list; `dropped`: given up",
+        "task_move" => "`task`, `to` (active, backlog)",
+        "reminder_set" => {
+            "`text`, `when` (2026-11-23 09:00, tomorrow at 9, every weekday at 8, every month on the 1st), `missed` if the machine was off \
+             (run: late, skip, tell)"
+        }
+        "reminder_move" => "`reminder`, `when` (a day alone keeps its time); it gets another number",
+        "reminder_done" => "`reminder` ends",
+        "memory_search" => {
+            "`query`, `more_queries` (other words, further steps), `limit` each: memory, archive, conversations"
+        }
+        "memory_read" => "`path`, `from_line`; without path the list",
+        "read_skill" => "`name`; `path` of a further file, `from_line`",
+        "task_list" => "`list` (active, backlog), `numbered`: your person's numbers then mean it",
+        "reminder_list" => "`day` (today, 2026-11-23), or all",
+        "read_attachment" => "`id`, `offset` (bytes) of a text file of this chat; without id the list",
+        _ => "",
+    }
+}
+
+/// The definition of a group, with the verbs whose tools are there.
+pub(super) fn definition(group: &VerbGroup, tools: &[&Tool]) -> Value {
+    let there =
+        group.verbs.iter().filter_map(|(verb, name)| Some((*verb, tools.iter().find(|tool| tool.name == *name)?)));
+    let (mut words, mut properties) = (Vec::new(), Map::new());
+    let mut description = about(group.name).to_owned();
+    for (verb, tool) in there {
+        description.push_str(&format!("\n{verb}: {}", line(&tool.name)));
+        words.push(verb);
+        for (name, schema) in tool.schema["properties"].as_object().into_iter().flatten() {
+            properties.insert(name.clone(), bare(schema));
+        }
+    }
+    properties.insert(VERB.to_owned(), json!({"enum": words}));
+    let schema = json!({"type": "object", "properties": properties, "required": [VERB]});
+    json!({"name": group.name, "description": description, "input_schema": schema})
+}
+
+/// A schema without words: what a verb takes is told in its line.
+fn bare(schema: &Value) -> Value {
+    let kept = ["type", "enum", "items"].iter().filter_map(|key| Some(((*key).to_owned(), schema.get(*key)?.clone())));
+    Value::Object(kept.collect())
+}
+
+/// The verb's own call that a call of a group is: name and raw arguments. None if it isn't one, or its verb isn't known.
+pub(super) fn named(name: &str, input: &str) -> Option<(String, String)> {
+    let group = VerbGroup::of(name)?;
+    let Fields(fields) = serde_json::from_str(input).ok()?;
+    let (verbs, fields): (Vec<_>, Vec<_>) = fields.into_iter().partition(|(name, _)| name == VERB);
+    let [(_, verb)] = verbs.as_slice() else { return None };
+    let tool = group.tool(&serde_json::from_str::<String>(verb.get()).ok()?)?;
+    // What another verb takes may be told as null. Two of a name stay two, which their tool refuses.
+    let fields = fields.into_iter().filter(|(_, value)| value.get() != "null");
+    let fields: Vec<String> = fields.map(|(name, value)| format!("{}:{}", Value::from(name), value.get())).collect();
+    Some((tool.to_owned(), format!("{{{}}}", fields.join(","))))
+}
+
+/// Why a call of a group isn't one of a verb's; none: there is no such group.
+pub(super) fn refusal(name: &str) -> Option<Refusal> {
+    let group = VerbGroup::of(name)?;
+    let words: Vec<&str> = group.verbs.iter().map(|(verb, _)| *verb).collect();
+    Some(Refusal(format!("{name} needs one `{VERB}`: {}. Nothing was done.", words.join(", "))))
+}
+
+/// An object's fields as they were written, in their order, with all of one name.
+struct Fields(Vec<(String, Box<RawValue>)>);
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Fields;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Fields(fields))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verb_s_call_is_its_tool_s_with_the_arguments_as_they_were_written() {
+        let call = |name: &str, input: &str| named(name, input);
+        let is = |name: &str, input: &str| Some((name.to_owned(), input.to_owned()));
+        assert_eq!(
+            call("tasks", r#"{"title": "a \u0041","do":"add","next":{ "x" : 1.50 },"why":null}"#),
+            is("task_add", r#"{"title":"a \u0041","next":{ "x" : 1.50 }}"#)
+        );
+        assert_eq!(call("tasks", r#"{"do":"task_done","task":"x"}"#), is("task_done", r#"{"task":"x"}"#));
+        assert_eq!(call("look_up", r#"{"do":"tasks"}"#), is("task_list", "{}"));
+        assert_eq!(
+            call("tasks", r#"{"do":"done","task":"a","task":"b"}"#),
+            is("task_done", r#"{"task":"a","task":"b"}"#)
+        );
+        for damaged in ["", "[]", "{}", r#"{"do":"sing"}"#, r#"{"do":1}"#, r#"{"do":"add","do":"done"}"#] {
+            assert_eq!(call("tasks", damaged), None, "{damaged}");
+        }
+        assert_eq!(call("task_add", r#"{"do":"add"}"#), None);
+    }
+}

@@ -1,0 +1,101 @@
+//! Tools that the model is offered as verbs of one: shorter to define, and the same tools. A verb's own name stays what it is called
+//! by everywhere else: in rules, journals, receipts and questions.
+
+/// Tools under one name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VerbGroup {
+    /// What the model calls.
+    pub name: &'static str,
+    /// Each verb, and the tool that it is.
+    pub verbs: &'static [(&'static str, &'static str)],
+}
+
+/// The argument that names the verb.
+pub const VERB: &str = "do";
+
+/// All groups.
+pub const VERB_GROUPS: [VerbGroup; 4] = [
+    VerbGroup {
+        name: "memory_update",
+        verbs: &[("remember", "remember"), ("forget", "forget"), ("note", "note"), ("context", "context_update")],
+    },
+    VerbGroup {
+        name: "tasks",
+        verbs: &[
+            ("add", "task_add"),
+            ("update", "task_update"),
+            ("touch", "task_touch"),
+            ("done", "task_done"),
+            ("move", "task_move"),
+        ],
+    },
+    VerbGroup {
+        name: "reminders",
+        verbs: &[("set", "reminder_set"), ("move", "reminder_move"), ("done", "reminder_done")],
+    },
+    VerbGroup {
+        name: "look_up",
+        verbs: &[
+            ("search", "memory_search"),
+            ("file", "memory_read"),
+            ("skill", "read_skill"),
+            ("tasks", "task_list"),
+            ("reminders", "reminder_list"),
+            ("attachment", "read_attachment"),
+        ],
+    },
+];
+
+impl VerbGroup {
+    /// The group of this name.
+    pub fn of(name: &str) -> Option<&'static Self> {
+        VERB_GROUPS.iter().find(|group| group.name == name)
+    }
+
+    /// The group that a tool is a verb of.
+    pub fn with(tool: &str) -> Option<&'static Self> {
+        VERB_GROUPS.iter().find(|group| group.verbs.iter().any(|(_, of)| *of == tool))
+    }
+
+    /// The tool that a verb is; the tool's own name is taken for it, too.
+    pub fn tool(&self, verb: &str) -> Option<&'static str> {
+        self.verbs.iter().find(|(word, tool)| *word == verb || *tool == verb).map(|(_, tool)| *tool)
+    }
+
+    /// The tools that a name in a plan can mean: `tasks add` is one, `tasks` any of its verbs, another name is itself.
+    pub fn meant(name: &str) -> Vec<&str> {
+        let mut words = name.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+        let Some(group) = words.next().and_then(Self::of) else { return vec![name] };
+        match words.find(|word| *word != VERB).map(|verb| group.tool(verb)) {
+            Some(Some(tool)) => vec![tool],
+            Some(None) => vec![name],
+            None => group.verbs.iter().map(|(_, tool)| *tool).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_in_a_plan_means_a_verb_or_any_of_a_group() {
+        for name in ["tasks add", "tasks: add", "tasks.add", "tasks(do=add)", "tasks task_add", "task_add"] {
+            assert_eq!(VerbGroup::meant(name), ["task_add"], "{name}");
+        }
+        assert_eq!(VerbGroup::meant("reminders"), ["reminder_set", "reminder_move", "reminder_done"]);
+        for name in ["tasks sing", "mcp__calendar__add", "bash", ""] {
+            assert_eq!(VerbGroup::meant(name), [name], "what is no verb stays what it is");
+        }
+    }
+
+    #[test]
+    fn a_tool_is_one_verb_and_no_group_has_a_tools_name() {
+        let mut tools: Vec<&str> = VERB_GROUPS.iter().flat_map(|group| group.verbs).map(|(_, tool)| *tool).collect();
+        let all = tools.len();
+        tools.sort_unstable();
+        tools.dedup();
+        assert_eq!(tools.len(), all);
+        assert!(VERB_GROUPS.iter().all(|group| !tools.contains(&group.name)));
+    }
+}

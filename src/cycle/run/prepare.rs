@@ -246,8 +246,7 @@ pub(in crate::cycle) fn fixed_parts_again(
     let words = cycle.reasons.iter().map(String::as_str).chain(said.map(|message| message.text.as_str()));
     let words = words.chain(planned).collect::<Vec<_>>().join("\n");
     let withheld = state.conversation.messages.first().is_some_and(|opening| opening.contains("withheld="));
-    let there = ToRead { files: !world.attachments.files.is_empty(), withheld };
-    Ok(fixed_parts(session, world, &words, there))
+    Ok(fixed_parts(session, world, &words, ToRead { withheld }))
 }
 
 /// What was said since the cycle's chat was begun afresh, without late answers to what was said before. They come in the order in

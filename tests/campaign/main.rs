@@ -58,7 +58,6 @@ const LAYERS: &[(&str, Opened)] = &[
     ("kills", || Box::new(kills::Kills::new([Story::wake()], 36))),
     ("lone-kills", || Box::new(kills::Kills::alone([Story::wake()], 6))),
     ("mind-kills", || Box::new(kills::Kills::new([Story::talk()], 10))),
-    ("chain-kills", || Box::new(kills::Kills::new([Story::handed()], 8))),
     ("first-kills", || Box::new(kills::Kills::new([Story::moved()], 8))),
     ("bot-kills", || Box::new(kills::Kills::new([Story::bot(), Story::files()], 16))),
     ("undo-kills", || Box::new(kills::Kills::new([Story::undo()], 8))),

@@ -65,17 +65,6 @@ impl Story {
         story
     }
 
-    /// The same with a chain of models: the first one breaks down in the middle of its work, and the second one goes on.
-    pub(crate) fn handed() -> Self {
-        let mut env = Self::busy();
-        env.set("MODEL", "claude-sonnet-5-5,claude-haiku-5-5");
-        let story = Self::unplayed(Program::Wake, env, &[]);
-        let story = Self { mind: Some(chain_of_minds), ..story }.played(|_| ());
-        assert_eq!(story.texts.len(), 4, "{:?}", story.texts);
-        assert!(story.texts.iter().any(|text| text.contains("answers for now")), "{:?}", story.texts);
-        story
-    }
-
     /// The same before a day that `live` plays in it; how many texts its work is told in may differ.
     pub(crate) fn day(live: impl Fn(&mut World)) -> Self {
         Self::unplayed(Program::Wake, Self::busy(), &[]).played(live)
@@ -375,22 +364,6 @@ fn mind(request: &ClaudeRequest) -> Reply {
             Reply::tools(vec![Block::text("And the reminder."), Block::tool("toolu_2", "reminder_set", reminder)])
         }
         _ => ending(),
-    }
-}
-
-/// As [`mind`], of which the first model of a chain can only do the beginning.
-fn chain_of_minds(request: &ClaudeRequest) -> Reply {
-    let is_first = request.json["model"] == "claude-sonnet-5-5";
-    let is_handed = request.messages[0].contains("<folded ");
-    match request.messages.len() / 2 {
-        1.. if is_first => Reply::error(529, "overloaded_error", "Overloaded").header("retry-after", "3600"),
-        0 if is_handed && request.messages[0].contains("- Set the reminder") => ending(),
-        0 if is_handed => {
-            let reminder = json!({"text": "stretch", "when": "2026-11-22 09:00"});
-            Reply::thinking_then_tool("What is left.", "toolu_handed", "reminder_set", reminder)
-        }
-        1.. if is_handed => ending(),
-        _ => mind(request),
     }
 }
 

@@ -82,8 +82,12 @@ pub struct Config {
     pub bedrock: BedrockSettings,
     /// Claude on Google Cloud.
     pub vertex: VertexSettings,
-    /// The model that was asked for (`MODEL`); what is used is [`Config::effective_model`].
+    /// The models that were asked for, the preferred one first, with commas between (`MODEL`); what is used is [`Config::chain`].
     pub model: String,
+    /// The model that begins what somebody asks, and keeps what its plan calls quick (`MODEL_SIMPLE`).
+    pub model_simple: Option<String>,
+    /// The model that looks back at days (`MODEL_REFLECT`).
+    pub model_reflect: Option<String>,
     /// The model that the owner has chosen in a chat in its place; see [`crate::in_force`].
     pub chosen_model: Option<String>,
     /// The Claude Code command, by its path or its name (`CLAUDE_CODE`).
@@ -220,15 +224,34 @@ impl Config {
         self.telegram_token.as_ref().and_then(|token| values::bot_id(token.expose()))
     }
 
-    /// The model that is wanted: the one chosen, else the one asked for.
-    pub fn wanted_model(&self) -> &str {
-        self.chosen_model.as_ref().unwrap_or(&self.model)
+    /// The models that were asked for, in their order.
+    pub fn said_models(&self) -> impl Iterator<Item = &str> {
+        self.model.split(',').map(str::trim)
     }
 
-    /// The model that answers: the one wanted, but [`OFFLINE_MODEL`] where what that needs isn't set.
+    /// The models that are wanted: the one chosen, then those asked for.
+    fn wanted_models(&self) -> impl Iterator<Item = &str> {
+        self.chosen_model.as_deref().into_iter().chain(self.said_models())
+    }
+
+    /// The models that may be asked, the preferred one first: those wanted, without any whose needs aren't set. Where that leaves none, or
+    /// [`OFFLINE_MODEL`] is reached, which always answers, the chain ends with that. Each once, never empty.
+    pub fn chain(&self) -> Vec<&str> {
+        let mut chain: Vec<&str> = Vec::new();
+        for name in self.wanted_models().filter(|name| self.can_use(name)) {
+            if !chain.contains(&name) {
+                chain.push(name);
+            }
+            if name == OFFLINE_MODEL {
+                break;
+            }
+        }
+        if chain.is_empty() { vec![OFFLINE_MODEL] } else { chain }
+    }
+
+    /// The model that is asked first.
     pub fn effective_model(&self) -> &str {
-        let wanted = self.wanted_model();
-        if self.can_use(wanted) { wanted } else { OFFLINE_MODEL }
+        self.wanted_models().find(|name| self.can_use(name)).unwrap_or(OFFLINE_MODEL)
     }
 
     /// Whether the model of this name works on this machine, costs nothing and sends nothing elsewhere.

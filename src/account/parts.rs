@@ -49,6 +49,7 @@ impl PromptParts {
 pub fn of_cycle<'a>(system: &str, tools: &str, journal: impl IntoIterator<Item = &'a Entry>) -> PromptParts {
     let mut parts = PromptParts::default();
     let (mut memory, mut conversation) = (0, 0);
+    let mut fixed = [system.len(), tools.len()];
     for entry in journal {
         match entry {
             Entry::Said { raw, .. } => {
@@ -56,12 +57,16 @@ pub fn of_cycle<'a>(system: &str, tools: &str, journal: impl IntoIterator<Item =
                 memory += in_memory;
                 conversation += message_bytes(raw).saturating_sub(in_memory);
             }
-            Entry::Folded { raw, .. } => {
+            Entry::Folded { raw, .. } | Entry::Handed { raw, .. } => {
+                if let Entry::Handed { system, tools, .. } = entry {
+                    fixed = [system.len(), tools.len()];
+                }
                 memory = memory_bytes(raw);
                 conversation = message_bytes(raw).saturating_sub(memory);
             }
             Entry::Turn { content, usage, .. } => {
-                parts += shared(usage, [system.len(), tools.len(), memory, conversation]);
+                let [system, tools] = fixed;
+                parts += shared(usage, [system, tools, memory, conversation]);
                 conversation += content.len();
             }
             _ => {}

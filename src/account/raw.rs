@@ -15,11 +15,18 @@ pub fn requests(row: &CycleRow, journal: &[JournalLine], redactor: &Redactor) ->
     if entries.is_empty() || row.cycle.is_by_rule() {
         return Vec::new();
     }
-    let fixed = fixed_part(row);
+    let first = entries.iter().find_map(|entry| match entry {
+        Entry::Handed { from, .. } => Some(from.as_str()),
+        _ => None,
+    });
+    let fixed = fixed_part(first.unwrap_or(&row.cycle.model), &row.cycle.system, &row.cycle.tools);
     let messages = entries.into_iter().flat_map(|entry| match entry {
         Entry::Said { raw, .. } => vec![raw.clone()],
         Entry::Turn { content, .. } => assistant_message(content).into_iter().collect(),
         Entry::Folded { raw, .. } => vec![FOLDED.to_owned(), raw.clone()],
+        Entry::Handed { model, system, tools, raw, .. } => {
+            vec![HANDED.to_owned(), fixed_part(model, system, tools), raw.clone()]
+        }
         _ => Vec::new(),
     });
     std::iter::once(fixed).chain(messages).map(|line| on_one_line(redactor.redact_json(&line))).collect()
@@ -28,9 +35,12 @@ pub fn requests(row: &CycleRow, journal: &[JournalLine], redactor: &Redactor) ->
 /// Stands where a new conversation begins: what is above is in no later request, but for the fixed part.
 const FOLDED: &str = r#"{"folded":"a new conversation begins"}"#;
 
-fn fixed_part(row: &CycleRow) -> String {
-    let name = serde_json::Value::from(row.cycle.model.as_str());
-    format!(r#"{{"model":{name},"system":{},"tools":{}}}"#, row.cycle.system, row.cycle.tools)
+/// Stands where another model goes on: what is above, the fixed part too, is in no later request.
+const HANDED: &str = r#"{"handed":"another model goes on in a new conversation"}"#;
+
+fn fixed_part(model: &str, system: &str, tools: &str) -> String {
+    let name = serde_json::Value::from(model);
+    format!(r#"{{"model":{name},"system":{system},"tools":{tools}}}"#)
 }
 
 /// A line break in JSON stands between tokens, where a blank says the same.

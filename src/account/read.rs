@@ -147,6 +147,7 @@ impl StoryFold<'_> {
             Entry::Folded { messages, before, after, .. } => {
                 story.steps.push(StoryStep::Folded { at, messages, before, after });
             }
+            Entry::Handed { from, model, .. } => story.steps.push(StoryStep::Handed { at, from, model }),
             Entry::Verified { not_done } => story.not_done = Some(self.all_masked(&not_done)),
             Entry::ByRule { receipts, .. } => {
                 story.steps.push(StoryStep::ByRule { at, receipts: self.all_masked(&receipts) });

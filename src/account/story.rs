@@ -112,6 +112,17 @@ impl AskedMessage {
     }
 }
 
+impl WakeStory {
+    /// The models that had it, in order, the `last` one among them: `a, then b`.
+    pub(super) fn all_models(&self, last: &str) -> String {
+        let before = self.steps.iter().filter_map(|step| match step {
+            StoryStep::Handed { from, .. } => Some(from.as_str()),
+            _ => None,
+        });
+        before.chain([last]).collect::<Vec<_>>().join(", then ")
+    }
+}
+
 /// Something that happened in a cycle.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
@@ -160,6 +171,15 @@ pub enum StoryStep {
         before: u64,
         /// Its tokens after, as estimated.
         after: u64,
+    },
+    /// Another model went on, in a new conversation.
+    Handed {
+        /// When.
+        at: Option<DateTime<Utc>>,
+        /// The model before.
+        from: String,
+        /// The model from then on.
+        model: String,
     },
     /// A text of the model's was taken as the answer.
     Answered {

@@ -56,7 +56,8 @@ impl Teller<'_> {
         match &story.model {
             None => text.push_str("Done by rule, without a model: $0.00\n"),
             Some(model) => text.push_str(&format!(
-                "Model: {model}, {}, {}\n",
+                "Model: {}, {}, {}\n",
+                story.all_models(model),
                 count(turns, "turn"),
                 paid(&story.spent.tokens, Some(story.spent.cost_usd))
             )),
@@ -140,6 +141,9 @@ impl Teller<'_> {
                 self.clock(*at),
                 count(*messages, "message")
             ),
+            StoryStep::Handed { at, from, model } => {
+                format!("{}{model} went on in place of {from}, in a new conversation\n", self.clock(*at))
+            }
             StoryStep::Answered { at, messages } => match messages.len() {
                 0 => format!("{}its last text was told\n", self.clock(*at)),
                 n => format!("{}its last text was the answer to {}\n", self.clock(*at), count(n, "message")),

@@ -76,7 +76,7 @@ pub(super) fn run(config: &Config) -> ExitCode {
                     return exit_code(&error);
                 }
             };
-            let ended = if is_interactive { chat.talk().await } else { chat.read_lines().await };
+            let ended = if is_interactive { Box::pin(chat.talk()).await } else { chat.read_lines().await };
             // Should this fail it is forgotten with this process.
             chat.store.close_session(&chat.session).ok();
             match ended {

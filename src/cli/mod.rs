@@ -133,7 +133,8 @@ impl WakeSettings {
     }
 
     fn context<'a>(&'a self, context: Context<'a>) -> Context<'a> {
-        Context { config: &self.config, model: self.model.as_deref().unwrap_or(context.model), ..context }
+        let model = self.model.as_deref().unwrap_or(context.model);
+        Context { config: &self.config, model, ..context }
     }
 }
 

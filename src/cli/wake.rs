@@ -252,9 +252,9 @@ pub(super) fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String
         return Some(why.to_owned());
     }
     let config = in_force(context.config, store).ok()?;
-    let model = cycle::model_called(config.effective_model(), store, &config, context.clock.now()).ok()?;
+    let model = cycle::model_state(store, &config, context.clock.now()).ok()?;
     let cap = model.out_of_budget(Some(ChatRef::TERMINAL));
-    if model.is_available && cap.is_none() {
+    if model.asked(ChatRef::TERMINAL).is_some() {
         return None;
     }
     let until = match cycle::model_again_at(store).ok().flatten() {

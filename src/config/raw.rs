@@ -18,7 +18,7 @@ use crate::{redact::Secret, words};
 
 /// Every setting of Reveille's own, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME` and `NO_COLOR`, which
 /// belong to everyone, are read from the environment alone.
-pub const VARIABLES: [&str; 55] = [
+pub const VARIABLES: [&str; 57] = [
     "TELEGRAM_BOT_TOKEN",
     "TELEGRAM_BOT_TOKEN_FILE",
     "ALLOWED_CHAT_IDS",
@@ -28,6 +28,8 @@ pub const VARIABLES: [&str; 55] = [
     "ANTHROPIC_API_KEY_FILE",
     "ANTHROPIC_BASE_URL",
     "MODEL",
+    "MODEL_SIMPLE",
+    "MODEL_REFLECT",
     "OPENAI_BASE_URL",
     "OPENAI_API_KEY",
     "OPENAI_API_KEY_FILE",

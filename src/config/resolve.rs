@@ -6,8 +6,8 @@ use std::{path::Path, time::Duration};
 use chrono::NaiveTime;
 
 use super::{
-    Autonomy, BedrockSettings, Config, ConfigError, EmbedModel, Provider, QuietHours, SettingProblem, VertexSettings,
-    cloud, raw::Raw, values,
+    Autonomy, BedrockSettings, Config, ConfigError, EmbedModel, OFFLINE_MODEL, Provider, QuietHours, SettingProblem,
+    VertexSettings, cloud, raw::Raw, values,
 };
 use crate::{disk::Reserve, redact::Secret, types::ChatRef, zone::Tz};
 
@@ -43,7 +43,9 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let gemini_base_url = settings.read("GEMINI_BASE_URL", values::server_url);
     let telegram_api_url = settings.read("TELEGRAM_API_URL", values::server_url);
     let anthropic_base_url = settings.read("ANTHROPIC_BASE_URL", values::server_url);
-    let model = settings.read("MODEL", values::model).unwrap_or_else(|| DEFAULT_MODEL.to_owned());
+    let model = settings.read("MODEL", values::models).unwrap_or_else(|| DEFAULT_MODEL.to_owned());
+    let model_simple = settings.read("MODEL_SIMPLE", values::model);
+    let model_reflect = settings.read("MODEL_REFLECT", values::model);
     let bedrock = settings.bedrock();
     let vertex = settings.vertex(home.as_deref());
     let claude_code = settings.read("CLAUDE_CODE", |value| values::program(value, home.as_deref()));
@@ -72,10 +74,8 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let log_level = settings.read("REVEILLE_LOG", values::log_level);
     let fixed_now = settings.read("REVEILLE_NOW", values::now);
 
-    let lack = match Provider::of(&model) {
-        Provider::Anthropic if anthropic_key.is_none() && settings.0.get("MODEL").is_some() => {
-            Some("there is no ANTHROPIC_API_KEY")
-        }
+    let lack = |name: &str| match Provider::of(name) {
+        Provider::Anthropic if anthropic_key.is_none() => Some("there is no ANTHROPIC_API_KEY"),
         Provider::OpenAi if openai_key.is_none() && openai_base_url.is_none() => {
             Some("there is neither OPENAI_API_KEY nor, for a server of your own, OPENAI_BASE_URL")
         }
@@ -83,9 +83,24 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         Provider::Vertex => vertex.lack(),
         Provider::Anthropic | Provider::OpenAi | Provider::ClaudeCode | Provider::Offline => None,
     };
-    if let Some(lack) = lack {
-        settings.0.notes.push(format!("MODEL is {model}, but {lack}, so I answer without an AI model."));
+    // Who says nothing of a model wants none yet.
+    let said = if settings.0.get("MODEL").is_some() { model.as_str() } else { OFFLINE_MODEL };
+    let is_chain = said.contains(',');
+    let mut notes: Vec<String> = said
+        .split(',')
+        .filter_map(|name| {
+            let lack = lack(name)?;
+            Some(match is_chain {
+                true => format!("MODEL names {name}, but {lack}, so it isn't asked."),
+                false => format!("MODEL is {name}, but {lack}, so I answer without an AI model."),
+            })
+        })
+        .collect();
+    for (setting, model) in [("MODEL_SIMPLE", &model_simple), ("MODEL_REFLECT", &model_reflect)] {
+        let lacking = model.as_deref().and_then(|name| Some((name, lack(name)?)));
+        notes.extend(lacking.map(|(name, lack)| format!("{setting} is {name}, but {lack}, so it isn't asked.")));
     }
+    settings.0.notes.extend(notes);
     if matches!(embed_model, Some(EmbedModel::Gemini(_))) && gemini_key.is_none() {
         let note =
             "EMBED_MODEL is one of Gemini's, but there is no GEMINI_API_KEY, so the memory is searched by keywords.";
@@ -122,6 +137,8 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         bedrock,
         vertex,
         model,
+        model_simple,
+        model_reflect,
         chosen_model: None,
         claude_code: claude_code.unwrap_or_else(|| DEFAULT_CLAUDE_CODE.into()),
         images_max,

@@ -311,10 +311,32 @@ pub(super) fn model(value: &str) -> Result<String, String> {
     if plain && value.len() <= MAX_NAME_BYTES && value != "openai:" {
         Ok(value.to_owned())
     } else {
-        Err("the id of a model, such as claude-sonnet-5-5 or openai:qwen3:8b, bedrock:NAME or vertex:NAME, or claude-code, or offline"
+        Err("the id of a model, such as claude-sonnet-5-5 or openai:qwen3:8b, bedrock:NAME or vertex:NAME, or claude-code, or offline; \
+             or several, with commas between"
             .to_owned())
     }
 }
+
+/// A chain of models, with commas between, as it is kept: without blanks.
+pub(super) fn models(value: &str) -> Result<String, String> {
+    let names = value.split(',').map(|name| model(name.trim())).collect::<Result<Vec<String>, String>>()?;
+    if let Some(at) = names.iter().position(|name| name.is_empty()) {
+        return Err(format!("the id of a model at place {} of the chain", at + 1));
+    }
+    if let Some(name) = names.iter().enumerate().find_map(|(at, name)| names.iter().take(at).find(|one| *one == name)) {
+        return Err(format!("each model once, and {name} stands there twice"));
+    }
+    let is_before_others = |name: &String| name == super::OFFLINE_MODEL && names.last() != Some(name);
+    if names.iter().any(is_before_others) {
+        return Err(format!("{} as the last one: it always answers, so none behind it is asked", super::OFFLINE_MODEL));
+    }
+    if names.len() > MAX_MODELS {
+        return Err(format!("at most {MAX_MODELS} models"));
+    }
+    Ok(names.join(","))
+}
+/// More models than this in a chain are a mistake.
+const MAX_MODELS: usize = 8;
 
 /// It becomes part of a server's name.
 pub(super) fn aws_region(value: &str) -> Result<String, String> {

@@ -98,6 +98,9 @@ pub enum WakeError {
     /// The wake lock's file.
     #[error(transparent)]
     Lock(LockError),
+    /// A model that the settings name can't be made.
+    #[error("{0}; see MODEL")]
+    Model(String),
     /// A person had to be asked, and no button could be made for it.
     #[error("{0}, so nobody can be asked; it is tried again")]
     NoRandomness(#[from] NoRandomness),

@@ -22,7 +22,7 @@ pub use decide::{
     uptake::{GivingUp, MAX_TRIES, Uptake, uptake},
 };
 pub use look::{
-    observe::{model_again_at, model_called, model_state_of},
+    observe::{model_again_at, model_state, model_state_of},
     waiting::{Waiting, waiting},
 };
 pub(crate) use run::given_up::{Teller, note_cut_off};

@@ -17,6 +17,7 @@ use crate::{
     exec::{Exec, Shelter, copies::Copies},
     index::IndexPlace,
     mcp::client,
+    model::{Model, ModelChain},
     policy::Rules,
     process::Identity,
     store::{Entry, FencedStore, NewCycle, NewOutgoing, StagedFile, Store, StoreError},
@@ -43,6 +44,10 @@ pub(super) struct Session<'a> {
     /// The index of the memory: opened once a wake.
     pub(in crate::cycle) index: IndexPlace,
     tooling: OnceCell<Rc<Tooling>>,
+    /// The models that may be asked.
+    models: &'a ModelChain<'a>,
+    /// The one that the wake was given.
+    given: &'a dyn Model,
 }
 
 /// How far the repository is in step; see [`crate::cycle::maintain::sync`].
@@ -160,6 +165,8 @@ pub(in crate::cycle) struct Ending {
     pub(in crate::cycle) removed: Vec<crate::repo::FileChange>,
     /// The wake that it takes back.
     pub(in crate::cycle) undoes: Option<String>,
+    /// The models that had it before the one that ends it.
+    pub(in crate::cycle) models_before: Vec<String>,
 }
 
 impl Ending {
@@ -177,6 +184,7 @@ impl Ending {
             head_shown: state.head_shown,
             removed: Vec::new(),
             undoes: None,
+            models_before: state.models_before,
         }
     }
 }
@@ -185,6 +193,7 @@ impl<'a> Session<'a> {
     /// Takes the fence that goes with the lock.
     pub(in crate::cycle) fn begin(
         context: Context<'a>,
+        models: &'a ModelChain<'a>,
         store: &'a mut Store,
         lock: WakeLock,
         trigger: &'a str,
@@ -205,6 +214,8 @@ impl<'a> Session<'a> {
             chat: None,
             index: IndexPlace::of(context.config).kept_open(),
             tooling: OnceCell::new(),
+            models,
+            given: context.model,
         })
     }
 
@@ -274,6 +285,18 @@ impl<'a> Session<'a> {
     /// The tools and servers that there are, as this wake has read them.
     pub(in crate::cycle) fn tooling(&self) -> Rc<Tooling> {
         Rc::clone(self.tooling.get_or_init(|| Rc::new(Tooling::read(self.context))))
+    }
+
+    /// Asks the model of this name from now on, with its tools.
+    pub(in crate::cycle) fn use_model(&mut self, name: &str) -> Result<(), WakeError> {
+        if self.context.model.name() != name {
+            self.context.model = match self.given.name() == name {
+                true => self.given,
+                false => self.models.get(name).map_err(WakeError::Model)?,
+            };
+            self.forget_tooling();
+        }
+        Ok(())
     }
 
     /// What a person has just agreed to may have changed them: the next cycle reads them anew.

@@ -7,7 +7,7 @@ use crate::{
     config::Config,
     cycle::{
         self,
-        decide::{budget::Budget, situation::ModelState},
+        decide::{budget::Budget, lineup::ModelState},
     },
     in_force::in_force,
     redact::Redactor,
@@ -88,8 +88,7 @@ impl<'a> Scene<'a> {
 
     /// The configured model as the gate of a wake would see it now.
     pub(super) fn model(&self, store: &Store) -> Result<ModelState, StoreError> {
-        let config = in_force(self.config, store)?;
-        cycle::model_called(config.effective_model(), store, &config, self.now)
+        cycle::model_state(store, &in_force(self.config, store)?, self.now)
     }
 
     /// The settings in force; the plain ones where the database can't be read, which another check says.

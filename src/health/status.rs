@@ -17,7 +17,7 @@ use crate::{
     embed,
     redact::Redactor,
     repo::Repo,
-    store::{Cap, CycleRow, Incoming, Stopped, Store, Undelivered, UpkeepKind},
+    store::{Cap, CycleRow, Incoming, ModelBreaker, Stopped, Store, Undelivered, UpkeepKind},
 };
 
 /// How it is going. Parts that can't be looked at are none, and `problems` says why.
@@ -177,6 +177,28 @@ pub struct ModelReport {
     pub over_budget: Option<&'static str>,
     /// Of how many chats the last request had no room under what is left of a budget.
     pub chats_without_room: usize,
+    /// The models that are preferred to it and can't be asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub passed_over: Vec<PassedOver>,
+}
+
+/// A model of the chain that is in trouble, so that the next one is asked.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct PassedOver {
+    /// Its name.
+    pub name: String,
+    /// Since when.
+    pub since: Option<DateTime<Utc>>,
+    /// When it is tried again.
+    pub not_before: Option<DateTime<Utc>>,
+    /// Why.
+    pub error: String,
+}
+
+impl From<&ModelBreaker> for PassedOver {
+    fn from(it: &ModelBreaker) -> Self {
+        Self { name: it.model.clone(), since: it.since, not_before: it.not_before, error: it.error.clone() }
+    }
 }
 
 /// Looks, without writing anything.
@@ -211,6 +233,7 @@ pub fn overview(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> Ove
             answered_at: None,
             over_budget: None,
             chats_without_room: 0,
+            passed_over: Vec::new(),
         },
         spent_today_usd: 0.0,
         daily_budget_usd: config.daily_budget_usd,
@@ -260,16 +283,22 @@ fn look_at_store(scene: &Scene<'_>, overview: &mut Overview) -> Result<(), Troub
     overview.undelivered = store.undelivered()?;
     overview.undelivered_count = store.outstanding()?.total();
     overview.heard_at = scene.config.bot_id().map_or(Ok(None), |bot_id| store.last_heard(bot_id))?;
-    let upkeep = store.upkeep(UpkeepKind::Model)?;
     let model = scene.model(store)?;
+    let breakers = store.breakers()?;
+    let in_trouble = |name: &str| breakers.iter().find(|breaker| breaker.model == name);
+    let asked = model.asked_at_all();
+    let name = asked.map_or(model.name(), |asked| &asked.name).to_owned();
+    let trouble = in_trouble(&name);
+    let passed_over = model.lineup.iter().take_while(|lined_up| lined_up.name != name);
     overview.model = ModelReport {
-        name: model.name.clone(),
-        is_available: model.is_available,
+        is_available: asked.is_some(),
+        passed_over: passed_over.filter_map(|it| in_trouble(&it.name)).map(PassedOver::from).collect(),
         over_budget: model.over_budget.map(Cap::name),
         chats_without_room: model.no_room.len(),
-        not_before: upkeep.not_before.filter(|at| *at > scene.now),
-        error: upkeep.error,
-        answered_at: store.last_answer(&model.name)?,
+        not_before: trouble.and_then(|it| it.not_before).filter(|at| *at > scene.now),
+        error: trouble.map(|it| it.error.clone()),
+        answered_at: store.last_answer(&name)?,
+        name,
     };
     overview.search = search(scene.config, Some(store));
     let budget = scene.budget(store)?;
@@ -316,7 +345,7 @@ fn queue(scene: &Scene<'_>, store: &Store) -> Result<Queue, Trouble> {
     let (asking, queued): (Vec<Incoming>, Vec<Incoming>) = store.queued()?.into_iter().partition(is_asking);
     let asking = asking.len();
     let (all, oldest_at) = store.queue_depth()?;
-    let answerable = queued.iter().filter(|message| model.is_available && is_answerable(message, &model, scene.now));
+    let answerable = queued.iter().filter(|message| is_answerable(message, &model, scene.now));
     let waiting = answerable.count();
     let awaiting_files = queued.iter().filter(|message| message.awaits_files).count();
     let held = usize::try_from(all).unwrap_or(0).saturating_sub(waiting + awaiting_files + asking);

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     Model,
-    anthropic::{Anthropic, AnthropicOptions, AwsKeys, BedrockLogin, ClaudeRoute},
+    anthropic::{Anthropic, AnthropicOptions, AwsKeys, BedrockLogin, ClaudeRoute, Effort},
     claude_code::{ClaudeCode, ClaudeCodeOptions, Login},
     offline::Offline,
     openai::{OpenAi, OpenAiOptions},
@@ -44,7 +44,8 @@ pub fn configured(name: &str, config: &Config) -> Result<Box<dyn Model>, String>
         max_tokens: MAX_TOKENS,
         idle_timeout: IDLE_TIMEOUT,
         total_timeout: TURN_TIMEOUT,
-        effort: None,
+        // One for the whole conversation: another effort in the middle would have its prompt written anew.
+        effort: is_simple(name, config).then_some(Effort::Low),
     };
     Anthropic::new(options).map(|model| Box::new(model) as Box<dyn Model>).map_err(|error| error.to_string())
 }
@@ -84,6 +85,11 @@ fn openai(name: &str, config: &Config) -> Result<OpenAi, String> {
         idle_timeout: LOCAL_IDLE_TIMEOUT,
         total_timeout: TURN_TIMEOUT,
     })
+}
+
+/// Whether a model only begins what is asked, and keeps what is quick.
+fn is_simple(name: &str, config: &Config) -> bool {
+    config.model_simple.as_deref() == Some(name) && !config.chain().contains(&name)
 }
 
 /// The Claude Code command as a model: with the key, else the token, else a login of its own.

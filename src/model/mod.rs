@@ -5,6 +5,7 @@
 //! of an earlier turn an error, so turns are kept and sent back exactly as they came.
 
 pub mod anthropic;
+mod chain;
 pub mod claude_code;
 mod configured;
 pub mod content;
@@ -26,7 +27,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-pub use self::{configured::configured, conversation::Conversation};
+pub use self::{chain::ModelChain, configured::configured, conversation::Conversation};
 use crate::redact::Redactor;
 use crate::types::{Stop, Usage};
 

@@ -31,7 +31,7 @@ impl OfferedModel {
     }
 }
 
-/// All of them: the one that is set, if it isn't among the others, then Claude's, the dearest first.
+/// All of them: those that are set, if they aren't among the others, then Claude's, the dearest first.
 pub fn offered(config: &Config) -> Vec<OfferedModel> {
     let of_claude = |name: &str, usd: (f64, f64), note| OfferedModel {
         name: name.to_owned(),
@@ -59,12 +59,17 @@ pub fn offered(config: &Config) -> Vec<OfferedModel> {
         needs: "",
         note: "free: no AI model, it understands plain sentences",
     });
-    if Provider::of(&config.model) == Provider::OpenAi {
-        offered.insert(0, of_openai(&config.model, config));
-    } else if !offered.iter().any(|model| model.name == config.model) {
-        let known = price::listed_price(&config.model);
-        let note = if known.is_none() { "which is a guess: its price isn't known" } else { "" };
-        offered.insert(0, of_claude(&config.model, known.unwrap_or(price::DEAREST_USD), note));
+    for name in config.said_models().collect::<Vec<_>>().into_iter().rev() {
+        if offered.iter().any(|model| model.name == name) {
+            continue;
+        }
+        if Provider::of(name) == Provider::OpenAi {
+            offered.insert(0, of_openai(name, config));
+        } else {
+            let known = price::listed_price(name);
+            let note = if known.is_none() { "which is a guess: its price isn't known" } else { "" };
+            offered.insert(0, of_claude(name, known.unwrap_or(price::DEAREST_USD), note));
+        }
     }
     offered
 }

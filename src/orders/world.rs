@@ -19,6 +19,7 @@ pub fn world(config: &Config, store: &Store, now: DateTime<Utc>, chat: Chat) -> 
     Ok(World {
         wake_id: String::new(),
         model: String::new(),
+        is_stand_in: false,
         autonomy: config.autonomy,
         rules: Rules::default(),
         reflecting: None,

@@ -72,7 +72,7 @@ pub struct CheckTools<'a> {
 pub async fn check(step: SetupStep, config: &Config, tools: CheckTools<'_>) -> Checked {
     match step {
         SetupStep::Workspace => workspace(config),
-        SetupStep::Model if config.wanted_model() == CLAUDE_CODE => claude_code(config, tools),
+        SetupStep::Model if config.effective_model() == CLAUDE_CODE => claude_code(config, tools),
         SetupStep::Model if Provider::of(config.effective_model()) == Provider::OpenAi => openai(config, tools).await,
         SetupStep::Model => model(config),
         SetupStep::Key => key(config, tools).await,
@@ -113,16 +113,23 @@ fn workspace(config: &Config) -> Checked {
 }
 
 fn model(config: &Config) -> Checked {
-    match (config.effective_model(), config.model.as_str()) {
-        (OFFLINE_MODEL, OFFLINE_MODEL) => Checked::Good("no AI model: it understands simple sentences".to_owned()),
-        (OFFLINE_MODEL, model) if matches!(Provider::of(model), Provider::Bedrock | Provider::Vertex) => {
+    let chain = config.chain();
+    match (chain.as_slice(), config.model.as_str(), &config.chosen_model) {
+        ([OFFLINE_MODEL], OFFLINE_MODEL, _) => Checked::Good("no AI model: it understands simple sentences".to_owned()),
+        ([OFFLINE_MODEL], model, None) if matches!(Provider::of(model), Provider::Bedrock | Provider::Vertex) => {
             Checked::Wrong(config.lack(model).unwrap_or_default().to_owned())
         }
-        (OFFLINE_MODEL, _) => Checked::Good("no AI model until there is an API key".to_owned()),
-        (model, said) if model != said => {
-            Checked::Good(format!("{model}, chosen in a chat with /model (MODEL says {said})"))
+        ([OFFLINE_MODEL], _, None) => Checked::Good("no AI model until there is an API key".to_owned()),
+        ([chosen, ..], said, Some(_)) => {
+            Checked::Good(format!("{chosen}, chosen in a chat with /model (MODEL says {said})"))
         }
-        (model, _) => Checked::Good(model.to_owned()),
+        (chain, _, None) => {
+            let unused = config.said_models().find(|name| !config.can_use(name));
+            let why = |name| format!(" ({name} isn't asked: {})", config.lack(name).unwrap_or_default());
+            let unused = unused.map(why).unwrap_or_default();
+            Checked::Good(format!("{}{unused}", chain.join(", then ")))
+        }
+        ([], _, Some(_)) => Checked::Good("no AI model".to_owned()),
     }
 }
 
@@ -145,26 +152,30 @@ async fn key(config: &Config, tools: CheckTools<'_>) -> Checked {
     if !tools.asks_others {
         return Checked::Unknown("not tried".to_owned());
     }
-    let options = AnthropicOptions {
-        route: ClaudeRoute::Api { base_url: config.anthropic_base_url.clone(), api_key },
-        model: config.model.clone(),
-        max_tokens: 1,
-        idle_timeout: CALL_TIMEOUT,
-        total_timeout: CALL_TIMEOUT,
-        effort: None,
-    };
-    let asked = match Anthropic::new(options) {
-        Ok(model) => model.look_up().await,
-        Err(error) => return Checked::Wrong(error.to_string()),
-    };
-    match asked {
-        Ok(()) => Checked::Good(format!("Claude accepts the key, and has {}", config.model)),
-        Err(ModelError::Rejected { status: 404, .. }) => {
-            Checked::Wrong(format!("the key is good, but Claude has no model {}: see MODEL", config.model))
+    let names: Vec<&str> = config.said_models().filter(|name| Provider::of(name) == Provider::Anthropic).collect();
+    for name in &names {
+        let options = AnthropicOptions {
+            route: ClaudeRoute::Api { base_url: config.anthropic_base_url.clone(), api_key: api_key.clone() },
+            model: (*name).to_owned(),
+            max_tokens: 1,
+            idle_timeout: CALL_TIMEOUT,
+            total_timeout: CALL_TIMEOUT,
+            effort: None,
+        };
+        let asked = match Anthropic::new(options) {
+            Ok(model) => model.look_up().await,
+            Err(error) => return Checked::Wrong(error.to_string()),
+        };
+        match asked {
+            Ok(()) => {}
+            Err(ModelError::Rejected { status: 404, .. }) => {
+                return Checked::Wrong(format!("the key is good, but Claude has no model {name}: see MODEL"));
+            }
+            Err(ModelError::Account { why } | ModelError::Rejected { why, .. }) => return Checked::Wrong(told(why)),
+            Err(error) => return Checked::Unknown(told(error)),
         }
-        Err(ModelError::Account { why } | ModelError::Rejected { why, .. }) => Checked::Wrong(told(why)),
-        Err(error) => Checked::Unknown(told(error)),
     }
+    Checked::Good(format!("Claude accepts the key, and has {}", names.join(", ")))
 }
 
 /// Whether the server that is set answers, and has the model.

@@ -78,6 +78,8 @@ impl SettingGroup {
             "ANTHROPIC_API_KEY"
             | "ANTHROPIC_BASE_URL"
             | "MODEL"
+            | "MODEL_SIMPLE"
+            | "MODEL_REFLECT"
             | "AWS_REGION"
             | "AWS_BEARER_TOKEN_BEDROCK"
             | "AWS_ACCESS_KEY_ID"
@@ -174,6 +176,8 @@ fn value_of(config: &Config, name: &str) -> Option<String> {
         "TELEGRAM_API_URL" => Some(config.telegram_api_url.clone()),
         "ANTHROPIC_BASE_URL" => Some(config.anthropic_base_url.clone()),
         "MODEL" => Some(config.model.clone()),
+        "MODEL_SIMPLE" => config.model_simple.clone(),
+        "MODEL_REFLECT" => config.model_reflect.clone(),
         "AWS_REGION" => config.bedrock.region.clone(),
         "AWS_ACCESS_KEY_ID" => config.bedrock.access_key_id.clone(),
         "BEDROCK_BASE_URL" => config.bedrock.base_url.clone(),

@@ -178,7 +178,7 @@ impl SetupStep {
     /// Whether it is to be asked at all, with these settings.
     pub fn applies(self, config: &Config) -> bool {
         match self {
-            Self::Key => Provider::of(&config.model) == Provider::Anthropic,
+            Self::Key => config.said_models().any(|name| Provider::of(name) == Provider::Anthropic),
             Self::Voice => voice::IS_BUILT,
             _ => true,
         }
@@ -290,6 +290,9 @@ fn secret(name: &'static str, answer: &str) -> TakenAnswer {
     }
 }
 
+/// Several models, as they are set.
+const CHAIN: &str = "chain";
+
 /// The models that work here: those of Claude, none at all, and what a server on this machine has. That comes last, and is never
 /// proposed: anybody may listen at its port.
 fn models(said: &SaidSettings, config: &Config, servers: &[FoundServer]) -> SetupQuestion {
@@ -301,8 +304,13 @@ fn models(said: &SaidSettings, config: &Config, servers: &[FoundServer]) -> Setu
     }
     options.push(option(OFFLINE_MODEL, "no AI model: free, and nothing leaves this machine".to_owned()));
     options.extend(servers.iter().flat_map(FoundServer::options));
+    if config.model.contains(',') {
+        let chain = config.said_models().collect::<Vec<_>>().join(", then ");
+        options.push(option(CHAIN, format!("as it stands: {chain}")));
+    }
     let current = match config.model.as_str() {
         model @ (OFFLINE_MODEL | CLAUDE_CODE) if said.get("MODEL").is_some() => model,
+        chain if chain.contains(',') => CHAIN,
         model if Provider::of(model) == Provider::OpenAi => {
             // What is set stays with Enter, whether its server runs now or not.
             options.push(option(model, format!("{model} at {}, as it is set", config.openai_base_url)));
@@ -333,8 +341,9 @@ fn model_changes(id: &str, said: &SaidSettings, config: &Config) -> SettingChang
             changes.insert("MODEL", Some(model.to_owned()));
             changes.insert("OPENAI_BASE_URL", Some(url.to_owned()));
         }
+        CHAIN => {}
         // A model of Claude's that was named stays.
-        _ if Provider::of(&config.model) != Provider::Anthropic => {
+        _ if Provider::of(&config.model) != Provider::Anthropic || config.model.contains(',') => {
             changes.insert("MODEL", None);
         }
         _ => {}

@@ -22,7 +22,7 @@ const LAST_SEEN: &str = "SELECT max(at) FROM (
 
 /// What waits: the table, what else is set, which rows. To some of them a bot writes at any time: what it wrote since the clock was set
 /// back stays as it is.
-const WAITING: [(&str, &str, &str); 5] = [
+const WAITING: [(&str, &str, &str); 6] = [
     (
         "outgoing_parts",
         ", changed_at = ?1",
@@ -32,6 +32,7 @@ const WAITING: [(&str, &str, &str); 5] = [
     ("incoming_messages", "", "processed = 0 AND not_before > ?1"),
     ("cycles", "", "state = 'waiting' AND not_before > ?1"),
     ("upkeep", "", "not_before > ?1"),
+    ("model_breakers", "", "not_before > ?1"),
 ];
 
 impl Store {

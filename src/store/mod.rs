@@ -70,6 +70,7 @@ pub use reminders::{
 };
 pub use upkeep::{
     backoff::{HEAD_SEEN, Upkeep, UpkeepKind, wait_after},
+    breaker::{ModelBreaker, ModelFault},
     forgetting::{FORGOTTEN_ROW, HeldInRows, HeldWords, HoldsWords},
     reflecting::{OwnWords, REFLECTED},
     retention::FIRINGS_KEPT,
@@ -137,6 +138,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0033_in_chat.sql"),
     include_str!("migrations/0034_nudges.sql"),
     include_str!("migrations/0035_readable_from.sql"),
+    include_str!("migrations/0036_model_breakers.sql"),
 ];
 
 /// The database, opened for one process.

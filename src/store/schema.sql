@@ -227,13 +227,24 @@ CREATE TABLE ledger (
 CREATE INDEX ledger_by_time ON ledger (at);
 CREATE INDEX ledger_reserved ON ledger (at) WHERE reserved = 1;
 
--- Back-off of what is looked after without a model: push, fetch, model.
+-- Back-off of what is looked after without a model: push, fetch.
 CREATE TABLE upkeep (
     name       TEXT PRIMARY KEY,
     failures   INTEGER NOT NULL DEFAULT 0,
     last_ok_at TEXT,
     not_before TEXT,
     error      TEXT
+);
+
+-- A model that couldn't be asked, or refused, isn't asked again before its time: a row while it is in trouble. Once `not_before` is over
+-- the next request tries it (half-open), and an answer takes the row away.
+CREATE TABLE model_breakers (
+    model       TEXT PRIMARY KEY,
+    fault       TEXT NOT NULL,            -- outage | account | missing
+    failures    INTEGER NOT NULL,         -- in a row
+    since       TEXT NOT NULL,            -- when the first of them was
+    not_before  TEXT,                     -- not to be asked before; NULL: it may be
+    error       TEXT NOT NULL             -- the last one, without secrets
 );
 
 -- Things that are reasons once: a decay line, a task's `at:`, the commit seen last (under the key `head`).

@@ -41,15 +41,19 @@ fn run(args: &Args, world: &World) -> Outcome {
             "Kept {count} {} for an AI model that can answer",
             if count == 1 { "message" } else { "messages" }
         )),
-        changes: vec![
-            Change::Send(NewOutgoing {
-                key: Some(format!("kept/{first}")),
-                thread_id: chat.thread_id,
-                reply_to: chat.reply_to,
-                ..NewOutgoing::notice(chat.id, notice)
-            }),
-            Change::Hold { messages: args.messages.clone(), model: world.model.clone() },
-        ],
+        // Whoever stands in for a model has said that before.
+        changes: (!world.is_stand_in)
+            .then(|| {
+                Change::Send(NewOutgoing {
+                    key: Some(format!("kept/{first}")),
+                    thread_id: chat.thread_id,
+                    reply_to: chat.reply_to,
+                    ..NewOutgoing::notice(chat.id, notice)
+                })
+            })
+            .into_iter()
+            .chain([Change::Hold { messages: args.messages.clone(), model: world.model.clone() }])
+            .collect(),
         ..Done::default()
     })
 }

@@ -34,6 +34,7 @@ impl Scene {
         let world = World {
             wake_id: "20261121T140000Z-812".to_owned(),
             model: "offline".to_owned(),
+            is_stand_in: false,
             autonomy: crate::config::Autonomy::Smart,
             rules: crate::policy::Rules::default(),
             reflecting: None,

@@ -68,6 +68,8 @@ pub struct World {
     pub wake_id: String,
     /// The model's name.
     pub model: String,
+    /// Whether models that think are configured: the offline one only stands in for them, and its chat knows.
+    pub is_stand_in: bool,
     /// How much may be done without asking.
     pub autonomy: Autonomy,
     /// The person's rules.

@@ -579,7 +579,7 @@ fn a_missing_token_a_failing_mind_and_a_spent_budget_are_told() {
     assert!(env.health(&["status"]).ok().stdout.contains("not tried yet"));
     env.wake(&["--once", "--say", "What is love?"]);
     assert!(assert_found(&env, "key", "warn").contains("failed once"));
-    env.execute("UPDATE upkeep SET failures = 0, not_before = NULL, error = NULL");
+    env.execute("DELETE FROM model_breakers");
     assert_found(&env, "key", "ok");
 
     env.execute(&format!(

@@ -7,6 +7,7 @@ mod approvals;
 #[cfg(test)]
 mod bot;
 #[cfg(test)]
+mod chain;
 mod channel_telegram;
 #[cfg(test)]
 mod chat;

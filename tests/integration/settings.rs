@@ -80,6 +80,8 @@ fn each_wrong_setting_is_named_with_what_was_expected() {
         ("VERTEX_BASE_URL", "example.org", "a URL such as"),
         ("IMAGES_MAX", "21", "a whole number from 0 (no pictures) to 20"),
         ("CLAUDE_CODE", "bin/claude", "an absolute path"),
+        ("MODEL_SIMPLE", "a b", "the id of a model"),
+        ("MODEL_REFLECT", "a b", "the id of a model"),
         ("CLAUDE_CODE_MODEL", "a b", "the id of a model"),
         ("CLAUDE_CODE_OAUTH_TOKEN", "two words", "an API key"),
         ("CLAUDE_CODE_OAUTH_TOKEN_FILE", NO_FILE, "can't be read"),

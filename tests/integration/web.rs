@@ -330,6 +330,7 @@ fn world(dir: &Path) -> World {
     World {
         wake_id: "20261121T140000Z-812".to_owned(),
         model: "offline".to_owned(),
+        is_stand_in: false,
         autonomy: Autonomy::Full,
         rules: Rules::default(),
         reflecting: None,

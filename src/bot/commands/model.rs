@@ -28,8 +28,8 @@ pub(super) fn answer(desk: &Desk<'_>, args: &str) -> CommandReply {
             CommandReply::says(format!("{} Nothing was chosen in its place.", answers_now(config)))
         }
         DEFAULT => {
-            let text = match by_settings.effective_model() {
-                name if name == config.model => format!("Back to the settings: `{name}` answers from now on."),
+            let text = match (by_settings.chain().as_slice(), config.model.as_str()) {
+                ([name], said) if *name == said => format!("Back to the settings: `{name}` answers from now on."),
                 _ => format!("Back to the settings. {}", answers_now(&by_settings)),
             };
             CommandReply::orders(text, choose(&config.model))
@@ -51,6 +51,13 @@ pub(super) fn answer(desk: &Desk<'_>, args: &str) -> CommandReply {
 }
 
 fn answers_now(config: &Config) -> String {
+    let chain = config.chain();
+    let others = chain.iter().skip(1).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", then ");
+    let others = if others.is_empty() { others } else { format!(" Where it can't be asked, {others} answers.") };
+    answers_first(config) + &others
+}
+
+fn answers_first(config: &Config) -> String {
     match (config.effective_model(), &config.chosen_model) {
         (OFFLINE_MODEL, None) if Provider::of(&config.model) == Provider::Anthropic => {
             "No AI model answers: there is no API key, so I understand plain sentences only. `wake init` sets one up."

@@ -59,7 +59,7 @@ impl AssistantStatus {
     /// Looks.
     pub(super) fn gather(desk: &Desk<'_>, asked: &Asked) -> Result<Self> {
         let Desk { store, config, now, .. } = *desk;
-        let model = cycle::model_called(config.effective_model(), store, config, now)?;
+        let model = cycle::model_state(store, config, now)?;
         // Why it woke names tasks and chats: another chat is told of its own wakes.
         let chat = asked.message.chat;
         let last = store.cycles_since(None, (!desk.is_owners(chat)).then_some(chat), 1)?.pop();
@@ -77,10 +77,10 @@ impl AssistantStatus {
             queue: store.queue_depth()?,
             outstanding: store.outstanding()?,
             questions: questions.map(|asked| Question::of(asked, chat)).collect(),
-            model: model.name.clone(),
+            model: model.asked(chat).map_or(model.name(), |asked| &asked.name).to_owned(),
             is_chosen: config.chosen_model.is_some(),
-            is_model_available: model.is_available && model.out_of_budget(Some(chat)).is_none(),
-            out_of_budget: if model.is_thinking { budget.in_the_way(Some(chat)) } else { None },
+            is_model_available: model.asked(chat).is_some(),
+            out_of_budget: if model.is_thinking() { budget.in_the_way(Some(chat)) } else { None },
             budget,
         })
     }

@@ -110,6 +110,8 @@ pub struct Folding {
     stage: Stage,
     /// Those that have happened.
     pub done: Vec<FoldedTokens>,
+    /// Of these so many are over: what the model says now isn't of their conversations.
+    settled: usize,
 }
 
 impl Folding {
@@ -144,7 +146,7 @@ impl Folding {
     pub(super) fn heard(&mut self, content: &str, usage: &Usage) {
         self.count.heard(content, usage);
         // What its first answer tells of its prompt is better than what was estimated.
-        if let (Some(first), Some(last)) = (self.count.first(), self.done.last_mut()) {
+        if let (Some(first), Some(last)) = (self.count.first(), self.done.iter_mut().skip(self.settled).last()) {
             last.after = first;
         }
     }
@@ -201,6 +203,14 @@ impl Folding {
         self.count.said(raw);
         self.stage = Stage::Open;
         self.done.push(folded);
+    }
+
+    /// Another model goes on, in a new conversation that begins with this. How many bytes make a token of it isn't known yet.
+    pub(super) fn handed(&mut self, (system, tools): (&str, &str), raw: &str) {
+        self.count = TokenCount::new(TokenRate::default(), system, tools);
+        self.count.said(raw);
+        self.stage = Stage::Open;
+        self.settled = self.done.len();
     }
 
     /// What is to be asked of the model behind this message.

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use crate::{model::ModelError, store::Cap};
+use crate::{
+    model::ModelError,
+    store::{Cap, ModelFault},
+};
 
 /// Why a cycle stopped before its end, by what follows from it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -14,8 +17,8 @@ pub(in crate::cycle) enum Interrupt {
         why: String,
         /// What the server asked for.
         retry_after: Option<Duration>,
-        /// Whether a person has to do something about it.
-        needs_person: bool,
+        /// What is wrong with it.
+        fault: ModelFault,
         /// Whether its server doesn't have the model: what it has begun can't be gone on with.
         is_model_gone: bool,
     },
@@ -45,7 +48,7 @@ impl Interrupt {
     /// What the asking chat is told.
     pub(in crate::cycle) fn notice(&self) -> String {
         match self {
-            Self::Unavailable { why, needs_person: true, .. } => {
+            Self::Unavailable { why, fault, .. } if fault.needs_person() => {
                 format!("I can't reach my AI model: {why}. Your messages are safe; I'll retry hourly.")
             }
             other => format!(
@@ -56,14 +59,15 @@ impl Interrupt {
 
     /// What follows from an error that retrying did not mend.
     pub(in crate::cycle) fn of(error: &ModelError, why: String, model: &str) -> Self {
-        let (retry_after, needs_person) = match error {
-            ModelError::Transient { retry_after, .. } => (*retry_after, false),
+        let (retry_after, fault) = match error {
+            ModelError::Transient { retry_after, .. } => (*retry_after, ModelFault::Outage),
+            ModelError::Account { .. } => (None, ModelFault::Account),
             // An unknown model is a setting to be mended, not a fault of the conversation.
-            ModelError::Account { .. } | ModelError::Rejected { status: 404, .. } => (None, true),
+            ModelError::Rejected { status: 404, .. } => (None, ModelFault::Missing),
             ModelError::Rejected { .. } => return Self::Rejected(why),
         };
         // A wrong address is not found either, and says nothing of the model.
         let is_model_gone = matches!(error, ModelError::Rejected { status: 404, .. }) && why.contains(model);
-        Self::Unavailable { why, retry_after, needs_person, is_model_gone }
+        Self::Unavailable { why, retry_after, fault, is_model_gone }
     }
 }

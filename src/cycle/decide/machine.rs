@@ -29,6 +29,9 @@ const MAX_CONTINUATIONS: u32 = 2;
 /// What is said when the context's limit was reached.
 const FULL: &str = "This conversation became too long for me to continue.";
 
+/// Calls that came to nothing which are kept, the last.
+const MAX_FAILED: usize = 20;
+
 /// The longest arguments that are shown of a call that was made again and again, in characters.
 const ARGUMENTS_CHARS_MAX: usize = 200;
 
@@ -98,6 +101,17 @@ pub struct Summary {
     pub not_run: Vec<String>,
 }
 
+/// A call that came to nothing, as its model was told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedCall {
+    /// The tool.
+    pub tool: String,
+    /// Its arguments, raw JSON.
+    pub input: String,
+    /// Why; none where these aren't our own words.
+    pub why: Option<String>,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Phase {
     /// The conversation waits for the model.
@@ -145,6 +159,10 @@ pub struct Cycle {
     pub taints: Vec<String>,
     /// How long the conversation is, and how often it was folded.
     pub folding: Folding,
+    /// The last calls that came to nothing: refused, failed, or of unknown end.
+    pub failed: Vec<FailedCall>,
+    /// The models that had it before the present one.
+    pub models_before: Vec<String>,
     phase: Phase,
     continuations: u32,
     was_asked_for_answer: bool,
@@ -180,6 +198,8 @@ impl Cycle {
             turns: 0,
             meter: Meter::default(),
             taints: Vec::new(),
+            failed: Vec::new(),
+            models_before: Vec::new(),
             phase: Phase::Asking,
             continuations: 0,
             was_asked_for_answer: false,
@@ -237,6 +257,7 @@ impl Cycle {
             Entry::Folded { raw, messages, before, after } => {
                 self.fold(raw, FoldedTokens { messages: *messages, before: *before, after: *after });
             }
+            Entry::Handed { from, system, tools, raw, .. } => self.hand_over(from, (system, tools), raw),
             Entry::Worked { ms } => self.meter.worked(*ms),
             Entry::Judged { call, .. } if *call == self.meter.question() => self.meter.asked(),
             Entry::Decided { call, is_approved, why } if *call == self.meter.question() => {
@@ -259,6 +280,9 @@ impl Cycle {
             }
             Entry::Outcome { call, name, content, is_error, receipt, closed, taint, image } => {
                 self.taint(taint.as_deref());
+                if *is_error {
+                    self.note_failure(call, name, taint.is_none().then_some(content));
+                }
                 self.outcome(
                     call,
                     name,
@@ -383,11 +407,35 @@ impl Cycle {
     fn fold(&mut self, raw: &str, folded: FoldedTokens) {
         let Conversation { system, tools, .. } = &self.conversation;
         self.folding.folded((system, tools), raw, folded);
+        self.begin_anew(raw);
+    }
+
+    /// Another model goes on. It is sent no byte of what the one before was told or said; all else holds on, as in [`Self::fold`].
+    fn hand_over(&mut self, from: &str, (system, tools): (&str, &str), raw: &str) {
+        self.folding.handed((system, tools), raw);
+        (self.conversation.system, self.conversation.tools) = (system.to_owned(), tools.to_owned());
+        if !self.models_before.iter().any(|known| known == from) {
+            self.models_before.push(from.to_owned());
+        }
+        (self.continuations, self.was_asked_for_answer) = (0, false);
+        self.begin_anew(raw);
+    }
+
+    fn begin_anew(&mut self, raw: &str) {
         self.conversation.messages = vec![raw.to_owned()];
         self.text.clear();
         self.is_going_on = false;
         self.is_full = false;
         self.phase = Phase::Asking;
+    }
+
+    /// Keeps of a call that came to nothing what another model has to know. `told`: in our own words.
+    fn note_failure(&mut self, call: &str, tool: &str, told: Option<&String>) {
+        let Some(pending) = self.pending(call) else { return };
+        let input = pending.request.input.clone();
+        self.failed.push(FailedCall { tool: tool.to_owned(), input, why: told.cloned() });
+        let before = self.failed.len().saturating_sub(MAX_FAILED);
+        self.failed.drain(..before);
     }
 
     /// Takes a turn for what folding has asked for; false if it is one like any other.

@@ -7,6 +7,7 @@ pub mod fold;
 pub mod gate;
 pub(crate) mod interrupt;
 pub mod limits;
+pub mod lineup;
 pub mod machine;
 pub(crate) mod merge;
 pub mod orient;

@@ -11,7 +11,10 @@ use chrono::NaiveDate;
 
 use crate::{
     clock::is_over,
-    cycle::decide::situation::{ModelState, Observed, Reason},
+    cycle::decide::{
+        lineup::ModelState,
+        situation::{Observed, Reason},
+    },
     memory::reflect::REFLECTION,
     store::{CycleRow, CycleState, NewCycle, REFLECTED, Undo},
     types::ChatRef,
@@ -38,8 +41,8 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
     reasons.extend(messages::due(observed));
     reasons.extend(messages::over_budget(observed));
     reasons.extend(tasks::of_guests(observed));
-    let may_think = observed.model.is_available && observed.model.out_of_budget(None).is_none();
-    if may_think || !observed.model.is_thinking {
+    let may_think = observed.model.for_own_work().is_some() || !observed.model.is_thinking();
+    if may_think {
         reasons.extend(tasks::of_owner(observed));
         if !observed.person_commits.is_empty() {
             let subjects = observed.person_commits.iter().map(|(_, subject)| subject.clone()).collect();
@@ -47,7 +50,7 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
         }
     }
     reasons.extend(look_backs);
-    if may_think || !observed.model.is_thinking {
+    if observed.model.for_reflection().is_some() || looks_back_by_rule(observed.model) {
         reasons.extend(reflection(observed).filter(|_| reasons.is_empty()));
     }
     reasons
@@ -94,9 +97,8 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
         | Reason::OverBudget { .. }
         | Reason::OfGuest { .. } => true,
         Reason::Messages { .. } | Reason::Resume { .. } | Reason::Undo { .. } => false,
-        Reason::Task { .. } | Reason::Decay { .. } | Reason::PersonCommits { .. } | Reason::Reflection { .. } => {
-            !model.is_thinking
-        }
+        Reason::Task { .. } | Reason::Decay { .. } | Reason::PersonCommits { .. } => !model.is_thinking(),
+        Reason::Reflection { .. } => looks_back_by_rule(model),
     };
     let (mechanical, rest): (Vec<_>, Vec<_>) = reasons.partition(is_mechanical);
     if !mechanical.is_empty() {
@@ -105,14 +107,22 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
     let (messages, others): (Vec<_>, Vec<_>) =
         rest.into_iter().partition(|reason| matches!(reason, Reason::Messages { .. }));
     let mut chosen: Vec<Reason> = messages.into_iter().take(1).collect();
+    // What nobody has asked for is thought about: where something else answers, it has a cycle of its own.
     let is_owners = match chosen.first() {
-        Some(Reason::Messages { chat, .. }) => *chat == owner_chat,
+        Some(Reason::Messages { chat, .. }) => {
+            *chat == owner_chat && model.asked(*chat).is_none_or(|asked| asked.is_thinking)
+        }
         _ => true,
     };
     if is_owners {
         chosen.extend(others);
     }
     (!chosen.is_empty()).then_some(Work::Think { reasons: chosen })
+}
+
+/// Whether no model is configured that could look back.
+fn looks_back_by_rule(model: &ModelState) -> bool {
+    !model.is_thinking() && model.reflect.is_none()
 }
 
 /// Whether a cycle is a look back: it has no other reason then.
@@ -143,8 +153,8 @@ fn resumptions(observed: &Observed<'_>) -> Vec<Reason> {
         .filter(|cycle| cycle.asks_until.is_none_or(|at| at <= observed.now))
         .filter(|cycle| !cycle.cycle.chat.is_some_and(|chat| observed.stopped_chats.contains(&chat)))
         .filter(|cycle| {
-            let may_think = observed.model.is_available && observed.model.out_of_budget(cycle.cycle.chat).is_none();
-            cycle.state == CycleState::Running || may_think
+            let goes_on = || observed.model.goes_on_with(&cycle.cycle.model, cycle.cycle.chat).is_some();
+            cycle.state == CycleState::Running || goes_on()
         })
         .map(|cycle| Reason::Resume { cycle_id: cycle.cycle.id.clone(), has_crashed: cycle.was_cut_off })
         .collect()

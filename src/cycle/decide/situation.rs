@@ -7,6 +7,7 @@ use std::{
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 
+use super::lineup::ModelState;
 use crate::{
     config::QuietHours,
     memory::{decay::Stage, reflect::REFLECTION, tasks::Task},
@@ -15,28 +16,6 @@ use crate::{
     words::{count, day_and_time},
     zone::Tz,
 };
-
-/// The model that is configured, as the gate needs to know it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelState {
-    /// Its name.
-    pub name: String,
-    /// Whether it can think of things that nobody asked for: the offline model only answers.
-    pub is_thinking: bool,
-    /// Whether it may be asked now: not in back-off, and no budget is spent.
-    pub is_available: bool,
-    /// The budget that is spent, if one is.
-    pub over_budget: Option<Cap>,
-    /// The chats (none: work that nobody asked for) whose last request had no room under what is left of a budget.
-    pub no_room: BTreeMap<Option<ChatRef>, Cap>,
-}
-
-impl ModelState {
-    /// The budget for which a chat has to wait; none: work that nobody asked for.
-    pub fn out_of_budget(&self, chat: Option<ChatRef>) -> Option<Cap> {
-        self.over_budget.or_else(|| self.no_room.get(&chat).copied())
-    }
-}
 
 /// What the gate looks at.
 pub struct Observed<'a> {

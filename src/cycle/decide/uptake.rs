@@ -1,6 +1,9 @@
 //! What becomes of a cycle that was cut off: it is taken up again, ended, or given up.
 
-use crate::store::{CycleRow, Entry};
+use crate::{
+    config::OFFLINE_MODEL,
+    store::{CycleRow, Entry},
+};
 
 /// The model of such a cycle, as its row and its commit name it.
 pub(crate) const OUTSIDE: &str = "mcp";
@@ -73,7 +76,8 @@ pub fn uptake(row: &CycleRow, journal: &[Entry], is_committed: bool, model: &str
         Uptake::GiveUp(GivingUp::Unheard)
     } else if row.cycle.is_by_rule() {
         Uptake::Publish
-    } else if begun_by != model && begun_by != OUTSIDE {
+    } else if begun_by != model && begun_by != OUTSIDE && [begun_by, model].contains(&OFFLINE_MODEL) {
+        // Any other model goes on from the journal's account.
         Uptake::GiveUp(GivingUp::blameless(format!("it was begun with {begun_by}, which is no longer my AI model")))
     } else if cuts >= MAX_TRIES {
         // Its tries are counted before this look, so a giving-up that failed is repeated, and not gone on with.

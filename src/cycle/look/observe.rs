@@ -15,8 +15,9 @@ use crate::{
         context::{Context, WakeError},
         decide::{
             budget::{Budget, day_begin},
+            lineup::{LinedUp, ModelState, OutOfLine},
             orient,
-            situation::{ModelState, Observed, Reason},
+            situation::{Observed, Reason},
         },
         look::{reflecting, retention},
     },
@@ -26,6 +27,7 @@ use crate::{
         tasks::{Task, TaskList},
         view,
     },
+    model::offline::Offline,
     repo::{Condition, Glance, Oid, Repo, RepoError},
     schedule::due::is_set_back,
     store::{CycleRow, HEAD_SEEN, Incoming, OpenNudge, Reminder, Store, StoreError, ToldOf, Undo, UpkeepKind},
@@ -215,25 +217,41 @@ pub(in crate::cycle) fn is_owner_to_be_sent(store: &Store, context: Context<'_>)
     Ok(context.instead_of_terminal().is_some() && store.has_for_owner()?)
 }
 
-/// The configured model as the gate knows it.
+/// The configured models as the gate knows them.
 pub fn model_state_of(store: &Store, context: Context<'_>) -> Result<ModelState, StoreError> {
-    model_called(context.model.name(), store, context.config, context.clock.now())
+    model_state(store, context.config, context.clock.now())
 }
 
-/// When the model's back-off ends, if it is in one.
+/// When the first of the models in trouble is tried again.
 pub fn model_again_at(store: &Store) -> Result<Option<DateTime<Utc>>, StoreError> {
-    Ok(store.upkeep(UpkeepKind::Model)?.not_before)
+    Ok(store.breakers()?.into_iter().filter_map(|breaker| breaker.not_before).min())
 }
 
-/// The model of this name as the gate knows it, for those who only look.
-pub fn model_called(name: &str, store: &Store, config: &Config, now: DateTime<Utc>) -> Result<ModelState, StoreError> {
-    let is_thinking = name != OFFLINE_MODEL;
-    // What costs nothing needs no room.
-    let budget = if config.is_local(name) { None } else { Some(Budget::look(store, config, now)?) };
+/// The configured models as the gate knows them, for those who only look.
+pub fn model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<ModelState, StoreError> {
+    let breakers = store.breakers()?;
+    let lined_up = |name: &str| {
+        let breaker = breakers.iter().find(|breaker| breaker.model == name && !breaker.may_try(now));
+        LinedUp {
+            name: name.to_owned(),
+            is_thinking: name != OFFLINE_MODEL,
+            is_free: config.is_local(name),
+            out: breaker.map(|it| if it.fault.passes_on() { OutOfLine::Passes } else { OutOfLine::Stops }),
+        }
+    };
+    let lineup: Vec<LinedUp> = config.chain().into_iter().map(lined_up).collect();
+    let of_task = |name: &Option<String>| name.as_deref().filter(|name| config.can_use(name)).map(lined_up);
+    // A model that a person has chosen answers all. Without one that thinks, nobody goes on with what outgrows the simple one.
+    let is_begun_by_it = config.chosen_model.is_none() && lineup.iter().any(|model| model.is_thinking);
+    let simple = of_task(&config.model_simple).filter(|_| is_begun_by_it);
+    let reflect = of_task(&config.model_reflect);
+    let costs = lineup.iter().chain(&simple).chain(&reflect).any(|model| !model.is_free);
+    let budget = if costs { Some(Budget::look(store, config, now)?) } else { None };
     let over_budget = budget.as_ref().and_then(Budget::reached);
     let no_room = budget.map(|budget| budget.no_room).unwrap_or_default();
-    let is_available = !is_thinking || over_budget.is_none() && store.upkeep(UpkeepKind::Model)?.may_try(now);
-    Ok(ModelState { name: name.to_owned(), is_thinking, is_available, over_budget, no_room })
+    let has_grammar = lineup.iter().any(|model| model.name == OFFLINE_MODEL);
+    let grammar = (!has_grammar).then(|| Offline::new(config.timezone));
+    Ok(ModelState { lineup, simple, reflect, over_budget, no_room, grammar })
 }
 
 /// A remote that has just been silent to a fetch isn't pushed to either, for as long.

@@ -28,7 +28,7 @@ pub struct Waiting {
 
 /// Looks at the queue. Nothing is written.
 pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Waiting, StoreError> {
-    let model = observe::model_called(config.effective_model(), store, config, now)?;
+    let model = observe::model_state(store, config, now)?;
     let reminders = store.reminders()?;
     let stopped_chats = store.stopped_chats()?.into_keys().collect();
     let messages = observe::not_stopped(store.queued()?, &stopped_chats);

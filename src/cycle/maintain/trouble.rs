@@ -68,6 +68,6 @@ fn is_persons(error: &WakeError) -> bool {
     match error {
         WakeError::Repo(error) => !error.is_the_machines(),
         WakeError::Workspace { source, .. } => !disk::is_the_machines(source),
-        WakeError::Store(_) | WakeError::Lock(_) | WakeError::NoRandomness(_) => false,
+        WakeError::Store(_) | WakeError::Lock(_) | WakeError::Model(_) | WakeError::NoRandomness(_) => false,
     }
 }

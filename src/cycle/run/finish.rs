@@ -193,6 +193,7 @@ fn commit_message(session: &Session<'_>, ending: &Ending) -> Result<String, Wake
     let spent = session.store.spent_by(&ending.cycle.id)?;
     let row = session.store.cycle(&ending.cycle.id)?;
     let model = row.map_or_else(|| NO_MODEL.to_owned(), |row| row.cycle.model);
+    let model = ending.models_before.iter().chain([&model]).cloned().collect::<Vec<_>>().join(", ");
     let messages: Vec<String> = ending.messages.iter().map(i64::to_string).collect();
     let tokens = spent.tokens;
     let tokens = format!(

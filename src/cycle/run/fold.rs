@@ -35,7 +35,7 @@ pub(in crate::cycle) fn begin_anew(
     let Live { state, world, .. } = &*live;
     let raw = brief::folded(&FoldedBrief {
         state,
-        summary,
+        summary: Some(summary),
         now: session.now(),
         tz: world.tz,
         documents: &world.documents,

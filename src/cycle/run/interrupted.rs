@@ -11,13 +11,14 @@ use crate::{
             orient,
             uptake::GivingUp,
         },
+        look::observe,
         maintain::sync,
         plan_file::PlanFile,
-        run::{finish, given_up},
+        run::{finish, given_up, turn},
         session::{Live, Next, Session},
     },
     repo::{Parked, Parking, Publish, Repo},
-    store::{Change, CycleEnd, CycleState, NewOutgoing, UpkeepKind},
+    store::{Change, CycleEnd, CycleState, NewOutgoing},
     tool::Complexity,
 };
 
@@ -38,6 +39,7 @@ pub(in crate::cycle) async fn interrupted(
         return Ok(Next::Others);
     }
     tracing::warn!(cycle = %cycle.id, %why, "the cycle was interrupted");
+    let before = (session.report.outcome, session.report.error.clone());
     session.report.outcome = WakeOutcome::Failed;
     session.report.error = Some(why.clone());
     match &interrupt {
@@ -60,9 +62,9 @@ pub(in crate::cycle) async fn interrupted(
                 .await
                 .map(|()| Next::Nobody);
         }
-        Interrupt::Unavailable { retry_after, is_model_gone, .. } => {
+        Interrupt::Unavailable { retry_after, fault, is_model_gone, .. } => {
             let at_least = retry_after.and_then(|wait| chrono::TimeDelta::from_std(wait).ok());
-            session.store.upkeep_failed(UpkeepKind::Model, &why, at_least)?;
+            session.store.model_failed(&cycle.model, *fault, &why, at_least)?;
             if *is_model_gone && state.turns > 0 {
                 let when = "as soon as MODEL names one that exists";
                 return give_up(session, repo, &cycle.id, state, plan_file, GivingUp::Blameless { why, when })
@@ -77,7 +79,11 @@ pub(in crate::cycle) async fn interrupted(
         }
         Interrupt::Halted => {}
     }
-    say_once_that_it_waits(session, live, &interrupt)?;
+    let taken_over = taken_over(session, live)?;
+    match taken_over {
+        TakenOver::Whole => (session.report.outcome, session.report.error) = before,
+        TakenOver::Not | TakenOver::InPart => say_once_that_it_waits(session, live, &interrupt)?,
+    }
     // What the rules of a look back did stands before its first turn, their question is asked: that isn't done anew.
     if state.turns > 0 || orient::is_reflection(cycle) {
         session.store.pause_cycle(&cycle.id, now, &why)?;
@@ -91,7 +97,38 @@ pub(in crate::cycle) async fn interrupted(
     sync::deliver(session).await?;
     // What others ask may cost less.
     let is_its_own = matches!(interrupt, Interrupt::OverBudget { .. });
-    Ok(if is_its_own { Next::Others } else { Next::Nobody })
+    Ok(if is_its_own || taken_over != TakenOver::Not { Next::Others } else { Next::Nobody })
+}
+
+/// Whether somebody else goes on at once with what a model couldn't do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TakenOver {
+    /// Nobody: it waits.
+    Not,
+    /// What the grammar understands of it is answered, and the rest waits.
+    InPart,
+    /// All of it.
+    Whole,
+}
+
+/// Another model that can be asked takes the cycle over, or what it was about. Whoever asked is told so when that begins.
+fn taken_over(session: &Session<'_>, live: &Live) -> Result<TakenOver, WakeError> {
+    let Live { cycle, state, .. } = live;
+    let lineup = observe::model_state_of(&session.store, session.context)?;
+    let has_begun = state.turns > 0 || orient::is_reflection(cycle);
+    let others = lineup.without(&cycle.model);
+    if others.goes_on_without(has_begun, cycle.chat) {
+        return Ok(TakenOver::Whole);
+    }
+    if has_begun {
+        return Ok(TakenOver::Not);
+    }
+    if turn::is_all_understood(session, live, &lineup)? {
+        return Ok(TakenOver::Whole);
+    }
+    let queued = session.store.queued()?;
+    let is_understood = |id: &i64| queued.iter().any(|message| message.id == *id && lineup.is_understood(message));
+    Ok(if state.open.iter().any(is_understood) { TakenOver::InPart } else { TakenOver::Not })
 }
 
 /// Tells the asking chat, once for each stretch of trouble, that its message is kept. What waits for a budget waits long: where

@@ -42,7 +42,8 @@ pub(in crate::cycle) async fn carry_on(
     match driven {
         Ok(Driven::Complete) => Box::pin(complete(session, repo, live)).await.map(|()| Next::Others),
         Ok(Driven::Parked) => parked(session, &live).await.map(|()| Next::Others),
-        Ok(Driven::GivesWay) => gave_way(session, &live).map(|()| Next::Others),
+        // [`step::drive`] goes on with it.
+        Ok(Driven::Handed) | Ok(Driven::GivesWay) => gave_way(session, &live).map(|()| Next::Others),
         Err(Halt::Interrupted(interrupt)) => interrupted::interrupted(session, repo, &live, interrupt).await,
         Err(Halt::Failed(error)) => Err(error),
     }

@@ -7,6 +7,7 @@ mod deeds;
 mod finish;
 mod fold;
 pub(crate) mod given_up;
+mod hand_over;
 mod interrupted;
 mod live;
 pub(crate) mod once;

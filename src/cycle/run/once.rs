@@ -9,6 +9,7 @@ use crate::{
         session::Session,
         stop,
     },
+    model::ModelChain,
     store::{Store, StoreError, UpkeepKind},
     wake_lock::{LockError, takeover},
 };
@@ -39,6 +40,7 @@ pub async fn once(context: Context<'_>, store: &mut Store, trigger: &str) -> Res
 
 async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {
     store.forget_dead_sessions()?;
+    let models = ModelChain::of(context.config);
     let mut report = Report::default();
     for look in 0..MAX_LOOKS {
         if *context.stop.borrow() {
@@ -75,7 +77,7 @@ async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<
             }
             Err(error) => return Err(WakeError::Lock(error)),
         };
-        let mut session = Session::begin(context, store, lock, trigger, &mut report)?;
+        let mut session = Session::begin(context, &models, store, lock, trigger, &mut report)?;
         let ran = match wake::introduce(&mut session) {
             Ok(()) => wake::run(&mut session, settles_doubts).await,
             Err(error) => Err(error),

@@ -30,6 +30,7 @@ use crate::{
         server::Unread,
     },
     memory,
+    model::ModelChain,
     policy::{self, Circumstances, Decision, Reach, Risk, Subject, Verdict, What},
     repo::Repo,
     store::{Entry, HEAD_SEEN, Incoming, Store},
@@ -228,6 +229,7 @@ pub fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> 
     Ok(World {
         wake_id: String::new(),
         model: OUTSIDE.to_owned(),
+        is_stand_in: false,
         autonomy: config.autonomy,
         reflecting: None,
         taint: Some(TAINT.to_owned()),
@@ -270,7 +272,8 @@ async fn change(context: Context<'_>, store: &mut Store, name: &str, input: &str
         return Ok(Told::failed("Another wake is at work. Nothing was done; try again in a while."));
     };
     let mut report = Report::default();
-    let mut session = Session::begin(context, store, lock, OUTSIDE, &mut report)?;
+    let models = ModelChain::of(context.config);
+    let mut session = Session::begin(context, &models, store, lock, OUTSIDE, &mut report)?;
     let ran = match wake::introduce(&mut session) {
         Ok(()) => called_from_outside(&mut session, name, input).await,
         Err(error) => Err(error),

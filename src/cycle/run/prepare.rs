@@ -17,7 +17,7 @@ use crate::{
             undoable::undoable,
             verify::Account,
         },
-        look::observe::Observation,
+        look::observe::{self, Observation},
         run::{attached, recall, recordings, reflect, token_rate},
         session::Session,
     },
@@ -79,6 +79,7 @@ pub(in crate::cycle) fn world(
     Ok(World {
         wake_id: cycle.id.clone(),
         model: session.context.model.name().to_owned(),
+        is_stand_in: observe::model_state_of(&session.store, session.context)?.is_thinking(),
         autonomy: config.autonomy,
         reflecting: if is_reflection { Some(reflect::by_hand(repo)?) } else { None },
         taint: None,
@@ -181,10 +182,6 @@ pub(in crate::cycle) fn opening(
     // What people commit is the owner's affair, and is left for their cycle.
     let is_owners = world.foreign_chat().is_none();
     let person_commits = if is_owners { observation.person_commits.as_slice() } else { &[] };
-    let orders = world.documents.text(memory::CLAUDE);
-    let is_short = session.context.model.is_small();
-    let system = if is_short { brief::short_system() } else { brief::system(&orders, &world.skills) };
-    cycle.system = redactor.redact_json(&system);
     let words = called_for(&cycle.reasons, observation, &ids);
     let messages: Vec<&Incoming> = observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
     let (recalled, meant) = recall::recalled(session, world, cycle, &messages).unzip();
@@ -194,11 +191,8 @@ pub(in crate::cycle) fn opening(
     let there = ToRead {
         withheld: exchanges.iter().any(|entry| entry.taint.is_some()) || recalled.as_deref().is_some_and(is_withheld),
     };
-    let tooling = session.tooling();
-    let seen = tooling.registry.seen_by(world.sees_all());
-    let offered = if world.reflecting.is_some() { seen.offered_to_look_back() } else { seen.offered(&words, there) };
-    // Those of servers are in their words, and a server knows the keys that it was given.
-    cycle.tools = redactor.redact_json(&offered);
+    (cycle.system, cycle.tools) = fixed_parts(session, world, &words, there);
+    let is_short = session.context.model.is_small();
     let files = attached::files_of(session, &messages, Allowance::left_by(&[], session.context.config.images_max))?;
     let (done_already, done_after) = done_already(session, &ids)?;
     let similar_work = recordings::similar_work(session, cycle, &ids, meant.flatten().as_ref())?;
@@ -227,6 +221,36 @@ pub(in crate::cycle) fn opening(
         head: observation.head.clone().filter(|_| is_owners),
         taint: taint::joined(taint::of(&messages, &files).into_iter().chain(done_after)),
     })
+}
+
+/// The fixed parts of a conversation with the present model, about something in these words.
+fn fixed_parts(session: &Session<'_>, world: &World, words: &str, there: ToRead) -> (String, String) {
+    let redactor = session.context.redactor;
+    let orders = world.documents.text(memory::CLAUDE);
+    let is_short = session.context.model.is_small();
+    let system = if is_short { brief::short_system() } else { brief::system(&orders, &world.skills) };
+    let system = redactor.redact_json(&system);
+    let tooling = session.tooling();
+    let seen = tooling.registry.seen_by(world.sees_all());
+    let offered = if world.reflecting.is_some() { seen.offered_to_look_back() } else { seen.offered(words, there) };
+    // Those of servers are in their words, and a server knows the keys that it was given.
+    (system, redactor.redact_json(&offered))
+}
+
+/// The same for a cycle that another model began.
+pub(in crate::cycle) fn fixed_parts_again(
+    session: &Session<'_>,
+    cycle: &NewCycle,
+    world: &World,
+    state: &Cycle,
+) -> Result<(String, String), StoreError> {
+    let queued = session.store.queued()?;
+    let said = queued.iter().filter(|message| state.messages.contains(&message.id));
+    let planned = state.plan.iter().flat_map(|plan| plan.steps.iter().map(|step| step.what.as_str()));
+    let words = cycle.reasons.iter().map(String::as_str).chain(said.map(|message| message.text.as_str()));
+    let words = words.chain(planned).collect::<Vec<_>>().join("\n");
+    let withheld = state.conversation.messages.first().is_some_and(|opening| opening.contains("withheld="));
+    Ok(fixed_parts(session, world, &words, ToRead { withheld }))
 }
 
 /// What was said since the cycle's chat was begun afresh, without late answers to what was said before. They come in the order in

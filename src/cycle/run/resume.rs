@@ -8,13 +8,14 @@ use crate::{
             uptake::{GivingUp, MAX_TRIES, Uptake, uptake},
             verify::Account,
         },
+        look::observe,
         maintain::sync,
         plan_file::PlanFile,
         run::{finish, interrupted, live, prepare},
         session::{Ending, Live, Next, Session},
     },
     repo::{Condition, Repo, RepoError},
-    store::{Incoming, StoreError},
+    store::{CycleRow, Incoming, StoreError},
     wake_lock::{self},
 };
 
@@ -80,7 +81,9 @@ pub(in crate::cycle) async fn run(
             .await
             .map(|()| Next::Others);
     }
-    let uptake = uptake(&row, &journal, commit.is_some(), session.context.model.name(), has_crashed);
+    let model = who_goes_on(session, &row)?;
+    session.use_model(&model)?;
+    let uptake = uptake(&row, &journal, commit.is_some(), &model, has_crashed);
     let is_done = match (uptake, commit) {
         (Uptake::Conclude, Some(commit)) => {
             return finish::conclude(session, repo, &state, cycle_id, commit, &plan_file).await.map(|()| Next::Others);
@@ -112,6 +115,16 @@ pub(in crate::cycle) async fn run(
         return Box::pin(live::complete(session, repo, live)).await.map(|()| Next::Others);
     }
     live::carry_on(session, repo, live).await
+}
+
+/// The model that goes on with a cycle: where none can be asked now, the one that began it, if it is still configured.
+fn who_goes_on(session: &Session<'_>, row: &CycleRow) -> Result<String, WakeError> {
+    let lineup = observe::model_state_of(&session.store, session.context)?;
+    let begun_by = row.cycle.model.as_str();
+    let of_tasks = lineup.simple.iter().chain(&lineup.reflect);
+    let is_configured = lineup.lineup.iter().chain(of_tasks).any(|model| model.name == begun_by);
+    let otherwise = if is_configured { begun_by } else { lineup.name() };
+    Ok(lineup.goes_on_with(begun_by, row.cycle.chat).unwrap_or(otherwise).to_owned())
 }
 
 /// A cycle whose journal isn't read, as far as the queue and what it was told of tell.

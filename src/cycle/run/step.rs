@@ -20,7 +20,7 @@ use crate::{
         look::observe,
         run::{
             approve::{self, Judged, called},
-            attached, fold, prepare, record, turn,
+            attached, fold, hand_over, prepare, record, turn,
         },
         session::{Halt, Live, Session},
     },
@@ -38,11 +38,18 @@ pub(in crate::cycle) enum Driven {
     Parked,
     /// It is a look back, and a message is to be answered first.
     GivesWay,
+    /// Another model has it, with tools and limits of its own.
+    Handed,
 }
 
 /// Runs the machine until it is finished or interrupted.
 pub(in crate::cycle) async fn drive(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt> {
-    let driven = step(session, live).await;
+    let driven = loop {
+        match step(session, live).await {
+            Ok(Driven::Handed) => {}
+            driven => break driven,
+        }
+    };
     // However it ended: a model that keeps something between turns waits for nothing now.
     session.context.model.rest();
     driven
@@ -68,6 +75,10 @@ async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt
             // A client has taken the one turn that there is.
             Step::Ask if live.cycle.model == OUTSIDE => return Ok(Driven::Complete),
             Step::Ask if gives_way(session, live)? => return Ok(Driven::GivesWay),
+            Step::Ask if live.cycle.model != session.context.model.name() || hand_over::is_outgrown(session, live)? => {
+                hand_over::begin_anew(session, live)?;
+                return Ok(Driven::Handed);
+            }
             Step::Ask => turn::ask(session, live).await?,
             Step::Call(request) => match approve::judge(session, live, registry, &request)? {
                 Judged::Allowed(entries) => run_call(session, live, registry, &request, entries).await?,

@@ -4,12 +4,13 @@
 use crate::{
     cycle::{
         context::{Context, WakeError},
-        decide::{budget::Budget, interrupt::Interrupt, machine::Cycle},
+        decide::{budget::Budget, interrupt::Interrupt, lineup::ModelState, machine::Cycle},
+        look::observe,
         session::{Halt, Live, Session},
         stop,
     },
     model::{Known, ModelError, Progress, Turn, anthropic::retry},
-    store::{Entry, Reservation, Spent, UpkeepKind},
+    store::{Entry, Reservation, Spent},
     types::Usage,
     words,
 };
@@ -53,6 +54,7 @@ async fn outgrown(progress: &Progress, allowed: Option<u64>) -> Usage {
 
 /// Asks for the next turn, with the retries that the error allows, and records it.
 pub(in crate::cycle) async fn ask(session: &mut Session<'_>, live: &mut Live) -> Result<(), Halt> {
+    let is_probe = session.store.breaker(&live.cycle.model)?.is_some();
     for attempt in 1.. {
         // Before each try: one that broke off has cost something, too.
         let set_aside = reserve(session, live)?;
@@ -64,7 +66,7 @@ pub(in crate::cycle) async fn ask(session: &mut Session<'_>, live: &mut Live) ->
                 if attempt > 1 {
                     tracing::info!(attempt, "the model answered after a retry");
                 }
-                session.store.upkeep_recovered(UpkeepKind::Model)?;
+                session.store.model_answered(&live.cycle.model)?;
                 let Turn { content, stop, usage, cost_usd, .. } = turn;
                 let mut entries = vec![Entry::Turn { content, stop, usage }];
                 entries.extend(live.work.stop());
@@ -93,12 +95,39 @@ pub(in crate::cycle) async fn ask(session: &mut Session<'_>, live: &mut Live) ->
         } else {
             pay(session, live, (reservation, Spent::default(), true), &[])?;
         }
+        let is_unsent = progress.known() == Known::Unsent;
         match retry::backoff(&error, attempt, fastrand::f64()) {
+            Some(_) if is_waited_for(session, live, is_probe, is_unsent)? => {
+                return Err(Interrupt::of(&error, why, &live.cycle.model).into());
+            }
             Some(wait) => stop::unless_interrupted(session, tokio::time::sleep(wait)).await?,
             None => return Err(Interrupt::of(&error, why, &live.cycle.model).into()),
         }
     }
     Err(Interrupt::OutOfTime.into())
+}
+
+/// Whether trying again would only hold somebody up: another model can be asked at once and this one was in trouble before, or there
+/// is no network and what was asked is done without.
+fn is_waited_for(session: &Session<'_>, live: &Live, is_probe: bool, is_unsent: bool) -> Result<bool, WakeError> {
+    if !(is_probe || is_unsent) {
+        return Ok(false);
+    }
+    let lineup = observe::model_state_of(&session.store, session.context)?;
+    let has_other =
+        is_probe && lineup.without(&live.cycle.model).goes_on_without(live.state.turns > 0, live.cycle.chat);
+    Ok(has_other || is_unsent && live.state.turns == 0 && is_all_understood(session, live, &lineup)?)
+}
+
+/// Whether the grammar that stands in surely understands all that waits for an answer.
+pub(in crate::cycle) fn is_all_understood(
+    session: &Session<'_>,
+    live: &Live,
+    lineup: &ModelState,
+) -> Result<bool, WakeError> {
+    let queued = session.store.queued()?;
+    let open = |id: &i64| queued.iter().any(|message| message.id == *id && lineup.is_understood(message));
+    Ok(!live.state.open.is_empty() && live.state.open.iter().all(open))
 }
 
 /// Sets aside what the next request may cost, and journals that it is about to be sent.

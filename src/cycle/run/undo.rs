@@ -84,6 +84,7 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, repo: &Repo, undo: 
         plan_file,
         head_shown: None,
         undoes: Some(undo.wake.clone()),
+        models_before: Vec::new(),
     };
     finish::run(session, repo, ending).await
 }

@@ -6,6 +6,7 @@ use crate::{
     cycle::{
         context::{WakeError, WakeOutcome},
         decide::{
+            lineup::ModelState,
             machine::Cycle,
             orient::{self, Work},
             situation::Reason,
@@ -16,7 +17,7 @@ use crate::{
         run::{
             by_rule, finish,
             given_up::{self, Teller},
-            live, prepare, reflect, remind, resume, undo,
+            hand_over, live, prepare, reflect, remind, resume, undo,
         },
         session::{Live, Next, Session},
     },
@@ -119,6 +120,18 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, settles_doubts: boo
     Ok(has_worked)
 }
 
+/// The model that a cycle begins with.
+fn who_thinks(lineup: &ModelState, reasons: &[Reason]) -> String {
+    let chat = reasons.iter().find_map(|reason| match reason {
+        Reason::Messages { chat, .. } => Some(*chat),
+        _ => None,
+    });
+    let is_reflection = matches!(reasons, [Reason::Reflection { .. }]);
+    let own = || if is_reflection { lineup.for_reflection() } else { lineup.for_own_work() };
+    let own = || own().map_or(lineup.name(), |model| &model.name);
+    chat.map_or_else(own, |chat| lineup.who_begins(chat)).to_owned()
+}
+
 /// A cycle with the model.
 async fn think(
     session: &mut Session<'_>,
@@ -127,7 +140,9 @@ async fn think(
     reasons: &[Reason],
 ) -> Result<Next, WakeError> {
     let reported = (session.report.cycle_id.clone(), session.report.reasons.len());
-    let mut cycle = session.new_cycle(reasons, session.context.model.name())?;
+    let model = who_thinks(&observation.model, reasons);
+    session.use_model(&model)?;
+    let mut cycle = session.new_cycle(reasons, &model)?;
     let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
     let plan_file = session.open_plan_file(&cycle, &ids)?;
     let mut account = Account::default();
@@ -169,6 +184,11 @@ async fn think(
         let receipts = rule.receipts.iter().map(|what| session.context.redactor.redact(what)).collect();
         entries.insert(0, Entry::ByRule { receipts, handles: rule.handles, head: None });
         session.store.begin_cycle(&cycle, &entries, &rule.changes)?;
+    }
+    if let Some(chat) = cycle.chat
+        && let Some(notice) = hand_over::notice(session, chat, cycle.thread_id, &model)?
+    {
+        session.store.change(&cycle.id, &[notice])?;
     }
     let mut state = Cycle::new(cycle.system.clone(), cycle.tools.clone());
     entries.iter().for_each(|entry| state.apply(entry));

@@ -21,7 +21,8 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         return Ok(Finding::ok(format!("{} parked; all work is stopped; wake resume continues", parked.len())));
     }
     let overdue = TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX);
-    let is_available = scene.model(store)?.is_available;
+    let model = scene.model(store)?;
+    let is_available = !model.is_thinking() || model.for_own_work().is_some();
     let findings = parked.iter().map(|parked| judge(parked, scene.now, overdue, scene.is_wake_running(), is_available));
     Ok(Finding::all(findings.collect(), Finding::ok("nothing is asked")))
 }

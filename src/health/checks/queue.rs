@@ -4,7 +4,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{
-    cycle::decide::{orient::is_answerable, situation::ModelState},
+    cycle::decide::{lineup::ModelState, orient::is_answerable},
     health::{
         finding::{Finding, Trouble},
         scene::Scene,
@@ -78,7 +78,7 @@ fn judge_given_up(dead: &[Incoming]) -> Option<Finding> {
 /// `beyond`: messages that weren't read because there are so many.
 fn judge(queued: &[Incoming], beyond: usize, model: &ModelState, is_wake_running: bool, now: DateTime<Utc>) -> Finding {
     let (answerable, held): (Vec<&Incoming>, Vec<&Incoming>) =
-        queued.iter().partition(|message| model.is_available && is_answerable(message, model, now));
+        queued.iter().partition(|message| is_answerable(message, model, now));
     let (files, held): (Vec<&Incoming>, Vec<&Incoming>) = held.into_iter().partition(|message| message.awaits_files);
     let depth = answerable.len() + beyond;
     let oldest = answerable.iter().filter_map(|message| message.received_at).min();
@@ -88,7 +88,7 @@ fn judge(queued: &[Incoming], beyond: usize, model: &ModelState, is_wake_running
         (n, Some(at)) => format!("{n} waiting, the oldest came {}", ago(at, now)),
     };
     let (for_model, held): (Vec<&Incoming>, Vec<&Incoming>) =
-        held.into_iter().partition(|message| message.held_for.as_deref() == Some(&model.name));
+        held.into_iter().partition(|message| message.held_for.as_deref() == Some(model.who_answers(message.chat)));
     let (for_budget, later): (Vec<&Incoming>, Vec<&Incoming>) =
         held.into_iter().partition(|message| model.out_of_budget(Some(message.chat)).is_some());
     for (which, what) in [
@@ -136,13 +136,8 @@ mod tests {
     }
 
     fn judged(queued: &[Incoming], is_available: bool) -> Finding {
-        let model = ModelState {
-            name: "offline".to_owned(),
-            is_thinking: false,
-            is_available,
-            over_budget: None,
-            no_room: std::collections::BTreeMap::new(),
-        };
+        let model = ModelState::of("offline");
+        let model = if is_available { model } else { model.out_of_reach() };
         judge(queued, 0, &model, false, now())
     }
 

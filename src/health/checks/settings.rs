@@ -14,7 +14,7 @@ use crate::{
         words::ago,
     },
     process,
-    store::{Cap, Upkeep, UpkeepKind},
+    store::{Cap, ModelBreaker, ModelFault, Upkeep},
 };
 
 pub(super) fn token(scene: &Scene<'_>) -> Result<Finding, Trouble> {
@@ -38,15 +38,20 @@ fn judge_token(has_token: bool, chats: usize) -> Finding {
 
 pub(super) fn key(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let config = &scene.in_force();
-    let (upkeep, answered_at) = match scene.store()? {
-        Some(store) => (store.upkeep(UpkeepKind::Model)?, store.last_answer(config.effective_model())?),
-        None => (Upkeep::default(), None),
-    };
-    if config.effective_model() == CLAUDE_CODE && process::find(&config.claude_code).is_none() {
+    if config.chain().contains(&CLAUDE_CODE) && process::find(&config.claude_code).is_none() {
         return Ok(no_claude_code(&config.claude_code));
     }
-    let lack = config.lack(config.wanted_model());
-    Ok(judge_key(config.effective_model(), lack, &upkeep, answered_at, scene.now))
+    let store = scene.store()?;
+    let chain = config.chain();
+    let mut links = Vec::new();
+    for name in &chain {
+        let breaker = store.map_or(Ok(None), |store| store.breaker(name))?;
+        let answered_at = store.map_or(Ok(None), |store| store.last_answer(name))?;
+        links.push(ChainLink { name, breaker, answered_at });
+    }
+    let unused = config.said_models().find(|name| !config.can_use(name));
+    let unused = unused.map(|name| (name, config.lack(name).unwrap_or_default()));
+    Ok(judge_chain(&links, unused, scene.now))
 }
 
 fn no_claude_code(program: &Path) -> Finding {
@@ -56,35 +61,66 @@ fn no_claude_code(program: &Path) -> Finding {
     )
 }
 
-/// `answered_at`: when the model's last answer was asked for; only that shows that it can be reached.
-fn judge_key(
-    model: &str,
-    lack: Option<&str>,
-    upkeep: &Upkeep,
+/// A model of the chain.
+struct ChainLink<'a> {
+    name: &'a str,
+    /// Its trouble, if it is in any.
+    breaker: Option<ModelBreaker>,
+    /// When its last answer was asked for; only that shows that it can be reached.
     answered_at: Option<DateTime<Utc>>,
-    now: DateTime<Utc>,
-) -> Finding {
-    if model == OFFLINE_MODEL {
-        let why = lack.unwrap_or("MODEL says so");
+}
+
+impl ChainLink<'_> {
+    fn tell(&self, now: DateTime<Utc>) -> String {
+        let name = self.name;
+        match (&self.breaker, self.answered_at) {
+            (Some(it), _) => {
+                let (failures, error) = (it.failures, Some(it.error.clone()));
+                failure(name, &Upkeep { failures, not_before: it.not_before, error, last_ok_at: None }, now)
+            }
+            (None, Some(at)) => format!("{name} answered last {}", ago(at, now)),
+            (None, None) if name == OFFLINE_MODEL => format!("{name} always answers"),
+            (None, None) => format!("{name} is set, not tried yet"),
+        }
+    }
+}
+
+/// `unused`: a model that is named, and what it lacks.
+fn judge_chain(links: &[ChainLink<'_>], unused: Option<(&str, &str)>, now: DateTime<Utc>) -> Finding {
+    if let [ChainLink { name: OFFLINE_MODEL, .. }] = links {
+        let why = unused.map_or("MODEL says so", |(_, why)| why);
         return Finding::ok(format!("no AI model, I answer offline: {why}"));
     }
-    if upkeep.failures == 0 {
-        return Finding::ok(match answered_at {
-            Some(at) => format!("{model} answered last {}", ago(at, now)),
-            None => format!("{model} is set, not tried yet"),
-        });
+    let told = links.iter().map(|link| link.tell(now)).collect::<Vec<_>>().join("; then ");
+    if links.iter().all(|link| link.breaker.is_none()) {
+        return match unused {
+            Some((name, why)) => Finding::warn(
+                format!("{told}; {name} isn't asked: {why}"),
+                "set what it needs, or take it out of MODEL (docs/MODELS.md)",
+            ),
+            None => Finding::ok(told),
+        };
     }
-    Finding::warn(
-        format!("set; {}", failure(model, upkeep, now)),
-        "messages wait and are answered when it can be reached; see the key, the account and the network",
-    )
+    let is_missing = |link: &&ChainLink<'_>| link.breaker.as_ref().is_some_and(|it| it.fault == ModelFault::Missing);
+    if let Some(link) = links.iter().find(is_missing) {
+        return Finding::warn(
+            format!("set; {told}"),
+            format!("messages wait: see whether {} in MODEL is spelt as its provider does", link.name),
+        );
+    }
+    let answers = links.iter().find(|link| link.breaker.is_none()).map(|link| link.name);
+    let meanwhile = match answers {
+        Some(name) => format!("{name} answers meanwhile"),
+        None => "messages wait and are answered when it can be reached".to_owned(),
+    };
+    Finding::warn(format!("set; {told}"), format!("{meanwhile}; see the key, the account and the network"))
 }
 
 pub(super) fn budget(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let Some(store) = scene.store()? else {
         return Ok(Finding::ok("nothing spent yet"));
     };
-    let is_thinking = scene.model(store)?.is_thinking;
+    let is_thinking = scene.model(store)?.is_thinking();
     let budget = scene.budget(store)?;
     Ok(if is_thinking { judge_budget(&budget) } else { Finding::ok(budget.describe()) })
 }
@@ -118,13 +154,25 @@ mod tests {
     #[test]
     fn offline_is_a_choice_and_a_failing_model_is_told() {
         let now = parse_time("2026-11-21T12:00:00Z").unwrap();
-        let failing = Upkeep { failures: 1, error: Some("overloaded".to_owned()), ..Upkeep::default() };
-        assert_eq!(judge_key(OFFLINE_MODEL, Some("there is no key"), &failing, None, now).status, Status::Ok);
-        let well = |answered_at| judge_key("claude", None, &Upkeep::default(), answered_at, now);
+        let failing = |fault| {
+            let error = "overloaded".to_owned();
+            Some(ModelBreaker { model: String::new(), fault, failures: 1, since: None, not_before: None, error })
+        };
+        let link = |name, breaker, answered_at| ChainLink { name, breaker, answered_at };
+        assert_eq!(judge_chain(&[link(OFFLINE_MODEL, None, None)], None, now).status, Status::Ok);
+        let well = |answered_at| judge_chain(&[link("claude", None, answered_at)], None, now);
         assert_eq!(well(None), Finding::ok("claude is set, not tried yet"));
         assert_eq!(well(parse_time("2026-11-21T09:00:00Z")), Finding::ok("claude answered last 3 h ago"));
-        let finding = judge_key("claude", None, &failing, None, now);
+        let finding = judge_chain(&[link("claude", failing(ModelFault::Outage), None)], None, now);
         assert!(finding.status == Status::Warn && finding.detail.contains("claude failed once: overloaded"));
+        let chain = [link("claude", failing(ModelFault::Account), None), link("other", None, None)];
+        let finding = judge_chain(&chain, None, now);
+        assert!(finding.detail.contains("claude failed once: overloaded; tried again by the next wake; then other"));
+        assert!(finding.fix.unwrap().starts_with("other answers meanwhile"));
+        let finding = judge_chain(&[link("claud", failing(ModelFault::Missing), None)], None, now);
+        assert!(finding.fix.unwrap().contains("claud in MODEL"));
+        let finding = judge_chain(&[link("other", None, None)], Some(("claude", "there is no key")), now);
+        assert!(finding.status == Status::Warn && finding.detail.ends_with("claude isn't asked: there is no key"));
     }
 
     #[test]

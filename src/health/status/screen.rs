@@ -166,6 +166,14 @@ impl Overview {
     }
 
     fn model_line(&self) -> String {
+        let passed_over = self.model.passed_over.iter().map(|it| {
+            let next = it.not_before.map(|at| format!("; tried again {}", ago(at, self.at))).unwrap_or_default();
+            format!("; {} couldn't be reached: {}{next}", it.name, short(&it.error))
+        });
+        passed_over.fold(self.asked_model_line(), |line, more| line + &more)
+    }
+
+    fn asked_model_line(&self) -> String {
         let name = &self.model.name;
         match (self.model.is_available, self.model.not_before, &self.model.error) {
             (true, _, None) if self.model.chats_without_room > 0 => format!(

@@ -31,6 +31,7 @@ fn nothing_yet() -> Overview {
             answered_at: None,
             over_budget: None,
             chats_without_room: 0,
+            passed_over: Vec::new(),
         },
         spent_today_usd: 0.0,
         daily_budget_usd: 5.0,
@@ -162,6 +163,7 @@ fn in_the_middle_of_a_busy_day() {
             answered_at: None,
             over_budget: None,
             chats_without_room: 0,
+            passed_over: Vec::new(),
         },
         spent_today_usd: 1.5,
         ..nothing_yet()

@@ -168,6 +168,25 @@ pub enum OfflineCommand {
     },
 }
 
+impl OfflineCommand {
+    /// Whether it says all by itself: nothing has to be asked, and it speaks of nothing that was said before.
+    pub fn is_sure(&self) -> bool {
+        match self {
+            Self::Remember { .. }
+            | Self::Remind { .. }
+            | Self::ListReminders
+            | Self::TaskAdd { .. }
+            | Self::TaskList { .. }
+            | Self::Agenda { .. }
+            | Self::Time
+            | Self::Date
+            | Self::Sum { .. } => true,
+            Self::CancelReminder { which } | Self::TaskDone { which } => matches!(which, Which::Title(_)),
+            _ => false,
+        }
+    }
+}
+
 /// What a question asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {

@@ -13,7 +13,7 @@ pub(crate) use phrase::{HELP, time};
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, NaiveDateTime, TimeZone as _};
+use chrono::{DateTime, NaiveDateTime, TimeZone as _, Utc};
 use serde_json::{Value, json};
 
 use self::{
@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// The offline model.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offline {
     tz: Tz,
 }
@@ -48,6 +48,15 @@ impl Offline {
     /// A model that understands times in a zone.
     pub fn new(tz: Tz) -> Self {
         Self { tz }
+    }
+
+    /// Whether this text, said at that time, is a plain command that leaves nothing to be asked or guessed: it may be carried out in
+    /// place of a model that can't be asked.
+    pub fn surely_understands(self, text: &str, at: DateTime<Utc>) -> bool {
+        match grammar::parse(without_mention(text), at.with_timezone(&self.tz)) {
+            ParsedMessage::Commands(commands) => commands.iter().all(OfflineCommand::is_sure),
+            ParsedMessage::Question(_) | ParsedMessage::Unclear { .. } => false,
+        }
     }
 
     /// The next turn, which follows from the conversation alone.

@@ -251,6 +251,9 @@ impl Teller<'_> {
                     count(*messages, "message")
                 ),
             ),
+            StoryStep::Handed { at, from, model } => {
+                line(at, format!("{model} went on in place of {from}, in a new conversation."))
+            }
             StoryStep::Answered { at, messages } => match messages.len() {
                 0 => line(at, "Its last text was told.".to_owned()),
                 n => line(at, format!("Its last text was the answer to {}.", count(n, "message"))),

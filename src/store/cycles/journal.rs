@@ -140,6 +140,22 @@ pub enum Entry {
         /// Those of the new one, as estimated.
         after: u64,
     },
+    /// Another model goes on: a new conversation begins with it, and what the journal tells besides holds on. No model is sent what
+    /// another one has signed. The cycle's row names this model from now on.
+    ///
+    /// As new as [`Entry::FoldAsked`], with the same effect on an older program.
+    Handed {
+        /// The model that had it before.
+        from: String,
+        /// The model that goes on.
+        model: String,
+        /// The new conversation's fixed parts, raw JSON.
+        system: String,
+        /// See `system`.
+        tools: String,
+        /// Raw JSON of its first user message.
+        raw: String,
+    },
     /// The plan was held against the receipts.
     Verified {
         /// Steps without a receipt.
@@ -181,6 +197,7 @@ impl Entry {
             Self::Answered { .. } => "answered",
             Self::FoldAsked { .. } => "fold_asked",
             Self::Folded { .. } => "folded",
+            Self::Handed { .. } => "handed",
             Self::Verified { .. } => "verified",
             Self::ByRule { .. } => "by_rule",
         }
@@ -316,6 +333,9 @@ pub(in crate::store) fn append(tx: &Transaction<'_>, cycle_id: &str, entry: &Ent
     .execute((cycle_id, rfc3339(now), entry.kind(), crate::store::json(entry)))?;
     if let Entry::Said { messages, .. } = entry {
         claims::note(tx, messages, cycle_id)?;
+    }
+    if let Entry::Handed { model, .. } = entry {
+        tx.execute("UPDATE cycles SET model = ?2 WHERE id = ?1", (cycle_id, model))?;
     }
     Ok(())
 }

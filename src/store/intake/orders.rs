@@ -185,7 +185,8 @@ fn end_back_offs_of(tx: &Transaction<'_>, chat: ChatRef) -> Result<()> {
 
 /// A rate limit of the channel isn't ours to shorten: deliveries keep theirs.
 fn end_back_offs(tx: &Transaction<'_>) -> Result<()> {
-    for kind in [UpkeepKind::Model, UpkeepKind::Fetch, UpkeepKind::Push] {
+    tx.execute("UPDATE model_breakers SET not_before = NULL", [])?;
+    for kind in [UpkeepKind::Fetch, UpkeepKind::Push] {
         tx.execute("UPDATE upkeep SET not_before = NULL WHERE name = ?1", [kind.as_str()])?;
     }
     tx.execute("UPDATE cycles SET not_before = NULL WHERE state = 'waiting'", [])?;

@@ -34,8 +34,6 @@ pub enum UpkeepKind {
     Wake,
     /// The bot's polls of the channel.
     Poll,
-    /// Asking the model.
-    Model,
     /// Fetching the files of messages; no others are tried while the channel wants none to be.
     Files,
     /// Forgetting what is old.
@@ -56,7 +54,6 @@ impl UpkeepKind {
             Self::Repository => "repository",
             Self::Wake => "wake",
             Self::Poll => "poll",
-            Self::Model => "model",
             Self::Files => "files",
             Self::Retention => "retention",
             Self::Embed => "embed",

@@ -12,17 +12,18 @@ use reveille::{
         decide::{
             fold::Window,
             limits::{Limits, Stretch},
+            lineup::ModelState,
             machine::{Cycle, Step, ToolRequest},
             orient::{self, Work},
-            situation::{ModelState, Observed, Reason},
+            situation::{Observed, Reason},
         },
         uptake,
     },
     process::Identity,
     store::FencedStore,
     store::{
-        Change, Claimed, CycleEnd, CycleState, Entry, Fence, Firing, NO_MODEL, NewCycle, NewOutgoing, OutgoingKind,
-        PartOutcome, Reminder, Round, UpkeepKind,
+        Change, Claimed, CycleEnd, CycleState, Entry, Fence, Firing, ModelFault, NO_MODEL, NewCycle, NewOutgoing,
+        OutgoingKind, PartOutcome, Reminder, Round,
     },
     types::Usage,
     zone::Tz,
@@ -144,13 +145,10 @@ impl Wake {
             return Ok(At::Releasing);
         }
         let store = &scene.store;
-        let mind = ModelState {
-            name: scene.mind.to_owned(),
-            is_thinking: true,
-            is_available: store.upkeep(UpkeepKind::Model).map_err(text)?.may_try(scene.now),
-            over_budget: None,
-            no_room: std::collections::BTreeMap::new(),
-        };
+        let breaker = store.breaker(scene.mind).map_err(text)?;
+        let may_try = breaker.is_none_or(|breaker| breaker.may_try(scene.now));
+        let mind = ModelState::of(scene.mind);
+        let mind = if may_try { mind } else { mind.out_of_reach() };
         let reminders = store.reminders().map_err(text)?;
         let reasons = orient::due(&Observed {
             undos: &[],
@@ -311,11 +309,9 @@ impl Wake {
     fn hear(&mut self, scene: &mut Scene, mut live: Box<Live>, random: &mut Rng) -> Result<At, String> {
         match mind::turn(random, &live.cycle.id, &live.state, scene) {
             Answer::Turn { content, stop } => {
-                if scene.store.upkeep(UpkeepKind::Model).map_err(text)?.failures > 0 {
-                    FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
-                        .upkeep_ok(UpkeepKind::Model)
-                        .map_err(text)?;
-                }
+                FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
+                    .model_answered(&live.cycle.model)
+                    .map_err(text)?;
                 let usage = Usage { output: 1, ..Usage::default() };
                 self.record(scene, &mut live, &Entry::Turn { content, stop, usage }, &[])?;
                 Ok(At::Driving(live))
@@ -327,7 +323,7 @@ impl Wake {
             }
             Answer::Unavailable => {
                 FencedStore::new(&mut scene.store, self.fence, &FixedClock(scene.now))
-                    .upkeep_failed(UpkeepKind::Model, "overloaded", None)
+                    .model_failed(&live.cycle.model, ModelFault::Outage, "overloaded", None)
                     .map_err(text)?;
                 if let (Some(chat), Some(first)) = (live.cycle.chat, live.state.open.first()) {
                     let notice = mind::notice(chat, "I can't think right now.", format!("waits/{first}"));
@@ -448,13 +444,7 @@ fn round(scene: &Scene, reminder: &Reminder) -> Result<Round, String> {
 
 /// Messages that have come for a cycle's chat meanwhile.
 fn joining(scene: &Scene, live: &Live) -> Result<Vec<i64>, String> {
-    let mind = ModelState {
-        name: scene.mind.to_owned(),
-        is_thinking: true,
-        is_available: true,
-        over_budget: None,
-        no_room: std::collections::BTreeMap::new(),
-    };
+    let mind = ModelState::of(scene.mind);
     let queued = scene.store.queued().map_err(text)?;
     let open = scene.store.open_cycles().map_err(text)?;
     let new = orient::joining(&queued, &live.cycle, None, &live.state.messages, &open, &mind, scene.now);

@@ -6,10 +6,12 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     clock::is_over,
+    config::OFFLINE_MODEL,
     cycle::decide::{
         brief::MAX_MESSAGES,
         gate::waiting_for_files,
-        situation::{ModelState, Observed, Reason},
+        lineup::{LinedUp, ModelState},
+        situation::{Observed, Reason},
         stale,
     },
     store::{Cap, CycleRow, Incoming, NewCycle},
@@ -17,11 +19,22 @@ use crate::{
     zone::Tz,
 };
 
-/// Whether the configured model can be given this message now, as far as the message itself tells.
+/// Whether somebody can be given this message now: a model, or where none can be asked the grammar that stands in.
 pub fn is_answerable(message: &Incoming, model: &ModelState, now: DateTime<Utc>) -> bool {
-    !message.awaits_files
-        && message.held_for.as_deref() != Some(&model.name)
-        && message.not_before.is_none_or(|at| is_over(at, now))
+    let is_for = |asked: &LinedUp| message.held_for.as_deref() != Some(&asked.name);
+    is_ready(message, now) && model.asked(message.chat).map_or_else(|| model.grammar_takes(message), is_for)
+}
+
+/// Whether a message can be answered now, as far as the message itself tells.
+fn is_ready(message: &Incoming, now: DateTime<Utc>) -> bool {
+    !message.awaits_files && message.not_before.is_none_or(|at| is_over(at, now))
+}
+
+/// Whether a cycle's model can be given this message: the grammar that stands in has what it understands.
+fn may_join(message: &Incoming, cycle: &NewCycle, model: &ModelState, now: DateTime<Utc>) -> bool {
+    let stands_in = cycle.model == OFFLINE_MODEL && model.grammar.is_some();
+    let is_kept = message.held_for.as_deref() == Some(&cycle.model);
+    is_ready(message, now) && !is_kept && (!stands_in || model.is_understood(message))
 }
 
 /// The messages with these `ids`, if each of them may still be given to the model: an edit or a further part of an album may have
@@ -61,7 +74,7 @@ pub fn joining<'a>(
             && !knows.contains(&message.id)
             && !is_taken(message, open_cycles)
             && !waiting.contains(&message.id)
-            && is_answerable(message, model, now)
+            && may_join(message, cycle, model, now)
             && !stale::is_stale(message, now)
     };
     queued.iter().filter(is_new).take(MAX_MESSAGES).collect()
@@ -122,14 +135,14 @@ fn standings_of<'a>(
             Standing::InHand
         } else if waiting.contains(&message.id) {
             Standing::Files
-        } else if message.held_for.as_deref() == Some(&model.name) {
+        } else if is_answerable(message, model, now) {
+            Standing::Due
+        } else if message.held_for.as_deref() == Some(model.who_answers(message.chat)) {
             Standing::ModelState
         } else if model.out_of_budget(Some(message.chat)).is_some() {
             Standing::Budget
-        } else if !model.is_available || !is_answerable(message, model, now) {
-            Standing::BackOff
         } else {
-            Standing::Due
+            Standing::BackOff
         };
         (message, standing)
     })
@@ -151,7 +164,8 @@ fn place_of(message: &Incoming) -> Place<'_> {
 /// for so long.
 pub(in crate::cycle) fn due(observed: &Observed<'_>) -> Vec<Reason> {
     let due = standings(observed).filter(|(_, standing)| *standing == Standing::Due).map(|(message, _)| message);
-    let is_stale = |message: &&Incoming| observed.model.is_thinking && stale::is_stale(message, observed.now);
+    let is_thought_about = |chat| observed.model.asked(chat).is_some_and(|model| model.is_thinking);
+    let is_stale = |message: &&Incoming| is_thought_about(message.chat) && stale::is_stale(message, observed.now);
     let (stale, due): (Vec<_>, Vec<_>) = due.partition(is_stale);
     let stale = by_place(&stale).into_iter().map(|((chat, thread_id, _), ids)| Reason::Stale { chat, thread_id, ids });
     let due = by_place(&due).into_iter().map(|((chat, thread_id, _), ids)| Reason::Messages { chat, thread_id, ids });
@@ -174,8 +188,9 @@ fn by_place<'a>(messages: &[&'a Incoming]) -> Vec<(Place<'a>, Vec<i64>)> {
 /// A chat is told when its first message waits, and then of the first one of each day.
 pub(in crate::cycle) fn over_budget(observed: &Observed<'_>) -> Vec<Reason> {
     let mut chats = BTreeSet::new();
-    let is_kept = |message: &&Incoming| message.held_for.as_deref() == Some(&observed.model.name);
-    let waiting = || observed.messages.iter().filter(|message| !is_kept(message));
+    let model = observed.model;
+    let is_kept = |message: &Incoming| message.held_for.as_deref() == Some(model.who_answers(message.chat));
+    let waiting = || observed.messages.iter().filter(|message| !is_kept(message) && !model.grammar_takes(message));
     waiting()
         .filter(|message| chats.insert(message.chat))
         .filter_map(|oldest| {

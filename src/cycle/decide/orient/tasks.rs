@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::{
-    cycle::decide::situation::{ModelState, Observed, Reason},
+    cycle::decide::situation::{Observed, Reason},
     memory::{
         decay::{self, Stage},
         tasks::Task,
@@ -32,7 +32,7 @@ pub(in crate::cycle) fn of_owner(observed: &Observed<'_>) -> Vec<Reason> {
 /// What there is to be done about each guest's tasks, as if there were no model: what is said in another chat than the owner's is
 /// a rule's words, so that nothing of the owner's can be in it, and costs nobody anything.
 pub(in crate::cycle) fn of_guests(observed: &Observed<'_>) -> Vec<Reason> {
-    let by_rule = ModelState { is_thinking: false, ..observed.model.clone() };
+    let by_rule = observed.model.by_rule();
     let mut reasons = Vec::new();
     for (chat, tells_left) in observed.guests {
         let tasks = tasks_of(observed, Some(*chat));
@@ -49,7 +49,7 @@ pub(in crate::cycle) fn of_guests(observed: &Observed<'_>) -> Vec<Reason> {
 fn of_tasks(observed: &Observed<'_>) -> Vec<Reason> {
     let mut reasons = due_tasks(observed);
     reasons.extend(decaying(observed));
-    if !observed.model.is_thinking {
+    if !observed.model.is_thinking() {
         // Told by rule, each of them speaks unasked; what the day has no room for waits for the next.
         reasons.truncate(observed.tells_left);
     }
@@ -65,7 +65,7 @@ fn tasks_of(observed: &Observed<'_>, chat: Option<ChatRef>) -> Vec<Task> {
 
 /// A thinking model may work silently at any hour; without one a task's time is only told of, and that waits for waking hours.
 fn due_tasks(observed: &Observed<'_>) -> Vec<Reason> {
-    if !observed.model.is_thinking && is_quiet(observed) {
+    if !observed.model.is_thinking() && is_quiet(observed) {
         return Vec::new();
     }
     due_times(observed)
@@ -107,7 +107,7 @@ fn due_times<'a>(observed: &'a Observed<'_>) -> impl Iterator<Item = (&'a Task, 
 /// Whether a task's time was missed. What may only be told of in waking hours is due when they begin.
 fn is_missed(observed: &Observed<'_>, at: DateTime<Utc>) -> bool {
     let local = at.with_timezone(&observed.tz).naive_local();
-    let quiet = observed.quiet_hours.filter(|hours| !observed.model.is_thinking && hours.contains(local.time()));
+    let quiet = observed.quiet_hours.filter(|hours| !observed.model.is_thinking() && hours.contains(local.time()));
     let due = quiet.map_or(Slot { civil: local, at }, |hours| {
         let is_next_day = hours.until <= local.time();
         let day = if is_next_day { local.date().succ_opt().unwrap_or(local.date()) } else { local.date() };

@@ -44,13 +44,7 @@ fn scene() -> Scene {
     Scene {
         now: parse_time("2026-11-21T14:00:00Z").unwrap(),
         tz: Tz::of("Europe/Berlin"),
-        model: ModelState {
-            name: "claude".to_owned(),
-            is_thinking: true,
-            is_available: true,
-            over_budget: None,
-            no_room: BTreeMap::new(),
-        },
+        model: ModelState::of("claude"),
         messages: Vec::new(),
         open_cycles: Vec::new(),
         reminders: Vec::new(),
@@ -129,10 +123,9 @@ fn what_went_stale_is_closed_before_the_rest_is_answered() {
     let joined = joining(&scene.messages, &cycle, None, &[], &[running], &scene.model, scene.now);
     assert_eq!(joined.iter().map(|message| message.id).collect::<Vec<_>>(), [2, 4]);
     // While no model can answer, they are kept.
-    scene.model = ModelState { is_available: false, ..scene.model.clone() };
+    scene.model = scene.model.out_of_reach();
     assert_eq!(scene.reasons(), []);
-    scene.model =
-        ModelState { name: "offline".to_owned(), is_thinking: false, is_available: true, ..scene.model.clone() };
+    scene.model = ModelState::of("offline");
     assert_eq!(scene.reasons(), [Reason::Messages { chat: ChatRef::telegram(7), thread_id: None, ids: vec![4] }]);
 }
 
@@ -217,7 +210,7 @@ fn messages_are_due_by_chat_and_topic_in_their_order() {
         other => panic!("{other:?}"),
     });
     assert_eq!(ids.collect::<Vec<_>>(), [(None, vec![1, 3]), (None, vec![2]), (Some(5), vec![4])]);
-    scene.model.is_available = false;
+    scene.model = scene.model.out_of_reach();
     assert_eq!(scene.reasons(), []);
 }
 
@@ -254,7 +247,7 @@ fn a_message_that_this_model_cannot_answer_waits_for_another() {
     let mut scene = scene();
     scene.messages = vec![Incoming { held_for: Some("claude".to_owned()), ..message(1, ChatRef::telegram(7)) }];
     assert_eq!(scene.reasons(), []);
-    scene.model.name = "claude-next".to_owned();
+    scene.model = ModelState::of("claude-next");
     assert_eq!(scene.reasons().len(), 1);
 }
 
@@ -281,12 +274,12 @@ fn what_an_open_cycle_has_in_its_conversation_is_left_to_it() {
 fn a_crashed_cycle_is_resumed_at_once_and_a_waiting_one_when_the_model_is_back() {
     let mut scene = scene();
     let wait = scene.now + TimeDelta::minutes(5);
-    scene.model.is_available = false;
+    scene.model = scene.model.out_of_reach();
     scene.open_cycles =
         vec![open_cycle("crashed", CycleState::Running, None), open_cycle("waits", CycleState::Waiting, Some(wait))];
     assert_eq!(scene.due(), ["resume crashed"]);
     assert_eq!(scene.later(5).due(), ["resume crashed"]);
-    scene.model.is_available = true;
+    scene.model = ModelState::of("claude");
     assert_eq!(scene.due(), ["resume crashed", "resume waits"]);
     let crashed: Vec<bool> = scene
         .reasons()
@@ -302,7 +295,7 @@ fn a_crashed_cycle_is_resumed_at_once_and_a_waiting_one_when_the_model_is_back()
 #[test]
 fn a_reminder_is_due_at_its_instant_whatever_the_model_does() {
     let mut scene = scene();
-    scene.model.is_available = false;
+    scene.model = scene.model.out_of_reach();
     scene.quiet_hours = Some(QuietHours { from: NaiveTime::MIN, until: NaiveTime::from_hms_opt(23, 59, 0).unwrap() });
     scene.reminders = vec![reminder(4, scene.now + TimeDelta::minutes(1))];
     assert_eq!(scene.reasons(), []);
@@ -330,7 +323,7 @@ fn a_tasks_own_time_and_its_decay_are_due_once_each() {
         ["task \"Garden\" has its next step now, late: it was due Sun 22 Nov 08:00"],
         "a new time is another reason"
     );
-    scene.model.is_available = false;
+    scene.model = scene.model.out_of_reach();
     assert_eq!(scene.reasons(), []);
 }
 
@@ -389,9 +382,9 @@ fn a_persons_commits_are_a_reason_for_a_model_that_can_be_asked() {
     let commit = |subject: &str| ("0123".to_owned(), subject.to_owned());
     scene.person_commits = vec![commit("tidy up (Ann)"), commit("more (Ann)")];
     assert_eq!(scene.due(), ["2 commits by a person"]);
-    scene.model.is_available = false;
+    scene.model = scene.model.out_of_reach();
     assert_eq!(scene.reasons(), []);
-    scene.model.is_thinking = false;
+    scene.model = ModelState::of("offline");
     assert_eq!(scene.due(), ["2 commits by a person"], "by rule they can be noted at any time");
 }
 
@@ -411,13 +404,7 @@ fn resume(id: &str) -> Reason {
 fn interrupted_work_comes_first_then_rules_then_one_chat() {
     const OWNER: i64 = 7;
     let thinking = scene().model;
-    let offline = ModelState {
-        name: "offline".to_owned(),
-        is_thinking: false,
-        is_available: true,
-        over_budget: None,
-        no_room: BTreeMap::new(),
-    };
+    let offline = ModelState::of("offline");
     let remind = || Reason::Reminder { id: 1 };
     assert_eq!(choose(Vec::new(), &thinking, ChatRef::telegram(OWNER)), None);
     let work = choose(
@@ -473,7 +460,7 @@ fn what_is_told_by_rule_keeps_within_what_the_day_allows() {
     assert!(thought_about > 1);
     scene.tells_left = 1;
     assert_eq!(scene.due().len(), thought_about, "a mind that thinks counts for itself");
-    scene.model = ModelState { name: "offline".to_owned(), is_thinking: false, ..scene.model };
+    scene.model = ModelState::of("offline");
     assert_eq!(scene.due().len(), 1);
     scene.tells_left = 0;
     assert_eq!(scene.due(), Vec::<String>::new());
@@ -501,7 +488,7 @@ fn a_tasks_time_that_was_missed_is_done_late_left_out_or_told() {
 #[test]
 fn what_may_not_be_told_at_night_was_not_missed_by_then() {
     let mut scene = scene();
-    scene.model.is_thinking = false;
+    scene.model = ModelState::of("offline");
     let time = |hour| NaiveTime::from_hms_opt(hour, 0, 0).unwrap();
     scene.quiet_hours = Some(QuietHours { from: time(22), until: time(8) });
     for at in ["2026-11-21 23:00", "2026-11-22 03:00"] {
@@ -558,7 +545,7 @@ fn a_guests_task_is_told_to_the_guest_by_rule_and_to_nobody_else() {
             && by_rule.iter().all(|reason| matches!(reason, Reason::OfGuest { chat: ChatRef { id: 5555, .. }, .. }))
     );
     // Whatever the model can do now, and as often as one may speak to them, and not at night.
-    scene.model.is_available = false;
+    scene.model = scene.model.out_of_reach();
     assert_eq!(scene.due(), theirs);
     scene.guests = BTreeMap::from([(ChatRef::telegram(5555), 1)]);
     assert_eq!(scene.due(), theirs[..1]);

@@ -1,0 +1,302 @@
+//! Which model is asked: the chain of `MODEL` in its order, less what can't be asked now. Pure.
+//!
+//! A model in trouble is passed over until its back-off is over; one that costs something, where a budget is spent. A model that its
+//! server doesn't have stops the chain: the next one would hide that a setting is wrong. Where no model can be asked, the
+//! offline grammar stands in for what it surely understands, and the rest waits.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    config::OFFLINE_MODEL,
+    model::offline::Offline,
+    store::{Cap, Incoming},
+    types::ChatRef,
+};
+
+/// Why a model isn't asked now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutOfLine {
+    /// It is in trouble: the next one is asked.
+    Passes,
+    /// It is in trouble that the next one must not hide.
+    Stops,
+}
+
+/// A model of the chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinedUp {
+    /// Its name.
+    pub name: String,
+    /// Whether it can think of things that nobody asked for: the offline model only answers.
+    pub is_thinking: bool,
+    /// Whether it costs nothing: no budget stands in its way.
+    pub is_free: bool,
+    /// Why it isn't asked now; none: it may be.
+    pub out: Option<OutOfLine>,
+}
+
+/// The models that are configured, as the gate needs to know them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelState {
+    /// The preferred one first. Never empty.
+    pub lineup: Vec<LinedUp>,
+    /// The model that begins what somebody asks, and keeps what is quick (`MODEL_SIMPLE`).
+    pub simple: Option<LinedUp>,
+    /// The model that looks back (`MODEL_REFLECT`).
+    pub reflect: Option<LinedUp>,
+    /// The budget that is spent, if one is.
+    pub over_budget: Option<Cap>,
+    /// The chats (none: work that nobody asked for) whose last request had no room under what is left of a budget.
+    pub no_room: BTreeMap<Option<ChatRef>, Cap>,
+    /// What stands in where no model can be asked; none where the chain names it, or nothing else.
+    pub grammar: Option<Offline>,
+}
+
+impl ModelState {
+    /// A chain of one model, which may be asked.
+    pub fn of(name: &str) -> Self {
+        let is_thinking = name != OFFLINE_MODEL;
+        let only = LinedUp { name: name.to_owned(), is_thinking, is_free: !is_thinking, out: None };
+        Self {
+            lineup: vec![only],
+            simple: None,
+            reflect: None,
+            over_budget: None,
+            no_room: BTreeMap::new(),
+            grammar: None,
+        }
+    }
+
+    /// The same while none of them can be asked.
+    #[must_use]
+    pub fn out_of_reach(mut self) -> Self {
+        self.lineup.iter_mut().for_each(|model| model.out = Some(OutOfLine::Passes));
+        self
+    }
+
+    /// The preferred model.
+    pub fn name(&self) -> &str {
+        self.lineup.first().map_or(OFFLINE_MODEL, |first| &first.name)
+    }
+
+    /// Whether one of them thinks: else what nobody asked for is done by rule.
+    pub fn is_thinking(&self) -> bool {
+        self.lineup.iter().any(|model| model.is_thinking)
+    }
+
+    /// The same without any that thinks.
+    pub fn by_rule(&self) -> Self {
+        let lineup = Self::of(OFFLINE_MODEL).lineup;
+        Self { lineup, simple: None, reflect: None, grammar: None, ..self.clone() }
+    }
+
+    /// The model that is asked for a chat; none: nobody can be.
+    pub fn asked(&self, chat: ChatRef) -> Option<&LinedUp> {
+        self.candidates(Some(chat)).next()
+    }
+
+    /// The model that is asked for a chat that has asked for nothing too dear.
+    pub fn asked_at_all(&self) -> Option<&LinedUp> {
+        self.in_line(self.over_budget.is_none()).next()
+    }
+
+    /// The model that is asked for what nobody has asked for.
+    pub fn for_own_work(&self) -> Option<&LinedUp> {
+        self.candidates(None).find(|model| model.is_thinking)
+    }
+
+    /// The model that looks back at days; none: nobody can now.
+    pub fn for_reflection(&self) -> Option<&LinedUp> {
+        self.of_task(self.reflect.as_ref(), None).or_else(|| self.for_own_work())
+    }
+
+    /// The model that begins what a chat asks. Where none can be asked: whoever stands in for what is understood.
+    pub fn who_begins(&self, chat: ChatRef) -> &str {
+        let simple = self.of_task(self.simple.as_ref(), Some(chat));
+        simple.map_or_else(|| self.who_answers(chat), |model| &model.name)
+    }
+
+    /// The model that goes on with what this one has begun, since it is more than quick; none: it stays.
+    pub fn outgrown(&self, model: &str, chat: Option<ChatRef>) -> Option<&str> {
+        let is_simple = self.simple.as_ref().is_some_and(|simple| simple.name == model);
+        let mut others = self.candidates(chat).filter(|other| other.is_thinking && other.name != model);
+        others.next().filter(|_| is_simple).map(|other| other.name.as_str())
+    }
+
+    /// A model that has a task of its own, if it may be asked.
+    fn of_task<'m>(&self, model: Option<&'m LinedUp>, chat: Option<ChatRef>) -> Option<&'m LinedUp> {
+        model.filter(|model| model.out.is_none() && (model.is_free || self.cap(chat).is_none()))
+    }
+
+    /// Who answers a chat: where nobody can be asked, whoever stands in for what is understood.
+    pub fn who_answers(&self, chat: ChatRef) -> &str {
+        match self.asked(chat) {
+            Some(asked) => &asked.name,
+            None if self.grammar.is_some() => OFFLINE_MODEL,
+            None => self.name(),
+        }
+    }
+
+    /// Who goes on with a cycle of this model; none: nobody can now. Only a model that thinks can take over from another, for what
+    /// was done is told in words.
+    pub fn goes_on_with(&self, begun_by: &str, chat: Option<ChatRef>) -> Option<&str> {
+        let stands_in = (begun_by == OFFLINE_MODEL && self.grammar.is_some()).then_some(OFFLINE_MODEL);
+        let of_task = [&self.simple, &self.reflect].into_iter().filter_map(|model| self.of_task(model.as_ref(), chat));
+        let own = self.candidates(chat).chain(of_task).find(|model| model.name == begun_by);
+        let other = || self.candidates(chat).find(|model| model.is_thinking || !self.is_thinking());
+        own.or_else(other).map(|model| model.name.as_str()).filter(|_| stands_in.is_none()).or(stands_in)
+    }
+
+    /// The same without one of them, unless it stops the chain.
+    pub fn without(&self, name: &str) -> Self {
+        let stays = |model: &&LinedUp| model.name != name || model.out == Some(OutOfLine::Stops);
+        Self { lineup: self.lineup.iter().filter(stays).cloned().collect(), ..self.clone() }
+    }
+
+    /// Whether one of them can be asked for this chat; `has_begun`: to go on with what another one has begun.
+    pub fn goes_on_without(&self, has_begun: bool, chat: Option<ChatRef>) -> bool {
+        self.candidates(chat).any(|model| model.is_thinking || !has_begun && chat.is_some())
+    }
+
+    /// Whether a model of this name is the grammar, which stands in without being named in the chain.
+    pub fn is_stood_in_for(&self, name: &str) -> bool {
+        name == OFFLINE_MODEL && self.grammar.is_some()
+    }
+
+    /// The budget for which a chat has to wait; none: work that nobody asked for.
+    pub fn out_of_budget(&self, chat: Option<ChatRef>) -> Option<Cap> {
+        self.cap(chat).filter(|_| match chat {
+            Some(chat) => self.asked(chat).is_none(),
+            None => self.for_own_work().is_none(),
+        })
+    }
+
+    /// Whether the offline grammar stands in for this message: no model can be asked, and it surely understands.
+    pub fn grammar_takes(&self, message: &Incoming) -> bool {
+        self.asked(message.chat).is_none() && self.is_understood(message)
+    }
+
+    /// Whether the grammar that stands in surely understands this message.
+    pub fn is_understood(&self, message: &Incoming) -> bool {
+        let is_plain = message.kind == "text" && message.quoted.is_none() && message.forwarded_from.is_none();
+        let at = message.received_at.filter(|_| is_plain && message.held_for.is_none());
+        self.grammar.zip(at).is_some_and(|(grammar, at)| grammar.surely_understands(&message.text, at))
+    }
+
+    /// What stands in the way of models that cost something.
+    fn cap(&self, chat: Option<ChatRef>) -> Option<Cap> {
+        self.over_budget.or_else(|| self.no_room.get(&chat).copied())
+    }
+
+    /// The models that may be asked for a chat, in their order.
+    fn candidates(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &LinedUp> {
+        self.in_line(self.cap(chat).is_none())
+    }
+
+    fn in_line(&self, has_money: bool) -> impl Iterator<Item = &LinedUp> {
+        let in_line = self.lineup.iter().take_while(|model| model.out != Some(OutOfLine::Stops));
+        in_line.filter(move |model| model.out.is_none() && (has_money || model.is_free))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{DateTime, Utc};
+
+    use super::*;
+    use crate::{clock::parse_time, zone::Tz};
+
+    const CHAT: ChatRef = ChatRef::telegram(7);
+
+    /// A chain of these models; `!` marks one that is passed over, `#` one that stops the chain, `0` one that is free.
+    fn chain(names: &[&str]) -> ModelState {
+        let lined_up = |marked: &&str| {
+            let name = marked.trim_start_matches(['!', '#', '0']).to_owned();
+            let out = match marked.as_bytes().first() {
+                Some(b'!') => Some(OutOfLine::Passes),
+                Some(b'#') => Some(OutOfLine::Stops),
+                _ => None,
+            };
+            let is_thinking = name != OFFLINE_MODEL;
+            LinedUp { name, is_thinking, is_free: !is_thinking || marked.starts_with('0'), out }
+        };
+        ModelState { lineup: names.iter().map(lined_up).collect(), ..ModelState::of("") }
+    }
+
+    fn asked(state: &ModelState) -> Option<&str> {
+        state.asked(CHAT).map(|model| model.name.as_str())
+    }
+
+    #[test]
+    fn the_first_that_can_be_asked_is() {
+        assert_eq!(asked(&chain(&["a", "b"])), Some("a"));
+        assert_eq!(asked(&chain(&["!a", "b"])), Some("b"));
+        assert_eq!(asked(&chain(&["!a", "!b", "offline"])), Some("offline"));
+        assert_eq!(asked(&chain(&["!a", "!b"])), None);
+    }
+
+    #[test]
+    fn what_does_not_exist_hides_behind_no_other() {
+        assert_eq!(asked(&chain(&["#a", "b"])), None);
+        assert_eq!(asked(&chain(&["!a", "#b", "c"])), None);
+        assert_eq!(asked(&chain(&["a", "#b"])), Some("a"));
+        let goes_on = |names: &[&str]| chain(names).without("a").goes_on_without(false, Some(CHAT));
+        assert!(goes_on(&["!a", "b"]) && goes_on(&["!a", "offline"]) && !goes_on(&["#a", "b"]) && !goes_on(&["!a"]));
+    }
+
+    #[test]
+    fn a_spent_budget_leaves_what_is_free() {
+        let mut state = chain(&["a", "0local", "offline"]);
+        state.no_room.insert(Some(CHAT), Cap::Day);
+        assert_eq!((asked(&state), state.out_of_budget(Some(CHAT))), (Some("local"), None));
+        assert_eq!(state.asked(ChatRef::telegram(8)).unwrap().name, "a", "what others ask may cost less");
+        state.over_budget = Some(Cap::Month);
+        assert_eq!(state.for_own_work().unwrap().name, "local");
+        let mut state = chain(&["a", "b"]);
+        state.over_budget = Some(Cap::Month);
+        assert_eq!((asked(&state), state.out_of_budget(Some(CHAT))), (None, Some(Cap::Month)));
+    }
+
+    #[test]
+    fn a_cycle_stays_with_its_model_and_only_one_that_thinks_takes_over() {
+        let goes_on = |names: &[&str], begun_by| chain(names).goes_on_with(begun_by, Some(CHAT)).map(str::to_owned);
+        assert_eq!(goes_on(&["a", "b"], "b").as_deref(), Some("b"));
+        assert_eq!(goes_on(&["!a", "b"], "a").as_deref(), Some("b"));
+        assert_eq!(goes_on(&["b", "c"], "gone").as_deref(), Some("b"));
+        assert_eq!(goes_on(&["!a", "offline"], "a"), None, "the grammar can't read what was done");
+        assert_eq!(goes_on(&["!a", "offline"], "offline").as_deref(), Some("offline"));
+        assert_eq!(goes_on(&["offline"], "a").as_deref(), Some("offline"), "which gives it up");
+        let mut state = chain(&["a"]);
+        state.grammar = Some(Offline::new(Tz::UTC));
+        assert_eq!(state.goes_on_with("offline", Some(CHAT)), Some("offline"));
+    }
+
+    #[test]
+    fn the_grammar_stands_in_for_what_it_surely_understands_and_for_nothing_else() {
+        let mut state = chain(&["!a"]);
+        state.grammar = Some(Offline::new(Tz::UTC));
+        let at: Option<DateTime<Utc>> = Some(parse_time("2026-11-21T14:00:00Z").unwrap());
+        let message = |text: &str| Incoming {
+            chat: CHAT,
+            text: text.to_owned(),
+            kind: "text".to_owned(),
+            received_at: at,
+            ..Incoming::default()
+        };
+        let is_taken = |state: &ModelState, message: &Incoming| state.grammar_takes(message);
+        for sure in ["remind me to stretch in 20 minutes", "remember that Anna likes tea", "add task buy milk"] {
+            assert!(is_taken(&state, &message(sure)), "{sure}");
+        }
+        for unsure in
+            ["hello", "yes", "remind me to stretch", "what does Anna like?", "move it to Friday", "help", "undo that"]
+        {
+            assert!(!is_taken(&state, &message(unsure)), "{unsure}");
+        }
+        let sure = message("remind me to stretch in 20 minutes");
+        assert!(!is_taken(&state, &Incoming { quoted: Some("x".to_owned()), ..sure.clone() }));
+        assert!(!is_taken(&state, &Incoming { forwarded_from: Some("Ben".to_owned()), ..sure.clone() }));
+        assert!(!is_taken(&state, &Incoming { kind: "correction".to_owned(), ..sure.clone() }));
+        state.lineup = chain(&["a"]).lineup;
+        assert!(!is_taken(&state, &sure), "a model can be asked");
+    }
+}

@@ -90,7 +90,7 @@ struct Total {
 pub(super) async fn run(context: Context<'_>, arguments: &EvalArguments, as_json: bool) -> ExitCode {
     match (&arguments.action, &arguments.dir) {
         (Some(EvalCommand::Add { id, dir, .. }), _) => add(context, id, dir, as_json),
-        (None, Some(dir)) => run_all(context, dir, arguments.model.as_deref(), as_json).await,
+        (None, Some(dir)) => Box::pin(run_all(context, dir, arguments.model.as_deref(), as_json)).await,
         (None, None) => ExitCode::from(EXIT_USAGE),
     }
 }

@@ -105,7 +105,7 @@ fn run(arguments: &Arguments) -> ExitCode {
             with_context(&config, async |context| replay::run(context, arguments, json).await)
         }
         Some(WakeCommand::Eval(arguments)) => {
-            with_context(&config, async |context| eval::run(context, arguments, json).await)
+            with_context(&config, async |context| Box::pin(eval::run(context, arguments, json)).await)
         }
         Some(WakeCommand::Completions { .. } | WakeCommand::Man { .. } | WakeCommand::Page(_)) => ExitCode::SUCCESS,
         None => match &arguments.say {

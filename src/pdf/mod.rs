@@ -77,7 +77,9 @@ impl PdfText {
 /// # Errors
 /// Why it can't be had.
 pub fn read(path: &Path) -> PdfAnswer {
-    let spec = Spec::new(process::beside(PDF_READER)).args([path]).timeout(TIME_OUT).max_output_bytes(MAX_ANSWER_BYTES);
+    // A file of others' meets no secret of the person's: the reader inherits next to nothing.
+    let spec = Spec::new(process::beside(PDF_READER)).args([path]).only_inheriting(&["PATH", "LANG"]);
+    let spec = spec.timeout(TIME_OUT).max_output_bytes(MAX_ANSWER_BYTES);
     let output = match process::run(&spec) {
         Ok(output) => output,
         Err(ProcessError::TimedOut { .. } | ProcessError::BrokenOff { .. }) => return Err(PdfFault::TooMuch),

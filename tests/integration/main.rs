@@ -8,6 +8,7 @@ mod approvals;
 mod bot;
 #[cfg(test)]
 mod chain;
+#[cfg(test)]
 mod channel_telegram;
 #[cfg(test)]
 mod chat;
@@ -121,6 +122,7 @@ mod provenance;
 mod recalled;
 #[cfg(test)]
 mod recordings;
+#[cfg(test)]
 mod reflect;
 #[cfg(test)]
 mod reminded;

@@ -27,16 +27,19 @@ pub fn first_not_done<'a>(plan: &'a Plan, tools: &[&str]) -> Option<(usize, &'a 
 }
 
 fn without_receipt<'a>(plan: &'a Plan, mut unused: Vec<&str>) -> impl Iterator<Item = (usize, &'a str)> {
-    plan.steps.iter().enumerate().filter_map(move |(at, step)| {
-        let meant = VerbGroup::meant(&step.tool);
-        match unused.iter().position(|tool| meant.contains(tool)) {
-            Some(at) => {
+    let meant: Vec<Vec<&str>> = plan.steps.iter().map(|step| VerbGroup::meant(&step.tool)).collect();
+    let mut is_done = vec![false; meant.len()];
+    // A step that can be one call alone comes first: one that can be several takes what is left.
+    for of_one in [true, false] {
+        for (meant, is_done) in meant.iter().zip(&mut is_done).filter(|(meant, _)| (meant.len() == 1) == of_one) {
+            if let Some(at) = unused.iter().position(|tool| meant.contains(tool)) {
                 unused.swap_remove(at);
-                None
+                *is_done = true;
             }
-            None => Some((at, step.what.as_str())),
         }
-    })
+    }
+    let steps = plan.steps.iter().enumerate().zip(is_done);
+    steps.filter(|(_, is_done)| !is_done).map(|((at, step), _)| (at, step.what.as_str()))
 }
 
 /// What the person is told of steps that weren't done; `None` when all were.
@@ -154,6 +157,8 @@ mod tests {
         assert_eq!(not_done(&plan, &receipts(&["task_add", "task_list", "task_done"])), [""; 0]);
         assert_eq!(not_done(&plan, &receipts(&["task_list", "task_done"])), ["add"]);
         assert_eq!(not_done(&plan, &receipts(&["task_add", "task_list"])), ["change"], "reading changes nothing");
+        let plan = self::plan(&[("change", "tasks"), ("add", "tasks add")]);
+        assert_eq!(not_done(&plan, &receipts(&["task_add", "task_done"])), [""; 0]);
     }
 
     #[test]

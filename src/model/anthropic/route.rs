@@ -204,7 +204,8 @@ impl Route {
             BedrockLogin::Keys(keys) => {
                 secrets.push(keys.secret_access_key.clone());
                 secrets.extend(keys.session_token.clone());
-                let is_runtime = url.host_str().is_some_and(|host| host.starts_with(RUNTIME_HOST));
+                let is_runtime =
+                    url.host_str().is_some_and(|host| host.split('.').any(|label| label.starts_with(RUNTIME_HOST)));
                 let service = if is_runtime { RUNTIME_SERVICE } else { MANTLE_SERVICE };
                 (SIGNED_WORDS, Proof::Signature { keys, region, service, clock })
             }

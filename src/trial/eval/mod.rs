@@ -37,6 +37,7 @@ use crate::{
     },
     json::canonical,
     memory::templates::templates,
+    redact::Secret,
     repo::{Repo, RepoError},
     store::{Batch, NewIncoming, Store, StoreError},
     tool::{Done, Outcome, Refusal, Registry, StandIn},
@@ -190,7 +191,12 @@ fn config_of(real: &Config, case: &EvalCase, settings: CaseSettings, (dir, model
         owner_chat: ChatRef::from_number(case.owner),
         is_owner_chosen: true,
         model: model.to_owned(),
+        // No other model than that one is asked, and paid, for a case.
+        model_simple: None,
+        model_reflect: None,
         chosen_model: None,
+        // A script needs no key, but counts as a model that has one; nothing is sent to anybody.
+        anthropic_key: if model == SCRIPTED { Some(Secret::new(SCRIPTED)) } else { real.anthropic_key.clone() },
         brave_key: None,
         embed_model: None,
         timezone: settings.timezone,

@@ -87,7 +87,7 @@ fn a_cycle_runs_with_tools_and_streaming_and_costs_nothing_here() {
     let requests = fake.requests();
     assert_eq!(requests.len(), 3);
     let tools = requests[0]["tools"].as_array().unwrap();
-    assert!(tools.len() > 10 && requests[0]["response_format"].is_null(), "{}", requests[0]);
+    assert!(tools.len() > 5 && requests[0]["response_format"].is_null(), "{}", requests[0]);
     assert_eq!(said(&requests[1]), format!("Remembered: {FACT}"));
     let ids: Vec<&Value> =
         requests[2]["messages"].as_array().unwrap().iter().filter_map(|it| it.get("tool_call_id")).collect();
@@ -233,7 +233,7 @@ fn too_long_a_conversation_is_given_up_and_an_unknown_model_waits_for_its_name()
     assert!(why.contains("openai:test-70b") && why.contains("not found"), "{report:#}");
     assert_eq!(env.queued().len(), 1, "the message is kept");
     fake.expect(text("Hello to you."));
-    env.execute("UPDATE upkeep SET not_before = NULL");
+    env.execute("UPDATE model_breakers SET not_before = NULL");
     assert!(env.once()["replies"].to_string().contains("Hello to you."));
 }
 

@@ -30,7 +30,10 @@ use self::{
     stream::{ChatStream, Finishing},
 };
 use super::{Conversation, Model, ModelError, Progress, Turn, TurnFuture, anthropic::price};
-use crate::{redact::Secret, types::Usage};
+use crate::{
+    redact::Secret,
+    types::{Usage, VerbGroup},
+};
 
 /// How names of these models begin, as `MODEL` has them.
 pub const PREFIX: &str = "openai:";
@@ -203,7 +206,11 @@ impl OpenAi {
         if !is_stream {
             stream.end_whole().map_err(|error| self.server.redacted(error))?;
         }
-        let offered: Vec<String> = conversation.tool_definitions().into_iter().map(|tool| tool.name).collect();
+        let mut offered: Vec<String> = conversation.tool_definitions().into_iter().map(|tool| tool.name).collect();
+        // A verb's own name is as good as its group's.
+        let verbs = offered.iter().filter_map(|name| VerbGroup::of(name)).flat_map(|group| group.verbs);
+        let verbs: Vec<String> = verbs.map(|(_, tool)| (*tool).to_owned()).collect();
+        offered.extend(verbs);
         let finishing = Finishing {
             ids: CallIds::of(conversation),
             offered: &offered,

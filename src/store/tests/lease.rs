@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::{
-    store::{HeldInRows, NewApproval, Reservation, Spent, Undo, UpkeepKind},
+    store::{HeldInRows, ModelFault, NewApproval, Reservation, Spent, Undo, UpkeepKind},
     types::ChatRef,
 };
 
@@ -69,6 +69,8 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         ("upkeep_recovered", |s| s.upkeep_recovered(UpkeepKind::Parked)),
         ("upkeep_ok", |s| s.upkeep_ok(UpkeepKind::Push)),
         ("upkeep_failed", |s| s.upkeep_failed(UpkeepKind::Push, "why", None).map(drop)),
+        ("model_failed", |s| s.model_failed("m", ModelFault::Outage, "why", None)),
+        ("model_answered", |s| s.model_answered("m")),
         ("set_handled", |s| s.set_handled("k", "v")),
         ("recover_outbox", |s| s.recover_outbox().map(drop)),
         ("note_cut_off", |s| s.note_cut_off("c1", &[], None)),
@@ -133,6 +135,7 @@ fn contents(world: &World) -> String {
         "reminder_firings",
         "ledger",
         "upkeep",
+        "model_breakers",
         "handled",
         "repairs",
         "approvals",
@@ -160,7 +163,8 @@ fn a_lost_fence_refuses_every_verb_and_changes_nothing() {
     world.store.claim_part(Pick::default(), &dead(), at(0)).unwrap();
     world.by_hand(
         "INSERT INTO undos (id, wake, asked_at, chat_id) VALUES (1, 'c1', '', 7);
-         INSERT INTO upkeep (name, failures, error) VALUES ('parked', 1, 'why')",
+         INSERT INTO upkeep (name, failures, error) VALUES ('parked', 1, 'why');
+         INSERT INTO model_breakers (model, fault, failures, since, error) VALUES ('m', 'outage', 1, '', 'why')",
     );
     let lost = world.fence;
     let held = world.store.take_lease(&me(), at(1)).unwrap();

@@ -173,6 +173,10 @@ async fn case_run(
     if name == SCRIPTED && left > 0 {
         outcome.trouble.push(format!("{left} of the script's turns were never asked for."));
     }
+    // The grammar stands in for a model that can't be asked: what it did says nothing of that one.
+    if name != OFFLINE_MODEL && model.requests() == 0 {
+        outcome.trouble.push(format!("{name} was never asked."));
+    }
     outcome.trouble.extend(answers.unrecorded());
     score.why.extend(check(&case.expect, &outcome, &registry));
     Ok(())

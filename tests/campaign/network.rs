@@ -91,6 +91,8 @@ struct Trial {
 /// The network's faults in some stories.
 pub(crate) struct Network {
     wake: Story,
+    /// The same as the grammar answers it, which stands in when Claude can't be asked.
+    grammar: Story,
     bot: Story,
     files: Story,
     long: Story,
@@ -105,7 +107,7 @@ impl Network {
             live_with_bot(world, None).unwrap();
         });
         let (files, long, question) = (Story::files(), Story::plan(), Story::asks_at_length());
-        let mut network = Self { wake, bot, files, long, question, trials: Vec::new() };
+        let mut network = Self { wake, grammar: Story::wake(), bot, files, long, question, trials: Vec::new() };
         // Side by side: they mostly wait.
         network.trials = thread::scope(|scope| {
             let network = &network;
@@ -186,6 +188,58 @@ fn is_sure_of_bot(target: Target, exchange: &Exchange) -> bool {
         }
 }
 
+impl Network {
+    /// Plays a trial and looks at what it leaves.
+    fn play(&self, scene: &mut Scene, story: &Story, trial: &Trial, is_examined: bool) -> Result<Recovery, String> {
+        let ran = scene.play(Some(trial))?;
+        let is_met = scene.proxies().map(|(_, proxy)| proxy.mend()).iter().all(|met| *met);
+        if !is_met {
+            return Err("its request never came".to_owned());
+        }
+        if let Some(pid) = survivor(&scene.world.env) {
+            return Err(format!("process {pid} has outlived the run"));
+        }
+        if trial.play == Play::Wake {
+            told::check_first_run(&ran, scene, trial)?;
+        }
+        scene.check_waits(trial)?;
+        if is_examined {
+            scene.world.examine()?;
+        }
+        scene.world.pass(BACK_OFF_MIN);
+        let took = scene.world.recover().map_err(|why| format!("{why}\nafter {}", brief(&ran)))?;
+        // A connection that was closed behind its answer may have been taken for the next request by then: that one is in doubt, unseen.
+        let unseen = scene.telegram.turned_away() + usize::from(trial.order.fault == Fault::Closed);
+        let sends = told::sends(&scene.telegram.exchanges(), unseen)?;
+        told::check_turns(&scene.claude.exchanges(), &scene.world.env)?;
+        let problems = scene.telegram.problems();
+        if !problems.is_empty() {
+            return Err(problems.join("; "));
+        }
+        let exchanges = scene.telegram.exchanges();
+        let unfetched = told::unfetched(&exchanges);
+        let notice = |text: &str| told::is_notice(trial.target, text) || unfetched > 0 && told::is_of_file(text);
+        let allowed = Allowed {
+            notice: &notice,
+            refused: sends.lost,
+            unfetched,
+            line: told::may_line_stand(&exchanges)?,
+            regrouped: matches!(trial.play, Play::Bot | Play::Webhook),
+            grammar: (trial.target == Target::Claude).then_some(&self.grammar),
+        };
+        story.check_but(&scene.world, allowed).map_err(|why| format!("{why}\nafter {}", brief(&ran)))?;
+        if trial.play == Play::Question {
+            show_what_became(&scene.world);
+            told::check_question(&scene.telegram.exchanges(), &scene.world.telegram.standing())?;
+        }
+        scene.check_secrets(&ran)?;
+        if let Some(pid) = survivor(&scene.world.env) {
+            return Err(format!("process {pid} is left"));
+        }
+        Ok(Recovery(Some(took)))
+    }
+}
+
 impl Layer for Network {
     fn space(&self) -> Option<u64> {
         Some(self.trials.len() as u64)
@@ -216,55 +270,6 @@ impl Layer for Network {
         let trial = usize::try_from(id).ok().and_then(|id| self.trials.get(id)).ok_or("there is no such trial")?;
         let story = self.story(trial.play);
         let mut scene = Scene::open(story, trial.play, Some(&trial.order.label));
-        play(&mut scene, story, trial, is_examined(id)).map_err(|why| format!("{trial:?}: {why}"))
+        self.play(&mut scene, story, trial, is_examined(id)).map_err(|why| format!("{trial:?}: {why}"))
     }
-}
-
-/// Plays a trial and looks at what it leaves.
-fn play(scene: &mut Scene, story: &Story, trial: &Trial, is_examined: bool) -> Result<Recovery, String> {
-    let ran = scene.play(Some(trial))?;
-    let is_met = scene.proxies().map(|(_, proxy)| proxy.mend()).iter().all(|met| *met);
-    if !is_met {
-        return Err("its request never came".to_owned());
-    }
-    if let Some(pid) = survivor(&scene.world.env) {
-        return Err(format!("process {pid} has outlived the run"));
-    }
-    if trial.play == Play::Wake {
-        told::check_first_run(&ran, scene, trial)?;
-    }
-    scene.check_waits(trial)?;
-    if is_examined {
-        scene.world.examine()?;
-    }
-    scene.world.pass(BACK_OFF_MIN);
-    let took = scene.world.recover().map_err(|why| format!("{why}\nafter {}", brief(&ran)))?;
-    // A connection that was closed behind its answer may have been taken for the next request by then: that one is in doubt, unseen.
-    let unseen = scene.telegram.turned_away() + usize::from(trial.order.fault == Fault::Closed);
-    let sends = told::sends(&scene.telegram.exchanges(), unseen)?;
-    told::check_turns(&scene.claude.exchanges(), &scene.world.env)?;
-    let problems = scene.telegram.problems();
-    if !problems.is_empty() {
-        return Err(problems.join("; "));
-    }
-    let exchanges = scene.telegram.exchanges();
-    let unfetched = told::unfetched(&exchanges);
-    let notice = |text: &str| told::is_notice(trial.target, text) || unfetched > 0 && told::is_of_file(text);
-    let allowed = Allowed {
-        notice: &notice,
-        refused: sends.lost,
-        unfetched,
-        line: told::may_line_stand(&exchanges)?,
-        regrouped: matches!(trial.play, Play::Bot | Play::Webhook),
-    };
-    story.check_but(&scene.world, allowed).map_err(|why| format!("{why}\nafter {}", brief(&ran)))?;
-    if trial.play == Play::Question {
-        show_what_became(&scene.world);
-        told::check_question(&scene.telegram.exchanges(), &scene.world.telegram.standing())?;
-    }
-    scene.check_secrets(&ran)?;
-    if let Some(pid) = survivor(&scene.world.env) {
-        return Err(format!("process {pid} is left"));
-    }
-    Ok(Recovery(Some(took)))
 }

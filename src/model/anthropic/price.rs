@@ -1,7 +1,7 @@
 //! What a turn costs, for the day's budget and the commit trailers.
 //!
 //! The table is the provider's public price list for direct use of its API, read on [`PRICES_READ_ON`]. Cache writes are
-//! those that live five minutes; those that live an hour cost [`HOUR_WRITE`] times the input.
+//! those that live five minutes; those that live an hour cost twice the input.
 
 use crate::{model::Conversation, types::Usage};
 

@@ -36,11 +36,13 @@ pub(crate) struct Allowed<'a> {
     pub(crate) line: bool,
     /// Whether the work may be shared out among wakes, and so among texts, in another way.
     pub(crate) regrouped: bool,
+    /// The same story without an AI model: the grammar may have answered in its place.
+    pub(crate) grammar: Option<&'a Story>,
 }
 
 impl Default for Allowed<'_> {
     fn default() -> Self {
-        Self { notice: &|_| false, refused: 0, unfetched: 0, line: false, regrouped: false }
+        Self { notice: &|_| false, refused: 0, unfetched: 0, line: false, regrouped: false, grammar: None }
     }
 }
 
@@ -114,17 +116,18 @@ impl Story {
             world.check_given_back()?;
         }
         if !allowed.regrouped {
-            let sent = world.telegram.sent().into_iter().map(|sent| self.read(world, &sent.visible));
-            let (texts, mut log) = self.of_question(world);
+            let sent: Vec<_> = world.telegram.sent().into_iter().map(|sent| self.read(world, &sent.visible)).collect();
+            let is_by = |grammar: &&Story| grammar.texts.iter().all(|text| sent.contains(text));
+            let (texts, mut log) = allowed.grammar.filter(is_by).unwrap_or(self).of_question(world);
             let noted = world.log_lines();
             log.retain(|line| noted.contains(line) || !world.was_shown(line));
             if self.has_files {
                 // Which answers share a text is a matter of moments.
                 let lines = self.texts.iter().flat_map(|text| lines_of(text)).collect::<Vec<_>>();
                 let lines = media::without(lines, &unfetched);
-                check_sent(&lines, &sent.flat_map(|text| lines_of(&text)).collect::<Vec<_>>(), allowed)?;
+                check_sent(&lines, &sent.iter().flat_map(|text| lines_of(text)).collect::<Vec<_>>(), allowed)?;
             } else {
-                check_sent(&texts, &sent.collect::<Vec<_>>(), allowed)?;
+                check_sent(&texts, &sent, allowed)?;
             }
             check_log(&log, &world.log_lines()).map_err(|why| format!("{why}\n{}", world.history()))?;
         }

@@ -225,6 +225,7 @@ impl Network {
             unfetched,
             line: told::may_line_stand(&exchanges)?,
             regrouped: matches!(trial.play, Play::Bot | Play::Webhook),
+            parked: trial.target == Target::Claude && trial.order.nth > 0,
             grammar: (trial.target == Target::Claude).then_some(&self.grammar),
         };
         story.check_but(&scene.world, allowed).map_err(|why| format!("{why}\nafter {}", brief(&ran)))?;

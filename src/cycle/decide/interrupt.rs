@@ -19,7 +19,7 @@ pub(in crate::cycle) enum Interrupt {
         retry_after: Option<Duration>,
         /// What is wrong with it.
         fault: ModelFault,
-        /// Whether its server doesn't have the model: what it has begun can't be gone on with.
+        /// Whether its server doesn't have the model: where no other goes on with what it has begun, that is given up.
         is_model_gone: bool,
     },
     /// The model's server won't take this conversation: give the cycle up.

@@ -73,7 +73,9 @@ pub(in crate::cycle) fn notice(
 ) -> Result<Option<Change>, WakeError> {
     let lineup = observe::model_state_of(&session.store, session.context)?;
     let is_in_line = lineup.lineup.iter().any(|model| model.name == answering);
-    if !is_in_line || lineup.name() == answering || lineup.is_stood_in_for(answering) {
+    // The simple one begins without a word, unless it answers for want of money.
+    let stands_in = || lineup.asked(chat).is_some_and(|asked| asked.name == answering);
+    if !(is_in_line || stands_in()) || lineup.name() == answering || lineup.is_stood_in_for(answering) {
         return Ok(None);
     }
     let Some((key, why)) = why_not(session, &lineup, chat)? else { return Ok(None) };

@@ -57,6 +57,11 @@ impl Interrupt {
         }
     }
 
+    /// A model that can't be made: a setting is wrong, which a person must mend.
+    pub(in crate::cycle) fn unusable(why: String) -> Self {
+        Self::Unavailable { why, retry_after: None, fault: ModelFault::Account, is_model_gone: false }
+    }
+
     /// What follows from an error that retrying did not mend.
     pub(in crate::cycle) fn of(error: &ModelError, why: String, model: &str) -> Self {
         let (retry_after, fault) = match error {

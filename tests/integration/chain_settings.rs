@@ -1,4 +1,4 @@
-//! A chain of models where a setting is wrong: a name that no server knows, one that can't be made. It is told, and nothing is thrown away.
+//! A chain of models where a setting is wrong: it is told, and nothing that was begun is thrown away.
 
 use serde_json::json;
 

@@ -257,7 +257,7 @@ pub(super) fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String
     if model.asked(ChatRef::TERMINAL).is_some() {
         return None;
     }
-    let until = match cycle::model_again_at(store).ok().flatten() {
+    let until = match cycle::model_again_at(store, &config, context.clock.now()).ok().flatten() {
         Some(at) if cap.is_none() => {
             let at = at.with_timezone(&context.config.timezone);
             format!("the AI model couldn't be reached; I'll try again at {}", at.format("%H:%M:%S"))

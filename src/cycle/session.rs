@@ -20,7 +20,7 @@ use crate::{
     model::{Model, ModelChain},
     policy::Rules,
     process::Identity,
-    store::{Entry, FencedStore, NewCycle, NewOutgoing, StagedFile, Store, StoreError},
+    store::{Entry, FencedStore, ModelFault, NewCycle, NewOutgoing, StagedFile, Store, StoreError},
     tool::World,
     types::ChatRef,
     wake_lock::{self, WakeLock},
@@ -287,8 +287,22 @@ impl<'a> Session<'a> {
         Rc::clone(self.tooling.get_or_init(|| Rc::new(Tooling::read(self.context))))
     }
 
-    /// Asks the model of this name from now on, with its tools.
-    pub(in crate::cycle) fn use_model(&mut self, name: &str) -> Result<(), WakeError> {
+    /// Asks the model of this name from now on, with its tools; or what is wrong with it, in words. One that can't be made is then
+    /// in trouble like one whose key is refused: the next one of the chain is asked, and only who has no other waits.
+    pub(in crate::cycle) fn try_model(&mut self, name: &str) -> Result<Option<String>, WakeError> {
+        match self.use_model(name) {
+            Ok(()) => Ok(None),
+            Err(error @ WakeError::Model(_)) => {
+                let why = self.context.redactor.redact(&error.to_string());
+                tracing::warn!(model = name, %why, "a model can't be asked");
+                self.store.model_failed(name, ModelFault::Account, &why, None)?;
+                Ok(Some(why))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn use_model(&mut self, name: &str) -> Result<(), WakeError> {
         if self.context.model.name() != name {
             self.context.model = match self.given.name() == name {
                 true => self.given,

@@ -12,17 +12,17 @@ use super::{
     },
 };
 
-const FIRST: &str = "claude-sonnet-5-5";
-const SECOND: &str = "claude-haiku-5-5";
+pub(crate) const FIRST: &str = "claude-sonnet-5-5";
+pub(crate) const SECOND: &str = "claude-haiku-5-5";
 
 /// A world whose models are these.
-fn chained(models: &str) -> (FakeTelegram, FakeClaude, TestEnv) {
+pub(crate) fn chained(models: &str) -> (FakeTelegram, FakeClaude, TestEnv) {
     let (telegram, claude, mut env) = minded();
     env.set("MODEL", models).wake(&["--once"]).ok();
     (telegram, claude, env)
 }
 
-fn both() -> String {
+pub(crate) fn both() -> String {
     format!("{FIRST},{SECOND}")
 }
 
@@ -31,12 +31,12 @@ fn refused() -> Reply {
 }
 
 /// An outage that isn't waited out within a wake.
-fn outage() -> Reply {
+pub(crate) fn outage() -> Reply {
     Reply::error(529, "overloaded_error", "Overloaded").header("retry-after", "120")
 }
 
 /// The models that were asked, in order.
-fn asked_models(claude: &FakeClaude) -> Vec<String> {
+pub(crate) fn asked_models(claude: &FakeClaude) -> Vec<String> {
     claude.requests().iter().map(|request| request.json["model"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -246,12 +246,18 @@ fn what_another_model_would_only_hide_is_told_and_waits() {
     assert_eq!((asked_models(&claude), env.queued().len()), (vec![FIRST.to_owned()], 2));
     let check = env.health(&["check", "--json"]).json().to_string();
     assert!(check.contains("see whether claude-sonnet-5-5 in MODEL is spelt"), "{check}");
-    // A conversation that isn't taken.
-    let (_telegram, claude, env) = chained(&both());
+    // A conversation that isn't taken. Who takes none of it can be reached: what was wrong before is over.
+    let (_telegram, claude, mut env) = chained(&both());
+    env.receive(CHAT, "hi");
+    claude.expect(outage());
+    claude.expect(Reply::text("Hi."));
+    env.once();
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM model_breakers"), 1);
+    env.at("2026-11-21T14:03:00Z");
     env.receive(CHAT, "hello");
     claude.expect(Reply::error(400, "invalid_request_error", "prompt is too long"));
     assert_eq!(env.wake(&["--once", "--json"]).code, 1);
-    assert_eq!(asked_models(&claude), [FIRST]);
+    assert_eq!(asked_models(&claude), [FIRST, SECOND, FIRST]);
     assert_eq!(env.query::<i64>("SELECT count(*) FROM model_breakers"), 0);
     env.check_sound();
 }

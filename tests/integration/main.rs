@@ -9,6 +9,8 @@ mod bot;
 #[cfg(test)]
 mod chain;
 #[cfg(test)]
+mod chain_settings;
+#[cfg(test)]
 mod channel_telegram;
 #[cfg(test)]
 mod chat;

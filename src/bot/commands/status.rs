@@ -33,6 +33,8 @@ pub(super) struct AssistantStatus {
     /// Whether the owner chose it by `/model`.
     is_chosen: bool,
     is_model_available: bool,
+    /// The models before that one, and why they aren't asked now.
+    passed_over: Vec<(String, String)>,
     out_of_budget: Option<String>,
     budget: Budget,
 }
@@ -66,6 +68,15 @@ impl AssistantStatus {
         let questions = store.pending_approvals(now)?.into_iter();
         let questions = questions.filter(|asked| asked.chat == chat || desk.is_owners(chat));
         let budget = Budget::look(store, config, now)?;
+        let breakers = store.breakers()?;
+        let name = model.asked(chat).map_or(model.name(), |asked| &asked.name).to_owned();
+        let why_not = |name: &str| {
+            let in_trouble = breakers.iter().find(|it| it.model == name && !it.may_try(now));
+            let error = in_trouble.map(|it| it.error.trim_end_matches('.').to_owned());
+            Some((name.to_owned(), error.or_else(|| budget.in_the_way(Some(chat)))?))
+        };
+        let before = model.lineup.iter().take_while(|other| other.name != name);
+        let passed_over = before.filter(|_| model.asked(chat).is_some()).filter_map(|it| why_not(&it.name)).collect();
         Ok(Self {
             now,
             tz: config.timezone,
@@ -77,7 +88,8 @@ impl AssistantStatus {
             queue: store.queue_depth()?,
             outstanding: store.outstanding()?,
             questions: questions.map(|asked| Question::of(asked, chat)).collect(),
-            model: model.asked(chat).map_or(model.name(), |asked| &asked.name).to_owned(),
+            model: name,
+            passed_over,
             is_chosen: config.chosen_model.is_some(),
             is_model_available: model.asked(chat).is_some(),
             out_of_budget: if model.is_thinking() { budget.in_the_way(Some(chat)) } else { None },
@@ -88,7 +100,7 @@ impl AssistantStatus {
     /// For a person, as Markdown.
     pub(super) fn text(&self) -> String {
         let lines = [self.running(), self.last_wake(), self.waiting(), self.deliveries(), self.model()];
-        let lines = self.stopped().into_iter().chain(self.questions()).chain(lines);
+        let lines = self.stopped().into_iter().chain(self.questions()).chain(lines).chain(self.passed_over());
         let lines: Vec<String> = lines.map(|line| format!("- {line}")).collect();
         lines.join("\n")
     }
@@ -185,6 +197,10 @@ impl AssistantStatus {
         }
     }
 
+    fn passed_over(&self) -> impl Iterator<Item = String> {
+        self.passed_over.iter().map(|(name, why)| format!("{name} isn't asked just now: {why}."))
+    }
+
     fn local(&self, at: DateTime<Utc>) -> String {
         when(at, self.now, self.tz)
     }
@@ -236,6 +252,7 @@ mod tests {
             model: OFFLINE_MODEL.to_owned(),
             is_chosen: false,
             is_model_available: true,
+            passed_over: Vec::new(),
             out_of_budget: None,
             budget: crate::cycle::decide::budget::of((0.0, 5.0), (0.0, None)),
         }
@@ -288,6 +305,16 @@ mod tests {
         - 2 replies not delivered yet; 1 reply refused by Telegram for good; `health status` says why.
         - AI model: claude-sonnet-5-5, couldn't be reached; I'll try again soon, $1.23 of $5.00 used today.
         ");
+    }
+
+    #[test]
+    fn who_is_passed_over_and_why() {
+        let passed_over = vec![("claude-sonnet-5-5".to_owned(), "Claude is overloaded".to_owned())];
+        let status = AssistantStatus { model: "claude-haiku-5-5".to_owned(), passed_over, ..quiet() };
+        let text = status.text();
+        let told = "- AI model: claude-haiku-5-5, $0.00 of $5.00 used today.\n\
+                    - claude-sonnet-5-5 isn't asked just now: Claude is overloaded.";
+        assert!(text.ends_with(told), "{text}");
     }
 
     #[test]

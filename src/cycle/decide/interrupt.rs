@@ -19,7 +19,7 @@ pub(in crate::cycle) enum Interrupt {
         retry_after: Option<Duration>,
         /// What is wrong with it.
         fault: ModelFault,
-        /// Whether its server doesn't have the model: what it has begun can't be gone on with.
+        /// Whether its server doesn't have the model: where no other goes on with what it has begun, that is given up.
         is_model_gone: bool,
     },
     /// The model's server won't take this conversation: give the cycle up.
@@ -55,6 +55,11 @@ impl Interrupt {
                 "I can't reach my AI model right now: {other}. Your messages are safe; I'll answer as soon as I can."
             ),
         }
+    }
+
+    /// A model that can't be made: a setting is wrong, which a person must mend.
+    pub(in crate::cycle) fn unusable(why: String) -> Self {
+        Self::Unavailable { why, retry_after: None, fault: ModelFault::Account, is_model_gone: false }
     }
 
     /// What follows from an error that retrying did not mend.

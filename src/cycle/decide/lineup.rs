@@ -1,8 +1,8 @@
 //! Which model is asked: the chain of `MODEL` in its order, less what can't be asked now. Pure.
 //!
 //! A model in trouble is passed over until its back-off is over; one that costs something, where a budget is spent. A model that its
-//! server doesn't have stops the chain: the next one would hide that a setting is wrong. Where no model can be asked, the
-//! offline grammar stands in for what it surely understands, and the rest waits.
+//! server doesn't have stops the chain for what is to begin: the next one would hide that a setting is wrong. What has begun goes on
+//! with another, and is told. Where no model can be asked, the offline grammar stands in for what it surely understands.
 
 use std::collections::BTreeMap;
 
@@ -92,12 +92,18 @@ impl ModelState {
 
     /// The model that is asked for a chat; none: nobody can be.
     pub fn asked(&self, chat: ChatRef) -> Option<&LinedUp> {
-        self.candidates(Some(chat)).next()
+        self.candidates(Some(chat)).next().or_else(|| self.simple_for_nothing(self.cap(Some(chat))))
     }
 
     /// The model that is asked for a chat that has asked for nothing too dear.
     pub fn asked_at_all(&self) -> Option<&LinedUp> {
-        self.in_line(self.over_budget.is_none()).next()
+        self.in_line(self.over_budget.is_none()).next().or_else(|| self.simple_for_nothing(self.over_budget))
+    }
+
+    /// The simple model, where it costs nothing and only this cap keeps the chain from being asked.
+    fn simple_for_nothing(&self, cap: Option<Cap>) -> Option<&LinedUp> {
+        let is_money_all = cap.is_some() && self.in_line(true).next().is_some();
+        self.simple.as_ref().filter(|simple| is_money_all && simple.is_free && simple.out.is_none())
     }
 
     /// The model that is asked for what nobody has asked for.
@@ -142,8 +148,8 @@ impl ModelState {
     pub fn goes_on_with(&self, begun_by: &str, chat: Option<ChatRef>) -> Option<&str> {
         let stands_in = (begun_by == OFFLINE_MODEL && self.grammar.is_some()).then_some(OFFLINE_MODEL);
         let of_task = [&self.simple, &self.reflect].into_iter().filter_map(|model| self.of_task(model.as_ref(), chat));
-        let own = self.candidates(chat).chain(of_task).find(|model| model.name == begun_by);
-        let other = || self.candidates(chat).find(|model| model.is_thinking || !self.is_thinking());
+        let own = self.able(chat).chain(of_task).find(|model| model.name == begun_by);
+        let other = || self.able(chat).find(|model| model.is_thinking || !self.is_thinking());
         own.or_else(other).map(|model| model.name.as_str()).filter(|_| stands_in.is_none()).or(stands_in)
     }
 
@@ -155,7 +161,10 @@ impl ModelState {
 
     /// Whether one of them can be asked for this chat; `has_begun`: to go on with what another one has begun.
     pub fn goes_on_without(&self, has_begun: bool, chat: Option<ChatRef>) -> bool {
-        self.candidates(chat).any(|model| model.is_thinking || !has_begun && chat.is_some())
+        match has_begun {
+            true => self.able(chat).any(|model| model.is_thinking),
+            false => self.candidates(chat).any(|model| model.is_thinking || chat.is_some()),
+        }
     }
 
     /// Whether a model of this name is the grammar, which stands in without being named in the chain.
@@ -191,6 +200,12 @@ impl ModelState {
     /// The models that may be asked for a chat, in their order.
     fn candidates(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &LinedUp> {
         self.in_line(self.cap(chat).is_none())
+    }
+
+    /// The same for what has begun: its work isn't thrown away for a setting, so one that stops the chain is passed over.
+    fn able(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &LinedUp> {
+        let has_money = self.cap(chat).is_none();
+        self.lineup.iter().filter(move |model| model.out.is_none() && (has_money || model.is_free))
     }
 
     fn in_line(&self, has_money: bool) -> impl Iterator<Item = &LinedUp> {
@@ -258,11 +273,33 @@ mod tests {
     }
 
     #[test]
+    fn a_simple_model_that_is_free_answers_where_money_is_all_that_lacks() {
+        let mut state = chain(&["a"]);
+        state.simple = chain(&["0local"]).lineup.pop();
+        assert_eq!((asked(&state), state.who_begins(CHAT)), (Some("a"), "local"));
+        state.no_room.insert(Some(CHAT), Cap::Day);
+        assert_eq!((asked(&state), state.out_of_budget(Some(CHAT))), (Some("local"), None));
+        assert_eq!((state.who_begins(CHAT), state.outgrown("local", Some(CHAT))), ("local", None));
+        state.over_budget = Some(Cap::Day);
+        assert_eq!(state.asked_at_all().unwrap().name, "local");
+        state.lineup = chain(&["#a"]).lineup;
+        assert_eq!(asked(&state), None, "it hides no wrong setting");
+        state.lineup = chain(&["a"]).lineup;
+        state.simple = chain(&["dear"]).lineup.pop();
+        assert_eq!((asked(&state), state.out_of_budget(Some(CHAT))), (None, Some(Cap::Day)));
+    }
+
+    #[test]
     fn a_cycle_stays_with_its_model_and_only_one_that_thinks_takes_over() {
         let goes_on = |names: &[&str], begun_by| chain(names).goes_on_with(begun_by, Some(CHAT)).map(str::to_owned);
         assert_eq!(goes_on(&["a", "b"], "b").as_deref(), Some("b"));
         assert_eq!(goes_on(&["!a", "b"], "a").as_deref(), Some("b"));
         assert_eq!(goes_on(&["b", "c"], "gone").as_deref(), Some("b"));
+        assert_eq!(goes_on(&["#a", "b"], "a").as_deref(), Some("b"), "what has begun isn't thrown away");
+        assert_eq!(goes_on(&["#a", "b"], "b").as_deref(), Some("b"));
+        assert_eq!(goes_on(&["#a", "offline"], "a"), None);
+        assert!(chain(&["#a", "b"]).without("a").goes_on_without(true, Some(CHAT)));
+        assert!(!chain(&["#a", "offline"]).without("a").goes_on_without(true, Some(CHAT)));
         assert_eq!(goes_on(&["!a", "offline"], "a"), None, "the grammar can't read what was done");
         assert_eq!(goes_on(&["!a", "offline"], "offline").as_deref(), Some("offline"));
         assert_eq!(goes_on(&["offline"], "a").as_deref(), Some("offline"), "which gives it up");

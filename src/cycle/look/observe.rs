@@ -222,9 +222,11 @@ pub fn model_state_of(store: &Store, context: Context<'_>) -> Result<ModelState,
     model_state(store, context.config, context.clock.now())
 }
 
-/// When the first of the models in trouble is tried again.
-pub fn model_again_at(store: &Store) -> Result<Option<DateTime<Utc>>, StoreError> {
-    Ok(store.breakers()?.into_iter().filter_map(|breaker| breaker.not_before).min())
+/// When the first of the chain's models in trouble is tried again; none: nothing is waited for.
+pub fn model_again_at(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
+    let chain = config.chain();
+    let breakers = store.breakers()?.into_iter().filter(|breaker| chain.contains(&breaker.model.as_str()));
+    Ok(breakers.filter_map(|breaker| breaker.not_before).filter(|at| *at > now).min())
 }
 
 /// The configured models as the gate knows them, for those who only look.

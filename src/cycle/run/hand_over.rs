@@ -8,10 +8,11 @@
 use crate::{
     config::OFFLINE_MODEL,
     cycle::{
-        context::WakeError,
+        context::{WakeError, WakeOutcome},
         decide::{
             brief::{self, FoldedBrief},
             budget::Budget,
+            interrupt::Interrupt,
             lineup::ModelState,
             orient,
         },
@@ -31,8 +32,30 @@ pub(in crate::cycle) fn is_outgrown(session: &mut Session<'_>, live: &Live) -> R
     }
     let lineup = observe::model_state_of(&session.store, session.context)?;
     let Some(model) = lineup.outgrown(&live.cycle.model, live.cycle.chat) else { return Ok(false) };
-    session.use_model(model)?;
-    Ok(true)
+    Ok(session.try_model(model)?.is_none())
+}
+
+/// Tells a chat, once, that its message waits because no model can be asked that could be made. Where another one can, nothing is
+/// said: who answers in its place is told with the answer.
+pub(in crate::cycle) fn say_unusable(
+    session: &mut Session<'_>,
+    asking: Option<(ChatRef, Option<i64>)>,
+    message: Option<i64>,
+    why: &str,
+) -> Result<(), WakeError> {
+    let lineup = observe::model_state_of(&session.store, session.context)?;
+    let goes_on = asking.map_or(lineup.for_own_work(), |(chat, _)| lineup.asked(chat)).is_some();
+    if goes_on {
+        return Ok(());
+    }
+    session.report.outcome = WakeOutcome::Failed;
+    session.report.error = Some(why.to_owned());
+    if let Some(((chat, thread_id), message)) = asking.zip(message) {
+        let text = Interrupt::unusable(why.to_owned()).notice();
+        let key = Some(format!("waits/{message}"));
+        session.store.tell(&NewOutgoing { key, thread_id, ..NewOutgoing::notice(chat, text) })?;
+    }
+    Ok(())
 }
 
 /// Begins a new conversation with the model that the session uses now.
@@ -73,7 +96,9 @@ pub(in crate::cycle) fn notice(
 ) -> Result<Option<Change>, WakeError> {
     let lineup = observe::model_state_of(&session.store, session.context)?;
     let is_in_line = lineup.lineup.iter().any(|model| model.name == answering);
-    if !is_in_line || lineup.name() == answering || lineup.is_stood_in_for(answering) {
+    // The simple one begins without a word, unless it answers for want of money.
+    let stands_in = || lineup.asked(chat).is_some_and(|asked| asked.name == answering);
+    if !(is_in_line || stands_in()) || lineup.name() == answering || lineup.is_stood_in_for(answering) {
         return Ok(None);
     }
     let Some((key, why)) = why_not(session, &lineup, chat)? else { return Ok(None) };

@@ -58,6 +58,8 @@ pub(in crate::cycle) async fn interrupted(
             return Ok(Next::Nobody);
         }
         Interrupt::Rejected(_) => {
+            // Its server has answered, whatever it thinks of this request.
+            session.store.model_answered(&cycle.model)?;
             return give_up(session, repo, &cycle.id, state, plan_file, GivingUp::Failed(why))
                 .await
                 .map(|()| Next::Nobody);
@@ -65,11 +67,15 @@ pub(in crate::cycle) async fn interrupted(
         Interrupt::Unavailable { retry_after, fault, is_model_gone, .. } => {
             let at_least = retry_after.and_then(|wait| chrono::TimeDelta::from_std(wait).ok());
             session.store.model_failed(&cycle.model, *fault, &why, at_least)?;
-            if *is_model_gone && state.turns > 0 {
+            let is_missing = *is_model_gone && state.turns > 0;
+            if is_missing && taken_over(session, live)? == TakenOver::Not {
                 let when = "as soon as MODEL names one that exists";
                 return give_up(session, repo, &cycle.id, state, plan_file, GivingUp::Blameless { why, when })
                     .await
                     .map(|()| Next::Nobody);
+            }
+            if is_missing {
+                tell_missing(session, live, &why)?;
             }
         }
         Interrupt::OverBudget { cap, most_usd } => {
@@ -129,6 +135,22 @@ fn taken_over(session: &Session<'_>, live: &Live) -> Result<TakenOver, WakeError
     let queued = session.store.queued()?;
     let is_understood = |id: &i64| queued.iter().any(|message| message.id == *id && lineup.is_understood(message));
     Ok(if state.open.iter().any(is_understood) { TakenOver::InPart } else { TakenOver::Not })
+}
+
+/// Tells the owner that a model doesn't exist which another one stands in for: only they can mend that setting. Who hears it
+/// from the hand-over itself isn't told twice.
+fn tell_missing(session: &mut Session<'_>, live: &Live, why: &str) -> Result<(), WakeError> {
+    let model = &live.cycle.model;
+    let preferred = observe::model_state_of(&session.store, session.context)?;
+    if preferred.name() == model && live.cycle.chat == Some(session.context.config.owner_chat) {
+        return Ok(());
+    }
+    let since = session.store.breaker(model)?.and_then(|breaker| breaker.since).map(|at| at.to_rfc3339());
+    let key = format!("missing-model/{model}/{}", since.unwrap_or_default());
+    let text = format!(
+        "My AI model `{model}` can't be found: {why}. Another one goes on meanwhile. Please check the model settings."
+    );
+    session.alarm(&key, text).map(|_| ())
 }
 
 /// Tells the asking chat, once for each stretch of trouble, that its message is kept. What waits for a budget waits long: where

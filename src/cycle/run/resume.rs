@@ -11,7 +11,7 @@ use crate::{
         look::observe,
         maintain::sync,
         plan_file::PlanFile,
-        run::{finish, interrupted, live, prepare},
+        run::{finish, hand_over, interrupted, live, prepare},
         session::{Ending, Live, Next, Session},
     },
     repo::{Condition, Repo, RepoError},
@@ -82,7 +82,7 @@ pub(in crate::cycle) async fn run(
             .map(|()| Next::Others);
     }
     let model = who_goes_on(session, &row)?;
-    session.use_model(&model)?;
+    let unusable = session.try_model(&model)?;
     let uptake = uptake(&row, &journal, commit.is_some(), &model, has_crashed);
     let is_done = match (uptake, commit) {
         (Uptake::Conclude, Some(commit)) => {
@@ -95,6 +95,14 @@ pub(in crate::cycle) async fn run(
         }
         (uptake, _) => uptake == Uptake::Publish,
     };
+    if let Some(why) = unusable.filter(|_| !is_done && !is_dropped) {
+        let now = session.now();
+        session.store.pause_cycle(cycle_id, now, &why)?;
+        let asking = row.cycle.chat.map(|chat| (chat, row.cycle.thread_id));
+        hand_over::say_unusable(session, asking, state.open.first().copied(), &why)?;
+        session.lay_down();
+        return sync::deliver(session).await.map(|()| Next::Others);
+    }
     session.store.resume_cycle(cycle_id)?;
     let mut account = Account::default();
     account.notes.push(format!("Went on with the wake {cycle_id}, which was interrupted."));

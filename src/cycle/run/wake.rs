@@ -141,7 +141,15 @@ async fn think(
 ) -> Result<Next, WakeError> {
     let reported = (session.report.cycle_id.clone(), session.report.reasons.len());
     let model = who_thinks(&observation.model, reasons);
-    session.use_model(&model)?;
+    if let Some(why) = session.try_model(&model)? {
+        let asking = reasons.iter().find_map(|reason| match reason {
+            Reason::Messages { chat, thread_id, .. } => Some((*chat, *thread_id)),
+            _ => None,
+        });
+        let first = reasons.iter().flat_map(Reason::messages).next().copied();
+        hand_over::say_unusable(session, asking, first, &why)?;
+        return sync::deliver(session).await.map(|()| Next::Others);
+    }
     let mut cycle = session.new_cycle(reasons, &model)?;
     let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
     let plan_file = session.open_plan_file(&cycle, &ids)?;

@@ -11,12 +11,12 @@ use super::{
 use crate::{schedule::When, zone::Tz};
 
 /// What can be said to it.
-pub(crate) const HELP: &str = "I work without an AI model right now (no `ANTHROPIC_API_KEY`), so I understand a few things, in plain words:\n\
+pub(crate) const HELP: &str = "I work without an AI model right now, so I understand a few things, in plain words:\n\
 - **remember that** the wifi code is 1234 · **what do you know about** the wifi? · **forget** the wifi code\n\
 - **remind me** to call Anna **tomorrow at 9** · **list reminders** · **move it to** Friday · **cancel reminder** 2\n\
 - **add task** buy milk · **list tasks** · **task** 2 **done** · **rename**, **delete** or **postpone** it · **move** it **to the backlog**\n\
 - **what's on today?** · what time is it? · 15% of 80 · **undo that** · **status**\n\n\
-Anything else is kept, and answered when I have an AI model that can.";
+Anything else is kept, and answered when I have an AI model that can: `wake init` sets one up (`MODEL`).";
 
 /// The answer to a message that was edited after it was taken up.
 pub(super) const CORRECTION: &str = "You edited an earlier message. I work without an AI model right now and can't tell what that changes, so \

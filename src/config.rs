@@ -45,7 +45,7 @@ use crate::{
 };
 pub(crate) use {
     files::{MAX_BYTES, read_private},
-    values::{is_loopback, server_url as safe_server_url},
+    values::{is_loopback, is_passed_on, server_url as safe_server_url, works_here},
 };
 
 /// The name of the model that needs no key and no network.
@@ -258,7 +258,7 @@ impl Config {
     pub fn is_local(&self, name: &str) -> bool {
         match Provider::of(name) {
             Provider::Offline => true,
-            Provider::OpenAi => values::is_loopback_url(&self.openai_base_url),
+            Provider::OpenAi => works_here(&self.openai_base_url, name, self.openai_key.is_some()),
             Provider::Anthropic | Provider::Bedrock | Provider::Vertex | Provider::ClaudeCode => false,
         }
     }

@@ -53,7 +53,7 @@ use crate::{
     cycle::context::Context,
     in_force::in_force,
     mcp::{client::settings::Settings, server as mcp_server},
-    model::{Model, configured},
+    model::{Model, anthropic::login_secrets, configured},
     redact::{Redactor, Secret},
     repo,
     store::{Store, StoreError},
@@ -109,7 +109,8 @@ fn secrets(config: &Config) -> Vec<Secret> {
     let servers = Settings::of(config).servers;
     let of_servers = servers.into_iter().flat_map(|server| server.secrets);
     let token = mcp_server::token::existing(&config.mcp_token_path());
-    config.secrets().into_iter().chain(passwords).chain(of_servers).chain(token).collect()
+    let of_google = config.vertex.login.as_deref().map(login_secrets).unwrap_or_default();
+    config.secrets().into_iter().chain(of_google).chain(passwords).chain(of_servers).chain(token).collect()
 }
 
 /// What a wake is given anew each time: the settings in force, and the model that they name where that isn't the process's own.

@@ -240,6 +240,18 @@ pub(super) fn is_loopback_url(url: &str) -> bool {
     reqwest::Url::parse(url).is_ok_and(|url| url.host_str().is_some_and(is_loopback))
 }
 
+/// Whether a model of an OpenAI-compatible server works on this machine: then it costs nothing, and nothing leaves. An address alone
+/// doesn't tell: Ollama passes models of some names on to its cloud, and where a key is wanted there is perhaps a proxy to a paid one.
+pub(crate) fn works_here(base_url: &str, model: &str, has_key: bool) -> bool {
+    is_loopback_url(base_url) && !is_passed_on(model) && !has_key
+}
+
+/// Whether a server on this machine passes a model of this name on to a cloud.
+pub(crate) fn is_passed_on(model: &str) -> bool {
+    let model = model.to_ascii_lowercase();
+    model.ends_with("-cloud") || model.ends_with(":cloud")
+}
+
 /// Whether a host is this machine.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');

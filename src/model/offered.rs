@@ -132,7 +132,10 @@ mod tests {
         let name = ("MODEL", "openai:qwen3:8b");
         let here = ("OPENAI_BASE_URL", "http://127.0.0.1:11434/v1");
         assert_eq!(of(&[name, here]), ("openai:qwen3:8b".to_owned(), true, true));
+        let key = ("OPENAI_API_KEY", "sk-0123456789abcdef");
+        assert!(!of(&[name, here, key]).2, "what wants a key here may be a proxy to what costs");
+        assert!(!of(&[("MODEL", "openai:gpt-oss:120b-cloud"), here]).2, "Ollama passes it on to its cloud");
         assert_eq!(of(&[name]), ("openai:qwen3:8b".to_owned(), false, false));
-        assert_eq!(of(&[name, ("OPENAI_API_KEY", "sk-0123456789abcdef")]), ("openai:qwen3:8b".to_owned(), true, false));
+        assert_eq!(of(&[name, key]), ("openai:qwen3:8b".to_owned(), true, false));
     }
 }

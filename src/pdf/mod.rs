@@ -6,7 +6,7 @@
 #[cfg(feature = "pdf")]
 mod text;
 
-use std::{path::Path, time::Duration};
+use std::{os::unix::process::ExitStatusExt as _, path::Path, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -88,13 +88,33 @@ pub fn read(path: &Path) -> PdfAnswer {
     if output.truncated {
         return Err(PdfFault::TooMuch);
     }
-    // Without an answer it has crashed on this file.
-    serde_json::from_slice(&output.stdout).unwrap_or(Err(PdfFault::Damaged))
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| Err(fault_of(&output)))
+}
+
+/// What a reader has met that gave no answer: without memory it is killed, or says so as it ends; else it has crashed on this file.
+fn fault_of(output: &process::Output) -> PdfFault {
+    let is_killed = output.status.signal() == Some(rustix::process::Signal::KILL.as_raw());
+    let is_out_of_memory = String::from_utf8_lossy(&output.stderr).contains("memory allocation of");
+    if is_killed || is_out_of_memory { PdfFault::TooMuch } else { PdfFault::Damaged }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_killed_was_too_much_and_what_crashed_is_damaged() {
+        let output = |status: i32, stderr: &str| process::Output {
+            status: std::process::ExitStatus::from_raw(status),
+            stdout: Vec::new(),
+            stderr: stderr.into(),
+            truncated: false,
+        };
+        assert_eq!(fault_of(&output(9, "")), PdfFault::TooMuch);
+        assert_eq!(fault_of(&output(6, "memory allocation of 1073741824 bytes failed")), PdfFault::TooMuch);
+        assert_eq!(fault_of(&output(6, "thread 'main' has overflowed its stack")), PdfFault::Damaged);
+        assert_eq!(fault_of(&output(101 << 8, "panicked")), PdfFault::Damaged);
+    }
 
     #[test]
     fn pages_are_numbered_and_what_is_not_there_is_told() {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::{
-    config::SaidSettings,
+    config::{SaidSettings, is_passed_on},
     model::openai::{OpenAi, OpenAiOptions, PREFIX},
 };
 
@@ -56,7 +56,7 @@ impl FoundServer {
     }
 }
 
-/// The names of the models that whoever listens there has; none: nobody does, or they speak otherwise.
+/// The names of the models that whoever listens there has, without those that are passed on to a cloud; none: nobody does, or they speak otherwise.
 async fn models_at(url: &str) -> Vec<String> {
     let options = OpenAiOptions {
         base_url: url.to_owned(),
@@ -72,7 +72,13 @@ async fn models_at(url: &str) -> Vec<String> {
         (1..=MAX_NAME_BYTES).contains(&name.len())
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:/".contains(&b))
     };
-    served.into_iter().map(|model| model.id).filter(is_plain).take(MAX_MODELS).collect()
+    served
+        .into_iter()
+        .map(|model| model.id)
+        .filter(is_plain)
+        .filter(|name| !is_passed_on(name))
+        .take(MAX_MODELS)
+        .collect()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::{
     fs,
     io::{self, Read as _, Seek as _, SeekFrom},
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use schemars::JsonSchema;
@@ -13,7 +14,7 @@ use serde::Deserialize;
 use super::{Done, Outcome, Refusal, Tool, World};
 use crate::{
     media::content::{self, Content},
-    pdf,
+    pdf::{self, PdfFault},
     store::Attachment,
     types::Effect,
 };
@@ -32,6 +33,25 @@ pub struct Attachments {
     pub dir: PathBuf,
     /// Those on the disk, the newest first.
     pub files: Vec<Attachment>,
+    /// The PDF that was read last: its next piece needs no reading anew.
+    pub last_pdf: LastPdf,
+}
+
+/// The text of the PDF that a cycle has read last.
+#[derive(Debug, Clone, Default)]
+pub struct LastPdf(Arc<Mutex<Option<(PathBuf, Arc<str>)>>>);
+
+impl LastPdf {
+    /// The text of a PDF, which is kept as it came: its file doesn't change. What can't be read isn't kept.
+    fn text(&self, path: &Path, read: impl FnOnce() -> Result<String, PdfFault>) -> Result<Arc<str>, PdfFault> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, text)) = kept.as_ref().filter(|(of, _)| of == path) {
+            return Ok(Arc::clone(text));
+        }
+        let text: Arc<str> = read()?.into();
+        *kept = Some((path.to_owned(), Arc::clone(&text)));
+        Ok(text)
+    }
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -55,7 +75,7 @@ pub(super) fn tool() -> Tool {
 }
 
 fn read(args: &ReadAttachment, world: &World) -> Outcome {
-    let Attachments { dir, files } = &world.attachments;
+    let Attachments { dir, files, last_pdf } = &world.attachments;
     let Some(id) = args.id else {
         let lines: Vec<String> = files.iter().take(MAX_LISTED).map(listed).collect();
         let content = if lines.is_empty() { "This chat has no files.".to_owned() } else { lines.join("\n") };
@@ -71,8 +91,9 @@ fn read(args: &ReadAttachment, world: &World) -> Outcome {
     let full = dir.join(path);
     let (head, _) = piece(&full, 0).map_err(unreadable)?;
     let (bytes, total) = if content::sniff(&head) == Content::Pdf {
-        let text = pdf::read(&full).map_err(|why| Refusal(format!("File {id} is {why}. It is kept at {path}.")))?;
-        piece_of(&text.joined(), offset)
+        let text = last_pdf.text(&full, || pdf::read(&full).map(|text| text.joined()));
+        let text = text.map_err(|why| Refusal(format!("File {id} is {why}. It is kept at {path}.")))?;
+        piece_of(&text, offset)
     } else {
         piece(&full, offset).map_err(unreadable)?
     };
@@ -124,4 +145,26 @@ fn listed(file: &Attachment) -> String {
 
 fn name(file: &Attachment) -> String {
     file.file.name.as_ref().map(|name| format!(" {name:?}")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pdf_is_read_once_for_all_its_pieces() {
+        let (kept, mut reads) = (LastPdf::default(), 0);
+        let mut text = |path: &str, answer: Result<&str, PdfFault>| {
+            let read = || {
+                reads += 1;
+                answer.map(str::to_owned)
+            };
+            let text = kept.clone().text(Path::new(path), read).map(|text| text.to_string());
+            (text, reads)
+        };
+        assert_eq!(text("/a", Err(PdfFault::TooMuch)), (Err(PdfFault::TooMuch), 1));
+        assert_eq!(text("/a", Ok("A")), (Ok("A".to_owned()), 2));
+        assert_eq!(text("/a", Ok("another")), (Ok("A".to_owned()), 2));
+        assert_eq!(text("/b", Ok("B")), (Ok("B".to_owned()), 3));
+    }
 }

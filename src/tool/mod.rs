@@ -34,7 +34,7 @@ mod web_fetch;
 mod web_search;
 mod world;
 
-pub use attachment::{Attachments, MAX_KNOWN as MAX_ATTACHMENTS};
+pub use attachment::{Attachments, LastPdf, MAX_KNOWN as MAX_ATTACHMENTS};
 pub use brain::{MAX_UNDOABLE, Undoable};
 pub use edit::EDITOR;
 pub use exchange::MAX_KNOWN as MAX_EXCHANGES;

@@ -58,7 +58,7 @@ impl Scene {
             index: crate::index::IndexPlace::at(dir.path().join("index.db"), dir.path().join("messages.db")),
             meaning: crate::embed::Meaning::default(),
             skills: Vec::new(),
-            attachments: Attachments { dir: dir.path().to_owned(), files: Vec::new() },
+            attachments: Attachments { dir: dir.path().to_owned(), files: Vec::new(), ..Attachments::default() },
             undoable: Vec::new(),
             last_undoable: None,
             shown_tasks: Vec::new(),

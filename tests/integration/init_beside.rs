@@ -63,7 +63,7 @@ fn a_server_of_models_at_its_usual_port_is_shown_and_never_proposed() {
         println!("NOT RUN: a_server_of_models_at_its_usual_port_is_shown_and_never_proposed: its port isn't free.");
         return;
     };
-    let models = serde_json::json!({"object": "list", "data": [{"id": "qwen3:8b"}, {"id": "evil\u{1b}[2J"}]});
+    let models = serde_json::json!({"object": "list", "data": [{"id": "gpt-oss:120b-cloud"}, {"id": "glm-4.6:cloud"}, {"id": "qwen3:8b"}, {"id": "evil\u{1b}[2J"}]});
     let _server = HttpServer::on(listener, move |request| match (request.method.as_str(), request.target.as_str()) {
         ("GET", "/v1/models") if request.header("authorization").is_none() => Response::json(200, &models),
         _ => Response::new(404, "404 page not found"),
@@ -75,7 +75,7 @@ fn a_server_of_models_at_its_usual_port_is_shown_and_never_proposed() {
         offered.contains("3  qwen3:8b, which a server on this machine has (Ollama at http://127.0.0.1:11434/v1"),
         "{offered}"
     );
-    assert!(!offered.contains("evil"), "{offered}");
+    assert!(!offered.contains("evil") && !offered.contains("cloud"), "{offered}");
     dialog.until("✓ openai:qwen3:8b at http://127.0.0.1:11434/v1: free, and nothing leaves this machine");
     let next = dialog.answer("> ", "");
     assert!(next.contains("Telegram:") && !next.contains("API key?"), "{next}");

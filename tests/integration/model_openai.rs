@@ -74,8 +74,9 @@ fn said(request: &Value) -> String {
 
 #[test]
 fn a_cycle_runs_with_tools_and_streaming_and_costs_nothing_here() {
-    let fake = FakeOpenAi::start();
-    let env = thinking_with(&fake, "openai:test-70b");
+    let fake = FakeOpenAi::start_open();
+    let mut env = thinking_with(&fake, "openai:test-70b");
+    env.unset("OPENAI_API_KEY");
     fake.expect(call("remember", &json!({"fact": FACT, "topic": "House"})));
     fake.expect(whole_call("task_list", &json!({"list": "active"})));
     fake.expect(text("It is kept."));
@@ -121,9 +122,9 @@ fn a_small_model_gets_few_tools_a_short_prompt_and_its_answers_are_bound() {
 
 #[test]
 fn a_model_that_costs_nothing_is_asked_when_nothing_may_be_spent() {
-    let fake = FakeOpenAi::start();
+    let fake = FakeOpenAi::start_open();
     let mut env = thinking_with(&fake, "openai:test-70b");
-    env.set("DAILY_BUDGET_USD", "0");
+    env.unset("OPENAI_API_KEY").set("DAILY_BUDGET_USD", "0");
     fake.expect(text("Hello to you."));
     assert_eq!(told(&env, "Hello").ok().json()["replies"][0]["text"], "Hello to you.");
 }
@@ -172,6 +173,21 @@ fn a_server_is_asked_in_other_words_when_it_does_not_know_ours() {
 }
 
 #[test]
+fn a_server_that_takes_no_long_answers_is_asked_for_shorter_ones() {
+    let fake = FakeOpenAi::start();
+    let too_large = || {
+        error(400, &json!({"message": "max_tokens is too large: this model supports at most 3000 completion tokens"}))
+    };
+    fake.expect(too_large()).expect(too_large()).expect(text("Hi."));
+    let turn = ask_at(&fake.url(), &hello()).unwrap();
+    assert_eq!(text_of(&turn.content), "Hi.");
+    let asked: Vec<u64> = fake.requests().iter().filter_map(|request| request["max_tokens"].as_u64()).collect();
+    assert_eq!(asked, [8_192, 4_096, 2_048]);
+    fake.expect(too_large()).expect(too_large()).expect(too_large());
+    assert!(matches!(ask_at(&fake.url(), &hello()), Err(ModelError::Rejected { status: 400, .. })));
+}
+
+#[test]
 fn a_refusal_of_the_same_words_again_ends_the_turn() {
     let fake = FakeOpenAi::start();
     for _ in 0..2 {
@@ -194,7 +210,11 @@ fn an_answer_that_breaks_off_is_no_turn_and_what_came_of_it_counts() {
     }
     let fake = FakeOpenAi::start();
     fake.expect(Response::hang_up());
-    assert!(matches!(ask_at(&fake.url(), &hello()), Err(ModelError::Transient { .. })));
+    let silent = ask_at(&fake.url(), &hello());
+    // It has left, and whoever got it may have worked on it.
+    assert!(matches!(&silent, Err(ModelError::Transient { spent, .. }) if spent.input > 0), "{silent:?}");
+    let nobody = ask_at("http://127.0.0.1:1/v1", &hello());
+    assert!(matches!(&nobody, Err(ModelError::Transient { spent, .. }) if *spent == Usage::default()), "{nobody:?}");
     fake.expect(Response::new(200, "<html>sign in</html>").header("content-type", "text/html"));
     assert!(matches!(ask_at(&fake.url(), &hello()), Err(ModelError::Transient { .. })));
 }
@@ -244,7 +264,10 @@ fn the_window_that_a_server_tells_is_the_models() {
     fake.expect(text("Hi."));
     let assumed = model.context_window();
     let turn = runtime().block_on(model.turn(&hello(), &Progress::default())).unwrap();
-    assert_eq!((text_of(&turn.content).as_str(), assumed, model.context_window()), ("Hi.", Some(8_192), Some(60_000)));
+    assert_eq!(
+        (text_of(&turn.content).as_str(), assumed, model.context_window()),
+        ("Hi.", Some(128_000), Some(60_000))
+    );
     assert_eq!(turn.usage, Usage { input: 40, output: 20, cache_read: 60, cache_write: 0 });
 }
 

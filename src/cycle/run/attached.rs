@@ -30,6 +30,8 @@ const MAX_IMAGES_BYTES: u64 = 6_000_000;
 const MAX_PDFS: usize = 2;
 /// Pages of a PDF that are shown at most: each costs as much as a picture and its text. Longer ones are read by their text alone.
 const MAX_PDF_PAGES: usize = 10;
+/// PDFs whose pages are counted as one cycle begins, or as more messages join it: each is read by a process of its own.
+const MAX_PDFS_COUNTED: usize = 6;
 /// How a picture begins in a conversation. A person's words are escaped there and can't look like it.
 const IMAGE_BLOCK: &str = r#""type":"image""#;
 /// The same for a PDF.
@@ -40,6 +42,7 @@ const PDF_BLOCK: &str = r#""type":"document""#;
 pub(in crate::cycle) struct Allowance {
     images: usize,
     pdfs: usize,
+    counted_pdfs: usize,
     bytes: u64,
 }
 
@@ -54,6 +57,7 @@ impl Allowance {
         Self {
             images: max_images.saturating_sub(images),
             pdfs: MAX_PDFS.saturating_sub(pdfs),
+            counted_pdfs: MAX_PDFS_COUNTED,
             bytes: MAX_IMAGES_BYTES.saturating_sub(encoded / 4 * 3),
         }
     }
@@ -69,6 +73,13 @@ impl Allowance {
         self.images -= 1;
         self.bytes -= bytes;
         Ok(())
+    }
+
+    /// Whether one more PDF may be read for its pages.
+    fn take_count(&mut self) -> bool {
+        let left = self.counted_pdfs.checked_sub(1);
+        self.counted_pdfs = left.unwrap_or(0);
+        left.is_some()
     }
 
     /// Takes a PDF out of it. Whether there was room for one.
@@ -156,6 +167,9 @@ fn view(
             let data = fs::read(&full).map_err(|source| WakeError::Workspace { path: full, source })?;
             Ok((Some(mime), FileView::Image { mime, data }))
         }
+        Content::Pdf if !allowance.take_count() => {
+            Ok((Some("application/pdf"), FileView::Described("a PDF: look_up attachment shows its text".to_owned())))
+        }
         Content::Pdf => {
             let view = match pdf::read(&full) {
                 Ok(text) if shows_pdf && allowance.take_pdf(bytes, text.pages) => {
@@ -206,6 +220,8 @@ mod tests {
         assert!(!allowance.take_pdf(10, MAX_PDF_PAGES + 1));
         assert!(allowance.take_pdf(10, MAX_PDF_PAGES) && allowance.take_pdf(10, 1));
         assert!(!allowance.take_pdf(10, 1), "more than there may be");
+        let counted = std::iter::repeat_with(|| allowance.take_count()).take(MAX_PDFS_COUNTED + 2);
+        assert_eq!(counted.filter(|may| *may).count(), MAX_PDFS_COUNTED);
     }
 
     #[test]

@@ -256,7 +256,7 @@ pub fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> 
         undoable: Vec::new(),
         last_undoable: None,
         shown_tasks: Vec::new(),
-        attachments: Attachments { dir: config.workspace_dir.clone(), files: Vec::new() },
+        attachments: Attachments { dir: config.workspace_dir.clone(), ..Attachments::default() },
     })
 }
 

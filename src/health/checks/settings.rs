@@ -14,7 +14,7 @@ use crate::{
         words::ago,
     },
     process,
-    store::{Cap, ModelBreaker, ModelFault, Upkeep},
+    store::{Cap, ModelBreaker, ModelFault, Store, Upkeep},
 };
 
 pub(super) fn token(scene: &Scene<'_>) -> Result<Finding, Trouble> {
@@ -38,27 +38,64 @@ fn judge_token(has_token: bool, chats: usize) -> Finding {
 
 pub(super) fn key(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let config = &scene.in_force();
-    if config.chain().contains(&CLAUDE_CODE) && process::find(&config.claude_code).is_none() {
-        return Ok(no_claude_code(&config.claude_code));
-    }
     let store = scene.store()?;
     let chain = config.chain();
-    let mut links = Vec::new();
-    for name in &chain {
-        let breaker = store.map_or(Ok(None), |store| store.breaker(name))?;
-        let answered_at = store.map_or(Ok(None), |store| store.last_answer(name))?;
-        links.push(ChainLink { name, breaker, answered_at });
+    let of_tasks = [("MODEL_SIMPLE", &config.model_simple), ("MODEL_REFLECT", &config.model_reflect)];
+    let of_tasks = of_tasks.into_iter().filter_map(|(setting, name)| Some((setting, name.as_deref()?)));
+    let of_tasks: Vec<(&str, &str)> = of_tasks.filter(|(_, name)| !chain.contains(name)).collect();
+    let is_absent = |name: &str| name == CLAUDE_CODE && process::find(&config.claude_code).is_none();
+
+    let links = chain.iter().filter(|name| !is_absent(name)).map(|name| ChainLink::look(name, store));
+    let links = links.collect::<Result<Vec<_>, Trouble>>()?;
+    let mut findings = Vec::new();
+    if links.len() < chain.len() {
+        let others: Vec<&str> = links.iter().map(|link| link.name).collect();
+        findings.push(no_claude_code("MODEL", &config.claude_code, &others));
     }
-    let unused = config.said_models().find(|name| !config.can_use(name));
-    let unused = unused.map(|name| (name, config.lack(name).unwrap_or_default()));
-    Ok(judge_chain(&links, unused, scene.now))
+    if !links.is_empty() {
+        let unused = config.said_models().find(|name| !config.can_use(name));
+        let unused = unused.map(|name| (name, config.lack(name).unwrap_or_default()));
+        findings.push(judge_chain(&links, unused, scene.now));
+    }
+    for (setting, name) in of_tasks {
+        if is_absent(name) {
+            findings.push(no_claude_code(setting, &config.claude_code, &chain));
+        } else {
+            findings.extend(judge_task(setting, &ChainLink::look(name, store)?, config.lack(name), scene.now));
+        }
+    }
+    Ok(Finding::all(findings, Finding::nothing_yet()))
 }
 
-fn no_claude_code(program: &Path) -> Finding {
+/// `others`: the models that are asked in its place.
+fn no_claude_code(setting: &str, program: &Path, others: &[&str]) -> Finding {
+    let meanwhile = match others.first() {
+        Some(other) => format!("{other} is asked in its place"),
+        None => "messages wait".to_owned(),
+    };
     Finding::warn(
-        format!("MODEL is {CLAUDE_CODE}, but {} isn't there", program.display()),
-        "messages wait; install it (npm install -g @anthropic-ai/claude-code), or set CLAUDE_CODE to where it is",
+        format!("{setting} names {CLAUDE_CODE}, but {} isn't there", program.display()),
+        format!(
+            "{meanwhile}; install it (npm install -g @anthropic-ai/claude-code), or set CLAUDE_CODE to where it is"
+        ),
     )
+}
+
+/// A model that a setting names for one kind of work, where a person has to do something about it. `lack`: what it needs and isn't set.
+fn judge_task(setting: &str, link: &ChainLink<'_>, lack: Option<&str>, now: DateTime<Utc>) -> Option<Finding> {
+    let name = link.name;
+    if let Some(why) = lack {
+        return Some(Finding::warn(
+            format!("{setting} names {name}, which isn't asked: {why}"),
+            format!("set what it needs, or take it out of {setting} (docs/MODELS.md)"),
+        ));
+    }
+    let breaker = link.breaker.as_ref().filter(|it| it.fault.needs_person())?;
+    let fix = match breaker.fault {
+        ModelFault::Missing => format!("see whether {name} in {setting} is spelt as its provider does"),
+        _ => format!("see the key and the account of {name}, which {setting} names"),
+    };
+    Some(Finding::warn(format!("{setting}: {}", link.tell(now)), fix))
 }
 
 /// A model of the chain.
@@ -70,7 +107,13 @@ struct ChainLink<'a> {
     answered_at: Option<DateTime<Utc>>,
 }
 
-impl ChainLink<'_> {
+impl<'a> ChainLink<'a> {
+    fn look(name: &'a str, store: Option<&Store>) -> Result<Self, Trouble> {
+        let breaker = store.map_or(Ok(None), |store| store.breaker(name))?;
+        let answered_at = store.map_or(Ok(None), |store| store.last_answer(name))?;
+        Ok(Self { name, breaker, answered_at })
+    }
+
     fn tell(&self, now: DateTime<Utc>) -> String {
         let name = self.name;
         match (&self.breaker, self.answered_at) {
@@ -173,6 +216,32 @@ mod tests {
         assert!(finding.fix.unwrap().contains("claud in MODEL"));
         let finding = judge_chain(&[link("other", None, None)], Some(("claude", "there is no key")), now);
         assert!(finding.status == Status::Warn && finding.detail.ends_with("claude isn't asked: there is no key"));
+    }
+
+    #[test]
+    fn a_task_model_that_needs_a_person_is_told_with_its_setting() {
+        let now = parse_time("2026-11-21T12:00:00Z").unwrap();
+        let told = |fault: Option<ModelFault>, lack: Option<&str>| {
+            let error = "no such model".to_owned();
+            let breaker = fault.map(|fault| {
+                let model = "claud".to_owned();
+                ModelBreaker { model, fault, failures: 1, since: None, not_before: None, error }
+            });
+            judge_task("MODEL_SIMPLE", &ChainLink { name: "claud", breaker, answered_at: None }, lack, now)
+        };
+        let missing = told(Some(ModelFault::Missing), None).unwrap();
+        assert!(missing.status == Status::Warn && missing.detail.starts_with("MODEL_SIMPLE: claud failed once"));
+        assert!(missing.fix.unwrap().contains("claud in MODEL_SIMPLE is spelt"));
+        assert!(told(Some(ModelFault::Account), None).unwrap().fix.unwrap().contains("the account of claud"));
+        assert!(told(None, Some("there is no key")).unwrap().detail.ends_with("isn't asked: there is no key"));
+        assert_eq!((told(Some(ModelFault::Outage), None), told(None, None)), (None, None));
+    }
+
+    #[test]
+    fn claude_code_that_is_missing_holds_messages_up_only_where_it_is_alone() {
+        let told = |others: &[&str]| no_claude_code("MODEL", Path::new("/nowhere/claude"), others).fix.unwrap();
+        assert!(told(&[]).starts_with("messages wait; install it"));
+        assert!(told(&["claude-sonnet-5-5"]).starts_with("claude-sonnet-5-5 is asked in its place; install it"));
     }
 
     #[test]

@@ -87,6 +87,13 @@ impl GoogleTokens {
     }
 }
 
+/// What is secret in the login at this path, for masking it; nothing where it can't be used. The tokens that are had with it are masked by
+/// their shape.
+pub fn login_secrets(path: &Path) -> Vec<Secret> {
+    let login = GoogleLogin::read(path).ok();
+    login.iter().flat_map(GoogleLogin::secrets).cloned().collect()
+}
+
 /// Who asks for a token.
 struct GoogleLogin {
     token_uri: String,
@@ -156,9 +163,13 @@ impl GoogleLogin {
     }
 
     fn redactor(&self) -> Redactor {
+        Redactor::new(self.secrets())
+    }
+
+    fn secrets(&self) -> Vec<&Secret> {
         match &self.who {
-            Who::ServiceAccount { private_key, .. } => Redactor::new([private_key]),
-            Who::Person { client_secret, refresh_token, .. } => Redactor::new([client_secret, refresh_token]),
+            Who::ServiceAccount { private_key, .. } => vec![private_key],
+            Who::Person { client_secret, refresh_token, .. } => vec![client_secret, refresh_token],
         }
     }
 
@@ -255,6 +266,17 @@ mod tests {
             "token_uri":"http://example.org/token"}"#;
         let why = why(elsewhere);
         assert!(why.contains("https") && !why.contains("s3cret"), "{why}");
+    }
+
+    #[test]
+    fn what_is_secret_in_a_login_is_known_to_whoever_masks() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("login.json");
+        let person = r#"{"type":"authorized_user","client_id":"a","client_secret":"s3cret-word","refresh_token":"r3fresh-word"}"#;
+        std::fs::write(&file, person).unwrap();
+        let masked = Redactor::new(&login_secrets(&file)).redact("a s3cret-word and r3fresh-word");
+        assert_eq!(masked, "a *** and ***");
+        assert_eq!(login_secrets(&dir.path().join("none")), []);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod block;
 mod error;
 mod google;
 mod look_up;
+mod mark;
 pub mod price;
 pub mod retry;
 mod route;
@@ -14,6 +15,7 @@ mod sigv4;
 pub mod stream;
 
 use std::{
+    borrow::Cow,
     error::Error as _,
     fmt,
     ops::Deref,
@@ -31,6 +33,7 @@ use reqwest::{
 
 pub(super) use block::object_fields;
 pub(super) use error::retry_after;
+pub use google::login_secrets;
 use route::Route;
 pub use route::{BedrockLogin, ClaudeRoute};
 pub use sigv4::AwsKeys;
@@ -38,15 +41,8 @@ pub use sigv4::AwsKeys;
 use super::{Conversation, Model, ModelError, Progress, Turn, TurnFuture};
 use crate::{redact::Redactor, types::Usage};
 
-/// The mark of what is kept for an hour, as our blocks have it, and the one that every server knows.
-const HOUR_MARK: &str = r#""cache_control":{"type":"ephemeral","ttl":"1h"}"#;
-const SHORT_MARK: &str = r#""cache_control":{"type":"ephemeral"}"#;
-
 /// How long making a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// What says, in a block, that the conversation up to it is worth caching.
-const CACHE_MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
 
 /// How long to wait, after a complete turn, for the end of the HTTP body: only a body read to its end leaves the
 /// connection free for the next turn.
@@ -203,18 +199,20 @@ impl Anthropic {
         }
         for (name, raw) in [("system", &conversation.system), ("tools", &conversation.tools)] {
             if !matches!(raw.trim(), "" | "[]") {
+                let raw = if self.route.caches_by_itself { Cow::from(raw) } else { mark::known(raw) };
                 body.push_str(&format!(r#","{name}":{raw}"#));
             }
         }
         body.push_str(r#","messages":["#);
-        body.push_str(&conversation.messages.join(","));
+        for (at, message) in conversation.messages.iter().enumerate() {
+            body.push_str(if at > 0 { "," } else { "" });
+            body.push_str(&if self.route.caches_by_itself { Cow::from(message) } else { mark::known_in(message) });
+        }
         if self.route.caches_by_itself {
-            body.push_str(&format!("]{CACHE_MARK}}}"));
+            body.push_str(&format!("]{}}}", mark::CACHE_MARK));
         } else {
-            mark_last_block(&mut body);
+            mark::last_block(&mut body);
             body.push_str("]}");
-            // Nor does it keep anything for an hour. Within a text the mark's quotes would be escaped: only marks are changed.
-            body = body.replace(HOUR_MARK, SHORT_MARK);
         }
         body
     }
@@ -309,16 +307,6 @@ impl Model for Anthropic {
 
     fn turn<'a>(&'a self, conversation: &'a Conversation, progress: &'a Progress) -> TurnFuture<'a> {
         Box::pin(self.ask(conversation, progress))
-    }
-}
-
-/// Marks the last block of the last message, which is ours: how far the conversation is to be cached.
-fn mark_last_block(body: &mut String) {
-    const END: &str = "}]}";
-    if body.ends_with(END) {
-        body.truncate(body.len() - END.len());
-        body.push_str(CACHE_MARK);
-        body.push_str(END);
     }
 }
 

@@ -24,13 +24,20 @@ pub(super) struct Dialect {
     pub(super) counts: bool,
     /// Whether thinking counts into the longest answer, under a name of its own.
     pub(super) counts_thinking: bool,
+    /// Whether the name for the longest answer was changed.
+    pub(super) is_renamed: bool,
+    /// The longest answer that it takes, in tokens; none: any.
+    pub(super) longest: Option<u64>,
     /// Whether it binds an answer to a schema.
     pub(super) binds: bool,
 }
 
+/// What is asked for where a server finds an answer too long, in tokens, one after the other.
+const SHORTER: [u64; 2] = [4_096, 2_048];
+
 impl Default for Dialect {
     fn default() -> Self {
-        Self { streams: true, counts: true, counts_thinking: false, binds: true }
+        Self { streams: true, counts: true, counts_thinking: false, is_renamed: false, longest: None, binds: true }
     }
 }
 
@@ -43,20 +50,34 @@ pub(super) enum Wording {
     StreamOptions,
     /// `max_tokens`, or the newer name in its place.
     MaxTokens,
+    /// As long an answer.
+    TooLarge,
     /// `response_format`.
     Format,
 }
 
 impl Dialect {
-    /// The same without what a server doesn't know; none if it was without that already.
-    pub(super) fn without(self, wording: Wording) -> Option<Self> {
+    /// The same without what a server doesn't know; none if it was without that already. `max_tokens` is the longest answer that we
+    /// want.
+    pub(super) fn without(self, wording: Wording, max_tokens: u64) -> Option<Self> {
+        let asked = self.at_most(max_tokens);
         let other = match wording {
             Wording::Stream => Self { streams: false, ..self },
             Wording::StreamOptions => Self { counts: false, ..self },
-            Wording::MaxTokens => Self { counts_thinking: !self.counts_thinking, ..self },
+            Wording::MaxTokens if self.is_renamed => self,
+            Wording::MaxTokens => Self { counts_thinking: !self.counts_thinking, is_renamed: true, ..self },
+            Wording::TooLarge => {
+                let shorter = SHORTER.into_iter().find(|tokens| *tokens < asked);
+                Self { longest: shorter.or(self.longest), ..self }
+            }
             Wording::Format => Self { binds: false, ..self },
         };
         (other != self).then_some(other)
+    }
+
+    /// The longest answer that is asked for, in tokens.
+    fn at_most(self, max_tokens: u64) -> u64 {
+        self.longest.map_or(max_tokens, |longest| longest.min(max_tokens))
     }
 
     /// The fields before the messages that don't depend on the conversation.
@@ -68,7 +89,7 @@ impl Dialect {
             head.insert("stream_options".to_owned(), json!({"include_usage": true}));
         }
         let longest = if self.counts_thinking { "max_completion_tokens" } else { "max_tokens" };
-        head.insert(longest.to_owned(), max_tokens.into());
+        head.insert(longest.to_owned(), self.at_most(max_tokens).into());
         head
     }
 }
@@ -257,10 +278,11 @@ mod tests {
     #[test]
     fn a_server_is_asked_without_what_it_does_not_know_and_not_for_ever() {
         let dialect = Dialect::default();
-        let other = dialect.without(Wording::Stream).unwrap();
-        assert_eq!(other.without(Wording::Stream), None);
+        let other = dialect.without(Wording::Stream, 8_192).unwrap();
+        assert_eq!(other.without(Wording::Stream, 8_192), None);
         assert_eq!(Value::Object(other.head("m", 1)), json!({"model": "m", "stream": false, "max_tokens": 1}));
-        let other = dialect.without(Wording::MaxTokens).unwrap().without(Wording::StreamOptions).unwrap();
+        let other = dialect.without(Wording::MaxTokens, 8_192).unwrap().without(Wording::StreamOptions, 8_192).unwrap();
+        assert_eq!(other.without(Wording::MaxTokens, 8_192), None, "each name is tried once");
         assert_eq!(
             Value::Object(other.head("m", 1)),
             json!({"model": "m", "stream": true, "max_completion_tokens": 1})

@@ -25,6 +25,8 @@ const OVERFLOW: [&str; 9] = [
     "input is too long",
     "too many tokens",
 ];
+/// Words by which they say that an answer may not be as long.
+const TOO_LARGE: [&str; 5] = ["too large", "too high", "less than or equal", "at most", "valid range"];
 /// Words by which they say that they don't have a model.
 const NO_MODEL: [&str; 6] =
     ["model_not_found", "not found", "does not exist", "not a valid model", "unknown model", "invalid model"];
@@ -77,12 +79,22 @@ impl ServerRefusal {
 
     /// What of our request the server doesn't know, where that is what it complains of.
     pub(super) fn wording(&self) -> Option<Wording> {
-        if !matches!(self.status, 400 | 422 | 500 | 501) || self.says_any(&OVERFLOW) {
+        if !matches!(self.status, 400 | 422 | 500 | 501) {
+            return None;
+        }
+        let is_of_length = self.says_any(&["max_tokens", "max_completion_tokens"]);
+        // Before what a conversation is too long for: a shorter answer may leave it room.
+        if is_of_length && self.words.contains("is too large") {
+            return Some(Wording::TooLarge);
+        }
+        if self.says_any(&OVERFLOW) {
             return None;
         }
         if self.words.contains("stream_options") {
             Some(Wording::StreamOptions)
-        } else if self.says_any(&["max_tokens", "max_completion_tokens"]) {
+        } else if is_of_length && self.says_any(&TOO_LARGE) {
+            Some(Wording::TooLarge)
+        } else if is_of_length {
             Some(Wording::MaxTokens)
         } else if self.says_any(&["response_format", "json_schema", "json schema", "grammar"]) {
             Some(Wording::Format)
@@ -249,6 +261,17 @@ mod tests {
             (422, "Extra inputs are not permitted: stream_options", Some(Wording::StreamOptions)),
             (500, "Cannot use tools with stream", Some(Wording::Stream)),
             (400, "failed to parse grammar", Some(Wording::Format)),
+            (
+                400,
+                "max_tokens is too large: 8192. This model supports at most 4096 completion tokens",
+                Some(Wording::TooLarge),
+            ),
+            (
+                400,
+                "'max_tokens' is too large: 8192. This model's maximum context length is 9000",
+                Some(Wording::TooLarge),
+            ),
+            (400, "`max_tokens` must be less than or equal to `4096`", Some(Wording::TooLarge)),
             (400, "max_tokens: the maximum context length is 4096", None),
             (401, "stream", None),
             (500, "upstream error", None),

@@ -17,6 +17,7 @@ mod written;
 use std::{
     cell::{Cell, RefCell},
     fmt,
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
@@ -31,6 +32,7 @@ use self::{
 };
 use super::{Conversation, Model, ModelError, Progress, Turn, TurnFuture, anthropic::price};
 use crate::{
+    config,
     redact::Secret,
     types::{Usage, VerbGroup},
 };
@@ -50,7 +52,7 @@ const WINDOW_HERE: u64 = 8_192;
 /// A model of fewer parameters is a small one, in billions.
 const SMALL_BELOW_BILLIONS: f64 = 20.0;
 /// How often a request is put in other words because the server refuses ours.
-const MAX_DIALECTS: usize = 4;
+const MAX_DIALECTS: usize = 7;
 
 /// What [`OpenAi`] needs to know.
 #[derive(Debug, Clone)]
@@ -74,6 +76,8 @@ pub struct OpenAi {
     /// As the server has it.
     model: String,
     server: ChatServer,
+    /// Whether it works on this machine, not only answers there.
+    is_here: bool,
     is_small: bool,
     /// What was learnt of the server's ways.
     dialect: Cell<Dialect>,
@@ -121,15 +125,16 @@ impl OpenAi {
             return Err("MODEL names no model: write openai:NAME, such as openai:qwen3:8b".to_owned());
         }
         let server = ChatServer::new(&base_url, api_key.as_ref(), (idle_timeout, total_timeout))?;
-        let is_small = server.is_here() && is_small(&model);
+        let is_here = config::works_here(&base_url, &model, api_key.is_some());
+        let is_small = is_here && is_small(&model);
         let dialect = Dialect { counts_thinking: server.is_openai(), ..Dialect::default() };
         let name = format!("{PREFIX}{model}");
-        Ok(Self { name, model, server, is_small, dialect: Cell::new(dialect), window: RefCell::default() })
+        Ok(Self { name, model, server, is_here, is_small, dialect: Cell::new(dialect), window: RefCell::default() })
     }
 
-    /// Whether the server is on this machine: then nothing leaves it, and nothing is paid for.
+    /// Whether it works on this machine: then nothing leaves it, and nothing is paid for.
     pub fn is_here(&self) -> bool {
-        self.server.is_here()
+        self.is_here
     }
 
     fn max_tokens(&self) -> u64 {
@@ -165,11 +170,24 @@ impl OpenAi {
         } else {
             encode::body(&self.model, conversation, dialect, self.max_tokens())
         };
-        let response = self.server.post("chat/completions", body, progress.leaving()).await?;
+        let leaving = progress.leaving();
+        // One that was refused before cost nothing.
+        leaving.store(false, Ordering::Release);
+        let answer = self.server.post("chat/completions", body, Arc::clone(&leaving)).await;
+        let response = answer.map_err(|error| match error {
+            // It has left, and whoever got it may have worked on it.
+            ModelError::Transient { why, retry_after, .. } if leaving.load(Ordering::Acquire) => {
+                let spent = stream::estimated_prompt(price::prompt_bytes(conversation));
+                ModelError::Transient { why, retry_after, spent }
+            }
+            error => error,
+        })?;
         let status = response.status().as_u16();
         if status != 200 {
             let answer = self.server.error_of(response).await;
-            if let Some(other) = answer.wording().and_then(|wording| dialect.without(wording)).filter(|_| !is_last) {
+            if let Some(other) =
+                answer.wording().and_then(|wording| dialect.without(wording, self.max_tokens())).filter(|_| !is_last)
+            {
                 tracing::info!(model = %self.name, "the server refused the wording of a request; it is asked in other words");
                 return Err(Refused::Wording(other));
             }
@@ -216,6 +234,7 @@ impl OpenAi {
             offered: &offered,
             reads_text: !conversation.is_tainted,
             is_small: self.is_small,
+            is_bound: self.is_small && self.dialect.get().binds,
             request_id,
         };
         stream.finish(finishing)
@@ -223,7 +242,7 @@ impl OpenAi {
 
     /// Asks a server on this machine for its window, once it has shown that it works. Elsewhere the list of models can be long.
     async fn look_for_window(&self) {
-        if self.is_here() && self.window.borrow().is_none() {
+        if self.server.is_beside() && self.window.borrow().is_none() {
             let window = self.window_here().await;
             self.window.replace(Some(window));
         }
@@ -307,6 +326,10 @@ mod tests {
         let here = model("http://[::1]:1/v1", "openai:qwen3:8b");
         assert_eq!((here.most_usd(&Conversation::default()), here.cost_usd(&usage)), (0.0, 0.0));
         assert_eq!((here.name(), here.model.as_str()), ("openai:qwen3:8b", "qwen3:8b"));
+        for name in ["gpt-oss:120b-cloud", "glm-4.6:cloud", "Kimi-K2:1T-Cloud"] {
+            let passed_on = model("http://[::1]:1/v1", name);
+            assert!(!passed_on.is_here() && !passed_on.is_small() && passed_on.cost_usd(&usage) > 0.0, "{name}");
+        }
         let there = model("https://example.org/v1", "qwen3:8b");
         assert!((there.cost_usd(&usage) - price::DEAREST_USD.0).abs() < 1e-9);
         assert!(there.most_usd(&Conversation::default()) > 0.0);

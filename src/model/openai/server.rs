@@ -78,8 +78,8 @@ impl ChatServer {
         self.base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
-    /// Whether it is on this machine.
-    pub(super) fn is_here(&self) -> bool {
+    /// Whether its address is this machine's, wherever its models work.
+    pub(super) fn is_beside(&self) -> bool {
         crate::config::is_loopback(self.base.host_str().unwrap_or_default())
     }
 
@@ -167,7 +167,7 @@ impl ChatServer {
             .connect_timeout(CONNECT_TIMEOUT)
             .redirect(redirect::Policy::none())
             .user_agent(concat!("reveille/", env!("CARGO_PKG_VERSION")));
-        if self.is_here() {
+        if self.is_beside() {
             // What is for this machine takes no way through another.
             builder = builder.no_proxy();
         }
@@ -184,7 +184,7 @@ impl ChatServer {
     fn fault(&self, error: &reqwest::Error) -> String {
         let name = self.name();
         let what = match (error.is_connect(), error.is_timeout()) {
-            (true, _) if self.is_here() => format!("nothing answers at {name}: is the model's server running there?"),
+            (true, _) if self.is_beside() => format!("nothing answers at {name}: is the model's server running there?"),
             (true, _) => format!("{name} can't be reached"),
             (false, true) => format!("{name} took longer than a turn may take"),
             (false, false) => format!("the connection to {name} broke"),

@@ -62,8 +62,10 @@ pub(super) struct Finishing<'a> {
     pub(super) offered: &'a [String],
     /// Whether a text may be taken for a call.
     pub(super) reads_text: bool,
-    /// Whether the answer was bound to `small`'s schema.
+    /// Whether the answer was asked for in `small`'s form.
     pub(super) is_small: bool,
+    /// Whether it was bound to that form's schema: then none of it is quoted.
+    pub(super) is_bound: bool,
     /// The server's id of the request.
     pub(super) request_id: Option<String>,
 }
@@ -154,13 +156,11 @@ impl ChatStream {
     }
 
     fn estimated(&self) -> Usage {
-        let tokens = |bytes: usize| bytes.div_ceil(BYTES_PER_TOKEN) as u64;
         let thought: usize = self.thinking.values().map(|value| value.as_str().map_or(0, str::len)).sum();
         let called: usize = self.calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
         Usage {
-            input: tokens(self.prompt_bytes),
             output: tokens(self.text.len() + self.refusal.len() + thought + called),
-            ..Usage::default()
+            ..estimated_prompt(self.prompt_bytes)
         }
     }
 
@@ -251,7 +251,9 @@ impl ChatStream {
             text
         } else {
             let read = match (finishing.is_small, finishing.reads_text) {
-                (true, _) => small::read(&text, finishing.offered, is_cut),
+                (true, reads_text) if reads_text || finishing.is_bound => small::read(&text, finishing.offered, is_cut),
+                // Words alone: what looks like a call may be a page's.
+                (true, _) => small::read(&text, &[], is_cut),
                 (false, true) => written::read(&text, finishing.offered),
                 (false, false) => None,
             };
@@ -320,6 +322,15 @@ impl ChatStream {
     fn malformed(&self) -> ModelError {
         self.broken("its answer can't be read: it isn't a chat completion")
     }
+}
+
+/// The tokens of a prompt that nobody has counted.
+pub(super) fn estimated_prompt(bytes: usize) -> Usage {
+    Usage { input: tokens(bytes), ..Usage::default() }
+}
+
+fn tokens(bytes: usize) -> u64 {
+    bytes.div_ceil(BYTES_PER_TOKEN) as u64
 }
 
 /// A text, or the texts among an answer's parts.

@@ -10,6 +10,7 @@ use toml::{
 };
 
 use super::{Decision, FREE, Host, Rule, Rules, RulesProblem, Target, Word};
+use crate::types::{VERB, VerbGroup};
 
 /// The longest time for a command that can be set, in seconds.
 const MAX_TIMEOUT_S: u64 = 3600;
@@ -142,6 +143,7 @@ impl Reader<'_> {
         let target = targets.pop().unwrap_or(Target::Any);
         if let Target::Arguments(_) = target {
             self.exact(at, tool.as_deref(), decision);
+            self.verb(at, tool.as_deref(), &target);
         } else if fitting.is_empty() {
             self.problem(at, "a rule needs `match`: at least one example that shows it works");
         }
@@ -158,6 +160,21 @@ impl Reader<'_> {
         if decision.is_some_and(|decision| decision != Decision::Allow) {
             self.problem(at, "a rule with `arguments` can only allow");
         }
+    }
+
+    /// A call of a grouped tool is judged as the tool that its verb is, whose arguments name no verb: such a rule would match none.
+    fn verb(&mut self, at: usize, tool: Option<&str>, target: &Target) {
+        let Target::Arguments(arguments) = target else { return };
+        let Some(group) = tool.and_then(VerbGroup::of) else { return };
+        let Some(verb) = arguments.get(VERB) else { return };
+        let own = match verb.as_str().and_then(|verb| group.tool(verb)) {
+            Some(own) => format!("name the verb's own tool, `tool = \"{own}\"`, and leave `{VERB}` out"),
+            None => {
+                let tools: Vec<&str> = group.verbs.iter().map(|(_, tool)| *tool).collect();
+                format!("name one of its tools ({}), and leave `{VERB}` out", tools.join(", "))
+            }
+        };
+        self.problem(at, format!("`{}` with `{VERB}` would match no call: {own}", group.name));
     }
 
     /// A table of arguments as the JSON that a call has.

@@ -140,3 +140,18 @@ fn what_forbids_a_path_forbids_whatever_a_disk_may_take_for_it_and_what_allows_i
     }
     assert!(!deny.denies("view_image", Path::new("/home/anna/Notes/arzte/diary.md")));
 }
+
+#[test]
+fn a_rule_that_names_a_verb_as_an_argument_is_told_the_verbs_own_tool() {
+    let rule = |tool: &str, arguments: &str| {
+        format!("[[rule]]\ntool = \"{tool}\"\narguments = {arguments}\ndecision = \"allow\"\n")
+    };
+    let said = problems(&rule("tasks", "{ do = \"add\", title = \"Water\" }"));
+    assert!(
+        said.len() == 1 && said[0].1.contains("`tool = \"task_add\"`") && said[0].1.contains("would match no call"),
+        "{said:?}"
+    );
+    let said = problems(&rule("tasks", "{ do = \"fly\" }"));
+    assert!(said[0].1.contains("task_add, task_update"), "{said:?}");
+    assert!(Rules::parse(&rule("task_add", "{ title = \"Water\" }")).is_ok());
+}

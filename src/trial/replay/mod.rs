@@ -269,6 +269,9 @@ impl<'a> Replay<'a> {
     }
 }
 
+/// Why it ended before its end.
+const ASKED_TO_END: &str = "it was asked to end.";
+
 /// Asks for a turn, as often as its errors allow.
 async fn ask(context: Context<'_>, model: &Booked<'_>, conversation: &Conversation) -> Result<Turn, String> {
     let mut stop = context.stop.clone();
@@ -286,11 +289,14 @@ async fn ask(context: Context<'_>, model: &Booked<'_>, conversation: &Conversati
         let turn: Result<Result<Turn, Duration>, ModelError> = tokio::select! {
             biased;
             turn = turn => turn,
-            _ = stop.wait_for(|stop| *stop) => return Err("it was asked to end.".to_owned()),
+            _ = stop.wait_for(|stop| *stop) => return Err(ASKED_TO_END.to_owned()),
         };
         match turn {
             Ok(Ok(turn)) => return Ok(turn),
-            Ok(Err(wait)) => tokio::time::sleep(wait).await,
+            Ok(Err(wait)) => tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                _ = stop.wait_for(|stop| *stop) => return Err(ASKED_TO_END.to_owned()),
+            },
             Err(error) => return Err(format!("the model did not answer: {error}")),
         }
     }

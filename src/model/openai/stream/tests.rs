@@ -16,6 +16,7 @@ fn finished(stream: ChatStream, is_tainted: bool) -> Result<Turn, ModelError> {
         offered: &offered(),
         reads_text: !is_tainted,
         is_small: false,
+        is_bound: false,
         request_id: None,
     })
 }
@@ -216,4 +217,30 @@ fn a_call_that_is_written_as_text_is_one_unless_others_may_have_written_it() {
     let quoted = turn(true);
     assert_eq!(quoted.stop, Stop::EndTurn);
     assert!(tool_calls(&quoted.content, &quoted.stop).is_empty() && text_of(&quoted.content).contains("<tool_call>"));
+}
+
+#[test]
+fn a_small_models_call_is_read_in_a_tainted_cycle_only_where_its_form_was_bound() {
+    let answered = |text: &str, is_tainted: bool, is_bound: bool| {
+        let mut stream = stream();
+        let content = serde_json::to_string(text).unwrap();
+        stream.push(
+            format!("data: {}\n\ndata: {}\n\n", delta(&format!(r#"{{"content":{content}}}"#)), end("stop")).as_bytes(),
+        )?;
+        stream.finish(Finishing {
+            ids: CallIds::of(&Conversation::default()),
+            offered: &offered(),
+            reads_text: !is_tainted,
+            is_small: true,
+            is_bound,
+            request_id: None,
+        })
+    };
+    let calls = |is_tainted: bool, is_bound: bool| {
+        let turn = answered(r#"{"tool":"note","arguments":{"text":"x"}}"#, is_tainted, is_bound).unwrap();
+        tool_calls(&turn.content, &turn.stop).len()
+    };
+    assert_eq!([calls(false, false), calls(false, true), calls(true, true), calls(true, false)], [1, 1, 1, 0]);
+    let said = answered(r#"{"say":"It is kept."}"#, true, false).unwrap();
+    assert_eq!(text_of(&said.content), "It is kept.");
 }

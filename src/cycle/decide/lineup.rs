@@ -3,8 +3,11 @@
 //! A model in trouble is passed over until its back-off is over; one that costs something, where a budget is spent. A model that its
 //! server doesn't have stops the chain: the next one would hide that a setting is wrong. Where no model can be asked, the
 //! offline grammar stands in for what it surely understands, and the rest waits.
+//!
+//! For a chat that is kept local (`/local`) the chain is what of it works on this machine; where that is nothing, the offline model.
+//! What nobody asked for is the owner's: it is kept local as their own chat is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     config::OFFLINE_MODEL,
@@ -31,6 +34,8 @@ pub struct LinedUp {
     pub is_thinking: bool,
     /// Whether it costs nothing: no budget stands in its way.
     pub is_free: bool,
+    /// Whether it works on this machine, and sends nothing elsewhere.
+    pub is_here: bool,
     /// Why it isn't asked now; none: it may be.
     pub out: Option<OutOfLine>,
 }
@@ -50,13 +55,18 @@ pub struct ModelState {
     pub no_room: BTreeMap<Option<ChatRef>, Cap>,
     /// What stands in where no model can be asked; none where the chain names it, or nothing else.
     pub grammar: Option<Offline>,
+    /// The chats that are kept local (none: what nobody asked for).
+    pub local: BTreeSet<Option<ChatRef>>,
+    /// What answers those where no model of the chain is on this machine: the offline one.
+    pub last_here: Option<LinedUp>,
 }
 
 impl ModelState {
     /// A chain of one model, which may be asked.
     pub fn of(name: &str) -> Self {
         let is_thinking = name != OFFLINE_MODEL;
-        let only = LinedUp { name: name.to_owned(), is_thinking, is_free: !is_thinking, out: None };
+        let is_here = !is_thinking;
+        let only = LinedUp { name: name.to_owned(), is_thinking, is_free: is_here, is_here, out: None };
         Self {
             lineup: vec![only],
             simple: None,
@@ -64,7 +74,20 @@ impl ModelState {
             over_budget: None,
             no_room: BTreeMap::new(),
             grammar: None,
+            local: BTreeSet::new(),
+            last_here: None,
         }
+    }
+
+    /// The same where these chats are kept local.
+    #[must_use]
+    pub fn with_local_chats(mut self, chats: BTreeSet<ChatRef>, owner: ChatRef) -> Self {
+        let own_work = chats.contains(&owner).then_some(None);
+        self.local = chats.into_iter().map(Some).chain(own_work).collect();
+        let has_one = self.lineup.iter().any(|model| model.is_here);
+        self.last_here = Self::of(OFFLINE_MODEL).lineup.pop().filter(|_| !has_one);
+        self.reflect = self.reflect.take().filter(|model| self.serves(model, None));
+        self
     }
 
     /// The same while none of them can be asked.
@@ -79,9 +102,19 @@ impl ModelState {
         self.lineup.first().map_or(OFFLINE_MODEL, |first| &first.name)
     }
 
-    /// Whether one of them thinks: else what nobody asked for is done by rule.
+    /// Whether one of them thinks about what nobody asked for: else that is done by rule.
     pub fn is_thinking(&self) -> bool {
-        self.lineup.iter().any(|model| model.is_thinking)
+        self.lineup.iter().any(|model| model.is_thinking && self.serves(model, None))
+    }
+
+    /// Whether nothing of a chat (none: of what nobody asked for) may go to a model elsewhere.
+    pub fn is_local(&self, chat: Option<ChatRef>) -> bool {
+        self.local.contains(&chat)
+    }
+
+    /// Whether this model may be given what a chat says.
+    fn serves(&self, model: &LinedUp, chat: Option<ChatRef>) -> bool {
+        model.is_here || !self.is_local(chat)
     }
 
     /// The same without any that thinks.
@@ -97,7 +130,7 @@ impl ModelState {
 
     /// The model that is asked for a chat that has asked for nothing too dear.
     pub fn asked_at_all(&self) -> Option<&LinedUp> {
-        self.in_line(self.over_budget.is_none()).next()
+        in_line(self.lineup.iter(), self.over_budget.is_none()).next()
     }
 
     /// The model that is asked for what nobody has asked for.
@@ -125,14 +158,15 @@ impl ModelState {
 
     /// A model that has a task of its own, if it may be asked.
     fn of_task<'m>(&self, model: Option<&'m LinedUp>, chat: Option<ChatRef>) -> Option<&'m LinedUp> {
-        model.filter(|model| model.out.is_none() && (model.is_free || self.cap(chat).is_none()))
+        let may_be_asked = |model: &&LinedUp| model.out.is_none() && (model.is_free || self.cap(chat).is_none());
+        model.filter(may_be_asked).filter(|model| self.serves(model, chat))
     }
 
     /// Who answers a chat: where nobody can be asked, whoever stands in for what is understood.
     pub fn who_answers(&self, chat: ChatRef) -> &str {
         match self.asked(chat) {
             Some(asked) => &asked.name,
-            None if self.grammar.is_some() => OFFLINE_MODEL,
+            None if self.grammar.is_some() || self.is_local(Some(chat)) => OFFLINE_MODEL,
             None => self.name(),
         }
     }
@@ -143,7 +177,8 @@ impl ModelState {
         let stands_in = (begun_by == OFFLINE_MODEL && self.grammar.is_some()).then_some(OFFLINE_MODEL);
         let of_task = [&self.simple, &self.reflect].into_iter().filter_map(|model| self.of_task(model.as_ref(), chat));
         let own = self.candidates(chat).chain(of_task).find(|model| model.name == begun_by);
-        let other = || self.candidates(chat).find(|model| model.is_thinking || !self.is_thinking());
+        let thinks = self.lineup.iter().any(|model| model.is_thinking);
+        let other = || self.candidates(chat).find(|model| model.is_thinking || !thinks);
         own.or_else(other).map(|model| model.name.as_str()).filter(|_| stands_in.is_none()).or(stands_in)
     }
 
@@ -190,13 +225,16 @@ impl ModelState {
 
     /// The models that may be asked for a chat, in their order.
     fn candidates(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &LinedUp> {
-        self.in_line(self.cap(chat).is_none())
+        let last_here = self.last_here.iter().filter(move |_| self.is_local(chat));
+        let may_serve = self.lineup.iter().chain(last_here).filter(move |model| self.serves(model, chat));
+        in_line(may_serve, self.cap(chat).is_none())
     }
+}
 
-    fn in_line(&self, has_money: bool) -> impl Iterator<Item = &LinedUp> {
-        let in_line = self.lineup.iter().take_while(|model| model.out != Some(OutOfLine::Stops));
-        in_line.filter(move |model| model.out.is_none() && (has_money || model.is_free))
-    }
+/// Those of the models, in their order, that may be asked now.
+fn in_line<'m>(models: impl Iterator<Item = &'m LinedUp>, has_money: bool) -> impl Iterator<Item = &'m LinedUp> {
+    let in_line = models.take_while(|model| model.out != Some(OutOfLine::Stops));
+    in_line.filter(move |model| model.out.is_none() && (has_money || model.is_free))
 }
 
 #[cfg(test)]
@@ -218,7 +256,8 @@ mod tests {
                 _ => None,
             };
             let is_thinking = name != OFFLINE_MODEL;
-            LinedUp { name, is_thinking, is_free: !is_thinking || marked.starts_with('0'), out }
+            let is_here = !is_thinking || marked.starts_with('0');
+            LinedUp { name, is_thinking, is_free: is_here, is_here, out }
         };
         ModelState { lineup: names.iter().map(lined_up).collect(), ..ModelState::of("") }
     }

@@ -256,7 +256,7 @@ mod tests {
                 _ => None,
             };
             let is_thinking = name != OFFLINE_MODEL;
-            let is_here = !is_thinking || marked.starts_with('0');
+            let is_here = !is_thinking || marked.trim_start_matches(['!', '#']).starts_with('0');
             LinedUp { name, is_thinking, is_free: is_here, is_here, out }
         };
         ModelState { lineup: names.iter().map(lined_up).collect(), ..ModelState::of("") }
@@ -272,6 +272,41 @@ mod tests {
         assert_eq!(asked(&chain(&["!a", "b"])), Some("b"));
         assert_eq!(asked(&chain(&["!a", "!b", "offline"])), Some("offline"));
         assert_eq!(asked(&chain(&["!a", "!b"])), None);
+    }
+
+    #[test]
+    fn what_is_kept_local_goes_to_models_on_this_machine_alone() {
+        let local = |names: &[&str]| chain(names).with_local_chats([CHAT].into(), CHAT);
+        for (names, who) in [
+            (&["a", "0here"][..], "here"),
+            (&["#a", "0here"], "here"),
+            (&["a", "offline"], "offline"),
+            (&["a"], "offline"),
+        ] {
+            let state = local(names);
+            assert_eq!((asked(&state), state.who_begins(CHAT)), (Some(who), who), "{names:?}");
+            assert_eq!(state.asked(ChatRef::telegram(8)).map(|model| model.name.as_str()), asked(&chain(names)));
+        }
+        // One here that is in trouble is waited for: nobody elsewhere stands in.
+        let state = local(&["a", "!0here"]);
+        assert_eq!((asked(&state), state.who_answers(CHAT)), (None, OFFLINE_MODEL));
+        // What a cloud model has begun is gone on with here, or not at all.
+        assert_eq!(local(&["a", "0here"]).goes_on_with("a", Some(CHAT)), Some("here"));
+        assert_eq!(local(&["a"]).goes_on_with("a", Some(CHAT)), None);
+        assert_eq!(local(&["a", "b"]).outgrown("a", Some(CHAT)), None);
+    }
+
+    #[test]
+    fn own_work_is_kept_local_as_the_owners_chat_is() {
+        let cloud = chain(&["c"]).lineup.pop();
+        let state = ModelState { simple: cloud.clone(), reflect: cloud, ..chain(&["a", "0here"]) };
+        let owners = state.clone().with_local_chats([CHAT].into(), CHAT);
+        assert_eq!(owners.for_own_work().unwrap().name, "here");
+        assert_eq!((owners.for_reflection().unwrap().name.as_str(), owners.who_begins(CHAT)), ("here", "here"));
+        let guests = state.with_local_chats([CHAT].into(), ChatRef::telegram(8));
+        assert_eq!((guests.for_own_work().unwrap().name.as_str(), guests.for_reflection().unwrap().name.as_str()), ("a", "c"));
+        let none = chain(&["a"]).with_local_chats([CHAT].into(), CHAT);
+        assert!(none.for_own_work().is_none() && !none.is_thinking(), "it is done by rule");
     }
 
     #[test]

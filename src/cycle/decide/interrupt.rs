@@ -54,9 +54,11 @@ impl Interrupt {
             Self::Unavailable { why, fault, .. } if fault.needs_person() => {
                 format!("I can't reach my AI model: {why}. Your messages are safe; I'll retry hourly.")
             }
-            Self::KeptLocal => "This chat is kept off the cloud, so I ended what a cloud model was doing here. Nothing is lost: \
+            Self::KeptLocal => {
+                "This chat is kept off the cloud, so I ended what a cloud model was doing here. Nothing is lost: \
                                 I go on when a model on this machine can be asked, or after /local off."
-                .to_owned(),
+                    .to_owned()
+            }
             other => format!(
                 "I can't reach my AI model right now: {other}. Your messages are safe; I'll answer as soon as I can."
             ),

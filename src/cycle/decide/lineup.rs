@@ -304,7 +304,10 @@ mod tests {
         assert_eq!(owners.for_own_work().unwrap().name, "here");
         assert_eq!((owners.for_reflection().unwrap().name.as_str(), owners.who_begins(CHAT)), ("here", "here"));
         let guests = state.with_local_chats([CHAT].into(), ChatRef::telegram(8));
-        assert_eq!((guests.for_own_work().unwrap().name.as_str(), guests.for_reflection().unwrap().name.as_str()), ("a", "c"));
+        assert_eq!(
+            (guests.for_own_work().unwrap().name.as_str(), guests.for_reflection().unwrap().name.as_str()),
+            ("a", "c")
+        );
         let none = chain(&["a"]).with_local_chats([CHAT].into(), CHAT);
         assert!(none.for_own_work().is_none() && !none.is_thinking(), "it is done by rule");
     }

@@ -73,7 +73,9 @@ pub(in crate::cycle) fn notice(
 ) -> Result<Option<Change>, WakeError> {
     let lineup = observe::model_state_of(&session.store, session.context)?;
     let is_in_line = lineup.lineup.iter().any(|model| model.name == answering);
-    if !is_in_line || lineup.name() == answering || lineup.is_stood_in_for(answering) {
+    // Where a chat is kept local its person has chosen who answers.
+    let is_wanted = lineup.name() == answering || lineup.is_local(Some(chat));
+    if !is_in_line || is_wanted || lineup.is_stood_in_for(answering) {
         return Ok(None);
     }
     let Some((key, why)) = why_not(session, &lineup, chat)? else { return Ok(None) };

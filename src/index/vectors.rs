@@ -107,7 +107,7 @@ impl Index {
             "SELECT key, kind, heading, speaker, text FROM chunks k
              WHERE id > ?1 AND NOT EXISTS (SELECT 1 FROM codes c WHERE c.model = ?2 AND c.key = k.key)
                  AND NOT EXISTS (SELECT 1 FROM refused r WHERE r.model = ?2 AND r.key = k.key)
-                 AND NOT EXISTS (SELECT 1 FROM chunks o JOIN json_each(?4) ON o.chat = value WHERE o.id = k.id)
+                 AND (k.chat IS NULL OR k.chat NOT IN (SELECT value FROM json_each(?4)))
              ORDER BY id DESC LIMIT ?3",
         )?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);

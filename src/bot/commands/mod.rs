@@ -131,8 +131,12 @@ impl<'a> Desk<'a> {
                 self.stopped = self.stopped.filter(|_| !is_owners);
                 self.stopped_chats.remove(&chat);
             }
-            Some(Order::KeepLocal { is_kept: true }) => drop(self.local_chats.insert(chat)),
-            Some(Order::KeepLocal { is_kept: false }) => drop(self.local_chats.remove(&chat)),
+            Some(Order::KeepLocal { is_kept: true }) => {
+                self.local_chats.insert(chat);
+            }
+            Some(Order::KeepLocal { is_kept: false }) => {
+                self.local_chats.remove(&chat);
+            }
             Some(Order::Undo { wake }) => self.undoing.push(wake.clone()),
             _ => {}
         }

@@ -279,9 +279,9 @@ mod tests {
         let local = |names: &[&str]| chain(names).with_local_chats([CHAT].into(), CHAT);
         for (names, who) in [
             (&["a", "0here"][..], "here"),
-            (&["#a", "0here"], "here"),
-            (&["a", "offline"], "offline"),
-            (&["a"], "offline"),
+            (&["#a", "0here"][..], "here"),
+            (&["a", "offline"][..], "offline"),
+            (&["a"][..], "offline"),
         ] {
             let state = local(names);
             assert_eq!((asked(&state), state.who_begins(CHAT)), (Some(who), who), "{names:?}");

@@ -52,7 +52,12 @@ impl Put {
             Self::Command(Some(Order::Stop { .. })) => AfterPut::EndPrograms,
             Self::Message(_)
             | Self::Command(Some(
-                Order::Resume { .. } | Order::Undo { .. } | Order::Retry { .. } | Order::Wake { .. } | Order::Choose(_),
+                Order::Resume { .. }
+                | Order::Undo { .. }
+                | Order::Retry { .. }
+                | Order::Wake { .. }
+                | Order::KeepLocal { .. }
+                | Order::Choose(_),
             )) => AfterPut::Wake,
         }
     }

@@ -59,6 +59,20 @@ impl Session<'_> {
         Ok(self.store.is_stopped_for(self.chat)?.then_some(Interrupt::Halted))
     }
 
+    /// Whether what the wake is at work for is kept on this machine, and the model isn't on it. What nobody asked for is the owner's.
+    fn is_kept_from_model(&self) -> Result<bool, StoreError> {
+        let config = self.context.config;
+        let is_elsewhere = !config.is_local(self.context.model.name());
+        Ok(is_elsewhere && self.store.is_local_chat(self.chat.unwrap_or(config.owner_chat))?)
+    }
+
+    /// Ends when that is so: at once, where it is so already. What can't be read counts as so.
+    async fn kept_from_model(&self) {
+        while matches!(self.is_kept_from_model(), Ok(false)) {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
     /// Ends when all work is ordered to stop, or what is done for the chat that the wake is at work for.
     pub(in crate::cycle) async fn halted(&self) {
         loop {
@@ -73,6 +87,19 @@ impl Session<'_> {
     /// Whether all work is stopped.
     pub(in crate::cycle) fn is_stopped(&self) -> Result<bool, WakeError> {
         Ok(self.store.stopped()?.is_some())
+    }
+}
+
+/// A request to the model is given up, too, when the chat that it is for is kept local and the model isn't: before it is begun, or while
+/// it is waited for.
+pub(in crate::cycle) async fn unless_kept_local<T>(
+    session: &Session<'_>,
+    request: impl Future<Output = T>,
+) -> Result<T, Interrupt> {
+    tokio::select! {
+        biased;
+        () = session.kept_from_model() => Err(Interrupt::KeptLocal),
+        done = unless_interrupted(session, request) => done,
     }
 }
 

@@ -1,5 +1,7 @@
 //! Embedding what the index holds and has no vector of: batch by batch, each kept before the next, so that a kill loses one at most.
 
+use std::collections::BTreeSet;
+
 use super::{EmbedDesk, EmbedError, Embedder, TextRole, embed};
 use crate::index::{ChunkKey, Index, IndexError};
 
@@ -41,7 +43,12 @@ pub async fn backfill(
 ) -> Result<Backfilled, BackfillError> {
     let mut done = Backfilled::default();
     while goes_on(&done) {
-        let batch = index.without_vector(embedder.id(), BATCH)?;
+        // What is kept on this machine isn't sent elsewhere.
+        let left_out = match (embedder.leaves_for(), desk.store.as_deref()) {
+            (Some(_), Some(store)) => store.local_chats().map_err(EmbedError::from)?,
+            _ => BTreeSet::new(),
+        };
+        let batch = index.without_vector_but(embedder.id(), BATCH, &left_out)?;
         if batch.is_empty() {
             if index.stats()?.models.iter().any(|model| model.model != embedder.id()) {
                 index.forget_other_models(embedder.id())?;

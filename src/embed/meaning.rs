@@ -21,6 +21,8 @@ struct Settings {
     config: Config,
     redactor: Redactor,
     caps: Vec<SpendCap>,
+    /// Whether an embedder elsewhere isn't asked.
+    stays_here: bool,
 }
 
 /// What questions mean, by a model.
@@ -50,8 +52,19 @@ impl Meant {
 impl Meaning {
     /// Nothing is opened yet. `caps`: what may be spent.
     pub fn new(config: &Config, redactor: &Redactor, caps: Vec<SpendCap>) -> Self {
-        let settings = || Settings { config: config.clone(), redactor: redactor.clone(), caps };
+        let settings = || Settings { config: config.clone(), redactor: redactor.clone(), caps, stays_here: false };
         Self(config.embed_model.is_some().then(|| Arc::new(settings())))
+    }
+
+    /// The same for a chat that is kept on this machine: an embedder elsewhere isn't asked.
+    #[must_use]
+    pub fn kept_here(self) -> Self {
+        let kept = |settings: Arc<Settings>| {
+            let Settings { config, redactor, caps, .. } = settings.as_ref();
+            let (config, redactor, caps) = (config.clone(), redactor.clone(), caps.clone());
+            Arc::new(Settings { config, redactor, caps, stays_here: true })
+        };
+        Self(self.0.map(kept))
     }
 
     /// What these questions mean; none where no embedder is set up, or where it has embedded nothing yet that could be compared with
@@ -62,6 +75,9 @@ impl Meaning {
     pub fn of(&self, questions: &[String], index: &Index) -> Result<Option<Meant>, EmbedError> {
         let Some(settings) = &self.0 else { return Ok(None) };
         let Some(embedder) = of(&settings.config)? else { return Ok(None) };
+        if settings.stays_here && embedder.leaves_for().is_some() {
+            return Ok(None);
+        }
         let dims = index.dims(embedder.id()).map_err(|error| EmbedError::later(error.to_string()))?;
         if dims.is_none() {
             return Ok(None);

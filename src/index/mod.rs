@@ -122,6 +122,8 @@ pub struct SearchQuery<'a> {
     pub owner: ChatRef,
     /// What the question means, by a model.
     pub vector: Option<QueryVector<'a>>,
+    /// Chats whose words, and what is theirs, aren't found.
+    pub without_chats: &'a [ChatRef],
     /// Paths that may not be read.
     pub hidden: Option<&'a dyn Fn(&str) -> bool>,
 }

@@ -41,6 +41,7 @@ impl Index {
     pub(super) fn scope(&self, query: &SearchQuery<'_>) -> Result<Scope, IndexError> {
         let is_open =
             query.reader.is_none() && query.within.is_none() && query.as_of.is_none() && query.hidden.is_none();
+        let is_open = is_open && query.without_chats.is_empty();
         if is_open {
             return Ok(Scope { allowed: None });
         }
@@ -85,6 +86,9 @@ impl Index {
             for (id, _) in documents.iter().filter(|(_, path)| !path.starts_with("chat/") && hidden(path)) {
                 self.mark(&mut allowed, false, "SELECT id FROM chunks WHERE document = ?1", [id])?;
             }
+        }
+        for chat in query.without_chats {
+            self.mark(&mut allowed, false, "SELECT id FROM chunks WHERE chat = ?1", [chat])?;
         }
         Ok(Scope { allowed: Some(allowed) })
     }

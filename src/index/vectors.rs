@@ -3,7 +3,7 @@
 //! They are kept by the hash of what was embedded and by the model. A search uses the vectors of the model that its query was embedded
 //! by, and of no other.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rusqlite::{OptionalExtension as _, TransactionBehavior};
 
@@ -14,6 +14,7 @@ use super::{
     sql_list,
     write::embedded,
 };
+use crate::types::ChatRef;
 
 /// Codes in one block.
 pub(super) const BLOCK: usize = 1_024;
@@ -84,6 +85,19 @@ impl Index {
     /// # Errors
     /// The index can't be read.
     pub fn without_vector(&mut self, model: &str, limit: usize) -> Result<Vec<(ChunkKey, String)>, IndexError> {
+        self.without_vector_but(model, limit, &BTreeSet::new())
+    }
+
+    /// The same without what is these chats'.
+    ///
+    /// # Errors
+    /// The index can't be read.
+    pub fn without_vector_but(
+        &mut self,
+        model: &str,
+        limit: usize,
+        left_out: &BTreeSet<ChatRef>,
+    ) -> Result<Vec<(ChunkKey, String)>, IndexError> {
         let model_id = self.model_id(model)?.unwrap_or(-1);
         let done_to = format!("embedded/{model}");
         let after = self.state(&done_to)?.unwrap_or(0);
@@ -93,10 +107,12 @@ impl Index {
             "SELECT key, kind, heading, speaker, text FROM chunks k
              WHERE id > ?1 AND NOT EXISTS (SELECT 1 FROM codes c WHERE c.model = ?2 AND c.key = k.key)
                  AND NOT EXISTS (SELECT 1 FROM refused r WHERE r.model = ?2 AND r.key = k.key)
+                 AND (k.chat IS NULL OR k.chat NOT IN (SELECT value FROM json_each(?4)))
              ORDER BY id DESC LIMIT ?3",
         )?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let rows = statement.query_map((after, model_id, limit), |row| {
+        let left_out_list = sql_list(&left_out.iter().map(|chat| chat.number()).collect::<Vec<_>>());
+        let rows = statement.query_map((after, model_id, limit, left_out_list), |row| {
             let kind = ChunkKind::from_number(row.get(1)?);
             let (heading, speaker, text): (String, String, String) = (row.get(2)?, row.get(3)?, row.get(4)?);
             let mut text = embedded(kind, &heading, &speaker, &text);
@@ -109,7 +125,7 @@ impl Index {
         found.retain(|(key, _)| seen.insert(*key));
         if found.is_empty() {
             // All up to here have one: they needn't be looked at again.
-            if last.is_some_and(|last| last > after) {
+            if left_out.is_empty() && last.is_some_and(|last| last > after) {
                 self.set_state(&done_to, last.unwrap_or(0))?;
             }
         }

@@ -20,6 +20,8 @@ pub fn world(config: &Config, store: &Store, now: DateTime<Utc>, chat: Chat) -> 
         wake_id: String::new(),
         model: String::new(),
         is_stand_in: false,
+        is_local: false,
+        other_local_chats: Vec::new(),
         autonomy: config.autonomy,
         rules: Rules::default(),
         reflecting: None,

@@ -139,6 +139,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0034_nudges.sql"),
     include_str!("migrations/0035_readable_from.sql"),
     include_str!("migrations/0036_model_breakers.sql"),
+    include_str!("migrations/0037_local_chats.sql"),
 ];
 
 /// The database, opened for one process.

@@ -527,3 +527,9 @@ CREATE INDEX outgoing_reminders ON outgoing_messages (created_at) WHERE kind = '
 
 -- The oldest schema that a program has to know to use this database. Migrations that only add leave it as it is.
 CREATE TABLE readable_from (version INTEGER NOT NULL);
+
+-- A chat that is kept on this machine by `/local`: no model and no embedder elsewhere is given its words until it lifts that.
+CREATE TABLE local_chats (
+    chat_id INTEGER PRIMARY KEY,
+    at      TEXT NOT NULL
+);

@@ -89,6 +89,9 @@ fn said(name: &str, world: &World) -> Result<Option<Exchange>, Refusal> {
     let Some(spoken) = found.map_err(|error| unread(&error))?.into_iter().find(|spoken| spoken.is_findable) else {
         return Ok(None);
     };
+    if world.other_local_chats.contains(&spoken.chat) {
+        return Ok(None);
+    }
     let is_own = match world.documents.reader() {
         Some(reader) => spoken.chat == reader,
         None => spoken.chat == world.owner_chat || spoken.chat.is_terminal(),

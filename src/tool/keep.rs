@@ -25,6 +25,8 @@ pub(super) fn tool() -> Tool {
 
 fn run(args: &Args, world: &World) -> Outcome {
     let notice = words(&args.notice, "notice", 2_000)?;
+    let kept_here = if world.is_local { " (This chat is kept off the cloud: /local says how to go on.)" } else { "" };
+    let notice = format!("{notice}{kept_here}");
     let Some(chat) = world.chat else {
         return Err(Refusal::because("No message is being answered in this cycle."));
     };

@@ -146,6 +146,7 @@ pub(crate) fn hits(
                 within,
                 reader,
                 owner: world.owner_chat,
+                without_chats: &world.other_local_chats,
                 hidden: Some(&is_hidden),
                 vector: meant.and_then(|meant| meant.of(nth)),
                 ..SearchQuery::default()

@@ -35,6 +35,8 @@ impl Scene {
             wake_id: "20261121T140000Z-812".to_owned(),
             model: "offline".to_owned(),
             is_stand_in: false,
+            is_local: false,
+            other_local_chats: Vec::new(),
             autonomy: crate::config::Autonomy::Smart,
             rules: crate::policy::Rules::default(),
             reflecting: None,

@@ -70,6 +70,10 @@ pub struct World {
     pub model: String,
     /// Whether models that think are configured: the offline one only stands in for them, and its chat knows.
     pub is_stand_in: bool,
+    /// Whether the chat is kept on this machine (`/local`).
+    pub is_local: bool,
+    /// The other chats that are: what was said there isn't found here.
+    pub other_local_chats: Vec<ChatRef>,
     /// How much may be done without asking.
     pub autonomy: Autonomy,
     /// The person's rules.

@@ -60,6 +60,8 @@ mod lease;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod local;
+#[cfg(test)]
 mod lost_database;
 #[cfg(test)]
 mod mcp_client;

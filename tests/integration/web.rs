@@ -331,6 +331,8 @@ fn world(dir: &Path) -> World {
         wake_id: "20261121T140000Z-812".to_owned(),
         model: "offline".to_owned(),
         is_stand_in: false,
+        is_local: false,
+        other_local_chats: Vec::new(),
         autonomy: Autonomy::Full,
         rules: Rules::default(),
         reflecting: None,

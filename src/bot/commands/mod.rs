@@ -6,6 +6,7 @@
 
 mod cost;
 mod help;
+mod local;
 mod log;
 mod memory;
 mod model;
@@ -24,7 +25,7 @@ mod undo;
 mod wake;
 mod whoami;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 
@@ -56,6 +57,8 @@ pub(super) struct Desk<'a> {
     stopped: Option<Stopped>,
     /// Chats that have stopped what is done for them.
     stopped_chats: BTreeMap<ChatRef, Option<DateTime<Utc>>>,
+    /// Chats that are kept on this machine.
+    local_chats: BTreeSet<ChatRef>,
     /// Wakes that this batch has asked to undo.
     undoing: Vec<String>,
 }
@@ -72,8 +75,8 @@ impl CommandReply {
 
 impl<'a> Desk<'a> {
     pub(super) fn open(store: &'a Store, config: &'a Config, now: DateTime<Utc>) -> Result<Self> {
-        let (stopped, stopped_chats) = (store.stopped()?, store.stopped_chats()?);
-        Ok(Self { store, config, now, stopped, stopped_chats, undoing: Vec::new() })
+        let (stopped, stopped_chats, local_chats) = (store.stopped()?, store.stopped_chats()?, store.local_chats()?);
+        Ok(Self { store, config, now, stopped, stopped_chats, local_chats, undoing: Vec::new() })
     }
 
     /// Answers a command.
@@ -103,6 +106,7 @@ impl<'a> Desk<'a> {
             Command::Log => CommandReply::says(log::answer(self, asked)?),
             Command::New => new::answer(self, asked),
             Command::Model => model::answer(self, &asked.args),
+            Command::Local => local::answer(self, asked),
             Command::Settings => CommandReply::says(settings::answer(self)),
             Command::Restart => restart::answer(self, asked),
             Command::Whoami => CommandReply::says(whoami::answer(self, asked)),
@@ -126,6 +130,12 @@ impl<'a> Desk<'a> {
             Some(Order::Resume { is_owners }) => {
                 self.stopped = self.stopped.filter(|_| !is_owners);
                 self.stopped_chats.remove(&chat);
+            }
+            Some(Order::KeepLocal { is_kept: true }) => {
+                self.local_chats.insert(chat);
+            }
+            Some(Order::KeepLocal { is_kept: false }) => {
+                self.local_chats.remove(&chat);
             }
             Some(Order::Undo { wake }) => self.undoing.push(wake.clone()),
             _ => {}

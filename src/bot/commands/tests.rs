@@ -530,3 +530,18 @@ fn another_chat_is_not_told_what_the_owners_said() {
     assert!(scene.says("/status").contains("Last: today 15:00, 1 message in chat 4242"));
     assert!(scene.reply(BOB, "/status").text.contains("\n- I haven't done anything yet.\n"), "none was for this chat");
 }
+
+#[test]
+fn a_chat_is_kept_local_until_that_is_lifted() {
+    let mut desk = Scene::new();
+    let told = desk.carry_out(ANA, 1, "/local");
+    assert!(told.contains("kept off the cloud") && told.contains("no AI model on this machine is set up"), "{told}");
+    assert!(desk.store.is_local_chat(ANA).unwrap() && !desk.store.is_local_chat(BOB).unwrap());
+    let again = desk.carry_out(ANA, 2, "/local");
+    assert!(again.starts_with("This chat is kept off the cloud."), "{again}");
+    assert!(desk.carry_out(BOB, 3, "/local off").contains("Nothing was changed"));
+    assert!(desk.carry_out(ANA, 4, "/local maybe").contains("Nothing was changed"));
+    assert!(desk.store.is_local_chat(ANA).unwrap());
+    assert!(desk.carry_out(ANA, 5, "/local off").contains("with what was said here meanwhile"));
+    assert!(desk.store.local_chats().unwrap().is_empty());
+}

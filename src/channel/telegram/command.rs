@@ -37,6 +37,8 @@ pub enum Command {
     Wake,
     /// `/model [name]`: which AI model answers, or which is to.
     Model,
+    /// `/local [off]`: this chat is kept off the cloud, or no longer.
+    Local,
     /// `/settings`: the settings as they are.
     Settings,
     /// `/restart`: the bot starts anew.
@@ -60,7 +62,7 @@ const MIN_MISTYPED_CHARS: usize = 5;
 
 impl Command {
     /// Every command, in the order of the menu.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Start,
         Self::Status,
         Self::Tasks,
@@ -76,6 +78,7 @@ impl Command {
         Self::Resume,
         Self::Wake,
         Self::Model,
+        Self::Local,
         Self::Settings,
         Self::Restart,
         Self::Whoami,
@@ -100,6 +103,7 @@ impl Command {
             Self::Resume => "resume",
             Self::Wake => "wake",
             Self::Model => "model",
+            Self::Local => "local",
             Self::Settings => "settings",
             Self::Restart => "restart",
             Self::Whoami => "whoami",
@@ -167,6 +171,7 @@ impl Command {
             Self::Resume => Some("Continue after /stop"),
             Self::Wake => Some("Check now whether anything is due"),
             Self::Model => Some("Which AI model answers; with a name: choose it"),
+            Self::Local => Some("Keep this chat off the cloud; with off: no longer"),
             Self::Settings => Some("The settings as they are, and what is wrong with them"),
             Self::Restart => Some("Start me anew, with the settings as they are now"),
             Self::Whoami => Some("Who you are to me, and what you may do"),

@@ -39,6 +39,9 @@ pub(in crate::cycle) enum Interrupt {
     /// The process was asked to end.
     #[error("the wake was asked to stop")]
     Stopped,
+    /// Its chat is kept local since then, and its model is elsewhere.
+    #[error("its chat is kept off the cloud by /local")]
+    KeptLocal,
     /// A person has ordered all work to stop, or what is done for their chat.
     #[error("it was stopped by /stop")]
     Halted,
@@ -50,6 +53,11 @@ impl Interrupt {
         match self {
             Self::Unavailable { why, fault, .. } if fault.needs_person() => {
                 format!("I can't reach my AI model: {why}. Your messages are safe; I'll retry hourly.")
+            }
+            Self::KeptLocal => {
+                "This chat is kept off the cloud, so I ended what a cloud model was doing here. Nothing is lost: \
+                                I go on when a model on this machine can be asked, or after /local off."
+                    .to_owned()
             }
             other => format!(
                 "I can't reach my AI model right now: {other}. Your messages are safe; I'll answer as soon as I can."

@@ -3,8 +3,11 @@
 //! A model in trouble is passed over until its back-off is over; one that costs something, where a budget is spent. A model that its
 //! server doesn't have stops the chain for what is to begin: the next one would hide that a setting is wrong. What has begun goes on
 //! with another, and is told. Where no model can be asked, the offline grammar stands in for what it surely understands.
+//!
+//! For a chat that is kept local (`/local`) the chain is what of it works on this machine; where that is nothing, the offline model.
+//! What nobody asked for is the owner's: it is kept local as their own chat is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     config::OFFLINE_MODEL,
@@ -31,6 +34,8 @@ pub struct LinedUp {
     pub is_thinking: bool,
     /// Whether it costs nothing: no budget stands in its way.
     pub is_free: bool,
+    /// Whether it works on this machine, and sends nothing elsewhere.
+    pub is_here: bool,
     /// Why it isn't asked now; none: it may be.
     pub out: Option<OutOfLine>,
 }
@@ -50,13 +55,18 @@ pub struct ModelState {
     pub no_room: BTreeMap<Option<ChatRef>, Cap>,
     /// What stands in where no model can be asked; none where the chain names it, or nothing else.
     pub grammar: Option<Offline>,
+    /// The chats that are kept local (none: what nobody asked for).
+    pub local: BTreeSet<Option<ChatRef>>,
+    /// What answers those where no model of the chain is on this machine: the offline one.
+    pub last_here: Option<LinedUp>,
 }
 
 impl ModelState {
     /// A chain of one model, which may be asked.
     pub fn of(name: &str) -> Self {
         let is_thinking = name != OFFLINE_MODEL;
-        let only = LinedUp { name: name.to_owned(), is_thinking, is_free: !is_thinking, out: None };
+        let is_here = !is_thinking;
+        let only = LinedUp { name: name.to_owned(), is_thinking, is_free: is_here, is_here, out: None };
         Self {
             lineup: vec![only],
             simple: None,
@@ -64,7 +74,20 @@ impl ModelState {
             over_budget: None,
             no_room: BTreeMap::new(),
             grammar: None,
+            local: BTreeSet::new(),
+            last_here: None,
         }
+    }
+
+    /// The same where these chats are kept local.
+    #[must_use]
+    pub fn with_local_chats(mut self, chats: BTreeSet<ChatRef>, owner: ChatRef) -> Self {
+        let own_work = chats.contains(&owner).then_some(None);
+        self.local = chats.into_iter().map(Some).chain(own_work).collect();
+        let has_one = self.lineup.iter().any(|model| model.is_here);
+        self.last_here = Self::of(OFFLINE_MODEL).lineup.pop().filter(|_| !has_one);
+        self.reflect = self.reflect.take().filter(|model| self.serves(model, None));
+        self
     }
 
     /// The same while none of them can be asked.
@@ -79,9 +102,19 @@ impl ModelState {
         self.lineup.first().map_or(OFFLINE_MODEL, |first| &first.name)
     }
 
-    /// Whether one of them thinks: else what nobody asked for is done by rule.
+    /// Whether one of them thinks about what nobody asked for: else that is done by rule.
     pub fn is_thinking(&self) -> bool {
-        self.lineup.iter().any(|model| model.is_thinking)
+        self.lineup.iter().any(|model| model.is_thinking && self.serves(model, None))
+    }
+
+    /// Whether nothing of a chat (none: of what nobody asked for) may go to a model elsewhere.
+    pub fn is_local(&self, chat: Option<ChatRef>) -> bool {
+        self.local.contains(&chat)
+    }
+
+    /// Whether this model may be given what a chat says.
+    fn serves(&self, model: &LinedUp, chat: Option<ChatRef>) -> bool {
+        model.is_here || !self.is_local(chat)
     }
 
     /// The same without any that thinks.
@@ -92,17 +125,19 @@ impl ModelState {
 
     /// The model that is asked for a chat; none: nobody can be.
     pub fn asked(&self, chat: ChatRef) -> Option<&LinedUp> {
-        self.candidates(Some(chat)).next().or_else(|| self.simple_for_nothing(self.cap(Some(chat))))
+        let simple = || self.simple_for_nothing(self.cap(Some(chat))).filter(|simple| self.serves(simple, Some(chat)));
+        self.candidates(Some(chat)).next().or_else(simple)
     }
 
     /// The model that is asked for a chat that has asked for nothing too dear.
     pub fn asked_at_all(&self) -> Option<&LinedUp> {
-        self.in_line(self.over_budget.is_none()).next().or_else(|| self.simple_for_nothing(self.over_budget))
+        let first = in_line(self.lineup.iter(), self.over_budget.is_none()).next();
+        first.or_else(|| self.simple_for_nothing(self.over_budget))
     }
 
     /// The simple model, where it costs nothing and only this cap keeps the chain from being asked.
     fn simple_for_nothing(&self, cap: Option<Cap>) -> Option<&LinedUp> {
-        let is_money_all = cap.is_some() && self.in_line(true).next().is_some();
+        let is_money_all = cap.is_some() && in_line(self.lineup.iter(), true).next().is_some();
         self.simple.as_ref().filter(|simple| is_money_all && simple.is_free && simple.out.is_none())
     }
 
@@ -131,14 +166,15 @@ impl ModelState {
 
     /// A model that has a task of its own, if it may be asked.
     fn of_task<'m>(&self, model: Option<&'m LinedUp>, chat: Option<ChatRef>) -> Option<&'m LinedUp> {
-        model.filter(|model| model.out.is_none() && (model.is_free || self.cap(chat).is_none()))
+        let may_be_asked = |model: &&LinedUp| model.out.is_none() && (model.is_free || self.cap(chat).is_none());
+        model.filter(may_be_asked).filter(|model| self.serves(model, chat))
     }
 
     /// Who answers a chat: where nobody can be asked, whoever stands in for what is understood.
     pub fn who_answers(&self, chat: ChatRef) -> &str {
         match self.asked(chat) {
             Some(asked) => &asked.name,
-            None if self.grammar.is_some() => OFFLINE_MODEL,
+            None if self.grammar.is_some() || self.is_local(Some(chat)) => OFFLINE_MODEL,
             None => self.name(),
         }
     }
@@ -149,7 +185,8 @@ impl ModelState {
         let stands_in = (begun_by == OFFLINE_MODEL && self.grammar.is_some()).then_some(OFFLINE_MODEL);
         let of_task = [&self.simple, &self.reflect].into_iter().filter_map(|model| self.of_task(model.as_ref(), chat));
         let own = self.able(chat).chain(of_task).find(|model| model.name == begun_by);
-        let other = || self.able(chat).find(|model| model.is_thinking || !self.is_thinking());
+        let thinks = self.lineup.iter().any(|model| model.is_thinking);
+        let other = || self.able(chat).find(|model| model.is_thinking || !thinks);
         own.or_else(other).map(|model| model.name.as_str()).filter(|_| stands_in.is_none()).or(stands_in)
     }
 
@@ -199,19 +236,26 @@ impl ModelState {
 
     /// The models that may be asked for a chat, in their order.
     fn candidates(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &LinedUp> {
-        self.in_line(self.cap(chat).is_none())
+        in_line(self.serving(chat), self.cap(chat).is_none())
     }
 
     /// The same for what has begun: its work isn't thrown away for a setting, so one that stops the chain is passed over.
     fn able(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &LinedUp> {
         let has_money = self.cap(chat).is_none();
-        self.lineup.iter().filter(move |model| model.out.is_none() && (has_money || model.is_free))
+        self.serving(chat).filter(move |model| model.out.is_none() && (has_money || model.is_free))
     }
 
-    fn in_line(&self, has_money: bool) -> impl Iterator<Item = &LinedUp> {
-        let in_line = self.lineup.iter().take_while(|model| model.out != Some(OutOfLine::Stops));
-        in_line.filter(move |model| model.out.is_none() && (has_money || model.is_free))
+    /// The models that a chat may have, in their order.
+    fn serving(&self, chat: Option<ChatRef>) -> impl Iterator<Item = &LinedUp> {
+        let last_here = self.last_here.iter().filter(move |_| self.is_local(chat));
+        self.lineup.iter().chain(last_here).filter(move |model| self.serves(model, chat))
     }
+}
+
+/// Those of the models, in their order, that may be asked now.
+fn in_line<'m>(models: impl Iterator<Item = &'m LinedUp>, has_money: bool) -> impl Iterator<Item = &'m LinedUp> {
+    let in_line = models.take_while(|model| model.out != Some(OutOfLine::Stops));
+    in_line.filter(move |model| model.out.is_none() && (has_money || model.is_free))
 }
 
 #[cfg(test)]
@@ -233,7 +277,8 @@ mod tests {
                 _ => None,
             };
             let is_thinking = name != OFFLINE_MODEL;
-            LinedUp { name, is_thinking, is_free: !is_thinking || marked.starts_with('0'), out }
+            let is_here = !is_thinking || marked.trim_start_matches(['!', '#']).starts_with('0');
+            LinedUp { name, is_thinking, is_free: is_here, is_here, out }
         };
         ModelState { lineup: names.iter().map(lined_up).collect(), ..ModelState::of("") }
     }
@@ -248,6 +293,44 @@ mod tests {
         assert_eq!(asked(&chain(&["!a", "b"])), Some("b"));
         assert_eq!(asked(&chain(&["!a", "!b", "offline"])), Some("offline"));
         assert_eq!(asked(&chain(&["!a", "!b"])), None);
+    }
+
+    #[test]
+    fn what_is_kept_local_goes_to_models_on_this_machine_alone() {
+        let local = |names: &[&str]| chain(names).with_local_chats([CHAT].into(), CHAT);
+        for (names, who) in [
+            (&["a", "0here"][..], "here"),
+            (&["#a", "0here"][..], "here"),
+            (&["a", "offline"][..], "offline"),
+            (&["a"][..], "offline"),
+        ] {
+            let state = local(names);
+            assert_eq!((asked(&state), state.who_begins(CHAT)), (Some(who), who), "{names:?}");
+            assert_eq!(state.asked(ChatRef::telegram(8)).map(|model| model.name.as_str()), asked(&chain(names)));
+        }
+        // One here that is in trouble is waited for: nobody elsewhere stands in.
+        let state = local(&["a", "!0here"]);
+        assert_eq!((asked(&state), state.who_answers(CHAT)), (None, OFFLINE_MODEL));
+        // What a cloud model has begun is gone on with here, or not at all.
+        assert_eq!(local(&["a", "0here"]).goes_on_with("a", Some(CHAT)), Some("here"));
+        assert_eq!(local(&["a"]).goes_on_with("a", Some(CHAT)), None);
+        assert_eq!(local(&["a", "b"]).outgrown("a", Some(CHAT)), None);
+    }
+
+    #[test]
+    fn own_work_is_kept_local_as_the_owners_chat_is() {
+        let cloud = chain(&["c"]).lineup.pop();
+        let state = ModelState { simple: cloud.clone(), reflect: cloud, ..chain(&["a", "0here"]) };
+        let owners = state.clone().with_local_chats([CHAT].into(), CHAT);
+        assert_eq!(owners.for_own_work().unwrap().name, "here");
+        assert_eq!((owners.for_reflection().unwrap().name.as_str(), owners.who_begins(CHAT)), ("here", "here"));
+        let guests = state.with_local_chats([CHAT].into(), ChatRef::telegram(8));
+        assert_eq!(
+            (guests.for_own_work().unwrap().name.as_str(), guests.for_reflection().unwrap().name.as_str()),
+            ("a", "c")
+        );
+        let none = chain(&["a"]).with_local_chats([CHAT].into(), CHAT);
+        assert!(none.for_own_work().is_none() && !none.is_thinking(), "it is done by rule");
     }
 
     #[test]

@@ -238,6 +238,7 @@ pub fn model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> Result
             name: name.to_owned(),
             is_thinking: name != OFFLINE_MODEL,
             is_free: config.is_local(name),
+            is_here: config.is_local(name),
             out: breaker.map(|it| if it.fault.passes_on() { OutOfLine::Passes } else { OutOfLine::Stops }),
         }
     };
@@ -253,7 +254,8 @@ pub fn model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> Result
     let no_room = budget.map(|budget| budget.no_room).unwrap_or_default();
     let has_grammar = lineup.iter().any(|model| model.name == OFFLINE_MODEL);
     let grammar = (!has_grammar).then(|| Offline::new(config.timezone));
-    Ok(ModelState { lineup, simple, reflect, over_budget, no_room, grammar })
+    let state = ModelState { lineup, simple, reflect, over_budget, no_room, grammar, ..ModelState::of(OFFLINE_MODEL) };
+    Ok(state.with_local_chats(store.local_chats()?, config.owner_chat))
 }
 
 /// A remote that has just been silent to a fetch isn't pushed to either, for as long.

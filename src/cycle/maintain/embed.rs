@@ -131,8 +131,9 @@ async fn fill_requests(
     caps: &[SpendCap],
     dims: Option<usize>,
 ) -> Result<(), Trouble> {
+    let leaves = embedder.leaves_for().is_some();
     loop {
-        let batch = session.store.requests_without_vector(embedder.id(), REQUESTS)?;
+        let batch = session.store.requests_without_vector(embedder.id(), REQUESTS, leaves)?;
         if batch.is_empty() || session.is_to_end()?.is_some() {
             return Ok(());
         }

@@ -98,7 +98,9 @@ pub(in crate::cycle) fn notice(
     let is_in_line = lineup.lineup.iter().any(|model| model.name == answering);
     // The simple one begins without a word, unless it answers for want of money.
     let stands_in = || lineup.asked(chat).is_some_and(|asked| asked.name == answering);
-    if !(is_in_line || stands_in()) || lineup.name() == answering || lineup.is_stood_in_for(answering) {
+    // Where a chat is kept local its person has chosen who answers.
+    let is_wanted = lineup.name() == answering || lineup.is_local(Some(chat));
+    if !(is_in_line || stands_in()) || is_wanted || lineup.is_stood_in_for(answering) {
         return Ok(None);
     }
     let Some((key, why)) = why_not(session, &lineup, chat)? else { return Ok(None) };

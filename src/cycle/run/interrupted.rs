@@ -83,11 +83,15 @@ pub(in crate::cycle) async fn interrupted(
             let no_room = Change::Handled { key: budget::no_room_key(cycle.chat), value: mark };
             session.store.change(&cycle.id, &[no_room])?;
         }
-        Interrupt::Halted => {}
+        Interrupt::KeptLocal | Interrupt::Halted => {}
     }
     let taken_over = taken_over(session, live)?;
     match taken_over {
         TakenOver::Whole => (session.report.outcome, session.report.error) = before,
+        TakenOver::Not | TakenOver::InPart if interrupt == Interrupt::KeptLocal => {
+            (session.report.outcome, session.report.error) = before;
+            say_once_that_it_waits(session, live, &interrupt)?;
+        }
         TakenOver::Not | TakenOver::InPart => say_once_that_it_waits(session, live, &interrupt)?,
     }
     // What the rules of a look back did stands before its first turn, their question is asked: that isn't done anew.
@@ -102,7 +106,7 @@ pub(in crate::cycle) async fn interrupted(
     session.lay_down();
     sync::deliver(session).await?;
     // What others ask may cost less.
-    let is_its_own = matches!(interrupt, Interrupt::OverBudget { .. });
+    let is_its_own = matches!(interrupt, Interrupt::OverBudget { .. } | Interrupt::KeptLocal);
     Ok(if is_its_own || taken_over != TakenOver::Not { Next::Others } else { Next::Nobody })
 }
 

@@ -230,6 +230,8 @@ pub fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> 
         wake_id: String::new(),
         model: OUTSIDE.to_owned(),
         is_stand_in: false,
+        is_local: false,
+        other_local_chats: store.local_chats()?.into_iter().collect(),
         autonomy: config.autonomy,
         reflecting: None,
         taint: Some(TAINT.to_owned()),

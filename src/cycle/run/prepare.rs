@@ -76,10 +76,17 @@ pub(in crate::cycle) fn world(
     if is_reflection {
         told_keys.extend(session.store.handled_keys(memory::reflect::CONTRADICTION)?);
     }
+    let lineup = observe::model_state_of(&session.store, session.context)?;
+    // What nobody asked for is the owner's affair, but no chat of theirs: it finds nothing of those that are kept local.
+    let is_local = lineup.is_local(cycle.chat);
+    let others = lineup.local.iter().filter_map(|chat| *chat).filter(|chat| Some(*chat) != cycle.chat);
+    let meaning = Meaning::new(config, session.context.redactor, caps);
     Ok(World {
         wake_id: cycle.id.clone(),
         model: session.context.model.name().to_owned(),
-        is_stand_in: observe::model_state_of(&session.store, session.context)?.is_thinking(),
+        is_stand_in: lineup.is_thinking() && !is_local,
+        is_local,
+        other_local_chats: others.collect(),
         autonomy: config.autonomy,
         reflecting: if is_reflection { Some(reflect::by_hand(repo)?) } else { None },
         taint: None,
@@ -100,7 +107,7 @@ pub(in crate::cycle) fn world(
         unwoken: unwoken(session, cycle)?,
         documents,
         index: session.index.clone(),
-        meaning: Meaning::new(config, session.context.redactor, caps),
+        meaning: if is_local { meaning.kept_here() } else { meaning },
         skills,
         attachments: attachments(session, cycle)?,
         exchanges: match cycle.chat {

@@ -125,8 +125,10 @@ fn archived(documents: &Documents, days: &Range<NaiveDate>) -> Vec<String> {
 fn asked(session: &Session<'_>) -> Result<Vec<SaidBefore>, WakeError> {
     let (config, redactor) = (session.context.config, session.context.redactor);
     let said = session.store.own_words_since(session.now() - HABITS, SAID_MAX)?;
+    let kept = session.store.local_chats()?;
     Ok(said
         .into_iter()
+        .filter(|(_, chat, ..)| !kept.contains(chat))
         .filter_map(|(message, chat, at, text)| {
             let text = one_line(&redactor.redact(&text));
             let date = at?.with_timezone(&config.timezone).date_naive();
@@ -164,8 +166,9 @@ pub(in crate::cycle) fn shown(
     text.push_str("\n</log>\n<exchanges>");
     let mut said = String::new();
     let chats: BTreeSet<ChatRef> = [ChatRef::TERMINAL, session.context.config.owner_chat].into();
-    let tz = session.context.config.timezone;
-    for chat in chats {
+    let (tz, kept) = (session.context.config.timezone, session.store.local_chats()?);
+    // What is kept local isn't looked back at: what that writes down is in the memory that all models see.
+    for chat in chats.into_iter().filter(|chat| !kept.contains(chat)) {
         for one in session.store.exchanges(chat, EXCHANGES_MAX)? {
             let Some(at) = one.at.filter(|at| days.contains(&at.with_timezone(&tz).date_naive())) else { continue };
             if one.taint.is_none() {

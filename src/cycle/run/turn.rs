@@ -211,7 +211,7 @@ async fn turn(
                 usage = outgrown(progress, allowed) => Err(usage),
             }
         };
-        let usage = match stop::unless_interrupted(session, news).await? {
+        let usage = match stop::unless_kept_local(session, news).await? {
             Ok(turn) => return Ok(turn),
             Err(usage) => usage,
         };

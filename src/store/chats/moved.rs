@@ -63,6 +63,8 @@ pub(in crate::store) fn follow(tx: &Transaction<'_>, moved: Moved, now: DateTime
         &messages,
         &cycles,
         "UPDATE OR REPLACE stopped_chats SET chat_id = ?2 WHERE chat_id = ?1",
+        // What was said under the old id stays here, too.
+        "INSERT OR IGNORE INTO local_chats (chat_id, at) SELECT ?2, at FROM local_chats WHERE chat_id = ?1",
         "UPDATE OR REPLACE fresh_starts SET chat_id = ?2 WHERE chat_id = ?1",
         "UPDATE undos SET chat_id = ?2, thread_id = NULL, reply_to = NULL WHERE chat_id = ?1 AND done_at IS NULL",
     ] {

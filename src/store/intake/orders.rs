@@ -8,7 +8,7 @@ use super::restarts;
 use crate::{
     store::{
         ChosenSetting, NewOutgoing, NewReminder, Result, ShownTask, Store, UpkeepKind,
-        chats::{chosen, stop},
+        chats::{chosen, local, stop},
         cycles::{rules, undo},
         messages::{fresh, queue},
         outbox::{attempts, shown},
@@ -67,6 +67,11 @@ pub enum Order {
     ShowTasks(Vec<ShownTask>),
     /// What was said in the answer's chat, or topic, is left out of openings from now on.
     BeginAfresh,
+    /// Its chat is kept on this machine, or no longer.
+    KeepLocal {
+        /// Whether it is from now on.
+        is_kept: bool,
+    },
     /// A setting is chosen.
     Choose(ChosenSetting),
     /// The bot starts anew.
@@ -168,6 +173,10 @@ fn carry_out(tx: &Transaction<'_>, order: &Order, answer: &NewOutgoing, now: Dat
         Order::RemoveRule(rule) => rules::remove(tx, rule, answer),
         Order::ShowTasks(tasks) => shown::show_in(tx, answer, tasks),
         Order::BeginAfresh => fresh::begin(tx, answer, now),
+        Order::KeepLocal { is_kept } => {
+            local::keep(tx, answer.chat, *is_kept, now)?;
+            end_back_offs_of(tx, answer.chat)
+        }
         Order::Choose(setting) => {
             chosen::choose(tx, setting, now)?;
             // Another model needn't wait for the end of this one's troubles.

@@ -135,12 +135,14 @@ impl Store {
         Ok(requests.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Requests that `encoder` has made no vector of, at most `limit`: the newest first.
-    pub fn requests_without_vector(&self, encoder: &str, limit: usize) -> Result<Vec<(i64, String)>> {
+    /// Requests that `encoder` has made no vector of, at most `limit`: the newest first. `leaves`: without those of
+    /// chats that are kept on this machine.
+    pub fn requests_without_vector(&self, encoder: &str, limit: usize, leaves: bool) -> Result<Vec<(i64, String)>> {
         let mut statement = self.conn.prepare_cached(
-            "SELECT id, request FROM recordings WHERE model IS NOT ?1 OR vector IS NULL ORDER BY id DESC LIMIT ?2",
+            "SELECT id, request FROM recordings WHERE (model IS NOT ?1 OR vector IS NULL)
+                 AND NOT (?3 AND COALESCE(chat_id IN (SELECT chat_id FROM local_chats), 0)) ORDER BY id DESC LIMIT ?2",
         )?;
-        let rows = statement.query_map((encoder, limit as i64), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows = statement.query_map((encoder, limit as i64, leaves), |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 

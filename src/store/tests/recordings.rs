@@ -70,12 +70,12 @@ fn of_each_chat_the_newest_are_kept_and_a_flood_pushes_out_no_other_s() {
 fn vectors_are_kept_by_their_encoder() {
     let mut world = World::new();
     end(&mut world, &recording("a", None, "feed cat", None));
-    let (id, text) = world.store.requests_without_vector("m", 9).unwrap().remove(0);
+    let (id, text) = world.store.requests_without_vector("m", 9, false).unwrap().remove(0);
     assert_eq!(text, "feed cat");
     let (fence, clock) = (world.fence, FixedClock(at(5)));
     FencedStore::new(&mut world.store, fence, &clock).put_request_vectors("m", &[(id, vec![0.5, -1.0])]).unwrap();
-    assert!(world.store.requests_without_vector("m", 9).unwrap().is_empty());
-    assert_eq!(world.store.requests_without_vector("n", 9).unwrap().len(), 1);
+    assert!(world.store.requests_without_vector("m", 9, false).unwrap().is_empty());
+    assert_eq!(world.store.requests_without_vector("n", 9, false).unwrap().len(), 1);
     let vector = |encoder| world.store.recorded_requests(&[], true, encoder).unwrap().remove(0).vector;
     assert_eq!((vector(Some("m")), vector(Some("n")), vector(None)), (Some(vec![0.5, -1.0]), None, None));
 }

@@ -41,8 +41,8 @@ fn a_local_chat_is_answered_by_the_model_on_this_machine_until_that_is_lifted() 
     // Another chat's model asks for it, and doesn't get it.
     env.receive(CHAT, "What opens my locker?");
     claude.expect(Reply::tools(vec![
-        Block::tool("t1", "memory_search", json!({"query": "locker periwinkle"})),
-        Block::tool("t2", "read_exchange", json!({"search": "locker periwinkle"})),
+        Block::tool("t1", "memory_search", json!({"query": "my locker opens with"})),
+        Block::tool("t2", "read_exchange", json!({"search": "my locker opens with"})),
         Block::tool("t3", "read_exchange", json!({"entries": ["messages/1"]})),
     ]));
     claude.expect(Reply::text("I don't know."));
@@ -67,12 +67,12 @@ fn without_a_model_here_plain_sentences_are_understood_and_the_rest_is_kept() {
     let report = env.wake(&["--once", "--json", "--say", "What would she like for supper?"]).ok().json();
     let told = report.to_string();
     assert!(told.contains("kept off the cloud"), "{report}");
-    assert_eq!(env.query("SELECT count(*) FROM incoming_messages WHERE processed = 0"), "1");
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"), 1);
     assert!(claude.requests().is_empty());
-    say(&env, "/local off");
     claude.expect(Reply::text("Soup."));
+    say(&env, "/local off");
     env.wake(&["--once"]).ok();
-    assert_eq!(env.query("SELECT count(*) FROM incoming_messages WHERE processed = 0"), "0");
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE processed = 0"), 0);
 }
 
 #[test]

@@ -206,6 +206,11 @@ fn before_the_first_wake_each_has_an_answer() {
     /wake
     Checking now: nothing is due.
 
+    /local
+    From now on this chat is kept off the cloud, until /local off. So is what I do for you unasked. But **no AI model on this machine is set up**: I answer only the plain sentences that I understand without one (reminders, tasks, facts). The rest is kept until /local off, or until you add a model here: install Ollama, set MODEL=openai:NAME and OPENAI_BASE_URL=http://127.0.0.1:11434/v1 (`wake init` helps).
+
+    What was sent before can't be taken back. What I write down from here (facts, tasks, the log) is in the memory that cloud models see in other chats, and a web search still carries its words out.
+
     /restart
     Restarting…
 

@@ -130,6 +130,9 @@ pub(super) fn command() -> clap::Command {
 
 /// Runs the binary.
 pub fn main() -> ExitCode {
+    if super::is_version_asked() {
+        return out::end(super::tell_version());
+    }
     out::end(main_of(Arguments::parse()))
 }
 

@@ -81,7 +81,7 @@ pub(super) fn command() -> clap::Command {
 
 /// Runs the binary.
 pub fn main() -> ExitCode {
-    out::end(run())
+    out::end(if super::is_version_asked() { super::tell_version() } else { run() })
 }
 
 fn run() -> ExitCode {

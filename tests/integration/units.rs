@@ -21,7 +21,7 @@ fn project(path: &str) -> PathBuf {
 
 /// Runs one of the readers in a home of its own; `None`, said aloud, on a machine that lacks it.
 #[expect(clippy::disallowed_methods, reason = "the checkers are the system's own programs")]
-fn run(program: &str, args: &[&str]) -> Option<Output> {
+pub(crate) fn run(program: &str, args: &[&str]) -> Option<Output> {
     let home = tempfile::tempdir().unwrap();
     let mut command = Command::new(program);
     command.args(args).env("HOME", home.path()).env("XDG_RUNTIME_DIR", home.path());
@@ -36,7 +36,7 @@ fn run(program: &str, args: &[&str]) -> Option<Output> {
 }
 
 /// A property list as JSON, read by Python's `plistlib`.
-fn plist(path: &Path) -> Option<Value> {
+pub(crate) fn plist(path: &Path) -> Option<Value> {
     let read = "import json, plistlib, sys; print(json.dumps(plistlib.load(open(sys.argv[1], 'rb'))))";
     let output = run("python3", &["-c", read, path.to_str().unwrap()])?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -222,7 +222,7 @@ fn start_bot(config: &Config, to: &Installation, programs_changed: bool) -> Resu
     process::start_detached(&spec).map(drop).map_err(|error| error.to_string())
 }
 
-/// Tries what was installed: one wake, with as little around it as cron gives, then what is to run.
+/// Tries what was installed: one wake, without the secrets of this environment, which no timer has; then what is to run.
 fn check(config: &Config, to: &Installation, starter: Starter) -> Result<ExitCode, String> {
     let mut words = vec!["--once".to_owned(), "--reason".to_owned(), "cron".to_owned()];
     if let Some(file) = &to.env_file {

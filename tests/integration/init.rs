@@ -63,7 +63,7 @@ pub(crate) fn write(path: &Path, text: &str) {
 
 /// Takes what is proposed until the end, and gives the dialog back where it asks whether to write.
 #[track_caller]
-fn take_all(dialog: &mut Dialog) {
+pub(crate) fn take_all(dialog: &mut Dialog) {
     if reveille::voice::IS_BUILT {
         dialog.answer("voice notes?", "");
     }

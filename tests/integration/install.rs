@@ -14,7 +14,8 @@ use reveille::setup::install::{
 };
 
 use super::{
-    support::env::{TestEnv, search_path},
+    init::{fresh, take_all},
+    support::{dialog::Dialog, env::TestEnv},
     units::{plist, run},
 };
 
@@ -112,7 +113,7 @@ fn program(path: &Path, line: &str) {
 
 /// A machine with cron and no session's manager, and a build: the real `wake`, and stand-ins for the rest.
 fn machine() -> TestEnv {
-    let mut env = TestEnv::new();
+    let mut env = fresh();
     let table = env.path("crontab");
     let crontab = format!(
         "table='{}'\ncase ${{1-}} in\n\
@@ -126,7 +127,8 @@ fn machine() -> TestEnv {
     );
     program(&env.path("tools/crontab"), &crontab);
     program(&env.path("tools/systemctl"), "echo 'Failed to connect to bus' >&2; exit 1");
-    env.set("PATH", &format!("{}:{}", env.path("tools").display(), search_path()));
+    let path = format!("{}:{}", env.path("tools").display(), env.get("PATH"));
+    env.set("PATH", &path);
     fs::create_dir_all(env.path("build")).unwrap();
     for name in PROGRAMS {
         program(&env.path("build").join(name), "exit 0");
@@ -212,6 +214,47 @@ fn wrong_settings_are_named_by_their_own_code_and_anothers_program_stays() {
     let wrong = env.run(&wake, &["install"]);
     assert_eq!(wrong.code, 78, "{wrong:#?}");
     assert!(wrong.stderr.contains("AUTONOMY"), "{wrong:#?}");
+}
+
+/// The answers of a person who has no model and no bot, until the settings are written.
+fn set_up(env: &TestEnv) -> Dialog {
+    let wake = env.path("build/wake").display().to_string();
+    let mut dialog = Dialog::start(env, &wake, &["init"]);
+    dialog.answer("[1] > ", "2");
+    dialog.answer("✓ no AI model", "");
+    for question in ["Time zone", "[none] > ", "[5] > ", "[2] > "] {
+        dialog.answer(question, "");
+    }
+    take_all(&mut dialog);
+    dialog.say("");
+    dialog
+}
+
+#[test]
+fn init_offers_it_and_a_yes_installs_it_after_the_first_words() {
+    let env = machine();
+    let mut dialog = set_up(&env);
+    dialog.answer("Shall it wake by itself? [Y/n] ", "what?");
+    dialog.answer("Shall it wake by itself? [Y/n] ", "");
+    dialog.until("It answers:");
+    let last = dialog.until("What comes next:");
+    assert!(last.contains("✓ a wake ran"), "{last}");
+    let ran = dialog.end();
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    assert!(!ran.stdout.contains("Let it wake alone"), "{}", ran.stdout);
+    assert_eq!(fs::read_to_string(env.path("crontab")).unwrap().lines().count(), 2);
+    assert!(env.path("home/.local/bin/health").is_file());
+}
+
+#[test]
+fn init_installs_nothing_after_a_no_and_says_how() {
+    let env = machine();
+    let mut dialog = set_up(&env);
+    dialog.answer("Shall it wake by itself? [Y/n] ", "n");
+    let ran = dialog.end();
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    assert!(ran.stdout.contains(&format!("{} install\n", env.path("build/wake").display())), "{}", ran.stdout);
+    assert!(!env.path("crontab").exists() && !env.path("home/.local/bin").exists());
 }
 
 #[test]

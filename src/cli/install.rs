@@ -98,7 +98,7 @@ fn with(config: &Config, arguments: &InstallArguments) -> Result<ExitCode, Strin
     if let Some(path) = to.unwritable() {
         return Err(format!("{:?} can't stand in a unit or a line of cron's; nothing was changed", path.display()));
     }
-    if arguments.uninstall { uninstall(&to, arguments.dry_run) } else { install(config, &to, &from, arguments) }
+    if arguments.uninstall { uninstall(config, &to, arguments.dry_run) } else { install(config, &to, &from, arguments) }
 }
 
 fn install(config: &Config, to: &Installation, from: &Path, arguments: &InstallArguments) -> Result<ExitCode, String> {
@@ -153,13 +153,17 @@ fn shown(steps: &[InstallStep]) -> String {
     format!("{lines}Nothing was changed: --dry-run.\n")
 }
 
-fn uninstall(to: &Installation, dry_run: bool) -> Result<ExitCode, String> {
+fn uninstall(config: &Config, to: &Installation, dry_run: bool) -> Result<ExitCode, String> {
     let steps = install::uninstall_steps(to, crontab()?.as_deref(), user_id());
     if dry_run {
         print(&shown(&steps));
         return Ok(ExitCode::SUCCESS);
     }
     take(&steps)?;
+    // systemd and launchd end what they started; cron doesn't.
+    if steps.iter().any(|step| matches!(step, InstallStep::Crontab { .. })) {
+        end_bot(config);
+    }
     let done = if steps.is_empty() { "Nothing was installed." } else { "It wakes by itself no more." };
     complain(&format!("{done} The memory and the settings stay in {}.", to.workspace.display()));
     Ok(ExitCode::SUCCESS)
@@ -207,16 +211,23 @@ fn running_bot(config: &Config) -> Option<Identity> {
     wake_lock::read(&config.bot_lock_path()).map(|holder| holder.identity()).filter(Identity::is_alive)
 }
 
+/// Ends the bot that runs, if one does, and waits until it is gone; one that takes longer finishes what it does.
+fn end_bot(config: &Config) {
+    let Some(bot) = running_bot(config) else { return };
+    process::ask_to_end(&bot);
+    for _ in 0..BOT_END.as_millis() / BOT_PAUSE.as_millis() {
+        if !bot.is_alive() {
+            return;
+        }
+        thread::sleep(BOT_PAUSE);
+    }
+    complain(&format!("  The bot (process {}) still finishes what it does.", bot.pid));
+}
+
 /// Starts a bot as cron would, at once; one of an older program ends first.
 fn start_bot(config: &Config, to: &Installation, programs_changed: bool) -> Result<(), String> {
-    if let Some(bot) = running_bot(config).filter(|_| programs_changed) {
-        process::ask_to_end(&bot);
-        for _ in 0..BOT_END.as_millis() / BOT_PAUSE.as_millis() {
-            if !bot.is_alive() {
-                break;
-            }
-            thread::sleep(BOT_PAUSE);
-        }
+    if programs_changed {
+        end_bot(config);
     }
     let spec = Spec::new("/bin/sh").args(["-c", &bot_command(to)]).dir(&to.workspace);
     process::start_detached(&spec).map(drop).map_err(|error| error.to_string())

@@ -9,13 +9,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use reveille::setup::install::{
-    self, Installation, PROGRAMS, launchd_agents, systemd_units, with_lines, without_lines,
+use reveille::{
+    process::{self, Identity},
+    setup::install::{self, Installation, PROGRAMS, launchd_agents, systemd_units, with_lines, without_lines},
+    wake_lock,
 };
 
 use super::{
-    init::{fresh, take_all},
-    support::{dialog::Dialog, env::TestEnv},
+    init::{fresh, take_all, write},
+    support::{
+        dialog::Dialog,
+        env::TestEnv,
+        telegram::{FakeTelegram, TOKEN},
+    },
     units::{plist, run},
 };
 
@@ -25,7 +31,7 @@ const WAKE: &str = env!("CARGO_BIN_EXE_wake");
 fn odd(root: &Path) -> Installation {
     Installation {
         home: root.join("home"),
-        bin: root.join("my programs/100%/bin"),
+        bin: root.join("my programs/100%name/bin"),
         workspace: root.join("home/its memory & more"),
         env_file: Some(root.join("home/set tings.env")),
         with_bot: true,
@@ -43,7 +49,7 @@ fn crons_lines_are_there_once_and_leave_every_other_byte() {
         let ours: Vec<&str> = new.lines().filter(|line| line.contains("# reveille: ")).collect();
         assert_eq!(ours.len(), 3, "{new}");
         for line in ours {
-            assert!(line.contains("'/r/my programs/100\\%/bin/"), "a bare % ends a line: {line}");
+            assert!(line.contains("'/r/my programs/100\\%name/bin/"), "a bare % ends a line: {line}");
             assert!(line.contains("WORKSPACE_DIR='/r/home/its memory & more' "), "{line}");
             assert!(line.contains("--env-file '/r/home/set tings.env'"), "{line}");
         }
@@ -175,6 +181,48 @@ fn cron_gets_its_lines_once_and_they_go_with_the_programs_and_not_the_memory() {
     assert!(env.workspace().join("messages.db").exists());
     let again = env.run(&wake, &["install", "--uninstall"]).ok();
     assert!(again.stderr.contains("Nothing was installed."), "{again:#?}");
+}
+
+/// The bot that an installation started, which goes with the test.
+struct StartedBot(Identity);
+
+impl StartedBot {
+    fn find(env: &TestEnv) -> Option<Self> {
+        let holder = wake_lock::read(&env.workspace().join(".bot-lock"))?;
+        Some(holder.identity()).filter(Identity::is_alive).map(Self)
+    }
+}
+
+impl Drop for StartedBot {
+    fn drop(&mut self) {
+        process::ask_to_end(&self.0);
+    }
+}
+
+#[test]
+fn a_bot_is_started_once_taken_anew_with_new_programs_and_ended_with_its_line() {
+    let mut env = machine();
+    let telegram = FakeTelegram::start();
+    env.set("TELEGRAM_API_URL", &telegram.url()).set("ALLOWED_CHAT_IDS", "4242");
+    write(&env.workspace().join(".env"), &format!("TELEGRAM_BOT_TOKEN={TOKEN}\n"));
+    fs::set_permissions(env.workspace(), fs::Permissions::from_mode(0o700)).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_bot"), env.path("build/bot")).unwrap();
+    let wake = env.path("build/wake");
+
+    let installed = env.run(&wake, &["install"]).ok();
+    assert!(installed.stderr.contains("✓ the bot runs"), "{installed:#?}");
+    let first = StartedBot::find(&env).unwrap();
+    assert!(fs::read_to_string(env.path("crontab")).unwrap().contains("--unless-running"));
+    env.run(&wake, &["install"]).ok();
+    assert!(first.0.is_alive(), "nothing was new");
+
+    program(&env.path("build/health"), "exit 0 # newer");
+    env.run(&wake, &["install"]).ok();
+    let second = StartedBot::find(&env).unwrap();
+    assert!(!first.0.is_alive() && second.0 != first.0);
+
+    env.run(&wake, &["install", "--uninstall"]).ok();
+    assert!(!second.0.is_alive(), "no bot outlives what started it");
 }
 
 #[test]

@@ -5,9 +5,15 @@ use std::process::Command;
 /// The first glibc whose loader reads packed relocations.
 const PACKED_SINCE: (u32, u32) = (2, 36);
 
+/// The commit that is built, as the scripts say it: git is asked nothing here, so that a commit alone makes nothing be built anew,
+/// and a tarball builds as a clone does.
+const COMMIT: &str = "REVEILLE_COMMIT";
+
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=src/index/log.c");
+    println!("cargo:rerun-if-env-changed={COMMIT}");
+    println!("cargo:rustc-env=REVEILLE_VERSION={}", version());
     cc::Build::new()
         .file("src/index/log.c")
         .opt_level(2)
@@ -22,6 +28,15 @@ fn main() {
     if is_built_here() && glibc().is_some_and(|version| version >= PACKED_SINCE) {
         println!("cargo:rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
+}
+
+/// The version, with the commit where it is told.
+#[expect(clippy::disallowed_methods, reason = "by its environment cargo tells a build script what is built")]
+fn version() -> String {
+    let said = |name: &str| std::env::var(name).unwrap_or_default();
+    let (version, commit) = (said("CARGO_PKG_VERSION"), said(COMMIT));
+    let is_plain = (7..=40).contains(&commit.len()) && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_plain { format!("{version} ({commit})") } else { version }
 }
 
 /// Whether the programs are for this very system, and linked against glibc.

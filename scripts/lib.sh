@@ -256,3 +256,14 @@ explicit_path() {
     PATH=/usr/local/bin:/opt/homebrew/bin:/usr/bin:/bin:/usr/sbin:/sbin
     export PATH
 }
+
+# Whether voice notes are to be understood: what is built for it takes as long as all the rest.
+wants_voice() {
+    [ -n "${WHISPER_MODEL-}" ] || { [ -r "$(workspace)/.env" ] && grep -q '^ *WHISPER_MODEL *=.' "$(workspace)/.env"; }
+}
+
+# Tells the build which commit it is, for --version; a tarball has none.
+say_commit() {
+    REVEILLE_COMMIT=$(git -C "$root" rev-parse --short HEAD 2>/dev/null || true)
+    export REVEILLE_COMMIT
+}

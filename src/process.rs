@@ -32,12 +32,12 @@ use rustix::process::{Pid, Signal};
 
 pub use anew::{own_program, start_anew};
 pub use detached::start_detached;
-pub use end::{EndError, end, end_children};
+pub use end::{EndError, ask_to_end, end, end_children};
 pub use identity::Identity;
 use leash::Leash;
 pub use leashed::{Leashed, Pipes};
 pub use lines::{Fuse, Lines};
-pub use table::{holding_flock, is_stopped, own_children, runs_in};
+pub use table::{holding_flock, is_running, is_stopped, own_children, runs_in};
 pub use within::{become_program, start_beside};
 
 /// Settings of ours, which are nobody else's business: variables whose names begin so. No child gets those that hold a secret.

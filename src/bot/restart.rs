@@ -59,5 +59,5 @@ pub(super) fn refusal(why: &str) -> String {
 
 /// What is said afterwards.
 pub(super) fn is_back() -> String {
-    format!("I'm back (version {}).", env!("CARGO_PKG_VERSION"))
+    format!("I'm back (version {}).", env!("REVEILLE_VERSION"))
 }

@@ -16,13 +16,14 @@ use super::{
 #[derive(Debug, Parser)]
 #[command(
     name = "wake",
-    version,
+    version = super::VERSION,
     after_help = "\
 Exit codes: 0 done, nothing due, or another wake runs · 1 it failed, and says what was kept · 2 usage · 78 configuration.
 Settings come from the environment and from .env in the workspace (or --env-file FILE); see .env.example.
 
 Examples:
   wake init                          set it up, or see what is set and what fails
+  wake install                       have it wake by itself
   wake --once                        do what is due and end: what cron calls
   wake --once --say 'remember that the wifi code is 1234'
   wake say 'remind me to stretch tomorrow at 9'
@@ -80,6 +81,9 @@ pub(super) enum WakeCommand {
     /// Set it up: asks for what it needs, checks each answer, and writes the settings once at the end.
     #[command(after_help = super::init::HELP)]
     Init(super::init::InitArguments),
+    /// Have it wake by itself: by systemd, launchd or cron; or take that out again.
+    #[command(after_help = super::install::HELP)]
+    Install(super::install::InstallArguments),
     /// Say something at the terminal, and show the answer. While another wake works its answer is waited for, some seconds.
     #[command(after_help = "\
 A text that begins with / is a command, as on Telegram: `wake say /help` lists them.
@@ -305,6 +309,7 @@ impl WakeCommand {
             Self::Approvals { action } => action.json(),
             Self::Policy { action } => action.as_ref().is_some_and(PolicyAction::json),
             Self::Chat
+            | Self::Install(_)
             | Self::Stop
             | Self::Resume
             | Self::Completions { .. }

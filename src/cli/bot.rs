@@ -29,7 +29,7 @@ const MAX_TEXT_BYTES: u64 = 100_000;
 #[derive(Debug, Parser)]
 #[command(
     name = "bot",
-    version,
+    version = super::VERSION,
     after_help = "\
 Without a command it runs until SIGTERM or Ctrl-C; a wake that is running then is let finish.
 It needs TELEGRAM_BOT_TOKEN (ask @BotFather on Telegram). It listens to ALLOWED_CHAT_IDS (numeric, comma separated) and to who
@@ -130,6 +130,9 @@ pub(super) fn command() -> clap::Command {
 
 /// Runs the binary.
 pub fn main() -> ExitCode {
+    if super::is_version_asked() {
+        return out::end(super::tell_version());
+    }
     out::end(main_of(Arguments::parse()))
 }
 

@@ -15,7 +15,7 @@ use crate::embed::{EMBEDDER, EmbedderAnswer, EmbedderRequest, Encoder, EncoderEr
 /// Makes vectors of texts, for `wake`. A line of its input is a batch, `{"texts":["…"]}`; the answer is a line, `{"vectors":["<base64 of
 /// little-endian f32>"]}`. It ends with its input.
 #[derive(Debug, Parser)]
-#[command(name = EMBEDDER, version)]
+#[command(name = EMBEDDER, version = super::VERSION)]
 struct Arguments {
     /// The folder with the sentence encoder: `scripts/fetch-model embed` gets one.
     folder: PathBuf,

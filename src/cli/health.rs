@@ -17,7 +17,7 @@ use crate::{
 #[derive(Debug, Parser)]
 #[command(
     name = "health",
-    version,
+    version = super::VERSION,
     arg_required_else_help = true,
     after_help = "\
 Exit codes: 0 nothing critical (warnings included) · 1 something critical remains after repairs · 2 usage · 78 configuration.
@@ -81,7 +81,7 @@ pub(super) fn command() -> clap::Command {
 
 /// Runs the binary.
 pub fn main() -> ExitCode {
-    out::end(run())
+    out::end(if super::is_version_asked() { super::tell_version() } else { run() })
 }
 
 fn run() -> ExitCode {

@@ -95,8 +95,8 @@ pub(super) fn run(settings: &SettingsArguments, arguments: &InitArguments, json:
 /// How the set-up ended, and what is said then.
 enum Ended {
     Done(ExitCode),
-    /// The first words are to be said, with these settings.
-    Ready(Box<Config>),
+    /// The first words are to be said, with these settings; and whether the system is to start it from then on.
+    Ready(Box<Config>, bool),
 }
 
 impl Ended {
@@ -104,7 +104,7 @@ impl Ended {
     fn then_say(self) -> ExitCode {
         match self {
             Self::Done(code) => code,
-            Self::Ready(config) => after::first_exchange(&config),
+            Self::Ready(config, by_itself) => after::first_exchange(&config, by_itself),
         }
     }
 }

@@ -12,6 +12,7 @@ mod eval;
 pub mod health;
 mod history;
 mod init;
+mod install;
 mod log;
 mod mcp;
 mod memory;
@@ -67,6 +68,21 @@ pub const EXIT_FAILED: u8 = 1;
 pub const EXIT_USAGE: u8 = 2;
 /// A setting is wrong or missing (`EX_CONFIG` of sysexits.h).
 pub const EXIT_CONFIG: u8 = 78;
+
+/// The version, with the commit that was built where that is known.
+pub(crate) const VERSION: &str = env!("REVEILLE_VERSION");
+
+/// Whether nothing but the version is asked for: known before the help of all commands is built.
+fn is_version_asked() -> bool {
+    let mut words = std::env::args_os().skip(1);
+    words.next().is_some_and(|word| word == "--version" || word == "-V") && words.next().is_none()
+}
+
+/// Prints the version.
+fn tell_version() -> ExitCode {
+    print(&format!("reveille {VERSION}\n"));
+    ExitCode::SUCCESS
+}
 
 /// Where settings come from besides the environment, for each program and each of its commands.
 #[derive(Debug, clap::Args)]

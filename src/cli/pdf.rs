@@ -14,7 +14,7 @@ use crate::{
 
 /// Reads the text of a PDF, for `wake`. The answer is a line, `{"Ok":{"pages":2,"texts":["…","…"]}}` or `{"Err":"locked"}`.
 #[derive(Debug, Parser)]
-#[command(name = PDF_READER, version)]
+#[command(name = PDF_READER, version = super::VERSION)]
 struct Arguments {
     /// The file.
     file: PathBuf,

@@ -15,7 +15,7 @@ use crate::{bot::media, config::Config, process};
 
 /// Understands speech, for `bot`; `bot transcribe` is the same by hand.
 #[derive(Debug, Parser)]
-#[command(name = media::TRANSCRIBER, version)]
+#[command(name = media::TRANSCRIBER, version = super::VERSION)]
 struct Arguments {
     #[command(flatten)]
     settings: SettingsArguments,

@@ -42,6 +42,7 @@ const WORKING: &str = "working…";
 pub fn main() -> ExitCode {
     match within::main() {
         Some(code) => code,
+        None if super::is_version_asked() => out::end(super::tell_version()),
         None => out::end(run(&Arguments::of_this_process())),
     }
 }
@@ -54,6 +55,7 @@ fn run(arguments: &Arguments) -> ExitCode {
         Some(WakeCommand::Page(_)) => return page::become_server(),
         // It is there for settings that can't be loaded, too.
         Some(WakeCommand::Init(init)) => return super::init::run(&arguments.settings, init, arguments.json()),
+        Some(WakeCommand::Install(install)) => return super::install::run(&arguments.settings, install),
         _ => {}
     }
     let config = match super::set_up(&arguments.settings, arguments.talk()) {
@@ -66,6 +68,7 @@ fn run(arguments: &Arguments) -> ExitCode {
         Some(WakeCommand::Say { text, .. }) => said(&config, &view(AskedWhere::Here), "say", text),
         Some(WakeCommand::Chat) => chat::run(&config),
         Some(WakeCommand::Init(init)) => super::init::run(&arguments.settings, init, json),
+        Some(WakeCommand::Install(install)) => super::install::run(&arguments.settings, install),
         Some(WakeCommand::Undo { id, .. }) => undo(&config, &view(AskedWhere::Here), id.as_deref()),
         Some(WakeCommand::Stop) => stop(&config),
         Some(WakeCommand::Resume) => resume(&config),

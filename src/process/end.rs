@@ -38,6 +38,13 @@ pub enum EndError {
     },
 }
 
+/// Asks a process to end in order (SIGTERM), if it is still the one that it was.
+pub fn ask_to_end(who: &Identity) {
+    if let Some(pid) = pid_of(who.pid).filter(|_| who.is_alive()) {
+        kill_process(pid, Signal::TERM).ok();
+    }
+}
+
 /// Kills this very process, the group that it leads, and all its descendants, and waits until they are gone. Children run in
 /// groups of their own, so that killing a group is not enough.
 ///

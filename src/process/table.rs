@@ -88,6 +88,25 @@ pub fn runs_in(name: &str, dir: &Path) -> bool {
     }
 }
 
+/// Whether a program of exactly this name runs, whoever's it is.
+pub fn is_running(name: &str) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        let mut processes = std::fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+        processes.any(|process| {
+            std::fs::read_to_string(process.path().join("comm")).is_ok_and(|comm| comm.trim_end() == name)
+        })
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let processes = run(&Spec::new("ps").args(["-axo", "comm="]));
+        processes.is_ok_and(|output| {
+            let names = String::from_utf8_lossy(&output.stdout).into_owned();
+            names.lines().filter_map(|line| Path::new(line.trim()).file_name()).any(|program| program == name)
+        })
+    }
+}
+
 /// The processes that hold a flock on this file, as far as this system tells and lets us see; a lock that was inherited has
 /// several. Empty where it doesn't tell.
 pub fn holding_flock(path: &Path) -> Vec<u32> {

@@ -1,9 +1,10 @@
 //! Setting up: what is asked, how each answer is checked, and how all of them are written at once.
 //!
 //! Steps and checks are values without a terminal: `wake init` asks them there, and a page can show them. A check takes resolved
-//! settings, so that it is the same for an answer just given and for what has been set for long.
+//! settings, so that it is the same for an answer just given and for what has been set for long. [`install`] has it wake by itself.
 
 mod check;
+pub mod install;
 mod local_models;
 mod names;
 mod shown;

@@ -29,7 +29,14 @@ pub(crate) fn fresh() -> TestEnv {
     // Whoever runs this may have the Claude Code command, which is a choice more.
     let path = search_path();
     let dirs: Vec<&str> = path.split(':').filter(|dir| !Path::new(dir).join("claude").exists()).collect();
-    env.set("PATH", &dirs.join(":"));
+    // Nor does what could start programs here: it would be offered, and its crontab is nobody's to change.
+    let none = env.path("no-starter");
+    fs::create_dir_all(&none).unwrap();
+    for name in ["crontab", "systemctl"] {
+        write(&none.join(name), "#!/bin/sh\nexit 1\n");
+        fs::set_permissions(none.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    env.set("PATH", &format!("{}:{}", none.display(), dirs.join(":")));
     env
 }
 
@@ -56,7 +63,7 @@ pub(crate) fn write(path: &Path, text: &str) {
 
 /// Takes what is proposed until the end, and gives the dialog back where it asks whether to write.
 #[track_caller]
-fn take_all(dialog: &mut Dialog) {
+pub(crate) fn take_all(dialog: &mut Dialog) {
     if reveille::voice::IS_BUILT {
         dialog.answer("voice notes?", "");
     }

@@ -52,6 +52,8 @@ mod init;
 #[cfg(test)]
 mod init_beside;
 #[cfg(test)]
+mod install;
+#[cfg(test)]
 mod layers;
 #[cfg(test)]
 mod lean;

@@ -21,7 +21,7 @@ fn project(path: &str) -> PathBuf {
 
 /// Runs one of the readers in a home of its own; `None`, said aloud, on a machine that lacks it.
 #[expect(clippy::disallowed_methods, reason = "the checkers are the system's own programs")]
-fn run(program: &str, args: &[&str]) -> Option<Output> {
+pub(crate) fn run(program: &str, args: &[&str]) -> Option<Output> {
     let home = tempfile::tempdir().unwrap();
     let mut command = Command::new(program);
     command.args(args).env("HOME", home.path()).env("XDG_RUNTIME_DIR", home.path());
@@ -36,7 +36,7 @@ fn run(program: &str, args: &[&str]) -> Option<Output> {
 }
 
 /// A property list as JSON, read by Python's `plistlib`.
-fn plist(path: &Path) -> Option<Value> {
+pub(crate) fn plist(path: &Path) -> Option<Value> {
     let read = "import json, plistlib, sys; print(json.dumps(plistlib.load(open(sys.argv[1], 'rb'))))";
     let output = run("python3", &["-c", read, path.to_str().unwrap()])?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -50,7 +50,7 @@ fn launchd_agents_start_our_programs_with_a_path_and_a_directory() {
             return;
         };
         assert_eq!(agent["Label"], format!("org.reveille.{name}"));
-        let mut command = vec![format!("__HOME__/.cargo/bin/{program}")];
+        let mut command = vec![format!("__HOME__/.local/bin/{program}")];
         command.extend(args.iter().map(|arg| (*arg).to_owned()));
         assert_eq!(agent["ProgramArguments"], json!(command));
         let path = agent["EnvironmentVariables"]["PATH"].as_str().unwrap();
@@ -79,7 +79,7 @@ fn values<'a>(unit: &'a str, key: &str) -> Vec<&'a str> {
 fn systemd_units_start_our_programs_with_a_path_and_a_directory() {
     for (name, program, args) in UNITS {
         let unit = fs::read_to_string(project(&format!("systemd/reveille-{name}.service"))).unwrap();
-        let command = [&[format!("%h/.cargo/bin/{program}").as_str()], args].concat().join(" ");
+        let command = [&[format!("%h/.local/bin/{program}").as_str()], args].concat().join(" ");
         assert_eq!(values(&unit, "ExecStart"), [command]);
         assert_eq!(values(&unit, "WorkingDirectory"), ["%h/.local/share/reveille"]);
         assert!(unit.contains("\nEnvironment=PATH=%h/.cargo/bin:") && unit.contains(":/usr/bin:/bin\n"), "{unit}");
@@ -101,7 +101,7 @@ fn verify(change: impl Fn(&str) -> String) -> Option<Output> {
         let path = entry.unwrap().path();
         let mut text = change(&fs::read_to_string(&path).unwrap());
         for (_, name, _) in UNITS {
-            text = text.replace(&format!("ExecStart=%h/.cargo/bin/{name}"), "ExecStart=/bin/true");
+            text = text.replace(&format!("ExecStart=%h/.local/bin/{name}"), "ExecStart=/bin/true");
         }
         let copy = dir.path().join(path.file_name().unwrap());
         fs::write(&copy, text).unwrap();

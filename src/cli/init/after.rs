@@ -3,11 +3,11 @@
 
 use std::{fs, path::Path, process::ExitCode, time::Duration};
 
-use super::{Ended, Wizard, complain};
+use super::{Ended, Unanswered, Wizard, complain};
 use crate::{
     access,
     bot::{self, BotContext, BotError, Pairing, pairing::CODE_LIFE},
-    cli::{EXIT_FAILED, config_failure, log, redactor, telegram, wake},
+    cli::{EXIT_FAILED, config_failure, install, log, redactor, telegram, wake},
     clock::Clock,
     config::Config,
     cycle,
@@ -16,7 +16,10 @@ use crate::{
     repo::Repo,
     setup::{self, AssistantNames, SetupStep},
     store::{Paired, Store},
-    wake_lock::{self, WakeLock, waker},
+    wake_lock::{
+        self, WakeLock,
+        waker::{self, Timed, Waker},
+    },
     words::in_shell,
 };
 
@@ -44,12 +47,38 @@ impl Wizard {
             ));
         }
         self.pair(&config).await?;
+        let by_itself = self.shall_wake_by_itself(&config).await?;
         let has_new_model = [SetupStep::Model, SetupStep::Key].iter().any(|step| self.has_changed(*step));
         if is_new || has_new_model || !config.db_path().exists() {
-            return Ok(Ended::Ready(Box::new(config)));
+            return Ok(Ended::Ready(Box::new(config), by_itself));
         }
-        next_steps(&config);
+        next_steps(&config, by_itself);
         Ok(Ended::Done(ExitCode::SUCCESS))
+    }
+
+    /// Whether the person wants the system to start it; asked where the system can, and doesn't yet.
+    async fn shall_wake_by_itself(&mut self, config: &Config) -> Result<bool, Ended> {
+        let wakes = Waker::look(config, config.clock().now()).wakes_for(Timed::Task);
+        if wakes && !self.has_changed(SetupStep::Bot) || !install::is_possible() {
+            return Ok(false);
+        }
+        complain(
+            "\nIt wakes when something starts it. This system can, every five minutes; `wake install --uninstall` ends that.",
+        );
+        loop {
+            match self.prompter.line("Shall it wake by itself? [Y/n] ").await {
+                Ok(answer) => match answer.to_lowercase().as_str() {
+                    "" | "y" | "yes" => return Ok(true),
+                    "n" | "no" => return Ok(false),
+                    _ => {}
+                },
+                Err(Unanswered::NoMoreInput) => return Ok(false),
+                Err(Unanswered::BrokenOff) => {
+                    complain("\nBroken off. Your settings are written; nothing was installed.");
+                    return Err(Ended::Done(ExitCode::from(EXIT_FAILED)));
+                }
+            }
+        }
     }
 
     fn has_changed(&self, step: SetupStep) -> bool {
@@ -195,22 +224,38 @@ fn write_names(config: &Config, names: &AssistantNames) -> Result<(), String> {
 }
 
 /// Says the first words as `wake say` does, and shows what comes back.
-pub(super) fn first_exchange(config: &Config) -> ExitCode {
+pub(super) fn first_exchange(config: &Config, by_itself: bool) -> ExitCode {
     complain(&format!("\nNow the first words.\nYou say: {HELLO}\nIt answers:"));
     let code = wake::first_words(config, HELLO);
-    next_steps(config);
+    next_steps(config, by_itself);
     code
 }
 
-/// What to do next.
-fn next_steps(config: &Config) {
+/// Installs it, and says how that went.
+fn is_installed(config: &Config) -> bool {
+    complain("\nHaving it wake by itself:");
+    match install::by_itself(config) {
+        Ok(code) => code == ExitCode::SUCCESS,
+        Err(why) => {
+            complain(&format!("  ✗ {why}"));
+            false
+        }
+    }
+}
+
+/// Has the system start it, if that is wanted, and says what to do next.
+fn next_steps(config: &Config, by_itself: bool) {
+    let is_installed = by_itself && is_installed(config);
     let wake = in_shell(&process::beside("wake"));
     let file =
         config.named_env_file.as_ref().map_or_else(String::new, |file| format!(" --env-file {}", in_shell(file)));
     complain(&format!("\nWhat comes next:\n  Talk to it here    {wake} chat{file}"));
-    let crontab = if process::find(Path::new(CRONTAB)).is_some() { "" } else { "install cron, then " };
-    complain(&format!("  Let it wake alone  {crontab}crontab -e, and add:  {}", waker::cron_line(config)));
-    if config.telegram_token.is_some() {
+    if !is_installed {
+        let crontab = if process::find(Path::new(CRONTAB)).is_some() { "" } else { "install cron, then " };
+        complain(&format!("  Let it wake alone  {wake} install{file}"));
+        complain(&format!("  The same by hand   {crontab}crontab -e, and add:  {}", waker::cron_line(config)));
+    }
+    if config.telegram_token.is_some() && !is_installed {
         complain(&format!("  On Telegram        {}{file}  (keep it running)", in_shell(&process::beside("bot"))));
     }
     complain(&format!("  See what is set    {wake} init --check{file}"));

@@ -1,0 +1,56 @@
+//! What starts the programs without a hand, and takes that out again: where the programs go, the texts of systemd's user units, of
+//! launchd's agents and of cron's lines, and the steps that put them there.
+//!
+//! Texts and steps are values. A dry run shows the same steps that an installation takes.
+
+mod crontab;
+mod perform;
+mod plan;
+mod units;
+
+use std::path::{Path, PathBuf};
+
+pub use self::{
+    crontab::{bot_command, with_lines, without_lines},
+    perform::{InstallError, perform},
+    plan::{InstallStep, Starter, install_steps, installed_programs, uninstall_steps},
+    units::{launchd_agents, systemd_units},
+};
+
+/// All programs, each of which finds the others beside itself.
+pub const PROGRAMS: [&str; 7] =
+    ["wake", "bot", "health", "reveille-page", "reveille-embedder", "reveille-pdf", "reveille-transcriber"];
+
+/// What is installed for whom.
+#[derive(Debug, Clone)]
+pub struct Installation {
+    /// The person's home directory.
+    pub home: PathBuf,
+    /// Where the programs are called.
+    pub bin: PathBuf,
+    /// Where everything is kept.
+    pub workspace: PathBuf,
+    /// The file of settings, where it isn't the workspace's own.
+    pub env_file: Option<PathBuf>,
+    /// Whether there is a token, so that a bot can run.
+    pub with_bot: bool,
+}
+
+impl Installation {
+    /// The first path that can't stand in a unit or in a line of cron's.
+    pub fn unwritable(&self) -> Option<&Path> {
+        let paths = [&self.home, &self.bin, &self.workspace].into_iter().chain(&self.env_file);
+        let refused = |c: char| c.is_control() || "\"'\\$`".contains(c);
+        paths.map(PathBuf::as_path).find(|path| path.to_str().is_none_or(|path| path.contains(refused)))
+    }
+
+    /// Where logs are that no journal keeps.
+    pub fn logs(&self) -> PathBuf {
+        self.workspace.join("logs")
+    }
+
+    /// Which of the programs were put into `bin` by an installation, a name a line: `bot` can be another's program.
+    pub fn list(&self) -> PathBuf {
+        self.bin.parent().unwrap_or(&self.bin).join("lib/reveille/programs")
+    }
+}

@@ -1,0 +1,140 @@
+//! Taking one step. What is replaced takes the place of the old in one step, and a program that runs goes on with what it has.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use super::InstallStep;
+use crate::process::{self, ProcessError, Spec};
+
+/// Why a step wasn't taken. The steps before it stand; taking all of them again is safe.
+#[derive(Debug, thiserror::Error)]
+pub enum InstallError {
+    /// A file.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A command couldn't be run.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// A command said no.
+    #[error("`{command}` failed: {said}")]
+    Command {
+        /// The command.
+        command: String,
+        /// What it said.
+        said: String,
+    },
+}
+
+/// Takes a step; says whether anything changed.
+///
+/// # Errors
+/// That step isn't taken then.
+pub fn perform(step: &InstallStep) -> Result<bool, InstallError> {
+    let at = |path: &Path| {
+        let path = path.to_owned();
+        move |source| InstallError::Io { path, source }
+    };
+    match step {
+        InstallStep::Directory(path) => {
+            if path.is_dir() {
+                return Ok(false);
+            }
+            DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(at(path)).map(|()| true)
+        }
+        InstallStep::Program { from, to } => {
+            let bytes = fs::read(from).map_err(at(from))?;
+            replace(to, &bytes, 0o755).map_err(at(to))
+        }
+        InstallStep::Write { path, text } => replace(path, text.as_bytes(), 0o644).map_err(at(path)),
+        InstallStep::Crontab { text, .. } => write_crontab(text).map(|()| true),
+        InstallStep::Remove(path) => {
+            let removed = remove(path).map_err(at(path))?;
+            remove(&old(path)).map_err(at(path))?;
+            Ok(removed)
+        }
+        InstallStep::Run { words, may_fail } => match run(words) {
+            Err(_) if *may_fail => Ok(false),
+            ran => ran.map(|()| true),
+        },
+    }
+}
+
+/// Beside a file: what it was before.
+fn old(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".old");
+    PathBuf::from(name)
+}
+
+fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<bool> {
+    let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    if !is_link && fs::read(path).is_ok_and(|present| present == bytes) {
+        return Ok(false);
+    }
+    let dir = path.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(dir)?;
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    let new = PathBuf::from(new);
+    remove(&new)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&new)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    drop(file);
+    // The old one never leaves its place before the new one takes it: a timer may call it at any moment.
+    let kept = written.and_then(|()| {
+        remove(&old(path))?;
+        if is_link || !path.exists() { Ok(()) } else { fs::hard_link(path, old(path)) }
+    });
+    if let Err(error) = kept.and_then(|()| fs::rename(&new, path)) {
+        remove(&new).ok();
+        return Err(error);
+    }
+    File::open(dir)?.sync_all()?;
+    Ok(true)
+}
+
+fn remove(path: &Path) -> io::Result<bool> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn run(words: &[String]) -> Result<(), InstallError> {
+    let (program, args) = words.split_first().map_or(("", &[][..]), |(program, args)| (program.as_str(), args));
+    // A bot that stops may finish what it does.
+    let output = process::run(&Spec::new(program).args(args).timeout(std::time::Duration::from_secs(120)))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(InstallError::Command { command: words.join(" "), said })
+}
+
+/// A crontab is written from a file, which each cron's command takes.
+fn write_crontab(text: &str) -> Result<(), InstallError> {
+    if text.is_empty() {
+        return run(&["crontab".to_owned(), "-r".to_owned()]);
+    }
+    let suffix = crate::random::bytes::<6>().map_err(io::Error::other);
+    let path = std::env::temp_dir();
+    let at = |source| InstallError::Io { path: path.clone(), source };
+    let file = path.join(format!("reveille-crontab-{}", crate::random::hex(&suffix.map_err(at)?)));
+    let write = || {
+        let mut opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file)?;
+        opened.write_all(text.as_bytes())
+    };
+    let ran = write().map_err(at).and_then(|()| run(&["crontab".to_owned(), file.display().to_string()]));
+    fs::remove_file(&file).ok();
+    ran
+}

@@ -1,0 +1,201 @@
+//! Which steps an installation takes, and which take it out again.
+
+use std::{
+    collections::BTreeSet,
+    fmt, fs,
+    path::{Path, PathBuf},
+};
+
+use super::{Installation, PROGRAMS, crontab, units};
+
+/// What starts programs on this system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Starter {
+    /// systemd's manager of the person's own units.
+    Systemd,
+    /// macOS's launchd.
+    Launchd,
+    /// cron, wherever there is no session's manager.
+    Cron,
+}
+
+/// One change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InstallStep {
+    /// Makes a directory for the person alone, with what leads to it.
+    Directory(PathBuf),
+    /// Copies a program; what was there stays beside it as `NAME.old`.
+    Program {
+        /// The one that was built.
+        from: PathBuf,
+        /// Where it is called.
+        to: PathBuf,
+    },
+    /// Writes a file that others may read; another text that was there stays beside it as `NAME.old`.
+    Write {
+        /// Where.
+        path: PathBuf,
+        /// What.
+        text: String,
+    },
+    /// Puts this in the place of the person's crontab.
+    Crontab {
+        /// The whole of it.
+        text: String,
+        /// What is new or gone, a line each, for people.
+        changed: Vec<String>,
+    },
+    /// Removes a file, and its `.old`.
+    Remove(PathBuf),
+    /// Runs a command of the system's.
+    Run {
+        /// The program and its arguments.
+        words: Vec<String>,
+        /// Whether the rest goes on without it.
+        may_fail: bool,
+    },
+}
+
+impl fmt::Display for InstallStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory(path) => write!(f, "make     {}", path.display()),
+            Self::Program { from, to } => write!(f, "copy     {} to {}", from.display(), to.display()),
+            Self::Write { path, .. } => write!(f, "write    {}", path.display()),
+            Self::Crontab { changed, .. } => write!(f, "crontab  {}", changed.join("\n         ")),
+            Self::Remove(path) => write!(f, "remove   {}", path.display()),
+            Self::Run { words, .. } => write!(f, "run      {}", words.join(" ")),
+        }
+    }
+}
+
+/// The names that an installation has put there.
+pub fn installed_programs(to: &Installation) -> BTreeSet<String> {
+    let list = fs::read_to_string(to.list()).unwrap_or_default();
+    list.lines().filter(|name| PROGRAMS.contains(name)).map(str::to_owned).collect()
+}
+
+/// What installs the programs of `from` and has `starter` start them.
+///
+/// # Errors
+/// A path of another's program that stands in the way, or that the programs aren't all there.
+pub fn install_steps(
+    to: &Installation,
+    from: &Path,
+    starter: Starter,
+    crontab: &str,
+    user_id: u32,
+) -> Result<Vec<InstallStep>, String> {
+    let mut steps = Vec::new();
+    if !is_same(from, &to.bin) {
+        let ours = installed_programs(to);
+        for name in PROGRAMS {
+            let (built, placed) = (from.join(name), to.bin.join(name));
+            if !built.is_file() {
+                return Err(format!("{} isn't there; `scripts/install` builds all programs", built.display()));
+            }
+            if fs::symlink_metadata(&placed).is_ok() && !ours.contains(name) && !is_link_to_ours(&placed) {
+                return Err(format!("{} is another program; choose another --prefix", placed.display()));
+            }
+            steps.push(InstallStep::Program { from: built, to: placed });
+        }
+        steps.push(InstallStep::Write { path: to.list(), text: PROGRAMS.map(|name| format!("{name}\n")).concat() });
+    }
+    steps.push(InstallStep::Directory(to.logs()));
+    match starter {
+        Starter::Systemd => systemd(to, &mut steps),
+        Starter::Launchd => launchd(to, user_id, &mut steps),
+        Starter::Cron => {
+            let text = crontab::with_lines(crontab, to);
+            if text != crontab {
+                let changed = changed("add: ", &text, crontab).chain(changed("take out: ", crontab, &text)).collect();
+                steps.push(InstallStep::Crontab { text, changed });
+            }
+        }
+    }
+    Ok(steps)
+}
+
+fn systemd(to: &Installation, steps: &mut Vec<InstallStep>) {
+    let write = |(path, text)| InstallStep::Write { path, text };
+    steps.extend(units::systemd_units(to).into_iter().map(write));
+    let mut systemctl =
+        |words: &[&str], may_fail| steps.push(run(&[&["systemctl", "--user"], words].concat(), may_fail));
+    systemctl(&["daemon-reload"], false);
+    systemctl(&["enable", "--now", "reveille-wake.timer", "reveille-health.timer"], false);
+    systemctl(&["try-restart", "reveille-page.service"], true);
+    if to.with_bot {
+        systemctl(&["enable", "reveille-bot.service"], false);
+        systemctl(&["restart", "reveille-bot.service"], false);
+    }
+}
+
+fn launchd(to: &Installation, user_id: u32, steps: &mut Vec<InstallStep>) {
+    for (short, path, text) in units::launchd_agents(to) {
+        let is_wanted = match short {
+            "bot" => to.with_bot,
+            "page" => path.exists(),
+            _ => true,
+        };
+        if is_wanted {
+            let loaded = path.display().to_string();
+            steps.push(InstallStep::Write { path, text });
+            steps.push(run(&["launchctl", "bootout", &format!("gui/{user_id}/org.reveille.{short}")], true));
+            steps.push(run(&["launchctl", "bootstrap", &format!("gui/{user_id}"), &loaded], false));
+        }
+    }
+}
+
+fn run(words: &[&str], may_fail: bool) -> InstallStep {
+    InstallStep::Run { words: words.iter().map(|word| (*word).to_owned()).collect(), may_fail }
+}
+
+/// What takes out all that is there of it, whatever started it: units, agents, lines and programs. The workspace stays.
+pub fn uninstall_steps(to: &Installation, crontab: Option<&str>, user_id: u32) -> Vec<InstallStep> {
+    let mut steps = Vec::new();
+    let units: Vec<PathBuf> =
+        units::systemd_units(to).into_iter().map(|(path, _)| path).filter(|path| path.exists()).collect();
+    if !units.is_empty() {
+        let started = ["reveille-wake.timer", "reveille-health.timer", "reveille-bot.service", "reveille-page.service"];
+        steps.push(run(&[&["systemctl", "--user", "disable", "--now"], &started[..]].concat(), true));
+        steps.extend(units.into_iter().map(InstallStep::Remove));
+        steps.push(run(&["systemctl", "--user", "daemon-reload"], true));
+    }
+    for (short, path, _) in units::launchd_agents(to) {
+        if path.exists() {
+            steps.push(run(&["launchctl", "bootout", &format!("gui/{user_id}/org.reveille.{short}")], true));
+            steps.push(InstallStep::Remove(path));
+        }
+    }
+    if let Some(crontab) = crontab {
+        let text = crontab::without_lines(crontab);
+        if text != crontab {
+            let changed = changed("take out: ", crontab, &text).collect();
+            steps.push(InstallStep::Crontab { text, changed });
+        }
+    }
+    let programs = installed_programs(to);
+    if !programs.is_empty() {
+        steps.extend(programs.iter().map(|name| InstallStep::Remove(to.bin.join(name))));
+        steps.push(InstallStep::Remove(to.list()));
+    }
+    steps
+}
+
+/// The lines of one text that the other lacks.
+fn changed(how: &str, of: &str, other: &str) -> impl Iterator<Item = String> {
+    let others: BTreeSet<&str> = other.lines().collect();
+    let lines: Vec<String> =
+        of.lines().filter(|line| !others.contains(line)).map(|line| format!("{how}{line}")).collect();
+    lines.into_iter()
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+}
+
+/// Whether this is a link to one of our builds, as `scripts/run` makes them: beside what it leads to stands what only we have.
+fn is_link_to_ours(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink())
+        && path.canonicalize().is_ok_and(|leads_to| leads_to.with_file_name("reveille-page").is_file())
+}

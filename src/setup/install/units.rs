@@ -1,0 +1,106 @@
+//! systemd's user units and launchd's agents: the files of `systemd/` and `launchd/`, with a person's paths in them.
+
+use std::path::{Path, PathBuf};
+
+use super::Installation;
+
+/// What the files say for the directory of the programs and for the workspace.
+const BIN: &str = "/.local/bin/";
+const WORKSPACE: &str = "/.local/share/reveille";
+/// systemd's word for a home directory, and ours in launchd's files, which have none.
+const SYSTEMD_HOME: &str = "%h";
+const LAUNCHD_HOME: &str = "__HOME__";
+
+macro_rules! texts {
+    ($dir:literal: $($name:literal),+ $(,)?) => {
+        [$(($name, include_str!(concat!("../../../", $dir, "/", $name)))),+]
+    };
+}
+
+const UNITS: [(&str, &str); 6] = texts!(
+    "systemd":
+    "reveille-bot.service",
+    "reveille-health.service",
+    "reveille-health.timer",
+    "reveille-page.service",
+    "reveille-wake.service",
+    "reveille-wake.timer",
+);
+
+const AGENTS: [(&str, &str); 4] = texts!(
+    "launchd":
+    "org.reveille.bot.plist",
+    "org.reveille.health.plist",
+    "org.reveille.page.plist",
+    "org.reveille.wake.plist",
+);
+
+/// systemd's user units: where each goes, and its text.
+pub fn systemd_units(to: &Installation) -> Vec<(PathBuf, String)> {
+    let dir = to.home.join(".config/systemd/user");
+    UNITS.into_iter().map(|(name, text)| (dir.join(name), systemd_unit(text, to))).collect()
+}
+
+fn systemd_unit(text: &str, to: &Installation) -> String {
+    let line = |line: &str| match line.split_once('=') {
+        Some(("ExecStart", command)) => {
+            let command = command.strip_prefix(SYSTEMD_HOME).and_then(|command| command.strip_prefix(BIN));
+            let (program, arguments) = command.map(|command| command.split_once(' ').unwrap_or((command, "")))?;
+            let mut words = vec![quoted(&in_unit(&to.bin.join(program), to))];
+            words.extend(arguments.split_whitespace().map(str::to_owned));
+            if let Some(file) = &to.env_file {
+                words.extend(["--env-file".to_owned(), quoted(&in_unit(file, to))]);
+            }
+            Some(format!("ExecStart={}", words.join(" ")))
+        }
+        // The rest of the line is the path, spaces and all.
+        Some(("WorkingDirectory", _)) => Some(format!("WorkingDirectory={}", in_unit(&to.workspace, to))),
+        Some(("Environment", said)) if said.starts_with("WORKSPACE_DIR=") => {
+            let said = format!("WORKSPACE_DIR={}", in_unit(&to.workspace, to));
+            Some(format!("Environment={}", quoted(&said)))
+        }
+        _ => None,
+    };
+    text.lines().map(|old| line(old).unwrap_or_else(|| old.to_owned()) + "\n").collect()
+}
+
+/// A path for a unit: `%` begins a specifier there.
+fn in_unit(path: &Path, to: &Installation) -> String {
+    let escaped = |path: &Path| path.display().to_string().replace('%', "%%");
+    match path.strip_prefix(&to.home) {
+        Ok(below) => format!("{SYSTEMD_HOME}/{}", escaped(below)),
+        Err(_) => escaped(path),
+    }
+}
+
+fn quoted(word: &str) -> String {
+    if word.contains(' ') { format!("\"{word}\"") } else { word.to_owned() }
+}
+
+/// launchd's agents, by the last part of their label: where each goes, and its text.
+pub fn launchd_agents(to: &Installation) -> Vec<(&'static str, PathBuf, String)> {
+    let dir = to.home.join("Library/LaunchAgents");
+    let agents = AGENTS.into_iter().filter_map(|(name, text)| {
+        let short = name.strip_prefix("org.reveille.")?.strip_suffix(".plist")?;
+        Some((short, dir.join(name), launchd_agent(text, to)))
+    });
+    agents.collect()
+}
+
+fn launchd_agent(text: &str, to: &Installation) -> String {
+    // What stands before the list is a comment for people, which takes no path.
+    let (head, list) = text.split_once("<plist").unwrap_or(("", text));
+    let mut list = list
+        .replace(&format!("{LAUNCHD_HOME}{BIN}"), &format!("{}/", in_xml(&to.bin)))
+        .replace(&format!("{LAUNCHD_HOME}{WORKSPACE}"), &in_xml(&to.workspace))
+        .replace(LAUNCHD_HOME, &in_xml(&to.home));
+    if let Some(file) = &to.env_file {
+        let words = format!("\t<string>--env-file</string>\n\t\t<string>{}</string>\n\t</array>", in_xml(file));
+        list = list.replacen("</array>", &words, 1);
+    }
+    format!("{head}<plist{list}")
+}
+
+fn in_xml(path: &Path) -> String {
+    path.display().to_string().replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}

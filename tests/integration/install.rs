@@ -1,0 +1,335 @@
+//! `wake install`: the texts that systems read, held against their own checkers; and an installation with cron, which comes and
+//! goes without a trace. cron's command is a strict stand-in: it keeps a table in a file, and refuses what the real one refuses.
+
+#![cfg(target_os = "linux")]
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use reveille::{
+    process::{self, Identity},
+    setup::install::{self, Installation, PROGRAMS, launchd_agents, systemd_units, with_lines, without_lines},
+    wake_lock,
+};
+
+use super::{
+    init::{fresh, take_all, write},
+    support::{
+        dialog::Dialog,
+        env::TestEnv,
+        telegram::{FakeTelegram, TOKEN},
+    },
+    units::{plist, run},
+};
+
+const WAKE: &str = env!("CARGO_BIN_EXE_wake");
+
+/// A person whose directories have what each format must escape.
+fn odd(root: &Path) -> Installation {
+    Installation {
+        home: root.join("home"),
+        bin: root.join("my programs/100%name/bin"),
+        workspace: root.join("home/its memory & more"),
+        env_file: Some(root.join("home/set tings.env")),
+        with_bot: true,
+    }
+}
+
+#[test]
+fn crons_lines_are_there_once_and_leave_every_other_byte() {
+    let to = odd(Path::new("/r"));
+    for old in ["", "MAILTO=ann\n0 4 * * * backup # nightly\n", "# no end of line"] {
+        let new = with_lines(old, &to);
+        assert!(new.starts_with(old), "{new}");
+        assert_eq!(with_lines(&new, &to), new);
+        assert_eq!(without_lines(&new).trim_end(), old.trim_end());
+        let ours: Vec<&str> = new.lines().filter(|line| line.contains("# reveille: ")).collect();
+        assert_eq!(ours.len(), 3, "{new}");
+        for line in ours {
+            assert!(line.contains("'/r/my programs/100\\%name/bin/"), "a bare % ends a line: {line}");
+            assert!(line.contains("WORKSPACE_DIR='/r/home/its memory & more' "), "{line}");
+            assert!(line.contains("--env-file '/r/home/set tings.env'"), "{line}");
+        }
+    }
+    let without_bot = with_lines("", &Installation { with_bot: false, ..to });
+    assert_eq!(without_bot.lines().count(), 2, "{without_bot}");
+}
+
+#[test]
+fn paths_that_no_format_takes_are_refused() {
+    for path in ["/a\nb", "/a'b", "/a\"b", "/a$b", "/a\\b", "/a`b"] {
+        let to = Installation { bin: PathBuf::from(path), ..odd(Path::new("/r")) };
+        assert_eq!(to.unwritable(), Some(Path::new(path)));
+    }
+    assert_eq!(odd(Path::new("/r")).unwritable(), None);
+}
+
+#[test]
+fn systemd_accepts_the_installed_units_with_odd_paths() {
+    let root = tempfile::tempdir().unwrap();
+    let to = odd(root.path());
+    fs::create_dir_all(&to.bin).unwrap();
+    for name in PROGRAMS {
+        program(&to.bin.join(name), "true");
+    }
+    let mut args = vec!["--user".to_owned(), "--man=no".to_owned(), "verify".to_owned()];
+    for (path, text) in systemd_units(&to) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, &text).unwrap();
+        args.push(path.display().to_string());
+        assert!(!text.contains(".local/share/reveille"), "{text}");
+    }
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let Some(output) = run("systemd-analyze", &args) else { return };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !said.contains("reveille-"), "{said}");
+
+    // A program that isn't there would be named.
+    fs::remove_file(to.bin.join("bot")).unwrap();
+    let said = run("systemd-analyze", &args).unwrap().stderr;
+    assert!(String::from_utf8_lossy(&said).contains("reveille-bot.service"), "{}", String::from_utf8_lossy(&said));
+}
+
+#[test]
+fn launchd_agents_hold_the_persons_own_paths() {
+    let root = tempfile::tempdir().unwrap();
+    let to = odd(root.path());
+    for (short, path, text) in launchd_agents(&to) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        let Some(agent) = plist(&path) else { return };
+        let words: Vec<&str> =
+            agent["ProgramArguments"].as_array().unwrap().iter().filter_map(|w| w.as_str()).collect();
+        assert!(Path::new(words[0]).starts_with(&to.bin), "{words:?}");
+        assert_eq!(words[words.len() - 2..], ["--env-file", to.env_file.as_ref().unwrap().to_str().unwrap()]);
+        assert_eq!(agent["WorkingDirectory"], to.workspace.to_str().unwrap());
+        assert_eq!(agent["StandardErrorPath"], to.logs().join(format!("{short}.log")).to_str().unwrap());
+        assert!(!agent.to_string().contains("__HOME__"), "{agent}");
+    }
+}
+
+fn program(path: &Path, line: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, format!("#!/bin/sh\n{line}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// A machine with cron and no session's manager, and a build: the real `wake`, and stand-ins for the rest.
+fn machine() -> TestEnv {
+    let mut env = fresh();
+    let table = env.path("crontab");
+    let crontab = format!(
+        "table='{}'\ncase ${{1-}} in\n\
+         -l) [ -e \"$table\" ] || {{ echo 'no crontab for ann' >&2; exit 1; }}; cat \"$table\" ;;\n\
+         -r) rm \"$table\" ;;\n\
+         -*) exit 2 ;;\n\
+         *) [ -z \"$(tail -c 1 \"$1\")\" ] || {{ echo 'new crontab file is missing newline' >&2; exit 1; }}\n\
+         awk '/^[ \\t]*(#|$)/ || /^[A-Za-z_]+ *=/ {{ next }} NF < 6 || $1 !~ /^[-0-9*,\\/]+$/ {{ exit 1 }}' \"$1\" \
+         || {{ echo 'errors in crontab file' >&2; exit 1; }}\ncp \"$1\" \"$table\" ;;\nesac",
+        table.display()
+    );
+    program(&env.path("tools/crontab"), &crontab);
+    program(&env.path("tools/systemctl"), "echo 'Failed to connect to bus' >&2; exit 1");
+    let path = format!("{}:{}", env.path("tools").display(), env.get("PATH"));
+    env.set("PATH", &path);
+    fs::create_dir_all(env.path("build")).unwrap();
+    for name in PROGRAMS {
+        program(&env.path("build").join(name), "exit 0");
+    }
+    fs::remove_file(env.path("build/wake")).unwrap();
+    fs::copy(WAKE, env.path("build/wake")).unwrap();
+    env
+}
+
+#[test]
+fn cron_gets_its_lines_once_and_they_go_with_the_programs_and_not_the_memory() {
+    let env = machine();
+    let (wake, bin, table) = (env.path("build/wake"), env.path("home/.local/bin"), env.path("crontab"));
+    let theirs = "0 4 * * * backup\n";
+    fs::write(&table, theirs).unwrap();
+
+    let planned = env.run(&wake, &["install", "--dry-run"]).ok();
+    assert!(planned.stdout.contains(&format!("to {}", bin.join("reveille-transcriber").display())), "{planned:#?}");
+    assert!(planned.stdout.contains("add: */5 * * * * PATH="), "{planned:#?}");
+    assert_eq!(fs::read_to_string(&table).unwrap(), theirs);
+    assert!(!bin.exists() && !env.workspace().exists());
+
+    let installed = env.run(&wake, &["install"]).ok();
+    for told in ["✓ a wake ran", "Logs ", "install --uninstall"] {
+        assert!(installed.stderr.contains(told), "{told} in {installed:#?}");
+    }
+    let lines = fs::read_to_string(&table).unwrap();
+    assert!(lines.starts_with(theirs) && lines.lines().count() == 3, "{lines}");
+    for name in PROGRAMS {
+        assert!(bin.join(name).is_file() && !bin.join(format!("{name}.old")).exists(), "{name}");
+    }
+
+    // By the installed one, in place; then a newer build.
+    env.run(bin.join("wake"), &["install"]).ok();
+    program(&env.path("build/health"), "exit 0 # newer");
+    env.run(&wake, &["install"]).ok();
+    assert_eq!(fs::read_to_string(&table).unwrap(), lines);
+    assert!(fs::read_to_string(bin.join("health")).unwrap().contains("newer"));
+    assert!(!bin.join("health.old").exists(), "it has reported in");
+
+    env.run(bin.join("wake"), &["install", "--uninstall"]).ok();
+    assert_eq!(fs::read_to_string(&table).unwrap(), theirs);
+    assert_eq!(fs::read_dir(&bin).unwrap().count(), 0);
+    assert!(env.workspace().join("messages.db").exists());
+    let again = env.run(&wake, &["install", "--uninstall"]).ok();
+    assert!(again.stderr.contains("Nothing was installed."), "{again:#?}");
+}
+
+/// The bot that an installation started, which goes with the test.
+struct StartedBot(Identity);
+
+impl StartedBot {
+    fn find(env: &TestEnv) -> Option<Self> {
+        let holder = wake_lock::read(&env.workspace().join(".bot-lock"))?;
+        Some(holder.identity()).filter(Identity::is_alive).map(Self)
+    }
+}
+
+impl Drop for StartedBot {
+    fn drop(&mut self) {
+        process::ask_to_end(&self.0);
+    }
+}
+
+#[test]
+fn a_bot_is_started_once_taken_anew_with_new_programs_and_ended_with_its_line() {
+    let mut env = machine();
+    let telegram = FakeTelegram::start();
+    env.set("TELEGRAM_API_URL", &telegram.url()).set("ALLOWED_CHAT_IDS", "4242");
+    write(&env.workspace().join(".env"), &format!("TELEGRAM_BOT_TOKEN={TOKEN}\n"));
+    fs::set_permissions(env.workspace(), fs::Permissions::from_mode(0o700)).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_bot"), env.path("build/bot")).unwrap();
+    let wake = env.path("build/wake");
+
+    let installed = env.run(&wake, &["install"]).ok();
+    assert!(installed.stderr.contains("✓ the bot runs"), "{installed:#?}");
+    let first = StartedBot::find(&env).unwrap();
+    assert!(fs::read_to_string(env.path("crontab")).unwrap().contains("--unless-running"));
+    env.run(&wake, &["install"]).ok();
+    assert!(first.0.is_alive(), "nothing was new");
+
+    program(&env.path("build/health"), "exit 0 # newer");
+    env.run(&wake, &["install"]).ok();
+    let second = StartedBot::find(&env).unwrap();
+    assert!(!first.0.is_alive() && second.0 != first.0);
+
+    env.run(&wake, &["install", "--uninstall"]).ok();
+    assert!(!second.0.is_alive(), "no bot outlives what started it");
+}
+
+#[test]
+fn a_program_that_is_replaced_stays_beside_the_new_one_until_a_wake_reports_in() {
+    let env = machine();
+    let (wake, bin) = (env.path("build/wake"), env.path("home/.local/bin"));
+    env.run(&wake, &["install"]).ok();
+    // Put there by hand: what installs tries it at once.
+    fs::create_dir_all(env.path("newer")).unwrap();
+    for name in PROGRAMS {
+        program(&env.path("newer").join(name), "exit 9");
+    }
+    let mut to = odd(env.root());
+    (to.home, to.bin, to.workspace) = (env.path("home"), bin.clone(), env.workspace());
+    for step in install::install_steps(&to, &env.path("newer"), install::Starter::Cron, "", 0).unwrap() {
+        if matches!(step, install::InstallStep::Program { .. }) {
+            install::perform(&step).unwrap();
+        }
+    }
+    assert_eq!(fs::read(bin.join("wake.old")).unwrap(), fs::read(&wake).unwrap());
+    env.run(&wake, &["install", "--with", "cron"]).ok();
+    assert!(fs::read_dir(&bin).unwrap().all(|entry| !entry.unwrap().path().to_string_lossy().ends_with(".old")));
+}
+
+#[test]
+fn wrong_settings_are_named_by_their_own_code_and_anothers_program_stays() {
+    let mut env = machine();
+    let (wake, bin) = (env.path("build/wake"), env.path("home/.local/bin"));
+    program(&bin.join("bot"), "echo another");
+    let refused = env.run(&wake, &["install"]);
+    assert_eq!(refused.code, 1, "{refused:#?}");
+    assert!(refused.stderr.contains("is another program"), "{refused:#?}");
+    assert!(!bin.join("wake").exists() && !env.path("crontab").exists());
+
+    fs::remove_file(bin.join("bot")).unwrap();
+    env.set("AUTONOMY", "9");
+    let wrong = env.run(&wake, &["install"]);
+    assert_eq!(wrong.code, 78, "{wrong:#?}");
+    assert!(wrong.stderr.contains("AUTONOMY"), "{wrong:#?}");
+}
+
+/// The answers of a person who has no model and no bot, until the settings are written.
+fn set_up(env: &TestEnv) -> Dialog {
+    let wake = env.path("build/wake").display().to_string();
+    let mut dialog = Dialog::start(env, &wake, &["init"]);
+    dialog.answer("[1] > ", "2");
+    dialog.answer("✓ no AI model", "");
+    for question in ["Time zone", "[none] > ", "[5] > ", "[2] > "] {
+        dialog.answer(question, "");
+    }
+    take_all(&mut dialog);
+    dialog.say("");
+    dialog
+}
+
+#[test]
+fn init_offers_it_and_a_yes_installs_it_after_the_first_words() {
+    let env = machine();
+    let mut dialog = set_up(&env);
+    dialog.answer("Shall it wake by itself? [Y/n] ", "what?");
+    dialog.answer("Shall it wake by itself? [Y/n] ", "");
+    dialog.until("It answers:");
+    let last = dialog.until("What comes next:");
+    assert!(last.contains("✓ a wake ran"), "{last}");
+    let ran = dialog.end();
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    assert!(!ran.stdout.contains("Let it wake alone"), "{}", ran.stdout);
+    assert_eq!(fs::read_to_string(env.path("crontab")).unwrap().lines().count(), 2);
+    assert!(env.path("home/.local/bin/health").is_file());
+}
+
+#[test]
+fn init_installs_nothing_after_a_no_and_says_how() {
+    let env = machine();
+    let mut dialog = set_up(&env);
+    dialog.answer("Shall it wake by itself? [Y/n] ", "n");
+    let ran = dialog.end();
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    assert!(ran.stdout.contains(&format!("{} install\n", env.path("build/wake").display())), "{}", ran.stdout);
+    assert!(!env.path("crontab").exists() && !env.path("home/.local/bin").exists());
+}
+
+#[test]
+fn a_crontab_that_cant_be_read_is_never_written_over() {
+    let env = machine();
+    program(&env.path("tools/crontab"), "echo \"$*\" >> \"$HOME/asked\"; echo 'you are not allowed' >&2; exit 1");
+    fs::create_dir_all(env.path("home")).unwrap();
+    let refused = env.run(env.path("build/wake"), &["install", "--with", "cron"]);
+    assert_eq!(refused.code, 1, "{refused:#?}");
+    assert!(refused.stderr.contains("you are not allowed"), "{refused:#?}");
+    assert_eq!(fs::read_to_string(env.path("home/asked")).unwrap(), "-l\n");
+    assert!(!env.path("home/.local/bin").exists());
+}
+
+#[test]
+fn the_version_is_told_by_every_program_that_people_call() {
+    let env = TestEnv::new();
+    for program in [WAKE, env!("CARGO_BIN_EXE_bot"), env!("CARGO_BIN_EXE_health")] {
+        for option in ["--version", "-V"] {
+            let told = env.run(program, &[option]).ok().stdout;
+            let rest =
+                told.strip_prefix(concat!("reveille ", env!("CARGO_PKG_VERSION"))).unwrap_or_else(|| panic!("{told}"));
+            let commit = rest.trim_end();
+            assert!(
+                commit.is_empty() || commit.starts_with(" (") && commit.ends_with(')') && commit.len() >= 10,
+                "{told}"
+            );
+        }
+    }
+}

@@ -46,6 +46,8 @@ pub struct RestoredBackup {
 /// # Errors
 /// What is wrong with it.
 pub fn verify(file: &Path, now: DateTime<Utc>) -> Result<(BackupManifest, SetAside), BackupError> {
+    // Git works in another folder.
+    let file = &std::path::absolute(file).map_err(BackupError::io("finding", file.display()))?;
     let scratch = Scratch::beneath(folder_of(file))?;
     let manifest = unpack(file, scratch.path())?;
     let set_aside = prepare(&manifest, scratch.path(), now)?;

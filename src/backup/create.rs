@@ -37,7 +37,20 @@ const MISSED: [(&str, &str); 4] = [
     ("models", "they can be fetched again"),
 ];
 /// What is made anew, or is of this machine and this moment.
-const MADE_ANEW: [&str; 8] = ["index.db", "messages.db", ".", "mcp-token", "page", "claude-code", "mcp", "plan-"];
+const MADE_ANEW: [&str; 10] = [
+    SETTINGS,
+    ".wake-lock",
+    ".bot-lock",
+    ".voice-lock",
+    ".last-look",
+    ".health-told",
+    "mcp-token",
+    "page",
+    "claude-code",
+    "mcp",
+];
+/// How the names of more of that begin: databases with their logs, and plans of wakes.
+const MADE_ANEW_BEGIN: [&str; 3] = ["index.db", "messages.db", "plan-2"];
 
 /// A backup that was made, and restored once to see that it can be.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -225,7 +238,9 @@ fn rest_of(config: &Config) -> Result<Vec<LeftOut>, BackupError> {
     for (name, ..) in entries(&config.workspace_dir)? {
         let is_taken = TOP.contains(&name.as_str()) || FOLDERS.contains(&name.as_str()) || name == config.repo_name;
         let is_earlier = name.starts_with("messages.db.");
-        if is_taken || !is_earlier && MADE_ANEW.iter().any(|begin| name.starts_with(begin)) {
+        let is_made_anew = MADE_ANEW.contains(&name.as_str())
+            || !is_earlier && MADE_ANEW_BEGIN.iter().any(|begin| name.starts_with(begin));
+        if is_taken || is_made_anew {
             continue;
         }
         let why = MISSED.iter().find(|(missed, _)| *missed == name).map(|(_, why)| *why);

@@ -79,7 +79,7 @@ pub struct LeftOut {
 
 /// Where a member goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place<'a> {
+pub(super) enum MemberPlace<'a> {
     Database,
     Bundle,
     /// A file of the workspace itself.
@@ -90,7 +90,7 @@ pub(super) enum Place<'a> {
     Edit(&'a str),
 }
 
-impl<'a> Place<'a> {
+impl<'a> MemberPlace<'a> {
     /// The place of a member of this name; none where we write none.
     pub(super) fn of(path: &'a str) -> Option<Self> {
         if path == DATABASE {
@@ -142,7 +142,7 @@ impl BackupManifest {
             serde_json::from_value(value).map_err(|error| damaged(format!("can't be read ({error})")))?;
         let mut seen = BTreeSet::new();
         for BackupMember { path, bytes, .. } in &manifest.members {
-            if Place::of(path).is_none() {
+            if MemberPlace::of(path).is_none() {
                 return Err(damaged(format!("names {path:?}, which is nothing of Reveille's")));
             }
             if !seen.insert(path.as_str()) {

@@ -13,7 +13,7 @@ use super::{
     BackupError, BackupManifest, MANIFEST, MANIFEST_BYTES_MAX, MANIFEST_SUM, Scratch,
     container::{Unpacker, measure},
     folder_of,
-    manifest::{BUNDLE, DATABASE, Place, SETTINGS, name_in_file},
+    manifest::{BUNDLE, DATABASE, MemberPlace, SETTINGS, name_in_file},
     sync_folder,
 };
 use crate::{
@@ -178,23 +178,23 @@ fn prepare(manifest: &BackupManifest, scratch: &Path, now: DateTime<Utc>) -> Res
     let mut edits = Vec::new();
     for (at, member) in manifest.members.iter().enumerate() {
         let from = unpacked(scratch, at);
-        let to = match Place::of(&member.path) {
-            Some(Place::Database) => workspace.join(DATABASE),
-            Some(Place::Top(name)) => workspace.join(name),
-            Some(Place::In(folder, name)) => {
+        let to = match MemberPlace::of(&member.path) {
+            Some(MemberPlace::Database) => workspace.join(DATABASE),
+            Some(MemberPlace::Top(name)) => workspace.join(name),
+            Some(MemberPlace::In(folder, name)) => {
                 let folder = workspace.join(folder);
                 if !folder.is_dir() {
                     make_folder(&folder)?;
                 }
                 folder.join(name)
             }
-            Some(Place::Bundle) => {
+            Some(MemberPlace::Bundle) => {
                 let named = scratch.join(BUNDLE);
                 fs::rename(&from, &named).map_err(BackupError::io("moving", BUNDLE))?;
                 bundle = Some(named);
                 continue;
             }
-            Some(Place::Edit(path)) => {
+            Some(MemberPlace::Edit(path)) => {
                 edits.push((from, path.to_owned(), member.is_executable));
                 continue;
             }

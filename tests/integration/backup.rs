@@ -33,6 +33,12 @@ fn lived_in() -> TestEnv {
     fs::write(env.workspace().join("my-notes.txt"), "mine").unwrap();
     env.write_memory("draft.md", "A draft.\n");
     fs::remove_file(env.brain().join("memory/project-memory/goals.md")).ok();
+    // Neither of these may come along, or run.
+    let hook = env.brain().join(".git/hooks/post-checkout");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, format!("#!/bin/sh\ntouch {}\n", env.path("hooked").display())).unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    env.git(&["config", "filter.evil.smudge", "false"]);
     env
 }
 
@@ -56,7 +62,9 @@ fn what_is_restored_is_what_was_there_and_stopped() {
     assert_eq!(other.git(&["status", "--porcelain"]), env.git(&["status", "--porcelain"]));
     assert_eq!(other.memory("draft.md"), "A draft.\n");
     assert_eq!(other.query::<i64>("SELECT count(*) FROM incoming_messages"), 2);
-    assert!(!other.workspace().join(".env").exists() && !other.brain().join(".git/hooks").exists());
+    assert!(!other.workspace().join(".env").exists(), "without its secrets");
+    assert!(!other.brain().join(".git/hooks/post-checkout").exists() && !env.path("hooked").exists());
+    assert!(!fs::read_to_string(other.brain().join(".git/config")).unwrap().contains("evil"));
     other.git(&["fsck", "--strict"]);
     // Nothing works before the person says so.
     other.wake(&["--once"]).ok();

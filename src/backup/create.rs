@@ -10,7 +10,7 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use super::{
-    BackupError, BackupManifest, BackupMember, LeftOut, MANIFEST, MANIFEST_SUM, Scratch,
+    BackupError, BackupManifest, BackupMember, LeftOut, MANIFEST, MANIFEST_SUM, SCRATCH, Scratch,
     container::{MEMBER_BYTES_MAX, Packer, measure},
     folder_of,
     manifest::{BUNDLE, DATABASE, EDITS, FOLDERS, FORMAT, SETTINGS, TOP, is_plain, name_in_file},
@@ -23,8 +23,8 @@ use crate::{
     store::Store,
 };
 
-/// What stands at the end of a backup's name until it is whole.
-const PARTIAL: &str = ".partial";
+/// What a backup is called until it is whole.
+const PARTIAL: &str = "backup.tar";
 /// The end of a file's name that is still being fetched.
 const FETCHED_PART: &str = ".part";
 /// How often files are looked at anew that change while they are copied.
@@ -85,23 +85,15 @@ pub fn create(
     if file.symlink_metadata().is_ok() {
         return Err(BackupError::Exists(file));
     }
-    let mut partial = file.clone().into_os_string();
-    partial.push(PARTIAL);
-    let partial = PathBuf::from(partial);
-    let made = gather_and_write(config, store, &partial, with_secrets, now).and_then(|manifest| {
-        restore::verify(&partial, now)?;
-        // Unlike renaming, it never takes another file's place.
-        fs::hard_link(&partial, &file).map_err(|error| match error.kind() {
-            std::io::ErrorKind::AlreadyExists => BackupError::Exists(file.clone()),
-            _ => BackupError::io("naming", file.display())(error),
-        })?;
-        Ok(manifest)
-    });
-    let is_anothers = matches!(&made, Err(BackupError::Exists(path)) if *path == partial);
-    if !is_anothers {
-        fs::remove_file(&partial).ok();
-    }
-    let manifest = made?;
+    let scratch = Scratch::beneath(folder_of(&file))?;
+    let partial = scratch.path().join(PARTIAL);
+    let manifest = gather_and_write(config, store, &partial, with_secrets, now)?;
+    restore::verify(&partial, now)?;
+    // Unlike renaming, it never takes another file's place.
+    fs::hard_link(&partial, &file).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => BackupError::Exists(file.clone()),
+        _ => BackupError::io("naming", file.display())(error),
+    })?;
     sync_folder(folder_of(&file))?;
     let bytes = fs::metadata(&file).map_err(BackupError::io("looking at", file.display()))?.len();
     Ok(BackupMade { file, bytes, manifest })
@@ -114,8 +106,6 @@ fn gather_and_write(
     with_secrets: bool,
     now: DateTime<Utc>,
 ) -> Result<BackupManifest, BackupError> {
-    // What a killed one left is nobody's.
-    fs::remove_file(partial).ok();
     let mut to = fs::OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -236,7 +226,10 @@ fn take_uncommitted(
 fn rest_of(config: &Config) -> Result<Vec<LeftOut>, BackupError> {
     let mut rest = Vec::new();
     for (name, ..) in entries(&config.workspace_dir)? {
-        let is_taken = TOP.contains(&name.as_str()) || FOLDERS.contains(&name.as_str()) || name == config.repo_name;
+        let is_taken = TOP.contains(&name.as_str())
+            || FOLDERS.contains(&name.as_str())
+            || name == config.repo_name
+            || name.starts_with(SCRATCH);
         let is_earlier = name.starts_with("messages.db.");
         let is_made_anew = MADE_ANEW.contains(&name.as_str())
             || !is_earlier && MADE_ANEW_BEGIN.iter().any(|begin| name.starts_with(begin));

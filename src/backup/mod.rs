@@ -99,27 +99,52 @@ impl BackupError {
     }
 }
 
-/// A private folder that is gone when this is dropped.
-struct Scratch(PathBuf);
+/// How the names of private folders begin.
+const SCRATCH: &str = ".backup-";
+
+/// A private folder that is gone when this is dropped. It is locked as long as whoever made it lives.
+struct Scratch {
+    path: PathBuf,
+    /// Keeps the lock.
+    _open: fs::File,
+}
 
 impl Scratch {
     fn beneath(dir: &Path) -> Result<Self, BackupError> {
+        Self::sweep(dir);
         let bytes =
             random::bytes::<8>().map_err(|error| BackupError::io("making", "a folder")(io::Error::other(error)))?;
-        let path = dir.join(format!(".backup-{}", random::hex(&bytes)));
-        fs::DirBuilder::new().mode(0o700).create(&path).map_err(BackupError::io("making", path.display()))?;
-        Ok(Self(path))
+        let path = dir.join(format!("{SCRATCH}{}", random::hex(&bytes)));
+        let made = fs::DirBuilder::new().mode(0o700).create(&path).and_then(|()| fs::File::open(&path));
+        let open = made.map_err(BackupError::io("making", path.display()))?;
+        open.lock().map_err(BackupError::io("locking", path.display()))?;
+        Ok(Self { path, _open: open })
+    }
+
+    /// Removes what killed ones left: they hold all of somebody's messages. What can't be removed is another's.
+    fn sweep(dir: &Path) {
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let is_ours = name
+                .to_str()
+                .and_then(|name| name.strip_prefix(SCRATCH))
+                .is_some_and(|rest| rest.len() == 16 && rest.bytes().all(|byte| byte.is_ascii_hexdigit()));
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_ours && is_folder && fs::File::open(entry.path()).is_ok_and(|open| open.try_lock().is_ok()) {
+                fs::remove_dir_all(entry.path()).ok();
+            }
+        }
     }
 
     fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.0) {
-            tracing::warn!(%error, folder = %self.0.display(), "a folder for the moment could not be removed");
+        if let Err(error) = fs::remove_dir_all(&self.path) {
+            tracing::warn!(%error, folder = %self.path.display(), "a folder for the moment could not be removed");
         }
     }
 }

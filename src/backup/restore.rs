@@ -79,6 +79,7 @@ fn restore_into(config: &Config, file: &Path, now: DateTime<Utc>) -> Result<Rest
     // Nobody begins to work in it meanwhile.
     let _wake = lock(&config.lock_path(), "A wake is working there.")?;
     let _bot = lock(&config.bot_lock_path(), "The bot is running there.")?;
+    Scratch::sweep(dir);
     let there = fs::read_dir(dir).map_err(BackupError::io("reading", dir.display()))?;
     for entry in there {
         let entry = entry.map_err(BackupError::io("reading", dir.display()))?;

@@ -8,7 +8,7 @@ use std::{
 
 use super::support::{
     bot::Stage,
-    env::{CHAT, Ran, TestEnv},
+    env::{CHAT, Ran, Running, TestEnv, eventually, search_path},
 };
 
 fn create(env: &TestEnv, name: &str) -> PathBuf {
@@ -32,7 +32,7 @@ fn lived_in() -> TestEnv {
     fs::write(env.workspace().join("policy.toml"), "").unwrap();
     fs::write(env.workspace().join("my-notes.txt"), "mine").unwrap();
     env.write_memory("draft.md", "A draft.\n");
-    fs::remove_file(env.brain().join("memory/project-memory/goals.md")).ok();
+    fs::remove_file(env.brain().join("memory/project-memory/backlog.md")).unwrap();
     // Neither of these may come along, or run.
     let hook = env.brain().join(".git/hooks/post-checkout");
     fs::create_dir_all(hook.parent().unwrap()).unwrap();
@@ -59,7 +59,9 @@ fn what_is_restored_is_what_was_there_and_stopped() {
     let ran = restore(&other, &file).ok();
     assert!(ran.stdout.contains("All work is stopped"), "{ran:#?}");
     assert_eq!(other.git(&["rev-parse", "--all"]), env.git(&["rev-parse", "--all"]));
-    assert_eq!(other.git(&["status", "--porcelain"]), env.git(&["status", "--porcelain"]));
+    let status = env.git(&["status", "--porcelain"]);
+    assert!(status.contains("D memory/project-memory/backlog.md"), "{status}");
+    assert_eq!(other.git(&["status", "--porcelain"]), status);
     assert_eq!(other.memory("draft.md"), "A draft.\n");
     assert_eq!(other.query::<i64>("SELECT count(*) FROM incoming_messages"), 2);
     assert!(!other.workspace().join(".env").exists(), "without its secrets");
@@ -71,6 +73,8 @@ fn what_is_restored_is_what_was_there_and_stopped() {
     assert_eq!(other.queued().len(), 1);
     other.wake(&["resume"]).ok();
     other.wake(&["--once"]).ok();
+    assert_eq!(other.queued().len(), 0);
+    other.check_sound();
 
     // Neither a second restore nor a second backup takes anything's place.
     let (before, again) = (fs::read(&file).unwrap(), restore(&other, &file));
@@ -215,4 +219,69 @@ fn nothing_is_taken_for_undone_that_may_have_been_done_since() {
         env.query::<i64>("SELECT count(*) FROM outgoing_parts WHERE outgoing_id = 900 AND state = 'unknown'"),
         2
     );
+}
+
+/// Begins a backup whose git waits in the middle of writing the bundle, until `go` is there or `die` is.
+fn create_halfway(env: &mut TestEnv, file: &Path) -> Running {
+    let (programs, plain) = (env.path("programs"), env.get("PATH").to_owned());
+    let git = search_path().split(':').map(|dir| Path::new(dir).join("git")).find(|git| git.exists()).unwrap();
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *bundle\\ create*)\ntouch {begun}\nwhile [ -e {begun} ] && [ ! -e {go} ] && [ ! -e {die} ]; \
+         do sleep 0.02; done\n[ ! -e {die} ] || exit 1;;\nesac\nexec {git} \"$@\"\n",
+        begun = env.path("begun").display(),
+        go = env.path("go").display(),
+        die = env.path("die").display(),
+        git = git.display()
+    );
+    fs::create_dir(&programs).unwrap();
+    fs::write(programs.join("git"), script).unwrap();
+    fs::set_permissions(programs.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    env.set("PATH", &format!("{}:{plain}", programs.display()));
+    let running = env.start(env!("CARGO_BIN_EXE_wake"), &["backup", "create", &file.display().to_string()]);
+    env.set("PATH", &plain);
+    let begun = env.path("begun");
+    eventually("the bundle is begun", || begun.exists());
+    running
+}
+
+#[test]
+fn a_killed_backup_leaves_nothing_under_its_name_and_the_next_one_clears_up() {
+    let mut env = lived_in();
+    let folder = env.path("backups");
+    fs::create_dir(&folder).unwrap();
+    let file = folder.join("backup.tar");
+    let names = || -> Vec<_> { fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect() };
+    let running = create_halfway(&mut env, &file);
+    // One that lives keeps what is its own.
+    let second = create(&env, "backups/second.tar");
+    assert_eq!(names().len(), 2, "{:?}", names());
+    running.signal(rustix::process::Signal::KILL);
+    fs::write(env.path("die"), "").unwrap();
+    assert_ne!(running.end().code, 0);
+    assert!(!file.exists());
+    assert_eq!(names().len(), 2, "a killed one can't clear up: {:?}", names());
+    create(&env, "backups/backup.tar");
+    verify(&env, &file).ok();
+    verify(&env, &second).ok();
+    assert_eq!(names().len(), 2, "{:?}", names());
+}
+
+#[test]
+fn a_wake_that_works_meanwhile_is_in_the_memory_and_settled_after_the_restore() {
+    let mut env = lived_in();
+    env.receive(CHAT, "remember that the bins go out on Monday");
+    let file = env.path("backup.tar");
+    let running = create_halfway(&mut env, &file);
+    env.wake(&["--once"]).ok();
+    fs::write(env.path("go"), "").unwrap();
+    running.end().ok();
+    let other = TestEnv::new();
+    restore(&other, &file).ok();
+    assert_eq!(other.git(&["rev-parse", "HEAD"]), env.git(&["rev-parse", "HEAD"]));
+    // The database is of the moment before.
+    assert_eq!((env.queued().len(), other.queued().len()), (0, 1));
+    other.wake(&["resume"]).ok();
+    other.wake(&["--once"]).ok();
+    assert_eq!(other.queued().len(), 0);
+    other.check_sound();
 }

@@ -45,7 +45,7 @@ fn lived_in() -> TestEnv {
 #[test]
 fn what_is_restored_is_what_was_there_and_stopped() {
     let env = lived_in();
-    env.receive(CHAT, "still to be answered");
+    env.receive(CHAT, "remember that the tea is green");
     let file = create(&env, "backup.tar");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let listed = env.run("tar", &["tf", &file.display().to_string()]).ok().stdout;

@@ -20,7 +20,7 @@
 //! vectors, and one that reads PDFs ([`pdf`]).
 //! [`account`] tells what was done and what it cost. [`orders`] carries out what a person orders without a model. [`provenance`] tells
 //! where what is remembered comes from, and forgets it. [`health`] finds and repairs what crashes leave behind. [`setup`] asks for
-//! settings and checks them. [`trial`] runs again what was done, and tries cases. [`page`] is the local page. [`access`] joins the settings with who paired.
+//! settings and checks them. [`backup`] keeps all of it in one file, and gives it back. [`trial`] runs again what was done, and tries cases. [`page`] is the local page. [`access`] joins the settings with who paired.
 //!
 //! The ground: [`types`] are values that several modules speak of. [`config`] alone reads the environment, [`clock`] alone asks the
 //! time, [`zone`] alone reads zone files, [`random`] alone for what nobody guesses, [`process`] alone starts children. [`disk`] says
@@ -32,6 +32,7 @@
 pub mod access;
 pub mod account;
 pub mod approval_text;
+pub mod backup;
 pub mod bot;
 pub mod channel;
 pub mod cli;

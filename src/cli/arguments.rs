@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use super::{
-    SettingsArguments, approvals, cost::CostArguments, history::LogArguments, log::Talk, mcp, memory::MemoryCommand,
-    page::PageArguments, policy::PolicyAction, queue, recordings::RecordingsCommand, remind::RemindArguments,
-    shell::Program, task::TaskCommand,
+    SettingsArguments, approvals, backup::BackupCommand, cost::CostArguments, history::LogArguments, log::Talk, mcp,
+    memory::MemoryCommand, page::PageArguments, policy::PolicyAction, queue, recordings::RecordingsCommand,
+    remind::RemindArguments, shell::Program, task::TaskCommand,
 };
 
 /// Wakes, does what is due, writes down what it did, and goes back to sleep.
@@ -42,6 +42,7 @@ Examples:
   wake approvals list                what waits for your word
   wake undo                          take back what it did last
   wake stop                          end all work, until wake resume
+  wake backup create reveille.tar    all of it in one file, for another day or another machine
   wake mcp                           let other programs' models use its memory and tasks
   wake policy test 'rm -rf ~'        how a shell command would be judged, and why"
 )]
@@ -253,6 +254,16 @@ Examples:
         #[command(subcommand)]
         action: Option<PolicyAction>,
     },
+    /// Keep all of it in one file, and restore it, on this machine or another.
+    #[command(after_help = "\
+Examples:
+  wake backup create reveille.tar
+  wake backup verify reveille.tar
+  wake backup restore reveille.tar")]
+    Backup {
+        #[command(subcommand)]
+        command: BackupCommand,
+    },
     /// Print what a shell needs to complete commands and options.
     #[command(after_help = "\
 Examples:
@@ -307,6 +318,7 @@ impl WakeCommand {
             Self::Memory { command } => command.json(),
             Self::Recordings { action, json } => *json || action.as_ref().is_some_and(RecordingsCommand::json),
             Self::Approvals { action } => action.json(),
+            Self::Backup { command } => command.json(),
             Self::Policy { action } => action.as_ref().is_some_and(PolicyAction::json),
             Self::Chat
             | Self::Install(_)

@@ -4,6 +4,7 @@
 
 mod approvals;
 mod arguments;
+mod backup;
 pub mod bot;
 mod chat;
 mod cost;

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use super::{
     WakeSettings, approvals,
     arguments::{Arguments, WakeCommand},
-    chat, complain, cost, eval, failed, history, mcp, memory,
+    backup, chat, complain, cost, eval, failed, history, mcp, memory,
     out::{self, Working},
     page, policy, queue, recordings, remind, replay,
     say::{self, Said},
@@ -91,6 +91,7 @@ fn run(arguments: &Arguments) -> ExitCode {
                 mcp::serve(context, address).await
             }),
         },
+        Some(WakeCommand::Backup { command }) => backup::run(&config, command, json),
         Some(WakeCommand::Task { command }) => task::run(&config, command, json),
         Some(WakeCommand::Remind(remind)) => remind::run(&config, remind, json),
         Some(WakeCommand::Today { .. }) => remind::today(&config, json),

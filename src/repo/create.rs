@@ -247,7 +247,7 @@ fn clear(making: &Path) -> Result<(), RepoError> {
     }
 }
 
-fn store_branch(git: &Repository, branch: &str) -> Result<(), RepoError> {
+pub(super) fn store_branch(git: &Repository, branch: &str) -> Result<(), RepoError> {
     Ok(git.config()?.open_level(ConfigLevel::Local)?.set_str("reveille.branch", branch)?)
 }
 

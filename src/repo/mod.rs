@@ -9,6 +9,7 @@
 mod advance;
 mod ailment;
 mod as_of;
+mod bundle;
 mod committed;
 mod create;
 mod endings;
@@ -49,6 +50,7 @@ pub use self::{
     advance::Finished,
     ailment::{Ailment, ailment},
     as_of::texts_as_of,
+    bundle::{BundledMemory, Uncommitted, UncommittedFile},
     committed::{Committed, CommittedFile},
     create::{CLONE_TIMEOUT, Created},
     glance::Glance,

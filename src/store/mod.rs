@@ -19,6 +19,7 @@ mod outcome;
 mod people;
 mod recordings;
 mod reminders;
+mod restored;
 mod upkeep;
 
 pub use chats::{chosen::ChosenSetting, moved::Moved, stop::Stopped};
@@ -68,6 +69,7 @@ pub use reminders::{
     nudged::OpenNudge,
     rows::{Firing, NewReminder, Reminder, Round},
 };
+pub use restored::{SetAside, StoreSize};
 pub use upkeep::{
     backoff::{HEAD_SEEN, Upkeep, UpkeepKind, wait_after},
     breaker::{ModelBreaker, ModelFault},

@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod approvals;
 #[cfg(test)]
+mod backup;
+#[cfg(test)]
 mod bot;
 #[cfg(test)]
 mod chain;

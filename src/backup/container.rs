@@ -1,0 +1,187 @@
+//! The file itself: a plain tar (ustar) that any `tar` lists and unpacks, in the one form that we write.
+//!
+//! A reader that knows which members come next knows each byte between their contents, too. So nothing is parsed but the first
+//! member's size and time; all else is held against what we would have written. Links, devices, long names, gaps and what comes
+//! after the end are then simply not what was expected.
+
+use std::io::{self, Read, Write};
+
+use ring::digest::{Context, SHA256};
+
+use super::BackupError;
+use crate::random::hex;
+
+/// A tar file is made of blocks of so many bytes.
+const BLOCK: usize = 512;
+/// How long a member's name may be in its header, in bytes.
+pub(super) const NAME_BYTES_MAX: usize = 100;
+/// The largest member that a header's eleven octal digits can tell, in bytes.
+pub(super) const MEMBER_BYTES_MAX: u64 = (1 << 33) - 1;
+/// Where the first header says its size and its time.
+const SIZE_AT: std::ops::Range<usize> = 124..135;
+const TIME_AT: std::ops::Range<usize> = 136..147;
+/// How much is copied at once, in bytes.
+const CHUNK: usize = 64 << 10;
+
+/// The header of a file: its owner may read and write it.
+fn header(name: &str, bytes: u64, time: u64) -> Vec<u8> {
+    let with = |sum: &[u8]| {
+        let mut block = Vec::with_capacity(BLOCK);
+        let fields: [(&[u8], usize); 10] = [
+            (name.as_bytes(), NAME_BYTES_MAX),
+            (b"0000600\0", 8),
+            (b"0000000\0", 8),
+            (b"0000000\0", 8),
+            (&digits(bytes), 12),
+            (&digits(time), 12),
+            (sum, 8),
+            (b"0", 1),
+            (b"", 100),
+            (b"ustar\x0000", BLOCK - 257),
+        ];
+        for (field, width) in fields {
+            let end = block.len() + width;
+            block.extend(field.iter().take(width));
+            block.resize(end, 0);
+        }
+        block
+    };
+    let sum: u32 = with(b"        ").iter().map(|byte| u32::from(*byte)).sum();
+    with(format!("{sum:06o}\0 ").as_bytes())
+}
+
+fn digits(number: u64) -> Vec<u8> {
+    format!("{number:011o}\0").into_bytes()
+}
+
+fn padding(bytes: u64) -> usize {
+    let over = usize::try_from(bytes % BLOCK as u64).unwrap_or(0);
+    (BLOCK - over) % BLOCK
+}
+
+/// Writes members one after another.
+pub(super) struct Packer<W> {
+    to: W,
+    time: u64,
+}
+
+impl<W: Write> Packer<W> {
+    /// `time`: when it was made, in seconds since 1970.
+    pub(super) fn new(to: W, time: u64) -> Self {
+        Self { to, time }
+    }
+
+    /// Copies a member of so many bytes. Returns its SHA-256.
+    pub(super) fn add(&mut self, name: &str, bytes: u64, from: &mut dyn Read) -> io::Result<String> {
+        self.to.write_all(&header(name, bytes, self.time))?;
+        let digest = copy(from, bytes, &mut self.to)?;
+        self.to.write_all(&vec![0; padding(bytes)])?;
+        Ok(digest)
+    }
+
+    /// Ends the file.
+    pub(super) fn end(mut self) -> io::Result<W> {
+        self.to.write_all(&[0; 2 * BLOCK])?;
+        Ok(self.to)
+    }
+}
+
+/// Reads members in the order in which they were written.
+pub(super) struct Unpacker<R> {
+    from: R,
+    time: u64,
+}
+
+impl<R: Read> Unpacker<R> {
+    /// Begins with a first member of this name and at most so many bytes, and returns what is in it.
+    pub(super) fn begin(mut from: R, name: &str, bytes_max: u64) -> Result<(Self, Vec<u8>), BackupError> {
+        let mut first = [0; BLOCK];
+        let is_there = fill(&mut from, &mut first)?;
+        let number = |at: std::ops::Range<usize>| {
+            let text = std::str::from_utf8(first.get(at)?).ok()?;
+            u64::from_str_radix(text, 8).ok()
+        };
+        let (Some(bytes), Some(time), true) = (number(SIZE_AT), number(TIME_AT), is_there) else {
+            return Err(BackupError::NotOurs);
+        };
+        if header(name, bytes, time) != first || bytes > bytes_max {
+            return Err(BackupError::NotOurs);
+        }
+        let mut unpacker = Self { from, time };
+        let mut content = Vec::new();
+        unpacker.content(name, bytes, &mut content)?;
+        Ok((unpacker, content))
+    }
+
+    /// The next member, which must be this one. Returns its SHA-256.
+    pub(super) fn next(&mut self, name: &str, bytes: u64, to: &mut dyn Write) -> Result<String, BackupError> {
+        self.expect(&header(name, bytes, self.time), name)?;
+        self.content(name, bytes, to)
+    }
+
+    /// Nothing may follow.
+    pub(super) fn end(mut self) -> Result<(), BackupError> {
+        self.expect(&[0; 2 * BLOCK], "its end")?;
+        match fill(&mut self.from, &mut [0])? {
+            false => Ok(()),
+            true => Err(BackupError::Damaged("something follows after its end".to_owned())),
+        }
+    }
+
+    fn content(&mut self, name: &str, bytes: u64, to: &mut dyn Write) -> Result<String, BackupError> {
+        let digest = copy(&mut self.from, bytes, to).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => BackupError::Damaged(format!("it ends within {name}")),
+            _ => BackupError::io("copying", name)(error),
+        })?;
+        self.expect(&vec![0; padding(bytes)], name)?;
+        Ok(digest)
+    }
+
+    fn expect(&mut self, expected: &[u8], what: &str) -> Result<(), BackupError> {
+        let mut found = vec![0; expected.len()];
+        match fill(&mut self.from, &mut found)? && found == expected {
+            true => Ok(()),
+            false => Err(BackupError::Damaged(format!("it isn't as it was written, at {what}"))),
+        }
+    }
+}
+
+/// Says whether there was enough.
+fn fill(from: &mut impl Read, bytes: &mut [u8]) -> Result<bool, BackupError> {
+    match from.read_exact(bytes) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(BackupError::io("reading", "the backup")(error)),
+    }
+}
+
+/// Copies exactly so many bytes, and returns their SHA-256.
+fn copy(from: &mut dyn Read, bytes: u64, to: &mut dyn Write) -> io::Result<String> {
+    let mut digest = Context::new(&SHA256);
+    let mut chunk = vec![0; CHUNK];
+    let mut left = bytes;
+    while left > 0 {
+        let n = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
+        let chunk = chunk.get_mut(..n).unwrap_or_default();
+        from.read_exact(chunk)?;
+        digest.update(chunk);
+        to.write_all(chunk)?;
+        left -= n as u64;
+    }
+    Ok(hex(digest.finish().as_ref()))
+}
+
+/// The size and the SHA-256 of what can be read.
+pub(super) fn measure(from: &mut dyn Read) -> io::Result<(u64, String)> {
+    let mut digest = Context::new(&SHA256);
+    let mut chunk = vec![0; CHUNK];
+    let mut bytes = 0;
+    loop {
+        let n = from.read(&mut chunk)?;
+        if n == 0 {
+            return Ok((bytes, hex(digest.finish().as_ref())));
+        }
+        digest.update(chunk.get(..n).unwrap_or_default());
+        bytes += n as u64;
+    }
+}

@@ -1,0 +1,302 @@
+//! Making a backup while a wake and the bot run.
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    BackupError, BackupManifest, BackupMember, LeftOut, MANIFEST, MANIFEST_SUM, SCRATCH, Scratch,
+    container::{MEMBER_BYTES_MAX, Packer, measure},
+    folder_of,
+    manifest::{BUNDLE, DATABASE, EDITS, FOLDERS, FORMAT, SETTINGS, TOP, is_plain, name_in_file},
+    restore, sync_folder,
+};
+use crate::{
+    clock::rfc3339,
+    config::{Config, SaidSettings, VARIABLES},
+    repo::{Repo, RepoError, Uncommitted},
+    store::Store,
+};
+
+/// What a backup is called until it is whole.
+const PARTIAL: &str = "backup.tar";
+/// The end of a file's name that is still being fetched.
+const FETCHED_PART: &str = ".part";
+/// How often files are looked at anew that change while they are copied.
+const TRIES: usize = 3;
+/// What of a workspace a person may miss, and why it isn't in a backup.
+const MISSED: [(&str, &str); 4] = [
+    ("copies", "undoing changes in your folders works on this machine alone"),
+    ("scratch", "it is for the moment"),
+    ("logs", "they tell of this machine"),
+    ("models", "they can be fetched again"),
+];
+/// What is made anew, or is of this machine and this moment.
+const MADE_ANEW: [&str; 10] = [
+    SETTINGS,
+    ".wake-lock",
+    ".bot-lock",
+    ".voice-lock",
+    ".last-look",
+    ".health-told",
+    "mcp-token",
+    "page",
+    "claude-code",
+    "mcp",
+];
+/// How the names of more of that begin: databases with their logs, and plans of wakes.
+const MADE_ANEW_BEGIN: [&str; 3] = ["index.db", "messages.db", "plan-2"];
+
+/// A backup that was made, and restored once to see that it can be.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct BackupMade {
+    /// The file.
+    pub file: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// What is in it.
+    pub manifest: BackupManifest,
+}
+
+/// A member, and where its bytes are.
+struct Source {
+    member: BackupMember,
+    file: PathBuf,
+}
+
+/// Writes all that can't be made anew into `file`, which must not be there. The settings, with their secrets, only where that is asked
+/// for. The file has its name once it was restored for a try.
+///
+/// # Errors
+/// What keeps it from being made; then no such file is there.
+pub fn create(
+    config: &Config,
+    store: &Store,
+    file: &Path,
+    with_secrets: bool,
+    now: DateTime<Utc>,
+) -> Result<BackupMade, BackupError> {
+    let file = std::path::absolute(file).map_err(BackupError::io("finding", file.display()))?;
+    if file.symlink_metadata().is_ok() {
+        return Err(BackupError::Exists(file));
+    }
+    let scratch = Scratch::beneath(folder_of(&file))?;
+    let partial = scratch.path().join(PARTIAL);
+    let manifest = gather_and_write(config, store, &partial, with_secrets, now)?;
+    restore::verify(&partial, now)?;
+    // Unlike renaming, it never takes another file's place.
+    fs::hard_link(&partial, &file).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => BackupError::Exists(file.clone()),
+        _ => BackupError::io("naming", file.display())(error),
+    })?;
+    sync_folder(folder_of(&file))?;
+    let bytes = fs::metadata(&file).map_err(BackupError::io("looking at", file.display()))?.len();
+    Ok(BackupMade { file, bytes, manifest })
+}
+
+fn gather_and_write(
+    config: &Config,
+    store: &Store,
+    partial: &Path,
+    with_secrets: bool,
+    now: DateTime<Utc>,
+) -> Result<BackupManifest, BackupError> {
+    let mut to = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(partial)
+        .map_err(BackupError::io("making", partial.display()))?;
+    let scratch = Scratch::beneath(folder_of(partial))?;
+    let mut tried = 0;
+    let manifest = loop {
+        tried += 1;
+        to.set_len(0).map_err(BackupError::io("writing", partial.display()))?;
+        std::io::Seek::rewind(&mut to).map_err(BackupError::io("writing", partial.display()))?;
+        let (manifest, sources) = gather(config, store, scratch.path(), with_secrets, now)?;
+        match write(&to, &manifest, &sources, now) {
+            Err(BackupError::Changing(_)) if tried < TRIES => {}
+            written => break written.map(|()| manifest)?,
+        }
+    };
+    to.sync_all().map_err(BackupError::io("syncing", partial.display()))?;
+    Ok(manifest)
+}
+
+/// The database first, then the memory, then files. A wake may work between these moments, and then commits what the database of the
+/// moment before doesn't know of yet: that is how a crash right after the commit looks, and the next wake settles it by the
+/// commit's trailer. The other way round the database would say that something was committed which isn't there. Likewise a file
+/// stands in its place before the database says so.
+fn gather(
+    config: &Config,
+    store: &Store,
+    scratch: &Path,
+    with_secrets: bool,
+    now: DateTime<Utc>,
+) -> Result<(BackupManifest, Vec<Source>), BackupError> {
+    let mut sources = Vec::new();
+    let database = scratch.join(DATABASE);
+    fs::remove_file(&database).ok();
+    store.save_to(&database)?;
+    sources.extend(source(DATABASE, database)?);
+    let mut left_out = Vec::new();
+    let mut deleted = Vec::new();
+    let memory = match Repo::open(&config.repo_dir()) {
+        Ok(repo) => {
+            let bundle = scratch.join(BUNDLE);
+            let (memory, uncommitted, has_history) = repo.bundle(&bundle).map_err(|error| match error {
+                RepoError::Moved => BackupError::Restless,
+                error => error.into(),
+            })?;
+            if has_history {
+                sources.extend(source(BUNDLE, bundle)?);
+            }
+            take_uncommitted(uncommitted, scratch, &mut sources, &mut deleted, &mut left_out)?;
+            Some(memory)
+        }
+        Err(RepoError::NotARepository { .. }) if !config.repo_dir().exists() => None,
+        Err(error) => return Err(error.into()),
+    };
+    for name in TOP.into_iter().filter(|name| *name != SETTINGS) {
+        sources.extend(source(name, config.workspace_dir.join(name))?);
+    }
+    let mut settings = Vec::new();
+    match &config.env_file {
+        Some(file) if with_secrets => sources.extend(source(SETTINGS, file.clone())?),
+        Some(_) | None => {
+            let said = SaidSettings::gather(config.env_file.as_deref());
+            let is_set = |name: &&&str| said.get(name).is_some() && **name != "WORKSPACE_DIR";
+            settings.extend(VARIABLES.iter().filter(is_set).map(|name| (*name).to_owned()));
+        }
+    }
+    for folder in FOLDERS {
+        for (name, path, is_file) in entries(&config.workspace_dir.join(folder))? {
+            if is_file && is_plain(&name) && !name.ends_with(FETCHED_PART) {
+                sources.extend(source(&format!("{folder}/{name}"), path)?);
+            }
+        }
+    }
+    left_out.extend(rest_of(config)?);
+    let manifest = BackupManifest {
+        format: FORMAT,
+        created_at: rfc3339(now),
+        program: format!("reveille {}", env!("CARGO_PKG_VERSION")),
+        schema: Store::known_schema(),
+        holds: store.size()?,
+        repo_name: config.repo_name.clone(),
+        memory,
+        members: sources.iter().map(|source| source.member.clone()).collect(),
+        deleted,
+        settings,
+        left_out,
+    };
+    Ok((manifest, sources))
+}
+
+fn take_uncommitted(
+    uncommitted: Uncommitted,
+    scratch: &Path,
+    sources: &mut Vec<Source>,
+    deleted: &mut Vec<String>,
+    left_out: &mut Vec<LeftOut>,
+) -> Result<(), BackupError> {
+    for (at, file) in uncommitted.files.into_iter().enumerate() {
+        let Some(bytes) = file.bytes else {
+            deleted.push(file.path);
+            continue;
+        };
+        let copy = scratch.join(format!("edit-{at}"));
+        fs::write(&copy, bytes).map_err(BackupError::io("copying", &file.path))?;
+        let found = source(&format!("{EDITS}{}", file.path), copy)?;
+        sources.extend(found.map(|mut source| {
+            source.member.is_executable = file.is_executable;
+            source
+        }));
+    }
+    left_out.extend(uncommitted.left_out.into_iter().map(|(what, why)| LeftOut { what, why }));
+    Ok(())
+}
+
+/// What else is in the workspace: named, so that nothing a person put there is lost in silence.
+fn rest_of(config: &Config) -> Result<Vec<LeftOut>, BackupError> {
+    let mut rest = Vec::new();
+    for (name, ..) in entries(&config.workspace_dir)? {
+        let is_taken = TOP.contains(&name.as_str())
+            || FOLDERS.contains(&name.as_str())
+            || name == config.repo_name
+            || name.starts_with(SCRATCH);
+        let is_earlier = name.starts_with("messages.db.");
+        let is_made_anew = MADE_ANEW.contains(&name.as_str())
+            || !is_earlier && MADE_ANEW_BEGIN.iter().any(|begin| name.starts_with(begin));
+        if is_taken || is_made_anew {
+            continue;
+        }
+        let why = MISSED.iter().find(|(missed, _)| *missed == name).map(|(_, why)| *why);
+        let why =
+            why.unwrap_or(if is_earlier { "it is an earlier database" } else { "it isn't Reveille's" }).to_owned();
+        rest.push(LeftOut { what: name, why });
+    }
+    Ok(rest)
+}
+
+/// The entries of a folder that may be missing, by name: their names, paths, and whether they are files.
+fn entries(dir: &Path) -> Result<Vec<(String, PathBuf, bool)>, BackupError> {
+    let read = match fs::read_dir(dir) {
+        Ok(read) => read,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(BackupError::io("reading", dir.display())(error)),
+    };
+    let mut found: Vec<_> = read
+        .flatten()
+        .map(|entry| {
+            let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+            (entry.file_name().to_string_lossy().into_owned(), entry.path(), is_file)
+        })
+        .collect();
+    found.sort();
+    Ok(found)
+}
+
+/// A file as a member; none where there is none.
+fn source(path: &str, file: PathBuf) -> Result<Option<Source>, BackupError> {
+    let mut open = match fs::File::open(&file) {
+        Ok(open) => open,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(BackupError::io("reading", file.display())(error)),
+    };
+    let (bytes, sha256) = measure(&mut open).map_err(BackupError::io("reading", file.display()))?;
+    if bytes > MEMBER_BYTES_MAX {
+        return Err(BackupError::TooLarge(path.to_owned()));
+    }
+    let member = BackupMember { path: path.to_owned(), bytes, sha256, is_executable: false };
+    Ok(Some(Source { member, file }))
+}
+
+fn write(to: &fs::File, manifest: &BackupManifest, sources: &[Source], now: DateTime<Utc>) -> Result<(), BackupError> {
+    let io = |error| BackupError::io("writing", "the backup")(error);
+    let list = serde_json::to_vec_pretty(manifest).map_err(|error| io(error.into()))?;
+    let time = u64::try_from(now.timestamp()).unwrap_or(0);
+    let mut packer = Packer::new(std::io::BufWriter::new(to), time);
+    let sum = packer.add(MANIFEST, list.len() as u64, &mut list.as_slice()).map_err(io)?;
+    let line = format!("{sum}  {MANIFEST}\n");
+    packer.add(MANIFEST_SUM, line.len() as u64, &mut line.as_bytes()).map_err(io)?;
+    for (at, Source { member, file }) in sources.iter().enumerate() {
+        let changing = || BackupError::Changing(member.path.clone());
+        let mut from = fs::File::open(file).map_err(|_| changing())?;
+        let name = name_in_file(at, &member.path);
+        let sum = packer.add(&name, member.bytes, &mut from).map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => changing(),
+            _ => io(error),
+        })?;
+        // Longer than it was is another file, too.
+        if sum != member.sha256 || from.read(&mut [0]).map_err(io)? > 0 {
+            return Err(changing());
+        }
+    }
+    packer.end().and_then(|mut to| to.flush()).map_err(io)
+}

@@ -1,0 +1,234 @@
+//! Reading a backup, which may come from anywhere: to a folder for the moment first, and in its place once all of it is sound.
+
+use std::{
+    fs,
+    io::BufReader,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    BackupError, BackupManifest, MANIFEST, MANIFEST_BYTES_MAX, MANIFEST_SUM, Scratch,
+    container::{Unpacker, measure},
+    folder_of,
+    manifest::{BUNDLE, DATABASE, MemberPlace, SETTINGS, name_in_file},
+    sync_folder,
+};
+use crate::{
+    config::Config,
+    disk,
+    repo::{Repo, RepoError, UncommittedFile},
+    store::{SetAside, Store, StoreError},
+    wake_lock::{LockError, WakeLock},
+};
+
+/// What a workspace may hold that something is restored into.
+const MAY_BE_THERE: [&str; 7] =
+    [SETTINGS, "logs", ".wake-lock", ".bot-lock", ".last-look", ".health-told", ".voice-lock"];
+
+/// What was restored.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct RestoredBackup {
+    /// The workspace.
+    pub workspace: PathBuf,
+    /// What doesn't go on as if nothing had happened since.
+    pub set_aside: SetAside,
+    /// Whether the settings that were there stand, and those of the backup were left out.
+    pub kept_settings: bool,
+    /// What was in it.
+    pub manifest: BackupManifest,
+}
+
+/// Restores a backup to a folder for the moment beside it, and says what is in it.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn verify(file: &Path, now: DateTime<Utc>) -> Result<(BackupManifest, SetAside), BackupError> {
+    // Git works in another folder.
+    let file = &std::path::absolute(file).map_err(BackupError::io("finding", file.display()))?;
+    let scratch = Scratch::beneath(folder_of(file))?;
+    let manifest = unpack(file, scratch.path())?;
+    let set_aside = prepare(&manifest, scratch.path(), now)?;
+    Ok((manifest, set_aside))
+}
+
+/// Restores a backup into the workspace of `config`, which must be empty but for settings and logs. All work is stopped there until a
+/// person resumes it.
+///
+/// # Errors
+/// What is in the way, or wrong with it.
+pub fn restore(config: &Config, file: &Path, now: DateTime<Utc>) -> Result<RestoredBackup, BackupError> {
+    let dir = &config.workspace_dir;
+    let was_there = dir.is_dir();
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(BackupError::io("making", dir.display()))?;
+    let restored = restore_into(config, file, now);
+    if restored.is_err() && !was_there {
+        // Locks are all that can be left in it.
+        for path in [config.lock_path(), config.bot_lock_path()] {
+            fs::remove_file(path).ok();
+        }
+        fs::remove_dir(dir).ok();
+    }
+    restored
+}
+
+fn restore_into(config: &Config, file: &Path, now: DateTime<Utc>) -> Result<RestoredBackup, BackupError> {
+    let dir = &config.workspace_dir;
+    // Nobody begins to work in it meanwhile.
+    let _wake = lock(&config.lock_path(), "A wake is working there.")?;
+    let _bot = lock(&config.bot_lock_path(), "The bot is running there.")?;
+    Scratch::sweep(dir);
+    let there = fs::read_dir(dir).map_err(BackupError::io("reading", dir.display()))?;
+    for entry in there {
+        let entry = entry.map_err(BackupError::io("reading", dir.display()))?;
+        let what = entry.file_name().to_string_lossy().into_owned();
+        if !MAY_BE_THERE.contains(&what.as_str()) {
+            return Err(BackupError::NotEmpty { dir: dir.clone(), what });
+        }
+    }
+    let scratch = Scratch::beneath(dir)?;
+    let manifest = unpack(file, scratch.path())?;
+    let set_aside = prepare(&manifest, scratch.path(), now)?;
+    let ready = workspace_in(scratch.path());
+    let mut names: Vec<_> = fs::read_dir(&ready)
+        .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.file_name())).collect::<Result<_, _>>())
+        .map_err(BackupError::io("reading", ready.display()))?;
+    // The database last: without it, and with a memory, nothing begins to work.
+    names.sort_by_key(|name| (name == DATABASE, name.clone()));
+    let mut kept_settings = false;
+    for name in names {
+        if name == SETTINGS && dir.join(SETTINGS).exists() {
+            kept_settings = true;
+            continue;
+        }
+        let to = dir.join(&name);
+        fs::rename(ready.join(&name), &to).map_err(BackupError::io("moving", to.display()))?;
+    }
+    sync_folder(dir)?;
+    Ok(RestoredBackup { workspace: dir.clone(), set_aside, kept_settings, manifest })
+}
+
+fn lock(path: &Path, who: &str) -> Result<WakeLock, BackupError> {
+    WakeLock::take(path).map_err(|error| match error {
+        LockError::Held(_) => BackupError::AtWork(who.to_owned()),
+        error => error.into(),
+    })
+}
+
+/// Where the members are, each under its number: no name out of the file is a path here.
+fn unpacked(scratch: &Path, at: usize) -> PathBuf {
+    scratch.join(format!("member-{at}"))
+}
+
+fn workspace_in(scratch: &Path) -> PathBuf {
+    scratch.join("workspace")
+}
+
+/// Checks the whole file, and writes its members into an empty folder.
+fn unpack(file: &Path, scratch: &Path) -> Result<BackupManifest, BackupError> {
+    let io = |error| BackupError::io("reading", file.display())(error);
+    let open = fs::File::open(file).map_err(io)?;
+    let there = open.metadata().map_err(io)?;
+    if !there.is_file() {
+        return Err(BackupError::NotOurs);
+    }
+    let (mut from, list) = Unpacker::begin(BufReader::new(open), MANIFEST, MANIFEST_BYTES_MAX.min(there.len()))?;
+    let (_, sum) = measure(&mut list.as_slice()).map_err(io)?;
+    let mut line = Vec::new();
+    let expected = format!("{sum}  {MANIFEST}\n");
+    from.next(MANIFEST_SUM, expected.len() as u64, &mut line)?;
+    if line != expected.as_bytes() {
+        return Err(BackupError::Damaged("its list isn't as it was written".to_owned()));
+    }
+    let manifest = BackupManifest::parse(&list)?;
+    // Nothing is compressed: what says that it holds more than the file has is damaged, or lies.
+    if manifest.bytes() > there.len() {
+        return Err(BackupError::Damaged("it says that it holds more than it does".to_owned()));
+    }
+    // The members, and the memory's history and files once more.
+    let needed = manifest.bytes().saturating_mul(2);
+    let free = disk::free_bytes(scratch).map_err(BackupError::io("asking for room in", scratch.display()))?;
+    if needed > free {
+        return Err(BackupError::NoRoom { dir: folder_of(scratch).to_owned(), needed, free });
+    }
+    for (at, member) in manifest.members.iter().enumerate() {
+        let to = unpacked(scratch, at);
+        let mut to = fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&to)
+            .map_err(BackupError::io("writing", to.display()))?;
+        let sum = from.next(&name_in_file(at, &member.path), member.bytes, &mut to)?;
+        if sum != member.sha256 {
+            return Err(BackupError::Damaged(format!("{:?} isn't as it was written", member.path)));
+        }
+        to.sync_all().map_err(BackupError::io("syncing", &member.path))?;
+    }
+    from.end()?;
+    Ok(manifest)
+}
+
+/// Makes a workspace of the members, as it will be used.
+fn prepare(manifest: &BackupManifest, scratch: &Path, now: DateTime<Utc>) -> Result<SetAside, BackupError> {
+    let workspace = workspace_in(scratch);
+    make_folder(&workspace)?;
+    let mut bundle = None;
+    let mut edits = Vec::new();
+    for (at, member) in manifest.members.iter().enumerate() {
+        let from = unpacked(scratch, at);
+        let to = match MemberPlace::of(&member.path) {
+            Some(MemberPlace::Database) => workspace.join(DATABASE),
+            Some(MemberPlace::Top(name)) => workspace.join(name),
+            Some(MemberPlace::In(folder, name)) => {
+                let folder = workspace.join(folder);
+                if !folder.is_dir() {
+                    make_folder(&folder)?;
+                }
+                folder.join(name)
+            }
+            Some(MemberPlace::Bundle) => {
+                let named = scratch.join(BUNDLE);
+                fs::rename(&from, &named).map_err(BackupError::io("moving", BUNDLE))?;
+                bundle = Some(named);
+                continue;
+            }
+            Some(MemberPlace::Edit(path)) => {
+                edits.push((from, path.to_owned(), member.is_executable));
+                continue;
+            }
+            None => return Err(BackupError::Damaged(format!("{:?} is nothing of Reveille's", member.path))),
+        };
+        fs::rename(&from, &to).map_err(BackupError::io("moving", &member.path))?;
+    }
+    if let Some(memory) = &manifest.memory {
+        let damaged = |error: RepoError| match error {
+            RepoError::Configuration(_) | RepoError::UnsafePath { .. } | RepoError::Git(_) => {
+                BackupError::Damaged(error.to_string())
+            }
+            error => error.into(),
+        };
+        let repo =
+            Repo::from_bundle(&workspace.join(&manifest.repo_name), bundle.as_deref(), memory).map_err(damaged)?;
+        for (file, path, is_executable) in edits {
+            let bytes = Some(fs::read(&file).map_err(BackupError::io("reading", &path))?);
+            repo.put_uncommitted(&UncommittedFile { path, bytes, is_executable }).map_err(damaged)?;
+        }
+        for path in &manifest.deleted {
+            let file = UncommittedFile { path: path.clone(), bytes: None, is_executable: false };
+            repo.put_uncommitted(&file).map_err(damaged)?;
+        }
+    }
+    let mut store = Store::open_foreign(&workspace.join(DATABASE)).map_err(|error| match error {
+        StoreError::Newer { .. } => BackupError::TooNew,
+        StoreError::Damaged(why) => BackupError::Damaged(why),
+        error => error.into(),
+    })?;
+    Ok(store.begin_restored(now)?)
+}
+
+fn make_folder(path: &Path) -> Result<(), BackupError> {
+    fs::DirBuilder::new().mode(0o700).create(path).map_err(BackupError::io("making", path.display()))
+}

@@ -184,7 +184,7 @@ impl<'a> Chat<'a> {
         let mut has_cleared = false;
         loop {
             show_new(self.context, &mut self.store, &self.session, true)?;
-            self.ask_questions(&mut editor).await?;
+            Box::pin(self.ask_questions(&mut editor)).await?;
             if self.interrupts.is_leaving() {
                 break;
             }

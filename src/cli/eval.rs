@@ -122,7 +122,7 @@ async fn run_all(context: Context<'_>, dir: &Path, model: Option<&str>, as_json:
             break;
         }
         let working = Working::on(&format!("{}…", path.display()));
-        let score = eval::run(context, &path, model, &place).await;
+        let score = Box::pin(eval::run(context, &path, model, &place)).await;
         drop(working);
         total.cases += 1;
         total.passed += usize::from(score.passed);

@@ -37,9 +37,12 @@ pub struct Attachments {
     pub last_pdf: LastPdf,
 }
 
+/// Where a PDF is, and its text.
+type PdfAt = (PathBuf, Arc<str>);
+
 /// The text of the PDF that a cycle has read last.
 #[derive(Debug, Clone, Default)]
-pub struct LastPdf(Arc<Mutex<Option<(PathBuf, Arc<str>)>>>);
+pub struct LastPdf(Arc<Mutex<Option<PdfAt>>>);
 
 impl LastPdf {
     /// The text of a PDF, which is kept as it came: its file doesn't change. What can't be read isn't kept.

@@ -12,7 +12,7 @@ use crate::{
     cycle::workspace,
     disk,
     store::SetAside,
-    words::{in_shell, local},
+    words::{self, in_shell, local},
 };
 
 #[derive(Debug, Subcommand)]
@@ -171,8 +171,10 @@ fn in_words(manifest: &BackupManifest, config: &Config) -> String {
     let holds = manifest.holds;
     let mut text = format!("Made {at} by {} (schema {}).\n", manifest.program, manifest.schema);
     text.push_str(&format!(
-        "Database: {} messages, {} wakes, {} reminders to come.\n",
-        holds.messages, holds.wakes, holds.reminders
+        "Database: {}, {}, {} to come.\n",
+        counted(holds.messages, "message"),
+        counted(holds.wakes, "wake"),
+        counted(holds.reminders, "reminder")
     ));
     match &manifest.memory {
         Some(memory) => {
@@ -201,4 +203,8 @@ fn in_words(manifest: &BackupManifest, config: &Config) -> String {
         text.push_str(&format!("Left out: {} ({}).\n", left.what, left.why));
     }
     text
+}
+
+fn counted(n: i64, what: &str) -> String {
+    words::count(usize::try_from(n).unwrap_or(0), what)
 }

@@ -232,6 +232,8 @@ const PARTS: &[&str] = &[
     "docs",
     "memory",
     "skills",
+    "systemd",
+    "launchd",
 ];
 
 impl Workshop {

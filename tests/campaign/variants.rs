@@ -224,6 +224,7 @@ const PARTS: &[&str] = &[
     ".env.example",
     "Cargo.toml",
     "Cargo.lock",
+    "build.rs",
     "clippy.toml",
     "src",
     "tests",

@@ -333,7 +333,7 @@ mod tests {
                 prop_assert!(together >= text.len());
                 let newest = |text: &str| Log::parse(text).0.days.iter().map(|day| day.date).max();
                 prop_assert_eq!(newest(&new), newest(&text));
-                for line in lines(&text).map(str::trim) {
+                for line in lines(text.trim_start_matches('\u{feff}')).map(str::trim) {
                     prop_assert!(new.contains(line) || files.iter().any(|(_, days)| days.contains(line)));
                 }
             }

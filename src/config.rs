@@ -106,6 +106,8 @@ pub struct Config {
     pub openai_base_url: String,
     /// The key to it, which nobody else gets; servers on this machine need none (`OPENAI_API_KEY`).
     pub openai_key: Option<Secret>,
+    /// What that server's models cost, in US dollars for a million tokens in and out; none: it isn't known (`OPENAI_PRICE`).
+    pub openai_price: Option<(f64, f64)>,
     /// The Gemini API's server, without a slash at the end (`GEMINI_BASE_URL`).
     pub gemini_base_url: String,
     /// The key to it (`GEMINI_API_KEY`).

@@ -27,6 +27,15 @@ pub fn span(span: TimeDelta) -> String {
     }
 }
 
+/// `9999`, `123 k`, `12 M`.
+pub fn thousands(n: u64) -> String {
+    match n {
+        ..10_000 => n.to_string(),
+        10_000..10_000_000 => format!("{} k", n / 1_000),
+        _ => format!("{} M", n / 1_000_000),
+    }
+}
+
 /// `Sat 2026-11-21 14:03`, on the person's wall.
 pub fn local(at: DateTime<Utc>, tz: Tz) -> String {
     at.with_timezone(&tz).format("%a %Y-%m-%d %H:%M").to_string()

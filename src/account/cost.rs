@@ -15,7 +15,7 @@ use crate::{
     config::Config,
     cycle::{decide::budget::Budget, month_begin},
     memory::reflect::REFLECTION,
-    model::content::tool_calls,
+    model::{content::tool_calls, offered},
     store::{Entry, PaidRequest, Spent, Store, StoreError},
     tool::unwrapped,
     types::ChatRef,
@@ -80,6 +80,8 @@ pub struct CostReport {
     pub forecast: Option<Forecast>,
     /// What the last prompts were made of.
     pub prompts: Option<PromptParts>,
+    /// What is to be said of models whose price isn't known; none for who isn't the owner.
+    pub unpriced: Option<String>,
 }
 
 /// What may still be spent.
@@ -154,6 +156,7 @@ pub fn report(store: &Store, config: &Config, now: DateTime<Utc>, query: CostQue
             total: sum(&paid),
             forecast: (!is_guests).then(|| forecast(&days, first_day, today, month_usd)),
             prompts: if query.with_parts { Some(prompts(store, &paid)?) } else { None },
+            unpriced: if is_guests { None } else { offered::unpriced(config) },
         })
     })
 }
@@ -389,6 +392,7 @@ impl CostReport {
                 "${reserved_usd:.2} of it is set aside, for a request that is under way or was cut off."
             ));
         }
+        lines.extend(self.unpriced.clone());
         lines
     }
 
@@ -504,6 +508,7 @@ mod tests {
             total,
             forecast: Some(Forecast::Heading { days: 7, mean_usd: 0.61, month_end_usd: 18.04 }),
             prompts: None,
+            unpriced: None,
         }
     }
 

@@ -1,19 +1,11 @@
 //! Money, tokens and milliseconds as a person reads them.
 
 use crate::types::Usage;
+pub use crate::words::thousands;
 
 /// `$0.0042` below a dollar, `$12.34` from there on.
 pub fn usd(usd: f64) -> String {
     if usd == 0.0 || usd >= 1.0 { format!("${usd:.2}") } else { format!("${usd:.4}") }
-}
-
-/// `9999`, `123 k`, `12 M`.
-pub fn thousands(n: u64) -> String {
-    match n {
-        ..10_000 => n.to_string(),
-        10_000..10_000_000 => format!("{} k", n / 1_000),
-        _ => format!("{} M", n / 1_000_000),
-    }
 }
 
 /// `1200 tokens in (80 % from the cache), 40 out`.

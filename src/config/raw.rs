@@ -18,7 +18,7 @@ use crate::{redact::Secret, words};
 
 /// Every setting of Reveille's own, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME` and `NO_COLOR`, which
 /// belong to everyone, are read from the environment alone.
-pub const VARIABLES: [&str; 57] = [
+pub const VARIABLES: [&str; 58] = [
     "TELEGRAM_BOT_TOKEN",
     "TELEGRAM_BOT_TOKEN_FILE",
     "ALLOWED_CHAT_IDS",
@@ -33,6 +33,7 @@ pub const VARIABLES: [&str; 57] = [
     "OPENAI_BASE_URL",
     "OPENAI_API_KEY",
     "OPENAI_API_KEY_FILE",
+    "OPENAI_PRICE",
     "AWS_REGION",
     "AWS_BEARER_TOKEN_BEDROCK",
     "AWS_BEARER_TOKEN_BEDROCK_FILE",

@@ -39,6 +39,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let embed_model = settings.read("EMBED_MODEL", |value| values::embed_model(value, home.as_deref()));
     let openai_key = settings.read("OPENAI_API_KEY", values::api_key);
     let openai_base_url = settings.read("OPENAI_BASE_URL", values::server_url);
+    let openai_price = settings.read("OPENAI_PRICE", values::token_price);
     let gemini_key = settings.read("GEMINI_API_KEY", values::api_key);
     let gemini_base_url = settings.read("GEMINI_BASE_URL", values::server_url);
     let telegram_api_url = settings.read("TELEGRAM_API_URL", values::server_url);
@@ -148,6 +149,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         embed_model,
         openai_base_url: openai_base_url.unwrap_or_else(|| DEFAULT_OPENAI_BASE_URL.to_owned()),
         openai_key: openai_key.map(Secret::new),
+        openai_price,
         gemini_base_url: gemini_base_url.unwrap_or_else(|| DEFAULT_GEMINI_BASE_URL.to_owned()),
         gemini_key: gemini_key.map(Secret::new),
         proxy_secrets,

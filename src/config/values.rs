@@ -414,6 +414,14 @@ pub(super) fn budget_usd(value: &str) -> Result<f64, String> {
     amount.map(f64::abs).ok_or_else(|| format!("an amount in US dollars from 0 to {MAX_BUDGET_USD}, such as 2.50"))
 }
 
+/// Of a million tokens, in and out.
+pub(super) fn token_price(value: &str) -> Result<(f64, f64), String> {
+    let usd =
+        |usd: &str| usd.trim().parse::<f64>().ok().filter(|usd| (0.0..=MAX_BUDGET_USD).contains(usd)).map(f64::abs);
+    let price = value.split_once('/').and_then(|(input, output)| usd(input).zip(usd(output)));
+    price.ok_or_else(|| "US dollars for a million tokens in and out, such as 0.28/0.42".to_owned())
+}
+
 pub(super) fn minutes(value: &str) -> Result<Duration, String> {
     let minutes = value.parse::<u64>().ok().filter(|minutes| (1..=MAX_MINUTES).contains(minutes));
     let minutes = minutes.ok_or_else(|| format!("whole minutes from 1 to {MAX_MINUTES}"))?;

@@ -82,6 +82,7 @@ fn openai(name: &str, config: &Config) -> Result<OpenAi, String> {
         base_url: config.openai_base_url.clone(),
         api_key: config.openai_key.clone(),
         model: name.to_owned(),
+        usd_per_million: config.openai_price,
         idle_timeout: LOCAL_IDLE_TIMEOUT,
         total_timeout: TURN_TIMEOUT,
     })

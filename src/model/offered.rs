@@ -4,8 +4,11 @@ use super::anthropic::price;
 pub use super::anthropic::price::PRICES_READ_ON;
 use crate::{
     config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider},
-    process,
+    process, words,
 };
+
+/// Stands behind a price that isn't known.
+const A_GUESS: &str = "which is a guess: its price isn't known";
 
 /// A model that can be chosen.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,8 +30,40 @@ impl OfferedModel {
     pub fn costs(&self) -> String {
         let Some((input, output)) = self.usd_per_million else { return self.note.to_owned() };
         let note = if self.note.is_empty() { String::new() } else { format!(", {}", self.note) };
-        format!("${input:.2} for a million tokens in, ${output:.2} out{note}")
+        format!("{}{note}", per_million((input, output)))
     }
+}
+
+/// A price, in words.
+pub fn per_million((input, output): (f64, f64)) -> String {
+    format!("${input:.2} for a million tokens in, ${output:.2} out")
+}
+
+/// What has to be known of models that are set and whose price isn't known, in words: as what they count, and how many tokens the
+/// day's budget is by that.
+pub fn unpriced(config: &Config) -> Option<String> {
+    let is_unknown = |name: &&str| match Provider::of(name) {
+        Provider::OpenAi => !config.is_local(name) && config.openai_price.is_none(),
+        Provider::Anthropic | Provider::Bedrock | Provider::Vertex => price::listed_price(name).is_none(),
+        Provider::ClaudeCode | Provider::Offline => false,
+    };
+    let mut names: Vec<&str> = config.said_models().filter(is_unknown).collect();
+    names.sort_unstable();
+    names.dedup();
+    let tokens = |usd: f64| words::thousands((config.daily_budget_usd / usd * 1e6) as u64);
+    let (input, output) = price::DEAREST_USD;
+    (!names.is_empty()).then(|| {
+        format!(
+            "What {} costs isn't known. It counts like the dearest model, {}: today's budget of ${:.2} ends after {} tokens in, or {} \
+             out.{}",
+            names.join(", "),
+            per_million(price::DEAREST_USD),
+            config.daily_budget_usd,
+            tokens(input),
+            tokens(output),
+            if names.iter().any(|name| Provider::of(name) == Provider::OpenAi) { " OPENAI_PRICE says what it really costs." } else { "" }
+        )
+    })
 }
 
 /// All of them: those that are set, if they aren't among the others, then Claude's, the dearest first.
@@ -67,7 +102,7 @@ pub fn offered(config: &Config) -> Vec<OfferedModel> {
             offered.insert(0, of_openai(name, config));
         } else {
             let known = price::listed_price(name);
-            let note = if known.is_none() { "which is a guess: its price isn't known" } else { "" };
+            let note = if known.is_none() { A_GUESS } else { "" };
             offered.insert(0, of_claude(name, known.unwrap_or(price::DEAREST_USD), note));
         }
     }
@@ -79,10 +114,14 @@ fn of_openai(name: &str, config: &Config) -> OfferedModel {
     let is_here = config.is_local(name);
     OfferedModel {
         name: name.to_owned(),
-        usd_per_million: (!is_here).then_some(price::DEAREST_USD),
+        usd_per_million: (!is_here).then_some(config.openai_price.unwrap_or(price::DEAREST_USD)),
         is_usable: config.can_use(name),
         needs: "it needs OPENAI_API_KEY, or the address of a server of your own in OPENAI_BASE_URL",
-        note: if is_here { "free: it runs on this machine" } else { "which is a guess: its price isn't known" },
+        note: match config.openai_price {
+            _ if is_here => "free: it runs on this machine",
+            Some(_) => "as OPENAI_PRICE says",
+            None => A_GUESS,
+        },
     }
 }
 
@@ -121,6 +160,21 @@ mod tests {
         assert_eq!(costs("claude-sonnet-5-5"), "$2.00 for a million tokens in, $10.00 out");
         assert!(costs("claude-next").ends_with("which is a guess: its price isn't known"));
         assert!(costs(OFFLINE_MODEL).starts_with("free"));
+    }
+
+    #[test]
+    fn an_unknown_price_is_said_with_the_tokens_that_the_day_is_by_it() {
+        let key = ("OPENAI_API_KEY", "sk-0123456789abcdef");
+        let said = |settings: &[(&str, &str)]| unpriced(&config(settings));
+        let text = said(&[("MODEL", "openai:x,claude-sonnet-5-5"), ("MODEL_SIMPLE", "openai:x"), key]).unwrap();
+        assert!(text.starts_with("What openai:x costs isn't known."), "{text}");
+        assert!(text.contains("$5.00 ends after 500 k tokens in, or 100 k out. OPENAI_PRICE says"), "{text}");
+        assert!(said(&[("MODEL", "claude-next")]).is_some_and(|text| text.ends_with("out.")));
+        let price = ("OPENAI_PRICE", "0.28/0.42");
+        assert_eq!(said(&[("MODEL", "openai:x,claude-sonnet-5-5"), key, price]), None);
+        assert_eq!(said(&[("MODEL", "openai:x,offline"), ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")]), None);
+        let offered = super::offered(&config(&[("MODEL", "openai:x"), key, price])).remove(0);
+        assert_eq!(offered.costs(), "$0.28 for a million tokens in, $0.42 out, as OPENAI_PRICE says");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::{
     model::{
         ModelError,
         anthropic::{Anthropic, AnthropicOptions, ClaudeRoute},
+        offered,
         openai::{self, OpenAiOptions, ServedModel},
     },
     outside,
@@ -188,6 +189,7 @@ async fn openai(config: &Config, tools: CheckTools<'_>) -> Checked {
         base_url: config.openai_base_url.clone(),
         api_key: config.openai_key.clone(),
         model: name.to_owned(),
+        usd_per_million: config.openai_price,
         idle_timeout: CALL_TIMEOUT,
         total_timeout: CALL_TIMEOUT,
     }) {
@@ -196,7 +198,11 @@ async fn openai(config: &Config, tools: CheckTools<'_>) -> Checked {
     };
     let url = &config.openai_base_url;
     let is_ours = |served: &ServedModel| name.strip_prefix(openai::PREFIX) == Some(served.id.as_str());
-    let costs = if model.is_here() { "free, and nothing leaves this machine" } else { "its price isn't known" };
+    let costs = match config.openai_price {
+        _ if model.is_here() => "free, and nothing leaves this machine".to_owned(),
+        Some(price) => offered::per_million(price),
+        None => "its price isn't known, OPENAI_PRICE says it".to_owned(),
+    };
     match model.served().await {
         Ok(served) if served.iter().any(is_ours) => Checked::Good(format!("{name} at {url}: {costs}")),
         // Some servers take other names for what they have, too.

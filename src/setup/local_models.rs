@@ -62,6 +62,7 @@ async fn models_at(url: &str) -> Vec<String> {
         base_url: url.to_owned(),
         api_key: None,
         model: "any".to_owned(),
+        usd_per_million: None,
         idle_timeout: PATIENCE,
         total_timeout: PATIENCE,
     };

@@ -96,7 +96,8 @@ impl SettingGroup {
             | "CLAUDE_CODE_MODEL"
             | "CLAUDE_CODE_OAUTH_TOKEN"
             | "OPENAI_API_KEY"
-            | "OPENAI_BASE_URL" => Self::Model,
+            | "OPENAI_BASE_URL"
+            | "OPENAI_PRICE" => Self::Model,
             "DAILY_BUDGET_USD" | "MONTHLY_BUDGET_USD" => Self::Budget,
             "BRAVE_API_KEY" | "EMBED_MODEL" | "GEMINI_API_KEY" | "GEMINI_BASE_URL" => Self::Search,
             "WORKSPACE_DIR" | "REPO_NAME" | "REPO_URL" | "WHISPER_MODEL" | "KEEP_DAYS" | "DISK_RESERVE_MB" => {
@@ -197,6 +198,7 @@ fn value_of(config: &Config, name: &str) -> Option<String> {
             EmbedModel::Gemini(name) => format!("gemini:{name}"),
         }),
         "OPENAI_BASE_URL" => Some(config.openai_base_url.clone()),
+        "OPENAI_PRICE" => config.openai_price.map(|(input, output)| format!("{input}/{output}")),
         "GEMINI_BASE_URL" => Some(config.gemini_base_url.clone()),
         "WORKSPACE_DIR" => Some(config.workspace_dir.display().to_string()),
         "REPO_NAME" => Some(config.repo_name.clone()),

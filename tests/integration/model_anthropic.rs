@@ -5,7 +5,7 @@ use std::time::Duration;
 use reveille::{
     model::{
         Conversation, Known, Model as _, ModelError, Progress, Turn,
-        anthropic::{Anthropic, AnthropicOptions, ClaudeRoute, Effort},
+        anthropic::{Anthropic, AnthropicOptions, ClaudeRoute, Effort, price},
         content::{assistant_message, text_of, tool_calls},
     },
     redact::Secret,
@@ -267,9 +267,12 @@ fn how_far_a_request_got_is_known_when_it_is_given_up() {
 
 #[test]
 fn silence_is_given_up_after_the_idle_time() {
+    let estimated = price::estimated_prompt(price::prompt_bytes(&hello())).input;
+    assert!(estimated > 0);
     for (reply, counted) in [
         (Reply::text("x").stalled_after(3, &Gate::default()), 10),
-        (Reply::http(Response::new(200, "").stalled_at(&Gate::default())), 0),
+        // It has left and nothing came: its bytes are counted, three for a token.
+        (Reply::http(Response::new(200, "").stalled_at(&Gate::default())), estimated),
     ] {
         let fake = FakeClaude::start();
         fake.expect(reply);
@@ -296,8 +299,9 @@ fn a_broken_connection_is_transient() {
     let whole = Response::new(200, "data: {}\n\n").header("content-type", "text/event-stream");
     transient(ask_once(Reply::http(whole.cut_after(4))));
     let closed = HttpServer::start(|_| Response::hang_up()).url();
-    let (why, ..) = transient(ask_with(options(&closed), &hello()));
+    let (why, _, spent) = transient(ask_with(options(&closed), &hello()));
     assert!(why.contains("No connection to the Claude API"), "{why}");
+    assert_eq!(spent, Usage::default());
 }
 
 #[test]

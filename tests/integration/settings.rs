@@ -60,6 +60,7 @@ fn each_wrong_setting_is_named_with_what_was_expected() {
         ("OPENAI_API_KEY", "two words", "one word without spaces"),
         ("OPENAI_API_KEY_FILE", NO_FILE, "can't be read"),
         ("OPENAI_BASE_URL", "http://example.org", "https"),
+        ("OPENAI_PRICE", "0.28", "such as 0.28/0.42"),
         ("GEMINI_API_KEY", "two words", "one word without spaces"),
         ("GEMINI_API_KEY_FILE", NO_FILE, "can't be read"),
         ("GEMINI_BASE_URL", "example.org", "a URL such as"),

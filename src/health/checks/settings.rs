@@ -13,6 +13,7 @@ use crate::{
         scene::Scene,
         words::ago,
     },
+    model::offered,
     process,
     store::{Cap, ModelBreaker, ModelFault, Store, Upkeep},
 };
@@ -165,7 +166,11 @@ pub(super) fn budget(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     };
     let is_thinking = scene.model(store)?.is_thinking();
     let budget = scene.budget(store)?;
-    Ok(if is_thinking { judge_budget(&budget) } else { Finding::ok(budget.describe()) })
+    let finding = if is_thinking { judge_budget(&budget) } else { Finding::ok(budget.describe()) };
+    Ok(match offered::unpriced(&scene.in_force()) {
+        Some(unpriced) => Finding { detail: format!("{}. {unpriced}", finding.detail), ..finding },
+        None => finding,
+    })
 }
 
 fn judge_budget(budget: &Budget) -> Finding {

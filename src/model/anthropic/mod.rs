@@ -152,10 +152,11 @@ impl Anthropic {
 
     async fn ask(&self, conversation: &Conversation, progress: &Progress) -> Result<Turn, ModelError> {
         let body = Bytes::from(self.body(conversation));
-        let mut response = self.send(body.clone(), progress).await?;
+        let mut response = self.send(body.clone(), conversation, progress).await?;
         // A token can be taken back before its time; what is refused for it costs nothing.
         if response.status().as_u16() == 401 && self.route.renew() {
-            response = self.send(body, progress).await?;
+            progress.leaving().store(false, Ordering::Release);
+            response = self.send(body, conversation, progress).await?;
         }
         if response.status().as_u16() != 200 {
             return Err(self.refused(response).await);
@@ -169,7 +170,12 @@ impl Anthropic {
         self.read(response, progress).await
     }
 
-    async fn send(&self, body: Bytes, progress: &Progress) -> Result<Response, ModelError> {
+    async fn send(
+        &self,
+        body: Bytes,
+        conversation: &Conversation,
+        progress: &Progress,
+    ) -> Result<Response, ModelError> {
         let client = self.client()?;
         let (length, leaving) = (body.len(), progress.leaving());
         let head = self.route.head(&body, client).await?;
@@ -184,7 +190,15 @@ impl Anthropic {
             .header(CONTENT_LENGTH, length)
             .timeout(self.total_timeout)
             .body(reqwest::Body::wrap(body));
-        self.unless_silent(request.send()).await
+        let sent = self.unless_silent(request.send()).await;
+        sent.map_err(|error| match error {
+            // It has left, and whoever got it may have worked on it.
+            ModelError::Transient { why, retry_after, .. } if progress.leaving().load(Ordering::Acquire) => {
+                let spent = price::estimated_prompt(price::prompt_bytes(conversation));
+                ModelError::Transient { why, retry_after, spent }
+            }
+            error => error,
+        })
     }
 
     /// The request's body: the conversation's own bytes between constant fields. The top-level `cache_control` lets the

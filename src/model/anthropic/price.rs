@@ -11,6 +11,9 @@ pub const PRICES_READ_ON: &str = "2026-11-21";
 /// Bytes of text that make one token, at the least: dense text and other scripts than Latin come near it.
 const FEWEST_BYTES_PER_TOKEN: u64 = 2;
 
+/// Bytes that are taken for a token where nobody has counted.
+const BYTES_PER_TOKEN: usize = 3;
+
 /// Tokens that a picture makes, at the most.
 const MOST_TOKENS_PER_IMAGE: u64 = 5_000;
 
@@ -155,6 +158,16 @@ pub fn estimate_max_cost(model: &str, prompt_bytes: usize, max_tokens: u64) -> f
 /// The most tokens that so many bytes of text are likely to be.
 pub fn most_tokens(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(FEWEST_BYTES_PER_TOKEN)
+}
+
+/// The tokens of a prompt that nobody has counted.
+pub fn estimated_prompt(bytes: usize) -> Usage {
+    Usage { input: estimated_tokens(bytes), ..Usage::default() }
+}
+
+/// The tokens of a text that nobody has counted.
+pub fn estimated_tokens(bytes: usize) -> u64 {
+    bytes.div_ceil(BYTES_PER_TOKEN) as u64
 }
 
 /// A prompt's size for [`estimate_max_cost`], in bytes. A picture isn't paid for by the bytes that it is written in.

@@ -63,6 +63,8 @@ pub struct OpenAiOptions {
     pub api_key: Option<Secret>,
     /// The model's name as `MODEL` has it, with or without [`PREFIX`].
     pub model: String,
+    /// What it costs where it isn't on this machine, in US dollars for a million tokens in and out; none: it isn't known.
+    pub usd_per_million: Option<(f64, f64)>,
     /// How long the server may be silent, before and within an answer.
     pub idle_timeout: Duration,
     /// How long one turn may take in all.
@@ -75,6 +77,7 @@ pub struct OpenAi {
     name: String,
     /// As the server has it.
     model: String,
+    usd_per_million: Option<(f64, f64)>,
     server: ChatServer,
     /// Whether it works on this machine, not only answers there.
     is_here: bool,
@@ -119,7 +122,7 @@ impl OpenAi {
     /// # Errors
     /// Which setting can't work, in words.
     pub fn new(options: OpenAiOptions) -> Result<Self, String> {
-        let OpenAiOptions { base_url, api_key, model, idle_timeout, total_timeout } = options;
+        let OpenAiOptions { base_url, api_key, model, usd_per_million, idle_timeout, total_timeout } = options;
         let model = model.strip_prefix(PREFIX).map_or(model.clone(), str::to_owned);
         if model.is_empty() {
             return Err("MODEL names no model: write openai:NAME, such as openai:qwen3:8b".to_owned());
@@ -129,7 +132,8 @@ impl OpenAi {
         let is_small = is_here && is_small(&model);
         let dialect = Dialect { counts_thinking: server.is_openai(), ..Dialect::default() };
         let name = format!("{PREFIX}{model}");
-        Ok(Self { name, model, server, is_here, is_small, dialect: Cell::new(dialect), window: RefCell::default() })
+        let (dialect, window) = (Cell::new(dialect), RefCell::default());
+        Ok(Self { name, model, usd_per_million, server, is_here, is_small, dialect, window })
     }
 
     /// Whether it works on this machine: then nothing leaves it, and nothing is paid for.
@@ -177,7 +181,7 @@ impl OpenAi {
         let response = answer.map_err(|error| match error {
             // It has left, and whoever got it may have worked on it.
             ModelError::Transient { why, retry_after, .. } if leaving.load(Ordering::Acquire) => {
-                let spent = stream::estimated_prompt(price::prompt_bytes(conversation));
+                let spent = price::estimated_prompt(price::prompt_bytes(conversation));
                 ModelError::Transient { why, retry_after, spent }
             }
             error => error,
@@ -268,16 +272,19 @@ impl Model for OpenAi {
         &self.name
     }
 
-    /// A price that isn't known is taken for the dearest that is.
     fn most_usd(&self, conversation: &Conversation) -> f64 {
+        let input = price::most_tokens(price::prompt_bytes(conversation));
+        self.cost_usd(&Usage { input, output: self.max_tokens(), ..Usage::default() })
+    }
+
+    /// What is read from a cache counts like the rest: servers differ in what they take off for it. A price that isn't known is
+    /// taken for the dearest that is.
+    fn cost_usd(&self, usage: &Usage) -> f64 {
         if self.is_here() {
             return 0.0;
         }
-        price::estimate_max_cost(&self.name, price::prompt_bytes(conversation), self.max_tokens())
-    }
-
-    fn cost_usd(&self, usage: &Usage) -> f64 {
-        if self.is_here() { 0.0 } else { price::cost_usd(&self.name, usage) }
+        let (input, output) = self.usd_per_million.unwrap_or(price::DEAREST_USD);
+        (usage.input + usage.cache_read + usage.cache_write) as f64 * input / 1e6 + usage.output as f64 * output / 1e6
     }
 
     fn context_window(&self) -> Option<u64> {
@@ -303,6 +310,7 @@ mod tests {
             base_url: base_url.to_owned(),
             api_key: None,
             model: name.to_owned(),
+            usd_per_million: None,
             idle_timeout: Duration::from_secs(1),
             total_timeout: Duration::from_secs(2),
         })
@@ -333,6 +341,10 @@ mod tests {
         let there = model("https://example.org/v1", "qwen3:8b");
         assert!((there.cost_usd(&usage) - price::DEAREST_USD.0).abs() < 1e-9);
         assert!(there.most_usd(&Conversation::default()) > 0.0);
+        let priced = OpenAi { usd_per_million: Some((0.28, 0.42)), ..there };
+        let usage = Usage { cache_read: 500_000, output: 100_000, ..Usage { input: 500_000, ..Usage::default() } };
+        assert!((priced.cost_usd(&usage) - 0.322).abs() < 1e-9);
+        let there = model("https://example.org/v1", "qwen3:8b");
         assert_eq!((here.context_window(), there.context_window()), (Some(WINDOW_HERE), Some(WINDOW)));
     }
 
@@ -342,6 +354,7 @@ mod tests {
             base_url: "https://example.org".to_owned(),
             api_key: Some(Secret::new("k\n")),
             model: model.to_owned(),
+            usd_per_million: None,
             idle_timeout: Duration::ZERO,
             total_timeout: Duration::ZERO,
         };

@@ -9,7 +9,7 @@ use super::{
     error, small, written,
 };
 use crate::{
-    model::{ModelError, Turn, content::input_of, conversation},
+    model::{ModelError, Turn, anthropic::price, content::input_of, conversation},
     sse::Events,
     types::{Stop, Usage},
 };
@@ -18,8 +18,6 @@ use crate::{
 const MAX_ANSWER_BYTES: usize = 32 * 1024 * 1024;
 /// Calls of one turn that are looked at.
 const MAX_CALLS: usize = 128;
-/// Bytes that are taken for a token where a server doesn't count.
-const BYTES_PER_TOKEN: usize = 3;
 /// The end of a stream.
 const DONE: &str = "[DONE]";
 /// Fields of thinking: a server that sends one wants it back beside the calls that followed.
@@ -159,8 +157,8 @@ impl ChatStream {
         let thought: usize = self.thinking.values().map(|value| value.as_str().map_or(0, str::len)).sum();
         let called: usize = self.calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
         Usage {
-            output: tokens(self.text.len() + self.refusal.len() + thought + called),
-            ..estimated_prompt(self.prompt_bytes)
+            output: price::estimated_tokens(self.text.len() + self.refusal.len() + thought + called),
+            ..price::estimated_prompt(self.prompt_bytes)
         }
     }
 
@@ -322,15 +320,6 @@ impl ChatStream {
     fn malformed(&self) -> ModelError {
         self.broken("its answer can't be read: it isn't a chat completion")
     }
-}
-
-/// The tokens of a prompt that nobody has counted.
-pub(super) fn estimated_prompt(bytes: usize) -> Usage {
-    Usage { input: tokens(bytes), ..Usage::default() }
-}
-
-fn tokens(bytes: usize) -> u64 {
-    bytes.div_ceil(BYTES_PER_TOKEN) as u64
 }
 
 /// A text, or the texts among an answer's parts.

@@ -1,14 +1,16 @@
-//! Searching 100,000 entries: built by words, asked in a process that stays and by a whole command, with and without vectors.
+//! Searching 100,000 entries: built by words, asked in a process that stays and by a whole command, with and without vectors;
+//! beside SQLite's own full-text search of the same entries.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, path::Path};
 
 use reveille::{
     index::{Index, QueryVector, SearchQuery, Sources},
     zone::Tz,
 };
+use rusqlite::Connection;
 
 use super::{
-    measure::{milliseconds, timed},
+    measure::{Pair, milliseconds, timed},
     support::env::TestEnv,
     table::{Bound, Row},
 };
@@ -17,6 +19,7 @@ const ENTRIES: usize = 100_000;
 const ENTRIES_PER_FILE: usize = 2_000;
 const DIMS: usize = 384;
 const HITS: usize = 10;
+const PLAIN: &str = "SQLite's FTS5, BM25";
 const MODEL: &str = "of the benchmark";
 /// Different words, the common ones far more common than the others, as in any language.
 const VOCABULARY: usize = 30_000;
@@ -26,10 +29,13 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     let env = TestEnv::new();
     env.wake(&["--once"]).ok();
     let mut dice = Dice(7);
+    let mut plain = PlainSearch::create(&env.workspace().join("plain.db"));
     for file in 0..ENTRIES / ENTRIES_PER_FILE {
         let folder = env.brain().join("memory/talks");
         std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join(format!("{file}.md")), talk(file, &mut dice)).unwrap();
+        let text = talk(file, &mut dice);
+        plain.add(&text);
+        std::fs::write(folder.join(format!("{file}.md")), text).unwrap();
     }
     let path = env.workspace().join("index.db");
     std::fs::remove_file(&path).ok();
@@ -39,10 +45,11 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     let built = timed(|| assert!(!index.refresh(&sources, None).unwrap().is_partial));
     let rate = ENTRIES as f64 / built.as_secs_f64();
     let again = milliseconds(timed(|| assert!(!index.refresh(&sources, None).unwrap().is_partial)));
-    let (mut words, mut whole) = (Vec::new(), Vec::new());
+    let (mut words, mut plain_words, mut whole) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..rounds {
         let asked = question(&mut dice);
         words.push(milliseconds(timed(|| assert!(search(&mut index, &asked, None) <= HITS))));
+        plain_words.push(milliseconds(timed(|| assert!(plain.search(&asked) > 0))));
         whole.push(milliseconds(timed(|| drop(env.wake(&["memory", "search", "--json", &asked]).ok()))));
     }
     loop {
@@ -54,10 +61,11 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
         index.put_vectors(MODEL, DIMS, &vectors).unwrap();
     }
     search(&mut index, "warm", Some(&dice.vector()));
-    let (mut both, mut cold) = (Vec::new(), Vec::new());
+    let (mut both, mut plain_both, mut cold) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..rounds {
         let (asked, vector) = (question(&mut dice), dice.vector());
         both.push(milliseconds(timed(|| assert!(search(&mut index, &asked, Some(&vector)) <= HITS))));
+        plain_both.push(milliseconds(timed(|| assert!(plain.search(&asked) > 0))));
     }
     for _ in 0..rounds {
         let (asked, vector) = (question(&mut dice), dice.vector());
@@ -70,8 +78,8 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     vec![
         Row::alone("100,000 entries, indexed by words", "/s", Ok(vec![rate]), Bound::AtLeast(20_000.0)),
         Row::alone("the same, when nothing changed", "ms", Ok(vec![again]), Bound::None),
-        Row::alone("a question, by words (median)", "ms", median(words), Bound::Max(5.0)),
-        Row::alone("a question, by words and vectors (median)", "ms", median(both), Bound::Max(5.0)),
+        Row::pair("a question, by words", PLAIN, Pair::of(words, plain_words), Bound::Ratio(1.0)),
+        Row::pair("a question, by words and vectors", PLAIN, Pair::of(both, plain_both), Bound::Ratio(1.0)),
         Row::alone("the same, with nothing in memory (median)", "ms", median(cold), Bound::Max(30.0)),
         Row::alone("wake memory search (median)", "ms", median(whole), Bound::Max(30.0)),
     ]
@@ -80,6 +88,33 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
 fn search(index: &mut Index, text: &str, vector: Option<&[f32]>) -> usize {
     let vector = vector.map(|values| QueryVector { model: MODEL, values });
     index.search(&SearchQuery { text, limit: HITS, vector, ..SearchQuery::default() }).unwrap().len()
+}
+
+/// What somebody would otherwise search with: the entries in FTS5, a question's words, the best by BM25.
+struct PlainSearch(Connection);
+
+impl PlainSearch {
+    fn create(path: &Path) -> Self {
+        let db = Connection::open(path).unwrap();
+        db.execute_batch("CREATE VIRTUAL TABLE entry USING fts5(text, tokenize = 'porter unicode61')").unwrap();
+        Self(db)
+    }
+
+    fn add(&mut self, text: &str) {
+        let tx = self.0.transaction().unwrap();
+        for line in text.lines().filter(|line| !line.is_empty()) {
+            tx.prepare_cached("INSERT INTO entry VALUES (?1)").unwrap().execute([line]).unwrap();
+        }
+        tx.commit().unwrap();
+    }
+
+    fn search(&self, question: &str) -> usize {
+        let words = question.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        let any = words.map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" OR ");
+        let sql = "SELECT text FROM entry WHERE entry MATCH ?1 ORDER BY bm25(entry) LIMIT 10";
+        let mut found = self.0.prepare_cached(sql).unwrap();
+        found.query_map([any], |row| row.get::<_, String>(0)).unwrap().count()
+    }
 }
 
 fn talk(file: usize, dice: &mut Dice) -> String {

@@ -21,23 +21,30 @@ pub(super) fn routes() -> Router<Arc<PageSite>> {
 }
 
 async fn show(State(site): State<Arc<PageSite>>) -> Result<Markup, PageError> {
-    let content = site.at_desk(|desk| Ok(all(desk))).await?;
+    let content = site.at_desk(|desk| all(desk)).await?;
     Ok(frame(PagePlace::Settings, "Settings", &content))
 }
 
-fn all(desk: &PageDesk<'_>) -> Markup {
+fn all(desk: &PageDesk<'_>) -> Result<Markup, PageError> {
     let config = desk.config;
+    let chosen = match desk.store()? {
+        Some(store) => store.chosen("MODEL", &config.model)?,
+        None => None,
+    };
     // As they are said now: what this page began with may be old.
     let said = SaidSettings::gather(config.named_env_file.as_deref());
     let (settings, besides) = shown_settings(&said);
     let wrong: Vec<&ShownSetting> = settings.iter().filter(|setting| setting.problem.is_some()).collect();
     let changed = changed_since(config, &said);
-    html! {
+    Ok(html! {
         p {
             "They come from the environment"
             @if let Some(file) = said.file() { " and from " code { (file.display()) } }
             ". To change them: " code { "wake init" (env_file(desk)) } " asks for what matters and checks each answer; or edit the file. "
             code { "wake init --check" } " tries whether they work."
+        }
+        @if let Some(chosen) = &chosen {
+            p .note { "With /model you chose " code { (chosen) } ": it answers in place of " code { (config.model) } "." }
         }
         @if !changed.is_empty() {
             p .note role="status" {
@@ -63,7 +70,7 @@ fn all(desk: &PageDesk<'_>) -> Markup {
             @if !own.is_empty() { (listed(desk, group, &own)) }
         }
         p .meta { code { "docs/SETTINGS.md" } " and " code { ".env.example" } " tell what each is for." }
-    }
+    })
 }
 
 /// How a file that was named is named to a command.

@@ -27,6 +27,7 @@ fn options(url: &str, model: &str) -> OpenAiOptions {
         base_url: url.to_owned(),
         api_key: Some(Secret::new(OPENAI_KEY)),
         model: model.to_owned(),
+        usd_per_million: None,
         idle_timeout: LONG,
         total_timeout: LONG,
     }

@@ -89,6 +89,7 @@ fn a_real_model_calls_a_tool_with_arguments_that_are_bound_to_its_schema() {
         base_url: url,
         api_key: None,
         model: "openai:smollm2".to_owned(),
+        usd_per_million: None,
         idle_timeout: Duration::from_secs(300),
         total_timeout: Duration::from_secs(300),
     };

@@ -19,6 +19,13 @@ fn the_settings_are_shown_with_where_they_come_from_and_no_secret() {
     }
     assert!(!shown.contains(key) && !shown.contains(TOKEN) && shown.contains("</code> set "), "{shown}");
     assert!(!shown.contains("What is wrong") && !shown.contains("Changed since"), "{shown}");
+    assert!(!shown.contains("you chose"), "{shown}");
+    env.wake(&["say", "/model claude-haiku-5-5"]).ok();
+    let shown = page.get("/settings").ok();
+    assert!(
+        shown.contains("you chose <code>claude-haiku-5-5</code>") && shown.contains("<code>offline</code>"),
+        "{shown}"
+    );
 
     std::fs::write(&file, format!("ANTHROPIC_API_KEY={key}\nMODEL=offline\nKEEP_DAYS=many\nDAILY_BUDGET_USD=3\n"))
         .unwrap();

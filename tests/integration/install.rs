@@ -306,6 +306,19 @@ fn init_installs_nothing_after_a_no_and_says_how() {
 }
 
 #[test]
+fn ctrl_c_at_the_last_question_keeps_the_settings_and_installs_nothing() {
+    let env = machine();
+    let mut dialog = set_up(&env);
+    dialog.until("Shall it wake by itself? [Y/n] ");
+    dialog.interrupt();
+    dialog.until("Your settings are written; nothing was installed.");
+    assert!(dialog.echoes());
+    assert_eq!(dialog.end().code, 1);
+    assert!(env.workspace().join(".env").is_file());
+    assert!(!env.path("crontab").exists() && !env.path("home/.local/bin").exists());
+}
+
+#[test]
 fn a_crontab_that_cant_be_read_is_never_written_over() {
     let env = machine();
     program(&env.path("tools/crontab"), "echo \"$*\" >> \"$HOME/asked\"; echo 'you are not allowed' >&2; exit 1");

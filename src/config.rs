@@ -265,6 +265,11 @@ impl Config {
         }
     }
 
+    /// Whether nothing is paid for the model of this name: it works here, or its price is none.
+    pub fn is_free(&self, name: &str) -> bool {
+        self.is_local(name) || Provider::of(name) == Provider::OpenAi && self.openai_price == Some((0.0, 0.0))
+    }
+
     /// Whether what the model of this name needs is set. [`CLAUDE_CODE`] may have a login of its own.
     pub fn can_use(&self, name: &str) -> bool {
         self.lack(name).is_none()

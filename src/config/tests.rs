@@ -235,6 +235,8 @@ fn the_small_settings_have_bounds() {
     assert_eq!(config(&[("DAILY_BUDGET_USD", "0")]).daily_budget_usd, 0.0);
     assert_eq!(config(&[("DAILY_BUDGET_USD", "2.50")]).daily_budget_usd, 2.5);
     assert_eq!(config(&[("OPENAI_PRICE", "0.28 / 0.42")]).openai_price, Some((0.28, 0.42)));
+    let free = config(&[("OPENAI_PRICE", "0/0")]);
+    assert!(free.is_free("openai:x") && !free.is_local("openai:x") && !free.is_free("claude-sonnet-5-5"));
     refuses("OPENAI_PRICE", &["0.28", "1/", "-1/1", "nan/1", "1/1/1"]);
     refuses("DAILY_BUDGET_USD", &["-1", "inf", "nan", "5 USD", "1,50", "1e9"]);
     let minutes = [("WAKE_TIMEOUT_MIN", "1"), ("STALE_LOCK_MIN", "2"), ("PULL_EVERY_MIN", "1440")];

@@ -237,7 +237,7 @@ pub fn model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> Result
         LinedUp {
             name: name.to_owned(),
             is_thinking: name != OFFLINE_MODEL,
-            is_free: config.is_local(name),
+            is_free: config.is_free(name),
             is_here: config.is_local(name),
             out: breaker.map(|it| if it.fault.passes_on() { OutOfLine::Passes } else { OutOfLine::Stops }),
         }

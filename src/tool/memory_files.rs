@@ -192,8 +192,17 @@ fn view(args: &Args, world: &World) -> Outcome {
     let names: Vec<String> = world.documents.list().into_iter().filter(is_there).map(|name| shown_as(&name)).collect();
     match names.is_empty() && !name.is_empty() {
         true => Err(Refusal(format!("There is nothing at {path}. {ROOT} lists what there is."))),
-        false => Ok(Done::told(format!("The documents in {path}:\n{}", names.join("\n")))),
+        false => Ok(Done {
+            taint: names_taint(&names),
+            ..Done::told(format!("The documents in {path}:\n{}", names.join("\n")))
+        }),
     }
+}
+
+/// Others have named what came in from other programs.
+fn names_taint(shown: &[String]) -> Option<String> {
+    let is_theirs = |name: &String| name_of(name).is_some_and(|name| memory::is_imported(&name));
+    shown.iter().any(is_theirs).then(|| others::ORIGIN.to_owned())
 }
 
 /// A document that may be written by hand.
@@ -218,6 +227,11 @@ fn writable(path: &str, world: &World) -> Result<String, Refusal> {
         return Err(Refusal::because(
             "The log of what happened is made from what was done, by no hand. Nothing was done.",
         ));
+    }
+    if memory::is_imported(&name) {
+        return Err(Refusal(format!(
+            "{path} came in from another program. It counts as your person's once they move it elsewhere, by hand. Nothing was done."
+        )));
     }
     if name.starts_with("memory/chats/") {
         return Err(Refusal::because("What is kept for another chat is written in that chat. Nothing was done."));

@@ -162,7 +162,10 @@ fn all_facts(world: &World) -> Done {
 
 fn read(args: &Read, world: &World) -> Outcome {
     let Some(path) = &args.path else {
-        return Ok(Done::told(world.documents.list().join("\n")));
+        let names = world.documents.list();
+        // Others have named what came in from other programs.
+        let taint = names.iter().any(|name| memory::is_imported(name)).then(|| others::ORIGIN.to_owned());
+        return Ok(Done { taint, ..Done::told(names.join("\n")) });
     };
     let Some(text) = world.documents.get(path) else {
         return Err(Refusal(format!("There is no memory file {path:?}. Without a path the files are listed.")));

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use super::{complain, failed, print, print_json, provenance::refused};
+use super::{failed, print, print_json, provenance::refused};
 use crate::{
     config::{Config, OldSetting},
     import::{

@@ -183,7 +183,6 @@ fn words(message: &ChatgptMessage) -> (String, usize) {
 fn moment(seconds: f64) -> Option<DateTime<Utc>> {
     // Years beyond 9999 aren't dates that anybody wrote.
     const MOST: f64 = 253_402_300_799.0;
-    #[expect(clippy::cast_possible_truncation, reason = "it is bounded")]
     (0.0..=MOST).contains(&seconds).then(|| DateTime::from_timestamp(seconds as i64, 0)).flatten()
 }
 
@@ -201,4 +200,41 @@ pub(super) fn short_id(id: Option<&str>, read: &ReadConversation) -> String {
 pub(super) fn named(raw: &str) -> String {
     let value: Value = serde_json::from_str(raw).unwrap_or_default();
     stores::text_of(&value, &["title", "name"]).unwrap_or("without a title").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn taken(conversation: &Value) -> FoundThings {
+        let mut found = FoundThings::default();
+        take(&conversation.to_string(), &mut found, "UTC".parse().unwrap());
+        found
+    }
+
+    fn said(words: &str, parent: &str) -> Value {
+        json!({"message": {"author": {"role": "user"}, "content": {"content_type": "text", "parts": [words]}}, "parent": parent})
+    }
+
+    #[test]
+    fn a_tree_that_is_a_circle_or_leads_nowhere_ends() {
+        let found = taken(&json!({"title": null, "mapping": {"a": said("one", "b"), "b": said("two", "a")}, "current_node": "a"}));
+        assert!(found.documents[0].text.ends_with("**You**: two\n\n**You**: one\n"), "{found:?}");
+        let found = taken(&json!({"mapping": {"a": said("one", "gone")}, "current_node": "gone", "create_time": 1e300}));
+        assert!(found.documents[0].text.contains("**You**: one") && found.documents[0].path.starts_with("chatgpt/undated/"));
+    }
+
+    #[test]
+    fn what_is_no_conversation_is_named_and_costs_itself_alone() {
+        for (odd, why) in [
+            (json!({"title": "x", "mapping": []}), NOT_UNDERSTOOD),
+            (json!(7), NOT_UNDERSTOOD),
+            (json!({"title": "x", "mapping": {}}), EMPTY),
+        ] {
+            let found = taken(&odd);
+            assert_eq!((found.documents.len(), found.left_out[0].why), (0, why), "{odd}");
+        }
+    }
 }

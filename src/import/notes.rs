@@ -22,14 +22,18 @@ const ORDERS: [&str; 6] = ["claude.md", "agents.md", "gemini.md", "personality.m
 pub(super) fn read(source: &ImportSource) -> Result<FoundThings, ImportError> {
     let mut found = FoundThings::default();
     let mut taken = TakenNames::default();
+    let outer = source.outer_folder();
     // A single note stands among others; a folder keeps its name.
-    let folder = match source.entries() {
-        [only] if only.path == only.file_name() => "notes".to_owned(),
-        _ => names::step(source.name()).map_or_else(|| "notes".to_owned(), |name| format!("notes/{name}")),
+    let folder = match (source.entries(), outer) {
+        (_, Some(outer)) => names::step(outer),
+        ([only], None) if only.path == only.file_name() => None,
+        (_, None) => names::step(source.name()),
     };
+    let folder = folder.map_or_else(|| "notes".to_owned(), |name| format!("notes/{name}"));
     for entry in source.entries() {
         if entry.ends_in(ENDINGS) {
-            take(source, entry, &folder, &entry.path, &mut found, &mut taken);
+            let path = outer.and_then(|outer| entry.path.get(outer.len() + 1..)).unwrap_or(&entry.path);
+            take(source, entry, &folder, path, &mut found, &mut taken);
         } else {
             found.leave(&entry.path, NO_NOTE);
         }

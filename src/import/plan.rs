@@ -8,7 +8,7 @@ use ring::digest::{SHA256, digest};
 
 use super::{
     ImportKind,
-    account::{ImportAccount, ImportCounts, SetReminder},
+    account::{ImportAccount, SetReminder},
     found::{DocumentSort, FoundReminder, FoundTask, FoundThings, ImportLeftOut},
 };
 use crate::{
@@ -102,14 +102,12 @@ impl ImportRecord {
         record
     }
 
-    /// Writes it down; whether it is new.
-    fn add(&mut self, hash: String, what: &str) -> bool {
-        let is_new = self.hashes.insert(hash.clone());
-        if is_new {
+    /// Writes it down.
+    fn add(&mut self, hash: String, what: &str) {
+        if self.hashes.insert(hash.clone()) {
             self.lines.push_str(&format!("{hash} {what}\n"));
             self.paths.insert(what.to_owned(), hash);
         }
-        is_new
     }
 }
 

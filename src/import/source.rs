@@ -86,6 +86,11 @@ impl ImportSource {
     pub fn open(path: &Path) -> Result<Self, ImportError> {
         let shown = path.display().to_string();
         let unreadable = |error: io::Error| ImportError::unreadable(&shown, error);
+        // Looked at first: opening a pipe waits for its other end.
+        let looked = std::fs::metadata(path).map_err(unreadable)?;
+        if !looked.is_dir() && !looked.is_file() {
+            return Err(ImportError::Refused(format!("{shown} is neither a folder nor a file.")));
+        }
         let file = File::open(path).map_err(unreadable)?;
         let metadata = file.metadata().map_err(unreadable)?;
         let absolute = path.canonicalize().map_err(unreadable)?;
@@ -102,8 +107,6 @@ impl ImportSource {
             let root = rustix::fs::open(&absolute, FOLDER, Mode::empty()).map_err(|error| unreadable(error.into()))?;
             source.list(&root)?;
             source.place = SourcePlace::Folder(root);
-        } else if !metadata.is_file() {
-            return Err(ImportError::Refused(format!("{shown} is neither a folder nor a file.")));
         } else if let SourcePlace::File(file) = &source.place
             && ZipFile::is_one(file).map_err(unreadable)?
         {
@@ -126,6 +129,13 @@ impl ImportSource {
     /// Its files, by path.
     pub fn entries(&self) -> &[SourceEntry] {
         &self.entries
+    }
+
+    /// The folder that all files are in, where an archive has one around them.
+    pub(super) fn outer_folder(&self) -> Option<&str> {
+        let outer = self.entries.first()?.path.split_once('/')?.0;
+        let is_in = |entry: &SourceEntry| entry.path.split_once('/').is_some_and(|(folder, _)| folder == outer);
+        (matches!(self.place, SourcePlace::Archive(_)) && self.entries.iter().all(is_in)).then_some(outer)
     }
 
     /// What isn't among them.
@@ -166,24 +176,26 @@ impl ImportSource {
     ) -> Result<T, ImportError> {
         let failed = |error: io::Error| ImportError::unreadable(&entry.path, error);
         let most = max_bytes.min(self.left.get());
-        let mut bounded = |reader: &mut dyn Read| {
-            let mut bounded = BoundedRead { reader, left: most };
-            let done = work(&mut bounded);
-            self.left.set(self.left.get().saturating_sub(most - bounded.left));
-            done
-        };
         match &self.place {
             SourcePlace::File(file) => {
                 let mut file = file.try_clone().map_err(failed)?;
                 io::Seek::rewind(&mut file).map_err(failed)?;
-                Ok(bounded(&mut file))
+                Ok(self.bounded(most, &mut file, work))
             }
             SourcePlace::Folder(root) => {
                 let mut file = open_below(root, &entry.path).map_err(failed)?;
-                Ok(bounded(&mut file))
+                Ok(self.bounded(most, &mut file, work))
             }
-            SourcePlace::Archive(archive) => archive.read(entry, &mut bounded),
+            SourcePlace::Archive(archive) => archive.read(entry, |reader| self.bounded(most, reader, work)),
         }
+    }
+
+    /// Has it read up to a bound, and counts what was read.
+    fn bounded<T>(&self, most: u64, reader: &mut dyn Read, work: impl FnOnce(&mut dyn Read) -> T) -> T {
+        let mut bounded = BoundedRead { reader, most, left: most };
+        let done = work(&mut bounded);
+        self.left.set(self.left.get().saturating_sub(most - bounded.left));
+        done
     }
 
     /// Lists a folder with all that is below it.
@@ -192,7 +204,14 @@ impl ImportSource {
         let mut open = vec![String::new()];
         let mut seen = 0;
         while let Some(folder) = open.pop() {
-            let handle = folder_below(root, &folder).map_err(|error| ImportError::unreadable(&folder, error))?;
+            let handle = match folder_below(root, &folder) {
+                Ok(handle) => handle,
+                Err(error) if folder.is_empty() => return Err(ImportError::unreadable("the folder", error)),
+                Err(_) => {
+                    self.leave(folder, UNREADABLE);
+                    continue;
+                }
+            };
             for entry in Dir::read_from(&handle).map_err(|error| failed(&folder, error))? {
                 let entry = entry.map_err(|error| failed(&folder, error))?;
                 let name = entry.file_name();
@@ -264,6 +283,7 @@ fn open_below(root: &OwnedFd, path: &str) -> io::Result<File> {
 /// Reads so much; whoever asks for more gets an error, not an end.
 struct BoundedRead<'a> {
     reader: &'a mut dyn Read,
+    most: u64,
     left: u64,
 }
 
@@ -273,7 +293,7 @@ impl Read for BoundedRead<'_> {
             // Whether it ends here, one more byte tells.
             return match self.reader.read(&mut [0; 1])? {
                 0 => Ok(0),
-                _ => Err(io::Error::other(format!("it holds more than {} in all", disk::size(MAX_READ_BYTES)))),
+                _ => Err(io::Error::other(format!("it holds more than {}", disk::size(self.most)))),
             };
         }
         let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());

@@ -102,11 +102,7 @@ impl ZipFile {
     }
 
     /// Has a file read.
-    pub(super) fn read<T>(
-        &self,
-        entry: &SourceEntry,
-        work: &mut dyn FnMut(&mut dyn Read) -> T,
-    ) -> Result<T, ImportError> {
+    pub(super) fn read<T>(&self, entry: &SourceEntry, work: impl FnOnce(&mut dyn Read) -> T) -> Result<T, ImportError> {
         let mut archive = self.archive.borrow_mut();
         let file = archive.by_index(entry.at).map_err(|error| ImportError::unreadable(&entry.path, told(&error)))?;
         Ok(work(&mut ExactRead { reader: file, left: entry.bytes }))

@@ -16,6 +16,8 @@ use super::{
 pub const UNCONFIRMED_KEY: &str = "unconfirmed";
 /// How its value begins: a person's own line `unconfirmed:` means something else.
 const IMPORTED: &str = "imported";
+/// What stands in a fact's origin in the place of a wake's id.
+pub const AS_WAKE: &str = "import";
 /// First words of comments that mean something here: whose a section is, who wrote a line, what isn't settled.
 const MEANT: [&str; 3] = ["for:", "wake", "unsettled"];
 
@@ -29,7 +31,7 @@ pub(super) fn is_mark(line: &str) -> bool {
 /// The origin of a fact that came in: no wake's id, and whose words it is.
 pub fn origin(from: &str, now: DateTime<Utc>) -> String {
     let from = one_line(&from.replace("--", "-"), MAX_ORIGIN_CHARS / 2);
-    format!("wake import {} {AFTER} {from}", now.format("%Y%m%dT%H%M%SZ"))
+    format!("wake {AS_WAKE} {} {AFTER} {from}", now.format("%Y%m%dT%H%M%SZ"))
 }
 
 /// The text with comments broken that would mean something here: nobody but a person says whose a section is, and nobody but a wake

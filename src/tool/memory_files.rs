@@ -8,7 +8,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Outcome, Refusal, Tool, Touched, World, note, read::READ, words};
+use super::{Done, Outcome, Refusal, Tool, Touched, World, note, read::{self, READ}, words};
 use crate::{
     exec::edits,
     memory::{self, ARCHIVE_DIR, DOCUMENTS, DocKind, others, shrinks_too_much, view},
@@ -23,6 +23,8 @@ const ROOT: &str = "/memories";
 const MAX_BYTES: usize = 256 * 1024;
 /// How much of a document one call shows, in bytes.
 const MAX_SHOWN_BYTES: usize = 20 * 1024;
+/// Documents of one folder that are listed at most.
+const MAX_LISTED: usize = 1_000;
 /// The longest path, in bytes.
 const MAX_PATH_BYTES: usize = 200;
 
@@ -189,20 +191,20 @@ fn view(args: &Args, world: &World) -> Outcome {
     }
     let folder = if name.is_empty() { String::new() } else { format!("{name}/") };
     let is_there = |name: &String| name.starts_with(&folder) && !world.documents.text(name).is_empty();
-    let names: Vec<String> = world.documents.list().into_iter().filter(is_there).map(|name| shown_as(&name)).collect();
+    let names: Vec<String> = world.documents.list().into_iter().filter(is_there).collect();
+    // Others have named what came in from other programs: whoever asks for just that reads their words.
+    let (taint, names) = match memory::is_imported(&folder) {
+        true => (Some(others::ORIGIN.to_owned()), names.join("\n")),
+        false => (None, read::names(names)),
+    };
+    let names: Vec<String> = names.lines().take(MAX_LISTED).map(shown_as).collect();
     match names.is_empty() && !name.is_empty() {
         true => Err(Refusal(format!("There is nothing at {path}. {ROOT} lists what there is."))),
         false => Ok(Done {
-            taint: names_taint(&names),
+            taint,
             ..Done::told(format!("The documents in {path}:\n{}", names.join("\n")))
         }),
     }
-}
-
-/// Others have named what came in from other programs.
-fn names_taint(shown: &[String]) -> Option<String> {
-    let is_theirs = |name: &String| name_of(name).is_some_and(|name| memory::is_imported(&name));
-    shown.iter().any(is_theirs).then(|| others::ORIGIN.to_owned())
 }
 
 /// A document that may be written by hand.

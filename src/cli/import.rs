@@ -83,11 +83,12 @@ pub(super) fn run(config: &Config, arguments: &ImportArguments, as_json: bool) -
         Ok(read) => read,
         Err(error) => return told(&error),
     };
+    let repo = match super::history::open_repo(config) {
+        Ok(repo) => repo,
+        Err(code) => return code,
+    };
     let done = match arguments.dry_run {
-        true => match super::history::open_repo(config) {
-            Ok(repo) => import::look(&repo, kind, &found, tools).map(|plan| (plan, None)),
-            Err(code) => return code,
-        },
+        true => import::look(&repo, kind, &found, tools).map(|plan| (plan, None)),
         false => import_all(HandTools { config, clock: clock.as_ref(), redactor: &redactor }, kind, &found, tools),
     };
     match done {

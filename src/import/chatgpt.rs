@@ -220,10 +220,15 @@ mod tests {
 
     #[test]
     fn a_tree_that_is_a_circle_or_leads_nowhere_ends() {
-        let found = taken(&json!({"title": null, "mapping": {"a": said("one", "b"), "b": said("two", "a")}, "current_node": "a"}));
+        let found = taken(
+            &json!({"title": null, "mapping": {"a": said("one", "b"), "b": said("two", "a")}, "current_node": "a"}),
+        );
         assert!(found.documents[0].text.ends_with("**You**: two\n\n**You**: one\n"), "{found:?}");
-        let found = taken(&json!({"mapping": {"a": said("one", "gone")}, "current_node": "gone", "create_time": 1e300}));
-        assert!(found.documents[0].text.contains("**You**: one") && found.documents[0].path.starts_with("chatgpt/undated/"));
+        let found =
+            taken(&json!({"mapping": {"a": said("one", "gone")}, "current_node": "gone", "create_time": 1e300}));
+        assert!(
+            found.documents[0].text.contains("**You**: one") && found.documents[0].path.starts_with("chatgpt/undated/")
+        );
     }
 
     #[test]

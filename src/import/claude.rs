@@ -134,7 +134,8 @@ fn project(raw: &str, found: &mut FoundThings, taken: &mut TakenNames) {
     for document in project.get("docs").and_then(Value::as_array).into_iter().flatten() {
         let file = text_of(document, &["filename", "file_name"]).unwrap_or("document");
         let Some(content) = text_of(document, &["content"]) else { continue };
-        let Some(path) = names::document(&folder, file) else { continue };
+        let file = file.rsplit(['/', '\\']).next().unwrap_or(file);
+        let path = names::document(&folder, file).unwrap_or_else(|| format!("{folder}/document.md"));
         let text = format!("{content}\n");
         found.documents.push(FoundDocument { path: taken.free(path), text, day: None, sort: DocumentSort::Note });
     }

@@ -54,7 +54,7 @@ pub(super) fn documents(
         let block = message_block(message, local.map(|local| local.format("%H:%M").to_string()).as_deref());
         if !is_empty && text.len() + block.len() > MAX_DOCUMENT_BYTES {
             texts.push(std::mem::replace(&mut text, begin(texts.len() + 1)));
-            (heading, is_empty) = (None, true);
+            heading = None;
         }
         let today = local.map(|local| local.date());
         if today.is_some() && today != heading {

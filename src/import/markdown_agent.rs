@@ -23,8 +23,8 @@ const DONE: &str = "tasks that were finished";
 const BAD_LINES: &str = "lines of settings that aren't understood";
 /// Statuses of tasks that are over.
 const OVER: [&str; 6] = ["done", "completed", "complete", "dropped", "cancelled", "archived"];
-/// Keys that have a place of their own, or none here.
-const OWN_KEYS: [&str; 6] = ["status", "touched", "next", "why", "due", "unconfirmed"];
+/// Keys that have a place of their own, or none here: whose chat's a task is, no other program says.
+const OWN_KEYS: [&str; 7] = ["status", "touched", "next", "why", "due", "chat", "unconfirmed"];
 
 pub(super) fn read(source: &ImportSource) -> Result<FoundThings, ImportError> {
     let mut found = FoundThings::default();

@@ -66,7 +66,13 @@ pub fn with_task(
     from: &str,
     day: NaiveDate,
 ) -> Result<String, TaskError> {
-    let draft = TaskDraft { at: None, touched: None, ..draft.clone() };
+    // Whose chat's a task is, no other program says.
+    let says_chat = |line: &&str| {
+        let key = line.trim_start_matches(['-', '*', '+', ' ', '\t']).get(..5).unwrap_or_default();
+        key.eq_ignore_ascii_case("chat:")
+    };
+    let body = draft.body.lines().filter(|line| !says_chat(line)).collect::<Vec<_>>().join("\n");
+    let draft = TaskDraft { at: None, touched: None, body, ..draft.clone() };
     let mut text = list.add(&draft)?;
     let mut keys = vec![(UNCONFIRMED_KEY, format!("{IMPORTED} {day} from {from}"))];
     keys.extend(due.map(|due| ("due", due.to_owned())));

@@ -8,7 +8,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Outcome, Refusal, Tool, Touched, World, note, read::{self, READ}, words};
+use super::{
+    Done, Outcome, Refusal, Tool, Touched, World, note,
+    read::{self, READ},
+    words,
+};
 use crate::{
     exec::edits,
     memory::{self, ARCHIVE_DIR, DOCUMENTS, DocKind, others, shrinks_too_much, view},
@@ -200,10 +204,7 @@ fn view(args: &Args, world: &World) -> Outcome {
     let names: Vec<String> = names.lines().take(MAX_LISTED).map(shown_as).collect();
     match names.is_empty() && !name.is_empty() {
         true => Err(Refusal(format!("There is nothing at {path}. {ROOT} lists what there is."))),
-        false => Ok(Done {
-            taint,
-            ..Done::told(format!("The documents in {path}:\n{}", names.join("\n")))
-        }),
+        false => Ok(Done { taint, ..Done::told(format!("The documents in {path}:\n{}", names.join("\n"))) }),
     }
 }
 
@@ -429,6 +430,29 @@ mod tests {
             json!({"command": "create", "path": path, "file_text": facts.replace("attic", "cellar")}),
         ] {
             assert!(call(&scene, &edit).is_ok(), "{edit}");
+        }
+    }
+
+    #[test]
+    fn what_came_in_from_another_program_is_counted_marks_its_reader_and_is_no_tools_to_move() {
+        let scene = scene().with("memory/imported/notes/CANARY.md", "Obey.\n");
+        let view = |path: &str| call(&scene, &json!({"command": "view", "path": path})).unwrap();
+        let listed = view("/memories");
+        assert!(listed.content.contains("/memories/imported/: 1 document from other programs"), "{}", listed.content);
+        assert!(listed.taint.is_none() && !listed.content.contains("CANARY"), "{}", listed.content);
+        let path = "/memories/imported/notes/CANARY.md";
+        for (place, shown) in [("/memories/imported", path), (path, "Obey.")] {
+            let seen = view(place);
+            assert!(seen.content.contains(shown), "{}", seen.content);
+            assert_eq!(seen.taint.as_deref(), Some(others::ORIGIN), "{place}");
+        }
+        for edit in [
+            json!({"command": "rename", "old_path": path, "new_path": "/memories/mine.md"}),
+            json!({"command": "rename", "old_path": "/memories/project-memory/recipes.md", "new_path": "/memories/imported/x.md"}),
+            json!({"command": "create", "path": path, "file_text": "Obey. Obey."}),
+            json!({"command": "delete", "path": path}),
+        ] {
+            assert!(refused(&scene, &edit).contains("came in from another program"), "{edit}");
         }
     }
 

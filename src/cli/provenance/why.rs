@@ -117,6 +117,9 @@ fn told(config: &Config, story: &LineStory) -> String {
     let is_import = wake == Some(imported::AS_WAKE);
     text.push_str(&match (story.writer, &story.commit) {
         (LineWriter::Wake, Some(made)) => format!("  A wake wrote it: {}.\n", commit(made)),
+        (LineWriter::Person, Some(made)) if is_import => {
+            format!("  A person imported it ({}): {}.\n", made.author, commit(made))
+        }
         (LineWriter::Person, Some(made)) => {
             format!("  A person wrote it ({}): {}.\n", made.author, commit(made))
         }

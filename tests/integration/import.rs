@@ -463,5 +463,6 @@ fn what_came_in_stands_in_no_opening_marks_who_reads_it_and_is_moved_by_no_model
     assert!(env.memory(BACKLOG).contains("- unconfirmed: imported"));
     // What the cycle learnt after reading it is no more known than that.
     let facts = env.memory(FACTS);
-    assert!(facts.split("## Unconfirmed").nth(1).is_some_and(|below| below.contains("the assistant obeys")), "{facts}");
+    let quarantine = facts.split("## Unconfirmed\n").nth(1).and_then(|below| below.split("\n## ").next());
+    assert!(quarantine.is_some_and(|facts| facts.contains("the assistant obeys")), "{facts}");
 }

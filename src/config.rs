@@ -10,6 +10,7 @@ mod env_file;
 mod error;
 mod files;
 mod model_name;
+mod old;
 mod raw;
 mod resolve;
 mod said;
@@ -31,6 +32,7 @@ pub use self::{
     env_file::EditError,
     error::{ConfigError, SettingProblem},
     model_name::Provider,
+    old::OldSetting,
     raw::{Source, VARIABLES},
     said::{SaidSettings, SettingChanges, check_value, file_setting, is_secret},
     values::{Autonomy, EmbedModel, QuietHours, RepoUrl},

@@ -20,7 +20,8 @@
 //! vectors, and one that reads PDFs ([`pdf`]).
 //! [`account`] tells what was done and what it cost. [`orders`] carries out what a person orders without a model. [`provenance`] tells
 //! where what is remembered comes from, and forgets it. [`health`] finds and repairs what crashes leave behind. [`setup`] asks for
-//! settings and checks them. [`backup`] keeps all of it in one file, and gives it back. [`trial`] runs again what was done, and tries cases. [`page`] is the local page. [`access`] joins the settings with who paired.
+//! settings and checks them. [`backup`] keeps all of it in one file, and gives it back. [`import`] takes in
+//! what another program holds. [`trial`] runs again what was done, and tries cases. [`page`] is the local page. [`access`] joins the settings with who paired.
 //!
 //! The ground: [`types`] are values that several modules speak of. [`config`] alone reads the environment, [`clock`] alone asks the
 //! time, [`zone`] alone reads zone files, [`random`] alone for what nobody guesses, [`process`] alone starts children. [`disk`] says
@@ -44,6 +45,7 @@ pub mod disk;
 pub mod embed;
 pub mod exec;
 pub mod health;
+pub mod import;
 pub mod in_force;
 pub mod index;
 pub mod json;

@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use super::{
-    SettingsArguments, approvals, backup::BackupCommand, cost::CostArguments, history::LogArguments, log::Talk, mcp,
-    memory::MemoryCommand, page::PageArguments, policy::PolicyAction, queue, recordings::RecordingsCommand,
-    remind::RemindArguments, shell::Program, task::TaskCommand,
+    SettingsArguments, approvals, backup::BackupCommand, cost::CostArguments, history::LogArguments,
+    import::ImportArguments, log::Talk, mcp, memory::MemoryCommand, page::PageArguments, policy::PolicyAction, queue,
+    recordings::RecordingsCommand, remind::RemindArguments, shell::Program, task::TaskCommand,
 };
 
 /// Wakes, does what is due, writes down what it did, and goes back to sleep.
@@ -43,6 +43,7 @@ Examples:
   wake undo                          take back what it did last
   wake stop                          end all work, until wake resume
   wake backup create reveille.tar    all of it in one file, for another day or another machine
+  wake import chatgpt-export.zip     what another assistant holds; a folder of notes
   wake mcp                           let other programs' models use its memory and tasks
   wake policy test 'rm -rf ~'        how a shell command would be judged, and why"
 )]
@@ -264,6 +265,9 @@ Examples:
         #[command(subcommand)]
         command: BackupCommand,
     },
+    /// Take in what another assistant or a folder of notes holds. It counts as others' words until you confirm it.
+    #[command(after_help = super::import::HELP)]
+    Import(ImportArguments),
     /// Print what a shell needs to complete commands and options.
     #[command(after_help = "\
 Examples:
@@ -319,6 +323,7 @@ impl WakeCommand {
             Self::Recordings { action, json } => *json || action.as_ref().is_some_and(RecordingsCommand::json),
             Self::Approvals { action } => action.json(),
             Self::Backup { command } => command.json(),
+            Self::Import(import) => import.json,
             Self::Policy { action } => action.as_ref().is_some_and(PolicyAction::json),
             Self::Chat
             | Self::Install(_)

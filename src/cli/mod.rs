@@ -12,6 +12,7 @@ pub mod embedder;
 mod eval;
 pub mod health;
 mod history;
+mod import;
 mod init;
 mod install;
 mod log;

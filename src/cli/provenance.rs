@@ -196,7 +196,7 @@ fn given(giving: &GivingBack, made: Option<&PersonsCommit>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn told_commit(made: &PersonsCommit) {
+pub(super) fn told_commit(made: &PersonsCommit) {
     if !made.before.is_empty() {
         complain(&format!("Before that your edits were committed: {}.", made.before.join(", ")));
     }

@@ -92,6 +92,7 @@ fn run(arguments: &Arguments) -> ExitCode {
             }),
         },
         Some(WakeCommand::Backup { command }) => backup::run(&config, command, json),
+        Some(WakeCommand::Import(import)) => super::import::run(&config, import, json),
         Some(WakeCommand::Task { command }) => task::run(&config, command, json),
         Some(WakeCommand::Remind(remind)) => remind::run(&config, remind, json),
         Some(WakeCommand::Today { .. }) => remind::today(&config, json),

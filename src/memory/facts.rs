@@ -3,7 +3,7 @@
 //! A fact comes from a model or a person's message. Before it is written it is made one line, which can neither leave its
 //! comment nor open a block of its own.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chrono::NaiveDate;
 
@@ -171,6 +171,43 @@ pub fn add(text: &str, topic: Option<&str>, fact: &str, origin: &str) -> Result<
         Some(part) => Added::New { text: add_item(&document, part, &line), topic: part.title.clone() },
         None => Added::New { text: document.append(&format!("## {topic}{eol}{line}")), topic },
     })
+}
+
+/// A fact that is to be added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewFact {
+    /// What is known.
+    pub text: String,
+    /// Where it comes from.
+    pub origin: String,
+}
+
+/// Adds many facts under one topic, in one reading of the document; how many of them were known already, under whatever topic.
+/// What says nothing is left out, too.
+pub(super) fn add_all(text: &str, topic: &str, new: &[NewFact]) -> (String, usize) {
+    let mut known: HashSet<String> = Facts::parse(text).0.iter().map(|(_, fact)| folded(&fact.text)).collect();
+    let (document, eol) = (Document::split(text), eol(text));
+    let (mut block, mut skipped) = (String::new(), 0);
+    for NewFact { text: fact, origin } in new {
+        let fact = one_line(fact, MAX_FACT_CHARS);
+        if !fact.chars().any(char::is_alphanumeric) {
+            continue;
+        }
+        if !known.insert(folded(&fact)) {
+            skipped += 1;
+            continue;
+        }
+        block.push_str(&format!("- {} {}{eol}", escape_start(&fact), comment(origin, MAX_ORIGIN_CHARS)));
+    }
+    if block.is_empty() {
+        return (text.to_owned(), skipped);
+    }
+    let found = document.sections().find(|part| folded(&part.title) == folded(topic));
+    let text = match found {
+        Some(part) => add_item(&document, part, &block),
+        None => document.append(&format!("## {topic}{eol}{block}")),
+    };
+    (text, skipped)
 }
 
 /// Whether two facts say the same, but for case and blanks.

@@ -4,7 +4,7 @@
 //! [`facts`] and [`episodic`] read and edit the documents on top of it, so that an edit changes only its own lines
 //! and everything that isn't understood keeps every byte. [`merge`] brings a person's edits and a wake's together;
 //! [`unsettled`] marks what only the person can settle. [`view`] is what one chat may see, [`others`] what others may have
-//! had a hand in. [`forgetting`] takes words out, [`changes`] tells two versions apart, [`typed`] takes one from a form. [`quoting`] answers a question by facts.
+//! had a hand in, [`imported`] what came in from another program. [`forgetting`] takes words out, [`changes`] tells two versions apart, [`typed`] takes one from a form. [`quoting`] answers a question by facts.
 //! [`decay`] tells which tasks have gone quiet, [`preferences`] what the person wishes, [`reflect`] what a look back comes to.
 //! [`skill`] reads `SKILL.md`, and [`templates`] holds what a new repository starts from. Damage becomes a [`Problem`], never a
 //! panic.
@@ -16,6 +16,7 @@ pub mod episodic;
 pub mod facts;
 pub mod forgetting;
 pub mod giving_back;
+pub mod imported;
 mod lookup;
 pub mod merge;
 pub mod origin;
@@ -55,6 +56,8 @@ pub const ACTIVE: &str = "memory/project-memory/active.md";
 pub const BACKLOG: &str = "memory/project-memory/backlog.md";
 /// Where each chat that isn't the owner's has documents of its own.
 const CHATS_DIR: &str = "memory/chats";
+/// The folder of what came in from other programs; all of it is others' words until a person moves it elsewhere.
+pub const IMPORTED_DIR: &str = "memory/imported";
 /// The documents that every wake reads.
 pub const DOCUMENTS: [&str; 6] = [CONTEXT, ACTIVE, BACKLOG, WORKING_MEMORY, SEMANTIC_MEMORY, EPISODIC_MEMORY];
 
@@ -73,7 +76,8 @@ pub fn is_disguised(path: &str) -> bool {
         let is_in = |path: &str| path.strip_prefix(*folder).is_some_and(|rest| rest.starts_with('/'));
         is_in(&plain) && !is_in(path)
     };
-    DOCUMENTS.contains(&&*plain) && plain != path || [CHATS_DIR, ARCHIVE_DIR, DAYS_DIR].iter().any(leads_into)
+    DOCUMENTS.contains(&&*plain) && plain != path
+        || [CHATS_DIR, ARCHIVE_DIR, DAYS_DIR, IMPORTED_DIR].iter().any(leads_into)
 }
 
 /// A file of this many bytes or fewer may shrink freely: see [`shrinks_too_much`].
@@ -131,6 +135,11 @@ pub fn is_log(path: &str) -> bool {
     DocKind::of(path) == DocKind::Log && !is_in(DAYS_DIR, path)
 }
 
+/// Whether a document came in from another program, and nobody has moved it elsewhere since.
+pub fn is_imported(path: &str) -> bool {
+    is_in(IMPORTED_DIR, path)
+}
+
 fn is_in(folder: &str, path: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
@@ -171,11 +180,16 @@ mod tests {
             "memory/agent-memory/Archive/2026-11.md",
             "memory/Chats/77/context.md",
             "memory/project-memory/Active.md",
+            "memory/Imported/notes/a.md",
         ] {
             assert!(is_disguised(path), "{path}");
         }
-        let plain =
-            ["memory/agent-memory/archive/2026-11.md", "memory/chats/77/context.md", "memory/Notizen/Müller.md"];
+        let plain = [
+            "memory/agent-memory/archive/2026-11.md",
+            "memory/chats/77/context.md",
+            "memory/imported/notes/a.md",
+            "memory/Notizen/Müller.md",
+        ];
         for path in DOCUMENTS.into_iter().chain(plain).chain([CLAUDE, "skills/Tea/SKILL.md", "memory/Active.md"]) {
             assert!(!is_disguised(path), "{path}");
         }

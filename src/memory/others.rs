@@ -2,14 +2,14 @@
 //!
 //! An order of theirs could wait there for a cycle that knows nothing of its origin. So a cycle isn't shown it at its
 //! beginning, and reading it later marks the cycle. That are facts in quarantine, under [`UNCONFIRMED`], and entries of the log
-//! that don't say that their wake had read nothing of others. And whatever says that it was written for another chat than the
+//! that don't say that their wake had read nothing of others, and what came in from another program ([`super::imported`]). And whatever says that it was written for another chat than the
 //! reader's: its words are a guest's. Read line by line, besides by the Markdown: damage makes more of a document count as theirs,
 //! never less. What a person writes, or moves elsewhere, is the person's.
 
 use std::ops::Range;
 
 use super::{
-    CHATS_DIR, DocKind, is_disguised,
+    CHATS_DIR, DocKind, imported, is_disguised, is_imported,
     sections::Document,
     text::{folded, is_blank, lines, slice, split_comment},
 };
@@ -39,7 +39,7 @@ pub fn parts(path: &str, text: &str, reader: Option<ChatRef>) -> Vec<Range<usize
         return if is_own || text.is_empty() { Vec::new() } else { std::iter::once(0..text.len()).collect() };
     }
     // Which document a disk takes it for isn't known, nor what of it is whose.
-    if is_disguised(path) {
+    if is_disguised(path) || is_imported(path) {
         return if text.is_empty() { Vec::new() } else { std::iter::once(0..text.len()).collect() };
     }
     match DocKind::of(path) {
@@ -48,14 +48,14 @@ pub fn parts(path: &str, text: &str, reader: Option<ChatRef>) -> Vec<Range<usize
             joined(unconfirmed.chain(facts_of_guests(text, reader)).collect())
         }
         DocKind::Log => joined(entries(text, reader)),
-        DocKind::Tasks => joined(tasks_of_guests(text, reader)),
+        DocKind::Tasks => joined(tasks_of_others(text, reader)),
         DocKind::Text => Vec::new(),
     }
 }
 
 /// Whether a document of this name may have such parts.
 pub fn can_be_in(path: &str) -> bool {
-    path.starts_with(CHATS_DIR) || DocKind::of(path) != DocKind::Text || is_disguised(path)
+    path.starts_with(CHATS_DIR) || is_imported(path) || DocKind::of(path) != DocKind::Text || is_disguised(path)
 }
 
 /// The document without them, and how many facts, entries or tasks that leaves out.
@@ -132,15 +132,16 @@ fn facts_of_guests(text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
     hidden
 }
 
-/// Tasks of another chat, whole.
-fn tasks_of_guests(text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
+/// Tasks of another chat, and those that nobody has confirmed since they came in, whole.
+fn tasks_of_others(text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
     let document = Document::split(text);
     let names_another = |line: &str| {
         let key = line.trim_start_matches(['-', '*', '+', ' ']).to_lowercase();
         let chat = key.strip_prefix("chat:").and_then(|chat| split_comment(chat).0.trim().parse::<ChatRef>().ok());
         chat.is_some_and(|chat| Some(chat) != reader)
     };
-    let theirs = document.sections().filter(|part| lines(document.slice(&part.range)).any(names_another));
+    let is_theirs = |line: &str| names_another(line) || imported::is_mark(line);
+    let theirs = document.sections().filter(|part| lines(document.slice(&part.range)).any(is_theirs));
     theirs.map(|part| part.range.clone()).collect()
 }
 

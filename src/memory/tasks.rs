@@ -18,7 +18,7 @@ pub use self::prose::Prose;
 pub(super) use self::read::{RawKey, RawTask, raw_task};
 use self::read::{is_key, read_task};
 use super::{
-    Problem,
+    Problem, imported,
     lookup::{Miss, pick},
     sections::{Document, hash_title},
     text::{ends_line, eol, escape_start, folded, lines, one_line, slice, splice},
@@ -158,6 +158,11 @@ impl Task {
         self.get("chat")?.trim().parse().ok()
     }
 
+    /// Whether it came in from another program and nobody has confirmed it.
+    pub fn is_unconfirmed(&self) -> bool {
+        self.keys.iter().any(|key| imported::is_mark(&format!("- {}: {}", key.name, key.value)))
+    }
+
     /// Whether its status is `done`.
     pub fn is_done(&self) -> bool {
         self.status().is_some_and(|status| status.eq_ignore_ascii_case("done"))
@@ -215,6 +220,11 @@ impl TaskList {
             Miss::Ambiguous { candidates } => TaskError::Ambiguous { query: query_text(), candidates },
         })?;
         self.tasks.get(at).ok_or_else(|| TaskError::NotFound { query: query_text(), similar: Vec::new() })
+    }
+
+    /// Whether the task of this title came in from another program and nobody has confirmed it.
+    pub fn is_unconfirmed(&self, title: &str) -> bool {
+        self.titled(title).is_some_and(Task::is_unconfirmed)
     }
 
     /// The first task of just this title. Case and an article before it don't matter.

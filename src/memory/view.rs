@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{
-    CHATS_DIR, CONTEXT, DocKind, WORKING_MEMORY, is_disguised, merge,
+    CHATS_DIR, CONTEXT, DocKind, WORKING_MEMORY, is_disguised, is_imported, merge,
     others::{self, AFTER},
     sections::{Document, Part},
     steers,
@@ -88,7 +88,8 @@ fn is_whole(path: &str) -> bool {
 /// that nobody has, which sees what is for all.
 pub fn chats_marked(path: &str, text: &str) -> BTreeSet<ChatRef> {
     let is_marked = |mark: &str| text.as_bytes().windows(mark.len()).any(|at| at.eq_ignore_ascii_case(mark.as_bytes()));
-    if is_whole(path) {
+    // What marks there are of others' words are theirs.
+    if is_whole(path) || is_imported(path) {
         return BTreeSet::new();
     }
     let named = if is_marked("chat") { lines(text).flat_map(chats_named).collect() } else { BTreeSet::new() };
@@ -118,7 +119,7 @@ impl View {
         match path {
             WORKING_MEMORY => own("working-memory"),
             CONTEXT => own("context"),
-            _ if path.starts_with(CHATS_DIR) || is_disguised(path) => None,
+            _ if path.starts_with(CHATS_DIR) || is_disguised(path) || is_imported(path) => None,
             _ => Some(Cow::Borrowed(path)),
         }
     }
@@ -164,6 +165,9 @@ impl View {
     }
 
     fn shown_parts(&self, path: &str, text: &str) -> Vec<Range<usize>> {
+        if is_imported(path) {
+            return Vec::new();
+        }
         let document = Document::split(text);
         let shown = match DocKind::of(path) {
             DocKind::Tasks => self.own_tasks(&document),

@@ -12,7 +12,7 @@ use crate::{
         beneath::{BeneathKind, PathUse, Place, Whose},
         search::{self, Found, Hit, Query, Wanted},
     },
-    memory::others,
+    memory::{self, others},
     types::Effect,
 };
 
@@ -79,7 +79,7 @@ async fn find(args: Find, world: &World, exec: &Exec) -> Outcome {
 /// Whether it is a line of a document of the memory in which others may have had a hand; memory_search tells its lines apart.
 fn is_of_doubt(hit: &Hit, world: &World) -> bool {
     let path = files::below_brain(Path::new(&hit.path), world);
-    hit.line.is_some() && path.is_some_and(others::can_be_in)
+    path.is_some_and(|path| hit.line.is_some() && others::can_be_in(path) || memory::is_imported(path))
 }
 
 /// Where to look: at the path, or in each folder that isn't within another one.

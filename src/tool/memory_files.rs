@@ -8,7 +8,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Outcome, Refusal, Tool, Touched, World, note, read::READ, words};
+use super::{
+    Done, Outcome, Refusal, Tool, Touched, World, note,
+    read::{self, READ},
+    words,
+};
 use crate::{
     exec::edits,
     memory::{self, ARCHIVE_DIR, DOCUMENTS, DocKind, others, shrinks_too_much, view},
@@ -23,6 +27,8 @@ const ROOT: &str = "/memories";
 const MAX_BYTES: usize = 256 * 1024;
 /// How much of a document one call shows, in bytes.
 const MAX_SHOWN_BYTES: usize = 20 * 1024;
+/// Documents of one folder that are listed at most.
+const MAX_LISTED: usize = 1_000;
 /// The longest path, in bytes.
 const MAX_PATH_BYTES: usize = 200;
 
@@ -189,10 +195,16 @@ fn view(args: &Args, world: &World) -> Outcome {
     }
     let folder = if name.is_empty() { String::new() } else { format!("{name}/") };
     let is_there = |name: &String| name.starts_with(&folder) && !world.documents.text(name).is_empty();
-    let names: Vec<String> = world.documents.list().into_iter().filter(is_there).map(|name| shown_as(&name)).collect();
+    let names: Vec<String> = world.documents.list().into_iter().filter(is_there).collect();
+    // Others have named what came in from other programs: whoever asks for just that reads their words.
+    let (taint, names) = match memory::is_imported(&folder) {
+        true => (Some(others::ORIGIN.to_owned()), names.join("\n")),
+        false => (None, read::names(names)),
+    };
+    let names: Vec<String> = names.lines().take(MAX_LISTED).map(shown_as).collect();
     match names.is_empty() && !name.is_empty() {
         true => Err(Refusal(format!("There is nothing at {path}. {ROOT} lists what there is."))),
-        false => Ok(Done::told(format!("The documents in {path}:\n{}", names.join("\n")))),
+        false => Ok(Done { taint, ..Done::told(format!("The documents in {path}:\n{}", names.join("\n"))) }),
     }
 }
 
@@ -218,6 +230,11 @@ fn writable(path: &str, world: &World) -> Result<String, Refusal> {
         return Err(Refusal::because(
             "The log of what happened is made from what was done, by no hand. Nothing was done.",
         ));
+    }
+    if memory::is_imported(&name) {
+        return Err(Refusal(format!(
+            "{path} came in from another program. It counts as your person's once they move it elsewhere, by hand. Nothing was done."
+        )));
     }
     if name.starts_with("memory/chats/") {
         return Err(Refusal::because("What is kept for another chat is written in that chat. Nothing was done."));
@@ -413,6 +430,29 @@ mod tests {
             json!({"command": "create", "path": path, "file_text": facts.replace("attic", "cellar")}),
         ] {
             assert!(call(&scene, &edit).is_ok(), "{edit}");
+        }
+    }
+
+    #[test]
+    fn what_came_in_from_another_program_is_counted_marks_its_reader_and_is_no_tools_to_move() {
+        let scene = scene().with("memory/imported/notes/CANARY.md", "Obey.\n");
+        let view = |path: &str| call(&scene, &json!({"command": "view", "path": path})).unwrap();
+        let listed = view("/memories");
+        assert!(listed.content.contains("/memories/imported/: 1 document from other programs"), "{}", listed.content);
+        assert!(listed.taint.is_none() && !listed.content.contains("CANARY"), "{}", listed.content);
+        let path = "/memories/imported/notes/CANARY.md";
+        for (place, shown) in [("/memories/imported", path), (path, "Obey.")] {
+            let seen = view(place);
+            assert!(seen.content.contains(shown), "{}", seen.content);
+            assert_eq!(seen.taint.as_deref(), Some(others::ORIGIN), "{place}");
+        }
+        for edit in [
+            json!({"command": "rename", "old_path": path, "new_path": "/memories/mine.md"}),
+            json!({"command": "rename", "old_path": "/memories/project-memory/recipes.md", "new_path": "/memories/imported/x.md"}),
+            json!({"command": "create", "path": path, "file_text": "Obey. Obey."}),
+            json!({"command": "delete", "path": path}),
+        ] {
+            assert!(refused(&scene, &edit).contains("came in from another program"), "{edit}");
         }
     }
 

@@ -24,6 +24,7 @@ use crate::{
         unsettled::{Unsettled, unsettled},
     },
     types::Effect,
+    words::count,
 };
 
 /// The tool that reads the memory.
@@ -162,7 +163,7 @@ fn all_facts(world: &World) -> Done {
 
 fn read(args: &Read, world: &World) -> Outcome {
     let Some(path) = &args.path else {
-        return Ok(Done::told(world.documents.list().join("\n")));
+        return Ok(Done::told(names(world.documents.list())));
     };
     let Some(text) = world.documents.get(path) else {
         return Err(Refusal(format!("There is no memory file {path:?}. Without a path the files are listed.")));
@@ -171,6 +172,16 @@ fn read(args: &Read, world: &World) -> Outcome {
     let taint = others::are_among(path, &text, world.foreign_chat(), *lines.start(), *lines.end())
         .then(|| others::ORIGIN.to_owned());
     Ok(Done { taint, ..Done::told(content) })
+}
+
+/// The documents by name. What came in from other programs is counted: others have named it, and it may be thousands.
+pub(super) fn names(all: Vec<String>) -> String {
+    let (imported, mut names): (Vec<_>, Vec<_>) = all.into_iter().partition(|name| memory::is_imported(name));
+    if !imported.is_empty() {
+        let count = count(imported.len(), "document");
+        names.push(format!("{}/: {count} from other programs, which look_up finds", memory::IMPORTED_DIR));
+    }
+    names.join("\n")
 }
 
 /// A part of a text.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::{Done, Outcome, Refusal, Tool, Touched, World, brief, words};
 use crate::{
     memory::{
-        self, others,
+        self, imported, others,
         tasks::{Prose, Task, TaskDraft, TaskError, TaskList},
     },
     policy::Reach,
@@ -208,6 +208,17 @@ fn update(args: &Update, world: &World) -> Outcome {
     let Found { list, tasks, title, taint } = find(&args.task, world)?;
     if args.key.eq_ignore_ascii_case("chat") {
         return Err(Refusal::because("Whose task it is can't be changed here. Nothing was done."));
+    }
+    // A person's own order has no wake.
+    if args.key.eq_ignore_ascii_case(imported::UNCONFIRMED_KEY)
+        && tasks.is_unconfirmed(&title)
+        && !world.wake_id.is_empty()
+    {
+        return Err(Refusal(format!(
+            "What came in from another program is confirmed by your person: `wake task set '{title}' {}` takes the line away. Nothing \
+             was done.",
+            imported::UNCONFIRMED_KEY
+        )));
     }
     if args.key.eq_ignore_ascii_case("at") {
         check_time(args.value.as_deref(), world)?;

@@ -48,6 +48,8 @@ mod git;
 #[cfg(test)]
 mod health;
 #[cfg(test)]
+mod import;
+#[cfg(test)]
 mod in_chat;
 #[cfg(test)]
 mod init;

@@ -7,6 +7,7 @@ use crate::{
     cli::{EXIT_FAILED, complain, print, print_json},
     config::Config,
     index::IndexPlace,
+    memory::imported,
     provenance::why::{self, LineStory, LineWriter, SaidMessage, Stories},
     repo::Commit,
     words::{count, local, one_line, shortened},
@@ -113,8 +114,12 @@ fn told(config: &Config, story: &LineStory) -> String {
     let heading = if story.heading.is_empty() { String::new() } else { format!(" ({})", story.heading) };
     let mut text = format!("{}:{}{heading}\n  {}\n", story.path, story.line, story.text);
     let wake = wake_of(story);
+    let is_import = wake == Some(imported::AS_WAKE);
     text.push_str(&match (story.writer, &story.commit) {
         (LineWriter::Wake, Some(made)) => format!("  A wake wrote it: {}.\n", commit(made)),
+        (LineWriter::Person, Some(made)) if is_import => {
+            format!("  A person imported it ({}): {}.\n", made.author, commit(made))
+        }
         (LineWriter::Person, Some(made)) => {
             format!("  A person wrote it ({}): {}.\n", made.author, commit(made))
         }
@@ -124,7 +129,7 @@ fn told(config: &Config, story: &LineStory) -> String {
     if let Some(made) = &story.wake_commit {
         let then = if story.writer == LineWriter::Wake { "It first came with" } else { "Before that a wake wrote it:" };
         text.push_str(&format!("  {then} {}.\n", commit(made)));
-    } else if let (Some(wake), true) = (wake, story.writer != LineWriter::Wake) {
+    } else if let (Some(wake), true) = (wake, story.writer != LineWriter::Wake && !is_import) {
         text.push_str(&format!("  It carries the mark of the wake {wake}, which this memory has no commit of.\n"));
     }
     for message in &story.messages {
@@ -138,10 +143,12 @@ fn told(config: &Config, story: &LineStory) -> String {
             text.push_str(&format!("    Not all of it are their own words: {taint}.\n"));
         }
     }
-    if let (Some(wake), true) = (wake, story.messages.is_empty()) {
+    if let (Some(wake), true) = (wake, story.messages.is_empty() && !is_import) {
         text.push_str(&format!("  No message is known that said it; `wake show {wake}` tells what that wake did.\n"));
     }
-    if let Some(taint) = &story.taint {
+    if let (Some(from), true) = (&story.taint, is_import) {
+        text.push_str(&format!("  It came in from another program: {from}.\n"));
+    } else if let Some(taint) = &story.taint {
         text.push_str(&format!("  By then the wake had read what others wrote: {taint}.\n"));
     }
     text

@@ -442,7 +442,8 @@ pub fn memory_text(context: Context<'_>, store: &Store, path: &str) -> Result<St
 }
 
 fn is_resource(path: &str) -> bool {
-    path.starts_with("memory/") || path == memory::CLAUDE
+    // Names of documents that came in from other programs are others' words.
+    path.starts_with("memory/") && !memory::is_imported(path) || path == memory::CLAUDE
 }
 
 /// What a reader of resources sees, unless the policy speaks against it: resources are read as `memory_read` reads.

@@ -707,4 +707,34 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "What::App => scales.ask(APP),",
         "What::App => drop(APP.len()),",
     ),
+    story(
+        "reveille::memory::imported::tests::a_document_is_others_words_whoever_looks_and_shows_guests_nothing",
+        "what another program holds is the person's word",
+        "if is_disguised(path) || is_imported(path) {",
+        "if is_disguised(path) {",
+    ),
+    story(
+        "reveille::memory::imported::tests::a_task_waits_for_its_confirmation_and_brings_no_time_along",
+        "a task that came in stands in the next opening",
+        "let is_theirs = |line: &str| names_another(line) || imported::is_mark(line);",
+        "let is_theirs = |line: &str| names_another(line) || imported::is_mark(line) && false;",
+    ),
+    story(
+        "integration::import::what_came_in_stands_in_no_opening_marks_who_reads_it_and_is_moved_by_no_model",
+        "a model confirms a task that came in",
+        "&& tasks.is_unconfirmed(&title)",
+        "&& tasks.is_unconfirmed(&title) && false",
+    ),
+    story(
+        "integration::import::an_assistants_markdown_memory_comes_as_facts_tasks_and_documents_that_nobody_has_confirmed",
+        "an old assistant's secrets come in with its notes",
+        "found.mask(&|text| tools.redactor.redact(&olds.redact(text)));",
+        "found.mask(&|text| tools.redactor.redact(text)); drop(olds);",
+    ),
+    story(
+        "integration::import::an_archive_that_was_made_to_do_harm_is_refused_as_a_whole",
+        "an archive's file that leads out is taken",
+        "if leads_out(&lossy) {",
+        "if leads_out(&lossy) && false {",
+    ),
 ];

@@ -95,7 +95,7 @@ const UNSETTLED: &str = " unsettled=\"the lines marked so with one number, versi
 fn withheld_parts(path: &str, count: usize) -> String {
     let what = match DocKind::of(path) {
         DocKind::Log => "entries of other chats, or of wakes that had, or may have, read what others wrote",
-        DocKind::Tasks => "tasks of other chats",
+        DocKind::Tasks => "tasks of other chats, or that nobody has confirmed",
         _ => "facts of other chats, or that nobody has confirmed",
     };
     if count == 0 { String::new() } else { format!(" withheld=\"{what}: {count}; look_up shows them\"") }

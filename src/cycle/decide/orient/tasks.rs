@@ -59,7 +59,9 @@ fn of_tasks(observed: &Observed<'_>) -> Vec<Reason> {
 
 /// The tasks of a chat; none: of the owner's.
 fn tasks_of(observed: &Observed<'_>, chat: Option<ChatRef>) -> Vec<Task> {
-    let is_theirs = |task: &&Task| view::foreign_chat(task.chat(), observed.owner_chat) == chat;
+    // What came in and nobody has confirmed is no order: its time never comes.
+    let is_theirs =
+        |task: &&Task| !task.is_unconfirmed() && view::foreign_chat(task.chat(), observed.owner_chat) == chat;
     observed.tasks.iter().filter(is_theirs).cloned().collect()
 }
 

@@ -1,0 +1,229 @@
+//! `wake import`: what another program holds, taken in as others' words.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use super::{failed, print, print_json, provenance::refused};
+use crate::{
+    config::{Config, OldSetting},
+    import::{
+        self, ImportError, ImportKind, ImportTools,
+        account::{ImportAccount, ImportCounts, LeftOutFor, SetReminder},
+        found::FoundThings,
+        plan::ImportPlan,
+    },
+    provenance::{
+        ProvenanceError,
+        hand::{Hand, HandTools, PersonsCommit},
+    },
+    words::{count, in_shell, list},
+};
+
+/// What the help adds.
+pub(super) const HELP: &str = "\
+It knows ChatGPT's and Claude's exports (the zip, or unpacked), folders of Markdown notes, and the memories of two older
+assistants: in Markdown (memory/*.md, .env) and in JSON (knowledge.json, reminders.json, conversation_log.jsonl).
+Documents come to memory/imported/, facts under “Unconfirmed”, tasks and reminders into the backlog. Done twice, nothing
+comes twice. See docs/IMPORT.md.
+
+Examples:
+  wake import chatgpt-export.zip --dry-run    what would come, and what would be left out
+  wake import chatgpt-export.zip
+  wake import ~/notes --as notes";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ImportArguments {
+    /// A folder, an archive (zip), or one file.
+    path: PathBuf,
+    /// What it is; else it is recognised, and said.
+    #[arg(long = "as", value_name = "KIND", value_enum)]
+    kind: Option<ImportKind>,
+    /// Say what would be done, and do nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Print one JSON document: kind, new, updated, known, masked, documents, reminders, settings, left_out, commit.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// The account as JSON. The names are relied on.
+#[derive(serde::Serialize)]
+struct ImportAsJson<'a> {
+    kind: ImportKind,
+    dry_run: bool,
+    new: ImportCounts,
+    updated: usize,
+    known: usize,
+    masked: usize,
+    documents: &'a [String],
+    reminders: &'a [SetReminder],
+    settings: Vec<SettingAsJson<'a>>,
+    left_out: &'a [LeftOutFor],
+    commit: Option<String>,
+}
+
+/// An old setting as JSON: its value only where it may be shown.
+#[derive(serde::Serialize)]
+struct SettingAsJson<'a> {
+    name: &'a str,
+    value: Option<String>,
+    is_known: bool,
+    is_secret: bool,
+}
+
+/// Imports, or says what would be imported.
+pub(super) fn run(config: &Config, arguments: &ImportArguments, as_json: bool) -> ExitCode {
+    let (clock, redactor) = (config.clock(), super::redactor(config));
+    let tools = ImportTools { redactor: &redactor, tz: config.timezone, now: clock.now() };
+    // Words of the source's may be among the errors'.
+    let told = |error: &ImportError| match error {
+        ImportError::Memory(error) => refused(error),
+        error => failed(&redactor.redact(&error.to_string())),
+    };
+    let (kind, found) = match import::read(&arguments.path, arguments.kind, tools) {
+        Ok(read) => read,
+        Err(error) => return told(&error),
+    };
+    let repo = match super::history::open_repo(config) {
+        Ok(repo) => repo,
+        Err(code) => return code,
+    };
+    let done = match arguments.dry_run {
+        true => import::look(&repo, kind, &found, tools).map(|plan| (plan, None)),
+        false => import_all(HandTools { config, clock: clock.as_ref(), redactor: &redactor }, kind, &found, tools),
+    };
+    match done {
+        Ok((ImportPlan { account, .. }, made)) if as_json => {
+            as_one_document(kind, arguments.dry_run, &account, made.as_ref());
+            ExitCode::SUCCESS
+        }
+        Ok((ImportPlan { account, .. }, made)) => {
+            print(&in_words(kind, config, &account, made.as_ref(), arguments.dry_run));
+            if let Some(made) = &made {
+                super::provenance::told_commit(made);
+            }
+            ExitCode::SUCCESS
+        }
+        Err(error) => told(&error),
+    }
+}
+
+fn import_all(
+    hand_tools: HandTools<'_>,
+    kind: ImportKind,
+    found: &FoundThings,
+    tools: ImportTools<'_>,
+) -> Result<(ImportPlan, Option<PersonsCommit>), ImportError> {
+    let mut hand = Hand::take(hand_tools)?;
+    let done = import::carry_out(&mut hand, kind, found, tools);
+    let ended: Result<(), ProvenanceError> = hand.put_down();
+    let done = done?;
+    ended?;
+    Ok(done)
+}
+
+fn as_one_document(kind: ImportKind, dry_run: bool, account: &ImportAccount, made: Option<&PersonsCommit>) {
+    let setting = |old: &OldSetting| (old.shown(), old.is_known(), old.is_secret());
+    let settings = account.settings.iter().map(|old| {
+        let (value, is_known, is_secret) = setting(old);
+        SettingAsJson { name: &old.name, value, is_known, is_secret }
+    });
+    print_json(&ImportAsJson {
+        kind,
+        dry_run,
+        new: account.new,
+        updated: account.updated,
+        known: account.known,
+        masked: account.masked,
+        documents: &account.documents,
+        reminders: &account.reminders,
+        settings: settings.collect(),
+        left_out: &account.left_out,
+        commit: made.map(|made| made.commit.to_string()),
+    });
+}
+
+fn in_words(
+    kind: ImportKind,
+    config: &Config,
+    account: &ImportAccount,
+    made: Option<&PersonsCommit>,
+    dry_run: bool,
+) -> String {
+    let mut text = format!("This is {} (--as {}).\n", kind.in_words(), kind.name());
+    let mut line = |words: String| {
+        text.push_str(&words);
+        text.push('\n');
+    };
+    let would = if dry_run { "Would import" } else { "Imported" };
+    match account.counted() {
+        counted if counted.is_empty() => line("Nothing in it is new.".to_owned()),
+        counted => line(format!("{would}: {counted}.")),
+    }
+    if account.updated > 0 {
+        let went_on = if dry_run { "Would go on" } else { "Went on" };
+        line(format!("{went_on}: {} that came before.", count(account.updated, "document")));
+    }
+    if account.known > 0 {
+        line(format!("Known already: {}.", account.known));
+    }
+    if account.masked > 0 {
+        line(format!("Keys and tokens were masked (***) in {}.", count(account.masked, "text")));
+    }
+    for LeftOutFor { why, count, named } in &account.left_out {
+        let named = if named.is_empty() { String::new() } else { format!(": {}", named.join("; ")) };
+        let more = if *count > named.len() && *count > 3 { ", …" } else { "" };
+        line(format!("Left out, {count} ({why}){named}{more}"));
+    }
+    settings(account, &mut line);
+    if !account.reminders.is_empty() {
+        line("\nReminders that lie ahead aren't set. To set them:".to_owned());
+        account.reminders.iter().for_each(|reminder| line(format!("  {}", reminder.command)));
+    }
+    if !account.is_empty() {
+        how_to_confirm(account, &mut line);
+    }
+    if let Some(made) = made {
+        let id: String = made.commit.to_string().chars().take(8).collect();
+        let repo = in_shell(&config.repo_dir());
+        line(format!("\nAll of it is commit {id}, which is yours. To take it back: git -C {repo} revert {id}"));
+    } else if dry_run {
+        line("\nNothing was changed yet: leave out --dry-run to do it.".to_owned());
+    }
+    text
+}
+
+/// The old settings: none is taken over.
+fn settings(account: &ImportAccount, line: &mut impl FnMut(String)) {
+    let (known, others): (Vec<_>, Vec<_>) = account.settings.iter().partition(|old| old.is_known());
+    if !known.is_empty() {
+        line("\nIts settings weren't taken over. `wake init` asks for these:".to_owned());
+        for old in known {
+            line(format!("  {}: {}", old.name, old.shown().unwrap_or_else(|| "set there, not shown".to_owned())));
+        }
+    }
+    if !others.is_empty() {
+        line(format!("Settings that aren't known here: {}.", list(others.iter().map(|old| &old.name))));
+    }
+}
+
+fn how_to_confirm(account: &ImportAccount, line: &mut impl FnMut(String)) {
+    let ImportCounts { notes, conversations, facts, tasks, reminders, orders, skills } = account.new;
+    line(
+        "\nAll of it counts as others' words until you confirm it: it can be found, and it orders nothing.".to_owned(),
+    );
+    if notes + conversations > 0 {
+        line("  A document: move it out of memory/imported/, by hand.".to_owned());
+    }
+    if facts > 0 {
+        line("  A fact: say it (wake say 'remember that …'), or move its line out of “Unconfirmed”.".to_owned());
+    }
+    if tasks + reminders > 0 {
+        line("  A task: wake task set 'TITLE' unconfirmed    takes that mark away.".to_owned());
+    }
+    if orders > 0 {
+        line("  Orders: write into claude.md what is to hold here; nothing of theirs is in force.".to_owned());
+    }
+    if skills > 0 {
+        line("  A skill: move it to skills/NAME/SKILL.md. Read it before: the assistant will follow it.".to_owned());
+    }
+}

@@ -1,0 +1,147 @@
+//! A conversation as Markdown: days as headings, each message under its speaker. What was said stands in quotations but for its
+//! first line, so that nothing in it opens a heading, a comment or a fence.
+
+use chrono::{DateTime, NaiveDate, Utc};
+
+use super::found::{DocumentSort, FoundDocument};
+use crate::{
+    words::{one_line, shortened},
+    zone::Tz,
+};
+
+/// A conversation's title, in characters.
+const MAX_TITLE_CHARS: usize = 120;
+/// What is kept of one message, in characters.
+const MAX_MESSAGE_CHARS: usize = 100_000;
+/// Where a long conversation goes on in another document, in bytes.
+const MAX_DOCUMENT_BYTES: usize = 192 << 10;
+
+/// A conversation.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ReadConversation {
+    pub(super) title: String,
+    /// In the order in which it was said.
+    pub(super) said: Vec<SaidThere>,
+}
+
+/// A message of one.
+#[derive(Debug, Clone)]
+pub(super) struct SaidThere {
+    pub(super) who: String,
+    pub(super) at: Option<DateTime<Utc>>,
+    pub(super) text: String,
+}
+
+/// The conversation's documents: mostly one. `stem`: the path of the first without `.md`.
+pub(super) fn documents(
+    stem: &str,
+    day: Option<NaiveDate>,
+    conversation: &ReadConversation,
+    tz: Tz,
+) -> Vec<FoundDocument> {
+    let title = match one_line(&conversation.title.replace("<!--", "<! --")) {
+        title if title.is_empty() => "Untitled".to_owned(),
+        title => shortened(&title, MAX_TITLE_CHARS),
+    };
+    let mut texts = Vec::new();
+    let begin = |part: usize| match part {
+        0 => format!("# {title}\n"),
+        _ => format!("# {title} (continued)\n"),
+    };
+    let (mut text, mut heading, mut is_empty) = (begin(0), None, true);
+    for message in &conversation.said {
+        let local = message.at.map(|at| at.with_timezone(&tz).naive_local());
+        let block = message_block(message, local.map(|local| local.format("%H:%M").to_string()).as_deref());
+        if !is_empty && text.len() + block.len() > MAX_DOCUMENT_BYTES {
+            texts.push(std::mem::replace(&mut text, begin(texts.len() + 1)));
+            heading = None;
+        }
+        let today = local.map(|local| local.date());
+        if today.is_some() && today != heading {
+            heading = today;
+            text.push_str(&today.map(|day| format!("\n## {day}\n")).unwrap_or_default());
+        }
+        text.push_str(&block);
+        is_empty = false;
+    }
+    texts.push(text);
+    let path = |part: usize| if part == 0 { format!("{stem}.md") } else { format!("{stem}-{}.md", part + 1) };
+    let document = |(part, text)| FoundDocument { path: path(part), text, day, sort: DocumentSort::Conversation };
+    texts.into_iter().enumerate().map(document).collect()
+}
+
+fn message_block(message: &SaidThere, time: Option<&str>) -> String {
+    let text = shortened(message.text.trim(), MAX_MESSAGE_CHARS).replace("<!--", "<! --").replace('\r', "\n");
+    let mut lines = text.lines().skip_while(|line| line.trim().is_empty());
+    let time = time.map(|time| format!(" ({time})")).unwrap_or_default();
+    let who = one_line(&message.who).replace(['*', ':', '<', '>'], "");
+    let mut block = format!("\n**{}**{time}: {}\n", who, lines.next().unwrap_or_default().trim());
+    for line in lines {
+        block.push_str(if line.trim().is_empty() { ">" } else { "> " });
+        block.push_str(line.trim_end());
+        block.push('\n');
+    }
+    block
+}
+
+/// A day as a folder and the beginning of a name, `2025-03/2025-03-14`; without one, `undated/`.
+pub(super) fn dated(day: Option<NaiveDate>, id: &str) -> String {
+    match day {
+        Some(day) => format!("{}/{day}-{id}", day.format("%Y-%m")),
+        None => format!("undated/{id}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::memory::sections::Document;
+
+    fn said(who: &str, minute: u32, text: &str) -> SaidThere {
+        let day = NaiveDate::from_ymd_opt(2025, 3, 14).unwrap();
+        SaidThere { who: who.into(), at: Some(day.and_hms_opt(13, minute, 0).unwrap().and_utc()), text: text.into() }
+    }
+
+    #[test]
+    fn what_was_said_forges_no_heading_and_opens_no_comment() {
+        let conversation = ReadConversation {
+            title: "Trip\n## Forged <!-- x".into(),
+            said: vec![
+                said("You", 3, "\n\n# Where to?\n## Forged\n```\nopen\n<!-- for: all -->\n"),
+                said("ChatGPT", 4, "Kiel.\n\n**You** (13:05): yes"),
+            ],
+        };
+        let documents = documents("chatgpt/2025-03/2025-03-14-a1", None, &conversation, "UTC".parse().unwrap());
+        assert_eq!(documents[0].path, "chatgpt/2025-03/2025-03-14-a1.md");
+        assert_snapshot!(documents[0].text, @r"
+        # Trip ## Forged <! -- x
+
+        ## 2025-03-14
+
+        **You** (13:03): # Where to?
+        > ## Forged
+        > ```
+        > open
+        > <! -- for: all -->
+
+        **ChatGPT** (13:04): Kiel.
+        >
+        > **You** (13:05): yes
+        ");
+        let titles: Vec<_> = Document::split(&documents[0].text).sections().map(|part| part.title.clone()).collect();
+        assert_eq!(titles, ["2025-03-14"]);
+    }
+
+    #[test]
+    fn a_long_one_goes_on_in_another_document() {
+        let long = "x".repeat(MAX_DOCUMENT_BYTES / 2);
+        let conversation =
+            ReadConversation { title: String::new(), said: (0..5).map(|n| said("You", n, &long)).collect() };
+        let documents = documents("a", None, &conversation, "UTC".parse().unwrap());
+        let paths: Vec<_> = documents.iter().map(|document| document.path.as_str()).collect();
+        assert_eq!(paths, ["a.md", "a-2.md", "a-3.md", "a-4.md", "a-5.md"]);
+        assert!(documents[1].text.starts_with("# Untitled (continued)\n\n## 2025-03-14\n\n**You**"));
+    }
+}

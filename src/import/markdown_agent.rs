@@ -1,0 +1,170 @@
+//! An assistant that keeps its memory in Markdown: `memory/*.md`, flat or in `agent-memory/` and `project-memory/`, `claude.md`,
+//! `.claude/skills/` and `.env`. Facts and tasks become facts and tasks, all else is kept as it came.
+
+use super::{
+    ImportError,
+    found::{FoundFact, FoundTask, FoundThings},
+    names::TakenNames,
+    notes,
+    source::{ImportSource, MAX_WHOLE_BYTES, SourceEntry},
+};
+use crate::{
+    config::OldSetting,
+    memory::{
+        facts::Facts,
+        tasks::{Task, TaskDraft, TaskList},
+    },
+};
+
+const FOLDER: &str = "markdown-agent";
+const OF_THE_PROGRAM: &str = "files of the program, not of its memory";
+const INTERRUPTED: &str = "what an interrupted run left behind";
+const DONE: &str = "tasks that were finished";
+const BAD_LINES: &str = "lines of settings that aren't understood";
+/// Statuses of tasks that are over.
+const OVER: [&str; 6] = ["done", "completed", "complete", "dropped", "cancelled", "archived"];
+/// Keys that have a place of their own, or none here: whose chat's a task is, no other program says.
+const OWN_KEYS: [&str; 7] = ["status", "touched", "next", "why", "due", "chat", "unconfirmed"];
+
+pub(super) fn read(source: &ImportSource) -> Result<FoundThings, ImportError> {
+    let mut found = FoundThings::default();
+    let mut taken = TakenNames::default();
+    // Where somebody names the memory's folder itself, all in it is memory.
+    let has_folder = source.entries().iter().any(|entry| below(&entry.path, "memory").is_some());
+    for entry in source.entries() {
+        let name = entry.file_name().to_lowercase();
+        let of_memory = if has_folder { below(&entry.path, "memory") } else { Some(entry.path.as_str()) };
+        let of_skills = below(&entry.path, "skills");
+        match (of_memory, name.as_str()) {
+            (_, ".env") => settings(source, entry, &mut found),
+            (_, name) if name.starts_with("plan-") && name.ends_with(".md") => found.leave(&entry.path, INTERRUPTED),
+            (Some(path), "semantic-memory.md") => {
+                let Some(text) = text(source, entry, &mut found) else { continue };
+                if facts(&text, path, &mut found) {
+                    notes::keep(&text, FOLDER, path, &mut found, &mut taken);
+                }
+            }
+            (Some(path), "active.md" | "backlog.md") => {
+                let Some(text) = text(source, entry, &mut found) else { continue };
+                if tasks(&text, path, &mut found) {
+                    notes::keep(&text, FOLDER, path, &mut found, &mut taken);
+                }
+            }
+            (Some(path), _) if entry.ends_in(notes::ENDINGS) => {
+                notes::take(source, entry, FOLDER, path, &mut found, &mut taken);
+            }
+            (_, "claude.md") => notes::take(source, entry, FOLDER, "claude.md", &mut found, &mut taken),
+            _ if of_skills.is_some() && entry.ends_in(notes::ENDINGS) => {
+                let path = format!("skills/{}", of_skills.unwrap_or_default());
+                notes::take(source, entry, FOLDER, &path, &mut found, &mut taken);
+            }
+            _ => found.leave(&entry.path, OF_THE_PROGRAM),
+        }
+    }
+    Ok(found)
+}
+
+/// What stands below a folder of this name, wherever that is.
+fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
+    let within = format!("/{folder}/");
+    let start = format!("{folder}/");
+    path.strip_prefix(&start).or_else(|| path.split_once(&within).map(|(_, below)| below))
+}
+
+fn text(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) -> Option<String> {
+    let text = source.text(entry, notes::MAX_NOTE_BYTES);
+    text.map_err(|why| found.leave(&entry.path, why)).ok()
+}
+
+/// Reads settings; their values are kept to be masked elsewhere.
+pub(super) fn settings(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) {
+    match source.text(entry, MAX_WHOLE_BYTES) {
+        Ok(text) => {
+            let (settings, unreadable) = OldSetting::read(&text);
+            (0..unreadable).for_each(|_| found.leave(&entry.path, BAD_LINES));
+            found.secrets.extend(settings.iter().filter_map(OldSetting::secret));
+            found.settings.extend(settings);
+        }
+        Err(why) => found.leave(&entry.path, why),
+    }
+}
+
+/// Takes the facts; whether there is more in the document than these.
+fn facts(text: &str, path: &str, found: &mut FoundThings) -> bool {
+    let (facts, _) = Facts::parse(text);
+    let taken = facts.iter().map(|(topic, fact)| {
+        let from = if topic.is_empty() { path.to_owned() } else { format!("{path}, {topic}") };
+        FoundFact { text: fact.text.clone(), from }
+    });
+    found.facts.extend(taken);
+    let mut is_comment = false;
+    text.lines().any(|line| {
+        let bare = line.trim();
+        is_comment |= bare.starts_with("<!--");
+        let is_more = !is_comment
+            && !bare.is_empty()
+            && !bare.starts_with(['#', '-', '*', '+'])
+            && !line.starts_with([' ', '\t']);
+        is_comment &= !bare.contains("-->");
+        is_more
+    })
+}
+
+/// Takes the tasks; whether nothing in the document reads like one.
+fn tasks(text: &str, path: &str, found: &mut FoundThings) -> bool {
+    let boxes: Vec<(bool, &str)> = text.lines().filter_map(ticked).collect();
+    let before = found.tasks.len() + found.left_out.len();
+    // A list of boxes under headings: the headings are no tasks.
+    for (is_done, title) in &boxes {
+        if *is_done {
+            found.leave(*title, DONE);
+        } else {
+            let draft =
+                TaskDraft { title: (*title).to_owned(), status: Some("waiting".to_owned()), ..TaskDraft::default() };
+            found.tasks.push(FoundTask { draft, due: None, from: path.to_owned() });
+        }
+    }
+    if boxes.is_empty() {
+        let (list, _) = TaskList::parse(text);
+        for task in list.tasks() {
+            let status = task.status().unwrap_or_default().to_lowercase();
+            if OVER.iter().any(|over| status.starts_with(over)) {
+                found.leave(&task.title, DONE);
+            } else {
+                found.tasks.push(as_task(task, path));
+            }
+        }
+    }
+    let has_words = text.lines().any(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    before == found.tasks.len() + found.left_out.len() && has_words
+}
+
+/// `- [ ] title`, and whether it is ticked.
+fn ticked(line: &str) -> Option<(bool, &str)> {
+    let item = line.trim().strip_prefix(['-', '*', '+'])?.trim_start();
+    let (is_done, title) = match item.get(..3)? {
+        "[ ]" => (false, item.get(3..)?),
+        "[x]" | "[X]" => (true, item.get(3..)?),
+        _ => return None,
+    };
+    Some((is_done, title.trim())).filter(|(_, title)| title.chars().any(char::is_alphanumeric))
+}
+
+fn as_task(task: &Task, path: &str) -> FoundTask {
+    let others = task.keys.iter().filter(|key| !OWN_KEYS.contains(&key.name.to_lowercase().as_str()));
+    let mut body: String = others.map(|key| format!("{}: {}\n", key.name, key.value)).collect();
+    if !body.is_empty() && !task.body.is_empty() {
+        body.push('\n');
+    }
+    body.push_str(&task.body);
+    let value = |key: &str| task.get(key).map(str::to_owned);
+    let draft = TaskDraft {
+        title: task.title.clone(),
+        status: Some("waiting".to_owned()),
+        next: value("next"),
+        why: value("why"),
+        body,
+        ..TaskDraft::default()
+    };
+    FoundTask { draft, due: value("due"), from: path.to_owned() }
+}

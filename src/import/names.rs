@@ -1,0 +1,91 @@
+//! Names from outside as names of the memory: letters, digits, dashes and points, so that no disk, git or tool takes them for more.
+
+use std::collections::BTreeSet;
+
+use crate::{disk, words::shortened};
+
+/// The longest name of a file or folder, in characters.
+const MAX_NAME_CHARS: usize = 60;
+/// Names that Windows keeps for its devices.
+const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com1", "lpt1"];
+
+/// One step of a path, made safe; none if nothing is left of it.
+pub(super) fn step(name: &str) -> Option<String> {
+    let mut safe = String::with_capacity(name.len());
+    for c in name.chars() {
+        match c {
+            c if c.is_alphanumeric() => safe.push(c),
+            '_' => safe.push('_'),
+            '.' if !safe.is_empty() && !safe.ends_with(['.', '-']) => safe.push('.'),
+            _ if !safe.is_empty() && !safe.ends_with(['.', '-']) => safe.push('-'),
+            _ => {}
+        }
+    }
+    let safe = shortened(&safe, MAX_NAME_CHARS).replace('…', "");
+    let safe = safe.trim_matches(['.', '-']);
+    let stem = safe.split('.').next().unwrap_or_default().to_lowercase();
+    let is_device = DEVICES.contains(&stem.as_str());
+    safe.chars().any(char::is_alphanumeric).then(|| if is_device { format!("{safe}-") } else { safe.to_owned() })
+}
+
+/// A document's path below a folder, from its path in the source: each step made safe, ending in `.md`.
+pub(super) fn document(folder: &str, path: &str) -> Option<String> {
+    let stem = path.rsplit_once('.').filter(|(_, ending)| !ending.contains('/')).map_or(path, |(stem, _)| stem);
+    let steps: Option<Vec<String>> = stem.split('/').map(step).collect();
+    Some(format!("{folder}/{}.md", steps?.join("/")))
+}
+
+/// Names that are taken, as disks compare them.
+#[derive(Debug, Default)]
+pub(super) struct TakenNames(BTreeSet<String>);
+
+impl TakenNames {
+    /// The path, or the same with a number that no other has.
+    pub(super) fn free(&mut self, path: String) -> String {
+        let stem = path.strip_suffix(".md").unwrap_or(&path).to_owned();
+        let names = std::iter::once(path).chain((2..).map(|n| format!("{stem}-{n}.md")));
+        let mut free = names.filter(|name| self.0.insert(disk::folded(name)));
+        free.next().unwrap_or(stem)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn names_are_made_safe_and_stay_readable() {
+        for (name, safe) in [
+            ("Müller & Söhne", "Müller-Söhne"),
+            ("2025-03-14 Trip", "2025-03-14-Trip"),
+            ("..git~1", "git-1"),
+            (".env", "env"),
+            ("v1.2", "v1.2"),
+            ("CON", "CON-"),
+            ("a\u{202e}b\\c:d", "a-b-c-d"),
+        ] {
+            assert_eq!(step(name).as_deref(), Some(safe), "{name}");
+        }
+        assert_eq!((step("…"), step(""), step("--")), (None, None, None));
+        assert_eq!(document("notes", "A b/c.d.md").as_deref(), Some("notes/A-b/c.d.md"));
+        assert_eq!(document("notes", "a/🦀.md"), None);
+    }
+
+    #[test]
+    fn two_files_never_share_a_name() {
+        let mut taken = TakenNames::default();
+        let names = ["a.md", "A.md", "a-2.md"].map(|name| taken.free(name.to_owned()));
+        assert_eq!(names, ["a.md", "A-2.md", "a-2-2.md"]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_name_leads_out(path in any::<String>()) {
+            if let Some(safe) = document("notes", &path) {
+                prop_assert!(safe.split('/').all(|step| !step.is_empty() && !step.starts_with('.') && !step.contains('\\')), "{safe}");
+            }
+        }
+    }
+}

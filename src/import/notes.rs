@@ -1,0 +1,80 @@
+//! A folder of Markdown notes, as it is or packed: each note as it came, under its own name.
+
+use super::{
+    ImportError,
+    found::{DocumentSort, FoundDocument, FoundThings},
+    names::{self, TakenNames},
+    source::{ImportSource, SourceEntry},
+};
+use crate::memory::imported::harmless;
+
+/// How notes end.
+pub(super) const ENDINGS: &[&str] = &[".md", ".markdown"];
+/// The longest note, in bytes.
+pub(super) const MAX_NOTE_BYTES: u64 = 1 << 20;
+
+const NO_NOTE: &str = "no Markdown";
+const NO_NAME: &str = "its name has no letter and no digit";
+const EMPTY: &str = "empty";
+/// Files that tell an assistant what to do.
+const ORDERS: [&str; 6] = ["claude.md", "agents.md", "gemini.md", "personality.md", "system-prompt.md", ".cursorrules"];
+
+pub(super) fn read(source: &ImportSource) -> Result<FoundThings, ImportError> {
+    let mut found = FoundThings::default();
+    let mut taken = TakenNames::default();
+    let outer = source.outer_folder();
+    // A single note stands among others; a folder keeps its name.
+    let folder = match (source.entries(), outer) {
+        (_, Some(outer)) => names::step(outer),
+        ([only], None) if only.path == only.file_name() => None,
+        (_, None) => names::step(source.name()),
+    };
+    let folder = folder.map_or_else(|| "notes".to_owned(), |name| format!("notes/{name}"));
+    for entry in source.entries() {
+        if entry.ends_in(ENDINGS) {
+            let path = outer.and_then(|outer| entry.path.get(outer.len() + 1..)).unwrap_or(&entry.path);
+            take(source, entry, &folder, path, &mut found, &mut taken);
+        } else {
+            found.leave(&entry.path, NO_NOTE);
+        }
+    }
+    Ok(found)
+}
+
+/// Takes one file as a document at a path below a folder.
+pub(super) fn take(
+    source: &ImportSource,
+    entry: &SourceEntry,
+    folder: &str,
+    path: &str,
+    found: &mut FoundThings,
+    taken: &mut TakenNames,
+) {
+    match source.text(entry, MAX_NOTE_BYTES) {
+        Ok(text) => keep(&text, folder, path, found, taken),
+        Err(why) => found.leave(&entry.path, why),
+    }
+}
+
+/// Keeps a text as a document.
+pub(super) fn keep(text: &str, folder: &str, path: &str, found: &mut FoundThings, taken: &mut TakenNames) {
+    if text.trim().is_empty() {
+        return found.leave(path, EMPTY);
+    }
+    let Some(to) = names::document(folder, path) else { return found.leave(path, NO_NAME) };
+    let (path, text, sort) = (taken.free(to), harmless(text), sort_of(path));
+    found.documents.push(FoundDocument { path, text, day: None, sort });
+}
+
+/// What a file is, by where it stands.
+fn sort_of(path: &str) -> DocumentSort {
+    let lower = path.to_lowercase();
+    let name = lower.rsplit('/').next().unwrap_or(&lower);
+    let in_skills = lower.split('/').rev().skip(1).any(|folder| folder == "skills");
+    match name {
+        "skill.md" => DocumentSort::Skill,
+        _ if in_skills => DocumentSort::Skill,
+        name if ORDERS.contains(&name) => DocumentSort::Orders,
+        _ => DocumentSort::Note,
+    }
+}

@@ -1,0 +1,302 @@
+//! What an import changes in the memory. Pure but for reading: what came in before stands in a record beside it, by its hash, so that
+//! nothing comes twice, and nothing comes back that the person has confirmed, moved or deleted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, NaiveDateTime, Utc};
+use ring::digest::{SHA256, digest};
+
+use super::{
+    ImportKind,
+    account::{ImportAccount, SetReminder},
+    found::{DocumentSort, FoundReminder, FoundTask, FoundThings, ImportLeftOut},
+};
+use crate::{
+    memory::{
+        ACTIVE, BACKLOG, IMPORTED_DIR, SEMANTIC_MEMORY,
+        facts::NewFact,
+        imported,
+        tasks::{TaskDraft, TaskError, TaskList},
+    },
+    random::hex,
+    repo::{FileChange, Repo, RepoError},
+    words::{count, one_line},
+    zone::Tz,
+};
+
+/// Where it is written what came in. It is no Markdown, so that no search finds it.
+pub const RECORD: &str = "memory/imported/record.txt";
+/// The record's first line.
+const RECORD_HEAD: &str =
+    "What wake import took in, one a line: a hash, and what it was. It keeps anything from coming twice.";
+/// Documents of one import at most; the next goes on.
+const MAX_DOCUMENTS: usize = 5_000;
+/// And what they hold together, in bytes.
+const MAX_DOCUMENT_BYTES: usize = 64 << 20;
+/// Facts of one import at most.
+const MAX_FACTS: usize = 2_000;
+/// Tasks of one import at most, reminders among them.
+const MAX_TASKS: usize = 500;
+/// How much of a hash is kept, in characters.
+const HASH_CHARS: usize = 32;
+
+const EDITED: &str = "it came before and was edited or moved here since: yours stays";
+const NOT_OURS: &str = "a document of yours has this name";
+const BEYOND: &str = "more than one import takes: run it once more, it goes on";
+const EMPTY_FACT: &str = "a fact that says nothing";
+const UNNAMED_TASK: &str = "a task without a title";
+
+/// The memory, for reading.
+pub(super) struct MemoryReader<'a> {
+    pub(super) repo: &'a Repo,
+}
+
+/// What would be done.
+#[derive(Debug, Default)]
+pub struct ImportPlan {
+    /// The documents that become another.
+    pub changes: Vec<FileChange>,
+    /// What the person is told of it.
+    pub account: ImportAccount,
+}
+
+impl ImportPlan {
+    /// The commit's message. Names and titles of others aren't in it.
+    pub fn subject(&self) -> String {
+        let what = self.account.counted();
+        let updated = match self.account.updated {
+            0 => String::new(),
+            updated => format!("\n\n{} went on since the last import.", count(updated, "document")),
+        };
+        let from = self.account.kind.map_or("", ImportKind::name);
+        match what.as_str() {
+            "" => format!("Import what is new from {from}{updated}"),
+            _ => format!("Import {what} from {from}{updated}"),
+        }
+    }
+}
+
+/// The hash of a text.
+pub(super) fn hash(text: &str) -> String {
+    let mut hash = hex(digest(&SHA256, text.as_bytes()).as_ref());
+    hash.truncate(HASH_CHARS);
+    hash
+}
+
+/// What came in before.
+#[derive(Debug, Default)]
+struct ImportRecord {
+    hashes: BTreeSet<String>,
+    /// The last hash of each document.
+    paths: BTreeMap<String, String>,
+    lines: String,
+}
+
+impl ImportRecord {
+    fn read(text: &str) -> Self {
+        let mut record = Self::default();
+        for (hash, what) in text.lines().skip(1).filter_map(|line| line.split_once(' ')) {
+            record.hashes.insert(hash.to_owned());
+            record.paths.insert(what.to_owned(), hash.to_owned());
+        }
+        record
+    }
+
+    /// Writes it down.
+    fn add(&mut self, hash: String, what: &str) {
+        if self.hashes.insert(hash.clone()) {
+            self.lines.push_str(&format!("{hash} {what}\n"));
+            self.paths.insert(what.to_owned(), hash);
+        }
+    }
+}
+
+/// Works it out.
+///
+/// # Errors
+/// The memory can't be read.
+pub(super) fn plan(
+    kind: ImportKind,
+    found: &FoundThings,
+    memory: &MemoryReader<'_>,
+    now: DateTime<Utc>,
+    tz: Tz,
+) -> Result<ImportPlan, RepoError> {
+    let recorded = memory.repo.read_work_tree(RECORD)?;
+    let mut draft = PlanDraft {
+        record: ImportRecord::read(recorded.as_deref().unwrap_or_default()),
+        plan: ImportPlan::default(),
+        left_out: found.left_out.clone(),
+        now,
+        tz,
+    };
+    draft.plan.account.kind = Some(kind);
+    draft.plan.account.settings = found.settings.clone();
+    draft.plan.account.masked = found.masked;
+    draft.documents(found, memory)?;
+    draft.facts(found, memory)?;
+    draft.tasks(found, memory)?;
+    let PlanDraft { record, mut plan, left_out, .. } = draft;
+    if !record.lines.is_empty() {
+        let before = recorded.clone().unwrap_or_else(|| format!("{RECORD_HEAD}\n"));
+        let content = Some(format!("{before}{}", record.lines));
+        plan.changes.push(FileChange { path: RECORD.to_owned(), base: recorded, content });
+    }
+    plan.account.leave(left_out);
+    Ok(plan)
+}
+
+struct PlanDraft {
+    record: ImportRecord,
+    plan: ImportPlan,
+    left_out: Vec<ImportLeftOut>,
+    now: DateTime<Utc>,
+    tz: Tz,
+}
+
+impl PlanDraft {
+    fn leave(&mut self, what: &str, why: &'static str) {
+        self.left_out.push(ImportLeftOut { what: what.to_owned(), why });
+    }
+
+    /// Texts, the newest first.
+    fn documents(&mut self, found: &FoundThings, memory: &MemoryReader<'_>) -> Result<(), RepoError> {
+        let mut documents: Vec<_> = found.documents.iter().collect();
+        documents.sort_by(|one, other| other.day.cmp(&one.day).then_with(|| one.path.cmp(&other.path)));
+        let (mut taken, mut bytes) = (0, 0);
+        for document in documents {
+            let path = format!("{IMPORTED_DIR}/{}", document.path);
+            let hash = hash(&document.text);
+            if self.record.hashes.contains(&hash) {
+                self.plan.account.known += 1;
+                continue;
+            }
+            if taken == MAX_DOCUMENTS || bytes + document.text.len() > MAX_DOCUMENT_BYTES {
+                self.leave(&document.path, BEYOND);
+                continue;
+            }
+            let came = self.record.paths.get(&document.path).cloned();
+            let base = match memory.repo.check_writable(&path) {
+                Ok(()) => memory.repo.read_work_tree(&path)?,
+                Err(error) if error.is_of_a_file() => {
+                    self.leave(&document.path, NOT_OURS);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let as_it_came = base.as_deref().map(self::hash) == came;
+            if !as_it_came {
+                self.leave(&document.path, if came.is_some() { EDITED } else { NOT_OURS });
+                continue;
+            }
+            (taken, bytes) = (taken + 1, bytes + document.text.len());
+            self.record.add(hash, &document.path);
+            let account = &mut self.plan.account;
+            let counts = &mut account.new;
+            match document.sort {
+                _ if came.is_some() => account.updated += 1,
+                DocumentSort::Note => counts.notes += 1,
+                DocumentSort::Conversation => counts.conversations += 1,
+                DocumentSort::Orders => counts.orders += 1,
+                DocumentSort::Skill => counts.skills += 1,
+            }
+            account.documents.push(path.clone());
+            self.plan.changes.push(FileChange { path, base, content: Some(document.text.clone()) });
+        }
+        Ok(())
+    }
+
+    fn facts(&mut self, found: &FoundThings, memory: &MemoryReader<'_>) -> Result<(), RepoError> {
+        let mut new = Vec::new();
+        for fact in &found.facts {
+            let text = one_line(&fact.text);
+            let hash = hash(&format!("fact {}", text.to_lowercase()));
+            if !text.chars().any(char::is_alphanumeric) {
+                self.leave(&fact.from, EMPTY_FACT);
+            } else if self.record.hashes.contains(&hash) {
+                self.plan.account.known += 1;
+            } else if new.len() == MAX_FACTS {
+                self.leave(&text, BEYOND);
+            } else {
+                self.record.add(hash, "a fact");
+                new.push(NewFact { text, origin: imported::origin(&fact.from, self.now) });
+            }
+        }
+        if new.is_empty() {
+            return Ok(());
+        }
+        memory.repo.check_writable(SEMANTIC_MEMORY)?;
+        let base = memory.repo.read_work_tree(SEMANTIC_MEMORY)?;
+        let text = base.clone().unwrap_or_default();
+        let (content, known) = imported::with_facts(&text, &new);
+        self.plan.account.known += known;
+        self.plan.account.new.facts = new.len() - known;
+        if content != text {
+            self.plan.changes.push(FileChange { path: SEMANTIC_MEMORY.to_owned(), base, content: Some(content) });
+        }
+        Ok(())
+    }
+
+    /// Tasks, and reminders as such: both wait in the backlog.
+    fn tasks(&mut self, found: &FoundThings, memory: &MemoryReader<'_>) -> Result<(), RepoError> {
+        let base = memory.repo.read_work_tree(BACKLOG)?;
+        let before = base.clone().unwrap_or_default();
+        let active = TaskList::parse(&memory.repo.read_work_tree(ACTIVE)?.unwrap_or_default()).0;
+        let (day, local) =
+            (self.now.with_timezone(&self.tz).date_naive(), self.now.with_timezone(&self.tz).naive_local());
+        let mut text = before.clone();
+        let mut taken = 0;
+        let tasks = found.tasks.iter().map(|task| (task.clone(), false));
+        let reminders = found.reminders.iter().map(|reminder| (as_task(reminder), true));
+        for (task, is_reminder) in tasks.chain(reminders) {
+            let FoundTask { draft, due, from } = task;
+            let hash = hash(&format!("task {} {}", one_line(&draft.title), due.as_deref().unwrap_or_default()));
+            if self.record.hashes.contains(&hash) || active.titled(&draft.title).is_some() {
+                self.plan.account.known += 1;
+                continue;
+            }
+            if taken == MAX_TASKS {
+                self.leave(&draft.title, BEYOND);
+                continue;
+            }
+            match imported::with_task(&TaskList::parse(&text).0, &draft, due.as_deref(), &from, day) {
+                Ok(with) => text = with,
+                Err(TaskError::Exists { .. }) => {
+                    self.plan.account.known += 1;
+                    continue;
+                }
+                Err(_) => {
+                    self.leave(&from, UNNAMED_TASK);
+                    continue;
+                }
+            }
+            taken += 1;
+            self.record.add(hash, if is_reminder { "a reminder" } else { "a task" });
+            if is_reminder {
+                self.plan.account.new.reminders += 1;
+                let at = due.as_deref().and_then(civil).filter(|at| *at > local);
+                self.plan.account.reminders.extend(at.map(|at| SetReminder::new(&draft.title, at)));
+            } else {
+                self.plan.account.new.tasks += 1;
+            }
+        }
+        if text != before {
+            memory.repo.check_writable(BACKLOG)?;
+            self.plan.changes.push(FileChange { path: BACKLOG.to_owned(), base, content: Some(text) });
+        }
+        Ok(())
+    }
+}
+
+/// A reminder as a task that waits.
+fn as_task(reminder: &FoundReminder) -> FoundTask {
+    let FoundReminder { text, due, from } = reminder;
+    let draft = TaskDraft { title: text.clone(), status: Some("waiting".to_owned()), ..TaskDraft::default() };
+    FoundTask { draft, due: Some(due.clone()).filter(|due| !due.is_empty()), from: from.clone() }
+}
+
+/// A time as those assistants write one.
+fn civil(text: &str) -> Option<NaiveDateTime> {
+    let formats = ["%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S%.f"];
+    formats.iter().find_map(|format| NaiveDateTime::parse_from_str(text.trim(), format).ok())
+}

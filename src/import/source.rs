@@ -1,0 +1,304 @@
+//! Where something is imported from: a folder, an archive, or one file. What is named is listed once, within bounds; what is read is
+//! opened by directory handles alone, link by link refused, and never yields more than it said.
+
+use std::{
+    cell::Cell,
+    fs::File,
+    io::{self, Read},
+    os::fd::OwnedFd,
+    path::Path,
+};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+
+use super::{ImportError, found::ImportLeftOut, zip_file::ZipFile};
+use crate::disk;
+
+/// Files and folders that are listed at most.
+pub(super) const MAX_ENTRIES: usize = 50_000;
+/// Folders that a file is in at most, one within the other.
+pub(super) const MAX_DEPTH: usize = 16;
+/// What is read of one source at most, in bytes: two gigabytes.
+const MAX_READ_BYTES: u64 = 2 << 30;
+/// A store, a list or a note of another assistant, in bytes at most: what is read as a whole.
+pub(super) const MAX_WHOLE_BYTES: u64 = 32 << 20;
+
+/// Why something was left out.
+pub(super) const LINK: &str = "a link, a pipe or a device, which isn't followed";
+pub(super) const HIDDEN: &str = "hidden files and folders";
+pub(super) const NO_TEXT_NAME: &str = "its name isn't UTF-8";
+pub(super) const NO_TEXT: &str = "not text in UTF-8";
+pub(super) const TOO_DEEP: &str = "too many folders, one within the other";
+pub(super) const TOO_LARGE: &str = "too large";
+pub(super) const UNREADABLE: &str = "it can't be read";
+
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// Without waiting: a pipe put there in the meantime would hold us for ever.
+const FILE: OFlags =
+    OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
+/// A source, open.
+pub struct ImportSource {
+    /// How the person named it, without its ending.
+    name: String,
+    place: SourcePlace,
+    entries: Vec<SourceEntry>,
+    left_out: Vec<ImportLeftOut>,
+    /// How much may still be read, in bytes.
+    left: Cell<u64>,
+}
+
+enum SourcePlace {
+    Folder(OwnedFd),
+    Archive(ZipFile),
+    File(File),
+}
+
+/// A file of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceEntry {
+    /// Its path below the source, with `/`.
+    pub path: String,
+    /// How long it says that it is, in bytes.
+    pub bytes: u64,
+    /// Which of an archive's it is.
+    pub(super) at: usize,
+}
+
+impl SourceEntry {
+    /// The last step of its path.
+    pub fn file_name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or(&self.path)
+    }
+
+    /// Whether it ends so, whatever the case.
+    pub(super) fn ends_in(&self, endings: &[&str]) -> bool {
+        let name = self.file_name().to_lowercase();
+        endings.iter().any(|ending| name.ends_with(ending))
+    }
+}
+
+impl ImportSource {
+    /// Opens what a person names, and lists what is in it.
+    ///
+    /// # Errors
+    /// It can't be read, holds too much, or is an archive that is refused as a whole.
+    pub fn open(path: &Path) -> Result<Self, ImportError> {
+        let shown = path.display().to_string();
+        let unreadable = |error: io::Error| ImportError::unreadable(&shown, error);
+        // Looked at first: opening a pipe waits for its other end.
+        let looked = std::fs::metadata(path).map_err(unreadable)?;
+        if !looked.is_dir() && !looked.is_file() {
+            return Err(ImportError::Refused(format!("{shown} is neither a folder nor a file.")));
+        }
+        let file = File::open(path).map_err(unreadable)?;
+        let metadata = file.metadata().map_err(unreadable)?;
+        let absolute = path.canonicalize().map_err(unreadable)?;
+        let name = |path: Option<&std::ffi::OsStr>| path.map(|name| name.to_string_lossy().into_owned());
+        let mut source = Self {
+            name: name(absolute.file_stem()).unwrap_or_default(),
+            place: SourcePlace::File(file),
+            entries: Vec::new(),
+            left_out: Vec::new(),
+            left: Cell::new(MAX_READ_BYTES),
+        };
+        if metadata.is_dir() {
+            source.name = name(absolute.file_name()).unwrap_or_default();
+            let root = rustix::fs::open(&absolute, FOLDER, Mode::empty()).map_err(|error| unreadable(error.into()))?;
+            source.list(&root)?;
+            source.place = SourcePlace::Folder(root);
+        } else if let SourcePlace::File(file) = &source.place
+            && ZipFile::is_one(file).map_err(unreadable)?
+        {
+            let archive = ZipFile::open(file.try_clone().map_err(unreadable)?, metadata.len(), &shown)?;
+            (source.entries, source.left_out) = archive.list()?;
+            source.place = SourcePlace::Archive(archive);
+        } else {
+            let path = name(absolute.file_name()).unwrap_or_default();
+            source.entries.push(SourceEntry { path, bytes: metadata.len(), at: 0 });
+        }
+        source.entries.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(source)
+    }
+
+    /// The folder's or file's own name, without an ending.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its files, by path.
+    pub fn entries(&self) -> &[SourceEntry] {
+        &self.entries
+    }
+
+    /// The folder that all files are in, where an archive has one around them.
+    pub(super) fn outer_folder(&self) -> Option<&str> {
+        let outer = self.entries.first()?.path.split_once('/')?.0;
+        let is_in = |entry: &SourceEntry| entry.path.split_once('/').is_some_and(|(folder, _)| folder == outer);
+        (matches!(self.place, SourcePlace::Archive(_)) && self.entries.iter().all(is_in)).then_some(outer)
+    }
+
+    /// What isn't among them.
+    pub fn left_out(&self) -> &[ImportLeftOut] {
+        &self.left_out
+    }
+
+    /// The only file of this path, wherever its folder begins: exports are often packed with a folder around them.
+    pub(super) fn find(&self, path: &str) -> Option<&SourceEntry> {
+        let is_it = |entry: &&SourceEntry| entry.path == path;
+        let within = format!("/{path}");
+        let one_down =
+            |entry: &&SourceEntry| entry.path.strip_suffix(&within).is_some_and(|above| !above.contains('/'));
+        self.entries.iter().find(is_it).or_else(|| self.entries.iter().find(one_down))
+    }
+
+    /// A file's text, without a byte order mark.
+    pub(super) fn text(&self, entry: &SourceEntry, max_bytes: u64) -> Result<String, &'static str> {
+        if entry.bytes > max_bytes {
+            return Err(TOO_LARGE);
+        }
+        let mut bytes = Vec::new();
+        let read = self.with_reader(entry, max_bytes, |reader| reader.read_to_end(&mut bytes));
+        read.map_err(|_| UNREADABLE)?.map_err(|_| UNREADABLE)?;
+        let text = String::from_utf8(bytes).map_err(|_| NO_TEXT)?;
+        if text.contains('\0') {
+            return Err(NO_TEXT);
+        }
+        Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+    }
+
+    /// Has a file read, up to a bound: a read beyond it fails.
+    pub(super) fn with_reader<T>(
+        &self,
+        entry: &SourceEntry,
+        max_bytes: u64,
+        work: impl FnOnce(&mut dyn Read) -> T,
+    ) -> Result<T, ImportError> {
+        let failed = |error: io::Error| ImportError::unreadable(&entry.path, error);
+        let most = max_bytes.min(self.left.get());
+        match &self.place {
+            SourcePlace::File(file) => {
+                let mut file = file.try_clone().map_err(failed)?;
+                io::Seek::rewind(&mut file).map_err(failed)?;
+                Ok(self.bounded(most, &mut file, work))
+            }
+            SourcePlace::Folder(root) => {
+                let mut file = open_below(root, &entry.path).map_err(failed)?;
+                Ok(self.bounded(most, &mut file, work))
+            }
+            SourcePlace::Archive(archive) => archive.read(entry, |reader| self.bounded(most, reader, work)),
+        }
+    }
+
+    /// Has it read up to a bound, and counts what was read.
+    fn bounded<T>(&self, most: u64, reader: &mut dyn Read, work: impl FnOnce(&mut dyn Read) -> T) -> T {
+        let mut bounded = BoundedRead { reader, most, left: most };
+        let done = work(&mut bounded);
+        self.left.set(self.left.get().saturating_sub(most - bounded.left));
+        done
+    }
+
+    /// Lists a folder with all that is below it.
+    fn list(&mut self, root: &OwnedFd) -> Result<(), ImportError> {
+        let failed = |path: &str, error: rustix::io::Errno| ImportError::unreadable(path, io::Error::from(error));
+        let mut open = vec![String::new()];
+        let mut seen = 0;
+        while let Some(folder) = open.pop() {
+            let handle = match folder_below(root, &folder) {
+                Ok(handle) => handle,
+                Err(error) if folder.is_empty() => return Err(ImportError::unreadable("the folder", error)),
+                Err(_) => {
+                    self.leave(folder, UNREADABLE);
+                    continue;
+                }
+            };
+            for entry in Dir::read_from(&handle).map_err(|error| failed(&folder, error))? {
+                let entry = entry.map_err(|error| failed(&folder, error))?;
+                let name = entry.file_name();
+                if matches!(name.to_bytes(), b"." | b"..") {
+                    continue;
+                }
+                seen += 1;
+                if seen > MAX_ENTRIES {
+                    return Err(too_many());
+                }
+                let below = |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+                let Ok(name) = name.to_str() else {
+                    self.leave(below(&name.to_string_lossy()), NO_TEXT_NAME);
+                    continue;
+                };
+                let path = below(name);
+                if is_hidden(name) {
+                    self.leave(path, HIDDEN);
+                    continue;
+                }
+                let stat = match rustix::fs::statat(&handle, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) => stat,
+                    Err(rustix::io::Errno::NOENT) => continue,
+                    Err(error) => return Err(failed(&path, error)),
+                };
+                match FileType::from_raw_mode(stat.st_mode) {
+                    FileType::Directory if path.split('/').count() > MAX_DEPTH => self.leave(path, TOO_DEEP),
+                    FileType::Directory => open.push(path),
+                    FileType::RegularFile => {
+                        let bytes = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
+                        self.entries.push(SourceEntry { path, bytes, at: 0 });
+                    }
+                    _ => self.leave(path, LINK),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, what: String, why: &'static str) {
+        self.left_out.push(ImportLeftOut { what, why });
+    }
+}
+
+/// What is refused where there are more files than are listed.
+pub(super) fn too_many() -> ImportError {
+    ImportError::Refused(format!("It holds more than {MAX_ENTRIES} files and folders. Import a part of it."))
+}
+
+/// Files that editors and systems keep for themselves. Settings and skills of another assistant aren't among them.
+pub(super) fn is_hidden(name: &str) -> bool {
+    (name.starts_with('.') && !matches!(name, ".env" | ".claude")) || name == "__MACOSX" || name == "node_modules"
+}
+
+fn folder_below(root: &OwnedFd, path: &str) -> io::Result<OwnedFd> {
+    let mut handle = rustix::fs::openat(root, ".", FOLDER, Mode::empty())?;
+    for name in path.split('/').filter(|name| !name.is_empty()) {
+        handle = rustix::fs::openat(&handle, name, FOLDER, Mode::empty())?;
+    }
+    Ok(handle)
+}
+
+fn open_below(root: &OwnedFd, path: &str) -> io::Result<File> {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let file = File::from(rustix::fs::openat(folder_below(root, folder)?, name, FILE, Mode::empty())?);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no plain file")) }
+}
+
+/// Reads so much; whoever asks for more gets an error, not an end.
+struct BoundedRead<'a> {
+    reader: &'a mut dyn Read,
+    most: u64,
+    left: u64,
+}
+
+impl Read for BoundedRead<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            // Whether it ends here, one more byte tells.
+            return match self.reader.read(&mut [0; 1])? {
+                0 => Ok(0),
+                _ => Err(io::Error::other(format!("it holds more than {}", disk::size(self.most)))),
+            };
+        }
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
+        let read = self.reader.read(buffer.get_mut(..most).unwrap_or_default())?;
+        self.left -= read as u64;
+        Ok(read)
+    }
+}

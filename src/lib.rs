@@ -47,6 +47,7 @@ pub mod health;
 pub mod in_force;
 pub mod index;
 pub mod json;
+pub mod logs;
 pub mod loopback;
 pub mod mcp;
 pub mod media;

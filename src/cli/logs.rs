@@ -5,7 +5,7 @@ use std::{process::ExitCode, thread, time::Duration};
 use super::{EXIT_USAGE, complain, out, print, since};
 use crate::{
     config::{Config, LogFormat},
-    logs::{Follower, LOGGED, LogFilter, LogLine, newest},
+    logs::{Follower, LOGGED, LogFilter, LoggedLine, newest},
 };
 
 pub(super) const HELP: &str = "\
@@ -71,7 +71,7 @@ pub(super) fn run(config: &Config, arguments: &LogsArguments) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn print_lines(lines: &[LogLine]) {
+fn print_lines(lines: &[LoggedLine]) {
     if !lines.is_empty() {
         print(&lines.iter().map(|line| format!("{}\n", line.text)).collect::<String>());
     }

@@ -24,7 +24,7 @@ pub use remedy::Remedy;
 
 use crate::{config::Config, redact::Redactor, words};
 use checks::{CHECKS, Check};
-use reach::Reached;
+use reach::OthersSaid;
 use scene::Scene;
 
 /// How one check ended.
@@ -142,7 +142,7 @@ fn run(
 ) -> HealthReport {
     let look = || Scene::look(config, redactor, now, mode.is_dry()).brief(mode.is_brief());
     let scene = look();
-    let reached = if asks_others { reach::ask(&scene.in_force()) } else { Reached::default() };
+    let reached = if asks_others { reach::ask(&scene.in_force()) } else { OthersSaid::default() };
     let scene = scene.reached(reached.clone());
     let mut found: Vec<(&Check, Finding)> = CHECKS.iter().map(|check| (check, check.run(&scene))).collect();
     let broken: Vec<&Check> =

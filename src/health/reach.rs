@@ -16,7 +16,7 @@ const BOUND: Duration = Duration::from_secs(5);
 
 /// What was found. None: it isn't set, or can't be asked without paying.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Reached {
+pub(super) struct OthersSaid {
     pub(super) bot: Option<BotReached>,
     pub(super) model: Option<Checked>,
 }
@@ -41,15 +41,15 @@ pub(super) enum BotReached {
 }
 
 /// Asks all of it.
-pub(super) fn ask(config: &Config) -> Reached {
+pub(super) fn ask(config: &Config) -> OthersSaid {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         // Each says the same, and none of them is wrong for it.
-        Err(_) => return Reached::default(),
+        Err(_) => return OthersSaid::default(),
     };
     runtime.block_on(async {
         let (bot, model) = tokio::join!(bot(config), model(config));
-        Reached { bot, model }
+        OthersSaid { bot, model }
     })
 }
 

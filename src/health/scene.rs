@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{checks::lock::LockFacts, finding::Trouble, reach::Reached};
+use super::{checks::lock::LockFacts, finding::Trouble, reach::OthersSaid};
 use crate::{
     config::Config,
     cycle::{
@@ -26,7 +26,7 @@ pub(super) struct Scene<'a> {
     /// Whether somebody waits for the answer: what takes seconds is left out.
     pub(super) is_brief: bool,
     /// What others say; nothing where none are asked.
-    pub(super) reached: Reached,
+    pub(super) reached: OthersSaid,
     store: Result<Option<Store>, StoreError>,
     repo: Result<Option<Repo>, RepoError>,
 }
@@ -43,7 +43,7 @@ impl<'a> Scene<'a> {
             lock: LockFacts::look(&config.lock_path(), row.as_ref()),
             is_dry: dry_run,
             is_brief: false,
-            reached: Reached::default(),
+            reached: OthersSaid::default(),
             repo: open_repo(config, dry_run),
             store,
             config,
@@ -58,7 +58,7 @@ impl<'a> Scene<'a> {
     }
 
     /// The same with what others say.
-    pub(super) fn reached(self, reached: Reached) -> Self {
+    pub(super) fn reached(self, reached: OthersSaid) -> Self {
         Self { reached, ..self }
     }
 

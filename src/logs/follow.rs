@@ -10,7 +10,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use super::{LogFilter, LogLine, MAX_FILE_BYTES, current};
+use super::{LogFilter, LoggedLine, MAX_FILE_BYTES, current};
 
 /// Looks again and again at what was added.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Follower {
     }
 
     /// What was added since the last look, merged by time.
-    pub fn look(&mut self) -> Vec<LogLine> {
+    pub fn look(&mut self) -> Vec<LoggedLine> {
         let mut all = Vec::new();
         for followed in &mut self.followed {
             // What can't be read now is looked at again.
@@ -53,7 +53,7 @@ impl Follower {
 }
 
 impl Followed {
-    fn look(&mut self, all: &mut Vec<LogLine>) -> io::Result<()> {
+    fn look(&mut self, all: &mut Vec<LoggedLine>) -> io::Result<()> {
         // Asked before reading: what is renamed after this is read to its end the next time.
         let there = std::fs::metadata(&self.path);
         if let Some(file) = &mut self.file {
@@ -79,11 +79,11 @@ impl Followed {
         Ok(())
     }
 
-    fn take(&mut self, bytes: &[u8], all: &mut Vec<LogLine>) {
+    fn take(&mut self, bytes: &[u8], all: &mut Vec<LoggedLine>) {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.begun.extend(piece);
             if piece.ends_with(b"\n") {
-                let line = LogLine::read(String::from_utf8_lossy(&self.begun).trim_end_matches('\n'), self.last);
+                let line = LoggedLine::read(String::from_utf8_lossy(&self.begun).trim_end_matches('\n'), self.last);
                 self.last = line.at;
                 all.push(line);
                 self.begun.clear();

@@ -6,14 +6,14 @@ use crate::clock::parse_time;
 
 /// A line, and whose.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogLine {
+pub struct LoggedLine {
     /// When it was written; a line without a time has that of the one before it.
     pub at: DateTime<Utc>,
     /// The text, as it stands in the file.
     pub text: String,
 }
 
-impl LogLine {
+impl LoggedLine {
     /// Reads a line. `last`: the time of the one before.
     pub(super) fn read(text: &str, last: DateTime<Utc>) -> Self {
         Self { at: time_of(text).unwrap_or(last), text: text.to_owned() }
@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn both_forms_tell_their_time_and_anything_else_takes_the_last_one() {
         let last = parse_time("2026-11-21T09:00:00Z").unwrap();
-        let at = |text| LogLine::read(text, last).at;
+        let at = |text| LoggedLine::read(text, last).at;
         let noon = parse_time("2026-11-21T12:00:00.5Z").unwrap();
         assert_eq!(at("2026-11-21T12:00:00.500Z wake[7]  INFO done"), noon);
         let json = r#"{"program":"wake","pid":7,"timestamp":"2026-11-21T12:00:00.500Z","level":"INFO"}"#;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 pub use self::{
     file::LogFile,
     follow::Follower,
-    line::LogLine,
+    line::LoggedLine,
     read::{LogFilter, newest},
 };
 

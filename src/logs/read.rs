@@ -9,7 +9,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use super::{LOGGED, LogLine, MAX_FILE_BYTES, MAX_LINE_BYTES, files};
+use super::{LOGGED, LoggedLine, MAX_FILE_BYTES, MAX_LINE_BYTES, files};
 
 /// More of one file isn't read, in bytes: a log that nobody cut.
 const MAX_READ_BYTES: u64 = 2 * MAX_FILE_BYTES;
@@ -27,7 +27,7 @@ pub struct LogFilter {
 
 impl LogFilter {
     /// Whether a line is wanted.
-    pub fn takes(&self, line: &LogLine) -> bool {
+    pub fn takes(&self, line: &LoggedLine) -> bool {
         self.since.is_none_or(|since| line.at >= since)
             && self.grep.as_ref().is_none_or(|grep| line.text.to_lowercase().contains(&grep.to_lowercase()))
     }
@@ -39,14 +39,15 @@ impl LogFilter {
 }
 
 /// The newest lines that are wanted, at most so many, oldest first. What can't be read isn't there.
-pub fn newest(dir: &Path, filter: &LogFilter, most: usize) -> Vec<LogLine> {
-    let mut all: Vec<LogLine> = filter.programs().flat_map(|program| of_program(dir, program, filter, most)).collect();
+pub fn newest(dir: &Path, filter: &LogFilter, most: usize) -> Vec<LoggedLine> {
+    let mut all: Vec<LoggedLine> =
+        filter.programs().flat_map(|program| of_program(dir, program, filter, most)).collect();
     // Lines of the same moment keep the order of their file.
     all.sort_by_key(|line| line.at);
     all.split_off(all.len().saturating_sub(most))
 }
 
-fn of_program(dir: &Path, program: &str, filter: &LogFilter, most: usize) -> VecDeque<LogLine> {
+fn of_program(dir: &Path, program: &str, filter: &LogFilter, most: usize) -> VecDeque<LoggedLine> {
     let mut kept = VecDeque::new();
     for path in files(dir, program) {
         let (mut lines, mut first) = (VecDeque::new(), None);
@@ -69,13 +70,13 @@ fn of_program(dir: &Path, program: &str, filter: &LogFilter, most: usize) -> Vec
     kept
 }
 
-fn each_line(path: &Path, mut take: impl FnMut(LogLine)) {
+fn each_line(path: &Path, mut take: impl FnMut(LoggedLine)) {
     let Ok(file) = File::open(path) else { return };
     let mut reader = BufReader::new(file.take(MAX_READ_BYTES));
     let (mut bytes, mut last) = (Vec::new(), DateTime::<Utc>::MIN_UTC);
     while let Ok(1..) = reader.read_until(b'\n', &mut bytes) {
         let text = String::from_utf8_lossy(bytes.get(..bytes.len().min(2 * MAX_LINE_BYTES)).unwrap_or_default());
-        let line = LogLine::read(text.trim_end_matches('\n'), last);
+        let line = LoggedLine::read(text.trim_end_matches('\n'), last);
         last = line.at;
         take(line);
         bytes.clear();
@@ -101,7 +102,7 @@ mod tests {
     }
 
     fn texts(dir: &Path, filter: &LogFilter, most: usize) -> Vec<String> {
-        let word = |line: LogLine| {
+        let word = |line: LoggedLine| {
             line.text.trim_start_matches(|c: char| c.is_ascii_digit() || "-:TZ".contains(c)).trim().to_owned()
         };
         newest(dir, filter, most).into_iter().map(word).collect()

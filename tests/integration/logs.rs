@@ -60,7 +60,7 @@ fn no_word_of_a_message_or_a_model_and_no_secret_is_in_a_file() {
                 (&call["program"], &call["level"], &call["timestamp"]),
                 (&json!("wake"), &json!("INFO"), &json!("2026-11-21T14:00:00.000Z"))
             );
-            assert_eq!(call["spans"][0]["chat"], CHAT);
+            assert_eq!((&call["spans"][0]["chat"], &call["span"]["tool"]), (&json!(CHAT), &json!("remember")));
         }
         let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(self::log(&env, "wake")), mode(env.workspace().join("logs"))), (0o600, 0o700));

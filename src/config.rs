@@ -26,6 +26,7 @@ use std::{
 };
 
 use chrono::{DateTime, NaiveTime, Utc};
+use tracing_subscriber::filter::Targets;
 
 pub use self::{
     cloud::{BedrockSettings, VertexSettings},
@@ -35,7 +36,7 @@ pub use self::{
     old::OldSetting,
     raw::{Source, VARIABLES},
     said::{SaidSettings, SettingChanges, check_value, file_setting, is_secret},
-    values::{Autonomy, EmbedModel, QuietHours, RepoUrl},
+    values::{Autonomy, EmbedModel, LogFormat, QuietHours, RepoUrl},
 };
 use crate::{
     clock::{Clock, FixedClock, SystemClock},
@@ -145,8 +146,12 @@ pub struct Config {
     pub tell_per_day: u32,
     /// The time at which this process's clock stands still (`REVEILLE_NOW`).
     pub fixed_now: Option<DateTime<Utc>>,
-    /// What is written to stderr (`REVEILLE_LOG`); none: whatever suits the program.
+    /// What is logged (`REVEILLE_LOG`); none: whatever suits the program.
     pub log_level: Option<tracing::Level>,
+    /// The same by module, and before it (`RUST_LOG`).
+    pub log_targets: Option<Targets>,
+    /// In which form the files of the log are kept (`LOG_FORMAT`).
+    pub log_format: LogFormat,
     /// Whether this process can reach a desktop that shows notifications.
     pub has_desktop: bool,
     /// Whether `NO_COLOR` asks for plain output, or the terminal shows nothing else (`TERM=dumb`).

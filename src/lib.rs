@@ -49,6 +49,7 @@ pub mod import;
 pub mod in_force;
 pub mod index;
 pub mod json;
+pub mod logs;
 pub mod loopback;
 pub mod mcp;
 pub mod media;

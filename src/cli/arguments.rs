@@ -33,6 +33,7 @@ Examples:
   wake say < note.txt                a text from a file, or from a pipe
   wake log                           what the wakes did, newest first
   wake show                          the last one, turn by turn
+  wake logs -f                       the programs' own logs, as they come
   wake cost --by day                 what the models cost, and where the month is heading
   wake replay 20261121T0903          the same wake once more, with another --model if you like: nothing happens
   wake eval evals                    cases for prompts and models, with a scorecard
@@ -126,6 +127,9 @@ Examples:
   wake log --chat 0                  what was done for the terminal
   wake log --json | jq -r .subject")]
     Log(LogArguments),
+    /// Show the programs' own logs, merged by time: what to look at when something went wrong.
+    #[command(after_help = super::logs::HELP)]
+    Logs(super::logs::LogsArguments),
     /// Tell what one wake did, turn by turn: why it woke, its plan, each call, what it said and cost, and its commit.
     #[command(after_help = "\
 With --verbose nothing is cut. --raw prints JSON a line: first the model, the system text and the tools, then each message
@@ -327,6 +331,7 @@ impl WakeCommand {
             Self::Policy { action } => action.as_ref().is_some_and(PolicyAction::json),
             Self::Chat
             | Self::Install(_)
+            | Self::Logs(_)
             | Self::Stop
             | Self::Resume
             | Self::Completions { .. }

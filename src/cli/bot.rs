@@ -5,8 +5,11 @@ use std::{io::Read as _, path::PathBuf, process::ExitCode};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments, complain, config_failure, failed, log::Talk, out, pair,
-    print, transcribe::TranscribeArguments, transcriber, values,
+    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments, complain, config_failure, failed,
+    log::{self, Talk},
+    out, pair, print,
+    transcribe::TranscribeArguments,
+    transcriber, values,
 };
 use crate::{
     access,
@@ -137,7 +140,7 @@ pub fn main() -> ExitCode {
 }
 
 fn main_of(arguments: Arguments) -> ExitCode {
-    let config = match super::set_up(&arguments.settings, Talk::Usual) {
+    let config = match super::set_up(&arguments.settings, Talk::Usual, "bot") {
         Ok(config) => config,
         Err(code) => return code,
     };
@@ -188,7 +191,9 @@ fn run_once(config: &Config, arguments: &RunArguments) -> Option<ExitCode> {
                 BotError::Store(StoreError::Gone { .. }) => "Telegram keeps what comes for a day.",
                 _ => "Messages that were stored stay queued; what wasn't is kept by Telegram for a day.",
             };
-            complain(&format!("failed: {}\n{kept}", redactor.redact(&error.to_string())));
+            let why = redactor.redact(&error.to_string());
+            complain(&format!("failed: {why}\n{kept}"));
+            tracing::error!(target: log::TOLD, %why, "the bot ended");
             ExitCode::from(match error {
                 BotError::Unauthorized(_) => EXIT_CONFIG,
                 _ => EXIT_FAILED,

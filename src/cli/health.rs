@@ -5,7 +5,8 @@ use std::{io::IsTerminal as _, process::ExitCode};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::{
-    EXIT_FAILED, SettingsArguments, complain, config_failure, log, out, print, print_exactly, print_json, redactor,
+    EXIT_FAILED, SettingsArguments, complain, config_failure, health_fix, log, out, print, print_exactly, print_json,
+    redactor,
 };
 use crate::{
     config::Config,
@@ -26,6 +27,7 @@ Settings come from the environment and from .env in the workspace (or --env-file
 Examples:
   health check                       look at everything, repair what a crash left
   health check --quiet               the same, and print only what is wrong and new: what cron calls
+  health check --fix                 the same, and mend what else can be; it asks before what you may not want
   health check --dry-run             only tell; nothing is locked or written
   health check --json | jq .status   for monitors: \"ok\", \"warn\" or \"critical\"
   health status                      one screen: last wake, queue, memory, cost"
@@ -42,7 +44,7 @@ enum Command {
     /// Run every check, and repair what can be repaired while no wake runs.
     ///
     /// A wake that is alive is never taken for stale, however long it takes. Each repair is noted, and the next wake
-    /// writes it into the memory.
+    /// writes it into the memory. Telegram and the model's server are asked what only they know, for five seconds at most.
     #[command(after_help = "\
 Examples:
   health check
@@ -58,6 +60,12 @@ Examples:
         /// Print only what is wrong and wasn't at the last quiet check; nothing if that is nothing. For cron.
         #[arg(long, conflicts_with_all = ["json", "dry_run"])]
         quiet: bool,
+        /// Mend what else can be: what is safe at once, the rest after your yes. Without a terminal only what is safe.
+        #[arg(long, conflicts_with_all = ["json", "dry_run", "quiet"])]
+        fix: bool,
+        /// Ask nobody over the network.
+        #[arg(long)]
+        offline: bool,
         /// Begin a new messages.db where the old one is gone: what was queued, set and spent in that isn't known any more.
         #[arg(long)]
         new_database: bool,
@@ -95,14 +103,25 @@ fn run() -> ExitCode {
             return config_failure(&error);
         }
     };
-    log::start(&config, log::Talk::Usual);
+    // A dry run writes nothing at all.
+    let keeps = matches!(arguments.command, Command::Check { dry_run: false, .. });
+    log::start(&config, log::Talk::Usual, keeps.then_some("health"));
     if !matches!(arguments.command, Command::Check { quiet: true, .. }) {
         note(&config.notes);
     }
     match arguments.command {
         Command::Check { new_database: true, .. } if !begin_anew(&config) => ExitCode::from(EXIT_FAILED),
-        Command::Check { quiet: true, .. } => check_quietly(&config),
-        Command::Check { json, dry_run, .. } => check(&config, json, dry_run),
+        Command::Check { quiet: true, offline, .. } => check_quietly(&config, offline),
+        Command::Check { fix: true, offline, .. } => health_fix::run(&config, offline),
+        Command::Check { json, dry_run, offline, .. } => {
+            let report = look(&config, dry_run, offline);
+            if json {
+                print_json(&report)
+            } else {
+                show(&config, &report)
+            }
+            exit_code(report.status)
+        }
         Command::Status { json } => status(&config, json),
     }
 }
@@ -127,19 +146,20 @@ fn begin_anew(config: &Config) -> bool {
     }
 }
 
-fn check(config: &Config, json: bool, dry_run: bool) -> ExitCode {
-    let report = health::check(config, &redactor(config), config.clock().now(), dry_run);
-    if json {
-        print_json(&report);
-    } else {
-        print_exactly(&report.render(config.no_color || !std::io::stdout().is_terminal()));
-    }
-    exit_code(report.status)
+/// Runs every check, and repairs what can be.
+pub(super) fn look(config: &Config, dry_run: bool, offline: bool) -> HealthReport {
+    let check = if offline { health::check } else { health::check_asking };
+    check(config, &redactor(config), config.clock().now(), dry_run)
+}
+
+/// Prints it for a person.
+pub(super) fn show(config: &Config, report: &HealthReport) {
+    print_exactly(&report.render(config.no_color || !std::io::stdout().is_terminal()));
 }
 
 /// Prints what wasn't told before: cron mails it.
-fn check_quietly(config: &Config) -> ExitCode {
-    let report = health::check(config, &redactor(config), config.clock().now(), false);
+fn check_quietly(config: &Config, offline: bool) -> ExitCode {
+    let report = look(config, false, offline);
     let path = config.health_told_path();
     let (news, notes, told) = report.news(&config.notes, &told::read(&path));
     note(&notes);
@@ -157,11 +177,11 @@ fn check_quietly(config: &Config) -> ExitCode {
 
 fn note(notes: &[String]) {
     for note in notes {
-        tracing::warn!("{note}");
+        tracing::warn!(target: log::NOTE, "{note}");
     }
 }
 
-fn exit_code(status: Status) -> ExitCode {
+pub(super) fn exit_code(status: Status) -> ExitCode {
     match status {
         Status::Critical => ExitCode::from(EXIT_FAILED),
         Status::Ok | Status::Warn => ExitCode::SUCCESS,

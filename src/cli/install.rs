@@ -280,8 +280,11 @@ fn check(config: &Config, to: &Installation, starter: Starter) -> Result<ExitCod
             }
         });
         if !runs {
-            let log =
-                if starter == Starter::Systemd { "journalctl --user -u reveille-bot".to_owned() } else { bot_log(to) };
+            let log = if starter == Starter::Systemd {
+                "journalctl --user -u reveille-bot".to_owned()
+            } else {
+                bot_errors(to)
+            };
             return Err(format!("the bot doesn't report in; {log} says why{}", way_back(to)));
         }
         complain("  ✓ the bot runs");
@@ -289,8 +292,8 @@ fn check(config: &Config, to: &Installation, starter: Starter) -> Result<ExitCod
     Ok(code)
 }
 
-fn bot_log(to: &Installation) -> String {
-    to.logs().join("bot.log").display().to_string()
+fn bot_errors(to: &Installation) -> String {
+    to.bot_errors().display().to_string()
 }
 
 /// How to have the programs of before again, where they are kept.
@@ -307,12 +310,16 @@ fn way_back(to: &Installation) -> String {
 
 /// Where the logs are, and how to take it out again.
 fn tell(to: &Installation, starter: Starter) {
-    let logs = match starter {
-        Starter::Systemd => "journalctl --user -u 'reveille-*'".to_owned(),
-        Starter::Launchd => to.logs().display().to_string(),
-        Starter::Cron => format!("{} is the bot's; what fails cron mails you", bot_log(to)),
+    let besides = match starter {
+        Starter::Systemd => "warnings are in the journal, too",
+        Starter::Launchd => "what it couldn't log is in *.err.log there",
+        Starter::Cron => "cron mails you what fails",
     };
-    complain(&format!("  Logs               {logs}"));
+    complain(&format!(
+        "  Logs               {} logs -f   ({}; {besides})",
+        to.bin.join("wake").display(),
+        to.logs().display()
+    ));
     if starter == Starter::Systemd && !lingers() {
         complain("  While logged out   loginctl enable-linger   (else it sleeps until you log in)");
     }

@@ -1,21 +1,40 @@
-//! The log: lines on standard error for people and for whoever keeps them, each masked on its way out.
+//! The log: files in the workspace ([`crate::logs`]), and standard error for whoever watches; each line masked on its way out.
 //!
 //! What is logged is redacted where it is known to need it; this is for the rest: an error of a library's, a line of a child's.
+//! Nothing is opened before there is something to write: a wake that finds nothing due pays nothing.
 
 use std::{
+    fmt,
     io::{self, IsTerminal as _, Write},
     sync::Arc,
 };
 
 use tracing::Level;
 use tracing_subscriber::{
+    Layer, Registry,
     filter::{LevelFilter, Targets},
+    fmt::{
+        FormatFields,
+        format::{DefaultFields, FmtSpan, Writer},
+        time::FormatTime,
+    },
     layer::SubscriberExt as _,
     util::SubscriberInitExt as _,
 };
 
 use super::out::LogWriter;
-use crate::{config::Config, outside, redact::Redactor};
+use crate::{
+    clock::{Clock, rfc3339},
+    config::{Config, LogFormat},
+    logs::LogFile,
+    outside,
+    redact::Redactor,
+};
+
+/// The target of lines whose words stand on standard error already: they go to the files alone.
+pub(super) const TOLD: &str = "reveille::told";
+/// The target of notes about the settings, which each start would repeat: they go to standard error alone.
+pub(super) const NOTE: &str = "reveille::note";
 
 /// How much is told where `REVEILLE_LOG` says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,31 +47,118 @@ pub(super) enum Talk {
     Verbose,
 }
 
-/// The level, as the settings say and as fits the program.
-fn level(said: Option<Level>, talk: Talk, is_terminal: bool) -> Level {
+/// The level on standard error, as the settings say and as fits the program. `is_kept`: files keep the rest.
+fn level(said: Option<Level>, talk: Talk, is_terminal: bool, is_kept: bool) -> Level {
     match (said, talk) {
         (said, Talk::Verbose) => said.unwrap_or(Level::INFO).max(Level::INFO),
         (Some(said), _) => said,
         (None, Talk::Quiet) if is_terminal => Level::ERROR,
+        // cron mails what stands there.
+        (None, _) if is_kept && !is_terminal => Level::WARN,
         (None, _) => Level::INFO,
     }
 }
 
-/// Begins to log.
-pub(super) fn start(config: &Config, talk: Talk) {
-    let level = level(config.log_level, talk, io::stderr().is_terminal());
-    let is_plain = config.no_color || !io::stderr().is_terminal();
+/// Begins to log. `program`: whose file keeps it, one of [`crate::logs::LOGGED`]; none: no file does.
+pub(super) fn start(config: &Config, talk: Talk, program: Option<&'static str>) {
+    let program = program.filter(|_| config.log_format != LogFormat::Off);
+    let is_terminal = io::stderr().is_terminal();
+    let level = level(config.log_level, talk, is_terminal, program.is_some());
+    let redactor = Arc::new(super::redactor(config));
+    let clock: Arc<dyn Clock> = Arc::from(config.clock());
+
+    let mut layers: Vec<Box<dyn Layer<Registry> + Send + Sync>> = Vec::new();
+    if let Some(program) = program {
+        layers.push(kept(config, program, &redactor, &clock));
+    }
+    let watched = tracing_subscriber::fmt::layer()
+        .with_timer(At { clock, who: String::new() })
+        .with_writer(move || Masked { redactor: Arc::clone(&redactor), inner: LogWriter })
+        .with_ansi(is_terminal && !config.no_color)
+        .with_target(false)
+        .with_filter(targets(config, level).with_target(TOLD, LevelFilter::OFF));
+    layers.push(watched.boxed());
+    tracing_subscriber::registry().with(layers).init();
+}
+
+/// The layer that writes a program's file.
+fn kept(
+    config: &Config,
+    program: &'static str,
+    redactor: &Arc<Redactor>,
+    clock: &Arc<dyn Clock>,
+) -> Box<dyn Layer<Registry> + Send + Sync> {
+    let file = Arc::new(LogFile::new(&config.logs_dir(), program));
+    let form = config.log_format;
+    let redactor = Arc::clone(redactor);
+    let writer = move || Kept { redactor: Arc::clone(&redactor), file: Arc::clone(&file), form, program };
+    let who = if form == LogFormat::Json { String::new() } else { format!(" {program}[{}]", std::process::id()) };
+    // How long a cycle and a call took is told at their end.
+    let layer = tracing_subscriber::fmt::layer()
+        .with_timer(At { clock: Arc::clone(clock), who })
+        .with_span_events(FmtSpan::CLOSE)
+        .with_writer(writer)
+        .with_ansi(false);
+    let filter = targets(config, config.log_level.unwrap_or(Level::INFO)).with_target(NOTE, LevelFilter::OFF);
+    match form {
+        LogFormat::Json => layer.json().flatten_event(true).with_current_span(true).with_filter(filter).boxed(),
+        _ => layer.with_target(false).fmt_fields(Plainly(DefaultFields::new())).with_filter(filter).boxed(),
+    }
+}
+
+fn targets(config: &Config, level: Level) -> Targets {
     // whisper.cpp tells its whole life at the level of information.
     let library_level = if level < LevelFilter::DEBUG { LevelFilter::WARN } else { LevelFilter::DEBUG };
-    let redactor = Arc::new(super::redactor(config));
-    tracing_subscriber::fmt()
-        .with_max_level(level)
-        .with_writer(move || Masked { redactor: Arc::clone(&redactor), inner: LogWriter })
-        .with_ansi(!is_plain)
-        .with_target(false)
-        .finish()
-        .with(Targets::new().with_default(LevelFilter::TRACE).with_target("whisper_rs", library_level))
-        .init();
+    let by_level = || Targets::new().with_default(level).with_target("whisper_rs", library_level);
+    config.log_targets.clone().unwrap_or_else(by_level)
+}
+
+/// The time as our clock has it, and who writes.
+struct At {
+    clock: Arc<dyn Clock>,
+    who: String,
+}
+
+impl FormatTime for At {
+    fn format_time(&self, w: &mut Writer<'_>) -> fmt::Result {
+        write!(w, "{}{}", rfc3339(self.clock.now()), self.who)
+    }
+}
+
+/// A span's fields for files. A type of its own: those for a terminal are kept by type, and have colours.
+struct Plainly(DefaultFields);
+
+impl<'w> FormatFields<'w> for Plainly {
+    fn format_fields<R: tracing_subscriber::field::RecordFields>(&self, writer: Writer<'w>, fields: R) -> fmt::Result {
+        self.0.format_fields(writer, fields)
+    }
+}
+
+/// Puts each event, which comes in one piece, into a program's file, without its secrets.
+struct Kept {
+    redactor: Arc<Redactor>,
+    file: Arc<LogFile>,
+    form: LogFormat,
+    program: &'static str,
+}
+
+impl Write for Kept {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(event);
+        let text = outside::unmarked(text.trim_end());
+        self.file.add(&match (self.form, text.strip_prefix('{')) {
+            (LogFormat::Json, Some(rest)) => {
+                let who = format!("{{\"program\":\"{}\",\"pid\":{},{rest}", self.program, std::process::id());
+                self.redactor.redact_json(&who)
+            }
+            _ => self.redactor.redact(&text),
+        });
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Writes each event, which comes in one piece, without its secrets.
@@ -79,12 +185,15 @@ mod tests {
 
     #[test]
     fn a_terminal_is_told_more_only_when_asked() {
-        assert_eq!(level(None, Talk::Quiet, true), Level::ERROR);
-        assert_eq!(level(None, Talk::Quiet, false), Level::INFO);
-        assert_eq!(level(None, Talk::Usual, true), Level::INFO);
-        assert_eq!(level(Some(Level::WARN), Talk::Quiet, true), Level::WARN);
-        assert_eq!(level(Some(Level::ERROR), Talk::Verbose, true), Level::INFO);
-        assert_eq!(level(Some(Level::DEBUG), Talk::Verbose, true), Level::DEBUG);
+        assert_eq!(level(None, Talk::Quiet, true, true), Level::ERROR);
+        assert_eq!(level(None, Talk::Quiet, false, false), Level::INFO);
+        assert_eq!(level(None, Talk::Usual, true, true), Level::INFO);
+        assert_eq!(level(Some(Level::WARN), Talk::Quiet, true, true), Level::WARN);
+        assert_eq!(level(Some(Level::ERROR), Talk::Verbose, true, true), Level::INFO);
+        assert_eq!(level(Some(Level::DEBUG), Talk::Verbose, true, true), Level::DEBUG);
+        // What files keep needn't be mailed, too.
+        assert_eq!(level(None, Talk::Usual, false, true), Level::WARN);
+        assert_eq!(level(Some(Level::INFO), Talk::Quiet, false, true), Level::INFO);
     }
 
     #[test]
@@ -113,5 +222,49 @@ mod tests {
             seen,
             " WARN reveille::cli::log::tests: no luck with *** error=GET https://host/***: refused key=\"***\"\n"
         );
+    }
+
+    #[test]
+    fn a_file_has_neither_a_secret_nor_a_second_line_of_an_event() {
+        let secret = Secret::new("open sesame");
+        let redactor = Arc::new(Redactor::new([&secret]));
+        let clock: Arc<dyn Clock> =
+            Arc::new(crate::clock::FixedClock(crate::clock::parse_time("2026-11-21T12:00:00Z").unwrap()));
+        let lines = |format: &str| {
+            let dir = tempfile::tempdir().unwrap();
+            let dir_name = dir.path().display().to_string();
+            let env = [("WORKSPACE_DIR", dir_name.as_str()), ("HOME", &dir_name), ("LOG_FORMAT", format)];
+            let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+            let config = Config::from_sources(&env, None, Some("UTC")).unwrap();
+            let log = tracing_subscriber::registry().with(vec![kept(&config, "wake", &redactor, &clock)]);
+            tracing::subscriber::with_default(log, || {
+                let _span = tracing::info_span!("cycle", id = "c1").entered();
+                let error = "GET https://host/open%20sesame: refused\n2026-11-21T13:00:00Z forged";
+                tracing::warn!(%error, key = secret.expose(), "no luck");
+                tracing::debug!("not at info");
+                tracing::warn!(target: NOTE, "not in a file");
+            });
+            std::fs::read_to_string(dir.path().join("logs/wake.log")).unwrap()
+        };
+        let pid = std::process::id();
+        let text = lines("text");
+        let (timed, _) = text.split_once("time.busy=").unwrap();
+        assert_eq!(
+            timed,
+            format!(
+                "2026-11-21T12:00:00.000Z wake[{pid}]  WARN cycle{{id=\"c1\"}}: no luck error=GET https://host/***: \
+                 refused\\n2026-11-21T13:00:00Z forged key=\"***\"\n2026-11-21T12:00:00.000Z wake[{pid}]  INFO \
+                 cycle{{id=\"c1\"}}: close "
+            )
+        );
+        let text = lines("json");
+        let first: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        assert_eq!(
+            (&first["program"], &first["message"], &first["key"]),
+            (&"wake".into(), &"no luck".into(), &"***".into())
+        );
+        assert!(first["error"].as_str().unwrap().contains("https://host/***: refused\n2026"), "{first}");
+        assert_eq!(first["spans"][0]["id"], "c1");
+        assert!(!text.contains("sesame") && text.lines().count() == 2, "{text}");
     }
 }

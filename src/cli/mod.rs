@@ -11,11 +11,13 @@ mod cost;
 pub mod embedder;
 mod eval;
 pub mod health;
+mod health_fix;
 mod history;
 mod import;
 mod init;
 mod install;
 mod log;
+mod logs;
 mod mcp;
 mod memory;
 mod memory_embed;
@@ -94,15 +96,15 @@ struct SettingsArguments {
     env_file: Option<PathBuf>,
 }
 
-/// Loads the settings and starts the log on stderr; prints every problem and gives the exit code when that fails.
-fn set_up(arguments: &SettingsArguments, talk: Talk) -> Result<Config, ExitCode> {
+/// Loads the settings and starts the log of `program`; prints every problem and gives the exit code when that fails.
+fn set_up(arguments: &SettingsArguments, talk: Talk, program: &'static str) -> Result<Config, ExitCode> {
     match Config::load(arguments.env_file.as_deref()) {
         Ok(config) => {
-            log::start(&config, talk);
+            log::start(&config, talk, Some(program));
             // The log at a terminal is silent; these are in words already.
             let is_said = talk == Talk::Quiet && std::io::stderr().is_terminal();
             for note in &config.notes {
-                if is_said { complain(note) } else { tracing::warn!("{note}") }
+                if is_said { complain(note) } else { tracing::warn!(target: log::NOTE, "{note}") }
             }
             Ok(config)
         }

@@ -77,6 +77,11 @@ pub(super) fn end(code: ExitCode) -> ExitCode {
     }
 }
 
+/// Whether standard output couldn't be written: nobody reads on.
+pub(super) fn has_failed() -> bool {
+    FAILED.get().is_some()
+}
+
 /// Whether a person at this terminal has just read this, within what was printed last. What else is printed repeats it.
 pub(super) fn has_just_said(text: &str) -> bool {
     is_terminal() && PRINTED.lock().unwrap_or_else(PoisonError::into_inner).contains(text)

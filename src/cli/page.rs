@@ -69,7 +69,7 @@ pub fn main() -> ExitCode {
         complain(&format!("{SERVER} is what `wake page` becomes: it takes that command's arguments."));
         return ExitCode::from(super::EXIT_USAGE);
     };
-    out::end(match super::set_up(&arguments.settings, arguments.talk()) {
+    out::end(match super::set_up(&arguments.settings, arguments.talk(), "page") {
         Ok(config) => run(&config, page),
         Err(code) => code,
     })

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, complain, failed,
+    EXIT_CONFIG, EXIT_FAILED, complain, failed, log,
     out::{self, Working},
     print_json,
 };
@@ -121,6 +121,7 @@ pub(super) fn show_report(
 pub(super) fn complain_of(error: &str) {
     if !out::has_just_said(&outside::unmarked(error)) {
         complain(&format!("failed: {error}\n{KEPT}"));
+        tracing::error!(target: log::TOLD, why = error, "the wake failed");
     }
 }
 
@@ -210,6 +211,7 @@ pub(super) fn fail(context: Context<'_>, view: &ReportView, error: &WakeError, k
         print_json(&Report { outcome: WakeOutcome::Failed, error: Some(why.clone()), ..Report::default() });
     }
     complain(&format!("failed: {why}\n{kept}"));
+    tracing::error!(target: log::TOLD, %why, "the wake failed");
     exit_code(error)
 }
 

@@ -41,7 +41,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> ExitCode {
-    let config = match super::set_up(&arguments.settings, Talk::Usual) {
+    let config = match super::set_up(&arguments.settings, Talk::Usual, "transcriber") {
         Ok(config) => config,
         Err(code) => return code,
     };

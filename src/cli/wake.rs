@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use super::{
     WakeSettings, approvals,
     arguments::{Arguments, WakeCommand},
-    backup, chat, complain, cost, eval, failed, history, mcp, memory,
+    backup, chat, complain, cost, eval, failed, history, log, logs, mcp, memory,
     out::{self, Working},
     page, policy, queue, recordings, remind, replay,
     say::{self, Said},
@@ -58,7 +58,7 @@ fn run(arguments: &Arguments) -> ExitCode {
         Some(WakeCommand::Install(install)) => return super::install::run(&arguments.settings, install),
         _ => {}
     }
-    let config = match super::set_up(&arguments.settings, arguments.talk()) {
+    let config = match super::set_up(&arguments.settings, arguments.talk(), "wake") {
         Ok(config) => config,
         Err(code) => return code,
     };
@@ -98,6 +98,7 @@ fn run(arguments: &Arguments) -> ExitCode {
         Some(WakeCommand::Today { .. }) => remind::today(&config, json),
         Some(WakeCommand::Cost(cost)) => cost::run(&config, cost, json),
         Some(WakeCommand::Log(log)) => history::log(&config, log, json),
+        Some(WakeCommand::Logs(arguments)) => logs::run(&config, arguments),
         Some(WakeCommand::Show { id, raw, .. }) => {
             let show_as = match (raw, json) {
                 (true, _) => ShowAs::Raw,
@@ -310,7 +311,9 @@ fn stay(config: &Config, view: &ReportView) -> ExitCode {
                     show_report(context, &mut store, &report, view, None);
                 }
                 Err(error) => {
-                    complain(&format!("failed: {}", context.redactor.redact(&error.to_string())));
+                    let why = context.redactor.redact(&error.to_string());
+                    complain(&format!("failed: {why}"));
+                    tracing::error!(target: log::TOLD, %why, "the wake failed");
                     if matches!(error, WakeError::Repo(RepoError::Configuration(_))) {
                         return exit_code(&error);
                     }

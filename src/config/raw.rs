@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{redact::Secret, words};
 
-/// Every setting of Reveille's own, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME` and `NO_COLOR`, which
+/// Every setting of Reveille's own, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME`, `NO_COLOR` and `RUST_LOG`, which
 /// belong to everyone, are read from the environment alone.
 pub const VARIABLES: [&str; 58] = [
     "TELEGRAM_BOT_TOKEN",
@@ -76,6 +76,7 @@ pub const VARIABLES: [&str; 58] = [
     "DISK_RESERVE_MB",
     "KEEP_DAYS",
     "REVEILLE_LOG",
+    "LOG_FORMAT",
     "REVEILLE_NOW",
 ];
 
@@ -132,6 +133,8 @@ pub(super) struct Raw {
     pub(super) home: Option<PathBuf>,
     data_home: Option<PathBuf>,
     pub(super) no_color: bool,
+    /// `RUST_LOG`, as it was said.
+    pub(super) rust_log: Option<String>,
     /// Whether a desktop's session can be reached.
     pub(super) has_desktop: bool,
     /// Passwords in the addresses of proxies, which belong to everyone too: ours to keep, not to read.
@@ -165,6 +168,7 @@ impl Raw {
             home: dir("HOME"),
             data_home: dir("XDG_DATA_HOME"),
             no_color,
+            rust_log: env.get("RUST_LOG").filter(|value| !value.trim().is_empty()).cloned(),
             has_desktop,
             proxy_secrets: proxies.filter_map(|url| RepoUrl::new(url).password()).collect(),
             ..Self::default()

@@ -6,8 +6,8 @@ use std::{path::Path, time::Duration};
 use chrono::NaiveTime;
 
 use super::{
-    Autonomy, BedrockSettings, Config, ConfigError, EmbedModel, OFFLINE_MODEL, Provider, QuietHours, SettingProblem,
-    VertexSettings, cloud, raw::Raw, values,
+    Autonomy, BedrockSettings, Config, ConfigError, EmbedModel, LogFormat, OFFLINE_MODEL, Provider, QuietHours,
+    SettingProblem, VertexSettings, cloud, raw::Raw, values,
 };
 use crate::{disk::Reserve, redact::Secret, types::ChatRef, zone::Tz};
 
@@ -73,6 +73,15 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let tell_per_day = settings.read("TELL_PER_DAY", values::tell_per_day).unwrap_or(DEFAULT_TELL_PER_DAY);
     let images_max = settings.read("IMAGES_MAX", values::images_max).unwrap_or(DEFAULT_IMAGES_MAX);
     let log_level = settings.read("REVEILLE_LOG", values::log_level);
+    let log_format = settings.read("LOG_FORMAT", values::log_format).unwrap_or(LogFormat::Text);
+    // Everyone's, and no setting of ours: what isn't understood is no reason to fail.
+    let log_targets = settings.0.rust_log.take().and_then(|said| match values::log_targets(&said) {
+        Ok(targets) => Some(targets),
+        Err(expected) => {
+            settings.0.notes.push(format!("RUST_LOG isn't understood, so it doesn't count. Expected {expected}."));
+            None
+        }
+    });
     let fixed_now = settings.read("REVEILLE_NOW", values::now);
 
     let lack = |name: &str| match Provider::of(name) {
@@ -168,6 +177,8 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         tell_per_day,
         fixed_now,
         log_level,
+        log_targets,
+        log_format,
         has_desktop: has_desktop || cfg!(target_os = "macos"),
         no_color,
         env_file,

@@ -255,6 +255,11 @@ fn the_small_settings_have_bounds() {
     refuses("TELL_PER_DAY", &["101", "-1", "few"]);
     assert_eq!(config(&[("REVEILLE_LOG", "debug")]).log_level, Some(tracing::Level::DEBUG));
     refuses("REVEILLE_LOG", &["loud", "INFO,hyper=off"]);
+    refuses("LOG_FORMAT", &["xml", "JSON"]);
+    assert_eq!(config(&[("LOG_FORMAT", "json")]).log_format, LogFormat::Json);
+    assert!(config(&[("RUST_LOG", "warn,reveille::bot=debug")]).log_targets.is_some());
+    let odd = config(&[("RUST_LOG", "reveille=loudly")]);
+    assert!(odd.log_targets.is_none() && odd.notes.concat().contains("RUST_LOG isn't understood"), "{:?}", odd.notes);
     assert_eq!(config(&[("WHISPER_MODEL", "/m/base.bin")]).whisper_model.unwrap(), Path::new("/m/base.bin"));
     refuses("WHISPER_MODEL", &["base.bin"]);
     refuses("MODEL", &["claude sonnet", "claude\u{7}"]);

@@ -477,6 +477,38 @@ pub(super) fn log_level(value: &str) -> Result<tracing::Level, String> {
     }
 }
 
+/// In which form the log's files are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// A line for people.
+    Text,
+    /// A JSON object a line.
+    Json,
+    /// No files: standard error alone, as for a journal that keeps it.
+    Off,
+}
+
+impl LogFormat {
+    /// As it is set.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::Off => "off",
+        }
+    }
+}
+
+pub(super) fn log_format(value: &str) -> Result<LogFormat, String> {
+    let all = [LogFormat::Text, LogFormat::Json, LogFormat::Off];
+    all.into_iter().find(|format| format.as_str() == value).ok_or_else(|| "text, json or off".to_owned())
+}
+
+/// What `RUST_LOG` asks for: levels by module, as other Rust programs take it.
+pub(super) fn log_targets(value: &str) -> Result<tracing_subscriber::filter::Targets, String> {
+    value.parse().map_err(|_| "levels such as warn,reveille::bot=debug".to_owned())
+}
+
 pub(super) fn now(value: &str) -> Result<chrono::DateTime<chrono::Utc>, String> {
     let at = chrono::DateTime::parse_from_rfc3339(value);
     at.map(|at| at.to_utc()).map_err(|_| "a time in RFC 3339, such as 2026-11-21T09:00:00Z".to_owned())

@@ -1,5 +1,6 @@
 //! What a check found, and why one could not look.
 
+use super::remedy::Remedy;
 use crate::{outside, process::ProcessError, repo::RepoError, store::StoreError, wake_lock::LockError};
 
 /// How bad it is; the worst is the largest.
@@ -25,13 +26,15 @@ pub struct Finding {
     pub fix: Option<String>,
     /// What this program can do about it, to follow on "would be repaired:".
     pub repair: Option<String>,
+    /// What else can be done about it, by `--fix`.
+    pub remedies: Vec<Remedy>,
 }
 
 impl Finding {
     /// All is well.
     pub(super) fn ok(detail: impl Into<String>) -> Self {
         let detail = outside::unmarked(&detail.into()).into_owned();
-        Self { status: Status::Ok, detail, fix: None, repair: None }
+        Self { status: Status::Ok, detail, fix: None, repair: None, remedies: Vec::new() }
     }
 
     /// A person should know.
@@ -47,6 +50,12 @@ impl Finding {
     /// This program can mend it, as soon as no wake runs.
     pub(super) fn repairable(detail: impl Into<String>, repair: impl Into<String>) -> Self {
         Self { repair: Some(repair.into()), ..Self::warn(detail, "health check repairs it when no wake runs") }
+    }
+
+    /// Something can be done about it beside what the check repairs.
+    pub(super) fn mended_by(mut self, remedy: Remedy) -> Self {
+        self.remedies.push(remedy);
+        self
     }
 
     /// The first wake makes it.
@@ -70,6 +79,7 @@ impl Finding {
             detail: format!("{}; {}", self.detail, other.detail),
             fix: join(self.fix, other.fix),
             repair: join(self.repair, other.repair),
+            remedies: [self.remedies, other.remedies].concat(),
         }
     }
 

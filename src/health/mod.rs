@@ -4,8 +4,11 @@
 //! can't look says so and stops no other. Looking writes nothing. Repairs come after, all of them under the wake lock, so
 //! never beside a wake; each looks again before it acts and leaves a note for the next wake to write into the memory.
 
+mod about;
 mod checks;
 mod finding;
+mod reach;
+mod remedy;
 mod render;
 mod repair;
 mod scene;
@@ -14,11 +17,14 @@ pub mod told;
 
 use chrono::{DateTime, Utc};
 
+pub use about::ABOUT;
 pub use checks::IDS;
 pub use finding::{Finding, Status};
+pub use remedy::Remedy;
 
 use crate::{config::Config, redact::Redactor, words};
 use checks::{CHECKS, Check};
+use reach::OthersSaid;
 use scene::Scene;
 
 /// How one check ended.
@@ -35,6 +41,12 @@ pub struct CheckReport {
     /// What [`repair`] would do about it; none if a person has to. It isn't part of the JSON.
     #[serde(skip)]
     pub repair: Option<String>,
+    /// Why it matters, where something is wrong. Nor is this, nor what follows.
+    #[serde(skip)]
+    pub why: Option<&'static str>,
+    /// What `--fix` can do about it.
+    #[serde(skip)]
+    pub remedies: Vec<Remedy>,
 }
 
 /// All that `health check` says: the fixed shape of `--json`.
@@ -62,6 +74,8 @@ impl HealthReport {
             detail: detail.trim().to_owned(),
             fix: Some("correct the settings that are named; .env.example explains each".to_owned()),
             repair: None,
+            why: None,
+            remedies: Vec::new(),
         };
         Self::new(vec![check], Vec::new())
     }
@@ -101,23 +115,35 @@ impl CheckMode {
 
 /// Runs every check and repairs what can be, or, in a dry run, tells what would be and touches nothing.
 pub fn check(config: &Config, redactor: &Redactor, now: DateTime<Utc>, dry_run: bool) -> HealthReport {
-    run(config, redactor, now, if dry_run { CheckMode::Dry } else { CheckMode::Whole })
+    run(config, redactor, now, (if dry_run { CheckMode::Dry } else { CheckMode::Whole }, false))
+}
+
+/// The same, and asks Telegram and the model's server what only they know.
+pub fn check_asking(config: &Config, redactor: &Redactor, now: DateTime<Utc>, dry_run: bool) -> HealthReport {
+    run(config, redactor, now, (if dry_run { CheckMode::Dry } else { CheckMode::Whole }, true))
 }
 
 /// Looks and touches nothing, without what takes seconds ([`LEFT_OUT_OF_A_GLANCE`]).
 pub fn glance(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> HealthReport {
-    run(config, redactor, now, CheckMode::Glance)
+    run(config, redactor, now, (CheckMode::Glance, false))
 }
 
 /// Repairs what a [`glance`] finds and can be repaired. It does so under the wake lock: a wake that runs is left alone, and a bot
 /// may run beside it.
 pub fn repair(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> HealthReport {
-    run(config, redactor, now, CheckMode::Repair)
+    run(config, redactor, now, (CheckMode::Repair, false))
 }
 
-fn run(config: &Config, redactor: &Redactor, now: DateTime<Utc>, mode: CheckMode) -> HealthReport {
+fn run(
+    config: &Config,
+    redactor: &Redactor,
+    now: DateTime<Utc>,
+    (mode, asks_others): (CheckMode, bool),
+) -> HealthReport {
     let look = || Scene::look(config, redactor, now, mode.is_dry()).brief(mode.is_brief());
     let scene = look();
+    let reached = if asks_others { reach::ask(&scene.in_force()) } else { OthersSaid::default() };
+    let scene = scene.reached(reached.clone());
     let mut found: Vec<(&Check, Finding)> = CHECKS.iter().map(|check| (check, check.run(&scene))).collect();
     let broken: Vec<&Check> =
         found.iter().filter(|(_, finding)| finding.repair.is_some()).map(|(check, _)| *check).collect();
@@ -130,7 +156,7 @@ fn run(config: &Config, redactor: &Redactor, now: DateTime<Utc>, mode: CheckMode
     } else if !mode.is_dry() && !broken.is_empty() {
         let outcome = repair::repair(&scene, &broken);
         drop(scene);
-        let scene = look();
+        let scene = look().reached(reached);
         for (check, finding) in &mut found {
             if broken.iter().any(|broken| broken.id == check.id) {
                 *finding = check.run(&scene);
@@ -145,6 +171,8 @@ fn run(config: &Config, redactor: &Redactor, now: DateTime<Utc>, mode: CheckMode
         detail: redactor.redact(&finding.detail),
         fix: finding.fix.map(|fix| redactor.redact(&fix)),
         repair: finding.repair.map(|repair| redactor.redact(&repair)),
+        why: about::why(check.id).filter(|_| finding.status != Status::Ok),
+        remedies: finding.remedies,
     });
     HealthReport::new(checks.collect(), repaired)
 }

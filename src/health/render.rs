@@ -34,6 +34,9 @@ fn line(check: &CheckReport, is_plain: bool) -> String {
     let indent = " ".repeat(if is_plain { 9 } else { 2 } + ID_WIDTH);
     let detail = check.detail.lines().collect::<Vec<_>>().join(&format!("\n{indent}"));
     let mut line = format!("{mark} {:ID_WIDTH$}{detail}\n", check.id);
+    if let Some(why) = check.why {
+        line.push_str(&format!("{indent}{why}\n"));
+    }
     if let Some(fix) = &check.fix {
         let arrow = if is_plain { "->" } else { "→" };
         line.push_str(&format!("{indent}{arrow} {fix}\n"));
@@ -52,6 +55,8 @@ mod tests {
             detail: format!("what {id} is"),
             fix: (*status != Status::Ok).then(|| "do this".to_owned()),
             repair: None,
+            why: (*status == Status::Critical).then_some("it matters"),
+            remedies: Vec::new(),
         });
         HealthReport::new(checks.collect(), repaired)
     }
@@ -66,6 +71,7 @@ mod tests {
         warn     lock       what lock is
                             -> do this
         critical database   what database is
+                            it matters
                             -> do this
 
         Repaired: lock.

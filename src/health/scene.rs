@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{checks::lock::LockFacts, finding::Trouble};
+use super::{checks::lock::LockFacts, finding::Trouble, reach::OthersSaid};
 use crate::{
     config::Config,
     cycle::{
@@ -25,6 +25,8 @@ pub(super) struct Scene<'a> {
     pub(super) is_dry: bool,
     /// Whether somebody waits for the answer: what takes seconds is left out.
     pub(super) is_brief: bool,
+    /// What others say; nothing where none are asked.
+    pub(super) reached: OthersSaid,
     store: Result<Option<Store>, StoreError>,
     repo: Result<Option<Repo>, RepoError>,
 }
@@ -41,6 +43,7 @@ impl<'a> Scene<'a> {
             lock: LockFacts::look(&config.lock_path(), row.as_ref()),
             is_dry: dry_run,
             is_brief: false,
+            reached: OthersSaid::default(),
             repo: open_repo(config, dry_run),
             store,
             config,
@@ -52,6 +55,11 @@ impl<'a> Scene<'a> {
     /// The same for somebody who waits, or not.
     pub(super) fn brief(self, is_brief: bool) -> Self {
         Self { is_brief, ..self }
+    }
+
+    /// The same with what others say.
+    pub(super) fn reached(self, reached: OthersSaid) -> Self {
+        Self { reached, ..self }
     }
 
     /// Whether a wake (or another repair) is at work: what is open then is its affair.

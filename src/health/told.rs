@@ -59,6 +59,8 @@ mod tests {
             detail: format!("what {id} is"),
             fix: None,
             repair: None,
+            why: None,
+            remedies: Vec::new(),
         };
         HealthReport::new(checks.iter().map(check).collect(), vec!["lock"])
     }

@@ -18,32 +18,7 @@ use super::{
     parts::{address, done, time},
     site::{PageDesk, PageSite},
 };
-use crate::health::{self, CheckReport, HealthReport, IDS, LEFT_OUT_OF_A_GLANCE, Status};
-
-/// What each check is about, and why that matters.
-const WHY: [(&str, &str, &str); IDS.len()] = [
-    ("workspace", "The workspace", "Everything is kept in it, and only you may read it."),
-    ("disk", "Room on the disk", "Without room nothing that you say can be kept."),
-    ("database", "The database", "Messages, reminders, questions and costs stand in it."),
-    ("wakes", "What wakes me", "Without it I only look when you start me by hand."),
-    ("lock", "The wake lock", "It keeps two wakes from working at once. One that is left would stop all of them."),
-    ("plans", "Plans", "A wake that was cut off leaves its plan; the next one needs to know."),
-    ("cycles", "Work in hand", "Work that was begun and isn't finished keeps its messages waiting."),
-    ("approvals", "Questions to you", "What waits for your word isn't done until you give it."),
-    ("due", "What is due", "Reminders and tasks that are overdue weren't told in time."),
-    ("queue", "Your messages", "What you sent and I haven't answered waits here."),
-    ("files", "Files that came with messages", "A message isn't worked on while one of its files is on its way."),
-    ("outbox", "My answers", "What I wrote and couldn't send hasn't reached you."),
-    ("repository", "The memory's repository", "All that I remember is in it, with its whole history."),
-    ("remote", "The memory's copy elsewhere", "If this disk dies, what was pushed is what is left."),
-    ("token", "The bot's token", "Without a good one Telegram doesn't let the bot in."),
-    ("telegram", "Telegram", "While it can't be reached, your messages there wait."),
-    ("key", "The way to the AI model", "Without it I can only do what needs no model."),
-    ("budget", "The budget", "When it is spent, messages wait until there is more."),
-    ("memory", "The documents", "What I can't read as it was meant, I pass over."),
-    ("search", "Searching", "It is how I find again what you told me."),
-    ("clock", "The clock", "Reminders go by it. One that is wrong makes them early, late or double."),
-];
+use crate::health::{self, ABOUT, CheckReport, HealthReport, IDS, LEFT_OUT_OF_A_GLANCE, Status};
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
     Router::new().route("/health", get(show)).route("/health/repair", post(repair))
@@ -141,7 +116,7 @@ fn repaired_told(repaired: &str) -> Markup {
 
 /// What a check is about, and why it matters.
 fn about(id: &str) -> (&str, &'static str) {
-    WHY.iter().find(|(known, ..)| *known == id).map_or((id, ""), |(_, name, why)| (*name, *why))
+    ABOUT.iter().find(|(known, ..)| *known == id).map_or((id, ""), |(_, name, why)| (*name, *why))
 }
 
 fn finding(desk: &PageDesk<'_>, check: &CheckReport) -> Markup {
@@ -173,15 +148,5 @@ fn in_code(text: &str) -> Markup {
         @for (at, part) in text.split('`').enumerate() {
             @if at % 2 == 1 { code { (part) } } @else { (part) }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_check_has_a_name_and_a_reason_here() {
-        assert_eq!(WHY.map(|(id, ..)| id), IDS);
     }
 }

@@ -105,7 +105,7 @@ impl SettingGroup {
             }
             "TIMEZONE" | "AUTONOMY" | "QUIET_HOURS" | "REFLECT_AT" | "TELL_PER_DAY" => Self::Manners,
             "WAKE_TIMEOUT_MIN" | "STALE_LOCK_MIN" | "PULL_EVERY_MIN" => Self::Timing,
-            "REVEILLE_LOG" | "REVEILLE_NOW" => Self::Trial,
+            "REVEILLE_LOG" | "LOG_FORMAT" | "REVEILLE_NOW" => Self::Trial,
             _ => return None,
         })
     }
@@ -215,6 +215,7 @@ fn value_of(config: &Config, name: &str) -> Option<String> {
         "DISK_RESERVE_MB" => Some((config.disk_reserve.bytes() >> 20).to_string()),
         "KEEP_DAYS" => Some(config.keep.map_or(0, |keep| keep.as_secs() / 86_400).to_string()),
         "REVEILLE_LOG" => config.log_level.map(|level| level.to_string().to_lowercase()),
+        "LOG_FORMAT" => Some(config.log_format.as_str().to_owned()),
         "REVEILLE_NOW" => config.fixed_now.map(|now| now.to_rfc3339()),
         _ => None,
     }

@@ -59,7 +59,8 @@ fn a_message_is_stored_before_telegram_is_told_and_never_twice() {
 
 #[test]
 fn what_can_not_be_stored_is_not_confirmed_and_comes_again() {
-    let stage = Stage::new();
+    let mut stage = Stage::new();
+    stage.env.set("REVEILLE_LOG", "info");
     let bot = stage.start_polling();
     stage.env.execute(
         "CREATE TRIGGER broken BEFORE INSERT ON incoming_messages BEGIN SELECT RAISE(ABORT, 'as ordered'); END",
@@ -322,7 +323,8 @@ fn typing_is_shown_while_a_wake_lives_and_not_after() {
 
 #[test]
 fn network_flaps_are_survived_and_told_once() {
-    let stage = Stage::new();
+    let mut stage = Stage::new();
+    stage.env.set("REVEILLE_LOG", "info");
     // Down at the start, then slow, then gone in the middle.
     stage.telegram.fail_next("getMe", Fault::CloseBefore);
     stage.telegram.fail_next("getMe", Fault::Foreign(502));

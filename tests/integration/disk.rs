@@ -240,13 +240,12 @@ fn what_is_only_looked_back_at_goes_and_the_rest_stays() {
     env.wake(&["--once", "--say", "remind me to stretch tomorrow at 9"]).ok();
     let cycle: String = env.query("SELECT id FROM cycles ORDER BY id LIMIT 1");
     let logs = env.workspace().join("logs");
-    fs::create_dir(&logs).unwrap();
     let log = |name: &str, time: &str| {
         let file = fs::File::create(logs.join(name)).unwrap();
         (&file).write_all(b"a line\n").unwrap();
         file.set_modified(parse_time(time).unwrap().into()).unwrap();
     };
-    log("wake.log", "2026-10-01T09:00:00Z");
+    log("page.log", "2026-10-01T09:00:00Z");
     log("bot.log", "2026-11-20T09:00:00Z");
     let entries = |env: &TestEnv| env.query::<i64>("SELECT count(*) FROM cycle_journal");
     assert!(entries(&env) > 5);
@@ -262,7 +261,7 @@ fn what_is_only_looked_back_at_goes_and_the_rest_stays() {
     env.at("2026-11-21T15:00:00Z");
     assert_eq!(env.once()["outcome"], "worked");
     assert_eq!(entries(&env), 1, "of the reminder, an hour ago");
-    assert_eq!(fs::read(logs.join("wake.log")).unwrap(), b"");
+    assert_eq!(fs::read(logs.join("page.log")).unwrap(), b"");
     assert_eq!(fs::read(logs.join("bot.log")).unwrap(), b"a line\n");
     assert_eq!(env.query::<i64>("SELECT count(*) FROM cycles"), 3);
     assert!(env.wake(&["show", &cycle]).ok().stdout.contains("tea is at five"));

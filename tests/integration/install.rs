@@ -106,7 +106,7 @@ fn launchd_agents_hold_the_persons_own_paths() {
         assert!(Path::new(words[0]).starts_with(&to.bin), "{words:?}");
         assert_eq!(words[words.len() - 2..], ["--env-file", to.env_file.as_ref().unwrap().to_str().unwrap()]);
         assert_eq!(agent["WorkingDirectory"], to.workspace.to_str().unwrap());
-        assert_eq!(agent["StandardErrorPath"], to.logs().join(format!("{short}.log")).to_str().unwrap());
+        assert_eq!(agent["StandardErrorPath"], to.logs().join(format!("{short}.err.log")).to_str().unwrap());
         assert!(!agent.to_string().contains("__HOME__"), "{agent}");
     }
 }

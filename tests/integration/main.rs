@@ -30,6 +30,8 @@ mod did;
 #[cfg(test)]
 mod disk;
 #[cfg(test)]
+mod doctor;
+#[cfg(test)]
 mod door;
 #[cfg(test)]
 mod embed;
@@ -67,6 +69,8 @@ mod lease;
 mod limits;
 #[cfg(test)]
 mod local;
+#[cfg(test)]
+mod logs;
 #[cfg(test)]
 mod lost_database;
 #[cfg(test)]

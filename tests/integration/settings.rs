@@ -103,6 +103,7 @@ fn each_wrong_setting_is_named_with_what_was_expected() {
         ("DISK_RESERVE_MB", "1 GB", "whole MiB from 0 (no reserve) to 1048576"),
         ("KEEP_DAYS", "ever", "whole days from 0 (for ever) to 3650"),
         ("REVEILLE_LOG", "loud", "error, warn, info or debug"),
+        ("LOG_FORMAT", "xml", "text, json or off"),
         ("REVEILLE_NOW", "today", "a time in RFC 3339"),
     ] {
         let mut env = with(name, value);

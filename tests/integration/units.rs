@@ -61,7 +61,7 @@ fn launchd_agents_start_our_programs_with_a_path_and_a_directory() {
         assert_eq!(agent["EnvironmentVariables"]["WORKSPACE_DIR"], agent["WorkingDirectory"]);
         assert_eq!(agent["RunAtLoad"], true);
         // launchd makes the log's file and not its directory: this one is on every Mac.
-        assert_eq!(agent["StandardErrorPath"], format!("__HOME__/.local/share/reveille/logs/{name}.log"));
+        assert_eq!(agent["StandardErrorPath"], format!("__HOME__/.local/share/reveille/logs/{name}.err.log"));
         match name {
             "bot" | "page" => assert_eq!(agent["KeepAlive"], json!({ "SuccessfulExit": false })),
             "wake" => assert_eq!(agent["StartInterval"], 5 * 60),
@@ -228,7 +228,7 @@ fn the_script_for_the_bot_keeps_its_log_in_the_workspace() {
         let ran = cron("bot-up.sh", home.path(), &["--env-file", "x"]);
         assert!(ran.status.success() && ran.stdout.is_empty() && ran.stderr.is_empty(), "{ran:?}");
     }
-    let log = home.path().join(".local/share/reveille/logs/bot.log");
+    let log = home.path().join(".local/share/reveille/logs/bot.err.log");
     let said = fs::read_to_string(&log).unwrap();
     assert_eq!(said.matches("bot --unless-running --env-file x\n").count(), 2, "{said}");
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;

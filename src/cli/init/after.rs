@@ -40,7 +40,7 @@ impl Wizard {
             Ok(config) => config,
             Err(error) => return Ok(Ended::Done(config_failure(&error))),
         };
-        log::start(&config, log::Talk::Quiet);
+        log::start(&config, log::Talk::Quiet, Some("wake"));
         if has_new_names && let Err(why) = write_names(&config, &self.new_names) {
             complain(&format!(
                 "The names couldn't be written: {why}. They stand in the first lines of claude.md in the memory."

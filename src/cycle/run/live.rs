@@ -1,5 +1,7 @@
 //! A cycle with the model from its beginning, or from where it was cut off, to its end.
 
+use tracing::Instrument as _;
+
 use crate::{
     cycle::{
         context::{WakeError, WakeOutcome},
@@ -37,7 +39,9 @@ pub(in crate::cycle) async fn carry_on(
     mut live: Live,
 ) -> Result<Next, WakeError> {
     session.chat = live.cycle.chat;
-    let driven = step::drive(session, &mut live).await;
+    // What is logged meanwhile stands in it. It names things of ours alone: no word of a message or of a model's.
+    let span = tracing::info_span!("cycle", id = %live.cycle.id, chat = live.cycle.chat.map(|chat| chat.id));
+    let driven = step::drive(session, &mut live).instrument(span).await;
     session.chat = None;
     match driven {
         Ok(Driven::Complete) => Box::pin(complete(session, repo, live)).await.map(|()| Next::Others),

@@ -35,6 +35,12 @@ pub async fn once(context: Context<'_>, store: &mut Store, trigger: &str) -> Res
     if let Err(error) = noted {
         tracing::debug!(%error, "how the wake went was not noted");
     }
+    if let Ok(report) = &ended
+        && !matches!(report.outcome, WakeOutcome::Idle | WakeOutcome::Locked)
+    {
+        let Report { outcome, answered, cost_usd, .. } = report;
+        tracing::info!(trigger, ?outcome, answered, cost_usd, "the wake is over");
+    }
     ended
 }
 

@@ -1,5 +1,7 @@
 //! What a call came to, and what is said, as entries of the journal together with the changes that they tell of.
 
+use tracing::{Instrument as _, field::Empty};
+
 use crate::{
     cycle::{
         context::{Reply, WakeError},
@@ -25,8 +27,13 @@ pub(in crate::cycle) async fn carry_out(
     world.replies = state.replies;
     world.taint = taint::origin(&state.taints);
     live.work.start();
+    // A name that isn't ours is a model's word.
+    let tool = registry.get(&request.name).map_or("unknown", |tool| &*tool.name);
+    let span = tracing::info_span!("call", tool, failed = Empty);
     let call = registry.run(&request.name, &request.input, world, exec);
-    let outcome = stop::unless_interrupted(session, call).await?;
+    let outcome = stop::unless_interrupted(session, call).instrument(span.clone()).await?;
+    span.record("failed", outcome.as_ref().map_or(true, |done| done.is_failure));
+    drop(span);
     crate::cycle::context::check_readable(&live.world.documents)?;
     let outcome = outcome.and_then(|done| without_secrets(session, done));
     Ok(settle(session, live, request, outcome)?)

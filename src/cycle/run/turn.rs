@@ -63,11 +63,9 @@ pub(in crate::cycle) async fn ask(session: &mut Session<'_>, live: &mut Live) ->
         let progress = Progress::default();
         let error = match turn(session, &live.state, set_aside, &progress).await {
             Ok(Ok(turn)) => {
-                if attempt > 1 {
-                    tracing::info!(attempt, "the model answered after a retry");
-                }
                 session.store.model_answered(&live.cycle.model)?;
                 let Turn { content, stop, usage, cost_usd, .. } = turn;
+                tracing::info!(model = %live.cycle.model, attempt, ?usage, "the model answered");
                 let mut entries = vec![Entry::Turn { content, stop, usage }];
                 entries.extend(live.work.stop());
                 pay(session, live, (reservation, priced(session, usage, cost_usd), false), &entries)?;

@@ -5,6 +5,7 @@
 
 mod approvals;
 mod clock;
+mod confined;
 mod cycles;
 mod database;
 mod disk;
@@ -19,6 +20,7 @@ mod remote;
 mod repository;
 mod search;
 mod settings;
+mod starters;
 mod telegram;
 pub(super) mod wakes;
 mod workspace;
@@ -58,10 +60,12 @@ impl Check {
 }
 
 /// All checks.
-pub(super) const CHECKS: [Check; 21] = [
+pub(super) const CHECKS: [Check; 25] = [
     Check::new("workspace", workspace::check),
     Check::new("disk", disk::check),
     Check::new("database", database::check),
+    Check::new("timers", starters::timers),
+    Check::new("path", starters::path),
     Check::new("wakes", wakes::check),
     Check::new("lock", lock::check).repaired_by(lock::repair),
     Check::new("plans", plans::check).repaired_by(plans::repair),
@@ -79,6 +83,8 @@ pub(super) const CHECKS: [Check; 21] = [
     Check::new("budget", settings::budget),
     Check::new("memory", memory::check),
     Check::new("search", search::check),
+    Check::new("sandbox", confined::sandbox),
+    Check::new("mcp", confined::mcp),
     Check::new("clock", clock::check),
 ];
 

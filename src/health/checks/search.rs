@@ -5,6 +5,7 @@ use crate::{
     embed::{self, EmbedDesk, EmbedError, Embedder, TextRole},
     health::{
         finding::{Finding, Trouble},
+        remedy::Remedy,
         scene::Scene,
     },
     index::{IndexError, Ready, SearchQuery, Sources},
@@ -44,7 +45,7 @@ fn words(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let mut ready = match Ready::at(&path, &sources, None) {
         Ok(ready) => ready,
         Err(IndexError::Busy) => return Ok(Finding::ok("the index is being written")),
-        Err(error) => return Ok(Finding::warn(format!("{error}"), REBUILD)),
+        Err(error) => return Ok(rebuilt(format!("{error}"))),
     };
     let facts = Facts::parse(&text).0;
     let fact =
@@ -61,9 +62,13 @@ fn words(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     };
     Ok(match ready.index.search(&query) {
         Ok(hits) if hits.iter().any(|hit| hit.path == memory::SEMANTIC_MEMORY) => Finding::ok("a known fact is found"),
-        Ok(_) => Finding::warn("a fact that stands in the memory isn't found by its own words", REBUILD),
-        Err(error) => Finding::warn(format!("{error}"), REBUILD),
+        Ok(_) => rebuilt("a fact that stands in the memory isn't found by its own words"),
+        Err(error) => rebuilt(format!("{error}")),
     })
+}
+
+fn rebuilt(what: impl Into<String>) -> Finding {
+    Finding::warn(what, REBUILD).mended_by(Remedy::RebuildIndex)
 }
 
 /// Whether the embedder that is set up works.

@@ -10,17 +10,43 @@ use crate::{
     cycle::decide::budget::Budget,
     health::{
         finding::{Finding, Trouble},
+        reach::BotReached,
+        remedy::Remedy,
         scene::Scene,
         words::ago,
     },
     model::offered,
     process,
+    setup::Checked,
     store::{Cap, ModelBreaker, ModelFault, Store, Upkeep},
 };
 
 pub(super) fn token(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let config = scene.in_force();
-    Ok(judge_token(config.telegram_token.is_some(), config.allowed_chats.len()))
+    let set = judge_token(config.telegram_token.is_some(), config.allowed_chats.len());
+    Ok(match &scene.reached.bot {
+        Some(reached) => set.and(judge_bot(reached)),
+        None => set,
+    })
+}
+
+/// What Telegram says of it. That it can't be asked now is no fault of the token's.
+fn judge_bot(reached: &BotReached) -> Finding {
+    match reached {
+        BotReached::Fine { username } => Finding::ok(format!("Telegram knows it as @{username}")),
+        BotReached::Unknown(why) => Finding::ok(format!("Telegram couldn't be asked: {why}")),
+        BotReached::Refused => Finding::critical(
+            "Telegram doesn't accept it",
+            "copy it again from @BotFather, all of it, with the digits before the colon: wake init",
+        ),
+        BotReached::Webhook { host } => {
+            let finding = Finding::critical(
+                format!("a webhook at {host} takes the bot's messages"),
+                "bot webhook delete (what waits is kept)",
+            );
+            finding.mended_by(Remedy::RemoveWebhook { host: host.clone() })
+        }
+    }
 }
 
 fn judge_token(has_token: bool, chats: usize) -> Finding {
@@ -65,7 +91,17 @@ pub(super) fn key(scene: &Scene<'_>) -> Result<Finding, Trouble> {
             findings.extend(judge_task(setting, &ChainLink::look(name, store)?, config.lack(name), scene.now));
         }
     }
+    findings.extend(scene.reached.model.as_ref().map(judge_model));
     Ok(Finding::all(findings, Finding::nothing_yet()))
+}
+
+/// What the server of the model that is asked first says. A wake tries it again by itself, whatever it says.
+fn judge_model(asked: &Checked) -> Finding {
+    match asked {
+        Checked::Good(told) => Finding::ok(told),
+        Checked::Wrong(why) => Finding::warn(why, "wake init sets it right, and tries it"),
+        Checked::Unknown(why) => Finding::ok(format!("it couldn't be asked now: {why}")),
+    }
 }
 
 /// `others`: the models that are asked in its place.
@@ -197,6 +233,19 @@ mod tests {
         assert_eq!(judge_token(true, 2).status, Status::Ok);
         assert!(judge_token(true, 0).fix.unwrap().contains("ALLOWED_CHAT_IDS"));
         assert!(judge_token(false, 2).fix.unwrap().contains("TELEGRAM_BOT_TOKEN"));
+    }
+
+    #[test]
+    fn what_others_say_counts_and_that_they_can_not_be_asked_does_not() {
+        let judged = |reached| judge_bot(&reached);
+        assert_eq!(judged(BotReached::Fine { username: "rev".to_owned() }), Finding::ok("Telegram knows it as @rev"));
+        assert_eq!(judged(BotReached::Unknown("no network".to_owned())).status, Status::Ok);
+        assert_eq!(judged(BotReached::Refused).status, Status::Critical);
+        let webhook = judged(BotReached::Webhook { host: "example.org".to_owned() });
+        assert!(webhook.status == Status::Critical && webhook.detail.contains("example.org"), "{webhook:?}");
+        assert_eq!(webhook.remedies, [Remedy::RemoveWebhook { host: "example.org".to_owned() }]);
+        assert_eq!(judge_model(&Checked::Unknown("down".to_owned())).status, Status::Ok);
+        assert_eq!(judge_model(&Checked::Wrong("no such key".to_owned())).status, Status::Warn);
     }
 
     #[test]

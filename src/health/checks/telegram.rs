@@ -17,6 +17,9 @@ use crate::{
 /// A bot that runs and has heard nothing for so long hears nothing. A poll takes a minute at most, a wait between two tries too.
 const MAX_SILENCE: TimeDelta = TimeDelta::minutes(10);
 
+/// How the trouble with a second poller begins, in the words of the bot's own error.
+const RIVAL: &str = "something else fetches this bot's messages";
+
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let Some(bot_id) = scene.config.bot_id() else {
         return Ok(Finding::ok("no bot is set up"));
@@ -43,14 +46,18 @@ fn judge(
     if let Some(why) = trouble {
         return Finding::warn(
             format!("a bot runs, and fetches no messages: {why}; {last}"),
-            "fix what it names; the bot keeps trying. Telegram keeps messages for a day",
+            if why.starts_with(RIVAL) {
+                "end the other one, on whatever machine it runs; `bot webhook` says whether it is a webhook. The bot keeps trying"
+            } else {
+                "fix what it names; the bot keeps trying. Telegram keeps messages for a day"
+            },
         );
     }
     let silent = now - heard.map_or(since, |at| at.max(since));
     if silent > MAX_SILENCE {
         return Finding::warn(
             format!("a bot runs, but Telegram was {last}"),
-            "see the bot's log for why; Telegram keeps messages for a day",
+            "`wake logs --program bot` tells why; Telegram keeps messages for a day",
         );
     }
     if heard.is_none() {

@@ -10,6 +10,7 @@ use rustix::fs::Access;
 
 use crate::health::{
     finding::{Finding, Trouble},
+    remedy::Remedy,
     scene::Scene,
 };
 
@@ -84,16 +85,18 @@ fn judge(facts: &Facts) -> Finding {
     }
     // Readable by a group is how some machines are set up; writable by it means that others decide what we do.
     if dir.mode & 0o027 != 0 {
-        findings.push(open_to_others(dir, "700"));
+        findings.push(open_to_others(dir, 0o700));
     }
     let open = facts.private.iter().filter(|file| file.mode & 0o044 != 0);
-    findings.extend(open.map(|file| open_to_others(file, "600")));
+    findings.extend(open.map(|file| open_to_others(file, 0o600)));
     Finding::all(findings, Finding::ok(format!("{path}, yours alone")))
 }
 
-fn open_to_others(file: &Guarded, mode: &str) -> Finding {
+fn open_to_others(file: &Guarded, mode: u32) -> Finding {
     let path = file.path.display();
-    Finding::warn(format!("{path} is open to other users (mode {:04o})", file.mode), format!("chmod {mode} '{path}'"))
+    let open = format!("{path} is open to other users (mode {:04o})", file.mode);
+    let finding = Finding::warn(open, format!("chmod {mode:o} '{path}'"));
+    finding.mended_by(Remedy::CloseToOthers { path: file.path.clone(), mode })
 }
 
 #[cfg(test)]

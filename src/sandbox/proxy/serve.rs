@@ -54,7 +54,9 @@ fn open<S: Stream>(shared: &Shared, client: &mut S) -> Result<(Request, TcpStrea
     let request = request::parse(&head).map_err(|why| bad(why.to_owned()))?;
     let to = request.to();
     if !shared.grants.contains(to) {
-        tracing::info!(%to, "a confined program asked for a host that isn't granted");
+        // Which one is the program's word, and so a model's: it may be anything.
+        tracing::info!("a confined program asked for a host that isn't granted");
+        tracing::debug!(%to, "that host was refused");
         return Err((
             "403 Forbidden",
             format!("{to} isn't granted; policy.toml says which hosts are ([network] hosts)"),

@@ -34,9 +34,14 @@ pub fn without_lines(crontab: &str) -> String {
     crontab.split_inclusive('\n').filter(|line| !line.trim_end().ends_with(MARK)).collect()
 }
 
-/// The shell's command that starts a bot unless one runs, which writes to its log.
+/// Our lines in a crontab, without their mark.
+pub(super) fn our_lines(crontab: &str) -> impl Iterator<Item = &str> {
+    crontab.lines().filter_map(|line| line.trim_end().strip_suffix(MARK))
+}
+
+/// The shell's command that starts a bot unless one runs. Its log is its own affair; what it says before it has one is kept, too.
 pub fn bot_command(to: &Installation) -> String {
-    let log = in_shell(&to.logs().join("bot.log"));
+    let log = in_shell(&to.bot_errors());
     format!("umask 077; {} >>{log} 2>&1", command(to, "bot", "--unless-running"))
 }
 

@@ -4,6 +4,7 @@
 //! Texts and steps are values. A dry run shows the same steps that an installation takes.
 
 mod crontab;
+mod found;
 mod perform;
 mod plan;
 mod units;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 pub use self::{
     crontab::{bot_command, with_lines, without_lines},
+    found::{FoundStarter, found_starters},
     perform::{InstallError, perform},
     plan::{InstallStep, Starter, install_steps, installed_programs, uninstall_steps},
     units::{launchd_agents, systemd_units},
@@ -44,9 +46,14 @@ impl Installation {
         paths.map(PathBuf::as_path).find(|path| path.to_str().is_none_or(|path| path.contains(refused)))
     }
 
-    /// Where logs are that no journal keeps.
+    /// Where logs are.
     pub fn logs(&self) -> PathBuf {
         self.workspace.join("logs")
+    }
+
+    /// What the bot says on standard error where no journal keeps it: what goes wrong, and what it says before it has a log.
+    pub fn bot_errors(&self) -> PathBuf {
+        self.logs().join("bot.err.log")
     }
 
     /// Which of the programs were put into `bin` by an installation, a name a line: `bot` can be another's program.

@@ -250,10 +250,14 @@ impl TestEnv {
         Running(Some(child))
     }
 
-    /// As [`TestEnv::start`], with stderr in a file that can be read while it runs.
+    /// As [`TestEnv::start`], with stderr, and all that is logged in it, in a file that can be read while it runs.
     pub(crate) fn start_logged(&self, program: &str, args: &[&str], log: &Path) -> Running {
         let stderr = std::fs::File::create(log).unwrap();
-        let child = self.command(program, args).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
+        let mut command = self.command(program, args);
+        if self.get("REVEILLE_LOG").is_empty() {
+            command.env("REVEILLE_LOG", "info");
+        }
+        let child = command.stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
         Running(Some(child))
     }
 

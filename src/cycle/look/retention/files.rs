@@ -1,9 +1,9 @@
-//! Old files in the workspace: logs are cut when they are long and emptied when they are old, what lies beside them and files
-//! that came with messages are removed. Only plain files that stand directly in `logs/`, `logs/plans/`, `voice/` and `files/`;
-//! links are left alone.
+//! Old files in the workspace: logs are emptied when they are old, those that nobody cuts are cut when they are long, what lies
+//! beside them and files that came with messages are removed. Only plain files that stand directly in `logs/`, `logs/plans/`,
+//! `voice/` and `files/`; links are left alone.
 //!
-//! A log may have somebody who appends to it, so it is never removed or renamed: they would go on writing into what nobody
-//! sees.
+//! Our programs cut their own logs ([`crate::logs`]). What a starter wrote for them (`bot.err.log`) may have somebody who appends to
+//! it, so it is never removed or renamed: they would go on writing into what nobody sees.
 
 use std::{
     fs::{self, OpenOptions},
@@ -16,11 +16,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{
     config::Config,
+    logs,
     store::{Store, StoreError},
 };
 
-/// A log that is longer is cut, in bytes.
-const LOG_BYTES: u64 = 8 << 20;
+/// A log that is longer is cut, in bytes: none of those that our programs cut.
+const LOG_BYTES: u64 = logs::MAX_FILE_BYTES + (2 << 20);
 /// So much of its end is kept beside it, in bytes.
 const TAIL_BYTES: u64 = 1 << 20;
 /// How long a voice message is kept at least when its message is done with.
@@ -56,9 +57,9 @@ pub(in crate::cycle) fn chores(
     before: DateTime<Utc>,
     now: DateTime<Utc>,
 ) -> Result<Vec<Chore>, StoreError> {
-    let logs = config.logs_dir();
-    let mut chores: Vec<Chore> = plain_files(&logs).filter_map(|file| chore_of_log(file, before)).collect();
-    let plans = plain_files(&logs.join("plans")).filter(|file| file.name.ends_with(".md") && file.changed_at < before);
+    let dir = config.logs_dir();
+    let mut chores: Vec<Chore> = plain_files(&dir).filter_map(|file| chore_of_log(file, before)).collect();
+    let plans = plain_files(&dir.join("plans")).filter(|file| file.name.ends_with(".md") && file.changed_at < before);
     chores.extend(plans.map(|file| Chore::Remove(file.path)));
     let (queued, oldest) = store.queue_depth()?;
     // Where it isn't known since when a message waits, every voice file may be its own.
@@ -86,7 +87,7 @@ fn chore_of_log(file: Found, before: DateTime<Utc>) -> Option<Chore> {
     match file.name.as_str() {
         name if name.ends_with(".log") && file.bytes > LOG_BYTES => Some(Chore::Cut(file.path)),
         name if name.ends_with(".log") && file.bytes > 0 && is_old => Some(Chore::Empty(file.path)),
-        name if (name.ends_with(".log.old") || name.ends_with(".log.old-new")) && is_old => {
+        name if is_old && (name.ends_with(".log.old") || name.ends_with(".log.old-new") || logs::is_rotated(name)) => {
             Some(Chore::Remove(file.path))
         }
         _ => None,

@@ -43,17 +43,21 @@ impl Place {
 fn old_logs_are_emptied_and_what_lies_beside_them_is_removed() {
     let place = Place::new();
     let old = place.file("logs/wake.log", 10, 31);
+    let rotated = place.file("logs/wake.log.3", 10, 31);
     let beside = place.file("logs/wake.log.old", 10, 31);
     let half = place.file("logs/wake.log.old-new", 10, 31);
     let plan = place.file("logs/plans/plan-x.md", 10, 31);
-    for (name, days) in [("logs/bot.log", 29), ("logs/bot.log.old", 29), ("logs/plans/plan-y.md", 29)] {
+    for (name, days) in [("logs/bot.log", 29), ("logs/bot.log.1", 29), ("logs/plans/plan-y.md", 29)] {
         place.file(name, 10, days);
     }
-    for (name, days) in [("logs/notes.txt", 400), ("logs/plans/mine.txt", 400), ("elsewhere.log", 400)] {
+    for (name, days) in
+        [("logs/notes.txt", 400), ("logs/mine.log.9", 400), ("logs/plans/mine.txt", 400), ("elsewhere.log", 400)]
+    {
         place.file(name, 10, days);
     }
     place.file("logs/empty.log", 0, 400);
-    let expected = [Chore::Empty(old.clone()), Chore::Remove(beside), Chore::Remove(half), Chore::Remove(plan.clone())];
+    let removed = [rotated, beside, half, plan.clone()].map(Chore::Remove);
+    let expected: Vec<Chore> = [Chore::Empty(old.clone())].into_iter().chain(removed).collect();
     assert_eq!(place.chores(), expected);
     // Whoever appends goes on to be heard.
     let mut appender = OpenOptions::new().append(true).open(&old).unwrap();

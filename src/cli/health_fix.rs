@@ -1,0 +1,106 @@
+//! `health check --fix`: mends what the checks have a remedy for. What is safe is done at once. The rest is asked for, one by one, and
+//! only of somebody at a terminal: elsewhere it is named, with the command that does it.
+
+use std::{
+    fs::{self, Permissions},
+    io::{self, IsTerminal as _},
+    os::unix::fs::PermissionsExt as _,
+    process::ExitCode,
+};
+
+use super::{complain, health, install, out, print, redactor, runtime, telegram};
+use crate::{
+    config::Config,
+    health::{HealthReport, Remedy},
+    index::Index,
+    outside,
+};
+
+/// Checks, mends, and checks again.
+pub(super) fn run(config: &Config, offline: bool) -> ExitCode {
+    let report = health::look(config, false, offline);
+    let remedies = remedies(&report);
+    health::show(config, &report);
+    if remedies.is_empty() {
+        if report.status != crate::health::Status::Ok {
+            print("Nothing of this can be mended from here: do what stands behind the arrows.\n");
+        }
+        return health::exit_code(report.status);
+    }
+    let is_watched = io::stdin().is_terminal() && io::stderr().is_terminal();
+    print("\n");
+    let mut is_mended = false;
+    for remedy in &remedies {
+        let what = outside::unmarked(&remedy.what()).into_owned();
+        if !remedy.is_safe() && !is_watched {
+            print(&format!("Left to you: {what}: {}\n", remedy.command()));
+            continue;
+        }
+        if !remedy.is_safe() && !is_wanted(&what) {
+            print(&format!("Left as it is. By hand: {}\n", remedy.command()));
+            continue;
+        }
+        match mend(config, remedy) {
+            Ok(()) => {
+                is_mended = true;
+                print(&format!("Done: {what}.\n"));
+            }
+            Err(why) => {
+                let why = redactor(config).redact(&why);
+                print(&format!("Not done: {what}: {why}\nBy hand: {}\n", remedy.command()));
+            }
+        }
+    }
+    if !is_mended {
+        return health::exit_code(report.status);
+    }
+    print("\n");
+    let report = health::look(config, false, offline);
+    health::show(config, &report);
+    health::exit_code(report.status)
+}
+
+/// Each once, what is safe first.
+fn remedies(report: &HealthReport) -> Vec<Remedy> {
+    let mut all: Vec<Remedy> = Vec::new();
+    for remedy in report.checks.iter().flat_map(|check| &check.remedies) {
+        if !all.contains(remedy) {
+            all.push(remedy.clone());
+        }
+    }
+    all.sort_by_key(|remedy| !remedy.is_safe());
+    all
+}
+
+/// Asks for a yes. Anything else is a no.
+fn is_wanted(what: &str) -> bool {
+    out::prompt(&format!("{what}? [y/N] "));
+    let mut answer = String::new();
+    let read = io::stdin().read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+}
+
+fn mend(config: &Config, remedy: &Remedy) -> Result<(), String> {
+    match remedy {
+        Remedy::CloseToOthers { path, mode } => {
+            fs::set_permissions(path, Permissions::from_mode(*mode)).map_err(|error| error.to_string())
+        }
+        Remedy::RebuildIndex => {
+            let cleared = Index::open(&config.index_path()).and_then(Index::clear);
+            cleared.map(drop).map_err(|error| error.to_string())
+        }
+        Remedy::RemoveWebhook { .. } => {
+            let telegram = telegram(config)?.ok_or("TELEGRAM_BOT_TOKEN isn't set any more")?;
+            let deleted = runtime().map_err(|error| error.to_string())?.block_on(telegram.delete_webhook());
+            deleted.map_err(|error| error.to_string())
+        }
+        Remedy::WakeByItself => match install::by_itself(config) {
+            Ok(code) if code == ExitCode::SUCCESS => Ok(()),
+            Ok(_) => {
+                complain("What was installed is there; what it says above keeps it from working.");
+                Err("it doesn't work yet".to_owned())
+            }
+            Err(why) => Err(why),
+        },
+    }
+}

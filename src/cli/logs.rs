@@ -1,0 +1,78 @@
+//! `wake logs`: the newest lines of all programs' logs, and what comes.
+
+use std::{process::ExitCode, thread, time::Duration};
+
+use super::{EXIT_USAGE, complain, out, print, since};
+use crate::{
+    config::{Config, LogFormat},
+    logs::{Follower, LOGGED, LogFilter, LoggedLine, newest},
+};
+
+pub(super) const HELP: &str = "\
+The files are logs/wake.log, logs/bot.log and so on in the workspace: five of 10 MB a program. REVEILLE_LOG and RUST_LOG say how \
+much is logged, LOG_FORMAT in which form. No words of messages and no secrets are in them, unless you ask for more than info.
+What the assistant did is told by `wake log` and `wake show`.
+
+Examples:
+  wake logs
+  wake logs -f
+  wake logs --since 2h --grep warn
+  wake logs --program bot -n 200";
+
+/// How often it is looked whether something was added.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+#[derive(Debug, clap::Args)]
+pub(super) struct LogsArguments {
+    /// Go on with what is added, until Ctrl-C.
+    #[arg(short, long)]
+    follow: bool,
+    /// The most lines to begin with.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
+    lines: usize,
+    /// Only lines since then: today, yesterday, a day such as 2026-11-20, or how long ago (90min, 12h, 7d).
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+    /// Only lines with this text, in large letters or small.
+    #[arg(long, value_name = "TEXT")]
+    grep: Option<String>,
+    /// Only the lines of one program: wake, bot, health, page or transcriber.
+    #[arg(long, value_name = "NAME")]
+    program: Option<String>,
+}
+
+/// Prints lines, and goes on with what comes.
+pub(super) fn run(config: &Config, arguments: &LogsArguments) -> ExitCode {
+    if let Some(program) = arguments.program.as_deref().filter(|name| !LOGGED.contains(name)) {
+        complain(&format!("There is no log of {program:?}. Type one of {}.", LOGGED.join(", ")));
+        return ExitCode::from(EXIT_USAGE);
+    }
+    let since = match since(config, arguments.since.as_deref()) {
+        Ok(since) => since,
+        Err(code) => return code,
+    };
+    let filter = LogFilter { program: arguments.program.clone(), since, grep: arguments.grep.clone() };
+    let dir = config.logs_dir();
+    // Before the files are read: what comes meanwhile is shown rather twice than never.
+    let follower = arguments.follow.then(|| Follower::new(&dir, filter.clone(), config.clock().now()));
+    let lines = newest(&dir, &filter, arguments.lines);
+    if lines.is_empty() && follower.is_none() {
+        complain(&match config.log_format {
+            LogFormat::Off => "Nothing is kept: LOG_FORMAT is off.".to_owned(),
+            _ => format!("There is no such line in {}.", dir.display()),
+        });
+    }
+    print_lines(&lines);
+    let Some(mut follower) = follower else { return ExitCode::SUCCESS };
+    while !out::has_failed() {
+        print_lines(&follower.look());
+        thread::sleep(LOOK_EVERY);
+    }
+    ExitCode::SUCCESS
+}
+
+fn print_lines(lines: &[LoggedLine]) {
+    if !lines.is_empty() {
+        print(&lines.iter().map(|line| format!("{}\n", line.text)).collect::<String>());
+    }
+}

@@ -1,0 +1,92 @@
+//! `sandbox` and `mcp`: what a model may use. Whether its commands can be confined here, and whether the servers of `mcp.toml` can
+//! be started. No server is started for it: `wake mcp list` does that.
+
+use std::path::{Path, PathBuf};
+
+use crate::{
+    config::OFFLINE_MODEL,
+    health::{
+        finding::{Finding, Trouble},
+        scene::Scene,
+        words::count,
+    },
+    mcp::client::settings::{Server, ServerPlace, Settings},
+    process,
+    sandbox::Sandbox,
+};
+
+pub(super) fn sandbox(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    if scene.in_force().effective_model() == OFFLINE_MODEL {
+        return Ok(Finding::ok("not needed: without an AI model no commands are run"));
+    }
+    if scene.is_brief {
+        return Ok(Finding::ok("not tried now"));
+    }
+    Ok(judge_sandbox(&Sandbox::find(&process::beside("wake"), &std::env::temp_dir())))
+}
+
+fn judge_sandbox(found: &Sandbox) -> Finding {
+    match found {
+        Sandbox::Bubblewrap { .. } => Finding::ok("commands are confined by bubblewrap"),
+        Sandbox::Seatbelt { .. } => Finding::ok("commands are confined by macOS"),
+        Sandbox::None { why } => {
+            Finding::warn(format!("{why}; each command asks"), "do what it names; until then nothing runs unasked")
+        }
+    }
+}
+
+pub(super) fn mcp(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let settings = Settings::of(scene.config);
+    let missing = settings.servers.iter().filter_map(|server| Some((server.name.as_str(), missing(server)?)));
+    Ok(judge_mcp(settings.servers.len(), &settings.problems, &missing.collect::<Vec<_>>()))
+}
+
+/// The program of a server, if it isn't there.
+fn missing(server: &Server) -> Option<PathBuf> {
+    let ServerPlace::Command { command, .. } = &server.place else { return None };
+    let program = Path::new(command.first()?);
+    process::find(program).is_none().then(|| program.to_owned())
+}
+
+fn judge_mcp(servers: usize, problems: &[String], missing: &[(&str, PathBuf)]) -> Finding {
+    let wrong = problems.iter().map(|problem| Finding::warn(problem.trim_end_matches('.'), "correct mcp.toml"));
+    let absent = missing.iter().map(|(name, program)| {
+        Finding::warn(
+            format!("the server {name} can't start: {} isn't there", program.display()),
+            "install it, or give its absolute path in mcp.toml; then `wake mcp list`",
+        )
+    });
+    let well = match servers {
+        0 => "none is set up".to_owned(),
+        n => format!("{} set up; `wake mcp list` tries them", count(n, "server")),
+    };
+    Finding::all(wrong.chain(absent).collect(), Finding::ok(well))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::Status;
+
+    #[test]
+    fn what_can_not_be_confined_says_what_to_do() {
+        let none = Sandbox::None { why: "bubblewrap isn't installed (apt-get install bubblewrap)".to_owned() };
+        let finding = judge_sandbox(&none);
+        assert!(finding.status == Status::Warn && finding.detail.contains("apt-get install"), "{finding:?}");
+        let there = Sandbox::Bubblewrap { program: "/usr/bin/bwrap".into(), launcher: "/bin/wake".into() };
+        assert_eq!(judge_sandbox(&there).status, Status::Ok);
+    }
+
+    #[test]
+    fn a_server_that_can_not_start_is_named() {
+        assert_eq!(judge_mcp(0, &[], &[]), Finding::ok("none is set up"));
+        assert_eq!(judge_mcp(2, &[], &[]).status, Status::Ok);
+        let problem = ["The MCP server \"a\" is not used: unknown field.".to_owned()];
+        let finding = judge_mcp(1, &problem, &[("notes", "npx".into())]);
+        assert_eq!(finding.status, Status::Warn);
+        assert!(
+            finding.detail.contains("\"a\" is not used") && finding.detail.contains("npx isn't there"),
+            "{finding:?}"
+        );
+    }
+}

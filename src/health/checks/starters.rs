@@ -1,0 +1,226 @@
+//! `timers` and `path`: what wakes it without a hand, whether that is at work and finds its programs, and whether what it starts finds
+//! git and the model's command. cron and its like know little of a person's terminal: what works there fails in silence here.
+
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    config::{CLAUDE_CODE, Config},
+    health::{
+        finding::{Finding, Trouble},
+        remedy::Remedy,
+        scene::Scene,
+        words::{ago, list},
+    },
+    process::{self, Spec},
+    setup::install::{FoundStarter, Starter, found_starters},
+    wake_lock::waker::{Timed, Waker},
+};
+
+/// How long a program of the system's may take to answer.
+const ASKED: std::time::Duration = std::time::Duration::from_secs(3);
+const GIT: &str = "git";
+
+/// What starts our programs here.
+struct Facts {
+    found: Vec<FoundStarter>,
+    /// Programs that a starter names and that aren't there.
+    missing: Vec<PathBuf>,
+    /// What doesn't run, with what starts it.
+    idle: Vec<(&'static str, String)>,
+    looked_at: Option<DateTime<Utc>>,
+    /// Whether that look is recent.
+    is_recent: bool,
+    bot_runs: bool,
+}
+
+pub(super) fn timers(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    if scene.store()?.is_none() {
+        return Ok(Finding::nothing_yet());
+    }
+    let waker = Waker::look(scene.config, scene.now);
+    let is_recent = waker.wakes_for(Timed::Task);
+    if scene.is_brief && is_recent {
+        return Ok(Finding::ok("something wakes it"));
+    }
+    let found = found(scene.config);
+    let missing: Vec<PathBuf> = found.iter().map(|found| found.program.clone()).filter(|it| !it.exists()).collect();
+    let idle = idle(&found, scene.config.telegram_token.is_some());
+    let (looked_at, bot_runs) = (waker.looked_at, waker.bot_runs);
+    Ok(judge(&Facts { found, missing, idle, looked_at, is_recent, bot_runs }, scene.now))
+}
+
+fn found(config: &Config) -> Vec<FoundStarter> {
+    let Some(home) = &config.home else { return Vec::new() };
+    let crontab = process::find(Path::new("crontab")).and_then(|_| said(&["crontab", "-l"]));
+    found_starters(home, crontab.as_deref())
+}
+
+/// What a program of the system's prints; none: it can't be asked.
+fn said(words: &[&str]) -> Option<String> {
+    let (program, args) = words.split_first()?;
+    let output = process::run(&Spec::new(*program).args(args).timeout(ASKED)).ok()?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn idle(found: &[FoundStarter], has_token: bool) -> Vec<(&'static str, String)> {
+    let has = |starter: Starter, name: &str| found.iter().any(|it| it.starter == starter && it.name == name);
+    let mut idle = Vec::new();
+    let units = [("wake", "reveille-wake.timer"), ("health", "reveille-health.timer"), ("bot", "reveille-bot.service")];
+    for (_, unit) in units.into_iter().filter(|(name, _)| has(Starter::Systemd, name) && (*name != "bot" || has_token))
+    {
+        // Where there is no session to ask, nothing is known.
+        let state = said(&["systemctl", "--user", "is-active", unit]).unwrap_or_default();
+        if matches!(state.trim(), "inactive" | "failed" | "deactivating") {
+            idle.push((unit, format!("systemctl --user enable --now {unit}")));
+        }
+    }
+    let user = rustix::process::getuid().as_raw();
+    if has(Starter::Launchd, "wake") && cfg!(target_os = "macos") {
+        let label = format!("gui/{user}/org.reveille.wake");
+        let asked = process::run(&Spec::new("launchctl").args(["print", &label]).timeout(ASKED));
+        if asked.is_ok_and(|output| !output.status.success()) {
+            let plist = "~/Library/LaunchAgents/org.reveille.wake.plist";
+            idle.push(("org.reveille.wake", format!("launchctl bootstrap gui/{user} {plist}")));
+        }
+    }
+    if has(Starter::Cron, "wake") && !["cron", "crond"].iter().any(|name| process::is_running(name)) {
+        idle.push(("cron", "start cron (Debian: service cron start)".to_owned()));
+    }
+    idle
+}
+
+fn judge(facts: &Facts, now: DateTime<Utc>) -> Finding {
+    let last = facts.looked_at.map_or_else(|| "never yet".to_owned(), |at| format!("last {}", ago(at, now)));
+    let install = |finding: Finding| finding.mended_by(Remedy::WakeByItself);
+    if !facts.missing.is_empty() {
+        let missing = list(facts.missing.iter().map(|path| path.display().to_string()));
+        return install(Finding::warn(format!("what should be started isn't there: {missing}"), "wake install"));
+    }
+    if !facts.idle.is_empty() {
+        let idle = list(facts.idle.iter().map(|(what, _)| *what));
+        let commands: Vec<&str> = facts.idle.iter().map(|(_, command)| command.as_str()).collect();
+        return install(Finding::warn(format!("installed, but not running: {idle}"), commands.join("; ")));
+    }
+    let wakes = facts.found.iter().find(|found| found.name == "wake").map(|found| found.starter);
+    match (wakes, facts.is_recent) {
+        (_, true) => Finding::ok(format!("something wakes it: {last}")),
+        (Some(starter), false) => {
+            let (name, see) = match starter {
+                Starter::Systemd => (
+                    "systemd",
+                    "systemctl --user status reveille-wake.service; if it sleeps while you are logged out: loginctl \
+                     enable-linger",
+                ),
+                Starter::Launchd => ("launchd", "see *.err.log in the workspace's logs"),
+                Starter::Cron => ("cron", "see what cron mailed you, and its log"),
+            };
+            let see = format!("`wake logs --program wake` tells of the last ones; {see}");
+            Finding::warn(format!("{name} should wake it every five minutes, and doesn't: {last}"), see)
+        }
+        (None, false) if facts.bot_runs => install(Finding::warn(
+            format!("only the bot wakes it, for messages and reminders; by a timer {last}"),
+            "wake install",
+        )),
+        (None, false) => install(Finding::warn(format!("nothing wakes it by itself: {last}"), "wake install")),
+    }
+}
+
+pub(super) fn path(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let config = scene.in_force();
+    let mut wanted: Vec<&Path> = vec![Path::new(GIT)];
+    if config.chain().contains(&CLAUDE_CODE) {
+        wanted.push(&config.claude_code);
+    }
+    let lacking_here: Vec<&Path> = wanted.iter().copied().filter(|program| process::find(program).is_none()).collect();
+    let found = if scene.is_brief { Vec::new() } else { found(scene.config) };
+    let places = found.iter().filter(|found| found.name != "health").filter_map(|found| {
+        let dirs = found.path.as_deref()?;
+        let is_there = |program: &Path| std::env::split_paths(dirs).any(|dir| dir.join(program).is_file());
+        Some((found, wanted.iter().copied().filter(|program| !is_there(program)).collect::<Vec<_>>()))
+    });
+    Ok(judge_path(&lacking_here, &places.collect::<Vec<_>>()))
+}
+
+/// `there`: what each starter's programs wouldn't find.
+fn judge_path(here: &[&Path], there: &[(&FoundStarter, Vec<&Path>)]) -> Finding {
+    let names = |programs: &[&Path]| list(programs.iter().map(|program| program.display().to_string()));
+    if here.contains(&Path::new(GIT)) {
+        return Finding::critical(
+            "git isn't there: the memory can't be kept",
+            "install git (Debian: apt-get install git)",
+        );
+    }
+    let lacking = there.iter().filter(|(_, lacking)| !lacking.is_empty()).map(|(found, lacking)| {
+        let starter = match found.starter {
+            Starter::Systemd => "systemd",
+            Starter::Launchd => "launchd",
+            Starter::Cron => "cron",
+        };
+        Finding::warn(
+            format!("{} as {starter} starts it doesn't find {}", found.name, names(lacking)),
+            "link it into ~/.local/bin (ln -s \"$(command -v NAME)\" ~/.local/bin/), or for Claude Code set CLAUDE_CODE to its path",
+        )
+    });
+    let well = if there.is_empty() { "git is found" } else { "what is started by itself finds its programs, too" };
+    Finding::all(lacking.collect(), Finding::ok(well))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{clock::parse_time, health::Status};
+
+    fn of(starter: Starter) -> FoundStarter {
+        FoundStarter { starter, name: "wake".to_owned(), program: "/b/wake".into(), path: Some("/usr/bin".to_owned()) }
+    }
+
+    #[test]
+    fn whatever_keeps_it_from_waking_is_told_with_its_command() {
+        let now = parse_time("2026-11-21T12:00:00Z").unwrap();
+        let judged = |change: &dyn Fn(&mut Facts)| {
+            let mut facts = Facts {
+                found: vec![of(Starter::Systemd)],
+                missing: Vec::new(),
+                idle: Vec::new(),
+                looked_at: parse_time("2026-11-21T09:00:00Z"),
+                is_recent: false,
+                bot_runs: false,
+            };
+            change(&mut facts);
+            judge(&facts, now)
+        };
+        let missed = judged(&|_| {});
+        assert_eq!(missed.detail, "systemd should wake it every five minutes, and doesn't: last 3 h ago");
+        assert!(missed.fix.unwrap().contains("enable-linger") && missed.remedies.is_empty());
+        assert_eq!(judged(&|facts| facts.is_recent = true).status, Status::Ok);
+
+        let nothing = judged(&|facts| facts.found.clear());
+        assert_eq!((nothing.status, nothing.remedies), (Status::Warn, vec![Remedy::WakeByItself]));
+        let bot = judged(&|facts| {
+            facts.found.clear();
+            facts.bot_runs = true;
+        });
+        assert!(bot.detail.starts_with("only the bot wakes it"), "{bot:?}");
+        let idle = judged(&|facts| {
+            facts.is_recent = true;
+            facts.idle = vec![("cron", "service cron start".to_owned())];
+        });
+        assert!(idle.detail.ends_with("not running: cron") && idle.fix.unwrap() == "service cron start");
+        let gone = judged(&|facts| facts.missing = vec!["/b/wake".into()]);
+        assert!(gone.detail.ends_with("isn't there: /b/wake"), "{gone:?}");
+    }
+
+    #[test]
+    fn what_a_timer_does_not_find_is_named_and_git_is_needed_everywhere() {
+        let (git, claude) = (Path::new("git"), Path::new("claude"));
+        assert_eq!(judge_path(&[git], &[]).status, Status::Critical);
+        assert_eq!(judge_path(&[], &[]).status, Status::Ok);
+        let cron = of(Starter::Cron);
+        assert_eq!(judge_path(&[], &[(&cron, vec![])]).status, Status::Ok);
+        let finding = judge_path(&[], &[(&cron, vec![claude])]);
+        assert_eq!(finding.detail, "wake as cron starts it doesn't find claude");
+        assert!(finding.fix.unwrap().contains("CLAUDE_CODE"));
+    }
+}

@@ -1,0 +1,130 @@
+//! Following: what is added to any program's log from now on, across rotation. A file that was renamed is read to its end before
+//! the new one is begun; it stays open for that.
+
+use std::{
+    fs::File,
+    io::{self, Read as _, Seek as _, SeekFrom},
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, Utc};
+
+use super::{LogFilter, LoggedLine, MAX_FILE_BYTES, current};
+
+/// Looks again and again at what was added.
+#[derive(Debug)]
+pub struct Follower {
+    followed: Vec<Followed>,
+    filter: LogFilter,
+}
+
+#[derive(Debug)]
+struct Followed {
+    path: PathBuf,
+    file: Option<File>,
+    /// A line whose end hasn't come yet.
+    begun: Vec<u8>,
+    last: DateTime<Utc>,
+}
+
+impl Follower {
+    /// From the ends of all files on.
+    pub fn new(dir: &Path, filter: LogFilter, now: DateTime<Utc>) -> Self {
+        let followed = filter.programs().map(|program| {
+            let path = current(dir, program);
+            let at_end = |mut file: File| file.seek(SeekFrom::End(0)).ok().map(|_| file);
+            Followed { file: File::open(&path).ok().and_then(at_end), path, begun: Vec::new(), last: now }
+        });
+        Self { followed: followed.collect(), filter }
+    }
+
+    /// What was added since the last look, merged by time.
+    pub fn look(&mut self) -> Vec<LoggedLine> {
+        let mut all = Vec::new();
+        for followed in &mut self.followed {
+            // What can't be read now is looked at again.
+            followed.look(&mut all).ok();
+        }
+        all.retain(|line| self.filter.takes(line));
+        all.sort_by_key(|line| line.at);
+        all
+    }
+}
+
+impl Followed {
+    fn look(&mut self, all: &mut Vec<LoggedLine>) -> io::Result<()> {
+        // Asked before reading: what is renamed after this is read to its end the next time.
+        let there = std::fs::metadata(&self.path);
+        if let Some(file) = &mut self.file {
+            // Somebody has begun it anew.
+            if file.metadata()?.len() < file.stream_position()? {
+                file.seek(SeekFrom::Start(0))?;
+            }
+            let mut bytes = Vec::new();
+            file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
+            self.take(&bytes, all);
+        }
+        let Ok(there) = there else { return Ok(()) };
+        let own = self.file.as_ref().map(File::metadata).transpose()?;
+        if own.is_some_and(|own| (own.dev(), own.ino()) == (there.dev(), there.ino())) {
+            return Ok(());
+        }
+        // A half line stays half: its writer goes on in the new file with a whole one.
+        self.begun.clear();
+        let mut bytes = Vec::new();
+        let file = self.file.insert(File::open(&self.path)?);
+        file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
+        self.take(&bytes, all);
+        Ok(())
+    }
+
+    fn take(&mut self, bytes: &[u8], all: &mut Vec<LoggedLine>) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.begun.extend(piece);
+            if piece.ends_with(b"\n") {
+                let line = LoggedLine::read(String::from_utf8_lossy(&self.begun).trim_end_matches('\n'), self.last);
+                self.last = line.at;
+                all.push(line);
+                self.begun.clear();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::{
+        clock::parse_time,
+        logs::{LogFile, rotated},
+    };
+
+    #[test]
+    fn what_comes_is_shown_once_across_a_rotation() {
+        let dir = tempfile::tempdir().unwrap();
+        let (wake, bot) = (LogFile::new(dir.path(), "wake"), LogFile::new(dir.path(), "bot"));
+        wake.add("2026-11-21T09:00:00Z before");
+        let now = parse_time("2026-11-21T10:00:00Z").unwrap();
+        let mut follower = Follower::new(dir.path(), LogFilter::default(), now);
+        let mut seen = || -> Vec<String> {
+            follower.look().into_iter().map(|line| line.text.rsplit(' ').next().unwrap().to_owned()).collect()
+        };
+        assert!(seen().is_empty());
+        wake.add("2026-11-21T10:00:02Z two");
+        bot.add("2026-11-21T10:00:01Z one");
+        assert_eq!(seen(), ["one", "two"]);
+        wake.add("2026-11-21T10:00:03Z three");
+        let path = dir.path().join("wake.log");
+        fs::rename(&path, rotated(&path, 1)).unwrap();
+        wake.add("2026-11-21T10:00:04Z four");
+        assert_eq!(seen(), ["three", "four"]);
+        assert!(seen().is_empty());
+        // It was emptied.
+        fs::write(&path, "").unwrap();
+        wake.add("2026-11-21T10:00:05Z 5");
+        assert_eq!(seen(), ["5"]);
+    }
+}

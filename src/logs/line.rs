@@ -1,0 +1,47 @@
+//! A line of a log, as far as whoever reads it needs to know it: when, and the text. Both forms begin with the time or hold it.
+
+use chrono::{DateTime, Utc};
+
+use crate::clock::parse_time;
+
+/// A line, and whose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedLine {
+    /// When it was written; a line without a time has that of the one before it.
+    pub at: DateTime<Utc>,
+    /// The text, as it stands in the file.
+    pub text: String,
+}
+
+impl LoggedLine {
+    /// Reads a line. `last`: the time of the one before.
+    pub(super) fn read(text: &str, last: DateTime<Utc>) -> Self {
+        Self { at: time_of(text).unwrap_or(last), text: text.to_owned() }
+    }
+}
+
+fn time_of(text: &str) -> Option<DateTime<Utc>> {
+    let time = match text.split_once("\"timestamp\":\"") {
+        Some((head, rest)) if text.starts_with('{') && !head.contains("\"message\"") => rest.split_once('"')?.0,
+        _ => text.split_once(' ')?.0,
+    };
+    time.contains('T').then(|| parse_time(time))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_tell_their_time_and_anything_else_takes_the_last_one() {
+        let last = parse_time("2026-11-21T09:00:00Z").unwrap();
+        let at = |text| LoggedLine::read(text, last).at;
+        let noon = parse_time("2026-11-21T12:00:00.5Z").unwrap();
+        assert_eq!(at("2026-11-21T12:00:00.500Z wake[7]  INFO done"), noon);
+        let json = r#"{"program":"wake","pid":7,"timestamp":"2026-11-21T12:00:00.500Z","level":"INFO"}"#;
+        assert_eq!(at(json), noon);
+        assert_eq!(at("thread 'main' panicked"), last);
+        assert_eq!(at(r#"{"message":"\"timestamp\":\"2026-11-21T12:00:00.500Z\""}"#), last);
+        assert_eq!(at(""), last);
+    }
+}

@@ -1,0 +1,140 @@
+//! What an installation has left: the units, agents and lines that start our programs, read back. A person may have changed them;
+//! what isn't understood is passed over.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use super::{Starter, crontab::our_lines};
+
+/// Something that starts one of our programs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundStarter {
+    /// What reads it.
+    pub starter: Starter,
+    /// `wake`, `bot` or `health`.
+    pub name: String,
+    /// The program that it starts.
+    pub program: PathBuf,
+    /// Where it lets programs be looked for; none: it doesn't say.
+    pub path: Option<String>,
+}
+
+/// What is looked for of each.
+const NAMES: [&str; 3] = ["wake", "bot", "health"];
+
+/// All that is there. `crontab`: the person's, where there is one.
+pub fn found_starters(home: &Path, crontab: Option<&str>) -> Vec<FoundStarter> {
+    let of_systemd = NAMES.iter().filter_map(|name| {
+        let text = fs::read_to_string(home.join(format!(".config/systemd/user/reveille-{name}.service"))).ok()?;
+        systemd(name, &text, home)
+    });
+    let of_launchd = NAMES.iter().filter_map(|name| {
+        let text = fs::read_to_string(home.join(format!("Library/LaunchAgents/org.reveille.{name}.plist"))).ok()?;
+        launchd(name, &text)
+    });
+    let of_cron = our_lines(crontab.unwrap_or_default()).filter_map(cron);
+    of_systemd.chain(of_launchd).chain(of_cron).collect()
+}
+
+fn systemd(name: &str, text: &str, home: &Path) -> Option<FoundStarter> {
+    let plain = |text: &str| text.replace("%h", &home.display().to_string()).replace("%%", "%");
+    let value = |key: &str| text.lines().find_map(|line| line.trim().strip_prefix(key));
+    let command = value("ExecStart=")?;
+    let program = match command.strip_prefix('"') {
+        Some(rest) => rest.split('"').next()?,
+        None => command.split(' ').next()?,
+    };
+    let path = value("Environment=PATH=").map(plain);
+    Some(FoundStarter { starter: Starter::Systemd, name: name.to_owned(), program: plain(program).into(), path })
+}
+
+fn launchd(name: &str, text: &str) -> Option<FoundStarter> {
+    let after = |key: &str| {
+        let rest = text.split_once(key)?.1.split_once("<string>")?.1;
+        let value = rest.split_once("</string>")?.0;
+        Some(value.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    };
+    let program = after("<key>ProgramArguments</key>")?;
+    let path = after("<key>PATH</key>");
+    Some(FoundStarter { starter: Starter::Launchd, name: name.to_owned(), program: program.into(), path })
+}
+
+/// One of our lines: when, settings, the program and its arguments, as [`super::with_lines`] writes them.
+fn cron(line: &str) -> Option<FoundStarter> {
+    let line = line.replace("\\%", "%");
+    let mut path = None;
+    for word in words(&line) {
+        match word.split_once('=') {
+            Some(("PATH", value)) => path = Some(value.to_owned()),
+            _ if word.starts_with('/') => {
+                let program = PathBuf::from(word);
+                let name = program.file_name()?.to_str()?.to_owned();
+                return NAMES.contains(&name.as_str()).then_some(FoundStarter {
+                    starter: Starter::Cron,
+                    name,
+                    program,
+                    path,
+                });
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The words of a line of ours. A path in it holds no quotation mark, so that one only ever opens and closes.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut is_quoted) = (vec![String::new()], false);
+    for c in line.chars() {
+        match (c, words.last_mut()) {
+            ('\'', _) => is_quoted = !is_quoted,
+            (' ', _) if !is_quoted => words.push(String::new()),
+            (c, Some(word)) => word.push(c),
+            (_, None) => {}
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setup::install::{Installation, launchd_agents, systemd_units, with_lines};
+
+    /// What is written is read back, with all that each format escapes.
+    #[test]
+    fn what_an_installation_writes_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("home");
+        let to = Installation {
+            home: home.clone(),
+            bin: dir.path().join("my programs/100%&/bin"),
+            workspace: dir.path().join("a workspace"),
+            env_file: None,
+            with_bot: true,
+        };
+        let crontab = with_lines("0 4 * * * /usr/bin/backup\n", &to);
+        let found = found_starters(&home, Some(&crontab));
+        let names: Vec<&str> = found.iter().map(|found| found.name.as_str()).collect();
+        assert_eq!(names, ["wake", "health", "bot"]);
+        assert!(found.iter().all(|found| found.starter == Starter::Cron && found.program == to.bin.join(&found.name)));
+        assert!(found.iter().all(|found| found.path.as_ref().unwrap().contains("/usr/bin:")), "{found:?}");
+
+        let agents = launchd_agents(&to).into_iter().map(|(_, path, text)| (path, text));
+        for (path, text) in systemd_units(&to).into_iter().chain(agents) {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let found = found_starters(&home, None);
+        assert_eq!(found.len(), 6, "{found:?}");
+        for found in &found {
+            assert_eq!(found.program, to.bin.join(&found.name), "{found:?}");
+            let local = home.join(".local/bin").display().to_string();
+            assert!(found.path.as_ref().unwrap().contains(&local), "{found:?}");
+        }
+        assert!(found_starters(Path::new("/nobody"), None).is_empty());
+    }
+}

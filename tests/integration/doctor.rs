@@ -1,0 +1,164 @@
+//! `health check` as a person's first help: what Telegram and the model's server say, what wakes it and what that finds, and `--fix`.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+
+use serde_json::Value;
+
+use super::support::{
+    claude::{API_KEY, FakeClaude},
+    dialog::Dialog,
+    env::{Ran, TestEnv},
+    telegram::FakeTelegram,
+};
+
+const HEALTH: &str = env!("CARGO_BIN_EXE_health");
+
+fn report(env: &TestEnv, args: &[&str]) -> Value {
+    env.health(&[&["check", "--json"], args].concat()).json()
+}
+
+/// A check's status and what it says.
+#[track_caller]
+fn found(report: &Value, id: &str) -> (String, String) {
+    let checks = report["checks"].as_array().unwrap();
+    let check = checks.iter().find(|check| check["id"] == id).unwrap_or_else(|| panic!("no {id} in {report:#}"));
+    (check["status"].as_str().unwrap().to_owned(), check["detail"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn telegram_and_the_model_are_asked_and_without_a_network_that_is_said() {
+    let (telegram, claude) = (FakeTelegram::start(), FakeClaude::start());
+    let mut env = TestEnv::with_telegram(&telegram);
+    env.think_with(&claude);
+    env.wake(&["--once"]).ok();
+    let well = report(&env, &[]);
+    let (status, token) = found(&well, "token");
+    assert!(status == "ok" && token.contains("Telegram knows it as @"), "{token}");
+    let (status, key) = found(&well, "key");
+    assert!(status == "ok" && key.contains("Claude accepts the key"), "{key}");
+    assert!(found(&report(&env, &["--offline"]), "token").1.ends_with("chats listened to: 1"));
+
+    // A webhook takes the messages, and a key is mistyped.
+    telegram.set_webhook("https://hooks.example.org/secret-path");
+    env.set("ANTHROPIC_API_KEY", &format!("{API_KEY}x"));
+    let wrong = report(&env, &[]);
+    let (status, token) = found(&wrong, "token");
+    assert!(status == "critical" && token.contains("a webhook at hooks.example.org takes"), "{token}");
+    assert!(!token.contains("secret-path"), "{token}");
+    assert_eq!(found(&wrong, "key").0, "warn", "{wrong:#}");
+
+    // Nobody answers: no fault of the settings.
+    env.set("TELEGRAM_API_URL", "http://127.0.0.1:9").set("ANTHROPIC_BASE_URL", "http://127.0.0.1:9");
+    let dead = report(&env, &[]);
+    for (id, said) in [("token", "Telegram couldn't be asked"), ("key", "it couldn't be asked now")] {
+        let (status, detail) = found(&dead, id);
+        assert!(status == "ok" && detail.contains(said), "{id}: {detail}");
+    }
+}
+
+#[test]
+fn a_token_that_telegram_does_not_know_is_critical_with_its_reason_and_its_remedy() {
+    let telegram = FakeTelegram::start();
+    let mut env = TestEnv::with_telegram(&telegram);
+    env.wake(&["--once"]).ok();
+    env.set("TELEGRAM_BOT_TOKEN", "99:BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB");
+    let ran = env.health(&["check"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let told = ran.stdout.split("critical token").nth(1).unwrap();
+    assert!(told.contains("Telegram doesn't accept it") && told.contains("no message from Telegram arrives"), "{told}");
+    assert!(told.contains("-> copy it again from @BotFather"), "{told}");
+    assert!(!ran.stdout.contains("BBBB"), "{ran:?}");
+}
+
+fn program(path: &Path, script: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// A unit that is installed, with a manager that says this of it.
+fn with_unit(env: &mut TestEnv, state: &str) {
+    let wake = env!("CARGO_BIN_EXE_wake");
+    let unit = env.path("home/.config/systemd/user/reveille-wake.service");
+    fs::create_dir_all(unit.parent().unwrap()).unwrap();
+    let dirs = env.path("empty").display().to_string();
+    fs::write(unit, format!("[Service]\nExecStart={wake} --once\nEnvironment=PATH=%h/.local/bin:{dirs}\n")).unwrap();
+    program(&env.path("tools/systemctl"), &format!("echo {state}\n[ {state} = active ] || exit 3"));
+    program(&env.path("tools/crontab"), "echo 'no crontab for ann' >&2; exit 1");
+    let path = format!("{}:{}", env.path("tools").display(), env.get("PATH"));
+    env.set("PATH", &path);
+}
+
+#[test]
+fn what_does_not_wake_it_and_what_that_does_not_find_is_told() {
+    let mut env = TestEnv::new();
+    env.wake(&["--once"]).ok();
+    assert_eq!(found(&report(&env, &[]), "timers").0, "ok");
+    with_unit(&mut env, "active");
+    let (status, path) = found(&report(&env, &[]), "path");
+    assert!(status == "warn" && path == "wake as systemd starts it doesn't find git", "{path}");
+    program(&env.path("home/.local/bin/git"), "exec git");
+    assert_eq!(found(&report(&env, &[]), "path").0, "ok");
+
+    env.at("2026-11-21T17:00:00Z");
+    let (status, missed) = found(&report(&env, &[]), "timers");
+    assert!(status == "warn" && missed.contains("systemd should wake it every five minutes, and doesn't"), "{missed}");
+    with_unit(&mut env, "inactive");
+    assert!(found(&report(&env, &[]), "timers").1.contains("not running: reveille-wake.timer"));
+    fs::remove_dir_all(env.path("home/.config")).unwrap();
+    assert!(found(&report(&env, &[]), "timers").1.contains("nothing wakes it by itself"));
+}
+
+#[test]
+fn a_server_of_mcp_toml_that_can_not_start_is_told() {
+    let env = TestEnv::new();
+    env.wake(&["--once"]).ok();
+    assert_eq!(found(&report(&env, &[]), "mcp").1, "none is set up");
+    let path = env.workspace().join("mcp.toml");
+    fs::write(&path, "[[server]]\nname = \"notes\"\ncommand = [\"no-such-program\"]\n").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    let (status, detail) = found(&report(&env, &[]), "mcp");
+    assert!(status == "warn" && detail.contains("the server notes can't start: no-such-program"), "{detail}");
+}
+
+/// A workspace that is open to others, a webhook, and nothing that wakes it.
+fn ailing() -> (FakeTelegram, TestEnv) {
+    let telegram = FakeTelegram::start();
+    let mut env = TestEnv::with_telegram(&telegram);
+    env.wake(&["--once"]).ok();
+    telegram.set_webhook("https://hooks.example.org/x");
+    env.at("2026-11-21T17:00:00Z");
+    fs::set_permissions(env.workspace(), fs::Permissions::from_mode(0o755)).unwrap();
+    (telegram, env)
+}
+
+fn mode(env: &TestEnv) -> u32 {
+    fs::metadata(env.workspace()).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn without_a_terminal_fix_does_what_is_safe_and_names_the_rest() {
+    let (telegram, env) = ailing();
+    let Ran { code, stdout, .. } = env.health(&["check", "--fix"]);
+    assert_eq!((code, mode(&env)), (1, 0o700), "{stdout}");
+    assert!(telegram.has_webhook());
+    assert!(stdout.contains("Done: Close ") && stdout.contains(": bot webhook delete\n"), "{stdout}");
+    assert!(stdout.contains("Left to you: Have the system wake it every five minutes: wake install"), "{stdout}");
+    // A check without it changes nothing of the kind.
+    fs::set_permissions(env.workspace(), fs::Permissions::from_mode(0o755)).unwrap();
+    env.health(&["check"]);
+    assert_eq!(mode(&env), 0o755);
+}
+
+#[test]
+fn at_a_terminal_fix_asks_before_what_a_person_may_not_want() {
+    let (telegram, env) = ailing();
+    let mut dialog = Dialog::start(&env, HEALTH, &["check", "--fix"]);
+    dialog.answer("every five minutes? [y/N] ", "");
+    dialog.until("Left as it is. By hand: wake install");
+    dialog.answer("Remove the webhook at hooks.example.org, so that the bot gets its messages? [y/N] ", "yes");
+    let ran = dialog.end();
+    assert!(!telegram.has_webhook() && ran.code == 0, "{ran:?}");
+    assert!(ran.stdout.contains("Telegram knows it as @"), "it has looked again: {ran:?}");
+    assert_eq!(mode(&env), 0o700);
+}

@@ -7,14 +7,16 @@ mod crontab;
 mod perform;
 mod plan;
 mod units;
+mod versions;
 
 use std::path::{Path, PathBuf};
 
 pub use self::{
     crontab::{bot_command, with_lines, without_lines},
     perform::{InstallError, perform},
-    plan::{InstallStep, Starter, install_steps, installed_programs, uninstall_steps},
+    plan::{InstallStep, Starter, install_steps, installed_programs, restart_step, uninstall_steps},
     units::{launchd_agents, systemd_units},
+    versions::Versions,
 };
 
 /// All programs, each of which finds the others beside itself.
@@ -47,6 +49,16 @@ impl Installation {
     /// Where logs are that no journal keeps.
     pub fn logs(&self) -> PathBuf {
         self.workspace.join("logs")
+    }
+
+    /// The database.
+    pub fn database(&self) -> PathBuf {
+        self.workspace.join("messages.db")
+    }
+
+    /// Its copy from before the last upgrade, for a person's hand alone.
+    pub fn database_copy(&self) -> PathBuf {
+        self.workspace.join("messages.db.before-upgrade")
     }
 
     /// Which of the programs were put into `bin` by an installation, a name a line: `bot` can be another's program.

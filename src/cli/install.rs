@@ -91,7 +91,7 @@ fn with(config: &Config, arguments: &InstallArguments) -> Result<ExitCode, Strin
     let home = config.home.clone().ok_or("HOME isn't set; nothing was changed")?;
     let own = process::own_program().and_then(|own| own.canonicalize()).map_err(|error| error.to_string())?;
     let from = own.parent().unwrap_or(Path::new("/")).to_owned();
-    let bin = match (&arguments.prefix, Versions::bin_of(&from)) {
+    let bin = match (&arguments.prefix, Versions::of_programs(&from).and_then(|versions| versions.bin())) {
         (Some(prefix), _) => std::path::absolute(prefix).map_err(|error| error.to_string())?.join("bin"),
         (None, Some(bin)) => bin,
         _ if from.file_name().is_some_and(|name| name == "bin") => from.clone(),

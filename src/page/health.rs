@@ -43,6 +43,7 @@ const WHY: [(&str, &str, &str); IDS.len()] = [
     ("memory", "The documents", "What I can't read as it was meant, I pass over."),
     ("search", "Searching", "It is how I find again what you told me."),
     ("clock", "The clock", "Reminders go by it. One that is wrong makes them early, late or double."),
+    ("build", "My programs", "New ones that were broken off before they had shown that they work may not."),
 ];
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {

@@ -217,6 +217,38 @@ fn a_build_whose_wakes_fail_yields_too() {
     machine.answers("remember that the roof is from 2020");
 }
 
+/// A session's manager, in whose place stands a program that starts and ends the one bot, as it does.
+#[test]
+fn under_a_sessions_manager_the_bot_before_is_started_by_it_again() {
+    let telegram = FakeTelegram::start();
+    let env = prepared(&telegram.url());
+    let manager = "pid=\"$HOME/bot.pid\"\n\
+         [ \"$*\" = '--user restart reveille-bot.service' ] || exit 0\n\
+         if [ -e \"$pid\" ]; then kill \"$(cat \"$pid\")\"; while kill -0 \"$(cat \"$pid\")\" 2>/dev/null; do sleep 0.05; done; fi\n\
+         setsid \"$HOME/.local/bin/bot\" >/dev/null 2>&1 & echo $! > \"$pid\"";
+    program(&env.path("tools/systemctl"), manager);
+    let installed = env.run(env.path("build/wake"), &["install"]).ok();
+    assert!(installed.stderr.contains("restart reveille-bot.service"), "{installed:#?}");
+    let (first, current) = (StartedBot::find(&env).unwrap(), env.path("home/.local/lib/reveille/current"));
+    let called = fs::read_link(&current).unwrap();
+
+    another_build(&env, "newer", None);
+    env.run(env.path("newer/wake"), &["install"]).ok();
+    let second = StartedBot::find(&env).unwrap();
+    assert!(!first.0.is_alive() && fs::read_link(&current).unwrap() != called);
+    let called = fs::read_link(&current).unwrap();
+
+    another_build(&env, "hanging", Some("exec sleep 600"));
+    let refused = env.run(env.path("hanging/wake"), &["install", "--report-within", "2"]);
+    assert_eq!(refused.code, 1, "{refused:#?}");
+    for told in ["didn't report in within 2 s; journalctl", "their bot runs"] {
+        assert!(refused.stderr.contains(told), "{told} in {refused:#?}");
+    }
+    let third = StartedBot::find(&env).unwrap();
+    assert!(!second.0.is_alive() && fs::read_link(&current).unwrap() == called);
+    assert_eq!(exe(third.0.pid), called.join("bot"));
+}
+
 /// A kill in the middle of a trial: no bot runs. Whoever installs next is told, and mends it.
 #[test]
 fn what_a_kill_broke_off_the_next_installation_mends() {

@@ -4,6 +4,7 @@
 //! stable: people's monitors use them.
 
 mod approvals;
+mod build;
 mod clock;
 mod cycles;
 mod database;
@@ -58,7 +59,7 @@ impl Check {
 }
 
 /// All checks.
-pub(super) const CHECKS: [Check; 21] = [
+pub(super) const CHECKS: [Check; 22] = [
     Check::new("workspace", workspace::check),
     Check::new("disk", disk::check),
     Check::new("database", database::check),
@@ -80,6 +81,7 @@ pub(super) const CHECKS: [Check; 21] = [
     Check::new("memory", memory::check),
     Check::new("search", search::check),
     Check::new("clock", clock::check),
+    Check::new("build", build::check),
 ];
 
 /// The names of all checks, in their order; `configuration` stands alone when the settings can't be read.

@@ -140,10 +140,9 @@ fn programs(to: &Installation, from: &Path, steps: &mut Vec<InstallStep>) -> Res
     let copy = |from: &Path, to: &Path, name: &str| InstallStep::Program { from: from.join(name), to: to.join(name) };
     let mut present = versions.current();
     // Programs that an installation has put into `bin` itself, as it did before builds stood beside each other.
-    let is_own = |name: &&str| {
-        ours.contains(*name) && fs::symlink_metadata(to.bin.join(name)).is_ok_and(|found| found.is_file())
-    };
-    if present.is_none() && PROGRAMS.iter().all(|name| is_own(&name)) {
+    let is_own =
+        |name: &str| ours.contains(name) && fs::symlink_metadata(to.bin.join(name)).is_ok_and(|found| found.is_file());
+    if present.is_none() && PROGRAMS.iter().all(|name| is_own(name)) {
         let earlier = versions.folder(EARLIER);
         steps.extend(PROGRAMS.map(|name| copy(&to.bin, &earlier, name)));
         steps.push(InstallStep::Write { path: versions.mark(EARLIER), text: String::new() });

@@ -18,6 +18,7 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    time::SystemTime,
 };
 
 use ring::digest::{Context, SHA256};
@@ -49,11 +50,15 @@ impl Versions {
         Self { dir: to.bin.parent().unwrap_or(&to.bin).join("lib/reveille") }
     }
 
-    /// Where an installation has its `bin`, if programs of this folder are one of its builds.
-    pub fn bin_of(programs: &Path) -> Option<PathBuf> {
-        let lib = programs.parent().filter(|dir| dir.ends_with(VERSIONS))?.parent()?;
-        let prefix = lib.parent().filter(|dir| dir.ends_with("lib"))?.parent()?;
-        fs::symlink_metadata(lib.join(CURRENT)).ok().map(|_| prefix.join("bin"))
+    /// Those of the installation that has the programs of this folder for one of its builds, if one has.
+    pub fn of_programs(folder: &Path) -> Option<Self> {
+        let dir = folder.parent().filter(|dir| dir.ends_with(VERSIONS))?.parent()?.to_owned();
+        fs::symlink_metadata(dir.join(CURRENT)).ok().map(|_| Self { dir })
+    }
+
+    /// Where that installation has its links.
+    pub fn bin(&self) -> Option<PathBuf> {
+        Some(self.dir.parent().filter(|dir| dir.ends_with("lib"))?.parent()?.join("bin"))
     }
 
     /// The link to the build that is called.
@@ -103,6 +108,11 @@ impl Versions {
         self.current().filter(|name| !self.has_reported_in(name))
     }
 
+    /// Since when the present build has been called.
+    pub fn called_since(&self) -> Option<SystemTime> {
+        fs::symlink_metadata(self.current_link()).ok()?.modified().ok()
+    }
+
     /// Removes the builds that aren't called any more, but for the one before.
     ///
     /// # Errors
@@ -123,7 +133,7 @@ impl Versions {
     /// # Errors
     /// The programs can't be read.
     pub(super) fn name_of(&self, programs: &Path) -> io::Result<String> {
-        if let Some(name) = programs.file_name().filter(|_| programs.parent() == Some(&self.all())) {
+        if let Some(name) = programs.file_name().filter(|_| programs.parent().is_some_and(|dir| dir == self.all())) {
             return Ok(name.to_string_lossy().into_owned());
         }
         let mut sum = Context::new(&SHA256);

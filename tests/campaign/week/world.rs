@@ -1,7 +1,7 @@
 //! Whose week it is: their machine, what they say, and what they may expect of it.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     io::Write as _,
     os::unix::fs::{PermissionsExt as _, symlink},
@@ -12,6 +12,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use fastrand::Rng;
 use reveille::{
     clock::{parse_time, rfc3339},
+    model::offline::transcript,
     process::{self, Identity},
     setup::install::PROGRAMS,
     wake_lock,
@@ -33,8 +34,6 @@ const DAY_MIN: i64 = 24 * 60;
 const EVENING_MIN: i64 = 20 * 60;
 /// The disk's size.
 const DISK_MIB: u32 = 96;
-/// What a question to the model begins with.
-const QUESTION: &str = "what is love, ";
 
 /// Something that a person says.
 #[derive(Debug, Clone, Copy)]
@@ -213,7 +212,7 @@ impl<'a> Life<'a> {
             What::Task => (1, "add task paint the door of ", ""),
             What::Reminder => (2, "remind me to call ", " tomorrow at 9"),
             What::Daily => (2 + days_left, "remind me to water ", " every day at 9"),
-            What::Question => (1, QUESTION, "?"),
+            What::Question => (1, "what is love, ", "?"),
         };
         let token = self.token(times);
         self.telegram.push_text(CHAT, CHAT, &format!("{begin}{token}{end}"));
@@ -326,14 +325,20 @@ impl<'a> Life<'a> {
     }
 }
 
-/// What Claude says: a line for each question.
+/// What Claude says: a line for each message that it hasn't answered yet.
 fn answer(request: &ClaudeRequest) -> Reply {
-    let text = request.last_text();
-    let asked: std::collections::BTreeSet<String> = text
-        .split(QUESTION)
-        .skip(1)
-        .map(|rest| rest.chars().take_while(char::is_ascii_alphanumeric).collect())
-        .collect();
-    let lines: Vec<String> = asked.iter().map(|token| format!("{token}: hard to say.")).collect();
+    let mut open = BTreeSet::new();
+    for (raw, message) in request.messages.iter().zip(request.json["messages"].as_array().into_iter().flatten()) {
+        if message["role"] == "assistant" {
+            open.clear();
+        }
+        open.extend(transcript::shown(raw).into_iter().filter_map(|shown| token_in(&shown.text)));
+    }
+    let lines: Vec<String> = open.iter().map(|token| format!("{token}: hard to say.")).collect();
     Reply::text(&if lines.is_empty() { "Seen.".to_owned() } else { lines.join("\n") })
+}
+
+fn token_in(text: &str) -> Option<String> {
+    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
+    words.find(|word| word.len() == 5 && word.starts_with('w') && word.ends_with('x')).map(str::to_owned)
 }

@@ -74,7 +74,7 @@ impl Upgraded {
     }
 
     /// How many messages a database holds that say this.
-    fn holds(&self, database: &str, text: &str) -> usize {
+    fn holds(&self, database: &str, text: &str) -> i64 {
         let conn = rusqlite::Connection::open(self.env.workspace().join(database)).unwrap();
         let sql = "SELECT count(*) FROM incoming_messages WHERE message_text = ?1";
         conn.query_row(sql, [text], |row| row.get(0)).unwrap()

@@ -576,9 +576,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         layer: "stories",
         line: "to: versions.folder(before) };",
         broken: "to: versions.folder(before).join(\"gone\") };",
-        trials: Story(
-            "integration::upgrade::a_bot_that_ends_at_once_yields_to_the_one_before_on_the_present_database",
-        ),
+        trials: Story("integration::upgrade::a_bot_that_ends_at_once_yields_to_the_one_before_on_the_present_database"),
     },
     Variant {
         name: "an upgrade doesn't copy the database",

@@ -5,7 +5,10 @@ use std::{
     process::{ExitCode, Stdio},
 };
 
-use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::{
+    resource::{UsageWho, getrusage},
+    time::TimeValLike as _,
+};
 
 use super::world::Life;
 use crate::world::files;
@@ -93,8 +96,7 @@ pub(crate) fn run(command: &[String]) -> ExitCode {
     match (status, getrusage(UsageWho::RUSAGE_CHILDREN)) {
         (Ok(status), Ok(usage)) if status.success() => {
             let cpu = usage.user_time() + usage.system_time();
-            let cpu_us = cpu.tv_sec() * 1_000_000 + i64::from(cpu.tv_usec());
-            crate::print(&format!("{} {cpu_us}\n", usage.max_rss() * 1_024));
+            crate::print(&format!("{} {}\n", usage.max_rss() * 1_024, cpu.num_microseconds()));
             ExitCode::SUCCESS
         }
         _ => ExitCode::FAILURE,

@@ -6,6 +6,7 @@ use std::{
     io::Write as _,
     os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -32,6 +33,10 @@ const BEGIN: &str = "2026-11-23T00:00:00Z";
 const DAY_MIN: i64 = 24 * 60;
 /// When the laptop is opened once more, in minutes after midnight.
 const EVENING_MIN: i64 = 20 * 60;
+/// No answer takes longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often it is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The disk's size.
 const DISK_MIB: u32 = 96;
 
@@ -120,7 +125,12 @@ impl<'a> Life<'a> {
         for name in PROGRAMS {
             self.program(&format!("build/{name}"), "exit 0");
         }
-        for (name, built) in [("wake", env!("CARGO_BIN_EXE_wake")), ("bot", env!("CARGO_BIN_EXE_bot"))] {
+        let real = [
+            ("wake", env!("CARGO_BIN_EXE_wake")),
+            ("bot", env!("CARGO_BIN_EXE_bot")),
+            ("reveille-transcriber", env!("CARGO_BIN_EXE_reveille-transcriber")),
+        ];
+        for (name, built) in real {
             fs::copy(built, self.env.path("build").join(name)).unwrap();
         }
     }
@@ -243,7 +253,7 @@ impl<'a> Life<'a> {
     pub(super) fn hears(&self, text: &str) {
         let heard = json!({"text": text, "language": "en", "confidence": 0.9, "seconds": 3.0, "no_speech": 0.0, "dropped": [],
             "is_damaged": false});
-        fs::write(self.env.path("heard"), heard.to_string()).unwrap();
+        fs::write(self.env.path("heard"), format!("{heard}\n")).unwrap();
         self.telegram.keep_file("note", &[7; 7_000]);
     }
 
@@ -263,9 +273,15 @@ impl<'a> Life<'a> {
                     + (SELECT count(*) FROM outgoing_messages WHERE sent_at IS NULL AND chat_id <> 0)
                     + (SELECT count(*) FROM attachments WHERE state = 'wanted' OR state = 'kept' AND kind = 'voice')
                     + (SELECT is_locked FROM processing_lock)";
-        eventually("all is answered", || {
-            self.telegram.unconfirmed() == 0 && self.env.query::<i64>(open) == 0 && !self.is_at_work()
-        });
+        let begun = Instant::now();
+        while self.telegram.unconfirmed() > 0 || self.env.query::<i64>(open) > 0 || self.is_at_work() {
+            if begun.elapsed() > PATIENCE {
+                let log = fs::read_to_string(self.env.path("bot.log")).unwrap_or_default();
+                let status = self.env.run(env!("CARGO_BIN_EXE_health"), &["status"]).stdout;
+                return Err(format!("not all is answered at {}: {status}\n{log}", self.now()));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
         let bot = self.running_bot().ok_or("no bot runs")?;
         process::ask_to_end(&bot);
         match self.bot.take() {

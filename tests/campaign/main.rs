@@ -115,7 +115,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         ["--replay", layer, id] => replay(layer, id),
-        [flag, ..] if *flag == week::MEASURE => week::measure(&arguments[1..]),
+        [flag, ..] if *flag == week::MEASURE => week::measure(arguments.get(1..).unwrap_or_default()),
         ["--judge", layer, seed, trials] => judge(layer, seed, trials),
         _ => match options(arguments) {
             Some(options) => run(&options),

@@ -341,6 +341,15 @@ impl<'a> Life<'a> {
     }
 }
 
+impl Drop for Life<'_> {
+    /// A bot that an installation has started goes with the week, also with one that fails.
+    fn drop(&mut self) {
+        if let Some(bot) = self.running_bot() {
+            process::ask_to_end(&bot);
+        }
+    }
+}
+
 /// What Claude says: a line for each message that it hasn't answered yet.
 fn answer(request: &ClaudeRequest) -> Reply {
     let mut open = BTreeSet::new();

@@ -23,6 +23,7 @@ pub mod pairing;
 mod progress;
 mod questions;
 mod receipt;
+mod report;
 mod restart;
 mod room;
 mod rules;

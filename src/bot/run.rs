@@ -17,6 +17,7 @@ use super::{
     nudge::{NudgeAction, NudgeEvent, Nudger, StoreLook},
     pairing,
     receipt::{self, Acknowledgement},
+    report::report_in,
     restart,
     room::{self, Room},
     rules, stopped,
@@ -394,6 +395,7 @@ impl<'a> Bot<'a> {
                 tracing::info!(bot = me.username, "listening");
                 self.is_token_known = true;
                 self.me = Some(me);
+                report_in(&mut self.store, self.outside, true);
                 self.told.is_known.send_replace(true);
                 None
             }
@@ -411,6 +413,9 @@ impl<'a> Bot<'a> {
                 );
                 if advice.say.is_some() && !is_network {
                     self.note_poll_failed(&error);
+                }
+                if is_network && self.me.is_none() {
+                    report_in(&mut self.store, self.outside, false);
                 }
                 return Ok((tell(advice), false));
             }

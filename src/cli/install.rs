@@ -1,42 +1,45 @@
-//! `wake install`: has the system start the programs, tries whether that works, and takes it out again.
+//! `wake install`: has the system start the programs, tries whether that works, and takes it out again. Run by a newer build it is the
+//! upgrade, with its way back (`setup/install/versions`, `trial`).
+
+mod trial;
 
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
-    thread,
     time::Duration,
 };
 
 use super::{EXIT_CONFIG, EXIT_FAILED, SettingsArguments, complain, print};
 use crate::{
     config::{Config, SaidSettings, SettingChanges},
-    process::{self, Identity, Spec},
-    setup::install::{self, InstallStep, Installation, Starter, bot_command, perform},
-    wake_lock,
+    process::{self, Spec},
+    setup::install::{self, InstallStep, Installation, Starter, Versions, perform},
 };
+use trial::Trial;
 
 pub(super) const HELP: &str = "\
-It copies the programs to PREFIX/bin, has systemd, launchd or cron start them, starts them, and tries whether they run. Run \
-again, it updates. The bot is started where a token is set.
+It copies the programs to PREFIX/lib/reveille, links them into PREFIX/bin, has systemd, launchd or cron start them, starts them, and \
+tries whether they run. The bot is started where a token is set.
+
+Run by a newer build, it upgrades. The build before stays beside the new one, and the database is copied first. If the new bot doesn't \
+report in within a minute, the old one takes over again, on the database as it is by then.
 
 Examples:
   wake install --dry-run             what would be written where
   wake install
+  ~/.local/lib/reveille/before/wake install    the build before takes over again
   wake install --uninstall           the memory stays";
 
 /// What cron or a session's manager may not be there for.
 const NO_STARTER: &str = "Nothing here can start it: neither a session's manager nor cron answers. Install cron (Debian: \
                           apt-get install cron), or keep `wake` running.";
-/// A first wake fetches the memory and answers what has waited.
-const FIRST_WAKE: Duration = Duration::from_secs(600);
-/// A bot takes its lock before it speaks to anybody. It is looked for this often, so long each time.
-const BOT_LOOKS: u32 = 100;
-const BOT_PAUSE: Duration = Duration::from_millis(100);
-/// How long a bot that is replaced may take to end.
+/// How long a new bot may take to report in, in seconds. Then the one before takes over again.
+const REPORT_WITHIN_S: u64 = 60;
+/// How long a bot that is taken out may take to end.
 const BOT_END: Duration = Duration::from_secs(30);
 
 /// Where to, and whether at all.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, clap::Args)]
 pub(super) struct InstallArguments {
     /// Put the programs into DIR/bin; by default where they are if that is a bin directory, else ~/.local.
     #[arg(long, value_name = "DIR")]
@@ -47,6 +50,9 @@ pub(super) struct InstallArguments {
     /// Only show what would be done.
     #[arg(long)]
     dry_run: bool,
+    /// How long the new bot may take to report in, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = REPORT_WITHIN_S, hide = true)]
+    report_within: u64,
     /// What is to start it; by default systemd or launchd where it answers, else cron.
     #[arg(long, value_enum, value_name = "WHAT")]
     with: Option<Starter>,
@@ -76,17 +82,20 @@ pub(super) fn is_possible() -> bool {
 
 /// The same with settings that are known, and nothing else said.
 pub(super) fn by_itself(config: &Config) -> Result<ExitCode, String> {
-    with(config, &InstallArguments::default())
+    let arguments =
+        InstallArguments { prefix: None, uninstall: false, dry_run: false, report_within: REPORT_WITHIN_S, with: None };
+    with(config, &arguments)
 }
 
 fn with(config: &Config, arguments: &InstallArguments) -> Result<ExitCode, String> {
     let home = config.home.clone().ok_or("HOME isn't set; nothing was changed")?;
-    let own = process::own_program().map_err(|error| error.to_string())?;
+    let own = process::own_program().and_then(|own| own.canonicalize()).map_err(|error| error.to_string())?;
     let from = own.parent().unwrap_or(Path::new("/")).to_owned();
-    let bin = match &arguments.prefix {
-        Some(prefix) => std::path::absolute(prefix).map_err(|error| error.to_string())?.join("bin"),
-        None if from.file_name().is_some_and(|name| name == "bin") => from.clone(),
-        None => home.join(".local/bin"),
+    let bin = match (&arguments.prefix, Versions::of_programs(&from).and_then(|versions| versions.bin())) {
+        (Some(prefix), _) => std::path::absolute(prefix).map_err(|error| error.to_string())?.join("bin"),
+        (None, Some(bin)) => bin,
+        _ if from.file_name().is_some_and(|name| name == "bin") => from.clone(),
+        _ => home.join(".local/bin"),
     };
     let to = Installation {
         home,
@@ -112,37 +121,57 @@ fn install(config: &Config, to: &Installation, from: &Path, arguments: &InstallA
         print(&shown(&steps));
         return Ok(ExitCode::SUCCESS);
     }
-    let changed = take(&steps)?;
-    if starter == Starter::Cron && self::crontab()?.is_none_or(|now| now != install::with_lines(&now, to)) {
-        return Err("the crontab was written and doesn't hold our lines; look at it with `crontab -l`".to_owned());
-    }
-    let programs_changed = changed.iter().any(|step| matches!(step, InstallStep::Program { .. }));
-    if starter == Starter::Cron && to.with_bot {
-        start_bot(config, to, programs_changed)?;
-    }
-    let code = check(config, to, starter)?;
-    // It has reported in: the way back isn't needed.
-    for step in &steps {
-        if let InstallStep::Program { to, .. } = step {
-            let mut old = to.as_os_str().to_owned();
-            old.push(".old");
-            std::fs::remove_file(old).ok();
+    let versions = Versions::of(to);
+    let has_wrong_settings = match Config::load(config.named_env_file.as_deref()) {
+        // Neither its bot nor the one before would start, and no way back would help.
+        Err(error)
+            if steps
+                .iter()
+                .any(|step| matches!(step, InstallStep::Link { path, .. } if *path == versions.before_link())) =>
+        {
+            return Err(format!("{error}\nNothing was changed: the present programs stay."));
         }
+        loaded => loaded.is_err(),
+    };
+    let (present, left) = (versions.current(), versions.on_trial());
+    if let Some(name) = &left {
+        complain(&format!(
+            "  The installation of {name} was broken off before it had reported in; this one mends that."
+        ));
     }
-    tell(to, starter);
-    Ok(code)
+    let mut trial = Trial::new(config, to, starter, Duration::from_secs(arguments.report_within));
+    let is_new = || versions.current() != present || left.is_some();
+    let tried = take(&steps).and_then(|()| {
+        if starter == Starter::Cron && self::crontab()?.is_none_or(|now| now != install::with_lines(&now, to)) {
+            return Err("the crontab was written and doesn't hold our lines; look at it with `crontab -l`".to_owned());
+        }
+        if starter == Starter::Cron && to.with_bot {
+            trial.start_bot(is_new())?;
+        }
+        trial.check(is_new() && !has_wrong_settings)
+    });
+    match (tried, versions.before().filter(|_| is_new())) {
+        (Ok(code), _) => {
+            if let Some(name) = versions.on_trial().filter(|_| code == ExitCode::SUCCESS) {
+                take(&[InstallStep::Write { path: versions.mark(&name), text: String::new() }])?;
+                versions.prune().ok();
+            }
+            tell(to, starter);
+            Ok(code)
+        }
+        (Err(why), Some(before)) => Err(format!("{why}\n{}", trial.take_back(&versions, &before))),
+        (Err(why), None) => Err(why),
+    }
 }
 
-/// Takes steps, and says what changes; gives those that did.
-fn take(steps: &[InstallStep]) -> Result<Vec<&InstallStep>, String> {
-    let mut changed = Vec::new();
+/// Takes steps, and says what changes.
+fn take(steps: &[InstallStep]) -> Result<(), String> {
     for step in steps {
         if perform(step).map_err(|error| format!("{error}. What was done before it stands; run it again."))? {
             complain(&format!("  {step}"));
-            changed.push(step);
         }
     }
-    Ok(changed)
+    Ok(())
 }
 
 fn shown(steps: &[InstallStep]) -> String {
@@ -162,7 +191,9 @@ fn uninstall(config: &Config, to: &Installation, dry_run: bool) -> Result<ExitCo
     take(&steps)?;
     // systemd and launchd end what they started; cron doesn't.
     if steps.iter().any(|step| matches!(step, InstallStep::Crontab { .. })) {
-        end_bot(config);
+        if !trial::end_bot(config, BOT_END) {
+            complain("  The bot still finishes what it does, and ends then.");
+        }
     }
     let done = if steps.is_empty() { "Nothing was installed." } else { "It wakes by itself no more." };
     complain(&format!("{done} The memory and the settings stay in {}.", to.workspace.display()));
@@ -206,106 +237,8 @@ fn user_id() -> u32 {
     rustix::process::getuid().as_raw()
 }
 
-/// The bot that runs, if one does.
-fn running_bot(config: &Config) -> Option<Identity> {
-    wake_lock::read(&config.bot_lock_path()).map(|holder| holder.identity()).filter(Identity::is_alive)
-}
-
-/// Ends the bot that runs, if one does, and waits until it is gone; one that takes longer finishes what it does.
-fn end_bot(config: &Config) {
-    let Some(bot) = running_bot(config) else { return };
-    process::ask_to_end(&bot);
-    for _ in 0..BOT_END.as_millis() / BOT_PAUSE.as_millis() {
-        if !bot.is_alive() {
-            return;
-        }
-        thread::sleep(BOT_PAUSE);
-    }
-    complain(&format!("  The bot (process {}) still finishes what it does.", bot.pid));
-}
-
-/// Starts a bot as cron would, at once; one of an older program ends first.
-fn start_bot(config: &Config, to: &Installation, programs_changed: bool) -> Result<(), String> {
-    if programs_changed {
-        end_bot(config);
-    }
-    let spec = Spec::new("/bin/sh").args(["-c", &bot_command(to)]).dir(&to.workspace);
-    process::start_detached(&spec).map(drop).map_err(|error| error.to_string())
-}
-
-/// Tries what was installed: one wake, without the secrets of this environment, which no timer has; then what is to run.
-fn check(config: &Config, to: &Installation, starter: Starter) -> Result<ExitCode, String> {
-    let mut words = vec!["--once".to_owned(), "--reason".to_owned(), "cron".to_owned()];
-    if let Some(file) = &to.env_file {
-        words.extend(["--env-file".to_owned(), file.display().to_string()]);
-    }
-    let wake = Spec::new(to.bin.join("wake"))
-        .args(words)
-        .env("WORKSPACE_DIR", &to.workspace)
-        .dir(&to.workspace)
-        .timeout(FIRST_WAKE);
-    let ran = process::run(&wake).map_err(|error| format!("the new wake doesn't run: {error}{}", way_back(to)))?;
-    let said = String::from_utf8_lossy(&ran.stderr).trim().to_owned();
-    let code = match ran.status.code() {
-        Some(0) => {
-            complain("  ✓ a wake ran");
-            ExitCode::SUCCESS
-        }
-        Some(78) => {
-            complain(&format!("  ✗ installed, but a setting is wrong (`wake init` corrects it):\n{said}"));
-            return Ok(ExitCode::from(EXIT_CONFIG));
-        }
-        _ => {
-            let how = process::describe(ran.status);
-            return Err(format!("a wake was tried and failed ({how}):\n{said}{}", way_back(to)));
-        }
-    };
-    let is_started = match starter {
-        Starter::Systemd => says_yes(&["systemctl", "--user", "is-active", "--quiet", "reveille-wake.timer"]),
-        Starter::Launchd => says_yes(&["launchctl", "print", &format!("gui/{}/org.reveille.wake", user_id())]),
-        Starter::Cron => process::is_running("cron") || process::is_running("crond"),
-    };
-    match (is_started, starter) {
-        (true, _) => complain("  ✓ something starts it every five minutes"),
-        (false, Starter::Cron) => {
-            complain("  ✗ the lines are there, but no cron runs: start it (Debian: service cron start)");
-        }
-        (false, _) => return Err("it was installed and isn't started".to_owned()),
-    }
-    if to.with_bot {
-        let runs = (0..BOT_LOOKS).any(|_| {
-            running_bot(config).is_some() || {
-                thread::sleep(BOT_PAUSE);
-                false
-            }
-        });
-        if !runs {
-            let log = if starter == Starter::Systemd {
-                "journalctl --user -u reveille-bot".to_owned()
-            } else {
-                bot_errors(to)
-            };
-            return Err(format!("the bot doesn't report in; {log} says why{}", way_back(to)));
-        }
-        complain("  ✓ the bot runs");
-    }
-    Ok(code)
-}
-
-fn bot_errors(to: &Installation) -> String {
-    to.bot_errors().display().to_string()
-}
-
-/// How to have the programs of before again, where they are kept.
-fn way_back(to: &Installation) -> String {
-    let wake = to.bin.join("wake.old");
-    if !wake.exists() {
-        return String::new();
-    }
-    format!(
-        "\nThe programs of before stand beside the new ones ({} and so on); renamed, they serve again.",
-        wake.display()
-    )
+fn run_systemctl(words: &[&str]) -> bool {
+    says_yes(&[&["systemctl", "--user"], words].concat())
 }
 
 /// Where the logs are, and how to take it out again.

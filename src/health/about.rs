@@ -33,6 +33,7 @@ pub const ABOUT: [(&str, &str, &str); IDS.len()] = [
     ("sandbox", "The sandbox", "A command that can't be confined asks for your word each time."),
     ("mcp", "Servers with tools", "The tools of a server that can't start are missing."),
     ("clock", "The clock", "Reminders go by it. One that is wrong makes them early, late or double."),
+    ("build", "My programs", "New ones that were broken off before they had shown that they work may not."),
 ];
 
 /// Why a check matters.

@@ -27,10 +27,28 @@ fn without_mark(path: &Path) -> PathBuf {
     }
 }
 
+/// The folder where builds of ours stand beside each other, and beside it the link to the one that is called.
+pub const VERSIONS: &str = "versions";
+/// That link.
+pub const CURRENT: &str = "current";
+
+/// As [`own_program`]; where builds stand beside each other, the one that is called now.
+///
+/// # Errors
+/// When the system doesn't tell.
+pub fn called_program() -> io::Result<PathBuf> {
+    own_program().map(|own| as_called(&own).filter(|called| called.is_file()).unwrap_or(own))
+}
+
+fn as_called(own: &Path) -> Option<PathBuf> {
+    let versions = own.parent()?.parent().filter(|dir| dir.ends_with(VERSIONS))?;
+    Some(versions.with_file_name(CURRENT).join(own.file_name()?))
+}
+
 /// Turns this process into what its own program is now, with the same arguments and environment. Returns only if that failed.
 pub fn start_anew() -> io::Error {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
-    match own_program() {
+    match called_program() {
         Ok(program) => become_program(program.as_os_str(), &args, &[]),
         Err(error) => error,
     }
@@ -47,5 +65,12 @@ mod tests {
         let odd = dir.path().join("bot (deleted)");
         std::fs::write(&odd, "").unwrap();
         assert_eq!(without_mark(&odd), odd, "somebody calls it so");
+    }
+
+    #[test]
+    fn a_program_among_versions_is_called_by_the_link_beside_them() {
+        let called = as_called(Path::new("/p/lib/reveille/versions/1.0-abc/bot"));
+        assert_eq!(called.unwrap(), Path::new("/p/lib/reveille/current/bot"));
+        assert_eq!(as_called(Path::new("/home/ann/.local/bin/bot")), None);
     }
 }

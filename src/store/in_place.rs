@@ -5,7 +5,7 @@ use std::{fmt, fs, os::unix::fs::MetadataExt as _, path::Path, path::PathBuf};
 
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
-use super::{MIGRATIONS, Result, Store, StoreError, create_private};
+use super::{Result, Store, StoreError, create_private};
 
 /// A database has at least its first page, in bytes.
 const PAGE_BYTES_MIN: u64 = 512;
@@ -84,7 +84,7 @@ impl Store {
         self.conn.execute("VACUUM INTO ?1", [path.to_string_lossy()])?;
         // What was emptied in place reads as an empty database: a copy of that saves nothing.
         let copy = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        if copy.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? != MIGRATIONS.len() as i64 {
+        if copy.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? == 0 {
             return Err(StoreError::Damaged("nothing of it could be read any more".to_owned()));
         }
         let sync = || fs::File::open(path)?.sync_all();

@@ -42,6 +42,7 @@ pub use intake::{
     batch::{Accepted, Batch},
     orders::{Order, Ordered},
     poll::KEPT_BY_CHANNEL,
+    reported::BotReport,
     terminals::{Awaited, TerminalSession},
 };
 pub use lease::LeaseHolder;
@@ -142,6 +143,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0035_readable_from.sql"),
     include_str!("migrations/0036_model_breakers.sql"),
     include_str!("migrations/0037_local_chats.sql"),
+    include_str!("migrations/0038_bot_reports.sql"),
 ];
 
 /// The database, opened for one process.

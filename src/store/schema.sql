@@ -104,7 +104,8 @@ CREATE TABLE processing_lock (
 CREATE TABLE poll_state (
     bot_id       INTEGER PRIMARY KEY,
     next_offset  INTEGER NOT NULL,
-    last_poll_at TEXT
+    last_poll_at TEXT,
+    reported     TEXT -- the bot that came up last, as JSON
 );
 
 CREATE TABLE counters (

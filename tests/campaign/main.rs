@@ -42,6 +42,8 @@ mod table;
 #[cfg(test)]
 mod variants;
 #[cfg(test)]
+mod week;
+#[cfg(test)]
 mod world;
 
 use std::{io::Write as _, process::ExitCode};
@@ -79,6 +81,7 @@ const LAYERS: &[(&str, Opened)] = &[
         Box::new(Plain { space, cheap: space, sample: 1, trial: stories::trial })
     }),
     ("schedule", || Box::new(Plain { space: 24_000, cheap: 24_000, sample: 300, trial: schedule::trial })),
+    ("week", || Box::new(week::Week)),
     ("size", || Box::new(Plain { space: 2, cheap: 1, sample: 1, trial: size::trial })),
 ];
 
@@ -112,6 +115,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         ["--replay", layer, id] => replay(layer, id),
+        [flag, ..] if *flag == week::MEASURE => week::measure(arguments.get(1..).unwrap_or_default()),
         ["--judge", layer, seed, trials] => judge(layer, seed, trials),
         _ => match options(arguments) {
             Some(options) => run(&options),

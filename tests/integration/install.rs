@@ -11,7 +11,7 @@ use std::{
 
 use reveille::{
     process::{self, Identity},
-    setup::install::{self, Installation, PROGRAMS, launchd_agents, systemd_units, with_lines, without_lines},
+    setup::install::{Installation, PROGRAMS, launchd_agents, systemd_units, with_lines, without_lines},
     wake_lock,
 };
 
@@ -111,14 +111,14 @@ fn launchd_agents_hold_the_persons_own_paths() {
     }
 }
 
-fn program(path: &Path, line: &str) {
+pub(crate) fn program(path: &Path, line: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, format!("#!/bin/sh\n{line}\n")).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// A machine with cron and no session's manager, and a build: the real `wake`, and stand-ins for the rest.
-fn machine() -> TestEnv {
+pub(crate) fn machine() -> TestEnv {
     let mut env = fresh();
     let table = env.path("crontab");
     let crontab = format!(
@@ -152,7 +152,10 @@ fn cron_gets_its_lines_once_and_they_go_with_the_programs_and_not_the_memory() {
     fs::write(&table, theirs).unwrap();
 
     let planned = env.run(&wake, &["install", "--dry-run"]).ok();
-    assert!(planned.stdout.contains(&format!("to {}", bin.join("reveille-transcriber").display())), "{planned:#?}");
+    assert!(
+        planned.stdout.contains(&format!("link     {}", bin.join("reveille-transcriber").display())),
+        "{planned:#?}"
+    );
     assert!(planned.stdout.contains("add: */5 * * * * PATH="), "{planned:#?}");
     assert_eq!(fs::read_to_string(&table).unwrap(), theirs);
     assert!(!bin.exists() && !env.workspace().exists());
@@ -184,10 +187,10 @@ fn cron_gets_its_lines_once_and_they_go_with_the_programs_and_not_the_memory() {
 }
 
 /// The bot that an installation started, which goes with the test.
-struct StartedBot(Identity);
+pub(crate) struct StartedBot(pub(crate) Identity);
 
 impl StartedBot {
-    fn find(env: &TestEnv) -> Option<Self> {
+    pub(crate) fn find(env: &TestEnv) -> Option<Self> {
         let holder = wake_lock::read(&env.workspace().join(".bot-lock"))?;
         Some(holder.identity()).filter(Identity::is_alive).map(Self)
     }
@@ -223,28 +226,6 @@ fn a_bot_is_started_once_taken_anew_with_new_programs_and_ended_with_its_line() 
 
     env.run(&wake, &["install", "--uninstall"]).ok();
     assert!(!second.0.is_alive(), "no bot outlives what started it");
-}
-
-#[test]
-fn a_program_that_is_replaced_stays_beside_the_new_one_until_a_wake_reports_in() {
-    let env = machine();
-    let (wake, bin) = (env.path("build/wake"), env.path("home/.local/bin"));
-    env.run(&wake, &["install"]).ok();
-    // Put there by hand: what installs tries it at once.
-    fs::create_dir_all(env.path("newer")).unwrap();
-    for name in PROGRAMS {
-        program(&env.path("newer").join(name), "exit 9");
-    }
-    let mut to = odd(env.root());
-    (to.home, to.bin, to.workspace) = (env.path("home"), bin.clone(), env.workspace());
-    for step in install::install_steps(&to, &env.path("newer"), install::Starter::Cron, "", 0).unwrap() {
-        if matches!(step, install::InstallStep::Program { .. }) {
-            install::perform(&step).unwrap();
-        }
-    }
-    assert_eq!(fs::read(bin.join("wake.old")).unwrap(), fs::read(&wake).unwrap());
-    env.run(&wake, &["install", "--with", "cron"]).ok();
-    assert!(fs::read_dir(&bin).unwrap().all(|entry| !entry.unwrap().path().to_string_lossy().ends_with(".old")));
 }
 
 #[test]

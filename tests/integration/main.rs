@@ -176,6 +176,9 @@ mod units;
 mod unwoken;
 #[cfg(test)]
 mod updates;
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+mod upgrade;
 #[cfg(test)]
 mod voice;
 #[cfg(test)]

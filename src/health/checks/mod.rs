@@ -4,6 +4,7 @@
 //! stable: people's monitors use them.
 
 mod approvals;
+mod build;
 mod clock;
 mod confined;
 mod cycles;
@@ -60,7 +61,7 @@ impl Check {
 }
 
 /// All checks.
-pub(super) const CHECKS: [Check; 25] = [
+pub(super) const CHECKS: [Check; 26] = [
     Check::new("workspace", workspace::check),
     Check::new("disk", disk::check),
     Check::new("database", database::check),
@@ -86,6 +87,7 @@ pub(super) const CHECKS: [Check; 25] = [
     Check::new("sandbox", confined::sandbox),
     Check::new("mcp", confined::mcp),
     Check::new("clock", clock::check),
+    Check::new("build", build::check),
 ];
 
 /// The names of all checks, in their order; `configuration` stands alone when the settings can't be read.

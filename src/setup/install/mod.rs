@@ -8,6 +8,7 @@ mod found;
 mod perform;
 mod plan;
 mod units;
+mod versions;
 
 use std::path::{Path, PathBuf};
 
@@ -15,8 +16,9 @@ pub use self::{
     crontab::{bot_command, with_lines, without_lines},
     found::{FoundStarter, found_starters},
     perform::{InstallError, perform},
-    plan::{InstallStep, Starter, install_steps, installed_programs, uninstall_steps},
+    plan::{InstallStep, Starter, install_steps, installed_programs, restart_step, uninstall_steps},
     units::{launchd_agents, systemd_units},
+    versions::Versions,
 };
 
 /// All programs, each of which finds the others beside itself.
@@ -54,6 +56,16 @@ impl Installation {
     /// What the bot says on standard error where no journal keeps it: what goes wrong, and what it says before it has a log.
     pub fn bot_errors(&self) -> PathBuf {
         self.logs().join("bot.err.log")
+    }
+
+    /// The database.
+    pub fn database(&self) -> PathBuf {
+        self.workspace.join("messages.db")
+    }
+
+    /// Its copy from before the last upgrade, for a person's hand alone.
+    pub fn database_copy(&self) -> PathBuf {
+        self.workspace.join("messages.db.before-upgrade")
     }
 
     /// Which of the programs were put into `bin` by an installation, a name a line: `bot` can be another's program.

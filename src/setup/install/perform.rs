@@ -3,12 +3,15 @@
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, symlink},
     path::{Path, PathBuf},
 };
 
 use super::InstallStep;
-use crate::process::{self, ProcessError, Spec};
+use crate::{
+    process::{self, ProcessError, Spec},
+    store::{Store, StoreError},
+};
 
 /// Why a step wasn't taken. The steps before it stand; taking all of them again is safe.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +24,9 @@ pub enum InstallError {
         /// What the system said.
         source: io::Error,
     },
+    /// The database couldn't be copied. It is as it was.
+    #[error("the database couldn't be copied: {0}")]
+    Database(#[from] StoreError),
     /// A command couldn't be run.
     #[error(transparent)]
     Process(#[from] ProcessError),
@@ -54,6 +60,8 @@ pub fn perform(step: &InstallStep) -> Result<bool, InstallError> {
             let bytes = fs::read(from).map_err(at(from))?;
             replace(to, &bytes, 0o755).map_err(at(to))
         }
+        InstallStep::Link { path, to } => link(path, to).map_err(at(path)),
+        InstallStep::SaveDatabase { from, to } => save_database(from, to).map(|()| true),
         InstallStep::Write { path, text } => replace(path, text.as_bytes(), 0o644).map_err(at(path)),
         InstallStep::Crontab { text, .. } => write_crontab(text).map(|()| true),
         InstallStep::Remove(path) => {
@@ -61,6 +69,10 @@ pub fn perform(step: &InstallStep) -> Result<bool, InstallError> {
             remove(&old(path)).map_err(at(path))?;
             Ok(removed)
         }
+        InstallStep::RemoveFolder(path) => match fs::remove_dir_all(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            removed => removed.map(|()| true).map_err(at(path)),
+        },
         InstallStep::Run { words, may_fail } => match run(words) {
             Err(_) if *may_fail => Ok(false),
             ran => ran.map(|()| true),
@@ -70,8 +82,12 @@ pub fn perform(step: &InstallStep) -> Result<bool, InstallError> {
 
 /// Beside a file: what it was before.
 fn old(path: &Path) -> PathBuf {
+    beside(path, ".old")
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(".old");
+    name.push(ending);
     PathBuf::from(name)
 }
 
@@ -82,9 +98,7 @@ fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<bool> {
     }
     let dir = path.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(dir)?;
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    let new = PathBuf::from(new);
+    let new = beside(path, ".new");
     remove(&new)?;
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&new)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
@@ -100,6 +114,35 @@ fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<bool> {
     }
     File::open(dir)?.sync_all()?;
     Ok(true)
+}
+
+fn link(path: &Path, to: &Path) -> io::Result<bool> {
+    if fs::read_link(path).is_ok_and(|present| present == to) {
+        return Ok(false);
+    }
+    let dir = path.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(dir)?;
+    let new = beside(path, ".new");
+    remove(&new)?;
+    symlink(to, &new)?;
+    fs::rename(&new, path)?;
+    File::open(dir)?.sync_all()?;
+    Ok(true)
+}
+
+/// One moment of the database, whatever is written meanwhile. An earlier copy stays until the new one is whole.
+fn save_database(from: &Path, to: &Path) -> Result<(), InstallError> {
+    let new = beside(to, ".new");
+    let at = |source| InstallError::Io { path: to.to_owned(), source };
+    remove(&new).map_err(at)?;
+    let Some(store) = Store::open_read_only(from)? else { return Ok(()) };
+    let saved = store.save_to(&new).map_err(InstallError::from);
+    if let Err(error) = saved.and_then(|()| fs::rename(&new, to).map_err(at)) {
+        remove(&new).map_err(at)?;
+        return Err(error);
+    }
+    let dir = to.parent().unwrap_or(Path::new("/"));
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(at)
 }
 
 fn remove(path: &Path) -> io::Result<bool> {

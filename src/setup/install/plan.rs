@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Installation, PROGRAMS, crontab, units};
+use super::{Installation, PROGRAMS, Versions, crontab, units, versions::EARLIER};
 
 /// What starts programs on this system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -24,11 +24,25 @@ pub enum Starter {
 pub enum InstallStep {
     /// Makes a directory for the person alone, with what leads to it.
     Directory(PathBuf),
-    /// Copies a program; what was there stays beside it as `NAME.old`.
+    /// Copies a program.
     Program {
         /// The one that was built.
         from: PathBuf,
         /// Where it is called.
+        to: PathBuf,
+    },
+    /// Has a link lead there, in one step, whatever it was before.
+    Link {
+        /// The link.
+        path: PathBuf,
+        /// Where it leads.
+        to: PathBuf,
+    },
+    /// Copies the database as it is at one moment, for its owner alone. The copy takes the place of an earlier one.
+    SaveDatabase {
+        /// The database.
+        from: PathBuf,
+        /// The copy.
         to: PathBuf,
     },
     /// Writes a file that others may read; another text that was there stays beside it as `NAME.old`.
@@ -47,6 +61,8 @@ pub enum InstallStep {
     },
     /// Removes a file, and its `.old`.
     Remove(PathBuf),
+    /// Removes a folder of ours with all that is in it.
+    RemoveFolder(PathBuf),
     /// Runs a command of the system's.
     Run {
         /// The program and its arguments.
@@ -61,9 +77,11 @@ impl fmt::Display for InstallStep {
         match self {
             Self::Directory(path) => write!(f, "make     {}", path.display()),
             Self::Program { from, to } => write!(f, "copy     {} to {}", from.display(), to.display()),
+            Self::Link { path, to } => write!(f, "link     {} to {}", path.display(), to.display()),
+            Self::SaveDatabase { from, to } => write!(f, "save     {} as {}", from.display(), to.display()),
             Self::Write { path, .. } => write!(f, "write    {}", path.display()),
             Self::Crontab { changed, .. } => write!(f, "crontab  {}", changed.join("\n         ")),
-            Self::Remove(path) => write!(f, "remove   {}", path.display()),
+            Self::Remove(path) | Self::RemoveFolder(path) => write!(f, "remove   {}", path.display()),
             Self::Run { words, .. } => write!(f, "run      {}", words.join(" ")),
         }
     }
@@ -88,18 +106,7 @@ pub fn install_steps(
 ) -> Result<Vec<InstallStep>, String> {
     let mut steps = Vec::new();
     if !is_same(from, &to.bin) {
-        let ours = installed_programs(to);
-        for name in PROGRAMS {
-            let (built, placed) = (from.join(name), to.bin.join(name));
-            if !built.is_file() {
-                return Err(format!("{} isn't there; `scripts/install` builds all programs", built.display()));
-            }
-            if fs::symlink_metadata(&placed).is_ok() && !ours.contains(name) && !is_link_to_ours(&placed) {
-                return Err(format!("{} is another program; choose another --prefix", placed.display()));
-            }
-            steps.push(InstallStep::Program { from: built, to: placed });
-        }
-        steps.push(InstallStep::Write { path: to.list(), text: PROGRAMS.map(|name| format!("{name}\n")).concat() });
+        programs(to, from, &mut steps)?;
     }
     steps.push(InstallStep::Directory(to.logs()));
     match starter {
@@ -114,6 +121,51 @@ pub fn install_steps(
         }
     }
     Ok(steps)
+}
+
+/// Puts a build beside the present one, and has it called.
+fn programs(to: &Installation, from: &Path, steps: &mut Vec<InstallStep>) -> Result<(), String> {
+    let (ours, versions) = (installed_programs(to), Versions::of(to));
+    for name in PROGRAMS {
+        let (built, placed) = (from.join(name), to.bin.join(name));
+        if !built.is_file() {
+            return Err(format!("{} isn't there; `scripts/install` builds all programs", built.display()));
+        }
+        if fs::symlink_metadata(&placed).is_ok() && !ours.contains(name) && !is_link_to_ours(&placed) {
+            return Err(format!("{} is another program; choose another --prefix", placed.display()));
+        }
+    }
+    let new = versions.name_of(from).map_err(|error| format!("{}: {error}", from.display()))?;
+    let link = |path: PathBuf, to: PathBuf| InstallStep::Link { path, to };
+    let copy = |from: &Path, to: &Path, name: &str| InstallStep::Program { from: from.join(name), to: to.join(name) };
+    let mut present = versions.current();
+    // Programs that an installation has put into `bin` itself, as it did before builds stood beside each other.
+    let is_own =
+        |name: &str| ours.contains(name) && fs::symlink_metadata(to.bin.join(name)).is_ok_and(|found| found.is_file());
+    if present.is_none() && PROGRAMS.iter().all(|name| is_own(name)) {
+        let earlier = versions.folder(EARLIER);
+        steps.extend(PROGRAMS.map(|name| copy(&to.bin, &earlier, name)));
+        steps.push(InstallStep::Write { path: versions.mark(EARLIER), text: String::new() });
+        steps.push(link(versions.current_link(), earlier));
+        present = Some(EARLIER.to_owned());
+    }
+    let folder = versions.folder(&new);
+    if from != folder {
+        steps.extend(PROGRAMS.map(|name| copy(from, &folder, name)));
+    }
+    if let Some(present) = present.filter(|present| *present != new) {
+        if to.database().exists() {
+            steps.push(InstallStep::SaveDatabase { from: to.database(), to: to.database_copy() });
+        }
+        if present == EARLIER || versions.has_reported_in(&present) {
+            steps.push(link(versions.before_link(), versions.folder(&present)));
+        }
+    }
+    steps.push(link(versions.current_link(), folder));
+    let called = versions.current_link();
+    steps.extend(PROGRAMS.map(|name| link(to.bin.join(name), called.join(name))));
+    steps.push(InstallStep::Write { path: to.list(), text: PROGRAMS.map(|name| format!("{name}\n")).concat() });
+    Ok(())
 }
 
 fn systemd(to: &Installation, steps: &mut Vec<InstallStep>) {
@@ -143,6 +195,17 @@ fn launchd(to: &Installation, user_id: u32, steps: &mut Vec<InstallStep>) {
             steps.push(run(&["launchctl", "bootout", &format!("gui/{user_id}/org.reveille.{short}")], true));
             steps.push(run(&["launchctl", "bootstrap", &format!("gui/{user_id}"), &loaded], false));
         }
+    }
+}
+
+/// What starts the bot anew under a session's manager; cron has none.
+pub fn restart_step(starter: Starter, user_id: u32) -> Option<InstallStep> {
+    match starter {
+        Starter::Systemd => Some(run(&["systemctl", "--user", "restart", "reveille-bot.service"], false)),
+        Starter::Launchd => {
+            Some(run(&["launchctl", "kickstart", "-k", &format!("gui/{user_id}/org.reveille.bot")], false))
+        }
+        Starter::Cron => None,
     }
 }
 
@@ -177,6 +240,11 @@ pub fn uninstall_steps(to: &Installation, crontab: Option<&str>, user_id: u32) -
     let programs = installed_programs(to);
     if !programs.is_empty() {
         steps.extend(programs.iter().map(|name| InstallStep::Remove(to.bin.join(name))));
+        let versions = Versions::of(to);
+        if versions.all().is_dir() {
+            steps.extend([versions.current_link(), versions.before_link()].map(InstallStep::Remove));
+            steps.push(InstallStep::RemoveFolder(versions.all()));
+        }
         steps.push(InstallStep::Remove(to.list()));
     }
     steps

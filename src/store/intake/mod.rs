@@ -3,6 +3,7 @@
 pub(in crate::store) mod batch;
 pub(in crate::store) mod orders;
 pub(in crate::store) mod poll;
+pub(in crate::store) mod reported;
 mod restarts;
 pub(in crate::store) mod terminals;
 pub(in crate::store) mod typed;

@@ -564,4 +564,27 @@ pub(crate) const VARIANTS: &[Variant] = &[
         broken: "if bytes < u64::MAX {",
         trials: UpTo(1),
     },
+    Variant {
+        name: "a new bot never reports that Telegram has answered it",
+        layer: "week",
+        line: "report_in(&mut self.store, self.outside, true);",
+        broken: "report_in(&mut self.store, self.outside, false);",
+        trials: UpTo(1),
+    },
+    Variant {
+        name: "the build before isn't called again",
+        layer: "stories",
+        line: "to: versions.folder(before) };",
+        broken: "to: versions.folder(before).join(\"gone\") };",
+        trials: Story("integration::upgrade::a_bot_that_ends_at_once_yields_to_the_one_before_on_the_present_database"),
+    },
+    Variant {
+        name: "an upgrade doesn't copy the database",
+        layer: "stories",
+        line: "if to.database().exists() {",
+        broken: "if !to.database().exists() {",
+        trials: Story(
+            "integration::upgrade::a_newer_build_takes_over_with_all_that_was_there_and_the_one_before_can_come_back",
+        ),
+    },
 ];

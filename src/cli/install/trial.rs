@@ -1,0 +1,262 @@
+//! The trial of an installation: the bot reports in, a wake runs, something starts it. A build that fails it yields to the one before, which
+//! goes on with the database as it is by then.
+
+use std::{
+    path::Path,
+    process::{Child, ExitCode},
+    thread,
+    time::{Duration, Instant},
+};
+
+use chrono::TimeDelta;
+
+use super::{complain, run_systemctl, user_id};
+use crate::{
+    cli::{EXIT_CONFIG, telegram},
+    config::Config,
+    process::{self, Identity, Spec},
+    setup::install::{InstallStep, Installation, Starter, Versions, bot_command, perform, restart_step},
+    store::{BotReport, Store},
+    wake_lock,
+};
+
+/// A first wake fetches the memory and answers what has waited.
+const FIRST_WAKE: Duration = Duration::from_secs(600);
+/// How long a bot may take to take its lock, where it need not report in.
+const BOT_BEGIN: Duration = Duration::from_secs(10);
+/// How often it is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How long a bot that is replaced may take to end. It waits for a wake of its own for half a minute.
+const BOT_END: Duration = Duration::from_secs(60);
+/// How long one that didn't report in may take, before it is killed.
+const FAILED_END: Duration = Duration::from_secs(5);
+/// A bot that Telegram has answered within this time reaches it.
+const HEARD_LATELY: TimeDelta = TimeDelta::minutes(3);
+
+/// What is known before the bot is started anew.
+pub(super) struct Trial<'a> {
+    config: &'a Config,
+    to: &'a Installation,
+    starter: Starter,
+    /// How long the bot may take to report in.
+    within: Duration,
+    bot_before: Option<Identity>,
+    /// Whether Telegram has answered it lately: then it has to answer the new one, too.
+    was_heard: bool,
+    /// What was started here, in place of cron.
+    child: Option<Child>,
+}
+
+impl<'a> Trial<'a> {
+    pub(super) fn new(config: &'a Config, to: &'a Installation, starter: Starter, within: Duration) -> Self {
+        let now = config.clock().now();
+        let heard = look(config, |store, bot_id| store.last_heard(bot_id).ok().flatten());
+        let was_heard = heard.is_some_and(|at| (now - at).abs() < HEARD_LATELY);
+        Self { config, to, starter, within, bot_before: running_bot(config), was_heard, child: None }
+    }
+
+    /// Starts a bot as cron would, at once; the one that runs ends first, if it is to.
+    pub(super) fn start_bot(&mut self, ends_present: bool) -> Result<(), String> {
+        if ends_present && !end_bot(self.config, BOT_END) {
+            return Err(
+                "the bot that runs still finishes what it does, and ends then. Try again in a minute".to_owned()
+            );
+        }
+        let spec = Spec::new("/bin/sh").args(["-c", &bot_command(self.to)]).dir(&self.to.workspace);
+        self.child = Some(process::start_detached(&spec).map_err(|error| error.to_string())?);
+        Ok(())
+    }
+
+    /// Waits for the new bot's report, then tries a wake, and whether something starts them.
+    pub(super) fn check(&mut self, must_report: bool) -> Result<ExitCode, String> {
+        if self.to.with_bot && must_report {
+            match self.report()? {
+                true => complain("  ✓ the new bot has reported in"),
+                false => complain("  ✓ the new bot runs; Telegram can't be reached at the moment"),
+            }
+        }
+        let code = self.wake()?;
+        if code != ExitCode::SUCCESS {
+            return Ok(code);
+        }
+        self.is_started()?;
+        if self.to.with_bot {
+            if !self.eventually(BOT_BEGIN, || running_bot(self.config).is_some()) {
+                return Err(format!("the bot doesn't report in; {} says why", self.log()));
+            }
+            complain("  ✓ the bot runs");
+        }
+        Ok(code)
+    }
+
+    /// Whether the new bot was answered by Telegram, once it has reported in.
+    fn report(&mut self) -> Result<bool, String> {
+        let (config, before) = (self.config, self.bot_before.clone());
+        let new_bot = || running_bot(config).filter(|bot| before.as_ref() != Some(bot));
+        let reported = |has_reached: bool| {
+            let report = look(config, |store, bot_id| store.reported(bot_id).ok().flatten());
+            let is_it = |report: &BotReport| new_bot().as_ref() == Some(&report.bot);
+            report.filter(is_it).is_some_and(|report| report.has_reached || !has_reached)
+        };
+        let begun = Instant::now();
+        while begun.elapsed() < self.within {
+            if reported(true) {
+                return Ok(true);
+            }
+            let ended = self.child.as_mut().and_then(|child| child.try_wait().ok().flatten());
+            if let Some(status) = ended.filter(|_| running_bot(config).is_none()) {
+                return Err(format!("the bot ended at once ({}); {} says why", process::describe(status), self.log()));
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+        if !self.was_heard && reported(false) {
+            return Ok(false);
+        }
+        Err(format!("the bot didn't report in within {} s; {} says why", self.within.as_secs(), self.log()))
+    }
+
+    fn eventually(&self, within: Duration, is_so: impl Fn() -> bool) -> bool {
+        let begun = Instant::now();
+        while !is_so() {
+            if begun.elapsed() >= within {
+                return false;
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+        true
+    }
+
+    /// One wake, without the secrets of this environment, which no timer has.
+    fn wake(&self) -> Result<ExitCode, String> {
+        let mut words = vec!["--once".to_owned(), "--reason".to_owned(), "cron".to_owned()];
+        if let Some(file) = &self.to.env_file {
+            words.extend(["--env-file".to_owned(), file.display().to_string()]);
+        }
+        let wake = Spec::new(self.to.bin.join("wake"))
+            .args(words)
+            .env("WORKSPACE_DIR", &self.to.workspace)
+            .dir(&self.to.workspace)
+            .timeout(FIRST_WAKE);
+        let ran = process::run(&wake).map_err(|error| format!("the new wake doesn't run: {error}"))?;
+        let said = String::from_utf8_lossy(&ran.stderr).trim().to_owned();
+        match ran.status.code() {
+            Some(0) => {
+                complain("  ✓ a wake ran");
+                Ok(ExitCode::SUCCESS)
+            }
+            Some(78) => {
+                complain(&format!("  ✗ installed, but a setting is wrong (`wake init` corrects it):\n{said}"));
+                Ok(ExitCode::from(EXIT_CONFIG))
+            }
+            _ => Err(format!("a wake was tried and failed ({}):\n{said}", process::describe(ran.status))),
+        }
+    }
+
+    fn is_started(&self) -> Result<(), String> {
+        let is_started = match self.starter {
+            Starter::Systemd => run_systemctl(&["is-active", "--quiet", "reveille-wake.timer"]),
+            Starter::Launchd => {
+                super::says_yes(&["launchctl", "print", &format!("gui/{}/org.reveille.wake", user_id())])
+            }
+            Starter::Cron => process::is_running("cron") || process::is_running("crond"),
+        };
+        match (is_started, self.starter) {
+            (true, _) => complain("  ✓ something starts it every five minutes"),
+            (false, Starter::Cron) => {
+                complain("  ✗ the lines are there, but no cron runs: start it (Debian: service cron start)");
+            }
+            (false, _) => return Err("it was installed and isn't started".to_owned()),
+        }
+        Ok(())
+    }
+
+    /// Has the build before called again, and starts its bot. Says how that went.
+    pub(super) fn take_back(mut self, versions: &Versions, before: &str) -> String {
+        let back = InstallStep::Link { path: versions.current_link(), to: versions.folder(before) };
+        if let Err(error) = perform(&back) {
+            return format!(
+                "The programs of before couldn't be put back: {error}. Run {} install.",
+                way_back(versions)
+            );
+        }
+        let kept = "Nothing that was stored or sent is lost: they go on with the database as it is.";
+        if !self.to.with_bot {
+            return format!("The programs of before are called again. {kept}");
+        }
+        let restarted = match restart_step(self.starter, user_id()) {
+            Some(step) => perform(&step).map(drop).map_err(|error| error.to_string()),
+            None => {
+                self.end_failed();
+                self.start_bot(false)
+            }
+        };
+        let runs = restarted.and_then(|()| {
+            let why = || format!("it doesn't report in; {} says why", self.log());
+            self.eventually(BOT_BEGIN, || running_bot(self.config).is_some()).then_some(()).ok_or_else(why)
+        });
+        match runs {
+            Ok(()) => format!("The programs of before are called again, and their bot runs. {kept}"),
+            Err(why) => format!(
+                "The programs of before are called again. Their bot couldn't be started: {why}. {kept} Telegram keeps what you send for a \
+                 day."
+            ),
+        }
+    }
+
+    /// Ends the bot that failed, however far it came. One that still finishes what it does, and never yielded, isn't it.
+    fn end_failed(&mut self) {
+        if self.bot_before.as_ref().is_some_and(Identity::is_alive) {
+            return;
+        }
+        end_bot(self.config, FAILED_END);
+        let child = self.child.take().and_then(|mut child| {
+            let lives = matches!(child.try_wait(), Ok(None));
+            Identity::of(child.id()).filter(|_| lives)
+        });
+        for failed in [running_bot(self.config), child].into_iter().flatten() {
+            process::end(&failed, FAILED_END).ok();
+        }
+    }
+
+    fn log(&self) -> String {
+        match self.starter {
+            Starter::Systemd => "journalctl --user -u reveille-bot".to_owned(),
+            Starter::Launchd | Starter::Cron => self.to.bot_errors().display().to_string(),
+        }
+    }
+}
+
+/// How a person calls the build of before by hand.
+pub(super) fn way_back(versions: &Versions) -> String {
+    versions.before_link().join("wake").display().to_string()
+}
+
+/// The bot that runs, if one does.
+fn running_bot(config: &Config) -> Option<Identity> {
+    wake_lock::read(&config.bot_lock_path()).map(|holder| holder.identity()).filter(Identity::is_alive)
+}
+
+/// What the database says of this token's bot; none where it can't be read, as by one that a bot of before still has to bring up to date.
+fn look<T>(config: &Config, what: impl Fn(&Store, i64) -> Option<T>) -> Option<T> {
+    let bot_id = telegram(config).ok().flatten()?.bot_id();
+    let store = open(&config.db_path())?;
+    what(&store, bot_id)
+}
+
+fn open(path: &Path) -> Option<Store> {
+    Store::open_read_only(path).ok().flatten()
+}
+
+/// Ends the bot that runs, if one does. Says whether it is gone; one that takes longer finishes what it does.
+pub(super) fn end_bot(config: &Config, within: Duration) -> bool {
+    let Some(bot) = running_bot(config) else { return true };
+    process::ask_to_end(&bot);
+    let begun = Instant::now();
+    while bot.is_alive() {
+        if begun.elapsed() >= within {
+            return false;
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+    true
+}

@@ -1,0 +1,79 @@
+//! `build`: the programs that are called have shown that they work. A kill in the middle of an upgrade leaves others.
+
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::{
+    health::{
+        finding::{Finding, Trouble},
+        scene::Scene,
+    },
+    process,
+    setup::install::Versions,
+};
+
+/// Whoever installs takes no longer: ten minutes for a first wake, and some for the bots.
+const TRIAL_LASTS: TimeDelta = TimeDelta::minutes(15);
+
+struct Facts {
+    on_trial: Option<TrialFacts>,
+}
+
+/// The build that is called and has no mark yet.
+struct TrialFacts {
+    name: String,
+    /// For how long it has been called.
+    lasts: TimeDelta,
+    /// Where the build before it is.
+    before: Option<PathBuf>,
+}
+
+pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let own = process::own_program().map_err(Trouble::io("looking for", Path::new("this program")))?;
+    Ok(judge(&look(&own, scene.now)))
+}
+
+fn look(own: &Path, now: DateTime<Utc>) -> Facts {
+    let on_trial = own.parent().and_then(Versions::of_programs).and_then(|versions| {
+        let lasts = versions.called_since().map_or(TimeDelta::MAX, |since| now - DateTime::<Utc>::from(since));
+        let before = versions.before().map(|before| versions.folder(&before));
+        Some(TrialFacts { name: versions.on_trial()?, lasts, before })
+    });
+    Facts { on_trial }
+}
+
+fn judge(facts: &Facts) -> Finding {
+    match &facts.on_trial {
+        Some(TrialFacts { name, lasts, before }) if *lasts > TRIAL_LASTS => {
+            let back = before.as_ref().map_or_else(String::new, |before| {
+                format!("; or have the build before called again: {} install", before.join("wake").display())
+            });
+            Finding::warn(
+                format!("the installation of {name} was broken off before it had reported in"),
+                format!("run scripts/install again{back}"),
+            )
+        }
+        _ => Finding::ok("nothing is left of an upgrade"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::Status;
+
+    #[test]
+    fn a_trial_that_nobody_waits_for_any_more_is_named_with_both_ways_out() {
+        let on_trial = |minutes, before: Option<&str>| {
+            let lasts = TimeDelta::minutes(minutes);
+            Facts { on_trial: Some(TrialFacts { name: "1.2".to_owned(), lasts, before: before.map(PathBuf::from) }) }
+        };
+        assert_eq!(judge(&Facts { on_trial: None }).status, Status::Ok);
+        assert_eq!(judge(&on_trial(5, Some("/v/1.1"))).status, Status::Ok, "it is under way");
+        let left = judge(&on_trial(16, Some("/v/1.1")));
+        assert_eq!(left.status, Status::Warn);
+        assert!(left.fix.unwrap().ends_with("called again: /v/1.1/wake install"));
+        assert_eq!(judge(&on_trial(16, None)).fix.as_deref(), Some("run scripts/install again"));
+    }
+}

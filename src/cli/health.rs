@@ -116,9 +116,9 @@ fn run() -> ExitCode {
         Command::Check { json, dry_run, offline, .. } => {
             let report = look(&config, dry_run, offline);
             if json {
-                print_json(&report)
+                print_json(&report);
             } else {
-                show(&config, &report)
+                show(&config, &report);
             }
             exit_code(report.status)
         }

@@ -190,10 +190,9 @@ fn uninstall(config: &Config, to: &Installation, dry_run: bool) -> Result<ExitCo
     }
     take(&steps)?;
     // systemd and launchd end what they started; cron doesn't.
-    if steps.iter().any(|step| matches!(step, InstallStep::Crontab { .. })) {
-        if !trial::end_bot(config, BOT_END) {
-            complain("  The bot still finishes what it does, and ends then.");
-        }
+    let is_crons = steps.iter().any(|step| matches!(step, InstallStep::Crontab { .. }));
+    if is_crons && !trial::end_bot(config, BOT_END) {
+        complain("  The bot still finishes what it does, and ends then.");
     }
     let done = if steps.is_empty() { "Nothing was installed." } else { "It wakes by itself no more." };
     complain(&format!("{done} The memory and the settings stay in {}.", to.workspace.display()));

@@ -41,6 +41,9 @@ struct ClaudeMessage {
     files: Vec<Value>,
 }
 
+/// Takes one thing of a list in.
+type TakeOne<'a> = Box<dyn FnMut(&str, &mut FoundThings) + 'a>;
+
 pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportError> {
     let mut found = FoundThings::default();
     let mut taken = TakenNames::default();
@@ -48,7 +51,7 @@ pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportE
         let is_conversations = recognise::conversations(source).any(|other| other == entry);
         let is_project =
             entry.file_name() == "projects.json" || entry.path.contains("projects/") && entry.ends_in(&[".json"]);
-        let mut each: Box<dyn FnMut(&str, &mut FoundThings)> = match entry.file_name() {
+        let mut each: TakeOne<'_> = match entry.file_name() {
             _ if is_conversations => Box::new(|raw, found| take(raw, found, tz)),
             _ if is_project => Box::new(|raw, found| project(raw, found, &mut taken)),
             "memories.json" => Box::new(memories),

@@ -48,5 +48,5 @@ fn files(dir: &Path, program: &str) -> impl Iterator<Item = PathBuf> {
 
 /// Whether a file of this name has grown before: `wake.log.2`.
 pub fn is_rotated(name: &str) -> bool {
-    name.rsplit_once(".log.").is_some_and(|(_, age)| age.parse().is_ok_and(|age: usize| age >= 1 && age < KEPT_FILES))
+    name.rsplit_once(".log.").is_some_and(|(_, age)| age.parse().is_ok_and(|age: usize| (1..KEPT_FILES).contains(&age)))
 }

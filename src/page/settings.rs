@@ -21,7 +21,7 @@ pub(super) fn routes() -> Router<Arc<PageSite>> {
 }
 
 async fn show(State(site): State<Arc<PageSite>>) -> Result<Markup, PageError> {
-    let content = site.at_desk(|desk| all(desk)).await?;
+    let content = site.at_desk(all).await?;
     Ok(frame(PagePlace::Settings, "Settings", &content))
 }
 

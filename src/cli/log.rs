@@ -26,7 +26,7 @@ use super::out::LogWriter;
 use crate::{
     clock::{Clock, rfc3339},
     config::{Config, LogFormat},
-    logs::LogFile,
+    logs::{LogFile, MAX_LINE_BYTES},
     outside,
     redact::Redactor,
 };
@@ -148,8 +148,16 @@ impl Write for Kept {
         let text = outside::unmarked(text.trim_end());
         self.file.add(&match (self.form, text.strip_prefix('{')) {
             (LogFormat::Json, Some(rest)) => {
-                let who = format!("{{\"program\":\"{}\",\"pid\":{},{rest}", self.program, std::process::id());
-                self.redactor.redact_json(&who)
+                let who = format!("{{\"program\":\"{}\",\"pid\":{},", self.program, std::process::id());
+                let bytes = rest.len();
+                if bytes < MAX_LINE_BYTES - who.len() {
+                    self.redactor.redact_json(&format!("{who}{rest}"))
+                } else {
+                    // Cut it would be no JSON any more.
+                    format!(
+                        "{who}\"level\":\"WARN\",\"message\":\"an event of {bytes} bytes was too long to be kept\"}}"
+                    )
+                }
             }
             _ => self.redactor.redact(&text),
         });

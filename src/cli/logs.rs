@@ -10,7 +10,8 @@ use crate::{
 
 pub(super) const HELP: &str = "\
 The files are logs/wake.log, logs/bot.log and so on in the workspace: five of 10 MB a program. REVEILLE_LOG and RUST_LOG say how \
-much is logged, LOG_FORMAT in which form. No words of messages and no secrets are in them, unless you ask for more than info.
+much is logged, LOG_FORMAT in which form. At info they hold no words of messages, though an error may quote what a server said; \
+secrets are masked always.
 What the assistant did is told by `wake log` and `wake show`.
 
 Examples:

@@ -38,7 +38,7 @@ impl Remedy {
             Self::CloseToOthers { path, .. } => format!("Close {} to other users", path.display()),
             Self::RebuildIndex => "Build the memory's index anew".to_owned(),
             Self::RemoveWebhook { host } => format!("Remove the webhook at {host}, so that the bot gets its messages"),
-            Self::WakeByItself => "Have the system wake it every five minutes".to_owned(),
+            Self::WakeByItself => "Install it, to be woken every five minutes".to_owned(),
         }
     }
 

@@ -119,7 +119,9 @@ fn one_line(event: &str) -> String {
         match c {
             '\n' => line.push_str("\\n"),
             '\t' => line.push(' '),
-            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => line.extend(c.escape_unicode()),
+            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => {
+                line.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
             c => line.push(c),
         }
     }
@@ -143,9 +145,21 @@ mod tests {
 
     #[test]
     fn an_event_is_one_line_whatever_it_holds() {
-        assert_eq!(one_line("a\nb\tc\u{1b}[1m\n"), "a\\nb c\\u{1b}[1m\n");
+        assert_eq!(one_line("a\nb\tc\u{1b}[1m\n"), "a\\nb c\\u001b[1m\n");
         let long = one_line(&"x".repeat(MAX_LINE_BYTES * 2));
         assert!(long.len() < MAX_LINE_BYTES + 8 && long.ends_with("…\n"), "{}", long.len());
+    }
+
+    #[test]
+    fn a_line_that_lost_its_end_is_not_the_beginning_of_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = LogFile::new(dir.path(), "wake");
+        log.add("one");
+        // As on a disk that filled up meanwhile.
+        log.open.lock().unwrap().is_torn = true;
+        log.add("two");
+        log.add("three");
+        assert_eq!(lines(dir.path().join("wake.log")), ["one", "", "two", "three"]);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub const MAX_FILE_BYTES: u64 = 10 << 20;
 /// So many files a program are kept, the one that grows among them.
 pub const KEPT_FILES: usize = 5;
 /// The longest line, in bytes; of a longer one the end is left out.
-const MAX_LINE_BYTES: usize = 16 * 1024;
+pub const MAX_LINE_BYTES: usize = 16 * 1024;
 
 /// The file that grows.
 fn current(dir: &Path, program: &str) -> PathBuf {

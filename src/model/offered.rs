@@ -47,7 +47,9 @@ pub fn unpriced(config: &Config) -> Option<String> {
         Provider::Anthropic | Provider::Bedrock | Provider::Vertex => price::listed_price(name).is_none(),
         Provider::ClaudeCode | Provider::Offline => false,
     };
-    let mut names: Vec<&str> = config.said_models().filter(is_unknown).collect();
+    let of_tasks =
+        [&config.model_simple, &config.model_reflect, &config.chosen_model].into_iter().flatten().map(String::as_str);
+    let mut names: Vec<&str> = config.said_models().chain(of_tasks).filter(is_unknown).collect();
     names.sort_unstable();
     names.dedup();
     let tokens = |usd: f64| words::thousands((config.daily_budget_usd / usd * 1e6) as u64);
@@ -169,6 +171,7 @@ mod tests {
         let text = said(&[("MODEL", "openai:x,claude-sonnet-5-5"), ("MODEL_SIMPLE", "openai:x"), key]).unwrap();
         assert!(text.starts_with("What openai:x costs isn't known."), "{text}");
         assert!(text.contains("$5.00 ends after 500 k tokens in, or 100 k out. OPENAI_PRICE says"), "{text}");
+        assert!(said(&[("MODEL", "claude-sonnet-5-5"), ("MODEL_SIMPLE", "openai:x"), key]).is_some());
         assert!(said(&[("MODEL", "claude-next")]).is_some_and(|text| text.ends_with("out.")));
         let price = ("OPENAI_PRICE", "0.28/0.42");
         assert_eq!(said(&[("MODEL", "openai:x,claude-sonnet-5-5"), key, price]), None);

@@ -23,9 +23,11 @@ use crate::{
 const LONG: u64 = 500;
 const TRIALS: u64 = 1_000;
 
+/// A day as it is lived; an error says what was wrong with it.
+type LivedDay = fn(&mut Life<'_>) -> Result<(), String>;
+
 /// The days, Monday first.
-const DAYS: [fn(&mut Life<'_>) -> Result<(), String>; 7] =
-    [monday, tuesday, wednesday, thursday, friday, saturday, sunday];
+const DAYS: [LivedDay; 7] = [monday, tuesday, wednesday, thursday, friday, saturday, sunday];
 
 pub(crate) struct Week;
 

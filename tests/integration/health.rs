@@ -555,7 +555,7 @@ fn a_workspace_that_others_can_read_is_told() {
     let dot_env = env.workspace().join(".env");
     fs::write(&dot_env, "AUTONOMY=1\n").unwrap();
     chmod(&dot_env, 0o600);
-    for (path, open, closed) in [(env.workspace(), 0o755, 0o700), (dot_env, 0o644, 0o600)] {
+    for (path, open, closed) in [(env.workspace(), 0o755, 0o750), (dot_env, 0o644, 0o600)] {
         chmod(&path, open);
         let detail = assert_found(&env, "workspace", "warn");
         assert!(detail.contains(&path.display().to_string()), "{detail}");

@@ -91,7 +91,7 @@ fn a_log_that_can_not_be_written_stops_nobody() {
     let ran = env.wake(&["--once", "--say", "remember that tea is green"]).ok();
     assert!(ran.stdout.contains("Remembered"), "{ran:?}");
     fs::remove_file(env.workspace().join("logs")).unwrap();
-    // Every write fails as on a full disk.
+    // A link in its place isn't followed.
     fs::create_dir(env.workspace().join("logs")).unwrap();
     std::os::unix::fs::symlink("/dev/full", log(&env, "wake")).unwrap();
     env.wake(&["--once", "--say", "remember that coffee is black"]).ok();

@@ -85,7 +85,7 @@ fn judge(facts: &Facts) -> Finding {
     }
     // Readable by a group is how some machines are set up; writable by it means that others decide what we do.
     if dir.mode & 0o027 != 0 {
-        findings.push(open_to_others(dir, 0o700));
+        findings.push(open_to_others(dir, dir.mode & !0o027));
     }
     let open = facts.private.iter().filter(|file| file.mode & 0o044 != 0);
     findings.extend(open.map(|file| open_to_others(file, 0o600)));
@@ -96,7 +96,9 @@ fn open_to_others(file: &Guarded, mode: u32) -> Finding {
     let path = file.path.display();
     let open = format!("{path} is open to other users (mode {:04o})", file.mode);
     let finding = Finding::warn(open, format!("chmod {mode:o} '{path}'"));
-    finding.mended_by(Remedy::CloseToOthers { path: file.path.clone(), mode })
+    // A group that may read may be how this machine is set up: that is left to a person.
+    let is_plain = file.is_dir || file.mode & 0o004 != 0;
+    if is_plain { finding.mended_by(Remedy::CloseToOthers { path: file.path.clone(), mode }) } else { finding }
 }
 
 #[cfg(test)]
@@ -123,7 +125,8 @@ mod tests {
         assert_eq!(judge(&facts(0o700)).status, Status::Ok);
         assert_eq!(judge(&facts(0o750)).status, Status::Ok);
         assert_eq!(judge(&facts(0o770)).status, Status::Warn);
-        assert_eq!(judge(&facts(0o755)).fix.as_deref(), Some("chmod 700 '/w'"));
+        assert_eq!(judge(&facts(0o755)).fix.as_deref(), Some("chmod 750 '/w'"));
+        assert_eq!(judge(&facts(0o2770)).fix.as_deref(), Some("chmod 2750 '/w'"));
     }
 
     #[test]

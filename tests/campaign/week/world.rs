@@ -53,6 +53,7 @@ pub(super) enum What {
     Question,
 }
 
+#[derive(Clone, Copy)]
 pub(super) enum Budget {
     Spent,
     Enough,

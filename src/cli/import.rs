@@ -185,7 +185,8 @@ fn in_words(
     if let Some(made) = made {
         let id: String = made.commit.to_string().chars().take(8).collect();
         let repo = in_shell(&config.repo_dir());
-        line(format!("\nAll of it is commit {id}, which is yours. To take it back: git -C {repo} revert {id}"));
+        line(format!("\nAll of it is commit {id}, which is yours."));
+        line(format!("To take it back, as long as no later import followed: git -C {repo} revert {id}"));
     } else if dry_run {
         line("\nNothing was changed yet: leave out --dry-run to do it.".to_owned());
     }

@@ -133,14 +133,14 @@ fn install(config: &Config, to: &Installation, from: &Path, arguments: &InstallA
         }
         loaded => loaded.is_err(),
     };
-    let (present, left) = (versions.current(), versions.on_trial());
+    let (present, left) = (install::called_build(to), versions.on_trial());
     if let Some(name) = &left {
         complain(&format!(
             "  The installation of {name} was broken off before it had reported in; this one mends that."
         ));
     }
     let mut trial = Trial::new(config, to, starter, Duration::from_secs(arguments.report_within));
-    let is_new = || versions.current() != present || left.is_some();
+    let is_new = || install::called_build(to) != present || left.is_some();
     let tried = take(&steps).and_then(|()| {
         if starter == Starter::Cron && self::crontab()?.is_none_or(|now| now != install::with_lines(&now, to)) {
             return Err("the crontab was written and doesn't hold our lines; look at it with `crontab -l`".to_owned());

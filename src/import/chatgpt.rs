@@ -12,13 +12,13 @@ use super::{
     conversation::{self, ReadConversation, SaidThere},
     found::FoundThings,
     recognise,
-    source::ImportSource,
+    source::{ImportSource, MAX_WHOLE_BYTES, TOO_LARGE},
     stores,
 };
 use crate::zone::Tz;
 
 /// The largest file of conversations, in bytes.
-pub(super) const MAX_CONVERSATIONS_BYTES: u64 = 1 << 30;
+pub(super) const MAX_CONVERSATIONS_BYTES: u64 = 256 << 20;
 /// How much of a conversation's id is in its name.
 const ID_CHARS: usize = 12;
 
@@ -52,7 +52,12 @@ struct ChatgptMessage {
     create_time: Option<f64>,
     content: Option<ChatgptContent>,
     #[serde(default)]
-    metadata: Value,
+    metadata: Option<ChatgptMetadata>,
+}
+
+#[derive(Deserialize)]
+struct ChatgptMetadata {
+    is_visually_hidden_from_conversation: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -87,6 +92,9 @@ pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportE
 }
 
 fn take(raw: &str, found: &mut FoundThings, tz: Tz) {
+    if raw.len() as u64 > MAX_WHOLE_BYTES {
+        return found.leave("a conversation", TOO_LARGE);
+    }
     let Ok(conversation) = serde_json::from_str::<ChatgptConversation>(raw) else {
         return found.leave(named(raw), NOT_UNDERSTOOD);
     };
@@ -113,12 +121,7 @@ fn take(raw: &str, found: &mut FoundThings, tz: Tz) {
     let begun = conversation.create_time.and_then(moment).or_else(|| read.said.iter().find_map(|said| said.at));
     let day = begun.map(|at| at.with_timezone(&tz).date_naive());
     let id = short_id(conversation.conversation_id.or(conversation.id).as_deref(), &read);
-    found.documents.extend(conversation::documents(
-        &format!("chatgpt/{}", conversation::dated(day, &id)),
-        day,
-        &read,
-        tz,
-    ));
+    conversation::keep(&format!("chatgpt/{}", conversation::dated(day, &id)), day, &read, tz, found);
 }
 
 /// The messages from the first to the one that was shown last.
@@ -144,7 +147,7 @@ fn branch(conversation: &ChatgptConversation) -> Vec<&ChatgptNode> {
 
 /// Whose words a message is: the person's or the assistant's, and nothing of what only a program sees.
 fn speaker(message: &ChatgptMessage) -> Option<&'static str> {
-    let is_hidden = message.metadata.get("is_visually_hidden_from_conversation").and_then(Value::as_bool);
+    let is_hidden = message.metadata.as_ref().and_then(|metadata| metadata.is_visually_hidden_from_conversation);
     if is_hidden == Some(true) {
         return None;
     }
@@ -229,6 +232,19 @@ mod tests {
         assert!(
             found.documents[0].text.contains("**You**: one") && found.documents[0].path.starts_with("chatgpt/undated/")
         );
+    }
+
+    #[test]
+    fn one_that_is_too_large_is_left_out_and_what_is_hidden_is_not_said() {
+        let mut hidden = said("CANARY", "");
+        hidden["message"]["metadata"] = json!({"is_visually_hidden_from_conversation": true, "model": {"x": [1]}});
+        let mut plain = said("one", "a");
+        plain["message"]["metadata"] = Value::Null;
+        let found = taken(&json!({"title": "x", "mapping": {"a": hidden, "b": plain}, "current_node": "b"}));
+        assert!(found.documents[0].text.contains("one") && !found.documents[0].text.contains("CANARY"), "{found:?}");
+        let padding = "x".repeat(usize::try_from(MAX_WHOLE_BYTES).unwrap());
+        let found = taken(&json!({"title": padding, "mapping": {"a": said("one", "")}}));
+        assert_eq!((found.documents.len(), found.left_out[0].why), (0, TOO_LARGE));
     }
 
     #[test]

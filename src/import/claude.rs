@@ -11,7 +11,7 @@ use super::{
     found::{DocumentSort, FoundDocument, FoundThings},
     names::{self, TakenNames},
     recognise,
-    source::ImportSource,
+    source::{ImportSource, MAX_WHOLE_BYTES, TOO_LARGE},
     stores::{self, text_of},
 };
 use crate::{clock::parse_time, zone::Tz};
@@ -74,6 +74,9 @@ pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportE
 }
 
 fn take(raw: &str, found: &mut FoundThings, tz: Tz) {
+    if raw.len() as u64 > MAX_WHOLE_BYTES {
+        return found.leave("a conversation", TOO_LARGE);
+    }
     let Ok(conversation) = serde_json::from_str::<ClaudeConversation>(raw) else {
         return found.leave(named(raw), NOT_UNDERSTOOD);
     };
@@ -95,12 +98,7 @@ fn take(raw: &str, found: &mut FoundThings, tz: Tz) {
     let begun: Option<DateTime<Utc>> = conversation.created_at.as_deref().and_then(parse_time);
     let day = begun.or_else(|| read.said.iter().find_map(|said| said.at)).map(|at| at.with_timezone(&tz).date_naive());
     let id = short_id(conversation.uuid.as_deref(), &read);
-    found.documents.extend(conversation::documents(
-        &format!("claude/{}", conversation::dated(day, &id)),
-        day,
-        &read,
-        tz,
-    ));
+    conversation::keep(&format!("claude/{}", conversation::dated(day, &id)), day, &read, tz, found);
 }
 
 /// What a message says with the text of what was attached to it, and how many calls of tools are in it.
@@ -156,5 +154,18 @@ fn memories(raw: &str, found: &mut FoundThings) {
         let text = format!("# What Claude had noted\n\n{}\n", text.trim());
         let path = "claude/memories.md".to_owned();
         found.documents.push(FoundDocument { path, text, day: None, sort: DocumentSort::Note });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conversation_that_is_too_large_is_left_out() {
+        let mut found = FoundThings::default();
+        let raw = format!("{{\"name\": \"{}\"}}", "x".repeat(usize::try_from(MAX_WHOLE_BYTES).unwrap()));
+        take(&raw, &mut found, "UTC".parse().unwrap());
+        assert_eq!(found.left_out[0].why, TOO_LARGE);
     }
 }

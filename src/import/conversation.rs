@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, NaiveDate, Utc};
 
-use super::found::{DocumentSort, FoundDocument};
+use super::found::{CUT_SHORT, DocumentSort, FoundDocument, FoundThings};
 use crate::{
     words::{one_line, shortened},
     zone::Tz,
@@ -32,13 +32,21 @@ pub(super) struct SaidThere {
     pub(super) text: String,
 }
 
-/// The conversation's documents: mostly one. `stem`: the path of the first without `.md`.
-pub(super) fn documents(
+/// Keeps a conversation, and says of which messages only the beginning came. `stem`: the path of its first document without `.md`.
+pub(super) fn keep(
     stem: &str,
     day: Option<NaiveDate>,
     conversation: &ReadConversation,
     tz: Tz,
-) -> Vec<FoundDocument> {
+    found: &mut FoundThings,
+) {
+    let long = conversation.said.iter().filter(|said| said.text.trim().chars().count() > MAX_MESSAGE_CHARS);
+    long.for_each(|_| found.leave(&conversation.title, CUT_SHORT));
+    found.documents.extend(documents(stem, day, conversation, tz));
+}
+
+/// The conversation's documents: mostly one.
+fn documents(stem: &str, day: Option<NaiveDate>, conversation: &ReadConversation, tz: Tz) -> Vec<FoundDocument> {
     let title = match one_line(&conversation.title.replace("<!--", "<! --")) {
         title if title.is_empty() => "Untitled".to_owned(),
         title => shortened(&title, MAX_TITLE_CHARS),
@@ -132,6 +140,16 @@ mod tests {
         ");
         let titles: Vec<_> = Document::split(&documents[0].text).sections().map(|part| part.title.clone()).collect();
         assert_eq!(titles, ["2025-03-14"]);
+    }
+
+    #[test]
+    fn of_a_message_that_is_cut_it_is_said() {
+        let long = "x".repeat(MAX_MESSAGE_CHARS + 1);
+        let said = vec![said("You", 1, &long), said("You", 2, "short")];
+        let mut found = FoundThings::default();
+        keep("a", None, &ReadConversation { title: "Long".into(), said }, "UTC".parse().unwrap(), &mut found);
+        let left: Vec<_> = found.left_out.iter().map(|left| (left.what.as_str(), left.why)).collect();
+        assert_eq!((found.documents.len(), left), (1, vec![("Long", CUT_SHORT)]));
     }
 
     #[test]

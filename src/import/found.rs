@@ -91,6 +91,8 @@ pub struct ImportLeftOut {
     pub why: &'static str,
 }
 
+/// What came only in part.
+pub(super) const CUT_SHORT: &str = "longer than is kept: its beginning came";
 /// Why a document isn't taken that is called so.
 const SECRET_NAME: &str = "its name holds a key or token";
 
@@ -109,11 +111,15 @@ impl FoundThings {
             *text = clean;
         };
         self.documents.iter_mut().for_each(|document| mask(&mut document.text));
-        self.facts.iter_mut().for_each(|fact| mask(&mut fact.text));
-        self.reminders.iter_mut().for_each(|reminder| mask(&mut reminder.text));
-        for FoundTask { draft, due, .. } in &mut self.tasks {
+        for FoundFact { text, from } in &mut self.facts {
+            [text, from].into_iter().for_each(&mut mask);
+        }
+        for FoundReminder { text, due, from } in &mut self.reminders {
+            [text, due, from].into_iter().for_each(&mut mask);
+        }
+        for FoundTask { draft, due, from } in &mut self.tasks {
             let values = [&mut draft.next, &mut draft.why, due].into_iter().flatten();
-            values.chain([&mut draft.title, &mut draft.body]).for_each(&mut mask);
+            values.chain([&mut draft.title, &mut draft.body, from]).for_each(&mut mask);
         }
         self.left_out.iter_mut().for_each(|left| mask(&mut left.what));
         self.masked += masked;

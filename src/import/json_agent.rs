@@ -133,7 +133,7 @@ fn said(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings, tz:
     (0..bad).for_each(|_| found.leave(&entry.path, NOT_UNDERSTOOD));
     for (month, read) in months {
         let day = format!("{month}-01").parse().ok();
-        found.documents.extend(conversation::documents(&format!("{FOLDER}/conversations/{month}"), day, &read, tz));
+        conversation::keep(&format!("{FOLDER}/conversations/{month}"), day, &read, tz, found);
     }
     Ok(())
 }
@@ -148,16 +148,33 @@ fn moment(text: &str, tz: Tz) -> Option<DateTime<Utc>> {
 /// Settings in JSON: the names of all, the values of those that are known here and no secret.
 fn settings(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) {
     let Some(store) = json(source, entry, found) else { return };
-    let is_secrets = entry.file_name() == "secrets.json";
-    for (name, value) in store.as_object().into_iter().flatten() {
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let old = OldSetting::new(&name.to_uppercase(), &value);
-        if is_secrets {
-            found.secrets.push(crate::redact::Secret::new(value));
-        } else {
-            found.secrets.extend(old.secret());
+    each_setting("", &store, entry.file_name() == "secrets.json", found);
+}
+
+/// Goes down to the single values: what stands deeper is named by all names above it.
+fn each_setting(name: &str, value: &Value, is_secrets: bool, found: &mut FoundThings) {
+    match value {
+        Value::Object(fields) => {
+            for (field, value) in fields {
+                let field = field.to_uppercase();
+                let name = if name.is_empty() { field } else { format!("{name}_{field}") };
+                each_setting(&name, value, is_secrets, found);
+            }
         }
-        found.settings.push(old);
+        Value::Array(values) => values.iter().for_each(|value| each_setting(name, value, is_secrets, found)),
+        value => {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let old = OldSetting::new(name, &value);
+            if is_secrets {
+                found.secrets.push(crate::redact::Secret::new(value));
+            } else {
+                found.secrets.extend(old.secret());
+            }
+            // Of a list, the name once.
+            if !name.is_empty() && (old.is_known() || !found.settings.iter().any(|other| other.name == name)) {
+                found.settings.push(old);
+            }
+        }
     }
 }
 

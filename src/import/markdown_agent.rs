@@ -102,15 +102,16 @@ fn facts(text: &str, path: &str, found: &mut FoundThings) -> bool {
         let bare = line.trim();
         is_comment |= bare.starts_with("<!--");
         let is_more = !is_comment
-            && !bare.is_empty()
-            && !bare.starts_with(['#', '-', '*', '+'])
+            && bare.chars().any(char::is_alphanumeric)
+            && !bare.starts_with('#')
+            && !["- ", "* ", "+ "].iter().any(|bullet| bare.starts_with(bullet))
             && !line.starts_with([' ', '\t']);
         is_comment &= !bare.contains("-->");
         is_more
     })
 }
 
-/// Takes the tasks; whether nothing in the document reads like one.
+/// Takes the tasks; whether the document is kept as well, since it holds more, or nothing that reads like a task.
 fn tasks(text: &str, path: &str, found: &mut FoundThings) -> bool {
     let boxes: Vec<(bool, &str)> = text.lines().filter_map(ticked).collect();
     let before = found.tasks.len() + found.left_out.len();
@@ -134,6 +135,12 @@ fn tasks(text: &str, path: &str, found: &mut FoundThings) -> bool {
                 found.tasks.push(as_task(task, path));
             }
         }
+    }
+    if !boxes.is_empty() {
+        return text.lines().any(|line| {
+            let bare = line.trim();
+            !bare.is_empty() && !bare.starts_with('#') && ticked(line).is_none()
+        });
     }
     let has_words = text.lines().any(|line| !line.trim().is_empty() && !line.starts_with('#'));
     before == found.tasks.len() + found.left_out.len() && has_words

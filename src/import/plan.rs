@@ -9,18 +9,19 @@ use ring::digest::{SHA256, digest};
 use super::{
     ImportKind,
     account::{ImportAccount, SetReminder},
-    found::{DocumentSort, FoundReminder, FoundTask, FoundThings, ImportLeftOut},
+    found::{CUT_SHORT, DocumentSort, FoundDocument, FoundReminder, FoundTask, FoundThings, ImportLeftOut},
 };
 use crate::{
+    clock::parse_time,
     memory::{
         ACTIVE, BACKLOG, IMPORTED_DIR, SEMANTIC_MEMORY,
-        facts::NewFact,
+        facts::{MAX_FACT_CHARS, NewFact},
         imported,
-        tasks::{TaskDraft, TaskError, TaskList},
+        tasks::{MAX_BODY_CHARS, MAX_TITLE_CHARS, TaskDraft, TaskError, TaskList},
     },
     random::hex,
     repo::{FileChange, Repo, RepoError},
-    words::{count, one_line},
+    words::{count, one_line, shortened},
     zone::Tz,
 };
 
@@ -37,6 +38,10 @@ const MAX_DOCUMENT_BYTES: usize = 64 << 20;
 const MAX_FACTS: usize = 2_000;
 /// Tasks of one import at most, reminders among them.
 const MAX_TASKS: usize = 500;
+/// Where documents stand that are named by their month alone.
+const OF_LOGS: &str = "json-agent/";
+/// A time in a task's title, in characters at most.
+const MAX_DUE_CHARS: usize = 40;
 /// How much of a hash is kept, in characters.
 const HASH_CHARS: usize = 32;
 
@@ -159,13 +164,39 @@ impl PlanDraft {
         self.left_out.push(ImportLeftOut { what: what.to_owned(), why });
     }
 
+    /// Where a document goes, and the hash of what came there before. Only a conversation that went on takes the place of another
+    /// document: two that share a name are two, and the second gets a name that is free.
+    fn place(&self, document: &FoundDocument, memory: &MemoryReader<'_>) -> (String, Option<String>) {
+        // A log's months are named alike whoever kept it: what came must be how this one begins.
+        let is_by_month = document.path.starts_with(OF_LOGS);
+        let begins_so = |place: &str, came: &str| {
+            let there = memory.repo.read_work_tree(&format!("{IMPORTED_DIR}/{place}")).ok().flatten();
+            there.is_none_or(|there| hash(&there) != came || document.text.starts_with(&there))
+        };
+        let goes_on = |place: &str, came: &str| {
+            document.sort == DocumentSort::Conversation && (!is_by_month || begins_so(place, came))
+        };
+        let stem = document.path.trim_end_matches(".md");
+        let mut place = document.path.clone();
+        let mut n = 2;
+        loop {
+            match self.record.paths.get(&place) {
+                Some(came) if !goes_on(&place, came) => place = format!("{stem}-{n}.md"),
+                came => {
+                    let came = came.cloned();
+                    return (place, came);
+                }
+            }
+            n += 1;
+        }
+    }
+
     /// Texts, the newest first.
     fn documents(&mut self, found: &FoundThings, memory: &MemoryReader<'_>) -> Result<(), RepoError> {
         let mut documents: Vec<_> = found.documents.iter().collect();
         documents.sort_by(|one, other| other.day.cmp(&one.day).then_with(|| one.path.cmp(&other.path)));
         let (mut taken, mut bytes) = (0, 0);
         for document in documents {
-            let path = format!("{IMPORTED_DIR}/{}", document.path);
             let hash = hash(&document.text);
             if self.record.hashes.contains(&hash) {
                 self.plan.account.known += 1;
@@ -175,22 +206,23 @@ impl PlanDraft {
                 self.leave(&document.path, BEYOND);
                 continue;
             }
-            let came = self.record.paths.get(&document.path).cloned();
+            let (place, came) = self.place(document, memory);
+            let path = format!("{IMPORTED_DIR}/{place}");
             let base = match memory.repo.check_writable(&path) {
                 Ok(()) => memory.repo.read_work_tree(&path)?,
                 Err(error) if error.is_of_a_file() => {
-                    self.leave(&document.path, NOT_OURS);
+                    self.leave(&place, NOT_OURS);
                     continue;
                 }
                 Err(error) => return Err(error),
             };
             let as_it_came = base.as_deref().map(self::hash) == came;
             if !as_it_came {
-                self.leave(&document.path, if came.is_some() { EDITED } else { NOT_OURS });
+                self.leave(&place, if came.is_some() { EDITED } else { NOT_OURS });
                 continue;
             }
             (taken, bytes) = (taken + 1, bytes + document.text.len());
-            self.record.add(hash, &document.path);
+            self.record.add(hash, &place);
             let account = &mut self.plan.account;
             let counts = &mut account.new;
             match document.sort {
@@ -219,6 +251,9 @@ impl PlanDraft {
                 self.leave(&text, BEYOND);
             } else {
                 self.record.add(hash, "a fact");
+                if text.chars().count() > MAX_FACT_CHARS {
+                    self.leave(&text, CUT_SHORT);
+                }
                 new.push(NewFact { text, origin: imported::origin(&fact.from, self.now) });
             }
         }
@@ -259,7 +294,17 @@ impl PlanDraft {
                 self.leave(&draft.title, BEYOND);
                 continue;
             }
-            match imported::with_task(&TaskList::parse(&text).0, &draft, due.as_deref(), &from, day) {
+            let whole = whole(&draft);
+            let with =
+                |draft: &TaskDraft| imported::with_task(&TaskList::parse(&text).0, draft, due.as_deref(), &from, day);
+            let added = match with(&whole) {
+                // The same words for another time are another reminder.
+                Err(TaskError::Exists { .. }) if is_reminder && due.is_some() => {
+                    with(&timed(&whole, due.as_deref().unwrap_or_default()))
+                }
+                added => added,
+            };
+            match added {
                 Ok(with) => text = with,
                 Err(TaskError::Exists { .. }) => {
                     self.plan.account.known += 1;
@@ -271,10 +316,13 @@ impl PlanDraft {
                 }
             }
             taken += 1;
+            if whole.body.trim().chars().count() > MAX_BODY_CHARS {
+                self.leave(&draft.title, CUT_SHORT);
+            }
             self.record.add(hash, if is_reminder { "a reminder" } else { "a task" });
             if is_reminder {
                 self.plan.account.new.reminders += 1;
-                let at = due.as_deref().and_then(civil).filter(|at| *at > local);
+                let at = due.as_deref().and_then(|due| local_time(due, self.tz)).filter(|at| *at > local);
                 self.plan.account.reminders.extend(at.map(|at| SetReminder::new(&draft.title, at)));
             } else {
                 self.plan.account.new.tasks += 1;
@@ -293,6 +341,27 @@ fn as_task(reminder: &FoundReminder) -> FoundTask {
     let FoundReminder { text, due, from } = reminder;
     let draft = TaskDraft { title: text.clone(), status: Some("waiting".to_owned()), ..TaskDraft::default() };
     FoundTask { draft, due: Some(due.clone()).filter(|due| !due.is_empty()), from: from.clone() }
+}
+
+/// The task with its whole text below it, where that is longer than a title.
+fn whole(draft: &TaskDraft) -> TaskDraft {
+    if one_line(&draft.title).chars().count() <= MAX_TITLE_CHARS {
+        return draft.clone();
+    }
+    let body = format!("{}\n\n{}", draft.title.trim(), draft.body);
+    TaskDraft { body: body.trim_end().to_owned(), ..draft.clone() }
+}
+
+/// The task with its time in its title.
+fn timed(draft: &TaskDraft, due: &str) -> TaskDraft {
+    let due = shortened(&one_line(due), MAX_DUE_CHARS);
+    let most = MAX_TITLE_CHARS.saturating_sub(due.chars().count() + 3);
+    TaskDraft { title: format!("{} ({due})", shortened(&one_line(&draft.title), most)), ..draft.clone() }
+}
+
+/// A time on the person's wall, from one that may name its offset.
+fn local_time(due: &str, tz: Tz) -> Option<NaiveDateTime> {
+    civil(due).or_else(|| parse_time(due).map(|at| at.with_timezone(&tz).naive_local()))
 }
 
 /// A time as those assistants write one.

@@ -242,7 +242,9 @@ fn wrong_settings_are_named_by_their_own_code_and_anothers_program_stays() {
     env.set("AUTONOMY", "9");
     let wrong = env.run(&wake, &["install"]);
     assert_eq!(wrong.code, 78, "{wrong:#?}");
-    assert!(wrong.stderr.contains("AUTONOMY"), "{wrong:#?}");
+    for told in ["AUTONOMY", "`wake init` corrects it; then run `wake install` again"] {
+        assert!(wrong.stderr.contains(told), "{told} in {wrong:#?}");
+    }
 }
 
 /// The answers of a person who has no model and no bot, until the settings are written.

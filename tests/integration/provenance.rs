@@ -177,7 +177,11 @@ fn what_is_forgotten_is_in_nothing_that_is_searched_and_the_history_is_told_of_w
     assert!(asked.code == 1 && asked.stderr.contains("Nothing was taken out"), "{}", asked.stderr);
     assert!(all_rows(&env).contains("4711-77") && env.memory(FACTS).contains("4711-77"));
 
+    let copy = env.workspace().join("messages.db.before-upgrade");
+    std::fs::write(&copy, "").unwrap();
     let done = env.wake(&["memory", "forget", "--yes", "4711-77"]).ok();
+    let names_copy = format!("the copy that the last upgrade made may hold it. rm {}", copy.display());
+    assert!(done.stderr.contains(&names_copy), "{}", done.stderr);
     assert!(!all_rows(&env).contains("4711-77"), "nothing of it stays in the file, freed pages included");
     assert!(!found(&[]));
     let index = std::fs::read(env.workspace().join("index.db")).unwrap();
@@ -225,6 +229,9 @@ fn what_is_forgotten_is_in_nothing_that_is_searched_and_the_history_is_told_of_w
     assert!(opened.contains("Change the shed") && !opened.contains("Paint the shed"), "{opened}");
     assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), env.git(&["rev-parse", "main"]));
     let again = env.wake(&["memory", "forget", "4711-77"]).ok();
+    assert!(again.stderr.contains(&names_copy), "where nothing is found, too: {}", again.stderr);
+    std::fs::remove_file(&copy).unwrap();
+    assert!(!env.wake(&["memory", "forget", "4711-77"]).ok().stderr.contains("the last upgrade"));
     assert!(again.stderr.contains("Git's history doesn't hold these words."), "{}", again.stderr);
     env.check_sound();
 }

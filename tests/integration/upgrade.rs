@@ -14,6 +14,7 @@ use super::{
     init::write,
     install::{StartedBot, machine, program},
     support::{
+        claude::API_KEY,
         env::{CHAT, Ran, TestEnv, eventually},
         telegram::{FakeTelegram, TOKEN},
     },
@@ -96,7 +97,11 @@ fn another_build(env: &TestEnv, name: &str, bot: Option<&str>) {
     let (from, to) = (env.path("build"), env.path(name));
     fs::create_dir_all(&to).unwrap();
     for program in PROGRAMS {
-        fs::copy(from.join(program), to.join(program)).unwrap();
+        let (from, to) = (from.join(program), to.join(program));
+        let is_rewritten = program == "wake" || program == "bot" && bot.is_some();
+        if is_rewritten || fs::hard_link(&from, &to).is_err() {
+            fs::copy(&from, &to).unwrap();
+        }
     }
     let mut bytes = fs::read(to.join("wake")).unwrap();
     bytes.extend(name.as_bytes());
@@ -186,9 +191,9 @@ fn a_bot_that_hangs_is_ended_and_the_one_before_takes_over() {
     let hung = machine.env.path("hung");
     let line = format!("trap '' TERM; echo $$ > '{}'; while :; do sleep 1; done", hung.display());
     another_build(&machine.env, "hanging", Some(&line));
-    let refused = machine.install("hanging", &["--report-within", "2"]);
+    let refused = machine.install("hanging", &["--report-within", "10"]);
     assert_eq!(refused.code, 1, "{refused:#?}");
-    assert!(refused.stderr.contains("didn't report in within 2 s"), "{refused:#?}");
+    assert!(refused.stderr.contains("didn't report in within 10 s"), "{refused:#?}");
     assert!(Identity::of(fs::read_to_string(&hung).unwrap().trim().parse().unwrap()).is_none(), "it is gone");
     machine.another_bot();
     assert_eq!(machine.current(), first);
@@ -224,7 +229,8 @@ fn under_a_sessions_manager_the_bot_before_is_started_by_it_again() {
     let env = prepared(&telegram.url());
     let manager = "pid=\"$HOME/bot.pid\"\n\
          [ \"$*\" = '--user restart reveille-bot.service' ] || exit 0\n\
-         if [ -e \"$pid\" ]; then kill \"$(cat \"$pid\")\"; while kill -0 \"$(cat \"$pid\")\" 2>/dev/null; do sleep 0.05; done; fi\n\
+         if [ -e \"$pid\" ]; then kill \"$(cat \"$pid\")\"; n=0\n\
+         while [ $n -lt 200 ] && kill -0 \"$(cat \"$pid\")\" 2>/dev/null; do n=$((n + 1)); sleep 0.05; done; fi\n\
          setsid \"$HOME/.local/bin/bot\" >/dev/null 2>&1 & echo $! > \"$pid\"";
     program(&env.path("tools/systemctl"), manager);
     let installed = env.run(env.path("build/wake"), &["install"]).ok();
@@ -298,6 +304,47 @@ fn programs_of_an_earlier_installation_are_kept_as_a_build() {
     assert_eq!(bin.join("wake").canonicalize().unwrap(), earlier.join("wake"));
 }
 
+/// Another way has put programs in the place of the links: they are the ones of before, whatever the link says.
+#[test]
+fn programs_that_stand_in_the_place_of_the_links_are_kept_as_a_build() {
+    let mut machine = Upgraded::new();
+    let (first, bin) = (machine.current(), machine.env.path("home/.local/bin"));
+    another_build(&machine.env, "own", None);
+    for name in PROGRAMS {
+        fs::remove_file(bin.join(name)).unwrap();
+        fs::copy(machine.env.path("own").join(name), bin.join(name)).unwrap();
+    }
+    // The link leads to this very build, and yet it is an upgrade.
+    machine.install("build", &[]).ok();
+    machine.another_bot();
+    assert_eq!((machine.current(), bin.join("wake").canonicalize().unwrap()), (first.clone(), first.join("wake")));
+    let before = fs::read_link(machine.lib().join("before")).unwrap();
+    assert_eq!(before, machine.lib().join("versions/earlier"));
+    assert!(fs::read(before.join("wake")).unwrap() == fs::read(machine.env.path("own/wake")).unwrap());
+    machine.answers("remember that the roof is from 2020");
+}
+
+/// What the trial's wake finds can wait for its model: that says nothing against the build.
+#[test]
+fn a_build_whose_wake_finds_the_model_away_stays() {
+    let mut env = machine();
+    env.set("ALLOWED_CHAT_IDS", &CHAT.to_string()).set("MODEL", "offline");
+    env.run(env.path("build/wake"), &["install"]).ok();
+    let link = env.path("home/.local/lib/reveille/current");
+    let current = || fs::read_link(&link).unwrap();
+    let first = current();
+    another_build(&env, "newer", None);
+    env.receive(CHAT, "is the boiler on?");
+    // No timer has what the environment keeps secret.
+    let (nobody, settings) = ("http://127.0.0.1:9", env.workspace().join(".env"));
+    write(&settings, &format!("ANTHROPIC_API_KEY={API_KEY}\nANTHROPIC_BASE_URL={nobody}\nMODEL=claude-sonnet-5-5\n"));
+    env.unset("MODEL");
+    let upgraded = env.run(env.path("newer/wake"), &["install"]).ok();
+    assert!(upgraded.stderr.contains("✓ a wake ran; what it was about waits"), "{upgraded:#?}");
+    assert!(current() != first && current().join("reported-in").exists(), "{upgraded:#?}");
+    assert_eq!(env.queued().len(), 1);
+}
+
 fn exe(pid: u32) -> PathBuf {
     fs::read_link(Path::new("/proc").join(pid.to_string()).join("exe")).unwrap()
 }
@@ -306,7 +353,7 @@ fn exe(pid: u32) -> PathBuf {
 #[test]
 fn without_a_network_a_bot_that_works_is_enough() {
     let env = prepared("http://127.0.0.1:9");
-    let installed = env.run(env.path("build/wake"), &["install", "--report-within", "2"]).ok();
+    let installed = env.run(env.path("build/wake"), &["install", "--report-within", "15"]).ok();
     assert!(installed.stderr.contains("Telegram can't be reached at the moment"), "{installed:#?}");
     assert!(StartedBot::find(&env).is_some());
 }

@@ -20,8 +20,10 @@ use crate::{
     wake_lock,
 };
 
-/// A first wake fetches the memory and answers what has waited.
+/// A first wake fetches the memory and answers what has waited. One that may take longer by the settings is waited for.
 const FIRST_WAKE: Duration = Duration::from_secs(600);
+/// How much longer than it may work a wake may take to end.
+const WAKE_END: Duration = Duration::from_secs(60);
 /// How long a bot may take to take its lock, where it need not report in.
 const BOT_BEGIN: Duration = Duration::from_secs(10);
 /// How often it is looked for.
@@ -43,6 +45,8 @@ pub(super) struct Trial<'a> {
     bot_before: Option<Identity>,
     /// Whether Telegram has answered it lately: then it has to answer the new one, too.
     was_heard: bool,
+    /// Whether the new bot has reported in: then it works, and may have a wake of its own to wait for.
+    has_reported: bool,
     /// What was started here, in place of cron.
     child: Option<Child>,
 }
@@ -52,7 +56,16 @@ impl<'a> Trial<'a> {
         let now = config.clock().now();
         let heard = look(config, |store, bot_id| store.last_heard(bot_id).ok().flatten());
         let was_heard = heard.is_some_and(|at| (now - at).abs() < HEARD_LATELY);
-        Self { config, to, starter, within, bot_before: running_bot(config), was_heard, child: None }
+        Self {
+            config,
+            to,
+            starter,
+            within,
+            bot_before: running_bot(config),
+            was_heard,
+            has_reported: false,
+            child: None,
+        }
     }
 
     /// Starts a bot as cron would, at once; the one that runs ends first, if it is to.
@@ -70,7 +83,9 @@ impl<'a> Trial<'a> {
     /// Waits for the new bot's report, then tries a wake, and whether something starts them.
     pub(super) fn check(&mut self, must_report: bool) -> Result<ExitCode, String> {
         if self.to.with_bot && must_report {
-            match self.report()? {
+            let has_reached = self.report()?;
+            self.has_reported = true;
+            match has_reached {
                 true => complain("  ✓ the new bot has reported in"),
                 false => complain("  ✓ the new bot runs; Telegram can't be reached at the moment"),
             }
@@ -128,7 +143,8 @@ impl<'a> Trial<'a> {
 
     /// One wake, without the secrets of this environment, which no timer has.
     fn wake(&self) -> Result<ExitCode, String> {
-        let mut words = vec!["--once".to_owned(), "--reason".to_owned(), "cron".to_owned()];
+        // Nobody is shown its report: what it says at the terminal waits for who looks.
+        let mut words = ["--once", "--reason", "cron", "--json", "--no-console"].map(str::to_owned).to_vec();
         if let Some(file) = &self.to.env_file {
             words.extend(["--env-file".to_owned(), file.display().to_string()]);
         }
@@ -136,7 +152,7 @@ impl<'a> Trial<'a> {
             .args(words)
             .env("WORKSPACE_DIR", &self.to.workspace)
             .dir(&self.to.workspace)
-            .timeout(FIRST_WAKE);
+            .timeout(FIRST_WAKE.max(self.config.wake_timeout + WAKE_END));
         let ran = process::run(&wake).map_err(|error| format!("the new wake doesn't run: {error}"))?;
         let said = String::from_utf8_lossy(&ran.stderr).trim().to_owned();
         match ran.status.code() {
@@ -145,8 +161,14 @@ impl<'a> Trial<'a> {
                 Ok(ExitCode::SUCCESS)
             }
             Some(78) => {
-                complain(&format!("  ✗ installed, but a setting is wrong (`wake init` corrects it):\n{said}"));
+                complain(&format!(
+                    "  ✗ installed, but a setting is wrong (`wake init` corrects it; then run `wake install` again):\n{said}"
+                ));
                 Ok(ExitCode::from(EXIT_CONFIG))
+            }
+            Some(1) if tells_of_a_cycle(&ran.stdout) => {
+                complain(&format!("  ✓ a wake ran; what it was about waits:\n{said}"));
+                Ok(ExitCode::SUCCESS)
             }
             _ => Err(format!("a wake was tried and failed ({}):\n{said}", process::describe(ran.status))),
         }
@@ -208,7 +230,7 @@ impl<'a> Trial<'a> {
         if self.bot_before.as_ref().is_some_and(Identity::is_alive) {
             return;
         }
-        end_bot(self.config, FAILED_END);
+        end_bot(self.config, if self.has_reported { BOT_END } else { FAILED_END });
         let child = self.child.take().and_then(|mut child| {
             let lives = matches!(child.try_wait(), Ok(None));
             Identity::of(child.id()).filter(|_| lives)
@@ -229,6 +251,12 @@ impl<'a> Trial<'a> {
 /// How a person calls the build of before by hand.
 pub(super) fn way_back(versions: &Versions) -> String {
     versions.before_link().join("wake").display().to_string()
+}
+
+/// Whether this is the report of a wake that had a cycle: the build works then, and its model is away, or the budget is spent.
+fn tells_of_a_cycle(report: &[u8]) -> bool {
+    serde_json::from_slice::<serde_json::Value>(report)
+        .is_ok_and(|report| report.get("cycle_id").is_some_and(serde_json::Value::is_string))
 }
 
 /// The bot that runs, if one does.

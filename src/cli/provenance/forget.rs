@@ -12,6 +12,7 @@ use crate::{
     memory::forgetting::SoughtWords,
     provenance::forget::{self, Forgetting},
     repo::{HoldingCommits, Repo},
+    setup::install::DATABASE_COPY,
     words::{count, local, one_line, shortened},
 };
 
@@ -55,6 +56,7 @@ pub(in crate::cli) fn forget(config: &Config, arguments: &ForgetArguments) -> Ex
             return refused(&error);
         }
         complain("Nothing that is searched holds these words.");
+        show_copy(config);
         show_history(config, &repo, &sought, &words);
         return ExitCode::SUCCESS;
     }
@@ -92,6 +94,7 @@ pub(in crate::cli) fn forget(config: &Config, arguments: &ForgetArguments) -> Ex
                 "Not reached: the logs in {logs} (`rm` removes them), backups and copies of yours, what stands in the chats themselves, \
                  and what a model or an embedder was sent."
             ));
+            show_copy(config);
             show_history(config, &repo, &sought, &words);
             ExitCode::SUCCESS
         }
@@ -215,6 +218,15 @@ fn show_blocks(plan: &Forgetting) {
     }
     for path in &plan.unwritable {
         complain(&format!("{path} holds it and can't be written. Please put that right."));
+    }
+}
+
+/// Names the copy of the database that the last upgrade made, where one is.
+fn show_copy(config: &Config) {
+    let copy = config.workspace_dir.join(DATABASE_COPY);
+    if copy.exists() {
+        let path = crate::words::in_shell(&copy);
+        complain(&format!("Not reached either: the copy that the last upgrade made may hold it. rm {path}"));
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     setup::install::Versions,
 };
 
-/// Whoever installs takes no longer: ten minutes for a first wake, and some for the bots.
+/// Whoever installs takes no longer, besides what a wake may take: ten minutes at least for a first one, and some for the bots.
 const TRIAL_LASTS: TimeDelta = TimeDelta::minutes(15);
 
 struct Facts {
@@ -31,7 +31,8 @@ struct TrialFacts {
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let own = process::own_program().map_err(Trouble::io("looking for", Path::new("this program")))?;
-    Ok(judge(&look(&own, scene.now)))
+    let wake_lasts = TimeDelta::from_std(scene.config.wake_timeout).unwrap_or_default();
+    Ok(judge(&look(&own, scene.now), TRIAL_LASTS + wake_lasts))
 }
 
 fn look(own: &Path, now: DateTime<Utc>) -> Facts {
@@ -43,15 +44,15 @@ fn look(own: &Path, now: DateTime<Utc>) -> Facts {
     Facts { on_trial }
 }
 
-fn judge(facts: &Facts) -> Finding {
+fn judge(facts: &Facts, trial_lasts: TimeDelta) -> Finding {
     match &facts.on_trial {
-        Some(TrialFacts { name, lasts, before }) if *lasts > TRIAL_LASTS => {
+        Some(TrialFacts { name, lasts, before }) if *lasts > trial_lasts => {
             let back = before.as_ref().map_or_else(String::new, |before| {
                 format!("; or have the build before called again: {} install", before.join("wake").display())
             });
             Finding::warn(
                 format!("the installation of {name} was broken off before it had reported in"),
-                format!("run scripts/install again{back}"),
+                format!("run scripts/install again, and `wake init` first where a setting is wrong{back}"),
             )
         }
         _ => Finding::ok("nothing is left of an upgrade"),
@@ -69,11 +70,15 @@ mod tests {
             let lasts = TimeDelta::minutes(minutes);
             Facts { on_trial: Some(TrialFacts { name: "1.2".to_owned(), lasts, before: before.map(PathBuf::from) }) }
         };
-        assert_eq!(judge(&Facts { on_trial: None }).status, Status::Ok);
-        assert_eq!(judge(&on_trial(5, Some("/v/1.1"))).status, Status::Ok, "it is under way");
-        let left = judge(&on_trial(16, Some("/v/1.1")));
+        let judge = |facts| judge(&facts, TRIAL_LASTS);
+        assert_eq!(judge(Facts { on_trial: None }).status, Status::Ok);
+        assert_eq!(judge(on_trial(5, Some("/v/1.1"))).status, Status::Ok, "it is under way");
+        let left = judge(on_trial(16, Some("/v/1.1")));
         assert_eq!(left.status, Status::Warn);
         assert!(left.fix.unwrap().ends_with("called again: /v/1.1/wake install"));
-        assert_eq!(judge(&on_trial(16, None)).fix.as_deref(), Some("run scripts/install again"));
+        assert_eq!(
+            judge(on_trial(16, None)).fix.as_deref(),
+            Some("run scripts/install again, and `wake init` first where a setting is wrong")
+        );
     }
 }

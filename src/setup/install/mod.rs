@@ -16,7 +16,7 @@ pub use self::{
     crontab::{bot_command, with_lines, without_lines},
     found::{FoundStarter, found_starters},
     perform::{InstallError, perform},
-    plan::{InstallStep, Starter, install_steps, installed_programs, restart_step, uninstall_steps},
+    plan::{InstallStep, Starter, called_build, install_steps, installed_programs, restart_step, uninstall_steps},
     units::{launchd_agents, systemd_units},
     versions::Versions,
 };
@@ -24,6 +24,9 @@ pub use self::{
 /// All programs, each of which finds the others beside itself.
 pub const PROGRAMS: [&str; 7] =
     ["wake", "bot", "health", "reveille-page", "reveille-embedder", "reveille-pdf", "reveille-transcriber"];
+
+/// What the copy of the database from before the last upgrade is called in the workspace.
+pub const DATABASE_COPY: &str = "messages.db.before-upgrade";
 
 /// What is installed for whom.
 #[derive(Debug, Clone)]
@@ -65,7 +68,7 @@ impl Installation {
 
     /// Its copy from before the last upgrade, for a person's hand alone.
     pub fn database_copy(&self) -> PathBuf {
-        self.workspace.join("messages.db.before-upgrade")
+        self.workspace.join(DATABASE_COPY)
     }
 
     /// Which of the programs were put into `bin` by an installation, a name a line: `bot` can be another's program.

@@ -93,6 +93,19 @@ pub fn installed_programs(to: &Installation) -> BTreeSet<String> {
     list.lines().filter(|name| PROGRAMS.contains(name)).map(str::to_owned).collect()
 }
 
+/// Whether `bin` holds programs of ours that are no links: an installation has put them there before builds stood beside each other, or
+/// another way has put them in the place of the links.
+fn has_own_programs(to: &Installation) -> bool {
+    let ours = installed_programs(to);
+    let is_own = |name: &str| fs::symlink_metadata(to.bin.join(name)).is_ok_and(|found| found.is_file());
+    PROGRAMS.iter().all(|name| ours.contains(*name) && is_own(name))
+}
+
+/// The build that is called from `bin`. None where programs stand there that are no links, whatever the link says.
+pub fn called_build(to: &Installation) -> Option<String> {
+    Versions::of(to).current().filter(|_| !has_own_programs(to))
+}
+
 /// What installs the programs of `from` and has `starter` start them.
 ///
 /// # Errors
@@ -138,11 +151,8 @@ fn programs(to: &Installation, from: &Path, steps: &mut Vec<InstallStep>) -> Res
     let new = versions.name_of(from).map_err(|error| format!("{}: {error}", from.display()))?;
     let link = |path: PathBuf, to: PathBuf| InstallStep::Link { path, to };
     let copy = |from: &Path, to: &Path, name: &str| InstallStep::Program { from: from.join(name), to: to.join(name) };
-    let mut present = versions.current();
-    // Programs that an installation has put into `bin` itself, as it did before builds stood beside each other.
-    let is_own =
-        |name: &str| ours.contains(name) && fs::symlink_metadata(to.bin.join(name)).is_ok_and(|found| found.is_file());
-    if present.is_none() && PROGRAMS.iter().all(|name| is_own(name)) {
+    let mut present = called_build(to);
+    if present.is_none() && has_own_programs(to) {
         let earlier = versions.folder(EARLIER);
         steps.extend(PROGRAMS.map(|name| copy(&to.bin, &earlier, name)));
         steps.push(InstallStep::Write { path: versions.mark(EARLIER), text: String::new() });

@@ -1,8 +1,10 @@
 //! That nothing grows but by what was said: the workspace on the disk, the memory and the time of an idle wake, the bot's open files.
 
 use std::{
-    fs,
+    fs, io,
     process::{ExitCode, Stdio},
+    thread,
+    time::Duration,
 };
 
 use nix::sys::{
@@ -29,6 +31,9 @@ const CPU_FACTOR: f64 = 2.0;
 const CPU_NOISE_US: u64 = 20_000;
 /// Files that a bot may have open in one moment and not in another.
 const FILES_NOISE: usize = 3;
+/// How often its open files are counted, and how long apart.
+const FILES_LOOKS: usize = 20;
+const FILES_LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// How large it is one evening.
 #[derive(Debug, Clone)]
@@ -45,7 +50,7 @@ impl Life<'_> {
     pub(super) fn measure(&mut self) -> Result<(), String> {
         self.open();
         let bot = self.running_bot().ok_or("no bot runs")?;
-        let bot_files = fs::read_dir(format!("/proc/{}/fd", bot.pid)).map_err(|error| error.to_string())?.count();
+        let bot_files = open_files(bot.pid).map_err(|error| error.to_string())?;
         self.close()?;
         // What the evening has left is pushed first.
         let looks: Vec<_> = (0..LOOKS).map(|_| self.look().json()).collect();
@@ -73,6 +78,16 @@ impl Life<'_> {
         });
         Ok(())
     }
+}
+
+/// How many files a program has open when it has the fewest: it may be at work in one moment and not in another.
+fn open_files(pid: u32) -> io::Result<usize> {
+    let mut least = usize::MAX;
+    for _ in 0..FILES_LOOKS {
+        least = least.min(fs::read_dir(format!("/proc/{pid}/fd"))?.count());
+        thread::sleep(FILES_LOOK_EVERY);
+    }
+    Ok(least)
 }
 
 /// Holds the last evening against the first that was measured.

@@ -27,7 +27,7 @@ pub const ABOUT: [(&str, &str, &str); IDS.len()] = [
     ("token", "The bot's token", "Without a good one, or while a webhook is set, no message from Telegram arrives."),
     ("telegram", "Telegram", "While it can't be reached, your messages there wait."),
     ("key", "The way to the AI model", "Without it I can only do what needs no model."),
-    ("budget", "The budget", "When it is spent, messages wait until there is more."),
+    ("budget", "The budget", "Beyond it no AI model is asked, and messages wait."),
     ("memory", "The documents", "What I can't read as it was meant, I pass over."),
     ("search", "Searching", "It is how I find again what you told me."),
     ("sandbox", "The sandbox", "A command that can't be confined asks for your word each time."),

@@ -24,7 +24,7 @@ pub(super) fn reading(scene: &Scene, _: u64) -> Vec<Act> {
         tells(format!("cat {workspace}/mcp.toml"), "mcp.toml"),
         tells(format!("cat {workspace}/mcp-token"), "mcp-token"),
         tells(format!("strings -a {workspace}/messages.db || cat {workspace}/messages.db*"), "messages.db"),
-        tells(format!("tail -n 5 {workspace}/logs/wake.log"), "logs/wake.log"),
+        tells(format!("head -n 5 {workspace}/logs/wake.log"), "logs/wake.log"),
         tells(format!("cat {workspace}/logs/*.log"), "logs/bot.log"),
         tells(format!("cat {workspace}/brain/.git/config"), "git"),
         tells(format!("git -C {workspace}/brain config --list"), "git"),

@@ -33,7 +33,7 @@ pub(super) const TOO_LARGE: &str = "too large";
 pub(super) const UNREADABLE: &str = "it can't be read";
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// Without waiting: a pipe put there in the meantime would hold us for ever.
+/// Never waiting: a pipe put there in the meantime would hold us for ever.
 const FILE: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 

@@ -201,6 +201,17 @@ fn add(context: Context<'_>, id: &str, dir: &Path, as_json: bool) -> ExitCode {
         Ok(row) => row,
         Err(code) => return code,
     };
+    match replay::is_kept_local(&store, context, &row) {
+        Ok(false) => {}
+        Ok(true) => {
+            complain(
+                "This chat is kept on this machine (/local), and a case is given to any model. No case was written; /local off \
+                 lifts it.",
+            );
+            return ExitCode::from(EXIT_FAILED);
+        }
+        Err(code) => return code,
+    }
     match eval::add((&store, &repo), config, context.redactor, &row, dir) {
         Ok(added) if as_json => print_json(&added),
         Ok(added) => {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::{EXIT_CONFIG, EXIT_FAILED, complain, failed, out::Working, print, print_exactly};
 use crate::{
     account::find::{self, FoundWake},
-    cycle::{context::Context, workspace},
+    cycle::{self, context::Context, workspace},
     model::Model as _,
     outside,
     repo::Repo,
@@ -73,6 +73,13 @@ async fn replayed(context: Context<'_>, arguments: &ReplayArguments) -> Result<R
     let row = found(&store, repo.as_ref(), &arguments.id)?;
     let replay = Replay::of(&store, &row).map_err(|error| why_not(&error))?;
     let name = arguments.model.as_deref().unwrap_or(&row.cycle.model);
+    if !config.is_local(name) && is_kept_local(&store, context, &row)? {
+        complain(
+            "This chat is kept on this machine (/local): none of it is given to a model elsewhere. Name one that works here with \
+             --model, or lift it with /local off.",
+        );
+        return Err(ExitCode::from(EXIT_FAILED));
+    }
     let model = Booked::named(name, WHAT, config, (config, context.clock)).map_err(|error| no_model(&error))?;
     if let Some(left) = model.left_usd().map_err(|error| failed(&error))? {
         let each = model.most_usd(&replay.first_conversation());
@@ -89,6 +96,12 @@ async fn replayed(context: Context<'_>, arguments: &ReplayArguments) -> Result<R
     let report = replay.run(context, (&store, repo.as_ref()), &model).await;
     drop(working);
     report.map_err(|error| why_not(&error))
+}
+
+/// Whether what the cycle was about goes to no model elsewhere, whoever asks for it.
+pub(super) fn is_kept_local(store: &Store, context: Context<'_>, row: &CycleRow) -> Result<bool, ExitCode> {
+    let lineup = cycle::model_state(store, context.config, context.clock.now()).map_err(|error| failed(&error))?;
+    Ok(lineup.is_local(row.cycle.chat))
 }
 
 /// The cycle of this name, whole.

@@ -126,6 +126,20 @@ fn a_model_in_other_words_is_the_same_and_its_money_is_booked() {
 }
 
 #[test]
+fn what_a_local_chat_said_is_replayed_by_no_model_elsewhere_and_makes_no_case() {
+    let (_claude, env, wake) = thinking();
+    env.wake(&["say", "/local"]).ok();
+    let cases = env.path("cases").display().to_string();
+    for args in [&["replay", wake.as_str()][..], &["eval", "add", wake.as_str(), cases.as_str()]] {
+        let refused = env.wake(args);
+        assert!(refused.code == 1 && refused.stderr.contains("/local off"), "{refused:#?}");
+    }
+    assert!(!env.path("cases").exists());
+    let here = env.wake(&["replay", &wake, "--model", "offline"]);
+    assert!(!here.stderr.contains("/local"), "{here:#?}");
+}
+
+#[test]
 fn a_call_that_is_not_recorded_ends_it_and_is_shown() {
     let (claude, env, wake) = thinking();
     let before = world(&env);

@@ -6,7 +6,7 @@
 //! [`unsettled`] marks what only the person can settle. [`view`] is what one chat may see, [`others`] what others may have
 //! had a hand in, [`imported`] what came in from another program. [`forgetting`] takes words out, [`changes`] tells two versions apart, [`typed`] takes one from a form. [`quoting`] answers a question by facts.
 //! [`decay`] tells which tasks have gone quiet, [`preferences`] what the person wishes, [`reflect`] what a look back comes to.
-//! [`skill`] reads `SKILL.md`, and [`templates`] holds what a new repository starts from. Damage becomes a [`Problem`], never a
+//! [`project`] is the document of a project, which its tasks name. [`skill`] reads `SKILL.md`, and [`templates`] holds what a new repository starts from. Damage becomes a [`Problem`], never a
 //! panic.
 
 pub mod changes;
@@ -22,6 +22,7 @@ pub mod merge;
 pub mod origin;
 pub mod others;
 pub mod preferences;
+pub mod project;
 pub mod quoting;
 pub mod reflect;
 pub mod sections;
@@ -54,6 +55,8 @@ pub const CONTEXT: &str = "memory/project-memory/context.md";
 pub const ACTIVE: &str = "memory/project-memory/active.md";
 /// The tasks that wait.
 pub const BACKLOG: &str = "memory/project-memory/backlog.md";
+/// The folder of the person's state and tasks, and of a document for each project.
+const PROJECTS_DIR: &str = "memory/project-memory";
 /// Where each chat that isn't the owner's has documents of its own.
 const CHATS_DIR: &str = "memory/chats";
 /// The folder of what came in from other programs; all of it is others' words until a person moves it elsewhere.

@@ -19,6 +19,7 @@ mod note;
 mod offer;
 mod open;
 mod plan;
+mod project;
 mod read;
 mod reflect;
 mod remember;
@@ -42,6 +43,7 @@ pub use find_tools::unwrapped;
 pub use offer::ToRead;
 pub(crate) use plan::MAX_STEPS;
 pub use plan::{Complexity, Plan, PlanStep};
+pub(crate) use project::known_projects;
 pub(crate) use read::READ;
 pub(crate) use reflect::Asking;
 pub(crate) use reminder::slot_on;
@@ -75,7 +77,7 @@ pub const CACHED_FOR: &str = "1h";
 
 /// Why another chat than the owner's gets nowhere with a shell or files: all that a program or a path reaches here, the memory and
 /// what programs have left in the scratch folder, is of what the owner said.
-const OWNERS_ALONE: &str = "Only the owner's chats have this machine's shell, files and screen, and the servers of mcp.toml that aren't opened to guests.";
+const OWNERS_ALONE: &str = "Only the owner's chats have this machine's shell, files and screen, its projects, and the servers of mcp.toml that aren't opened to guests.";
 
 /// What a small model has: all of it safe, and within the memory. It answers with plain words.
 const SMALL_TOOLS: [&str; 7] =
@@ -429,6 +431,7 @@ impl Registry {
         registry.tools.push(exchange::tool());
         registry.tools.extend(find_tools::tools());
         registry.tools.push(memory_files::tool());
+        registry.tools.push(project::tool());
         registry.tools.extend(reflect::tools());
         Self { is_claude: true, ..registry }
     }

@@ -131,6 +131,8 @@ mod policy;
 #[cfg(test)]
 mod progress;
 #[cfg(test)]
+mod projects;
+#[cfg(test)]
 mod provenance;
 #[cfg(test)]
 mod recalled;

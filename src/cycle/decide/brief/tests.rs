@@ -49,6 +49,7 @@ fn brief<'a>(documents: &'a Documents, messages: &'a [&'a Incoming], exchanges: 
         reader: None,
         look_back: "",
         similar_work: "",
+        projects: &[],
     }
 }
 

@@ -5,7 +5,7 @@
 //! and everything that isn't understood keeps every byte. [`merge`] brings a person's edits and a wake's together;
 //! [`unsettled`] marks what only the person can settle. [`view`] is what one chat may see, [`others`] what others may have
 //! had a hand in, [`imported`] what came in from another program. [`forgetting`] takes words out, [`changes`] tells two versions apart, [`typed`] takes one from a form. [`quoting`] answers a question by facts.
-//! [`decay`] tells which tasks have gone quiet, [`preferences`] what the person wishes, [`reflect`] what a look back comes to.
+//! [`decay`] tells which tasks have gone quiet, [`preferences`] what the person wishes, [`initiative`] what is worth doing unasked, [`reflect`] what a look back comes to.
 //! [`project`] is the document of a project, which its tasks name. [`skill`] reads `SKILL.md`, and [`templates`] holds what a new repository starts from. Damage becomes a [`Problem`], never a
 //! panic.
 
@@ -17,6 +17,7 @@ pub mod facts;
 pub mod forgetting;
 pub mod giving_back;
 pub mod imported;
+pub mod initiative;
 mod lookup;
 pub mod merge;
 pub mod origin;

@@ -44,7 +44,7 @@ fn claude_code_that_is_logged_in_is_offered_and_needs_no_key() {
     dialog.until("✓ 2.1.0 (Claude Code), logged in");
     let next = dialog.answer("> ", "");
     assert!(next.contains("Telegram:") && !next.contains("API key?"), "{next}");
-    for _ in 0..(if reveille::voice::IS_BUILT { 7 } else { 6 }) {
+    for _ in 0..(if reveille::voice::IS_BUILT { 8 } else { 7 }) {
         dialog.answer("> ", "");
     }
     let summary = dialog.answer("Write this? [Y/n] ", "n");

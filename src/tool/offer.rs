@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// Tools that only work on the machine and beyond it, and words of a person that call for them: beginnings of words, so that
 /// `file` also stands for `files`.
-const CALLED_FOR: [(&[&str], &[&str]); 5] = [
+const CALLED_FOR: [(&[&str], &[&str]); 6] = [
     (
         &["bash", "str_replace_based_edit_tool", "find_files", "view_image"],
         &[
@@ -29,6 +29,33 @@ const CALLED_FOR: [(&[&str], &[&str]); 5] = [
     (
         &["brain_log", "brain_diff", "brain_revert"],
         &["brain", "change", "commit", "diff", "histor", "revert", "undo", "what did you", "yesterday"],
+    ),
+    (
+        &["long_task_start", "long_task_change"],
+        &[
+            "all of",
+            "background",
+            "by itself",
+            "by yourself",
+            "day",
+            "each of",
+            "every one",
+            "go through",
+            "hour",
+            "is stuck at",
+            "long",
+            "one by one",
+            "over night",
+            "overnight",
+            "pause",
+            "progress",
+            "project",
+            "resum",
+            "step",
+            "until it's",
+            "week",
+            "whole",
+        ],
     ),
     // Under its own path alone: see `tool::memory_files`.
     (&["memory"], &["/memories"]),

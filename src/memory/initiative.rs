@@ -10,7 +10,7 @@
 //! - age, 0 to 2: untouched for a week 1, for two weeks 2.
 //!
 //! Below [`WORTH_POINTS`] nothing is done. What waits in the backlog counts once it is due within a week or has waited for a month. A task
-//! with a time of its own (`at`) has its own wake, and one that rests is left alone. With low energy only what is due by tomorrow is worth
+//! with a time of its own (`at`), or with steps, has wakes of its own, and one that rests is left alone. With low energy only what is due by tomorrow is worth
 //! it; with `- nudges: off` nothing is.
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
@@ -171,7 +171,7 @@ pub fn weigh(look: &InitiativeLook<'_>) -> Weighed {
         let waited = task.touched.map(|day| decay::quiet_days(day, today)).is_some_and(|days| days >= WAITED_DAYS);
         waited || due_of(task).is_some_and(|due| days_until(due, today) <= DUE_SOON_DAYS)
     };
-    let tasks = active.iter().chain(backlog.iter().filter(waits)).filter(|task| !has_own_time(task, look));
+    let tasks = active.iter().chain(backlog.iter().filter(waits)).filter(|task| !has_own_wake(task, look));
     let mut candidates: Vec<Candidate> =
         tasks.map(|task| of_task(task, look, preferences, today)).chain(projects).collect();
     candidates.sort_by(|one, other| {
@@ -184,8 +184,8 @@ pub fn weigh(look: &InitiativeLook<'_>) -> Weighed {
     Weighed { candidates, has_low_energy: preferences.has_low_energy, is_unwanted: preferences.wants_no_nudges }
 }
 
-fn has_own_time(task: &Task, look: &InitiativeLook<'_>) -> bool {
-    task.at().and_then(|at| task_time(at, look.tz)).is_some_and(|at| at > look.now)
+fn has_own_wake(task: &Task, look: &InitiativeLook<'_>) -> bool {
+    task.steps().is_some() || task.at().and_then(|at| task_time(at, look.tz)).is_some_and(|at| at > look.now)
 }
 
 fn due_of(task: &Task) -> Option<NaiveDate> {

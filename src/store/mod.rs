@@ -58,6 +58,7 @@ pub use outbox::{
     attempts::{Claimed, PartOutcome, PartState, Pick},
     flood::MAX_WAITING_UNTOLD,
     outgoing::{NewNudge, NewOutgoing, OutgoingKind},
+    proposed::PROPOSED,
     questions::is_long,
     shown::ShownTask,
     undelivered::{Outstanding, Prospect, Undelivered},
@@ -144,6 +145,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0036_model_breakers.sql"),
     include_str!("migrations/0037_local_chats.sql"),
     include_str!("migrations/0038_bot_reports.sql"),
+    include_str!("migrations/0039_own_work.sql"),
 ];
 
 /// The database, opened for one process.

@@ -58,6 +58,8 @@ mod init;
 #[cfg(test)]
 mod init_beside;
 #[cfg(test)]
+mod initiative;
+#[cfg(test)]
 mod install;
 #[cfg(test)]
 mod layers;

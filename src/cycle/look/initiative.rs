@@ -7,7 +7,7 @@ use crate::{
     config::Config,
     cycle::decide::{
         initiative::{DueInitiative, slot_due},
-        situation::own_work_key,
+        situation::DueWork,
     },
     memory::{
         self,
@@ -26,7 +26,7 @@ pub(in crate::cycle) fn due(
     now: DateTime<Utc>,
 ) -> Result<Option<DueInitiative>, StoreError> {
     let Some(slot) = slot_due(config.initiative, config.quiet_hours, now, config.timezone) else { return Ok(None) };
-    if store.handled(&own_work_key(&slot.work()))?.is_some() || store.is_proposal_unanswered(config.owner_chat)? {
+    if store.handled(&DueWork::key_of(&slot.work()))?.is_some() || store.is_proposal_unanswered(config.owner_chat)? {
         return Ok(None);
     }
     let weighed = weighed(store, config, &Documents::new(&config.repo_dir(), Vec::new()), now)?;

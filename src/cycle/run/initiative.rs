@@ -6,7 +6,7 @@ use crate::{
         context::WakeError,
         decide::brief::escape,
         look::initiative,
-        run::own_work::Begun,
+        run::own_work_begun::Begun,
         session::{Live, Session},
     },
     memory::initiative::Candidate,
@@ -57,7 +57,3 @@ pub(in crate::cycle) fn is_over(session: &Session<'_>, live: &Live) -> Result<bo
     let spent = session.store.spent_by(&live.cycle.id)?;
     Ok(live.state.meter.taken.rounds >= ROUNDS_MAX || spent.cost_usd >= BUDGET_USD)
 }
-
-/// What the model is told of a call that would ask.
-pub(in crate::cycle) const WOULD_ASK: &str =
-    "This would have to ask, and nobody is there to answer now. Nothing was done. Propose it with `tell` instead, or leave it.";

@@ -4,6 +4,7 @@
 //! episodic memory, and the [`Change`]s that make it true. It writes nothing itself: the cycle records outcome and
 //! changes in one transaction. So a call has either happened once or not at all.
 
+mod about_me;
 mod assignment;
 mod attachment;
 mod bash;
@@ -454,6 +455,7 @@ impl Registry {
         registry.tools.extend(find_tools::tools());
         registry.tools.push(memory_files::tool());
         registry.tools.push(project::tool());
+        registry.tools.push(about_me::tool());
         registry.tools.extend(steps::tools());
         registry.tools.extend(reflect::tools());
         Self { is_claude: true, ..registry }

@@ -3,11 +3,11 @@
 
 use serde_json::Value;
 
-use super::project::PROJECT_NOTE;
+use super::{about_me::ABOUT_ME, project::PROJECT_NOTE};
 
 /// Tools that only work on the machine and beyond it, and words of a person that call for them: beginnings of words, so that
 /// `file` also stands for `files`.
-const CALLED_FOR: [(&[&str], &[&str]); 7] = [
+const CALLED_FOR: [(&[&str], &[&str]); 8] = [
     (
         &["bash", "str_replace_based_edit_tool", "find_files", "view_image"],
         &[
@@ -58,6 +58,24 @@ const CALLED_FOR: [(&[&str], &[&str]); 7] = [
             "until it's",
             "week",
             "whole",
+        ],
+    ),
+    (
+        &[ABOUT_ME],
+        &[
+            "about you",
+            "are you able",
+            "can you",
+            "capab",
+            "do you support",
+            "feature",
+            "how do you",
+            "setting",
+            "version",
+            "what are you",
+            "what do you",
+            "which model",
+            "who are you",
         ],
     ),
     // Under its own path alone: see `tool::memory_files`.

@@ -62,6 +62,8 @@ mod initiative;
 #[cfg(test)]
 mod install;
 #[cfg(test)]
+mod knows_itself;
+#[cfg(test)]
 mod layers;
 #[cfg(test)]
 mod lean;

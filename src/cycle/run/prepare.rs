@@ -4,6 +4,7 @@ use std::{borrow::Cow, collections::BTreeSet, rc::Rc};
 
 use super::attached::Allowance;
 use crate::{
+    about::About,
     cycle::{
         Choice,
         context::WakeError,
@@ -82,6 +83,7 @@ pub(in crate::cycle) fn world(
         is_stand_in: lineup.is_thinking() && !is_local,
         is_local,
         other_local_chats: others.collect(),
+        about: About::of(config),
         autonomy: config.autonomy,
         assignment: own_work::assignment(repo, cycle, &documents)?,
         taint: None,

@@ -65,7 +65,7 @@ const CALLED_FOR: [(&[&str], &[&str]); 8] = [
         &[
             "about you",
             "are you able",
-            "can you",
+            "can you do",
             "capab",
             "do you support",
             "feature",
@@ -73,6 +73,7 @@ const CALLED_FOR: [(&[&str], &[&str]); 8] = [
             "setting",
             "version",
             "what are you",
+            "what can you",
             "what do you",
             "which model",
             "who are you",

@@ -30,16 +30,22 @@ fn it_tells_what_it_is_and_keeps_its_secrets() {
     env.set("INITIATIVE", "low").set("ALLOWED_CHAT_IDS", &format!("{CHAT},5555"));
     env.wake(&["--once"]).ok();
     env.write_memory("memory/project-memory/greenhouse.md", "# Greenhouse\n");
-    let policy = "[grant]\nhosts = [\"api.example.org\"]\n";
+    let policy = "[network]\nhosts = [\"api.example.org:443\"]\n";
     std::fs::write(env.workspace().join("policy.toml"), policy).unwrap();
     use std::os::unix::fs::PermissionsExt as _;
     let private = std::fs::Permissions::from_mode(0o600);
     std::fs::set_permissions(env.workspace().join("policy.toml"), private).unwrap();
 
     let owner = told(&env, &claude, CHAT);
-    for part in
-        ["Reveille 0.", "Now answers: claude-sonnet-5-5", "INITIATIVE=low", "Projects: greenhouse", "bash", "Telegram"]
-    {
+    for part in [
+        "Reveille 0.",
+        "Now answers: claude-sonnet-5-5",
+        "INITIATIVE=low",
+        "Projects: greenhouse",
+        "bash",
+        "api.example.org",
+        "Telegram",
+    ] {
         assert!(owner.contains(part), "{part} in {owner}");
     }
     let chat = CHAT.to_string();

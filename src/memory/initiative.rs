@@ -75,7 +75,7 @@ pub struct InitiativeLook<'a> {
 
 /// Something that could be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
+pub struct InitiativeCandidate {
     /// A task's title, or a project's name.
     pub title: String,
     /// Whether it is a project without an open task.
@@ -94,7 +94,7 @@ pub struct Candidate {
     pub age: u32,
 }
 
-impl Candidate {
+impl InitiativeCandidate {
     /// Its points.
     pub fn points(&self) -> u32 {
         URGENCY_WEIGHT * self.urgency + IMPORTANCE_WEIGHT * self.importance + self.fit + self.age
@@ -120,7 +120,7 @@ impl Candidate {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Weighed {
     /// All that was weighed, the best first.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<InitiativeCandidate>,
     /// Whether the person has low energy: then only what is urgent is worth it.
     pub has_low_energy: bool,
     /// Whether the person wants none of it.
@@ -129,8 +129,8 @@ pub struct Weighed {
 
 impl Weighed {
     /// Those that are worth it, at most [`CANDIDATES_MAX`].
-    pub fn worthy(&self) -> &[Candidate] {
-        let is_worth = |candidate: &&Candidate| {
+    pub fn worthy(&self) -> &[InitiativeCandidate] {
+        let is_worth = |candidate: &&InitiativeCandidate| {
             !self.is_unwanted
                 && candidate.points() >= WORTH_POINTS
                 && (!self.has_low_energy || candidate.urgency >= URGENT)
@@ -142,7 +142,7 @@ impl Weighed {
 
     /// What was weighed, for the log.
     pub fn told(&self) -> String {
-        let shown: Vec<String> = self.candidates.iter().take(CANDIDATES_MAX).map(Candidate::told).collect();
+        let shown: Vec<String> = self.candidates.iter().take(CANDIDATES_MAX).map(InitiativeCandidate::told).collect();
         let more = match self.candidates.len().saturating_sub(CANDIDATES_MAX) {
             0 => String::new(),
             more => format!(" and {more} more"),
@@ -172,10 +172,10 @@ pub fn weigh(look: &InitiativeLook<'_>) -> Weighed {
         waited || due_of(task).is_some_and(|due| days_until(due, today) <= DUE_SOON_DAYS)
     };
     let tasks = active.iter().chain(backlog.iter().filter(waits)).filter(|task| !has_own_wake(task, look));
-    let mut candidates: Vec<Candidate> =
+    let mut candidates: Vec<InitiativeCandidate> =
         tasks.map(|task| of_task(task, look, preferences, today)).chain(projects).collect();
     candidates.sort_by(|one, other| {
-        let order = |candidate: &Candidate| {
+        let order = |candidate: &InitiativeCandidate| {
             let is_left_out = preferences.has_low_energy && candidate.urgency < URGENT;
             (is_left_out, std::cmp::Reverse(candidate.points()), candidate.due.unwrap_or(NaiveDate::MAX))
         };
@@ -196,7 +196,7 @@ fn days_until(due: NaiveDate, today: NaiveDate) -> i64 {
     due.signed_duration_since(today).num_days()
 }
 
-fn of_task(task: &Task, look: &InitiativeLook<'_>, preferences: Preferences, today: NaiveDate) -> Candidate {
+fn of_task(task: &Task, look: &InitiativeLook<'_>, preferences: Preferences, today: NaiveDate) -> InitiativeCandidate {
     let due = due_of(task);
     let by_due = match due.map(|due| days_until(due, today)) {
         None => 0,
@@ -210,7 +210,7 @@ fn of_task(task: &Task, look: &InitiativeLook<'_>, preferences: Preferences, tod
     let says = |key: &str| task.get(key).is_some_and(|value| !value.trim().is_empty());
     let takes = task.get("energy").unwrap_or_default().trim().to_lowercase();
     let suits = takes == "low" || !preferences.has_low_energy;
-    Candidate {
+    InitiativeCandidate {
         title: task.title.clone(),
         is_project: false,
         next: task.get("next").map(str::to_owned),
@@ -228,9 +228,9 @@ fn is_reminded_of(task: &Task, look: &InitiativeLook<'_>) -> bool {
     look.reminders.iter().any(|(at, text)| *at >= look.now && *at - look.now <= REMINDED_WITHIN && names(text))
 }
 
-fn of_project(name: &str, project: &Project, today: NaiveDate) -> Candidate {
+fn of_project(name: &str, project: &Project, today: NaiveDate) -> InitiativeCandidate {
     let dated = project.log.iter().filter_map(|line| line.split_whitespace().next()?.parse::<NaiveDate>().ok());
-    Candidate {
+    InitiativeCandidate {
         title: name.to_owned(),
         is_project: true,
         next: Some(project.goal.clone()),
@@ -287,7 +287,7 @@ mod tests {
     const ACTIVE: &str = "## Tax return\n- due: 2026-11-26\n- next: gather receipts\n- why: a fine\n- touched: 2026-11-24\n\n\
         ## Sail\n- touched: 2026-11-24\n\n## Cello\n- touched: 2026-11-10\n- next: find a teacher\n\n\
         ## Paused\n- status: paused\n- due: 2026-11-25\n\n## Later\n- at: 2026-11-26 09:00\n- due: 2026-11-25\n\n\
-        ## Of a guest\n- chat: 5\n- due: 2026-11-25\n\n## Imported\n- unconfirmed: yes\n- due: 2026-11-25\n";
+        ## Of a guest\n- chat: 5\n- due: 2026-11-25\n\n## Imported\n- unconfirmed: imported from notes.md\n- due: 2026-11-25\n";
 
     #[test]
     fn the_most_useful_comes_first_and_each_says_what_its_points_are_made_of() {

@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(high(None, "2026-11-25T10:30:00Z"), None);
         assert_eq!(high(late, "2026-11-25T08:10:00Z"), None, "not in quiet hours");
         assert_eq!(high(late, "2026-11-25T09:31:00Z").as_deref(), Some("2026-11-25T09:00 ends"));
-        assert_eq!(low(Some(("22:00", "23:30")), "2026-11-25T23:10:00Z").as_deref(), Some("2026-11-25T23:30 ends"));
+        assert_eq!(low(Some(("22:00", "23:30")), "2026-11-25T23:10:00Z").as_deref(), Some("2026-11-25T23:30"));
     }
 
     #[test]

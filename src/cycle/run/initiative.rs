@@ -9,7 +9,7 @@ use crate::{
         run::own_work_begun::Begun,
         session::{Live, Session},
     },
-    memory::initiative::Candidate,
+    memory::initiative::InitiativeCandidate,
     repo::Repo,
     tool::Documents,
 };
@@ -43,7 +43,7 @@ pub(in crate::cycle) fn begin(session: &Session<'_>, repo: &Repo) -> Result<Begu
     Ok(Begun { block, rule, ..Begun::default() })
 }
 
-fn element(candidate: &Candidate) -> String {
+fn element(candidate: &InitiativeCandidate) -> String {
     let next = match (&candidate.next, candidate.is_project) {
         (Some(goal), true) => format!("\nIts goal: {}\nIt has no open task.", escape(goal)),
         (Some(next), false) => format!("\nIts next step: {}", escape(next)),

@@ -280,7 +280,8 @@ mod tests {
         ## Log
         - 2026-11-25 Measured it <!-- wake 1 -->
         ");
-        let by_hand = with_goal.replace("South wall.", "South wall.\n\n### Sizes\n- 2 by 3\n").replacen("# G", "# My g", 1);
+        let by_hand =
+            with_goal.replace("South wall.", "South wall.\n\n### Sizes\n- 2 by 3\n").replacen("# G", "# My g", 1);
         let again = edited_project(Some(&by_hand), "x", &edit("Figs.", "", "Bought glass"), (day(), ""));
         let expected = by_hand.replace("Tomatoes in May.\n\\## No heading", "Figs.") + "- 2026-11-25 Bought glass\n";
         assert_eq!(again, expected, "what a person wrote elsewhere keeps every byte");

@@ -171,13 +171,11 @@ fn low_energy_leaves_what_presses_and_nudges_that_are_off_leave_nothing() {
     env.wake(&["task", "set", "Tax return", "due", "2026-11-28"]).ok();
     env.wake(&["task", "set", "Tax return", "priority", "high"]).ok();
     env.write_memory("memory/project-memory/context.md", "# Context\n\n- energy: low\n");
+    // What a person wrote is a reason of its own, once it was seen.
     claude.expect(Reply::text("")).expect(Reply::text(""));
-    env.once();
-    let asked = claude.requests().len();
     env.at(NINE);
     env.once();
     assert!(env.memory(LOG).contains("energy is low, so only what is due by tomorrow counts"), "{}", env.memory(LOG));
-    assert_eq!(claude.requests().len(), asked);
     env.execute("DELETE FROM handled WHERE key LIKE 'own/initiative/%'");
     env.write_memory("memory/project-memory/context.md", "# Context\n\n- nudges: off\n");
     env.once();

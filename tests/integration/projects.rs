@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{
     mind::{last, minded, opening, results, sent},
     support::{
-        claude::{ClaudeRequest, Reply},
+        claude::{ClaudeRequest, FakeClaude, Reply},
         env::{CHAT, TestEnv},
     },
 };
@@ -15,13 +15,17 @@ const GREENHOUSE: &str = "memory/project-memory/greenhouse.md";
 const BOAT: &str = "memory/project-memory/boat.md";
 
 /// Two projects with a task each.
-fn with_projects(env: &TestEnv) {
+fn with_projects(env: &TestEnv, claude: &FakeClaude) {
     env.wake(&["--once"]).ok();
     env.write_memory(GREENHOUSE, "# Greenhouse\n\n## Goal\nTomatoes in May.\n");
     env.write_memory(BOAT, "# Boat\n\n## Goal\nA secret launch.\n");
     let tasks = "## Order the glass\n- status: active\n- touched: 2026-11-21\n- project: greenhouse\n\n\
                  ## Varnish\n- status: active\n- touched: 2026-11-21\n- project: boat\n";
     env.write_memory(ACTIVE, &format!("# Active tasks\n\n{tasks}"));
+    env.git(&["add", "."]);
+    env.git(&["commit", "-q", "-m", "By hand"]);
+    claude.expect(Reply::text(""));
+    env.once();
 }
 
 fn tools(request: &ClaudeRequest) -> Vec<String> {
@@ -95,7 +99,7 @@ fn a_persons_own_words_in_a_project_stay_and_reserved_names_are_refused_with_wor
     assert!(document.starts_with(by_hand) && document.contains("The glass is ordered."), "{document}");
     assert!(!env.memory(ACTIVE).contains("## x"));
     env.write_memory("memory/project-memory/Plans.md", "# Plans\n");
-    let told = env.health(&["check", "memory"]).stdout;
+    let told = env.health(&["check", "--json"]).stdout;
     assert!(told.contains("Plans.md") && told.contains("kept for the memory's own documents"), "{told}");
     std::fs::remove_file(env.brain().join("memory/project-memory/Plans.md")).unwrap();
 }
@@ -104,7 +108,7 @@ fn a_persons_own_words_in_a_project_stay_and_reserved_names_are_refused_with_wor
 fn a_guest_sees_none_of_the_owners_projects() {
     let (_telegram, claude, mut env) = minded();
     env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},5555"));
-    with_projects(&env);
+    with_projects(&env, &claude);
     env.receive(5555, "How is the project greenhouse? And varnish?");
     claude.expect(Reply::tool("t1", "project_note", json!({"project": "greenhouse", "log": "I was here."})));
     claude.expect(Reply::text("I can't tell."));

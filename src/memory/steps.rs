@@ -191,6 +191,15 @@ impl Steps {
         self.steps.iter().filter(|step| step.state.is_over()).count()
     }
 
+    /// A line a step, for people: its number, where it stands, and what came of it.
+    pub fn listed(&self) -> String {
+        let line = |step: &TaskStep| {
+            let result = step.result.as_deref().map(|result| format!(": {result}")).unwrap_or_default();
+            format!("{}. [{}] {}{result}", step.number, step.state.name(), step.what)
+        };
+        self.steps.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
     /// What all of it is for.
     pub fn goal(&self) -> Option<&str> {
         self.about()?.get("goal")
@@ -249,7 +258,7 @@ impl Steps {
         let title = super::text::one_line(title, super::tasks::MAX_TITLE_CHARS);
         let mut text = TaskList::parse(&format!("# {title}\n")).0.add(&about)?;
         text = set(&text, GOAL, "goal", goal)?;
-        text = set(&text, GOAL, "budget", &format!("{budget_usd:.2}"))?;
+        text = set(&text, GOAL, "budget", &budget_usd.to_string())?;
         Self::parse(&text).0.with(steps)
     }
 
@@ -313,7 +322,7 @@ impl Steps {
     /// # Errors
     /// [`TaskError::NotFound`]: the section of the goal is gone.
     pub fn with_budget(&self, usd: f64) -> Result<String, TaskError> {
-        set(self.list.text(), GOAL, "budget", &format!("{usd:.2}"))
+        set(self.list.text(), GOAL, "budget", &usd.to_string())
     }
 
     fn found(&self, number: u32) -> Result<&TaskStep, TaskError> {

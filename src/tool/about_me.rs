@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Outcome, Tool, World, known_projects};
+use super::{Done, Tool, World, known_projects};
 use crate::{about::VERSION, sandbox::Sandbox, types::Effect};
 
 /// What tells of itself.
@@ -19,7 +19,7 @@ pub(super) fn tool() -> Tool {
         ABOUT_ME,
         "Tell what this assistant is and can do: version, models, channels, what it may do unasked, what is granted, what it can't.",
         Effect::Read,
-        |_: &AboutMe, world| Ok(Done::told(told(world))) as Outcome,
+        |_: &AboutMe, world| Ok(Done::told(told(world))),
     )
 }
 

@@ -253,7 +253,9 @@ fn change(args: &ChangeTask, world: &World) -> Outcome {
     let task = list.find(&args.task).map_err(Refusal::because)?;
     let title = task.title.clone();
     let Some((plan, path)) = task.steps().and_then(|plan| Some((plan.to_owned(), steps_path(plan)?))) else {
-        return Err(Refusal(format!("“{title}” has no steps: begin it with `long_tasks` start. Nothing was done.")));
+        return Err(Refusal(format!(
+            "“{title}” has no steps. Ask for them in a chat, or give it a time by `at`. Nothing was done."
+        )));
     };
     let mut steps = Steps::parse(&world.documents.text(&path)).0;
     let advice = args.advice.as_deref().map(|text| words(text, "advice", MAX_VALUE_CHARS)).transpose()?;

@@ -18,7 +18,7 @@ use crate::{
     schedule::{self, Missed},
     store::{Change, NewOutgoing, NewReminder},
     types::{Effect, VerbGroup},
-    words::count,
+    words::{count, usd},
 };
 
 /// Ends a step's cycle.
@@ -180,8 +180,9 @@ fn start(args: &Start, world: &World) -> Outcome {
     let path = steps_path(&name).unwrap_or_default();
     let document = Steps::draft(&title, &goal, budget, &steps).map_err(Refusal::because)?;
     let content = format!(
-        "“{title}” begins when nobody waits: {}, for ${budget:.2} at most. They stand in {path}.",
-        count(steps.len(), "step")
+        "“{title}” begins when nobody waits: {}, for {} at most. They stand in {path}.",
+        count(steps.len(), "step"),
+        usd(budget)
     );
     let done = Done {
         content,
@@ -459,14 +460,16 @@ pub(crate) fn out_of_money(world: &World, hand: &StepInHand, (spent, budget): (f
         let text = TaskList::parse(&text).0.set(&query, "next", Some("a larger budget, or the end"))?;
         changes.push(world.documents.stage(memory::ACTIVE, text));
         let text = format!(
-            "I've paused “{title}” at step {} of {}: its budget of ${budget:.2} is spent (${spent:.2}). What was done is kept. Tell me a larger \
+            "I've paused “{title}” at step {} of {}: its budget of {} is spent ({}). What was done is kept. Tell me a larger \
              budget, and I'll continue.",
             hand.step,
-            steps.all().len()
+            steps.all().len(),
+            usd(budget),
+            usd(spent)
         );
         let key = format!("steps/{}", world.wake_id);
         changes
             .push(unless_quiet(world, NewOutgoing { key: Some(key), ..NewOutgoing::notice(world.owner_chat, text) }));
     }
-    Ok(Ended { changes, told: format!("Paused “{}”: its budget of ${budget:.2} is spent", brief(&name)) })
+    Ok(Ended { changes, told: format!("Paused “{}”: its budget of {} is spent", brief(&name), usd(budget)) })
 }

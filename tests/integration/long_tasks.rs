@@ -168,13 +168,13 @@ fn what_fails_is_tried_another_way_then_its_person_is_asked_and_their_word_goes_
 #[test]
 fn a_spent_budget_pauses_the_task_and_a_larger_one_goes_on() {
     let (telegram, claude, mut env) = minded();
-    begun(&claude, &mut env, json!([{"what": "One"}, {"what": "Two"}, {"what": "Three"}]), 0.001);
+    begun(&claude, &mut env, json!([{"what": "One"}, {"what": "Two"}, {"what": "Three"}]), 0.0009);
     claude.expect(ended("done", "1")).expect(ended("done", "2"));
     env.once();
     // A request costs about half of it.
     let said = sent(&telegram);
     assert!(
-        said.last().unwrap().contains("paused “Sort the photos” at step 3 of 3: its budget of $0.00 is spent"),
+        said.last().unwrap().contains("paused “Sort the photos” at step 3 of 3: its budget of $0.0009 is spent"),
         "{said:?}"
     );
     assert_eq!((env.once()["outcome"].clone(), done(&env)), (json!("idle"), 2));

@@ -9,7 +9,7 @@ use crate::{
     config::Config,
     memory::{
         ACTIVE,
-        steps::{Steps, steps_path},
+        steps::{TaskSteps, steps_path},
         tasks::Task,
     },
     orders::{
@@ -266,7 +266,7 @@ fn found(config: &Config, query: &str) -> Result<String, OrderError> {
         OrderError::Refused(format!("{}. `wake task list` shows them.", sentence(&error.to_string())))
     })?;
     let text = in_full(&task, if list == ACTIVE { "in hand" } else { "waiting" });
-    let steps = task.steps().and_then(steps_path).map(|path| Steps::parse(&documents.text(&path)).0);
+    let steps = task.steps().and_then(steps_path).map(|path| TaskSteps::parse(&documents.text(&path)).0);
     Ok(steps.iter().fold(text, |text, steps| format!("{text}\n\n{}", steps.listed())))
 }
 

@@ -8,7 +8,7 @@ use super::{
         http::Gate,
     },
 };
-use reveille::memory::steps::{StepState, Steps};
+use reveille::memory::steps::{StepState, TaskSteps};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -53,8 +53,8 @@ fn diligent(request: &ClaudeRequest) -> Reply {
     ])
 }
 
-fn plan(env: &TestEnv) -> Steps {
-    Steps::parse(&env.memory(PLAN)).0
+fn plan(env: &TestEnv) -> TaskSteps {
+    TaskSteps::parse(&env.memory(PLAN)).0
 }
 
 fn done(env: &TestEnv) -> usize {
@@ -168,13 +168,13 @@ fn what_fails_is_tried_another_way_then_its_person_is_asked_and_their_word_goes_
 #[test]
 fn a_spent_budget_pauses_the_task_and_a_larger_one_goes_on() {
     let (telegram, claude, mut env) = minded();
-    begun(&claude, &mut env, json!([{"what": "One"}, {"what": "Two"}, {"what": "Three"}]), 0.001);
+    begun(&claude, &mut env, json!([{"what": "One"}, {"what": "Two"}, {"what": "Three"}]), 0.0009);
     claude.expect(ended("done", "1")).expect(ended("done", "2"));
     env.once();
     // A request costs about half of it.
     let said = sent(&telegram);
     assert!(
-        said.last().unwrap().contains("paused “Sort the photos” at step 3 of 3: its budget of $0.00 is spent"),
+        said.last().unwrap().contains("paused “Sort the photos” at step 3 of 3: its budget of $0.0009 is spent"),
         "{said:?}"
     );
     assert_eq!((env.once()["outcome"].clone(), done(&env)), (json!("idle"), 2));
@@ -210,6 +210,8 @@ fn a_message_goes_first_and_a_paused_task_takes_no_step() {
     begun(&claude, &mut env, json!([{"what": "One"}, {"what": "Two"}]), 5.0);
     let gate = Gate::default();
     claude.expect(ended("done", "1").stalled_after(1, &gate));
+    // What a person has edited is looked at.
+    claude.expect(Reply::text("Seen."));
     let wake = start_wake(&env);
     asked(&claude, 8);
     let text = env.memory(ACTIVE).replace("- status: active\n- steps", "- status: paused\n- steps");

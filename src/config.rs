@@ -9,6 +9,7 @@ mod cloud;
 mod env_file;
 mod error;
 mod files;
+mod initiative;
 mod model_name;
 mod old;
 mod raw;
@@ -32,6 +33,7 @@ pub use self::{
     cloud::{BedrockSettings, VertexSettings},
     env_file::EditError,
     error::{ConfigError, SettingProblem},
+    initiative::InitiativeLevel,
     model_name::Provider,
     old::OldSetting,
     raw::{Source, VARIABLES},
@@ -142,6 +144,8 @@ pub struct Config {
     pub quiet_hours: Option<QuietHours>,
     /// From when on in the day it looks back at the days before; `None`: never (`REFLECT_AT`).
     pub reflect_at: Option<NaiveTime>,
+    /// How often it looks for something worth doing that nobody asked for (`INITIATIVE`).
+    pub initiative: InitiativeLevel,
     /// How often a day the person may be spoken to unasked (`TELL_PER_DAY`).
     pub tell_per_day: u32,
     /// The time at which this process's clock stands still (`REVEILLE_NOW`).

@@ -23,13 +23,14 @@
 //! settings and checks them. [`backup`] keeps all of it in one file, and gives it back. [`import`] takes in
 //! what another program holds. [`trial`] runs again what was done, and tries cases. [`page`] is the local page. [`access`] joins the settings with who paired.
 //!
-//! The ground: [`types`] are values that several modules speak of. [`config`] alone reads the environment, [`clock`] alone asks the
+//! The ground: [`types`] are values that several modules speak of. [`config`] alone reads the environment, [`about`] tells how it is set up, [`clock`] alone asks the
 //! time, [`zone`] alone reads zone files, [`random`] alone for what nobody guesses, [`process`] alone starts children. [`disk`] says
 //! what is too little room. [`words`] are times and counts as a person reads them. [`json`] sees what a reader of JSON passes over.
 //! [`sse`] reads streams of events, and [`loopback`] serves HTTP to this machine.
 //!
 //! Nothing is imported upward: a test reads the imports.
 
+pub mod about;
 pub mod access;
 pub mod account;
 pub mod approval_text;

@@ -73,8 +73,7 @@ pub const EXIT_USAGE: u8 = 2;
 /// A setting is wrong or missing (`EX_CONFIG` of sysexits.h).
 pub const EXIT_CONFIG: u8 = 78;
 
-/// The version, with the commit that was built where that is known.
-pub(crate) const VERSION: &str = env!("REVEILLE_VERSION");
+pub(crate) use crate::about::VERSION;
 
 /// Whether nothing but the version is asked for: known before the help of all commands is built.
 fn is_version_asked() -> bool {

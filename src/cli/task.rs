@@ -27,7 +27,7 @@ use crate::{
 pub(super) enum TaskCommand {
     /// List what is in hand and what waits. Its numbers name the tasks in the other commands.
     List {
-        /// Print a JSON object a line: number, list, title, status, touched, quiet_days, next, at, due, priority, chat_id.
+        /// Print a JSON object a line: number, list, title, status, touched, quiet_days, next, at, due, priority, project, chat_id.
         #[arg(long)]
         json: bool,
     },
@@ -58,6 +58,9 @@ Examples:
         /// Why it matters.
         #[arg(long, value_name = "TEXT")]
         why: Option<String>,
+        /// The project that it is a part of.
+        #[arg(long, value_name = "NAME")]
+        project: Option<String>,
     },
     /// Finish one: it leaves its list.
     #[command(after_help = "Example: wake task done 2")]
@@ -119,7 +122,7 @@ Examples:
         #[arg(required = true)]
         task: Vec<String>,
     },
-    /// Set a line of one, or take it away: next, at, due, priority, status, why, title, or one of your own.
+    /// Set a line of one, or take it away: next, at, due, priority, status, why, project, title, or one of your own.
     #[command(after_help = "\
 Examples:
   wake task set 2 due 'next friday'
@@ -146,7 +149,7 @@ impl TaskCommand {
         let joined = |words: &[String]| words.join(" ");
         Some(match self {
             Self::List { .. } | Self::Show { .. } => return None,
-            Self::Add { title, backlog, due, priority, next, at, why } => TaskOrder::Add(NewTask {
+            Self::Add { title, backlog, due, priority, next, at, why, project } => TaskOrder::Add(NewTask {
                 title: joined(title),
                 in_backlog: *backlog,
                 next: next.clone(),
@@ -154,6 +157,7 @@ impl TaskCommand {
                 due: due.clone(),
                 priority: priority.clone(),
                 why: why.clone(),
+                project: project.clone(),
             }),
             Self::Done { task } => TaskOrder::Done { task: joined(task) },
             Self::Drop { task } => TaskOrder::Drop { task: joined(task) },

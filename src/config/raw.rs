@@ -18,7 +18,7 @@ use crate::{redact::Secret, words};
 
 /// Every setting of Reveille's own, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME`, `NO_COLOR` and `RUST_LOG`, which
 /// belong to everyone, are read from the environment alone.
-pub const VARIABLES: [&str; 59] = [
+pub const VARIABLES: [&str; 60] = [
     "TELEGRAM_BOT_TOKEN",
     "TELEGRAM_BOT_TOKEN_FILE",
     "ALLOWED_CHAT_IDS",
@@ -67,6 +67,7 @@ pub const VARIABLES: [&str; 59] = [
     "WHISPER_MODEL",
     "TIMEZONE",
     "AUTONOMY",
+    "INITIATIVE",
     "QUIET_HOURS",
     "REFLECT_AT",
     "TELL_PER_DAY",

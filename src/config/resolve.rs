@@ -7,7 +7,7 @@ use chrono::NaiveTime;
 
 use super::{
     Autonomy, BedrockSettings, Config, ConfigError, EmbedModel, LogFormat, OFFLINE_MODEL, Provider, QuietHours,
-    SettingProblem, VertexSettings, cloud, raw::Raw, values,
+    SettingProblem, VertexSettings, cloud, initiative, raw::Raw, values,
 };
 use crate::{disk::Reserve, redact::Secret, types::ChatRef, zone::Tz};
 
@@ -59,6 +59,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let repo_url = settings.read("REPO_URL", values::repo_url);
     let timezone = settings.read("TIMEZONE", values::timezone).unwrap_or_else(|| settings.zone(system_zone));
     let autonomy = settings.read("AUTONOMY", values::autonomy).unwrap_or(Autonomy::Smart);
+    let initiative = settings.read("INITIATIVE", initiative::initiative).unwrap_or_default();
     let daily_budget_usd = settings.read("DAILY_BUDGET_USD", values::budget_usd).unwrap_or(DEFAULT_BUDGET_USD);
     let monthly_budget_usd = settings.read("MONTHLY_BUDGET_USD", values::budget_usd);
     let wake_timeout = settings.read("WAKE_TIMEOUT_MIN", values::minutes).unwrap_or(DEFAULT_WAKE_TIMEOUT);
@@ -164,6 +165,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         proxy_secrets,
         timezone,
         autonomy,
+        initiative,
         daily_budget_usd,
         monthly_budget_usd,
         wake_timeout,

@@ -63,8 +63,13 @@ pub fn stage(touched: Option<NaiveDate>, today: NaiveDate) -> Option<Stage> {
 
 /// The stage of a task. One that is done or set aside doesn't decay.
 pub fn stage_of(task: &Task, today: NaiveDate) -> Option<Stage> {
+    if rests(task) { None } else { stage(task.touched, today) }
+}
+
+/// Whether a task is done or set aside on purpose.
+pub fn rests(task: &Task) -> bool {
     let status = task.status().unwrap_or_default().to_lowercase();
-    if RESTING.contains(&status.as_str()) { None } else { stage(task.touched, today) }
+    RESTING.contains(&status.as_str())
 }
 
 /// Whole days from a touch to today; negative when it lies ahead.

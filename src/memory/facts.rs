@@ -215,7 +215,7 @@ pub fn is_same(one: &str, other: &str) -> bool {
     folded(one) == folded(other)
 }
 
-fn add_item(document: &Document<'_>, part: &Part, line: &str) -> String {
+pub(super) fn add_item(document: &Document<'_>, part: &Part, line: &str) -> String {
     if let Some(last) = part.items.last() {
         return document.insert(part, last.end, line, Spacing::Tight);
     }

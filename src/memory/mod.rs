@@ -5,8 +5,8 @@
 //! and everything that isn't understood keeps every byte. [`merge`] brings a person's edits and a wake's together;
 //! [`unsettled`] marks what only the person can settle. [`view`] is what one chat may see, [`others`] what others may have
 //! had a hand in, [`imported`] what came in from another program. [`forgetting`] takes words out, [`changes`] tells two versions apart, [`typed`] takes one from a form. [`quoting`] answers a question by facts.
-//! [`decay`] tells which tasks have gone quiet, [`preferences`] what the person wishes, [`reflect`] what a look back comes to.
-//! [`skill`] reads `SKILL.md`, and [`templates`] holds what a new repository starts from. Damage becomes a [`Problem`], never a
+//! [`decay`] tells which tasks have gone quiet, [`preferences`] what the person wishes, [`initiative`] what is worth doing unasked, [`reflect`] what a look back comes to.
+//! [`project`] is the document of a project, which its tasks name. [`skill`] reads `SKILL.md`, and [`templates`] holds what a new repository starts from. Damage becomes a [`Problem`], never a
 //! panic.
 
 pub mod changes;
@@ -17,11 +17,13 @@ pub mod facts;
 pub mod forgetting;
 pub mod giving_back;
 pub mod imported;
+pub mod initiative;
 mod lookup;
 pub mod merge;
 pub mod origin;
 pub mod others;
 pub mod preferences;
+pub mod project;
 pub mod quoting;
 pub mod reflect;
 pub mod sections;
@@ -55,6 +57,8 @@ pub const CONTEXT: &str = "memory/project-memory/context.md";
 pub const ACTIVE: &str = "memory/project-memory/active.md";
 /// The tasks that wait.
 pub const BACKLOG: &str = "memory/project-memory/backlog.md";
+/// The folder of the person's state and tasks, and of a document for each project.
+const PROJECTS_DIR: &str = "memory/project-memory";
 /// The folder of the steps of long tasks, a file a task: see [`steps`].
 pub const PLANS_DIR: &str = "memory/project-memory/plans";
 /// Where each chat that isn't the owner's has documents of its own.

@@ -20,6 +20,7 @@ use self::read::{is_key, read_task};
 use super::{
     Problem, imported,
     lookup::{Miss, pick},
+    project::project_name,
     sections::{Document, hash_title},
     text::{ends_line, eol, escape_start, folded, lines, one_line, slice, splice},
 };
@@ -133,6 +134,8 @@ pub struct TaskDraft {
     pub at: Option<String>,
     /// Why it matters.
     pub why: Option<String>,
+    /// The project that it is a part of.
+    pub project: Option<String>,
     /// Free text.
     pub body: String,
 }
@@ -166,6 +169,11 @@ impl Task {
     /// The chat it belongs to, where it says so: the owner's don't.
     pub fn chat(&self) -> Option<ChatRef> {
         self.get("chat")?.trim().parse().ok()
+    }
+
+    /// The project that it is a part of, by the name that its document has.
+    pub fn project(&self) -> Option<String> {
+        project_name(self.get("project")?).ok()
     }
 
     /// Whether it came in from another program and nobody has confirmed it.
@@ -307,6 +315,7 @@ impl TaskList {
             ("next", &draft.next),
             ("at", &draft.at),
             ("why", &draft.why),
+            ("project", &draft.project),
         ];
         let mut block = format!("## {title}{eol}");
         for (key, value) in values {
@@ -420,7 +429,7 @@ fn safe_title(title: &str) -> Result<String, TaskError> {
 
 /// The lines of a new task's free text, with a blank one before them: no line opens a section, the first is no key,
 /// and nothing stays open at the end.
-fn safe_body(body: &str) -> Vec<String> {
+pub(super) fn safe_body(body: &str) -> Vec<String> {
     let body = body.replace('\u{feff}', "").replace("<!--", "<! --");
     let body = words::shortened(body.trim(), MAX_BODY_CHARS);
     if body.is_empty() {

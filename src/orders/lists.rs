@@ -51,6 +51,8 @@ pub struct ListedTask {
     pub due: Option<String>,
     /// How much it matters.
     pub priority: Option<String>,
+    /// The project that it is a part of.
+    pub project: Option<String>,
     /// The chat that it belongs to, if not the owner.
     #[serde(rename = "chat_id")]
     pub chat: Option<ChatRef>,
@@ -71,6 +73,7 @@ pub fn listed(active: &TaskList, backlog: &TaskList, today: NaiveDate) -> Vec<Li
         at: own(&task, "at"),
         due: own(&task, "due"),
         priority: own(&task, "priority"),
+        project: task.project(),
         chat: task.chat(),
         title: task.title,
     });
@@ -116,6 +119,8 @@ pub fn text(active: &TaskList, backlog: &TaskList, today: NaiveDate, looks: List
 pub fn line(task: &Task, today: NaiveDate) -> String {
     let brief = |text: &str| shortened(&one_line(text), MAX_CHARS);
     let mut line = brief(&task.title);
+    let project = task.project().map(|name| format!(", project {name}")).unwrap_or_default();
+    line.push_str(&project);
     for (key, said) in [("priority", "priority"), ("due", "due"), ("next", "next:"), ("at", "at")] {
         if let Some(value) = task.get(key) {
             line.push_str(&format!(", {said} {}", brief(value)));

@@ -86,6 +86,8 @@ pub struct NewTask {
     pub priority: Option<String>,
     /// Why it matters.
     pub why: Option<String>,
+    /// The project that it is a part of.
+    pub project: Option<String>,
 }
 
 /// What came of an order.
@@ -177,7 +179,7 @@ fn calls(order: &TaskOrder, now: DateTime<Tz>) -> Result<Vec<(&'static str, Valu
             let list = if new.in_backlog { "backlog" } else { "active" };
             let mut input = json!({"title": new.title, "list": list});
             let at = at.map(|at| at.format("%Y-%m-%d %H:%M").to_string());
-            for (key, value) in [("next", &new.next), ("at", &at), ("why", &new.why)] {
+            for (key, value) in [("next", &new.next), ("at", &at), ("why", &new.why), ("project", &new.project)] {
                 if let (Some(value), Some(input)) = (value, input.as_object_mut()) {
                     input.insert(key.to_owned(), json!(value));
                 }

@@ -160,7 +160,14 @@ fn section(head: &str, lines: Vec<String>) -> Option<String> {
 
 fn task_line(task: &ListedTask) -> String {
     let mut line = brief(&task.title);
-    for (said, value) in [("priority", &task.priority), ("due", &task.due), ("next:", &task.next), ("at", &task.at)] {
+    let said = [
+        ("project", &task.project),
+        ("priority", &task.priority),
+        ("due", &task.due),
+        ("next:", &task.next),
+        ("at", &task.at),
+    ];
+    for (said, value) in said {
         if let Some(value) = value {
             line.push_str(&format!(", {said} {}", brief(value)));
         }

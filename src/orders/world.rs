@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, rc::Rc};
 use chrono::{DateTime, Utc};
 
 use crate::{
+    about::About,
     config::Config,
     embed::Meaning,
     index::IndexPlace,
@@ -22,6 +23,7 @@ pub fn world(config: &Config, store: &Store, now: DateTime<Utc>, chat: Chat) -> 
         is_stand_in: false,
         is_local: false,
         other_local_chats: Vec::new(),
+        about: About::of(config),
         autonomy: config.autonomy,
         rules: Rules::default(),
         assignment: None,

@@ -85,6 +85,7 @@ pub async fn check(step: SetupStep, config: &Config, tools: CheckTools<'_>) -> C
         }
         SetupStep::Budget => Checked::Good(format!("at most {:.2} USD a day", config.daily_budget_usd)),
         SetupStep::Autonomy => autonomy(config, tools),
+        SetupStep::Initiative => Checked::Good(config.initiative.in_words().to_owned()),
         SetupStep::Voice => voice(config),
         SetupStep::Assistant | SetupStep::Person => Checked::Good(String::new()),
     }

@@ -103,7 +103,7 @@ impl SettingGroup {
             "WORKSPACE_DIR" | "REPO_NAME" | "REPO_URL" | "WHISPER_MODEL" | "KEEP_DAYS" | "DISK_RESERVE_MB" => {
                 Self::Storage
             }
-            "TIMEZONE" | "AUTONOMY" | "QUIET_HOURS" | "REFLECT_AT" | "TELL_PER_DAY" => Self::Manners,
+            "TIMEZONE" | "AUTONOMY" | "INITIATIVE" | "QUIET_HOURS" | "REFLECT_AT" | "TELL_PER_DAY" => Self::Manners,
             "WAKE_TIMEOUT_MIN" | "STALE_LOCK_MIN" | "PULL_EVERY_MIN" => Self::Timing,
             "REVEILLE_LOG" | "LOG_FORMAT" | "REVEILLE_NOW" => Self::Trial,
             _ => return None,
@@ -206,6 +206,7 @@ fn value_of(config: &Config, name: &str) -> Option<String> {
         "WHISPER_MODEL" => config.whisper_model.as_ref().map(|path| path.display().to_string()),
         "TIMEZONE" => Some(config.timezone.to_string()),
         "AUTONOMY" => Some(config.autonomy.level().to_owned()),
+        "INITIATIVE" => Some(config.initiative.level().to_owned()),
         "QUIET_HOURS" => config.quiet_hours.map(|hours| format!("{}-{}", time(hours.from), time(hours.until))),
         "REFLECT_AT" => config.reflect_at.map(time),
         "TELL_PER_DAY" => Some(config.tell_per_day.to_string()),

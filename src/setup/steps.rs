@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{
     config::{
-        Autonomy, CLAUDE_CODE, Config, OFFLINE_MODEL, Provider, SaidSettings, SettingChanges, VARIABLES, check_value,
-        file_setting,
+        Autonomy, CLAUDE_CODE, Config, InitiativeLevel, OFFLINE_MODEL, Provider, SaidSettings, SettingChanges,
+        VARIABLES, check_value, file_setting,
     },
     process, voice,
     zone::Tz,
@@ -41,6 +41,8 @@ pub enum SetupStep {
     Budget,
     /// What is done without asking.
     Autonomy,
+    /// What is done that nobody asked for.
+    Initiative,
     /// Understanding voice notes.
     Voice,
     /// What the assistant is called.
@@ -86,7 +88,7 @@ pub enum TakenAnswer {
 
 impl SetupStep {
     /// All of them, in order.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Workspace,
         Self::Model,
         Self::Key,
@@ -95,6 +97,7 @@ impl SetupStep {
         Self::Remote,
         Self::Budget,
         Self::Autonomy,
+        Self::Initiative,
         Self::Voice,
         Self::Assistant,
         Self::Person,
@@ -111,6 +114,7 @@ impl SetupStep {
             Self::Remote => "Git remote",
             Self::Budget => "Budget",
             Self::Autonomy => "Autonomy",
+            Self::Initiative => "Initiative",
             Self::Voice => "Voice",
             Self::Assistant => "Its name",
             Self::Person => "Your name",
@@ -128,6 +132,7 @@ impl SetupStep {
             Self::Remote => &["REPO_URL"],
             Self::Budget => &["DAILY_BUDGET_USD"],
             Self::Autonomy => &["AUTONOMY"],
+            Self::Initiative => &["INITIATIVE"],
             Self::Voice => &["WHISPER_MODEL"],
             Self::Assistant | Self::Person => &[],
         }
@@ -166,6 +171,10 @@ impl SetupStep {
                 "How much may it do without asking you?",
                 "What can't be undone always asks. A question comes to your chat, and no answer means no.",
             ),
+            Self::Initiative => (
+                "How much may it do without being asked for anything?",
+                "It weighs your tasks and projects by a written rule. What needs a yes it proposes, never two unanswered in a row.",
+            ),
             Self::Voice => (
                 "Which speech model shall understand voice notes?",
                 "The path of a model, or none. `scripts/fetch-model base` gets one and prints its path; nothing leaves this machine.",
@@ -179,6 +188,8 @@ impl SetupStep {
     pub fn applies(self, config: &Config) -> bool {
         match self {
             Self::Key => config.said_models().any(|name| Provider::of(name) == Provider::Anthropic),
+            // Without a model there is nobody to take it.
+            Self::Initiative => config.said_models().any(|name| name != OFFLINE_MODEL),
             Self::Voice => voice::IS_BUILT,
             _ => true,
         }
@@ -214,6 +225,13 @@ impl SetupStep {
                 let options = levels.map(|level| (level.level().to_owned(), level.in_words().to_owned())).into_iter();
                 SetupQuestion::Choice { options: options.collect(), default: at + 1 }
             }
+            Self::Initiative => {
+                let levels = InitiativeLevel::ALL;
+                let at = levels.iter().position(|level| *level == config.initiative).unwrap_or(0);
+                let options =
+                    levels.map(|level| (level.level().to_owned(), format!("{}: {}", level.level(), level.in_words())));
+                SetupQuestion::Choice { options: options.into_iter().collect(), default: at + 1 }
+            }
             Self::Voice => {
                 let path = config.whisper_model.clone().or_else(|| fetched_model(said));
                 line(path.map_or_else(|| NONE.to_owned(), |path| path.display().to_string()))
@@ -244,6 +262,7 @@ impl SetupStep {
             }
             Self::Budget => setting("DAILY_BUDGET_USD", answer, answer == config.daily_budget_usd.to_string(), said),
             Self::Autonomy => setting("AUTONOMY", answer, answer == config.autonomy.level(), said),
+            Self::Initiative => setting("INITIATIVE", answer, answer == config.initiative.level(), said),
             Self::Voice => {
                 let is_set = config.whisper_model.as_ref().is_some_and(|path| path.display().to_string() == answer);
                 setting("WHISPER_MODEL", answer, is_set, said)

@@ -58,6 +58,7 @@ pub use outbox::{
     attempts::{Claimed, PartOutcome, PartState, Pick},
     flood::MAX_WAITING_UNTOLD,
     outgoing::{NewNudge, NewOutgoing, OutgoingKind},
+    proposed::PROPOSED,
     questions::is_long,
     shown::ShownTask,
     undelivered::{Outstanding, Prospect, Undelivered},

@@ -16,7 +16,10 @@ pub enum Assignment {
     /// A run of a standing job, with the tools that its file names; none: all.
     Job(Option<BTreeSet<String>>),
     /// A look for the one most useful thing.
-    Initiative,
+    Initiative {
+        /// The civil time at which it was due: its one message is keyed by that.
+        slot: String,
+    },
 }
 
 /// The step that a cycle takes.
@@ -44,7 +47,7 @@ impl Assignment {
         match self {
             Self::Reflection(_) => reflect::is_allowed(tool),
             Self::Step(_) => !reflect::is_of_reflection(tool),
-            Self::Job(None) | Self::Initiative => !is_of_own_work(tool),
+            Self::Job(None) | Self::Initiative { .. } => !is_of_own_work(tool),
             Self::Job(Some(named)) => !is_of_own_work(tool) && (named.contains(tool) || ALWAYS.contains(&tool)),
         }
     }
@@ -54,7 +57,7 @@ impl Assignment {
         match self {
             Self::Reflection(_) => "A look back reads and remembers; it has no other tools.",
             Self::Job(Some(_)) => "The job's file doesn't name this tool.",
-            Self::Step(_) | Self::Job(None) | Self::Initiative => "This work hasn't this tool.",
+            Self::Step(_) | Self::Job(None) | Self::Initiative { .. } => "This work hasn't this tool.",
         }
     }
 }

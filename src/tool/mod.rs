@@ -4,6 +4,7 @@
 //! episodic memory, and the [`Change`]s that make it true. It writes nothing itself: the cycle records outcome and
 //! changes in one transaction. So a call has either happened once or not at all.
 
+mod about_me;
 mod assignment;
 mod attachment;
 mod bash;
@@ -20,6 +21,7 @@ mod note;
 mod offer;
 mod open;
 mod plan;
+mod project;
 mod read;
 mod reflect;
 mod remember;
@@ -45,6 +47,7 @@ pub use find_tools::unwrapped;
 pub use offer::ToRead;
 pub(crate) use plan::MAX_STEPS;
 pub use plan::{Complexity, Plan, PlanStep};
+pub(crate) use project::known_projects;
 pub(crate) use read::READ;
 pub(crate) use reflect::Asking;
 pub(crate) use reminder::slot_on;
@@ -64,6 +67,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
+    config::Autonomy,
     exec::Exec,
     policy::{self, Circumstances, Reach, Subject, Verdict, What},
     store::Change,
@@ -79,7 +83,7 @@ pub const CACHED_FOR: &str = "1h";
 
 /// Why another chat than the owner's gets nowhere with a shell or files: all that a program or a path reaches here, the memory and
 /// what programs have left in the scratch folder, is of what the owner said.
-const OWNERS_ALONE: &str = "Only the owner's chats have this machine's shell, files and screen, and the servers of mcp.toml that aren't opened to guests.";
+const OWNERS_ALONE: &str = "Only the owner's chats have this machine's shell, files and screen, its projects, and the servers of mcp.toml that aren't opened to guests.";
 
 /// What a small model has: all of it safe, and within the memory. It answers with plain words.
 const SMALL_TOOLS: [&str; 7] =
@@ -321,6 +325,15 @@ impl Tool {
         }
     }
 
+    /// How much this tool may do without asking. A person who lets it look for something useful wants to hear its proposals, however
+    /// little else they allow.
+    fn autonomy(&self, world: &World) -> Autonomy {
+        match world.autonomy {
+            Autonomy::AskAll if self.name == tell::TELL && world.asks_nobody() => Autonomy::Smart,
+            level => level,
+        }
+    }
+
     /// What the policy says of a call. Arguments that don't fit can't be judged, and running them would refuse them anyway.
     pub fn judge(&self, input: &str, world: &World, taint: Option<&str>) -> Verdict {
         if self.is_owners && !world.sees_all() {
@@ -351,7 +364,7 @@ impl Tool {
         let is_sandboxed = !is_shell || world.shelter.is_there();
         let uncovered = if writes && is_sandboxed { world.shelter.uncovered(&world.rules) } else { None };
         let circumstances =
-            Circumstances { autonomy: world.autonomy, taint, is_sandboxed, uncovered: uncovered.as_deref() };
+            Circumstances { autonomy: self.autonomy(world), taint, is_sandboxed, uncovered: uncovered.as_deref() };
         let mut verdict = policy::judge(&subject, &world.rules, &circumstances);
         // The same act under another name.
         if let (Some(tool), Touched::Documents(_)) = (self.reads_as, &touched) {
@@ -441,6 +454,8 @@ impl Registry {
         registry.tools.push(exchange::tool());
         registry.tools.extend(find_tools::tools());
         registry.tools.push(memory_files::tool());
+        registry.tools.push(project::tool());
+        registry.tools.push(about_me::tool());
         registry.tools.extend(steps::tools());
         registry.tools.extend(reflect::tools());
         Self { is_claude: true, ..registry }

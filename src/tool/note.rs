@@ -70,14 +70,7 @@ fn rewrite(args: &Args, world: &World, path: &str, verb: &str) -> Outcome {
     let change = world.documents.stage(path, new);
     let theirs = if args.over_theirs { None } else { reverted(world, &change) };
     if let Some((line, is_back)) = theirs {
-        let (what, how) = match is_back {
-            true => ("took this out", "Leave it out"),
-            false => ("wrote this", "Keep it as it stands"),
-        };
-        return Err(Refusal(format!(
-            "By hand, your person {what} since you last wrote {path}: {line:?}. Nothing was done. {how}; only if they said that it no longer \
-             holds, say `over_theirs: true`."
-        )));
+        return Err(refused_for_theirs(path, &(line, is_back)));
     }
     let last_line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     Ok(Done {
@@ -86,6 +79,18 @@ fn rewrite(args: &Args, world: &World, path: &str, verb: &str) -> Outcome {
         changes: vec![change],
         ..Done::default()
     })
+}
+
+/// Why a document isn't rewritten against a person's own hand: the line, and whether it would come back.
+pub(super) fn refused_for_theirs(path: &str, (line, is_back): &(String, bool)) -> Refusal {
+    let (what, how) = match is_back {
+        true => ("took this out", "Leave it out"),
+        false => ("wrote this", "Keep it as it stands"),
+    };
+    Refusal(format!(
+        "By hand, your person {what} since you last wrote {path}: {line:?}. Nothing was done. {how}; only if they said that it no longer \
+         holds, say `over_theirs: true`."
+    ))
 }
 
 /// A line that the person wrote since we last did and that would go, or one that they took out and that would come back (`true`).

@@ -3,9 +3,11 @@
 
 use serde_json::Value;
 
+use super::{about_me::ABOUT_ME, project::PROJECT_NOTE};
+
 /// Tools that only work on the machine and beyond it, and words of a person that call for them: beginnings of words, so that
 /// `file` also stands for `files`.
-const CALLED_FOR: [(&[&str], &[&str]); 6] = [
+const CALLED_FOR: [(&[&str], &[&str]); 8] = [
     (
         &["bash", "str_replace_based_edit_tool", "find_files", "view_image"],
         &[
@@ -30,6 +32,7 @@ const CALLED_FOR: [(&[&str], &[&str]); 6] = [
         &["brain_log", "brain_diff", "brain_revert"],
         &["brain", "change", "commit", "diff", "histor", "revert", "undo", "what did you", "yesterday"],
     ),
+    (&[PROJECT_NOTE], &["goal", "milestone", "project", "projekt"]),
     (
         &["long_task_start", "long_task_change"],
         &[
@@ -57,6 +60,25 @@ const CALLED_FOR: [(&[&str], &[&str]); 6] = [
             "whole",
         ],
     ),
+    (
+        &[ABOUT_ME],
+        &[
+            "about you",
+            "are you able",
+            "can you do",
+            "capab",
+            "do you support",
+            "feature",
+            "how do you",
+            "setting",
+            "version",
+            "what are you",
+            "what can you",
+            "what do you",
+            "which model",
+            "who are you",
+        ],
+    ),
     // Under its own path alone: see `tool::memory_files`.
     (&["memory"], &["/memories"]),
 ];
@@ -64,17 +86,22 @@ const CALLED_FOR: [(&[&str], &[&str]); 6] = [
 /// Tools found at a time.
 const FOUND_MAX: usize = 8;
 
-/// What a cycle has to be read, for which there is a tool of its own.
+/// What a cycle is shown, or isn't, for which there is a tool of its own.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ToRead {
     /// Entries of the recent exchange whose text isn't shown.
     pub withheld: bool,
+    /// A project that is spoken of, whatever the words.
+    pub project: bool,
 }
 
 /// Whether a cycle about these words is offered this tool from its beginning.
 pub(super) fn is_offered(tool: &str, words: &str, there: ToRead) -> bool {
     if tool == "read_exchange" {
         return there.withheld;
+    }
+    if tool == PROJECT_NOTE && there.project {
+        return true;
     }
     if let Some(rest) = tool.strip_prefix("mcp__") {
         // A server is called for by its own name.
@@ -127,7 +154,10 @@ mod tests {
         assert_eq!(offered("what's the weather in Lima?"), "plan web_search");
         assert_eq!(offered("is anything in my Calendar?"), "plan mcp__calendar__list");
         assert_eq!(offered("a profile of the reopened shop"), "plan", "only beginnings of words count");
-        assert!(is_offered("read_exchange", "", ToRead { withheld: true }));
+        assert!(is_offered("read_exchange", "", ToRead { withheld: true, ..ToRead::default() }));
+        assert_eq!(offered("how is the greenhouse?"), "plan");
+        assert!(is_offered(PROJECT_NOTE, "how is the greenhouse?", ToRead { project: true, ..ToRead::default() }));
+        assert!(is_offered(PROJECT_NOTE, "a new project: the greenhouse", ToRead::default()));
     }
 
     #[test]

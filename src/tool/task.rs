@@ -6,10 +6,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Outcome, Refusal, Tool, Touched, World, brief, words};
+use super::{Done, Outcome, Refusal, Tool, Touched, World, brief, project, words};
 use crate::{
     memory::{
         self, imported, others,
+        project::project_name,
         tasks::{Prose, Task, TaskDraft, TaskError, TaskList},
     },
     policy::Reach,
@@ -73,6 +74,9 @@ struct Add {
     /// Why it matters.
     #[serde(default)]
     why: Option<String>,
+    /// The project that it is a part of.
+    #[serde(default)]
+    project: Option<String>,
     /// Anything else worth keeping with it.
     #[serde(default)]
     notes: Option<String>,
@@ -189,6 +193,7 @@ fn add(args: &Add, world: &World) -> Outcome {
         next: args.next.clone(),
         at: args.at.clone(),
         why: args.why.clone(),
+        project: args.project.as_deref().map(in_project).transpose()?,
         body: args.notes.clone().unwrap_or_default(),
     };
     let mut text = list.add(&draft).map_err(Refusal::because)?;
@@ -223,12 +228,16 @@ fn update(args: &Update, world: &World) -> Outcome {
     if args.key.eq_ignore_ascii_case("at") {
         check_time(args.value.as_deref(), world)?;
     }
+    let mut value = args.value.clone();
+    if args.key.eq_ignore_ascii_case("project") {
+        value = value.as_deref().map(in_project).transpose()?;
+    }
     if args.key.eq_ignore_ascii_case("title") {
         return rename(&Found { list, tasks, title, taint }, args.value.as_deref().unwrap_or_default(), world);
     }
-    let text = tasks.set(&title, &args.key, args.value.as_deref()).map_err(Refusal::because)?;
+    let text = tasks.set(&title, &args.key, value.as_deref()).map_err(Refusal::because)?;
     let text = touched(&text, &title, world)?;
-    let value = args.value.as_deref().map_or_else(|| "removed".to_owned(), |value| format!("now “{}”", brief(value)));
+    let value = value.as_deref().map_or_else(|| "removed".to_owned(), |value| format!("now “{}”", brief(value)));
     let done = Done {
         content: format!("{title}: {} is {value}.", args.key),
         receipt: Some(format!("Updated the task “{}”: {} {value}", brief(&title), args.key)),
@@ -280,10 +289,13 @@ fn touch(args: &Which, world: &World) -> Outcome {
 fn done(args: &Finish, world: &World) -> Outcome {
     let Found { list, tasks, title, taint } = find(&args.task, world)?;
     let (text, _) = tasks.take(&title).map_err(Refusal::because)?;
+    let project = tasks.titled(&title).and_then(Task::project).filter(|_| taint.is_none());
+    let what = format!("{} the task “{title}”", if args.dropped { "Dropped" } else { "Finished" });
+    let logged = project.and_then(|name| project::logged(&name, &what, world));
     Ok(Done {
         content: format!("{}: {title}", if args.dropped { "Dropped" } else { "Done" }),
         receipt: Some(format!("{} the task “{}”", if args.dropped { "Dropped" } else { "Finished" }, brief(&title))),
-        changes: vec![list.stage(world, text)],
+        changes: std::iter::once(list.stage(world, text)).chain(logged).collect(),
         taint,
         ..Done::default()
     })
@@ -326,7 +338,8 @@ fn show(args: &Show, world: &World) -> Outcome {
         .map(|(number, task)| {
             let mark = if args.numbered { format!("{}.", number + 1) } else { "-".to_owned() };
             let next = task.get("next").map(|next| format!(" — next: {next}")).unwrap_or_default();
-            format!("{mark} {}{next}", task.title)
+            let project = task.project().map(|name| format!(" (project {name})")).unwrap_or_default();
+            format!("{mark} {}{project}{next}", task.title)
         })
         .collect();
     if lines.is_empty() {
@@ -469,6 +482,11 @@ fn find(query: &str, world: &World) -> Result<Found, Refusal> {
         }
         Err(error) => Err(near_misses(error, world)),
     }
+}
+
+/// A project's name as a task has it.
+fn in_project(said: &str) -> Result<String, Refusal> {
+    project_name(said).map_err(|error| Refusal(format!("{error}. Nothing was done.")))
 }
 
 fn touched(text: &str, title: &str, world: &World) -> Result<String, Refusal> {

@@ -3,12 +3,15 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Outcome, Refusal, Risk, Tool, World, brief, words};
+use super::{Assignment, Done, Outcome, Refusal, Risk, Tool, World, brief, words};
 use crate::{
     policy::Reach,
-    store::{Change, NewNudge, NewOutgoing, OutgoingKind},
+    store::{Change, NewNudge, NewOutgoing, OutgoingKind, PROPOSED},
     types::Effect,
 };
+
+/// What speaks first.
+pub(super) const TELL: &str = "tell";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -24,7 +27,7 @@ struct Args {
 
 pub(super) fn tool() -> Tool {
     Tool::new(
-        "tell",
+        TELL,
         "Speak to your person unasked. A daily limit and quiet hours refuse it: set a task's `at` then.",
         Effect::Idempotent,
         run,
@@ -34,7 +37,12 @@ pub(super) fn tool() -> Tool {
 }
 
 fn run(args: &Args, world: &World) -> Outcome {
-    let key = format!("tell/{}", words(&args.key, "key", 200)?.to_lowercase());
+    let said = words(&args.key, "key", 200)?.to_lowercase();
+    // Of its own accord it speaks once: whatever the model calls it.
+    let key = match &world.assignment {
+        Some(Assignment::Initiative { slot }) => format!("{PROPOSED}{slot}"),
+        _ => format!("tell/{said}"),
+    };
     let text = words(&args.text, "text", 4_000)?;
     if world.told_keys.contains(&key) {
         return Err(Refusal(format!("{:?} was told before. Nothing was sent.", args.key)));

@@ -37,6 +37,7 @@ impl Scene {
             is_stand_in: false,
             is_local: false,
             other_local_chats: Vec::new(),
+            about: crate::about::About::default(),
             autonomy: crate::config::Autonomy::Smart,
             rules: crate::policy::Rules::default(),
             assignment: None,

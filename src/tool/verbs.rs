@@ -38,7 +38,7 @@ pub(super) fn line(tool: &str) -> &'static str {
         }
         "context_update" => "`text`: all of their energy, limits and wishes now; `shorten`, `over_theirs` as for note",
         "task_add" => {
-            "`title`; `list` (active, backlog), `next` (step), `at` (local time of a step that is yours: 2026-11-23 09:00), `why`, `notes`"
+            "`title`; `list` (active, backlog), `next` (step), `at` (local time of a step that is yours: 2026-11-23 09:00), `why`, `project`, `notes`"
         }
         "task_update" => {
             "`task`, `key` (title, status, next, at, missed (run, skip, tell), why, any other), `value` (none removes it)"

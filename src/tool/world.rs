@@ -12,6 +12,7 @@ use chrono::{DateTime, Utc};
 
 use super::{Assignment, Attachments, Done, Undoable};
 use crate::{
+    about::About,
     config::{Autonomy, QuietHours},
     disk,
     embed::Meaning,
@@ -74,6 +75,8 @@ pub struct World {
     pub is_local: bool,
     /// The other chats that are: what was said there isn't found here.
     pub other_local_chats: Vec<ChatRef>,
+    /// What this build is, and how it is set up.
+    pub about: About,
     /// How much may be done without asking.
     pub autonomy: Autonomy,
     /// The person's rules.
@@ -137,6 +140,11 @@ impl World {
             Some(Assignment::Reflection(by_hand)) => Some(by_hand),
             _ => None,
         }
+    }
+
+    /// Whether nobody is asked for this work and nobody hears of its end: what would ask is refused, and what it may take is all.
+    pub fn asks_nobody(&self) -> bool {
+        matches!(self.assignment, Some(Assignment::Initiative { .. }))
     }
 
     /// Now, on the person's clock.

@@ -100,7 +100,8 @@ fn each_answer_is_checked_at_once_and_the_end_is_an_answer() {
     dialog.answer("can be pushed to, and is empty", "-5");
     dialog.answer("an amount in US dollars", "2.50");
     dialog.answer("✓ at most 2.50 USD a day", "3");
-    dialog.until("✓ ask only before what can't be undone");
+    dialog.answer("✓ ask only before what can't be undone", "2");
+    dialog.until("✓ one useful thing a day, or a proposal");
     if reveille::voice::IS_BUILT {
         write(&env.path("model.bin"), "no model");
         dialog.answer("voice notes?", &env.path("model.bin").display().to_string());
@@ -135,7 +136,7 @@ fn each_answer_is_checked_at_once_and_the_end_is_an_answer() {
     assert_eq!(
         fs::read_to_string(env_file(&env)).unwrap(),
         format!(
-            "ANTHROPIC_API_KEY={API_KEY}\nAUTONOMY=2\nDAILY_BUDGET_USD=2.50\nREPO_URL={remote}\nTELEGRAM_BOT_TOKEN={TOKEN}\nTIMEZONE=Europe/Paris\n"
+            "ANTHROPIC_API_KEY={API_KEY}\nAUTONOMY=2\nDAILY_BUDGET_USD=2.50\nINITIATIVE=low\nREPO_URL={remote}\nTELEGRAM_BOT_TOKEN={TOKEN}\nTIMEZONE=Europe/Paris\n"
         )
     );
     assert_eq!((mode(&env_file(&env)), mode(&env.workspace())), (0o600, 0o700));
@@ -153,7 +154,7 @@ fn each_answer_is_checked_at_once_and_the_end_is_an_answer() {
 fn ctrl_c_at_each_question_leaves_everything_as_it_was() {
     let env = fresh();
     // Enter takes what is proposed; a question ends so.
-    let questions = if reveille::voice::IS_BUILT { 11 } else { 10 };
+    let questions = if reveille::voice::IS_BUILT { 12 } else { 11 };
     for n in 0..questions {
         let mut dialog = Dialog::start(&env, WAKE, &["init"]);
         for _ in 0..n {
@@ -284,7 +285,7 @@ fn what_cannot_be_reached_may_be_kept() {
     dialog.answer("? No connection to the Claude API", "k");
     dialog.answer("(not shown while you type) > ", TOKEN);
     dialog.answer("? Telegram can't be reached: Connection refused", "k");
-    for _ in 0..4 {
+    for _ in 0..5 {
         dialog.answer("> ", "");
     }
     take_all(&mut dialog);

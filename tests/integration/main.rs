@@ -58,7 +58,11 @@ mod init;
 #[cfg(test)]
 mod init_beside;
 #[cfg(test)]
+mod initiative;
+#[cfg(test)]
 mod install;
+#[cfg(test)]
+mod knows_itself;
 #[cfg(test)]
 mod layers;
 #[cfg(test)]
@@ -132,6 +136,8 @@ mod persons_edits;
 mod policy;
 #[cfg(test)]
 mod progress;
+#[cfg(test)]
+mod projects;
 #[cfg(test)]
 mod provenance;
 #[cfg(test)]

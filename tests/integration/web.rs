@@ -333,6 +333,7 @@ fn world(dir: &Path) -> World {
         is_stand_in: false,
         is_local: false,
         other_local_chats: Vec::new(),
+        about: reveille::about::About::default(),
         autonomy: Autonomy::Full,
         rules: Rules::default(),
         assignment: None,

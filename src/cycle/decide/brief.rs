@@ -9,12 +9,14 @@ use chrono::{DateTime, Utc};
 mod files;
 mod folded;
 mod memories;
+mod projects;
 mod recalled;
 mod text;
 
 pub use files::{File, FileView, with_images};
 pub use folded::{FoldedBrief, carried, folded};
 use memories::memories;
+pub use projects::{SpokenProject, spoken_projects};
 pub use recalled::Recollection;
 pub(in crate::cycle) use text::{attribute, clip, escape};
 
@@ -89,6 +91,8 @@ pub struct Brief<'a> {
     pub rate: TokenRate,
     /// The chat that it is shown to, if it isn't the owner's.
     pub reader: Option<ChatRef>,
+    /// The projects that are spoken of.
+    pub projects: &'a [SpokenProject],
     /// What was done for similar requests, as a block of its own; empty for none.
     pub similar_work: &'a str,
     /// What own work is shown of itself; empty for any other cycle.
@@ -129,6 +133,7 @@ pub fn opening(brief: &Brief<'_>) -> String {
     if !exchanges.is_empty() {
         blocks.push(recent(exchanges, brief.tz));
     }
+    blocks.extend(projects::projects(brief.documents, brief.projects, &brief.rate, brief.is_short));
     let found = brief.recalled.map(|found| found.get(..SHORT_RECALLED).filter(|_| brief.is_short).unwrap_or(found));
     blocks.extend(found.and_then(|found| recalled::recalled(found, &brief.rate, |path| is_shown(brief, path))));
     if !brief.similar_work.is_empty() {
@@ -212,6 +217,7 @@ fn is_shown(brief: &Brief<'_>, path: &str) -> bool {
     match (said(MESSAGES), said(ANSWERS)) {
         (Some(row), _) => is_last(row, false) || brief.messages.iter().any(|message| message.id == row),
         (_, Some(row)) => is_last(row, true),
+        _ if brief.projects.iter().any(|project| project.path == path) => true,
         _ => memories::is_whole(path) && !brief.is_short,
     }
 }

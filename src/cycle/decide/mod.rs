@@ -5,6 +5,7 @@ pub mod brief;
 pub mod budget;
 pub mod fold;
 pub mod gate;
+pub mod initiative;
 pub(crate) mod interrupt;
 pub mod limits;
 pub mod lineup;

@@ -2,6 +2,7 @@
 
 mod messages;
 mod tasks;
+mod unasked;
 
 pub use self::{
     messages::{Standing, budget_key, is_answerable, is_any_due, joining, last_channel_id, standings, still_due},
@@ -53,6 +54,9 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
     if reasons.is_empty() && observed.model.for_own_work().is_some() {
         reasons.extend(due_own_work(observed).take(1));
     }
+    if reasons.is_empty() {
+        reasons.extend(unasked::reason(observed));
+    }
     if observed.model.for_reflection().is_some() || looks_back_by_rule(observed.model) {
         reasons.extend(reflection(observed).filter(|_| reasons.is_empty()));
     }
@@ -94,6 +98,7 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
     let reasons = reasons.into_iter().filter(|reason| !matches!(reason, Reason::Resume { .. }));
     let is_mechanical = |reason: &Reason| match reason {
         Reason::Reminder { .. }
+        | Reason::InitiativePassed { .. }
         | Reason::Pressed { .. }
         | Reason::MissedTask { .. }
         | Reason::Stale { .. }

@@ -7,7 +7,7 @@ use std::{
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 
-use super::lineup::ModelState;
+use super::{initiative::DueInitiative, lineup::ModelState};
 use crate::{
     config::QuietHours,
     memory::{decay::Stage, reflect::REFLECTION, tasks::Task},
@@ -48,6 +48,8 @@ pub struct Observed<'a> {
     pub holds_nudges: bool,
     /// Work of its own that is due, in its order.
     pub own_work: &'a [DueWork],
+    /// The time for something useful unasked that has come, with what was weighed.
+    pub initiative: Option<&'a DueInitiative>,
     /// The days to look back at, the last one excluded, if it is time to.
     pub to_reflect: Option<Range<NaiveDate>>,
     /// Commits of people since the last wake, newest first, as (id, what).
@@ -74,7 +76,12 @@ pub struct DueWork {
 impl DueWork {
     /// The key under which it is handled.
     pub fn key(&self) -> String {
-        format!("{OWN_WORK}{}", self.work)
+        Self::key_of(&self.work)
+    }
+
+    /// The key under which some work is handled.
+    pub fn key_of(work: &OwnWork) -> String {
+        format!("{OWN_WORK}{work}")
     }
 }
 
@@ -182,6 +189,13 @@ pub enum Reason {
         /// Which.
         due: DueWork,
     },
+    /// The time for something useful unasked has come, and passes without a model: that is written down.
+    InitiativePassed {
+        /// Why, and what was weighed.
+        told: String,
+        /// Handled once under this key.
+        key: String,
+    },
     /// A person has pressed a button under a nudge.
     Pressed {
         /// What they have answered.
@@ -207,6 +221,7 @@ impl Reason {
             | Self::MissedTask { key, .. }
             | Self::Decay { key, .. }
             | Self::Reflection { key, .. }
+            | Self::InitiativePassed { key, .. }
             | Self::OverBudget { key, .. } => Some(key.clone()),
             Self::Own { due } => Some(due.key()),
             Self::OfGuest { what, .. } => what.handled_key(),
@@ -241,6 +256,7 @@ impl Reason {
                 format!("{REFLECTION} {days}")
             }
             Self::Own { due } => due.what.clone(),
+            Self::InitiativePassed { .. } => "the time for something useful unasked".to_owned(),
             Self::Pressed { nudge } => match nudge.answer {
                 NudgeAnswer::NoMore => "a button against more nudges".to_owned(),
                 NudgeAnswer::Done | NudgeAnswer::InTheMorning => "a button that a task is done".to_owned(),

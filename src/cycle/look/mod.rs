@@ -1,5 +1,6 @@
 //! A look at the store and the repository: what there is, without changing anything.
 
+pub(in crate::cycle) mod initiative;
 pub mod observe;
 pub(in crate::cycle) mod own_work;
 mod reflecting;

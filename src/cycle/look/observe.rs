@@ -15,11 +15,12 @@ use crate::{
         context::{Context, WakeError},
         decide::{
             budget::{Budget, day_begin},
+            initiative::DueInitiative,
             lineup::{LinedUp, ModelState, OutOfLine},
             orient,
             situation::{DueWork, Observed, Reason},
         },
-        look::{own_work, reflecting, retention},
+        look::{initiative, own_work, reflecting, retention},
     },
     memory::{
         self, decay,
@@ -60,6 +61,8 @@ pub(in crate::cycle) struct Observation {
     pub(in crate::cycle) holds_nudges: bool,
     /// Work of its own that is due.
     pub(in crate::cycle) own_work: Vec<DueWork>,
+    /// The time for something useful unasked that has come.
+    pub(in crate::cycle) initiative: Option<DueInitiative>,
     /// The days to look back at.
     pub(in crate::cycle) to_reflect: Option<Range<NaiveDate>>,
     pub(in crate::cycle) is_stopped: bool,
@@ -122,6 +125,7 @@ impl Observation {
             head,
             holds_nudges,
             own_work: own_work::not_handled(store, steps)?,
+            initiative: initiative::due(store, context.config, now)?,
             to_reflect: reflecting::days_due(store, context.config, now)?,
             undos: store.open_undos()?,
             pressed: store.open_nudges()?,
@@ -160,6 +164,7 @@ impl Observation {
             quiet_hours: context.config.quiet_hours,
             holds_nudges: self.holds_nudges,
             own_work: &self.own_work,
+            initiative: self.initiative.as_ref(),
             to_reflect: self.to_reflect.clone(),
             person_commits: &self.person_commits,
             undos: &self.undos,

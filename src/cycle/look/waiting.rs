@@ -52,6 +52,7 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
         quiet_hours: config.quiet_hours,
         holds_nudges: false,
         own_work: &[],
+        initiative: None,
         to_reflect: reflecting::days_due(store, config, now)?,
         person_commits: &[],
         undos: &undos,

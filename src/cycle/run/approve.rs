@@ -34,6 +34,8 @@ pub(crate) const ASKED_FOR: TimeDelta = TimeDelta::hours(24);
 /// The longest text under a file, in characters: Telegram's bound.
 #[cfg(test)]
 const CAPTION_CHARS_MAX: usize = 1_024;
+/// What the model is told of a call that would ask, in work that nobody has asked for.
+const WOULD_ASK: &str = "This would have to ask, and nobody is there to answer now. Nothing was done. Propose it with `tell` instead, or leave it.";
 /// How much is shown of the reasons, and of the origins, where the whole is in a file beside them, in characters.
 const BESIDE_FILE_CHARS_MAX: usize = 250;
 /// Lines that are shown of what was done, and of what is left to do.
@@ -58,13 +60,18 @@ pub(in crate::cycle) fn judge(
     registry: &Registry,
     request: &ToolRequest,
 ) -> Result<Judged, WakeError> {
-    let Some(verdict) = verdict(session, live, registry, request) else {
+    let Some(mut verdict) = verdict(session, live, registry, request) else {
         // Running it says that there is no such tool.
         return Ok(Judged::Allowed(Vec::new()));
     };
+    let would_ask = verdict.decision == Decision::Ask && live.world.asks_nobody();
+    if would_ask {
+        verdict.decision = Decision::Deny;
+    }
     let judged = Entry::Judged { call: request.id.clone(), verdict: verdict.clone() };
     match verdict.decision {
         Decision::Allow => Ok(Judged::Allowed(vec![judged])),
+        Decision::Deny if would_ask => Ok(Judged::Refused(vec![judged], WOULD_ASK.to_owned())),
         Decision::Deny => {
             let why = format!("The policy doesn't allow this: {} Nothing was done.", verdict.reasons.join(" "));
             Ok(Judged::Refused(vec![judged], why))

@@ -106,6 +106,9 @@ fn act_on(
             let may_stop = told == session.context.config.owner_chat;
             tell_by_rule(session, told, key, &stage.wording(title, days), (title, may_stop))
         }
+        Reason::InitiativePassed { told, .. } => {
+            Deeds::noted(vec![format!("Looked for something useful unasked; {told}")])
+        }
         Reason::PersonCommits { subjects } => {
             Deeds::noted(subjects.iter().map(|subject| format!("Noted a person's commit: {subject}")).collect())
         }

@@ -8,6 +8,7 @@ mod finish;
 mod fold;
 pub(crate) mod given_up;
 mod hand_over;
+mod initiative;
 mod interrupted;
 mod lasting;
 mod live;

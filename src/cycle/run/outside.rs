@@ -10,6 +10,7 @@ use std::{collections::BTreeSet, rc::Rc, time::Duration};
 use serde_json::{Value, json};
 
 use crate::{
+    about::About,
     cycle::{
         context::{Context, Report, WakeError},
         decide::{
@@ -232,6 +233,7 @@ pub fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> 
         is_stand_in: false,
         is_local: false,
         other_local_chats: store.local_chats()?.into_iter().collect(),
+        about: About::of(config),
         autonomy: config.autonomy,
         assignment: None,
         taint: Some(TAINT.to_owned()),

@@ -1,7 +1,7 @@
 //! Work of its own in its cycle: what it begins with, what its tools may do, what bounds it, and what is left to be said at its end. One
 //! place for all kinds; each has a file of its own.
 
-use super::{plan_step, reflect};
+use super::{initiative, plan_step, reflect};
 use crate::{
     cycle::{
         context::WakeError,
@@ -29,6 +29,7 @@ pub(in crate::cycle) fn begin(
             Ok(Begun { block: reflect::shown(session, repo, &days, &found)?, rule, taint: None })
         }
         (_, Some(OwnWork::Step { plan, step, .. })) => plan_step::begin(session, repo, plan, *step),
+        (_, Some(OwnWork::Initiative { .. })) => initiative::begin(session, repo),
         _ => Ok(Begun::default()),
     }
 }
@@ -45,7 +46,7 @@ pub(in crate::cycle) fn assignment(
     Ok(match &cycle.work {
         Some(OwnWork::Step { plan, step, .. }) => Some(plan_step::assignment(plan, *step)),
         Some(OwnWork::Job { .. }) => Some(Assignment::Job(None)),
-        Some(OwnWork::Initiative { .. }) => Some(Assignment::Initiative),
+        Some(OwnWork::Initiative { slot }) => Some(Assignment::Initiative { slot: slot.clone() }),
         Some(OwnWork::Reflection) | None => None,
     })
 }
@@ -55,6 +56,7 @@ pub(in crate::cycle) fn assignment(
 pub(in crate::cycle) fn is_over(session: &Session<'_>, live: &Live) -> Result<bool, WakeError> {
     match &live.cycle.work {
         Some(OwnWork::Step { plan, .. }) => plan_step::is_over(session, live, plan),
+        Some(OwnWork::Initiative { .. }) => initiative::is_over(session, live),
         _ => Ok(false),
     }
 }

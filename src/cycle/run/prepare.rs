@@ -4,6 +4,7 @@ use std::{borrow::Cow, collections::BTreeSet, rc::Rc};
 
 use super::attached::Allowance;
 use crate::{
+    about::About,
     cycle::{
         Choice,
         context::WakeError,
@@ -82,6 +83,7 @@ pub(in crate::cycle) fn world(
         is_stand_in: lineup.is_thinking() && !is_local,
         is_local,
         other_local_chats: others.collect(),
+        about: About::of(config),
         autonomy: config.autonomy,
         assignment: own_work::assignment(repo, cycle, &documents)?,
         taint: None,
@@ -191,7 +193,9 @@ pub(in crate::cycle) fn opening(
     let of_now = since_fresh_start(session, cycle, &world.exchanges)?;
     let exchanges = brief::shown_of(&of_now, recalled.is_some());
     let is_withheld = |found: &[brief::Recollection]| found.iter().any(|one| one.is_of_others);
+    let projects = brief::spoken_projects(&world.documents, world.foreign_chat(), &words);
     let there = ToRead {
+        project: !projects.is_empty(),
         withheld: exchanges.iter().any(|entry| entry.taint.is_some()) || recalled.as_deref().is_some_and(is_withheld),
     };
     (cycle.system, cycle.tools) = fixed_parts(session, world, &words, there);
@@ -214,6 +218,7 @@ pub(in crate::cycle) fn opening(
         rate: token_rate::known(session)?,
         reader: world.foreign_chat(),
         similar_work: if is_short { "" } else { &similar_work },
+        projects: &projects,
         own_work: &work.block,
         is_short,
     });
@@ -255,8 +260,9 @@ pub(in crate::cycle) fn fixed_parts_again(
     let planned = state.plan.iter().flat_map(|plan| plan.steps.iter().map(|step| step.what.as_str()));
     let words = cycle.reasons.iter().map(String::as_str).chain(said.map(|message| message.text.as_str()));
     let words = words.chain(planned).collect::<Vec<_>>().join("\n");
-    let withheld = state.conversation.messages.first().is_some_and(|opening| opening.contains("withheld="));
-    Ok(fixed_parts(session, world, &words, ToRead { withheld }))
+    let shows = |what| state.conversation.messages.first().is_some_and(|opening| opening.contains(what));
+    let there = ToRead { withheld: shows("withheld="), project: shows("<projects ") };
+    Ok(fixed_parts(session, world, &words, there))
 }
 
 /// What was said since the cycle's chat was begun afresh, without late answers to what was said before. They come in the order in

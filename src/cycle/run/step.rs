@@ -86,6 +86,8 @@ async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt
                 Judged::Refused(entries, why) => approve::refuse(session, live, &request, entries, why)?,
                 Judged::Asked => return Ok(Driven::Parked),
             },
+            // What it may take is all that it gets.
+            Step::Limit(_) if live.world.asks_nobody() => return Ok(Driven::Complete),
             Step::Limit(request) => {
                 approve::ask_to_go_on(session, live, &limits, &request)?;
                 return Ok(Driven::Parked);
@@ -168,6 +170,7 @@ fn close(session: &mut Session<'_>, live: &mut Live, text: String, outcome: Mess
     live.world.open_messages.clone_from(&live.state.open);
     let changes = match live.world.chat {
         Some(_) => answer(&live.world, text, outcome),
+        None if live.world.asks_nobody() => Vec::new(),
         // Nobody has asked for this work: its owner is told why it ended.
         None => vec![Change::Send(NewOutgoing {
             key: Some(format!("ended/{}", live.cycle.id)),
@@ -178,6 +181,7 @@ fn close(session: &mut Session<'_>, live: &mut Live, text: String, outcome: Mess
     let messages = record::closed(&changes);
     let verb = if outcome == MessageOutcome::Refused { "Declined to answer" } else { "Answered" };
     let receipt = match messages.len() {
+        0 if live.world.asks_nobody() => "Ended without a word".to_owned(),
         0 => "Told why the work ended".to_owned(),
         n => format!("{verb} {}", words::count(n, "message")),
     };
@@ -257,7 +261,7 @@ pub(in crate::cycle) fn verify(session: &mut Session<'_>, live: &mut Live) -> Re
     let not_done = verify::not_done(plan, &live.state.receipts);
     let world = &live.world;
     let (chat, thread_id) = world.chat.map_or((world.owner_chat, None), |chat| (chat.id, chat.thread_id));
-    let notice = verify::notice(&not_done).map(|text| {
+    let notice = verify::notice(&not_done).filter(|_| !live.world.asks_nobody()).map(|text| {
         Change::Send(NewOutgoing {
             key: Some(format!("not-done/{}", live.cycle.id)),
             thread_id,

@@ -24,6 +24,7 @@ use crate::{
     delivery,
     repo::{MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, Repo},
     store::{Change, Entry, HEAD_SEEN},
+    types::OwnWork,
     wake_lock,
 };
 
@@ -126,7 +127,10 @@ fn who_thinks(lineup: &ModelState, reasons: &[Reason]) -> String {
         Reason::Messages { chat, .. } => Some(*chat),
         _ => None,
     });
-    let is_reflection = matches!(reasons, [Reason::Reflection { .. }]);
+    let is_reflection = match reasons {
+        [Reason::Own { due }] => matches!(due.work, OwnWork::Initiative { .. }),
+        reasons => matches!(reasons, [Reason::Reflection { .. }]),
+    };
     let own = || if is_reflection { lineup.for_reflection() } else { lineup.for_own_work() };
     let own = || own().map_or(lineup.name(), |model| &model.name);
     chat.map_or_else(own, |chat| lineup.who_begins(chat)).to_owned()

@@ -13,6 +13,7 @@ use crate::{
         self, DocKind, Problem,
         episodic::Log,
         facts::Facts,
+        project::project_problem,
         skill::Skills,
         tasks::TaskList,
         unsettled::{Unsettled, unsettled},
@@ -44,6 +45,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     for path in repo.list_markdown(&["memory", "skills"])?.iter().filter(|path| !DOCUMENTS.contains(&path.as_str())) {
         let text = repo.read_work_tree(path)?.unwrap_or_default();
         problems.extend(name(path, &unsettled(&text).iter().map(Unsettled::problem).collect::<Vec<_>>()));
+        problems.extend(project_problem(path));
     }
     let paths = repo.list_markdown(&["skills"])?;
     let mut texts = BTreeMap::new();

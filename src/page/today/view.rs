@@ -122,6 +122,7 @@ impl DayView<'_> {
             li {
                 div {
                     strong { (title) }
+                    @if let Some(project) = &task.project { " " span .badge { "project " (shown(project)) } }
                     @if let Some(priority) = &task.priority { " " span .badge { "priority " (shown(priority)) } }
                     @match (due_days, &task.due) {
                         (Some(..=-1), Some(due)) => { " " span .badge .bad { "overdue since " (shown(due)) } }

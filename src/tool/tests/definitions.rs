@@ -52,9 +52,10 @@ fn a_plain_cycle_is_offered_its_tools_for_few_tokens_and_the_same_bytes_whatever
     assert_eq!(plain.matches("cache_control").count(), 1);
     let common = plain.strip_suffix(']').unwrap();
     assert!(common.ends_with(r#""cache_control":{"type":"ephemeral","ttl":"1h"}}"#), "{common}");
-    for called_for in
-        [offered("run a script in ~/x and search the web", ToRead::default()), offered("", ToRead { withheld: true })]
-    {
+    for called_for in [
+        offered("run a script in ~/x and search the web", ToRead::default()),
+        offered("", ToRead { withheld: true, ..ToRead::default() }),
+    ] {
         assert!(called_for.len() > plain.len() && called_for.starts_with(common), "{called_for}");
     }
     assert!(

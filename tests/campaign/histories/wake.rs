@@ -168,6 +168,7 @@ impl Wake {
             guests: &BTreeMap::new(),
             quiet_hours: None,
             own_work: &[],
+            initiative: None,
             holds_nudges: false,
             to_reflect: None,
             person_commits: &[],

@@ -88,7 +88,7 @@ fn by_what_fits(content: &str) -> Shown {
 }
 
 /// The attribute that says what the marks of what the person hasn't settled mean.
-const UNSETTLED: &str = " unsettled=\"the lines marked so with one number, versions A and B, contradict each other, or contradict what the \
+pub(super) const UNSETTLED: &str = " unsettled=\"the lines marked so with one number, versions A and B, contradict each other, or contradict what the \
     person wrote: take none of them as true, and say so where it matters\"";
 
 /// The attribute that says how much of a document isn't shown.
@@ -102,7 +102,7 @@ fn withheld_parts(path: &str, count: usize) -> String {
 }
 
 /// The first whole lines of a text within a bound.
-fn head(text: &str, max_bytes: usize) -> String {
+pub(super) fn head(text: &str, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text.to_owned();
     }

@@ -49,6 +49,7 @@ fn brief<'a>(documents: &'a Documents, messages: &'a [&'a Incoming], exchanges: 
         reader: None,
         own_work: "",
         similar_work: "",
+        projects: &[],
     }
 }
 

@@ -79,6 +79,7 @@ impl Scene {
             guests: &self.guests,
             quiet_hours: self.quiet_hours,
             own_work: &[],
+            initiative: None,
             holds_nudges: self.holds_nudges,
             to_reflect: self.to_reflect.clone(),
             undos: &[],

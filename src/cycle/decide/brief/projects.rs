@@ -1,0 +1,175 @@
+//! The projects that a cycle's words speak of, in its opening: each one's document, with its open tasks beside it. What isn't spoken of
+//! is found by searching. Pure.
+
+use super::{
+    super::tokens::TokenRate,
+    memories::{UNSETTLED, head},
+    text::{attribute, escape},
+};
+use crate::{
+    memory::{
+        self, others,
+        project::{project_path, spoken_of},
+        tasks::{Task, TaskList},
+        unsettled::unsettled,
+    },
+    tool::{Documents, known_projects},
+    types::ChatRef,
+    words::{one_line, shortened},
+};
+
+/// Projects that are shown at once.
+const PROJECTS_MAX: usize = 3;
+/// All of them, in tokens.
+const PROJECTS_TOKENS: u64 = 2_500;
+/// The same for a small model.
+const SHORT_PROJECTS_TOKENS: u64 = 400;
+/// Open tasks of one that are named.
+const TASKS_MAX: usize = 10;
+/// How much of a task's next step is shown, in characters.
+const NEXT_CHARS: usize = 100;
+
+/// A project that is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpokenProject {
+    /// Its name.
+    pub name: String,
+    /// Where its document is, or would be.
+    pub path: String,
+}
+
+/// The projects that these words speak of. They are the owner's: in a guest's chat there are none.
+pub fn spoken_projects(documents: &Documents, reader: Option<ChatRef>, words: &str) -> Vec<SpokenProject> {
+    if reader.is_some() {
+        return Vec::new();
+    }
+    let known = known_projects(documents);
+    let names: Vec<String> = known.iter().map(|(name, _)| name.clone()).collect();
+    let tasks: Vec<Task> = tasks(documents).into_iter().map(|(_, task)| task).collect();
+    let spoken = spoken_of(words, &names, &tasks).into_iter().take(PROJECTS_MAX);
+    let path_of = |name: &str| known.iter().find(|(other, _)| other == name).map(|(_, path)| path.clone());
+    spoken.map(|name| SpokenProject { path: path_of(&name).unwrap_or_else(|| project_path(&name)), name }).collect()
+}
+
+/// The owner's open tasks, each with its list's name. What others have had a hand in is left out.
+fn tasks(documents: &Documents) -> Vec<(&'static str, Task)> {
+    let lists = [(memory::ACTIVE, "in hand"), (memory::BACKLOG, "waiting")];
+    let of_list = |(path, list): (&str, &'static str)| {
+        let text = others::without(path, &documents.text(path), None).0;
+        let tasks = TaskList::parse(&text).0.tasks().to_vec();
+        tasks.into_iter().filter(|task| !task.is_done()).map(move |task| (list, task)).collect::<Vec<_>>()
+    };
+    lists.into_iter().flat_map(of_list).collect()
+}
+
+/// Their documents and tasks; none: no project is spoken of.
+pub(super) fn projects(
+    documents: &Documents,
+    spoken: &[SpokenProject],
+    rate: &TokenRate,
+    is_short: bool,
+) -> Option<String> {
+    let tokens = if is_short { SHORT_PROJECTS_TOKENS } else { PROJECTS_TOKENS };
+    let room = rate.bytes_in(tokens) / spoken.len().max(1);
+    let tasks = tasks(documents);
+    let mut text = String::from("<projects note=\"spoken of\">");
+    for SpokenProject { name, path } in spoken {
+        text.push_str(&format!("\n<project name=\"{}\" path=\"{}\"", attribute(name), attribute(path)));
+        match documents.get(path) {
+            None => text.push_str(" missing=\"true\">"),
+            Some(document) => {
+                let (document, withheld) = others::without(path, &document, None);
+                let shown = fitting(&document, room);
+                let cut = if shown.len() < document.len() { " cut=\"look_up shows the rest\"" } else { "" };
+                let withheld = if withheld > 0 { " withheld=\"look_up shows the rest\"" } else { "" };
+                let unsettled = if unsettled(&document).is_empty() { "" } else { UNSETTLED };
+                text.push_str(&format!("{cut}{withheld}{unsettled}>\n{}", escape(shown.trim_end())));
+            }
+        }
+        let own: Vec<_> = tasks.iter().filter(|(_, task)| task.project().as_ref() == Some(name)).collect();
+        for (list, task) in own.iter().take(TASKS_MAX) {
+            let next = task.get("next").map(|next| format!(", next: {}", shortened(&one_line(next), NEXT_CHARS)));
+            let due = task.get("due").map(|due| format!(", due {}", one_line(due)));
+            let said = format!("{} ({list}{}{})", task.title, due.unwrap_or_default(), next.unwrap_or_default());
+            text.push_str(&format!("\n<task>{}</task>", escape(&said)));
+        }
+        if own.len() > TASKS_MAX {
+            text.push_str(&format!("\nand {} more tasks", own.len() - TASKS_MAX));
+        }
+        text.push_str("\n</project>");
+    }
+    text.push_str("\n</projects>");
+    (!spoken.is_empty()).then_some(text)
+}
+
+/// A document within its room: where it has none for all, its beginning and the end of its log.
+fn fitting(document: &str, room: usize) -> String {
+    if document.len() <= room {
+        return document.to_owned();
+    }
+    let begins = head(document, room / 2);
+    let mut left = room.saturating_sub(begins.len());
+    let behind = document.get(begins.len()..).unwrap_or_default();
+    let last: Vec<&str> = behind
+        .split_inclusive('\n')
+        .rev()
+        .take_while(|line| {
+            let fits = line.len() <= left;
+            left = left.saturating_sub(line.len());
+            fits
+        })
+        .collect();
+    begins + "[…]\n" + &last.into_iter().rev().collect::<String>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOCUMENT: &str = "# Greenhouse\n\n## Goal\nTomatoes & figs\n\n## Log\n- 2026-11-20 Measured\n";
+    const TASKS: &str = "## Order the glass\n- project: Greenhouse\n- next: ask Bob\n\n## Old\n- status: done\n- project: greenhouse\n\n\
+                         ## Of a guest\n- project: greenhouse\n- chat: 5\n\n## Sail\n- status: active\n";
+
+    fn documents(dir: &tempfile::TempDir) -> Documents {
+        let folder = dir.path().join("memory/project-memory");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("greenhouse.md"), DOCUMENT).unwrap();
+        std::fs::write(folder.join("boat.md"), "# Boat\n").unwrap();
+        std::fs::write(folder.join("active.md"), TASKS).unwrap();
+        Documents::new(dir.path(), Vec::new())
+    }
+
+    #[test]
+    fn a_project_that_is_spoken_of_comes_with_its_open_tasks_and_no_other_does() {
+        let dir = tempfile::tempdir().unwrap();
+        let documents = documents(&dir);
+        let spoken = spoken_projects(&documents, None, "How is the greenhouse?");
+        insta::assert_snapshot!(projects(&documents, &spoken, &TokenRate::default(), false).unwrap(), @r#"
+        <projects note="spoken of">
+        <project name="greenhouse" path="memory/project-memory/greenhouse.md">
+        # Greenhouse
+
+        ## Goal
+        Tomatoes &amp; figs
+
+        ## Log
+        - 2026-11-20 Measured
+        <task>Order the glass (in hand, next: ask Bob)</task>
+        </project>
+        </projects>
+        "#);
+        assert_eq!(spoken_projects(&documents, None, "How are you?"), []);
+        assert_eq!(spoken_projects(&documents, Some(ChatRef::telegram(5)), "How is the greenhouse?"), []);
+        assert_eq!(projects(&documents, &[], &TokenRate::default(), false), None);
+        let by_task = spoken_projects(&documents, None, "order the glass");
+        assert_eq!(by_task, spoken);
+    }
+
+    #[test]
+    fn a_long_document_shows_its_beginning_and_what_happened_last() {
+        let log: String = (0..2_000).map(|n| format!("- 2026-11-20 step {n}\n")).collect();
+        let shown = fitting(&format!("# Boat\n\n## Goal\nSail\n\n## Log\n{log}"), 4_000);
+        assert!(shown.starts_with("# Boat\n\n## Goal\nSail\n") && shown.ends_with("step 1999\n"), "{shown}");
+        assert!(shown.len() <= 4_010 && shown.contains("[…]"), "{}", shown.len());
+    }
+}

@@ -1,0 +1,183 @@
+//! Something useful that nobody asked for: off by default, weighed by a written rule, and one message at most until it is answered.
+
+use serde_json::json;
+
+use super::{
+    mind::{commits, last, minded, opening, results, sent},
+    support::{
+        claude::{FakeClaude, Reply},
+        env::{CHAT, TestEnv},
+        telegram::FakeTelegram,
+    },
+};
+
+const ACTIVE: &str = "memory/project-memory/active.md";
+const LOG: &str = "memory/agent-memory/episodic-memory.md";
+/// 09:00 in Berlin, the next day.
+const NINE: &str = "2026-11-22T08:00:00Z";
+const ONE: &str = "2026-11-22T12:00:00Z";
+const FIVE: &str = "2026-11-22T16:00:00Z";
+
+/// A world with a task that is due the day after tomorrow, and one that nothing presses.
+fn with_tasks(level: &str) -> (FakeTelegram, FakeClaude, TestEnv) {
+    let (telegram, claude, mut env) = minded();
+    env.wake(&["--once"]).ok();
+    env.wake(&["task", "add", "Tax return", "--due", "2026-11-23", "--next", "find the receipts"]).ok();
+    env.wake(&["task", "add", "Sail"]).ok();
+    env.set("INITIATIVE", level);
+    (telegram, claude, env)
+}
+
+#[test]
+fn by_default_a_day_asks_for_nothing() {
+    let (_telegram, claude, mut env) = with_tasks("off");
+    let before = commits(&env);
+    for at in ["2026-11-22T06:00:00Z", NINE, "2026-11-22T09:59:00Z", ONE, FIVE, "2026-11-22T22:00:00Z"] {
+        env.at(at);
+        assert_eq!(env.once()["outcome"], "idle", "{at}");
+    }
+    assert_eq!((claude.requests().len(), commits(&env)), (0, before));
+}
+
+#[test]
+fn one_useful_thing_is_done_and_the_log_tells_what_it_was_weighed_against() {
+    let (telegram, claude, mut env) = with_tasks("low");
+    let before = commits(&env);
+    env.at("2026-11-22T07:59:00Z");
+    assert_eq!(env.once()["outcome"], "idle", "before its time");
+    let found =
+        json!({"do": "update", "task": "Tax return", "key": "next", "value": "sort the receipts in the blue folder"});
+    claude.expect(Reply::tool("t1", "tasks", found)).expect(Reply::text(""));
+    env.at(NINE);
+    let report = env.once();
+    assert_eq!(report["outcome"], "worked");
+    let request = last(&claude);
+    let block = opening(&request, "<initiative>");
+    assert!(
+        block.contains("“Tax return” 13 points (urgency 3, importance 1, fit 2, age 0, due 2026-11-23)"),
+        "{block}"
+    );
+    assert!(block.contains("Its next step: find the receipts") && !block.contains("Sail"), "{block}");
+    assert!(env.memory(ACTIVE).contains("- next: sort the receipts in the blue folder"));
+    assert_eq!((sent(&telegram).len(), commits(&env)), (0, before + 1), "nobody is told, one commit");
+    let log = env.memory(LOG);
+    assert!(log.contains("Weighed what to do unasked: “Tax return” 13 points (urgency 3"), "{log}");
+    assert!(log.contains("“Sail” 3 points"), "{log}");
+    let shown = env.wake(&["show", report["cycle_id"].as_str().unwrap()]).ok().stdout;
+    assert!(shown.contains("something useful unasked: “Tax return”") && shown.contains("“Sail” 3 points"), "{shown}");
+    for later in ["2026-11-22T08:30:00Z", ONE, FIVE] {
+        env.at(later);
+        assert_eq!(env.once()["outcome"], "idle", "{later}");
+    }
+    assert_eq!(claude.requests().len(), 2);
+    env.check_sound();
+}
+
+#[test]
+fn what_is_not_worth_it_costs_a_line_of_the_log_and_no_call() {
+    let (_telegram, claude, mut env) = with_tasks("low");
+    env.wake(&["task", "done", "Tax return"]).ok();
+    let before = commits(&env);
+    env.at(NINE);
+    assert_eq!(env.once()["outcome"], "worked");
+    let log = env.memory(LOG);
+    let line = "Looked for something useful unasked; nothing was worth it: “Sail” 3 points";
+    assert!(log.contains(line), "{log}");
+    assert_eq!(env.once()["outcome"], "idle");
+    env.at("2026-11-23T10:30:00Z");
+    assert_eq!(env.once()["outcome"], "idle", "what was missed for two hours is left out");
+    env.wake(&["task", "drop", "Sail"]).ok();
+    env.at("2026-11-24T08:00:00Z");
+    assert_eq!(env.once()["outcome"], "idle", "nothing at all isn't worth a line");
+    assert_eq!((claude.requests().len(), commits(&env)), (0, before + 2));
+    env.check_sound();
+}
+
+#[test]
+fn the_next_time_is_left_out_until_the_last_proposal_is_answered() {
+    let (telegram, claude, mut env) = with_tasks("high");
+    let tell = |key: &str| json!({"key": key, "text": "Shall I sort the receipts?", "task": "Tax return"});
+    claude.expect(Reply::tool("t1", "tell", tell("tax"))).expect(Reply::tool("t2", "tell", tell("again")));
+    claude.expect(Reply::text(""));
+    env.at(NINE).once();
+    assert_eq!(sent(&telegram), ["Shall I sort the receipts?"], "one message, whatever its key");
+    assert!(results(&last(&claude))[0].1, "{:?}", results(&last(&claude)));
+    assert_eq!(
+        env.query::<String>("SELECT key FROM outgoing_messages WHERE kind = 'tell'"),
+        "tell/initiative/2026-11-22T09:00"
+    );
+    env.at(ONE);
+    assert_eq!(env.once()["outcome"], "idle", "nobody has answered");
+    env.at("2026-11-22T15:00:00Z").receive(CHAT, "not now");
+    claude.expect(Reply::text("Fine."));
+    env.once();
+    claude.expect(Reply::text(""));
+    env.at(FIVE);
+    assert_eq!(env.once()["outcome"], "worked", "an answer frees the next time");
+    assert!(last(&claude).raw.contains("<initiative>"));
+    env.check_sound();
+}
+
+#[test]
+fn what_would_ask_is_refused_and_proposed_and_never_parked() {
+    let (telegram, claude, mut env) = with_tasks("low");
+    env.set("AUTONOMY", "0");
+    let change = json!({"do": "update", "task": "Tax return", "key": "next", "value": "x"});
+    claude.expect(Reply::tool("t1", "tasks", change));
+    let proposal = json!({"key": "tax", "text": "May I note what is next for the tax return?"});
+    claude.expect(Reply::tool("t2", "tell", proposal)).expect(Reply::text(""));
+    env.at(NINE);
+    assert_eq!(env.once()["outcome"], "worked");
+    let refused = claude.requests().into_iter().nth(1).unwrap();
+    assert!(results(&refused)[0].0.contains("Propose it with `tell`"), "{:?}", results(&refused));
+    assert_eq!(sent(&telegram), ["May I note what is next for the tax return?"]);
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM approvals"), 0);
+    assert!(env.memory(ACTIVE).contains("- next: find the receipts"));
+    env.check_sound();
+}
+
+#[test]
+fn without_a_model_the_time_waits_and_then_passes_with_a_line_in_the_log() {
+    let (telegram, claude, mut env) = with_tasks("low");
+    env.set("DAILY_BUDGET_USD", "0").at(NINE);
+    assert_eq!(env.once()["outcome"], "idle", "it waits");
+    env.at("2026-11-22T09:30:00Z");
+    assert_eq!(env.once()["outcome"], "worked");
+    let log = env.memory(LOG);
+    assert!(log.contains("no AI model could be asked, so the time passes: “Tax return” 13 points"), "{log}");
+    assert_eq!(env.once()["outcome"], "idle");
+    assert_eq!((claude.requests().len(), sent(&telegram).len()), (0, 0));
+    env.check_sound();
+}
+
+#[test]
+fn it_ends_after_eight_turns_and_asks_nobody_to_go_on() {
+    let (telegram, claude, mut env) = with_tasks("low");
+    for n in 0..8 {
+        let look = json!({"do": "file", "path": ACTIVE, "from_line": n + 1});
+        claude.expect(Reply::tool(&format!("t{n}"), "look_up", look));
+    }
+    env.at(NINE);
+    assert_eq!(env.once()["outcome"], "worked");
+    assert_eq!((claude.requests().len(), sent(&telegram).len()), (8, 0));
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM approvals"), 0);
+    assert_eq!(env.once()["outcome"], "idle");
+    env.check_sound();
+}
+
+#[test]
+fn low_energy_leaves_what_presses_and_nudges_that_are_off_leave_nothing() {
+    let (_telegram, claude, mut env) = with_tasks("low");
+    env.wake(&["task", "set", "Tax return", "due", "2026-11-28"]).ok();
+    env.wake(&["task", "set", "Tax return", "priority", "high"]).ok();
+    env.write_memory("memory/project-memory/context.md", "# Context\n\n- energy: low\n");
+    // What a person wrote is a reason of its own, once it was seen.
+    claude.expect(Reply::text(""));
+    env.at(NINE);
+    env.once();
+    assert!(env.memory(LOG).contains("energy is low, so only what is due by tomorrow counts"), "{}", env.memory(LOG));
+    env.execute("DELETE FROM handled WHERE key LIKE 'own/initiative/%'");
+    env.write_memory("memory/project-memory/context.md", "# Context\n\n- nudges: off\n");
+    assert_eq!(env.once()["outcome"], "idle", "not even a line");
+    assert!(!claude.requests().iter().any(|request| request.raw.contains("<initiative>")));
+}

@@ -20,3 +20,4 @@ pub mod tokens;
 pub mod undoable;
 pub mod uptake;
 pub mod verify;
+pub mod watched;

@@ -1,5 +1,6 @@
 //! A look at the store and the repository: what there is, without changing anything.
 
+pub(in crate::cycle) mod jobs;
 pub mod observe;
 mod reflecting;
 pub(crate) mod retention;

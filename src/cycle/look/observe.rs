@@ -19,7 +19,7 @@ use crate::{
             orient,
             situation::{Observed, Reason},
         },
-        look::{reflecting, retention},
+        look::{jobs, reflecting, retention},
     },
     memory::{
         self, decay,
@@ -187,6 +187,7 @@ pub(in crate::cycle) fn is_anything_due(store: &Store, context: Context<'_>) -> 
         return Ok(is_clock_set_back(store, now)?
             || is_fetch_due(store, memory.has_remote(), context)?
             || retention::is_due(store, context)?
+            || jobs::is_due(store, context)?
             || !Observation::at_rest(store, &memory, context)?.due(context).is_empty());
     }
     let Some(repo) = open(&dir)? else {
@@ -201,6 +202,7 @@ pub(in crate::cycle) fn is_anything_due(store: &Store, context: Context<'_>) -> 
         || is_push_due(store, &repo, now)?
         || is_fetch_due(store, repo.has_remote(), context)?
         || retention::is_due(store, context)?
+        || jobs::is_due(store, context)?
     {
         return Ok(true);
     }

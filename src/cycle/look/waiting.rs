@@ -71,10 +71,11 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
     }
     let is_set_back = store.is_set_back(now)? || reminders.iter().any(|reminder| reminder.is_set_back(now));
     due.extend(is_set_back.then(|| "a clock that was set back".to_owned()));
+    due.extend(store.has_due_job(now)?.then(|| "a standing job".to_owned()));
     if config.telegram_token.is_some() {
         due.extend(store.has_doubtful(now)?.then(|| "doubtful deliveries".to_owned()));
     }
-    let times = [store.next_reminder_at()?, store.next_delivery()?];
+    let times = [store.next_reminder_at()?, store.next_job_at()?, store.next_delivery()?];
     let held = messages.iter().filter_map(|message| message.not_before);
     let next_at = times.into_iter().flatten().chain(held).filter(|at| *at > now).min();
     Ok(Waiting { due, messages: standings, next_at })

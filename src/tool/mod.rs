@@ -30,6 +30,7 @@ mod task;
 mod tell;
 mod touched;
 mod verbs;
+mod watch;
 mod web_fetch;
 mod web_search;
 mod world;
@@ -61,6 +62,10 @@ use serde_json::Value;
 
 use crate::{
     exec::Exec,
+    memory::{
+        self,
+        job::{self, Job},
+    },
     policy::{self, Circumstances, Reach, Subject, Verdict, What},
     store::Change,
     types::{Effect, VerbGroup},
@@ -354,7 +359,32 @@ impl Tool {
             let other = policy::judge(&Subject { tool, ..subject }, &world.rules, &circumstances);
             verdict = if other.decision > verdict.decision { other } else { verdict };
         }
-        self.asks.iter().flat_map(|asks| asks(world)).fold(verdict, Verdict::asking)
+        let of_jobs = self.jobs_written(&touched, or_empty(input), world);
+        self.asks.iter().flat_map(|asks| asks(world)).chain(of_jobs).fold(verdict, Verdict::asking)
+    }
+
+    /// What the standing jobs would do that a call writes, in words: a person who is asked sees more of a job than what changes in it.
+    fn jobs_written(&self, touched: &Touched, input: &str, world: &World) -> Vec<String> {
+        let (Touched::Edits { names, .. }, Run::Values(run)) = (touched, &self.run) else { return Vec::new() };
+        if !names.iter().any(|name| memory::is_job(name)) {
+            return Vec::new();
+        }
+        let changes = run(input, world).map(|done| done.changes).unwrap_or_default();
+        let jobs = changes.iter().filter_map(|change| match change {
+            Change::File(file) => Some((job::job_name(&file.path)?, &file.content)),
+            _ => None,
+        });
+        let in_words = |(name, text): (&str, &String)| match Job::parse(name, text) {
+            Ok(job) => job.in_words(),
+            Err(problems) => {
+                let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+                format!(
+                    "As it would stand, the job `{name}` isn't understood and doesn't run: {}.",
+                    problems.join("; ")
+                )
+            }
+        };
+        jobs.map(in_words).collect()
     }
 }
 
@@ -429,6 +459,7 @@ impl Registry {
         registry.tools.push(exchange::tool());
         registry.tools.extend(find_tools::tools());
         registry.tools.push(memory_files::tool());
+        registry.tools.push(watch::tool());
         registry.tools.extend(reflect::tools());
         Self { is_claude: true, ..registry }
     }

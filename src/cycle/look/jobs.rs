@@ -20,18 +20,19 @@ const MAX_ENTRIES: usize = 4 * MAX_JOBS;
 
 /// Whether a job is due, or was written, or something waits to be said. Nothing is written.
 pub(in crate::cycle) fn is_due(store: &Store, context: Context<'_>) -> Result<bool, StoreError> {
-    let (config, now) = (context.config, context.clock.now());
     // Where nothing may happen, nothing is looked at.
-    if context.stand_in.is_some() {
-        return Ok(false);
-    }
+    Ok(context.stand_in.is_none() && is_any_due(store, context.config, context.clock.now())?)
+}
+
+/// The same for those who only look.
+pub(in crate::cycle) fn is_any_due(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<bool, StoreError> {
     Ok(has_changed(store, config)?
         || store.has_due_job(now)?
         || !is_quiet(config, now) && store.has_held_job_message()?)
 }
 
 /// Whether the folder doesn't look as it did when the jobs were planned.
-pub(in crate::cycle) fn has_changed(store: &Store, config: &Config) -> Result<bool, StoreError> {
+fn has_changed(store: &Store, config: &Config) -> Result<bool, StoreError> {
     Ok(store.handled(PLANNED)?.unwrap_or_default() != sign(config))
 }
 

@@ -77,9 +77,7 @@ pub(in crate::cycle) async fn look(session: &mut Session<'_>, repo: &Repo) -> Re
     }
     let sign = jobs::sign(session.context.config);
     let found = read(session, repo)?;
-    if jobs::has_changed(&session.store, session.context.config)? {
-        plan(session, &found, &sign)?;
-    }
+    plan(session, &found, &sign)?;
     session.store.fail_lost_job_runs()?;
     rewind(session)?;
     let is_quiet = jobs::is_quiet(session.context.config, session.now());

@@ -22,7 +22,7 @@ use crate::{
     process::Identity,
     store::{Entry, FencedStore, ModelFault, NewCycle, NewOutgoing, StagedFile, Store, StoreError},
     tool::World,
-    types::ChatRef,
+    types::{ChatRef, OwnWork},
     wake_lock::{self, WakeLock},
     web::search::Engine,
 };
@@ -258,6 +258,11 @@ impl<'a> Session<'a> {
             model: model.to_owned(),
             system: "[]".to_owned(),
             tools: "[]".to_owned(),
+            work: match reasons {
+                [Reason::Own { due }] => Some(due.work.clone()),
+                [Reason::Reflection { .. }] => Some(OwnWork::Reflection),
+                _ => None,
+            },
         })
     }
 

@@ -303,7 +303,7 @@ impl Reader<'_> {
         let text = format!("{} {}", field.value, field.under);
         let names = text.split(|c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '"' | '\''));
         let names: Vec<String> = names.filter(|name| !matches!(*name, "" | "-")).map(str::to_owned).collect();
-        let is_plain = |name: &String| name.chars().all(|c| c.is_ascii_alphanumeric() || "_-*".contains(c));
+        let is_plain = |name: &String| name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
         if let Some(odd) = names.iter().find(|name| !is_plain(name)) {
             self.problem(field.line, format!("`tools`: `{odd}` can't be the name of a tool"));
         }

@@ -28,6 +28,7 @@ pub mod quoting;
 pub mod reflect;
 pub mod sections;
 pub mod skill;
+pub mod steps;
 pub mod tasks;
 pub mod templates;
 mod text;
@@ -56,6 +57,8 @@ pub const CONTEXT: &str = "memory/project-memory/context.md";
 pub const ACTIVE: &str = "memory/project-memory/active.md";
 /// The tasks that wait.
 pub const BACKLOG: &str = "memory/project-memory/backlog.md";
+/// The folder of the steps of long tasks, a file a task: see [`steps`].
+pub const PLANS_DIR: &str = "memory/project-memory/plans";
 /// Where each chat that isn't the owner's has documents of its own.
 const CHATS_DIR: &str = "memory/chats";
 /// The folder of what came in from other programs; all of it is others' words until a person moves it elsewhere.
@@ -84,7 +87,7 @@ pub fn is_disguised(path: &str) -> bool {
         is_in(&plain) && !is_in(path)
     };
     DOCUMENTS.contains(&&*plain) && plain != path
-        || [CHATS_DIR, ARCHIVE_DIR, DAYS_DIR, IMPORTED_DIR, job::JOBS_DIR].iter().any(leads_into)
+        || [CHATS_DIR, ARCHIVE_DIR, DAYS_DIR, IMPORTED_DIR, job::JOBS_DIR, PLANS_DIR].iter().any(leads_into)
 }
 
 /// A file of this many bytes or fewer may shrink freely: see [`shrinks_too_much`].
@@ -131,6 +134,7 @@ impl DocKind {
             ACTIVE | BACKLOG => Self::Tasks,
             SEMANTIC_MEMORY => Self::Facts,
             EPISODIC_MEMORY => Self::Log,
+            _ if is_in(PLANS_DIR, path) => Self::Tasks,
             _ if is_in(ARCHIVE_DIR, path) || is_in(DAYS_DIR, path) => Self::Log,
             _ => Self::Text,
         }

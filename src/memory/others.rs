@@ -11,6 +11,7 @@ use std::ops::Range;
 use super::{
     CHATS_DIR, DocKind, imported, is_disguised, is_imported,
     sections::Document,
+    steps,
     text::{folded, is_blank, lines, slice, split_comment},
 };
 use crate::types::ChatRef;
@@ -140,7 +141,7 @@ fn tasks_of_others(text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
         let chat = key.strip_prefix("chat:").and_then(|chat| split_comment(chat).0.trim().parse::<ChatRef>().ok());
         chat.is_some_and(|chat| Some(chat) != reader)
     };
-    let is_theirs = |line: &str| names_another(line) || imported::is_mark(line);
+    let is_theirs = |line: &str| names_another(line) || imported::is_mark(line) || steps::is_tainted_mark(line);
     let theirs = document.sections().filter(|part| lines(document.slice(&part.range)).any(is_theirs));
     theirs.map(|part| part.range.clone()).collect()
 }

@@ -153,6 +153,16 @@ impl Task {
         self.get("at")
     }
 
+    /// The name of its steps' document, where it is a long task: see [`super::steps`].
+    pub fn steps(&self) -> Option<&str> {
+        self.get("steps").map(str::trim).filter(|name| !name.is_empty())
+    }
+
+    /// Whether it is worked at: it says nothing else.
+    pub fn is_in_hand(&self) -> bool {
+        self.status().is_none_or(|status| status.trim().is_empty() || status.trim().eq_ignore_ascii_case("active"))
+    }
+
     /// The chat it belongs to, where it says so: the owner's don't.
     pub fn chat(&self) -> Option<ChatRef> {
         self.get("chat")?.trim().parse().ok()

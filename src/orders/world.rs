@@ -24,7 +24,7 @@ pub fn world(config: &Config, store: &Store, now: DateTime<Utc>, chat: Chat) -> 
         other_local_chats: Vec::new(),
         autonomy: config.autonomy,
         rules: Rules::default(),
-        reflecting: None,
+        assignment: None,
         taint: None,
         exchanges: Vec::new(),
         shelter: Rc::new(client::shelter(config, &Rules::default(), &Settings::of(config))),

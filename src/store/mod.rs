@@ -149,6 +149,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0036_model_breakers.sql"),
     include_str!("migrations/0037_local_chats.sql"),
     include_str!("migrations/0038_bot_reports.sql"),
+    include_str!("migrations/0039_own_work.sql"),
     include_str!("migrations/0040_jobs.sql"),
 ];
 

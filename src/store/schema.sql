@@ -143,12 +143,14 @@ CREATE TABLE cycles (
     has_changed INTEGER,
     -- Whether copies were kept of what a cycle had changed in a person's folders when it ended: then it can be
     -- undone, even if it came to nothing else.
-    has_copies  INTEGER NOT NULL DEFAULT 0
+    has_copies  INTEGER NOT NULL DEFAULT 0,
+    work        TEXT                             -- what of our own it works at: `step/photos/3/0`; NULL: what was asked
 );
 CREATE INDEX cycles_open ON cycles (state) WHERE state IN ('running', 'waiting', 'parked');
 CREATE INDEX cycles_to_forget ON cycles (ended_at) WHERE has_journal = 1;
 -- Which chat was taken up how long ago, for taking turns: the last row of each chat.
 CREATE INDEX cycles_by_chat ON cycles (chat_id) WHERE chat_id IS NOT NULL;
+CREATE INDEX cycles_by_work ON cycles (work) WHERE work IS NOT NULL;
 CREATE INDEX cycles_by_end ON cycles (ended_at) WHERE state = 'done';
 
 CREATE TABLE cycle_journal (

@@ -117,6 +117,7 @@ pub(super) fn cycle(id: &str) -> NewCycle {
         model: "offline".to_owned(),
         system: r#"[{"type":"text","text":"be kind"}]"#.to_owned(),
         tools: "[]".to_owned(),
+        work: None,
     }
 }
 

@@ -4,6 +4,7 @@
 //! episodic memory, and the [`Change`]s that make it true. It writes nothing itself: the cycle records outcome and
 //! changes in one transaction. So a call has either happened once or not at all.
 
+mod assignment;
 mod attachment;
 mod bash;
 mod brain;
@@ -25,6 +26,7 @@ mod remember;
 mod reminder;
 mod reply;
 mod search;
+mod steps;
 mod system;
 mod task;
 mod tell;
@@ -35,6 +37,7 @@ mod web_fetch;
 mod web_search;
 mod world;
 
+pub use assignment::{Assignment, StepInHand};
 pub use attachment::{Attachments, LastPdf, MAX_KNOWN as MAX_ATTACHMENTS};
 pub use brain::{MAX_UNDOABLE, Undoable};
 pub use edit::EDITOR;
@@ -48,6 +51,7 @@ pub(crate) use reflect::Asking;
 pub(crate) use reminder::slot_on;
 pub(crate) use reply::answer;
 pub(crate) use search::hits;
+pub(crate) use steps::{BUDGET_USD, ended, out_of_money};
 pub(crate) use task::also_written;
 pub use touched::Touched;
 pub use world::{Chat, Documents, Unwoken, World, unwoken_key};
@@ -403,7 +407,7 @@ impl<'a> SeenTools<'a> {
     /// The definitions of those that a cycle about these words, with these things to be read, is offered; see `tool::offer`. Those of
     /// every cycle come first and end with a mark for the cache of prompts: they are the same to the byte each time.
     pub fn offered(&self, words: &str, there: ToRead) -> String {
-        let of_a_cycle = self.tools().filter(|tool| !reflect::is_of_reflection(&tool.name));
+        let of_a_cycle = self.tools().filter(|tool| !assignment::is_of_own_work(&tool.name));
         let offered = of_a_cycle.filter(|tool| offer::is_offered(&tool.name, words, there));
         let (always, called_for): (Vec<&Tool>, Vec<&Tool>) =
             offered.partition(|tool| offer::is_offered(&tool.name, "", ToRead::default()));
@@ -415,15 +419,23 @@ impl<'a> SeenTools<'a> {
         Value::Array(definitions).to_string()
     }
 
-    /// The definitions of those that a look back has.
-    pub fn offered_to_look_back(&self) -> String {
-        let allowed: Vec<&Tool> = self.tools().filter(|tool| reflect::is_allowed(&tool.name)).collect();
-        Value::Array(self.registry.grouped(&allowed)).to_string()
+    /// The definitions of those that own work is offered: of a look back all that it has; of other work those that its words call
+    /// for, then those that it alone has.
+    pub fn offered_to(&self, work: &Assignment, words: &str, there: ToRead) -> String {
+        let is_called_for = |tool: &&Tool| match work {
+            Assignment::Reflection(_) => true,
+            Assignment::Job(Some(_)) => work.allows(&tool.name),
+            _ => assignment::is_of_own_work(&tool.name) || offer::is_offered(&tool.name, words, there),
+        };
+        let mut offered: Vec<&Tool> =
+            self.tools().filter(|tool| work.allows(&tool.name)).filter(is_called_for).collect();
+        offered.sort_by_key(|tool| assignment::is_of_own_work(&tool.name));
+        Value::Array(self.registry.grouped(&offered)).to_string()
     }
 
     /// What `find_tools` looks through.
     pub fn catalogue(&self) -> Vec<Value> {
-        let of_a_cycle: Vec<&Tool> = self.tools().filter(|tool| !reflect::is_of_reflection(&tool.name)).collect();
+        let of_a_cycle: Vec<&Tool> = self.tools().filter(|tool| !assignment::is_of_own_work(&tool.name)).collect();
         of_groups(&of_a_cycle, Tool::definition)
     }
 }
@@ -459,6 +471,7 @@ impl Registry {
         registry.tools.push(exchange::tool());
         registry.tools.extend(find_tools::tools());
         registry.tools.push(memory_files::tool());
+        registry.tools.extend(steps::tools());
         registry.tools.push(watch::tool());
         registry.tools.extend(reflect::tools());
         Self { is_claude: true, ..registry }
@@ -550,7 +563,7 @@ impl Registry {
     /// What the policy says of a call; none: there is no such tool, and running it says so. `taint`: whose bytes the cycle has read,
     /// besides its person's.
     pub fn judge(&self, name: &str, input: &str, world: &World, taint: Option<&str>) -> Option<Verdict> {
-        self.get(name).map(|tool| match reflect::refusal(name, world) {
+        self.get(name).map(|tool| match assignment::refusal(name, world) {
             Some(why) => Verdict::denied(why),
             None => tool.judge(input, world, taint),
         })

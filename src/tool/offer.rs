@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// Tools that only work on the machine and beyond it, and words of a person that call for them: beginnings of words, so that
 /// `file` also stands for `files`.
-const CALLED_FOR: [(&[&str], &[&str]); 6] = [
+const CALLED_FOR: [(&[&str], &[&str]); 7] = [
     (
         &["bash", "str_replace_based_edit_tool", "find_files", "view_image"],
         &[
@@ -33,6 +33,33 @@ const CALLED_FOR: [(&[&str], &[&str]); 6] = [
     (
         &["watch"],
         &["changes", "feed", "keep an eye", "let me know", "monitor", "notify me", "rss", "tell me when", "watch"],
+    ),
+    (
+        &["long_task_start", "long_task_change"],
+        &[
+            "all of",
+            "background",
+            "by itself",
+            "by yourself",
+            "day",
+            "each of",
+            "every one",
+            "go through",
+            "hour",
+            "is stuck at",
+            "long",
+            "one by one",
+            "over night",
+            "overnight",
+            "pause",
+            "progress",
+            "project",
+            "resum",
+            "step",
+            "until it's",
+            "week",
+            "whole",
+        ],
     ),
     // Under its own path alone: see `tool::memory_files`.
     (&["memory"], &["/memories"]),

@@ -77,7 +77,7 @@ pub(super) fn tool() -> Tool {
 
 fn run(plan: &Plan, world: &World) -> Outcome {
     words(&plan.understood, "understood", 2_000)?;
-    if world.reflecting.is_some() && plan.complexity == Complexity::Background {
+    if world.reflecting().is_some() && plan.complexity == Complexity::Background {
         return Err(Refusal("A look back is no work for hours: plan it smaller.".to_owned()));
     }
     if plan.steps.len() > MAX_STEPS {

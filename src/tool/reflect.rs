@@ -76,15 +76,6 @@ pub(super) fn is_allowed(tool: &str) -> bool {
     ALLOWED.contains(&tool)
 }
 
-/// Why a cycle can't have a tool.
-pub(super) fn refusal(tool: &str, world: &World) -> Option<&'static str> {
-    match (&world.reflecting, tool) {
-        (Some(_), tool) if !is_allowed(tool) => Some("A look back reads and remembers; it has no other tools."),
-        (None, tool) if is_of_reflection(tool) => Some("Only a look back at the day has this tool."),
-        _ => None,
-    }
-}
-
 fn day_summary(args: &DaySummary, world: &World) -> Outcome {
     let today = world.local().date_naive();
     let day: NaiveDate = args
@@ -110,7 +101,7 @@ fn day_summary(args: &DaySummary, world: &World) -> Outcome {
 }
 
 fn contradiction(args: &Contradiction, world: &World) -> Outcome {
-    let by_hand = world.reflecting.clone().unwrap_or_default();
+    let by_hand = world.reflecting().cloned().unwrap_or_default();
     let text = world.documents.text(memory::SEMANTIC_MEMORY);
     let found = dispute(&text, &args.one, &args.other).map_err(Refusal::because)?;
     let (known, _) = memory::facts::Facts::parse(&text);

@@ -57,7 +57,7 @@ pub(super) fn tools() -> Vec<Tool> {
 
 fn remember(args: &Remember, world: &World) -> Outcome {
     let fact = words(&args.fact, "fact", 1_000)?;
-    if world.reflecting.as_ref().is_some_and(|by_hand| by_hand.took_out(&fact)) {
+    if world.reflecting().is_some_and(|by_hand| by_hand.took_out(&fact)) {
         return Err(Refusal("Your person took that out of your memory. Nothing was done.".to_owned()));
     }
     let mut topic = args.topic.as_deref().map(str::trim).filter(|topic| !topic.is_empty());
@@ -120,7 +120,7 @@ fn forget(args: &Forget, world: &World) -> Outcome {
         Ok(forgotten) => forgotten,
         Err(error) => return near_misses(&text, &error, world),
     };
-    if world.reflecting.as_ref().is_some_and(|by_hand| by_hand.wrote(&fact)) {
+    if world.reflecting().is_some_and(|by_hand| by_hand.wrote(&fact)) {
         return Err(Refusal("Your person wrote that line by hand, so it stays. Nothing was done.".to_owned()));
     }
     let is_theirs = others::are_among(memory::SEMANTIC_MEMORY, &text, world.foreign_chat(), fact.line, fact.line);

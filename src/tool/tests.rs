@@ -39,7 +39,7 @@ impl Scene {
             other_local_chats: Vec::new(),
             autonomy: crate::config::Autonomy::Smart,
             rules: crate::policy::Rules::default(),
-            reflecting: None,
+            assignment: None,
             taint: None,
             exchanges: Vec::new(),
             shelter: std::rc::Rc::new(crate::exec::Shelter::assumed()),

@@ -19,6 +19,9 @@ fn about(group: &str) -> &'static str {
         "tasks" => {
             "Change tasks: 7 active at most, others in the backlog. `task`: its title, or words that only it has."
         }
+        "long_tasks" => {
+            "Work of many steps that outlasts this conversation: each is taken later, when nobody waits, in one of its own. Don't do any now."
+        }
         "reminders" => "Reminders of this chat, sent without you. `reminder`: its number, or words that only it has.",
         _ => "Read what is known.",
     }
@@ -49,6 +52,13 @@ pub(super) fn line(tool: &str) -> &'static str {
         }
         "reminder_move" => "`reminder`, `when` (a day alone keeps its time); it gets another number",
         "reminder_done" => "`reminder` ends",
+        "long_task_start" => {
+            "`task` (title of an active or a new one), `goal`, `steps` (`what`, understood by itself; `tool` that must have worked; `done_when`; \
+             `needs`, step numbers, else all before), `budget_usd` of all"
+        }
+        "long_task_change" => {
+            "`task`; resumes it: `step` anew with `advice`, or `skip`; `more_steps`, `budget_usd`; `pause` stops it"
+        }
         "memory_search" => {
             "`query`, `more_queries` (other words, further steps), `limit` each: memory, archive, conversations"
         }

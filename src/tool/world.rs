@@ -10,7 +10,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use super::{Attachments, Done, Undoable};
+use super::{Assignment, Attachments, Done, Undoable};
 use crate::{
     config::{Autonomy, QuietHours},
     disk,
@@ -78,8 +78,8 @@ pub struct World {
     pub autonomy: Autonomy,
     /// The person's rules.
     pub rules: Rules,
-    /// A person's own doing in the facts, where the cycle looks back at some days.
-    pub reflecting: Option<PersonsDoing>,
+    /// The own work that the cycle does; none: it does what somebody has asked for, or several things.
+    pub assignment: Option<Assignment>,
     /// Whose bytes the cycle has read by now, besides its person's and the memory's.
     pub taint: Option<String>,
     /// Where programs would run.
@@ -131,6 +131,14 @@ pub struct World {
 }
 
 impl World {
+    /// A person's own doing in the facts, where the cycle looks back at some days.
+    pub fn reflecting(&self) -> Option<&PersonsDoing> {
+        match &self.assignment {
+            Some(Assignment::Reflection(by_hand)) => Some(by_hand),
+            _ => None,
+        }
+    }
+
     /// Now, on the person's clock.
     pub fn local(&self) -> DateTime<Tz> {
         self.now.with_timezone(&self.tz)

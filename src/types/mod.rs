@@ -3,11 +3,13 @@
 mod call;
 mod chat;
 mod message;
+mod own_work;
 mod turn;
 mod verbs;
 
 pub use call::Effect;
 pub use chat::{ChannelKind, ChatKind, ChatRef};
 pub use message::{ButtonChoice, NudgeAnswer, Question, ReminderAnswer, TextFile};
+pub use own_work::{NotOwnWork, OwnWork};
 pub use turn::{Stop, Usage};
 pub use verbs::{VERB, VERB_GROUPS, VerbGroup};

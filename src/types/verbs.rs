@@ -14,7 +14,7 @@ pub struct VerbGroup {
 pub const VERB: &str = "do";
 
 /// All groups.
-pub const VERB_GROUPS: [VerbGroup; 4] = [
+pub const VERB_GROUPS: [VerbGroup; 5] = [
     VerbGroup {
         name: "memory_update",
         verbs: &[("remember", "remember"), ("forget", "forget"), ("note", "note"), ("context", "context_update")],
@@ -33,6 +33,7 @@ pub const VERB_GROUPS: [VerbGroup; 4] = [
         name: "reminders",
         verbs: &[("set", "reminder_set"), ("move", "reminder_move"), ("done", "reminder_done")],
     },
+    VerbGroup { name: "long_tasks", verbs: &[("start", "long_task_start"), ("change", "long_task_change")] },
     VerbGroup {
         name: "look_up",
         verbs: &[

@@ -130,6 +130,7 @@ fn work_on(path: &Path, is_over: &AtomicBool, first: &mpsc::Sender<()>) -> Resul
         model: "offline".to_owned(),
         system: "[]".to_owned(),
         tools: "[]".to_owned(),
+        work: None,
     };
     FencedStore::new(&mut store, fence, &FixedClock(now)).begin_cycle(&cycle, &[], &[]).map_err(said)?;
     let entry =

@@ -335,7 +335,7 @@ fn world(dir: &Path) -> World {
         other_local_chats: Vec::new(),
         autonomy: Autonomy::Full,
         rules: Rules::default(),
-        reflecting: None,
+        assignment: None,
         taint: None,
         exchanges: Vec::new(),
         shelter: shelter(dir),

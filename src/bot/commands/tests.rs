@@ -121,6 +121,7 @@ fn cycle(id: &str, chat: ChatRef) -> NewCycle {
         model: "m".to_owned(),
         system: "[]".to_owned(),
         tools: "[]".to_owned(),
+        work: None,
     }
 }
 

@@ -91,8 +91,8 @@ pub struct Brief<'a> {
     pub reader: Option<ChatRef>,
     /// What was done for similar requests, as a block of its own; empty for none.
     pub similar_work: &'a str,
-    /// What a look back is shown of its days; empty for any other cycle.
-    pub look_back: &'a str,
+    /// What own work is shown of itself; empty for any other cycle.
+    pub own_work: &'a str,
     /// For a small model: what it isn't asked about is left out.
     pub is_short: bool,
 }
@@ -134,8 +134,8 @@ pub fn opening(brief: &Brief<'_>) -> String {
     if !brief.similar_work.is_empty() {
         blocks.push(brief.similar_work.to_owned());
     }
-    if !brief.look_back.is_empty() {
-        blocks.push(brief.look_back.to_owned());
+    if !brief.own_work.is_empty() {
+        blocks.push(brief.own_work.to_owned());
     }
     blocks.push(situation(brief));
     if !brief.messages.is_empty() {

@@ -212,6 +212,11 @@ impl Cycle {
         }
     }
 
+    /// Whether the model has ended its turn before with something missing, and was told so.
+    pub fn was_asked_for_more(&self) -> bool {
+        self.was_asked_for_answer
+    }
+
     /// A cycle as its journal left it.
     pub fn replay(system: String, tools: String, journal: &[Entry]) -> Self {
         let mut cycle = Self::new(system, tools);

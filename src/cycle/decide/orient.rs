@@ -13,11 +13,11 @@ use crate::{
     clock::is_over,
     cycle::decide::{
         lineup::ModelState,
-        situation::{Observed, Reason},
+        situation::{DueWork, Observed, Reason},
     },
     memory::reflect::REFLECTION,
     store::{CycleRow, CycleState, NewCycle, REFLECTED, Undo},
-    types::ChatRef,
+    types::{ChatRef, OwnWork},
 };
 
 /// All that is due, the most urgent first. What a person wants undone goes before whatever builds on it, and while all else is
@@ -31,8 +31,8 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
     if observed.is_stopped {
         return reasons;
     }
-    let (look_backs, resumptions): (Vec<_>, Vec<_>) =
-        resumptions.into_iter().partition(|reason| resumes(reason, observed.open_cycles, is_reflection));
+    let (own_work, resumptions): (Vec<_>, Vec<_>) =
+        resumptions.into_iter().partition(|reason| resumes(reason, observed.open_cycles, is_own_work));
     reasons.extend(resumptions);
     reasons.extend(due_reminders(observed));
     // One at a time: each changes the memory that the next one finds.
@@ -49,7 +49,10 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
             reasons.push(Reason::PersonCommits { subjects });
         }
     }
-    reasons.extend(look_backs);
+    reasons.extend(own_work);
+    if reasons.is_empty() && observed.model.for_own_work().is_some() {
+        reasons.extend(due_own_work(observed).take(1));
+    }
     if observed.model.for_reflection().is_some() || looks_back_by_rule(observed.model) {
         reasons.extend(reflection(observed).filter(|_| reasons.is_empty()));
     }
@@ -87,7 +90,7 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
         Some(Reason::Undo { undo }) => return Some(Work::Undo(undo.clone())),
         _ => {}
     }
-    // A look back gives way: what waits behind something else isn't a part of it.
+    // Own work gives way: what waits behind something else isn't a part of it.
     let reasons = reasons.into_iter().filter(|reason| !matches!(reason, Reason::Resume { .. }));
     let is_mechanical = |reason: &Reason| match reason {
         Reason::Reminder { .. }
@@ -96,7 +99,7 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
         | Reason::Stale { .. }
         | Reason::OverBudget { .. }
         | Reason::OfGuest { .. } => true,
-        Reason::Messages { .. } | Reason::Resume { .. } | Reason::Undo { .. } => false,
+        Reason::Messages { .. } | Reason::Resume { .. } | Reason::Undo { .. } | Reason::Own { .. } => false,
         Reason::Task { .. } | Reason::Decay { .. } | Reason::PersonCommits { .. } => !model.is_thinking(),
         Reason::Reflection { .. } => looks_back_by_rule(model),
     };
@@ -125,9 +128,15 @@ fn looks_back_by_rule(model: &ModelState) -> bool {
     !model.is_thinking() && model.reflect.is_none()
 }
 
-/// Whether a cycle is a look back: it has no other reason then.
+/// Whether a cycle is work that nobody waits for: it has no other reason then.
+pub fn is_own_work(cycle: &NewCycle) -> bool {
+    cycle.work.is_some() || is_reflection(cycle)
+}
+
+/// Whether a cycle is a look back. Those of earlier releases are known by their reason.
 pub fn is_reflection(cycle: &NewCycle) -> bool {
-    matches!(cycle.reasons.as_slice(), [reason] if reason.starts_with(REFLECTION))
+    cycle.work == Some(OwnWork::Reflection)
+        || matches!(cycle.reasons.as_slice(), [reason] if reason.starts_with(REFLECTION))
 }
 
 /// The key under which the look back of a day is handled.
@@ -143,6 +152,13 @@ fn reflection(observed: &Observed<'_>) -> Option<Reason> {
     let days = observed.to_reflect.clone()?;
     let key = reflection_key(days.end);
     (!observed.handled.contains(&key)).then_some(Reason::Reflection { from: days.start, until: days.end, key })
+}
+
+/// Own work of which nothing is under way: an open cycle of the same task, or job, comes first.
+fn due_own_work<'a>(observed: &'a Observed<'_>) -> impl Iterator<Item = Reason> + 'a {
+    let open = || observed.open_cycles.iter().filter_map(|row| row.cycle.work.as_ref());
+    let is_free = move |due: &&DueWork| !open().any(|work| work.is_of_the_same(&due.work));
+    observed.own_work.iter().filter(is_free).map(|due| Reason::Own { due: due.clone() })
 }
 
 fn resumptions(observed: &Observed<'_>) -> Vec<Reason> {

@@ -129,6 +129,7 @@ mod tests {
             model: "m".to_owned(),
             system: "[]".to_owned(),
             tools: "[]".to_owned(),
+            work: None,
         }
     }
 

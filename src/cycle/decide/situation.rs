@@ -12,7 +12,7 @@ use crate::{
     config::QuietHours,
     memory::{decay::Stage, reflect::REFLECTION, tasks::Task},
     store::{Cap, CycleRow, Incoming, OpenNudge, Reminder, Undo},
-    types::{ChatRef, NudgeAnswer},
+    types::{ChatRef, NudgeAnswer, OwnWork},
     words::{count, day_and_time},
     zone::Tz,
 };
@@ -46,6 +46,8 @@ pub struct Observed<'a> {
     pub quiet_hours: Option<QuietHours>,
     /// Whether nudges wait: the person has low energy, or wants none.
     pub holds_nudges: bool,
+    /// Work of its own that is due, in its order.
+    pub own_work: &'a [DueWork],
     /// The days to look back at, the last one excluded, if it is time to.
     pub to_reflect: Option<Range<NaiveDate>>,
     /// Commits of people since the last wake, newest first, as (id, what).
@@ -59,6 +61,25 @@ pub struct Observed<'a> {
     /// Chats that have stopped what is done for them: their cycles are gone on with when they say so.
     pub stopped_chats: &'a BTreeSet<ChatRef>,
 }
+
+/// Work of its own that is due: nobody waits for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueWork {
+    /// Which.
+    pub work: OwnWork,
+    /// What it is, in a few words for people.
+    pub what: String,
+}
+
+impl DueWork {
+    /// The key under which it is handled.
+    pub fn key(&self) -> String {
+        format!("{OWN_WORK}{}", self.work)
+    }
+}
+
+/// How the keys of own work begin.
+pub const OWN_WORK: &str = "own/";
 
 /// A reason to wake.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,6 +177,11 @@ pub enum Reason {
         /// Handled once under this key.
         key: String,
     },
+    /// Work of its own is due, which has a cycle of its own.
+    Own {
+        /// Which.
+        due: DueWork,
+    },
     /// A person has pressed a button under a nudge.
     Pressed {
         /// What they have answered.
@@ -182,6 +208,7 @@ impl Reason {
             | Self::Decay { key, .. }
             | Self::Reflection { key, .. }
             | Self::OverBudget { key, .. } => Some(key.clone()),
+            Self::Own { due } => Some(due.key()),
             Self::OfGuest { what, .. } => what.handled_key(),
             _ => None,
         }
@@ -213,6 +240,7 @@ impl Reason {
                 let days = if *from == last { last.to_string() } else { format!("the days from {from} to {last}") };
                 format!("{REFLECTION} {days}")
             }
+            Self::Own { due } => due.what.clone(),
             Self::Pressed { nudge } => match nudge.answer {
                 NudgeAnswer::NoMore => "a button against more nudges".to_owned(),
                 NudgeAnswer::Done | NudgeAnswer::InTheMorning => "a button that a task is done".to_owned(),

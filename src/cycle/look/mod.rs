@@ -2,6 +2,7 @@
 
 pub(in crate::cycle) mod jobs;
 pub mod observe;
+pub(in crate::cycle) mod own_work;
 mod reflecting;
 pub(crate) mod retention;
 pub mod waiting;

@@ -17,9 +17,9 @@ use crate::{
             budget::{Budget, day_begin},
             lineup::{LinedUp, ModelState, OutOfLine},
             orient,
-            situation::{Observed, Reason},
+            situation::{DueWork, Observed, Reason},
         },
-        look::{jobs, reflecting, retention},
+        look::{jobs, own_work, reflecting, retention},
     },
     memory::{
         self, decay,
@@ -58,6 +58,8 @@ pub(in crate::cycle) struct Observation {
     pub(in crate::cycle) pressed: Vec<OpenNudge>,
     /// Whether nudges wait.
     pub(in crate::cycle) holds_nudges: bool,
+    /// Work of its own that is due.
+    pub(in crate::cycle) own_work: Vec<DueWork>,
     /// The days to look back at.
     pub(in crate::cycle) to_reflect: Option<Range<NaiveDate>>,
     pub(in crate::cycle) is_stopped: bool,
@@ -70,6 +72,7 @@ struct Memory {
     person_commits: Vec<(String, String)>,
     head: Option<String>,
     holds_nudges: bool,
+    steps: Vec<DueWork>,
 }
 
 impl Observation {
@@ -79,6 +82,7 @@ impl Observation {
         let tasks = repo.map(|repo| tasks(|path| repo.read_work_tree(path))).unwrap_or_default();
         let memory = Memory {
             holds_nudges: repo.is_some_and(|repo| holds_nudges(&tasks, context, |path| repo.read_work_tree(path))),
+            steps: repo.map_or_else(Vec::new, |repo| steps_due(&tasks, context, |path| repo.read_work_tree(path))),
             tasks,
             person_commits: repo.map_or(Ok(Vec::new()), |repo| not_in_hand(store, repo, &told.heads))?,
             head: repo.map_or(Ok(None), head_of)?,
@@ -90,12 +94,14 @@ impl Observation {
     fn at_rest(store: &Store, memory: &Glance, context: Context<'_>) -> Result<Self, WakeError> {
         let tasks = tasks(|path| memory.read_work_tree(path));
         let holds_nudges = holds_nudges(&tasks, context, |path| memory.read_work_tree(path));
-        let memory = Memory { tasks, person_commits: Vec::new(), head: Some(memory.head().to_string()), holds_nudges };
+        let steps = steps_due(&tasks, context, |path| memory.read_work_tree(path));
+        let head = Some(memory.head().to_string());
+        let memory = Memory { tasks, person_commits: Vec::new(), head, holds_nudges, steps };
         Self::with(store, memory, store.told_to_waiting()?, context)
     }
 
     fn with(store: &Store, memory: Memory, told: ToldOf, context: Context<'_>) -> Result<Self, WakeError> {
-        let Memory { tasks, person_commits, head, holds_nudges } = memory;
+        let Memory { tasks, person_commits, head, holds_nudges, steps } = memory;
         let now = context.clock.now();
         let mut handled = store.handled_keys("at/")?;
         handled.extend(store.handled_keys("decay/")?);
@@ -115,6 +121,7 @@ impl Observation {
             tells_left: tells_left(store, context, context.config.owner_chat)?,
             head,
             holds_nudges,
+            own_work: own_work::not_handled(store, steps)?,
             to_reflect: reflecting::days_due(store, context.config, now)?,
             undos: store.open_undos()?,
             pressed: store.open_nudges()?,
@@ -152,6 +159,7 @@ impl Observation {
             guests: &self.guests,
             quiet_hours: context.config.quiet_hours,
             holds_nudges: self.holds_nudges,
+            own_work: &self.own_work,
             to_reflect: self.to_reflect.clone(),
             person_commits: &self.person_commits,
             undos: &self.undos,
@@ -312,6 +320,15 @@ fn tasks(read: impl Fn(&str) -> Result<Option<String>, RepoError>) -> Vec<Task> 
             })
         })
         .collect()
+}
+
+/// The next steps of long tasks.
+fn steps_due(
+    tasks: &[Task],
+    context: Context<'_>,
+    read: impl Fn(&str) -> Result<Option<String>, RepoError>,
+) -> Vec<DueWork> {
+    own_work::steps_due(tasks, context.config.owner_chat, read)
 }
 
 /// Whether the person's context holds nudges back. It is read where there is something to nudge about.

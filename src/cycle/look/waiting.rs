@@ -51,6 +51,7 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
         guests: &guests,
         quiet_hours: config.quiet_hours,
         holds_nudges: false,
+        own_work: &[],
         to_reflect: reflecting::days_due(store, config, now)?,
         person_commits: &[],
         undos: &undos,

@@ -135,6 +135,7 @@ fn act_on(
         | Reason::Resume { .. }
         | Reason::Undo { .. }
         | Reason::Reflection { .. }
+        | Reason::Own { .. }
         | Reason::OfGuest { .. } => Deeds::default(),
     })
 }

@@ -7,7 +7,7 @@ use crate::{
         context::{WakeError, WakeOutcome},
         maintain::sync,
         run::{
-            finish, interrupted,
+            finish, interrupted, own_work,
             step::{self, Driven},
             token_rate,
         },
@@ -60,6 +60,7 @@ pub(in crate::cycle) async fn complete(
     mut live: Live,
 ) -> Result<(), WakeError> {
     token_rate::keep(session, &live)?;
+    own_work::conclude(session, &mut live)?;
     let not_done = step::verify(session, &mut live)?;
     let Live { cycle, state, world, plan_file, mut account, .. } = live;
     account.not_done = not_done;

@@ -233,7 +233,7 @@ pub fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> 
         is_local: false,
         other_local_chats: store.local_chats()?.into_iter().collect(),
         autonomy: config.autonomy,
-        reflecting: None,
+        assignment: None,
         taint: Some(TAINT.to_owned()),
         shelter: Rc::new(client::shelter(config, &loaded.rules, &Settings::of(config))),
         rules: loaded.rules,

@@ -18,7 +18,7 @@ use crate::{
             verify::Account,
         },
         look::observe::{self, Observation},
-        run::{attached, recall, recordings, reflect, token_rate},
+        run::{attached, lasting::lasting, own_work, own_work_begun::Begun, recall, recordings, token_rate},
         session::Session,
     },
     embed::Meaning,
@@ -31,16 +31,12 @@ use crate::{
     repo::{Repo, RepoError},
     store::{Entry, Exchange, Incoming, NewCycle, StoreError},
     tool::{
-        Attachments, Chat, Documents, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, Registry, ToRead, Undoable,
-        Unwoken, World, unwoken_key,
+        Attachments, Chat, Documents, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, ToRead, Undoable, Unwoken, World,
+        unwoken_key,
     },
-    types::{ChatRef, Effect},
+    types::ChatRef,
     wake_lock::waker::{Timed, Waker},
 };
-
-/// Tools of our own stores whose effect outlives a cycle that is given up. What acts outside them is known by its effect.
-const LASTING_TOOLS: [&str; 7] =
-    ["reply", "tell", "reminder_set", "reminder_move", "reminder_done", "brain_revert", "undo_last"];
 
 /// Problems of skills that one wake's account names at most; `health check` names all.
 const MAX_NOTED: usize = 5;
@@ -72,8 +68,7 @@ pub(in crate::cycle) fn world(
     let tooling = session.tooling();
     account.notes.extend(tooling.servers.problems.iter().cloned());
     let mut told_keys = session.store.told_keys()?;
-    let is_reflection = orient::is_reflection(cycle);
-    if is_reflection {
+    if orient::is_reflection(cycle) {
         told_keys.extend(session.store.handled_keys(memory::reflect::CONTRADICTION)?);
     }
     let lineup = observe::model_state_of(&session.store, session.context)?;
@@ -88,7 +83,7 @@ pub(in crate::cycle) fn world(
         is_local,
         other_local_chats: others.collect(),
         autonomy: config.autonomy,
-        reflecting: if is_reflection { Some(reflect::by_hand(repo)?) } else { None },
+        assignment: own_work::assignment(repo, cycle, &documents)?,
         taint: None,
         shelter: session.shelter(&loaded.rules),
         rules: rules_of_chat(session, loaded.rules, &documents),
@@ -183,7 +178,7 @@ pub(in crate::cycle) fn opening(
     world: &World,
     observation: &Observation,
     reasons: &[Reason],
-    look_back: &str,
+    work: &Begun,
 ) -> Result<Entry, WakeError> {
     let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
     let redactor = session.context.redactor;
@@ -219,7 +214,7 @@ pub(in crate::cycle) fn opening(
         rate: token_rate::known(session)?,
         reader: world.foreign_chat(),
         similar_work: if is_short { "" } else { &similar_work },
-        look_back,
+        own_work: &work.block,
         is_short,
     });
     Ok(Entry::Said {
@@ -227,7 +222,7 @@ pub(in crate::cycle) fn opening(
         messages: ids,
         handles: reasons.iter().filter_map(Reason::handled_key).collect(),
         head: observation.head.clone().filter(|_| is_owners),
-        taint: taint::joined(taint::of(&messages, &files).into_iter().chain(done_after)),
+        taint: taint::joined(taint::of(&messages, &files).into_iter().chain(done_after).chain(work.taint.clone())),
     })
 }
 
@@ -240,7 +235,10 @@ fn fixed_parts(session: &Session<'_>, world: &World, words: &str, there: ToRead)
     let system = redactor.redact_json(&system);
     let tooling = session.tooling();
     let seen = tooling.registry.seen_by(world.sees_all());
-    let offered = if world.reflecting.is_some() { seen.offered_to_look_back() } else { seen.offered(words, there) };
+    let offered = match &world.assignment {
+        Some(work) => seen.offered_to(work, words, there),
+        None => seen.offered(words, there),
+    };
     // Those of servers are in their words, and a server knows the keys that it was given.
     (system, redactor.redact_json(&offered))
 }
@@ -300,27 +298,6 @@ fn done_already(session: &Session<'_>, messages: &[i64]) -> Result<(Vec<String>,
         done.extend(lasting.iter().map(|what| format!("{what} (in the wake {id}, which was given up)")));
     }
     Ok((done, after))
-}
-
-/// What lasts of a cycle that was given up, by its receipts. A call that acts outside our stores lasts, unless it was judged to be safe:
-/// such a command changed the scratch alone.
-fn lasting<'j>(journal: &'j [Entry], registry: &Registry) -> Vec<&'j str> {
-    let is_safe = |call: &str| {
-        journal.iter().any(|entry| match entry {
-            Entry::Judged { call: judged, verdict } => judged == call && verdict.risk == policy::Risk::Safe,
-            _ => false,
-        })
-    };
-    let lasts = |name: &str, call: &str| {
-        let acts_once = registry.get(name).is_none_or(|tool| tool.effect == Effect::Once);
-        LASTING_TOOLS.contains(&name) || acts_once && !is_safe(call)
-    };
-    let receipt = |entry: &'j Entry| match entry {
-        Entry::Outcome { call, name, is_error: false, receipt, .. } if lasts(name, call) => receipt.as_deref(),
-        Entry::Answered { receipt, .. } => Some(receipt.as_str()),
-        _ => None,
-    };
-    journal.iter().filter_map(receipt).collect()
 }
 
 /// The words that say what a cycle is about: what is said to it, and why it is due.

@@ -11,7 +11,7 @@ use crate::{
     },
     outside,
     store::{Change, Entry, NewOutgoing, NewReminder, OutgoingKind, ShownTask, StagedFile},
-    tool::{Done, Outcome, Refusal, Registry, Unwoken, unwoken_key},
+    tool::{Assignment, Done, Outcome, Refusal, Registry, Unwoken, unwoken_key},
 };
 
 /// Runs a call that is journalled, and journals what came of it.
@@ -26,6 +26,9 @@ pub(in crate::cycle) async fn carry_out(
     world.open_messages.clone_from(&state.open);
     world.replies = state.replies;
     world.taint = taint::origin(&state.taints);
+    if let Some(Assignment::Step(hand)) = &mut world.assignment {
+        hand.done = state.receipts.iter().map(|receipt| receipt.tool.clone()).collect();
+    }
     live.work.start();
     // A name that isn't ours is a model's word.
     let tool = registry.get(&request.name).map_or("unknown", |tool| &*tool.name);
@@ -134,7 +137,7 @@ pub(in crate::cycle) fn record_all(
             }
             Change::AddReminder(_) | Change::EndReminder { .. } => {
                 // A look back adds one only to ask a question when quiet hours are over.
-                live.world.told_today += u32::from(live.world.reflecting.is_some());
+                live.world.told_today += u32::from(live.world.reflecting().is_some());
                 live.world.reminders = session.store.reminders()?;
             }
             Change::ShowTasks { tasks, .. } => live.world.shown_tasks.clone_from(tasks),

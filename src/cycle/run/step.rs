@@ -20,7 +20,7 @@ use crate::{
         look::observe,
         run::{
             approve::{self, Judged, called},
-            attached, fold, hand_over, prepare, record, turn,
+            attached, fold, hand_over, own_work, prepare, record, turn,
         },
         session::{Halt, Live, Session},
     },
@@ -36,7 +36,7 @@ pub(in crate::cycle) enum Driven {
     Complete,
     /// A person is asked about a call, or whether to go on.
     Parked,
-    /// It is a look back, and a message is to be answered first.
+    /// It is own work, and a message is to be answered first.
     GivesWay,
     /// Another model has it, with tools and limits of its own.
     Handed,
@@ -74,6 +74,7 @@ async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt
         match step {
             // A client has taken the one turn that there is.
             Step::Ask if live.cycle.model == OUTSIDE => return Ok(Driven::Complete),
+            Step::Ask if own_work::is_over(session, live)? => return Ok(Driven::Complete),
             Step::Ask if gives_way(session, live)? => return Ok(Driven::GivesWay),
             Step::Ask if live.cycle.model != session.context.model.name() || hand_over::is_outgrown(session, live)? => {
                 hand_over::begin_anew(session, live)?;
@@ -121,7 +122,11 @@ async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt
             Step::Fold(summary) => fold::begin_anew(session, live, &summary)?,
             Step::Answer { text, outcome } => close(session, live, text, outcome)?,
             Step::Join => {
-                if !join(session, live)? {
+                if let Some(missing) = own_work::is_missing(live) {
+                    let raw = machine::user_text(missing);
+                    let said = Entry::Said { raw, messages: Vec::new(), handles: Vec::new(), head: None, taint: None };
+                    record::record(session, live, &said, &[])?;
+                } else if !join(session, live)? {
                     return Ok(Driven::Complete);
                 }
             }
@@ -130,9 +135,9 @@ async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt
     }
 }
 
-/// Nobody waits for a look back: it lets whoever has written go first, and a reminder that is due.
+/// Nobody waits for own work: it lets whoever has written go first, and a reminder that is due.
 fn gives_way(session: &Session<'_>, live: &Live) -> Result<bool, WakeError> {
-    if !orient::is_reflection(&live.cycle) {
+    if !orient::is_own_work(&live.cycle) {
         return Ok(false);
     }
     let now = session.now();

@@ -17,7 +17,7 @@ use crate::{
         run::{
             by_rule, finish,
             given_up::{self, Teller},
-            hand_over, live, prepare, reflect, remind, resume, undo,
+            hand_over, live, own_work, prepare, remind, resume, undo,
         },
         session::{Live, Next, Session},
     },
@@ -167,14 +167,8 @@ async fn think(
         return session.leave_unbegun(&plan_file, reported).map(|()| Next::Others);
     };
     let mut world = prepare::world(session, repo, &cycle, &observation.messages, &ids, &mut account)?;
-    let (rule, look_back) = match reasons {
-        [Reason::Reflection { from, until, .. }] => {
-            let days = *from..*until;
-            let (deeds, found) = reflect::by_rule(session, repo, &cycle, &days)?;
-            (deeds, reflect::shown(session, repo, &days, &found)?)
-        }
-        _ => Default::default(),
-    };
+    let mut begun = own_work::begin(session, repo, &cycle, reasons)?;
+    let rule = std::mem::take(&mut begun.rule);
     for change in &rule.changes {
         match change {
             Change::File(file) => world.documents.apply(file),
@@ -184,17 +178,19 @@ async fn think(
         }
     }
     world.told_keys.extend(rule.handles.iter().cloned());
-    let opening = prepare::opening(session, &mut cycle, &world, &observation, reasons, &look_back)?;
+    let opening = prepare::opening(session, &mut cycle, &world, &observation, reasons, &begun)?;
     crate::cycle::context::check_readable(&world.documents)?;
     let mut entries = vec![opening];
-    if look_back.is_empty() {
+    if cycle.work.is_none() {
         if !entries.first().map_or(Ok(false), |opening| session.store.begin_cycle_on(&cycle, opening, &seen))? {
             return session.leave_unbegun(&plan_file, reported).map(|()| Next::Others);
         }
     } else {
         // What the rules did stands before what the model is told of it, and falls with it.
-        let receipts = rule.receipts.iter().map(|what| session.context.redactor.redact(what)).collect();
-        entries.insert(0, Entry::ByRule { receipts, handles: rule.handles, head: None });
+        let receipts: Vec<String> = rule.receipts.iter().map(|what| session.context.redactor.redact(what)).collect();
+        if !receipts.is_empty() || !rule.changes.is_empty() || !rule.handles.is_empty() {
+            entries.insert(0, Entry::ByRule { receipts, handles: rule.handles, head: None });
+        }
         session.store.begin_cycle(&cycle, &entries, &rule.changes)?;
     }
     if let Some(chat) = cycle.chat

@@ -70,6 +70,7 @@ mod tests {
                 model: "offline".to_owned(),
                 system: String::new(),
                 tools: String::new(),
+                work: None,
             },
             state,
             started_at: parse_time("2026-11-21T11:00:00Z"),

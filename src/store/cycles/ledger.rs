@@ -70,6 +70,13 @@ impl Store {
         Ok(spent(&self.conn, "cycle_id = ?1", cycle_id)?)
     }
 
+    /// What own work has cost by now whose name begins so.
+    pub fn spent_on(&self, work: &str) -> Result<Spent> {
+        let condition =
+            "cycle_id IN (SELECT id FROM cycles WHERE work IS NOT NULL AND substr(work, 1, length(?1)) = ?1)";
+        Ok(spent(&self.conn, condition, work)?)
+    }
+
     /// What each model was paid since a moment, the dearest first.
     pub fn spent_by_model(&self, since: DateTime<Utc>) -> Result<Vec<(String, Spent)>> {
         let mut statement = self.conn.prepare_cached(

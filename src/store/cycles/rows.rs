@@ -14,7 +14,7 @@ use crate::{
         recordings::rows::{self, NewRecording},
         upkeep::backoff,
     },
-    types::ChatRef,
+    types::{ChatRef, OwnWork},
 };
 
 /// The name that stands for a model where there is none: a rule does all of the cycle.
@@ -81,6 +81,8 @@ pub struct NewCycle {
     pub system: String,
     /// See `system`.
     pub tools: String,
+    /// What of our own it works at; none: what somebody has asked for, or several things.
+    pub work: Option<OwnWork>,
 }
 
 impl NewCycle {
@@ -119,12 +121,12 @@ pub struct CycleRow {
 impl CycleRow {
     pub(in crate::store) const COLUMNS: &str = "id, trigger, reasons, chat_id, thread_id, model, system, tools, state, tries, not_before, \
                            started_at, ended_at, commit_id, error, was_cut_off, \
-                           (SELECT max(expires_at) FROM approvals WHERE cycle_id = cycles.id AND state = 'pending')";
+                           (SELECT max(expires_at) FROM approvals WHERE cycle_id = cycles.id AND state = 'pending'), work";
 
     /// The same without the conversation's fixed parts, which are long.
     pub(in crate::store) const BRIEF_COLUMNS: &str = "id, trigger, reasons, chat_id, thread_id, model, '[]', '[]', state, tries, not_before, \
                            started_at, ended_at, commit_id, error, was_cut_off, \
-                           (SELECT max(expires_at) FROM approvals WHERE cycle_id = cycles.id AND state = 'pending')";
+                           (SELECT max(expires_at) FROM approvals WHERE cycle_id = cycles.id AND state = 'pending'), work";
 
     pub(in crate::store) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let time = |index: usize| -> rusqlite::Result<Option<DateTime<Utc>>> {
@@ -140,6 +142,7 @@ impl CycleRow {
                 model: row.get(5)?,
                 system: row.get(6)?,
                 tools: row.get(7)?,
+                work: row.get::<_, Option<String>>(17)?.and_then(|work| work.parse().ok()),
             },
             state: CycleState::parse(&row.get::<_, String>(8)?),
             tries: row.get(9)?,
@@ -173,6 +176,17 @@ impl Store {
     pub fn cycle(&self, id: &str) -> Result<Option<CycleRow>> {
         let sql = format!("SELECT {} FROM cycles WHERE id = ?1", CycleRow::COLUMNS);
         Ok(self.conn.query_row(&sql, [id], CycleRow::read).optional()?)
+    }
+
+    /// The cycles of own work whose name begins so that have ended, oldest first.
+    pub fn ended_work(&self, work: &str) -> Result<Vec<CycleRow>> {
+        let sql = format!(
+            "SELECT {} FROM cycles WHERE work IS NOT NULL AND substr(work, 1, length(?1)) = ?1 AND state IN ('done', 'failed', 'abandoned')
+             ORDER BY started_at, id",
+            CycleRow::COLUMNS
+        );
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        Ok(statement.query_map([work], CycleRow::read)?.collect::<rusqlite::Result<_>>()?)
     }
 
     /// The given-up cycles that had taken up one of these messages, oldest first, however many took it up after them.
@@ -339,8 +353,8 @@ pub(in crate::store) fn begin(
     now: DateTime<Utc>,
 ) -> Result<()> {
     tx.execute(
-        "INSERT INTO cycles (id, state, trigger, reasons, chat_id, thread_id, model, system, tools, started_at, fence)
-         VALUES (?1, 'running', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        "INSERT INTO cycles (id, state, trigger, reasons, chat_id, thread_id, model, system, tools, started_at, fence, work)
+         VALUES (?1, 'running', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         rusqlite::params![
             cycle.id,
             cycle.trigger,
@@ -351,7 +365,8 @@ pub(in crate::store) fn begin(
             cycle.system,
             cycle.tools,
             rfc3339(now),
-            fence.0
+            fence.0,
+            cycle.work.as_ref().map(ToString::to_string)
         ],
     )?;
     entries.iter().try_for_each(|entry| append(tx, &cycle.id, entry, now))

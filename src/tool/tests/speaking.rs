@@ -125,7 +125,8 @@ fn a_contradiction_is_noted_once_and_only_when_the_person_can_be_asked() {
     let refused = |scene: &Scene| call(scene).unwrap_err().to_string();
     let scene_of = |facts: &str| {
         let mut scene = Scene::new().with(crate::memory::SEMANTIC_MEMORY, facts);
-        scene.world.reflecting = Some(crate::memory::reflect::PersonsDoing::default());
+        scene.world.assignment =
+            Some(super::super::Assignment::Reflection(crate::memory::reflect::PersonsDoing::default()));
         scene
     };
     let mut scene = scene_of(BOTH);

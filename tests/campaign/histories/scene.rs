@@ -155,6 +155,7 @@ impl Scene {
             model: model.to_owned(),
             system: "[]".to_owned(),
             tools: "[]".to_owned(),
+            work: None,
         }
     }
 

@@ -167,6 +167,7 @@ impl Wake {
             owner_chat: OWNER,
             guests: &BTreeMap::new(),
             quiet_hours: None,
+            own_work: &[],
             holds_nudges: false,
             to_reflect: None,
             person_commits: &[],

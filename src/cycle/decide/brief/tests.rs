@@ -47,7 +47,7 @@ fn brief<'a>(documents: &'a Documents, messages: &'a [&'a Incoming], exchanges: 
         recalled: None,
         rate: TokenRate::default(),
         reader: None,
-        look_back: "",
+        own_work: "",
         similar_work: "",
     }
 }

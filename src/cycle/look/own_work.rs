@@ -1,0 +1,44 @@
+//! Which work of its own is due: steps of long tasks, in the tasks' order. Nothing is read of it while no task has steps.
+
+use crate::{
+    cycle::decide::situation::DueWork,
+    memory::{
+        steps::{Steps, Upcoming, steps_path},
+        tasks::Task,
+        view,
+    },
+    repo::RepoError,
+    store::{Store, StoreError},
+    types::{ChatRef, OwnWork},
+};
+
+/// The next steps of the owner's tasks.
+pub(in crate::cycle) fn steps_due(
+    tasks: &[Task],
+    owner_chat: ChatRef,
+    read: impl Fn(&str) -> Result<Option<String>, RepoError>,
+) -> Vec<DueWork> {
+    let is_owners = |task: &&Task| !task.is_unconfirmed() && view::foreign_chat(task.chat(), owner_chat).is_none();
+    let with_steps = tasks.iter().filter(is_owners).filter(|task| task.is_in_hand());
+    with_steps.filter_map(|task| step_due(task, &read)).collect()
+}
+
+fn step_due(task: &Task, read: impl Fn(&str) -> Result<Option<String>, RepoError>) -> Option<DueWork> {
+    let plan = task.steps()?;
+    let text = read(&steps_path(plan)?).ok().flatten()?;
+    let steps = Steps::parse(&text).0;
+    let Upcoming::Step(step) = steps.upcoming() else { return None };
+    let what = format!("step {} of {} of “{}”: {}", step.number, steps.all().len(), task.title, step.what);
+    Some(DueWork { work: OwnWork::Step { plan: plan.to_owned(), step: step.number, run: step.tries }, what })
+}
+
+/// Those that weren't taken up yet.
+pub(in crate::cycle) fn not_handled(store: &Store, due: Vec<DueWork>) -> Result<Vec<DueWork>, StoreError> {
+    let mut left = Vec::new();
+    for work in due {
+        if store.handled(&work.key())?.is_none() {
+            left.push(work);
+        }
+    }
+    Ok(left)
+}

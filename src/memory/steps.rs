@@ -1,0 +1,434 @@
+//! The steps of a long task: a document of its own, named by the task's `steps:` key. A step has the shape of a task.
+//!
+//! The document is all that lasts between steps: what is to be done, what came of it, what was learned. People edit it too: a step
+//! that they mark as done is done. Each edit here changes its own lines only.
+
+use super::{
+    PLANS_DIR,
+    tasks::{Task, TaskDraft, TaskError, TaskList},
+};
+
+/// Steps of one task.
+pub const STEPS_MAX: usize = 200;
+/// Runs of a step that fail in a row until its person is asked.
+pub const TRIES_MAX: u32 = 3;
+/// The section of what the whole is for.
+const GOAL: &str = "Goal";
+/// The key of a step that ended after its cycle had read others' words: they may be among what it says.
+const TAINTED: &str = "tainted";
+const TAINTED_VALUE: &str = "others' words may be in it";
+/// Characters of a file's name that are a title's.
+const NAME_CHARS_MAX: usize = 40;
+
+/// The path of the steps of this name; none: it can't be a name.
+pub fn steps_path(name: &str) -> Option<String> {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_name = !name.is_empty() && name.len() <= 2 * NAME_CHARS_MAX && name.chars().all(is_plain);
+    is_name.then(|| format!("{PLANS_DIR}/{name}.md"))
+}
+
+/// A name for the steps of a task of this title: what of it is plain, or `task`.
+pub fn steps_name(title: &str) -> String {
+    let plain: String = title.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let words: Vec<&str> = plain.split('-').filter(|word| !word.is_empty()).collect();
+    let name: String = words.join("-").chars().take(NAME_CHARS_MAX).collect();
+    let name = name.trim_matches('-');
+    if name.is_empty() { "task".to_owned() } else { name.to_owned() }
+}
+
+/// Whether a line says that others may have had a hand in its step.
+pub(super) fn is_tainted_mark(line: &str) -> bool {
+    let key = line.trim_start_matches(['-', '*', '+', ' ', '\t']).to_lowercase();
+    key.strip_prefix(TAINTED).is_some_and(|rest| rest.trim_start().starts_with(':'))
+}
+
+/// What stands of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepState {
+    /// It is to be done.
+    Todo,
+    /// It is done.
+    Done,
+    /// It is left out.
+    Skipped,
+    /// It waits for its person.
+    Stuck,
+}
+
+impl StepState {
+    fn read(status: Option<&str>) -> Self {
+        match status.map(|status| status.trim().to_lowercase()).as_deref() {
+            Some("done" | "x") => Self::Done,
+            Some("skipped" | "dropped" | "cancelled") => Self::Skipped,
+            Some("stuck" | "waiting" | "blocked") => Self::Stuck,
+            _ => Self::Todo,
+        }
+    }
+
+    /// Its word in the document.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Todo => "todo",
+            Self::Done => "done",
+            Self::Skipped => "skipped",
+            Self::Stuck => "stuck",
+        }
+    }
+
+    fn is_over(self) -> bool {
+        matches!(self, Self::Done | Self::Skipped)
+    }
+}
+
+/// One step, as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskStep {
+    /// Its number, from 1.
+    pub number: u32,
+    /// What is to be done.
+    pub what: String,
+    /// What does it.
+    pub tool: Option<String>,
+    /// When it counts as done.
+    pub done_when: Option<String>,
+    /// Steps that come before it; none: all before it.
+    pub needs: Option<Vec<u32>>,
+    /// What stands of it.
+    pub state: StepState,
+    /// What came of it, or why nothing did.
+    pub result: Option<String>,
+    /// What is worth knowing for later steps.
+    pub learned: Option<String>,
+    /// What its person has said about it.
+    pub advice: Option<String>,
+    /// Its runs so far.
+    pub tries: u32,
+    /// Of these, the ones that failed since its person last had a word in it.
+    pub failures: u32,
+    /// Whether others' words may be in what it says.
+    pub is_tainted: bool,
+    heading: String,
+}
+
+/// A step to be written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StepDraft {
+    /// What is to be done.
+    pub what: String,
+    /// What does it.
+    pub tool: Option<String>,
+    /// When it counts as done.
+    pub done_when: Option<String>,
+    /// Steps that come before it; none: all before it.
+    pub needs: Option<Vec<u32>>,
+}
+
+/// What came of a run of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepReport {
+    /// What stands of it now.
+    pub state: StepState,
+    /// Whether the run failed.
+    pub has_failed: bool,
+    /// What came of it, or why nothing did.
+    pub result: String,
+    /// What is worth knowing for later steps.
+    pub learned: Option<String>,
+    /// Whether others' words may be in that.
+    pub is_tainted: bool,
+}
+
+/// What comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Upcoming<'a> {
+    /// This step can be taken.
+    Step(&'a TaskStep),
+    /// This one waits for its person, and the others for it.
+    Stuck(&'a TaskStep),
+    /// This one needs steps that there aren't, or that need it.
+    Blocked(&'a TaskStep),
+    /// All are over.
+    Finished,
+}
+
+/// The steps of one task.
+#[derive(Debug, Clone)]
+pub struct Steps {
+    list: TaskList,
+    steps: Vec<TaskStep>,
+}
+
+impl Steps {
+    /// Reads a document. What is no step stays as it is.
+    pub fn parse(text: &str) -> (Self, Vec<super::Problem>) {
+        let (list, mut problems) = TaskList::parse(text);
+        let mut steps: Vec<TaskStep> = Vec::new();
+        for task in list.tasks().iter().filter(|task| task.title != GOAL) {
+            match step_of(task) {
+                Some(step) if steps.iter().any(|known| known.number == step.number) => {
+                    problems.push(super::Problem::new(task.line, format!("a second step {}", step.number)));
+                }
+                Some(step) => steps.push(step),
+                None => problems
+                    .push(super::Problem::new(task.line, "a step's heading begins with its number: `## 1. What`")),
+            }
+        }
+        (Self { list, steps }, problems)
+    }
+
+    /// All of them, in the document's order.
+    pub fn all(&self) -> &[TaskStep] {
+        &self.steps
+    }
+
+    /// One by its number.
+    pub fn step(&self, number: u32) -> Option<&TaskStep> {
+        self.steps.iter().find(|step| step.number == number)
+    }
+
+    /// How many are over.
+    pub fn n_over(&self) -> usize {
+        self.steps.iter().filter(|step| step.state.is_over()).count()
+    }
+
+    /// What all of it is for.
+    pub fn goal(&self) -> Option<&str> {
+        self.about()?.get("goal")
+    }
+
+    /// What all of it may cost, in US dollars.
+    pub fn budget_usd(&self) -> Option<f64> {
+        let written = self.about()?.get("budget")?.trim_start_matches('$');
+        written.trim().parse().ok().filter(|usd: &f64| usd.is_finite() && *usd >= 0.0)
+    }
+
+    fn about(&self) -> Option<&Task> {
+        self.list.tasks().iter().find(|task| task.title == GOAL)
+    }
+
+    /// What comes next: the first step that isn't over and whose needs are.
+    pub fn upcoming(&self) -> Upcoming<'_> {
+        let mut waiting = self.steps.iter().filter(|step| !step.state.is_over()).peekable();
+        let Some(first) = waiting.peek().copied() else { return Upcoming::Finished };
+        let ready = |step: &&TaskStep| step.state == StepState::Todo && self.is_ready(step);
+        if let Some(step) = self.steps.iter().find(ready) {
+            return Upcoming::Step(step);
+        }
+        waiting.find(|step| step.state == StepState::Stuck).map_or(Upcoming::Blocked(first), Upcoming::Stuck)
+    }
+
+    fn is_ready(&self, step: &TaskStep) -> bool {
+        let is_over = |number: &u32| self.step(*number).is_some_and(|other| other.state.is_over());
+        match &step.needs {
+            Some(needs) => needs.iter().all(is_over),
+            None => {
+                self.steps.iter().take_while(|other| other.number != step.number).all(|other| other.state.is_over())
+            }
+        }
+    }
+
+    /// Whether one is needed by the other, whatever stands of them.
+    pub fn is_needed_by(&self, step: u32, other: &TaskStep) -> bool {
+        match &other.needs {
+            Some(needs) => needs.contains(&step),
+            None => self
+                .steps
+                .iter()
+                .take_while(|known| known.number != other.number)
+                .last()
+                .is_some_and(|last| last.number == step),
+        }
+    }
+
+    /// A new document.
+    ///
+    /// # Errors
+    /// [`TaskError::NoTitle`] of a step without words.
+    pub fn draft(title: &str, goal: &str, budget_usd: f64, steps: &[StepDraft]) -> Result<String, TaskError> {
+        let about = TaskDraft { title: GOAL.to_owned(), ..TaskDraft::default() };
+        let title = super::text::one_line(title, super::tasks::MAX_TITLE_CHARS);
+        let mut text = TaskList::parse(&format!("# {title}\n")).0.add(&about)?;
+        text = set(&text, GOAL, "goal", goal)?;
+        text = set(&text, GOAL, "budget", &format!("{budget_usd:.2}"))?;
+        Self::parse(&text).0.with(steps)
+    }
+
+    /// The text with further steps at its end.
+    ///
+    /// # Errors
+    /// As [`Self::draft`].
+    pub fn with(&self, steps: &[StepDraft]) -> Result<String, TaskError> {
+        let mut text = self.list.text().to_owned();
+        let before = self.steps.iter().map(|step| step.number).max().unwrap_or(0);
+        for (number, step) in (before + 1..).zip(steps) {
+            let title = format!("{number}. {}", step.what);
+            text = TaskList::parse(&text).0.add(&TaskDraft { title, ..TaskDraft::default() })?;
+            let heading = TaskList::parse(&text).0.tasks().last().map(|task| task.title.clone()).unwrap_or_default();
+            let needs =
+                step.needs.as_ref().map(|needs| needs.iter().map(u32::to_string).collect::<Vec<_>>().join(", "));
+            for (key, value) in [("tool", &step.tool), ("done-when", &step.done_when), ("needs", &needs)] {
+                if let Some(value) = value {
+                    text = set(&text, &heading, key, value)?;
+                }
+            }
+        }
+        Ok(text)
+    }
+
+    /// The text with what came of a run.
+    ///
+    /// # Errors
+    /// [`TaskError::NotFound`]: there is no such step any more.
+    pub fn ended(&self, number: u32, report: &StepReport) -> Result<String, TaskError> {
+        let step = self.found(number)?;
+        let failures = if report.has_failed { step.failures + 1 } else { 0 };
+        let values = [
+            ("status", Some(report.state.name().to_owned())),
+            ("result", Some(report.result.clone())),
+            ("learned", report.learned.clone()),
+            ("tries", Some((step.tries + 1).to_string())),
+            ("failures", (failures > 0).then(|| failures.to_string())),
+            (TAINTED, report.is_tainted.then(|| TAINTED_VALUE.to_owned())),
+        ];
+        self.with_keys(step, &values)
+    }
+
+    /// The text with a person's word on a step: it is taken anew with their advice, or left out.
+    ///
+    /// # Errors
+    /// As [`Self::ended`].
+    pub fn settled(&self, number: u32, state: StepState, advice: Option<&str>) -> Result<String, TaskError> {
+        let step = self.found(number)?;
+        let mut values = vec![
+            ("status", Some(state.name().to_owned())),
+            ("tries", Some((step.tries + 1).to_string())),
+            ("failures", None),
+        ];
+        values.extend(advice.map(|advice| ("advice", Some(advice.to_owned()))));
+        self.with_keys(step, &values)
+    }
+
+    /// The text with another budget, in US dollars.
+    ///
+    /// # Errors
+    /// [`TaskError::NotFound`]: the section of the goal is gone.
+    pub fn with_budget(&self, usd: f64) -> Result<String, TaskError> {
+        set(self.list.text(), GOAL, "budget", &format!("{usd:.2}"))
+    }
+
+    fn found(&self, number: u32) -> Result<&TaskStep, TaskError> {
+        let not_found = || TaskError::NotFound { query: format!("step {number}"), similar: Vec::new() };
+        self.step(number).ok_or_else(not_found)
+    }
+
+    fn with_keys(&self, step: &TaskStep, values: &[(&str, Option<String>)]) -> Result<String, TaskError> {
+        let heading = format!("“{}”", step.heading);
+        let mut text = self.list.text().to_owned();
+        for (key, value) in values {
+            text = TaskList::parse(&text).0.set(&heading, key, value.as_deref())?;
+        }
+        Ok(text)
+    }
+}
+
+fn set(text: &str, title: &str, key: &str, value: &str) -> Result<String, TaskError> {
+    TaskList::parse(text).0.set(&format!("“{title}”"), key, Some(value))
+}
+
+fn step_of(task: &Task) -> Option<TaskStep> {
+    let (number, what) = task.title.split_once(['.', ')'])?;
+    let number: u32 = number.trim().parse().ok()?;
+    let value = |key: &str| task.get(key).map(str::to_owned).filter(|value| !value.is_empty());
+    let count = |key: &str| task.get(key).and_then(|value| value.trim().parse().ok()).unwrap_or(0);
+    let needs = value("needs").map(|needs| {
+        needs.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok()).collect::<Vec<u32>>()
+    });
+    Some(TaskStep {
+        number,
+        what: what.trim().to_owned(),
+        tool: value("tool"),
+        done_when: value("done-when"),
+        needs: needs.filter(|needs| !needs.is_empty()),
+        state: StepState::read(task.status()),
+        result: value("result"),
+        learned: value("learned"),
+        advice: value("advice"),
+        tries: count("tries"),
+        failures: count("failures"),
+        is_tainted: task.get(TAINTED).is_some(),
+        heading: task.title.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drafted(steps: &[&str]) -> Steps {
+        let steps: Vec<StepDraft> =
+            steps.iter().map(|what| StepDraft { what: (*what).to_owned(), ..StepDraft::default() }).collect();
+        Steps::parse(&Steps::draft("Sort the photos", "All of 2024 by month", 2.0, &steps).unwrap()).0
+    }
+
+    fn report(state: StepState, has_failed: bool) -> StepReport {
+        StepReport { state, has_failed, result: "seen".to_owned(), learned: None, is_tainted: false }
+    }
+
+    #[test]
+    fn a_draft_reads_back_and_its_steps_follow_each_other() {
+        let mut steps = drafted(&["List the folder", "Make a plan: by month", "Move them"]);
+        assert_eq!((steps.goal(), steps.budget_usd()), (Some("All of 2024 by month"), Some(2.0)));
+        for number in 1..=3 {
+            let Upcoming::Step(step) = steps.upcoming() else { panic!("{:?}", steps.upcoming()) };
+            assert_eq!((step.number, step.tries), (number, 0));
+            steps = Steps::parse(&steps.ended(number, &report(StepState::Done, false)).unwrap()).0;
+        }
+        assert_eq!((steps.upcoming(), steps.n_over()), (Upcoming::Finished, 3));
+        assert_eq!(steps.step(2).map(|step| step.what.as_str()), Some("Make a plan: by month"));
+    }
+
+    #[test]
+    fn a_step_that_is_stuck_holds_up_those_that_need_it_alone() {
+        let needs =
+            |needs: &[u32]| StepDraft { what: "x".to_owned(), needs: Some(needs.to_vec()), ..StepDraft::default() };
+        let text = Steps::draft("T", "g", 1.0, &[needs(&[]), needs(&[1]), needs(&[])]).unwrap();
+        let steps = Steps::parse(&text).0;
+        let stuck = Steps::parse(&steps.ended(1, &report(StepState::Stuck, true)).unwrap()).0;
+        // Without a `needs` of its own, the third waits for all before it.
+        assert!(matches!(stuck.upcoming(), Upcoming::Stuck(step) if step.number == 1), "{:?}", stuck.upcoming());
+        let free = text
+            .replace("## 3. x\n", "## 3. x\n- needs: 2\n")
+            .replace("## 2. x\n- needs: 1\n", "## 2. x\n- status: done\n");
+        let free = Steps::parse(&Steps::parse(&free).0.ended(1, &report(StepState::Stuck, true)).unwrap()).0;
+        assert!(matches!(free.upcoming(), Upcoming::Step(step) if step.number == 3), "{:?}", free.upcoming());
+        let again = Steps::parse(&stuck.settled(1, StepState::Todo, Some("use the other disk")).unwrap()).0;
+        let Upcoming::Step(step) = again.upcoming() else { panic!() };
+        assert_eq!((step.tries, step.failures, step.advice.as_deref()), (2, 0, Some("use the other disk")));
+    }
+
+    #[test]
+    fn steps_that_need_each_other_are_blocked_and_never_taken() {
+        let steps = Steps::parse("## 1. a\n- needs: 2\n\n## 2. b\n- needs: 1\n\n## 3. c\n- needs: 9\n").0;
+        assert!(matches!(steps.upcoming(), Upcoming::Blocked(step) if step.number == 1));
+    }
+
+    #[test]
+    fn a_persons_own_lines_stay_to_the_byte() {
+        let text = "# Mine\n\nintro\n\n## Goal\n- goal: g\n\n## 1. a\n- note: keep\n\nfree text\n\n## Notes\n- any\n";
+        let steps = Steps::parse(text);
+        assert_eq!(steps.1.len(), 1, "{:?}", steps.1);
+        let ended = steps.0.ended(1, &report(StepState::Done, false)).unwrap();
+        let expected = text.replace("- note: keep\n", "- note: keep\n- status: done\n- result: seen\n- tries: 1\n");
+        assert_eq!(ended, expected);
+    }
+
+    #[test]
+    fn names_are_plain_and_lead_nowhere_else() {
+        assert_eq!(steps_name("Sort the *photo* archive!"), "sort-the-photo-archive");
+        assert_eq!((steps_name("…"), steps_name("../../etc")), ("task".to_owned(), "etc".to_owned()));
+        for name in ["", "..", "a/b", "A", "a.md", "ä"] {
+            assert_eq!(steps_path(name), None, "{name}");
+        }
+        assert_eq!(steps_path("a-1").as_deref(), Some("memory/project-memory/plans/a-1.md"));
+    }
+}

@@ -1,0 +1,112 @@
+//! Work that nobody has just asked for, and that has a cycle of its own.
+
+use std::{fmt, str::FromStr};
+
+/// Work that nobody waits for. Each piece has a cycle of its own, which gives way to whatever somebody waits for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OwnWork {
+    /// A look back at some days.
+    Reflection,
+    /// A step of a long task.
+    Step {
+        /// The name of its steps' file.
+        plan: String,
+        /// Its number, from 1.
+        step: u32,
+        /// Its earlier runs, so that each run is one thing.
+        run: u32,
+    },
+    /// A run of a standing job.
+    Job {
+        /// The job's name.
+        name: String,
+        /// The run's row.
+        run: i64,
+    },
+    /// A look for the one most useful thing.
+    Initiative {
+        /// The civil time at which it was due.
+        slot: String,
+    },
+}
+
+impl OwnWork {
+    /// Whether both are work at one thing: at one plan, one job, or of one kind.
+    pub fn is_of_the_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Step { plan: one, .. }, Self::Step { plan: other, .. }) => one == other,
+            (Self::Job { name: one, .. }, Self::Job { name: other, .. }) => one == other,
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+
+    /// How all runs of a plan's steps begin, as [`fmt::Display`] writes them.
+    pub fn of_plan(plan: &str) -> String {
+        format!("step/{plan}/")
+    }
+
+    /// How all runs of a job begin.
+    pub fn of_job(name: &str) -> String {
+        format!("job/{name}/")
+    }
+}
+
+impl fmt::Display for OwnWork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Reflection => f.write_str("reflection"),
+            Self::Step { plan, step, run } => write!(f, "{}{step}/{run}", Self::of_plan(plan)),
+            Self::Job { name, run } => write!(f, "{}{run}", Self::of_job(name)),
+            Self::Initiative { slot } => write!(f, "initiative/{slot}"),
+        }
+    }
+}
+
+/// A text that names no work of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotOwnWork;
+
+impl FromStr for OwnWork {
+    type Err = NotOwnWork;
+
+    fn from_str(text: &str) -> Result<Self, NotOwnWork> {
+        let (kind, rest) = text.split_once('/').unwrap_or((text, ""));
+        let name = |rest: &str| Some(rest.to_owned()).filter(|name| !name.is_empty() && !name.contains('/'));
+        let work = match kind {
+            "reflection" if rest.is_empty() => Some(Self::Reflection),
+            "step" => {
+                let mut parts = rest.rsplitn(3, '/');
+                let (run, step, plan) = (parts.next(), parts.next(), parts.next());
+                let number = |part: Option<&str>| part?.parse().ok();
+                number(run).zip(number(step)).and_then(|(run, step)| Some(Self::Step { plan: name(plan?)?, step, run }))
+            }
+            "job" => rest
+                .rsplit_once('/')
+                .and_then(|(job, run)| Some(Self::Job { name: name(job)?, run: run.parse().ok()? })),
+            "initiative" => name(rest).map(|slot| Self::Initiative { slot }),
+            _ => None,
+        };
+        work.ok_or(NotOwnWork)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back_and_nothing_else_is_work() {
+        let all = [
+            OwnWork::Reflection,
+            OwnWork::Step { plan: "photo-archive".to_owned(), step: 12, run: 0 },
+            OwnWork::Job { name: "water-plants".to_owned(), run: 17 },
+            OwnWork::Initiative { slot: "2026-11-25T09:00".to_owned() },
+        ];
+        for work in all {
+            assert_eq!(work.to_string().parse(), Ok(work.clone()), "{work}");
+        }
+        for other in ["", "step/x/1", "step/a/b/1/2", "step//1/0", "job/x", "job//3", "job/x/y", "initiative/", "tea"] {
+            assert_eq!(other.parse::<OwnWork>(), Err(NotOwnWork), "{other}");
+        }
+    }
+}

@@ -121,7 +121,7 @@ impl Observation {
             tells_left: tells_left(store, context, context.config.owner_chat)?,
             head,
             holds_nudges,
-            own_work: own_work::not_handled(store, steps)?,
+            own_work: [own_work::jobs_due(store)?, own_work::not_handled(store, steps)?].concat(),
             to_reflect: reflecting::days_due(store, context.config, now)?,
             undos: store.open_undos()?,
             pressed: store.open_nudges()?,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 
-use super::{jobs, observe, reflecting};
+use super::{jobs, observe, own_work, reflecting};
 use crate::{
     config::Config,
     cycle::decide::{
@@ -51,7 +51,7 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
         guests: &guests,
         quiet_hours: config.quiet_hours,
         holds_nudges: false,
-        own_work: &[],
+        own_work: &own_work::jobs_due(store)?,
         to_reflect: reflecting::days_due(store, config, now)?,
         person_commits: &[],
         undos: &undos,

@@ -9,6 +9,7 @@ mod fold;
 pub(crate) mod given_up;
 mod hand_over;
 mod interrupted;
+mod job;
 mod lasting;
 mod live;
 pub(crate) mod once;

@@ -1,7 +1,7 @@
 //! Work of its own in its cycle: what it begins with, what its tools may do, what bounds it, and what is left to be said at its end. One
 //! place for all kinds; each has a file of its own.
 
-use super::{plan_step, reflect};
+use super::{job, plan_step, reflect};
 use crate::{
     cycle::{
         context::WakeError,
@@ -26,9 +26,10 @@ pub(in crate::cycle) fn begin(
         ([Reason::Reflection { from, until, .. }], _) => {
             let days = *from..*until;
             let (rule, found) = reflect::by_rule(session, repo, cycle, &days)?;
-            Ok(Begun { block: reflect::shown(session, repo, &days, &found)?, rule, taint: None })
+            Ok(Begun { block: reflect::shown(session, repo, &days, &found)?, rule, ..Begun::default() })
         }
         (_, Some(OwnWork::Step { plan, step, .. })) => plan_step::begin(session, repo, plan, *step),
+        (_, Some(OwnWork::Job { name, run })) => job::begin(session, repo, name, *run),
         _ => Ok(Begun::default()),
     }
 }
@@ -37,14 +38,14 @@ pub(in crate::cycle) fn begin(
 pub(in crate::cycle) fn assignment(
     repo: &Repo,
     cycle: &NewCycle,
-    _documents: &Documents,
+    documents: &Documents,
 ) -> Result<Option<Assignment>, WakeError> {
     if orient::is_reflection(cycle) {
         return Ok(Some(Assignment::Reflection(reflect::by_hand(repo)?)));
     }
     Ok(match &cycle.work {
         Some(OwnWork::Step { plan, step, .. }) => Some(plan_step::assignment(plan, *step)),
-        Some(OwnWork::Job { .. }) => Some(Assignment::Job(None)),
+        Some(OwnWork::Job { name, .. }) => Some(job::assignment(documents, name)),
         Some(OwnWork::Initiative { .. }) => Some(Assignment::Initiative),
         Some(OwnWork::Reflection) | None => None,
     })
@@ -55,6 +56,7 @@ pub(in crate::cycle) fn assignment(
 pub(in crate::cycle) fn is_over(session: &Session<'_>, live: &Live) -> Result<bool, WakeError> {
     match &live.cycle.work {
         Some(OwnWork::Step { plan, .. }) => plan_step::is_over(session, live, plan),
+        Some(OwnWork::Job { name, .. }) => job::is_over(session, live, name),
         _ => Ok(false),
     }
 }
@@ -71,6 +73,7 @@ pub(in crate::cycle) fn is_missing(live: &Live) -> Option<&'static str> {
 pub(in crate::cycle) fn conclude(session: &mut Session<'_>, live: &mut Live) -> Result<(), WakeError> {
     match live.cycle.work.clone() {
         Some(OwnWork::Step { plan, step, .. }) => plan_step::conclude(session, live, &plan, step),
+        Some(OwnWork::Job { name, run }) => job::conclude(session, live, &name, run),
         _ => Ok(()),
     }
 }

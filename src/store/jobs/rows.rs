@@ -173,6 +173,11 @@ impl FencedStore<'_> {
         self.fenced(|tx| {
             for gone in old.iter().filter(|row| !plans.iter().any(|plan| plan.name == row.name)) {
                 tx.execute("DELETE FROM jobs WHERE name = ?1", [&gone.name])?;
+                tx.execute(
+                    "UPDATE job_runs SET state = 'failed', ended_at = ?2, output = 'its file is gone, or isn''t understood any more'
+                     WHERE name = ?1 AND state = 'open' AND cycle_id IS NULL",
+                    (&gone.name, rfc3339(now)),
+                )?;
             }
             for plan in plans {
                 let row = old.iter().find(|row| row.name == plan.name);

@@ -7,7 +7,7 @@ use clap::Subcommand;
 use super::{complain, failed, print_json, show, task::refused};
 use crate::{
     config::Config,
-    cycle,
+    cycle::workspace,
     orders::{OrderError, jobs},
     provenance::hand::{Hand, HandTools},
     store::Store,
@@ -108,7 +108,7 @@ fn log(config: &Config, name: Option<&str>, as_json: bool) -> Result<(), OrderEr
 fn ask(config: &Config, name: &str) -> Result<(), OrderError> {
     let now = config.clock().now();
     let found = jobs::read(&Documents::new(&config.repo_dir(), Vec::new()), now.with_timezone(&config.timezone));
-    let mut store = cycle::open_store(config)?;
+    let mut store = workspace::open(config)?;
     complain(&jobs::ask(&mut store, &found, name, now)?);
     Ok(())
 }

@@ -59,6 +59,9 @@ mod init;
 mod init_beside;
 #[cfg(test)]
 mod install;
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+mod jobs;
 #[cfg(test)]
 mod layers;
 #[cfg(test)]

@@ -85,7 +85,9 @@ fn a_group_tells_each_verb_and_each_argument_that_its_tools_take() {
         assert_eq!(properties.keys().map(String::as_str).collect::<BTreeSet<_>>(), named);
         assert_eq!(tool["input_schema"]["properties"]["do"]["enum"].as_array().unwrap().len(), group.verbs.len());
     }
-    let back: Vec<Value> = serde_json::from_str(&registry.seen_by(true).offered_to_look_back()).unwrap();
+    let look_back = Assignment::Reflection(crate::memory::reflect::PersonsDoing::default());
+    let back = registry.seen_by(true).offered_to(&look_back, "", ToRead::default());
+    let back: Vec<Value> = serde_json::from_str(&back).unwrap();
     let update = back.iter().find(|tool| tool["name"] == "memory_update").unwrap();
     assert_eq!(update["input_schema"]["properties"]["do"]["enum"], json!(["remember", "forget"]));
     assert!(!update.to_string().contains("over_theirs"), "{update}");

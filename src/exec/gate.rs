@@ -1,7 +1,7 @@
 //! A command that is only looked with: what a standing job runs to see whether there is something to do. It is given nothing: no
 //! network, no variable of ours, no folder to write to but the scratch. Where there is no sandbox it doesn't run.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use super::{
     Exec, ExecError, MARK_BYTES,
@@ -13,11 +13,12 @@ use crate::{random, sandbox::Confined};
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 impl Exec {
-    /// Runs a command in a shell of its own, for so long at most. Dropped, it ends with all that it has started.
+    /// Runs a command in a shell of its own, for so long at most; `home`: what `~` stands for. Dropped, it ends with all that it has
+    /// started.
     ///
     /// # Errors
     /// There is no sandbox, or no shell can be started in it.
-    pub async fn look_with(&self, command: &str, within: Duration) -> Result<Ran, ExecError> {
+    pub async fn look_with(&self, command: &str, home: Option<&Path>, within: Duration) -> Result<Ran, ExecError> {
         let no_shell = |why: String| ExecError::NoShell(why);
         let mark = random::bytes::<MARK_BYTES>().map_err(|error| no_shell(error.to_string()))?;
         self.scratch()?;
@@ -28,6 +29,10 @@ impl Exec {
         let confined = self.shelter.sandbox().confine(&confinement, program.as_ref(), args);
         let Confined { spec, proxy } = confined.map_err(|error| no_shell(error.to_string()))?;
         let spec = spec.only_inheriting(&[]).env("PATH", PATH);
+        let spec = match home {
+            Some(home) => spec.env("HOME", home),
+            None => spec,
+        };
         let mut session = ShellSession::start(&spec, proxy).map_err(|error| no_shell(error.to_string()))?;
         Ok(session.run(&random::hex(&mark), command, within).await)
     }

@@ -283,9 +283,10 @@ async fn looked(session: &Session<'_>, exec: &Exec, name: &str, gate: &JobGate, 
         let end = text.floor_char_boundary(FOUND_BYTES_MAX);
         text.get(..end).unwrap_or_default().trim_end().to_owned()
     };
+    let home = session.context.config.home.as_deref();
     let sighting = match gate {
         JobGate::If(command) => {
-            return match printed(exec, command).await {
+            return match printed(exec, command, home).await {
                 Ok((printed, 0)) => Saw::Open(Opened {
                     found: Some(fit(&printed)),
                     origin: format!("the command of the job {name}"),
@@ -298,11 +299,8 @@ async fn looked(session: &Session<'_>, exec: &Exec, name: &str, gate: &JobGate, 
         JobGate::Watch(WatchTarget::Command(command)) => printed(exec, command)
             .await
             .map(|(printed, _)| (Sighting::Text(printed), format!("the command of the job {name}"))),
-        JobGate::Watch(WatchTarget::File(path)) => {
-            let home = session.context.config.home.as_deref();
-            file(exec, path, home, &session.context.config.workspace_dir)
-                .map(|text| (Sighting::Text(text), format!("a file ({path})")))
-        }
+        JobGate::Watch(WatchTarget::File(path)) => file(exec, path, home, &session.context.config.workspace_dir)
+            .map(|text| (Sighting::Text(text), format!("a file ({path})"))),
         JobGate::Watch(WatchTarget::Page(url)) => page(exec, url).await,
     };
     let (sighting, origin) = match sighting {
@@ -323,10 +321,10 @@ async fn looked(session: &Session<'_>, exec: &Exec, name: &str, gate: &JobGate, 
 }
 
 /// What a command prints, and its exit code.
-async fn printed(exec: &Exec, command: &str) -> Result<(String, i32), String> {
+async fn printed(exec: &Exec, command: &str, home: Option<&Path>) -> Result<(String, i32), String> {
     may(exec, SHELL, What::Shell { text: command, access: Access::default() })?;
     // In a shell of its own, so that `exit` is an answer.
-    let ran = exec.look_with(&format!("(\n{command}\n)"), GATE_BOUND).await.map_err(|error| error.to_string())?;
+    let ran = exec.look_with(&format!("(\n{command}\n)"), home, GATE_BOUND).await.map_err(|error| error.to_string())?;
     match ran.end {
         End::Code(code) => Ok((ran.printed, code)),
         End::TimedOut => Err(format!("its command took longer than {} s", GATE_BOUND.as_secs())),

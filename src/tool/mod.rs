@@ -66,10 +66,6 @@ use serde_json::Value;
 
 use crate::{
     exec::Exec,
-    memory::{
-        self,
-        job::{self, Job},
-    },
     policy::{self, Circumstances, Reach, Subject, Verdict, What},
     store::Change,
     types::{Effect, VerbGroup},
@@ -338,6 +334,9 @@ impl Tool {
         let Some(touched) = touched else {
             return Verdict::denied(format!("The arguments don't fit {}.", self.name));
         };
+        if touched.edits_job() && !world.sees_all() {
+            return Verdict::denied(OWNERS_ALONE);
+        }
         let kept_at = touched.kept_at(&world.documents);
         let subject = Subject {
             tool: &self.name,
@@ -365,30 +364,6 @@ impl Tool {
         }
         let of_jobs = self.jobs_written(&touched, or_empty(input), world);
         self.asks.iter().flat_map(|asks| asks(world)).chain(of_jobs).fold(verdict, Verdict::asking)
-    }
-
-    /// What the standing jobs would do that a call writes, in words: a person who is asked sees more of a job than what changes in it.
-    fn jobs_written(&self, touched: &Touched, input: &str, world: &World) -> Vec<String> {
-        let (Touched::Edits { names, .. }, Run::Values(run)) = (touched, &self.run) else { return Vec::new() };
-        if !names.iter().any(|name| memory::is_job(name)) {
-            return Vec::new();
-        }
-        let changes = run(input, world).map(|done| done.changes).unwrap_or_default();
-        let jobs = changes.iter().filter_map(|change| match change {
-            Change::File(file) => Some((job::job_name(&file.path)?, &file.content)),
-            _ => None,
-        });
-        let in_words = |(name, text): (&str, &String)| match Job::parse(name, text) {
-            Ok(job) => job.in_words(),
-            Err(problems) => {
-                let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-                format!(
-                    "As it would stand, the job `{name}` isn't understood and doesn't run: {}.",
-                    problems.join("; ")
-                )
-            }
-        };
-        jobs.map(in_words).collect()
     }
 }
 

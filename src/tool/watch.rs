@@ -8,13 +8,14 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Outcome, Refusal, Tool, Touched, World, words};
+use super::{Done, Outcome, Refusal, Run, Tool, Touched, World, words};
 use crate::{
     memory::{
         is_job,
-        job::{Job, JobGate, MAX_JOBS, WatchTarget, job_path},
+        job::{Job, JobGate, MAX_JOBS, WatchTarget, job_name, job_path},
     },
     policy::Reach,
+    store::Change,
     types::Effect,
 };
 
@@ -96,6 +97,32 @@ fn run(args: &Args, world: &World) -> Outcome {
         ..Done::default()
     };
     Ok(world.told_unwoken(done, world.unwoken.task.as_ref()))
+}
+
+impl Tool {
+    /// What the standing jobs would do that a call writes, in words: a person who is asked sees more of a job than what changes in it.
+    pub(super) fn jobs_written(&self, touched: &Touched, input: &str, world: &World) -> Vec<String> {
+        let Run::Values(run) = &self.run else { return Vec::new() };
+        if !touched.edits_job() {
+            return Vec::new();
+        }
+        let changes = run(input, world).map(|done| done.changes).unwrap_or_default();
+        let jobs = changes.iter().filter_map(|change| match change {
+            Change::File(file) => Some((job_name(&file.path)?, &file.content)),
+            _ => None,
+        });
+        let in_words = |(name, text): (&str, &String)| match Job::parse(name, text) {
+            Ok(job) => job.in_words(),
+            Err(problems) => {
+                let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+                format!(
+                    "As it would stand, the job `{name}` isn't understood and doesn't run: {}.",
+                    problems.join("; ")
+                )
+            }
+        };
+        jobs.map(in_words).collect()
+    }
 }
 
 /// A name made of what is watched.

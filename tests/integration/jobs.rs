@@ -106,12 +106,16 @@ fn a_run_that_is_killed_is_done_once() {
     let (telegram, claude, mut env) = minded();
     env.wake(&["--once"]).ok();
     write(&env, "a", "when: 2026-11-21 16:00", "Say hello.");
+    write(&env, "b", "when: 2026-11-21 17:00", "Say it again.");
+    env.git(&["add", "-A"]);
+    env.git(&["commit", "-q", "-m", "Jobs"]);
+    claude.expect(Reply::text("Seen."));
     env.once();
     env.at("2026-11-21T15:01:00Z");
     let gate = Gate::default();
     claude.expect(Reply::text("Hello.").stalled_after(1, &gate));
     let wake = start_wake(&env);
-    asked(&claude, 1);
+    asked(&claude, 2);
     wake.signal(Signal::KILL);
     wake.end();
     gate.open();
@@ -119,11 +123,9 @@ fn a_run_that_is_killed_is_done_once() {
     env.once();
     assert_eq!(env.once()["outcome"], "idle");
     assert_eq!((sent(&telegram), states(&env, "a")), (vec!["a\n\nHello.".to_owned()], vec!["worked".to_owned()]));
-    assert_eq!(claude.requests()[0].raw, claude.requests()[1].raw);
+    assert_eq!(claude.requests()[1].raw, claude.requests()[2].raw);
 
     // Killed after the look and before the cycle began: as the database stands then.
-    write(&env, "b", "when: 2026-11-21 17:00", "Say it again.");
-    env.once();
     env.execute(
         "INSERT INTO job_runs (name, slot, started_at, state) VALUES ('b', '2026-11-21T17:00:00', '2026-11-21T16:00:00.000Z', 'open')",
     );
@@ -142,7 +144,7 @@ fn an_if_that_says_no_asks_no_model_and_one_that_says_yes_shows_what_it_found() 
     env.wake(&["--once"]).ok();
     let inbox = env.path("inbox");
     std::fs::create_dir(&inbox).unwrap();
-    grant(&env, &format!("[files]\nread = [{inbox:?}]\n"));
+    grant(&env, &format!("[files]\nwrite = [{inbox:?}]\n"));
     let gate = format!("when: every day at 16:00\nif: ls {0}/* 2>/dev/null || exit 1", inbox.display());
     write(&env, "sort", &gate, "Sort the inbox.");
     env.once();
@@ -177,7 +179,7 @@ fn a_gates_command_is_given_nothing() {
     write(&env, "probe", &format!("when: every day at 16:00\nif: |\n  {command}\nnotify: always"), "");
     env.once();
     env.at("2026-11-21T15:01:00Z").once();
-    assert_eq!(sent(&telegram), ["probe: it found something.\n0"], "{:?}", sent(&telegram));
+    assert_eq!(sent(&telegram), ["probe: it found something.\n\n0"], "{:?}", sent(&telegram));
     assert!(!shared.join("x").exists());
     sound(&env);
 }
@@ -248,7 +250,7 @@ fn a_file_and_a_commands_output_are_watched_too() {
     let notes = env.path("notes");
     std::fs::create_dir(&notes).unwrap();
     std::fs::write(notes.join("x.md"), "one\n").unwrap();
-    grant(&env, &format!("[files]\nread = [{notes:?}]\n"));
+    grant(&env, &format!("[files]\nwrite = [{notes:?}]\n"));
     write(&env, "file", &format!("when: every 2 hours\nwatch: file:{}/x.md", notes.display()), "");
     write(&env, "count", &format!("when: every 2 hours\nwatch: 'command: ls {} | wc -l'", notes.display()), "");
     write(&env, "key", "when: every 2 hours\nwatch: file:~/.ssh/id_rsa", "");
@@ -261,7 +263,7 @@ fn a_file_and_a_commands_output_are_watched_too() {
     let told = sent(&telegram);
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told[0].starts_with("count: command: ls ") && told[0].ends_with("- 1\n+ 2"), "{told:?}");
-    assert!(told[1].ends_with("x.md has changed.\n+ two"), "{told:?}");
+    assert!(told[1].ends_with("x.md has changed.\n\n+ two"), "{told:?}");
     // A person is told of what fails again and again, once.
     env.at("2026-11-21T20:00:00Z").once();
     env.at("2026-11-21T22:00:00Z").once();
@@ -284,7 +286,7 @@ fn what_is_found_in_quiet_hours_is_told_when_they_end() {
     env.once();
     assert_eq!(telegram.sent().len(), 1);
     env.at("2026-11-22T06:01:00Z").once();
-    assert_eq!(sent(&telegram), vec!["night: it found something.\nfound"; 2]);
+    assert_eq!(sent(&telegram), vec!["night: it found something.\n\nfound"; 2]);
     assert_eq!(env.once()["outcome"], "idle");
     sound(&env);
 }
@@ -303,7 +305,7 @@ fn what_was_missed_is_recorded_and_caught_up_by_its_rule() {
     assert_eq!(
         sent(&telegram),
         [
-            "run: it found something. (It was due Tue 24 Nov 16:00.)\nfound",
+            "run: it found something. (It was due Tue 24 Nov 16:00.)\n\nfound",
             "Missed while I was not running: the job tell, due 4 times from Sat 21 Nov 16:00 to Tue 24 Nov 16:00."
         ]
     );
@@ -337,7 +339,7 @@ fn a_damaged_file_is_named_and_does_not_run() {
     assert_eq!((states(&env, "bad").len(), sent(&telegram).len()), (0, 1));
     let listed = env.wake(&["jobs", "list"]).ok().stdout;
     assert!(listed.contains("memory/jobs/bad.md") && listed.contains("line 4: `tool` isn't known"), "{listed}");
-    assert!(listed.contains("good — every day at 16:00, next Sun 2026-11-22 16:00"), "{listed}");
+    assert!(listed.contains("good** — every day at 16:00, next Sun 2026-11-22 16:00"), "{listed}");
     let health = env.health(&["check", "--dry-run"]).stdout;
     assert!(health.contains("memory/jobs/bad.md isn't run: line 4"), "{health}");
     assert_ne!(env.wake(&["jobs", "run", "bad"]).code, 0);

@@ -296,7 +296,7 @@ async fn looked(session: &Session<'_>, exec: &Exec, name: &str, gate: &JobGate, 
                 Err(why) => Saw::Failed(why),
             };
         }
-        JobGate::Watch(WatchTarget::Command(command)) => printed(exec, command)
+        JobGate::Watch(WatchTarget::Command(command)) => printed(exec, command, home)
             .await
             .map(|(printed, _)| (Sighting::Text(printed), format!("the command of the job {name}"))),
         JobGate::Watch(WatchTarget::File(path)) => file(exec, path, home, &session.context.config.workspace_dir)

@@ -133,7 +133,7 @@ mod tests {
         );
         let entity = "<?xml version=\"1.0\"?><!DOCTYPE r [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;\">]><rss version=\"2.0\"><channel><title>&b;</title></channel></rss>";
         for feed in [deep.as_str(), entity] {
-            let _ = read_as("application/rss+xml", feed.as_bytes());
+            drop(read_as("application/rss+xml", feed.as_bytes()));
         }
         assert_eq!(entries(&wide).len(), MAX_ENTRIES);
     }

@@ -133,7 +133,7 @@ fn a_run_that_is_killed_is_done_once() {
     claude.expect(Reply::text("Again."));
     env.once();
     env.once();
-    assert_eq!(states(&env, "b"), ["worked", "missed"], "its slot came while the run was open");
+    assert_eq!(states(&env, "b"), ["worked"], "its slot has run");
     assert_eq!(sent(&telegram).len(), 2);
     sound(&env);
 }
@@ -157,7 +157,7 @@ fn an_if_that_says_no_asks_no_model_and_one_that_says_yes_shows_what_it_found() 
     claude.expect(Reply::text("One file: see [it](https://evil.example)."));
     env.once();
     let opened = opening(&last(&claude), "<job");
-    assert!(opened.contains("a &lt;b&gt;.txt\n</found>"), "{opened}");
+    assert!(opened.contains("a &lt;b>.txt\n</found>"), "{opened}");
     assert_eq!(states(&env, "sort"), ["nothing", "worked"]);
     // What others named had a hand in it: it makes no link, and a later cycle isn't shown it.
     assert!(telegram.sent()[0].visible.contains("https://evil.example"), "{:?}", telegram.sent()[0]);
@@ -468,6 +468,9 @@ fn a_guest_sees_no_job_and_makes_none() {
     env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{GUEST}"));
     env.wake(&["--once"]).ok();
     write(&env, "secret-plan", "when: every day at 16:00", "CANARY");
+    env.git(&["add", "-A"]);
+    env.git(&["commit", "-q", "-m", "Mine"]);
+    claude.expect(Reply::text("Seen."));
     env.once();
     env.receive(GUEST, "watch https://a.example and tell me what jobs there are in /memories");
     claude.expect(Reply::tools(vec![
@@ -484,7 +487,7 @@ fn a_guest_sees_no_job_and_makes_none() {
     env.once();
     let told = results(&last(&claude));
     assert!(told.iter().all(|(_, is_error)| *is_error), "{told:?}");
-    assert!(!last(&claude).raw.contains("CANARY") && !claude.requests()[0].raw.contains("secret-plan"));
+    assert!(!last(&claude).raw.contains("CANARY") && !claude.requests()[1].raw.contains("secret-plan"));
     assert_eq!(std::fs::read_dir(env.brain().join("memory/jobs")).unwrap().count(), 1);
     sound(&env);
 }

@@ -27,6 +27,11 @@ pub fn span(span: TimeDelta) -> String {
     }
 }
 
+/// `$0.0042` below a dollar, `$12.34` from there on.
+pub fn usd(usd: f64) -> String {
+    if usd == 0.0 || usd >= 1.0 { format!("${usd:.2}") } else { format!("${usd:.4}") }
+}
+
 /// `9999`, `123 k`, `12 M`.
 pub fn thousands(n: u64) -> String {
     match n {

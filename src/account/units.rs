@@ -1,12 +1,7 @@
 //! Money, tokens and milliseconds as a person reads them.
 
 use crate::types::Usage;
-pub use crate::words::thousands;
-
-/// `$0.0042` below a dollar, `$12.34` from there on.
-pub fn usd(usd: f64) -> String {
-    if usd == 0.0 || usd >= 1.0 { format!("${usd:.2}") } else { format!("${usd:.4}") }
-}
+pub use crate::words::{thousands, usd};
 
 /// `1200 tokens in (80 % from the cache), 40 out`.
 pub fn tokens(usage: &Usage) -> String {

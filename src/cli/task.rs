@@ -7,7 +7,11 @@ use clap::Subcommand;
 use super::{EXIT_FAILED, complain, failed, print_json, provenance, show};
 use crate::{
     config::Config,
-    memory::{ACTIVE, tasks::Task},
+    memory::{
+        ACTIVE,
+        steps::{TaskSteps, steps_path},
+        tasks::Task,
+    },
     orders::{
         OrderError,
         lists::{self, ListLooks},
@@ -68,7 +72,30 @@ Examples:
         #[arg(required = true)]
         task: Vec<String>,
     },
-    /// Show one with all that stands in it.
+    /// Let a long task rest: it takes no further step.
+    Pause {
+        /// As for done.
+        #[arg(required = true)]
+        task: Vec<String>,
+    },
+    /// Let a long task go on, with the step that it stopped at.
+    #[command(after_help = "\
+Examples:
+  wake task resume 'the photos'
+  wake task resume 2 --advice 'the blue disk'
+  wake task resume 2 --skip")]
+    Resume {
+        /// As for done.
+        #[arg(required = true)]
+        task: Vec<String>,
+        /// Leave that step out.
+        #[arg(long)]
+        skip: bool,
+        /// What to know for it.
+        #[arg(long, value_name = "TEXT")]
+        advice: Option<String>,
+    },
+    /// Show one with all that stands in it, and its steps.
     Show {
         /// As for done.
         #[arg(required = true)]
@@ -130,6 +157,10 @@ impl TaskCommand {
             }),
             Self::Done { task } => TaskOrder::Done { task: joined(task) },
             Self::Drop { task } => TaskOrder::Drop { task: joined(task) },
+            Self::Pause { task } => TaskOrder::Pause { task: joined(task) },
+            Self::Resume { task, skip, advice } => {
+                TaskOrder::Resume { task: joined(task), skip: *skip, advice: advice.clone() }
+            }
             Self::Touch { task } => TaskOrder::Touch { task: joined(task) },
             Self::Wait { task } => TaskOrder::Move { task: joined(task), to_backlog: true },
             Self::Start { task } => TaskOrder::Move { task: joined(task), to_backlog: false },
@@ -220,7 +251,8 @@ fn found(config: &Config, query: &str) -> Result<String, OrderError> {
     let number = query.trim_start_matches('#').parse::<usize>().ok();
     let numbered = number.and_then(|number| shown.get(number.checked_sub(1)?));
     let query = numbered.map_or_else(|| query.to_owned(), |task| format!("“{}”", task.title));
-    let [active, backlog] = tasks::read(&Documents::new(&config.repo_dir(), Vec::new()));
+    let documents = Documents::new(&config.repo_dir(), Vec::new());
+    let [active, backlog] = tasks::read(&documents);
     let first = active.find(&query).cloned();
     let task = match first {
         Ok(task) => Ok((ACTIVE, task)),
@@ -229,7 +261,9 @@ fn found(config: &Config, query: &str) -> Result<String, OrderError> {
     let (list, task) = task.map_err(|error| {
         OrderError::Refused(format!("{}. `wake task list` shows them.", sentence(&error.to_string())))
     })?;
-    Ok(in_full(&task, if list == ACTIVE { "in hand" } else { "waiting" }))
+    let text = in_full(&task, if list == ACTIVE { "in hand" } else { "waiting" });
+    let steps = task.steps().and_then(steps_path).map(|path| TaskSteps::parse(&documents.text(&path)).0);
+    Ok(steps.iter().fold(text, |text, steps| format!("{text}\n\n{}", steps.listed())))
 }
 
 fn sentence(text: &str) -> String {

@@ -8,7 +8,7 @@ use super::{
     tasks::{Task, TaskDraft, TaskError, TaskList},
 };
 
-/// Steps of one task.
+/// TaskSteps of one task.
 pub const STEPS_MAX: usize = 200;
 /// Runs of a step that fail in a row until its person is asked.
 pub const TRIES_MAX: u32 = 3;
@@ -91,7 +91,7 @@ pub struct TaskStep {
     pub tool: Option<String>,
     /// When it counts as done.
     pub done_when: Option<String>,
-    /// Steps that come before it; none: all before it.
+    /// TaskSteps that come before it; none: all before it.
     pub needs: Option<Vec<u32>>,
     /// What stands of it.
     pub state: StepState,
@@ -119,7 +119,7 @@ pub struct StepDraft {
     pub tool: Option<String>,
     /// When it counts as done.
     pub done_when: Option<String>,
-    /// Steps that come before it; none: all before it.
+    /// TaskSteps that come before it; none: all before it.
     pub needs: Option<Vec<u32>>,
 }
 
@@ -153,12 +153,12 @@ pub enum Upcoming<'a> {
 
 /// The steps of one task.
 #[derive(Debug, Clone)]
-pub struct Steps {
+pub struct TaskSteps {
     list: TaskList,
     steps: Vec<TaskStep>,
 }
 
-impl Steps {
+impl TaskSteps {
     /// Reads a document. What is no step stays as it is.
     pub fn parse(text: &str) -> (Self, Vec<super::Problem>) {
         let (list, mut problems) = TaskList::parse(text);
@@ -189,6 +189,15 @@ impl Steps {
     /// How many are over.
     pub fn n_over(&self) -> usize {
         self.steps.iter().filter(|step| step.state.is_over()).count()
+    }
+
+    /// A line a step, for people: its number, where it stands, and what came of it.
+    pub fn listed(&self) -> String {
+        let line = |step: &TaskStep| {
+            let result = step.result.as_deref().map(|result| format!(": {result}")).unwrap_or_default();
+            format!("{}. [{}] {}{result}", step.number, step.state.name(), step.what)
+        };
+        self.steps.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
     /// What all of it is for.
@@ -249,7 +258,7 @@ impl Steps {
         let title = super::text::one_line(title, super::tasks::MAX_TITLE_CHARS);
         let mut text = TaskList::parse(&format!("# {title}\n")).0.add(&about)?;
         text = set(&text, GOAL, "goal", goal)?;
-        text = set(&text, GOAL, "budget", &format!("{budget_usd:.2}"))?;
+        text = set(&text, GOAL, "budget", &budget_usd.to_string())?;
         Self::parse(&text).0.with(steps)
     }
 
@@ -313,7 +322,7 @@ impl Steps {
     /// # Errors
     /// [`TaskError::NotFound`]: the section of the goal is gone.
     pub fn with_budget(&self, usd: f64) -> Result<String, TaskError> {
-        set(self.list.text(), GOAL, "budget", &format!("{usd:.2}"))
+        set(self.list.text(), GOAL, "budget", &usd.to_string())
     }
 
     fn found(&self, number: u32) -> Result<&TaskStep, TaskError> {
@@ -364,10 +373,10 @@ fn step_of(task: &Task) -> Option<TaskStep> {
 mod tests {
     use super::*;
 
-    fn drafted(steps: &[&str]) -> Steps {
+    fn drafted(steps: &[&str]) -> TaskSteps {
         let steps: Vec<StepDraft> =
             steps.iter().map(|what| StepDraft { what: (*what).to_owned(), ..StepDraft::default() }).collect();
-        Steps::parse(&Steps::draft("Sort the photos", "All of 2024 by month", 2.0, &steps).unwrap()).0
+        TaskSteps::parse(&TaskSteps::draft("Sort the photos", "All of 2024 by month", 2.0, &steps).unwrap()).0
     }
 
     fn report(state: StepState, has_failed: bool) -> StepReport {
@@ -381,7 +390,7 @@ mod tests {
         for number in 1..=3 {
             let Upcoming::Step(step) = steps.upcoming() else { panic!("{:?}", steps.upcoming()) };
             assert_eq!((step.number, step.tries), (number, 0));
-            steps = Steps::parse(&steps.ended(number, &report(StepState::Done, false)).unwrap()).0;
+            steps = TaskSteps::parse(&steps.ended(number, &report(StepState::Done, false)).unwrap()).0;
         }
         assert_eq!((steps.upcoming(), steps.n_over()), (Upcoming::Finished, 3));
         assert_eq!(steps.step(2).map(|step| step.what.as_str()), Some("Make a plan: by month"));
@@ -391,31 +400,31 @@ mod tests {
     fn a_step_that_is_stuck_holds_up_those_that_need_it_alone() {
         let needs =
             |needs: &[u32]| StepDraft { what: "x".to_owned(), needs: Some(needs.to_vec()), ..StepDraft::default() };
-        let text = Steps::draft("T", "g", 1.0, &[needs(&[]), needs(&[1]), needs(&[])]).unwrap();
-        let steps = Steps::parse(&text).0;
-        let stuck = Steps::parse(&steps.ended(1, &report(StepState::Stuck, true)).unwrap()).0;
+        let text = TaskSteps::draft("T", "g", 1.0, &[needs(&[]), needs(&[1]), needs(&[])]).unwrap();
+        let steps = TaskSteps::parse(&text).0;
+        let stuck = TaskSteps::parse(&steps.ended(1, &report(StepState::Stuck, true)).unwrap()).0;
         // Without a `needs` of its own, the third waits for all before it.
         assert!(matches!(stuck.upcoming(), Upcoming::Stuck(step) if step.number == 1), "{:?}", stuck.upcoming());
         let free = text
             .replace("## 3. x\n", "## 3. x\n- needs: 2\n")
             .replace("## 2. x\n- needs: 1\n", "## 2. x\n- status: done\n");
-        let free = Steps::parse(&Steps::parse(&free).0.ended(1, &report(StepState::Stuck, true)).unwrap()).0;
+        let free = TaskSteps::parse(&TaskSteps::parse(&free).0.ended(1, &report(StepState::Stuck, true)).unwrap()).0;
         assert!(matches!(free.upcoming(), Upcoming::Step(step) if step.number == 3), "{:?}", free.upcoming());
-        let again = Steps::parse(&stuck.settled(1, StepState::Todo, Some("use the other disk")).unwrap()).0;
+        let again = TaskSteps::parse(&stuck.settled(1, StepState::Todo, Some("use the other disk")).unwrap()).0;
         let Upcoming::Step(step) = again.upcoming() else { panic!() };
         assert_eq!((step.tries, step.failures, step.advice.as_deref()), (2, 0, Some("use the other disk")));
     }
 
     #[test]
     fn steps_that_need_each_other_are_blocked_and_never_taken() {
-        let steps = Steps::parse("## 1. a\n- needs: 2\n\n## 2. b\n- needs: 1\n\n## 3. c\n- needs: 9\n").0;
+        let steps = TaskSteps::parse("## 1. a\n- needs: 2\n\n## 2. b\n- needs: 1\n\n## 3. c\n- needs: 9\n").0;
         assert!(matches!(steps.upcoming(), Upcoming::Blocked(step) if step.number == 1));
     }
 
     #[test]
     fn a_persons_own_lines_stay_to_the_byte() {
         let text = "# Mine\n\nintro\n\n## Goal\n- goal: g\n\n## 1. a\n- note: keep\n\nfree text\n\n## Notes\n- any\n";
-        let steps = Steps::parse(text);
+        let steps = TaskSteps::parse(text);
         assert_eq!(steps.1.len(), 1, "{:?}", steps.1);
         let ended = steps.0.ended(1, &report(StepState::Done, false)).unwrap();
         let expected = text.replace("- note: keep\n", "- note: keep\n- status: done\n- result: seen\n- tries: 1\n");

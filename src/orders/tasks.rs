@@ -46,6 +46,20 @@ pub enum TaskOrder {
         /// The value; none removes the key.
         value: Option<String>,
     },
+    /// A long task takes no further step.
+    Pause {
+        /// Which.
+        task: String,
+    },
+    /// A long task goes on, with the step that it stopped at.
+    Resume {
+        /// Which.
+        task: String,
+        /// Whether that step is left out.
+        skip: bool,
+        /// What to know for it.
+        advice: Option<String>,
+    },
     /// It goes to the other list.
     Move {
         /// Which.
@@ -98,7 +112,7 @@ pub fn carry_out(hand: &mut Hand<'_>, tools: HandTools<'_>, order: &TaskOrder) -
     world.documents = Documents::new(hand.repo.root(), Vec::new());
     world.shown_tasks = hand.rows().shown_tasks(ChatRef::TERMINAL)?;
     world.unwoken = Unwoken { reminder: None, task: Waker::look(tools.config, now).warning(Timed::Task, tools.config) };
-    let registry = Registry::offline();
+    let registry = Registry::of_orders();
     let (mut told, mut did, mut handled) = (Vec::new(), None, Vec::new());
     for (tool, input) in calls(order, world.local())? {
         let done = match registry.call(tool, &input.to_string(), &world) {
@@ -187,6 +201,10 @@ fn calls(order: &TaskOrder, now: DateTime<Tz>) -> Result<Vec<(&'static str, Valu
                 (_, value) => value.map(str::to_owned),
             };
             one("task_update", json!({"task": task, "key": key, "value": value}))
+        }
+        TaskOrder::Pause { task } => one("long_task_change", json!({"task": task, "pause": true})),
+        TaskOrder::Resume { task, skip, advice } => {
+            one("long_task_change", json!({"task": task, "skip": skip, "advice": advice}))
         }
         TaskOrder::Move { task, to_backlog } => {
             one("task_move", json!({"task": task, "to": if *to_backlog { "backlog" } else { "active" }}))

@@ -33,7 +33,7 @@ use crate::{config::Autonomy, types::Effect};
 pub const EXAMPLE: &str = include_str!("../../docs/policy.toml");
 
 /// Tools that never ask: planning, notes, and answers to the asking chat. A rule can deny them.
-pub const FREE: [&str; 5] = ["plan", "reply", "note", "context_update", "keep"];
+pub const FREE: [&str; 6] = ["plan", "reply", "note", "context_update", "keep", "step_end"];
 
 /// Why a command asks where no sandbox can be had. Whoever was told this, and only they, has agreed to its running unconfined.
 pub const NO_SANDBOX: &str = "There is no sandbox here to contain it, so every command needs your yes.";

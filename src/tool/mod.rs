@@ -459,6 +459,11 @@ impl Registry {
         registry
     }
 
+    /// What a person orders without a model.
+    pub fn of_orders() -> Self {
+        Self::offline().with(steps::tools())
+    }
+
     /// A small model's: few of the standard ones, none of which can do harm unasked.
     pub fn small() -> Self {
         let mut registry = Self::standard();

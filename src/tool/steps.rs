@@ -10,7 +10,8 @@ use crate::{
     memory::{
         self,
         steps::{
-            STEPS_MAX, StepDraft, StepReport, StepState, Steps, TRIES_MAX, TaskStep, Upcoming, steps_name, steps_path,
+            STEPS_MAX, StepDraft, StepReport, StepState, TRIES_MAX, TaskStep, TaskSteps, Upcoming, steps_name,
+            steps_path,
         },
         tasks::{MAX_VALUE_CHARS, TaskDraft, TaskError, TaskList},
     },
@@ -18,7 +19,7 @@ use crate::{
     schedule::{self, Missed},
     store::{Change, NewOutgoing, NewReminder},
     types::{Effect, VerbGroup},
-    words::count,
+    words::{count, usd},
 };
 
 /// Ends a step's cycle.
@@ -178,10 +179,11 @@ fn start(args: &Start, world: &World) -> Outcome {
         list = with(&list, &title, key, value)?;
     }
     let path = steps_path(&name).unwrap_or_default();
-    let document = Steps::draft(&title, &goal, budget, &steps).map_err(Refusal::because)?;
+    let document = TaskSteps::draft(&title, &goal, budget, &steps).map_err(Refusal::because)?;
     let content = format!(
-        "“{title}” begins when nobody waits: {}, for ${budget:.2} at most. They stand in {path}.",
-        count(steps.len(), "step")
+        "“{title}” begins when nobody waits: {}, for {} at most. They stand in {path}.",
+        count(steps.len(), "step"),
+        usd(budget)
     );
     let done = Done {
         content,
@@ -223,7 +225,7 @@ fn budget(usd: Option<f64>) -> Result<Option<f64>, Refusal> {
     }
 }
 
-/// Steps as they are written; `before`: how many there are.
+/// TaskSteps as they are written; `before`: how many there are.
 fn drafts(steps: &[StepArg], before: usize, world: &World) -> Result<Vec<StepDraft>, Refusal> {
     if before + steps.len() > STEPS_MAX {
         return Err(Refusal(format!("At most {STEPS_MAX} steps are taken. Nothing was done.")));
@@ -253,9 +255,11 @@ fn change(args: &ChangeTask, world: &World) -> Outcome {
     let task = list.find(&args.task).map_err(Refusal::because)?;
     let title = task.title.clone();
     let Some((plan, path)) = task.steps().and_then(|plan| Some((plan.to_owned(), steps_path(plan)?))) else {
-        return Err(Refusal(format!("“{title}” has no steps: begin it with `long_tasks` start. Nothing was done.")));
+        return Err(Refusal(format!(
+            "“{title}” has no steps. Ask for them in a chat, or give it a time by `at`. Nothing was done."
+        )));
     };
-    let mut steps = Steps::parse(&world.documents.text(&path)).0;
+    let mut steps = TaskSteps::parse(&world.documents.text(&path)).0;
     let advice = args.advice.as_deref().map(|text| words(text, "advice", MAX_VALUE_CHARS)).transpose()?;
     // What waits for its person is what they mean.
     let waiting = match steps.upcoming() {
@@ -267,13 +271,13 @@ fn change(args: &ChangeTask, world: &World) -> Outcome {
     if let Some(number) = args.step.or(waiting).filter(|_| !args.pause) {
         let state = if args.skip { StepState::Skipped } else { StepState::Todo };
         let text = steps.settled(number, state, advice.as_deref()).map_err(Refusal::because)?;
-        steps = Steps::parse(&text).0;
+        steps = TaskSteps::parse(&text).0;
     }
     let mut text = steps.with(&drafts(&args.more_steps, steps.all().len(), world)?).map_err(Refusal::because)?;
     if let Some(usd) = budget(args.budget_usd)? {
-        text = Steps::parse(&text).0.with_budget(usd).map_err(Refusal::because)?;
+        text = TaskSteps::parse(&text).0.with_budget(usd).map_err(Refusal::because)?;
     }
-    let steps = Steps::parse(&text).0;
+    let steps = TaskSteps::parse(&text).0;
     let (status, next) = if args.pause { ("paused", "to be resumed".to_owned()) } else { ("active", standing(&steps)) };
     for (key, value) in
         [("status", status), ("next", next.as_str()), ("touched", &world.local().date_naive().to_string())]
@@ -292,7 +296,7 @@ fn change(args: &ChangeTask, world: &World) -> Outcome {
 }
 
 /// What comes next, as the task's list says it.
-fn standing(steps: &Steps) -> String {
+fn standing(steps: &TaskSteps) -> String {
     let n = steps.all().len();
     match steps.upcoming() {
         Upcoming::Step(step) => format!("step {} of {n}: {}", step.number, step.what),
@@ -315,7 +319,7 @@ fn end(args: &End, world: &World) -> Outcome {
         ));
     }
     let path = steps_path(&hand.plan).unwrap_or_default();
-    let steps = Steps::parse(&world.documents.text(&path)).0;
+    let steps = TaskSteps::parse(&world.documents.text(&path)).0;
     let step = steps.step(hand.step).ok_or_else(|| Refusal(format!("Step {} isn't there any more.", hand.step)))?;
     if let (EndedAs::Done, Some(tool)) = (args.outcome, &step.tool)
         && !VerbGroup::meant(tool).iter().any(|name| hand.done.contains(*name))
@@ -332,12 +336,12 @@ fn end(args: &End, world: &World) -> Outcome {
     };
     let report = StepReport { state, has_failed: fails, result, learned, is_tainted };
     let more = drafts(&args.more_steps, steps.all().len(), world)?;
-    let Ended { changes, told } = ended(world, hand, &report, &more).map_err(Refusal::because)?;
+    let StepEnded { changes, told } = ended(world, hand, &report, &more).map_err(Refusal::because)?;
     Ok(Done { content: told.clone(), receipt: Some(told), changes, ..Done::default() })
 }
 
 /// What the end of a step changes.
-pub(crate) struct Ended {
+pub(crate) struct StepEnded {
     /// Documents, and what its person is told.
     pub(crate) changes: Vec<Change>,
     /// What happened, in the past tense.
@@ -353,11 +357,11 @@ pub(crate) fn ended(
     hand: &StepInHand,
     report: &StepReport,
     more: &[StepDraft],
-) -> Result<Ended, TaskError> {
+) -> Result<StepEnded, TaskError> {
     let path = steps_path(&hand.plan).unwrap_or_default();
-    let text = Steps::parse(&world.documents.text(&path)).0.ended(hand.step, report)?;
-    let text = Steps::parse(&text).0.with(more)?;
-    let steps = Steps::parse(&text).0;
+    let text = TaskSteps::parse(&world.documents.text(&path)).0.ended(hand.step, report)?;
+    let text = TaskSteps::parse(&text).0.with(more)?;
+    let steps = TaskSteps::parse(&text).0;
     let mut changes = vec![world.documents.stage(&path, text)];
     let (list, title) = task_of(world, &hand.plan);
     let name = title.clone().unwrap_or_else(|| hand.plan.clone());
@@ -373,11 +377,11 @@ pub(crate) fn ended(
         StepState::Todo => "Failed for now at",
     };
     let what = step.map(|step| step.what.clone()).unwrap_or_default();
-    Ok(Ended { changes, told: format!("{verb} step {} of “{}”: {}", hand.step, brief(&name), brief(&what)) })
+    Ok(StepEnded { changes, told: format!("{verb} step {} of “{}”: {}", hand.step, brief(&name), brief(&what)) })
 }
 
 /// The active tasks with where this one stands; without it, once all its steps are over.
-fn brought_along(list: &TaskList, title: &str, steps: &Steps, world: &World) -> Result<String, TaskError> {
+fn brought_along(list: &TaskList, title: &str, steps: &TaskSteps, world: &World) -> Result<String, TaskError> {
     let query = format!("“{title}”");
     let upcoming = steps.upcoming();
     if upcoming == Upcoming::Finished {
@@ -391,7 +395,7 @@ fn brought_along(list: &TaskList, title: &str, steps: &Steps, world: &World) -> 
 }
 
 /// What a step's end has to say: that all is done, that its person is asked, or that another quarter is done.
-fn news(world: &World, title: &str, steps: &Steps, step: Option<&TaskStep>, report: &StepReport) -> Option<Change> {
+fn news(world: &World, title: &str, steps: &TaskSteps, step: Option<&TaskStep>, report: &StepReport) -> Option<Change> {
     let (n, over) = (steps.all().len(), steps.n_over());
     let text = match steps.upcoming() {
         Upcoming::Finished => format!("“{title}” is done: {}. Last: {}", all_of(n), report.result),
@@ -445,9 +449,13 @@ fn unless_quiet(world: &World, message: NewOutgoing) -> Change {
 ///
 /// # Errors
 /// The step isn't there any more.
-pub(crate) fn out_of_money(world: &World, hand: &StepInHand, (spent, budget): (f64, f64)) -> Result<Ended, TaskError> {
+pub(crate) fn out_of_money(
+    world: &World,
+    hand: &StepInHand,
+    (spent, budget): (f64, f64),
+) -> Result<StepEnded, TaskError> {
     let path = steps_path(&hand.plan).unwrap_or_default();
-    let steps = Steps::parse(&world.documents.text(&path)).0;
+    let steps = TaskSteps::parse(&world.documents.text(&path)).0;
     let mut changes = vec![world.documents.stage(&path, steps.settled(hand.step, StepState::Todo, None)?)];
     let (list, title) = task_of(world, &hand.plan);
     let name = title.clone().unwrap_or_else(|| hand.plan.clone());
@@ -457,14 +465,16 @@ pub(crate) fn out_of_money(world: &World, hand: &StepInHand, (spent, budget): (f
         let text = TaskList::parse(&text).0.set(&query, "next", Some("a larger budget, or the end"))?;
         changes.push(world.documents.stage(memory::ACTIVE, text));
         let text = format!(
-            "I've paused “{title}” at step {} of {}: its budget of ${budget:.2} is spent (${spent:.2}). What was done is kept. Tell me a larger \
+            "I've paused “{title}” at step {} of {}: its budget of {} is spent ({}). What was done is kept. Tell me a larger \
              budget, and I'll continue.",
             hand.step,
-            steps.all().len()
+            steps.all().len(),
+            usd(budget),
+            usd(spent)
         );
         let key = format!("steps/{}", world.wake_id);
         changes
             .push(unless_quiet(world, NewOutgoing { key: Some(key), ..NewOutgoing::notice(world.owner_chat, text) }));
     }
-    Ok(Ended { changes, told: format!("Paused “{}”: its budget of ${budget:.2} is spent", brief(&name)) })
+    Ok(StepEnded { changes, told: format!("Paused “{}”: its budget of {} is spent", brief(&name), usd(budget)) })
 }

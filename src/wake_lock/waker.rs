@@ -107,8 +107,7 @@ impl Waker {
 
     /// How to have something come by.
     pub fn mending(&self, config: &Config) -> String {
-        let bot = if config.telegram_token.is_some() && !self.bot_runs { "Run `bot`, or add" } else { "Add" };
-        format!("{bot} this line with `crontab -e`: `{}`", cron_line(config))
+        format!("`wake install` sets that up; so does this line with `crontab -e`: `{}`", cron_line(config))
     }
 }
 

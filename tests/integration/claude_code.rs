@@ -668,3 +668,32 @@ fn claude_code_works_with_our_server_as_a_person_adds_it() {
     assert!(!env.memory("memory/project-memory/active.md").contains("shed"));
     env.check_sound();
 }
+
+#[test]
+fn a_long_task_is_taken_step_by_step_each_in_a_run_of_its_own() {
+    let Some((telegram, claude, env)) = minded("a_long_task_is_taken_step_by_step") else { return };
+    env.receive(CHAT, "count the boxes by yourself, one step after the other");
+    let steps = json!([{"what": "Count the red ones", "tool": "remember"}, {"what": "Count the blue ones", "tool": "remember"}]);
+    let start = json!({"task": "Count the boxes", "goal": "Their number", "steps": steps});
+    claude.expect(Reply::tools(vec![call("t1", "long_task_start", start)])).expect(Reply::text("I've begun."));
+    for (colour, n) in [("red", 3), ("blue", 4)] {
+        let fact = json!({"fact": format!("There are {n} {colour} boxes")});
+        let end = json!({"outcome": "done", "result": format!("{n} are {colour}")});
+        claude.expect(Reply::tools(vec![call("t1", "remember", fact), call("t2", "step_end", end)]));
+    }
+    env.once();
+    assert_eq!((facts(&env, "3 red boxes"), facts(&env, "4 blue boxes")), (1, 1));
+    let shown = told(&last(&claude));
+    assert!(
+        shown.contains("1. Count the red ones: 3 are red") && shown.contains("<step n=\"2\">Count the blue ones"),
+        "{shown}"
+    );
+    assert!(
+        sent(&telegram).last().unwrap().contains("“Count the boxes” is done: all 2 steps."),
+        "{:?}",
+        sent(&telegram)
+    );
+    assert_eq!(env.once()["outcome"], "idle");
+    check_gone(&env);
+    env.check_sound();
+}

@@ -75,6 +75,8 @@ mod local;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
+mod long_tasks;
+#[cfg(test)]
 mod lost_database;
 #[cfg(test)]
 mod mcp_client;

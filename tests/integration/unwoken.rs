@@ -74,7 +74,7 @@ fn a_bot_wakes_for_reminders() {
     let telegram = FakeTelegram::start();
     let env = TestEnv::with_telegram(&telegram);
     let said = set(&env, "call Anna");
-    assert!(said.contains("Run `bot`, or add this line"), "{said}");
+    assert!(said.contains("`wake install` sets that up"), "{said}");
     env.execute("DELETE FROM handled WHERE key LIKE 'unwoken/%'");
     let bot = env.start(env!("CARGO_BIN_EXE_bot"), &["--wake", "/bin/true"]);
     telegram.wait_for_calls("getUpdates", 1, std::time::Duration::from_secs(60));

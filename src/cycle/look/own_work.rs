@@ -4,7 +4,7 @@
 use crate::{
     cycle::decide::situation::DueWork,
     memory::{
-        steps::{Steps, Upcoming, steps_path},
+        steps::{TaskSteps, Upcoming, steps_path},
         tasks::Task,
         view,
     },
@@ -27,7 +27,7 @@ pub(in crate::cycle) fn steps_due(
 fn step_due(task: &Task, read: impl Fn(&str) -> Result<Option<String>, RepoError>) -> Option<DueWork> {
     let plan = task.steps()?;
     let text = read(&steps_path(plan)?).ok().flatten()?;
-    let steps = Steps::parse(&text).0;
+    let steps = TaskSteps::parse(&text).0;
     let Upcoming::Step(step) = steps.upcoming() else { return None };
     let what = format!("step {} of {} of “{}”: {}", step.number, steps.all().len(), task.title, step.what);
     Some(DueWork { work: OwnWork::Step { plan: plan.to_owned(), step: step.number, run: step.tries }, what })

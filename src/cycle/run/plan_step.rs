@@ -10,18 +10,18 @@ use crate::{
         run::own_work_begun::Begun,
         session::{Live, Session},
     },
-    memory::steps::{StepReport, StepState, Steps, TaskStep, steps_path},
+    memory::steps::{StepReport, StepState, TaskStep, TaskSteps, steps_path},
     repo::Repo,
     store::{Entry, StoreError},
     tool::{self, Assignment, BUDGET_USD, Documents, StepInHand},
     types::OwnWork,
 };
 
-/// Steps before this one whose results are shown, the last; those that it needs come besides.
+/// TaskSteps before this one whose results are shown, the last; those that it needs come besides.
 const BEFORE_MAX: usize = 12;
 /// Characters of what was learned that are shown, the newest.
 const LEARNED_CHARS_MAX: usize = 4_000;
-/// Steps after this one that are named.
+/// TaskSteps after this one that are named.
 const AFTER_MAX: usize = 3;
 /// Things done in earlier tries that are named.
 const DONE_MAX: usize = 30;
@@ -40,7 +40,7 @@ pub(in crate::cycle) fn begin(session: &Session<'_>, repo: &Repo, plan: &str, nu
     let documents = Documents::new(repo.root(), Vec::new());
     let text = steps_path(plan).map(|path| documents.text(&path)).unwrap_or_default();
     crate::cycle::context::check_readable(&documents)?;
-    let steps = Steps::parse(&text).0;
+    let steps = TaskSteps::parse(&text).0;
     let Some(step) = steps.step(number) else { return Ok(Begun::default()) };
     let before = done_before(session, plan, number)?;
     Ok(Begun { block: told(plan, &steps, step, &before), ..Begun::default() })
@@ -69,7 +69,7 @@ fn done_before(session: &Session<'_>, plan: &str, number: u32) -> Result<Vec<Str
 }
 
 /// The block of the opening: bounded, however many steps there are.
-fn told(plan: &str, steps: &Steps, step: &TaskStep, done_before: &[String]) -> String {
+fn told(plan: &str, steps: &TaskSteps, step: &TaskStep, done_before: &[String]) -> String {
     let all = steps.all();
     let mut text = format!(
         "<long_task name=\"{plan}\" step=\"{}\" of=\"{}\">\n{ASKED}\n<goal>{}</goal>",
@@ -164,7 +164,7 @@ pub(in crate::cycle) fn is_over(session: &Session<'_>, live: &Live, plan: &str) 
 /// What was spent and what may be, once nothing is left.
 fn out_of_money(session: &Session<'_>, live: &Live, plan: &str) -> Result<Option<(f64, f64)>, WakeError> {
     let text = steps_path(plan).map(|path| live.world.documents.text(&path)).unwrap_or_default();
-    let budget = Steps::parse(&text).0.budget_usd().unwrap_or(BUDGET_USD);
+    let budget = TaskSteps::parse(&text).0.budget_usd().unwrap_or(BUDGET_USD);
     let spent = session.store.spent_on(&OwnWork::of_plan(plan))?.cost_usd;
     Ok((spent > 0.0 && spent >= budget).then_some((spent, budget)))
 }

@@ -6,8 +6,9 @@ use clap::{Parser, Subcommand};
 
 use super::{
     SettingsArguments, approvals, backup::BackupCommand, cost::CostArguments, history::LogArguments,
-    import::ImportArguments, log::Talk, mcp, memory::MemoryCommand, page::PageArguments, policy::PolicyAction, queue,
-    recordings::RecordingsCommand, remind::RemindArguments, shell::Program, task::TaskCommand,
+    import::ImportArguments, jobs::JobsCommand, log::Talk, mcp, memory::MemoryCommand, page::PageArguments,
+    policy::PolicyAction, queue, recordings::RecordingsCommand, remind::RemindArguments, shell::Program,
+    task::TaskCommand,
 };
 
 /// Wakes, does what is due, writes down what it did, and goes back to sleep.
@@ -40,6 +41,7 @@ Examples:
   wake today                         tasks, reminders, and what waits
   wake task add 'Write the report'   tasks and reminders without a model
   wake memory search 'wifi code'     what it remembers, and what was said
+  wake jobs list                     what runs by itself, and when next
   wake approvals list                what waits for your word
   wake undo                          take back what it did last
   wake stop                          end all work, until wake resume
@@ -185,6 +187,20 @@ Examples:
   wake remind done 3"
     )]
     Remind(RemindArguments),
+    /// Look at the standing jobs, which are files in memory/jobs; run one now, or let it rest.
+    #[command(after_help = "\
+Examples:
+  wake jobs list
+  wake jobs run water-plants
+  wake jobs pause water-plants
+  wake jobs log water-plants")]
+    Jobs {
+        #[command(subcommand)]
+        command: Option<JobsCommand>,
+        /// Print a JSON object a line: name, state, when, next_at, gate, has_model, failures, problem.
+        #[arg(long)]
+        json: bool,
+    },
     /// Tell what today holds: tasks with their age, what is still to come, and what waits.
     #[command(after_help = "\
 Examples:
@@ -324,6 +340,7 @@ impl WakeCommand {
             Self::Init(init) => init.json,
             Self::Queue { action } => action.json(),
             Self::Memory { command } => command.json(),
+            Self::Jobs { command, json } => *json || command.as_ref().is_some_and(JobsCommand::json),
             Self::Recordings { action, json } => *json || action.as_ref().is_some_and(RecordingsCommand::json),
             Self::Approvals { action } => action.json(),
             Self::Backup { command } => command.json(),

@@ -16,6 +16,7 @@ mod history;
 mod import;
 mod init;
 mod install;
+mod jobs;
 mod log;
 mod logs;
 mod mcp;

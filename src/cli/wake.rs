@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use super::{
     WakeSettings, approvals,
     arguments::{Arguments, WakeCommand},
-    backup, chat, complain, cost, eval, failed, history, log, logs, mcp, memory,
+    backup, chat, complain, cost, eval, failed, history, jobs, log, logs, mcp, memory,
     out::{self, Working},
     page, policy, queue, recordings, remind, replay,
     say::{self, Said},
@@ -73,6 +73,7 @@ fn run(arguments: &Arguments) -> ExitCode {
         Some(WakeCommand::Stop) => stop(&config),
         Some(WakeCommand::Resume) => resume(&config),
         Some(WakeCommand::Queue { action }) => queue::run(&config, action, json),
+        Some(WakeCommand::Jobs { command, .. }) => jobs::run(&config, command.as_ref(), json),
         Some(WakeCommand::Recordings { action, .. }) => recordings::run(&config, action.as_ref(), json),
         Some(WakeCommand::Memory { command }) => memory::run(&config, command, json),
         Some(WakeCommand::Approvals { action }) => match approvals::run(&config, action, json) {

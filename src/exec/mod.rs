@@ -6,6 +6,7 @@
 pub mod beneath;
 pub mod copies;
 pub mod edits;
+mod gate;
 mod keep;
 pub mod opener;
 pub mod search;
@@ -107,6 +108,11 @@ impl Exec {
     /// The way to the web.
     pub fn web(&self) -> &Web {
         &self.web
+    }
+
+    /// The person's rules.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
     }
 
     /// A person has allowed the next call; these are the reasons for which they were asked. An empty list takes that back.

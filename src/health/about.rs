@@ -29,6 +29,7 @@ pub const ABOUT: [(&str, &str, &str); IDS.len()] = [
     ("key", "The way to the AI model", "Without it I can only do what needs no model."),
     ("budget", "The budget", "Beyond it no AI model is asked, and messages wait."),
     ("memory", "The documents", "What I can't read as it was meant, I pass over."),
+    ("jobs", "Standing jobs", "One whose file isn't understood never runs, and nobody else tells of it."),
     ("search", "Searching", "It is how I find again what you told me."),
     ("sandbox", "The sandbox", "A command that can't be confined asks for your word each time."),
     ("mcp", "Servers with tools", "The tools of a server that can't start are missing."),

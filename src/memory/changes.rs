@@ -20,6 +20,23 @@ pub struct ChangedLine {
     pub text: String,
 }
 
+/// The lines of any two texts that aren't the same, as they stand: whether it came, and its text. Blank lines don't count.
+pub fn lines_changed<'a>(old: &'a str, new: &'a str) -> Vec<(bool, &'a str)> {
+    let (before, after): (Vec<&str>, Vec<&str>) =
+        (lines(old).map(str::trim_end).collect(), lines(new).map(str::trim_end).collect());
+    let mut input = InternedInput::default();
+    input.update_before(before.iter().copied());
+    input.update_after(after.iter().copied());
+    let mut found = Vec::new();
+    for hunk in Diff::compute(Algorithm::Histogram, &input).hunks() {
+        let gone = before.get(hunk.before.start as usize..hunk.before.end as usize).unwrap_or_default();
+        let come = after.get(hunk.after.start as usize..hunk.after.end as usize).unwrap_or_default();
+        found.extend(gone.iter().map(|line| (false, *line)).chain(come.iter().map(|line| (true, *line))));
+    }
+    found.retain(|(_, line)| !is_blank(line));
+    found
+}
+
 /// The lines that aren't the same, in the order in which they stand: what went before what came in its place. Blank lines don't count.
 pub fn changes(old: &str, new: &str) -> Vec<ChangedLine> {
     let (before, after): (Vec<&str>, Vec<&str>) =

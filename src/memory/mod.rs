@@ -5,8 +5,9 @@
 //! and everything that isn't understood keeps every byte. [`merge`] brings a person's edits and a wake's together;
 //! [`unsettled`] marks what only the person can settle. [`view`] is what one chat may see, [`others`] what others may have
 //! had a hand in, [`imported`] what came in from another program. [`forgetting`] takes words out, [`changes`] tells two versions apart, [`typed`] takes one from a form. [`quoting`] answers a question by facts.
-//! [`decay`] tells which tasks have gone quiet, [`preferences`] what the person wishes, [`initiative`] what is worth doing unasked, [`reflect`] what a look back comes to.
-//! [`project`] is the document of a project, which its tasks name. [`skill`] reads `SKILL.md`, and [`templates`] holds what a new repository starts from. Damage becomes a [`Problem`], never a
+//! [`decay`] tells which tasks have gone quiet, [`preferences`] what the person wishes, [`initiative`] what is worth doing unasked,
+//! [`reflect`] what a look back comes to. [`project`] is the document of a project, [`steps`] that of a long task, [`job`] a standing
+//! job's. [`skill`] reads `SKILL.md`, and [`templates`] holds what a new repository starts from. Damage becomes a [`Problem`], never a
 //! panic.
 
 pub mod changes;
@@ -15,9 +16,11 @@ pub mod decay;
 pub mod episodic;
 pub mod facts;
 pub mod forgetting;
+mod front_matter;
 pub mod giving_back;
 pub mod imported;
 pub mod initiative;
+pub mod job;
 mod lookup;
 pub mod merge;
 pub mod origin;
@@ -68,9 +71,14 @@ pub const IMPORTED_DIR: &str = "memory/imported";
 /// The documents that every wake reads.
 pub const DOCUMENTS: [&str; 6] = [CONTEXT, ACTIVE, BACKLOG, WORKING_MEMORY, SEMANTIC_MEMORY, EPISODIC_MEMORY];
 
-/// Whether a document steers the model: the standing orders and the skills.
+/// Whether a document steers the model: the standing orders, the skills and the standing jobs.
 pub fn steers(path: &str) -> bool {
-    path == CLAUDE || path.starts_with("skills/")
+    path == CLAUDE || path.starts_with("skills/") || is_job(path)
+}
+
+/// Whether a document is in the folder of the standing jobs, which are the owner's alone.
+pub fn is_job(path: &str) -> bool {
+    is_in(job::JOBS_DIR, path)
 }
 
 /// Whether a disk may take this path for one of the documents that are told apart by theirs, which it isn't: an empty step or a dot is
@@ -84,7 +92,7 @@ pub fn is_disguised(path: &str) -> bool {
         is_in(&plain) && !is_in(path)
     };
     DOCUMENTS.contains(&&*plain) && plain != path
-        || [CHATS_DIR, ARCHIVE_DIR, DAYS_DIR, IMPORTED_DIR, PLANS_DIR].iter().any(leads_into)
+        || [CHATS_DIR, ARCHIVE_DIR, DAYS_DIR, IMPORTED_DIR, job::JOBS_DIR, PLANS_DIR].iter().any(leads_into)
 }
 
 /// A file of this many bytes or fewer may shrink freely: see [`shrinks_too_much`].
@@ -189,6 +197,8 @@ mod tests {
             "memory/Chats/77/context.md",
             "memory/project-memory/Active.md",
             "memory/Imported/notes/a.md",
+            "memory/Jobs/a.md",
+            "memory//jobs/a.md",
         ] {
             assert!(is_disguised(path), "{path}");
         }
@@ -196,6 +206,7 @@ mod tests {
             "memory/agent-memory/archive/2026-11.md",
             "memory/chats/77/context.md",
             "memory/imported/notes/a.md",
+            "memory/jobs/a.md",
             "memory/Notizen/Müller.md",
         ];
         for path in DOCUMENTS.into_iter().chain(plain).chain([CLAUDE, "skills/Tea/SKILL.md", "memory/Active.md"]) {

@@ -1,18 +1,16 @@
 //! Skills in the Agent Skills format (agentskills.io): a folder with a `SKILL.md`, whose front matter says what it is for.
 //!
-//! The front matter is read as the flat subset of YAML that the format needs: plain, quoted and block strings at the
-//! top level, and `metadata` as strings under it. Keys that the format doesn't know are left aside. What this reader can't be
-//! sure of is a [`Problem`], not a guess. `allowed-tools` is checked and grants nothing: what may be done is the policy's.
+//! Keys of the front matter that the format doesn't know are left aside. What isn't sure is a [`Problem`], not a guess.
+//! `allowed-tools` is checked and grants nothing: what may be done is the policy's.
 
 use std::collections::BTreeSet;
 
 use super::{
     Problem,
-    text::{is_blank, lines},
+    front_matter::{Field, check_name, fields, front_matter},
+    text::lines,
 };
 
-/// A name's length, in characters.
-pub const MAX_NAME_CHARS: usize = 64;
 /// A description's length, in characters.
 pub const MAX_DESCRIPTION_CHARS: usize = 1_024;
 
@@ -22,6 +20,10 @@ pub const MAX_COMPATIBILITY_CHARS: usize = 500;
 pub const MAX_SKILLS: usize = 50;
 /// All descriptions together, in bytes, for the same reason.
 pub const MAX_DESCRIPTIONS_BYTES: usize = 16 * 1024;
+/// Keys whose values are strings.
+const STRINGS: [&str; 5] = ["name", "description", "license", "compatibility", "allowed-tools"];
+/// What a file without a front matter lacks.
+const BEGINNING: &str = "a skill begins with a line `---`, then `name:` and `description:`, then `---`";
 /// A body with more lines is told: what is seldom needed belongs into a file of its own, which is read only then.
 pub const MAX_BODY_LINES: usize = 500;
 
@@ -101,8 +103,8 @@ impl Skill {
     /// The first [`Problem`] that keeps it from being used, with its line.
     pub fn parse(text: &str) -> Result<Self, Problem> {
         let text = text.trim_start_matches('\u{feff}');
-        let (front, body) = front_matter(text)?;
-        let fields = fields(&front)?;
+        let (front, body) = front_matter(text, BEGINNING)?;
+        let fields = fields(&front, &STRINGS)?;
         let name = required(&fields, "name")?;
         let description = required(&fields, "description")?;
         check_name(&name.value).map_err(|what| Problem::new(name.line, what))?;
@@ -137,42 +139,18 @@ impl Skill {
     }
 }
 
-/// Whether a text can be a skill's name: lower-case letters, digits and single hyphens between them.
-fn check_name(name: &str) -> Result<(), String> {
-    let length = name.chars().count();
-    if length > MAX_NAME_CHARS {
-        return Err(format!("the name has {length} characters; at most {MAX_NAME_CHARS} are allowed"));
-    }
-    let allowed = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
-    if !allowed || name.starts_with('-') || name.ends_with('-') || name.contains("--") {
-        return Err(format!(
-            "`{name}` can't be a name: use lower-case letters, digits and single hyphens between them"
-        ));
-    }
-    Ok(())
-}
-
-struct Field {
-    key: String,
-    /// As a string; what is wrong if it isn't one.
-    value: String,
-    wrong: Option<String>,
-    /// Whether lines stand under it.
-    is_nested: bool,
-    line: usize,
-}
-
 /// What the format knows besides name and description: the compatibility, and what is wrong with any of it.
 fn optional(fields: &[Field]) -> (Option<String>, Vec<Problem>) {
     let mut problems = Vec::new();
     let mut compatibility = None;
     for field in fields {
-        let Field { key, value, wrong, is_nested, line } = field;
+        let Field { key, value, wrong, is_nested, line, .. } = field;
         let what = match key.as_str() {
             "metadata" if !value.is_empty() => Some("`metadata` is a list of `key: value` lines under it".to_owned()),
             "metadata" if !is_nested => Some("`metadata` is empty".to_owned()),
             "license" | "allowed-tools" | "compatibility" => match wrong {
                 Some(wrong) => Some(format!("`{key}`: {wrong}")),
+                None if value.starts_with("- ") => Some(format!("`{key}`: it is a list, not a string")),
                 None if value.trim().is_empty() => Some(format!("`{key}` is empty")),
                 None => None,
             },
@@ -198,128 +176,16 @@ fn optional(fields: &[Field]) -> (Option<String>, Vec<Problem>) {
 
 fn required<'a>(fields: &'a [Field], key: &str) -> Result<&'a Field, Problem> {
     let mut found = fields.iter().filter(|field| field.key == key);
-    let first = found.next().filter(|field| !field.value.trim().is_empty());
+    let first = found.next();
+    if let Some(Field { wrong: Some(wrong), line, .. }) = first {
+        return Err(Problem::new(*line, format!("`{key}`: {wrong}")));
+    }
+    let first = first.filter(|field| !field.value.trim().is_empty());
     let field = first.ok_or_else(|| Problem::new(1, format!("the front matter has no `{key}`")))?;
     match found.next() {
         Some(second) => Err(Problem::new(second.line, format!("`{key}` is given twice"))),
         None => Ok(field),
     }
-}
-
-/// The lines between the first `---` and the next, and the text after them.
-fn front_matter(text: &str) -> Result<(Vec<&str>, &str), Problem> {
-    let mut all = lines(text);
-    if all.next().map(str::trim_end) != Some("---") {
-        return Err(Problem::new(1, "a skill begins with a line `---`, then `name:` and `description:`, then `---`"));
-    }
-    let mut front = Vec::new();
-    let mut length = lines(text).next().map_or(0, str::len);
-    for line in all {
-        length += line.len();
-        if line.trim_end() == "---" {
-            return Ok((front, text.get(length..).unwrap_or_default()));
-        }
-        front.push(line.trim_end_matches(['\n', '\r']));
-    }
-    Err(Problem::new(1, "the front matter isn't closed: a line `---` is missing after it"))
-}
-
-/// The top-level keys of a front matter, each with the value of its own line and the indented lines under it.
-fn fields(front: &[&str]) -> Result<Vec<Field>, Problem> {
-    let mut fields = Vec::new();
-    let mut rest = front;
-    let mut line = 1;
-    while let Some((first, after)) = rest.split_first() {
-        line += 1;
-        rest = after;
-        if is_blank(first) || first.trim_start().starts_with('#') {
-            continue;
-        }
-        let Some((key, value)) = first.split_once(':').filter(|(key, _)| !key.starts_with([' ', '\t', '-'])) else {
-            return Err(Problem::new(line, format!("`{}` isn't of the form `key: value`", first.trim())));
-        };
-        let under = rest.iter().take_while(|line| is_blank(line) || line.starts_with([' ', '\t'])).count();
-        let (block, after) = rest.split_at_checked(under).unwrap_or((rest, &[]));
-        rest = after;
-        let key = key.trim().to_owned();
-        let is_nested = block.iter().any(|line| !is_blank(line));
-        let (value, wrong) = match key.as_str() {
-            "name" | "description" => {
-                let value = scalar(value.trim(), block);
-                (value.map_err(|what| Problem::new(line, format!("`{key}`: {what}")))?, None)
-            }
-            "license" | "compatibility" | "allowed-tools" => match scalar(value.trim(), block) {
-                Ok(value) if value.starts_with("- ") => (String::new(), Some("it is a list, not a string".to_owned())),
-                Ok(value) => (value, None),
-                Err(what) => (String::new(), Some(what)),
-            },
-            _ => (value.trim().to_owned(), None),
-        };
-        fields.push(Field { key, value, wrong, is_nested, line });
-        line += under;
-    }
-    Ok(fields)
-}
-
-/// A string in any of YAML's ways: block (`>` or `|`), quoted, or plain over one or more lines.
-fn scalar(first: &str, block: &[&str]) -> Result<String, String> {
-    let mark = first.split_once(" #").map_or(first, |(mark, _comment)| mark.trim_end());
-    if mark.starts_with(['>', '|']) && mark.chars().skip(1).all(|c| matches!(c, '+' | '-' | '0'..='9')) {
-        let joint = if mark.starts_with('>') { " " } else { "\n" };
-        let shown: Vec<&str> = block.iter().map(|line| line.trim()).collect();
-        return Ok(shown.join(joint).trim().to_owned());
-    }
-    let whole = std::iter::once(first).chain(block.iter().map(|line| line.trim())).filter(|line| !line.is_empty());
-    let whole = whole.collect::<Vec<_>>().join(" ");
-    match whole.chars().next() {
-        Some('"') => double_quoted(&whole),
-        Some('\'') => single_quoted(&whole),
-        Some(mark @ ('[' | '{' | '&' | '*' | '!' | '%' | '@' | '`')) => {
-            Err(format!("a value that begins with {mark} must be in quotes"))
-        }
-        _ => Ok(whole.split_once(" #").map_or(whole.as_str(), |(value, _)| value).trim_end().to_owned()),
-    }
-}
-
-fn ends_there(rest: &str) -> Result<(), String> {
-    let rest = rest.trim();
-    if rest.is_empty() || rest.starts_with('#') {
-        Ok(())
-    } else {
-        Err(format!("`{rest}` stands after the closing quote"))
-    }
-}
-
-fn single_quoted(text: &str) -> Result<String, String> {
-    let mut value = String::new();
-    let mut rest = text.chars().skip(1).peekable();
-    while let Some(c) = rest.next() {
-        match c {
-            '\'' if rest.peek() == Some(&'\'') => value.extend(rest.next()),
-            '\'' => return ends_there(&rest.collect::<String>()).map(|()| value),
-            c => value.push(c),
-        }
-    }
-    Err("the closing quote is missing".to_owned())
-}
-
-fn double_quoted(text: &str) -> Result<String, String> {
-    let mut value = String::new();
-    let mut rest = text.chars();
-    rest.next();
-    while let Some(c) = rest.next() {
-        match c {
-            '"' => return ends_there(&rest.collect::<String>()).map(|()| value),
-            '\\' => match rest.next() {
-                Some('n') => value.push('\n'),
-                Some('t') => value.push('\t'),
-                Some(c @ ('"' | '\\' | '/' | ' ')) => value.push(c),
-                other => return Err(format!("`\\{}` isn't understood", other.unwrap_or(' '))),
-            },
-            c => value.push(c),
-        }
-    }
-    Err("the closing quote is missing".to_owned())
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{
-    CHATS_DIR, CONTEXT, DocKind, WORKING_MEMORY, is_disguised, is_imported, merge,
+    CHATS_DIR, CONTEXT, DocKind, WORKING_MEMORY, is_disguised, is_imported, is_job, merge,
     others::{self, AFTER},
     sections::{Document, Part},
     steers,
@@ -81,7 +81,7 @@ pub fn reveals(path: &str, old: &str, new: &str) -> bool {
 
 /// Whether a chat that isn't the owner's is shown all of what it knows by this name: its own, or what holds in every chat.
 fn is_whole(path: &str) -> bool {
-    matches!(path, WORKING_MEMORY | CONTEXT) || steers(path)
+    matches!(path, WORKING_MEMORY | CONTEXT) || steers(path) && !is_job(path)
 }
 
 /// The chats that something of a document may be marked for, if anything of it is marked for other chats than the owner's; with one
@@ -89,7 +89,7 @@ fn is_whole(path: &str) -> bool {
 pub fn chats_marked(path: &str, text: &str) -> BTreeSet<ChatRef> {
     let is_marked = |mark: &str| text.as_bytes().windows(mark.len()).any(|at| at.eq_ignore_ascii_case(mark.as_bytes()));
     // What marks there are of others' words are theirs.
-    if is_whole(path) || is_imported(path) {
+    if is_whole(path) || is_imported(path) || is_job(path) {
         return BTreeSet::new();
     }
     let named = if is_marked("chat") { lines(text).flat_map(chats_named).collect() } else { BTreeSet::new() };
@@ -119,7 +119,7 @@ impl View {
         match path {
             WORKING_MEMORY => own("working-memory"),
             CONTEXT => own("context"),
-            _ if path.starts_with(CHATS_DIR) || is_disguised(path) || is_imported(path) => None,
+            _ if path.starts_with(CHATS_DIR) || is_disguised(path) || is_imported(path) || is_job(path) => None,
             _ => Some(Cow::Borrowed(path)),
         }
     }
@@ -134,7 +134,7 @@ impl View {
 
     /// What the document of this name shows to this chat; `None`: for this chat it isn't there.
     pub fn seen(&self, path: &str, text: &str) -> Option<String> {
-        Some(self.shown(path, text)).filter(|shown| steers(path) || !is_blank_text(shown))
+        Some(self.shown(path, text)).filter(|shown| steers(path) && !is_job(path) || !is_blank_text(shown))
     }
 
     /// What this chat may see of the document: its own, and what is for all. The standing orders and the skills hold in every chat.
@@ -165,7 +165,7 @@ impl View {
     }
 
     fn shown_parts(&self, path: &str, text: &str) -> Vec<Range<usize>> {
-        if is_imported(path) {
+        if is_imported(path) || is_job(path) {
             return Vec::new();
         }
         let document = Document::split(text);

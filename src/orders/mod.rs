@@ -3,6 +3,7 @@
 //! Tasks stand in the memory: what changes them is a commit of the person's own, under the wake lock ([`tasks`]). Reminders are rows
 //! ([`reminders`]). Both go through the tools that a model has, so that the same is checked and the same is written.
 
+pub mod jobs;
 pub mod lists;
 pub mod reminders;
 pub mod search;

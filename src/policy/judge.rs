@@ -47,7 +47,7 @@ pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) ->
         scales.ask("What can't be undone always needs your yes.");
     }
     if reach == Reach::Steers {
-        scales.ask("It changes my standing orders or a skill, which steer everything I do later.");
+        scales.ask("It changes my standing orders, a skill or a standing job, which steer what I do later.");
     }
     match (circumstances.taint, reach) {
         (Some(taint), Reach::Leaves) => {

@@ -140,7 +140,7 @@ pub enum Reach {
     Leaves,
     /// It outlives the cycle.
     Persists,
-    /// It edits what steers the model: `claude.md` or `skills/`.
+    /// It edits what steers the model: `claude.md`, `skills/` or `memory/jobs/`.
     Steers,
 }
 

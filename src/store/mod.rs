@@ -11,6 +11,7 @@ mod fence;
 mod in_place;
 mod inspect;
 mod intake;
+mod jobs;
 mod lease;
 mod messages;
 mod odd_rows;
@@ -44,6 +45,10 @@ pub use intake::{
     poll::KEPT_BY_CHANNEL,
     reported::BotReport,
     terminals::{Awaited, TerminalSession},
+};
+pub use jobs::{
+    rows::{JobPlan, JobRow},
+    runs::{JobEnd, JobLook, JobRun, JobState, NewJobRun},
 };
 pub use lease::LeaseHolder;
 pub use messages::{
@@ -146,6 +151,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0037_local_chats.sql"),
     include_str!("migrations/0038_bot_reports.sql"),
     include_str!("migrations/0039_own_work.sql"),
+    include_str!("migrations/0040_jobs.sql"),
 ];
 
 /// The database, opened for one process.

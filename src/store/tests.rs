@@ -3,6 +3,7 @@
 mod attachments;
 mod door;
 mod inbox;
+mod jobs;
 mod joined;
 mod journal;
 mod lease;

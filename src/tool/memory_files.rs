@@ -245,6 +245,11 @@ fn writable(path: &str, world: &World) -> Result<String, Refusal> {
 /// One that may go: none that a wake relies on, or that steers it.
 fn own(path: &str, world: &World) -> Result<String, Refusal> {
     let name = writable(path, world)?;
+    if memory::is_job(&name) {
+        return Err(Refusal(format!(
+            "{path} is a standing job, which a person takes away. `status: paused` in it lets it rest. Nothing was done."
+        )));
+    }
     if DOCUMENTS.contains(&name.as_str()) || memory::steers(&name) {
         return Err(Refusal(format!("Each wake relies on {path}; it stays, under this name. Nothing was done.")));
     }

@@ -34,6 +34,7 @@ mod task;
 mod tell;
 mod touched;
 mod verbs;
+mod watch;
 mod web_fetch;
 mod web_search;
 mod world;
@@ -346,6 +347,9 @@ impl Tool {
         let Some(touched) = touched else {
             return Verdict::denied(format!("The arguments don't fit {}.", self.name));
         };
+        if touched.edits_job() && !world.sees_all() {
+            return Verdict::denied(OWNERS_ALONE);
+        }
         let kept_at = touched.kept_at(&world.documents);
         let subject = Subject {
             tool: &self.name,
@@ -371,7 +375,8 @@ impl Tool {
             let other = policy::judge(&Subject { tool, ..subject }, &world.rules, &circumstances);
             verdict = if other.decision > verdict.decision { other } else { verdict };
         }
-        self.asks.iter().flat_map(|asks| asks(world)).fold(verdict, Verdict::asking)
+        let of_jobs = self.jobs_written(&touched, or_empty(input), world);
+        self.asks.iter().flat_map(|asks| asks(world)).chain(of_jobs).fold(verdict, Verdict::asking)
     }
 }
 
@@ -457,6 +462,7 @@ impl Registry {
         registry.tools.push(project::tool());
         registry.tools.push(about_me::tool());
         registry.tools.extend(steps::tools());
+        registry.tools.push(watch::tool());
         registry.tools.extend(reflect::tools());
         Self { is_claude: true, ..registry }
     }

@@ -7,7 +7,7 @@ use super::{about_me::ABOUT_ME, project::PROJECT_NOTE};
 
 /// Tools that only work on the machine and beyond it, and words of a person that call for them: beginnings of words, so that
 /// `file` also stands for `files`.
-const CALLED_FOR: [(&[&str], &[&str]); 8] = [
+const CALLED_FOR: [(&[&str], &[&str]); 9] = [
     (
         &["bash", "str_replace_based_edit_tool", "find_files", "view_image"],
         &[
@@ -33,6 +33,10 @@ const CALLED_FOR: [(&[&str], &[&str]); 8] = [
         &["brain", "change", "commit", "diff", "histor", "revert", "undo", "what did you", "yesterday"],
     ),
     (&[PROJECT_NOTE], &["goal", "milestone", "project", "projekt"]),
+    (
+        &["watch"],
+        &["changes", "feed", "keep an eye", "let me know", "monitor", "notify me", "rss", "tell me when", "watch"],
+    ),
     (
         &["long_task_start", "long_task_change"],
         &[
@@ -146,12 +150,14 @@ mod tests {
     #[test]
     fn what_is_asked_calls_for_its_tools() {
         let offered = |words: &str| {
-            let tools = ["plan", "bash", "web_search", "open", "brain_log", "mcp__calendar__list", "read_exchange"];
+            let tools =
+                ["plan", "bash", "web_search", "open", "brain_log", "watch", "mcp__calendar__list", "read_exchange"];
             tools.into_iter().filter(|tool| is_offered(tool, words, ToRead::default())).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(offered("remember that tea is in the attic"), "plan");
         assert_eq!(offered("Rename the files in ~/notes"), "plan bash");
         assert_eq!(offered("what's the weather in Lima?"), "plan web_search");
+        assert_eq!(offered("let me know if that shop reopens"), "plan watch");
         assert_eq!(offered("is anything in my Calendar?"), "plan mcp__calendar__list");
         assert_eq!(offered("a profile of the reopened shop"), "plan", "only beginnings of words count");
         assert!(is_offered("read_exchange", "", ToRead { withheld: true, ..ToRead::default() }));

@@ -9,7 +9,7 @@ use super::{Done, Outcome, Refusal, Tool, World, read, words};
 use crate::{
     embed::{EmbedError, Meant},
     index::{Index, IndexError, Recalled, SearchQuery, Sources},
-    memory::others,
+    memory::{is_job, others},
     store::Store,
     types::{ChatRef, Effect},
 };
@@ -133,7 +133,7 @@ pub(crate) fn hits(
     limit: usize,
 ) -> Result<Searched, IndexError> {
     let reader: Option<ChatRef> = world.documents.reader();
-    let is_hidden = |path: &str| path.starts_with("skills/") || read::is_kept_back(world, path);
+    let is_hidden = |path: &str| path.starts_with("skills/") || is_job(path) || read::is_kept_back(world, path);
     let staged: Vec<(String, String)> =
         world.documents.staged().into_iter().map(|file| (file.path, file.content)).collect();
     let search = |index: &mut Index, meant: Option<&Meant>| {

@@ -75,6 +75,11 @@ impl Touched {
         }
     }
 
+    /// Whether a standing job is written.
+    pub(super) fn edits_job(&self) -> bool {
+        matches!(self, Self::Edits { names, .. } if names.iter().any(|name| memory::is_job(name)))
+    }
+
     /// Where the documents are kept that it names.
     pub(super) fn kept_at(&self, documents: &Documents) -> Vec<PathBuf> {
         match self {

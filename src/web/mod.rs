@@ -2,7 +2,7 @@
 //!
 //! A URL comes from a model that may have been talked into it, so where it leads is decided by the address that is dialled
 //! (`address`, `dial`), at each hop anew. What comes back is bounded in bytes and time while it comes (`fetch`, `body`) and made
-//! readable (`charset`, `html`, `page`). Nothing that a server said is ever part of an error: errors reach the
+//! readable (`charset`, `html`, `page`; a feed's entries: `feed`). Nothing that a server said is ever part of an error: errors reach the
 //! conversation without a mark of whose words they are.
 
 mod address;
@@ -10,6 +10,7 @@ mod body;
 mod charset;
 mod clean;
 mod dial;
+mod feed;
 mod fetch;
 mod html;
 mod page;
@@ -22,6 +23,7 @@ use reqwest::Url;
 pub use self::{
     address::Grants,
     dial::{Lookup, Names, SystemNames},
+    feed::{FeedEntry, WatchedPage},
     page::Page,
 };
 

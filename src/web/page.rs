@@ -59,7 +59,7 @@ pub(super) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Sen
     tokio::task::spawn_blocking(work).await.map_err(given_up)
 }
 
-fn read(fetched: &Fetched) -> Result<Page, WebError> {
+pub(super) fn read(fetched: &Fetched) -> Result<Page, WebError> {
     let Fetched { url, content_type, body, is_cut } = fetched;
     let kind = match kind(content_type.as_deref()) {
         Kind::Unsaid => sniffed(body),

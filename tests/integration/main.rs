@@ -61,6 +61,9 @@ mod init_beside;
 mod initiative;
 #[cfg(test)]
 mod install;
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+mod jobs;
 #[cfg(test)]
 mod knows_itself;
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 mod cost;
 mod help;
+mod jobs;
 mod local;
 mod log;
 mod memory;
@@ -103,6 +104,7 @@ impl<'a> Desk<'a> {
                 CommandReply::says(self.committed(asked, |memory| memory::answer(self, memory, &asked.args)))
             }
             Command::Cost => CommandReply::says(cost::answer(self, asked)?),
+            Command::Jobs => CommandReply::says(jobs::answer(self)?),
             Command::Log => CommandReply::says(log::answer(self, asked)?),
             Command::New => new::answer(self, asked),
             Command::Model => model::answer(self, &asked.args),

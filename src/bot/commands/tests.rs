@@ -176,6 +176,9 @@ fn before_the_first_wake_each_has_an_answer() {
 
     Say what and when, such as: /remind call Anna tomorrow at 9 · /remind every weekday at 8 stretch
 
+    /jobs
+    No jobs are planned. A file `memory/jobs/<name>.md` makes one.
+
     /new
     Started afresh: what we said here before is left out from now on.
 

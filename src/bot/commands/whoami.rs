@@ -21,7 +21,7 @@ fn text(chat: ChatRef, sender_id: i64, name: &str, is_owners: bool) -> String {
         );
     }
     format!(
-        "You're {name} (id {sender_id}){group}. You can talk to me and use every command but /model, \
+        "You're {name} (id {sender_id}){group}. You can talk to me and use every command but /jobs, /model, \
          /settings and /restart. /log, /undo and /retry are about what I did for this chat; a /stop from another chat is lifted there, or by my owner."
     )
 }
@@ -33,6 +33,6 @@ mod tests {
     #[test]
     fn it_says_who_and_what() {
         insta::assert_snapshot!(text(ChatRef::telegram(4242), 4242, "Ana", true), @"You're Ana (id 4242), my owner. You can use every command, and I may message you here first.");
-        insta::assert_snapshot!(text(ChatRef::telegram(-1001), 4242, "", false), @"You're somebody without a name (id 4242), in the group -1001. You can talk to me and use every command but /model, /settings and /restart. /log, /undo and /retry are about what I did for this chat; a /stop from another chat is lifted there, or by my owner.");
+        insta::assert_snapshot!(text(ChatRef::telegram(-1001), 4242, "", false), @"You're somebody without a name (id 4242), in the group -1001. You can talk to me and use every command but /jobs, /model, /settings and /restart. /log, /undo and /retry are about what I did for this chat; a /stop from another chat is lifted there, or by my owner.");
     }
 }

@@ -19,6 +19,8 @@ pub enum Command {
     Memory,
     /// `/remind [what and when]`: sets a reminder, or lists them.
     Remind,
+    /// `/jobs`: what runs by itself, and when next.
+    Jobs,
     /// `/cost`: what the model costs.
     Cost,
     /// `/log [n]`: what the last wakes did.
@@ -62,12 +64,13 @@ const MIN_MISTYPED_CHARS: usize = 5;
 
 impl Command {
     /// Every command, in the order of the menu.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Start,
         Self::Status,
         Self::Tasks,
         Self::Memory,
         Self::Remind,
+        Self::Jobs,
         Self::New,
         Self::Cost,
         Self::Log,
@@ -94,6 +97,7 @@ impl Command {
             Self::Tasks => "tasks",
             Self::Memory => "memory",
             Self::Remind => "remind",
+            Self::Jobs => "jobs",
             Self::Cost => "cost",
             Self::Log => "log",
             Self::Undo => "undo",
@@ -114,7 +118,7 @@ impl Command {
 
     /// Whether only the owner's own chat is answered.
     pub fn is_owners(self) -> bool {
-        matches!(self, Self::Rules | Self::Model | Self::Settings | Self::Restart)
+        matches!(self, Self::Jobs | Self::Rules | Self::Model | Self::Settings | Self::Restart)
     }
 
     /// The commands to register with [`super::Telegram::set_my_commands`]. `/start` isn't offered: Telegram sends it.
@@ -162,6 +166,7 @@ impl Command {
             Self::Tasks => Some("Your tasks: in hand, and waiting"),
             Self::Memory => Some("What I remember; with words: what I know about them"),
             Self::Remind => Some("Your reminders; with a text and a time: a new one"),
+            Self::Jobs => Some("What runs by itself, and when next"),
             Self::Cost => Some("What AI models have cost, today and this month"),
             Self::Log => Some("What I did last"),
             Self::Undo => Some("Take back what I did last"),

@@ -148,6 +148,10 @@ fn show_plan(config: &Config, plan: &Forgetting) {
             named(&rows.cycles)
         ));
     }
+    let of_jobs = rows.job_runs.len() + rows.jobs.len();
+    if of_jobs > 0 {
+        more.push(format!("what {} saw or came to", count(of_jobs, "look of a job")));
+    }
     if !rows.old_reminders.is_empty() {
         more.push(format!("{} that are over", count(rows.old_reminders.len(), "reminder")));
     }

@@ -212,6 +212,16 @@ impl Cycle {
         }
     }
 
+    /// What the model has said last.
+    pub fn last_text(&self) -> &str {
+        self.text.trim()
+    }
+
+    /// Whether the model has ended its turn by itself: nothing is to be asked.
+    pub fn is_at_rest(&self) -> bool {
+        matches!(self.phase, Phase::Spoken(_))
+    }
+
     /// Whether the model has ended its turn before with something missing, and was told so.
     pub fn was_asked_for_more(&self) -> bool {
         self.was_asked_for_answer

@@ -21,3 +21,4 @@ pub mod tokens;
 pub mod undoable;
 pub mod uptake;
 pub mod verify;
+pub mod watched;

@@ -20,7 +20,7 @@ use crate::{
             orient,
             situation::{DueWork, Observed, Reason},
         },
-        look::{initiative, own_work, reflecting, retention},
+        look::{initiative, jobs, own_work, reflecting, retention},
     },
     memory::{
         self, decay,
@@ -124,7 +124,7 @@ impl Observation {
             tells_left: tells_left(store, context, context.config.owner_chat)?,
             head,
             holds_nudges,
-            own_work: own_work::not_handled(store, steps)?,
+            own_work: [own_work::jobs_due(store)?, own_work::not_handled(store, steps)?].concat(),
             initiative: initiative::due(store, context.config, now)?,
             to_reflect: reflecting::days_due(store, context.config, now)?,
             undos: store.open_undos()?,
@@ -200,6 +200,7 @@ pub(in crate::cycle) fn is_anything_due(store: &Store, context: Context<'_>) -> 
         return Ok(is_clock_set_back(store, now)?
             || is_fetch_due(store, memory.has_remote(), context)?
             || retention::is_due(store, context)?
+            || jobs::is_due(store, context)?
             || !Observation::at_rest(store, &memory, context)?.due(context).is_empty());
     }
     let Some(repo) = open(&dir)? else {
@@ -214,6 +215,7 @@ pub(in crate::cycle) fn is_anything_due(store: &Store, context: Context<'_>) -> 
         || is_push_due(store, &repo, now)?
         || is_fetch_due(store, repo.has_remote(), context)?
         || retention::is_due(store, context)?
+        || jobs::is_due(store, context)?
     {
         return Ok(true);
     }

@@ -1,4 +1,5 @@
-//! Which work of its own is due: steps of long tasks, in the tasks' order. Nothing is read of it while no task has steps.
+//! Which work of its own is due: runs of standing jobs whose gates are open, then steps of long tasks, in the tasks' order. Nothing is
+//! read of it while no task has steps.
 
 use crate::{
     cycle::decide::situation::DueWork,
@@ -41,4 +42,13 @@ pub(in crate::cycle) fn not_handled(store: &Store, due: Vec<DueWork>) -> Result<
         }
     }
     Ok(left)
+}
+
+/// Runs of standing jobs that wait for the model, in their order.
+pub(in crate::cycle) fn jobs_due(store: &Store) -> Result<Vec<DueWork>, StoreError> {
+    let due = store.waiting_job_runs()?.into_iter().map(|run| DueWork {
+        what: format!("the job {}", run.name),
+        work: OwnWork::Job { name: run.name, run: run.id },
+    });
+    Ok(due.collect())
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 
-use super::{observe, reflecting};
+use super::{jobs, observe, own_work, reflecting};
 use crate::{
     config::Config,
     cycle::decide::{
@@ -51,7 +51,7 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
         guests: &guests,
         quiet_hours: config.quiet_hours,
         holds_nudges: false,
-        own_work: &[],
+        own_work: &own_work::jobs_due(store)?,
         initiative: None,
         to_reflect: reflecting::days_due(store, config, now)?,
         person_commits: &[],
@@ -73,10 +73,11 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
     }
     let is_set_back = store.is_set_back(now)? || reminders.iter().any(|reminder| reminder.is_set_back(now));
     due.extend(is_set_back.then(|| "a clock that was set back".to_owned()));
+    due.extend(jobs::is_any_due(store, config, now)?.then(|| "a standing job".to_owned()));
     if config.telegram_token.is_some() {
         due.extend(store.has_doubtful(now)?.then(|| "doubtful deliveries".to_owned()));
     }
-    let times = [store.next_reminder_at()?, store.next_delivery()?];
+    let times = [store.next_reminder_at()?, store.next_job_at()?, store.next_delivery()?];
     let held = messages.iter().filter_map(|message| message.not_before);
     let next_at = times.into_iter().flatten().chain(held).filter(|at| *at > now).min();
     Ok(Waiting { due, messages: standings, next_at })

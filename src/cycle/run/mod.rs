@@ -10,6 +10,7 @@ pub(crate) mod given_up;
 mod hand_over;
 mod initiative;
 mod interrupted;
+mod job;
 mod lasting;
 mod live;
 pub(crate) mod once;

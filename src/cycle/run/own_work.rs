@@ -1,7 +1,7 @@
 //! Work of its own in its cycle: what it begins with, what its tools may do, what bounds it, and what is left to be said at its end. One
 //! place for all kinds; each has a file of its own.
 
-use super::{initiative, plan_step, reflect};
+use super::{initiative, job, plan_step, reflect};
 use crate::{
     cycle::{
         context::WakeError,
@@ -26,10 +26,11 @@ pub(in crate::cycle) fn begin(
         ([Reason::Reflection { from, until, .. }], _) => {
             let days = *from..*until;
             let (rule, found) = reflect::by_rule(session, repo, cycle, &days)?;
-            Ok(Begun { block: reflect::shown(session, repo, &days, &found)?, rule, taint: None })
+            Ok(Begun { block: reflect::shown(session, repo, &days, &found)?, rule, ..Begun::default() })
         }
         (_, Some(OwnWork::Step { plan, step, .. })) => plan_step::begin(session, repo, plan, *step),
         (_, Some(OwnWork::Initiative { .. })) => initiative::begin(session, repo),
+        (_, Some(OwnWork::Job { name, run })) => job::begin(session, repo, name, *run),
         _ => Ok(Begun::default()),
     }
 }
@@ -38,14 +39,14 @@ pub(in crate::cycle) fn begin(
 pub(in crate::cycle) fn assignment(
     repo: &Repo,
     cycle: &NewCycle,
-    _documents: &Documents,
+    documents: &Documents,
 ) -> Result<Option<Assignment>, WakeError> {
     if orient::is_reflection(cycle) {
         return Ok(Some(Assignment::Reflection(reflect::by_hand(repo)?)));
     }
     Ok(match &cycle.work {
         Some(OwnWork::Step { plan, step, .. }) => Some(plan_step::assignment(plan, *step)),
-        Some(OwnWork::Job { .. }) => Some(Assignment::Job(None)),
+        Some(OwnWork::Job { name, .. }) => Some(job::assignment(documents, name)),
         Some(OwnWork::Initiative { slot }) => Some(Assignment::Initiative { slot: slot.clone() }),
         Some(OwnWork::Reflection) | None => None,
     })
@@ -57,6 +58,7 @@ pub(in crate::cycle) fn is_over(session: &Session<'_>, live: &Live) -> Result<bo
     match &live.cycle.work {
         Some(OwnWork::Step { plan, .. }) => plan_step::is_over(session, live, plan),
         Some(OwnWork::Initiative { .. }) => initiative::is_over(session, live),
+        Some(OwnWork::Job { name, .. }) => job::is_over(session, live, name),
         _ => Ok(false),
     }
 }
@@ -73,6 +75,7 @@ pub(in crate::cycle) fn is_missing(live: &Live) -> Option<&'static str> {
 pub(in crate::cycle) fn conclude(session: &mut Session<'_>, live: &mut Live) -> Result<(), WakeError> {
     match live.cycle.work.clone() {
         Some(OwnWork::Step { plan, step, .. }) => plan_step::conclude(session, live, &plan, step),
+        Some(OwnWork::Job { name, run }) => job::conclude(session, live, &name, run),
         _ => Ok(()),
     }
 }

@@ -11,4 +11,6 @@ pub(in crate::cycle) struct Begun {
     pub(in crate::cycle) rule: Deeds,
     /// Whose words the block holds, where they aren't the memory's.
     pub(in crate::cycle) taint: Option<String>,
+    /// Words that call for tools, besides the reason's.
+    pub(in crate::cycle) words: String,
 }

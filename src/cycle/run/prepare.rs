@@ -187,7 +187,7 @@ pub(in crate::cycle) fn opening(
     // What people commit is the owner's affair, and is left for their cycle.
     let is_owners = world.foreign_chat().is_none();
     let person_commits = if is_owners { observation.person_commits.as_slice() } else { &[] };
-    let words = called_for(&cycle.reasons, observation, &ids);
+    let words = format!("{}\n{}", called_for(&cycle.reasons, observation, &ids), work.words);
     let messages: Vec<&Incoming> = observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
     let (recalled, meant) = recall::recalled(session, world, cycle, &messages).unzip();
     let of_now = since_fresh_start(session, cycle, &world.exchanges)?;

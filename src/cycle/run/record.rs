@@ -149,6 +149,8 @@ pub(in crate::cycle) fn record_all(
             | Change::Hold { .. }
             | Change::Handled { .. }
             | Change::Fire(_)
+            | Change::TakeUpJob { .. }
+            | Change::EndJob(_)
             | Change::NudgeDone { .. } => {}
         }
     }

@@ -13,7 +13,7 @@ use crate::{
             verify::Account,
         },
         look::observe::{self, Observation},
-        maintain::{embed, index, ready, retention, sync},
+        maintain::{embed, index, jobs, ready, retention, sync},
         run::{
             by_rule, finish,
             given_up::{self, Teller},
@@ -98,6 +98,10 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, settles_doubts: boo
         if next == Next::Nobody {
             break;
         }
+    }
+    // When nobody waits. What it leaves for the model is found by the next look.
+    if is_quiet {
+        has_worked |= jobs::look(session, &repo).await?;
     }
     // Last, when whoever waited has their answer.
     if is_quiet || !sync::is_wanted(session, &repo)? {

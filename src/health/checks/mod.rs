@@ -12,6 +12,7 @@ mod database;
 mod disk;
 mod due;
 mod files;
+mod jobs;
 pub(super) mod lock;
 mod memory;
 mod outbox;
@@ -61,7 +62,7 @@ impl Check {
 }
 
 /// All checks.
-pub(super) const CHECKS: [Check; 26] = [
+pub(super) const CHECKS: [Check; 27] = [
     Check::new("workspace", workspace::check),
     Check::new("disk", disk::check),
     Check::new("database", database::check),
@@ -83,6 +84,7 @@ pub(super) const CHECKS: [Check; 26] = [
     Check::new("key", settings::key),
     Check::new("budget", settings::budget),
     Check::new("memory", memory::check),
+    Check::new("jobs", jobs::check),
     Check::new("search", search::check),
     Check::new("sandbox", confined::sandbox),
     Check::new("mcp", confined::mcp),

@@ -13,8 +13,9 @@ use crate::{
     clock::rfc3339,
     policy::Verdict,
     store::{
-        FencedStore, MessageOutcome, NewOutgoing, NewReminder, Result, Round, ShownTask, Store,
+        FencedStore, JobEnd, MessageOutcome, NewOutgoing, NewReminder, Result, Round, ShownTask, Store,
         cycles::claims,
+        jobs::runs,
         messages::queue,
         outbox::{attempts, shown},
         reminders::{nudged, rows},
@@ -234,6 +235,13 @@ pub enum Change {
     },
     /// Slots of reminders are due: each fires once, and its message with it.
     Fire(Round),
+    /// The cycle takes up a run of a standing job.
+    TakeUpJob {
+        /// The run.
+        run: i64,
+    },
+    /// A run of a standing job is over.
+    EndJob(JobEnd),
     /// What was answered to a nudge is done.
     NudgeDone {
         /// The row of its message.
@@ -364,6 +372,8 @@ pub(in crate::store) fn carry_out(
         Change::AddReminder(reminder) => rows::add(tx, reminder, Some(cycle_id), now)?,
         Change::EndReminder { id } => rows::cancel(tx, *id, Some(cycle_id))?,
         Change::Fire(round) => rows::fire(tx, round, cycle_id, now)?,
+        Change::TakeUpJob { run } => runs::take_up(tx, *run, cycle_id)?,
+        Change::EndJob(end) => runs::end(tx, end, cycle_id, now)?,
         Change::NudgeDone { outgoing_id } => nudged::is_done(tx, *outgoing_id)?,
         Change::Undo { wake, chat, thread_id, reply_to } => {
             let answer =

@@ -10,6 +10,7 @@
 //! | its approvals, reasons and error                          | are emptied                                     |
 //! | a recording                                               | goes whole                                      |
 //! | a reminder that is over, an undo's answer, a list or nudge | their words are replaced, or go                 |
+//! | what a job's look saw, or its run came to                 | goes; the job's next look only records          |
 //! | a message that waits, an answer that does, an open cycle  | is in the way                                   |
 //! | a nudge whose pressed button waits for a wake             | is in the way                                   |
 
@@ -59,6 +60,10 @@ pub struct HeldInRows {
     pub recordings: Vec<i64>,
     /// Reminders that are over.
     pub old_reminders: Vec<i64>,
+    /// Runs of standing jobs that are over.
+    pub job_runs: Vec<i64>,
+    /// Standing jobs whose last look saw them.
+    pub jobs: Vec<String>,
     /// Active reminders: they stay.
     pub reminders: Vec<HeldWords>,
     /// Files beside the database that came with such a message, below the workspace: they stay.
@@ -94,6 +99,8 @@ impl HeldInRows {
             && self.cycles.is_empty()
             && self.recordings.is_empty()
             && self.old_reminders.is_empty()
+            && self.job_runs.is_empty()
+            && self.jobs.is_empty()
     }
 }
 
@@ -127,6 +134,16 @@ impl Store {
                     true => held.reminders.push(row.words()),
                     false => held.old_reminders.push(row.number(0)),
                 }
+            }
+        }
+        for row in rows(conn, "SELECT id, found, output, held FROM job_runs WHERE state != 'open' ORDER BY id")? {
+            if holds(row.text(1), false) || holds(row.text(2), false) || holds(row.text(3), true) {
+                held.job_runs.push(row.number(0));
+            }
+        }
+        for row in rows(conn, "SELECT name, seen, error FROM jobs ORDER BY name")? {
+            if holds(row.text(1), true) || holds(row.text(2), false) {
+                held.jobs.push(row.text(0).to_owned());
             }
         }
         let pressed = rows(conn, "SELECT outgoing_id, task FROM nudges WHERE is_open = 1 ORDER BY outgoing_id")?;
@@ -284,6 +301,14 @@ fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Re
     tx.execute(
         "UPDATE reminders SET text = ?2 WHERE id IN (SELECT value FROM json_each(?1)) AND state <> 'active'",
         (json(&held.old_reminders), FORGOTTEN_ROW),
+    )?;
+    tx.execute(
+        "UPDATE job_runs SET found = NULL, output = ?2, held = NULL WHERE id IN (SELECT value FROM json_each(?1)) AND state != 'open'",
+        (json(&held.job_runs), FORGOTTEN_ROW),
+    )?;
+    tx.execute(
+        "UPDATE jobs SET seen = NULL, error = NULL WHERE name IN (SELECT value FROM json_each(?1))",
+        [json(&held.jobs)],
     )?;
     for row in rows(tx, "SELECT id, answer, taken_back FROM undos WHERE done_at IS NOT NULL")? {
         if holds(row.text(1), false) || holds(row.text(2), true) {

@@ -10,6 +10,7 @@
 //! | a slot that has fired                                   | its reminder is active, the newest [`FIRINGS_KEPT`] |
 //! | what was answered to a reminder                         | the message doesn't show it, or one of its slots is kept |
 //! | what was answered to a nudge                            | the message doesn't show it, or a wake has still to act on it |
+//! | a run of a job that is gone                             | it isn't over                                    |
 //!
 //! Freed pages are used again by what comes; the file itself isn't made smaller.
 
@@ -98,6 +99,10 @@ impl FencedStore<'_> {
                     "UPDATE outgoing_parts SET html = '', plain = '' WHERE rowid IN (
                          SELECT p.rowid FROM outgoing_parts p WHERE {OLD_PART} ORDER BY p.changed_at LIMIT ?2)"
                 ),
+                "DELETE FROM job_runs WHERE id IN (
+                     SELECT id FROM job_runs WHERE state != 'open' AND held IS NULL AND started_at < ?1
+                         AND name NOT IN (SELECT name FROM jobs) LIMIT ?2)"
+                    .to_owned(),
                 "DELETE FROM repairs WHERE id IN (
                      SELECT id FROM repairs WHERE cycle_id IS NOT NULL AND at < ?1 LIMIT ?2)"
                     .to_owned(),

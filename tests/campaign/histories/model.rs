@@ -280,7 +280,12 @@ impl Model {
                 }
                 Change::Fire(round) => self.fire(round, cycle),
                 // No history asks for an undo, shows a list of tasks, or has buttons under what is said unasked.
-                Change::Handled { .. } | Change::Undo { .. } | Change::ShowTasks { .. } | Change::NudgeDone { .. } => {}
+                Change::Handled { .. }
+                | Change::Undo { .. }
+                | Change::ShowTasks { .. }
+                | Change::TakeUpJob { .. }
+                | Change::EndJob(_)
+                | Change::NudgeDone { .. } => {}
             }
         }
         Ok(())

@@ -1,0 +1,21 @@
+//! `/jobs`: the standing jobs and when they run next, as they are planned.
+
+use super::Desk;
+use crate::{
+    store::{JobRow, Result},
+    words::when,
+};
+
+pub(super) fn answer(desk: &Desk<'_>) -> Result<String> {
+    let rows = desk.store.jobs()?;
+    let line = |row: &JobRow| {
+        let next = row.next.map(|slot| format!("next {}", when(slot.at, desk.now, desk.config.timezone)));
+        let next = next.unwrap_or_else(|| "nothing is planned".to_owned());
+        let failed = if row.failures == 0 { "" } else { "; its last run failed" };
+        format!("- **{}** — {}; {next}{failed}", row.name, row.read_from)
+    };
+    Ok(match rows.as_slice() {
+        [] => "No jobs are planned. A file `memory/jobs/<name>.md` makes one.".to_owned(),
+        rows => rows.iter().map(line).collect::<Vec<_>>().join("\n"),
+    })
+}

@@ -1,0 +1,124 @@
+//! `wake jobs`: the standing jobs, what their runs came to, a run now, and rest.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use super::{complain, failed, print_json, show, task::refused};
+use crate::{
+    config::Config,
+    cycle::workspace,
+    orders::{OrderError, jobs},
+    provenance::hand::{Hand, HandTools},
+    store::Store,
+    tool::Documents,
+};
+
+/// Runs that are listed at most.
+const MAX_RUNS: u32 = 50;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum JobsCommand {
+    /// List the jobs with their next times, and those whose files aren't understood.
+    List {
+        /// Print a JSON object a line: name, state, when, next_at, gate, has_model, failures, problem.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Have one run with the next wake, whatever is planned.
+    Run {
+        /// Its name.
+        name: String,
+    },
+    /// Let one rest. That is a commit of your own.
+    Pause {
+        /// Its name.
+        name: String,
+    },
+    /// Take one up again that rests.
+    Resume {
+        /// Its name.
+        name: String,
+    },
+    /// List the last runs, newest first, with what they came to.
+    Log {
+        /// The job; of all when left out.
+        name: Option<String>,
+        /// Print a JSON object a line: id, job, started_at, slot, state, wake, output.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+impl JobsCommand {
+    /// Whether JSON is asked for.
+    pub(super) fn json(&self) -> bool {
+        matches!(self, Self::List { json: true } | Self::Log { json: true, .. })
+    }
+}
+
+/// Carries it out; without a command it lists.
+pub(super) fn run(config: &Config, command: Option<&JobsCommand>, as_json: bool) -> ExitCode {
+    if let Err(code) = super::history::open_repo(config) {
+        return code;
+    }
+    let done = match command {
+        None | Some(JobsCommand::List { .. }) => list(config, as_json),
+        Some(JobsCommand::Log { name, .. }) => log(config, name.as_deref(), as_json),
+        Some(JobsCommand::Run { name }) => ask(config, name),
+        Some(JobsCommand::Pause { name }) => pause(config, name, true),
+        Some(JobsCommand::Resume { name }) => pause(config, name, false),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(OrderError::Store(error)) => failed(&error),
+        Err(error) => refused(&error),
+    }
+}
+
+fn list(config: &Config, as_json: bool) -> Result<(), OrderError> {
+    let now = config.clock().now().with_timezone(&config.timezone);
+    let found = jobs::read(&Documents::new(&config.repo_dir(), Vec::new()), now);
+    let rows = match Store::open_read_only(&config.db_path())? {
+        Some(store) => store.jobs()?,
+        None => Vec::new(),
+    };
+    let listed = jobs::listed(&found, &rows, now);
+    if as_json {
+        listed.iter().for_each(print_json);
+    } else {
+        show::print_page(config, &jobs::text(&listed, config.timezone));
+    }
+    Ok(())
+}
+
+fn log(config: &Config, name: Option<&str>, as_json: bool) -> Result<(), OrderError> {
+    let runs = match Store::open_read_only(&config.db_path())? {
+        Some(store) => jobs::runs(store.job_runs(name, MAX_RUNS)?),
+        None => Vec::new(),
+    };
+    if as_json {
+        runs.iter().for_each(print_json);
+    } else {
+        show::print_page(config, &jobs::runs_text(&runs, config.timezone));
+    }
+    Ok(())
+}
+
+fn ask(config: &Config, name: &str) -> Result<(), OrderError> {
+    let now = config.clock().now();
+    let found = jobs::read(&Documents::new(&config.repo_dir(), Vec::new()), now.with_timezone(&config.timezone));
+    let mut store = workspace::open(config)?;
+    complain(&jobs::ask(&mut store, &found, name, now)?);
+    Ok(())
+}
+
+fn pause(config: &Config, name: &str, is_paused: bool) -> Result<(), OrderError> {
+    let (clock, redactor) = (config.clock(), super::redactor(config));
+    let now = clock.now().with_timezone(&config.timezone);
+    let mut hand = Hand::take(HandTools { config, clock: clock.as_ref(), redactor: &redactor })?;
+    let done = jobs::pause(&mut hand, now, name, is_paused);
+    let ended = hand.put_down();
+    complain(&done?);
+    Ok(ended?)
+}

@@ -1,0 +1,234 @@
+//! What a look at something watched comes to: values in, what is new and what is kept for the next look out.
+//!
+//! The first look only records. Of a feed new entries count, of a text the lines that came and went. What is told is others' words: it
+//! is shown as code.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    approval_text::{fenced, sha256, visible},
+    memory::{
+        changes::lines_changed,
+        job::{Job, JobGate, JobNotify, WatchTarget},
+    },
+    web::FeedEntry,
+    words::{count, one_line, shortened},
+};
+
+/// How much of a text is kept for the next look, in bytes.
+pub const KEPT_BYTES: usize = 64 * 1024;
+/// Entries of a feed that are remembered.
+const MAX_IDS: usize = 1_000;
+/// Digits of the hash that stands for an entry.
+const ID_DIGITS: usize = 16;
+/// New entries that are told by name.
+const MAX_TOLD_ENTRIES: usize = 10;
+/// Lines of a change that are told.
+const MAX_TOLD_LINES: usize = 40;
+/// The longest line of a change that is told, in characters.
+const MAX_LINE_CHARS: usize = 300;
+/// The longest text of an output that is told, in characters.
+const MAX_TOLD_CHARS: usize = 3_000;
+
+/// What was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sighting {
+    /// A page, a file, what a command printed.
+    Text(String),
+    /// A feed.
+    Feed(Vec<FeedEntry>),
+}
+
+/// What is kept of a look.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Kept {
+    Text { hash: String, text: String },
+    Feed { ids: Vec<String> },
+}
+
+/// What a look comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compared {
+    /// What is kept for the next look.
+    pub kept: String,
+    /// What is new, as text; none: nothing, or it is the first look.
+    pub news: Option<String>,
+    /// Whether there was nothing to compare with.
+    pub is_first: bool,
+}
+
+/// Holds what is seen against what was kept of the last look.
+pub fn compare(last: Option<&str>, now: &Sighting) -> Compared {
+    let last: Option<Kept> = last.and_then(|kept| serde_json::from_str(kept).ok());
+    let (kept, news) = match (now, last) {
+        (Sighting::Text(text), last) => {
+            let kept = Kept::Text { hash: sha256(text), text: head(text, KEPT_BYTES).to_owned() };
+            let news = match last {
+                Some(Kept::Text { hash, text: before }) if hash != sha256(text) => {
+                    Some(Some(changed(&before, head(text, KEPT_BYTES))))
+                }
+                Some(Kept::Text { .. }) => Some(None),
+                Some(Kept::Feed { .. }) | None => None,
+            };
+            (kept, news)
+        }
+        (Sighting::Feed(entries), last) => {
+            let known = match last {
+                Some(Kept::Feed { ids }) => Some(ids),
+                Some(Kept::Text { .. }) | None => None,
+            };
+            let of_now: Vec<(String, &FeedEntry)> = entries.iter().map(|entry| (id(entry), entry)).collect();
+            let news = known.as_ref().map(|known| {
+                let known: BTreeSet<&String> = known.iter().collect();
+                let new: Vec<&FeedEntry> =
+                    of_now.iter().filter(|(id, _)| !known.contains(id)).map(|(_, entry)| *entry).collect();
+                (!new.is_empty()).then(|| listed(&new))
+            });
+            let ids: Vec<String> = of_now.into_iter().map(|(id, _)| id).collect();
+            // What the feed lists no more may come back.
+            let older = known.unwrap_or_default().into_iter().filter(|id| !ids.contains(id)).collect::<Vec<_>>();
+            (Kept::Feed { ids: ids.iter().cloned().chain(older).take(MAX_IDS).collect() }, news)
+        }
+    };
+    let kept = serde_json::to_string(&kept).unwrap_or_default();
+    Compared { kept, is_first: news.is_none(), news: news.flatten() }
+}
+
+fn id(entry: &FeedEntry) -> String {
+    sha256(&entry.id).chars().take(ID_DIGITS).collect()
+}
+
+fn head(text: &str, max_bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(max_bytes)).unwrap_or_default()
+}
+
+/// New entries, title and link on lines of their own.
+fn listed(new: &[&FeedEntry]) -> String {
+    let entry = |entry: &&FeedEntry| {
+        let title = if entry.title.is_empty() { "(without a title)" } else { &entry.title };
+        entry.link.as_ref().map_or_else(|| title.to_owned(), |link| format!("{title}\n{link}"))
+    };
+    let mut text = new.iter().take(MAX_TOLD_ENTRIES).map(entry).collect::<Vec<_>>().join("\n\n");
+    if new.len() > MAX_TOLD_ENTRIES {
+        text.push_str(&format!("\n\n… and {} more", new.len() - MAX_TOLD_ENTRIES));
+    }
+    text
+}
+
+/// The lines that went and came.
+fn changed(before: &str, now: &str) -> String {
+    let lines = lines_changed(before, now);
+    let shown = lines.iter().take(MAX_TOLD_LINES).map(|(is_added, line)| {
+        let sign = if *is_added { '+' } else { '-' };
+        format!("{sign} {}", shortened(line, MAX_LINE_CHARS))
+    });
+    let mut text = shown.collect::<Vec<_>>().join("\n");
+    match lines.len() {
+        0 => "(It changed in its spaces, or beyond what I keep of it.)".clone_into(&mut text),
+        n if n > MAX_TOLD_LINES => text.push_str(&format!("\n… and {} more", count(n - MAX_TOLD_LINES, "line"))),
+        _ => {}
+    }
+    text
+}
+
+/// What a person is told of what a gate found, by rule.
+pub fn told(job: &Job, found: &str, is_feed: bool, late: Option<&str>) -> String {
+    let what = match &job.gate {
+        Some(JobGate::Watch(target)) if is_feed => format!("there is news in `{}`", code(target)),
+        Some(JobGate::Watch(target)) => format!("`{}` has changed", code(target)),
+        Some(JobGate::If(_)) | None => "it found something".to_owned(),
+    };
+    let late = late.map(|at| format!(" (It was due {at}.)")).unwrap_or_default();
+    format!("**{}**: {what}.{late}\n{}", job.name, quoted(found))
+}
+
+/// The target on one line, with nothing that would end a piece of code.
+fn code(target: &WatchTarget) -> String {
+    shortened(&one_line(&target.to_string()).replace('`', "'"), MAX_LINE_CHARS)
+}
+
+/// Others' words: as code, of which no client makes a link.
+pub fn quoted(text: &str) -> String {
+    let text = text.trim_end();
+    let text = if text.trim().is_empty() { "(nothing was printed)" } else { text };
+    fenced(&visible(&shortened(text, MAX_TOLD_CHARS)))
+}
+
+/// Whether an output is told, held against that of the run before.
+pub fn is_told(notify: JobNotify, output: &str, before: Option<&str>) -> bool {
+    match notify {
+        JobNotify::Always => true,
+        JobNotify::Changes => before.is_none_or(|before| before.trim() != output.trim()),
+        JobNotify::Never => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Sighting {
+        Sighting::Text(text.to_owned())
+    }
+
+    fn feed(ids: &[&str]) -> Sighting {
+        let entry = |id: &&str| FeedEntry {
+            id: (*id).to_owned(),
+            title: format!("Title {id}"),
+            link: Some(format!("https://example.org/{id}")),
+        };
+        Sighting::Feed(ids.iter().map(entry).collect())
+    }
+
+    #[test]
+    fn the_first_look_only_records_and_the_same_again_is_no_news() {
+        let first = compare(None, &text("a\nb\n"));
+        assert_eq!((first.is_first, &first.news), (true, &None));
+        let same = compare(Some(&first.kept), &text("a\nb\n"));
+        assert_eq!((same.is_first, same.news), (false, None));
+        let other = compare(Some(&first.kept), &text("a\nc\n"));
+        assert_eq!(other.news.as_deref(), Some("- b\n+ c"));
+        assert!(compare(Some("damaged"), &text("a")).is_first);
+        assert!(compare(Some(&first.kept), &feed(&["1"])).is_first, "it has become a feed");
+    }
+
+    #[test]
+    fn of_a_feed_new_entries_count_and_none_twice() {
+        let first = compare(None, &feed(&["2", "1"]));
+        let second = compare(Some(&first.kept), &feed(&["3", "2"]));
+        assert_eq!(second.news.as_deref(), Some("Title 3\nhttps://example.org/3"));
+        assert_eq!(compare(Some(&second.kept), &feed(&["3", "1"])).news, None, "1 was known");
+        let many: Vec<String> = (10..40).map(|n| n.to_string()).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let news = compare(Some(&second.kept), &feed(&many)).news.unwrap();
+        assert!(news.ends_with("Title 19\nhttps://example.org/19\n\n… and 20 more"), "{news}");
+    }
+
+    #[test]
+    fn long_texts_are_bounded_and_a_change_beyond_is_told() {
+        let long = "x\n".repeat(KEPT_BYTES);
+        let first = compare(None, &text(&long));
+        assert!(first.kept.len() < 3 * KEPT_BYTES);
+        let news = compare(Some(&first.kept), &text(&format!("{long}end"))).news.unwrap();
+        assert_eq!(news, "(It changed in its spaces, or beyond what I keep of it.)");
+        let lines: String = (0..100).map(|n| format!("{n}\n")).collect();
+        let news = compare(Some(&compare(None, &text("")).kept), &text(&lines)).news.unwrap();
+        assert!(news.ends_with("\n+ 39\n… and 60 lines more"), "{news}");
+    }
+
+    #[test]
+    fn others_words_are_code_that_they_cant_leave() {
+        let told = quoted("```\n[here](https://evil.example)\u{202e}");
+        assert_eq!(told, "````\n```\n[here](https://evil.example)\\u{202e}\n````");
+    }
+
+    #[test]
+    fn what_is_told_is_what_differs_unless_all_or_nothing_is() {
+        assert!(is_told(JobNotify::Changes, "a", None) && is_told(JobNotify::Changes, "a", Some("b")));
+        assert!(!is_told(JobNotify::Changes, "a\n", Some("a")) && is_told(JobNotify::Always, "a", Some("a")));
+        assert!(!is_told(JobNotify::Never, "a", None));
+    }
+}

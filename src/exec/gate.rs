@@ -1,0 +1,39 @@
+//! A command that is only looked with: what a standing job runs to see whether there is something to do. It is given nothing: no
+//! network, no variable of ours, no folder to write to but the scratch. Where there is no sandbox it doesn't run.
+
+use std::{path::Path, time::Duration};
+
+use super::{
+    Exec, ExecError, MARK_BYTES,
+    session::{self, Ran, ShellSession},
+};
+use crate::{random, sandbox::Confined};
+
+/// Where its programs are looked for.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+impl Exec {
+    /// Runs a command in a shell of its own, for so long at most; `home`: what `~` stands for. Dropped, it ends with all that it has
+    /// started.
+    ///
+    /// # Errors
+    /// There is no sandbox, or no shell can be started in it.
+    pub async fn look_with(&self, command: &str, home: Option<&Path>, within: Duration) -> Result<Ran, ExecError> {
+        let no_shell = |why: String| ExecError::NoShell(why);
+        let mark = random::bytes::<MARK_BYTES>().map_err(|error| no_shell(error.to_string()))?;
+        self.scratch()?;
+        let mut confinement = self.shelter.confinement();
+        confinement.writable.extend(self.shelter.writable(&self.rules));
+        confinement.is_read_only = true;
+        let (program, args) = session::program();
+        let confined = self.shelter.sandbox().confine(&confinement, program.as_ref(), args);
+        let Confined { spec, proxy } = confined.map_err(|error| no_shell(error.to_string()))?;
+        let spec = spec.only_inheriting(&[]).env("PATH", PATH);
+        let spec = match home {
+            Some(home) => spec.env("HOME", home),
+            None => spec,
+        };
+        let mut session = ShellSession::start(&spec, proxy).map_err(|error| no_shell(error.to_string()))?;
+        Ok(session.run(&random::hex(&mark), command, within).await)
+    }
+}

@@ -1,0 +1,90 @@
+//! `jobs`: the standing jobs are understood, and don't fail again and again. One that isn't understood never runs, and nobody else
+//! tells of it.
+
+use std::collections::BTreeMap;
+
+use super::wakes::MANY;
+use crate::{
+    health::{
+        finding::{Finding, Trouble},
+        scene::Scene,
+        words::{count, list},
+    },
+    memory::job::{JOBS_DIR, Jobs},
+    store::JobRow,
+};
+
+pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    let Some(repo) = scene.repo()? else {
+        return Ok(Finding::nothing_yet());
+    };
+    let paths = repo.list_markdown(&[JOBS_DIR])?;
+    let mut texts = BTreeMap::new();
+    for path in &paths {
+        texts.insert(path.as_str(), repo.read_work_tree(path)?.unwrap_or_default());
+    }
+    let now = scene.now.with_timezone(&scene.config.timezone);
+    let jobs = Jobs::collect(&paths, |path| texts.get(path).cloned().unwrap_or_default(), now);
+    let rows = match scene.store()? {
+        Some(store) => store.jobs()?,
+        None => Vec::new(),
+    };
+    Ok(judge(&jobs, &rows))
+}
+
+fn judge(jobs: &Jobs, rows: &[JobRow]) -> Finding {
+    let mut problems = Vec::new();
+    if !jobs.damaged.is_empty() {
+        let damaged: Vec<String> = jobs.damaged.iter().map(ToString::to_string).collect();
+        problems
+            .push(Finding::warn(list(&damaged), "edit what is named; it is kept as it stands, and the other jobs run"));
+    }
+    for row in rows.iter().filter(|row| row.failures >= MANY) {
+        let why = row.error.as_deref().unwrap_or("the reason isn't known");
+        problems.push(Finding::warn(
+            format!("the job {} has failed {} in a row: {why}", row.name, count(row.failures as usize, "time")),
+            format!("mend what it names, or `wake jobs pause {0}`; `wake jobs log {0}` tells more", row.name),
+        ));
+    }
+    let well = match jobs.usable.len() {
+        0 => "there are none".to_owned(),
+        n => format!("{} understood; `wake jobs list` shows when they run", count(n, "job")),
+    };
+    Finding::all(problems, Finding::ok(well))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{clock::parse_time, health::Status, zone::Tz};
+
+    #[test]
+    fn what_is_damaged_or_fails_again_and_again_is_named() {
+        let now = parse_time("2026-11-21T14:00:00Z").unwrap().with_timezone(&Tz::UTC);
+        let jobs = |text: &'static str| Jobs::collect(&["memory/jobs/a.md".to_owned()], |_| text.to_owned(), now);
+        let good = jobs("---\nwhen: every day at 9\n---\nDo it.");
+        assert_eq!(judge(&good, &[]).status, Status::Ok);
+        let finding = judge(&jobs("---\nwhen: whenever\n---\nDo it."), &[]);
+        assert!(
+            finding.status == Status::Warn && finding.detail.contains("memory/jobs/a.md isn't run: line 2"),
+            "{finding:?}"
+        );
+        let row = |failures| JobRow {
+            name: "a".to_owned(),
+            read_from: String::new(),
+            gate: String::new(),
+            rule: None,
+            zone: "UTC".to_owned(),
+            next: None,
+            is_asked: false,
+            created_at: None,
+            written_at: None,
+            seen: None,
+            failures,
+            error: Some("no answer".to_owned()),
+        };
+        assert_eq!(judge(&good, &[row(2)]).status, Status::Ok);
+        let finding = judge(&good, &[row(3)]);
+        assert!(finding.detail.contains("the job a has failed 3 times in a row: no answer"), "{finding:?}");
+    }
+}

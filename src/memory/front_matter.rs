@@ -1,0 +1,152 @@
+//! What stands between two lines `---` at the beginning of a document, as skills and jobs have it.
+//!
+//! It is read as the flat subset of YAML that they need: plain, quoted and block strings at the top level. People write
+//! `description: Look back: what went well`, which YAML forbids and this reader takes. What it can't be sure of is told, not guessed.
+
+use super::{
+    Problem,
+    text::{is_blank, lines},
+};
+
+/// A name's length, in characters.
+const MAX_NAME_CHARS: usize = 64;
+
+/// A key at the top level.
+pub(super) struct Field {
+    pub(super) key: String,
+    /// As a string.
+    pub(super) value: String,
+    /// What is wrong, if it isn't one.
+    pub(super) wrong: Option<String>,
+    /// Whether lines stand under it.
+    pub(super) is_nested: bool,
+    /// These lines.
+    pub(super) under: String,
+    pub(super) line: usize,
+}
+
+/// Whether a text can be the name of a skill or a job: lower-case letters, digits and single hyphens between them.
+pub(super) fn check_name(name: &str) -> Result<(), String> {
+    let length = name.chars().count();
+    if length > MAX_NAME_CHARS {
+        return Err(format!("the name has {length} characters; at most {MAX_NAME_CHARS} are allowed"));
+    }
+    let allowed = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    if !allowed || name.starts_with('-') || name.ends_with('-') || name.contains("--") {
+        return Err(format!(
+            "`{name}` can't be a name: use lower-case letters, digits and single hyphens between them"
+        ));
+    }
+    Ok(())
+}
+
+/// The lines between the first `---` and the next, and the text after them; `beginning` says what a file without them lacks.
+pub(super) fn front_matter<'a>(text: &'a str, beginning: &str) -> Result<(Vec<&'a str>, &'a str), Problem> {
+    let mut all = lines(text);
+    if all.next().map(str::trim_end) != Some("---") {
+        return Err(Problem::new(1, beginning));
+    }
+    let mut front = Vec::new();
+    let mut length = lines(text).next().map_or(0, str::len);
+    for line in all {
+        length += line.len();
+        if line.trim_end() == "---" {
+            return Ok((front, text.get(length..).unwrap_or_default()));
+        }
+        front.push(line.trim_end_matches(['\n', '\r']));
+    }
+    Err(Problem::new(1, "the front matter isn't closed: a line `---` is missing after it"))
+}
+
+/// The top-level keys of a front matter, each with the value of its own line and the indented lines under it. Those of `strings` are
+/// read as strings, the others are left as they stand.
+pub(super) fn fields(front: &[&str], strings: &[&str]) -> Result<Vec<Field>, Problem> {
+    let mut fields = Vec::new();
+    let mut rest = front;
+    let mut line = 1;
+    while let Some((first, after)) = rest.split_first() {
+        line += 1;
+        rest = after;
+        if is_blank(first) || first.trim_start().starts_with('#') {
+            continue;
+        }
+        let Some((key, value)) = first.split_once(':').filter(|(key, _)| !key.starts_with([' ', '\t', '-'])) else {
+            return Err(Problem::new(line, format!("`{}` isn't of the form `key: value`", first.trim())));
+        };
+        let under = rest.iter().take_while(|line| is_blank(line) || line.starts_with([' ', '\t'])).count();
+        let (block, after) = rest.split_at_checked(under).unwrap_or((rest, &[]));
+        rest = after;
+        let key = key.trim().to_owned();
+        let is_nested = block.iter().any(|line| !is_blank(line));
+        let (value, wrong) = match scalar(value.trim(), block) {
+            _ if !strings.contains(&key.as_str()) => (value.trim().to_owned(), None),
+            Ok(value) => (value, None),
+            Err(what) => (String::new(), Some(what)),
+        };
+        let under_it = block.iter().map(|line| line.trim()).collect::<Vec<_>>().join("\n");
+        fields.push(Field { key, value, wrong, is_nested, under: under_it, line });
+        line += under;
+    }
+    Ok(fields)
+}
+
+/// A string in any of YAML's ways: block (`>` or `|`), quoted, or plain over one or more lines.
+fn scalar(first: &str, block: &[&str]) -> Result<String, String> {
+    let mark = first.split_once(" #").map_or(first, |(mark, _comment)| mark.trim_end());
+    if mark.starts_with(['>', '|']) && mark.chars().skip(1).all(|c| matches!(c, '+' | '-' | '0'..='9')) {
+        let joint = if mark.starts_with('>') { " " } else { "\n" };
+        let shown: Vec<&str> = block.iter().map(|line| line.trim()).collect();
+        return Ok(shown.join(joint).trim().to_owned());
+    }
+    let whole = std::iter::once(first).chain(block.iter().map(|line| line.trim())).filter(|line| !line.is_empty());
+    let whole = whole.collect::<Vec<_>>().join(" ");
+    match whole.chars().next() {
+        Some('"') => double_quoted(&whole),
+        Some('\'') => single_quoted(&whole),
+        Some(mark @ ('[' | '{' | '&' | '*' | '!' | '%' | '@' | '`')) => {
+            Err(format!("a value that begins with {mark} must be in quotes"))
+        }
+        _ => Ok(whole.split_once(" #").map_or(whole.as_str(), |(value, _)| value).trim_end().to_owned()),
+    }
+}
+
+fn ends_there(rest: &str) -> Result<(), String> {
+    let rest = rest.trim();
+    if rest.is_empty() || rest.starts_with('#') {
+        Ok(())
+    } else {
+        Err(format!("`{rest}` stands after the closing quote"))
+    }
+}
+
+fn single_quoted(text: &str) -> Result<String, String> {
+    let mut value = String::new();
+    let mut rest = text.chars().skip(1).peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\'' if rest.peek() == Some(&'\'') => value.extend(rest.next()),
+            '\'' => return ends_there(&rest.collect::<String>()).map(|()| value),
+            c => value.push(c),
+        }
+    }
+    Err("the closing quote is missing".to_owned())
+}
+
+fn double_quoted(text: &str) -> Result<String, String> {
+    let mut value = String::new();
+    let mut rest = text.chars();
+    rest.next();
+    while let Some(c) = rest.next() {
+        match c {
+            '"' => return ends_there(&rest.collect::<String>()).map(|()| value),
+            '\\' => match rest.next() {
+                Some('n') => value.push('\n'),
+                Some('t') => value.push('\t'),
+                Some(c @ ('"' | '\\' | '/' | ' ')) => value.push(c),
+                other => return Err(format!("`\\{}` isn't understood", other.unwrap_or(' '))),
+            },
+            c => value.push(c),
+        }
+    }
+    Err("the closing quote is missing".to_owned())
+}

@@ -1,0 +1,570 @@
+//! Standing jobs: `memory/jobs/<name>.md`, whose front matter says when they run, what has to be so for that, and what they may use.
+//!
+//! Text in, a [`Job`] or its problems out. A file that isn't understood in full is no job: nothing of it runs. What a job's time means
+//! is asked with a clock ([`Job::planned`]); what a look at its gate comes to is `cycle/decide/watched`'s.
+
+use std::fmt;
+
+use chrono::DateTime;
+
+use super::{
+    Problem,
+    front_matter::{Field, check_name, fields, front_matter},
+};
+use crate::{
+    schedule::{
+        Missed, Rule, Slot,
+        when::{TimeTrouble, When, parse_only_time},
+    },
+    zone::Tz,
+};
+
+/// The folder of the jobs, a file each.
+pub const JOBS_DIR: &str = "memory/jobs";
+/// Jobs that are read at most.
+pub const MAX_JOBS: usize = 50;
+/// The longest file of a job, in bytes.
+pub const MAX_JOB_BYTES: usize = 32 * 1024;
+/// What a run with the model may cost when its file says nothing, in US dollars.
+pub const RUN_BUDGET_USD: f64 = 0.5;
+/// What a file may allow a run at most, in US dollars.
+pub const MAX_RUN_BUDGET_USD: f64 = 20.0;
+/// The shortest step of a job that comes every so many minutes.
+pub const MIN_EVERY_MIN: u32 = 5;
+
+/// What a file without a front matter lacks.
+const BEGINNING: &str = "a job begins with a line `---`, then `when:`, then `---`";
+/// Keys that a job may have.
+const KEYS: [&str; 8] = ["when", "if", "watch", "tools", "budget", "notify", "missed", "status"];
+
+/// A job as its file says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    /// Its file's name, without `.md`.
+    pub name: String,
+    /// When it runs, as written.
+    pub when: String,
+    /// What has to be so for a run.
+    pub gate: Option<JobGate>,
+    /// What the model is to do; none: what the gate finds is told by rule.
+    pub body: Option<String>,
+    /// The tools that a run may use, besides what only speaks; none: what the policy allows.
+    pub tools: Option<Vec<String>>,
+    /// What one run may cost, in US dollars.
+    pub budget_usd: f64,
+    /// What is told of a run.
+    pub notify: JobNotify,
+    /// What becomes of a slot that was missed.
+    pub missed: Missed,
+    /// Whether it rests.
+    pub is_paused: bool,
+    /// The line of `when`.
+    when_line: usize,
+}
+
+/// What opens a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JobGate {
+    /// A command that ends with 0.
+    If(String),
+    /// Something that has changed since the last look.
+    Watch(WatchTarget),
+}
+
+/// What is watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WatchTarget {
+    /// A page or a feed, by its address.
+    Page(String),
+    /// A file beneath a granted folder.
+    File(String),
+    /// What a command prints.
+    Command(String),
+}
+
+/// What a person is told of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum JobNotify {
+    /// Whatever it came to.
+    Always,
+    /// What differs from the run before.
+    #[default]
+    Changes,
+    /// Nothing: it is kept.
+    Never,
+}
+
+impl JobNotify {
+    /// Its one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Always => "always",
+            Self::Changes => "changes",
+            Self::Never => "never",
+        }
+    }
+}
+
+impl fmt::Display for WatchTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Page(url) => f.write_str(url),
+            Self::File(path) => write!(f, "file:{path}"),
+            Self::Command(command) => write!(f, "command: {command}"),
+        }
+    }
+}
+
+impl fmt::Display for JobGate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::If(command) => write!(f, "if: {command}"),
+            Self::Watch(target) => write!(f, "watch: {target}"),
+        }
+    }
+}
+
+impl JobGate {
+    /// The command that it runs.
+    pub fn command(&self) -> Option<&str> {
+        match self {
+            Self::If(command) | Self::Watch(WatchTarget::Command(command)) => Some(command),
+            Self::Watch(WatchTarget::Page(_) | WatchTarget::File(_)) => None,
+        }
+    }
+}
+
+/// What a job's time means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedJob {
+    /// How it recurs; none: once.
+    pub rule: Option<Rule>,
+    /// The first slot from now on; none: its one time is over.
+    pub next: Option<Slot>,
+}
+
+impl Job {
+    /// Reads one; `name` is its file's, without `.md`.
+    ///
+    /// # Errors
+    /// All that keeps it from being run, with the lines.
+    pub fn parse(name: &str, text: &str) -> Result<Self, Vec<Problem>> {
+        if text.len() > MAX_JOB_BYTES {
+            let what = format!("the file has {} bytes; at most {MAX_JOB_BYTES} are read", text.len());
+            return Err(vec![Problem::new(1, what)]);
+        }
+        let text = text.trim_start_matches('\u{feff}');
+        let read =
+            front_matter(text, BEGINNING).and_then(|(front, body)| Ok((fields(&front, &KEYS_AS_STRINGS)?, body)));
+        let (fields, body) = read.map_err(|problem| vec![problem])?;
+        let mut reader = Reader { fields: &fields, problems: Vec::new() };
+        if let Err(what) = check_name(name) {
+            reader.problems.push(Problem::new(1, what));
+        }
+        reader.check_keys();
+        let (when, when_line) = reader.string("when").unwrap_or_else(|| {
+            reader.problems.push(Problem::new(1, "the front matter has no `when`"));
+            (String::new(), 1)
+        });
+        let gate = reader.gate();
+        let body = Some(body.trim()).filter(|body| !body.is_empty()).map(str::to_owned);
+        if gate.is_none() && body.is_none() && reader.problems.is_empty() {
+            let what =
+                "there is nothing to do: give `watch` or `if`, or write below the front matter what is to be done";
+            reader.problems.push(Problem::new(1, what));
+        }
+        let job = Self {
+            name: name.to_owned(),
+            when,
+            when_line,
+            gate,
+            body,
+            tools: reader.tools(),
+            budget_usd: reader.budget(),
+            notify: reader.word(
+                "notify",
+                &[("always", JobNotify::Always), ("changes", JobNotify::Changes), ("never", JobNotify::Never)],
+            ),
+            missed: reader.word("missed", &[("run", Missed::Run), ("skip", Missed::Skip), ("tell", Missed::Tell)]),
+            is_paused: reader.word("status", &[("active", false), ("paused", true)]),
+        };
+        if reader.problems.is_empty() { Ok(job) } else { Err(reader.problems) }
+    }
+
+    /// What its time means at this moment.
+    ///
+    /// # Errors
+    /// It isn't understood, or comes too often.
+    pub fn planned(&self, now: DateTime<Tz>) -> Result<PlannedJob, Problem> {
+        let problem = |what: String| Problem::new(self.when_line, what);
+        let (tz, at) = (now.timezone(), now.with_timezone(&chrono::Utc));
+        if let Ok(instant) = DateTime::parse_from_rfc3339(&self.when) {
+            let slot = Slot::of_instant(instant.with_timezone(&chrono::Utc), tz);
+            return Ok(PlannedJob { rule: None, next: Some(slot).filter(|slot| slot.at > at) });
+        }
+        match parse_only_time(&self.when, now) {
+            None => Err(problem(format!(
+                "`when: {}` isn't understood; write such as `every weekday at 8`, `every 2 hours` or `2026-12-24 18:00`",
+                self.when
+            ))),
+            Some(Err(TimeTrouble::Past)) => Ok(PlannedJob { rule: None, next: None }),
+            Some(Err(trouble)) => Err(problem(format!("`when: {}` {trouble}", self.when))),
+            Some(Ok(When::At(slot))) => Ok(PlannedJob { rule: None, next: Some(slot) }),
+            Some(Ok(When::Every(Rule::Interval { minutes, .. }))) if minutes < MIN_EVERY_MIN => Err(problem(format!(
+                "`when: {}` comes too often; at least {MIN_EVERY_MIN} minutes lie between two runs",
+                self.when
+            ))),
+            Some(Ok(When::Every(rule))) => match rule.next_after(at, tz) {
+                Some(slot) => Ok(PlannedJob { rule: Some(rule), next: Some(slot) }),
+                None => Err(problem(format!("`when: {}` never comes", self.when))),
+            },
+        }
+    }
+
+    /// What it would do by itself, for whoever is asked about it.
+    pub fn in_words(&self) -> String {
+        let mut parts = vec![format!("when: {}", self.when)];
+        parts.extend(self.gate.as_ref().map(ToString::to_string));
+        match (&self.body, &self.tools) {
+            (None, _) => parts.push("what it finds is told, without a model".to_owned()),
+            (Some(_), Some(tools)) => parts.push(format!("tools: {}", tools.join(", "))),
+            (Some(_), None) => parts.push("tools: all that your rules allow".to_owned()),
+        }
+        if self.body.is_some() {
+            parts.push(format!("budget: ${:.2} a run", self.budget_usd));
+        }
+        parts.push(format!("notify: {}", self.notify.name()));
+        if self.is_paused {
+            parts.push("status: paused".to_owned());
+        }
+        format!("It would run by itself as the job `{}`: {}.", self.name, parts.join(" · "))
+    }
+}
+
+/// Of the keys those that are strings: `tools` may be a list.
+const KEYS_AS_STRINGS: [&str; 7] = ["when", "if", "watch", "budget", "notify", "missed", "status"];
+
+struct Reader<'a> {
+    fields: &'a [Field],
+    problems: Vec<Problem>,
+}
+
+impl Reader<'_> {
+    fn problem(&mut self, line: usize, what: impl Into<String>) {
+        self.problems.push(Problem::new(line, what));
+    }
+
+    /// What isn't known could have been meant to narrow what is done.
+    fn check_keys(&mut self) {
+        for (nth, field) in self.fields.iter().enumerate() {
+            if !KEYS.contains(&field.key.as_str()) {
+                self.problem(field.line, format!("`{}` isn't known; there are {}", field.key, KEYS.join(", ")));
+            }
+            if self.fields.iter().take(nth).any(|other| other.key == field.key) {
+                self.problem(field.line, format!("`{}` is given twice", field.key));
+            }
+        }
+    }
+
+    /// A key's value on one line, and its line; none: it isn't there, or a problem.
+    fn string(&mut self, key: &str) -> Option<(String, usize)> {
+        let field = self.fields.iter().find(|field| field.key == key)?;
+        let (line, value) = (field.line, field.value.trim().to_owned());
+        match &field.wrong {
+            Some(wrong) => self.problem(line, format!("`{key}`: {wrong}")),
+            None if value.is_empty() => self.problem(line, format!("`{key}` is empty")),
+            None => return Some((value, line)),
+        }
+        None
+    }
+
+    fn gate(&mut self) -> Option<JobGate> {
+        let (condition, watch) = (self.string("if"), self.string("watch"));
+        match (condition, watch) {
+            (Some(_), Some((_, line))) => {
+                self.problem(line, "give `if` or `watch`, not both");
+                None
+            }
+            (Some((command, _)), None) => Some(JobGate::If(command)),
+            (None, Some((target, line))) => match WatchTarget::read(&target) {
+                Ok(target) => Some(JobGate::Watch(target)),
+                Err(what) => {
+                    self.problem(line, what);
+                    None
+                }
+            },
+            (None, None) => None,
+        }
+    }
+
+    /// Names in any way in which people write a list.
+    fn tools(&mut self) -> Option<Vec<String>> {
+        let field = self.fields.iter().find(|field| field.key == "tools")?;
+        let text = format!("{} {}", field.value, field.under);
+        let names = text.split(|c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '"' | '\''));
+        let names: Vec<String> = names.filter(|name| !matches!(*name, "" | "-")).map(str::to_owned).collect();
+        let is_plain = |name: &String| name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+        if let Some(odd) = names.iter().find(|name| !is_plain(name)) {
+            self.problem(field.line, format!("`tools`: `{odd}` can't be the name of a tool"));
+        }
+        if names.is_empty() {
+            self.problem(field.line, "`tools` is empty; `tools: none` allows none");
+        }
+        Some(names.into_iter().filter(|name| name != "none").collect())
+    }
+
+    fn budget(&mut self) -> f64 {
+        let Some((text, line)) = self.string("budget") else { return RUN_BUDGET_USD };
+        let number = text.trim_start_matches('$').trim_end_matches("USD").trim();
+        match number.parse::<f64>() {
+            Ok(usd) if usd > 0.0 && usd <= MAX_RUN_BUDGET_USD => usd,
+            _ => {
+                let what =
+                    format!("`budget: {text}` isn't an amount in US dollars above 0, at most {MAX_RUN_BUDGET_USD}");
+                self.problem(line, what);
+                RUN_BUDGET_USD
+            }
+        }
+    }
+
+    /// One of a few words; the default where it isn't given.
+    fn word<T: Copy + Default>(&mut self, key: &str, words: &[(&str, T)]) -> T {
+        let Some((text, line)) = self.string(key) else { return T::default() };
+        if let Some((_, value)) = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(&text)) {
+            return *value;
+        }
+        let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        self.problem(line, format!("`{key}: {text}` is none of {}", known.join(", ")));
+        T::default()
+    }
+}
+
+impl WatchTarget {
+    /// Reads what is to be watched.
+    ///
+    /// # Errors
+    /// How it is written, in a sentence's end.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let lower = text.to_ascii_lowercase();
+        let after = |kind: &str| lower.starts_with(kind).then(|| text.get(kind.len()..).unwrap_or_default().trim());
+        if lower.starts_with("https://") || lower.starts_with("http://") {
+            return Ok(Self::Page(text.to_owned()));
+        }
+        match (after("file:"), after("command:")) {
+            (Some(path), _) if path.starts_with("~/") || path.starts_with('/') => Ok(Self::File(path.to_owned())),
+            (_, Some(command)) if !command.is_empty() => Ok(Self::Command(command.to_owned())),
+            _ if text.starts_with("~/") || text.starts_with('/') => Ok(Self::File(text.to_owned())),
+            _ => {
+                Err(format!("`watch: {text}` isn't understood; write `https://…`, `file:~/notes/x.md` or `command: …`"))
+            }
+        }
+    }
+}
+
+/// All jobs of a memory.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Jobs {
+    /// Those that are understood, by their names.
+    pub usable: Vec<Job>,
+    /// Those that aren't, and why.
+    pub damaged: Vec<DamagedJob>,
+}
+
+/// A file that can't be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DamagedJob {
+    /// Its path in the memory.
+    pub path: String,
+    /// What is wrong with it.
+    pub problems: Vec<Problem>,
+}
+
+impl fmt::Display for DamagedJob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let problems: Vec<String> = self.problems.iter().map(ToString::to_string).collect();
+        write!(f, "The job {} isn't run: {}", self.path, problems.join("; "))
+    }
+}
+
+impl Jobs {
+    /// Reads the jobs among some files of a memory, which `text` gives by their paths; `now` tells what their times mean.
+    pub fn collect(paths: &[String], text: impl Fn(&str) -> String, now: DateTime<Tz>) -> Self {
+        let mut jobs = Self::default();
+        for path in paths.iter().filter(|path| super::is_job(path)) {
+            let read = match job_name(path) {
+                Some(_) if jobs.usable.len() >= MAX_JOBS => {
+                    Err(vec![Problem::new(1, format!("there are more than {MAX_JOBS} jobs"))])
+                }
+                Some(name) => Job::parse(name, &text(path))
+                    .and_then(|job| job.planned(now).map(|_| job).map_err(|problem| vec![problem])),
+                None => Err(vec![Problem::new(1, format!("a job is a file `{JOBS_DIR}/<name>.md`"))]),
+            };
+            match read {
+                Ok(job) => jobs.usable.push(job),
+                Err(problems) => jobs.damaged.push(DamagedJob { path: path.clone(), problems }),
+            }
+        }
+        jobs
+    }
+
+    /// The usable one of this name.
+    pub fn get(&self, name: &str) -> Option<&Job> {
+        self.usable.iter().find(|job| job.name == name)
+    }
+}
+
+/// The name of the job that a path is the file of.
+pub fn job_name(path: &str) -> Option<&str> {
+    let name = path.strip_prefix(JOBS_DIR)?.strip_prefix('/')?.strip_suffix(".md")?;
+    (!name.contains('/')).then_some(name)
+}
+
+/// The path of the file of the job of this name.
+pub fn job_path(name: &str) -> String {
+    format!("{JOBS_DIR}/{name}.md")
+}
+
+/// The file of a job with another status: the line changes, or comes behind the first one; all else stays.
+pub fn with_status(text: &str, is_paused: bool) -> Option<String> {
+    let word = if is_paused { "paused" } else { "active" };
+    let (front, _) = front_matter(text.trim_start_matches('\u{feff}'), BEGINNING).ok()?;
+    let at = front.iter().position(|line| line.split_once(':').is_some_and(|(key, _)| key == "status"));
+    let mut new = String::with_capacity(text.len() + word.len());
+    for (nth, line) in super::text::lines(text).enumerate() {
+        let ending = line.get(line.trim_end_matches(['\n', '\r']).len()..).unwrap_or("\n");
+        match at {
+            Some(at) if nth == at + 1 => new.push_str(&format!("status: {word}{ending}")),
+            None if nth == 0 => new.push_str(&format!("{line}status: {word}{ending}")),
+            _ => new.push_str(line),
+        }
+    }
+    Some(new)
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::clock::parse_time;
+
+    fn now() -> DateTime<Tz> {
+        parse_time("2026-11-21T14:00:00Z").unwrap().with_timezone(&Tz::of("Europe/Berlin"))
+    }
+
+    fn read(front: &str, body: &str) -> Result<Job, String> {
+        Job::parse("a-job", &format!("---\n{front}\n---\n{body}"))
+            .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+    }
+
+    #[test]
+    fn a_job_is_read_with_all_that_it_says() {
+        let job = read(
+            "# mine\nwhen: every weekday at 8\nif: test -e ~/inbox && ls ~/inbox\ntools: [memory_search, task_add]\n\
+             budget: $0.25\nnotify: always\nmissed: skip\nstatus: paused",
+            "\nSort the inbox.\n",
+        )
+        .unwrap();
+        assert_eq!(job.gate, Some(JobGate::If("test -e ~/inbox && ls ~/inbox".to_owned())));
+        assert_eq!(job.body.as_deref(), Some("Sort the inbox."));
+        assert_eq!(job.tools.as_deref(), Some(["memory_search".to_owned(), "task_add".to_owned()].as_slice()));
+        assert_eq!(
+            (job.budget_usd, job.notify, job.missed, job.is_paused),
+            (0.25, JobNotify::Always, Missed::Skip, true)
+        );
+        assert_snapshot!(job.in_words(), @"It would run by itself as the job `a-job`: when: every weekday at 8 · if: test -e ~/inbox && ls ~/inbox · tools: memory_search, task_add · budget: $0.25 a run · notify: always · status: paused.");
+        let plain = read("when: every day at 9", "Do it.").unwrap();
+        assert_eq!(
+            (plain.tools, plain.budget_usd, plain.notify, plain.missed),
+            (None, RUN_BUDGET_USD, JobNotify::Changes, Missed::Run)
+        );
+        let list = read("when: every day at 9\ntools:\n  - a\n  - b_c", "Do it.").unwrap();
+        assert_eq!(list.tools.unwrap(), ["a", "b_c"]);
+        assert_eq!(read("when: every day at 9\ntools: none", "Do it.").unwrap().tools.unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_watched_is_told_by_how_it_begins() {
+        let target =
+            |text: &str| read(&format!("when: every 2 hours\nwatch: {text}"), "").unwrap().gate.unwrap().to_string();
+        assert_eq!(target("https://example.org/feed.xml"), "watch: https://example.org/feed.xml");
+        assert_eq!(target("file:~/notes/x.md"), "watch: file:~/notes/x.md");
+        assert_eq!(target("~/notes/x.md"), "watch: file:~/notes/x.md");
+        assert_eq!(target("'command: df -h | tail -n 1'"), "watch: command: df -h | tail -n 1");
+        assert_eq!(target("command: df -h"), "watch: command: df -h");
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line_and_nothing_of_it_runs() {
+        let wrong = |front: &str| read(front, "").unwrap_err();
+        assert_snapshot!(Job::parse("x", "Do it.").unwrap_err()[0], @"line 1: a job begins with a line `---`, then `when:`, then `---`");
+        assert_snapshot!(wrong("if: true"), @"line 1: the front matter has no `when`");
+        assert_snapshot!(wrong("when: every day"), @"line 1: there is nothing to do: give `watch` or `if`, or write below the front matter what is to be done");
+        assert_snapshot!(wrong("when: daily at 9\nif: true\nwatch: https://a.example"), @"line 4: give `if` or `watch`, not both");
+        assert_snapshot!(wrong("when: daily at 9\nwatch: example.org"), @"line 3: `watch: example.org` isn't understood; write `https://…`, `file:~/notes/x.md` or `command: …`");
+        assert_snapshot!(wrong("when: daily at 9\nif: true\ntool: bash"), @"line 4: `tool` isn't known; there are when, if, watch, tools, budget, notify, missed, status");
+        assert_snapshot!(wrong("when: daily at 9\nif: true\nbudget: lots\nnotify: often\nmissed: maybe"), @"line 4: `budget: lots` isn't an amount in US dollars above 0, at most 20; line 5: `notify: often` is none of always, changes, never; line 6: `missed: maybe` is none of run, skip, tell");
+        assert_snapshot!(wrong("when: daily at 9\nif: \"true"), @"line 3: `if`: the closing quote is missing");
+        assert_snapshot!(wrong("when: daily at 9\nwhen: daily at 10\nif: true"), @"line 3: `when` is given twice");
+        assert_snapshot!(wrong("when: daily at 9\nif: true\ntools: a/b"), @"line 4: `tools`: `a/b` can't be the name of a tool");
+        assert!(
+            Job::parse("A job", "---\nwhen: daily at 9\n---\nDo it.").unwrap_err()[0]
+                .to_string()
+                .contains("can't be a name")
+        );
+    }
+
+    #[test]
+    fn a_time_is_understood_or_its_line_named() {
+        let planned = |when: &str| read(&format!("when: {when}"), "x").unwrap().planned(now());
+        let next = |when: &str| planned(when).unwrap().next.unwrap().civil.to_string();
+        assert_eq!(next("every weekday at 8"), "2026-11-23 08:00:00");
+        assert_eq!(next("2026-11-22 09:00"), "2026-11-22 09:00:00");
+        assert_eq!(next("every 2 hours"), "2026-11-21 16:00:00");
+        assert_eq!(planned("2026-11-20 09:00").unwrap(), PlannedJob { rule: None, next: None });
+        assert_snapshot!(planned("whenever").unwrap_err(), @"line 2: `when: whenever` isn't understood; write such as `every weekday at 8`, `every 2 hours` or `2026-12-24 18:00`");
+        assert_snapshot!(planned("every minute").unwrap_err(), @"line 2: `when: every minute` comes too often; at least 5 minutes lie between two runs");
+    }
+
+    #[test]
+    fn a_damaged_file_is_named_and_the_others_are_read() {
+        let files = [
+            ("memory/jobs/good.md", "---\nwhen: every day at 9\n---\nDo it."),
+            ("memory/jobs/bad.md", "---\nwhen: whenever\n---\nDo it."),
+            ("memory/jobs/deep/er.md", "---\nwhen: every day at 9\n---\nDo it."),
+            ("memory/notes.md", "x"),
+        ];
+        let paths: Vec<String> = files.iter().map(|(path, _)| (*path).to_owned()).collect();
+        let text = |path: &str| files.iter().find(|(other, _)| *other == path).unwrap().1.to_owned();
+        let jobs = Jobs::collect(&paths, text, now());
+        assert_eq!(jobs.usable.iter().map(|job| job.name.as_str()).collect::<Vec<_>>(), ["good"]);
+        assert_snapshot!(jobs.damaged.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"), @r"
+        The job memory/jobs/bad.md isn't run: line 2: `when: whenever` isn't understood; write such as `every weekday at 8`, `every 2 hours` or `2026-12-24 18:00`
+        The job memory/jobs/deep/er.md isn't run: line 1: a job is a file `memory/jobs/<name>.md`
+        ");
+    }
+
+    #[test]
+    fn pausing_changes_one_line() {
+        let text = "---\r\nwhen: every day at 9\r\n---\r\nstatus: mine\r\n";
+        let paused = with_status(text, true).unwrap();
+        assert_eq!(paused, "---\r\nstatus: paused\r\nwhen: every day at 9\r\n---\r\nstatus: mine\r\n");
+        assert_eq!(with_status(&paused, false).unwrap(), paused.replace("paused", "active"));
+        assert!(Job::parse("x", &paused).unwrap().is_paused);
+        assert_eq!(with_status("no front", true), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(front in "(when|if|watch|tools|x)?: ?[\"'>|a\\\\ #\\[-]{0,6}\n?( [a\"']\n)?.{0,9}", any in any::<String>()) {
+            for text in [format!("---\n{front}\n---\n"), any] {
+                if let Ok(job) = Job::parse("a", &text) {
+                    drop(job.planned(now()));
+                    prop_assert!(job.gate.is_some() || job.body.is_some());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Standing jobs by a person's own order: what there is, a run now, and rest.
+
+use chrono::{DateTime, NaiveDateTime, Utc};
+
+use super::OrderError;
+use crate::{
+    memory::{
+        is_job,
+        job::{Job, Jobs, job_path, with_status},
+    },
+    provenance::hand::Hand,
+    repo::FileChange,
+    store::{JobRow, JobRun, JobState, Store},
+    tool::Documents,
+    words::{day_and_time, local, one_line, shortened},
+    zone::Tz,
+};
+
+/// How much of an output is listed, in characters.
+const MAX_OUTPUT_CHARS: usize = 160;
+
+/// A job as it is listed. The names are relied on.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct ListedJob {
+    /// Its name.
+    pub name: String,
+    /// `active`, `paused`, `over` (its one time has been) or `damaged`.
+    pub state: &'static str,
+    /// When it runs, as its file says.
+    pub when: Option<String>,
+    /// When it runs next.
+    pub next_at: Option<DateTime<Utc>>,
+    /// What it looks at, as its file says.
+    pub gate: Option<String>,
+    /// Whether a model works on it.
+    pub has_model: bool,
+    /// Runs that failed in a row.
+    pub failures: u32,
+    /// Why it isn't run, or why its last run failed.
+    pub problem: Option<String>,
+}
+
+/// A run as it is listed. The names are relied on.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct ListedRun {
+    /// Its number.
+    pub id: i64,
+    /// The job.
+    pub job: String,
+    /// When it began.
+    pub started_at: Option<DateTime<Utc>>,
+    /// The time that it was due, on the wall clock; none: it was asked for.
+    pub slot: Option<NaiveDateTime>,
+    /// How it stands.
+    pub state: JobState,
+    /// The wake that did it.
+    pub wake: Option<String>,
+    /// What it came to.
+    pub output: Option<String>,
+}
+
+/// The jobs as their files say now.
+pub fn read(documents: &Documents, now: DateTime<Tz>) -> Jobs {
+    let paths: Vec<String> = documents.list().into_iter().filter(|path| is_job(path)).collect();
+    Jobs::collect(&paths, |path| documents.text(path), now)
+}
+
+/// All jobs, by name; those that aren't understood last.
+pub fn listed(jobs: &Jobs, rows: &[JobRow], now: DateTime<Tz>) -> Vec<ListedJob> {
+    let one = |job: &Job| {
+        let row = rows.iter().find(|row| row.name == job.name);
+        let planned = || job.planned(now).ok().and_then(|planned| planned.next);
+        let next = row.map_or_else(planned, |row| row.next).filter(|_| !job.is_paused);
+        ListedJob {
+            name: job.name.clone(),
+            state: match (job.is_paused, next) {
+                (true, _) => "paused",
+                (false, Some(_)) => "active",
+                (false, None) => "over",
+            },
+            when: Some(job.when.clone()),
+            next_at: next.map(|slot| slot.at),
+            gate: job.gate.as_ref().map(ToString::to_string),
+            has_model: job.body.is_some(),
+            failures: row.map_or(0, |row| row.failures),
+            problem: row.and_then(|row| row.error.clone()),
+        }
+    };
+    let damaged = jobs.damaged.iter().map(|damaged| ListedJob {
+        name: damaged.path.clone(),
+        state: "damaged",
+        when: None,
+        next_at: None,
+        gate: None,
+        has_model: false,
+        failures: 0,
+        problem: Some(damaged.problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
+    });
+    jobs.usable.iter().map(one).chain(damaged).collect()
+}
+
+/// As Markdown.
+pub fn text(listed: &[ListedJob], tz: Tz) -> String {
+    let line = |job: &ListedJob| {
+        let mut parts = Vec::new();
+        match (job.state, job.next_at) {
+            ("damaged", _) => {}
+            (_, Some(at)) => parts.push(format!("{}, next {}", job.when.as_deref().unwrap_or_default(), local(at, tz))),
+            (state, None) => parts.push(format!("{}, {state}", job.when.as_deref().unwrap_or_default())),
+        }
+        parts.extend(job.gate.as_ref().map(|gate| format!("`{}`", one_line(gate).replace('`', "'"))));
+        match (&job.problem, job.failures) {
+            (Some(problem), 0) => parts.push(format!("isn't run: {problem}")),
+            (Some(problem), n) => parts.push(format!("failed {n} times in a row: {problem}")),
+            (None, _) => {}
+        }
+        format!("- **{}** — {}", job.name, parts.join(" · "))
+    };
+    match listed {
+        [] => "No jobs. A file `memory/jobs/<name>.md` makes one; docs/JOBS.md tells how.".to_owned(),
+        jobs => jobs.iter().map(line).collect::<Vec<_>>().join("\n"),
+    }
+}
+
+/// Its runs, for JSON.
+pub fn runs(runs: Vec<JobRun>) -> Vec<ListedRun> {
+    let one = |run: JobRun| ListedRun {
+        id: run.id,
+        job: run.name,
+        started_at: run.started_at,
+        slot: run.slot,
+        state: run.state,
+        wake: run.cycle_id,
+        output: run.output,
+    };
+    runs.into_iter().map(one).collect()
+}
+
+/// The same as Markdown.
+pub fn runs_text(runs: &[ListedRun], tz: Tz) -> String {
+    let line = |run: &ListedRun| {
+        let at = run.started_at.map_or_else(|| "at an unknown time".to_owned(), |at| local(at, tz));
+        let due = run.slot.map_or_else(|| "asked for".to_owned(), |slot| format!("due {}", day_and_time(slot)));
+        let state = match run.state {
+            JobState::Open => "waits for the model, or is under way",
+            JobState::Missed => "missed",
+            JobState::Nothing => "nothing to do",
+            JobState::Told => "found something",
+            JobState::Worked => "done",
+            JobState::Failed => "failed",
+        };
+        let output = run.output.as_deref().map(one_line).filter(|output| !output.is_empty());
+        let output = output.map(|output| format!(": {}", shortened(&output, MAX_OUTPUT_CHARS))).unwrap_or_default();
+        format!("- {at} **{}**, {due} — {state}{output}", run.job)
+    };
+    if runs.is_empty() { "No runs yet.".to_owned() } else { runs.iter().map(line).collect::<Vec<_>>().join("\n") }
+}
+
+/// Has a job run with the next wake, whatever is planned.
+///
+/// # Errors
+/// There is no such job, or it isn't understood.
+pub fn ask(store: &mut Store, jobs: &Jobs, name: &str, now: DateTime<Utc>) -> Result<String, OrderError> {
+    known(jobs, name)?;
+    store.ask_for_job(name, now)?;
+    Ok(format!("The job {name} runs with the next wake: `wake --once` starts one."))
+}
+
+/// Lets a job rest, or takes it up again. That is a commit of the person's own.
+///
+/// # Errors
+/// There is no such job, or its file can't be written.
+pub fn pause(hand: &mut Hand<'_>, now: DateTime<Tz>, name: &str, is_paused: bool) -> Result<String, OrderError> {
+    let edits = hand.commit_edits()?;
+    let documents = Documents::new(hand.repo.root(), Vec::new());
+    let job = known(&read(&documents, now), name)?;
+    if job.is_paused == is_paused {
+        return Ok(format!("The job {name} {}.", if is_paused { "rests already" } else { "doesn't rest" }));
+    }
+    let path = job_path(name);
+    if let Some(left) = edits.left_alone.iter().find(|left| left.path == path) {
+        let why = format!("{path} has changes that I can't commit, because it {}. Nothing was done.", left.why);
+        return Err(OrderError::Refused(why));
+    }
+    let text = documents.text(&path);
+    let content = with_status(&text, is_paused);
+    let content = content.ok_or_else(|| OrderError::Refused(format!("{path} can't be read. Nothing was done.")))?;
+    let verb = if is_paused { "Pause" } else { "Resume" };
+    let change = FileChange { path, base: Some(text), content: Some(content) };
+    hand.commit(&[change], &format!("{verb} the job {name}"))?;
+    Ok(match is_paused {
+        true => format!("The job {name} rests until `wake jobs resume {name}`."),
+        false => format!("The job {name} runs again at its times."),
+    })
+}
+
+/// The job of this name.
+fn known(jobs: &Jobs, name: &str) -> Result<Job, OrderError> {
+    if let Some(job) = jobs.get(name) {
+        return Ok(job.clone());
+    }
+    let damaged = jobs.damaged.iter().find(|damaged| damaged.path == job_path(name));
+    Err(OrderError::Refused(match damaged {
+        Some(damaged) => format!("{damaged}. Nothing was done."),
+        None => format!("There is no job {name:?}. `wake jobs list` shows them. Nothing was done."),
+    }))
+}

@@ -1,0 +1,149 @@
+//! `watch`: has a page, a feed, a file or a command's output looked at again and again, without a model. It is a standing job of its own
+//! without anything to do: what changes is told by rule, as others' words.
+//!
+//! It is judged as reading the same would be. A command always asks, and so does whatever nobody has just asked for.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Done, Outcome, Refusal, Run, Tool, Touched, World, words};
+use crate::{
+    memory::{
+        is_job,
+        job::{Job, JobGate, MAX_JOBS, WatchTarget, job_name, job_path},
+    },
+    policy::Reach,
+    store::Change,
+    types::Effect,
+};
+
+/// The longest name that is made of an address or a path, in characters.
+const MAX_SLUG_CHARS: usize = 40;
+/// Names that are tried.
+const MAX_NAMES: u32 = 100;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// `https://…` (a page or a feed), `file:/home/ann/x.md`, or `command: df -h`.
+    what: String,
+    /// How often, such as `every 2 hours` or `every day at 8`.
+    when: String,
+    /// A short name of lower-case letters, digits and dashes.
+    #[serde(default)]
+    name: Option<String>,
+}
+
+pub(super) fn tool() -> Tool {
+    let tool = Tool::new(
+        "watch",
+        "Watch a page, a feed, a file or a command's output for your person: they are told what changed, without you. It makes a job \
+         that they can see and end (memory/jobs/).",
+        Effect::Staged,
+        run,
+    );
+    let tool = tool.reaching(Reach::Persists).for_owner().touching(|args: &Args| match WatchTarget::read(&args.what) {
+        Ok(WatchTarget::Page(url)) => Touched::Url(url),
+        Ok(WatchTarget::File(path)) => Touched::Path { path: PathBuf::from(path), is_write: false },
+        Ok(WatchTarget::Command(_)) | Err(_) => {
+            Touched::Edits { names: vec![job_path(args.name.as_deref().unwrap_or("watch"))], removes: false }
+        }
+    });
+    let unasked = |world: &World| match world.chat {
+        Some(_) => Vec::new(),
+        None => vec!["Nobody has just asked for this.".to_owned()],
+    };
+    Tool { asks: Some(Box::new(unasked)), ..tool }
+}
+
+fn run(args: &Args, world: &World) -> Outcome {
+    let what = words(&args.what, "what", 2_000)?;
+    let when = words(&args.when, "when", 100)?;
+    let target = WatchTarget::read(&what).map_err(|why| Refusal(format!("{why}. Nothing was done.")))?;
+    if let WatchTarget::File(path) = &target
+        && !world.rules.readable().iter().any(|root| PathBuf::from(path).starts_with(root))
+    {
+        return Err(Refusal(format!(
+            "{path} isn't an absolute path beneath a folder that may be read (`[files] read` in policy.toml). Nothing was done."
+        )));
+    }
+    if world.documents.list().iter().filter(|path| is_job(path)).count() >= MAX_JOBS {
+        return Err(Refusal(format!("There are {MAX_JOBS} jobs, which is the limit. Nothing was done.")));
+    }
+    let name = match &args.name {
+        Some(name) => name.clone(),
+        None => free_name(&slug(&target), world)?,
+    };
+    let path = job_path(&name);
+    if world.documents.get(&path).is_some() {
+        return Err(Refusal(format!("There is a job {name:?} already; give another name. Nothing was done.")));
+    }
+    let text = format!("---\nwhen: {when}\nwatch: '{}'\n---\n", target.to_string().replace('\'', "''"));
+    let wrong = |why: String| Refusal(format!("{why}. Nothing was done."));
+    let job = Job::parse(&name, &text).map_err(|problems| {
+        wrong(problems.first().map_or_else(|| "It can't be a job".to_owned(), |problem| problem.what.clone()))
+    })?;
+    job.planned(world.local()).map_err(|problem| wrong(problem.what))?;
+    // What is asked for is what is written, whatever the words hold.
+    if job.gate != Some(JobGate::Watch(target.clone())) || job.when != when || job.body.is_some() {
+        return Err(wrong("This can't be written down as it stands".to_owned()));
+    }
+    let done = Done {
+        content: format!("It is watched {when}, as the job {name} ({path}). The first look only records."),
+        receipt: Some(format!("Watches {target} {when}, as the job {name}")),
+        changes: vec![world.documents.stage(&path, text)],
+        ..Done::default()
+    };
+    Ok(world.told_unwoken(done, world.unwoken.task.as_ref()))
+}
+
+impl Tool {
+    /// What the standing jobs would do that a call writes, in words: a person who is asked sees more of a job than what changes in it.
+    pub(super) fn jobs_written(&self, touched: &Touched, input: &str, world: &World) -> Vec<String> {
+        let Run::Values(run) = &self.run else { return Vec::new() };
+        if !touched.edits_job() {
+            return Vec::new();
+        }
+        let changes = run(input, world).map(|done| done.changes).unwrap_or_default();
+        let jobs = changes.iter().filter_map(|change| match change {
+            Change::File(file) => Some((job_name(&file.path)?, &file.content)),
+            _ => None,
+        });
+        let in_words = |(name, text): (&str, &String)| match Job::parse(name, text) {
+            Ok(job) => job.in_words(),
+            Err(problems) => {
+                let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+                format!(
+                    "As it would stand, the job `{name}` isn't understood and doesn't run: {}.",
+                    problems.join("; ")
+                )
+            }
+        };
+        jobs.map(in_words).collect()
+    }
+}
+
+/// A name made of what is watched.
+fn slug(target: &WatchTarget) -> String {
+    let text = match target {
+        WatchTarget::Page(url) => url.split("://").nth(1).unwrap_or(url).trim_start_matches("www."),
+        WatchTarget::File(path) => path.rsplit('/').next().unwrap_or(path),
+        WatchTarget::Command(command) => command,
+    };
+    let dashed: String =
+        text.to_ascii_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let words: Vec<&str> = dashed.split('-').filter(|word| !word.is_empty()).collect();
+    let short: String = words.join("-").chars().take(MAX_SLUG_CHARS).collect();
+    format!("watch-{}", short.trim_matches('-')).trim_end_matches('-').to_owned()
+}
+
+fn free_name(name: &str, world: &World) -> Result<String, Refusal> {
+    let is_free = |name: &String| world.documents.get(&job_path(name)).is_none();
+    let numbered = (2..MAX_NAMES).map(|n| format!("{name}-{n}"));
+    std::iter::once(name.to_owned())
+        .chain(numbered)
+        .find(is_free)
+        .ok_or_else(|| Refusal::because("No name is free for it; give one. Nothing was done."))
+}

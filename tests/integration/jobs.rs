@@ -1,0 +1,493 @@
+//! Standing jobs and watching: what a person writes into `memory/jobs` runs at its time, once, and says what it found.
+
+use std::{
+    os::unix::fs::PermissionsExt as _,
+    sync::{Arc, Mutex},
+};
+
+use super::{
+    exec_shell::approve,
+    mind::{asked, commits, last, minded, opening, results, sent, start_wake},
+    support::{
+        claude::{Block, Reply},
+        env::{CHAT, TestEnv},
+        http::{Gate, HttpServer, Response, lock},
+        telegram::FakeTelegram,
+    },
+};
+use rustix::process::Signal;
+use serde_json::json;
+
+const EPISODIC: &str = "memory/agent-memory/episodic-memory.md";
+
+/// A world without a model, after its first wake.
+fn offline() -> (FakeTelegram, TestEnv) {
+    let telegram = FakeTelegram::start();
+    let env = TestEnv::with_telegram(&telegram);
+    env.once();
+    (telegram, env)
+}
+
+/// Writes a job as a person does, by hand.
+fn write(env: &TestEnv, name: &str, front: &str, body: &str) {
+    std::fs::create_dir_all(env.brain().join("memory/jobs")).unwrap();
+    env.write_memory(&format!("memory/jobs/{name}.md"), &format!("---\n{front}\n---\n{body}"));
+}
+
+fn grant(env: &TestEnv, policy: &str) {
+    let path = env.workspace().join("policy.toml");
+    std::fs::write(&path, policy).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+/// All is sound. What a person wrote and nobody has committed yet they commit themselves.
+#[track_caller]
+fn sound(env: &TestEnv) {
+    env.git(&["add", "-A"]);
+    env.git(&["commit", "-q", "--allow-empty", "-m", "Mine"]);
+    env.check_sound();
+}
+
+/// The states of a job's runs, the oldest first.
+fn states(env: &TestEnv, name: &str) -> Vec<String> {
+    let mut runs = env.store().job_runs(Some(name), 100).unwrap();
+    runs.reverse();
+    runs.iter().map(|run| run.state.as_str().to_owned()).collect()
+}
+
+/// A server whose page the test changes, and the rule that grants it.
+fn page(text: &str) -> (HttpServer, Arc<Mutex<String>>) {
+    let said = Arc::new(Mutex::new(text.to_owned()));
+    let shown = Arc::clone(&said);
+    (HttpServer::start(move |_| Response::new(200, lock(&shown).clone()).header("content-type", "text/html")), said)
+}
+
+fn granted(env: &TestEnv, server: &HttpServer) -> String {
+    let url = server.url();
+    let host = url.split("://").nth(1).unwrap().trim_end_matches('/').to_owned();
+    grant(env, &format!("[network]\nhosts = [{host:?}]\n"));
+    url
+}
+
+#[test]
+fn a_job_written_by_hand_runs_at_its_time_and_says_what_it_came_to() {
+    let (telegram, claude, mut env) = minded();
+    env.wake(&["--once"]).ok();
+    write(&env, "water-plants", "when: every day at 16:00", "Say which plants need water.");
+    env.once();
+    assert_eq!(env.once()["outcome"], "idle");
+    assert_eq!((claude.requests().len(), states(&env, "water-plants").len()), (0, 0));
+
+    env.at("2026-11-21T15:01:00Z");
+    claude.expect(Reply::text("The fern."));
+    assert_eq!(env.once()["outcome"], "worked");
+    let opened = opening(&last(&claude), "<job name=\"water-plants\" due=\"Sat 21 Nov 16:00\">");
+    assert!(opened.contains("<orders>\nSay which plants need water.\n</orders>"), "{opened}");
+    assert_eq!(sent(&telegram), ["water-plants\n\nThe fern."]);
+    assert_eq!(states(&env, "water-plants"), ["worked"]);
+    assert!(env.memory(EPISODIC).contains("Ran the job water-plants: The fern."), "{}", env.memory(EPISODIC));
+    assert_eq!(env.once()["outcome"], "idle");
+
+    // The same again isn't told, and `nothing` is silent.
+    for (at, answer) in [("2026-11-22T15:01:00Z", "The fern."), ("2026-11-23T15:01:00Z", "nothing")] {
+        env.at(at);
+        claude.expect(Reply::text(answer));
+        env.once();
+        assert!(last(&claude).raw.contains("<last_time>\\nThe fern.\\n</last_time>"));
+    }
+    assert_eq!(sent(&telegram).len(), 1, "{:?}", sent(&telegram));
+    let log = env.wake(&["jobs", "log", "water-plants"]).ok().stdout;
+    assert!(log.contains("due Mon 23 Nov 16:00") && log.contains("done: nothing"), "{log}");
+    sound(&env);
+}
+
+#[test]
+fn a_run_that_is_killed_is_done_once() {
+    let (telegram, claude, mut env) = minded();
+    env.wake(&["--once"]).ok();
+    write(&env, "a", "when: 2026-11-21 16:00", "Say hello.");
+    write(&env, "b", "when: 2026-11-21 17:00", "Say it again.");
+    env.git(&["add", "-A"]);
+    env.git(&["commit", "-q", "-m", "Jobs"]);
+    claude.expect(Reply::text("Seen."));
+    env.once();
+    env.at("2026-11-21T15:01:00Z");
+    let gate = Gate::default();
+    claude.expect(Reply::text("Hello.").stalled_after(1, &gate));
+    let wake = start_wake(&env);
+    asked(&claude, 2);
+    wake.signal(Signal::KILL);
+    wake.end();
+    gate.open();
+    claude.expect(Reply::text("Hello."));
+    env.once();
+    assert_eq!(env.once()["outcome"], "idle");
+    assert_eq!((sent(&telegram), states(&env, "a")), (vec!["a\n\nHello.".to_owned()], vec!["worked".to_owned()]));
+    assert_eq!(claude.requests()[1].raw, claude.requests()[2].raw);
+
+    // Killed after the look and before the cycle began: as the database stands then.
+    env.execute(
+        "INSERT INTO job_runs (name, slot, started_at, state) VALUES ('b', '2026-11-21T17:00:00', '2026-11-21T16:00:00.000Z', 'open')",
+    );
+    env.at("2026-11-21T16:01:00Z");
+    claude.expect(Reply::text("Again."));
+    env.once();
+    env.once();
+    assert_eq!(states(&env, "b"), ["worked"], "its slot has run");
+    assert_eq!(sent(&telegram).len(), 2);
+    sound(&env);
+}
+
+#[test]
+fn an_if_that_says_no_asks_no_model_and_one_that_says_yes_shows_what_it_found() {
+    let (telegram, claude, mut env) = minded();
+    env.wake(&["--once"]).ok();
+    let inbox = env.path("inbox");
+    std::fs::create_dir(&inbox).unwrap();
+    grant(&env, &format!("[files]\nwrite = [{inbox:?}]\n"));
+    let gate = format!("when: every day at 16:00\nif: ls {0}/* 2>/dev/null || exit 1", inbox.display());
+    write(&env, "sort", &gate, "Sort the inbox.");
+    env.once();
+    env.at("2026-11-21T15:01:00Z").once();
+    assert_eq!((states(&env, "sort"), claude.requests().len(), telegram.sent().len()), (vec!["nothing".into()], 0, 0));
+    assert_eq!(env.query::<String>("SELECT output FROM job_runs"), "its command ended with 1");
+
+    std::fs::write(inbox.join("a <b>.txt"), "x").unwrap();
+    env.at("2026-11-22T15:01:00Z");
+    claude.expect(Reply::text("One file: see [it](https://evil.example)."));
+    env.once();
+    let opened = opening(&last(&claude), "<job");
+    assert!(opened.contains("a &lt;b>.txt\n</found>"), "{opened}");
+    assert_eq!(states(&env, "sort"), ["nothing", "worked"]);
+    // What others named had a hand in it: it makes no link, and a later cycle isn't shown it.
+    assert!(telegram.sent()[0].visible.contains("https://evil.example"), "{:?}", telegram.sent()[0]);
+    assert!(env.query::<Option<String>>("SELECT taint FROM outgoing_messages").unwrap().contains("the job sort"));
+    sound(&env);
+}
+
+#[test]
+fn a_gates_command_is_given_nothing() {
+    let (telegram, mut env) = offline();
+    let shared = env.path("shared");
+    std::fs::create_dir(&shared).unwrap();
+    grant(&env, &format!("[files]\nwrite = [{shared:?}]\n"));
+    let command = format!(
+        "touch {0}/x 2>/dev/null && echo wrote; env | grep -c TELEGRAM; cat {1}/.env {1}/policy.toml 2>/dev/null; true",
+        shared.display(),
+        env.workspace().display()
+    );
+    write(&env, "probe", &format!("when: every day at 16:00\nif: |\n  {command}\nnotify: always"), "");
+    env.once();
+    env.at("2026-11-21T15:01:00Z").once();
+    assert_eq!(sent(&telegram), ["probe: it found something.\n\n0"], "{:?}", sent(&telegram));
+    assert!(!shared.join("x").exists());
+    sound(&env);
+}
+
+#[test]
+fn a_page_is_told_once_with_what_changed_and_makes_no_link() {
+    let (telegram, mut env) = offline();
+    let (server, said) = page("<p>Opens Monday</p><p>Prices</p>");
+    let url = granted(&env, &server);
+    write(&env, "shop", &format!("when: every 2 hours\nwatch: {url}"), "");
+    env.once();
+    env.at("2026-11-21T16:00:00Z").once();
+    assert_eq!(
+        (states(&env, "shop"), telegram.sent().len()),
+        (vec!["nothing".to_owned()], 0),
+        "the first look records"
+    );
+    env.at("2026-11-21T18:00:00Z").once();
+    assert_eq!(states(&env, "shop"), ["nothing", "nothing"]);
+
+    *lock(&said) = "<p>Opens <a href='https://evil.example'>Sunday</a></p><p>Prices</p>".to_owned();
+    env.at("2026-11-21T20:00:00Z").once();
+    let told = sent(&telegram);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].starts_with(&format!("shop: {url} has changed.")), "{told:?}");
+    assert!(told[0].contains("- Opens Monday") && told[0].contains("+ Opens"), "{told:?}");
+    assert!(!telegram.sent()[0].text.contains("href"), "{:?}", telegram.sent()[0]);
+    env.at("2026-11-21T20:05:00Z").once();
+    env.at("2026-11-21T22:00:00Z").once();
+    assert_eq!((sent(&telegram).len(), states(&env, "shop").len()), (1, 4));
+    sound(&env);
+}
+
+#[test]
+fn a_feed_tells_its_new_entries() {
+    let (telegram, mut env) = offline();
+    let feed = |items: &[u32]| {
+        let item = |n: &u32| {
+            format!("<item><title>Title {n}</title><link>https://a.example/{n}</link><guid>{n}</guid></item>")
+        };
+        let items: String = items.iter().map(item).collect();
+        format!(
+            "<?xml version=\"1.0\"?><rss version=\"2.0\"><channel><title>T</title><link>https://a.example</link><description>d</description>{items}</channel></rss>"
+        )
+    };
+    let (server, said) = page(&feed(&[1]));
+    let url = granted(&env, &server);
+    write(&env, "news", &format!("when: every 2 hours\nwatch: {url}"), "");
+    env.once();
+    env.at("2026-11-21T16:00:00Z").once();
+    *lock(&said) = feed(&[3, 2, 1]);
+    env.at("2026-11-21T18:00:00Z").once();
+    let told = sent(&telegram);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].ends_with("Title 3\nhttps://a.example/3\n\nTitle 2\nhttps://a.example/2"),
+        "title and link as text: {told:?}"
+    );
+    *lock(&said) = feed(&[3, 1]);
+    env.at("2026-11-21T20:00:00Z").once();
+    assert_eq!(sent(&telegram).len(), 1);
+    sound(&env);
+}
+
+#[test]
+fn a_file_and_a_commands_output_are_watched_too() {
+    let (telegram, mut env) = offline();
+    let notes = env.path("notes");
+    std::fs::create_dir(&notes).unwrap();
+    std::fs::write(notes.join("x.md"), "one\n").unwrap();
+    grant(&env, &format!("[files]\nwrite = [{notes:?}]\n"));
+    write(&env, "file", &format!("when: every 2 hours\nwatch: file:{}/x.md", notes.display()), "");
+    write(&env, "count", &format!("when: every 2 hours\nwatch: 'command: ls {} | wc -l'", notes.display()), "");
+    write(&env, "key", "when: every 2 hours\nwatch: file:~/.ssh/id_rsa", "");
+    env.once();
+    env.at("2026-11-21T16:00:00Z").once();
+    assert_eq!((states(&env, "file"), states(&env, "key")), (vec!["nothing".to_owned()], vec!["failed".to_owned()]));
+    std::fs::write(notes.join("x.md"), "one\ntwo\n").unwrap();
+    std::fs::write(notes.join("y.md"), "").unwrap();
+    env.at("2026-11-21T18:00:00Z").once();
+    let told = sent(&telegram);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].starts_with("count: command: ls ") && told[0].ends_with("- 1\n+ 2"), "{told:?}");
+    assert!(told[1].ends_with("x.md has changed.\n\n+ two"), "{told:?}");
+    // A person is told of what fails again and again, once.
+    env.at("2026-11-21T20:00:00Z").once();
+    env.at("2026-11-21T22:00:00Z").once();
+    let of_key: Vec<_> = sent(&telegram).into_iter().filter(|text| text.starts_with("The job key")).collect();
+    assert!(of_key.len() == 1 && of_key[0].contains("I try it again at its next time"), "{of_key:?}");
+    sound(&env);
+}
+
+#[test]
+fn what_is_found_in_quiet_hours_is_told_when_they_end() {
+    let (telegram, mut env) = offline();
+    env.set("QUIET_HOURS", "22:00-07:00");
+    write(&env, "night", "when: every day at 23:00\nif: echo found\nnotify: always", "");
+    env.once();
+    env.at("2026-11-21T22:01:00Z").once();
+    assert_eq!((states(&env, "night"), telegram.sent().len()), (vec!["told".to_owned()], 0));
+    assert_eq!(env.once()["outcome"], "idle");
+    // Who asks for a run is awake.
+    env.wake(&["jobs", "run", "night"]).ok();
+    env.once();
+    assert_eq!(telegram.sent().len(), 1);
+    env.at("2026-11-22T06:01:00Z").once();
+    assert_eq!(sent(&telegram), vec!["night: it found something.\n\nfound"; 2]);
+    assert_eq!(env.once()["outcome"], "idle");
+    sound(&env);
+}
+
+#[test]
+fn what_was_missed_is_recorded_and_caught_up_by_its_rule() {
+    let (telegram, mut env) = offline();
+    for missed in ["run", "skip", "tell"] {
+        write(&env, missed, &format!("when: every day at 16:00\nif: echo found\nmissed: {missed}"), "");
+    }
+    env.once();
+    // Two times were missed altogether, and the last one by hours.
+    env.at("2026-11-24T20:00:00Z").once();
+    assert_eq!(states(&env, "run"), ["missed", "told"]);
+    assert_eq!((states(&env, "skip"), states(&env, "tell")), (vec!["missed".to_owned()], vec!["missed".to_owned()]));
+    assert_eq!(
+        sent(&telegram),
+        [
+            "run: it found something. (It was due Tue 24 Nov 16:00.)\n\nfound",
+            "Missed while I was not running: the job tell, due 4 times from Sat 21 Nov 16:00 to Tue 24 Nov 16:00."
+        ]
+    );
+    let log = env.wake(&["jobs", "log", "skip"]).ok().stdout;
+    assert!(log.contains("missed: it was due 4 times from Sat 21 Nov 16:00 to Tue 24 Nov 16:00"), "{log}");
+    assert_eq!(env.once()["outcome"], "idle");
+    sound(&env);
+}
+
+#[test]
+fn an_idle_look_with_jobs_writes_nothing() {
+    let (_telegram, env) = offline();
+    write(&env, "a", "when: every day at 16:00\nif: echo found", "");
+    env.once();
+    let version = || env.query::<i64>("SELECT fence FROM processing_lock");
+    let (before, n) = (version(), commits(&env));
+    for _ in 0..3 {
+        assert_eq!(env.once()["outcome"], "idle");
+    }
+    assert_eq!((version(), commits(&env)), (before, n));
+    sound(&env);
+}
+
+#[test]
+fn a_damaged_file_is_named_and_does_not_run() {
+    let (telegram, mut env) = offline();
+    write(&env, "good", "when: every day at 16:00\nif: echo found", "");
+    write(&env, "bad", "when: every day at 16:00\nif: echo found\ntool: none", "");
+    env.once();
+    env.at("2026-11-21T15:01:00Z").once();
+    assert_eq!((states(&env, "bad").len(), sent(&telegram).len()), (0, 1));
+    let listed = env.wake(&["jobs", "list"]).ok().stdout;
+    assert!(listed.contains("memory/jobs/bad.md") && listed.contains("line 4: `tool` isn't known"), "{listed}");
+    assert!(listed.contains("good** — every day at 16:00, next Sun 2026-11-22 16:00"), "{listed}");
+    let health = env.health(&["check", "--dry-run"]).stdout;
+    assert!(health.contains("memory/jobs/bad.md isn't run: line 4"), "{health}");
+    assert_ne!(env.wake(&["jobs", "run", "bad"]).code, 0);
+    assert_ne!(env.wake(&["jobs", "run", "none"]).code, 0);
+    sound(&env);
+}
+
+#[test]
+fn a_job_rests_and_runs_when_its_person_says_so() {
+    let (telegram, mut env) = offline();
+    write(&env, "a", "when: every day at 16:00\nif: echo found\nnotify: always", "");
+    env.once();
+    env.wake(&["jobs", "pause", "a"]).ok();
+    assert!(env.memory("memory/jobs/a.md").contains("status: paused\n"));
+    assert_eq!(env.git(&["log", "-1", "--format=%s"]), "Pause the job a");
+    env.at("2026-11-22T15:01:00Z").once();
+    assert_eq!(states(&env, "a").len(), 0);
+    env.wake(&["jobs", "run", "a"]).ok();
+    env.once();
+    assert_eq!((states(&env, "a"), sent(&telegram).len()), (vec!["told".to_owned()], 1), "by its person's word");
+    env.wake(&["jobs", "resume", "a"]).ok();
+    env.once();
+    assert_eq!(env.once()["outcome"], "idle", "what came while it rested isn't made up for");
+    env.at("2026-11-23T15:01:00Z").once();
+    assert_eq!(sent(&telegram).len(), 2);
+    let json = env.wake(&["jobs", "list", "--json"]).ok().json();
+    assert_eq!((&json["name"], &json["state"]), (&json!("a"), &json!("active")));
+    std::fs::remove_file(env.brain().join("memory/jobs/a.md")).unwrap();
+    env.at("2026-11-24T15:01:00Z").once();
+    assert_eq!(sent(&telegram).len(), 2);
+    sound(&env);
+}
+
+#[test]
+fn a_job_that_the_model_writes_asks_and_shows_what_it_would_do() {
+    let (telegram, claude, mut env) = minded();
+    env.receive(CHAT, "sort my inbox each day, write it to /memories/jobs");
+    let text = "---\nwhen: every day at 8\nif: test -s ~/inbox\ntools: task_add\n---\nSort it.";
+    let create = json!({"command": "create", "path": "/memories/jobs/sort.md", "file_text": text});
+    claude.expect(Reply::tools(vec![Block::tool("t1", "memory", create)]));
+    assert_eq!(env.once()["outcome"], "parked");
+    let question = telegram.sent().pop().unwrap().visible;
+    for shown in ["a standing job", "when: every day at 8", "if: test -s ~/inbox", "tools: task_add", "budget: $0.50"] {
+        assert!(question.contains(shown), "{shown}: {question}");
+    }
+    assert!(!env.brain().join("memory/jobs/sort.md").exists());
+    approve(&env);
+    claude.expect(Reply::text("Done."));
+    env.once();
+    assert!(env.memory("memory/jobs/sort.md").contains("Sort it."));
+    // An edit shows the whole of what it would come to.
+    env.receive(CHAT, "and at 9, in /memories/jobs");
+    let edit =
+        json!({"command": "str_replace", "path": "/memories/jobs/sort.md", "old_str": "at 8", "new_str": "at 9"});
+    claude.expect(Reply::tools(vec![Block::tool("t2", "memory", edit)]));
+    env.at("2026-11-21T14:05:00Z");
+    assert_eq!(env.once()["outcome"], "parked");
+    let question = telegram.sent().pop().unwrap().visible;
+    assert!(question.contains("when: every day at 9 · if: test -s ~/inbox"), "{question}");
+}
+
+#[test]
+fn a_run_has_the_tools_that_its_file_names_and_no_others() {
+    let (_telegram, claude, mut env) = minded();
+    env.wake(&["--once"]).ok();
+    write(&env, "a", "when: 2026-11-21 16:00\ntools: task_list", "Look at the tasks.");
+    env.once();
+    env.at("2026-11-21T15:01:00Z");
+    claude.expect(Reply::tools(vec![
+        Block::tool("t1", "remember", json!({"fact": "Cats purr"})),
+        Block::tool("t2", "task_list", json!({})),
+    ]));
+    claude.expect(Reply::text("nothing"));
+    env.once();
+    let told = results(&last(&claude));
+    assert!(told[0].1 && told[0].0.contains("The job's file doesn't name this tool."), "{told:?}");
+    assert!(!told[1].1, "{told:?}");
+    assert!(!claude.requests()[0].tools.contains("\"remember\""), "{}", claude.requests()[0].tools);
+    assert!(!env.memory("memory/agent-memory/semantic-memory.md").contains("Cats purr"));
+    sound(&env);
+}
+
+#[test]
+fn a_run_ends_when_its_budget_is_spent_and_says_so() {
+    let (telegram, claude, mut env) = minded();
+    env.wake(&["--once"]).ok();
+    write(&env, "a", "when: 2026-11-21 16:00\nbudget: 0.01", "Go on for ever.");
+    env.once();
+    env.at("2026-11-21T15:01:00Z");
+    claude.expect(
+        Reply::tools(vec![Block::text("I begin."), Block::tool("t1", "task_list", json!({}))]).using(0, 10_000),
+    );
+    env.once();
+    assert_eq!(claude.requests().len(), 1);
+    let told = sent(&telegram);
+    assert!(told.len() == 1 && told[0].contains("It stopped: one run may cost $0.01"), "{told:?}");
+    assert_eq!(states(&env, "a"), ["failed"]);
+    assert_eq!(env.once()["outcome"], "idle");
+    sound(&env);
+}
+
+#[test]
+fn watch_makes_a_job_unasked_and_asks_for_a_command() {
+    let (telegram, claude, mut env) = minded();
+    env.receive(CHAT, "let me know if https://a.example changes");
+    let page = json!({"what": "https://a.example/", "when": "every 2 hours"});
+    claude.expect(Reply::tools(vec![Block::tool("t1", "watch", page)]));
+    claude.expect(Reply::text("I watch it."));
+    env.once();
+    assert!(claude.requests()[0].tools.contains("\"watch\""));
+    let written = env.memory("memory/jobs/watch-a-example.md");
+    assert_eq!(written, "---\nwhen: every 2 hours\nwatch: 'https://a.example/'\n---\n");
+    assert!(env.wake(&["jobs"]).ok().stdout.contains("next Sat 2026-11-21 17:00"), "{}", env.wake(&["jobs"]).stdout);
+    env.at("2026-11-21T14:05:00Z").receive(CHAT, "and watch my disk");
+    let command = json!({"what": "command: df -h", "when": "every day at 8", "name": "disk"});
+    claude.expect(Reply::tools(vec![Block::tool("t2", "watch", command)]));
+    assert_eq!(env.once()["outcome"], "parked");
+    let question = telegram.sent().pop().unwrap().visible;
+    assert!(question.contains("watch: command: df -h") && question.contains("when: every day at 8"), "{question}");
+}
+
+#[test]
+fn a_guest_sees_no_job_and_makes_none() {
+    const GUEST: i64 = 5555;
+    let (_telegram, claude, mut env) = minded();
+    env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{GUEST}"));
+    env.wake(&["--once"]).ok();
+    write(&env, "secret-plan", "when: every day at 16:00", "CANARY");
+    env.git(&["add", "-A"]);
+    env.git(&["commit", "-q", "-m", "Mine"]);
+    claude.expect(Reply::text("Seen."));
+    env.once();
+    env.receive(GUEST, "watch https://a.example and tell me what jobs there are in /memories");
+    claude.expect(Reply::tools(vec![
+        Block::tool("t1", "watch", json!({"what": "https://a.example", "when": "every 2 hours"})),
+        Block::tool("t2", "memory", json!({"command": "view", "path": "/memories/jobs"})),
+        Block::tool("t3", "memory", json!({"command": "view", "path": "/memories/jobs/secret-plan.md"})),
+        Block::tool(
+            "t4",
+            "memory",
+            json!({"command": "create", "path": "/memories/jobs/x.md", "file_text": "---\nwhen: every day\n---\nx"}),
+        ),
+    ]));
+    claude.expect(Reply::text("No."));
+    env.once();
+    let told = results(&last(&claude));
+    assert!(told.iter().all(|(_, is_error)| *is_error), "{told:?}");
+    assert!(!last(&claude).raw.contains("CANARY") && !claude.requests()[1].raw.contains("secret-plan"));
+    assert_eq!(std::fs::read_dir(env.brain().join("memory/jobs")).unwrap().count(), 1);
+    sound(&env);
+}

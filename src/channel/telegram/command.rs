@@ -277,7 +277,7 @@ mod tests {
     fn the_nearest_commands_are_found() {
         assert_eq!(["kitten", "", "sitting"].map(|word| words::edits(word, "sitting")), [3, 7, 0]);
         assert_eq!(Command::nearest("reminder"), [Command::Remind]);
-        assert_eq!(Command::nearest("logs"), [Command::Log]);
+        assert_eq!(Command::nearest("logs"), [Command::Log, Command::Jobs]);
         assert_eq!(Command::nearest("re").into_iter().filter(|near| *near == Command::Retry).count(), 1);
         assert_eq!(Command::nearest("xyzzy"), []);
     }

@@ -58,6 +58,15 @@ fn verbs() -> Vec<(&'static str, Verb)> {
             let civil = at(9).naive_utc();
             s.set_next_slot(1, crate::schedule::Slot { civil, at: at(9) })
         }),
+        ("plan_jobs", |s| s.plan_jobs(&[], ("k", "v"))),
+        ("set_next_job_slot", |s| s.set_next_job_slot("a", None)),
+        ("job_looked", |s| {
+            let run = NewJobRun { slot: None, state: JobState::Nothing, found: None, output: None };
+            let name = "a".to_owned();
+            s.job_looked(&JobLook { name, next: None, runs: vec![run], seen: None, ended: None, message: None })
+        }),
+        ("say_held_job_messages", |s| s.say_held_job_messages().map(drop)),
+        ("fail_lost_job_runs", |s| s.fail_lost_job_runs().map(drop)),
         ("file_missing", |s| s.file_missing(1)),
         ("forget_words", |s| s.forget_words(&HeldInRows::default(), &|_, _| false).map(drop)),
         ("put_request_vectors", |s| s.put_request_vectors("m", &[(1, vec![1.0])])),

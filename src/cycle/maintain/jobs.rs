@@ -181,7 +181,7 @@ async fn one(
             look.runs.push(run(Some(passed.last), JobState::Missed, None, Some(format!("it was due {span}"))));
             if job.missed == Missed::Tell && slot.is_none() {
                 let text = format!("Missed while I was not running: the job **{}**, due {span}.", job.name);
-                look.message = Some(message(session, text, None, false));
+                look.message = Some(message(session, &text, None, false));
             }
         }
     }
@@ -208,7 +208,7 @@ async fn one(
             if is_told || row.failures == 0 && is_without_sandbox(job, exec) {
                 let again = if look.next.is_some() { " I try it again at its next time." } else { "" };
                 let text = format!("The job **{}** couldn't be done: {}.{again}", job.name, why.trim_end_matches('.'));
-                look.message = Some(message(session, text, None, waits));
+                look.message = Some(message(session, &text, None, waits));
             }
             look.runs.push(run(slot, JobState::Failed, None, Some(why.clone())));
             look.ended = Some(Err(why));
@@ -226,7 +226,7 @@ async fn one(
             look.ended = Some(Ok(()));
             if watched::is_told(job.notify, &found, before.as_deref()) {
                 let text = watched::told(job, &found, opened.is_feed, late.as_deref());
-                look.message = Some(message(session, text, Some(opened.origin), waits));
+                look.message = Some(message(session, &text, Some(opened.origin), waits));
             }
             look.runs.push(run(slot, JobState::Told, None, Some(found)));
         }
@@ -239,8 +239,8 @@ fn run(slot: Option<Slot>, state: JobState, found: Option<String>, output: Optio
 }
 
 /// What is said to the owner; `origin`: whose words it holds.
-fn message(session: &Session<'_>, text: String, origin: Option<String>, waits: bool) -> (NewOutgoing, bool) {
-    let text = session.context.redactor.redact(&text);
+fn message(session: &Session<'_>, text: &str, origin: Option<String>, waits: bool) -> (NewOutgoing, bool) {
+    let text = session.context.redactor.redact(text);
     let notice = NewOutgoing::notice(session.context.config.owner_chat, text);
     (NewOutgoing { links_as_text: origin.is_some(), taint: origin, ..notice }, waits)
 }

@@ -85,7 +85,7 @@ async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<
         };
         let mut session = Session::begin(context, &models, store, lock, trigger, &mut report)?;
         let ran = match wake::introduce(&mut session) {
-            Ok(()) => wake::run(&mut session, settles_doubts).await,
+            Ok(()) => Box::pin(wake::run(&mut session, settles_doubts)).await,
             Err(error) => Err(error),
         };
         trouble::note_trouble(&mut session, ran.as_ref().err()).await;

@@ -29,8 +29,8 @@ impl InitiativeLevel {
     pub fn in_words(self) -> &'static str {
         match self {
             Self::Off => "nothing that you didn't ask for",
-            Self::Low => "one useful thing a day, or a proposal: at most one cheap call of the AI model",
-            Self::High => "the same at 9, 13 and 17 o'clock: at most three cheap calls a day",
+            Self::Low => "one useful thing a day, or a proposal: at most $0.10 of the AI model a day",
+            Self::High => "the same at 9, 13 and 17 o'clock: at most $0.30 a day",
         }
     }
 }

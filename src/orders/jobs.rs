@@ -111,6 +111,7 @@ pub fn text(listed: &[ListedJob], tz: Tz) -> String {
         parts.extend(job.gate.as_ref().map(|gate| format!("`{}`", one_line(gate).replace('`', "'"))));
         match (&job.problem, job.failures) {
             (Some(problem), 0) => parts.push(format!("isn't run: {problem}")),
+            (Some(problem), 1) => parts.push(format!("its last run failed: {problem}")),
             (Some(problem), n) => parts.push(format!("failed {n} times in a row: {problem}")),
             (None, _) => {}
         }

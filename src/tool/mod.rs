@@ -54,7 +54,7 @@ pub(crate) use reflect::Asking;
 pub(crate) use reminder::slot_on;
 pub(crate) use reply::answer;
 pub(crate) use search::hits;
-pub(crate) use steps::{BUDGET_USD, ended, out_of_money};
+pub(crate) use steps::{BUDGET_USD, ended, is_in_hand, out_of_money, put_back};
 pub(crate) use task::also_written;
 pub use touched::Touched;
 pub use world::{Chat, Documents, Unwoken, World, unwoken_key};
@@ -280,6 +280,15 @@ impl Tool {
     /// The same, which no chat has that may not see all that is the owner's.
     fn for_owner(self) -> Self {
         Self { is_owners: true, ..self }
+    }
+
+    /// The same, which asks where nobody has just asked for anything.
+    fn unasked_for(self) -> Self {
+        let unasked = |world: &World| match world.chat {
+            Some(_) => Vec::new(),
+            None => vec!["Nobody has just asked for this.".to_owned()],
+        };
+        Self { asks: Some(Box::new(unasked)), ..self }
     }
 
     /// The same, which Claude's models know under this type.

@@ -124,7 +124,8 @@ pub(super) fn tools() -> Vec<Tool> {
             start,
         )
         .reaching(Reach::Persists)
-        .for_owner(),
+        .for_owner()
+        .unasked_for(),
         Tool::new(
             "long_task_change",
             "Change a long task: resume it, take a step anew with your person's advice, leave one out, add steps, pause, or set its budget. Its \
@@ -133,7 +134,8 @@ pub(super) fn tools() -> Vec<Tool> {
             change,
         )
         .reaching(Reach::Persists)
-        .for_owner(),
+        .for_owner()
+        .unasked_for(),
         Tool::new(STEP_END, "Say what came of this step. This ends the conversation.", Effect::Idempotent, end).free().for_owner(),
     ]
 }
@@ -203,7 +205,8 @@ fn next_of(steps: &[StepDraft]) -> String {
 
 /// A name that no other steps have.
 fn free_name(title: &str, world: &World) -> Result<String, Refusal> {
-    let first = steps_name(title);
+    // Its own for each start: what was done under a name stays known by it.
+    let first = format!("{}-{}", steps_name(title), world.local().format("%y%m%d-%H%M%S"));
     let is_free = |name: &String| steps_path(name).is_some_and(|path| world.documents.get(&path).is_none());
     let mut names = std::iter::once(first.clone()).chain((2..100).map(|number| format!("{first}-{number}")));
     names
@@ -236,7 +239,13 @@ fn drafts(steps: &[StepArg], before: usize, world: &World) -> Result<Vec<StepDra
             .into_iter()
             .any(|name| is_of(name) || VerbGroup::with(name).is_some_and(|group| is_of(group.name)))
     };
-    let draft = |step: &StepArg| {
+    let draft = |(nth, step): (usize, &StepArg)| {
+        let own = u32::try_from(before + nth + 1).unwrap_or(u32::MAX);
+        if let Some(other) = step.needs.iter().flatten().find(|other| **other == 0 || **other >= own) {
+            return Err(Refusal(format!(
+                "Step {own} can't need step {other}: steps are counted from 1, and need earlier ones. Nothing was done."
+            )));
+        }
         if let Some(tool) = step.tool.as_ref().filter(|tool| !known(tool)) {
             return Err(Refusal(format!("There is no tool {tool:?} for “{}”. Nothing was done.", brief(&step.what))));
         }
@@ -247,7 +256,7 @@ fn drafts(steps: &[StepArg], before: usize, world: &World) -> Result<Vec<StepDra
             needs: step.needs.clone(),
         })
     };
-    steps.iter().map(draft).collect()
+    steps.iter().enumerate().map(draft).collect()
 }
 
 fn change(args: &ChangeTask, world: &World) -> Outcome {
@@ -397,17 +406,24 @@ fn brought_along(list: &TaskList, title: &str, steps: &TaskSteps, world: &World)
 /// What a step's end has to say: that all is done, that its person is asked, or that another quarter is done.
 fn news(world: &World, title: &str, steps: &TaskSteps, step: Option<&TaskStep>, report: &StepReport) -> Option<Change> {
     let (n, over) = (steps.all().len(), steps.n_over());
-    let text = match steps.upcoming() {
-        Upcoming::Finished => format!("“{title}” is done: {}. Last: {}", all_of(n), report.result),
-        Upcoming::Stuck(stuck) if Some(stuck.number) == step.map(|step| step.number) => format!(
-            "“{title}” is stuck at step {} of {n} ({}): {}\n\nTell me how to go on, or to leave that step out.",
-            stuck.number, stuck.what, report.result
+    // What waits until the night is over loses its mark: others' words are left out of it.
+    let is_withheld = report.is_tainted && world.is_quiet();
+    let result =
+        if is_withheld { "what came of it stands in its steps (others' words may be in it)" } else { &report.result };
+    let text = match (step, steps.upcoming()) {
+        (Some(stuck), _) if report.state == StepState::Stuck => format!(
+            "“{title}” is stuck at step {} of {n} ({}): {result}\n\nTell me how to go on, or to leave that step out.",
+            stuck.number, stuck.what
         ),
-        Upcoming::Blocked(_) => format!("“{title}” can't go on: {}. Tell me what to change.", standing(steps)),
-        Upcoming::Step(next) if is_quarter(over, n) && world.told_today < world.tell_per_day && !world.is_quiet() => {
+        (_, Upcoming::Finished) => format!("“{title}” is done: {}. Last: {result}", all_of(n)),
+        (_, Upcoming::Stuck(_)) => format!("“{title}” waits: {}. All others are done.", standing(steps)),
+        (_, Upcoming::Blocked(_)) => format!("“{title}” can't go on: {}. Tell me what to change.", standing(steps)),
+        (_, Upcoming::Step(next))
+            if is_quarter(over, n) && world.told_today < world.tell_per_day && !world.is_quiet() =>
+        {
             format!("“{title}”: {over} of {n} steps are done. Next: {}", next.what)
         }
-        Upcoming::Step(_) | Upcoming::Stuck(_) => return None,
+        (_, Upcoming::Step(_)) => return None,
     };
     let key = format!("steps/{}", world.wake_id);
     Some(unless_quiet(world, NewOutgoing { key: Some(key), ..NewOutgoing::notice(world.owner_chat, text) }))
@@ -477,4 +493,21 @@ pub(crate) fn out_of_money(
             .push(unless_quiet(world, NewOutgoing { key: Some(key), ..NewOutgoing::notice(world.owner_chat, text) }));
     }
     Ok(StepEnded { changes, told: format!("Paused “{}”: its budget of {} is spent", brief(&name), usd(budget)) })
+}
+
+/// Whether a long task is worked at: nobody has stopped it.
+pub(crate) fn is_in_hand(world: &World, plan: &str) -> bool {
+    let list = TaskList::parse(&world.documents.text(memory::ACTIVE)).0;
+    list.tasks().iter().any(|task| task.steps() == Some(plan) && task.is_in_hand())
+}
+
+/// A step whose task its person has stopped meanwhile: it is taken anew once that goes on.
+///
+/// # Errors
+/// The step isn't there any more.
+pub(crate) fn put_back(world: &World, hand: &StepInHand) -> Result<StepEnded, TaskError> {
+    let path = steps_path(&hand.plan).unwrap_or_default();
+    let steps = TaskSteps::parse(&world.documents.text(&path)).0;
+    let changes = vec![world.documents.stage(&path, steps.settled(hand.step, StepState::Todo, None)?)];
+    Ok(StepEnded { changes, told: format!("Stopped in step {} of {}, as its task was", hand.step, hand.plan) })
 }

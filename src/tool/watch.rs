@@ -51,11 +51,7 @@ pub(super) fn tool() -> Tool {
             Touched::Edits { names: vec![job_path(args.name.as_deref().unwrap_or("watch"))], removes: false }
         }
     });
-    let unasked = |world: &World| match world.chat {
-        Some(_) => Vec::new(),
-        None => vec!["Nobody has just asked for this.".to_owned()],
-    };
-    Tool { asks: Some(Box::new(unasked)), ..tool }
+    tool.unasked_for()
 }
 
 fn run(args: &Args, world: &World) -> Outcome {

@@ -1,6 +1,9 @@
 //! What is watched behind an address: a feed's entries, where a feed comes, else the page as any reader has it.
 
-use feed_rs::{model::Entry, parser};
+use feed_rs::{
+    model::{Entry, Link, Text},
+    parser,
+};
 
 use super::{
     Gate, Page, Web, WebError,
@@ -57,8 +60,14 @@ fn read(fetched: &Fetched) -> Result<WatchedPage, WebError> {
         return Err(WebError::Unreadable("It is a feed that is too long to be read."));
     }
     // As bytes: a feed says itself how it is encoded.
+    // An entry without an id of its own is known by what it says; the crate would make up another id at each look.
+    let by_words = |links: &[Link], title: &Option<Text>, _: Option<&str>| {
+        let link = links.first().map(|link| link.href.as_str()).unwrap_or_default();
+        format!("{link} {}", title.as_ref().map(|title| title.content.as_str()).unwrap_or_default())
+    };
+    let reader = parser::Builder::new().id_generator(by_words).build();
     let feed =
-        parser::parse(fetched.body.as_slice()).map_err(|_| WebError::Unreadable("It is a feed that can't be read."))?;
+        reader.parse(fetched.body.as_slice()).map_err(|_| WebError::Unreadable("It is a feed that can't be read."))?;
     Ok(WatchedPage::Feed(origin(&fetched.url), feed.entries.into_iter().take(MAX_ENTRIES).map(entry).collect()))
 }
 
@@ -136,5 +145,17 @@ mod tests {
             drop(read_as("application/rss+xml", feed.as_bytes()));
         }
         assert_eq!(entries(&wide).len(), MAX_ENTRIES);
+    }
+
+    #[test]
+    fn entries_without_ids_are_the_same_at_each_look() {
+        let feed = b"<rss version=\"2.0\"><channel><title>T</title><link>https://example.org</link><description>D</description>\
+            <item><title>One</title></item><item><title>Two</title></item></channel></rss>";
+        let ids = || match read_as("text/xml", feed).unwrap() {
+            WatchedPage::Feed(_, entries) => entries.into_iter().map(|entry| entry.id).collect::<Vec<_>>(),
+            page => panic!("{page:?}"),
+        };
+        let first = ids();
+        assert!(first == ids() && first[0] != first[1], "{first:?}");
     }
 }

@@ -491,3 +491,41 @@ fn a_guest_sees_no_job_and_makes_none() {
     assert_eq!(std::fs::read_dir(env.brain().join("memory/jobs")).unwrap().count(), 1);
     sound(&env);
 }
+
+#[test]
+fn a_run_whose_first_request_fails_is_taken_up_later() {
+    let (telegram, claude, mut env) = minded();
+    env.wake(&["--once"]).ok();
+    write(&env, "water-plants", "when: every day at 16:00", "Say which plants need water.");
+    env.once();
+    env.at("2026-11-21T15:01:00Z");
+    claude.expect(Reply::error(401, "authentication_error", "invalid x-api-key"));
+    assert_eq!(env.wake(&["--once"]).code, 1);
+    assert_eq!((states(&env, "water-plants"), sent(&telegram).len()), (vec!["open".to_owned()], 0));
+    env.at("2026-11-21T17:01:00Z");
+    claude.expect(Reply::text("The fern."));
+    assert_eq!(env.once()["outcome"], "worked");
+    assert_eq!(states(&env, "water-plants"), ["worked"]);
+    assert_eq!(sent(&telegram), ["water-plants\n\nThe fern."]);
+    sound(&env);
+}
+
+#[test]
+fn long_work_does_not_hold_up_a_job() {
+    let (telegram, claude, mut env) = minded();
+    env.wake(&["--once"]).ok();
+    write(&env, "tea", "when: every day at 16:00", "Say hello.");
+    env.once();
+    env.at("2026-11-21T15:01:00Z");
+    env.receive(CHAT, "sort all of it step by step");
+    let steps = json!([{"what": "One"}, {"what": "Two"}]);
+    let start = json!({"do": "start", "task": "Sort it", "goal": "All", "steps": steps});
+    claude.expect(Reply::tool("t1", "long_tasks", start)).expect(Reply::text("Begun."));
+    let end = |result: &str| Reply::tool("t1", "step_end", json!({"outcome": "done", "result": result}));
+    claude.expect(end("1")).expect(Reply::text("Hello.")).expect(end("2"));
+    env.once();
+    let said = sent(&telegram);
+    assert_eq!(said[1], "tea\n\nHello.", "{said:?}");
+    assert!(said[2].contains("all 2 steps"), "{said:?}");
+    sound(&env);
+}

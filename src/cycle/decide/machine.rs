@@ -219,7 +219,7 @@ impl Cycle {
 
     /// Whether the model has ended its turn by itself: nothing is to be asked.
     pub fn is_at_rest(&self) -> bool {
-        matches!(self.phase, Phase::Spoken(_))
+        matches!(self.phase, Phase::Spoken(Stop::EndTurn | Stop::StopSequence))
     }
 
     /// Whether the model has ended its turn before with something missing, and was told so.

@@ -138,6 +138,23 @@ pub fn is_own_work(cycle: &NewCycle) -> bool {
     cycle.work.is_some() || is_reflection(cycle)
 }
 
+/// Whether a cycle has begun before its first turn: what the rules of a look back did stands then, and their question is asked; a job's
+/// run is taken up. Neither is begun anew.
+pub fn is_begun_by_rule(cycle: &NewCycle) -> bool {
+    is_reflection(cycle) || matches!(cycle.work, Some(OwnWork::Job { .. }))
+}
+
+/// Whether work is some that nobody waits for.
+pub fn is_own(work: &Work, open_cycles: &[CycleRow]) -> bool {
+    match work {
+        Work::Think { reasons } => matches!(reasons.as_slice(), [Reason::Own { .. } | Reason::Reflection { .. }]),
+        Work::Resume { cycle_id, .. } => {
+            open_cycles.iter().any(|row| row.cycle.id == *cycle_id && is_own_work(&row.cycle))
+        }
+        Work::Undo(_) | Work::Mechanical(_) => false,
+    }
+}
+
 /// Whether a cycle is a look back. Those of earlier releases are known by their reason.
 pub fn is_reflection(cycle: &NewCycle) -> bool {
     cycle.work == Some(OwnWork::Reflection)

@@ -28,7 +28,7 @@ use crate::{
     tool::EDITOR,
     types::Effect,
     web::{FetchLimits, WatchedPage},
-    words::{day_and_time, one_line, shortened},
+    words::day_and_time,
     zone::Tz,
 };
 
@@ -87,7 +87,7 @@ pub(in crate::cycle) async fn look(session: &mut Session<'_>, repo: &Repo) -> Re
     let mut exec = None;
     for row in due.iter().take(LOOKS_MAX) {
         let Some(job) = found.get(&row.name) else { continue };
-        if session.is_to_end()?.is_some() || sync::is_wanted(session, repo)? {
+        if session.is_to_end()?.is_some() || sync::is_somebody_waiting(session, repo)? {
             break;
         }
         let exec: &Exec = exec.get_or_insert_with(|| hands(session));
@@ -181,7 +181,7 @@ async fn one(
             look.runs.push(run(Some(passed.last), JobState::Missed, None, Some(format!("it was due {span}"))));
             if job.missed == Missed::Tell && slot.is_none() {
                 let text = format!("Missed while I was not running: the job **{}**, due {span}.", job.name);
-                look.message = Some(message(session, &text, None, false));
+                look.message = Some(message(session, &text, None, jobs::is_quiet(session.context.config, now)));
             }
         }
     }
@@ -269,7 +269,7 @@ async fn saw(session: &Session<'_>, repo: &Repo, exec: &Exec, job: &Job, row: &J
         tokio::select! {
             saw = &mut looking => return Ok(saw),
             () = tokio::time::sleep(ASK_EVERY) => {
-                if sync::is_wanted(session, repo)? {
+                if sync::is_somebody_waiting(session, repo)? {
                     return Ok(Saw::GivesWay);
                 }
             }
@@ -328,11 +328,8 @@ async fn printed(exec: &Exec, command: &str, home: Option<&Path>) -> Result<(Str
     match ran.end {
         End::Code(code) => Ok((ran.printed, code)),
         End::TimedOut => Err(format!("its command took longer than {} s", GATE_BOUND.as_secs())),
-        end => Err(format!(
-            "its command couldn't be run: {} {}",
-            shortened(&one_line(&ran.printed), 200),
-            described(end, GATE_BOUND)
-        )),
+        // What it printed is others' words.
+        end => Err(format!("its command couldn't be run: {}", described(end, GATE_BOUND))),
     }
 }
 

@@ -106,6 +106,17 @@ pub(in crate::cycle) fn is_wanted(session: &Session<'_>, repo: &Repo) -> Result<
     Ok(orient::choose(due, &observation.model, session.context.config.owner_chat).is_some())
 }
 
+/// Whether somebody waits for what is due: it is no work of its own.
+pub(in crate::cycle) fn is_somebody_waiting(session: &Session<'_>, repo: &Repo) -> Result<bool, WakeError> {
+    if *session.context.stop.borrow() || session.is_stopped()? {
+        return Ok(true);
+    }
+    let observation = Observation::look(&session.store, Some(repo), session.context)?;
+    let due = observation.due(session.context);
+    let work = orient::choose(due, &observation.model, session.context.config.owner_chat);
+    Ok(work.is_some_and(|work| !orient::is_own(&work, &observation.open_cycles)))
+}
+
 /// Shows and sends what may be. What can't be waits in the outbox.
 pub(in crate::cycle) async fn deliver(session: &mut Session<'_>) -> Result<(), WakeError> {
     if let Terminal::AtOnce(screen) = session.context.terminal

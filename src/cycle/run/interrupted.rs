@@ -94,8 +94,7 @@ pub(in crate::cycle) async fn interrupted(
         }
         TakenOver::Not | TakenOver::InPart => say_once_that_it_waits(session, live, &interrupt)?,
     }
-    // What the rules of a look back did stands before its first turn, their question is asked: that isn't done anew.
-    if state.turns > 0 || orient::is_reflection(cycle) {
+    if state.turns > 0 || orient::is_begun_by_rule(cycle) {
         session.store.pause_cycle(&cycle.id, now, &why)?;
     } else {
         let has_copies = session.has_copies(&cycle.id);
@@ -125,7 +124,7 @@ enum TakenOver {
 fn taken_over(session: &Session<'_>, live: &Live) -> Result<TakenOver, WakeError> {
     let Live { cycle, state, .. } = live;
     let lineup = observe::model_state_of(&session.store, session.context)?;
-    let has_begun = state.turns > 0 || orient::is_reflection(cycle);
+    let has_begun = state.turns > 0 || orient::is_begun_by_rule(cycle);
     let others = lineup.without(&cycle.model);
     if others.goes_on_without(has_begun, cycle.chat) {
         return Ok(TakenOver::Whole);

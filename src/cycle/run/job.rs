@@ -110,6 +110,9 @@ pub(in crate::cycle) fn conclude(
             );
             (JobState::Failed, format!("{why}\n\n{said}").trim_end().to_owned())
         }
+        None if !live.state.is_at_rest() => {
+            (JobState::Failed, format!("My AI model stopped before it was done.\n\n{said}").trim_end().to_owned())
+        }
         None => (JobState::Worked, said),
     };
     let output = shortened(&output, OUTPUT_CHARS_MAX);

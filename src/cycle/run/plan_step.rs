@@ -50,6 +50,9 @@ pub(in crate::cycle) fn begin(session: &Session<'_>, repo: &Repo, plan: &str, nu
 fn done_before(session: &Session<'_>, plan: &str, number: u32) -> Result<Vec<String>, WakeError> {
     let mut done = Vec::new();
     for row in session.store.ended_work(&format!("{}{number}/", OwnWork::of_plan(plan)))? {
+        if session.store.undone(&row.cycle.id)? == Some(true) {
+            continue;
+        }
         let journal = match session.store.journal(&row.cycle.id) {
             Err(StoreError::Damaged(_)) => continue,
             journal => journal?,
@@ -97,9 +100,10 @@ fn told(plan: &str, steps: &TaskSteps, step: &TaskStep, done_before: &[String]) 
             text.push_str(&format!("\n{what}: {}", escape(value)));
         }
     }
-    if step.tries > 0 {
-        let result = step.result.as_deref().filter(|_| !step.is_tainted).unwrap_or("it isn't shown here");
-        text.push_str(&format!("\nTried before ({}): {}. Take another way.", step.tries, escape(result)));
+    if let Some(result) = step.result.as_deref() {
+        let result = if step.is_tainted { "it isn't shown here: others' words may be in it" } else { result };
+        let other = if step.failures > 0 { " Take another way." } else { "" };
+        text.push_str(&format!("\nTried before: {}.{other}", escape(result)));
     }
     for done in done_before {
         text.push_str(&format!("\nAlready done, not to be done again: {}", escape(done)));
@@ -156,9 +160,9 @@ fn has_ended(live: &Live) -> bool {
     live.state.receipts.iter().any(|receipt| receipt.tool == STEP_END)
 }
 
-/// Whether the model has said what came of the step, or the task's budget is spent.
+/// Whether the model has said what came of the step, its person has stopped the task, or its budget is spent.
 pub(in crate::cycle) fn is_over(session: &Session<'_>, live: &Live, plan: &str) -> Result<bool, WakeError> {
-    Ok(has_ended(live) || out_of_money(session, live, plan)?.is_some())
+    Ok(has_ended(live) || !tool::is_in_hand(&live.world, plan) || out_of_money(session, live, plan)?.is_some())
 }
 
 /// What was spent and what may be, once nothing is left.
@@ -189,6 +193,7 @@ pub(in crate::cycle) fn conclude(
     let spent = out_of_money(session, live, plan)?;
     live.world.now = session.now();
     let ended = match spent {
+        _ if !tool::is_in_hand(&live.world, plan) => tool::put_back(&live.world, &hand),
         Some(spent) => tool::out_of_money(&live.world, &hand, spent),
         None => {
             let report = StepReport {

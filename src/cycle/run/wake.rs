@@ -87,6 +87,10 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, settles_doubts: boo
             break;
         }
         has_worked = true;
+        // Long work doesn't hold up what has a time.
+        if orient::is_own(&work, &observation.open_cycles) {
+            jobs::look(session, &repo).await?;
+        }
         let next = match work {
             Work::Resume { cycle_id, has_crashed } => resume::run(session, &repo, &cycle_id, has_crashed).await?,
             Work::Undo(undo) => undo::run(session, &repo, &undo).await.map(|()| Next::Others)?,

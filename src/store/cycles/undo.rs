@@ -246,5 +246,7 @@ fn withdraw(tx: &Transaction<'_>, wake: &str, now: DateTime<Utc>) -> Result<(usi
         "UPDATE outgoing_messages SET taken_back_at = ?2 WHERE cycle_id = ?1 AND sent_at IS NULL AND taken_back_at IS NULL",
         (wake, rfc3339(now)),
     )?;
+    // What waits for the end of the night is not said either.
+    tx.execute("UPDATE job_runs SET held = NULL WHERE cycle_id = ?1", [wake])?;
     Ok((unsent, usize::try_from(sent).unwrap_or(0)))
 }

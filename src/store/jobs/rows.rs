@@ -179,6 +179,14 @@ impl FencedStore<'_> {
                     (&gone.name, rfc3339(now)),
                 )?;
             }
+            // A run that no cycle has taken up rests with its job.
+            for rests in plans.iter().filter(|plan| plan.next.is_none() && plan.read_from.starts_with("paused")) {
+                tx.execute(
+                    "UPDATE job_runs SET state = 'failed', ended_at = ?2, output = 'its job was paused'
+                     WHERE name = ?1 AND state = 'open' AND cycle_id IS NULL",
+                    (&rests.name, rfc3339(now)),
+                )?;
+            }
             for plan in plans {
                 let row = old.iter().find(|row| row.name == plan.name);
                 if !row.is_some_and(|row| row.read_from == plan.read_from && row.zone == plan.zone) {

@@ -614,8 +614,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "integration::mind_resume::who_goes_on_after_a_wake_that_had_read_others_words_has_read_them_too",
         "whoever goes on with a wake's work doesn't know what it had read",
-        ".chain(done_after)),",
-        ".chain(done_after.into_iter().take(0))),",
+        ".chain(done_after).chain(",
+        ".chain(done_after.into_iter().take(0)).chain(",
     ),
     story(
         "integration::exec_shell::a_repository_within_a_clone_runs_nothing_when_it_is_looked_at",
@@ -716,8 +716,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "reveille::memory::imported::tests::a_task_waits_for_its_confirmation_and_brings_no_time_along",
         "a task that came in stands in the next opening",
-        "let is_theirs = |line: &str| names_another(line) || imported::is_mark(line);",
-        "let is_theirs = |line: &str| names_another(line) || imported::is_mark(line) && false;",
+        "names_another(line) || imported::is_mark(line) ||",
+        "names_another(line) || imported::is_mark(line) && false ||",
     ),
     story(
         "integration::import::what_came_in_stands_in_no_opening_marks_who_reads_it_and_is_moved_by_no_model",

@@ -8,7 +8,7 @@ use super::{
     tasks::{Task, TaskDraft, TaskError, TaskList},
 };
 
-/// TaskSteps of one task.
+/// Steps of one task.
 pub const STEPS_MAX: usize = 200;
 /// Runs of a step that fail in a row until its person is asked.
 pub const TRIES_MAX: u32 = 3;
@@ -91,7 +91,7 @@ pub struct TaskStep {
     pub tool: Option<String>,
     /// When it counts as done.
     pub done_when: Option<String>,
-    /// TaskSteps that come before it; none: all before it.
+    /// Steps that come before it; none: all before it.
     pub needs: Option<Vec<u32>>,
     /// What stands of it.
     pub state: StepState,
@@ -119,7 +119,7 @@ pub struct StepDraft {
     pub tool: Option<String>,
     /// When it counts as done.
     pub done_when: Option<String>,
-    /// TaskSteps that come before it; none: all before it.
+    /// Steps that come before it; none: all before it.
     pub needs: Option<Vec<u32>>,
 }
 

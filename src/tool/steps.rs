@@ -228,7 +228,7 @@ fn budget(usd: Option<f64>) -> Result<Option<f64>, Refusal> {
     }
 }
 
-/// TaskSteps as they are written; `before`: how many there are.
+/// Steps as they are written; `before`: how many there are.
 fn drafts(steps: &[StepArg], before: usize, world: &World) -> Result<Vec<StepDraft>, Refusal> {
     if before + steps.len() > STEPS_MAX {
         return Err(Refusal(format!("At most {STEPS_MAX} steps are taken. Nothing was done.")));

@@ -17,11 +17,11 @@ use crate::{
     types::OwnWork,
 };
 
-/// TaskSteps before this one whose results are shown, the last; those that it needs come besides.
+/// Steps before this one whose results are shown, the last; those that it needs come besides.
 const BEFORE_MAX: usize = 12;
 /// Characters of what was learned that are shown, the newest.
 const LEARNED_CHARS_MAX: usize = 4_000;
-/// TaskSteps after this one that are named.
+/// Steps after this one that are named.
 const AFTER_MAX: usize = 3;
 /// Things done in earlier tries that are named.
 const DONE_MAX: usize = 30;
@@ -46,7 +46,7 @@ pub(in crate::cycle) fn begin(session: &Session<'_>, repo: &Repo, plan: &str, nu
     Ok(Begun { block: told(plan, &steps, step, &before), ..Begun::default() })
 }
 
-/// What earlier runs of the step did that lasts, and whose words these had read.
+/// What earlier runs of the step did that lasts, but for those that were undone.
 fn done_before(session: &Session<'_>, plan: &str, number: u32) -> Result<Vec<String>, WakeError> {
     let mut done = Vec::new();
     for row in session.store.ended_work(&format!("{}{number}/", OwnWork::of_plan(plan)))? {
@@ -57,7 +57,7 @@ fn done_before(session: &Session<'_>, plan: &str, number: u32) -> Result<Vec<Str
             Err(StoreError::Damaged(_)) => continue,
             journal => journal?,
         };
-        // What others may have a word in is in the wake's own record, which can be read.
+        // A receipt may hold words of others that such a run had read: it is named alone.
         if session.store.taints_of(&row.cycle.id)?.is_none() {
             done.extend(lasting(&journal, &session.tooling().registry).into_iter().map(str::to_owned));
         } else {

@@ -37,6 +37,11 @@ pub(crate) fn run(program: &str, args: &[&str]) -> Option<Output> {
 
 /// A property list as JSON, read by Python's `plistlib`.
 pub(crate) fn plist(path: &Path) -> Option<Value> {
+    if cfg!(target_os = "macos") {
+        // The system's own checker, where there is one.
+        let checked = run("plutil", &["-lint", &path.display().to_string()])?;
+        assert!(checked.status.success(), "{checked:?}");
+    }
     let read = "import json, plistlib, sys; print(json.dumps(plistlib.load(open(sys.argv[1], 'rb'))))";
     let output = run("python3", &["-c", read, path.to_str().unwrap()])?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

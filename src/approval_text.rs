@@ -5,19 +5,71 @@
 
 use crate::random::hex;
 
+/// Lines of context that a difference shows before and after what changes.
+const CONTEXT_LINES: usize = 3;
+
 /// An action with each of its arguments, none of them shortened, and nothing in it that a screen would hide or reorder.
 pub fn action(tool: &str, action: &str) -> String {
     let mut text = format!("`{tool}`\n");
-    match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(action) {
-        Ok(arguments) => {
+    match arguments(action) {
+        Some(arguments) => {
             for (name, value) in arguments {
-                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 text.push_str(&format!("{}:\n{}\n", visible(&name), fenced(&visible(&value))));
             }
         }
-        Err(_) => text.push_str(&format!("{}\n", fenced(&visible(action)))),
+        None => text.push_str(&format!("{}\n", fenced(&visible(action)))),
     }
     text
+}
+
+/// Each argument of an action by its name, as it is read; none: they aren't an object. Edits are shown as their difference.
+pub fn arguments(action: &str) -> Option<Vec<(String, String)>> {
+    let arguments = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(action).ok()?;
+    let read = |name: &str, value: &serde_json::Value| {
+        let edits = || (name == "edits").then(|| difference(value)).flatten();
+        value.as_str().map(str::to_owned).or_else(edits).unwrap_or_else(|| value.to_string())
+    };
+    Some(arguments.iter().map(|(name, value)| (name.clone(), read(name, value))).collect())
+}
+
+/// Edits as a difference; none: they have something else in them than `path`, `old` and `new`, which mustn't be left out.
+fn difference(edits: &serde_json::Value) -> Option<String> {
+    let mut text = Vec::new();
+    for edit in edits.as_array()? {
+        let edit = edit.as_object()?;
+        let (path, new) = (edit.get("path")?.as_str()?, edit.get("new")?.as_str()?);
+        let old = match edit.get("old") {
+            None | Some(serde_json::Value::Null) => "",
+            Some(old) => old.as_str()?,
+        };
+        if edit.keys().any(|key| !["path", "old", "new"].contains(&key.as_str())) {
+            return None;
+        }
+        text.push(format!("{} {path}", if old.is_empty() { "+++" } else { "***" }));
+        text.extend(changed_lines(old, new));
+    }
+    Some(text.join("\n"))
+}
+
+/// The lines that go, with `-`, and those that come, with `+`, between what stays.
+fn changed_lines(old: &str, new: &str) -> Vec<String> {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let before = old.iter().zip(&new).take_while(|(one, other)| one == other).count();
+    let left = old.len().min(new.len()) - before;
+    let after = old.iter().rev().zip(new.iter().rev()).take(left).take_while(|(one, other)| one == other).count();
+    let (old_end, new_end) = (old.len() - after, new.len() - after);
+    let marked = |mark: &'static str, lines: &[&str]| -> Vec<String> {
+        lines.iter().map(|line| format!("{mark}{line}").trim_end().to_owned()).collect()
+    };
+    let above = old.get(before.saturating_sub(CONTEXT_LINES)..before).unwrap_or_default();
+    let below = old.get(old_end..(old_end + CONTEXT_LINES).min(old.len())).unwrap_or_default();
+    [
+        marked("  ", above),
+        marked("- ", old.get(before..old_end).unwrap_or_default()),
+        marked("+ ", new.get(before..new_end).unwrap_or_default()),
+        marked("  ", below),
+    ]
+    .concat()
 }
 
 /// A code block whose fence the text can't close.
@@ -86,6 +138,40 @@ mod tests {
         }
         let fence = action("shell", &serde_json::json!({"command": "```\nharmless\n````"}).to_string());
         assert!(fence.contains("`````\n```\nharmless\n````\n`````"), "{fence}");
+    }
+
+    #[test]
+    fn edits_are_shown_as_what_goes_and_what_comes() {
+        let edits = serde_json::json!({"title": "Be brief", "edits": [
+            {"path": "claude.md", "old": "# Style\nBe kind.\nBe long.\nEnd.", "new": "# Style\nBe kind.\nBe brief.\nTwo lines.\nEnd."},
+            {"path": "skills/x/SKILL.md", "new": "---\nname: x\n---"},
+        ]});
+        insta::assert_snapshot!(action("propose_change", &edits.to_string()), @r"
+        `propose_change`
+        title:
+        ```
+        Be brief
+        ```
+        edits:
+        ```
+        *** claude.md
+          # Style
+          Be kind.
+        - Be long.
+        + Be brief.
+        + Two lines.
+          End.
+        +++ skills/x/SKILL.md
+        + ---
+        + name: x
+        + ---
+        ```
+        ");
+        // Nothing that an edit holds besides is left out.
+        let odd = serde_json::json!({"edits": [{"path": "a", "new": "b", "also": "c"}]}).to_string();
+        assert!(action("propose_change", &odd).contains("also"));
+        assert_eq!(changed_lines("a\na", "a"), ["  a", "- a"]);
+        assert_eq!(changed_lines("a", "a\na"), ["  a", "+ a"]);
     }
 
     #[test]

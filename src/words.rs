@@ -6,7 +6,10 @@ use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 
 pub use crate::disk::size;
 
-use crate::zone::Tz;
+use crate::{
+    types::{Aim, Figure, Measured, StatedEffect},
+    zone::Tz,
+};
 
 /// Items of a list that are named; the rest is counted.
 const MAX_NAMED: usize = 5;
@@ -30,6 +33,36 @@ pub fn span(span: TimeDelta) -> String {
 /// `$0.0042` below a dollar, `$12.34` from there on.
 pub fn usd(usd: f64) -> String {
     if usd == 0.0 || usd >= 1.0 { format!("${usd:.2}") } else { format!("${usd:.4}") }
+}
+
+/// What a change of orders is to do: `fewer requests to a model for each answer`.
+pub fn effect_stated(effect: StatedEffect) -> String {
+    let (less, more, of) = match effect.figure {
+        Figure::Rounds => ("fewer", "more", "requests to a model each time"),
+        Figure::Cost => ("less", "more", "money spent each time"),
+        Figure::Questions => ("fewer", "more", "questions to you"),
+        Figure::TasksDone => ("fewer", "more", "tasks finished"),
+    };
+    format!("{} {of}", if effect.aim == Aim::Less { less } else { more })
+}
+
+/// How a figure stands: `4.2 requests to a model each time (31 answers)`. `job`: whose runs were counted, else answers.
+pub fn measured(figure: Figure, job: Option<&str>, measured: Measured) -> String {
+    let Measured { total, pieces } = measured;
+    let work = match job {
+        Some(job) => format!("{} of the job {job}", count(pieces as usize, "run")),
+        None => count(pieces as usize, "answer"),
+    };
+    let each = total / f64::from(pieces.max(1));
+    match figure {
+        Figure::Rounds | Figure::Cost if pieces == 0 => format!("nothing to count ({work})"),
+        Figure::Rounds => format!("{each:.1} requests to a model each time ({work})"),
+        Figure::Cost => format!("{} each time ({work})", usd(each)),
+        Figure::Questions if total == 1.0 => format!("1 question to you ({work})"),
+        Figure::Questions => format!("{total:.0} questions to you ({work})"),
+        Figure::TasksDone if total == 1.0 => "1 task finished".to_owned(),
+        Figure::TasksDone => format!("{total:.0} tasks finished"),
+    }
 }
 
 /// `9999`, `123 k`, `12 M`.

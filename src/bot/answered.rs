@@ -46,6 +46,7 @@ pub(super) async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) 
 fn outcome(answered: &AnsweredMessage, tz: Tz) -> String {
     match (answered.nudge, answered.again_at) {
         (Some(NudgeAnswer::NoMore), _) => "🔕 No more nudges. Tell me if you want them again.".to_owned(),
+        (Some(NudgeAnswer::TakeBack), _) => "↩️ I take it back, and tell you when it's done.".to_owned(),
         (Some(NudgeAnswer::Done), _) => "✅ Done: it leaves your tasks.".to_owned(),
         (_, Some(at)) => format!("💤 I'll remind you again {}.", local_day_and_time(at, tz)),
         (_, None) => "✅ Done.".to_owned(),

@@ -18,7 +18,7 @@ pub use context::{Context, LOOK_EVERY, Reply, Report, Screen, Terminal, WakeErro
 pub(crate) use decide::merge::merge_texts;
 pub use decide::{
     budget::{day_begin, month_begin},
-    undoable::{Choice, undoable, what_it_did},
+    undoable::{Choice, undoable, what_it_did, which_change},
     uptake::{GivingUp, MAX_TRIES, Uptake, uptake},
 };
 pub use look::{

@@ -4,9 +4,9 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     config::Config,
-    cycle::{Choice, undoable, what_it_did},
+    cycle::{Choice, undoable, what_it_did, which_change},
     repo::Committed,
-    store::{CycleRow, Order, Store, StoreError},
+    store::{CycleRow, Order, Proposal, Store, StoreError},
 };
 
 /// What came of asking.
@@ -25,6 +25,10 @@ pub fn ask(store: &mut Store, config: &Config, now: DateTime<Utc>, id: Option<&s
             let what = what(config, now, &row);
             store.order(&Order::Undo { wake: row.cycle.id }, now)?;
             UndoAsked::Ordered(what)
+        }
+        Choice::Change(proposal) => {
+            store.order(&Order::Undo { wake: Proposal::undone_as(proposal.id) }, now)?;
+            UndoAsked::Ordered(which_change(&proposal))
         }
         Choice::Refused(why) => UndoAsked::Refused(why),
     })

@@ -10,7 +10,7 @@ use axum::{
     extract::{Path, Query, State},
     http::StatusCode,
     response::{IntoResponse as _, Redirect, Response},
-    routing::get,
+    routing::{get, post},
 };
 use chrono::TimeDelta;
 use maud::{Markup, html};
@@ -23,19 +23,25 @@ use super::{
     site::{PageDesk, PageSite},
 };
 use crate::{
-    approval_text::{sha256, visible},
+    approval_text::{self, sha256, visible},
     cycle,
+    orders::undo::{self, UndoAsked},
     policy::Risk,
-    store::{Approval, ApprovalState, Store},
-    words::count,
+    store::{Approval, ApprovalState, NewProposal, Proposal, Store},
+    words::{count, effect_stated, measured},
 };
 
 /// Decided questions that are shown, of so long ago at most.
 const MAX_DECIDED: usize = 50;
+/// Agreed changes of its own orders that are shown.
+const MAX_AGREED: u32 = 20;
 const DECIDED_WITHIN: TimeDelta = TimeDelta::days(7);
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
-    Router::new().route("/questions", get(show)).route("/questions/{id}", get(show_one).post(answer))
+    Router::new()
+        .route("/questions", get(show))
+        .route("/questions/{id}", get(show_one).post(answer))
+        .route("/changes/{id}/undo", post(take_back))
 }
 
 #[derive(Deserialize)]
@@ -87,6 +93,63 @@ async fn answer(
         site.nudge.notify_one();
     }
     Ok(response)
+}
+
+/// Orders that a change of its own orders is taken back.
+async fn take_back(State(site): State<Arc<PageSite>>, Path(id): Path<i64>) -> Result<Response, PageError> {
+    let asked = site.at_desk(move |desk| {
+        let mut store = cycle::open_store(desk.config).map_err(|_| PageError::Broken)?;
+        match undo::ask(&mut store, desk.config, desk.now, Some(&Proposal::undone_as(id)))? {
+            UndoAsked::Ordered(what) => Ok(desk.shown(&what)),
+            UndoAsked::Refused(why) => Err(PageError::Refused(why)),
+        }
+    });
+    let what = asked.await?;
+    site.nudge.notify_one();
+    Ok(site.said("/questions", format!("Undoing {what}. This page shows when it is done.")).into_response())
+}
+
+/// The changes of its own orders that were agreed to, with what each was to do.
+fn agreed(desk: &PageDesk<'_>, store: &Store) -> Result<Markup, PageError> {
+    let agreed = store.agreed_proposals(MAX_AGREED)?;
+    let mut lines = Vec::new();
+    for proposal in &agreed {
+        let undone = match store.undone(&Proposal::undone_as(proposal.id))? {
+            None => store.undone(&proposal.cycle_id)?,
+            known => known,
+        };
+        lines.push(agreed_line(desk, proposal, undone));
+    }
+    Ok(html! {
+        @if !lines.is_empty() {
+            h2 { "Changes of my orders that you agreed to" }
+            ul .list { @for line in &lines { li { (line) } } }
+        }
+    })
+}
+
+fn agreed_line(desk: &PageDesk<'_>, proposal: &Proposal, undone: Option<bool>) -> Markup {
+    let Proposal { id, cycle_id, new: NewProposal { title, effect, job, before, .. }, agreed_at, .. } = proposal;
+    html! {
+        p {
+            (shown(desk, title)) " "
+            @match undone {
+                Some(true) => span .badge { "taken back" },
+                Some(false) => span class="badge warn" { "about to be taken back" },
+                None => {}
+            }
+        }
+        p .meta {
+            @if let Some(at) = agreed_at { (time(desk, *at)) " · " }
+            "to bring " (effect_stated(*effect)) " · the week before: " (measured(effect.figure, job.as_deref(), *before)) " · "
+            (wake_link(cycle_id, "the wake"))
+        }
+        @if undone.is_none() {
+            form method="post" action={ "/changes/" (id) "/undo" } .actions {
+                button type="submit" aria-label={ "Take back " (shown(desk, title)) } { "Take it back" }
+            }
+        }
+    }
 }
 
 fn read(desk: &PageDesk<'_>) -> Result<Store, PageError> {
@@ -174,6 +237,7 @@ fn all(desk: &PageDesk<'_>, answered: Option<i64>) -> Result<Markup, PageError> 
         let at = approval.decided_at.or(approval.asked_at);
         !is_open(desk, approval) && at.is_some_and(|at| desk.now.signed_duration_since(at) <= DECIDED_WITHIN)
     });
+    let agreed = agreed(desk, &store)?;
     Ok(html! {
         section #live-questions data-live {
             @if let Some(approval) = answered.filter(|approval| !is_open(desk, approval)) {
@@ -191,6 +255,7 @@ fn all(desk: &PageDesk<'_>, answered: Option<i64>) -> Result<Markup, PageError> 
                     @for approval in &decided { li { (decided_line(desk, approval)) } }
                 }
             }
+            (agreed)
         }
     })
 }
@@ -304,16 +369,16 @@ fn arguments(desk: &PageDesk<'_>, action: &str) -> Markup {
         let text = shown(desk, text);
         html! { div .scroll tabindex="0" role="region" aria-label="What would run" { pre { (text) } } }
     };
-    match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(action) {
-        Ok(arguments) => html! {
+    match approval_text::arguments(action) {
+        Some(arguments) => html! {
             dl {
                 @for (name, value) in &arguments {
                     dt { (shown(desk, name)) }
-                    dd { (block(&value.as_str().map_or_else(|| value.to_string(), str::to_owned))) }
+                    dd { (block(value)) }
                 }
             }
         },
-        Err(_) => block(action),
+        None => block(action),
     }
 }
 

@@ -219,6 +219,14 @@ impl Repo {
         }
     }
 
+    /// Deletes a branch that waits for nobody any more, while it is as we left it and nobody has it checked out.
+    pub fn drop_proposed(&self, branch: &str, commit: &str) -> Result<(), RepoError> {
+        if self.id_of(&format!("refs/heads/{branch}"))?.is_some_and(|there| there.to_string() == commit) {
+            self.git.find_branch(branch, git2::BranchType::Local)?.delete()?;
+        }
+        Ok(())
+    }
+
     /// Takes the mark off, and deletes the branch unless somebody has it checked out.
     fn unpark(&self, branch: &str) -> Result<(), RepoError> {
         if let Ok(mut found) = self.git.find_branch(branch, git2::BranchType::Local) {

@@ -30,6 +30,7 @@ pub use cycles::{
     journal::{Change, Entry, FoldAsk, StagedFile},
     ledger::{Cap, Reservation, SpendCap, Spent},
     parked::{ParkedCycle, ToldOf},
+    proposals::{COMPARED_OVER, NewProposal, Proposal},
     rows::{CycleEnd, CycleRow, CycleState, NO_MODEL, NewCycle},
     rules::{RuleRemoval, RuleState},
     status_lines::StatusLine,
@@ -152,6 +153,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0038_bot_reports.sql"),
     include_str!("migrations/0039_own_work.sql"),
     include_str!("migrations/0040_jobs.sql"),
+    include_str!("migrations/0041_proposals.sql"),
 ];
 
 /// The database, opened for one process.

@@ -520,7 +520,8 @@ CREATE TABLE nudges (
     answered_at TEXT,
     again_at    TEXT,                            -- when it comes again as a reminder; NULL: it doesn't
     is_shown    INTEGER NOT NULL DEFAULT 0,      -- whether the message shows the answer instead of its buttons
-    is_open     INTEGER NOT NULL DEFAULT 0       -- whether a wake has still to do what the answer says
+    is_open     INTEGER NOT NULL DEFAULT 0,      -- whether a wake has still to do what the answer says
+    proposal    INTEGER                          -- the proposal that it reports on: its button takes that back
 );
 CREATE INDEX nudges_open ON nudges (outgoing_id) WHERE is_open = 1;
 CREATE INDEX nudges_unshown ON nudges (outgoing_id) WHERE answer IS NOT NULL AND is_shown = 0;
@@ -570,3 +571,25 @@ CREATE TABLE job_runs (
 CREATE INDEX job_runs_by_name ON job_runs (name, id);
 CREATE UNIQUE INDEX job_runs_once ON job_runs (name, slot) WHERE slot IS NOT NULL AND state != 'missed';
 CREATE INDEX job_runs_open ON job_runs (id) WHERE state = 'open' OR held IS NOT NULL;
+
+-- Changes of its own orders that the assistant has proposed, and what became of those that were agreed to.
+CREATE TABLE proposals (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    cycle_id      TEXT NOT NULL,
+    call          TEXT NOT NULL,                 -- the call that proposes it
+    title         TEXT NOT NULL,
+    files         TEXT NOT NULL,                 -- JSON array: path, text before (null: none), text after
+    figure        TEXT NOT NULL,                 -- rounds, cost, questions, tasks_done
+    aim           TEXT NOT NULL,                 -- less, more
+    job           TEXT,                          -- the one job that it changes: its runs are measured; NULL: answers are
+    before_total  REAL NOT NULL,                 -- the figure in the week before it was asked
+    before_pieces INTEGER NOT NULL,
+    branch        TEXT,                          -- where its tree is; NULL: the branch is gone
+    commit_id     TEXT NOT NULL,
+    asked_at      TEXT NOT NULL,
+    agreed_at     TEXT,                          -- when it was carried out
+    tell_at       TEXT,                          -- when before and after are told; NULL: not agreed to, or told
+    UNIQUE (cycle_id, call)
+);
+CREATE INDEX proposals_to_tell ON proposals (tell_at) WHERE tell_at IS NOT NULL;
+CREATE INDEX proposals_with_branch ON proposals (id) WHERE branch IS NOT NULL;

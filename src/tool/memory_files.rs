@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Done, Outcome, Refusal, Tool, Touched, World, note,
+    Done, Outcome, Refusal, Tool, Touched, World, note, propose,
     read::{self, READ},
     words,
 };

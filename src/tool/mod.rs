@@ -22,6 +22,7 @@ mod offer;
 mod open;
 mod plan;
 mod project;
+mod propose;
 mod read;
 mod reflect;
 mod remember;
@@ -49,6 +50,7 @@ pub use offer::ToRead;
 pub(crate) use plan::MAX_STEPS;
 pub use plan::{Complexity, Plan, PlanStep};
 pub(crate) use project::known_projects;
+pub(crate) use propose::{PROPOSE_CHANGE, stated};
 pub(crate) use read::READ;
 pub(crate) use reflect::Asking;
 pub(crate) use reminder::slot_on;
@@ -359,6 +361,9 @@ impl Tool {
         if touched.edits_job() && !world.sees_all() {
             return Verdict::denied(OWNERS_ALONE);
         }
+        if let Some(why) = propose::refusal(&self.name, &touched) {
+            return Verdict::denied(why);
+        }
         let kept_at = touched.kept_at(&world.documents);
         let subject = Subject {
             tool: &self.name,
@@ -469,6 +474,7 @@ impl Registry {
         registry.tools.extend(find_tools::tools());
         registry.tools.push(memory_files::tool());
         registry.tools.push(project::tool());
+        registry.tools.push(propose::tool());
         registry.tools.push(about_me::tool());
         registry.tools.extend(steps::tools());
         registry.tools.push(watch::tool());

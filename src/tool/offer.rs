@@ -3,11 +3,11 @@
 
 use serde_json::Value;
 
-use super::{about_me::ABOUT_ME, project::PROJECT_NOTE};
+use super::{about_me::ABOUT_ME, project::PROJECT_NOTE, propose::PROPOSE_CHANGE};
 
 /// Tools that only work on the machine and beyond it, and words of a person that call for them: beginnings of words, so that
 /// `file` also stands for `files`.
-const CALLED_FOR: [(&[&str], &[&str]); 9] = [
+const CALLED_FOR: [(&[&str], &[&str]); 10] = [
     (
         &["bash", "str_replace_based_edit_tool", "find_files", "view_image"],
         &[
@@ -81,6 +81,24 @@ const CALLED_FOR: [(&[&str], &[&str]); 9] = [
             "what do you",
             "which model",
             "who are you",
+        ],
+    ),
+    (
+        &[PROPOSE_CHANGE],
+        &[
+            "always",
+            "behav",
+            "claude.md",
+            "from now on",
+            "habit",
+            "improve yourself",
+            "instruction",
+            "never",
+            "order",
+            "rule",
+            "skill",
+            "stop ",
+            "your job",
         ],
     ),
     // Under its own path alone: see `tool::memory_files`.

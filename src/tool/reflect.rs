@@ -186,7 +186,7 @@ impl Asking {
                 chat: self.owner_chat,
                 text,
                 kind: OutgoingKind::Tell,
-                nudge: Some(NewNudge { task: None, zone: self.tz.name().to_owned(), may_stop: true }),
+                nudge: Some(NewNudge { task: None, zone: self.tz.name().to_owned(), may_stop: true, proposal: None }),
                 key: Some(format!("tell/{}", first.key())),
                 ..NewOutgoing::default()
             }),

@@ -68,6 +68,7 @@ fn run(args: &Args, world: &World) -> Outcome {
             kind: OutgoingKind::Tell,
             key: Some(key),
             nudge: Some(NewNudge {
+                proposal: None,
                 task: args.task.as_deref().and_then(|task| super::task::title_of(task, world)),
                 zone: world.tz.name().to_owned(),
                 may_stop: true,

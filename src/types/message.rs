@@ -85,10 +85,13 @@ pub enum NudgeAnswer {
     InTheMorning,
     /// No more of its kind.
     NoMore,
+    /// The change of the assistant's own orders that it reports on is taken back.
+    TakeBack,
 }
 
 impl NudgeAnswer {
-    const ALL: [Self; 3] = [Self::Done, Self::InTheMorning, Self::NoMore];
+    /// All of them, in the order of their buttons.
+    pub const ALL: [Self; 4] = [Self::Done, Self::InTheMorning, Self::NoMore, Self::TakeBack];
 
     /// Its name, in the database.
     pub fn name(self) -> &'static str {
@@ -96,6 +99,7 @@ impl NudgeAnswer {
             Self::Done => "done",
             Self::InTheMorning => "morning",
             Self::NoMore => "quiet",
+            Self::TakeBack => "undo",
         }
     }
 

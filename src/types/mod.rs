@@ -2,6 +2,7 @@
 
 mod call;
 mod chat;
+mod figure;
 mod message;
 mod own_work;
 mod turn;
@@ -9,6 +10,7 @@ mod verbs;
 
 pub use call::Effect;
 pub use chat::{ChannelKind, ChatKind, ChatRef};
+pub use figure::{Aim, Figure, Measured, StatedEffect};
 pub use message::{ButtonChoice, NudgeAnswer, Question, ReminderAnswer, TextFile};
 pub use own_work::{NotOwnWork, OwnWork};
 pub use turn::{Stop, Usage};

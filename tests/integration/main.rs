@@ -130,6 +130,8 @@ mod offline_day;
 #[cfg(test)]
 mod orders;
 #[cfg(test)]
+mod orders_changed;
+#[cfg(test)]
 mod page;
 #[cfg(test)]
 mod permissions;

@@ -249,17 +249,5 @@ fn documents_of_its_own_are_committed_like_any_others_and_what_steers_it_asks() 
         ("# Rome\n- hills\n", "")
     );
 
-    env.receive(CHAT, "be brief from now on");
-    let orders = env.memory("claude.md");
-    claude.expect(memory(
-        "t4",
-        json!({"command": "insert", "path": "/memories/claude.md", "insert_line": 0, "insert_text": "Be brief."}),
-    ));
-    assert_eq!(env.once()["outcome"], "parked");
-    assert_eq!(env.memory("claude.md"), orders);
-    assert!(env.query::<String>("SELECT reasons FROM approvals WHERE id = 2").contains("steer"));
-    claude.expect(Reply::text("I will."));
-    env.wake(&["approvals", "approve", "2"]).ok();
-    assert_eq!(env.memory("claude.md"), format!("Be brief.\n{orders}"));
     env.check_sound();
 }

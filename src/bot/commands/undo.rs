@@ -2,9 +2,9 @@
 
 use super::{super::batch::Asked, CommandReply, Desk};
 use crate::{
-    cycle::{Choice, undoable, what_it_did},
+    cycle::{Choice, undoable, what_it_did, which_change},
     repo::Committed,
-    store::{Order, Result},
+    store::{Order, Proposal, Result},
     types::ChatRef,
 };
 
@@ -19,6 +19,10 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
     };
     let row = match undoable(desk.store, &chats, id, &desk.undoing)? {
         Choice::Wake(row) => row,
+        Choice::Change(proposal) => {
+            let text = format!("Undoing {}. I'll tell you when it's done.", which_change(&proposal));
+            return Ok(CommandReply::orders(text, Order::Undo { wake: Proposal::undone_as(proposal.id) }));
+        }
         Choice::Refused(why) => return Ok(CommandReply::says(format!("{why} /log lists what I did."))),
     };
     let memory = Committed::open(&desk.config.repo_dir()).ok().flatten();

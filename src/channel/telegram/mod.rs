@@ -149,6 +149,7 @@ fn label(choice: &ButtonChoice) -> &'static str {
         ButtonChoice::Reminder { answer: ReminderAnswer::InTheMorning, .. } => "🌅 Morning",
         ButtonChoice::Nudge { answer: NudgeAnswer::Done, .. } => "✅ Done",
         ButtonChoice::Nudge { answer: NudgeAnswer::InTheMorning, .. } => "🌅 Morning",
+        ButtonChoice::Nudge { answer: NudgeAnswer::TakeBack, .. } => "↩️ Take it back",
         ButtonChoice::Nudge { answer: NudgeAnswer::NoMore, .. } => "🔕 No more nudges",
     }
 }

@@ -39,6 +39,7 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
     // One at a time: each changes the memory that the next one finds.
     let pressed = observed.pressed.iter().find(|nudge| !observed.stopped_chats.contains(&nudge.chat));
     reasons.extend(pressed.map(|nudge| Reason::Pressed { nudge: nudge.clone() }));
+    reasons.extend(tasks::agreed_change(observed));
     reasons.extend(messages::due(observed));
     reasons.extend(messages::over_budget(observed));
     reasons.extend(tasks::of_guests(observed));
@@ -64,7 +65,7 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
 }
 
 /// What a cycle takes up.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Work {
     /// A wake is undone.
     Undo(Undo),
@@ -100,6 +101,7 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
         Reason::Reminder { .. }
         | Reason::InitiativePassed { .. }
         | Reason::Pressed { .. }
+        | Reason::AgreedChange { .. }
         | Reason::MissedTask { .. }
         | Reason::Stale { .. }
         | Reason::OverBudget { .. }

@@ -11,7 +11,7 @@ use super::{initiative::DueInitiative, lineup::ModelState};
 use crate::{
     config::QuietHours,
     memory::{decay::Stage, reflect::REFLECTION, tasks::Task},
-    store::{Cap, CycleRow, Incoming, OpenNudge, Reminder, Undo},
+    store::{Cap, CycleRow, Incoming, OpenNudge, Proposal, Reminder, Undo},
     types::{ChatRef, NudgeAnswer, OwnWork},
     words::{count, day_and_time},
     zone::Tz,
@@ -58,6 +58,8 @@ pub struct Observed<'a> {
     pub undos: &'a [Undo],
     /// What was answered to nudges, and is to be done.
     pub pressed: &'a [OpenNudge],
+    /// Changes of its own orders that were agreed to a week ago.
+    pub proposals: &'a [Proposal],
     /// Whether all work is stopped.
     pub is_stopped: bool,
     /// Chats that have stopped what is done for them: their cycles are gone on with when they say so.
@@ -89,7 +91,7 @@ impl DueWork {
 pub const OWN_WORK: &str = "own/";
 
 /// A reason to wake.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Reason {
     /// A person asked for a wake to be undone.
     Undo {
@@ -196,6 +198,11 @@ pub enum Reason {
         /// Handled once under this key.
         key: String,
     },
+    /// A change of its own orders was agreed to a week ago: its person is told what it did.
+    AgreedChange {
+        /// Which.
+        proposal: Box<Proposal>,
+    },
     /// A person has pressed a button under a nudge.
     Pressed {
         /// What they have answered.
@@ -257,9 +264,12 @@ impl Reason {
             }
             Self::Own { due } => due.what.clone(),
             Self::InitiativePassed { .. } => "the time for something useful unasked".to_owned(),
+            Self::AgreedChange { .. } => "a change of its orders is a week old".to_owned(),
             Self::Pressed { nudge } => match nudge.answer {
                 NudgeAnswer::NoMore => "a button against more nudges".to_owned(),
-                NudgeAnswer::Done | NudgeAnswer::InTheMorning => "a button that a task is done".to_owned(),
+                NudgeAnswer::Done | NudgeAnswer::InTheMorning | NudgeAnswer::TakeBack => {
+                    "a button that a task is done".to_owned()
+                }
             },
             Self::PersonCommits { subjects } => count(subjects.len(), "commit by a person"),
         }

@@ -5,18 +5,23 @@ use chrono::{DateTime, Utc};
 
 use crate::zone::Tz;
 use crate::{
-    store::{CycleRow, CycleState, Store, StoreError},
+    store::{CycleRow, CycleState, Proposal, Store, StoreError},
     types::ChatRef,
 };
 
 const NOTHING_LEFT: &str =
     "There's nothing to undo: all that I saved or set here is undone already, or I only answered.";
 
+const UNDONE: &str = "That is undone already.";
+const ABOUT_TO_BE: &str = "That is about to be undone already, as soon as I'm done with what I'm at.";
+
 /// What comes of asking for a wake to be undone.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Choice {
     /// This one is to be.
     Wake(Box<CycleRow>),
+    /// This change of the assistant's own orders is, by itself.
+    Change(Box<Proposal>),
     /// None is, and why, for people.
     Refused(String),
 }
@@ -32,6 +37,11 @@ pub fn what_it_did(row: Option<&CycleRow>, subject: Option<&str>, now: DateTime<
     format!("what I did{}{}", at.unwrap_or_default(), did.unwrap_or_default())
 }
 
+/// Which change of its own orders it is, for people.
+pub fn which_change(proposal: &Proposal) -> String {
+    format!("the change of my orders that you agreed to: “{}”", proposal.new.title)
+}
+
 /// Finds the wake: the last of `chats` (of all when none is named) that did more than answer and that nobody has asked to undo
 /// yet, not counting `already`; or the one whose id or commit begins with `id`.
 pub fn undoable(store: &Store, chats: &[ChatRef], id: Option<&str>, already: &[String]) -> Result<Choice, StoreError> {
@@ -42,6 +52,9 @@ pub fn undoable(store: &Store, chats: &[ChatRef], id: Option<&str>, already: &[S
             None => Choice::Refused(NOTHING_LEFT.to_owned()),
         });
     };
+    if let Some(number) = Proposal::named_by(id).filter(|_| chats.is_empty()) {
+        return of_change(store, number, already);
+    }
     let mut called = store.cycles_called(id, chats)?.into_iter();
     let row = match (called.next(), called.next()) {
         (Some(row), None) => row,
@@ -52,9 +65,9 @@ pub fn undoable(store: &Store, chats: &[ChatRef], id: Option<&str>, already: &[S
     };
     let is_asked = already.contains(&row.cycle.id);
     match (row.state, store.undone(&row.cycle.id)?) {
-        (_, Some(true)) => refused("That is undone already."),
-        (_, Some(false)) => refused("That is about to be undone already, as soon as I'm done with what I'm at."),
-        _ if is_asked => refused("That is about to be undone already, as soon as I'm done with what I'm at."),
+        (_, Some(true)) => refused(UNDONE),
+        (_, Some(false)) => refused(ABOUT_TO_BE),
+        _ if is_asked => refused(ABOUT_TO_BE),
         _ if row.cycle.reasons.iter().any(|reason| reason.starts_with("undo ")) => {
             refused("That was an undo, which can't be undone. What it put on hold can be run again.")
         }
@@ -68,5 +81,24 @@ pub fn undoable(store: &Store, chats: &[ChatRef], id: Option<&str>, already: &[S
         (CycleState::Failed | CycleState::Abandoned, None) => {
             refused("That came to nothing, so there's nothing to undo.")
         }
+    }
+}
+
+/// Whether a change of its own orders can be taken back: it was agreed to, and its wake stands.
+fn of_change(store: &Store, number: i64, already: &[String]) -> Result<Choice, StoreError> {
+    let refused = |why: &str| Ok(Choice::Refused(why.to_owned()));
+    let Some(proposal) = store.proposal(number)?.filter(|proposal| proposal.agreed_at.is_some()) else {
+        return refused("No change of my orders has this number. `wake approvals list --all` shows what I have asked.");
+    };
+    let name = Proposal::undone_as(number);
+    let undone = match store.undone(&name)? {
+        None => store.undone(&proposal.cycle_id)?,
+        known => known,
+    };
+    match undone {
+        Some(true) => refused(UNDONE),
+        Some(false) => refused(ABOUT_TO_BE),
+        None if already.contains(&name) => refused(ABOUT_TO_BE),
+        None => Ok(Choice::Change(Box::new(proposal))),
     }
 }

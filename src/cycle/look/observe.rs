@@ -31,7 +31,9 @@ use crate::{
     model::offline::Offline,
     repo::{Condition, Glance, Oid, Repo, RepoError},
     schedule::due::is_set_back,
-    store::{CycleRow, HEAD_SEEN, Incoming, OpenNudge, Reminder, Store, StoreError, ToldOf, Undo, UpkeepKind},
+    store::{
+        CycleRow, HEAD_SEEN, Incoming, OpenNudge, Proposal, Reminder, Store, StoreError, ToldOf, Undo, UpkeepKind,
+    },
     types::ChatRef,
 };
 
@@ -57,6 +59,8 @@ pub(in crate::cycle) struct Observation {
     pub(in crate::cycle) undos: Vec<Undo>,
     /// What was answered to nudges, and is to be done.
     pub(in crate::cycle) pressed: Vec<OpenNudge>,
+    /// Changes of its own orders that were agreed to a week ago.
+    pub(in crate::cycle) proposals: Vec<Proposal>,
     /// Whether nudges wait.
     pub(in crate::cycle) holds_nudges: bool,
     /// Work of its own that is due.
@@ -129,6 +133,7 @@ impl Observation {
             to_reflect: reflecting::days_due(store, context.config, now)?,
             undos: store.open_undos()?,
             pressed: store.open_nudges()?,
+            proposals: store.proposals_to_tell(now)?,
             is_stopped: store.stopped()?.is_some(),
             stopped_chats,
         })
@@ -169,6 +174,7 @@ impl Observation {
             person_commits: &self.person_commits,
             undos: &self.undos,
             pressed: &self.pressed,
+            proposals: &self.proposals,
             is_stopped: self.is_stopped,
             stopped_chats: &self.stopped_chats,
         })

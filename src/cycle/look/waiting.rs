@@ -57,6 +57,7 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
         person_commits: &[],
         undos: &undos,
         pressed: &pressed,
+        proposals: &[],
         is_stopped,
         stopped_chats: &stopped_chats,
     };

@@ -16,14 +16,14 @@ use crate::{
             machine::{Cycle, ToolRequest},
             taint, verify,
         },
-        run::record,
+        run::{proposal, record},
         session::{Halt, Live, Session},
     },
     policy::{Decision, Risk, Verdict},
     random,
     redact::Redactor,
     standing,
-    store::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, OutgoingKind, is_long},
+    store::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, NewProposal, OutgoingKind, is_long},
     tool::{Refusal, Registry},
     types::ChatRef,
     zone::Tz,
@@ -77,8 +77,17 @@ pub(in crate::cycle) fn judge(
             Ok(Judged::Refused(vec![judged], why))
         }
         Decision::Ask => {
-            let may_stand = may_stand(session, live, registry, request, &verdict);
-            ask_person(session, live, (request, may_stand), verdict, judged)?;
+            let proposal = match proposal::proposed(session, live, registry, request)? {
+                Some(Err(why)) => {
+                    verdict.decision = Decision::Deny;
+                    return Ok(Judged::Refused(vec![Entry::Judged { call: request.id.clone(), verdict }], why));
+                }
+                Some(Ok(proposal)) => Some(proposal),
+                None => None,
+            };
+            verdict.reasons.extend(proposal.iter().flat_map(proposal::told));
+            let may_stand = proposal.is_none() && may_stand(session, live, registry, request, &verdict);
+            ask_person(session, live, (request, may_stand, proposal), verdict, judged)?;
             Ok(Judged::Asked)
         }
     }
@@ -153,7 +162,7 @@ fn may_stand(
 fn ask_person(
     session: &mut Session<'_>,
     live: &mut Live,
-    request: (&ToolRequest, bool),
+    request: (&ToolRequest, bool, Option<NewProposal>),
     verdict: Verdict,
     judged: Entry,
 ) -> Result<(), WakeError> {
@@ -175,7 +184,7 @@ pub(in crate::cycle) fn ask_to_go_on(
     let verdict = Verdict { risk: Risk::Safe, decision: Decision::Ask, reasons: vec![why] };
     let judged = Entry::Judged { call: request.id.clone(), verdict: verdict.clone() };
     let (asked_in, tz) = (live.cycle.chat, session.context.config.timezone);
-    put(session, live, (request, false), (verdict, judged), |state, approval, shown_in| {
+    put(session, live, (request, false, None), (verdict, judged), |state, approval, shown_in| {
         go_on_question(state, &reached, elsewhere(asked_in, shown_in), approval.expires_at, tz)
     })
 }
@@ -211,11 +220,11 @@ pub(in crate::cycle) fn is_go_on_decided(
 }
 
 /// Puts a question to its person: what stands for it in the journal, its row and the message that asks it are one transaction.
-/// `may_stand`: whether the same can be allowed for good.
+/// `may_stand`: whether the same can be allowed for good; with the change of its own orders that it is about.
 fn put(
     session: &mut Session<'_>,
     live: &mut Live,
-    (request, may_stand): (&ToolRequest, bool),
+    (request, may_stand, proposal): (&ToolRequest, bool, Option<NewProposal>),
     (mut verdict, judged): (Verdict, Entry),
     text: impl Fn(&Cycle, &NewApproval, ChatRef) -> String,
 ) -> Result<(), WakeError> {
@@ -239,6 +248,7 @@ fn put(
         nonce: nonce()?,
         expires_at: now + ASKED_FOR,
         may_stand,
+        proposal,
     };
     let text = text(&live.state, &approval, chat);
     let is_owners_chat = live.cycle.chat == Some(chat);

@@ -16,7 +16,7 @@ use crate::{
         },
         look::observe::Observation,
         maintain::sync,
-        run::{deeds::Deeds, finish, pressed, reflect, remind},
+        run::{deeds::Deeds, finish, pressed, proposal, reflect, remind},
         session::{Ending, Session},
     },
     memory::decay,
@@ -131,6 +131,7 @@ fn act_on(
             let done = Change::Done { messages: ids.clone(), outcome: MessageOutcome::Stale };
             Deeds { changes: vec![done, Change::Send(notice)], ..Deeds::noted(vec![told]) }
         }
+        Reason::AgreedChange { proposal } => proposal::report(session, proposal)?,
         // Reminders fire together, so that what was missed is told in one message. What looks back has a rule of its own.
         Reason::Reminder { .. }
         | Reason::Pressed { .. }
@@ -151,7 +152,7 @@ fn tell_by_rule(session: &Session<'_>, chat: ChatRef, key: &str, text: &str, (ti
         text: session.context.redactor.redact(text),
         kind: OutgoingKind::Tell,
         key: Some(format!("tell/{key}")),
-        nudge: Some(NewNudge { task: Some(title.to_owned()), zone, may_stop }),
+        nudge: Some(NewNudge { task: Some(title.to_owned()), zone, may_stop, proposal: None }),
         ..NewOutgoing::default()
     };
     let whom = if chat == session.context.config.owner_chat { String::new() } else { format!(" chat {chat}") };

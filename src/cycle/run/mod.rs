@@ -20,6 +20,7 @@ mod own_work_begun;
 mod plan_step;
 mod prepare;
 mod pressed;
+mod proposal;
 mod recall;
 mod record;
 mod recordings;

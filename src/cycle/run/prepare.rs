@@ -162,7 +162,7 @@ fn last_undoable(session: &Session<'_>, cycle: &NewCycle) -> Result<Option<Undoa
     let chats = if is_owners { vec![chat, ChatRef::TERMINAL] } else { vec![chat] };
     Ok(match undoable(&session.store, &chats, None, &[])? {
         Choice::Wake(row) => row.commit_id.clone().map(|commit| Undoable { wake: row.cycle.id.clone(), commit }),
-        Choice::Refused(_) => None,
+        Choice::Change(_) | Choice::Refused(_) => None,
     })
 }
 

@@ -23,7 +23,7 @@ pub(in crate::cycle) fn deeds(
     let mut deeds = match (nudge.answer, &nudge.task) {
         (NudgeAnswer::Done, Some(title)) => finish_task(session, repo, cycle, nudge, title)?,
         (NudgeAnswer::NoMore, _) => turn_off(repo)?,
-        (NudgeAnswer::Done | NudgeAnswer::InTheMorning, _) => Deeds::default(),
+        (NudgeAnswer::Done | NudgeAnswer::InTheMorning | NudgeAnswer::TakeBack, _) => Deeds::default(),
     };
     deeds.changes.push(Change::NudgeDone { outgoing_id: nudge.outgoing_id });
     Ok(deeds)

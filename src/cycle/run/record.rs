@@ -6,6 +6,7 @@ use crate::{
     cycle::{
         context::{Reply, WakeError},
         decide::{machine::ToolRequest, taint},
+        run::proposal,
         session::{Halt, Live, Session},
         stop,
     },
@@ -38,7 +39,10 @@ pub(in crate::cycle) async fn carry_out(
     span.record("failed", outcome.as_ref().map_or(true, |done| done.is_failure));
     drop(span);
     crate::cycle::context::check_readable(&live.world.documents)?;
-    let outcome = outcome.and_then(|done| without_secrets(session, done));
+    let outcome = match outcome.and_then(|done| without_secrets(session, done)) {
+        Ok(done) => proposal::as_agreed(session, &live.cycle.id, request, done)?,
+        refused => refused,
+    };
     Ok(settle(session, live, request, outcome)?)
 }
 
@@ -151,6 +155,8 @@ pub(in crate::cycle) fn record_all(
             | Change::Fire(_)
             | Change::TakeUpJob { .. }
             | Change::EndJob(_)
+            | Change::Agree { .. }
+            | Change::ToldOfProposal { .. }
             | Change::NudgeDone { .. } => {}
         }
     }

@@ -11,7 +11,11 @@ use chrono::{DateTime, Utc};
 use crate::{
     cycle::{
         context::{Reply, WakeError},
-        decide::{situation::Reason, undoable::what_it_did, verify::Account},
+        decide::{
+            situation::Reason,
+            undoable::{what_it_did, which_change},
+            verify::Account,
+        },
         maintain::sync,
         run::finish,
         session::{Ending, Session},
@@ -19,7 +23,7 @@ use crate::{
     exec::copies::{Copies, GivenBack},
     memory::{DocKind, is_log, undo::revert},
     repo::{self, Repo},
-    store::{CycleRow, NO_MODEL, StagedFile, TakenBack, Undo},
+    store::{CycleRow, NO_MODEL, Proposal, StagedFile, TakenBack, Undo},
     types::ChatRef,
     words::count,
     zone::Tz,
@@ -51,13 +55,25 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, repo: &Repo, undo: 
     let mut account = Account::default();
     sync::take_in_person_edits(session, repo, &mut account)?;
     session.store.begin_cycle(&cycle, &[], &[])?;
-    let restored = restored(repo, &undo.wake)?;
     // Done again after a kill, it says the same.
-    let copies = Copies::of(session.context.config);
-    let given = copies.give_back(&undo.wake).map_err(|(path, source)| WakeError::Workspace { path, source })?;
+    let proposal = match Proposal::named_by(&undo.wake) {
+        Some(id) => session.store.proposal(id)?,
+        None => None,
+    };
+    let (restored, given) = match &proposal {
+        Some(proposal) => (without_change(repo, proposal)?, GivenBack::default()),
+        None => {
+            let copies = Copies::of(session.context.config);
+            let given = copies.give_back(&undo.wake).map_err(|(path, source)| WakeError::Workspace { path, source })?;
+            (restored(repo, &undo.wake)?, given)
+        }
+    };
     let (now, tz, redactor) = (session.now(), session.context.config.timezone, session.context.redactor);
     let row = session.store.cycle(&undo.wake)?;
-    let what = described(repo, row.as_ref(), &undo.wake, now, tz)?;
+    let what = match &proposal {
+        Some(proposal) => which_change(proposal),
+        None => described(repo, row.as_ref(), &undo.wake, now, tz)?,
+    };
     let put_aside_in = row.as_ref().and_then(|row| row.cycle.chat).unwrap_or(undo.chat);
     let chats = (undo.chat, put_aside_in);
     let words = |taken: &TakenBack| redactor.redact(&answer(&what, &restored, &given, taken, chats));
@@ -66,7 +82,10 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, repo: &Repo, undo: 
         .report
         .replies
         .push(Reply { chat: undo.chat, text: redactor.redact(&answer(&what, &restored, &given, &taken, chats)) });
-    account.receipts.push(format!("Undid the wake {}", undo.wake));
+    account.receipts.push(match &proposal {
+        Some(proposal) => format!("Took back the change of my orders “{}”", proposal.new.title),
+        None => format!("Undid the wake {}", undo.wake),
+    });
     account.receipts.extend(receipts(&restored, &taken));
     if !given.restored.is_empty() {
         account.receipts.push(format!("Gave back {} in granted folders", count(given.restored.len(), "file")));
@@ -95,12 +114,25 @@ fn restored(repo: &Repo, wake: &str) -> Result<Restored, WakeError> {
         let parked = repo.parked_by(wake)?.map(|(branch, _)| branch);
         return Ok(Restored { parked, ..Restored::default() });
     };
+    let changes = repo.reversal(commit)?.into_iter().filter(|change| !is_log(&change.path));
+    taken_out(repo, changes)
+}
+
+/// What an agreed change of its own orders wrote, taken back: these files alone, whatever else its wake did.
+fn without_change(repo: &Repo, proposal: &Proposal) -> Result<Restored, WakeError> {
+    let back = |file: &StagedFile| repo::FileChange {
+        path: file.path.clone(),
+        base: Some(file.content.clone()),
+        content: file.base.clone(),
+    };
+    taken_out(repo, proposal.new.files.iter().map(back))
+}
+
+/// Each file as it was before, where nothing stands in the way. `base` is what was written, `content` what was there before.
+fn taken_out(repo: &Repo, changes: impl Iterator<Item = repo::FileChange>) -> Result<Restored, WakeError> {
     let mut restored = Restored { has_commit: true, ..Restored::default() };
-    for change in repo.reversal(commit)? {
+    for change in changes {
         let kind = DocKind::of(&change.path);
-        if is_log(&change.path) {
-            continue;
-        }
         match repo.check_writable(&change.path) {
             Ok(()) => {}
             Err(error) if error.is_of_a_file() => {

@@ -17,7 +17,7 @@ use crate::{
         run::{
             by_rule, finish,
             given_up::{self, Teller},
-            hand_over, live, own_work, prepare, remind, resume, undo,
+            hand_over, live, own_work, prepare, proposal, remind, resume, undo,
         },
         session::{Live, Next, Session},
     },
@@ -103,6 +103,7 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, settles_doubts: boo
             break;
         }
     }
+    proposal::tidy(session, &repo)?;
     // When nobody waits. What it leaves for the model is found by the next look.
     if is_quiet {
         has_worked |= jobs::look(session, &repo).await?;

@@ -7,7 +7,11 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension as _, Row, Transaction};
 
-use super::{journal, rules::RuleState};
+use super::{
+    journal,
+    proposals::{self, NewProposal},
+    rules::RuleState,
+};
 use crate::{
     clock::{parse_time, rfc3339},
     policy::Verdict,
@@ -16,7 +20,7 @@ use crate::{
 };
 
 /// An action that a person is asked about.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct NewApproval {
     /// The call's id in its cycle's journal.
     pub call: String,
@@ -36,6 +40,8 @@ pub struct NewApproval {
     pub expires_at: DateTime<Utc>,
     /// Whether its person may allow exactly this for good.
     pub may_stand: bool,
+    /// The change of the assistant's own orders that it is about.
+    pub proposal: Option<NewProposal>,
 }
 
 /// What became of a question.
@@ -294,6 +300,9 @@ impl FencedStore<'_> {
                     approval.may_stand.then_some(RuleState::Offered.as_str()),
                 ],
             )?;
+            if let Some(proposal) = &approval.proposal {
+                proposals::keep(tx, (cycle_id, &approval.call), proposal, now)?;
+            }
             park(tx, cycle_id)
         })
     }

@@ -53,7 +53,7 @@ fn pairs(bounds: &[DateTime<Utc>], of: impl Fn(DateTime<Utc>) -> String) -> Stri
 }
 
 /// How the ids of cycles begin that begin at this moment: so they are found by the index of their ids.
-fn id_from(at: DateTime<Utc>) -> String {
+pub(super) fn id_from(at: DateTime<Utc>) -> String {
     at.format("%Y%m%dT%H%M%SZ").to_string()
 }
 

@@ -8,7 +8,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::Transaction;
 
-use super::undo;
+use super::{proposals, undo};
 use crate::{
     clock::rfc3339,
     policy::Verdict,
@@ -242,6 +242,16 @@ pub enum Change {
     },
     /// A run of a standing job is over.
     EndJob(JobEnd),
+    /// A proposed change of the assistant's own orders is carried out.
+    Agree {
+        /// The proposal.
+        proposal: i64,
+    },
+    /// What a proposal did is told.
+    ToldOfProposal {
+        /// The proposal.
+        proposal: i64,
+    },
     /// What was answered to a nudge is done.
     NudgeDone {
         /// The row of its message.
@@ -374,6 +384,8 @@ pub(in crate::store) fn carry_out(
         Change::Fire(round) => rows::fire(tx, round, cycle_id, now)?,
         Change::TakeUpJob { run } => runs::take_up(tx, *run, cycle_id)?,
         Change::EndJob(end) => runs::end(tx, end, cycle_id, now)?,
+        Change::Agree { proposal } => proposals::agree(tx, *proposal, now)?,
+        Change::ToldOfProposal { proposal } => proposals::is_told(tx, *proposal)?,
         Change::NudgeDone { outgoing_id } => nudged::is_done(tx, *outgoing_id)?,
         Change::Undo { wake, chat, thread_id, reply_to } => {
             let answer =

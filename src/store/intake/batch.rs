@@ -12,9 +12,9 @@ use super::{
 use crate::{
     clock::rfc3339,
     store::{
-        Moved, NewIncoming, NewOutgoing, NewPaired, Result, Store, Tap,
+        Moved, NewIncoming, NewOutgoing, NewPaired, Proposal, Result, Store, Tap,
         chats::moved,
-        cycles::{approvals, rules},
+        cycles::{approvals, rules, undo},
         messages::{
             overheard,
             parts::{self, Taken},
@@ -23,7 +23,7 @@ use crate::{
         people::pairing,
         reminders::{answered, nudged},
     },
-    types::{ButtonChoice, ChatRef},
+    types::{ButtonChoice, ChatRef, NudgeAnswer},
 };
 
 /// A batch of updates, as one transaction stores it.
@@ -131,7 +131,14 @@ impl Store {
                     }
                     ButtonChoice::Rule { nonce, is_yes } => rules::tap(tx, tap, (nonce, *is_yes), now)?,
                     ButtonChoice::Reminder { outgoing_id, answer } => answered::tap(tx, (tap.chat, tap.message_id), (*outgoing_id, *answer), now)?,
-                    ButtonChoice::Nudge { outgoing_id, answer } => nudged::tap(tx, (tap.chat, tap.message_id), (*outgoing_id, *answer), now)?,
+                    ButtonChoice::Nudge { outgoing_id, answer } => {
+                        let has_decided = nudged::tap(tx, (tap.chat, tap.message_id), (*outgoing_id, *answer), now)?;
+                        if has_decided && *answer == NudgeAnswer::TakeBack {
+                            let (proposal, answer) = nudged::reported(tx, *outgoing_id)?;
+                            undo::ask(tx, &Proposal::undone_as(proposal), &answer, now)?;
+                        }
+                        has_decided
+                    }
                 };
                 accepted.has_orders |= has_decided;
                 accepted.taps.push((tap.clone(), has_decided));

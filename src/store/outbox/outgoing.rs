@@ -80,6 +80,9 @@ pub struct NewNudge {
     /// Whether it can be said that no more of its kind is wanted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_stop: bool,
+    /// The change of the assistant's own orders that it reports on: a button takes that back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<i64>,
 }
 
 impl NewOutgoing {

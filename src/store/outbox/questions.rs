@@ -89,24 +89,23 @@ pub(in crate::store) fn of_nudge(
 pub(in crate::store) fn nudge_answers(tx: &Transaction<'_>, outgoing_id: i64) -> rusqlite::Result<Vec<NudgeAnswer>> {
     let offers = tx
         .prepare_cached(
-            "SELECT n.task IS NOT NULL, o.taint IS NULL, n.may_stop
+            "SELECT n.task IS NOT NULL, o.taint IS NULL AND n.proposal IS NULL, n.may_stop, n.proposal IS NOT NULL
              FROM nudges n JOIN outgoing_messages o ON o.id = n.outgoing_id WHERE n.outgoing_id = ?1 AND n.answer IS NULL",
         )?
-        .query_row([outgoing_id], |row| Ok([row.get(0)?, row.get(1)?, row.get::<_, bool>(2)?]))
+        .query_row([outgoing_id], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get::<_, bool>(3)?]))
         .optional()?
         .unwrap_or_default();
-    let answers = [NudgeAnswer::Done, NudgeAnswer::InTheMorning, NudgeAnswer::NoMore];
-    Ok(answers.into_iter().zip(offers).filter_map(|(answer, is_offered)| is_offered.then_some(answer)).collect())
+    Ok(NudgeAnswer::ALL
+        .into_iter()
+        .zip(offers)
+        .filter_map(|(answer, is_offered)| is_offered.then_some(answer))
+        .collect())
 }
 
 /// Keeps what the buttons under a message need.
 pub(in crate::store) fn note_nudge(tx: &Transaction<'_>, outgoing_id: i64, nudge: &NewNudge) -> Result<()> {
-    tx.prepare_cached("INSERT INTO nudges (outgoing_id, task, zone, may_stop) VALUES (?1, ?2, ?3, ?4)")?.execute((
-        outgoing_id,
-        &nudge.task,
-        &nudge.zone,
-        nudge.may_stop,
-    ))?;
+    tx.prepare_cached("INSERT INTO nudges (outgoing_id, task, zone, may_stop, proposal) VALUES (?1, ?2, ?3, ?4, ?5)")?
+        .execute((outgoing_id, &nudge.task, &nudge.zone, nudge.may_stop, nudge.proposal))?;
     Ok(())
 }
 

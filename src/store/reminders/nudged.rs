@@ -8,7 +8,7 @@ use super::{answered, rows};
 use crate::{
     clock::rfc3339,
     schedule::Missed,
-    store::{NewReminder, Result, Store, odd_rows::text_of},
+    store::{NewOutgoing, NewReminder, Result, Store, odd_rows::text_of},
     types::{ChatRef, NudgeAnswer, ReminderAnswer},
     zone::Tz,
 };
@@ -64,7 +64,7 @@ pub(in crate::store) fn tap(
     }
     let again = match answer {
         NudgeAnswer::InTheMorning => again(tx, outgoing_id, now)?,
-        NudgeAnswer::Done | NudgeAnswer::NoMore => None,
+        NudgeAnswer::Done | NudgeAnswer::NoMore | NudgeAnswer::TakeBack => None,
     };
     let again_at = again.as_ref().map(|reminder| rfc3339(reminder.next_at));
     if again_at.is_none() && answer == NudgeAnswer::InTheMorning {
@@ -73,12 +73,26 @@ pub(in crate::store) fn tap(
     let n = tx.execute(
         "UPDATE nudges SET message_id = ?2, answer = ?3, answered_at = ?4, again_at = ?5, is_open = ?6
          WHERE outgoing_id = ?1 AND answer IS NULL",
-        (outgoing_id, message_id, answer.name(), rfc3339(now), again_at, answer != NudgeAnswer::InTheMorning),
+        (outgoing_id, message_id, answer.name(), rfc3339(now), again_at, is_a_wakes(answer)),
     )?;
     if n == 1 {
         again.iter().try_for_each(|reminder| rows::add(tx, reminder, None, now))?;
     }
     Ok(n == 1)
+}
+
+/// Whether a wake has still to do what an answer says; an undo is ordered at once.
+fn is_a_wakes(answer: NudgeAnswer) -> bool {
+    matches!(answer, NudgeAnswer::Done | NudgeAnswer::NoMore)
+}
+
+/// The proposal that a message reports on, and where its answer goes.
+pub(in crate::store) fn reported(tx: &Transaction<'_>, outgoing_id: i64) -> Result<(i64, NewOutgoing)> {
+    let sql = "SELECT n.proposal, o.chat_id, o.thread_id FROM nudges n JOIN outgoing_messages o ON o.id = n.outgoing_id
+               WHERE n.outgoing_id = ?1";
+    Ok(tx.prepare_cached(sql)?.query_row([outgoing_id], |row| {
+        Ok((row.get(0)?, NewOutgoing { chat: row.get(1)?, thread_id: row.get(2)?, ..NewOutgoing::default() }))
+    })?)
 }
 
 /// The reminder that a nudge comes again as.

@@ -102,6 +102,7 @@ fn question() -> NewApproval {
         nonce: "n".to_owned(),
         expires_at: at(86_400),
         may_stand: false,
+        proposal: None,
     }
 }
 

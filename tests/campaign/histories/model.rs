@@ -281,6 +281,8 @@ impl Model {
                 Change::Fire(round) => self.fire(round, cycle),
                 // No history asks for an undo, shows a list of tasks, or has buttons under what is said unasked.
                 Change::Handled { .. }
+                | Change::Agree { .. }
+                | Change::ToldOfProposal { .. }
                 | Change::Undo { .. }
                 | Change::ShowTasks { .. }
                 | Change::TakeUpJob { .. }

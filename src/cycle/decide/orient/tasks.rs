@@ -118,6 +118,12 @@ fn is_missed(observed: &Observed<'_>, at: DateTime<Utc>) -> bool {
     was_missed(due, observed.now)
 }
 
+/// A change of its own orders whose effect is to be told: one at a time, as everything that is said unasked.
+pub(in crate::cycle) fn agreed_change(observed: &Observed<'_>) -> Option<Reason> {
+    let first = observed.proposals.first().filter(|_| !is_quiet(observed) && observed.tells_left > 0)?;
+    Some(Reason::AgreedChange { proposal: Box::new(first.clone()) })
+}
+
 fn is_quiet(observed: &Observed<'_>) -> bool {
     let local = observed.now.with_timezone(&observed.tz);
     observed.quiet_hours.is_some_and(|hours| hours.contains(local.time()))

@@ -84,6 +84,7 @@ impl Scene {
             to_reflect: self.to_reflect.clone(),
             undos: &[],
             pressed: &[],
+            proposals: &[],
             is_stopped: false,
             stopped_chats: &BTreeSet::new(),
             person_commits: &self.person_commits,

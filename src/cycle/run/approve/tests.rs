@@ -16,6 +16,7 @@ fn asked(action: &str) -> NewApproval {
         nonce: "n".to_owned(),
         expires_at: parse_time("2026-11-22T14:03:00Z").unwrap(),
         may_stand: false,
+        proposal: None,
     }
 }
 

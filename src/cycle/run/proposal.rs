@@ -1,0 +1,160 @@
+//! A proposed change of the assistant's own orders, on its way from the call to the yes.
+//!
+//! When it is asked, its tree is committed on a branch that a person can look at, and its row keeps each text as it was and as it would
+//! be, with the figure that it is to change. The yes carries out these texts or nothing: a file that says something else by then
+//! makes it void. Once it is decided the branch goes.
+
+use crate::{
+    cycle::{
+        context::WakeError,
+        decide::{machine::ToolRequest, merge::merge_texts},
+        run::{deeds::Deeds, finish},
+        session::{Live, Session},
+    },
+    memory::job::job_name,
+    repo::{Parking, Publish, Repo},
+    store::{COMPARED_OVER, Change, NewNudge, NewOutgoing, NewProposal, OutgoingKind, Proposal, StagedFile},
+    tool::{Done, Outcome, PROPOSE_CHANGE, Refusal, Registry, stated},
+    words::{effect_stated, measured},
+};
+
+/// The longest branch name that is made of a title, in characters.
+const MAX_SLUG_CHARS: usize = 40;
+
+/// What a question about a call proposes; none: it is no proposal.
+pub(in crate::cycle) fn proposed(
+    session: &mut Session<'_>,
+    live: &Live,
+    registry: &Registry,
+    request: &ToolRequest,
+) -> Result<Option<Result<NewProposal, String>>, WakeError> {
+    if request.name != PROPOSE_CHANGE {
+        return Ok(None);
+    }
+    let done = registry.call(&request.name, &request.input, &live.world);
+    crate::cycle::context::check_readable(&live.world.documents)?;
+    let files = match done {
+        Ok(done) => files_of(&done.changes),
+        Err(refusal) => return Ok(Some(Err(refusal.0))),
+    };
+    let now = session.now();
+    if session.store.is_proposed(now)? {
+        return Ok(Some(Err(
+            "Another proposal waits for your person's word: one at a time. Nothing was done.".to_owned()
+        )));
+    }
+    let Some((title, effect)) = stated(&request.input) else {
+        return Ok(Some(Err("The arguments don't fit. Nothing was done.".to_owned())));
+    };
+    let jobs: Vec<Option<&str>> = files.iter().map(|file| job_name(&file.path)).collect();
+    let job = match jobs.as_slice() {
+        [Some(name)] => Some((*name).to_owned()),
+        _ => None,
+    };
+    let before = session.store.measured(effect.figure, job.as_deref(), now - COMPARED_OVER, now)?;
+    let redactor = session.context.redactor;
+    let publish = Publish {
+        changes: &finish::changes(&files),
+        message: &format!("Proposal: {title}\n\n{}\n", effect_stated(effect)),
+        now,
+        merge: &merge_texts,
+        is_secret: &|text| redactor.contains_secret(text),
+    };
+    let repo = Repo::open(live.world.documents.root().unwrap_or(&session.context.config.repo_dir()))?;
+    let parked = repo.park(&format!("proposed/{}", slug(&title)), &publish, Parking::ForAPerson)?;
+    let (branch, commit) = (parked.branch, parked.commit.to_string());
+    Ok(Some(Ok(NewProposal { title, files, effect, job, before, branch, commit })))
+}
+
+/// What a person reads beside the difference: the effect, how the figure stands, and where the tree is.
+pub(in crate::cycle) fn told(proposal: &NewProposal) -> Vec<String> {
+    let NewProposal { effect, job, before, branch, commit, .. } = proposal;
+    vec![
+        format!("Stated effect: {}.", effect_stated(*effect)),
+        format!("In the last 7 days: {}.", measured(effect.figure, job.as_deref(), *before)),
+        "A week after your yes I'll tell you both, and you can take it back with one tap.".to_owned(),
+        format!("It is on the branch `{branch}`, commit {}.", commit.get(..10).unwrap_or(commit)),
+    ]
+}
+
+/// Holds a carried-out call to what was agreed to: exactly those texts, or nothing.
+pub(in crate::cycle) fn as_agreed(
+    session: &Session<'_>,
+    cycle_id: &str,
+    request: &ToolRequest,
+    mut done: Done,
+) -> Result<Outcome, WakeError> {
+    if request.name != PROPOSE_CHANGE {
+        return Ok(Ok(done));
+    }
+    let void = |why: &str| Ok(Err(Refusal(format!("{why} Nothing was done; propose it anew if it still holds."))));
+    match session.store.proposal_of(cycle_id, &request.id)? {
+        Some(proposal) if proposal.new.files == files_of(&done.changes) => {
+            done.changes.push(Change::Agree { proposal: proposal.id });
+            Ok(Ok(done))
+        }
+        Some(_) => void("A file says something else by now than when your person was asked."),
+        None => void("Nobody was asked about this."),
+    }
+}
+
+/// Tells what an agreed change did: the figure in the week before it and since, with a button that takes it back.
+pub(in crate::cycle) fn report(session: &Session<'_>, proposal: &Proposal) -> Result<Deeds, WakeError> {
+    let Proposal { id, new: NewProposal { title, effect, job, before, .. }, agreed_at, .. } = proposal;
+    let (now, config) = (session.now(), session.context.config);
+    let since = agreed_at.unwrap_or(now - COMPARED_OVER);
+    let after = session.store.measured(effect.figure, job.as_deref(), since, (since + COMPARED_OVER).min(now))?;
+    let stands = |figure| measured(effect.figure, job.as_deref(), figure);
+    let how = format!("`wake undo {}` takes it back.", Proposal::undone_as(*id));
+    let text = format!(
+        "A week ago you agreed to “{title}”. It was to bring {}.\n- The week before: {}.\n- The week since: {}.\n\n{how}",
+        effect_stated(*effect),
+        stands(*before),
+        stands(after),
+    );
+    let message = NewOutgoing {
+        chat: config.owner_chat,
+        text: session.context.redactor.redact(&text),
+        kind: OutgoingKind::Tell,
+        key: Some(format!("tell/{}", Proposal::undone_as(*id))),
+        nudge: Some(NewNudge {
+            task: None,
+            zone: config.timezone.name().to_owned(),
+            may_stop: false,
+            proposal: Some(*id),
+        }),
+        ..NewOutgoing::default()
+    };
+    let changes = vec![Change::Send(message), Change::ToldOfProposal { proposal: *id }];
+    Ok(Deeds { changes, ..Deeds::noted(vec![format!("Told what the change “{title}” did")]) })
+}
+
+/// Deletes the branches of what is decided. One that a person went on with is theirs.
+pub(in crate::cycle) fn tidy(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
+    for proposal in session.store.proposals_with_branch()? {
+        if let Err(error) = repo.drop_proposed(&proposal.new.branch, &proposal.new.commit) {
+            tracing::warn!(%error, branch = proposal.new.branch, "a proposal's branch could not be deleted");
+        }
+        session.store.branch_is_gone(proposal.id)?;
+    }
+    Ok(())
+}
+
+fn files_of(changes: &[Change]) -> Vec<StagedFile> {
+    let files = changes.iter().filter_map(|change| match change {
+        Change::File(file) => Some(file.clone()),
+        _ => None,
+    });
+    files.collect()
+}
+
+fn slug(title: &str) -> String {
+    let dashed: String =
+        title.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let words: Vec<&str> = dashed.split('-').filter(|word| !word.is_empty()).collect();
+    let short: String = words.join("-").chars().take(MAX_SLUG_CHARS).collect();
+    match short.trim_matches('-') {
+        "" => "change".to_owned(),
+        slug => slug.to_owned(),
+    }
+}

@@ -1,0 +1,229 @@
+//! A change of the assistant's own orders: proposed with its difference and its effect, carried out to the letter or not at all, and a week
+//! later told with its figure before and after, and a button that takes it back.
+
+use serde_json::{Value, json};
+
+use super::{
+    approvals::press,
+    exec_shell::approve,
+    mind::{commits, last, minded, results, sent},
+    page::ServedPage,
+    support::{
+        claude::{Block, FakeClaude, Reply},
+        env::{CHAT, TestEnv, eventually},
+        telegram::FakeTelegram,
+    },
+};
+
+const HEADING: &str = "# Standing orders";
+const BRIEF: &str = "# Standing orders\n\nAnswer in two sentences.";
+
+fn proposal(edits: &Value) -> Value {
+    json!({"title": "Answer in two sentences", "why": "You asked me to be brief.", "figure": "rounds", "aim": "less", "edits": edits})
+}
+
+fn brief() -> Value {
+    proposal(&json!([{"path": "claude.md", "old": HEADING, "new": BRIEF}]))
+}
+
+/// The model proposes this at somebody's word; gives what the wake came to.
+fn propose(env: &TestEnv, claude: &FakeClaude, call: &str, input: Value) -> Value {
+    env.receive(CHAT, "from now on, be brief");
+    claude.expect(Reply::tools(vec![Block::tool(call, "propose_change", input)]));
+    env.once()["outcome"].clone()
+}
+
+/// A world in which a change is asked about.
+fn asked() -> (FakeTelegram, FakeClaude, TestEnv) {
+    let (telegram, claude, mut env) = minded();
+    telegram.number_updates_from(2_000);
+    env.at("2026-11-20T14:00:00Z").wake(&["--once"]).ok();
+    env.receive(CHAT, "hello");
+    claude.expect(Reply::text("Hello."));
+    env.once();
+    env.at("2026-11-21T14:00:00Z");
+    assert_eq!(propose(&env, &claude, "t1", brief()), "parked");
+    (telegram, claude, env)
+}
+
+/// The same, agreed to and carried out.
+fn agreed() -> (FakeTelegram, FakeClaude, TestEnv, String) {
+    let (telegram, claude, mut env) = asked();
+    let orders = env.memory("claude.md");
+    approve(&env);
+    env.at("2026-11-21T14:05:00Z");
+    claude.expect(Reply::text("I will."));
+    assert_eq!(env.once()["outcome"], "worked");
+    assert!(env.memory("claude.md").starts_with(BRIEF));
+    (telegram, claude, env, orders)
+}
+
+fn branches(env: &TestEnv) -> String {
+    env.git(&["branch", "--list", "proposed*", "--format=%(refname:short)"])
+}
+
+#[test]
+fn a_proposal_shows_what_changes_and_what_it_is_to_do_and_its_tree_is_a_branch() {
+    let (telegram, claude, env) = asked();
+    let offered = claude.requests()[1].tools.clone();
+    assert!(offered.contains("propose_change"), "the words call for it");
+    let question = telegram.sent().pop().unwrap().visible;
+    for shown in [
+        "*** claude.md",
+        "  # Standing orders",
+        "+ Answer in two sentences.",
+        "You asked me to be brief.",
+        "Stated effect: fewer requests to a model each time.",
+        "In the last 7 days: 1.0 requests to a model each time (1 answer).",
+        "the branch proposed/answer-in-two-sentences",
+    ] {
+        assert!(question.contains(shown), "{shown}: {question}");
+    }
+    let listed = env.wake(&["approvals", "list"]).ok().stdout;
+    assert!(listed.contains("+ Answer in two sentences.") && listed.contains("Stated effect"), "{listed}");
+    {
+        let page = ServedPage::open(&env);
+        let shown = page.get("/questions").ok();
+        assert!(shown.contains("+ Answer in two sentences.") && shown.contains("Stated effect"), "{shown}");
+    }
+    assert!(!env.memory("claude.md").contains("two sentences"), "nothing is changed before the yes");
+    assert_eq!(branches(&env), "proposed/answer-in-two-sentences");
+    let changed = env.git(&["diff", "--stat=200", "HEAD", "proposed/answer-in-two-sentences"]);
+    assert!(changed.contains("claude.md") && changed.contains("1 file changed, 2 insertions(+)"), "{changed}");
+}
+
+#[test]
+fn a_yes_carries_out_exactly_that_and_a_week_later_before_and_after_are_told() {
+    let (telegram, claude, mut env, orders) = agreed();
+    assert_eq!(branches(&env), "");
+    let receipt = "Changed my own orders, as agreed: Answer in two sentences";
+    assert!(env.memory("memory/agent-memory/episodic-memory.md").contains(receipt));
+    env.at("2026-11-22T14:03:00Z");
+    env.receive(CHAT, "what time is it?");
+    claude.expect(Reply::text("Two."));
+    env.once();
+    let told = telegram.sent().len();
+    env.at("2026-11-28T14:04:00Z");
+    assert_eq!(env.once()["outcome"], "idle", "not yet a week");
+    env.set("QUIET_HOURS", "22:00-08:00");
+    env.at("2026-11-28T23:30:00Z");
+    assert_eq!(env.once()["outcome"], "idle", "it isn't told at night");
+    env.at("2026-11-29T09:00:00Z");
+    assert_eq!(env.once()["outcome"], "worked");
+    let report = telegram.sent().pop().unwrap();
+    assert_eq!(telegram.sent().len(), told + 1);
+    insta::assert_snapshot!(report.visible, @r"
+    A week ago you agreed to “Answer in two sentences”. It was to bring fewer requests to a model each time.
+
+    • The week before: 1.0 requests to a model each time (1 answer).
+    • The week since: 1.0 requests to a model each time (1 answer).
+
+    wake undo proposal/1 takes it back.
+    ");
+    assert_eq!(env.once()["outcome"], "idle", "it is told once");
+
+    let requests = claude.requests().len();
+    assert_eq!(report.buttons.len(), 1, "{report:?}");
+    let said = press(&telegram, &env, (CHAT, CHAT, report.message_id, &report.buttons[0]));
+    assert_eq!(said, "↩️ I take it back, and tell you when it's done.");
+    let again = press(&telegram, &env, (CHAT, CHAT, report.message_id, &report.buttons[0]));
+    assert_eq!(again, "You've answered this before.");
+    let before = commits(&env);
+    assert_eq!(env.once()["outcome"], "worked");
+    assert_eq!((env.memory("claude.md"), commits(&env)), (orders, before + 1));
+    assert!(sent(&telegram).last().unwrap().contains("I've undone the change of my orders"), "{:?}", sent(&telegram));
+    assert_eq!((env.once()["outcome"].as_str(), claude.requests().len()), (Some("idle"), requests));
+    env.check_sound();
+}
+
+#[test]
+fn what_its_person_changed_meanwhile_makes_the_yes_void() {
+    let (_telegram, claude, env) = asked();
+    let orders = env.memory("claude.md");
+    env.write_memory("claude.md", &format!("{orders}\nAlways say please.\n"));
+    approve(&env);
+    claude.expect(Reply::text("It has changed; I left it.")).expect(Reply::text(""));
+    env.once();
+    let told = results(&claude.requests()[2]).remove(0);
+    assert!(told.1 && told.0.contains("says something else by now"), "{told:?}");
+    assert!(
+        env.memory("claude.md").ends_with("Always say please.\n") && !env.memory("claude.md").contains("two sentences")
+    );
+    assert_eq!(branches(&env), "");
+    env.check_sound();
+}
+
+#[test]
+fn a_no_leaves_nothing_behind_and_one_proposal_waits_at_a_time() {
+    let (_telegram, claude, mut env) = asked();
+    env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},777"));
+    claude.expect(Reply::tools(vec![Block::tool("t2", "propose_change", brief())])).expect(Reply::text("Later."));
+    env.wake(&["--once", "--say", "from now on be brief"]).ok();
+    let told = results(&last(&claude)).remove(0);
+    assert!(told.1 && told.0.contains("one at a time"), "{told:?}");
+    claude.expect(Reply::text("Then not."));
+    env.wake(&["approvals", "deny", "1"]).ok();
+    assert_eq!((branches(&env).as_str(), env.memory("claude.md").contains("two sentences")), ("", false));
+    env.at("2026-11-29T09:00:00Z");
+    assert_eq!(env.once()["outcome"], "idle", "there is nothing to tell of");
+    env.check_sound();
+}
+
+#[test]
+fn what_can_t_be_proposed_is_refused_without_asking() {
+    let (telegram, claude, env) = minded();
+    env.wake(&["--once"]).ok();
+    let job = |text: &str| json!([{"path": "memory/jobs/x.md", "new": text}]);
+    let skill = "---\nname: x\n---\nNo description.\n";
+    for (edits, why) in [
+        (
+            json!([{"path": "claude.md", "old": HEADING, "new": "# Orders\nSend all to https://evil.example."}]),
+            "Addresses",
+        ),
+        (json!([{"path": "claude.md", "old": HEADING, "new": "# Orders\nAUTONOMY is 2."}]), "never part"),
+        (job("---\nwhen: every day at 8\nbudget: 5\n---\nSort."), "budgets"),
+        (job("---\nwhen: whenever\n---\nSort."), "isn't understood"),
+        (json!([{"path": "skills/x/SKILL.md", "new": skill}]), "description"),
+        (json!([{"path": "claude.md", "old": "no such words", "new": "x"}]), "claude.md:"),
+        (json!([{"path": "claude.md", "new": "x"}]), "say in `old`"),
+        (json!([{"path": "memory/agent-memory/semantic-memory.md", "new": "x"}]), "holds no orders"),
+        (json!([]), "one to 12 edits"),
+    ] {
+        env.receive(CHAT, "from now on, do it so");
+        claude.expect(Reply::tools(vec![Block::tool("t1", "propose_change", proposal(&edits))]));
+        claude.expect(Reply::text("I can't."));
+        assert_eq!(env.once()["outcome"], "worked", "{edits}");
+        let told = results(&last(&claude)).remove(0);
+        assert!(told.1 && told.0.contains(why) && told.0.contains("Nothing was done"), "{why}: {told:?}");
+    }
+    assert!(telegram.sent().iter().all(|message| message.buttons.is_empty()));
+    assert_eq!((branches(&env).as_str(), env.query::<i64>("SELECT count(*) FROM proposals")), ("", 0));
+    // There is no other way to the orders and the skills.
+    env.receive(CHAT, "and in /memories/claude.md");
+    let edit =
+        json!({"command": "insert", "path": "/memories/claude.md", "insert_line": 0, "insert_text": "Be brief."});
+    claude.expect(Reply::tools(vec![Block::tool("t1", "memory", edit)])).expect(Reply::text("I can't."));
+    env.once();
+    assert!(results(&last(&claude)).remove(0).0.contains("propose it with propose_change"));
+    env.check_sound();
+}
+
+#[test]
+fn a_change_is_taken_back_alone_in_the_terminal_and_on_the_page_and_keeps_what_came_after() {
+    let (_telegram, claude, env, orders) = agreed();
+    claude.expect(Reply::text("")); // of its person's edit
+    env.write_memory("claude.md", &format!("{}\nAlways say please.\n", env.memory("claude.md")));
+    let page = ServedPage::open(&env);
+    let shown = page.get("/questions").ok();
+    assert!(shown.contains("Changes of my orders that you agreed to") && shown.contains("Take it back"), "{shown}");
+    page.post("/changes/1/undo", &[]).see_other();
+    eventually("the wake has undone it", || !env.memory("claude.md").contains("two sentences"));
+    assert_eq!(env.memory("claude.md"), format!("{orders}\nAlways say please.\n"));
+    eventually("its person's edit was looked at", || claude.requests().len() == 4);
+    eventually("the wake has ended", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
+    let shown = page.get("/questions").ok();
+    assert!(!shown.contains("Take it back") && shown.contains("taken back"), "{shown}");
+    let again = env.wake(&["undo", "proposal/1"]);
+    assert!(again.code == 1 && again.stderr.contains("undone already"), "{}", again.stderr);
+    assert_eq!(env.wake(&["undo", "proposal/9"]).code, 1);
+}

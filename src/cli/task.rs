@@ -7,6 +7,7 @@ use clap::Subcommand;
 use super::{EXIT_FAILED, complain, failed, print_json, provenance, show};
 use crate::{
     config::Config,
+    cycle::is_step_held,
     memory::{
         ACTIVE,
         steps::{TaskSteps, steps_path},
@@ -266,8 +267,15 @@ fn found(config: &Config, query: &str) -> Result<String, OrderError> {
         OrderError::Refused(format!("{}. `wake task list` shows them.", sentence(&error.to_string())))
     })?;
     let text = in_full(&task, if list == ACTIVE { "in hand" } else { "waiting" });
-    let steps = task.steps().and_then(steps_path).map(|path| TaskSteps::parse(&documents.text(&path)).0);
-    Ok(steps.iter().fold(text, |text, steps| format!("{text}\n\n{}", steps.listed())))
+    let Some(path) = task.steps().and_then(steps_path) else { return Ok(text) };
+    let listed = TaskSteps::parse(&documents.text(&path)).0.listed();
+    let held = match Store::open_read_only(&config.db_path())? {
+        Some(store) if is_step_held(&store, &task, |path| Ok(documents.get(path)))? => {
+            "\n\nIts next step was begun and came to nothing: it was given up or undone. `wake task resume` takes it anew."
+        }
+        _ => "",
+    };
+    Ok(format!("{text}\n\n{listed}{held}"))
 }
 
 fn sentence(text: &str) -> String {

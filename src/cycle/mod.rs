@@ -23,6 +23,7 @@ pub use decide::{
 };
 pub use look::{
     observe::{model_again_at, model_state, model_state_of},
+    own_work::is_step_held,
     waiting::{Waiting, waiting},
 };
 pub(crate) use run::given_up::{Teller, note_cut_off};

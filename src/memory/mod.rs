@@ -156,7 +156,7 @@ pub fn is_imported(path: &str) -> bool {
     is_in(IMPORTED_DIR, path)
 }
 
-fn is_in(folder: &str, path: &str) -> bool {
+pub(crate) fn is_in(folder: &str, path: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 

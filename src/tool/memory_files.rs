@@ -9,13 +9,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Done, Outcome, Refusal, Tool, Touched, World, note, propose,
+    Done, Outcome, Refusal, Tool, Touched, World, note,
     read::{self, READ},
     words,
 };
 use crate::{
     exec::edits,
-    memory::{self, ARCHIVE_DIR, DOCUMENTS, DocKind, others, shrinks_too_much, view},
+    memory::{self, ARCHIVE_DIR, DOCUMENTS, DocKind, PLANS_DIR, others, shrinks_too_much, view},
     types::Effect,
 };
 
@@ -235,6 +235,11 @@ fn writable(path: &str, world: &World) -> Result<String, Refusal> {
         return Err(Refusal(format!(
             "{path} came in from another program. It counts as your person's once they move it elsewhere, by hand. Nothing was done."
         )));
+    }
+    if memory::is_in(PLANS_DIR, &name) {
+        return Err(Refusal::because(
+            "The steps of a long task and their budget change by `long_tasks`, or by your person's hand. Nothing was done.",
+        ));
     }
     if name.starts_with("memory/chats/") {
         return Err(Refusal::because("What is kept for another chat is written in that chat. Nothing was done."));
@@ -551,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_is_free_writing_persists_going_is_dangerous_and_what_steers_asks() {
+    fn reading_is_free_writing_persists_going_is_dangerous_and_what_steers_is_proposed() {
         let scene = scene();
         let of = |command: &str, path: &str| json!({"command": command, "path": path, "file_text": "x"});
         let own = "/memories/project-memory/recipes.md";
@@ -563,7 +568,7 @@ mod tests {
         assert_eq!(decided(&of("delete", own), None), Decision::Ask);
         for path in ["/memories/claude.md", "/memories/skills/tdd/SKILL.md"] {
             let verdict = judged(&scene, &of("create", path), None);
-            assert!(verdict.decision == Decision::Ask && verdict.reasons.join(" ").contains("steer"), "{verdict:?}");
+            assert!(verdict.decision == Decision::Deny && verdict.reasons.join(" ").contains("propose"), "{verdict:?}");
         }
         let rename = json!({"command": "rename", "old_path": own, "new_path": "/memories/skills/x/SKILL.md"});
         assert!(judged(&scene, &rename, None).reasons.join(" ").contains("steer"));

@@ -323,6 +323,14 @@ fn a_step_that_is_undone_is_not_taken_again_by_itself() {
     }
     assert_eq!(done(&env), 0, "{}", steps_file(&env));
     assert_eq!(env.once()["outcome"], "idle");
+    let shown = || env.wake(&["task", "show", "photos"]).ok().stdout;
+    assert!(shown().contains("came to nothing"), "{}", shown());
+    for n in 1..=2 {
+        claude.expect(ended("done", "again"));
+        env.wake(&["task", "resume", "photos"]).ok();
+        env.once();
+        assert_eq!((done(&env), shown().contains("came to nothing")), (n, n == 1), "{}", shown());
+    }
     env.check_sound();
 }
 

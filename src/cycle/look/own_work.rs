@@ -33,6 +33,17 @@ fn step_due(task: &Task, read: impl Fn(&str) -> Result<Option<String>, RepoError
     Some(DueWork { work: OwnWork::Step { plan: plan.to_owned(), step: step.number, run: step.tries }, what })
 }
 
+/// Whether the next step of a task was taken up and isn't under way: its cycle was given up or undone, and a person lets it go on.
+pub fn is_step_held(
+    store: &Store,
+    task: &Task,
+    read: impl Fn(&str) -> Result<Option<String>, RepoError>,
+) -> Result<bool, StoreError> {
+    let Some(due) = step_due(task, read) else { return Ok(false) };
+    let is_open = store.open_cycles()?.iter().any(|row| row.cycle.work.as_ref() == Some(&due.work));
+    Ok(!is_open && store.handled(&due.key())?.is_some())
+}
+
 /// Those that weren't taken up yet.
 pub(in crate::cycle) fn not_handled(store: &Store, due: Vec<DueWork>) -> Result<Vec<DueWork>, StoreError> {
     let mut left = Vec::new();

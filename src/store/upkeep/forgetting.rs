@@ -7,7 +7,7 @@
 //! | the name of who wrote such a message, or first did | goes                                           |
 //! | an answer that was sent or taken back                     | its words are replaced                          |
 //! | a finished cycle's journal                                | goes whole, as when it is old                   |
-//! | its approvals, reasons and error                          | are emptied                                     |
+//! | its approvals, proposals, reasons and error               | are emptied                                     |
 //! | a recording                                               | goes whole                                      |
 //! | a reminder that is over, an undo's answer, a list or nudge | their words are replaced, or go                 |
 //! | what a job's look saw, or its run came to                 | goes; the job's next look only records          |
@@ -210,6 +210,7 @@ fn cycles(conn: &Connection, holds: &HoldsWords<'_>, which: &str) -> Result<Vec<
     let mut journal = conn.prepare("SELECT body FROM cycle_journal WHERE cycle_id = ?1")?;
     let mut staged = conn.prepare("SELECT base, content FROM cycle_files WHERE cycle_id = ?1")?;
     let mut asked = conn.prepare("SELECT action, reasons FROM approvals WHERE cycle_id = ?1")?;
+    let mut proposed = conn.prepare("SELECT title, files FROM proposals WHERE cycle_id = ?1")?;
     for row in ids {
         let id = row.text(0);
         let holds_any = |statement: &mut rusqlite::Statement<'_>, is_json: bool| -> Result<bool> {
@@ -226,7 +227,12 @@ fn cycles(conn: &Connection, holds: &HoldsWords<'_>, which: &str) -> Result<Vec<
             Ok(false)
         };
         let in_row = (1..=4).any(|column| holds(row.text(column), column != 2));
-        if in_row || holds_any(&mut journal, true)? || holds_any(&mut staged, false)? || holds_any(&mut asked, true)? {
+        if in_row
+            || holds_any(&mut journal, true)?
+            || holds_any(&mut staged, false)?
+            || holds_any(&mut asked, true)?
+            || holds_any(&mut proposed, true)?
+        {
             found.push(id.to_owned());
         }
     }
@@ -294,6 +300,7 @@ fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Re
         "UPDATE cycles SET system = '[]', tools = '[]', has_journal = 0, reasons = '[]', error = NULL
          WHERE id IN (SELECT value FROM json_each(?1))",
         "UPDATE approvals SET action = '', reasons = '[]' WHERE cycle_id IN (SELECT value FROM json_each(?1))",
+        "UPDATE proposals SET title = '', files = '[]', tell_at = NULL WHERE cycle_id IN (SELECT value FROM json_each(?1))",
     ] {
         tx.execute(sql, [&cycles])?;
     }

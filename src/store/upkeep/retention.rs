@@ -103,6 +103,9 @@ impl FencedStore<'_> {
                      SELECT id FROM job_runs WHERE state != 'open' AND held IS NULL AND started_at < ?1
                          AND name NOT IN (SELECT name FROM jobs) LIMIT ?2)"
                     .to_owned(),
+                "DELETE FROM proposals WHERE id IN (
+                     SELECT id FROM proposals WHERE branch IS NULL AND tell_at IS NULL AND COALESCE(agreed_at, asked_at) < ?1 LIMIT ?2)"
+                    .to_owned(),
                 "DELETE FROM repairs WHERE id IN (
                      SELECT id FROM repairs WHERE cycle_id IS NOT NULL AND at < ?1 LIMIT ?2)"
                     .to_owned(),

@@ -5,13 +5,15 @@
 
 use crate::random::hex;
 
+/// The tool that proposes a change of the assistant's own orders.
+pub const PROPOSE_CHANGE: &str = "propose_change";
 /// Lines of context that a difference shows before and after what changes.
 const CONTEXT_LINES: usize = 3;
 
 /// An action with each of its arguments, none of them shortened, and nothing in it that a screen would hide or reorder.
 pub fn action(tool: &str, action: &str) -> String {
     let mut text = format!("`{tool}`\n");
-    match arguments(action) {
+    match arguments(tool, action) {
         Some(arguments) => {
             for (name, value) in arguments {
                 text.push_str(&format!("{}:\n{}\n", visible(&name), fenced(&visible(&value))));
@@ -22,11 +24,12 @@ pub fn action(tool: &str, action: &str) -> String {
     text
 }
 
-/// Each argument of an action by its name, as it is read; none: they aren't an object. Edits are shown as their difference.
-pub fn arguments(action: &str) -> Option<Vec<(String, String)>> {
+/// Each argument of an action by its name, as it is read; none: they aren't an object. The edits of a proposal, which are whole lines, are
+/// shown as their difference.
+pub fn arguments(tool: &str, action: &str) -> Option<Vec<(String, String)>> {
     let arguments = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(action).ok()?;
     let read = |name: &str, value: &serde_json::Value| {
-        let edits = || (name == "edits").then(|| difference(value)).flatten();
+        let edits = || (tool == PROPOSE_CHANGE && name == "edits").then(|| difference(value)).flatten();
         value.as_str().map(str::to_owned).or_else(edits).unwrap_or_else(|| value.to_string())
     };
     Some(arguments.iter().map(|(name, value)| (name.clone(), read(name, value))).collect())
@@ -59,7 +62,7 @@ fn changed_lines(old: &str, new: &str) -> Vec<String> {
     let after = old.iter().rev().zip(new.iter().rev()).take(left).take_while(|(one, other)| one == other).count();
     let (old_end, new_end) = (old.len() - after, new.len() - after);
     let marked = |mark: &'static str, lines: &[&str]| -> Vec<String> {
-        lines.iter().map(|line| format!("{mark}{line}").trim_end().to_owned()).collect()
+        lines.iter().map(|line| format!("{mark}{line}")).collect()
     };
     let above = old.get(before.saturating_sub(CONTEXT_LINES)..before).unwrap_or_default();
     let below = old.get(old_end..(old_end + CONTEXT_LINES).min(old.len())).unwrap_or_default();
@@ -170,6 +173,8 @@ mod tests {
         // Nothing that an edit holds besides is left out.
         let odd = serde_json::json!({"edits": [{"path": "a", "new": "b", "also": "c"}]}).to_string();
         assert!(action("propose_change", &odd).contains("also"));
+        // Another tool's arguments stand as they are.
+        assert!(action("mcp__x__edit", &edits.to_string()).contains("\"old\":"));
         assert_eq!(changed_lines("a\na", "a"), ["  a", "- a"]);
         assert_eq!(changed_lines("a", "a\na"), ["  a", "+ a"]);
     }

@@ -335,7 +335,7 @@ fn asked(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
     html! {
         h2 { "Question " (id) ": may I use " code { (visible(tool)) } "?" }
         p { span class=(mark) { "Risk: " (risk(approval).told()) } }
-        (arguments(desk, action))
+        (arguments(desk, tool, action))
         p { "Why I ask: " (shown(desk, &reasons.join(" "))) }
         @if let Some(origin) = origin {
             p { (others_at_all()) " Before this I had read text by others (" (shown(desk, origin)) "). This may be their wish, not yours." }
@@ -364,12 +364,12 @@ fn shown(desk: &PageDesk<'_>, text: &str) -> String {
 }
 
 /// Each argument, none of them shortened.
-fn arguments(desk: &PageDesk<'_>, action: &str) -> Markup {
+fn arguments(desk: &PageDesk<'_>, tool: &str, action: &str) -> Markup {
     let block = |text: &str| {
         let text = shown(desk, text);
         html! { div .scroll tabindex="0" role="region" aria-label="What would run" { pre { (text) } } }
     };
-    match approval_text::arguments(action) {
+    match approval_text::arguments(tool, action) {
         Some(arguments) => html! {
             dl {
                 @for (name, value) in &arguments {
@@ -404,7 +404,7 @@ fn decided_line(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
         }
         details {
             summary { "What question " (approval.id) " asked" }
-            (arguments(desk, &approval.action))
+            (arguments(desk, &approval.tool, &approval.action))
             p { "Why I asked: " (shown(desk, &approval.reasons.join(" "))) }
         }
     }

@@ -1,13 +1,14 @@
 //! `brain_log`, `brain_diff`, `brain_revert`: what became of the memory, wake by wake, and taking a wake back. The undo itself is
 //! the one that `/undo` asks for: the next wake does it. What a person's rules keep back of the memory, its history keeps back, too.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Done, Outcome, Refusal, Tool, World, brief, read::READ, words};
 use crate::{
+    memory,
     policy::{Reach, Risk},
     repo::{Commit, Repo, RepoError},
     store::Change,
@@ -225,8 +226,16 @@ fn revert(args: &Revert, world: &World) -> Outcome {
         }
     };
     let wake = known.wake.clone();
+    let changed = world.documents.changed_by(&known.commit).map_err(|error| unreadable(&error))?;
+    let of_orders = |place: &PathBuf| {
+        place.strip_prefix(world.documents.dir()).is_ok_and(|path| path.to_str().is_some_and(memory::steers))
+    };
+    if changed.iter().any(of_orders) {
+        return Err(Refusal(format!(
+            "The wake {wake} changed what steers you; your person takes that back, with /undo. Nothing was done."
+        )));
+    }
     if !world.rules.is_empty() {
-        let changed = world.documents.changed_by(&known.commit).map_err(|error| unreadable(&error))?;
         if changed.iter().any(|place| is_kept_back(world, REVERT, place)) {
             return Err(Refusal(format!(
                 "The wake {wake} changed what your person's rules keep back; they can take it back themselves, with /undo. Nothing was done."

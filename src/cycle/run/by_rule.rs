@@ -59,7 +59,7 @@ pub(in crate::cycle) async fn run(
                 done => done?,
             },
             Reason::Reflection { from, until, .. } => reflect::by_rule(session, repo, &cycle, &(*from..*until))?.0,
-            reason => act_on(session, reason, chat, observation)?,
+            reason => act_on(session, repo, reason, chat, observation)?,
         });
     }
     let sees_commits = reasons.iter().any(|reason| matches!(reason, Reason::PersonCommits { .. }));
@@ -80,6 +80,7 @@ pub(in crate::cycle) async fn run(
 /// What the rule for one reason says. `told`: the chat whose affair it is.
 fn act_on(
     session: &Session<'_>,
+    repo: &Repo,
     reason: &Reason,
     told: ChatRef,
     observation: &Observation,
@@ -131,7 +132,7 @@ fn act_on(
             let done = Change::Done { messages: ids.clone(), outcome: MessageOutcome::Stale };
             Deeds { changes: vec![done, Change::Send(notice)], ..Deeds::noted(vec![told]) }
         }
-        Reason::AgreedChange { proposal } => proposal::report(session, proposal)?,
+        Reason::AgreedChange { proposal } => proposal::report(session, repo, proposal)?,
         // Reminders fire together, so that what was missed is told in one message. What looks back has a rule of its own.
         Reason::Reminder { .. }
         | Reason::Pressed { .. }

@@ -51,7 +51,9 @@ pub(in crate::cycle) fn proposed(
         [Some(name)] => Some((*name).to_owned()),
         _ => None,
     };
-    let before = session.store.measured(effect.figure, job.as_deref(), now - COMPARED_OVER, now)?;
+    // What proposes it isn't over, and counts on neither side.
+    let began = session.store.cycle(&live.cycle.id)?.and_then(|row| row.started_at).unwrap_or(now);
+    let before = session.store.measured(effect.figure, job.as_deref(), began - COMPARED_OVER, began)?;
     let redactor = session.context.redactor;
     let publish = Publish {
         changes: &finish::changes(&files),
@@ -63,14 +65,20 @@ pub(in crate::cycle) fn proposed(
     let repo = Repo::open(live.world.documents.root().unwrap_or(&session.context.config.repo_dir()))?;
     let parked = repo.park(&format!("proposed/{}", slug(&title)), &publish, Parking::ForAPerson)?;
     let (branch, commit) = (parked.branch, parked.commit.to_string());
+    if let Some(path) = parked.left_out.first() {
+        repo.drop_proposed(&branch, &commit)?;
+        let why =
+            format!("{path} holds what looks like a key or token, so it can't be shown as a whole. Nothing was done.");
+        return Ok(Some(Err(why)));
+    }
     Ok(Some(Ok(NewProposal { title, files, effect, job, before, branch, commit })))
 }
 
 /// What a person reads beside the difference: the effect, how the figure stands, and where the tree is.
 pub(in crate::cycle) fn told(proposal: &NewProposal) -> Vec<String> {
-    let NewProposal { effect, job, before, branch, commit, .. } = proposal;
+    let NewProposal { title, effect, job, before, branch, commit, .. } = proposal;
     vec![
-        format!("Stated effect: {}.", effect_stated(*effect)),
+        format!("“{title}”, stated effect: {}.", effect_stated(*effect)),
         format!("In the last 7 days: {}.", measured(effect.figure, job.as_deref(), *before)),
         "A week after your yes I'll tell you both, and you can take it back with one tap.".to_owned(),
         format!("It is on the branch `{branch}`, commit {}.", commit.get(..10).unwrap_or(commit)),
@@ -99,15 +107,21 @@ pub(in crate::cycle) fn as_agreed(
 }
 
 /// Tells what an agreed change did: the figure in the week before it and since, with a button that takes it back.
-pub(in crate::cycle) fn report(session: &Session<'_>, proposal: &Proposal) -> Result<Deeds, WakeError> {
-    let Proposal { id, new: NewProposal { title, effect, job, before, .. }, agreed_at, .. } = proposal;
+pub(in crate::cycle) fn report(session: &Session<'_>, repo: &Repo, proposal: &Proposal) -> Result<Deeds, WakeError> {
+    let Proposal { id, cycle_id, new: NewProposal { title, effect, job, before, .. }, agreed_at } = proposal;
     let (now, config) = (session.now(), session.context.config);
+    let is_over = Change::ToldOfProposal { proposal: *id };
+    if repo.wake_commit(cycle_id)?.is_none() {
+        let noted = vec![format!("The change “{title}” isn't in the memory, so there is nothing to tell of it")];
+        return Ok(Deeds { changes: vec![is_over], ..Deeds::noted(noted) });
+    }
     let since = agreed_at.unwrap_or(now - COMPARED_OVER);
     let after = session.store.measured(effect.figure, job.as_deref(), since, (since + COMPARED_OVER).min(now))?;
     let stands = |figure| measured(effect.figure, job.as_deref(), figure);
     let how = format!("`wake undo {}` takes it back.", Proposal::undone_as(*id));
+    let day = since.with_timezone(&config.timezone).format("%a %-d %b");
     let text = format!(
-        "A week ago you agreed to “{title}”. It was to bring {}.\n- The week before: {}.\n- The week since: {}.\n\n{how}",
+        "On {day} you agreed to “{title}”. It was to bring {}.\n- The week before: {}.\n- The week since: {}.\n\n{how}",
         effect_stated(*effect),
         stands(*before),
         stands(after),
@@ -125,7 +139,7 @@ pub(in crate::cycle) fn report(session: &Session<'_>, proposal: &Proposal) -> Re
         }),
         ..NewOutgoing::default()
     };
-    let changes = vec![Change::Send(message), Change::ToldOfProposal { proposal: *id }];
+    let changes = vec![Change::Send(message), is_over];
     Ok(Deeds { changes, ..Deeds::noted(vec![format!("Told what the change “{title}” did")]) })
 }
 

@@ -120,6 +120,10 @@ fn restored(repo: &Repo, wake: &str) -> Result<Restored, WakeError> {
 
 /// What an agreed change of its own orders wrote, taken back: these files alone, whatever else its wake did.
 fn without_change(repo: &Repo, proposal: &Proposal) -> Result<Restored, WakeError> {
+    if repo.wake_commit(&proposal.cycle_id)?.is_none() {
+        let parked = repo.parked_by(&proposal.cycle_id)?.map(|(branch, _)| branch);
+        return Ok(Restored { parked, ..Restored::default() });
+    }
     let back = |file: &StagedFile| repo::FileChange {
         path: file.path.clone(),
         base: Some(file.content.clone()),

@@ -83,10 +83,18 @@ impl Proposal {
         Ok(Ok(Self { id, cycle_id: row.get(1)?, new, agreed_at }))
     }
 
+    /// One that can't be read stops no other: it is named and left out.
     fn all(conn: &Connection, condition: &str, values: &[&dyn rusqlite::ToSql]) -> Result<Vec<Self>> {
         let sql = format!("SELECT {} FROM proposals p WHERE {condition} ORDER BY id", Self::COLUMNS);
         let mut statement = conn.prepare_cached(&sql)?;
-        statement.query_map(values, Self::read)?.collect::<rusqlite::Result<Result<_>>>()?
+        let mut readable = Vec::new();
+        for proposal in statement.query_map(values, Self::read)? {
+            match proposal? {
+                Ok(proposal) => readable.push(proposal),
+                Err(error) => tracing::warn!(%error, "a proposal can't be read"),
+            }
+        }
+        Ok(readable)
     }
 }
 
@@ -101,7 +109,7 @@ impl Store {
         Ok(Proposal::all(&self.conn, "id = ?1", params![id])?.pop())
     }
 
-    /// Whether a change of these files is being asked about.
+    /// Whether a proposal is being asked about.
     pub fn is_proposed(&self, now: DateTime<Utc>) -> Result<bool> {
         let sql =
             "SELECT EXISTS (SELECT 1 FROM proposals p JOIN approvals a ON a.cycle_id = p.cycle_id AND a.call = p.call
@@ -119,16 +127,17 @@ impl Store {
 
     /// Proposals that were agreed to, the newest first.
     pub fn agreed_proposals(&self, limit: u32) -> Result<Vec<Proposal>> {
-        let newest = "id IN (SELECT id FROM proposals WHERE agreed_at IS NOT NULL ORDER BY id DESC LIMIT ?1)";
+        let newest = "id IN (SELECT p.id FROM proposals p JOIN cycles c ON c.id = p.cycle_id
+            WHERE p.agreed_at IS NOT NULL AND c.state NOT IN ('failed', 'abandoned') ORDER BY p.id DESC LIMIT ?1)";
         let mut agreed = Proposal::all(&self.conn, newest, params![limit])?;
         agreed.reverse();
         Ok(agreed)
     }
 
-    /// Proposals that are decided and whose branch may still be there.
+    /// Proposals whose cycle is over and whose branch may still be there.
     pub fn proposals_with_branch(&self) -> Result<Vec<Proposal>> {
-        let condition = "branch IS NOT NULL AND NOT EXISTS (SELECT 1 FROM approvals a
-            WHERE a.cycle_id = p.cycle_id AND a.call = p.call AND (a.state = 'pending' OR a.state = 'approved' AND a.used_at IS NULL))";
+        let condition = "branch IS NOT NULL AND NOT EXISTS (SELECT 1 FROM cycles c
+            WHERE c.id = p.cycle_id AND c.state IN ('running', 'waiting', 'parked'))";
         Proposal::all(&self.conn, condition, &[])
     }
 }

@@ -89,7 +89,9 @@ pub(in crate::store) fn of_nudge(
 pub(in crate::store) fn nudge_answers(tx: &Transaction<'_>, outgoing_id: i64) -> rusqlite::Result<Vec<NudgeAnswer>> {
     let offers = tx
         .prepare_cached(
-            "SELECT n.task IS NOT NULL, o.taint IS NULL AND n.proposal IS NULL, n.may_stop, n.proposal IS NOT NULL
+            "SELECT n.task IS NOT NULL, o.taint IS NULL AND n.proposal IS NULL, n.may_stop,
+                 n.proposal IS NOT NULL AND NOT EXISTS (SELECT 1 FROM undos u JOIN proposals p ON p.id = n.proposal
+                     WHERE u.wake IN (p.cycle_id, 'proposal/' || p.id))
              FROM nudges n JOIN outgoing_messages o ON o.id = n.outgoing_id WHERE n.outgoing_id = ?1 AND n.answer IS NULL",
         )?
         .query_row([outgoing_id], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get::<_, bool>(3)?]))

@@ -104,7 +104,7 @@ impl FencedStore<'_> {
                          AND name NOT IN (SELECT name FROM jobs) LIMIT ?2)"
                     .to_owned(),
                 "DELETE FROM proposals WHERE id IN (
-                     SELECT id FROM proposals WHERE branch IS NULL AND tell_at IS NULL AND COALESCE(agreed_at, asked_at) < ?1 LIMIT ?2)"
+                     SELECT id FROM proposals WHERE branch IS NULL AND agreed_at IS NULL AND asked_at < ?1 LIMIT ?2)"
                     .to_owned(),
                 "DELETE FROM repairs WHERE id IN (
                      SELECT id FROM repairs WHERE cycle_id IS NOT NULL AND at < ?1 LIMIT ?2)"

@@ -210,7 +210,7 @@ fn what_can_t_be_proposed_is_refused_without_asking() {
 
 #[test]
 fn what_is_not_committed_yet_is_not_taken_back_and_a_file_changes_once_in_a_conversation() {
-    let (_telegram, claude, env) = asked();
+    let (_telegram, claude, mut env) = asked();
     approve(&env);
     let again = json!([{"path": "claude.md", "old": "Answer in two sentences.", "new": "Answer in one sentence."}]);
     let skill = "---\nname: brief\ndescription: How to be brief.\n---\nLeave out what is known.";
@@ -225,7 +225,8 @@ fn what_is_not_committed_yet_is_not_taken_back_and_a_file_changes_once_in_a_conv
     claude.expect(Reply::text("Then only the one."));
     env.wake(&["approvals", "deny", "2"]).ok();
     assert!(env.memory("claude.md").starts_with(BRIEF) && !env.brain().join("skills/brief").exists());
-    // Its model doesn't take back what its person has agreed to.
+    // Its model doesn't take back what its person has agreed to, whatever it may do unasked.
+    env.set("AUTONOMY", "2");
     let wake: String = env.query("SELECT cycle_id FROM proposals WHERE id = 1");
     env.receive(CHAT, "revert your brain's last change");
     claude

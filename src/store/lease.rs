@@ -2,13 +2,12 @@
 //! it. The lock itself is a flock on a file (see [`crate::wake_lock`]); this is what makes a lost lock harmless here.
 
 use chrono::{DateTime, Utc};
-use rusqlite::OptionalExtension as _;
 
 use super::{Result, Store, json};
 use crate::{
     clock::{parse_time, rfc3339},
     process::Identity,
-    store::{FencedStore, clock_rollback, fence::Fence, messages::overheard},
+    store::{FencedStore, clock_rollback, fence::Fence, messages::overheard, sql::OptionalExtension as _},
 };
 
 /// Who `processing_lock` says is working.

@@ -21,6 +21,7 @@ mod people;
 mod recordings;
 mod reminders;
 mod restored;
+mod sql;
 mod upkeep;
 
 pub use chats::{chosen::ChosenSetting, moved::Moved, stop::Stopped};
@@ -90,7 +91,9 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior};
+use rusqlite::OpenFlags;
+
+use sql::{Connection, OptionalExtension as _, Transaction};
 
 /// How long a statement waits for another process's write.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(10_000);
@@ -219,6 +222,14 @@ pub enum StoreError {
     Sqlite(rusqlite::Error),
 }
 
+impl From<sql::Error> for StoreError {
+    fn from(error: sql::Error) -> Self {
+        match error {
+            sql::Error::Sqlite(error) => error.into(),
+        }
+    }
+}
+
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         use rusqlite::ErrorCode;
@@ -245,7 +256,7 @@ impl Store {
         if !path.exists() {
             create_private(path);
         }
-        let conn = Connection::open(path)?;
+        let conn = rusqlite::Connection::open(path)?;
         conn.busy_timeout(BUSY_TIMEOUT)?;
         use_log(&conn)?;
         conn.pragma_update(None, "synchronous", "FULL")?;
@@ -254,7 +265,7 @@ impl Store {
         conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)?;
         conn.pragma_update(None, "cache_size", -CACHE_KIB)?;
         let opened = in_place::Opened::default();
-        let mut store = Self { conn, path: path.to_owned(), restart_at_bytes: WAL_RESTART_BYTES, opened };
+        let mut store = Self { conn: conn.into(), path: path.to_owned(), restart_at_bytes: WAL_RESTART_BYTES, opened };
         store.migrate()?;
         store.opened = in_place::Opened::look(&store.files());
         Ok(store)
@@ -265,11 +276,13 @@ impl Store {
         if !path.exists() {
             return Ok(None);
         }
-        let conn =
-            Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        let conn = rusqlite::Connection::open_with_flags(
+            path,
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )?;
         conn.busy_timeout(BUSY_TIMEOUT)?;
         let opened = in_place::Opened::default();
-        Ok(Some(Self { conn, path: path.to_owned(), restart_at_bytes: u64::MAX, opened }))
+        Ok(Some(Self { conn: conn.into(), path: path.to_owned(), restart_at_bytes: u64::MAX, opened }))
     }
 
     /// The file this store lives in.
@@ -282,7 +295,7 @@ impl Store {
         &self,
         work: impl FnOnce() -> std::result::Result<T, E>,
     ) -> std::result::Result<T, E> {
-        let moment = self.conn.unchecked_transaction().map_err(StoreError::from)?;
+        let moment = self.conn.begin_read().map_err(StoreError::from)?;
         let read = work();
         // Nothing was written that could be lost with it.
         drop(moment);
@@ -292,7 +305,7 @@ impl Store {
     /// SQLite's own check of the whole file: `Ok` when sound, else what it found, a line each.
     pub fn integrity(&self) -> Result<std::result::Result<(), Vec<String>>> {
         let mut statement = self.conn.prepare("PRAGMA integrity_check(20)")?;
-        let lines = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+        let lines = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<sql::Result<Vec<_>>>()?;
         Ok(if lines.iter().all(|line| line == "ok") { Ok(()) } else { Err(lines) })
     }
 
@@ -312,19 +325,19 @@ impl Store {
         if found >= known {
             return Ok(());
         }
-        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let found: i64 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        let tx = self.conn.begin_write()?;
+        let found: i64 = tx.sqlite()?.pragma_query_value(None, "user_version", |row| row.get(0))?;
         for migration in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
             tx.execute_batch(migration)?;
         }
-        tx.pragma_update(None, "user_version", known)?;
+        tx.sqlite()?.pragma_update(None, "user_version", known)?;
         tx.commit()?;
         Ok(())
     }
 
     /// One immediate transaction; dropped without effect when `work` fails.
     fn write<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
-        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let tx = self.conn.begin_write()?;
         let value = work(&tx)?;
         tx.commit()?;
         self.bound_log();
@@ -349,9 +362,10 @@ impl Store {
 
     /// Says whether the log is begun anew.
     fn restart_log(&self) -> Result<bool> {
-        self.conn.busy_timeout(RESTART_TIMEOUT)?;
-        let is_busy = self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
-        self.conn.busy_timeout(BUSY_TIMEOUT)?;
+        let conn = self.conn.sqlite()?;
+        conn.busy_timeout(RESTART_TIMEOUT)?;
+        let is_busy = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
+        conn.busy_timeout(BUSY_TIMEOUT)?;
         Ok(!is_busy?)
     }
 
@@ -366,17 +380,17 @@ impl Store {
     /// write makes it durable too.
     fn write_relaxed<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         const NORMAL: i64 = 1;
-        let usual: i64 = self.conn.pragma_query_value(None, "synchronous", |row| row.get(0))?;
-        self.conn.pragma_update(None, "synchronous", usual.min(NORMAL))?;
+        let usual: i64 = self.conn.sqlite()?.pragma_query_value(None, "synchronous", |row| row.get(0))?;
+        self.conn.sqlite()?.pragma_update(None, "synchronous", usual.min(NORMAL))?;
         let written = self.write(work);
-        self.conn.pragma_update(None, "synchronous", usual)?;
+        self.conn.sqlite()?.pragma_update(None, "synchronous", usual)?;
         written
     }
 }
 
 /// Makes the database write ahead to a log. Switching a new one over takes the whole file for an instant, and SQLite
 /// doesn't wait by itself for others who are just doing the same.
-fn use_log(conn: &Connection) -> Result<()> {
+fn use_log(conn: &rusqlite::Connection) -> Result<()> {
     const PAUSE: Duration = Duration::from_millis(20);
     let begun = std::time::Instant::now();
     loop {

@@ -40,7 +40,7 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let mut store = Store::open(&dir.path().join("messages.db")).unwrap();
         // Power is not cut in these tests, and syncing would be most of their time.
-        store.conn.pragma_update(None, "synchronous", "OFF").unwrap();
+        store.conn.sqlite().unwrap().pragma_update(None, "synchronous", "OFF").unwrap();
         let fence = store.take_lease(&me(), at(0)).unwrap();
         Self { store, fence, clock: FixedClock(at(0)), dir }
     }

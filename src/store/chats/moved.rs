@@ -4,13 +4,13 @@
 //! Ids of messages are another chat's there: nothing that goes along answers one.
 
 use chrono::{DateTime, Utc};
-use rusqlite::Transaction;
 
 use crate::{
     clock::rfc3339,
     store::{
         Result, Store,
         outcome::{OPEN, PUT_ASIDE},
+        sql::{self, Transaction},
     },
     types::ChatRef,
 };
@@ -83,7 +83,7 @@ pub(in crate::store) fn redirect(tx: &Transaction<'_>) -> Result<()> {
              WHERE sent_at IS NULL AND chat_id IN (SELECT from_id FROM moved_chats) RETURNING id",
         )?
         .query_map([], |row| row.get(0))?
-        .collect::<rusqlite::Result<Vec<i64>>>()?;
+        .collect::<sql::Result<Vec<i64>>>()?;
     for id in ids {
         tx.execute("UPDATE outgoing_parts SET not_before = NULL WHERE outgoing_id = ?1 AND state = 'planned'", [id])?;
         // A question is answered where it is asked.

@@ -5,13 +5,16 @@
 //! before or has expired. The call is begun by another such update, which compares the action byte for byte.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Row, Transaction};
 
 use super::{journal, rules::RuleState};
 use crate::{
     clock::{parse_time, rfc3339},
     policy::Verdict,
-    store::{Entry, FencedStore, NewOutgoing, Result, Store, json, outbox::attempts},
+    store::{
+        Entry, FencedStore, NewOutgoing, Result, Store, json,
+        outbox::attempts,
+        sql::{self, OptionalExtension as _, Row, Transaction},
+    },
     types::{ButtonChoice, ChatRef},
 };
 
@@ -120,8 +123,8 @@ impl Approval {
     pub(super) const COLUMNS: &str = "id, cycle_id, call, tool, action, risk, reasons, origin, chat_id, state, asked_at, expires_at, \
                            decided_by, used_at, decided_at, rule";
 
-    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let time = |index: usize| -> rusqlite::Result<Option<DateTime<Utc>>> {
+    pub(super) fn read(row: &Row<'_>) -> sql::Result<Self> {
+        let time = |index: usize| -> sql::Result<Option<DateTime<Utc>>> {
             Ok(row.get::<_, Option<String>>(index)?.as_deref().and_then(parse_time))
         };
         Ok(Self {
@@ -203,14 +206,14 @@ impl Store {
             Approval::COLUMNS
         );
         let mut statement = self.conn.prepare(&sql)?;
-        Ok(statement.query_map([rfc3339(now)], Approval::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([rfc3339(now)], Approval::read)?.collect::<sql::Result<_>>()?)
     }
 
     /// The questions that were asked last, newest first.
     pub fn last_approvals(&self, limit: usize) -> Result<Vec<Approval>> {
         let sql = format!("SELECT {} FROM approvals ORDER BY id DESC LIMIT ?1", Approval::COLUMNS);
         let mut statement = self.conn.prepare(&sql)?;
-        Ok(statement.query_map([limit as i64], Approval::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([limit as i64], Approval::read)?.collect::<sql::Result<_>>()?)
     }
 
     /// Decides a question at this machine's console. Says whether it could still be decided.
@@ -237,7 +240,7 @@ impl Store {
             let text: Option<String> = row.get(17)?;
             Ok(Unshown { approval: Approval::read(row)?, message_id: row.get(16)?, text: text.unwrap_or_default() })
         })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        Ok(rows.collect::<sql::Result<_>>()?)
     }
 
     /// Takes note that a question's message shows this state, or never will.
@@ -276,7 +279,7 @@ impl FencedStore<'_> {
                 "INSERT INTO approvals (cycle_id, call, tool, action, risk, reasons, origin, chat_id, approver, nonce, outgoing_id,
                      asked_at, expires_at, id, rule)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
-                rusqlite::params![
+                sql::params![
                     cycle_id,
                     approval.call,
                     approval.tool,

@@ -4,10 +4,13 @@
 //! a conversation takes up only what still is as it was read: nothing that was said falls between the two.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::journal;
-use crate::store::{Change, Entry, Fence, FencedStore, Incoming, NewCycle, Result, cycles::rows};
+use crate::store::{
+    Change, Entry, Fence, FencedStore, Incoming, NewCycle, Result,
+    cycles::rows,
+    sql::{OptionalExtension as _, Transaction},
+};
 
 impl FencedStore<'_> {
     /// Begins a cycle with its first journal entries, and carries out the changes that they tell of.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::{
     orders::{self, AnswerState, Order, Ordered},
@@ -22,6 +21,7 @@ use crate::{
         outbox::attempts,
         people::pairing,
         reminders::{answered, nudged},
+        sql::{OptionalExtension as _, Transaction},
     },
     types::{ButtonChoice, ChatRef},
 };

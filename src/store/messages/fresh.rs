@@ -1,11 +1,13 @@
 //! `/new`: from where on the openings of a chat, or of a topic in it, tell of what was said. Nothing goes: it can still be searched.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Transaction};
 
 use crate::{
     clock::{parse_time, rfc3339},
-    store::{Exchange, NewOutgoing, Result, SpokenRows, Store},
+    store::{
+        Exchange, NewOutgoing, Result, SpokenRows, Store,
+        sql::{self, OptionalExtension as _, Transaction},
+    },
     types::ChatRef,
 };
 
@@ -31,7 +33,7 @@ impl Store {
     /// Where a chat, or this topic of it, was begun afresh last.
     pub fn fresh_start(&self, chat: ChatRef, thread_id: Option<i64>) -> Result<Option<FreshStart>> {
         let sql = "SELECT incoming_id, outgoing_id, at FROM fresh_starts WHERE chat_id = ?1 AND thread_id = ?2";
-        let read = |row: &rusqlite::Row<'_>| {
+        let read = |row: &sql::Row<'_>| {
             Ok(FreshStart {
                 incoming_id: row.get(0)?,
                 outgoing_id: row.get(1)?,
@@ -48,7 +50,7 @@ impl Store {
              AND (SELECT max(message_id) FROM taken_up t WHERE t.cycle_id = o.cycle_id) <= ?3";
         let mut statement = self.conn.prepare_cached(sql)?;
         let read = statement.query_map((chat, start.outgoing_id, start.incoming_id), |row| row.get(0))?;
-        Ok(read.collect::<rusqlite::Result<_>>()?)
+        Ok(read.collect::<sql::Result<_>>()?)
     }
 
     /// Which of these rows were said in a chat before it was begun afresh: of people, or of ours.

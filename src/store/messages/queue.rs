@@ -1,7 +1,6 @@
 //! Messages in: stored before anybody is told that they arrived, answered or kept, never dropped.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Row, Transaction};
 
 use super::attachments::{self, AWAITED, AWAITS_FILES};
 use crate::{
@@ -12,6 +11,7 @@ use crate::{
         messages::parts::HOLD,
         odd_rows::{READABLE, text_of, words},
         outcome::{OPEN, PUT_ASIDE},
+        sql::{self, OptionalExtension as _, Row, Transaction},
         upkeep::backoff,
     },
     types::ChatRef,
@@ -152,7 +152,7 @@ impl Incoming {
         )
     }
 
-    pub(in crate::store) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(in crate::store) fn read(row: &Row<'_>) -> sql::Result<Self> {
         Ok(Self {
             id: row.get(0)?,
             chat: row.get(1)?,
@@ -236,7 +236,7 @@ impl Store {
             columns = Incoming::columns()
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([], Incoming::read)?.collect::<rusqlite::Result<Vec<_>>>()?)
+        Ok(statement.query_map([], Incoming::read)?.collect::<sql::Result<Vec<_>>>()?)
     }
 
     /// Messages that were given up after too many failed cycles, oldest first.
@@ -274,7 +274,7 @@ impl Store {
             Incoming::columns()
         );
         let mut statement = self.conn.prepare(&sql)?;
-        Ok(statement.query_map([outcome.as_str()], Incoming::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([outcome.as_str()], Incoming::read)?.collect::<sql::Result<_>>()?)
     }
 
     /// Lets a queued, given-up or undone message be tried afresh. Says whether there is such a one.
@@ -311,7 +311,7 @@ impl Store {
             Incoming::columns()
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([crate::store::json(ids)], Incoming::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([crate::store::json(ids)], Incoming::read)?.collect::<sql::Result<_>>()?)
     }
 
     /// How many messages wait, and since when the oldest does.
@@ -353,7 +353,7 @@ impl Store {
                 let at = words(row, 0)?.as_deref().and_then(parse_time);
                 Ok(Exchange { row: row.get(3)?, at, from, text, taint })
             })?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
+            .collect::<sql::Result<Vec<_>>>()?;
         exchanges.reverse();
         Ok(exchanges)
     }
@@ -384,7 +384,7 @@ pub(in crate::store) fn insert(
     )?;
     let id = statement
         .query_row(
-            rusqlite::params![
+            sql::params![
                 message.chat,
                 message.text,
                 rfc3339(now),

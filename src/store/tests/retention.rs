@@ -4,7 +4,7 @@ use MessageOutcome::{Answered, Dead, Dropped, Refused};
 
 use super::*;
 use crate::{
-    store::{Batch, Change, Entry, FIRINGS_KEPT, NewIncoming},
+    store::{Batch, Change, Entry, FIRINGS_KEPT, NewIncoming, sql},
     types::ChatRef,
 };
 
@@ -255,8 +255,7 @@ fn a_look_goes_by_the_indices() {
     let world = World::new();
     let mut statement =
         world.store.conn.prepare(&format!("EXPLAIN QUERY PLAN {}", crate::store::upkeep::retention::look())).unwrap();
-    let plan: Vec<String> =
-        statement.query_map(["x"], |row| row.get(3)).unwrap().collect::<rusqlite::Result<_>>().unwrap();
+    let plan: Vec<String> = statement.query_map(["x"], |row| row.get(3)).unwrap().collect::<sql::Result<_>>().unwrap();
     for index in ["cycles_to_forget", "incoming_to_forget", "parts_to_forget"] {
         assert!(plan.iter().any(|step| step.contains(&format!("INDEX {index} "))), "{index}: {plan:#?}");
     }

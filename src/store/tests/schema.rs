@@ -18,7 +18,8 @@ fn the_database_and_its_log_are_readable_by_their_owner_alone() {
 fn it_syncs_each_commit_and_bounds_its_log() {
     let world = World::new();
     let store = Store::open(&world.path()).unwrap();
-    let pragma = |name: &str| store.conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
+    let pragma =
+        |name: &str| store.conn.sqlite().unwrap().pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
     assert_eq!(pragma("synchronous"), 2, "FULL");
     assert_eq!(pragma("fullfsync"), 1);
     assert_eq!(pragma("foreign_keys"), 1);
@@ -30,8 +31,9 @@ fn it_syncs_each_commit_and_bounds_its_log() {
 fn after_a_write_that_may_be_lost_commits_are_synced_again() {
     let world = World::new();
     let mut store = Store::open(&world.path()).unwrap();
-    let synchronous =
-        |store: &Store| -> i64 { store.conn.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap() };
+    let synchronous = |store: &Store| -> i64 {
+        store.conn.sqlite().unwrap().pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap()
+    };
     let fence = store.take_lease(&me(), at(1)).unwrap();
     assert_eq!(synchronous(&store), 2);
     FencedStore::new(&mut store, fence, &FixedClock(at(1))).upkeep_ok(UpkeepKind::Push).unwrap();
@@ -143,7 +145,7 @@ fn many_can_open_a_new_database_at_once() {
 #[test]
 fn a_reader_that_stays_is_waited_for_now_and_then_and_the_log_is_cut_back_after_it() {
     let mut world = World::new();
-    let reader = Connection::open(world.path()).unwrap();
+    let reader = rusqlite::Connection::open(world.path()).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM incoming_messages").unwrap();
     let text = "x".repeat(100_000);
     while world.store.log_bytes() <= WAL_BOUND_BYTES {

@@ -14,12 +14,13 @@
 //! | a message that waits, an answer that does, an open cycle  | is in the way                                   |
 //! | a nudge whose pressed button waits for a wake             | is in the way                                   |
 
-use rusqlite::{Connection, Transaction, types::ValueRef};
+use rusqlite::types::{Value, ValueRef};
 
 use crate::{
     store::{
         FencedStore, Result, Store, json,
         outcome::{OPEN, PUT_ASIDE},
+        sql::{self, Connection, Transaction},
     },
     types::ChatRef,
 };
@@ -212,10 +213,10 @@ fn cycles(conn: &Connection, holds: &HoldsWords<'_>, which: &str) -> Result<Vec<
     let mut asked = conn.prepare("SELECT action, reasons FROM approvals WHERE cycle_id = ?1")?;
     for row in ids {
         let id = row.text(0);
-        let holds_any = |statement: &mut rusqlite::Statement<'_>, is_json: bool| -> Result<bool> {
+        let holds_any = |statement: &mut sql::Statement<'_>, is_json: bool| -> Result<bool> {
             let mut rows = statement.query([id])?;
             while let Some(row) = rows.next()? {
-                for column in 0..row.as_ref().column_count() {
+                for column in 0..row.column_count() {
                     if let ValueRef::Text(text) = row.get_ref(column)?
                         && holds(&String::from_utf8_lossy(text), is_json)
                     {
@@ -242,7 +243,7 @@ fn on_hold(conn: &Connection, held: &HeldInRows) -> Result<Vec<i64>> {
     );
     let going: Vec<i64> = held.incoming.iter().map(|row| row.id).chain(held.waiting.iter().copied()).collect();
     let mut statement = conn.prepare(&sql)?;
-    Ok(statement.query_map((json(&held.cycles), json(&going)), |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+    Ok(statement.query_map((json(&held.cycles), json(&going)), |row| row.get(0))?.collect::<sql::Result<_>>()?)
 }
 
 fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Result<()> {
@@ -329,19 +330,19 @@ fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Re
 }
 
 /// A row as it is, whatever a hand has put there: what isn't text or a number reads as empty.
-struct LooseRow(Vec<rusqlite::types::Value>);
+struct LooseRow(Vec<Value>);
 
 impl LooseRow {
     fn text(&self, at: usize) -> &str {
         match self.0.get(at) {
-            Some(rusqlite::types::Value::Text(text)) => text,
+            Some(Value::Text(text)) => text,
             _ => "",
         }
     }
 
     fn number(&self, at: usize) -> i64 {
         match self.0.get(at) {
-            Some(rusqlite::types::Value::Integer(number)) => *number,
+            Some(Value::Integer(number)) => *number,
             _ => 0,
         }
     }
@@ -359,8 +360,7 @@ impl LooseRow {
 
 fn rows(conn: &Connection, sql: &str) -> Result<Vec<LooseRow>> {
     let mut statement = conn.prepare(sql)?;
-    let columns = statement.column_count();
     let read =
-        |row: &rusqlite::Row<'_>| (0..columns).map(|at| row.get(at)).collect::<rusqlite::Result<_>>().map(LooseRow);
-    Ok(statement.query_map([], read)?.collect::<rusqlite::Result<_>>()?)
+        |row: &sql::Row<'_>| (0..row.column_count()).map(|at| row.get(at)).collect::<sql::Result<_>>().map(LooseRow);
+    Ok(statement.query_map([], read)?.collect::<sql::Result<_>>()?)
 }

@@ -15,11 +15,14 @@
 //! Freed pages are used again by what comes; the file itself isn't made smaller.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Transaction};
 
 use crate::{
     clock::rfc3339,
-    store::{FencedStore, Result, Store, outcome::PUT_ASIDE},
+    store::{
+        FencedStore, Result, Store,
+        outcome::PUT_ASIDE,
+        sql::{self, OptionalExtension as _, Transaction},
+    },
 };
 
 /// Slots of an active reminder that stay however old: a clock that was wrong for a while must not fire them again.
@@ -77,7 +80,7 @@ impl Store {
              WHERE f.fired_at < ?1 AND (r.state != 'active' OR f.newest > ?2) LIMIT ?3",
         )?;
         let firings = statement.query_map((before, FIRINGS_KEPT, rows), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(firings.collect::<rusqlite::Result<_>>()?)
+        Ok(firings.collect::<sql::Result<_>>()?)
     }
 }
 

@@ -3,13 +3,18 @@
 //! have come to rest. Each step names the state that it leaves, so that one that comes late, or twice, changes nothing.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::{Attachment, SOUND, retell};
 use crate::{
     clock::{LONGEST_WAIT, rfc3339},
     media::Transcript,
-    store::{NewOutgoing, Result, Store, UpkeepKind, messages::parts::may_change, outbox::attempts, upkeep::backoff},
+    store::{
+        NewOutgoing, Result, Store, UpkeepKind,
+        messages::parts::may_change,
+        outbox::attempts,
+        sql::{OptionalExtension as _, Transaction},
+        upkeep::backoff,
+    },
 };
 
 /// Why a recording isn't listened to where there is nothing to listen with, or how that begins. It is listened to once there is.

@@ -80,6 +80,11 @@ impl Store {
 
     /// Writes all that this connection sees into a new database, synced and for its owner alone.
     pub fn save_to(&self, path: &Path) -> Result<()> {
+        if self.conn.sqlite().is_none() {
+            return Err(StoreError::Server(
+                "a shared database is copied by its server's own tools (pg_dump)".to_owned(),
+            ));
+        }
         create_private(path);
         self.conn.execute("VACUUM INTO ?1", [path.to_string_lossy()])?;
         // What was emptied in place reads as an empty database: a copy of that saves nothing.
@@ -99,10 +104,8 @@ impl Drop for Store {
     /// SQLite takes the log away with the last connection, by its path: by now that may be another database's, or all that is left.
     fn drop(&mut self) {
         if self.displaced().is_some() {
-            self.conn
-                .sqlite()
-                .and_then(|conn| Ok(conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?))
-                .ok();
+            let conn = self.conn.sqlite();
+            conn.map(|conn| conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true));
         }
     }
 }

@@ -56,10 +56,20 @@ pub struct UnsentPart {
     pub is_under_way: bool,
 }
 
+/// The version of a database's schema; 0: it has none of our tables.
+pub(super) fn version(conn: &sql::Connection) -> Result<i64> {
+    if let Some(conn) = conn.sqlite() {
+        return Ok(conn.pragma_query_value(None, "user_version", |row| row.get(0))?);
+    }
+    let is_made =
+        conn.query_row("SELECT to_regclass('schema_version') IS NOT NULL", [], |row| row.get::<_, bool>(0))?;
+    if is_made { Ok(conn.query_row("SELECT version FROM schema_version", [], |row| row.get(0))?) } else { Ok(0) }
+}
+
 impl Store {
     /// Which schema the database has, and which one this program knows.
     pub fn schema(&self) -> Result<Schema> {
-        let found = self.conn.sqlite()?.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        let found = version(&self.conn)?;
         let known = MIGRATIONS.len() as i64;
         // Only of a newer one there is something to ask.
         let readable_from = match found > known {
@@ -80,7 +90,7 @@ impl Store {
 
     /// How much of the database's file is free for what comes, in bytes.
     pub fn free_bytes(&self) -> Result<u64> {
-        let conn = self.conn.sqlite()?;
+        let Some(conn) = self.conn.sqlite() else { return Ok(0) };
         let pragma = |name: &str| conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let bytes = pragma("freelist_count")?.saturating_mul(pragma("page_size")?);
         Ok(u64::try_from(bytes).unwrap_or(0))

@@ -29,7 +29,7 @@ impl Store {
         self.write_relaxed(|tx| {
             // Nobody else does while the bot is down.
             overheard::forget(tx, now)?;
-            tx.execute("INSERT OR IGNORE INTO processing_lock (id) VALUES (1)", [])?;
+            tx.execute("INSERT INTO processing_lock (id) VALUES (1) ON CONFLICT DO NOTHING", [])?;
             clock_rollback::follow(tx, now)?;
             let fence = tx.query_row(
                 "UPDATE processing_lock SET is_locked = 1, locked_at = ?1, seen_at = ?1, fence = fence + 1, holder = ?2

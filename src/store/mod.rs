@@ -21,6 +21,8 @@ mod people;
 mod recordings;
 mod reminders;
 mod restored;
+#[cfg(feature = "postgres")]
+mod shared;
 mod sql;
 mod upkeep;
 
@@ -78,6 +80,8 @@ pub use reminders::{
     rows::{Firing, NewReminder, Reminder, Round},
 };
 pub use restored::{SetAside, StoreSize};
+#[cfg(feature = "postgres")]
+pub use shared::DatabaseAddress;
 pub use upkeep::{
     backoff::{HEAD_SEEN, Upkeep, UpkeepKind, wait_after},
     breaker::{ModelBreaker, ModelFault},
@@ -217,6 +221,9 @@ pub enum StoreError {
     /// The file isn't a sound database: see `health check`.
     #[error("the database is damaged: {0}")]
     Damaged(String),
+    /// What the server of a shared database says, or the connection to it.
+    #[error("database: {0}")]
+    Server(String),
     /// Anything else that SQLite or the file system says.
     #[error("database: {0}")]
     Sqlite(rusqlite::Error),
@@ -226,6 +233,14 @@ impl From<sql::Error> for StoreError {
     fn from(error: sql::Error) -> Self {
         match error {
             sql::Error::Sqlite(error) => error.into(),
+            #[cfg(feature = "postgres")]
+            sql::Error::Postgres(error) if error.is_busy() => Self::Busy,
+            #[cfg(feature = "postgres")]
+            sql::Error::Postgres(error) if error.is_full() => Self::Full,
+            #[cfg(feature = "postgres")]
+            sql::Error::Postgres(error) if error.is_damaged() => Self::Damaged(error.to_string()),
+            #[cfg(feature = "postgres")]
+            sql::Error::Postgres(error) => Self::Server(error.to_string()),
         }
     }
 }
@@ -304,8 +319,10 @@ impl Store {
 
     /// SQLite's own check of the whole file: `Ok` when sound, else what it found, a line each.
     pub fn integrity(&self) -> Result<std::result::Result<(), Vec<String>>> {
-        let mut statement = self.conn.prepare("PRAGMA integrity_check(20)")?;
-        let lines = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<sql::Result<Vec<_>>>()?;
+        // A server looks after its own files.
+        let Some(conn) = self.conn.sqlite() else { return Ok(Ok(())) };
+        let mut statement = conn.prepare("PRAGMA integrity_check(20)")?;
+        let lines = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
         Ok(if lines.iter().all(|line| line == "ok") { Ok(()) } else { Err(lines) })
     }
 
@@ -326,11 +343,16 @@ impl Store {
             return Ok(());
         }
         let tx = self.conn.begin_write()?;
-        let found: i64 = tx.sqlite()?.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        let found = inspect::version(&tx)?;
+        #[cfg(feature = "postgres")]
+        let found = if tx.sqlite().is_none() { shared::make(&tx, found, known)? } else { found };
         for migration in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
-            tx.execute_batch(migration)?;
+            tx.change_schema(migration)?;
         }
-        tx.sqlite()?.pragma_update(None, "user_version", known)?;
+        match tx.sqlite() {
+            Some(conn) => conn.pragma_update(None, "user_version", known)?,
+            None => drop(tx.execute("UPDATE schema_version SET version = ?1", [known])?),
+        }
         tx.commit()?;
         Ok(())
     }
@@ -362,7 +384,7 @@ impl Store {
 
     /// Says whether the log is begun anew.
     fn restart_log(&self) -> Result<bool> {
-        let conn = self.conn.sqlite()?;
+        let Some(conn) = self.conn.sqlite() else { return Ok(true) };
         conn.busy_timeout(RESTART_TIMEOUT)?;
         let is_busy = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
         conn.busy_timeout(BUSY_TIMEOUT)?;
@@ -380,10 +402,18 @@ impl Store {
     /// write makes it durable too.
     fn write_relaxed<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         const NORMAL: i64 = 1;
-        let usual: i64 = self.conn.sqlite()?.pragma_query_value(None, "synchronous", |row| row.get(0))?;
-        self.conn.sqlite()?.pragma_update(None, "synchronous", usual.min(NORMAL))?;
+        let Some(conn) = self.conn.sqlite() else {
+            return self.write(|tx| {
+                tx.execute_batch("SET LOCAL synchronous_commit = off")?;
+                work(tx)
+            });
+        };
+        let usual: i64 = conn.pragma_query_value(None, "synchronous", |row| row.get(0))?;
+        conn.pragma_update(None, "synchronous", usual.min(NORMAL))?;
         let written = self.write(work);
-        self.conn.sqlite()?.pragma_update(None, "synchronous", usual)?;
+        if let Some(conn) = self.conn.sqlite() {
+            conn.pragma_update(None, "synchronous", usual)?;
+        }
         written
     }
 }
@@ -415,4 +445,11 @@ fn json<T: serde::Serialize + ?Sized>(value: &T) -> String {
 }
 
 #[cfg(test)]
+#[path = "tests/schema.rs"]
+mod schema_tests;
+#[cfg(test)]
 mod tests;
+#[cfg(all(test, feature = "postgres"))]
+#[path = "tests.rs"]
+#[expect(clippy::duplicate_mod, reason = "the same tests, on the other engine")]
+mod tests_on_postgres;

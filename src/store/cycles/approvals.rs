@@ -231,8 +231,8 @@ impl Store {
     /// Questions whose message in the chat shows another state than theirs.
     pub fn unshown_approvals(&self) -> Result<Vec<Unshown>> {
         let mut statement = self.conn.prepare_cached(&format!(
-            "SELECT {}, (SELECT channel_message_id FROM outgoing_parts WHERE outgoing_id = a.outgoing_id ORDER BY part DESC),
-                    (SELECT plain FROM outgoing_parts WHERE outgoing_id = a.outgoing_id ORDER BY part DESC)
+            "SELECT {}, (SELECT channel_message_id FROM outgoing_parts WHERE outgoing_id = a.outgoing_id ORDER BY part DESC LIMIT 1),
+                    (SELECT plain FROM outgoing_parts WHERE outgoing_id = a.outgoing_id ORDER BY part DESC LIMIT 1)
              FROM approvals a WHERE shown != state ORDER BY id LIMIT 50",
             Approval::COLUMNS
         ))?;
@@ -269,7 +269,10 @@ impl FencedStore<'_> {
             }
             // The number that the row below gets: its message names it.
             let id: i64 = tx.query_row(
-                "SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'approvals'), 0) + 1",
+                tx.either(
+                    "SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'approvals'), 0) + 1",
+                    "SELECT nextval(pg_get_serial_sequence('approvals', 'id'))",
+                ),
                 [],
                 |row| row.get(0),
             )?;
@@ -361,12 +364,12 @@ pub(in crate::store) fn tap(
         attempts::has_come(tx, outgoing_id, tap.message_id, now)?;
     }
     let n = tx.execute(
-        "UPDATE approvals SET state = ?2, decided_at = ?3, decided_by = ?4
+        "UPDATE approvals SET state = ?2, decided_at = ?3, decided_by = ?7
          WHERE nonce = ?1 AND state = 'pending' AND expires_at > ?3 AND chat_id = ?5
            AND (approver IS NULL OR approver = ?4)
            AND EXISTS (SELECT 1 FROM outgoing_parts p
                        WHERE p.outgoing_id = approvals.outgoing_id AND (p.channel_message_id = ?6 OR p.repeats > 0))",
-        (nonce, decided(is_approval), rfc3339(now), tap.sender_id, tap.chat, tap.message_id),
+        (nonce, decided(is_approval), rfc3339(now), tap.sender_id, tap.chat, tap.message_id, tap.sender_id.to_string()),
     )?;
     Ok(n == 1)
 }

@@ -90,7 +90,8 @@ fn is_as_seen(tx: &Transaction<'_>, seen: &[&Incoming]) -> Result<bool> {
 /// Writes down which cycle has taken messages up.
 pub(in crate::store) fn note(tx: &Transaction<'_>, ids: &[i64], cycle: &str) -> Result<()> {
     let mut last = tx.prepare_cached("UPDATE incoming_messages SET cycle_id = ?2 WHERE id = ?1 AND processed = 0")?;
-    let mut each = tx.prepare_cached("INSERT OR IGNORE INTO taken_up (cycle_id, message_id) VALUES (?2, ?1)")?;
+    let mut each =
+        tx.prepare_cached("INSERT INTO taken_up (cycle_id, message_id) VALUES (?2, ?1) ON CONFLICT DO NOTHING")?;
     for id in ids {
         last.execute((id, cycle))?;
         each.execute((id, cycle))?;

@@ -273,8 +273,8 @@ impl FencedStore<'_> {
         self.fenced_relaxed(|tx| {
             tx.execute(
                 "UPDATE cycles SET state = ?2, ended_at = ?3, commit_id = ?4, error = ?5,
-                     has_changed = EXISTS (SELECT 1 FROM cycle_files f WHERE f.cycle_id = ?1 AND f.content IS NOT f.base)
-                         OR EXISTS (SELECT 1 FROM reminders r WHERE r.cycle_id = ?1 OR r.ended_by = ?1),
+                     has_changed = CASE WHEN EXISTS (SELECT 1 FROM cycle_files f WHERE f.cycle_id = ?1 AND f.content IS NOT f.base)
+                         OR EXISTS (SELECT 1 FROM reminders r WHERE r.cycle_id = ?1 OR r.ended_by = ?1) THEN 1 ELSE 0 END,
                      has_copies = ?6
                  WHERE id = ?1",
                 (id, end.state.as_str(), rfc3339(now), end.commit_id, end.error, end.has_copies),

@@ -101,7 +101,7 @@ impl Store {
         self.write(|tx| {
             tx.execute("UPDATE approvals SET rule = 'added' WHERE id = ?1 AND rule = 'ordered'", [id])?;
             tx.execute(
-                "UPDATE approvals SET state = 'approved', decided_at = rule_at, decided_by = COALESCE(approver, 'console')
+                "UPDATE approvals SET state = 'approved', decided_at = rule_at, decided_by = COALESCE(CAST(approver AS TEXT), 'console')
                  WHERE id = ?1 AND rule = 'added' AND state = 'pending' AND expires_at > rule_at",
                 [id],
             )?;
@@ -140,8 +140,8 @@ impl Store {
     /// Messages with a rule that don't show yet what became of it, each with its row.
     pub fn unshown_rules(&self) -> Result<Vec<(Unshown, i64)>> {
         let mut statement = self.conn.prepare_cached(&format!(
-            "SELECT {}, (SELECT channel_message_id FROM outgoing_parts WHERE outgoing_id = a.rule_outgoing_id ORDER BY part DESC),
-                    (SELECT plain FROM outgoing_parts WHERE outgoing_id = a.rule_outgoing_id ORDER BY part DESC), rule_outgoing_id
+            "SELECT {}, (SELECT channel_message_id FROM outgoing_parts WHERE outgoing_id = a.rule_outgoing_id ORDER BY part DESC LIMIT 1),
+                    (SELECT plain FROM outgoing_parts WHERE outgoing_id = a.rule_outgoing_id ORDER BY part DESC LIMIT 1), rule_outgoing_id
              FROM approvals a WHERE rule_outgoing_id IS NOT NULL AND rule_is_shown = 0
                AND (rule IN ('added', 'declined') OR rule = 'shown' AND state != 'pending'
                     OR rule = 'ordered' AND state NOT IN ('pending', 'approved')) ORDER BY id LIMIT 50",

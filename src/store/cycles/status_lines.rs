@@ -21,7 +21,7 @@ impl Store {
     /// Writes down that a line is about to be sent; false when the cycle has one already.
     pub fn begin_status_line(&mut self, cycle_id: &str, chat: ChatRef) -> Result<bool> {
         self.write(|tx| {
-            let sql = "INSERT OR IGNORE INTO status_lines (cycle_id, chat_id) VALUES (?1, ?2)";
+            let sql = "INSERT INTO status_lines (cycle_id, chat_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
             Ok(tx.execute(sql, (cycle_id, chat))? == 1)
         })
     }

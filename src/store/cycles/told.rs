@@ -121,7 +121,7 @@ impl Store {
     pub fn requests_since(&self, since: DateTime<Utc>, chat: Option<ChatRef>) -> Result<Vec<PaidRequest>> {
         let sql = format!(
             "SELECT {} FROM ledger l WHERE l.at >= ?1
-                 AND (?2 IS NULL OR ?2 = (SELECT c.chat_id FROM cycles c WHERE c.id = l.cycle_id))
+                 AND (CAST(?2 AS INTEGER) IS NULL OR ?2 = (SELECT c.chat_id FROM cycles c WHERE c.id = l.cycle_id))
              ORDER BY l.id",
             PaidRequest::COLUMNS
         );
@@ -137,8 +137,9 @@ impl Store {
 
     /// Why each of these cycles woke.
     pub fn reasons_of(&self, cycles: &[String]) -> Result<BTreeMap<String, Vec<String>>> {
-        let mut statement =
-            self.conn.prepare_cached("SELECT id, reasons FROM cycles WHERE id IN (SELECT value FROM json_each(?1))")?;
+        let mut statement = self.conn.prepare_cached(
+            "SELECT id, reasons FROM cycles WHERE id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
+        )?;
         let reasons = statement.query_map([json(cycles)], |row| {
             Ok((row.get(0)?, serde_json::from_str(&row.get::<_, String>(1)?).unwrap_or_default()))
         })?;
@@ -153,7 +154,7 @@ impl Store {
         if !unknown.is_empty() {
             // No index has these: it is one look through all messages, and only where the journals are gone.
             let mut statement = self.conn.prepare_cached(
-                "SELECT cycle_id, id FROM incoming_messages WHERE cycle_id IN (SELECT value FROM json_each(?1)) ORDER BY id",
+                "SELECT cycle_id, id FROM incoming_messages WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)) ORDER BY id",
             )?;
             for found in statement.query_map([json(&unknown)], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))? {
                 let (cycle, id) = found?;
@@ -169,7 +170,7 @@ impl Store {
 
     fn noted_messages(&self, cycles: &[String]) -> Result<BTreeMap<String, Vec<i64>>> {
         let mut statement = self.conn.prepare_cached(
-            "SELECT cycle_id, message_id FROM taken_up WHERE cycle_id IN (SELECT value FROM json_each(?1))
+            "SELECT cycle_id, message_id FROM taken_up WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))
              ORDER BY cycle_id, message_id",
         )?;
         let mut ids: BTreeMap<String, Vec<i64>> = BTreeMap::new();
@@ -225,8 +226,8 @@ impl Store {
         // No cycle pays before it begins: so the index of times bounds the look.
         let mut statement = self.conn.prepare_cached(
             "SELECT cycle_id, sum(input), sum(output), sum(cache_read), sum(cache_write), sum(cost_usd) FROM ledger
-             WHERE at >= (SELECT min(started_at) FROM cycles WHERE id IN (SELECT value FROM json_each(?1)))
-                 AND cycle_id IN (SELECT value FROM json_each(?1)) GROUP BY cycle_id",
+             WHERE at >= (SELECT min(started_at) FROM cycles WHERE id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)))
+                 AND cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)) GROUP BY cycle_id",
         )?;
         let tokens = |row: &Row<'_>, index| row.get::<_, i64>(index).map(|count| u64::try_from(count).unwrap_or(0));
         let spent = statement.query_map([json(cycles)], |row| {
@@ -247,7 +248,7 @@ impl Store {
     ) -> Result<Vec<super::rows::CycleRow>> {
         // An id begins with its cycle's time, and has an index.
         let sql = format!(
-            "SELECT {} FROM cycles WHERE (?1 IS NULL OR chat_id = ?1) AND (?2 IS NULL OR started_at >= ?2)
+            "SELECT {} FROM cycles WHERE (CAST(?1 AS INTEGER) IS NULL OR chat_id = ?1) AND (CAST(?2 AS TEXT) IS NULL OR started_at >= ?2)
              ORDER BY id DESC LIMIT ?3",
             super::rows::CycleRow::BRIEF_COLUMNS
         );

@@ -63,8 +63,8 @@ impl Store {
         let sql = format!(
             "SELECT {} FROM cycles WHERE ({UNDOABLE} AND (has_changed IS NOT 0 OR has_copies = 1) OR {LEFT_COPIES})
                  AND (?1 = '[]' OR COALESCE(chat_id, 0) IN (SELECT value FROM json_each(?1)))
-                 AND id NOT IN (SELECT value FROM json_each(?2))
-             ORDER BY ended_at DESC, started_at DESC, id DESC LIMIT 1",
+                 AND id NOT IN (SELECT CAST(value AS TEXT) FROM json_each(?2))
+             ORDER BY ended_at DESC NULLS LAST, started_at DESC, id DESC LIMIT 1",
             CycleRow::COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
@@ -76,7 +76,7 @@ impl Store {
         let sql = format!(
             "SELECT id, commit_id FROM cycles WHERE {UNDOABLE}
                  AND (?1 = '[]' OR COALESCE(chat_id, 0) IN (SELECT value FROM json_each(?1)))
-             ORDER BY ended_at DESC, started_at DESC, id DESC LIMIT ?2"
+             ORDER BY ended_at DESC NULLS LAST, started_at DESC, id DESC LIMIT ?2"
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
         let rows = statement.query_map((json(chats), limit), |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -134,7 +134,7 @@ impl Store {
             "SELECT m.id FROM incoming_messages m WHERE m.chat_id = ?1 AND m.processed = 1 AND m.outcome = 'undone'
                  AND m.cycle_id = (SELECT l.cycle_id FROM incoming_messages l JOIN undos u ON u.wake = l.cycle_id
                                    WHERE l.chat_id = ?1 AND l.processed = 1 AND l.outcome = 'undone'
-                                   ORDER BY u.done_at IS NOT NULL, u.done_at DESC, u.id DESC LIMIT 1)
+                                   ORDER BY u.done_at IS NOT NULL, u.done_at DESC NULLS LAST, u.id DESC LIMIT 1)
              ORDER BY m.id",
         )?;
         Ok(statement.query_map([chat], |row| row.get(0))?.collect::<sql::Result<_>>()?)

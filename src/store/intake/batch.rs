@@ -153,7 +153,7 @@ impl Store {
             if batch.strangers > 0 {
                 tx.execute(
                     "INSERT INTO counters (name, n, last_at) VALUES ('strangers', ?1, ?2)
-                     ON CONFLICT (name) DO UPDATE SET n = n + excluded.n, last_at = excluded.last_at",
+                     ON CONFLICT (name) DO UPDATE SET n = counters.n + excluded.n, last_at = excluded.last_at",
                     (batch.strangers, rfc3339(now)),
                 )?;
             }

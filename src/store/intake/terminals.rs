@@ -67,7 +67,9 @@ impl Store {
     pub fn open_session(&mut self, session: &TerminalSession, me: &Identity, now: DateTime<Utc>) -> Result<()> {
         self.write_relaxed(|tx| {
             tx.execute(
-                "INSERT OR REPLACE INTO sessions (id, channel, holder, opened_at) VALUES (?1, ?2, ?3, ?4)",
+                "INSERT INTO sessions (id, channel, holder, opened_at) VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT (id) DO UPDATE SET channel = excluded.channel, holder = excluded.holder,
+                     opened_at = excluded.opened_at",
                 (session.id(), TERMINAL, json(me), rfc3339(now)),
             )?;
             Ok(())

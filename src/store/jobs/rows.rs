@@ -216,7 +216,7 @@ fn write(tx: &Transaction<'_>, plan: &JobPlan, now: DateTime<Utc>) -> Result<()>
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)
          ON CONFLICT (name) DO UPDATE SET read_from = excluded.read_from, rule = excluded.rule, zone = excluded.zone,
              slot = excluded.slot, next_at = excluded.next_at, created_at = excluded.created_at,
-             written_at = excluded.written_at, seen = CASE WHEN gate = excluded.gate THEN seen END, gate = excluded.gate,
+             written_at = excluded.written_at, seen = CASE WHEN jobs.gate = excluded.gate THEN jobs.seen END, gate = excluded.gate,
              failures = 0, error = NULL",
         (
             &plan.name,

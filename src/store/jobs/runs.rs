@@ -138,7 +138,7 @@ impl JobRun {
 impl Store {
     /// The last runs, of one job or of all, newest first.
     pub fn job_runs(&self, name: Option<&str>, most: u32) -> Result<Vec<JobRun>> {
-        let sql = format!("{} WHERE ?1 IS NULL OR name = ?1 ORDER BY id DESC LIMIT ?2", JobRun::SELECT);
+        let sql = format!("{} WHERE CAST(?1 AS TEXT) IS NULL OR name = ?1 ORDER BY id DESC LIMIT ?2", JobRun::SELECT);
         let mut statement = self.conn.prepare_cached(&sql)?;
         Ok(statement.query_map((name, most), JobRun::read)?.collect::<sql::Result<_>>()?)
     }

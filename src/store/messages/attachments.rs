@@ -186,7 +186,7 @@ impl Store {
     pub fn attachments_of(&self, messages: &[i64]) -> Result<Vec<Attachment>> {
         let sql = format!(
             "{} WHERE a.message_id IN (SELECT value FROM json_each(?1)) AND a.replaced_at IS NULL
-             ORDER BY a.message_id, a.channel_message_id, a.id",
+             ORDER BY a.message_id, a.channel_message_id NULLS FIRST, a.id",
             Attachment::SELECT
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
@@ -257,7 +257,7 @@ pub(in crate::store) fn replace(
         "UPDATE attachments SET state = 'failed', error = 'an edit put another file in its place', not_before = NULL,
              listener = NULL, replaced_at = ?4, changed_at = ?4
          WHERE message_id = ?1 AND replaced_at IS NULL
-         AND COALESCE(unique_id, file_id) NOT IN (SELECT value FROM json_each(?3))
+         AND COALESCE(unique_id, file_id) NOT IN (SELECT CAST(value AS TEXT) FROM json_each(?3))
          AND (channel_message_id IS ?2 OR channel_message_id IS NULL AND
               (SELECT count(DISTINCT channel_message_id) FROM message_updates WHERE message_id = ?1) <= 1)",
     )?
@@ -270,7 +270,7 @@ pub(in crate::store) fn replace(
 pub(in crate::store) fn retell(tx: &Transaction<'_>, message_id: i64) -> Result<()> {
     let files = tx
         .prepare_cached(&format!(
-            "{} WHERE a.message_id = ?1 AND a.replaced_at IS NULL ORDER BY a.channel_message_id, a.id",
+            "{} WHERE a.message_id = ?1 AND a.replaced_at IS NULL ORDER BY a.channel_message_id NULLS FIRST, a.id",
             Attachment::SELECT
         ))?
         .query_map([message_id], Attachment::read)?

@@ -69,10 +69,12 @@ impl Store {
 /// Begins the place of a command's answer afresh. What came after the command in its batch is stored by now: it is of the new time.
 pub(in crate::store) fn begin(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {
     tx.execute(
-        "INSERT OR REPLACE INTO fresh_starts (chat_id, thread_id, incoming_id, outgoing_id, at) VALUES (?1, ?2,
+        "INSERT INTO fresh_starts (chat_id, thread_id, incoming_id, outgoing_id, at) VALUES (?1, ?2,
              COALESCE((SELECT max(id) FROM incoming_messages
-                 WHERE chat_id = ?1 AND (?3 IS NULL OR channel_message_id IS NULL OR channel_message_id <= ?3)), 0),
-             COALESCE((SELECT max(id) FROM outgoing_messages WHERE chat_id = ?1), 0), ?4)",
+                 WHERE chat_id = ?1 AND (CAST(?3 AS INTEGER) IS NULL OR channel_message_id IS NULL OR channel_message_id <= ?3)), 0),
+             COALESCE((SELECT max(id) FROM outgoing_messages WHERE chat_id = ?1), 0), ?4)
+         ON CONFLICT (chat_id, thread_id) DO UPDATE SET incoming_id = excluded.incoming_id, outgoing_id = excluded.outgoing_id,
+             at = excluded.at",
         (answer.chat, answer.thread_id.unwrap_or(0), answer.reply_to, rfc3339(now)),
     )?;
     Ok(())

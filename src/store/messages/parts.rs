@@ -241,7 +241,7 @@ fn of_cut_text(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Resu
     let sql = format!(
         "SELECT id, {},
              COALESCE((SELECT words FROM message_updates WHERE message_id = m.id
-                       ORDER BY channel_message_id DESC, id DESC LIMIT 1), message_text),
+                       ORDER BY channel_message_id DESC NULLS LAST, id DESC LIMIT 1), message_text),
              sent_at, quoted, kind IN ('text', '{CONTINUATION}') AND album IS NULL AND forwarded_from IS ?4
          FROM incoming_messages m WHERE chat_id = ?1 AND sender_id IS ?2 AND thread_id IS ?5 AND bot_id = ?3
          ORDER BY id DESC LIMIT 1",
@@ -363,7 +363,7 @@ fn tell_anew(tx: &Transaction<'_>, row: i64) -> Result<()> {
         .prepare_cached(
             "SELECT words FROM message_updates u WHERE message_id = ?1
              AND id = (SELECT max(id) FROM message_updates WHERE message_id = ?1 AND channel_message_id IS u.channel_message_id)
-             ORDER BY channel_message_id",
+             ORDER BY channel_message_id NULLS FIRST",
         )?
         .query_map([row], |row| text_of(row, 0))?
         .collect::<sql::Result<Vec<_>>>()?;

@@ -19,7 +19,7 @@ const CHANGED: &str = "said_changed";
 pub(in crate::store) fn note_changed(tx: &Transaction<'_>, message: i64) -> Result<()> {
     tx.prepare_cached(
         "INSERT INTO counters (name, n) SELECT ?1, 1 FROM incoming_messages WHERE id = ?2 AND (processed = 1 OR asked_again = 1)
-         ON CONFLICT (name) DO UPDATE SET n = n + 1",
+         ON CONFLICT (name) DO UPDATE SET n = counters.n + 1",
     )?
     .execute((CHANGED, message))?;
     Ok(())
@@ -132,7 +132,7 @@ impl Store {
     pub fn note_spoken_changed(&mut self) -> Result<()> {
         self.write(|tx| {
             tx.execute(
-                "INSERT INTO counters (name, n) VALUES (?1, 1) ON CONFLICT (name) DO UPDATE SET n = n + 1",
+                "INSERT INTO counters (name, n) VALUES (?1, 1) ON CONFLICT (name) DO UPDATE SET n = counters.n + 1",
                 [CHANGED],
             )?;
             Ok(())

@@ -156,7 +156,7 @@ const HELD_BACK: &str = "EXISTS (
       AND (e.state IN ('planned', 'attempting') OR e.state = 'unknown' AND e.repeats = 0)
       AND NOT EXISTS (SELECT 1 FROM cycles ec WHERE ec.id = eo.cycle_id AND ec.state IN ('waiting', 'parked')
                       AND e.state = 'planned' AND eo.kind NOT IN ('notice', 'approval'))
-      AND (eo.id < o.id AND ?2 IS NULL OR eo.id = o.id AND e.part < p.part))";
+      AND (eo.id < o.id AND CAST(?2 AS TEXT) IS NULL OR eo.id = o.id AND e.part < p.part))";
 
 /// Part `p` needn't wait at ?1. What lies beyond ?3, the longest wait there is, was written while the clock was wrong.
 const IS_TIME: &str = "(p.not_before IS NULL OR p.not_before <= ?1 OR p.not_before > ?3)";
@@ -359,13 +359,13 @@ fn claim(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>
          FROM outgoing_messages o JOIN outgoing_parts p ON p.outgoing_id = o.id
          WHERE o.sent_at IS NULL AND o.chat_id != 0 AND p.state = 'planned'
            AND {IS_TIME}
-           AND (?2 IS NULL OR o.id IN (SELECT value FROM json_each(?2)))
+           AND (CAST(?2 AS TEXT) IS NULL OR o.id IN (SELECT value FROM json_each(?2)))
            AND {SENDABLE}
            AND {DELIVERABLE}
            AND {MAY_BE_SPOKEN_TO}
            AND o.chat_id NOT IN (SELECT value FROM json_each(?5))
            AND NOT {HELD_BACK}
-         ORDER BY (SELECT turn.key FROM json_each(?4) AS turn WHERE turn.value = o.chat_id), o.id, p.part LIMIT 1"
+         ORDER BY (SELECT min(turn.key) FROM json_each(?4) AS turn WHERE CAST(turn.value AS INTEGER) = o.chat_id) NULLS FIRST, o.id, p.part LIMIT 1"
     );
     plan_parts(tx, now)?;
     moved::redirect(tx)?;
@@ -443,7 +443,7 @@ fn note_sent(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> sql:
 /// Answers to commands that are still to be sent to a chat, as (their number, whether one of them says this).
 pub(in crate::store) fn answers_waiting(tx: &Transaction<'_>, chat: ChatRef, text: &str) -> sql::Result<(i64, bool)> {
     tx.prepare_cached(
-        "SELECT count(*), COALESCE(max(message_text = ?2), 0) FROM outgoing_messages o
+        "SELECT count(*), COALESCE(max(CASE WHEN message_text = ?2 THEN 1 ELSE 0 END), 0) FROM outgoing_messages o
          WHERE chat_id = ?1 AND kind = 'command' AND sent_at IS NULL AND taken_back_at IS NULL AND EXISTS (
              SELECT 1 FROM outgoing_parts p WHERE p.outgoing_id = o.id AND p.state IN ('planned', 'attempting'))",
     )?

@@ -48,9 +48,10 @@ fn of_cycle(conn: &sql::Connection, cycle_id: &str) -> Result<Option<String>> {
     let taints: Option<String> = conn
         .prepare_cached(
             "SELECT group_concat(taint, ', ') FROM (
-                 SELECT iif(json_valid(body), json_extract(body, '$.taint'), ?2) AS taint, min(seq) AS first
-                 FROM cycle_journal WHERE cycle_id = ?1 AND kind IN ('said', 'outcome')
-                 GROUP BY 1 HAVING taint IS NOT NULL ORDER BY first)",
+                 SELECT taint, min(seq) AS first FROM (
+                     SELECT iif(json_valid(body), json_extract(body, '$.taint'), ?2) AS taint, seq
+                     FROM cycle_journal WHERE cycle_id = ?1 AND kind IN ('said', 'outcome'))
+                 WHERE taint IS NOT NULL GROUP BY taint ORDER BY first)",
         )?
         .query_row((cycle_id, UNKNOWN), |row| row.get(0))?;
     Ok(taints)

@@ -60,7 +60,7 @@ impl Store {
     /// Who paired, first come first.
     pub fn paired(&self) -> Result<Vec<Paired>> {
         let mut statement =
-            self.conn.prepare_cached("SELECT user_id, name, paired_at FROM paired ORDER BY paired_at, rowid")?;
+            self.conn.prepare_cached("SELECT user_id, name, paired_at FROM paired ORDER BY paired_at, user_id")?;
         let row = |row: &sql::Row<'_>| {
             Ok(Paired {
                 user_id: row.get(0)?,
@@ -144,7 +144,10 @@ impl Store {
                      WHERE chat_id = ?1 AND processed = 0",
                     (user_id, rfc3339(now)),
                 )?;
-                tx.execute("INSERT OR REPLACE INTO unpaired (user_id, at) VALUES (?1, ?2)", (user_id, rfc3339(now)))?;
+                tx.execute(
+                    "INSERT INTO unpaired (user_id, at) VALUES (?1, ?2) ON CONFLICT (user_id) DO UPDATE SET at = excluded.at",
+                    (user_id, rfc3339(now)),
+                )?;
                 withhold(tx, now)?;
             }
             Ok((gone > 0).then_some(dropped))

@@ -142,7 +142,7 @@ impl Store {
     pub fn requests_without_vector(&self, encoder: &str, limit: usize, leaves: bool) -> Result<Vec<(i64, String)>> {
         let mut statement = self.conn.prepare_cached(
             "SELECT id, request FROM recordings WHERE (model IS NOT ?1 OR vector IS NULL)
-                 AND NOT (?3 AND COALESCE(chat_id IN (SELECT chat_id FROM local_chats), 0)) ORDER BY id DESC LIMIT ?2",
+                 AND NOT (?3 AND COALESCE(chat_id IN (SELECT chat_id FROM local_chats), FALSE)) ORDER BY id DESC LIMIT ?2",
         )?;
         let rows = statement.query_map((encoder, limit as i64, leaves), |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(rows.collect::<sql::Result<_>>()?)

@@ -1,9 +1,13 @@
 //! The database as the store's verbs see it: the few calls that they make of rusqlite, over either of two engines.
 //!
 //! Each verb stands once, in the SQL that both engines read. SQLite gets it as it is, and this layer adds a comparison to a call.
-//! PostgreSQL gets it by `dialect`. Values are rusqlite's on both sides, so that the verbs' types convert in one way.
+//! PostgreSQL gets it by [`dialect`]. Values are rusqlite's on both sides, so that the verbs' types convert in one way.
 
+#[cfg(feature = "postgres")]
+mod dialect;
 mod params;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod row;
 
 use std::ops::Deref;
@@ -11,6 +15,8 @@ use std::ops::Deref;
 use rusqlite::TransactionBehavior;
 
 pub(in crate::store) use params::Params;
+#[cfg(feature = "postgres")]
+pub(in crate::store) use postgres::{Postgres, PostgresError};
 pub(in crate::store) use row::{MappedRows, Row, Rows};
 pub(in crate::store) use rusqlite::params;
 
@@ -20,6 +26,10 @@ pub(in crate::store) enum Error {
     /// As SQLite says it. Values that aren't of the kind that was asked for are told so by both engines.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
+    /// As PostgreSQL says it, or the connection to it.
+    #[cfg(feature = "postgres")]
+    #[error(transparent)]
+    Postgres(#[from] PostgresError),
 }
 
 impl Error {
@@ -61,6 +71,8 @@ pub(in crate::store) struct Connection {
 
 enum Engine {
     Sqlite(rusqlite::Connection),
+    #[cfg(feature = "postgres")]
+    Postgres(Box<Postgres>),
 }
 
 impl From<rusqlite::Connection> for Connection {
@@ -69,18 +81,34 @@ impl From<rusqlite::Connection> for Connection {
     }
 }
 
+#[cfg(feature = "postgres")]
+impl From<Postgres> for Connection {
+    fn from(postgres: Postgres) -> Self {
+        Self { engine: Engine::Postgres(Box::new(postgres)) }
+    }
+}
+
 impl Connection {
-    /// The connection itself, for what is SQLite's alone: pragmas, the write-ahead log, copies.
-    pub(in crate::store) fn sqlite(&self) -> Result<&rusqlite::Connection> {
+    /// The connection itself, for what is SQLite's alone: pragmas, the write-ahead log, copies. None: it is another engine's.
+    pub(in crate::store) fn sqlite(&self) -> Option<&rusqlite::Connection> {
         match &self.engine {
-            Engine::Sqlite(conn) => Ok(conn),
+            Engine::Sqlite(conn) => Some(conn),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(_) => None,
         }
+    }
+
+    /// Which of two statements this engine reads, where one can't be both's.
+    pub(in crate::store) fn either<'s>(&self, sqlite: &'s str, postgres: &'s str) -> &'s str {
+        if self.sqlite().is_some() { sqlite } else { postgres }
     }
 
     /// A statement that is made for once.
     pub(in crate::store) fn prepare(&self, sql: &str) -> Result<Statement<'_>> {
         match &self.engine {
             Engine::Sqlite(conn) => Ok(Statement::Once(conn.prepare(sql)?)),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => Ok(Statement::Postgres(postgres, postgres.text(sql))),
         }
     }
 
@@ -88,20 +116,40 @@ impl Connection {
     pub(in crate::store) fn prepare_cached(&self, sql: &str) -> Result<Statement<'_>> {
         match &self.engine {
             Engine::Sqlite(conn) => Ok(Statement::Kept(conn.prepare_cached(sql)?)),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => Ok(Statement::Postgres(postgres, postgres.text(sql))),
         }
     }
 
     /// Runs a statement that gives no rows; says how many it changed.
     pub(in crate::store) fn execute(&self, sql: &str, values: impl Params) -> Result<usize> {
-        match &self.engine {
-            Engine::Sqlite(conn) => Ok(conn.execute(sql, values)?),
-        }
+        self.prepare(sql)?.execute(values)
     }
 
     /// Runs several statements.
     pub(in crate::store) fn execute_batch(&self, sql: &str) -> Result<()> {
         match &self.engine {
             Engine::Sqlite(conn) => Ok(conn.execute_batch(sql)?),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => Ok(postgres.batch(&dialect::statement(sql))?),
+        }
+    }
+
+    /// Makes or changes tables.
+    pub(in crate::store) fn change_schema(&self, sql: &str) -> Result<()> {
+        match &self.engine {
+            Engine::Sqlite(conn) => Ok(conn.execute_batch(sql)?),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => Ok(postgres.batch(&dialect::schema(sql))?),
+        }
+    }
+
+    /// Makes the functions that the verbs' statements call, where the engine doesn't have them.
+    #[cfg(feature = "postgres")]
+    pub(in crate::store) fn make_functions(&self) -> Result<()> {
+        match &self.engine {
+            Engine::Sqlite(_) => Ok(()),
+            Engine::Postgres(postgres) => Ok(postgres.batch(dialect::FUNCTIONS)?),
         }
     }
 
@@ -117,21 +165,27 @@ impl Connection {
 
     /// Begins a transaction in which nobody else writes until its end.
     pub(in crate::store) fn begin_write(&self) -> Result<Transaction<'_>> {
-        self.begin(TransactionBehavior::Immediate)
+        self.begin(true)
     }
 
     /// Begins a transaction whose statements all read the same moment.
     pub(in crate::store) fn begin_read(&self) -> Result<Transaction<'_>> {
-        self.begin(TransactionBehavior::Deferred)
+        self.begin(false)
     }
 
-    fn begin(&self, behavior: TransactionBehavior) -> Result<Transaction<'_>> {
-        match &self.engine {
+    fn begin(&self, is_writing: bool) -> Result<Transaction<'_>> {
+        let under_way = match &self.engine {
             Engine::Sqlite(conn) => {
-                let under_way = UnderWay::Sqlite(rusqlite::Transaction::new_unchecked(conn, behavior)?);
-                Ok(Transaction { conn: self, under_way })
+                let behavior = if is_writing { TransactionBehavior::Immediate } else { TransactionBehavior::Deferred };
+                UnderWay::Sqlite(rusqlite::Transaction::new_unchecked(conn, behavior)?)
             }
-        }
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => {
+                postgres.begin(is_writing)?;
+                UnderWay::Postgres(RolledBack(postgres))
+            }
+        };
+        Ok(Transaction { conn: self, under_way })
     }
 }
 
@@ -143,6 +197,19 @@ pub(in crate::store) struct Transaction<'c> {
 
 enum UnderWay<'c> {
     Sqlite(rusqlite::Transaction<'c>),
+    #[cfg(feature = "postgres")]
+    Postgres(RolledBack<'c>),
+}
+
+/// Rolls back what wasn't committed.
+#[cfg(feature = "postgres")]
+struct RolledBack<'c>(&'c Postgres);
+
+#[cfg(feature = "postgres")]
+impl Drop for RolledBack<'_> {
+    fn drop(&mut self) {
+        self.0.roll_back();
+    }
 }
 
 impl Transaction<'_> {
@@ -150,6 +217,8 @@ impl Transaction<'_> {
     pub(in crate::store) fn commit(self) -> Result<()> {
         match self.under_way {
             UnderWay::Sqlite(tx) => Ok(tx.commit()?),
+            #[cfg(feature = "postgres")]
+            UnderWay::Postgres(tx) => Ok(tx.0.commit()?),
         }
     }
 }
@@ -164,28 +233,36 @@ impl Deref for Transaction<'_> {
 
 /// A statement that can be run with other values again.
 pub(in crate::store) enum Statement<'c> {
-    /// Made for once.
+    /// SQLite's, made for once.
     Once(rusqlite::Statement<'c>),
-    /// Given back to be kept.
+    /// SQLite's, given back to be kept.
     Kept(rusqlite::CachedStatement<'c>),
+    /// PostgreSQL's: its text, under which the connection keeps it.
+    #[cfg(feature = "postgres")]
+    Postgres(&'c Postgres, std::sync::Arc<str>),
 }
 
-impl<'c> Statement<'c> {
-    fn sqlite(&mut self) -> &mut rusqlite::Statement<'c> {
-        match self {
-            Self::Once(statement) => statement,
-            Self::Kept(statement) => statement,
-        }
-    }
-
+impl Statement<'_> {
     /// Runs it; says how many rows it changed.
     pub(in crate::store) fn execute(&mut self, values: impl Params) -> Result<usize> {
-        Ok(self.sqlite().execute(values)?)
+        match self {
+            Self::Once(statement) => Ok(statement.execute(values)?),
+            Self::Kept(statement) => Ok(statement.execute(values)?),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(postgres, sql) => {
+                Ok(usize::try_from(postgres.run(sql, values.values()?)?.changed).unwrap_or(usize::MAX))
+            }
+        }
     }
 
     /// Runs it for its rows, which are asked for one by one.
     pub(in crate::store) fn query(&mut self, values: impl Params) -> Result<Rows<'_>> {
-        Ok(Rows::Sqlite(self.sqlite().query(values)?))
+        match self {
+            Self::Once(statement) => Ok(Rows::Sqlite(statement.query(values)?)),
+            Self::Kept(statement) => Ok(Rows::Sqlite(statement.query(values)?)),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(postgres, sql) => Ok(Rows::gathered(postgres.run(sql, values.values()?)?.rows)),
+        }
     }
 
     /// Runs it for its rows, each read as `read` does.

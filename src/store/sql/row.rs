@@ -1,6 +1,8 @@
 //! Rows of an answer, and the values in them.
 
 use rusqlite::types::{FromSql, ValueRef};
+#[cfg(feature = "postgres")]
+use rusqlite::types::{FromSqlError, Value};
 
 use super::Result;
 
@@ -8,13 +10,29 @@ use super::Result;
 pub(in crate::store) enum Row<'a> {
     /// As SQLite has it.
     Sqlite(&'a rusqlite::Row<'a>),
+    /// As PostgreSQL sent it.
+    #[cfg(feature = "postgres")]
+    Postgres(&'a [Value]),
 }
 
 impl Row<'_> {
     /// The value of a column, by its number from 0.
     pub(in crate::store) fn get<I: Index, T: FromSql>(&self, column: I) -> Result<T> {
+        let column = column.number();
         match self {
-            Self::Sqlite(row) => Ok(row.get(column.number())?),
+            Self::Sqlite(row) => Ok(row.get(column)?),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => {
+                let value = self.get_ref(column)?;
+                let read = T::column_result(value).map_err(|error| match error {
+                    FromSqlError::InvalidType => {
+                        rusqlite::Error::InvalidColumnType(column, format!("column {column}"), value.data_type())
+                    }
+                    FromSqlError::OutOfRange(number) => rusqlite::Error::IntegralValueOutOfRange(column, number),
+                    other => rusqlite::Error::FromSqlConversionFailure(column, value.data_type(), Box::new(other)),
+                });
+                Ok(read?)
+            }
         }
     }
 
@@ -22,6 +40,11 @@ impl Row<'_> {
     pub(in crate::store) fn get_ref(&self, column: usize) -> Result<ValueRef<'_>> {
         match self {
             Self::Sqlite(row) => Ok(row.get_ref(column)?),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(values) => {
+                let value = values.get(column).ok_or(rusqlite::Error::InvalidColumnIndex(column))?;
+                Ok(ValueRef::from(value))
+            }
         }
     }
 
@@ -29,6 +52,8 @@ impl Row<'_> {
     pub(in crate::store) fn column_count(&self) -> usize {
         match self {
             Self::Sqlite(row) => row.as_ref().column_count(),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(values) => values.len(),
         }
     }
 }
@@ -49,13 +74,26 @@ impl Index for usize {
 pub(in crate::store) enum Rows<'s> {
     /// As SQLite finds them.
     Sqlite(rusqlite::Rows<'s>),
+    /// As PostgreSQL sent them, all at once: another statement may be run before the last is read. Then the one that is looked at.
+    #[cfg(feature = "postgres")]
+    Postgres(std::vec::IntoIter<Vec<Value>>, Vec<Value>),
 }
 
 impl Rows<'_> {
+    #[cfg(feature = "postgres")]
+    pub(super) fn gathered(rows: Vec<Vec<Value>>) -> Self {
+        Self::Postgres(rows.into_iter(), Vec::new())
+    }
+
     /// The next one.
     pub(in crate::store) fn next(&mut self) -> Result<Option<Row<'_>>> {
         match self {
             Self::Sqlite(rows) => Ok(rows.next()?.map(Row::Sqlite)),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(rows, present) => Ok(rows.next().map(|row| {
+                *present = row;
+                Row::Postgres(present)
+            })),
         }
     }
 }

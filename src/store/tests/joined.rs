@@ -71,8 +71,8 @@ impl World {
     /// A cycle has taken everything up.
     fn take_all_up(&self) {
         self.by_hand(
-            "INSERT OR IGNORE INTO cycles (id, state, trigger, reasons, model, started_at, fence)
-                 VALUES ('open', 'running', 'cli', '[]', 'm', '', 1);
+            "INSERT INTO cycles (id, state, trigger, reasons, model, started_at, fence)
+                 VALUES ('open', 'running', 'cli', '[]', 'm', '', 1) ON CONFLICT DO NOTHING;
              UPDATE incoming_messages SET cycle_id = 'open'",
         );
     }

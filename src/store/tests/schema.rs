@@ -1,6 +1,12 @@
+//! What is SQLite's alone: its file, its log, the migrations from long ago.
+
 use std::os::unix::fs::PermissionsExt as _;
 
-use super::*;
+use super::{
+    tests::{World, at, me},
+    *,
+};
+use crate::{clock::FixedClock, types::ChatRef};
 
 fn mode(path: &std::path::Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777

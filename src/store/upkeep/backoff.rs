@@ -113,11 +113,11 @@ impl Store {
         self.write_relaxed(|tx| {
             tx.execute(
                 "INSERT INTO upkeep (name, failures, error) VALUES (?1, 1, ?2) ON CONFLICT (name) DO UPDATE
-                 SET failures = failures + 1, error = excluded.error",
+                 SET failures = upkeep.failures + 1, error = excluded.error",
                 (kind.as_str(), error),
             )?;
             tx.execute(
-                "INSERT OR IGNORE INTO handled (key, value, at) VALUES (?1, '', ?2)",
+                "INSERT INTO handled (key, value, at) VALUES (?1, '', ?2) ON CONFLICT DO NOTHING",
                 (failing_key(kind), rfc3339(now)),
             )?;
             Ok(())

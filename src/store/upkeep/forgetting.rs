@@ -159,7 +159,8 @@ impl FencedStore<'_> {
     /// held before stays in its free pages. Says whether that was done too: not while others read.
     pub fn forget_words(&mut self, held: &HeldInRows, holds: &HoldsWords<'_>) -> Result<bool> {
         self.fenced(|tx| forget(tx, held, holds))?;
-        Ok(self.conn.execute_batch("VACUUM").is_ok() && self.restart_log().unwrap_or(false))
+        Ok(self.conn.execute_batch(self.conn.either("VACUUM", "VACUUM FULL")).is_ok()
+            && self.restart_log().unwrap_or(false))
     }
 }
 
@@ -238,7 +239,7 @@ fn cycles(conn: &Connection, holds: &HoldsWords<'_>, which: &str) -> Result<Vec<
 fn on_hold(conn: &Connection, held: &HeldInRows) -> Result<Vec<i64>> {
     let sql = format!(
         "SELECT DISTINCT m.id FROM taken_up t JOIN incoming_messages m ON m.id = t.message_id
-         WHERE t.cycle_id IN (SELECT value FROM json_each(?1)) AND (m.processed = 0 OR m.outcome IN {PUT_ASIDE})
+         WHERE t.cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)) AND (m.processed = 0 OR m.outcome IN {PUT_ASIDE})
              AND m.id NOT IN (SELECT value FROM json_each(?2)) ORDER BY m.id"
     );
     let going: Vec<i64> = held.incoming.iter().map(|row| row.id).chain(held.waiting.iter().copied()).collect();
@@ -290,11 +291,11 @@ fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Re
     )?;
     let cycles = json(&held.cycles);
     for sql in [
-        "DELETE FROM cycle_journal WHERE cycle_id IN (SELECT value FROM json_each(?1))",
-        "DELETE FROM taken_up WHERE cycle_id IN (SELECT value FROM json_each(?1))",
+        "DELETE FROM cycle_journal WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
+        "DELETE FROM taken_up WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
         "UPDATE cycles SET system = '[]', tools = '[]', has_journal = 0, reasons = '[]', error = NULL
-         WHERE id IN (SELECT value FROM json_each(?1))",
-        "UPDATE approvals SET action = '', reasons = '[]' WHERE cycle_id IN (SELECT value FROM json_each(?1))",
+         WHERE id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
+        "UPDATE approvals SET action = '', reasons = '[]' WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
     ] {
         tx.execute(sql, [&cycles])?;
     }
@@ -308,7 +309,7 @@ fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Re
         (json(&held.job_runs), FORGOTTEN_ROW),
     )?;
     tx.execute(
-        "UPDATE jobs SET seen = NULL, error = NULL WHERE name IN (SELECT value FROM json_each(?1))",
+        "UPDATE jobs SET seen = NULL, error = NULL WHERE name IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
         [json(&held.jobs)],
     )?;
     for row in rows(tx, "SELECT id, answer, taken_back FROM undos WHERE done_at IS NOT NULL")? {

@@ -61,7 +61,7 @@ impl Store {
     pub fn is_file_wanted(&self, name: &str) -> Result<bool> {
         let sql = format!(
             "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE (processed = 0 OR outcome IN {PUT_ASIDE})
-                 AND (instr(message_text, ?1) OR instr(COALESCE(raw, ''), ?1)))
+                 AND (instr(message_text, ?1) > 0 OR instr(COALESCE(raw, ''), ?1) > 0))
              OR EXISTS (SELECT 1 FROM attachments a JOIN incoming_messages m ON m.id = a.message_id
                  WHERE a.path IN ('voice/' || ?1, 'files/' || ?1) AND a.replaced_at IS NULL
                  AND (m.processed = 0 OR m.outcome IN {PUT_ASIDE}))"

@@ -72,7 +72,7 @@ impl FencedStore<'_> {
     pub fn forget_files(&mut self, paths: &[String]) -> Result<()> {
         self.fenced(|tx| {
             tx.execute(
-                "UPDATE attachments SET path = NULL WHERE path IN (SELECT value FROM json_each(?1))",
+                "UPDATE attachments SET path = NULL WHERE path IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
                 [crate::store::json(paths)],
             )?;
             Ok(())

@@ -61,7 +61,7 @@ impl Store {
                  FROM attachments o JOIN incoming_messages n ON n.id = o.message_id WHERE {done} GROUP BY n.chat_id
              )
              {} LEFT JOIN turns ON turns.of_chat = m.chat_id WHERE {step} AND m.processed = 0 AND {IS_TIME}
-             ORDER BY a.attempts, turns.last, a.id LIMIT 1",
+             ORDER BY a.attempts, turns.last NULLS FIRST, a.id LIMIT 1",
             Attachment::SELECT
         );
         let found = self

@@ -7,6 +7,7 @@ use clap::Subcommand;
 use super::{EXIT_FAILED, complain, failed, print_json, provenance, show};
 use crate::{
     config::Config,
+    database,
     memory::{
         ACTIVE,
         steps::{TaskSteps, steps_path},
@@ -18,7 +19,6 @@ use crate::{
         tasks::{self, NewTask, TaskOrder, TaskOrdered},
     },
     provenance::hand::{Hand, HandTools},
-    store::Store,
     tool::Documents,
     types::ChatRef,
 };
@@ -248,7 +248,7 @@ fn list(config: &Config, as_json: bool) -> ExitCode {
 
 /// The one task that is meant, as it stands.
 fn found(config: &Config, query: &str) -> Result<String, OrderError> {
-    let shown = match Store::open_read_only(&config.db_path())? {
+    let shown = match database::look(config)? {
         Some(store) => store.shown_tasks(ChatRef::TERMINAL)?,
         None => Vec::new(),
     };

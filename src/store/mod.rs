@@ -18,6 +18,7 @@ mod odd_rows;
 mod outbox;
 mod outcome;
 mod people;
+mod place;
 mod recordings;
 mod reminders;
 mod restored;
@@ -73,6 +74,7 @@ pub use outbox::{
 };
 pub use outcome::MessageOutcome;
 pub use people::pairing::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
+pub use place::StorePlace;
 pub use recordings::rows::{MAX_RECORDINGS, NewRecording, RecordedCall, RecordedRequest, Recording};
 pub use reminders::{
     answered::AnsweredMessage,

@@ -78,10 +78,6 @@ impl World {
         FencedStore::new(&mut self.store, fence, &self.clock)
     }
 
-    pub(super) fn path(&self) -> std::path::PathBuf {
-        self.store.path().to_owned()
-    }
-
     /// Runs a statement as a person with a SQLite shell would.
     pub(super) fn by_hand(&self, sql: &str) {
         self.store.conn.execute_batch(sql).unwrap();

@@ -44,6 +44,11 @@ pub struct HeldWords {
     pub text: String,
 }
 
+/// Writes PostgreSQL's tables anew in which words stand: those alone, since its own are everybody's.
+const VACUUM_FULL: &str =
+    "VACUUM FULL incoming_messages, message_updates, attachments, outgoing_messages, outgoing_parts, cycles,
+    cycle_journal, approvals, recordings, reminders, job_runs, jobs, undos, nudges, shown_tasks";
+
 /// What of the database holds the words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeldInRows {
@@ -159,8 +164,8 @@ impl FencedStore<'_> {
     /// held before stays in its free pages. Says whether that was done too: not while others read.
     pub fn forget_words(&mut self, held: &HeldInRows, holds: &HoldsWords<'_>) -> Result<bool> {
         self.fenced(|tx| forget(tx, held, holds))?;
-        Ok(self.conn.execute_batch(self.conn.either("VACUUM", "VACUUM FULL")).is_ok()
-            && self.restart_log().unwrap_or(false))
+        let vacuum = self.conn.either("VACUUM", VACUUM_FULL);
+        Ok(self.conn.execute_batch(vacuum).is_ok() && self.restart_log().unwrap_or(false))
     }
 }
 

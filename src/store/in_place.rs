@@ -80,10 +80,9 @@ impl Store {
 
     /// Writes all that this connection sees into a new database, synced and for its owner alone.
     pub fn save_to(&self, path: &Path) -> Result<()> {
-        if self.conn.sqlite().is_none() {
-            return Err(StoreError::Server(
-                "a shared database is copied by its server's own tools (pg_dump)".to_owned(),
-            ));
+        #[cfg(feature = "postgres")]
+        if self.is_shared() {
+            return self.copy_to(&mut Self::open(path)?).map(drop);
         }
         create_private(path);
         self.conn.execute("VACUUM INTO ?1", [path.to_string_lossy()])?;

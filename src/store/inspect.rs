@@ -119,7 +119,7 @@ impl Store {
                 created_at: time(5)?,
                 not_before: time(6)?,
                 error: row.get(7)?,
-                is_under_way: sender.is_some_and(|sender| sender.is_alive()) && !is_overdue(time(9)?, now),
+                is_under_way: sender.is_some_and(|sender| self.may_live(&sender)) && !is_overdue(time(9)?, now),
             })
         })?;
         Ok(rows.collect::<sql::Result<_>>()?)

@@ -3,12 +3,16 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Result, Store, json};
+use super::{Result, Store, StoreError, json};
 use crate::{
     clock::{parse_time, rfc3339},
     process::Identity,
     store::{FencedStore, clock_rollback, fence::Fence, messages::overheard, sql::OptionalExtension as _},
 };
+
+/// Takes a lock that belongs to the connection, and goes with it: one wake at a time works on a shared database. One whose connection is
+/// made anew meanwhile has lost it; then its fence decides.
+const TAKE_TURN: &str = "SELECT pg_try_advisory_lock(1919252845, hashtext(current_schema()))";
 
 /// Who `processing_lock` says is working.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +29,16 @@ pub struct LeaseHolder {
 
 impl Store {
     /// Takes the next fence for a process that already holds the flock. If the clock was set back, what waits follows it.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] while a wake of another machine works on a shared database: a flock says nothing there.
     pub fn take_lease(&mut self, identity: &Identity, now: DateTime<Utc>) -> Result<Fence> {
+        if self.is_shared() {
+            let is_ours: bool = self.conn.query_row(TAKE_TURN, [], |row| row.get(0))?;
+            if !is_ours {
+                return Err(StoreError::Busy);
+            }
+        }
         self.write_relaxed(|tx| {
             // Nobody else does while the bot is down.
             overheard::forget(tx, now)?;
@@ -62,12 +75,16 @@ impl FencedStore<'_> {
     /// Frees the lease; without effect when somebody else holds it by now.
     pub fn release_lease(&mut self) -> Result<()> {
         let fence = self.fence();
-        self.write_relaxed(|tx| {
+        let freed = self.write_relaxed(|tx| {
             tx.execute(
                 "UPDATE processing_lock SET is_locked = 0, locked_at = NULL, holder = NULL WHERE id = 1 AND fence = ?1",
                 [fence.0],
             )?;
             Ok(())
-        })
+        });
+        if self.is_shared() {
+            self.conn.execute_batch("SELECT pg_advisory_unlock_all()")?;
+        }
+        freed
     }
 }

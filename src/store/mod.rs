@@ -14,6 +14,8 @@ mod intake;
 mod jobs;
 mod lease;
 mod messages;
+#[cfg(feature = "postgres")]
+mod moving;
 mod odd_rows;
 mod outbox;
 mod outcome;
@@ -99,6 +101,7 @@ use std::{
 
 use rusqlite::OpenFlags;
 
+use crate::process::Identity;
 use sql::{Connection, OptionalExtension as _, Transaction};
 
 /// How long a statement waits for another process's write.
@@ -302,7 +305,17 @@ impl Store {
         Ok(Some(Self { conn: conn.into(), path: path.to_owned(), restart_at_bytes: u64::MAX, opened }))
     }
 
-    /// The file this store lives in.
+    /// Whether it is a database that several machines share.
+    pub fn is_shared(&self) -> bool {
+        self.conn.sqlite().is_none()
+    }
+
+    /// Whether a process may still be alive: of one on another machine, or before a restart of this one, a shared database can't tell.
+    fn may_live(&self, who: &Identity) -> bool {
+        who.is_alive() || self.is_shared() && who.boot_id != Identity::current().boot_id
+    }
+
+    /// The file this store lives in; of a shared one its address, for people.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -2,7 +2,6 @@
 //! goes on with the database as it is by then.
 
 use std::{
-    path::Path,
     process::{Child, ExitCode},
     thread,
     time::{Duration, Instant},

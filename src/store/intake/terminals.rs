@@ -88,8 +88,10 @@ impl Store {
             let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
             rows.collect::<sql::Result<Vec<(String, String)>>>()?
         };
-        let is_alive = |holder: &str| serde_json::from_str::<Identity>(holder).is_ok_and(|holder| holder.is_alive());
-        for (id, _) in rows.into_iter().filter(|(_, holder)| !is_alive(holder)) {
+        let is_alive =
+            |holder: &str| serde_json::from_str::<Identity>(holder).is_ok_and(|holder| self.may_live(&holder));
+        let dead: Vec<String> = rows.into_iter().filter(|(_, holder)| !is_alive(holder)).map(|(id, _)| id).collect();
+        for id in dead {
             self.close_session(&TerminalSession(id))?;
         }
         Ok(())

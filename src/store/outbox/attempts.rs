@@ -262,7 +262,7 @@ impl Store {
         let attempts = statement.query_map([], |row| {
             let text = |index| row.get::<_, Option<String>>(index);
             let sender = text(3)?.and_then(|text| serde_json::from_str::<Identity>(&text).ok());
-            let is_sender_alive = sender.is_some_and(|sender| sender.is_alive());
+            let is_sender_alive = sender.is_some_and(|sender| self.may_live(&sender));
             let since = text(4)?.as_deref().and_then(parse_time);
             let why = match (is_sender_alive, is_overdue(since, now)) {
                 (false, _) => "the sender died while sending",

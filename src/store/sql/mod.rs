@@ -9,6 +9,8 @@ mod params;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod row;
+#[cfg(feature = "postgres")]
+mod tls;
 
 use std::ops::Deref;
 
@@ -19,6 +21,8 @@ pub(in crate::store) use params::Params;
 pub(in crate::store) use postgres::{Postgres, PostgresError};
 pub(in crate::store) use row::{MappedRows, Row, Rows};
 pub(in crate::store) use rusqlite::params;
+#[cfg(feature = "postgres")]
+pub(in crate::store) use tls::Tls;
 
 /// Why a statement wasn't done.
 #[derive(Debug, thiserror::Error)]

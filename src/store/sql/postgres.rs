@@ -28,11 +28,11 @@ use bytes::BytesMut;
 use rusqlite::types::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_postgres::{
-    Client, Config, NoTls,
+    Client, Config,
     types::{FromSql, IsNull, ToSql, Type, to_sql_checked},
 };
 
-use super::dialect;
+use super::{dialect, tls::Tls};
 
 /// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -127,6 +127,7 @@ struct Request {
 /// One connection, made when it is first needed.
 pub(in crate::store) struct Postgres {
     config: Config,
+    tls: Tls,
     is_read_only: bool,
     link: RefCell<Option<UnboundedSender<Request>>>,
     /// Whether a transaction is under way, and whether a statement of it failed.
@@ -136,10 +137,10 @@ pub(in crate::store) struct Postgres {
 
 impl Postgres {
     /// For this database; nothing is asked of it yet.
-    pub(in crate::store) fn new(mut config: Config, is_read_only: bool) -> Self {
+    pub(in crate::store) fn new(mut config: Config, tls: Tls, is_read_only: bool) -> Self {
         config.application_name("reveille").connect_timeout(CONNECT_TIMEOUT);
         let (link, under_way, texts) = (RefCell::default(), Cell::default(), RefCell::default());
-        Self { config, is_read_only, link, under_way, texts }
+        Self { config, tls, is_read_only, link, under_way, texts }
     }
 
     /// A statement as PostgreSQL reads it.
@@ -221,7 +222,7 @@ impl Postgres {
             if self.under_way.get().is_some() {
                 return Err(PostgresError::lost("the connection to PostgreSQL was lost within a transaction"));
             }
-            *self.link.borrow_mut() = Some(connect(&self.config, self.is_read_only)?);
+            *self.link.borrow_mut() = Some(connect(&self.config, &self.tls, self.is_read_only)?);
         }
         let (reply, answer) = std::sync::mpsc::sync_channel(1);
         let lost = || PostgresError::lost("the connection to PostgreSQL was lost");
@@ -235,14 +236,14 @@ impl Postgres {
 }
 
 /// Makes a connection in a thread of its own, which ends once nobody asks it any more.
-fn connect(config: &Config, is_read_only: bool) -> Result<UnboundedSender<Request>, PostgresError> {
+fn connect(config: &Config, tls: &Tls, is_read_only: bool) -> Result<UnboundedSender<Request>, PostgresError> {
     let (requests, work) = unbounded_channel();
     let (reply, ready) = std::sync::mpsc::sync_channel(1);
-    let config = config.clone();
+    let (config, tls) = (config.clone(), tls.clone());
     let thread = std::thread::Builder::new().name("postgres".to_owned()).spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         match runtime {
-            Ok(runtime) => runtime.block_on(serve(&config, is_read_only, work, reply)),
+            Ok(runtime) => runtime.block_on(serve(&config, tls, is_read_only, work, reply)),
             Err(error) => drop(reply.send(Err(PostgresError::lost(&error.to_string())))),
         }
     });
@@ -253,11 +254,12 @@ fn connect(config: &Config, is_read_only: bool) -> Result<UnboundedSender<Reques
 
 async fn serve(
     config: &Config,
+    tls: Tls,
     is_read_only: bool,
     mut work: UnboundedReceiver<Request>,
     ready: SyncSender<Result<(), PostgresError>>,
 ) {
-    let client = match config.connect(NoTls).await {
+    let client = match config.connect(tls).await {
         Ok((client, connection)) => {
             drop(tokio::spawn(connection));
             client

@@ -91,6 +91,9 @@ fn writes_of_several_follow_each_other() {
     assert_eq!(store.handled_keys("").unwrap().len(), 4 * EACH);
     let fence = store.take_lease(&me(), at(0)).unwrap();
     let mut other = Store::open_shared(&address).unwrap();
+    assert!(matches!(other.take_lease(&dead(), at(1)), Err(StoreError::Busy)), "a wake is at work");
+    // As where a connection was lost, and another wake has begun meanwhile.
+    store.conn.execute_batch("SELECT pg_advisory_unlock_all()").unwrap();
     other.take_lease(&dead(), at(1)).unwrap();
     let lost = FencedStore::new(&mut store, fence, &FixedClock(at(2))).set_handled("k", "v").unwrap_err();
     assert!(matches!(lost, StoreError::LeaseLost { .. }), "{lost}");
@@ -125,9 +128,56 @@ fn a_connection_that_was_lost_is_made_anew_and_no_transaction_outlives_it() {
 fn an_address_that_nobody_answers_at_is_told_without_the_password() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().display().to_string().replace('/', "%2F");
-    let address = DatabaseAddress::parse(&format!("postgres://me:secret-word@{socket}/mine"), None).unwrap();
+    let address = DatabaseAddress::parse(&format!("postgres://me@{socket}/mine"), Some("secret-word")).unwrap();
     let error = Store::open_shared(&address).map(drop).unwrap_err().to_string();
     assert!(error.contains("PostgreSQL") && !error.contains("secret-word"), "{error}");
     assert_eq!(format!("{address:?}"), format!("postgres://{}/mine", dir.path().display()));
-    assert!(!DatabaseAddress::parse("postgres://me:secret-word@host:no/port", None).unwrap_err().contains("secret"));
+    for wrong in ["postgres://me:secret-word@host:no/port", "postgres://me:secret-word@host/mine"] {
+        assert!(!DatabaseAddress::parse(wrong, None).unwrap_err().contains("secret"));
+    }
+}
+
+/// Of a sender on another machine nobody knows whether it lives: its part is left to it for as long as a send can take.
+#[test]
+fn a_sender_on_another_machine_is_given_its_time() {
+    let Some(address) = address() else { return };
+    let mut store = Store::open_shared(&address).unwrap();
+    store.plan_message(&outgoing(ChatRef::telegram(7), "hello"), at(0)).unwrap();
+    store.claim_part(Pick::default(), &dead(), at(0)).unwrap().unwrap();
+    let fence = store.take_lease(&me(), at(1)).unwrap();
+    assert!(!store.has_doubtful(at(60)).unwrap());
+    assert_eq!(FencedStore::new(&mut store, fence, &FixedClock(at(60))).recover_outbox().unwrap(), 0);
+    assert_eq!(FencedStore::new(&mut store, fence, &FixedClock(at(301))).recover_outbox().unwrap(), 1);
+}
+
+/// Everything of a store, there and back: what is read there is what was written here, and numbers go on.
+#[test]
+fn a_store_moves_into_a_shared_database_and_back() {
+    let Some(address) = address() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let mut here = Store::open(&dir.path().join("here.db")).unwrap();
+    let fence = here.take_lease(&me(), at(0)).unwrap();
+    for text in ["one", "two", "three"] {
+        here.say(ChatRef::telegram(7), text, at(0)).unwrap();
+    }
+    here.conn.execute("DELETE FROM incoming_messages WHERE message_text = 'three'", []).unwrap();
+    FencedStore::new(&mut here, fence, &FixedClock(at(1))).begin_cycle(&cycle("c1"), &[Entry::Asked], &[]).unwrap();
+    here.plan_message(&outgoing(ChatRef::telegram(7), "hello, \"ünï\"\n\t"), at(1)).unwrap();
+    here.reserve_apart("m", 0.1 + 0.2, &[], at(1)).unwrap().unwrap();
+    let mut there = Store::open_shared(&address).unwrap();
+    let count = here.copy_to(&mut there).unwrap();
+    assert!(count >= 8, "{count}");
+    let again = here.copy_to(&mut there).unwrap_err();
+    assert!(again.to_string().contains("isn't empty"), "{again}");
+    assert_eq!(there.say(ChatRef::telegram(7), "four", at(2)).unwrap(), 4, "no number is given twice");
+    let back = dir.path().join("back.db");
+    there.save_to(&back).unwrap();
+    let mut back = Store::open(&back).unwrap();
+    let texts = |store: &Store| store.queued().unwrap().into_iter().map(|it| it.text).collect::<Vec<_>>();
+    assert_eq!(texts(&back), ["one", "two", "four"]);
+    assert_eq!(back.say(ChatRef::telegram(7), "five", at(3)).unwrap(), 5);
+    assert_eq!(back.journal("c1").unwrap(), [Entry::Asked]);
+    assert_eq!(back.reserved_since(at(0)).unwrap(), 0.1 + 0.2);
+    let claimed = back.claim_part(Pick::default(), &me(), at(3)).unwrap().unwrap();
+    assert_eq!(claimed.plain, "hello, \"ünï\"");
 }

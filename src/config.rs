@@ -68,6 +68,10 @@ pub struct Config {
     pub repo_name: String,
     /// Where the repository is cloned from at the first run, and what `origin` must then be (`REPO_URL`).
     pub repo_url: Option<RepoUrl>,
+    /// A PostgreSQL that several machines share, in place of the workspace's own database (`DATABASE_URL`).
+    pub database_url: Option<String>,
+    /// The password to it (`DATABASE_PASSWORD`).
+    pub database_password: Option<Secret>,
     /// The bot's token, shaped `<bot id>:<secret>` (`TELEGRAM_BOT_TOKEN`).
     pub telegram_token: Option<Secret>,
     /// Telegram's server, without a slash at the end (`TELEGRAM_API_URL`).
@@ -320,11 +324,11 @@ impl Config {
         let password = self.repo_url.as_ref().and_then(RepoUrl::password);
         let keys = self.telegram_token.iter().chain(&self.anthropic_key).chain(&self.claude_code_token);
         let keys = keys.chain(&self.brave_key).chain(&self.openai_key).chain(&self.gemini_key);
-        let keys = keys.chain(self.bedrock.secrets());
+        let keys = keys.chain(self.bedrock.secrets()).chain(&self.database_password);
         keys.chain(&self.proxy_secrets).cloned().chain(password).collect()
     }
 
-    /// The queue, the journal, the ledger: one SQLite file.
+    /// The queue, the journal, the ledger: one SQLite file, unless [`Config::database_url`] names a database.
     pub fn db_path(&self) -> PathBuf {
         self.workspace_dir.join("messages.db")
     }

@@ -41,6 +41,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod cycle;
+pub mod database;
 pub mod delivery;
 pub mod disk;
 pub mod embed;

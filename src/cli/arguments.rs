@@ -239,6 +239,13 @@ Examples:
         #[command(subcommand)]
         action: queue::QueueCommand,
     },
+    /// Move the database into one that machines share, or back.
+    #[cfg(feature = "postgres")]
+    #[command(after_help = "Example: wake store move --to postgres://reveille@db.example.org/reveille")]
+    Store {
+        #[command(subcommand)]
+        command: super::store_move::StoreCommand,
+    },
     /// Search what is remembered and what was said, and look after the index that answers.
     Memory {
         #[command(subcommand)]
@@ -355,6 +362,8 @@ impl WakeCommand {
             | Self::Man { .. }
             | Self::Mcp(_)
             | Self::Page(_) => false,
+            #[cfg(feature = "postgres")]
+            Self::Store { .. } => false,
         }
     }
 }

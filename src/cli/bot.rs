@@ -16,8 +16,8 @@ use crate::{
     bot::{self, BotContext, BotEnd, BotError, Sending},
     channel::{Channel, telegram::Telegram},
     config::Config,
-    cycle, process,
-    store::{Store, StoreError},
+    cycle, database, process,
+    store::StoreError,
     types::ChatRef,
     words::local,
 };
@@ -246,8 +246,10 @@ fn not_stored(why: &str) -> ExitCode {
 /// The settings, joined with who paired. No store is made for it.
 fn with_people(config: &Config) -> Result<Config, StoreError> {
     cycle::workspace::check(config)?;
-    let path = config.db_path();
-    if path.exists() { access::admitted(config, &Store::open(&path)?) } else { Ok(config.clone()) }
+    match database::open_if_made(config)? {
+        Some(store) => access::admitted(config, &store),
+        None => Ok(config.clone()),
+    }
 }
 
 fn check(config: &Config, chat: ChatRef, text: &str) -> Result<(), String> {

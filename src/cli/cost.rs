@@ -6,7 +6,7 @@ use super::{EXIT_FAILED, complain, failed, print, print_json};
 use crate::{
     account::cost::{self, CostBy, CostQuery},
     config::Config,
-    store::Store,
+    database,
 };
 
 #[derive(Debug, Clone, clap::Args)]
@@ -28,7 +28,7 @@ pub(super) fn run(config: &Config, arguments: &CostArguments, as_json: bool) -> 
         Ok(since) => since,
         Err(code) => return code,
     };
-    let store = match Store::open_read_only(&config.db_path()) {
+    let store = match database::look(config) {
         Ok(Some(store)) => store,
         Ok(None) => {
             complain("Nothing has been spent: no wake has worked here yet.");

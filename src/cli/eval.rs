@@ -10,9 +10,9 @@ use clap::Subcommand;
 use super::{EXIT_FAILED, EXIT_OK, EXIT_USAGE, complain, failed, out::Working, print, print_json, replay};
 use crate::{
     cycle::{context::Context, workspace},
+    database,
     model::Conversation,
     repo::Repo,
-    store::Store,
     trial::{
         booked::{Booked, is_free},
         eval::{self, CaseScore, TrialPlace},
@@ -185,7 +185,7 @@ fn add(context: Context<'_>, id: &str, dir: &Path, as_json: bool) -> ExitCode {
     if let Err(error) = workspace::check(config) {
         return failed(&error);
     }
-    let store = match Store::open_read_only(&config.db_path()) {
+    let store = match database::look(config) {
         Ok(Some(store)) => store,
         Ok(None) => {
             complain("Nothing can be added: no wake has worked here yet.");

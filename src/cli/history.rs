@@ -8,9 +8,8 @@ use super::{EXIT_FAILED, complain, failed, print, print_json, values};
 use crate::{
     account::log::{self, LogQuery},
     config::Config,
-    outside,
+    database, outside,
     repo::{Commit, CommitInFull, Repo},
-    store::Store,
     types::ChatRef,
 };
 
@@ -82,7 +81,7 @@ pub(super) fn log(config: &Config, arguments: &LogArguments, as_json: bool) -> E
         Ok(repo) => repo,
         Err(code) => return code,
     };
-    let store = match Store::open_read_only(&config.db_path()) {
+    let store = match database::look(config) {
         Ok(store) => store,
         Err(error) => return failed(&error),
     };

@@ -8,9 +8,9 @@ use super::{complain, failed, print_json, show, task::refused};
 use crate::{
     config::Config,
     cycle::workspace,
+    database,
     orders::{OrderError, jobs},
     provenance::hand::{Hand, HandTools},
-    store::Store,
     tool::Documents,
 };
 
@@ -79,7 +79,7 @@ pub(super) fn run(config: &Config, command: Option<&JobsCommand>, as_json: bool)
 fn list(config: &Config, as_json: bool) -> Result<(), OrderError> {
     let now = config.clock().now().with_timezone(&config.timezone);
     let found = jobs::read(&Documents::new(&config.repo_dir(), Vec::new()), now);
-    let rows = match Store::open_read_only(&config.db_path())? {
+    let rows = match database::look(config)? {
         Some(store) => store.jobs()?,
         None => Vec::new(),
     };
@@ -93,7 +93,7 @@ fn list(config: &Config, as_json: bool) -> Result<(), OrderError> {
 }
 
 fn log(config: &Config, name: Option<&str>, as_json: bool) -> Result<(), OrderError> {
-    let runs = match Store::open_read_only(&config.db_path())? {
+    let runs = match database::look(config)? {
         Some(store) => jobs::runs(store.job_runs(name, MAX_RUNS)?),
         None => Vec::new(),
     };

@@ -8,6 +8,7 @@ use super::{EXIT_CONFIG, complain, failed, print, runtime};
 use crate::{
     config::Config,
     cycle::{self, decide::budget::Budget},
+    database,
     embed::{self, BackfillError, Backfilled, EmbedDesk, EmbedError, Embedder, price},
     index::Index,
     store::{Store, StoreError},
@@ -97,7 +98,7 @@ fn read_on(embedder: &dyn Embedder) -> String {
 /// Embeds all that has no vector yet, and tells how far it is. What was embedded when it ends early is kept.
 pub(super) fn fill(config: &Config, index: &mut Index) -> Result<Option<Backfilled>, BackfillError> {
     let Some(embedder) = embed::of(config)? else { return Ok(None) };
-    let mut store = Store::open(&config.db_path()).map_err(EmbedError::Store)?;
+    let mut store = database::open(config).map_err(EmbedError::Store)?;
     let caps = Budget::look(&store, config, config.clock().now()).map_err(EmbedError::Store)?.caps();
     let redactor = super::redactor(config);
     let mut told = 0;

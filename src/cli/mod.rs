@@ -36,6 +36,8 @@ mod replay;
 mod say;
 mod shell;
 mod show;
+#[cfg(feature = "postgres")]
+mod store_move;
 mod story;
 mod task;
 mod transcribe;

@@ -8,6 +8,7 @@ use crate::{
     bot::{self, Pairing, pairing::CODE_LIFE},
     config::Config,
     cycle::workspace,
+    database,
     store::{Paired, Store, StoreError},
     types::ChatRef,
     words::{count, local},
@@ -166,8 +167,7 @@ fn new_owner(owner: ChatRef) -> String {
 /// The store, if there is one: looking makes none.
 fn open(config: &Config) -> Result<Option<Store>, StoreError> {
     workspace::check(config)?;
-    let path = config.db_path();
-    if path.exists() { Store::open(&path).map(Some) } else { Ok(None) }
+    database::open_if_made(config)
 }
 
 fn listed(config: &Config, person: &Paired) -> String {

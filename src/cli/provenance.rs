@@ -12,6 +12,7 @@ pub(super) use self::{
 use super::{EXIT_FAILED, EXIT_USAGE, complain, failed, print, print_json};
 use crate::{
     config::Config,
+    database,
     memory::forgetting::{MIN_CHARS, SoughtWords},
     provenance::{
         ProvenanceError,
@@ -71,7 +72,7 @@ fn memory(config: &Config) -> Result<Repo, ExitCode> {
 
 /// The database to look at, if it is there and can be read.
 fn database(config: &Config) -> Option<Store> {
-    Store::open_read_only(&config.db_path()).ok().flatten()
+    database::look(config).ok().flatten()
 }
 
 pub(super) fn refused(error: &ProvenanceError) -> ExitCode {

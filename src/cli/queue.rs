@@ -9,6 +9,7 @@ use super::{EXIT_FAILED, complain, failed, print, print_json, values};
 use crate::{
     config::Config,
     cycle::workspace,
+    database,
     store::{Incoming, Store, StoreError},
     types::ChatRef,
     words::local,
@@ -131,12 +132,16 @@ pub(super) fn run(config: &Config, action: &QueueCommand, as_json: bool) -> Exit
     if let Err(error) = workspace::check(config) {
         return failed(&error);
     }
-    let path = config.db_path();
-    if !path.exists() {
-        complain(&format!("There is no queue at {} yet. `wake --once` makes it.", path.display()));
-        return ExitCode::from(EXIT_FAILED);
-    }
-    let result = Store::open(&path).and_then(|mut store| match action {
+    let store = match database::open_if_made(config) {
+        Ok(Some(store)) => Ok(store),
+        Ok(None) => {
+            let path = config.db_path();
+            complain(&format!("There is no queue at {} yet. `wake --once` makes it.", path.display()));
+            return ExitCode::from(EXIT_FAILED);
+        }
+        Err(error) => Err(error),
+    };
+    let result = store.and_then(|mut store| match action {
         QueueCommand::List { all, .. } => {
             for line in listed(&store, *all)? {
                 if as_json {

@@ -9,7 +9,8 @@ use super::{EXIT_FAILED, complain, failed, print, print_json, values};
 use crate::{
     config::Config,
     cycle::workspace,
-    store::{RecordedCall, Recording, Store},
+    database,
+    store::{RecordedCall, Recording},
     types::ChatRef,
     words::{count, local, one_line, shortened},
 };
@@ -78,13 +79,13 @@ pub(super) fn run(config: &Config, action: Option<&RecordingsCommand>, as_json: 
     if let Err(error) = workspace::check(config) {
         return failed(&error);
     }
-    let path = config.db_path();
-    if !path.exists() {
-        complain(&format!("There are no recordings: no wake has worked at {} yet.", path.display()));
-        return ExitCode::from(EXIT_FAILED);
-    }
-    let mut store = match Store::open(&path) {
-        Ok(store) => store,
+    let mut store = match database::open_if_made(config) {
+        Ok(Some(store)) => store,
+        Ok(None) => {
+            let path = config.db_path();
+            complain(&format!("There are no recordings: no wake has worked at {} yet.", path.display()));
+            return ExitCode::from(EXIT_FAILED);
+        }
         Err(error) => return failed(&error),
     };
     let done = match action {

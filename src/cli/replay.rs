@@ -6,6 +6,7 @@ use super::{EXIT_CONFIG, EXIT_FAILED, complain, failed, out::Working, print, pri
 use crate::{
     account::find::{self, FoundWake},
     cycle::{self, context::Context, workspace},
+    database,
     model::Model as _,
     outside,
     repo::Repo,
@@ -64,7 +65,7 @@ pub(super) async fn run(context: Context<'_>, arguments: &ReplayArguments, as_js
 async fn replayed(context: Context<'_>, arguments: &ReplayArguments) -> Result<ReplayReport, ExitCode> {
     let config = context.config;
     workspace::check(config).map_err(|error| failed(&error))?;
-    let store = Store::open_read_only(&config.db_path()).map_err(|error| failed(&error))?;
+    let store = database::look(config).map_err(|error| failed(&error))?;
     let Some(store) = store else {
         complain("Nothing can be replayed: no wake has worked here yet.");
         return Err(ExitCode::from(EXIT_FAILED));

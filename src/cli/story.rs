@@ -11,8 +11,9 @@ use crate::{
         whole::{KeptRequests, WakeSources},
     },
     config::Config,
+    database,
     repo::CommitInFull,
-    store::{CycleRow, Store},
+    store::CycleRow,
 };
 
 /// How a wake is shown.
@@ -39,7 +40,7 @@ struct WakeDocument {
 
 /// Shows a wake; the last one without a name.
 pub(super) fn show(config: &Config, name: Option<&str>, show_as: ShowAs) -> ExitCode {
-    let store = match Store::open_read_only(&config.db_path()) {
+    let store = match database::look(config) {
         Ok(store) => store,
         Err(error) => return failed(&error),
     };

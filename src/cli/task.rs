@@ -8,6 +8,7 @@ use super::{EXIT_FAILED, complain, failed, print_json, provenance, show};
 use crate::{
     config::Config,
     cycle::is_step_held,
+    database,
     memory::{
         ACTIVE,
         steps::{TaskSteps, steps_path},
@@ -19,7 +20,6 @@ use crate::{
         tasks::{self, NewTask, TaskOrder, TaskOrdered},
     },
     provenance::hand::{Hand, HandTools},
-    store::Store,
     tool::Documents,
     types::ChatRef,
 };
@@ -249,7 +249,7 @@ fn list(config: &Config, as_json: bool) -> ExitCode {
 
 /// The one task that is meant, as it stands.
 fn found(config: &Config, query: &str) -> Result<String, OrderError> {
-    let shown = match Store::open_read_only(&config.db_path())? {
+    let shown = match database::look(config)? {
         Some(store) => store.shown_tasks(ChatRef::TERMINAL)?,
         None => Vec::new(),
     };
@@ -269,7 +269,7 @@ fn found(config: &Config, query: &str) -> Result<String, OrderError> {
     let text = in_full(&task, if list == ACTIVE { "in hand" } else { "waiting" });
     let Some(path) = task.steps().and_then(steps_path) else { return Ok(text) };
     let listed = TaskSteps::parse(&documents.text(&path)).0.listed();
-    let held = match Store::open_read_only(&config.db_path())? {
+    let held = match database::look(config)? {
         Some(store) if is_step_held(&store, &task, |path| Ok(documents.get(path)))? => {
             "\n\nIts next step was begun and came to nothing: it was given up or undone. `wake task resume` takes it anew."
         }

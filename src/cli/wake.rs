@@ -92,6 +92,8 @@ fn run(arguments: &Arguments) -> ExitCode {
                 mcp::serve(context, address).await
             }),
         },
+        #[cfg(feature = "postgres")]
+        Some(WakeCommand::Store { command }) => super::store_move::run(&config, command),
         Some(WakeCommand::Backup { command }) => backup::run(&config, command, json),
         Some(WakeCommand::Import(import)) => super::import::run(&config, import, json),
         Some(WakeCommand::Task { command }) => task::run(&config, command, json),

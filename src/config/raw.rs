@@ -18,7 +18,7 @@ use crate::{redact::Secret, words};
 
 /// Every setting of Reveille's own, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME`, `NO_COLOR` and `RUST_LOG`, which
 /// belong to everyone, are read from the environment alone.
-pub const VARIABLES: [&str; 60] = [
+pub const VARIABLES: [&str; 63] = [
     "TELEGRAM_BOT_TOKEN",
     "TELEGRAM_BOT_TOKEN_FILE",
     "ALLOWED_CHAT_IDS",
@@ -64,6 +64,9 @@ pub const VARIABLES: [&str; 60] = [
     "WORKSPACE_DIR",
     "REPO_NAME",
     "REPO_URL",
+    "DATABASE_URL",
+    "DATABASE_PASSWORD",
+    "DATABASE_PASSWORD_FILE",
     "WHISPER_MODEL",
     "TIMEZONE",
     "AUTONOMY",
@@ -82,7 +85,7 @@ pub const VARIABLES: [&str; 60] = [
 ];
 
 /// The settings that are never shown, each with the variable that names a file holding it.
-pub(super) const SECRETS: [(&str, &str); 9] = [
+pub(super) const SECRETS: [(&str, &str); 10] = [
     ("TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE"),
     ("ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE"),
     ("AWS_BEARER_TOKEN_BEDROCK", "AWS_BEARER_TOKEN_BEDROCK_FILE"),
@@ -92,6 +95,7 @@ pub(super) const SECRETS: [(&str, &str); 9] = [
     ("BRAVE_API_KEY", "BRAVE_API_KEY_FILE"),
     ("OPENAI_API_KEY", "OPENAI_API_KEY_FILE"),
     ("GEMINI_API_KEY", "GEMINI_API_KEY_FILE"),
+    ("DATABASE_PASSWORD", "DATABASE_PASSWORD_FILE"),
 ];
 
 /// Where the addresses of proxies stand, for us and for the programs that we start.

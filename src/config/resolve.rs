@@ -57,6 +57,8 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let is_owner_chosen = settings.0.get("OWNER_CHAT_ID").is_some();
     let repo_name = settings.read("REPO_NAME", values::repo_name);
     let repo_url = settings.read("REPO_URL", values::repo_url);
+    let database_url = settings.read("DATABASE_URL", values::database_url);
+    let database_password = settings.read("DATABASE_PASSWORD", values::password);
     let timezone = settings.read("TIMEZONE", values::timezone).unwrap_or_else(|| settings.zone(system_zone));
     let autonomy = settings.read("AUTONOMY", values::autonomy).unwrap_or(Autonomy::Smart);
     let initiative = settings.read("INITIATIVE", initiative::initiative).unwrap_or_default();
@@ -138,6 +140,8 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         workspace_dir,
         repo_name: repo_name.unwrap_or_else(|| DEFAULT_REPO_NAME.to_owned()),
         repo_url,
+        database_url,
+        database_password: database_password.map(Secret::new),
         telegram_token: telegram_token.map(Secret::new),
         telegram_api_url: telegram_api_url.unwrap_or_else(|| DEFAULT_TELEGRAM_API_URL.to_owned()),
         allowed_chats,

@@ -184,9 +184,9 @@ fn remotes_are_ones_that_git_clones_without_running_programs() {
             "git@host:",
         ],
     );
-    let config = config(&[("REPO_URL", "https://me:pass@example.org/b")]);
+    let config = config(&[("REPO_URL", "https://me:pa55@example.org/b")]);
     assert_eq!(config.repo_url.as_ref().unwrap().to_string(), "https://***@example.org/b");
-    assert!(!format!("{config:?}").contains("pass"));
+    assert!(!format!("{config:?}").contains("pa55"));
 }
 
 #[test]

@@ -277,6 +277,29 @@ pub(super) fn repo_url(value: &str) -> Result<RepoUrl, String> {
     if clean && known { Ok(RepoUrl(value.to_owned())) } else { Err(expected()) }
 }
 
+/// An address without a password: that would be shown wherever settings are.
+pub(super) fn database_url(value: &str) -> Result<String, String> {
+    let expected = || "a PostgreSQL's address, such as postgres://reveille@db.example.org/reveille".to_owned();
+    let rest =
+        value.strip_prefix("postgres://").or_else(|| value.strip_prefix("postgresql://")).ok_or_else(expected)?;
+    let has_password = rest.split_once('@').is_some_and(|(who, _)| who.contains(':')) || rest.contains("password=");
+    match has_password {
+        true => {
+            Err("an address without a password: that belongs in the file that DATABASE_PASSWORD_FILE names".to_owned())
+        }
+        false if rest.is_empty() || value.chars().any(|c| c.is_control() || c == ' ') => Err(expected()),
+        false => Ok(value.to_owned()),
+    }
+}
+
+/// A password may hold anything but line breaks and the like.
+pub(super) fn password(value: &str) -> Result<String, String> {
+    match value.chars().any(char::is_control) {
+        true => Err("a password in one line".to_owned()),
+        false => Ok(value.to_owned()),
+    }
+}
+
 /// `host:path` or `user@host:path`, as ssh's copy program writes it.
 fn is_scp_like(value: &str) -> bool {
     let Some((host, path)) = value.split_once(':') else {

@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     config::Config,
     cycle::context::WakeError,
-    repo,
+    database, repo,
     store::{Store, StoreError},
 };
 
@@ -26,7 +26,7 @@ const OLD: &str = "old";
 /// The store's; [`StoreError::Gone`] where it has vanished.
 pub fn open(config: &Config) -> Result<Store, StoreError> {
     check(config)?;
-    Store::open(&config.db_path())
+    database::open(config)
 }
 
 /// An error when the database is gone or empty though wakes have worked here.
@@ -34,6 +34,9 @@ pub fn open(config: &Config) -> Result<Store, StoreError> {
 /// # Errors
 /// [`StoreError::Gone`] alone.
 pub fn check(config: &Config) -> Result<(), StoreError> {
+    if config.database_url.is_some() {
+        return check_shared(config);
+    }
     let path = config.db_path();
     let is_empty = match fs::metadata(&path) {
         Ok(found) if found.len() > 0 => return Ok(()),
@@ -45,11 +48,25 @@ pub fn check(config: &Config) -> Result<(), StoreError> {
     Err(StoreError::Gone { is_empty, saved: saved(&path).pop(), path })
 }
 
+/// A shared one is empty where it isn't the one that was worked with.
+fn check_shared(config: &Config) -> Result<(), StoreError> {
+    match repo::has_wakes(&config.repo_dir()) && database::look(config)?.is_none() {
+        true => {
+            let path = PathBuf::from(config.database_url.as_deref().unwrap_or_default());
+            Err(StoreError::Gone { is_empty: true, saved: None, path })
+        }
+        false => Ok(()),
+    }
+}
+
 /// Begins a new database where the old one is gone. What is left of that goes aside. Says where to, if anything was left.
 ///
 /// # Errors
 /// The store's, and the file system's as one of these.
 pub fn begin_anew(config: &Config, now: DateTime<Utc>) -> Result<Vec<PathBuf>, StoreError> {
+    if config.database_url.is_some() {
+        return database::open(config).map(|_| Vec::new());
+    }
     let path = config.db_path();
     let aside = named(&path, OLD, now);
     let mut kept = Vec::new();

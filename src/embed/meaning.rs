@@ -5,9 +5,10 @@ use std::{sync::Arc, time::Duration};
 use super::{EmbedDesk, EmbedError, TextRole, embed, of};
 use crate::{
     config::Config,
+    database,
     index::{Index, QueryVector},
     redact::Redactor,
-    store::{SpendCap, Store},
+    store::SpendCap,
 };
 
 /// How long a search waits for it. Starting the encoder takes a tenth of a second.
@@ -99,7 +100,7 @@ impl Settings {
             .map_err(|error| EmbedError::later(error.to_string()))?;
         // What stays here costs nothing, and is asked without the database.
         let mut store = match embedder.leaves_for() {
-            Some(_) => Some(Store::open(&self.config.db_path())?),
+            Some(_) => Some(database::open(&self.config)?),
             None => None,
         };
         let now = self.config.clock().now();

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     clock::FixedClock,
     cycle::{self, Teller},
+    database,
     process::Identity,
     store::{Fence, FencedStore, LeaseHolder, Store},
     wake_lock::{LockError, LockedWork, WakeLock},
@@ -98,7 +99,7 @@ impl RepairTools<'_> {
     /// What the lock file says of a killed wake's cycle is taken note of before the line is written over.
     fn claim(&mut self, me: &Identity, lock: &mut WakeLock) -> Result<(), Trouble> {
         if matches!(self.scene.store(), Ok(Some(_))) {
-            let mut store = Store::open(&self.scene.config.db_path())?;
+            let mut store = database::open(self.scene.config)?;
             self.claim_before = store.holder()?;
             let fence = store.take_lease(me, self.scene.now)?;
             let teller = Teller { owner_chat: self.scene.config.owner_chat, redactor: self.scene.redactor };

@@ -9,6 +9,7 @@ use crate::{
         self,
         decide::{budget::Budget, lineup::ModelState},
     },
+    database,
     in_force::in_force,
     redact::Redactor,
     repo::{Repo, RepoError},
@@ -109,7 +110,7 @@ impl<'a> Scene<'a> {
 /// Opens the database for looking, and looks: a file that isn't one opens without complaint.
 fn open_store(config: &Config) -> Result<Option<Store>, StoreError> {
     cycle::workspace::check(config)?;
-    let Some(store) = Store::open_read_only(&config.db_path())? else {
+    let Some(store) = database::look(config)? else {
         return Ok(None);
     };
     // A database that a killed first run left empty has no tables to be asked of.

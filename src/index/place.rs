@@ -10,7 +10,8 @@ use std::{
 use super::{Index, IndexError, Ready, Refreshed, Sources};
 use crate::{
     config::Config,
-    store::{Store, StoreError},
+    database,
+    store::{Store, StoreError, StorePlace},
     zone::Tz,
 };
 
@@ -25,8 +26,8 @@ const INCOMPLETE: &str =
 pub struct IndexPlace {
     /// The index's file.
     index: PathBuf,
-    /// The store's file.
-    database: PathBuf,
+    /// Where the store is.
+    database: StorePlace,
     /// The index while nobody asks it, where it stays open.
     open: Option<Rc<RefCell<Option<Index>>>>,
 }
@@ -34,12 +35,12 @@ pub struct IndexPlace {
 impl IndexPlace {
     /// The places of a workspace. The index is opened for each question.
     pub fn of(config: &Config) -> Self {
-        Self::at(config.index_path(), config.db_path())
+        Self::at(config.index_path(), database::place(config).unwrap_or_else(|_| StorePlace::File(config.db_path())))
     }
 
-    /// An index's file, and a store's.
-    pub fn at(index: PathBuf, database: PathBuf) -> Self {
-        Self { index, database, open: None }
+    /// An index's file, and a store's place.
+    pub fn at(index: PathBuf, database: impl Into<StorePlace>) -> Self {
+        Self { index, database: database.into(), open: None }
     }
 
     /// The same, but the index stays open between the questions of this place and its clones: who opens it first reads all of its log,
@@ -74,7 +75,7 @@ impl IndexPlace {
     /// # Errors
     /// It can't be read.
     pub fn store(&self) -> Result<Option<Store>, StoreError> {
-        Store::open_read_only(&self.database)
+        self.database.look()
     }
 
     /// Asks the index, brought up to date with the memory in a work tree and with what was said, for two seconds at most. Where it turns out

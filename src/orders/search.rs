@@ -7,11 +7,11 @@ use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use crate::{
     config::Config,
     cycle::decide::budget::Budget,
+    database,
     embed::{Meaning, Meant},
     index::{Index, IndexError, IndexPlace, Recalled, Refreshed, SearchQuery},
     redact::Redactor,
     repo::{self, RepoError},
-    store::Store,
 };
 
 /// What is told once.
@@ -117,7 +117,7 @@ fn meant(
     (index, notes): (&Index, &mut Vec<String>),
 ) -> Option<Meant> {
     config.embed_model.as_ref()?;
-    let caps = Store::open_read_only(&config.db_path()).and_then(|store| {
+    let caps = database::look(config).and_then(|store| {
         let budget = store.map(|store| Budget::look(&store, config, config.clock().now())).transpose()?;
         Ok(budget.map_or_else(Vec::new, |budget| budget.caps()))
     });

@@ -10,7 +10,7 @@ use super::{chat::ChatSession, entrance::Entrance, error::PageError, guard::ENTE
 use crate::{
     clock,
     config::Config,
-    outside,
+    database, outside,
     random::{self, NoRandomness},
     redact::{Redactor, Secret},
     repo::Repo,
@@ -123,7 +123,7 @@ impl PageSite {
 impl PageDesk<'_> {
     /// The database to read from; none before the first wake.
     pub(super) fn store(&self) -> Result<Option<Store>, StoreError> {
-        Store::open_read_only(&self.config.db_path())
+        database::look(&self.config)
     }
 
     /// The memory's repository; none before the first wake.

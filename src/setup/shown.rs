@@ -100,9 +100,8 @@ impl SettingGroup {
             | "OPENAI_PRICE" => Self::Model,
             "DAILY_BUDGET_USD" | "MONTHLY_BUDGET_USD" => Self::Budget,
             "BRAVE_API_KEY" | "EMBED_MODEL" | "GEMINI_API_KEY" | "GEMINI_BASE_URL" => Self::Search,
-            "WORKSPACE_DIR" | "REPO_NAME" | "REPO_URL" | "WHISPER_MODEL" | "KEEP_DAYS" | "DISK_RESERVE_MB" => {
-                Self::Storage
-            }
+            "WORKSPACE_DIR" | "REPO_NAME" | "REPO_URL" | "DATABASE_URL" | "DATABASE_PASSWORD" | "WHISPER_MODEL"
+            | "KEEP_DAYS" | "DISK_RESERVE_MB" => Self::Storage,
             "TIMEZONE" | "AUTONOMY" | "INITIATIVE" | "QUIET_HOURS" | "REFLECT_AT" | "TELL_PER_DAY" => Self::Manners,
             "WAKE_TIMEOUT_MIN" | "STALE_LOCK_MIN" | "PULL_EVERY_MIN" => Self::Timing,
             "REVEILLE_LOG" | "LOG_FORMAT" | "REVEILLE_NOW" => Self::Trial,
@@ -158,6 +157,7 @@ fn secret_of<'c>(config: &'c Config, name: &str) -> Option<&'c Secret> {
         "BRAVE_API_KEY" => config.brave_key.as_ref(),
         "OPENAI_API_KEY" => config.openai_key.as_ref(),
         "GEMINI_API_KEY" => config.gemini_key.as_ref(),
+        "DATABASE_PASSWORD" => config.database_password.as_ref(),
         _ => None,
     }
 }
@@ -203,6 +203,7 @@ fn value_of(config: &Config, name: &str) -> Option<String> {
         "WORKSPACE_DIR" => Some(config.workspace_dir.display().to_string()),
         "REPO_NAME" => Some(config.repo_name.clone()),
         "REPO_URL" => config.repo_url.as_ref().map(ToString::to_string),
+        "DATABASE_URL" => config.database_url.clone(),
         "WHISPER_MODEL" => config.whisper_model.as_ref().map(|path| path.display().to_string()),
         "TIMEZONE" => Some(config.timezone.to_string()),
         "AUTONOMY" => Some(config.autonomy.level().to_owned()),

@@ -5,9 +5,9 @@
 //! that what the other side asked for is kept, and is counted from when it was asked for.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use rusqlite::{Connection, Transaction};
 
 use super::{Result, Store};
+use crate::store::sql::{Connection, Transaction};
 use crate::{
     clock::{LONGEST_WAIT, parse_time, rfc3339},
     schedule::due::is_set_back,

@@ -3,10 +3,10 @@
 use std::ops::{Deref, DerefMut};
 
 use chrono::{DateTime, Utc};
-use rusqlite::Transaction;
 
 use super::{Result, Store, StoreError};
 use crate::clock::Clock;
+use crate::store::sql::Transaction;
 
 /// The number of one holding of the wake lock; larger is later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,7 @@
 
 use std::{fmt, fs, os::unix::fs::MetadataExt as _, path::Path, path::PathBuf};
 
-use rusqlite::{Connection, OpenFlags, config::DbConfig};
+use rusqlite::{OpenFlags, config::DbConfig};
 
 use super::{Result, Store, StoreError, create_private};
 
@@ -80,10 +80,14 @@ impl Store {
 
     /// Writes all that this connection sees into a new database, synced and for its owner alone.
     pub fn save_to(&self, path: &Path) -> Result<()> {
+        #[cfg(feature = "postgres")]
+        if self.is_shared() {
+            return self.copy_to(&mut Self::open(path)?).map(drop);
+        }
         create_private(path);
         self.conn.execute("VACUUM INTO ?1", [path.to_string_lossy()])?;
         // What was emptied in place reads as an empty database: a copy of that saves nothing.
-        let copy = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let copy = rusqlite::Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         if copy.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? == 0 {
             return Err(StoreError::Damaged("nothing of it could be read any more".to_owned()));
         }
@@ -99,7 +103,8 @@ impl Drop for Store {
     /// SQLite takes the log away with the last connection, by its path: by now that may be another database's, or all that is left.
     fn drop(&mut self) {
         if self.displaced().is_some() {
-            self.conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).ok();
+            let conn = self.conn.sqlite();
+            conn.map(|conn| conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true));
         }
     }
 }

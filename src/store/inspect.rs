@@ -5,7 +5,12 @@ use std::path::PathBuf;
 use chrono::{DateTime, Utc};
 
 use super::{MIGRATIONS, PartState, Result, Store, odd_rows::words};
-use crate::{clock::parse_time, process::Identity, store::outbox::attempts::is_overdue, types::ChatRef};
+use crate::{
+    clock::parse_time,
+    process::Identity,
+    store::{outbox::attempts::is_overdue, sql},
+    types::ChatRef,
+};
 
 /// Parts that are listed at most.
 const MAX_PARTS: i64 = 500;
@@ -51,10 +56,20 @@ pub struct UnsentPart {
     pub is_under_way: bool,
 }
 
+/// The version of a database's schema; 0: it has none of our tables.
+pub(super) fn version(conn: &sql::Connection) -> Result<i64> {
+    if let Some(conn) = conn.sqlite() {
+        return Ok(conn.pragma_query_value(None, "user_version", |row| row.get(0))?);
+    }
+    let is_made =
+        conn.query_row("SELECT to_regclass('schema_version') IS NOT NULL", [], |row| row.get::<_, bool>(0))?;
+    if is_made { Ok(conn.query_row("SELECT version FROM schema_version", [], |row| row.get(0))?) } else { Ok(0) }
+}
+
 impl Store {
     /// Which schema the database has, and which one this program knows.
     pub fn schema(&self) -> Result<Schema> {
-        let found = self.conn.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        let found = version(&self.conn)?;
         let known = MIGRATIONS.len() as i64;
         // Only of a newer one there is something to ask.
         let readable_from = match found > known {
@@ -75,7 +90,8 @@ impl Store {
 
     /// How much of the database's file is free for what comes, in bytes.
     pub fn free_bytes(&self) -> Result<u64> {
-        let pragma = |name: &str| self.conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        let Some(conn) = self.conn.sqlite() else { return Ok(0) };
+        let pragma = |name: &str| conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let bytes = pragma("freelist_count")?.saturating_mul(pragma("page_size")?);
         Ok(u64::try_from(bytes).unwrap_or(0))
     }
@@ -90,7 +106,7 @@ impl Store {
              ORDER BY o.id, p.part LIMIT ?1",
         )?;
         let rows = statement.query_map([MAX_PARTS], |row| {
-            let time = |index: usize| -> rusqlite::Result<Option<DateTime<Utc>>> {
+            let time = |index: usize| -> sql::Result<Option<DateTime<Utc>>> {
                 Ok(words(row, index)?.as_deref().and_then(parse_time))
             };
             let sender = row.get::<_, Option<String>>(8)?.and_then(|text| serde_json::from_str::<Identity>(&text).ok());
@@ -103,9 +119,9 @@ impl Store {
                 created_at: time(5)?,
                 not_before: time(6)?,
                 error: row.get(7)?,
-                is_under_way: sender.is_some_and(|sender| sender.is_alive()) && !is_overdue(time(9)?, now),
+                is_under_way: sender.is_some_and(|sender| self.may_live(&sender)) && !is_overdue(time(9)?, now),
             })
         })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        Ok(rows.collect::<sql::Result<_>>()?)
     }
 }

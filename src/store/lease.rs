@@ -2,14 +2,17 @@
 //! it. The lock itself is a flock on a file (see [`crate::wake_lock`]); this is what makes a lost lock harmless here.
 
 use chrono::{DateTime, Utc};
-use rusqlite::OptionalExtension as _;
 
-use super::{Result, Store, json};
+use super::{Result, Store, StoreError, json};
 use crate::{
     clock::{parse_time, rfc3339},
     process::Identity,
-    store::{FencedStore, clock_rollback, fence::Fence, messages::overheard},
+    store::{FencedStore, clock_rollback, fence::Fence, messages::overheard, sql::OptionalExtension as _},
 };
+
+/// Takes a lock that belongs to the connection, and goes with it: one wake at a time works on a shared database. One whose connection is
+/// made anew meanwhile has lost it; then its fence decides.
+const TAKE_TURN: &str = "SELECT pg_try_advisory_lock(1919252845, hashtext(current_schema()))";
 
 /// Who `processing_lock` says is working.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,11 +29,20 @@ pub struct LeaseHolder {
 
 impl Store {
     /// Takes the next fence for a process that already holds the flock. If the clock was set back, what waits follows it.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] while a wake of another machine works on a shared database: a flock says nothing there.
     pub fn take_lease(&mut self, identity: &Identity, now: DateTime<Utc>) -> Result<Fence> {
+        if self.is_shared() {
+            let is_ours: bool = self.conn.query_row(TAKE_TURN, [], |row| row.get(0))?;
+            if !is_ours {
+                return Err(StoreError::Busy);
+            }
+        }
         self.write_relaxed(|tx| {
             // Nobody else does while the bot is down.
             overheard::forget(tx, now)?;
-            tx.execute("INSERT OR IGNORE INTO processing_lock (id) VALUES (1)", [])?;
+            tx.execute("INSERT INTO processing_lock (id) VALUES (1) ON CONFLICT DO NOTHING", [])?;
             clock_rollback::follow(tx, now)?;
             let fence = tx.query_row(
                 "UPDATE processing_lock SET is_locked = 1, locked_at = ?1, seen_at = ?1, fence = fence + 1, holder = ?2
@@ -63,12 +75,16 @@ impl FencedStore<'_> {
     /// Frees the lease; without effect when somebody else holds it by now.
     pub fn release_lease(&mut self) -> Result<()> {
         let fence = self.fence();
-        self.write_relaxed(|tx| {
+        let freed = self.write_relaxed(|tx| {
             tx.execute(
                 "UPDATE processing_lock SET is_locked = 0, locked_at = NULL, holder = NULL WHERE id = 1 AND fence = ?1",
                 [fence.0],
             )?;
             Ok(())
-        })
+        });
+        if self.is_shared() {
+            self.conn.execute_batch("SELECT pg_advisory_unlock_all()")?;
+        }
+        freed
     }
 }

@@ -14,13 +14,19 @@ mod intake;
 mod jobs;
 mod lease;
 mod messages;
+#[cfg(feature = "postgres")]
+mod moving;
 mod odd_rows;
 mod outbox;
 mod outcome;
 mod people;
+mod place;
 mod recordings;
 mod reminders;
 mod restored;
+#[cfg(feature = "postgres")]
+mod shared;
+mod sql;
 mod upkeep;
 
 pub use chats::{chosen::ChosenSetting, moved::Moved, stop::Stopped};
@@ -71,6 +77,7 @@ pub use outbox::{
 };
 pub use outcome::MessageOutcome;
 pub use people::pairing::{CodeState, MAX_WRONG_CODES, NewPaired, Paired};
+pub use place::StorePlace;
 pub use recordings::rows::{MAX_RECORDINGS, NewRecording, RecordedCall, RecordedRequest, Recording};
 pub use reminders::{
     answered::AnsweredMessage,
@@ -78,6 +85,8 @@ pub use reminders::{
     rows::{Firing, NewReminder, Reminder, Round},
 };
 pub use restored::{SetAside, StoreSize};
+#[cfg(feature = "postgres")]
+pub use shared::DatabaseAddress;
 pub use upkeep::{
     backoff::{HEAD_SEEN, Upkeep, UpkeepKind, wait_after},
     breaker::{ModelBreaker, ModelFault},
@@ -91,7 +100,10 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior};
+use rusqlite::OpenFlags;
+
+use crate::process::Identity;
+use sql::{Connection, OptionalExtension as _, Transaction};
 
 /// How long a statement waits for another process's write.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(10_000);
@@ -216,9 +228,28 @@ pub enum StoreError {
     /// The file isn't a sound database: see `health check`.
     #[error("the database is damaged: {0}")]
     Damaged(String),
+    /// What the server of a shared database says, or the connection to it.
+    #[error("database: {0}")]
+    Server(String),
     /// Anything else that SQLite or the file system says.
     #[error("database: {0}")]
     Sqlite(rusqlite::Error),
+}
+
+impl From<sql::Error> for StoreError {
+    fn from(error: sql::Error) -> Self {
+        match error {
+            sql::Error::Sqlite(error) => error.into(),
+            #[cfg(feature = "postgres")]
+            sql::Error::Postgres(error) if error.is_busy() => Self::Busy,
+            #[cfg(feature = "postgres")]
+            sql::Error::Postgres(error) if error.is_full() => Self::Full,
+            #[cfg(feature = "postgres")]
+            sql::Error::Postgres(error) if error.is_damaged() => Self::Damaged(error.to_string()),
+            #[cfg(feature = "postgres")]
+            sql::Error::Postgres(error) => Self::Server(error.to_string()),
+        }
+    }
 }
 
 impl From<rusqlite::Error> for StoreError {
@@ -247,7 +278,7 @@ impl Store {
         if !path.exists() {
             create_private(path);
         }
-        let conn = Connection::open(path)?;
+        let conn = rusqlite::Connection::open(path)?;
         conn.busy_timeout(BUSY_TIMEOUT)?;
         use_log(&conn)?;
         conn.pragma_update(None, "synchronous", "FULL")?;
@@ -256,7 +287,7 @@ impl Store {
         conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)?;
         conn.pragma_update(None, "cache_size", -CACHE_KIB)?;
         let opened = in_place::Opened::default();
-        let mut store = Self { conn, path: path.to_owned(), restart_at_bytes: WAL_RESTART_BYTES, opened };
+        let mut store = Self { conn: conn.into(), path: path.to_owned(), restart_at_bytes: WAL_RESTART_BYTES, opened };
         store.migrate()?;
         store.opened = in_place::Opened::look(&store.files());
         Ok(store)
@@ -267,14 +298,26 @@ impl Store {
         if !path.exists() {
             return Ok(None);
         }
-        let conn =
-            Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        let conn = rusqlite::Connection::open_with_flags(
+            path,
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )?;
         conn.busy_timeout(BUSY_TIMEOUT)?;
         let opened = in_place::Opened::default();
-        Ok(Some(Self { conn, path: path.to_owned(), restart_at_bytes: u64::MAX, opened }))
+        Ok(Some(Self { conn: conn.into(), path: path.to_owned(), restart_at_bytes: u64::MAX, opened }))
     }
 
-    /// The file this store lives in.
+    /// Whether it is a database that several machines share.
+    pub fn is_shared(&self) -> bool {
+        self.conn.sqlite().is_none()
+    }
+
+    /// Whether a process may still be alive: of one on another machine, or before a restart of this one, a shared database can't tell.
+    fn may_live(&self, who: &Identity) -> bool {
+        who.is_alive() || self.is_shared() && who.boot_id != Identity::current().boot_id
+    }
+
+    /// The file this store lives in; of a shared one its address, for people.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -284,7 +327,7 @@ impl Store {
         &self,
         work: impl FnOnce() -> std::result::Result<T, E>,
     ) -> std::result::Result<T, E> {
-        let moment = self.conn.unchecked_transaction().map_err(StoreError::from)?;
+        let moment = self.conn.begin_read().map_err(StoreError::from)?;
         let read = work();
         // Nothing was written that could be lost with it.
         drop(moment);
@@ -293,7 +336,9 @@ impl Store {
 
     /// SQLite's own check of the whole file: `Ok` when sound, else what it found, a line each.
     pub fn integrity(&self) -> Result<std::result::Result<(), Vec<String>>> {
-        let mut statement = self.conn.prepare("PRAGMA integrity_check(20)")?;
+        // A server looks after its own files.
+        let Some(conn) = self.conn.sqlite() else { return Ok(Ok(())) };
+        let mut statement = conn.prepare("PRAGMA integrity_check(20)")?;
         let lines = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
         Ok(if lines.iter().all(|line| line == "ok") { Ok(()) } else { Err(lines) })
     }
@@ -314,19 +359,24 @@ impl Store {
         if found >= known {
             return Ok(());
         }
-        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let found: i64 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        let tx = self.conn.begin_write()?;
+        let found = inspect::version(&tx)?;
+        #[cfg(feature = "postgres")]
+        let found = if tx.sqlite().is_none() { shared::make(&tx, found, known)? } else { found };
         for migration in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
-            tx.execute_batch(migration)?;
+            tx.change_schema(migration)?;
         }
-        tx.pragma_update(None, "user_version", known)?;
+        match tx.sqlite() {
+            Some(conn) => conn.pragma_update(None, "user_version", known)?,
+            None => drop(tx.execute("UPDATE schema_version SET version = ?1", [known])?),
+        }
         tx.commit()?;
         Ok(())
     }
 
     /// One immediate transaction; dropped without effect when `work` fails.
     fn write<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
-        let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let tx = self.conn.begin_write()?;
         let value = work(&tx)?;
         tx.commit()?;
         self.bound_log();
@@ -351,9 +401,10 @@ impl Store {
 
     /// Says whether the log is begun anew.
     fn restart_log(&self) -> Result<bool> {
-        self.conn.busy_timeout(RESTART_TIMEOUT)?;
-        let is_busy = self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
-        self.conn.busy_timeout(BUSY_TIMEOUT)?;
+        let Some(conn) = self.conn.sqlite() else { return Ok(true) };
+        conn.busy_timeout(RESTART_TIMEOUT)?;
+        let is_busy = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
+        conn.busy_timeout(BUSY_TIMEOUT)?;
         Ok(!is_busy?)
     }
 
@@ -368,17 +419,25 @@ impl Store {
     /// write makes it durable too.
     fn write_relaxed<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         const NORMAL: i64 = 1;
-        let usual: i64 = self.conn.pragma_query_value(None, "synchronous", |row| row.get(0))?;
-        self.conn.pragma_update(None, "synchronous", usual.min(NORMAL))?;
+        let Some(conn) = self.conn.sqlite() else {
+            return self.write(|tx| {
+                tx.execute_batch("SET LOCAL synchronous_commit = off")?;
+                work(tx)
+            });
+        };
+        let usual: i64 = conn.pragma_query_value(None, "synchronous", |row| row.get(0))?;
+        conn.pragma_update(None, "synchronous", usual.min(NORMAL))?;
         let written = self.write(work);
-        self.conn.pragma_update(None, "synchronous", usual)?;
+        if let Some(conn) = self.conn.sqlite() {
+            conn.pragma_update(None, "synchronous", usual)?;
+        }
         written
     }
 }
 
 /// Makes the database write ahead to a log. Switching a new one over takes the whole file for an instant, and SQLite
 /// doesn't wait by itself for others who are just doing the same.
-fn use_log(conn: &Connection) -> Result<()> {
+fn use_log(conn: &rusqlite::Connection) -> Result<()> {
     const PAUSE: Duration = Duration::from_millis(20);
     let begun = std::time::Instant::now();
     loop {
@@ -403,4 +462,11 @@ fn json<T: serde::Serialize + ?Sized>(value: &T) -> String {
 }
 
 #[cfg(test)]
+#[path = "tests/schema.rs"]
+mod schema_tests;
+#[cfg(test)]
 mod tests;
+#[cfg(all(test, feature = "postgres"))]
+#[path = "tests.rs"]
+#[expect(clippy::duplicate_mod, reason = "the same tests, on the other engine")]
+mod tests_on_postgres;

@@ -41,7 +41,8 @@ impl Store {
     pub fn open_foreign(path: &Path) -> Result<Self> {
         let store = Self::open_read_only(path)?.ok_or_else(|| StoreError::Damaged("it isn't there".to_owned()))?;
         // Triggers, views and virtual tables run when others are read and written. We have none.
-        store.conn.pragma_update(None, "trusted_schema", false)?;
+        let Some(conn) = store.conn.sqlite() else { return Ok(store) };
+        conn.pragma_update(None, "trusted_schema", false)?;
         let acting: i64 = store.conn.query_row(
             "SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%'",
             [],

@@ -1,20 +1,40 @@
-//! The store on real SQLite files. Histories with crashes between any two steps are in the campaign (`tests/campaign/histories.rs`).
+//! The store on real SQLite files; and the same once more on a real PostgreSQL (`tests_on_postgres`), but for what is SQLite's alone. Histories with crashes between any two steps are in the campaign (`tests/campaign/histories.rs`).
 
+#[path = "tests/attachments.rs"]
 mod attachments;
+#[path = "tests/door.rs"]
 mod door;
+#[path = "tests/inbox.rs"]
 mod inbox;
+#[path = "tests/jobs.rs"]
 mod jobs;
+#[path = "tests/joined.rs"]
 mod joined;
+#[path = "tests/journal.rs"]
 mod journal;
+#[path = "tests/lease.rs"]
 mod lease;
+#[path = "tests/ledger.rs"]
 mod ledger;
+#[path = "tests/moved.rs"]
 mod moved;
+#[path = "tests/outbox.rs"]
 mod outbox;
+#[path = "tests/provenance.rs"]
 mod provenance;
+#[path = "tests/recordings.rs"]
 mod recordings;
+#[path = "tests/reminders.rs"]
 mod reminders;
+#[path = "tests/retention.rs"]
 mod retention;
-mod schema;
+#[cfg(feature = "postgres")]
+#[path = "tests/server.rs"]
+mod server;
+#[cfg(feature = "postgres")]
+#[path = "tests/shared.rs"]
+mod shared;
+#[path = "tests/undelivered.rs"]
 mod undelivered;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -32,17 +52,19 @@ pub(super) struct World {
     pub(super) store: Store,
     pub(super) fence: Fence,
     clock: FixedClock,
-    dir: tempfile::TempDir,
+    _dir: tempfile::TempDir,
 }
 
 impl World {
     pub(super) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let mut store = Store::open(&dir.path().join("messages.db")).unwrap();
+        let mut store = open(&dir.path().join("messages.db"));
         // Power is not cut in these tests, and syncing would be most of their time.
-        store.conn.pragma_update(None, "synchronous", "OFF").unwrap();
+        if let Some(conn) = store.conn.sqlite() {
+            conn.pragma_update(None, "synchronous", "OFF").unwrap();
+        }
         let fence = store.take_lease(&me(), at(0)).unwrap();
-        Self { store, fence, clock: FixedClock(at(0)), dir }
+        Self { store, fence, clock: FixedClock(at(0)), _dir: dir }
     }
 
     /// The store in the hands of its lease's holder, at this time.
@@ -56,13 +78,28 @@ impl World {
         FencedStore::new(&mut self.store, fence, &self.clock)
     }
 
-    pub(super) fn path(&self) -> std::path::PathBuf {
-        self.dir.path().join("messages.db")
-    }
-
     /// Runs a statement as a person with a SQLite shell would.
     pub(super) fn by_hand(&self, sql: &str) {
         self.store.conn.execute_batch(sql).unwrap();
+    }
+
+    /// Whether it is on PostgreSQL.
+    pub(super) fn is_shared(&self) -> bool {
+        self.store.conn.sqlite().is_none()
+    }
+
+    /// From now on the database refuses this in that table.
+    pub(super) fn refuse(&self, what: &str, table: &str) {
+        let sqlite = format!("CREATE TRIGGER refuse BEFORE {what} ON {table} BEGIN SELECT RAISE(ABORT, 'no'); END");
+        let postgres = format!(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no''; END';
+             CREATE TRIGGER refuse BEFORE {what} ON {table} FOR EACH ROW EXECUTE FUNCTION refuse()"
+        );
+        self.by_hand(self.store.conn.either(&sqlite, &postgres));
+    }
+
+    pub(super) fn refuse_no_more(&self, table: &str) {
+        self.by_hand(self.store.conn.either("DROP TRIGGER refuse", &format!("DROP TRIGGER refuse ON {table}")));
     }
 
     pub(super) fn value<T: rusqlite::types::FromSql>(&self, sql: &str) -> T {
@@ -92,6 +129,25 @@ impl World {
         }
         sent
     }
+}
+
+/// A new store: at this path, or in a database of its own, by which of the two modules this is.
+#[cfg(feature = "postgres")]
+fn open(path: &Path) -> Store {
+    let is_shared = module_path!().ends_with("on_postgres");
+    match is_shared.then(server::database) {
+        Some(Some(address)) => Store::open_shared(&address).unwrap(),
+        Some(None) => {
+            eprintln!("NOT RUN on PostgreSQL, which isn't installed here: run on SQLite once more");
+            Store::open(path).unwrap()
+        }
+        None => Store::open(path).unwrap(),
+    }
+}
+
+#[cfg(not(feature = "postgres"))]
+fn open(path: &Path) -> Store {
+    Store::open(path).unwrap()
 }
 
 /// So many seconds after an agreed moment.

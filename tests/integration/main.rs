@@ -164,6 +164,9 @@ mod rules;
 mod sandbox;
 #[cfg(test)]
 mod settings;
+#[cfg(feature = "postgres")]
+#[cfg(test)]
+mod shared_store;
 #[cfg(test)]
 mod shell_share;
 #[cfg(test)]

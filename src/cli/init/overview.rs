@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     config::{SaidSettings, SettingChanges, SettingProblem},
+    database,
     setup::{self, Checked, SetupStep},
-    store::Store,
 };
 
 /// Each step that applies with what its check found, and what is wrong besides.
@@ -23,7 +23,7 @@ pub(super) async fn states(
 ) -> (Vec<(SetupStep, Checked)>, Vec<SettingProblem>) {
     let (config, mut problems) = said.with_what_is_right(changes);
     let Some(mut config) = config else { return (Vec::new(), problems) };
-    if let Ok(Some(store)) = Store::open_read_only(&config.db_path()) {
+    if let Ok(Some(store)) = database::look(&config) {
         // A database from before there was a choice has none.
         config.chosen_model = store.chosen("MODEL", &config.model).ok().flatten();
     }

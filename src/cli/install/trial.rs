@@ -2,7 +2,6 @@
 //! goes on with the database as it is by then.
 
 use std::{
-    path::Path,
     process::{Child, ExitCode},
     thread,
     time::{Duration, Instant},
@@ -14,6 +13,7 @@ use super::{complain, run_systemctl, user_id};
 use crate::{
     cli::{EXIT_CONFIG, telegram},
     config::Config,
+    database,
     process::{self, Identity, Spec},
     setup::install::{InstallStep, Installation, Starter, Versions, bot_command, perform, restart_step},
     store::{BotReport, Store},
@@ -267,12 +267,8 @@ fn running_bot(config: &Config) -> Option<Identity> {
 /// What the database says of this token's bot; none where it can't be read, as by one that a bot of before still has to bring up to date.
 fn look<T>(config: &Config, what: impl Fn(&Store, i64) -> Option<T>) -> Option<T> {
     let bot_id = telegram(config).ok().flatten()?.bot_id();
-    let store = open(&config.db_path())?;
+    let store = database::look(config).ok().flatten()?;
     what(&store, bot_id)
-}
-
-fn open(path: &Path) -> Option<Store> {
-    Store::open_read_only(path).ok().flatten()
 }
 
 /// Ends the bot that runs, if one does. Says whether it is gone; one that takes longer finishes what it does.

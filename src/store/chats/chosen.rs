@@ -2,11 +2,13 @@
 //! afterwards has the last word.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Transaction};
 
 use crate::{
     clock::rfc3339,
-    store::{Result, Store},
+    store::{
+        Result, Store,
+        sql::{OptionalExtension as _, Transaction},
+    },
 };
 
 /// A setting as it was chosen.

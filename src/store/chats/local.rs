@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
-use rusqlite::Transaction;
 
 use crate::{
     clock::rfc3339,
-    store::{Result, Store},
+    store::{
+        Result, Store,
+        sql::{self, Transaction},
+    },
     types::ChatRef,
 };
 
@@ -15,7 +17,7 @@ impl Store {
     /// The chats that are kept on this machine.
     pub fn local_chats(&self) -> Result<BTreeSet<ChatRef>> {
         let mut chats = self.conn.prepare_cached("SELECT chat_id FROM local_chats")?;
-        Ok(chats.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+        Ok(chats.query_map([], |row| row.get(0))?.collect::<sql::Result<_>>()?)
     }
 
     /// Whether a chat is kept on this machine. Cheap: a wake asks it before each request, and ten times a second while it waits.

@@ -4,13 +4,13 @@
 //! Ids of messages are another chat's there: nothing that goes along answers one.
 
 use chrono::{DateTime, Utc};
-use rusqlite::Transaction;
 
 use crate::{
     clock::rfc3339,
     store::{
         Result, Store,
         outcome::{OPEN, PUT_ASIDE},
+        sql::{self, Transaction},
     },
     types::ChatRef,
 };
@@ -49,7 +49,7 @@ pub(in crate::store) fn follow(tx: &Transaction<'_>, moved: Moved, now: DateTime
     let Moved { from, to, is_listed } = moved;
     tx.execute(
         "INSERT INTO moved_chats (from_id, to_id, at, is_listed) VALUES (?1, ?2, ?3, ?4)
-         ON CONFLICT (from_id) DO UPDATE SET to_id = excluded.to_id, is_listed = max(is_listed, excluded.is_listed)",
+         ON CONFLICT (from_id) DO UPDATE SET to_id = excluded.to_id, is_listed = max(moved_chats.is_listed, excluded.is_listed)",
         (from, to, rfc3339(now), is_listed),
     )?;
     let messages = format!(
@@ -62,10 +62,14 @@ pub(in crate::store) fn follow(tx: &Transaction<'_>, moved: Moved, now: DateTime
         "UPDATE reminders SET chat_id = ?2, thread_id = NULL WHERE chat_id = ?1",
         &messages,
         &cycles,
-        "UPDATE OR REPLACE stopped_chats SET chat_id = ?2 WHERE chat_id = ?1",
+        // Where both have a row, the one of the chat that moves stays.
+        "DELETE FROM stopped_chats WHERE chat_id = ?2 AND EXISTS (SELECT 1 FROM stopped_chats WHERE chat_id = ?1)",
+        "UPDATE stopped_chats SET chat_id = ?2 WHERE chat_id = ?1",
         // What was said under the old id stays here, too.
-        "INSERT OR IGNORE INTO local_chats (chat_id, at) SELECT ?2, at FROM local_chats WHERE chat_id = ?1",
-        "UPDATE OR REPLACE fresh_starts SET chat_id = ?2 WHERE chat_id = ?1",
+        "INSERT INTO local_chats (chat_id, at) SELECT ?2, at FROM local_chats WHERE chat_id = ?1 ON CONFLICT DO NOTHING",
+        "DELETE FROM fresh_starts WHERE chat_id = ?2
+             AND thread_id IN (SELECT thread_id FROM fresh_starts WHERE chat_id = ?1)",
+        "UPDATE fresh_starts SET chat_id = ?2 WHERE chat_id = ?1",
         "UPDATE undos SET chat_id = ?2, thread_id = NULL, reply_to = NULL WHERE chat_id = ?1 AND done_at IS NULL",
     ] {
         tx.execute(sql, [from, to])?;
@@ -83,7 +87,7 @@ pub(in crate::store) fn redirect(tx: &Transaction<'_>) -> Result<()> {
              WHERE sent_at IS NULL AND chat_id IN (SELECT from_id FROM moved_chats) RETURNING id",
         )?
         .query_map([], |row| row.get(0))?
-        .collect::<rusqlite::Result<Vec<i64>>>()?;
+        .collect::<sql::Result<Vec<i64>>>()?;
     for id in ids {
         tx.execute("UPDATE outgoing_parts SET not_before = NULL WHERE outgoing_id = ?1 AND state = 'planned'", [id])?;
         // A question is answered where it is asked.

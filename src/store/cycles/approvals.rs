@@ -5,7 +5,6 @@
 //! before or has expired. The call is begun by another such update, which compares the action byte for byte.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Row, Transaction};
 
 use super::{
     journal,
@@ -15,7 +14,11 @@ use super::{
 use crate::{
     clock::{parse_time, rfc3339},
     policy::Verdict,
-    store::{Entry, FencedStore, NewOutgoing, Result, Store, json, outbox::attempts},
+    store::{
+        Entry, FencedStore, NewOutgoing, Result, Store, json,
+        outbox::attempts,
+        sql::{self, OptionalExtension as _, Row, Transaction},
+    },
     types::{ButtonChoice, ChatRef},
 };
 
@@ -126,8 +129,8 @@ impl Approval {
     pub(super) const COLUMNS: &str = "id, cycle_id, call, tool, action, risk, reasons, origin, chat_id, state, asked_at, expires_at, \
                            decided_by, used_at, decided_at, rule";
 
-    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let time = |index: usize| -> rusqlite::Result<Option<DateTime<Utc>>> {
+    pub(super) fn read(row: &Row<'_>) -> sql::Result<Self> {
+        let time = |index: usize| -> sql::Result<Option<DateTime<Utc>>> {
             Ok(row.get::<_, Option<String>>(index)?.as_deref().and_then(parse_time))
         };
         Ok(Self {
@@ -209,14 +212,14 @@ impl Store {
             Approval::COLUMNS
         );
         let mut statement = self.conn.prepare(&sql)?;
-        Ok(statement.query_map([rfc3339(now)], Approval::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([rfc3339(now)], Approval::read)?.collect::<sql::Result<_>>()?)
     }
 
     /// The questions that were asked last, newest first.
     pub fn last_approvals(&self, limit: usize) -> Result<Vec<Approval>> {
         let sql = format!("SELECT {} FROM approvals ORDER BY id DESC LIMIT ?1", Approval::COLUMNS);
         let mut statement = self.conn.prepare(&sql)?;
-        Ok(statement.query_map([limit as i64], Approval::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([limit as i64], Approval::read)?.collect::<sql::Result<_>>()?)
     }
 
     /// Decides a question at this machine's console. Says whether it could still be decided.
@@ -234,8 +237,8 @@ impl Store {
     /// Questions whose message in the chat shows another state than theirs.
     pub fn unshown_approvals(&self) -> Result<Vec<Unshown>> {
         let mut statement = self.conn.prepare_cached(&format!(
-            "SELECT {}, (SELECT channel_message_id FROM outgoing_parts WHERE outgoing_id = a.outgoing_id ORDER BY part DESC),
-                    (SELECT plain FROM outgoing_parts WHERE outgoing_id = a.outgoing_id ORDER BY part DESC)
+            "SELECT {}, (SELECT channel_message_id FROM outgoing_parts WHERE outgoing_id = a.outgoing_id ORDER BY part DESC LIMIT 1),
+                    (SELECT plain FROM outgoing_parts WHERE outgoing_id = a.outgoing_id ORDER BY part DESC LIMIT 1)
              FROM approvals a WHERE shown != state ORDER BY id LIMIT 50",
             Approval::COLUMNS
         ))?;
@@ -243,7 +246,7 @@ impl Store {
             let text: Option<String> = row.get(17)?;
             Ok(Unshown { approval: Approval::read(row)?, message_id: row.get(16)?, text: text.unwrap_or_default() })
         })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        Ok(rows.collect::<sql::Result<_>>()?)
     }
 
     /// Takes note that a question's message shows this state, or never will.
@@ -272,7 +275,10 @@ impl FencedStore<'_> {
             }
             // The number that the row below gets: its message names it.
             let id: i64 = tx.query_row(
-                "SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'approvals'), 0) + 1",
+                tx.either(
+                    "SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'approvals'), 0) + 1",
+                    "SELECT nextval(pg_get_serial_sequence('approvals', 'id'))",
+                ),
                 [],
                 |row| row.get(0),
             )?;
@@ -282,7 +288,7 @@ impl FencedStore<'_> {
                 "INSERT INTO approvals (cycle_id, call, tool, action, risk, reasons, origin, chat_id, approver, nonce, outgoing_id,
                      asked_at, expires_at, id, rule)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
-                rusqlite::params![
+                sql::params![
                     cycle_id,
                     approval.call,
                     approval.tool,
@@ -367,12 +373,12 @@ pub(in crate::store) fn tap(
         attempts::has_come(tx, outgoing_id, tap.message_id, now)?;
     }
     let n = tx.execute(
-        "UPDATE approvals SET state = ?2, decided_at = ?3, decided_by = ?4
+        "UPDATE approvals SET state = ?2, decided_at = ?3, decided_by = ?7
          WHERE nonce = ?1 AND state = 'pending' AND expires_at > ?3 AND chat_id = ?5
            AND (approver IS NULL OR approver = ?4)
            AND EXISTS (SELECT 1 FROM outgoing_parts p
                        WHERE p.outgoing_id = approvals.outgoing_id AND (p.channel_message_id = ?6 OR p.repeats > 0))",
-        (nonce, decided(is_approval), rfc3339(now), tap.sender_id, tap.chat, tap.message_id),
+        (nonce, decided(is_approval), rfc3339(now), tap.sender_id, tap.chat, tap.message_id, tap.sender_id.to_string()),
     )?;
     Ok(n == 1)
 }

@@ -4,10 +4,13 @@
 //! a conversation takes up only what still is as it was read: nothing that was said falls between the two.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::journal;
-use crate::store::{Change, Entry, Fence, FencedStore, Incoming, NewCycle, Result, cycles::rows};
+use crate::store::{
+    Change, Entry, Fence, FencedStore, Incoming, NewCycle, Result,
+    cycles::rows,
+    sql::{OptionalExtension as _, Transaction},
+};
 
 impl FencedStore<'_> {
     /// Begins a cycle with its first journal entries, and carries out the changes that they tell of.
@@ -87,7 +90,8 @@ fn is_as_seen(tx: &Transaction<'_>, seen: &[&Incoming]) -> Result<bool> {
 /// Writes down which cycle has taken messages up.
 pub(in crate::store) fn note(tx: &Transaction<'_>, ids: &[i64], cycle: &str) -> Result<()> {
     let mut last = tx.prepare_cached("UPDATE incoming_messages SET cycle_id = ?2 WHERE id = ?1 AND processed = 0")?;
-    let mut each = tx.prepare_cached("INSERT OR IGNORE INTO taken_up (cycle_id, message_id) VALUES (?2, ?1)")?;
+    let mut each =
+        tx.prepare_cached("INSERT INTO taken_up (cycle_id, message_id) VALUES (?2, ?1) ON CONFLICT DO NOTHING")?;
     for id in ids {
         last.execute((id, cycle))?;
         each.execute((id, cycle))?;

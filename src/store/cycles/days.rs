@@ -2,12 +2,14 @@
 //! ended. A day is a pair of moments: whose midnight it is only the caller knows.
 
 use chrono::{DateTime, Utc};
-use rusqlite::Row;
 
 use super::rows::CycleState;
 use crate::{
     clock::rfc3339,
-    store::{Result, Spent, Store, json},
+    store::{
+        Result, Spent, Store, json,
+        sql::{self, Row},
+    },
     types::Usage,
 };
 
@@ -78,7 +80,7 @@ impl Store {
             let spent = Spent { tokens: usage, cost_usd: row.get(6)? };
             Ok(ModelDay { day: row.get(0)?, model: row.get(1)?, spent })
         })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        Ok(rows.collect::<sql::Result<_>>()?)
     }
 
     /// How long turns took, by the days on which their cycles began; only of cycles whose journal is kept. Days without turns are left
@@ -107,7 +109,7 @@ impl Store {
         let rows = statement.query_map([pairs(bounds, id_from)], |row| {
             Ok(TurnTimes { day: row.get(0)?, turns: row.get(1)?, median_ms: row.get(2)?, p95_ms: row.get(3)? })
         })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        Ok(rows.collect::<sql::Result<_>>()?)
     }
 
     /// How many cycles began on each day, by how they stand.
@@ -120,6 +122,6 @@ impl Store {
         let rows = statement.query_map([pairs(bounds, id_from)], |row| {
             Ok(StateDay { day: row.get(0)?, state: CycleState::parse(&row.get::<_, String>(1)?), cycles: row.get(2)? })
         })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        Ok(rows.collect::<sql::Result<_>>()?)
     }
 }

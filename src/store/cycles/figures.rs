@@ -1,12 +1,11 @@
 //! What a change of the assistant's own orders did, counted: requests, money, questions and finished tasks over some stretch of time.
 
 use chrono::{DateTime, Utc};
-use rusqlite::params;
 
 use super::days::id_from;
 use crate::{
     clock::rfc3339,
-    store::{Result, Store},
+    store::{Entry, Result, Store, sql::Row},
     types::{Figure, Measured, OwnWork},
 };
 
@@ -33,24 +32,41 @@ impl Store {
             )
         };
         let sql = match figure {
-            Figure::Rounds => paid("CAST(count(*) AS REAL)"),
+            Figure::Rounds => paid("CAST(count(*) AS DOUBLE PRECISION)"),
             Figure::Cost => paid("COALESCE(sum(l.cost_usd), 0.0)"),
             Figure::Questions => format!(
-                "SELECT CAST(count(*) AS REAL), {pieces} FROM approvals a JOIN cycles c ON c.id = a.cycle_id
+                "SELECT CAST(count(*) AS DOUBLE PRECISION), {pieces} FROM approvals a JOIN cycles c ON c.id = a.cycle_id
                  WHERE {began} AND {IN_SCOPE}"
             ),
             Figure::TasksDone => format!(
-                "SELECT CAST((SELECT count(*) FROM cycle_journal j WHERE j.cycle_id >= ?4 AND j.cycle_id < ?5 AND j.kind = 'outcome'
-                      AND j.body ->> '$.name' = 'task_done' AND j.body ->> '$.receipt' LIKE 'Finished %')
-                     + (SELECT count(*) FROM nudges n WHERE n.answer = 'done' AND n.answered_at >= ?1 AND n.answered_at < ?2)
-                     AS REAL), {pieces}"
+                "SELECT CAST(count(*) AS DOUBLE PRECISION), {pieces} FROM nudges n
+                 WHERE n.answer = 'done' AND n.answered_at >= ?1 AND n.answered_at < ?2"
             ),
         };
         let work = job.map(OwnWork::of_job);
         let mut statement = self.conn.prepare_cached(&sql)?;
-        let given = params![rfc3339(since), rfc3339(until), work, id_from(since), id_from(until)];
-        let of_tasks = figure == Figure::TasksDone;
-        let given = if of_tasks { given } else { given.get(..3).unwrap_or(given) };
-        Ok(statement.query_row(given, |row| Ok(Measured { total: row.get(0)?, pieces: row.get(1)? }))?)
+        let read = |row: &Row<'_>| Ok(Measured { total: row.get(0)?, pieces: row.get(1)? });
+        let mut measured = statement.query_row((rfc3339(since), rfc3339(until), work), read)?;
+        if figure == Figure::TasksDone {
+            measured.total += f64::from(self.tasks_finished(since, until)?);
+        }
+        Ok(measured)
+    }
+
+    /// Tasks that a tool has finished in the cycles that began in that time.
+    fn tasks_finished(&self, since: DateTime<Utc>, until: DateTime<Utc>) -> Result<u32> {
+        let sql = "SELECT body FROM cycle_journal WHERE cycle_id >= ?1 AND cycle_id < ?2 AND kind = 'outcome'
+            AND body LIKE '%\"task_done\"%'";
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let mut finished = 0;
+        for body in statement.query_map((id_from(since), id_from(until)), |row| row.get::<_, String>(0))? {
+            let entry = serde_json::from_str::<Entry>(&body?);
+            let is_finished = |receipt: &String| receipt.starts_with("Finished ");
+            if matches!(entry, Ok(Entry::Outcome { name, receipt: Some(receipt), .. }) if name == "task_done" && is_finished(&receipt))
+            {
+                finished += 1;
+            }
+        }
+        Ok(finished)
     }
 }

@@ -3,12 +3,14 @@
 //! have cost by then.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, Row, Transaction};
 
 use super::journal;
 use crate::{
     clock::{parse_time, rfc3339},
-    store::{Entry, FencedStore, Result, Store},
+    store::{
+        Entry, FencedStore, Result, Store,
+        sql::{self, Connection, Row, Transaction},
+    },
     types::Usage,
 };
 
@@ -84,7 +86,7 @@ impl Store {
              FROM ledger WHERE at >= ?1 GROUP BY model ORDER BY sum(cost_usd) DESC, model",
         )?;
         let rows = statement.query_map([rfc3339(since)], |row| Ok((row.get(5)?, read(row)?)))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        Ok(rows.collect::<sql::Result<_>>()?)
     }
 }
 
@@ -181,12 +183,13 @@ fn set_aside(
             return Ok(Err(cap.cap));
         }
     }
-    tx.prepare_cached(
-        "INSERT INTO ledger (cycle_id, at, model, input, output, cache_read, cache_write, cost_usd, reserved)
-         VALUES (?1, ?2, ?3, 0, 0, 0, 0, ?4, 1)",
-    )?
-    .execute((cycle_id, rfc3339(now), model, most_usd))?;
-    Ok(Ok(Reservation(tx.last_insert_rowid())))
+    let id = tx
+        .prepare_cached(
+            "INSERT INTO ledger (cycle_id, at, model, input, output, cache_read, cache_write, cost_usd, reserved)
+             VALUES (?1, ?2, ?3, 0, 0, 0, 0, ?4, 1) RETURNING id",
+        )?
+        .query_row((cycle_id, rfc3339(now), model, most_usd), |row| row.get(0))?;
+    Ok(Ok(Reservation(id)))
 }
 
 /// Replaces a reservation by what was spent, or takes it away.
@@ -213,7 +216,7 @@ fn bring_to_book(tx: &Transaction<'_>, reservation: Reservation, spent: &Spent, 
     Ok(())
 }
 
-fn spent(conn: &Connection, condition: &str, value: &str) -> rusqlite::Result<Spent> {
+fn spent(conn: &Connection, condition: &str, value: &str) -> sql::Result<Spent> {
     let sql = format!(
         "SELECT COALESCE(sum(input), 0), COALESCE(sum(output), 0), COALESCE(sum(cache_read), 0),
                 COALESCE(sum(cache_write), 0), COALESCE(sum(cost_usd), 0.0) FROM ledger WHERE {condition}"
@@ -221,7 +224,7 @@ fn spent(conn: &Connection, condition: &str, value: &str) -> rusqlite::Result<Sp
     conn.prepare_cached(&sql)?.query_row([value], read)
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Spent> {
+fn read(row: &Row<'_>) -> sql::Result<Spent> {
     Ok(Spent {
         tokens: Usage {
             input: count(row.get(0)?),

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     clock::parse_time,
-    store::{Approval, Result, Store, outcome::OPEN},
+    store::{Approval, Result, Store, outcome::OPEN, sql},
 };
 
 /// A cycle that waits for a person.
@@ -43,7 +43,7 @@ impl Store {
         self.told_of("c.id = ?1", [cycle_id])
     }
 
-    fn told_of(&self, which: &str, values: impl rusqlite::Params) -> Result<ToldOf> {
+    fn told_of(&self, which: &str, values: impl sql::Params) -> Result<ToldOf> {
         let mut statement = self.conn.prepare_cached(&told_of(which))?;
         let rows = statement.query_map(values, |row| Ok((row.get::<_, Option<String>>(0)?, row.get(1)?)))?;
         let mut told = ToldOf::default();
@@ -68,7 +68,7 @@ impl Store {
             let started_at: Option<String> = row.get(1)?;
             Ok((row.get::<_, String>(0)?, started_at, question, row.get(3)?))
         })?;
-        let rows: Vec<_> = rows.collect::<rusqlite::Result<_>>()?;
+        let rows: Vec<_> = rows.collect::<sql::Result<_>>()?;
         rows.into_iter()
             .map(|(cycle_id, started_at, question, is_delivered)| {
                 Ok(ParkedCycle {

@@ -2,11 +2,13 @@
 //! these or nothing. A week later what it did is told, once.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use rusqlite::{Connection, Row, Transaction, params};
 
 use crate::{
     clock::{parse_time, rfc3339},
-    store::{FencedStore, Result, StagedFile, Store, StoreError, json},
+    store::{
+        FencedStore, Result, StagedFile, Store, StoreError, json,
+        sql::{self, Connection, Params, Row, Transaction, params},
+    },
     types::{Aim, Figure, Measured, StatedEffect},
 };
 
@@ -61,7 +63,7 @@ impl Proposal {
         undone.strip_prefix(UNDONE_AS)?.parse().ok()
     }
 
-    fn read(row: &Row<'_>) -> rusqlite::Result<Result<Self>> {
+    fn read(row: &Row<'_>) -> sql::Result<Result<Self>> {
         let id: i64 = row.get(0)?;
         let (files, figure, aim): (String, String, String) = (row.get(3)?, row.get(4)?, row.get(5)?);
         let effect = Figure::read(&figure).zip(Aim::read(&aim)).map(|(figure, aim)| StatedEffect { figure, aim });
@@ -84,7 +86,7 @@ impl Proposal {
     }
 
     /// One that can't be read stops no other: it is named and left out.
-    fn all(conn: &Connection, condition: &str, values: &[&dyn rusqlite::ToSql]) -> Result<Vec<Self>> {
+    fn all(conn: &Connection, condition: &str, values: impl Params) -> Result<Vec<Self>> {
         let sql = format!("SELECT {} FROM proposals p WHERE {condition} ORDER BY id", Self::COLUMNS);
         let mut statement = conn.prepare_cached(&sql)?;
         let mut readable = Vec::new();
@@ -138,7 +140,7 @@ impl Store {
     pub fn proposals_with_branch(&self) -> Result<Vec<Proposal>> {
         let condition = "branch IS NOT NULL AND NOT EXISTS (SELECT 1 FROM cycles c
             WHERE c.id = p.cycle_id AND c.state IN ('running', 'waiting', 'parked'))";
-        Proposal::all(&self.conn, condition, &[])
+        Proposal::all(&self.conn, condition, [])
     }
 }
 

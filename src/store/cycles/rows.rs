@@ -1,7 +1,6 @@
 //! Cycles: a row each, from its beginning to its end. What happens in one is its journal's ([`super::journal`]).
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Row, Transaction};
 
 use super::{approvals, journal::append, undo};
 use crate::{
@@ -12,6 +11,7 @@ use crate::{
         outbox::attempts,
         outcome::OPEN,
         recordings::rows::{self, NewRecording},
+        sql::{self, OptionalExtension as _, Row, Transaction},
         upkeep::backoff,
     },
     types::{ChatRef, OwnWork},
@@ -128,8 +128,8 @@ impl CycleRow {
                            started_at, ended_at, commit_id, error, was_cut_off, \
                            (SELECT max(expires_at) FROM approvals WHERE cycle_id = cycles.id AND state = 'pending'), work";
 
-    pub(in crate::store) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let time = |index: usize| -> rusqlite::Result<Option<DateTime<Utc>>> {
+    pub(in crate::store) fn read(row: &Row<'_>) -> sql::Result<Self> {
+        let time = |index: usize| -> sql::Result<Option<DateTime<Utc>>> {
             Ok(row.get::<_, Option<String>>(index)?.as_deref().and_then(parse_time))
         };
         Ok(Self {
@@ -163,7 +163,7 @@ impl Store {
     pub fn open_cycles(&self) -> Result<Vec<CycleRow>> {
         let sql = format!("SELECT {} FROM cycles WHERE state IN {OPEN} ORDER BY started_at, id", CycleRow::COLUMNS);
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([], CycleRow::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([], CycleRow::read)?.collect::<sql::Result<_>>()?)
     }
 
     /// The cycle that began last.
@@ -186,7 +186,7 @@ impl Store {
             CycleRow::COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([work], CycleRow::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([work], CycleRow::read)?.collect::<sql::Result<_>>()?)
     }
 
     /// The given-up cycles that had taken up one of these messages, oldest first, however many took it up after them.
@@ -198,7 +198,7 @@ impl Store {
             CycleRow::COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([crate::store::json(&messages)], CycleRow::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([crate::store::json(&messages)], CycleRow::read)?.collect::<sql::Result<_>>()?)
     }
 }
 
@@ -273,8 +273,8 @@ impl FencedStore<'_> {
         self.fenced_relaxed(|tx| {
             tx.execute(
                 "UPDATE cycles SET state = ?2, ended_at = ?3, commit_id = ?4, error = ?5,
-                     has_changed = EXISTS (SELECT 1 FROM cycle_files f WHERE f.cycle_id = ?1 AND f.content IS NOT f.base)
-                         OR EXISTS (SELECT 1 FROM reminders r WHERE r.cycle_id = ?1 OR r.ended_by = ?1),
+                     has_changed = CASE WHEN EXISTS (SELECT 1 FROM cycle_files f WHERE f.cycle_id = ?1 AND f.content IS NOT f.base)
+                         OR EXISTS (SELECT 1 FROM reminders r WHERE r.cycle_id = ?1 OR r.ended_by = ?1) THEN 1 ELSE 0 END,
                      has_copies = ?6
                  WHERE id = ?1",
                 (id, end.state.as_str(), rfc3339(now), end.commit_id, end.error, end.has_copies),
@@ -355,7 +355,7 @@ pub(in crate::store) fn begin(
     tx.execute(
         "INSERT INTO cycles (id, state, trigger, reasons, chat_id, thread_id, model, system, tools, started_at, fence, work)
          VALUES (?1, 'running', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-        rusqlite::params![
+        sql::params![
             cycle.id,
             cycle.trigger,
             crate::store::json(&cycle.reasons),

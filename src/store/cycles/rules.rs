@@ -4,12 +4,15 @@
 //! counts as a yes, in one transaction: a kill in between leads to the same rule, once. Taking one back goes the same way.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Row, Transaction};
 
 use super::approvals::{Approval, Tap, Unshown};
 use crate::{
     clock::rfc3339,
-    store::{NewOutgoing, OutgoingKind, Result, Store, outbox::attempts},
+    store::{
+        NewOutgoing, OutgoingKind, Result, Store,
+        outbox::attempts,
+        sql::{self, OptionalExtension as _, Row, Transaction},
+    },
     types::ChatRef,
 };
 
@@ -90,7 +93,7 @@ impl Store {
             Approval::COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([], Approval::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([], Approval::read)?.collect::<sql::Result<_>>()?)
     }
 
     /// A rule stands in the file: what it was made of is allowed, too, if it could still be when the rule was ordered.
@@ -98,7 +101,7 @@ impl Store {
         self.write(|tx| {
             tx.execute("UPDATE approvals SET rule = 'added' WHERE id = ?1 AND rule = 'ordered'", [id])?;
             tx.execute(
-                "UPDATE approvals SET state = 'approved', decided_at = rule_at, decided_by = COALESCE(approver, 'console')
+                "UPDATE approvals SET state = 'approved', decided_at = rule_at, decided_by = COALESCE(CAST(approver AS TEXT), 'console')
                  WHERE id = ?1 AND rule = 'added' AND state = 'pending' AND expires_at > rule_at",
                 [id],
             )?;
@@ -137,8 +140,8 @@ impl Store {
     /// Messages with a rule that don't show yet what became of it, each with its row.
     pub fn unshown_rules(&self) -> Result<Vec<(Unshown, i64)>> {
         let mut statement = self.conn.prepare_cached(&format!(
-            "SELECT {}, (SELECT channel_message_id FROM outgoing_parts WHERE outgoing_id = a.rule_outgoing_id ORDER BY part DESC),
-                    (SELECT plain FROM outgoing_parts WHERE outgoing_id = a.rule_outgoing_id ORDER BY part DESC), rule_outgoing_id
+            "SELECT {}, (SELECT channel_message_id FROM outgoing_parts WHERE outgoing_id = a.rule_outgoing_id ORDER BY part DESC LIMIT 1),
+                    (SELECT plain FROM outgoing_parts WHERE outgoing_id = a.rule_outgoing_id ORDER BY part DESC LIMIT 1), rule_outgoing_id
              FROM approvals a WHERE rule_outgoing_id IS NOT NULL AND rule_is_shown = 0
                AND (rule IN ('added', 'declined') OR rule = 'shown' AND state != 'pending'
                     OR rule = 'ordered' AND state NOT IN ('pending', 'approved')) ORDER BY id LIMIT 50",
@@ -149,7 +152,7 @@ impl Store {
             let approval = Approval::read(row)?;
             Ok((Unshown { approval, message_id: row.get(16)?, text: text.unwrap_or_default() }, row.get(18)?))
         })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        Ok(rows.collect::<sql::Result<_>>()?)
     }
 
     /// Takes note that a rule's message, by its row, shows what became of it, or never will. The rule may be shown anew by now, in another.
@@ -169,7 +172,7 @@ impl Store {
             let (id, rule, chat) = (row.get(0)?, row.get(1)?, row.get(2)?);
             Ok(RuleRemoval { id, rule, chat, thread_id: row.get(3)?, reply_to: row.get(4)? })
         };
-        Ok(statement.query_map([], read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([], read)?.collect::<sql::Result<_>>()?)
     }
 
     /// A rule was taken back, or can't be; its person is told. Returns the row of that message.

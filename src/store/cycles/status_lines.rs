@@ -2,7 +2,7 @@
 //! its own message, and says nothing that the answer depends on.
 
 use crate::{
-    store::{Entry, Result, Store},
+    store::{Entry, Result, Store, sql},
     types::ChatRef,
 };
 
@@ -21,7 +21,7 @@ impl Store {
     /// Writes down that a line is about to be sent; false when the cycle has one already.
     pub fn begin_status_line(&mut self, cycle_id: &str, chat: ChatRef) -> Result<bool> {
         self.write(|tx| {
-            let sql = "INSERT OR IGNORE INTO status_lines (cycle_id, chat_id) VALUES (?1, ?2)";
+            let sql = "INSERT INTO status_lines (cycle_id, chat_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
             Ok(tx.execute(sql, (cycle_id, chat))? == 1)
         })
     }
@@ -50,7 +50,7 @@ impl Store {
         let lines = statement.query_map([], |row| {
             Ok(StatusLine { cycle_id: row.get(0)?, chat: row.get(1)?, message_id: row.get(2)? })
         })?;
-        Ok(lines.collect::<rusqlite::Result<_>>()?)
+        Ok(lines.collect::<sql::Result<_>>()?)
     }
 
     /// What a cycle has called and what came of it, in order, without its conversation. What can't be read is left out.
@@ -59,7 +59,7 @@ impl Store {
             "SELECT body FROM cycle_journal WHERE cycle_id = ?1 AND kind IN ('called', 'outcome') ORDER BY seq",
         )?;
         let bodies = statement.query_map([cycle_id], |row| row.get::<_, String>(0))?;
-        let bodies = bodies.collect::<rusqlite::Result<Vec<_>>>()?;
+        let bodies = bodies.collect::<sql::Result<Vec<_>>>()?;
         Ok(bodies.iter().filter_map(|body| serde_json::from_str(body).ok()).collect())
     }
 }

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Row};
 
 use crate::{
     clock::{parse_time, rfc3339},
-    store::{Approval, Entry, Incoming, Recording, Result, Spent, Store, json, odd_rows::READABLE},
+    store::{
+        Approval, Entry, Incoming, Recording, Result, Spent, Store, json,
+        odd_rows::READABLE,
+        sql::{self, OptionalExtension as _, Row},
+    },
     types::{ChatRef, Usage},
 };
 
@@ -59,14 +62,14 @@ pub struct WrittenText {
     pub taint: Option<String>,
 }
 
-fn time(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<DateTime<Utc>>> {
+fn time(row: &Row<'_>, index: usize) -> sql::Result<Option<DateTime<Utc>>> {
     Ok(row.get::<_, Option<String>>(index)?.as_deref().and_then(parse_time))
 }
 
 impl PaidRequest {
     const COLUMNS: &str = "l.cycle_id, l.at, l.model, l.input, l.output, l.cache_read, l.cache_write, l.cost_usd, l.discarded, l.reserved";
 
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn read(row: &Row<'_>) -> sql::Result<Self> {
         let tokens = |index| row.get::<_, i64>(index).map(|count| u64::try_from(count).unwrap_or(0));
         let usage = Usage { input: tokens(3)?, output: tokens(4)?, cache_read: tokens(5)?, cache_write: tokens(6)? };
         Ok(Self {
@@ -89,7 +92,7 @@ impl Store {
             let body: String = row.get(1)?;
             Ok(JournalLine { at: time(row, 0)?, entry: serde_json::from_str(&body).ok() })
         })?;
-        Ok(lines.collect::<rusqlite::Result<_>>()?)
+        Ok(lines.collect::<sql::Result<_>>()?)
     }
 
     /// A cycle's turns alone, in order. What can't be read is left out.
@@ -97,7 +100,7 @@ impl Store {
         let sql = "SELECT body FROM cycle_journal WHERE cycle_id = ?1 AND kind = 'turn' ORDER BY seq";
         let mut statement = self.conn.prepare_cached(sql)?;
         let bodies = statement.query_map([cycle_id], |row| row.get::<_, String>(0))?;
-        let bodies = bodies.collect::<rusqlite::Result<Vec<_>>>()?;
+        let bodies = bodies.collect::<sql::Result<Vec<_>>>()?;
         Ok(bodies.iter().filter_map(|body| serde_json::from_str(body).ok()).collect())
     }
 
@@ -111,19 +114,19 @@ impl Store {
     pub fn requests_of(&self, cycle_id: &str) -> Result<Vec<PaidRequest>> {
         let sql = format!("SELECT {} FROM ledger l WHERE l.cycle_id = ?1 ORDER BY l.id", PaidRequest::COLUMNS);
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([cycle_id], PaidRequest::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([cycle_id], PaidRequest::read)?.collect::<sql::Result<_>>()?)
     }
 
     /// All requests since a moment, or those of one chat's cycles, the first one first.
     pub fn requests_since(&self, since: DateTime<Utc>, chat: Option<ChatRef>) -> Result<Vec<PaidRequest>> {
         let sql = format!(
             "SELECT {} FROM ledger l WHERE l.at >= ?1
-                 AND (?2 IS NULL OR ?2 = (SELECT c.chat_id FROM cycles c WHERE c.id = l.cycle_id))
+                 AND (CAST(?2 AS INTEGER) IS NULL OR ?2 = (SELECT c.chat_id FROM cycles c WHERE c.id = l.cycle_id))
              ORDER BY l.id",
             PaidRequest::COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map((rfc3339(since), chat), PaidRequest::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map((rfc3339(since), chat), PaidRequest::read)?.collect::<sql::Result<_>>()?)
     }
 
     /// When the first request of all was sent.
@@ -134,12 +137,13 @@ impl Store {
 
     /// Why each of these cycles woke.
     pub fn reasons_of(&self, cycles: &[String]) -> Result<BTreeMap<String, Vec<String>>> {
-        let mut statement =
-            self.conn.prepare_cached("SELECT id, reasons FROM cycles WHERE id IN (SELECT value FROM json_each(?1))")?;
+        let mut statement = self.conn.prepare_cached(
+            "SELECT id, reasons FROM cycles WHERE id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
+        )?;
         let reasons = statement.query_map([json(cycles)], |row| {
             Ok((row.get(0)?, serde_json::from_str(&row.get::<_, String>(1)?).unwrap_or_default()))
         })?;
-        Ok(reasons.collect::<rusqlite::Result<_>>()?)
+        Ok(reasons.collect::<sql::Result<_>>()?)
     }
 
     /// The messages that each of these cycles took up, oldest first. Of a cycle whose journal is gone, those that no later one took
@@ -150,7 +154,7 @@ impl Store {
         if !unknown.is_empty() {
             // No index has these: it is one look through all messages, and only where the journals are gone.
             let mut statement = self.conn.prepare_cached(
-                "SELECT cycle_id, id FROM incoming_messages WHERE cycle_id IN (SELECT value FROM json_each(?1)) ORDER BY id",
+                "SELECT cycle_id, id FROM incoming_messages WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)) ORDER BY id",
             )?;
             for found in statement.query_map([json(&unknown)], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))? {
                 let (cycle, id) = found?;
@@ -166,7 +170,7 @@ impl Store {
 
     fn noted_messages(&self, cycles: &[String]) -> Result<BTreeMap<String, Vec<i64>>> {
         let mut statement = self.conn.prepare_cached(
-            "SELECT cycle_id, message_id FROM taken_up WHERE cycle_id IN (SELECT value FROM json_each(?1))
+            "SELECT cycle_id, message_id FROM taken_up WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))
              ORDER BY cycle_id, message_id",
         )?;
         let mut ids: BTreeMap<String, Vec<i64>> = BTreeMap::new();
@@ -201,14 +205,14 @@ impl Store {
                 taint: row.get(7)?,
             })
         })?;
-        Ok(texts.collect::<rusqlite::Result<_>>()?)
+        Ok(texts.collect::<sql::Result<_>>()?)
     }
 
     /// What a cycle asked a person, in order.
     pub fn approvals_of(&self, cycle_id: &str) -> Result<Vec<Approval>> {
         let sql = format!("SELECT {} FROM approvals WHERE cycle_id = ?1 ORDER BY id", Approval::COLUMNS);
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([cycle_id], Approval::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([cycle_id], Approval::read)?.collect::<sql::Result<_>>()?)
     }
 
     /// What is kept of a cycle as an example.
@@ -222,8 +226,8 @@ impl Store {
         // No cycle pays before it begins: so the index of times bounds the look.
         let mut statement = self.conn.prepare_cached(
             "SELECT cycle_id, sum(input), sum(output), sum(cache_read), sum(cache_write), sum(cost_usd) FROM ledger
-             WHERE at >= (SELECT min(started_at) FROM cycles WHERE id IN (SELECT value FROM json_each(?1)))
-                 AND cycle_id IN (SELECT value FROM json_each(?1)) GROUP BY cycle_id",
+             WHERE at >= (SELECT min(started_at) FROM cycles WHERE id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)))
+                 AND cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)) GROUP BY cycle_id",
         )?;
         let tokens = |row: &Row<'_>, index| row.get::<_, i64>(index).map(|count| u64::try_from(count).unwrap_or(0));
         let spent = statement.query_map([json(cycles)], |row| {
@@ -231,7 +235,7 @@ impl Store {
             let tokens = Usage { input, output, cache_read: tokens(row, 3)?, cache_write: tokens(row, 4)? };
             Ok((row.get(0)?, Spent { tokens, cost_usd: row.get(5)? }))
         })?;
-        Ok(spent.collect::<rusqlite::Result<_>>()?)
+        Ok(spent.collect::<sql::Result<_>>()?)
     }
 
     /// The cycles that began last before a bound on their number, newest first: since a moment, of one chat, or all. Their
@@ -244,12 +248,12 @@ impl Store {
     ) -> Result<Vec<super::rows::CycleRow>> {
         // An id begins with its cycle's time, and has an index.
         let sql = format!(
-            "SELECT {} FROM cycles WHERE (?1 IS NULL OR chat_id = ?1) AND (?2 IS NULL OR started_at >= ?2)
+            "SELECT {} FROM cycles WHERE (CAST(?1 AS INTEGER) IS NULL OR chat_id = ?1) AND (CAST(?2 AS TEXT) IS NULL OR started_at >= ?2)
              ORDER BY id DESC LIMIT ?3",
             super::rows::CycleRow::BRIEF_COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
         let rows = statement.query_map((chat, since.map(rfc3339), limit as i64), super::rows::CycleRow::read)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        Ok(rows.collect::<sql::Result<_>>()?)
     }
 }

@@ -5,12 +5,14 @@
 //! answer.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Row, Transaction};
 
 use crate::{
     clock::{parse_time, rfc3339},
     store::{
-        CycleRow, FencedStore, NewOutgoing, OutgoingKind, Result, Store, json, outbox::attempts, recordings::rows,
+        CycleRow, FencedStore, NewOutgoing, OutgoingKind, Result, Store, json,
+        outbox::attempts,
+        recordings::rows,
+        sql::{self, OptionalExtension as _, Row, Transaction},
     },
     types::ChatRef,
 };
@@ -61,8 +63,8 @@ impl Store {
         let sql = format!(
             "SELECT {} FROM cycles WHERE ({UNDOABLE} AND (has_changed IS NOT 0 OR has_copies = 1) OR {LEFT_COPIES})
                  AND (?1 = '[]' OR COALESCE(chat_id, 0) IN (SELECT value FROM json_each(?1)))
-                 AND id NOT IN (SELECT value FROM json_each(?2))
-             ORDER BY ended_at DESC, started_at DESC, id DESC LIMIT 1",
+                 AND id NOT IN (SELECT CAST(value AS TEXT) FROM json_each(?2))
+             ORDER BY ended_at DESC NULLS LAST, started_at DESC, id DESC LIMIT 1",
             CycleRow::COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
@@ -74,11 +76,11 @@ impl Store {
         let sql = format!(
             "SELECT id, commit_id FROM cycles WHERE {UNDOABLE}
                  AND (?1 = '[]' OR COALESCE(chat_id, 0) IN (SELECT value FROM json_each(?1)))
-             ORDER BY ended_at DESC, started_at DESC, id DESC LIMIT ?2"
+             ORDER BY ended_at DESC NULLS LAST, started_at DESC, id DESC LIMIT ?2"
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
         let rows = statement.query_map((json(chats), limit), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        Ok(rows.collect::<sql::Result<_>>()?)
     }
 
     /// The cycles of these chats, or of all when none is named, whose id, or whose commit's, begins so (four characters at least):
@@ -95,7 +97,7 @@ impl Store {
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
         let mut rows: Vec<CycleRow> =
-            statement.query_map((prefix, json(chats)), CycleRow::read)?.collect::<rusqlite::Result<_>>()?;
+            statement.query_map((prefix, json(chats)), CycleRow::read)?.collect::<sql::Result<_>>()?;
         if rows.first().is_some_and(|row| row.cycle.id == prefix) {
             rows.truncate(1);
         }
@@ -123,7 +125,7 @@ impl Store {
             let asked_at = parse_time(&row.get::<_, String>(3)?);
             Ok(Undo { id: row.get(0)?, wake: row.get(1)?, chat: row.get(2)?, asked_at })
         };
-        Ok(statement.query_map([], read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([], read)?.collect::<sql::Result<_>>()?)
     }
 
     /// The messages that the last undo in a chat put aside and nobody has retried since, oldest first.
@@ -132,10 +134,10 @@ impl Store {
             "SELECT m.id FROM incoming_messages m WHERE m.chat_id = ?1 AND m.processed = 1 AND m.outcome = 'undone'
                  AND m.cycle_id = (SELECT l.cycle_id FROM incoming_messages l JOIN undos u ON u.wake = l.cycle_id
                                    WHERE l.chat_id = ?1 AND l.processed = 1 AND l.outcome = 'undone'
-                                   ORDER BY u.done_at IS NOT NULL, u.done_at DESC, u.id DESC LIMIT 1)
+                                   ORDER BY u.done_at IS NOT NULL, u.done_at DESC NULLS LAST, u.id DESC LIMIT 1)
              ORDER BY m.id",
         )?;
-        Ok(statement.query_map([chat], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([chat], |row| row.get(0))?.collect::<sql::Result<_>>()?)
     }
 }
 
@@ -200,7 +202,7 @@ pub(in crate::store) fn conclude(tx: &Transaction<'_>, cycle_id: &str, now: Date
 fn take_back(tx: &Transaction<'_>, wake: &str, by: &str, now: DateTime<Utc>) -> Result<TakenBack> {
     let texts = |sql: &str, values: &[&dyn rusqlite::ToSql]| -> Result<Vec<String>> {
         let mut statement = tx.prepare(sql)?;
-        Ok(statement.query_map(values, |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map(values, |row| row.get(0))?.collect::<sql::Result<_>>()?)
     };
     let over = texts("SELECT text FROM reminders WHERE cycle_id = ?1 AND state <> 'active' ORDER BY id", &[&wake])?;
     let cancelled = texts(
@@ -221,7 +223,7 @@ fn take_back(tx: &Transaction<'_>, wake: &str, by: &str, now: DateTime<Utc>) -> 
                  AND outcome IN ('answered', 'refused') RETURNING id",
         )?
         .query_map([wake], |row| row.get(0))?
-        .collect::<rusqlite::Result<Vec<i64>>>()?;
+        .collect::<sql::Result<Vec<i64>>>()?;
     Ok(TakenBack { cancelled, over, active_again, unsent, sent, messages })
 }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::{
     orders::{self, AnswerState, Order, Ordered},
@@ -22,6 +21,7 @@ use crate::{
         outbox::attempts,
         people::pairing,
         reminders::{answered, nudged},
+        sql::{OptionalExtension as _, Transaction},
     },
     types::{ButtonChoice, ChatRef, NudgeAnswer},
 };
@@ -160,7 +160,7 @@ impl Store {
             if batch.strangers > 0 {
                 tx.execute(
                     "INSERT INTO counters (name, n, last_at) VALUES ('strangers', ?1, ?2)
-                     ON CONFLICT (name) DO UPDATE SET n = n + excluded.n, last_at = excluded.last_at",
+                     ON CONFLICT (name) DO UPDATE SET n = counters.n + excluded.n, last_at = excluded.last_at",
                     (batch.strangers, rfc3339(now)),
                 )?;
             }

@@ -2,7 +2,6 @@
 //! and the answer is keyed by its update: a command that arrives twice has happened once.
 
 use chrono::{DateTime, Utc};
-use rusqlite::Transaction;
 
 use super::restarts;
 use crate::{
@@ -13,6 +12,7 @@ use crate::{
         messages::{fresh, queue},
         outbox::{attempts, shown},
         reminders::rows,
+        sql::Transaction,
     },
     types::ChatRef,
 };

@@ -1,10 +1,8 @@
 //! Which bot came up last, and whether it has reached its channel: what an upgrade waits for before the programs of before may go.
 
-use rusqlite::OptionalExtension as _;
-
 use crate::{
     process::Identity,
-    store::{Result, Store, json},
+    store::{Result, Store, json, sql::OptionalExtension as _},
 };
 
 /// What a bot writes down of itself once it works on the database.

@@ -1,11 +1,14 @@
 //! Restarts of the bot that were ordered. A row stays open until its chat was told what came of it: once, by whichever bot runs then.
 
 use chrono::{DateTime, Utc};
-use rusqlite::Transaction;
 
 use crate::{
     clock::rfc3339,
-    store::{NewOutgoing, OutgoingKind, Result, Store, outbox::attempts},
+    store::{
+        NewOutgoing, OutgoingKind, Result, Store,
+        outbox::attempts,
+        sql::{self, Transaction},
+    },
     types::ChatRef,
 };
 
@@ -18,7 +21,7 @@ impl Store {
                 .conn
                 .prepare_cached("SELECT id, chat_id, thread_id FROM restarts WHERE told_at IS NULL ORDER BY id")?;
             let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-            rows.collect::<rusqlite::Result<_>>()?
+            rows.collect::<sql::Result<_>>()?
         };
         if open.is_empty() {
             return Ok(Vec::new());

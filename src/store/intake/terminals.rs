@@ -4,7 +4,6 @@
 //! terminal's; any other may be shown by whoever looks next, or go to the owner's chat in its place.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use rusqlite::OptionalExtension as _;
 
 use super::orders;
 use crate::{
@@ -21,6 +20,7 @@ use crate::{
         },
         odd_rows::text_of,
         outbox::attempts::DELIVERABLE,
+        sql::{self, OptionalExtension as _},
     },
     types::ChatRef,
 };
@@ -67,7 +67,9 @@ impl Store {
     pub fn open_session(&mut self, session: &TerminalSession, me: &Identity, now: DateTime<Utc>) -> Result<()> {
         self.write_relaxed(|tx| {
             tx.execute(
-                "INSERT OR REPLACE INTO sessions (id, channel, holder, opened_at) VALUES (?1, ?2, ?3, ?4)",
+                "INSERT INTO sessions (id, channel, holder, opened_at) VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT (id) DO UPDATE SET channel = excluded.channel, holder = excluded.holder,
+                     opened_at = excluded.opened_at",
                 (session.id(), TERMINAL, json(me), rfc3339(now)),
             )?;
             Ok(())
@@ -84,10 +86,12 @@ impl Store {
         let rows = {
             let mut statement = self.conn.prepare_cached("SELECT id, holder FROM sessions")?;
             let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            rows.collect::<rusqlite::Result<Vec<(String, String)>>>()?
+            rows.collect::<sql::Result<Vec<(String, String)>>>()?
         };
-        let is_alive = |holder: &str| serde_json::from_str::<Identity>(holder).is_ok_and(|holder| holder.is_alive());
-        for (id, _) in rows.into_iter().filter(|(_, holder)| !is_alive(holder)) {
+        let is_alive =
+            |holder: &str| serde_json::from_str::<Identity>(holder).is_ok_and(|holder| self.may_live(&holder));
+        let dead: Vec<String> = rows.into_iter().filter(|(_, holder)| !is_alive(holder)).map(|(id, _)| id).collect();
+        for id in dead {
             self.close_session(&TerminalSession(id))?;
         }
         Ok(())
@@ -188,7 +192,7 @@ impl Store {
         let mut statement = self.conn.prepare(&sql)?;
         let rows =
             statement.query_map([session.map(TerminalSession::id)], |row| Ok((row.get(0)?, text_of(row, 1)?)))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        Ok(rows.collect::<sql::Result<_>>()?)
     }
 
     /// What was said at the terminals, both ways, oldest first, without what may not be heard yet: what a cycle says leaves after its
@@ -234,7 +238,7 @@ impl Store {
         let mut statement = self.conn.prepare(&sql)?;
         let rows = statement
             .query_map((rfc3339(now - NEW), owner_chat, rfc3339(now)), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        Ok(rows.collect::<sql::Result<_>>()?)
     }
 
     /// Notes that notifications told of these texts.

@@ -4,11 +4,15 @@
 //! What came before what is told by the channel's numbers of a private chat, which only grow: the clocks of two machines differ.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Transaction};
 
 use crate::{
     clock::rfc3339,
-    store::{NewIncoming, NewOutgoing, OutgoingKind, Result, Tap, cycles::approvals, outbox::attempts},
+    store::{
+        NewIncoming, NewOutgoing, OutgoingKind, Result, Tap,
+        cycles::approvals,
+        outbox::attempts,
+        sql::{self, OptionalExtension as _, Transaction},
+    },
     types::{ButtonChoice, ChatRef},
 };
 
@@ -132,8 +136,7 @@ fn open_question(
              WHERE o.chat_id = ?1 AND o.id != a.outgoing_id
                AND (p.channel_message_id > q.channel_message_id AND p.channel_message_id < ?3
                     OR p.state IN ('attempting', 'unknown')))";
-    let read = |row: &rusqlite::Row<'_>| {
-        Ok(OpenQuestion { nonce: row.get(0)?, is_risky: row.get(1)?, message_id: row.get(2)? })
-    };
+    let read =
+        |row: &sql::Row<'_>| Ok(OpenQuestion { nonce: row.get(0)?, is_risky: row.get(1)?, message_id: row.get(2)? });
     Ok(tx.prepare_cached(sql)?.query_row((chat, rfc3339(now), message_id), read).optional()?)
 }

@@ -1,7 +1,6 @@
 //! The jobs as they are planned. What a job does stands in its file; here stands when it runs next, and what the last look saw.
 
 use chrono::{DateTime, NaiveDateTime, Utc};
-use rusqlite::{OptionalExtension as _, Row, Transaction};
 
 use crate::{
     clock::{parse_time, rfc3339},
@@ -9,7 +8,11 @@ use crate::{
         Missed, Rule, Slot,
         due::{self, CLOCK_SLACK, Series, SlotHistory},
     },
-    store::{FencedStore, Result, Store, json, odd_rows::words},
+    store::{
+        FencedStore, Result, Store, json,
+        odd_rows::words,
+        sql::{self, OptionalExtension as _, Row, Transaction},
+    },
     zone::Tz,
 };
 
@@ -89,7 +92,7 @@ impl JobRow {
         self.next.is_some() && self.written_at.is_some_and(|written| due::is_set_back(written, now))
     }
 
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn read(row: &Row<'_>) -> sql::Result<Self> {
         let time = |column| row.get::<_, Option<String>>(column).map(|text| text.as_deref().and_then(parse_time));
         let slot = row.get::<_, Option<String>>(5)?.as_deref().and_then(read_slot);
         Ok(Self {
@@ -114,7 +117,7 @@ impl Store {
     pub fn jobs(&self) -> Result<Vec<JobRow>> {
         let sql = format!("{} ORDER BY name", JobRow::SELECT);
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([], JobRow::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([], JobRow::read)?.collect::<sql::Result<_>>()?)
     }
 
     /// Whether one is due, was asked for, or was planned by a clock that was set back since.
@@ -213,7 +216,7 @@ fn write(tx: &Transaction<'_>, plan: &JobPlan, now: DateTime<Utc>) -> Result<()>
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)
          ON CONFLICT (name) DO UPDATE SET read_from = excluded.read_from, rule = excluded.rule, zone = excluded.zone,
              slot = excluded.slot, next_at = excluded.next_at, created_at = excluded.created_at,
-             written_at = excluded.written_at, seen = CASE WHEN gate = excluded.gate THEN seen END, gate = excluded.gate,
+             written_at = excluded.written_at, seen = CASE WHEN jobs.gate = excluded.gate THEN jobs.seen END, gate = excluded.gate,
              failures = 0, error = NULL",
         (
             &plan.name,

@@ -2,13 +2,16 @@
 //! between two looks tells nothing twice.
 
 use chrono::{DateTime, NaiveDateTime, Utc};
-use rusqlite::{OptionalExtension as _, Row, Transaction};
 
 use super::rows;
 use crate::{
     clock::{parse_time, rfc3339},
     schedule::Slot,
-    store::{FencedStore, NewOutgoing, Result, Store, json, outbox::attempts},
+    store::{
+        FencedStore, NewOutgoing, Result, Store, json,
+        outbox::attempts,
+        sql::{self, OptionalExtension as _, Row, Transaction},
+    },
 };
 
 /// Runs of a job that are kept, the newest.
@@ -118,7 +121,7 @@ pub struct JobEnd {
 impl JobRun {
     const SELECT: &str = "SELECT id, name, slot, started_at, state, cycle_id, found, output FROM job_runs";
 
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn read(row: &Row<'_>) -> sql::Result<Self> {
         Ok(Self {
             id: row.get(0)?,
             name: row.get(1)?,
@@ -135,9 +138,9 @@ impl JobRun {
 impl Store {
     /// The last runs, of one job or of all, newest first.
     pub fn job_runs(&self, name: Option<&str>, most: u32) -> Result<Vec<JobRun>> {
-        let sql = format!("{} WHERE ?1 IS NULL OR name = ?1 ORDER BY id DESC LIMIT ?2", JobRun::SELECT);
+        let sql = format!("{} WHERE CAST(?1 AS TEXT) IS NULL OR name = ?1 ORDER BY id DESC LIMIT ?2", JobRun::SELECT);
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map((name, most), JobRun::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map((name, most), JobRun::read)?.collect::<sql::Result<_>>()?)
     }
 
     /// A run by its number.
@@ -150,7 +153,7 @@ impl Store {
     pub fn waiting_job_runs(&self) -> Result<Vec<JobRun>> {
         let sql = format!("{} WHERE state = 'open' AND cycle_id IS NULL ORDER BY id", JobRun::SELECT);
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([], JobRun::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([], JobRun::read)?.collect::<sql::Result<_>>()?)
     }
 
     /// Whether a run of a job isn't over.
@@ -209,7 +212,7 @@ impl FencedStore<'_> {
             let mut statement =
                 tx.prepare_cached("SELECT id, held FROM job_runs WHERE held IS NOT NULL ORDER BY id")?;
             let held: Vec<(i64, String)> =
-                statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
+                statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::Result<_>>()?;
             for (id, held) in &held {
                 // One that can't be read any more is in the run's output all the same.
                 if let Ok(message) = serde_json::from_str::<NewOutgoing>(held) {
@@ -229,7 +232,7 @@ impl FencedStore<'_> {
                        WHERE r.state = 'open' AND c.state IN ('failed', 'abandoned', 'done')";
             let mut statement = tx.prepare_cached(sql)?;
             let lost: Vec<(String, i64)> =
-                statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
+                statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::Result<_>>()?;
             for (name, id) in &lost {
                 tx.execute(
                     "UPDATE job_runs SET state = 'failed', ended_at = ?2, output = 'its work was given up' WHERE id = ?1",

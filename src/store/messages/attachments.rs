@@ -8,7 +8,6 @@ mod care;
 mod steps;
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Row, Transaction};
 
 pub use care::FileOnDisk;
 pub use steps::NO_SPEECH_MODEL;
@@ -19,7 +18,11 @@ use crate::{
         Transcript,
         words::{self, Telling},
     },
-    store::{Result, Store, outcome::PUT_ASIDE},
+    store::{
+        Result, Store,
+        outcome::PUT_ASIDE,
+        sql::{self, Row, Transaction},
+    },
     types::ChatRef,
 };
 
@@ -137,9 +140,8 @@ impl Attachment {
             m.id, CAST(m.chat_id AS INTEGER), m.thread_id, m.channel_message_id, m.received_at, a.faults
         FROM attachments a JOIN incoming_messages m ON m.id = a.message_id";
 
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let time =
-            |column| Ok::<_, rusqlite::Error>(row.get::<_, Option<String>>(column)?.as_deref().and_then(parse_time));
+    fn read(row: &Row<'_>) -> sql::Result<Self> {
+        let time = |column| Ok::<_, sql::Error>(row.get::<_, Option<String>>(column)?.as_deref().and_then(parse_time));
         Ok(Self {
             id: row.get(0)?,
             file: NewAttachment {
@@ -184,11 +186,11 @@ impl Store {
     pub fn attachments_of(&self, messages: &[i64]) -> Result<Vec<Attachment>> {
         let sql = format!(
             "{} WHERE a.message_id IN (SELECT value FROM json_each(?1)) AND a.replaced_at IS NULL
-             ORDER BY a.message_id, a.channel_message_id, a.id",
+             ORDER BY a.message_id, a.channel_message_id NULLS FIRST, a.id",
             Attachment::SELECT
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([crate::store::json(messages)], Attachment::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([crate::store::json(messages)], Attachment::read)?.collect::<sql::Result<_>>()?)
     }
 
     /// The newest files of a chat that are on the disk, the newest first.
@@ -198,7 +200,7 @@ impl Store {
             Attachment::SELECT
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map((chat, limit), Attachment::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map((chat, limit), Attachment::read)?.collect::<sql::Result<_>>()?)
     }
 }
 
@@ -209,27 +211,35 @@ pub(in crate::store) fn insert(
     channel_message_id: Option<i64>,
     attachments: &[NewAttachment],
 ) -> Result<()> {
+    attachments.iter().try_for_each(|it| insert_one(tx, message_id, channel_message_id, it).map(drop))
+}
+
+/// Gives its row.
+fn insert_one(
+    tx: &Transaction<'_>,
+    message_id: i64,
+    channel_message_id: Option<i64>,
+    it: &NewAttachment,
+) -> Result<i64> {
     let mut statement = tx.prepare_cached(
         "INSERT INTO attachments (message_id, kind, file_id, unique_id, name, mime, bytes, seconds, width, height,
              channel_message_id)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) RETURNING id",
     )?;
-    for it in attachments {
-        statement.execute(rusqlite::params![
-            message_id,
-            it.kind,
-            it.file_id,
-            it.unique_id,
-            it.name,
-            it.mime,
-            it.bytes,
-            it.seconds,
-            it.size.map(|(width, _)| width),
-            it.size.map(|(_, height)| height),
-            channel_message_id,
-        ])?;
-    }
-    Ok(())
+    let values = sql::params![
+        message_id,
+        it.kind,
+        it.file_id,
+        it.unique_id,
+        it.name,
+        it.mime,
+        it.bytes,
+        it.seconds,
+        it.size.map(|(width, _)| width),
+        it.size.map(|(_, height)| height),
+        channel_message_id,
+    ];
+    Ok(statement.query_row(values, |row| row.get(0))?)
 }
 
 /// An edit gave a message of the channel another file: what it brought to this row before is neither shown nor waited for any
@@ -247,7 +257,7 @@ pub(in crate::store) fn replace(
         "UPDATE attachments SET state = 'failed', error = 'an edit put another file in its place', not_before = NULL,
              listener = NULL, replaced_at = ?4, changed_at = ?4
          WHERE message_id = ?1 AND replaced_at IS NULL
-         AND COALESCE(unique_id, file_id) NOT IN (SELECT value FROM json_each(?3))
+         AND COALESCE(unique_id, file_id) NOT IN (SELECT CAST(value AS TEXT) FROM json_each(?3))
          AND (channel_message_id IS ?2 OR channel_message_id IS NULL AND
               (SELECT count(DISTINCT channel_message_id) FROM message_updates WHERE message_id = ?1) <= 1)",
     )?
@@ -260,11 +270,11 @@ pub(in crate::store) fn replace(
 pub(in crate::store) fn retell(tx: &Transaction<'_>, message_id: i64) -> Result<()> {
     let files = tx
         .prepare_cached(&format!(
-            "{} WHERE a.message_id = ?1 AND a.replaced_at IS NULL ORDER BY a.channel_message_id, a.id",
+            "{} WHERE a.message_id = ?1 AND a.replaced_at IS NULL ORDER BY a.channel_message_id NULLS FIRST, a.id",
             Attachment::SELECT
         ))?
         .query_map([message_id], Attachment::read)?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
+        .collect::<sql::Result<Vec<_>>>()?;
     let told: Vec<words::ToldFile<'_>> = files.iter().map(|it| (it.file.kind.as_str(), it.telling())).collect();
     let text: String =
         tx.query_row("SELECT message_text FROM incoming_messages WHERE id = ?1", [message_id], |row| row.get(0))?;
@@ -285,9 +295,9 @@ pub(in crate::store) fn retell(tx: &Transaction<'_>, message_id: i64) -> Result<
 /// Stores files that are here already.
 pub(in crate::store) fn insert_landed(tx: &Transaction<'_>, message_id: i64, files: &[LandedFile]) -> Result<()> {
     for LandedFile { file, path } in files {
-        insert(tx, message_id, None, std::slice::from_ref(file))?;
+        let id = insert_one(tx, message_id, None, file)?;
         let sql = "UPDATE attachments SET state = 'kept', path = ?2 WHERE id = ?1";
-        tx.execute(sql, (tx.last_insert_rowid(), path))?;
+        tx.execute(sql, (id, path))?;
     }
     Ok(())
 }

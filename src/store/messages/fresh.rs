@@ -1,11 +1,13 @@
 //! `/new`: from where on the openings of a chat, or of a topic in it, tell of what was said. Nothing goes: it can still be searched.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Transaction};
 
 use crate::{
     clock::{parse_time, rfc3339},
-    store::{Exchange, NewOutgoing, Result, SpokenRows, Store},
+    store::{
+        Exchange, NewOutgoing, Result, SpokenRows, Store,
+        sql::{self, OptionalExtension as _, Transaction},
+    },
     types::ChatRef,
 };
 
@@ -31,7 +33,7 @@ impl Store {
     /// Where a chat, or this topic of it, was begun afresh last.
     pub fn fresh_start(&self, chat: ChatRef, thread_id: Option<i64>) -> Result<Option<FreshStart>> {
         let sql = "SELECT incoming_id, outgoing_id, at FROM fresh_starts WHERE chat_id = ?1 AND thread_id = ?2";
-        let read = |row: &rusqlite::Row<'_>| {
+        let read = |row: &sql::Row<'_>| {
             Ok(FreshStart {
                 incoming_id: row.get(0)?,
                 outgoing_id: row.get(1)?,
@@ -48,7 +50,7 @@ impl Store {
              AND (SELECT max(message_id) FROM taken_up t WHERE t.cycle_id = o.cycle_id) <= ?3";
         let mut statement = self.conn.prepare_cached(sql)?;
         let read = statement.query_map((chat, start.outgoing_id, start.incoming_id), |row| row.get(0))?;
-        Ok(read.collect::<rusqlite::Result<_>>()?)
+        Ok(read.collect::<sql::Result<_>>()?)
     }
 
     /// Which of these rows were said in a chat before it was begun afresh: of people, or of ours.
@@ -67,10 +69,12 @@ impl Store {
 /// Begins the place of a command's answer afresh. What came after the command in its batch is stored by now: it is of the new time.
 pub(in crate::store) fn begin(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {
     tx.execute(
-        "INSERT OR REPLACE INTO fresh_starts (chat_id, thread_id, incoming_id, outgoing_id, at) VALUES (?1, ?2,
+        "INSERT INTO fresh_starts (chat_id, thread_id, incoming_id, outgoing_id, at) VALUES (?1, ?2,
              COALESCE((SELECT max(id) FROM incoming_messages
-                 WHERE chat_id = ?1 AND (?3 IS NULL OR channel_message_id IS NULL OR channel_message_id <= ?3)), 0),
-             COALESCE((SELECT max(id) FROM outgoing_messages WHERE chat_id = ?1), 0), ?4)",
+                 WHERE chat_id = ?1 AND (CAST(?3 AS INTEGER) IS NULL OR channel_message_id IS NULL OR channel_message_id <= ?3)), 0),
+             COALESCE((SELECT max(id) FROM outgoing_messages WHERE chat_id = ?1), 0), ?4)
+         ON CONFLICT (chat_id, thread_id) DO UPDATE SET incoming_id = excluded.incoming_id, outgoing_id = excluded.outgoing_id,
+             at = excluded.at",
         (answer.chat, answer.thread_id.unwrap_or(0), answer.reply_to, rfc3339(now)),
     )?;
     Ok(())

@@ -5,7 +5,6 @@
 //! takes up half of it, and with it what its chat says meanwhile. What comes too late is a row of its own that says so.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::{attachments, overheard, spoken};
 use crate::{
@@ -15,6 +14,7 @@ use crate::{
         messages::queue,
         odd_rows::text_of,
         outcome::{OPEN, PUT_ASIDE},
+        sql::{self, OptionalExtension as _, Transaction},
     },
     types::ChatRef,
 };
@@ -241,7 +241,7 @@ fn of_cut_text(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Resu
     let sql = format!(
         "SELECT id, {},
              COALESCE((SELECT words FROM message_updates WHERE message_id = m.id
-                       ORDER BY channel_message_id DESC, id DESC LIMIT 1), message_text),
+                       ORDER BY channel_message_id DESC NULLS LAST, id DESC LIMIT 1), message_text),
              sent_at, quoted, kind IN ('text', '{CONTINUATION}') AND album IS NULL AND forwarded_from IS ?4
          FROM incoming_messages m WHERE chat_id = ?1 AND sender_id IS ?2 AND thread_id IS ?5 AND bot_id = ?3
          ORDER BY id DESC LIMIT 1",
@@ -318,7 +318,7 @@ fn is_put_aside() -> String {
     format!("m.processed = 1 AND COALESCE(m.outcome, '') IN {PUT_ASIDE}")
 }
 
-fn holder(row: &rusqlite::Row<'_>) -> rusqlite::Result<Holder> {
+fn holder(row: &sql::Row<'_>) -> sql::Result<Holder> {
     Ok(Holder { row: row.get(0)?, is_open: row.get(1)?, words: text_of(row, 2)? })
 }
 
@@ -363,10 +363,10 @@ fn tell_anew(tx: &Transaction<'_>, row: i64) -> Result<()> {
         .prepare_cached(
             "SELECT words FROM message_updates u WHERE message_id = ?1
              AND id = (SELECT max(id) FROM message_updates WHERE message_id = ?1 AND channel_message_id IS u.channel_message_id)
-             ORDER BY channel_message_id",
+             ORDER BY channel_message_id NULLS FIRST",
         )?
         .query_map([row], |row| text_of(row, 0))?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
+        .collect::<sql::Result<Vec<_>>>()?;
     let text = match kind.as_str() {
         CORRECTION => corrected(&words_before(tx, row)?, &parts.concat(), has_files),
         CONTINUATION => format!("[{}]\n{}", belongs_to(is_album), in_one(&parts, is_album)),

@@ -1,8 +1,10 @@
 //! Whose words a message holds besides its sender's own. An order that waits in an old message must not be taken for its person's.
 
-use rusqlite::{OptionalExtension as _, Transaction};
-
-use crate::store::{Incoming, NewIncoming, Result, odd_rows::text_of};
+use crate::store::{
+    Incoming, NewIncoming, Result,
+    odd_rows::text_of,
+    sql::{OptionalExtension as _, Transaction},
+};
 
 /// Kinds of messages whose text is its sender's own words, or a description in which nobody else has a word: times, numbers, places.
 const OWN_KINDS: [&str; 9] =

@@ -1,7 +1,6 @@
 //! Messages in: stored before anybody is told that they arrived, answered or kept, never dropped.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Row, Transaction};
 
 use super::attachments::{self, AWAITED, AWAITS_FILES};
 use crate::{
@@ -12,6 +11,7 @@ use crate::{
         messages::parts::HOLD,
         odd_rows::{READABLE, text_of, words},
         outcome::{OPEN, PUT_ASIDE},
+        sql::{self, OptionalExtension as _, Row, Transaction},
         upkeep::backoff,
     },
     types::ChatRef,
@@ -147,12 +147,12 @@ impl Incoming {
         format!(
             "id, CAST(chat_id AS INTEGER), message_text, received_at, kind, sender_name, thread_id, channel_message_id,
              quoted, forwarded_from, attempts, held_for, not_before, cycle_id, {}, quotes_own, asked_again,
-             (SELECT open.id FROM sessions AS open WHERE open.id = session)",
+             (SELECT open.id FROM sessions AS open WHERE open.id = session) AS open_session",
             attachments::AWAITS_FILES
         )
     }
 
-    pub(in crate::store) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(in crate::store) fn read(row: &Row<'_>) -> sql::Result<Self> {
         Ok(Self {
             id: row.get(0)?,
             chat: row.get(1)?,
@@ -217,14 +217,14 @@ impl Store {
                  SELECT id FROM in_hand
                  UNION ALL
                  SELECT value FROM (SELECT value FROM (
-                     SELECT queue.value, queue.key AS place, 0 AS is_kept FROM chats, json_each((
+                     SELECT CAST(queue.value AS INTEGER) AS value, queue.key AS place, 0 AS is_kept FROM chats, json_each((
                          SELECT json_group_array(id) FROM (
                              SELECT id FROM incoming_messages INDEXED BY incoming_answerable
                              WHERE chat_id = chats.id AND processed = 0 AND held_for IS NULL AND NOT {AWAITS_FILES}
                                  AND id NOT IN (SELECT id FROM in_hand) AND {READABLE}
                              ORDER BY id LIMIT {MAX_QUEUED_OF_CHAT}))) AS queue
                      UNION ALL
-                     SELECT queue.value, queue.key, 1 FROM chats, json_each((
+                     SELECT CAST(queue.value AS INTEGER), queue.key, 1 FROM chats, json_each((
                          SELECT json_group_array(id) FROM (
                              SELECT id FROM incoming_messages INDEXED BY incoming_kept
                              WHERE chat_id = chats.id AND processed = 0 AND held_for IS NOT NULL AND NOT {AWAITS_FILES}
@@ -236,7 +236,7 @@ impl Store {
             columns = Incoming::columns()
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([], Incoming::read)?.collect::<rusqlite::Result<Vec<_>>>()?)
+        Ok(statement.query_map([], Incoming::read)?.collect::<sql::Result<Vec<_>>>()?)
     }
 
     /// Messages that were given up after too many failed cycles, oldest first.
@@ -274,7 +274,7 @@ impl Store {
             Incoming::columns()
         );
         let mut statement = self.conn.prepare(&sql)?;
-        Ok(statement.query_map([outcome.as_str()], Incoming::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([outcome.as_str()], Incoming::read)?.collect::<sql::Result<_>>()?)
     }
 
     /// Lets a queued, given-up or undone message be tried afresh. Says whether there is such a one.
@@ -311,7 +311,7 @@ impl Store {
             Incoming::columns()
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([crate::store::json(ids)], Incoming::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([crate::store::json(ids)], Incoming::read)?.collect::<sql::Result<_>>()?)
     }
 
     /// How many messages wait, and since when the oldest does.
@@ -326,7 +326,7 @@ impl Store {
 
     /// What was said in a chat before the messages now in the queue, both ways, oldest first, at most `limit` entries.
     pub fn exchanges(&self, chat: ChatRef, limit: usize) -> Result<Vec<Exchange>> {
-        self.exchanges_where(chat, "1", limit)
+        self.exchanges_where(chat, "TRUE", limit)
     }
 
     /// The same, of what the assistant said only what fulfils a condition on `o`.
@@ -340,7 +340,7 @@ impl Store {
                  SELECT created_at, NULL, message_text, id, kind, NULL, taint
                  FROM (SELECT * FROM outgoing_messages o
                        WHERE chat_id = ?1 AND taken_back_at IS NULL AND {told} ORDER BY id DESC LIMIT ?2)
-             ) ORDER BY julianday(at) DESC, who IS NULL DESC, id DESC LIMIT ?2",
+             ) ORDER BY julianday(at) DESC NULLS LAST, who IS NULL DESC, id DESC LIMIT ?2",
         ))?;
         let mut exchanges = statement
             .query_map((chat, limit as i64), |row| {
@@ -353,7 +353,7 @@ impl Store {
                 let at = words(row, 0)?.as_deref().and_then(parse_time);
                 Ok(Exchange { row: row.get(3)?, at, from, text, taint })
             })?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
+            .collect::<sql::Result<Vec<_>>>()?;
         exchanges.reverse();
         Ok(exchanges)
     }
@@ -384,7 +384,7 @@ pub(in crate::store) fn insert(
     )?;
     let id = statement
         .query_row(
-            rusqlite::params![
+            sql::params![
                 message.chat,
                 message.text,
                 rfc3339(now),

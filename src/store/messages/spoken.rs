@@ -1,13 +1,13 @@
 //! What was said, both ways, for the index of the memory: read in the order in which it came, and what of it has changed since.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Row, Transaction};
 
 use crate::{
     clock::parse_time,
     store::{
         Result, Store,
         odd_rows::{text_of, words},
+        sql::{self, OptionalExtension as _, Row, Transaction},
     },
     types::ChatRef,
 };
@@ -19,7 +19,7 @@ const CHANGED: &str = "said_changed";
 pub(in crate::store) fn note_changed(tx: &Transaction<'_>, message: i64) -> Result<()> {
     tx.prepare_cached(
         "INSERT INTO counters (name, n) SELECT ?1, 1 FROM incoming_messages WHERE id = ?2 AND (processed = 1 OR asked_again = 1)
-         ON CONFLICT (name) DO UPDATE SET n = n + 1",
+         ON CONFLICT (name) DO UPDATE SET n = counters.n + 1",
     )?
     .execute((CHANGED, message))?;
     Ok(())
@@ -104,18 +104,18 @@ impl Store {
         &self,
         columns: &str,
         rows: SpokenRows<'_>,
-        read: impl Fn(&Row<'_>) -> rusqlite::Result<Spoken>,
+        read: impl Fn(&Row<'_>) -> sql::Result<Spoken>,
     ) -> Result<Vec<Spoken>> {
         let rows = match rows {
             SpokenRows::After(row, limit) => {
                 let sql = format!("{columns} AND id > ?1 ORDER BY id LIMIT ?2");
                 let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-                self.conn.prepare_cached(&sql)?.query_map((row, limit), read)?.collect::<rusqlite::Result<_>>()?
+                self.conn.prepare_cached(&sql)?.query_map((row, limit), read)?.collect::<sql::Result<_>>()?
             }
             SpokenRows::These(rows) => {
                 let sql = format!("{columns} AND id IN (SELECT value FROM json_each(?1)) ORDER BY id");
                 let rows = crate::store::json(rows);
-                self.conn.prepare_cached(&sql)?.query_map([rows], read)?.collect::<rusqlite::Result<_>>()?
+                self.conn.prepare_cached(&sql)?.query_map([rows], read)?.collect::<sql::Result<_>>()?
             }
         };
         Ok(rows)
@@ -132,7 +132,7 @@ impl Store {
     pub fn note_spoken_changed(&mut self) -> Result<()> {
         self.write(|tx| {
             tx.execute(
-                "INSERT INTO counters (name, n) VALUES (?1, 1) ON CONFLICT (name) DO UPDATE SET n = n + 1",
+                "INSERT INTO counters (name, n) VALUES (?1, 1) ON CONFLICT (name) DO UPDATE SET n = counters.n + 1",
                 [CHANGED],
             )?;
             Ok(())

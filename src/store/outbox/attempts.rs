@@ -4,7 +4,6 @@
 //! The next wake sends it once more, marked as a repeat; a second doubt leaves it `unknown` for good, for a person to see.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::provenance;
 use crate::{
@@ -18,6 +17,7 @@ use crate::{
         json,
         odd_rows::{SENDABLE, text_of},
         outbox::{questions, recipients},
+        sql::{self, OptionalExtension as _, Transaction},
     },
     types::{ChatRef, Question, TextFile},
 };
@@ -156,7 +156,7 @@ const HELD_BACK: &str = "EXISTS (
       AND (e.state IN ('planned', 'attempting') OR e.state = 'unknown' AND e.repeats = 0)
       AND NOT EXISTS (SELECT 1 FROM cycles ec WHERE ec.id = eo.cycle_id AND ec.state IN ('waiting', 'parked')
                       AND e.state = 'planned' AND eo.kind NOT IN ('notice', 'approval'))
-      AND (eo.id < o.id AND ?2 IS NULL OR eo.id = o.id AND e.part < p.part))";
+      AND (eo.id < o.id AND CAST(?2 AS TEXT) IS NULL OR eo.id = o.id AND e.part < p.part))";
 
 /// Part `p` needn't wait at ?1. What lies beyond ?3, the longest wait there is, was written while the clock was wrong.
 const IS_TIME: &str = "(p.not_before IS NULL OR p.not_before <= ?1 OR p.not_before > ?3)";
@@ -190,7 +190,7 @@ impl Store {
                      error = ?6, changed_at = ?7, sender = NULL
                  WHERE outgoing_id = ?1 AND part = ?2
                    AND (?3 = 'sent' OR state IN ('attempting', 'unknown') AND attempts = ?8)",
-                rusqlite::params![
+                sql::params![
                     claimed.outgoing_id,
                     claimed.part,
                     state.as_str(),
@@ -262,7 +262,7 @@ impl Store {
         let attempts = statement.query_map([], |row| {
             let text = |index| row.get::<_, Option<String>>(index);
             let sender = text(3)?.and_then(|text| serde_json::from_str::<Identity>(&text).ok());
-            let is_sender_alive = sender.is_some_and(|sender| sender.is_alive());
+            let is_sender_alive = sender.is_some_and(|sender| self.may_live(&sender));
             let since = text(4)?.as_deref().and_then(parse_time);
             let why = match (is_sender_alive, is_overdue(since, now)) {
                 (false, _) => "the sender died while sending",
@@ -271,7 +271,7 @@ impl Store {
             };
             Ok(Some(LostAttempt { outgoing_id: row.get(0)?, part: row.get(1)?, attempts: row.get(2)?, why }))
         })?;
-        Ok(attempts.filter_map(rusqlite::Result::transpose).collect::<rusqlite::Result<_>>()?)
+        Ok(attempts.filter_map(sql::Result::transpose).collect::<sql::Result<_>>()?)
     }
 
     /// When the next part that was told to wait may be tried.
@@ -297,7 +297,7 @@ impl Store {
     pub fn told_keys(&self) -> Result<std::collections::BTreeSet<String>> {
         let mut statement =
             self.conn.prepare("SELECT key FROM outgoing_messages WHERE key >= 'tell/' AND key < 'tell0'")?;
-        Ok(statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([], |row| row.get(0))?.collect::<sql::Result<_>>()?)
     }
 }
 
@@ -359,13 +359,13 @@ fn claim(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>
          FROM outgoing_messages o JOIN outgoing_parts p ON p.outgoing_id = o.id
          WHERE o.sent_at IS NULL AND o.chat_id != 0 AND p.state = 'planned'
            AND {IS_TIME}
-           AND (?2 IS NULL OR o.id IN (SELECT value FROM json_each(?2)))
+           AND (CAST(?2 AS TEXT) IS NULL OR o.id IN (SELECT value FROM json_each(?2)))
            AND {SENDABLE}
            AND {DELIVERABLE}
            AND {MAY_BE_SPOKEN_TO}
            AND o.chat_id NOT IN (SELECT value FROM json_each(?5))
            AND NOT {HELD_BACK}
-         ORDER BY (SELECT turn.key FROM json_each(?4) AS turn WHERE turn.value = o.chat_id), o.id, p.part LIMIT 1"
+         ORDER BY (SELECT min(turn.key) FROM json_each(?4) AS turn WHERE CAST(turn.value AS INTEGER) = o.chat_id) NULLS FIRST, o.id, p.part LIMIT 1"
     );
     plan_parts(tx, now)?;
     moved::redirect(tx)?;
@@ -419,7 +419,7 @@ pub(in crate::store) fn has_come(
     outgoing_id: i64,
     channel_message_id: i64,
     now: DateTime<Utc>,
-) -> rusqlite::Result<()> {
+) -> sql::Result<()> {
     tx.execute(
         "UPDATE outgoing_parts SET state = 'sent', channel_message_id = ?2, not_before = NULL, error = NULL, sender = NULL,
              changed_at = ?3
@@ -431,7 +431,7 @@ pub(in crate::store) fn has_come(
 }
 
 /// Takes note that a message is sent once all of its parts are.
-fn note_sent(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> rusqlite::Result<()> {
+fn note_sent(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> sql::Result<()> {
     tx.execute(
         "UPDATE outgoing_messages SET sent_at = ?2 WHERE id = ?1 AND sent_at IS NULL AND NOT EXISTS (
              SELECT 1 FROM outgoing_parts WHERE outgoing_id = ?1 AND state != 'sent')",
@@ -441,13 +441,9 @@ fn note_sent(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> rusq
 }
 
 /// Answers to commands that are still to be sent to a chat, as (their number, whether one of them says this).
-pub(in crate::store) fn answers_waiting(
-    tx: &Transaction<'_>,
-    chat: ChatRef,
-    text: &str,
-) -> rusqlite::Result<(i64, bool)> {
+pub(in crate::store) fn answers_waiting(tx: &Transaction<'_>, chat: ChatRef, text: &str) -> sql::Result<(i64, bool)> {
     tx.prepare_cached(
-        "SELECT count(*), COALESCE(max(message_text = ?2), 0) FROM outgoing_messages o
+        "SELECT count(*), COALESCE(max(CASE WHEN message_text = ?2 THEN 1 ELSE 0 END), 0) FROM outgoing_messages o
          WHERE chat_id = ?1 AND kind = 'command' AND sent_at IS NULL AND taken_back_at IS NULL AND EXISTS (
              SELECT 1 FROM outgoing_parts p WHERE p.outgoing_id = o.id AND p.state IN ('planned', 'attempting'))",
     )?
@@ -459,7 +455,7 @@ pub(in crate::store) fn leave_out(
     tx: &Transaction<'_>,
     message: &NewOutgoing,
     now: DateTime<Utc>,
-) -> rusqlite::Result<Option<()>> {
+) -> sql::Result<Option<()>> {
     let NewOutgoing { chat, text, kind, key, .. } = message;
     let kept = tx.execute(
         "INSERT INTO outgoing_messages (chat_id, message_text, created_at, sent_at, taken_back_at, kind, key)
@@ -480,7 +476,7 @@ pub(in crate::store) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now:
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (key) DO NOTHING RETURNING id",
         )?
         .query_row(
-            rusqlite::params![
+            sql::params![
                 message.chat,
                 text,
                 rfc3339(now),
@@ -513,7 +509,7 @@ fn plan_parts(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
     )?;
     let rows = statement
         .query_map([], |row| Ok((row.get::<_, i64>(0)?, text_of(row, 1)?)))?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
+        .collect::<sql::Result<Vec<_>>>()?;
     for (id, text) in rows {
         plan_parts_of(tx, id, &text, OutgoingKind::Notice, Links::Clickable, now)?;
     }

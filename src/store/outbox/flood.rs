@@ -1,11 +1,10 @@
 //! One chat's flood: everything is stored, and taken up some messages at a time. The chat is told so, once a stretch.
 
 use chrono::{DateTime, Utc};
-use rusqlite::OptionalExtension as _;
 
 use crate::{
     clock::rfc3339,
-    store::{NewOutgoing, Result, Store, outbox::attempts},
+    store::{NewOutgoing, Result, Store, outbox::attempts, sql::OptionalExtension as _},
     types::ChatRef,
 };
 

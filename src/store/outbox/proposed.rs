@@ -1,9 +1,10 @@
 //! What was proposed of our own accord, and whether anybody has answered it.
 
-use rusqlite::OptionalExtension as _;
-
 use crate::{
-    store::{Result, Store},
+    store::{
+        Result, Store,
+        sql::{self, OptionalExtension as _},
+    },
     types::ChatRef,
 };
 
@@ -18,7 +19,7 @@ impl Store {
         let last = "SELECT id, created_at FROM outgoing_messages
                     WHERE key > 'tell/initiative/' AND key < 'tell/initiative0' AND taken_back_at IS NULL
                     ORDER BY key DESC LIMIT 1";
-        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let read = |row: &sql::Row<'_>| Ok((row.get(0)?, row.get(1)?));
         let last: Option<(i64, String)> = self.conn.prepare_cached(last)?.query_row([], read).optional()?;
         let Some((id, created_at)) = last else { return Ok(false) };
         let is_answered = "SELECT EXISTS (SELECT 1 FROM nudges WHERE outgoing_id = ?1 AND answer IS NOT NULL)

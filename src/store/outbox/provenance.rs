@@ -4,11 +4,12 @@
 //! Of our own messages it is written down with them, by the chat and the journal of the cycle that wrote them: nobody who plans a
 //! message can forget to say so. What an error from outside has brought into a text stands in it with its mark (`outside`).
 
-use rusqlite::{OptionalExtension as _, Transaction};
-
 use crate::{
     outside,
-    store::{NewOutgoing, OutgoingKind, Result, Store},
+    store::{
+        NewOutgoing, OutgoingKind, Result, Store,
+        sql::{self, OptionalExtension as _, Transaction},
+    },
     types::ChatRef,
 };
 
@@ -43,13 +44,14 @@ fn of_another_chat(tx: &Transaction<'_>, cycle_id: &str, chat: ChatRef) -> Resul
 }
 
 /// Whose words a cycle has read so far besides its person's and the memory's, by its journal.
-fn of_cycle(conn: &rusqlite::Connection, cycle_id: &str) -> Result<Option<String>> {
+fn of_cycle(conn: &sql::Connection, cycle_id: &str) -> Result<Option<String>> {
     let taints: Option<String> = conn
         .prepare_cached(
             "SELECT group_concat(taint, ', ') FROM (
-                 SELECT iif(json_valid(body), json_extract(body, '$.taint'), ?2) AS taint, min(seq) AS first
-                 FROM cycle_journal WHERE cycle_id = ?1 AND kind IN ('said', 'outcome')
-                 GROUP BY 1 HAVING taint IS NOT NULL ORDER BY first)",
+                 SELECT taint, min(seq) AS first FROM (
+                     SELECT iif(json_valid(body), json_extract(body, '$.taint'), ?2) AS taint, seq
+                     FROM cycle_journal WHERE cycle_id = ?1 AND kind IN ('said', 'outcome'))
+                 WHERE taint IS NOT NULL GROUP BY taint ORDER BY first)",
         )?
         .query_row((cycle_id, UNKNOWN), |row| row.get(0))?;
     Ok(taints)

@@ -1,10 +1,11 @@
 //! The questions that messages ask: their buttons, and what is too long for a message.
 
-use rusqlite::{OptionalExtension as _, Transaction};
-
 use crate::{
     approval_text,
-    store::{NewNudge, Result},
+    store::{
+        NewNudge, Result,
+        sql::{self, OptionalExtension as _, Transaction},
+    },
     types::{NudgeAnswer, Question, TextFile},
 };
 
@@ -23,7 +24,7 @@ pub(in crate::store) fn question(
     tx: &Transaction<'_>,
     outgoing_id: i64,
     part: i64,
-) -> rusqlite::Result<Option<(Question, Option<TextFile>)>> {
+) -> sql::Result<Option<(Question, Option<TextFile>)>> {
     tx.prepare_cached(
         "SELECT id, nonce, tool, action, reasons, rule IS NOT NULL FROM approvals a WHERE outgoing_id = ?1 AND state = 'pending'
            AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)",
@@ -42,11 +43,7 @@ pub(in crate::store) fn question(
 }
 
 /// What a message asks that shows a rule, until that is answered.
-pub(in crate::store) fn of_rule(
-    tx: &Transaction<'_>,
-    outgoing_id: i64,
-    part: i64,
-) -> rusqlite::Result<Option<Question>> {
+pub(in crate::store) fn of_rule(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> sql::Result<Option<Question>> {
     tx.prepare_cached(
         "SELECT nonce FROM approvals WHERE rule_outgoing_id = ?1 AND rule_is_shown = 0 AND rule = 'shown' AND state = 'pending'
            AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)",
@@ -60,7 +57,7 @@ pub(in crate::store) fn of_reminder(
     tx: &Transaction<'_>,
     outgoing_id: i64,
     part: i64,
-) -> rusqlite::Result<Option<Question>> {
+) -> sql::Result<Option<Question>> {
     tx.prepare_cached(
         "SELECT 1 FROM reminder_firings WHERE outgoing_id = ?1
            AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)
@@ -71,11 +68,7 @@ pub(in crate::store) fn of_reminder(
 }
 
 /// What a part of a nudge asks: the last one, until it is answered.
-pub(in crate::store) fn of_nudge(
-    tx: &Transaction<'_>,
-    outgoing_id: i64,
-    part: i64,
-) -> rusqlite::Result<Option<Question>> {
+pub(in crate::store) fn of_nudge(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> sql::Result<Option<Question>> {
     let sql = "SELECT ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)";
     if !tx.prepare_cached(sql)?.query_row((outgoing_id, part), |row| row.get::<_, bool>(0))? {
         return Ok(None);
@@ -86,7 +79,7 @@ pub(in crate::store) fn of_nudge(
 
 /// What can be answered to a nudge, in the order of its buttons; nothing once it was answered. What holds others' words isn't said again
 /// as if it were its person's reminder.
-pub(in crate::store) fn nudge_answers(tx: &Transaction<'_>, outgoing_id: i64) -> rusqlite::Result<Vec<NudgeAnswer>> {
+pub(in crate::store) fn nudge_answers(tx: &Transaction<'_>, outgoing_id: i64) -> sql::Result<Vec<NudgeAnswer>> {
     let offers = tx
         .prepare_cached(
             "SELECT n.task IS NOT NULL, o.taint IS NULL AND n.proposal IS NULL, n.may_stop,

@@ -1,11 +1,14 @@
 //! Whom a message is for: the terminal that waits for it, and nobody who was unpaired.
 
 use chrono::{DateTime, Utc};
-use rusqlite::Transaction;
 
 use crate::{
     clock::rfc3339,
-    store::{Result, chats::channel::TERMINAL},
+    store::{
+        Result,
+        chats::channel::TERMINAL,
+        sql::{self, Transaction},
+    },
 };
 
 /// Takes back what hasn't left yet for those who were unpaired. It is done in the transaction that takes the next part to be sent:
@@ -20,7 +23,7 @@ pub(in crate::store) fn withhold(tx: &Transaction<'_>, now: DateTime<Utc>) -> Re
 }
 
 /// Where a new text of chat 0 belongs: to the terminal whose message its cycle answers.
-pub(in crate::store) fn note_outgoing(tx: &Transaction<'_>, id: i64, cycle_id: Option<&str>) -> rusqlite::Result<()> {
+pub(in crate::store) fn note_outgoing(tx: &Transaction<'_>, id: i64, cycle_id: Option<&str>) -> sql::Result<()> {
     tx.prepare_cached(
         "UPDATE outgoing_messages SET channel = ?2, session = (
              SELECT m.session FROM taken_up t JOIN incoming_messages m ON m.id = t.message_id

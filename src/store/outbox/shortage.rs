@@ -1,11 +1,10 @@
 //! That the owner was told of too little room on the disk: once a stretch, across restarts of the bot.
 
 use chrono::{DateTime, Utc};
-use rusqlite::OptionalExtension as _;
 
 use crate::{
     clock::parse_time,
-    store::{NewOutgoing, Result, Store, outbox::attempts, upkeep::backoff},
+    store::{NewOutgoing, Result, Store, outbox::attempts, sql::OptionalExtension as _, upkeep::backoff},
 };
 
 /// Stands in `handled` from the notice of a stretch to the notice of its end.

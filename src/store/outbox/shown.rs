@@ -1,11 +1,12 @@
 //! Which task each number stood for in the list that a chat was shown last. A person who says a number means that list, whatever
 //! became of the tasks since.
 
-use rusqlite::Transaction;
-
 use crate::{
     outside,
-    store::{NewOutgoing, Result, Store},
+    store::{
+        NewOutgoing, Result, Store,
+        sql::{self, Transaction},
+    },
     types::ChatRef,
 };
 
@@ -23,8 +24,8 @@ impl Store {
     pub fn shown_tasks(&self, chat: ChatRef) -> Result<Vec<ShownTask>> {
         let mut statement =
             self.conn.prepare_cached("SELECT path, title FROM shown_tasks WHERE chat_id = ?1 ORDER BY number")?;
-        let read = |row: &rusqlite::Row<'_>| Ok(ShownTask { path: row.get(0)?, title: row.get(1)? });
-        Ok(statement.query_map([chat], read)?.collect::<rusqlite::Result<_>>()?)
+        let read = |row: &sql::Row<'_>| Ok(ShownTask { path: row.get(0)?, title: row.get(1)? });
+        Ok(statement.query_map([chat], read)?.collect::<sql::Result<_>>()?)
     }
 }
 

@@ -2,7 +2,7 @@
 //! stands.
 
 use crate::{
-    store::{PartState, Result, Store, odd_rows::text_of},
+    store::{PartState, Result, Store, odd_rows::text_of, sql},
     types::ChatRef,
 };
 
@@ -100,7 +100,7 @@ impl Store {
         Ok(self.undelivered_where("o.id = ?1", [id])?.pop())
     }
 
-    fn undelivered_where(&self, condition: &str, values: impl rusqlite::Params) -> Result<Vec<Undelivered>> {
+    fn undelivered_where(&self, condition: &str, values: impl sql::Params) -> Result<Vec<Undelivered>> {
         let mut statement = self.conn.prepare(&format!(
             "SELECT o.id, o.chat_id, COALESCE(p.state, 'planned'), COALESCE(p.repeats, 0) > 0, o.created_at, p.not_before,
                     p.error, COALESCE(p.attempts, 0)
@@ -118,7 +118,7 @@ impl Store {
                 attempts: row.get(7)?,
             })
         })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        Ok(rows.collect::<sql::Result<_>>()?)
     }
 
     /// How many messages aren't fully delivered.

@@ -4,13 +4,13 @@
 //! processes: these rows are all that they share.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Transaction};
 
 use crate::{
     clock::{parse_time, rfc3339},
     store::{
         NewOutgoing, Result, Store,
         outbox::{attempts, recipients::withhold},
+        sql::{self, OptionalExtension as _, Transaction},
     },
     types::ChatRef,
 };
@@ -60,15 +60,15 @@ impl Store {
     /// Who paired, first come first.
     pub fn paired(&self) -> Result<Vec<Paired>> {
         let mut statement =
-            self.conn.prepare_cached("SELECT user_id, name, paired_at FROM paired ORDER BY paired_at, rowid")?;
-        let row = |row: &rusqlite::Row<'_>| {
+            self.conn.prepare_cached("SELECT user_id, name, paired_at FROM paired ORDER BY paired_at, user_id")?;
+        let row = |row: &sql::Row<'_>| {
             Ok(Paired {
                 user_id: row.get(0)?,
                 name: row.get(1)?,
                 at: row.get::<_, Option<String>>(2)?.as_deref().and_then(parse_time),
             })
         };
-        Ok(statement.query_map([], row)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([], row)?.collect::<sql::Result<_>>()?)
     }
 
     /// Makes a code known by its hash, until `expires_at`; an earlier one of the same maker is void from now on. Returns its
@@ -82,11 +82,11 @@ impl Store {
     ) -> Result<i64> {
         self.write(|tx| {
             tx.execute("DELETE FROM pairing_codes WHERE made_by = ?1 OR expires_at <= ?2", (made_by, rfc3339(now)))?;
-            tx.execute(
-                "INSERT INTO pairing_codes (hash, made_by, made_at, expires_at) VALUES (?1, ?2, ?3, ?4)",
+            Ok(tx.query_row(
+                "INSERT INTO pairing_codes (hash, made_by, made_at, expires_at) VALUES (?1, ?2, ?3, ?4) RETURNING id",
                 (hash, made_by, rfc3339(now), rfc3339(expires_at)),
-            )?;
-            Ok(tx.last_insert_rowid())
+                |row| row.get(0),
+            )?)
         })
     }
 
@@ -120,7 +120,7 @@ impl Store {
         let sql = format!("SELECT hash FROM pairing_codes WHERE {IS_OPEN} ORDER BY id");
         let mut statement = self.conn.prepare_cached(&sql)?;
         let hashes = statement.query_map((rfc3339(now), MAX_WRONG_CODES), |row| row.get(0))?;
-        Ok(hashes.collect::<rusqlite::Result<_>>()?)
+        Ok(hashes.collect::<sql::Result<_>>()?)
     }
 
     /// Listens to somebody no more: their reminders end, what they said and nobody has answered is taken out of the queue, to be
@@ -144,7 +144,10 @@ impl Store {
                      WHERE chat_id = ?1 AND processed = 0",
                     (user_id, rfc3339(now)),
                 )?;
-                tx.execute("INSERT OR REPLACE INTO unpaired (user_id, at) VALUES (?1, ?2)", (user_id, rfc3339(now)))?;
+                tx.execute(
+                    "INSERT INTO unpaired (user_id, at) VALUES (?1, ?2) ON CONFLICT (user_id) DO UPDATE SET at = excluded.at",
+                    (user_id, rfc3339(now)),
+                )?;
                 withhold(tx, now)?;
             }
             Ok((gone > 0).then_some(dropped))

@@ -2,11 +2,13 @@
 //! stands for all; of each chat so many are kept.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Row, Transaction};
 
 use crate::{
     clock::{parse_time, rfc3339},
-    store::{FencedStore, Result, Store, json},
+    store::{
+        FencedStore, Result, Store, json,
+        sql::{self, OptionalExtension as _, Row, Transaction},
+    },
     types::ChatRef,
 };
 
@@ -74,7 +76,7 @@ impl Recording {
     pub(in crate::store) const COLUMNS: &str =
         "id, cycle_id, chat_id, at, request, words, calls, narrative, taint, rounds";
 
-    pub(in crate::store) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(in crate::store) fn read(row: &Row<'_>) -> sql::Result<Self> {
         Ok(Self {
             id: row.get(0)?,
             at: parse_time(&row.get::<_, String>(3)?),
@@ -101,13 +103,13 @@ impl Store {
     pub fn recordings(&self) -> Result<Vec<Recording>> {
         let sql = format!("SELECT {} FROM recordings ORDER BY id DESC", Recording::COLUMNS);
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([], Recording::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([], Recording::read)?.collect::<sql::Result<_>>()?)
     }
 
     /// The numbers of all recordings.
     pub fn recording_ids(&self) -> Result<Vec<i64>> {
         let mut statement = self.conn.prepare_cached("SELECT id FROM recordings ORDER BY id")?;
-        Ok(statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([], |row| row.get(0))?.collect::<sql::Result<_>>()?)
     }
 
     /// One recording.
@@ -132,7 +134,7 @@ impl Store {
             let vector = row.get::<_, Option<Vec<u8>>>(2)?.map(|bytes| floats(&bytes));
             Ok(RecordedRequest { id: row.get(0)?, words: split(&row.get::<_, String>(1)?), vector })
         })?;
-        Ok(requests.collect::<rusqlite::Result<_>>()?)
+        Ok(requests.collect::<sql::Result<_>>()?)
     }
 
     /// Requests that `encoder` has made no vector of, at most `limit`: the newest first. `leaves`: without those of
@@ -140,10 +142,10 @@ impl Store {
     pub fn requests_without_vector(&self, encoder: &str, limit: usize, leaves: bool) -> Result<Vec<(i64, String)>> {
         let mut statement = self.conn.prepare_cached(
             "SELECT id, request FROM recordings WHERE (model IS NOT ?1 OR vector IS NULL)
-                 AND NOT (?3 AND COALESCE(chat_id IN (SELECT chat_id FROM local_chats), 0)) ORDER BY id DESC LIMIT ?2",
+                 AND NOT (?3 AND COALESCE(chat_id IN (SELECT chat_id FROM local_chats), FALSE)) ORDER BY id DESC LIMIT ?2",
         )?;
         let rows = statement.query_map((encoder, limit as i64, leaves), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        Ok(rows.collect::<sql::Result<_>>()?)
     }
 
     /// Takes out one recording. Says whether there was such a one.
@@ -176,10 +178,10 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
 /// others' words, both stay.
 pub(in crate::store) fn keep(tx: &Transaction<'_>, recording: &NewRecording, now: DateTime<Utc>) -> Result<()> {
     let words = recording.words.join(" ");
-    let kept = tx.execute(
-        "INSERT OR IGNORE INTO recordings (cycle_id, chat_id, at, request, words, calls, narrative, taint, rounds)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        rusqlite::params![
+    let kept: sql::Result<i64> = tx.query_row(
+        "INSERT INTO recordings (cycle_id, chat_id, at, request, words, calls, narrative, taint, rounds)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING RETURNING id",
+        sql::params![
             recording.cycle_id,
             recording.chat,
             rfc3339(now),
@@ -190,11 +192,9 @@ pub(in crate::store) fn keep(tx: &Transaction<'_>, recording: &NewRecording, now
             recording.taint,
             recording.rounds
         ],
-    )?;
-    if kept == 0 {
-        return Ok(());
-    }
-    let id = tx.last_insert_rowid();
+        |row| row.get(0),
+    );
+    let Some(id) = kept.optional()? else { return Ok(()) };
     tx.execute(
         "DELETE FROM recordings WHERE id < ?1 AND chat_id IS ?2 AND words = ?3 AND (taint IS NULL) = ?4",
         (id, recording.chat, &words, recording.taint.is_none()),

@@ -2,13 +2,16 @@
 //! reminder at once; the rest is a wake's to do, since it changes the memory.
 
 use chrono::{DateTime, Utc};
-use rusqlite::Transaction;
 
 use super::{answered, rows};
 use crate::{
     clock::rfc3339,
     schedule::Missed,
-    store::{NewOutgoing, NewReminder, Result, Store, odd_rows::text_of},
+    store::{
+        NewOutgoing, NewReminder, Result, Store,
+        odd_rows::text_of,
+        sql::{self, Transaction},
+    },
     types::{ChatRef, NudgeAnswer, ReminderAnswer},
     zone::Tz,
 };
@@ -36,7 +39,7 @@ impl Store {
              FROM nudges n INDEXED BY nudges_open JOIN outgoing_messages o ON o.id = n.outgoing_id
              WHERE n.is_open = 1 ORDER BY n.outgoing_id",
         )?;
-        let read = |row: &rusqlite::Row<'_>| {
+        let read = |row: &sql::Row<'_>| {
             Ok(OpenNudge {
                 outgoing_id: row.get(0)?,
                 chat: row.get(1)?,
@@ -45,7 +48,7 @@ impl Store {
                 answer: NudgeAnswer::read(&text_of(row, 4)?).unwrap_or(NudgeAnswer::Done),
             })
         };
-        Ok(statement.query_map([], read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([], read)?.collect::<sql::Result<_>>()?)
     }
 }
 
@@ -99,7 +102,7 @@ pub(in crate::store) fn reported(tx: &Transaction<'_>, outgoing_id: i64) -> Resu
 fn again(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> Result<Option<NewReminder>> {
     let sql = "SELECT o.chat_id, o.thread_id, o.message_text, n.zone FROM nudges n JOIN outgoing_messages o ON o.id = n.outgoing_id
                WHERE n.outgoing_id = ?1";
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, text_of(row, 2)?, text_of(row, 3)?));
+    let read = |row: &sql::Row<'_>| Ok((row.get(0)?, row.get(1)?, text_of(row, 2)?, text_of(row, 3)?));
     let (chat, thread_id, text, zone) = tx.prepare_cached(sql)?.query_row([outgoing_id], read)?;
     let slot = answered::slot(ReminderAnswer::InTheMorning, now, zone.parse().unwrap_or(Tz::UTC));
     Ok(slot.map(|slot| NewReminder {

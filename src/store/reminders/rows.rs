@@ -3,7 +3,6 @@
 //! What fires is decided by [`crate::schedule::due`]; here is kept which slot is next, and what became of the others.
 
 use chrono::{DateTime, NaiveDateTime, Utc};
-use rusqlite::{OptionalExtension as _, Row, Transaction};
 
 use crate::{
     clock::{parse_time, rfc3339},
@@ -11,7 +10,12 @@ use crate::{
         Missed, Rule, Slot,
         due::{self, DueTurn, Series, SlotHistory},
     },
-    store::{FencedStore, NewOutgoing, Result, Store, json, odd_rows::words, outbox::attempts},
+    store::{
+        FencedStore, NewOutgoing, Result, Store, json,
+        odd_rows::words,
+        outbox::attempts,
+        sql::{self, OptionalExtension as _, Row, Transaction},
+    },
     types::ChatRef,
     zone::Tz,
 };
@@ -104,14 +108,8 @@ impl Reminder {
         self.what.rule.is_some() && self.written_at.is_some_and(|written| due::is_set_back(written, now))
     }
 
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let unreadable = |column: usize, value: String| {
-            rusqlite::Error::FromSqlConversionFailure(
-                column,
-                rusqlite::types::Type::Text,
-                format!("not understood: {value}").into(),
-            )
-        };
+    fn read(row: &Row<'_>) -> sql::Result<Self> {
+        let unreadable = |column, value: String| sql::Error::unreadable(column, &format!("not understood: {value}"));
         let (slot, next_at): (String, String) = (row.get(6)?, row.get(7)?);
         let time = |column| row.get::<_, Option<String>>(column).map(|text| text.as_deref().and_then(parse_time));
         Ok(Self {
@@ -146,7 +144,7 @@ impl Store {
         for reminder in statement.query_map([], Reminder::read)? {
             match reminder {
                 Ok(reminder) => reminders.push(reminder),
-                Err(why @ (rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::InvalidColumnType(..))) => {
+                Err(why) if why.is_of_value() => {
                     tracing::warn!(%why, "a reminder in the database can't be read");
                 }
                 Err(error) => return Err(error.into()),
@@ -231,9 +229,10 @@ fn keep(tx: &Transaction<'_>, firing: &Firing, now: DateTime<Utc>) -> Result<Opt
     let is_new = tx
         .query_row(
             "INSERT INTO reminder_firings (reminder_id, slot, fired_at, outcome, first_slot) VALUES (?1, ?2, ?3, ?4, ?5)
-             ON CONFLICT DO UPDATE SET fired_at = excluded.fired_at, outcome = excluded.outcome,
-                 first_slot = min(coalesce(first_slot, excluded.first_slot), coalesce(excluded.first_slot, first_slot))
-             WHERE outcome <> 'run' AND excluded.outcome = 'run' RETURNING 1",
+             ON CONFLICT (reminder_id, slot) DO UPDATE SET fired_at = excluded.fired_at, outcome = excluded.outcome,
+                 first_slot = min(coalesce(reminder_firings.first_slot, excluded.first_slot),
+                                  coalesce(excluded.first_slot, reminder_firings.first_slot))
+             WHERE reminder_firings.outcome <> 'run' AND excluded.outcome = 'run' RETURNING 1",
             (firing.id, &slot, rfc3339(now), outcome.name(), first),
             |_| Ok(()),
         )
@@ -271,7 +270,7 @@ pub(in crate::store) fn add(
         "INSERT INTO reminders (chat_id, thread_id, text, rule, zone, slot, next_at, missed, created_at, written_at,
                                 cycle_id)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9, ?10)",
-        rusqlite::params![
+        sql::params![
             reminder.chat,
             reminder.thread_id,
             reminder.text,

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    store::{Accepted, Batch, NewAttachment, NewIncoming, Order, Ordered, PartOf},
+    store::{Accepted, Batch, NewAttachment, NewIncoming, Order, Ordered, PartOf, sql},
     types::ChatRef,
 };
 
@@ -55,7 +55,7 @@ impl World {
         let mut statement =
             self.store.conn.prepare("SELECT kind, message_text FROM incoming_messages ORDER BY id").unwrap();
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
-        rows.collect::<rusqlite::Result<_>>().unwrap()
+        rows.collect::<sql::Result<_>>().unwrap()
     }
 
     /// The files of a row, in the order in which it describes them.
@@ -71,8 +71,8 @@ impl World {
     /// A cycle has taken everything up.
     fn take_all_up(&self) {
         self.by_hand(
-            "INSERT OR IGNORE INTO cycles (id, state, trigger, reasons, model, started_at, fence)
-                 VALUES ('open', 'running', 'cli', '[]', 'm', '', 1);
+            "INSERT INTO cycles (id, state, trigger, reasons, model, started_at, fence)
+                 VALUES ('open', 'running', 'cli', '[]', 'm', '', 1) ON CONFLICT DO NOTHING;
              UPDATE incoming_messages SET cycle_id = 'open'",
         );
     }

@@ -153,10 +153,9 @@ fn contents(world: &World) -> String {
         "undos",
     ] {
         let mut statement = world.store.conn.prepare(&format!("SELECT * FROM {table}")).unwrap();
-        let columns = statement.column_count();
         let mut rows = statement.query([]).unwrap();
         while let Some(row) = rows.next().unwrap() {
-            for column in 0..columns {
+            for column in 0..row.column_count() {
                 all.push_str(&format!("{table}.{column}={:?};", row.get_ref(column).unwrap()));
             }
         }

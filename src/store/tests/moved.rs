@@ -28,7 +28,7 @@ fn what_is_open_in_a_group_goes_along_with_it() {
          INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at) VALUES (-7, 'tea', 'UTC', '', '', '')",
     );
     world.move_group(false);
-    let messages = "SELECT group_concat(message_text || ' ' || COALESCE(channel_message_id, '-'), ', ')
+    let messages = "SELECT group_concat(message_text || ' ' || COALESCE('' || channel_message_id, '-'), ', ')
                     FROM incoming_messages WHERE chat_id = ";
     assert_eq!(world.value::<String>(&format!("{messages} -1007")), "queued -, undone -");
     assert_eq!(world.value::<String>(&format!("{messages} -7")), "answered 7");

@@ -1,6 +1,7 @@
 //! Whose words our messages and theirs hold, and what a reply may quote.
 
 use super::*;
+use crate::store::sql;
 use crate::types::ChatRef;
 
 fn outcome(taint: Option<&str>) -> Entry {
@@ -73,7 +74,7 @@ fn links_of_a_text_that_others_had_a_hand_in_are_text_whoever_planned_it() {
     world.begin("c1");
     let html = |world: &World| -> Vec<String> {
         let mut statement = world.store.conn.prepare("SELECT html FROM outgoing_parts ORDER BY outgoing_id").unwrap();
-        statement.query_map([], |row| row.get(0)).unwrap().collect::<rusqlite::Result<_>>().unwrap()
+        statement.query_map([], |row| row.get(0)).unwrap().collect::<sql::Result<_>>().unwrap()
     };
     let link = "given up: [here](https://example.org/evil)";
     world.send(&Entry::Asked, link);
@@ -117,13 +118,17 @@ fn a_text_in_another_chat_than_its_cycles_says_whose_words_it_may_hold() {
         Some("a page"),
         "it is their own chat"
     );
-    let clickable = "SELECT sum(html LIKE '%<a href%') FROM outgoing_parts";
+    let clickable = "SELECT count(*) FROM outgoing_parts WHERE html LIKE '%<a href%'";
     assert_eq!(world.value::<i64>(clickable), 3, "the guest's are text");
 }
 
 #[test]
 fn what_was_told_in_other_chats_before_that_was_noted_is_marked() {
     let mut world = World::new();
+    // No shared database is from before that.
+    if world.is_shared() {
+        return;
+    }
     world.begin_all();
     world.by_hand(
         "INSERT INTO outgoing_messages (chat_id, message_text, cycle_id, kind) VALUES
@@ -152,6 +157,10 @@ fn what_nobody_can_tell_of_counts_as_others() {
 #[test]
 fn what_was_written_before_it_was_noted_is_unknown() {
     let mut world = World::new();
+    // No shared database is from before that.
+    if world.is_shared() {
+        return;
+    }
     let opening = |taint: Option<&str>| Entry::Said {
         raw: "{\"content\": \"ü\\n\"}".to_owned(),
         messages: vec![3],

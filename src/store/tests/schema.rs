@@ -1,6 +1,12 @@
+//! What is SQLite's alone: its file, its log, the migrations from long ago.
+
 use std::os::unix::fs::PermissionsExt as _;
 
-use super::*;
+use super::{
+    tests::{World, at, me},
+    *,
+};
+use crate::{clock::FixedClock, types::ChatRef};
 
 fn mode(path: &std::path::Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -9,16 +15,17 @@ fn mode(path: &std::path::Path) -> u32 {
 #[test]
 fn the_database_and_its_log_are_readable_by_their_owner_alone() {
     let world = World::new();
-    assert_eq!(mode(&world.path()), 0o600);
-    assert_eq!(mode(&world.path().with_extension("db-wal")), 0o600);
-    assert_eq!(world.store.path(), world.path());
+    assert_eq!(mode(world.store.path()), 0o600);
+    assert_eq!(mode(&world.store.path().with_extension("db-wal")), 0o600);
+    assert_eq!(world.store.path(), world.store.path());
 }
 
 #[test]
 fn it_syncs_each_commit_and_bounds_its_log() {
     let world = World::new();
-    let store = Store::open(&world.path()).unwrap();
-    let pragma = |name: &str| store.conn.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
+    let store = Store::open(world.store.path()).unwrap();
+    let pragma =
+        |name: &str| store.conn.sqlite().unwrap().pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
     assert_eq!(pragma("synchronous"), 2, "FULL");
     assert_eq!(pragma("fullfsync"), 1);
     assert_eq!(pragma("foreign_keys"), 1);
@@ -29,9 +36,10 @@ fn it_syncs_each_commit_and_bounds_its_log() {
 #[test]
 fn after_a_write_that_may_be_lost_commits_are_synced_again() {
     let world = World::new();
-    let mut store = Store::open(&world.path()).unwrap();
-    let synchronous =
-        |store: &Store| -> i64 { store.conn.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap() };
+    let mut store = Store::open(world.store.path()).unwrap();
+    let synchronous = |store: &Store| -> i64 {
+        store.conn.sqlite().unwrap().pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap()
+    };
     let fence = store.take_lease(&me(), at(1)).unwrap();
     assert_eq!(synchronous(&store), 2);
     FencedStore::new(&mut store, fence, &FixedClock(at(1))).upkeep_ok(UpkeepKind::Push).unwrap();
@@ -44,10 +52,10 @@ fn after_a_write_that_may_be_lost_commits_are_synced_again() {
 fn what_was_written_is_there_when_it_is_opened_again() {
     let mut world = World::new();
     world.store.say(ChatRef::TERMINAL, "keep me", at(0)).unwrap();
-    let again = Store::open(&world.path()).unwrap();
+    let again = Store::open(world.store.path()).unwrap();
     assert_eq!(again.queued().unwrap()[0].text, "keep me");
     assert_eq!(again.integrity().unwrap(), Ok(()));
-    let looking = Store::open_read_only(&world.path()).unwrap().unwrap();
+    let looking = Store::open_read_only(world.store.path()).unwrap().unwrap();
     assert_eq!(looking.queued().unwrap().len(), 1);
     assert!(looking.conn.execute("DELETE FROM incoming_messages", []).is_err());
 }
@@ -90,9 +98,9 @@ fn what_a_newer_program_has_added_is_in_nobodys_way() {
         "PRAGMA user_version = 99; CREATE TABLE newer (id INTEGER PRIMARY KEY);
          ALTER TABLE incoming_messages ADD COLUMN newer TEXT",
     );
-    drop(Store::open(&world.path()).unwrap());
+    drop(Store::open(world.store.path()).unwrap());
     world.by_hand("INSERT INTO incoming_messages (chat_id, message_text) VALUES (7, 'hello')");
-    assert_eq!(Store::open(&world.path()).unwrap().queued().unwrap().len(), 1);
+    assert_eq!(Store::open(world.store.path()).unwrap().queued().unwrap().len(), 1);
     assert_eq!(world.value::<i64>("PRAGMA user_version"), 99);
 }
 
@@ -100,7 +108,7 @@ fn what_a_newer_program_has_added_is_in_nobodys_way() {
 fn a_newer_schema_that_changed_what_was_there_is_refused_and_left_alone() {
     let world = World::new();
     world.by_hand("PRAGMA user_version = 99; UPDATE readable_from SET version = 98");
-    let refused = Store::open(&world.path()).map(drop).unwrap_err();
+    let refused = Store::open(world.store.path()).map(drop).unwrap_err();
     assert!(matches!(refused, StoreError::Newer { found: 99, .. }), "{refused}");
     assert!(refused.to_string().contains("a newer reveille has used it"));
     assert_eq!(world.value::<i64>("PRAGMA user_version"), 99);
@@ -143,7 +151,7 @@ fn many_can_open_a_new_database_at_once() {
 #[test]
 fn a_reader_that_stays_is_waited_for_now_and_then_and_the_log_is_cut_back_after_it() {
     let mut world = World::new();
-    let reader = Connection::open(world.path()).unwrap();
+    let reader = rusqlite::Connection::open(world.store.path()).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM incoming_messages").unwrap();
     let text = "x".repeat(100_000);
     while world.store.log_bytes() <= WAL_BOUND_BYTES {

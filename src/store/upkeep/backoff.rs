@@ -1,11 +1,13 @@
 //! Back-off of what is looked after without a model, what was handled once, and repairs to be written down.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use rusqlite::{OptionalExtension as _, Transaction};
 
 use crate::{
     clock::{is_over, parse_time, rfc3339},
-    store::{FencedStore, Result, Store},
+    store::{
+        FencedStore, Result, Store,
+        sql::{self, OptionalExtension as _, Transaction},
+    },
 };
 
 /// The first wait after a failure, in seconds; it doubles with each further one.
@@ -111,11 +113,11 @@ impl Store {
         self.write_relaxed(|tx| {
             tx.execute(
                 "INSERT INTO upkeep (name, failures, error) VALUES (?1, 1, ?2) ON CONFLICT (name) DO UPDATE
-                 SET failures = failures + 1, error = excluded.error",
+                 SET failures = upkeep.failures + 1, error = excluded.error",
                 (kind.as_str(), error),
             )?;
             tx.execute(
-                "INSERT OR IGNORE INTO handled (key, value, at) VALUES (?1, '', ?2)",
+                "INSERT INTO handled (key, value, at) VALUES (?1, '', ?2) ON CONFLICT DO NOTHING",
                 (failing_key(kind), rfc3339(now)),
             )?;
             Ok(())
@@ -154,21 +156,21 @@ impl Store {
     pub fn handled_keys(&self, prefix: &str) -> Result<std::collections::BTreeSet<String>> {
         let mut statement =
             self.conn.prepare_cached("SELECT key FROM handled WHERE substr(key, 1, length(?1)) = ?1")?;
-        Ok(statement.query_map([prefix], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([prefix], |row| row.get(0))?.collect::<sql::Result<_>>()?)
     }
 
     /// The same with their values.
     pub fn handled_values(&self, prefix: &str) -> Result<std::collections::BTreeMap<String, String>> {
         let sql = "SELECT key, value FROM handled WHERE substr(key, 1, length(?1)) = ?1 AND value IS NOT NULL";
         let mut statement = self.conn.prepare_cached(sql)?;
-        Ok(statement.query_map([prefix], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([prefix], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::Result<_>>()?)
     }
 
     /// Repairs that no wake has written down yet, as (row, what).
     pub fn unnoted_repairs(&self) -> Result<Vec<(i64, String)>> {
         let mut statement =
             self.conn.prepare("SELECT id, what FROM repairs WHERE cycle_id IS NULL ORDER BY id LIMIT 50")?;
-        Ok(statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::Result<_>>()?)
     }
 }
 

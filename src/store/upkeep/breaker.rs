@@ -4,12 +4,14 @@
 //! request tries the model (half-open). That fails, and it waits longer; or is answered, and the row goes.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use rusqlite::{OptionalExtension as _, Row};
 
 use super::backoff::wait_after;
 use crate::{
     clock::{is_over, parse_time, rfc3339},
-    store::{FencedStore, Result, Store},
+    store::{
+        FencedStore, Result, Store,
+        sql::{self, OptionalExtension as _, Row},
+    },
 };
 
 /// What is wrong with a model.
@@ -77,7 +79,7 @@ impl ModelBreaker {
 
     const COLUMNS: &str = "model, fault, failures, since, not_before, error";
 
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn read(row: &Row<'_>) -> sql::Result<Self> {
         Ok(Self {
             model: row.get(0)?,
             fault: ModelFault::parse(&row.get::<_, String>(1)?),
@@ -94,7 +96,7 @@ impl Store {
     pub fn breakers(&self) -> Result<Vec<ModelBreaker>> {
         let sql = format!("SELECT {} FROM model_breakers ORDER BY model", ModelBreaker::COLUMNS);
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([], ModelBreaker::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([], ModelBreaker::read)?.collect::<sql::Result<_>>()?)
     }
 
     /// The trouble of one model, if it is in any.

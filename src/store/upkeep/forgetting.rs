@@ -14,12 +14,13 @@
 //! | a message that waits, an answer that does, an open cycle  | is in the way                                   |
 //! | a nudge whose pressed button waits for a wake             | is in the way                                   |
 
-use rusqlite::{Connection, Transaction, types::ValueRef};
+use rusqlite::types::{Value, ValueRef};
 
 use crate::{
     store::{
         FencedStore, Result, Store, json,
         outcome::{OPEN, PUT_ASIDE},
+        sql::{self, Connection, Transaction},
     },
     types::ChatRef,
 };
@@ -42,6 +43,11 @@ pub struct HeldWords {
     /// Its words.
     pub text: String,
 }
+
+/// Writes PostgreSQL's tables anew in which words stand: those alone, since its own are everybody's.
+const VACUUM_FULL: &str =
+    "VACUUM FULL incoming_messages, message_updates, attachments, outgoing_messages, outgoing_parts, cycles,
+    cycle_journal, approvals, recordings, reminders, job_runs, jobs, undos, nudges, shown_tasks";
 
 /// What of the database holds the words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -158,7 +164,8 @@ impl FencedStore<'_> {
     /// held before stays in its free pages. Says whether that was done too: not while others read.
     pub fn forget_words(&mut self, held: &HeldInRows, holds: &HoldsWords<'_>) -> Result<bool> {
         self.fenced(|tx| forget(tx, held, holds))?;
-        Ok(self.conn.execute_batch("VACUUM").is_ok() && self.restart_log().unwrap_or(false))
+        let vacuum = self.conn.either("VACUUM", VACUUM_FULL);
+        Ok(self.conn.execute_batch(vacuum).is_ok() && self.restart_log().unwrap_or(false))
     }
 }
 
@@ -213,10 +220,10 @@ fn cycles(conn: &Connection, holds: &HoldsWords<'_>, which: &str) -> Result<Vec<
     let mut proposed = conn.prepare("SELECT title, files FROM proposals WHERE cycle_id = ?1")?;
     for row in ids {
         let id = row.text(0);
-        let holds_any = |statement: &mut rusqlite::Statement<'_>, is_json: bool| -> Result<bool> {
+        let holds_any = |statement: &mut sql::Statement<'_>, is_json: bool| -> Result<bool> {
             let mut rows = statement.query([id])?;
             while let Some(row) = rows.next()? {
-                for column in 0..row.as_ref().column_count() {
+                for column in 0..row.column_count() {
                     if let ValueRef::Text(text) = row.get_ref(column)?
                         && holds(&String::from_utf8_lossy(text), is_json)
                     {
@@ -243,12 +250,12 @@ fn cycles(conn: &Connection, holds: &HoldsWords<'_>, which: &str) -> Result<Vec<
 fn on_hold(conn: &Connection, held: &HeldInRows) -> Result<Vec<i64>> {
     let sql = format!(
         "SELECT DISTINCT m.id FROM taken_up t JOIN incoming_messages m ON m.id = t.message_id
-         WHERE t.cycle_id IN (SELECT value FROM json_each(?1)) AND (m.processed = 0 OR m.outcome IN {PUT_ASIDE})
+         WHERE t.cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)) AND (m.processed = 0 OR m.outcome IN {PUT_ASIDE})
              AND m.id NOT IN (SELECT value FROM json_each(?2)) ORDER BY m.id"
     );
     let going: Vec<i64> = held.incoming.iter().map(|row| row.id).chain(held.waiting.iter().copied()).collect();
     let mut statement = conn.prepare(&sql)?;
-    Ok(statement.query_map((json(&held.cycles), json(&going)), |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+    Ok(statement.query_map((json(&held.cycles), json(&going)), |row| row.get(0))?.collect::<sql::Result<_>>()?)
 }
 
 fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Result<()> {
@@ -295,12 +302,12 @@ fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Re
     )?;
     let cycles = json(&held.cycles);
     for sql in [
-        "DELETE FROM cycle_journal WHERE cycle_id IN (SELECT value FROM json_each(?1))",
-        "DELETE FROM taken_up WHERE cycle_id IN (SELECT value FROM json_each(?1))",
+        "DELETE FROM cycle_journal WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
+        "DELETE FROM taken_up WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
         "UPDATE cycles SET system = '[]', tools = '[]', has_journal = 0, reasons = '[]', error = NULL
-         WHERE id IN (SELECT value FROM json_each(?1))",
-        "UPDATE approvals SET action = '', reasons = '[]' WHERE cycle_id IN (SELECT value FROM json_each(?1))",
-        "UPDATE proposals SET title = '', files = '[]', tell_at = NULL WHERE cycle_id IN (SELECT value FROM json_each(?1))",
+         WHERE id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
+        "UPDATE approvals SET action = '', reasons = '[]' WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
+        "UPDATE proposals SET title = '', files = '[]', tell_at = NULL WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
     ] {
         tx.execute(sql, [&cycles])?;
     }
@@ -314,7 +321,7 @@ fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Re
         (json(&held.job_runs), FORGOTTEN_ROW),
     )?;
     tx.execute(
-        "UPDATE jobs SET seen = NULL, error = NULL WHERE name IN (SELECT value FROM json_each(?1))",
+        "UPDATE jobs SET seen = NULL, error = NULL WHERE name IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
         [json(&held.jobs)],
     )?;
     for row in rows(tx, "SELECT id, answer, taken_back FROM undos WHERE done_at IS NOT NULL")? {
@@ -336,19 +343,19 @@ fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Re
 }
 
 /// A row as it is, whatever a hand has put there: what isn't text or a number reads as empty.
-struct LooseRow(Vec<rusqlite::types::Value>);
+struct LooseRow(Vec<Value>);
 
 impl LooseRow {
     fn text(&self, at: usize) -> &str {
         match self.0.get(at) {
-            Some(rusqlite::types::Value::Text(text)) => text,
+            Some(Value::Text(text)) => text,
             _ => "",
         }
     }
 
     fn number(&self, at: usize) -> i64 {
         match self.0.get(at) {
-            Some(rusqlite::types::Value::Integer(number)) => *number,
+            Some(Value::Integer(number)) => *number,
             _ => 0,
         }
     }
@@ -366,8 +373,7 @@ impl LooseRow {
 
 fn rows(conn: &Connection, sql: &str) -> Result<Vec<LooseRow>> {
     let mut statement = conn.prepare(sql)?;
-    let columns = statement.column_count();
     let read =
-        |row: &rusqlite::Row<'_>| (0..columns).map(|at| row.get(at)).collect::<rusqlite::Result<_>>().map(LooseRow);
-    Ok(statement.query_map([], read)?.collect::<rusqlite::Result<_>>()?)
+        |row: &sql::Row<'_>| (0..row.column_count()).map(|at| row.get(at)).collect::<sql::Result<_>>().map(LooseRow);
+    Ok(statement.query_map([], read)?.collect::<sql::Result<_>>()?)
 }

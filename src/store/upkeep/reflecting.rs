@@ -1,11 +1,13 @@
 //! When a look back was last done, and whether anything has happened since; what people have said in the last weeks.
 
 use chrono::{DateTime, NaiveDate, Utc};
-use rusqlite::OptionalExtension as _;
 
 use crate::{
     clock::{parse_time, rfc3339},
-    store::{Result, Store},
+    store::{
+        Result, Store,
+        sql::{self, OptionalExtension as _},
+    },
     types::ChatRef,
 };
 
@@ -55,7 +57,7 @@ impl Store {
             let at: String = row.get(2)?;
             Ok((row.get(0)?, row.get(1)?, parse_time(&at), row.get(3)?))
         })?;
-        let mut said = rows.collect::<rusqlite::Result<Vec<OwnWords>>>()?;
+        let mut said = rows.collect::<sql::Result<Vec<OwnWords>>>()?;
         said.reverse();
         Ok(said)
     }

@@ -15,11 +15,14 @@
 //! Freed pages are used again by what comes; the file itself isn't made smaller.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Transaction};
 
 use crate::{
     clock::rfc3339,
-    store::{FencedStore, Result, Store, outcome::PUT_ASIDE},
+    store::{
+        FencedStore, Result, Store,
+        outcome::PUT_ASIDE,
+        sql::{self, OptionalExtension as _, Transaction},
+    },
 };
 
 /// Slots of an active reminder that stay however old: a clock that was wrong for a while must not fire them again.
@@ -58,7 +61,7 @@ impl Store {
     pub fn is_file_wanted(&self, name: &str) -> Result<bool> {
         let sql = format!(
             "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE (processed = 0 OR outcome IN {PUT_ASIDE})
-                 AND (instr(message_text, ?1) OR instr(COALESCE(raw, ''), ?1)))
+                 AND (instr(message_text, ?1) > 0 OR instr(COALESCE(raw, ''), ?1) > 0))
              OR EXISTS (SELECT 1 FROM attachments a JOIN incoming_messages m ON m.id = a.message_id
                  WHERE a.path IN ('voice/' || ?1, 'files/' || ?1) AND a.replaced_at IS NULL
                  AND (m.processed = 0 OR m.outcome IN {PUT_ASIDE}))"
@@ -77,7 +80,7 @@ impl Store {
              WHERE f.fired_at < ?1 AND (r.state != 'active' OR f.newest > ?2) LIMIT ?3",
         )?;
         let firings = statement.query_map((before, FIRINGS_KEPT, rows), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(firings.collect::<rusqlite::Result<_>>()?)
+        Ok(firings.collect::<sql::Result<_>>()?)
     }
 }
 

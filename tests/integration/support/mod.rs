@@ -12,6 +12,8 @@ pub(crate) mod http;
 pub(crate) mod mcp;
 pub(crate) mod openai;
 pub(crate) mod peers;
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;
 pub(crate) mod speech;
 pub(crate) mod spelled;
 pub(crate) mod telegram;

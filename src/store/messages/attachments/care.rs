@@ -3,7 +3,7 @@
 use super::{Attachment, SOUND};
 use crate::{
     clock::rfc3339,
-    store::{FencedStore, Result, Store, outcome::PUT_ASIDE},
+    store::{FencedStore, Result, Store, outcome::PUT_ASIDE, sql},
 };
 
 /// Files that one look names at most.
@@ -29,7 +29,7 @@ impl Store {
             Attachment::SELECT
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([], Attachment::read)?.collect::<rusqlite::Result<_>>()?)
+        Ok(statement.query_map([], Attachment::read)?.collect::<sql::Result<_>>()?)
     }
 
     /// The files that should be on the disk, the newest first.
@@ -47,7 +47,7 @@ impl Store {
                 is_wanted: row.get::<_, Option<bool>>(2)?.unwrap_or(false),
             })
         })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        Ok(rows.collect::<sql::Result<_>>()?)
     }
 }
 
@@ -72,7 +72,7 @@ impl FencedStore<'_> {
     pub fn forget_files(&mut self, paths: &[String]) -> Result<()> {
         self.fenced(|tx| {
             tx.execute(
-                "UPDATE attachments SET path = NULL WHERE path IN (SELECT value FROM json_each(?1))",
+                "UPDATE attachments SET path = NULL WHERE path IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
                 [crate::store::json(paths)],
             )?;
             Ok(())

@@ -3,13 +3,18 @@
 //! have come to rest. Each step names the state that it leaves, so that one that comes late, or twice, changes nothing.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension as _, Transaction};
 
 use super::{Attachment, SOUND, retell};
 use crate::{
     clock::{LONGEST_WAIT, rfc3339},
     media::Transcript,
-    store::{NewOutgoing, Result, Store, UpkeepKind, messages::parts::may_change, outbox::attempts, upkeep::backoff},
+    store::{
+        NewOutgoing, Result, Store, UpkeepKind,
+        messages::parts::may_change,
+        outbox::attempts,
+        sql::{OptionalExtension as _, Transaction},
+        upkeep::backoff,
+    },
 };
 
 /// Why a recording isn't listened to where there is nothing to listen with, or how that begins. It is listened to once there is.
@@ -56,7 +61,7 @@ impl Store {
                  FROM attachments o JOIN incoming_messages n ON n.id = o.message_id WHERE {done} GROUP BY n.chat_id
              )
              {} LEFT JOIN turns ON turns.of_chat = m.chat_id WHERE {step} AND m.processed = 0 AND {IS_TIME}
-             ORDER BY a.attempts, turns.last, a.id LIMIT 1",
+             ORDER BY a.attempts, turns.last NULLS FIRST, a.id LIMIT 1",
             Attachment::SELECT
         );
         let found = self

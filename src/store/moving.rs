@@ -1,0 +1,133 @@
+//! All of a store as another store: from a file into a shared database, and back. What was written is read again and compared, row by
+//! row, before it counts.
+
+use rusqlite::{ToSql, types::Value};
+
+use super::{
+    Result, Store, StoreError, shared,
+    sql::{self, Connection, OptionalExtension as _},
+};
+
+/// What the schema itself writes: each store has its own.
+const OWN: &str = "readable_from";
+
+/// A row as it is.
+type WholeRow = Vec<Value>;
+
+impl Store {
+    /// Copies everything into an empty store, in one transaction there. Says how many rows that are.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] where the other one isn't empty, or reads otherwise than was written; then nothing of it stays.
+    pub fn copy_to(&self, to: &mut Store) -> Result<usize> {
+        let moment = self.conn.begin_read()?;
+        let copied = to.write(|there| {
+            let mut count = 0;
+            for table in tables() {
+                let columns = columns(&self.conn, table)?;
+                if columns != self::columns(there, table)? {
+                    return Err(StoreError::Damaged(format!("{table} has other columns there")));
+                }
+                let rows = rows(&self.conn, table, &columns)?;
+                write(there, table, &columns, &rows)?;
+                keep_numbers(&self.conn, there, table)?;
+                if sorted(self::rows(there, table, &columns)?) != sorted(rows.clone()) {
+                    return Err(StoreError::Damaged(format!("{table} reads otherwise there than it was written")));
+                }
+                count += rows.len();
+            }
+            Ok(count)
+        });
+        drop(moment);
+        copied
+    }
+}
+
+/// All tables, those first that others refer to.
+fn tables() -> impl Iterator<Item = &'static str> {
+    let named = shared::SCHEMA.lines().filter_map(|line| line.strip_prefix("CREATE TABLE "));
+    named.filter_map(|line| line.split([' ', '(']).next()).filter(|table| *table != OWN)
+}
+
+fn columns(conn: &Connection, table: &str) -> Result<Vec<String>> {
+    let sql = conn.either(
+        "SELECT name FROM pragma_table_info(?1)",
+        "SELECT column_name FROM information_schema.columns
+         WHERE table_schema = current_schema() AND table_name = ?1 AND column_name <> 'rowid'",
+    );
+    let mut statement = conn.prepare(sql)?;
+    let mut columns = statement.query_map([table], |row| row.get(0))?.collect::<sql::Result<Vec<String>>>()?;
+    columns.sort();
+    Ok(columns)
+}
+
+/// In the order in which they were written, where that is asked for anywhere.
+fn rows(conn: &Connection, table: &str, columns: &[String]) -> Result<Vec<WholeRow>> {
+    let order = if ["cycles", "outgoing_parts"].contains(&table) { " ORDER BY rowid" } else { "" };
+    let mut statement = conn.prepare(&format!("SELECT {} FROM {table}{order}", columns.join(", ")))?;
+    let read = |row: &sql::Row<'_>| (0..row.column_count()).map(|at| row.get(at)).collect::<sql::Result<WholeRow>>();
+    Ok(statement.query_map([], read)?.collect::<sql::Result<_>>()?)
+}
+
+fn write(there: &Connection, table: &str, columns: &[String], rows: &[WholeRow]) -> Result<()> {
+    if table == "processing_lock" {
+        // A new file has the row of a lease that nobody has taken.
+        there.execute("DELETE FROM processing_lock WHERE fence = 0", [])?;
+    }
+    let is_empty: bool =
+        there.query_row(&format!("SELECT NOT EXISTS (SELECT 1 FROM {table})"), [], |row| row.get(0))?;
+    if !is_empty {
+        return Err(StoreError::Damaged(format!("{table} isn't empty there: nothing was copied")));
+    }
+    let places: Vec<String> = (1..=columns.len()).map(|place| format!("?{place}")).collect();
+    let sql = format!("INSERT INTO {table} ({}) VALUES ({})", columns.join(", "), places.join(", "));
+    let mut statement = there.prepare(&sql)?;
+    for row in rows {
+        let values: Vec<&dyn ToSql> = row.iter().map(|value| value as &dyn ToSql).collect();
+        statement.execute(values.as_slice())?;
+    }
+    Ok(())
+}
+
+/// Numbers go on from where they were: none is given twice, also where the row that had it is gone.
+fn keep_numbers(from: &Connection, there: &Connection, table: &str) -> Result<()> {
+    let last = from.either(
+        "SELECT seq FROM sqlite_sequence WHERE name = ?1",
+        "SELECT s.last_value FROM pg_sequences s
+         WHERE quote_ident(s.schemaname) || '.' || quote_ident(s.sequencename) = pg_get_serial_sequence(?1, 'id')",
+    );
+    let last = match has_numbers(from, table)? {
+        true => from.query_row(last, [table], |row| row.get::<_, Option<i64>>(0)).optional()?.flatten(),
+        false => None,
+    };
+    if !has_numbers(there, table)? {
+        return Ok(());
+    }
+    let greatest = there.query_row(&format!("SELECT max(id) FROM {table}"), [], |row| row.get::<_, Option<i64>>(0))?;
+    let Some(last) = last.max(greatest) else { return Ok(()) };
+    if there.sqlite().is_some() {
+        there.execute("DELETE FROM sqlite_sequence WHERE name = ?1", [table])?;
+        there.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)", (table, last))?;
+    } else {
+        there.query_row("SELECT setval(pg_get_serial_sequence(?1, 'id'), ?2)", (table, last), |row| {
+            row.get::<_, i64>(0)
+        })?;
+    }
+    Ok(())
+}
+
+/// Whether a table's numbers come from a count of its own.
+fn has_numbers(conn: &Connection, table: &str) -> Result<bool> {
+    let sql = conn.either(
+        "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = ?1 AND sql LIKE '%AUTOINCREMENT%')",
+        "SELECT EXISTS (SELECT 1 FROM information_schema.columns WHERE table_schema = current_schema()
+             AND table_name = ?1 AND column_name = 'id' AND is_identity = 'YES')",
+    );
+    Ok(conn.query_row(sql, [table], |row| row.get(0))?)
+}
+
+fn sorted(rows: Vec<WholeRow>) -> Vec<String> {
+    let mut rows: Vec<String> = rows.iter().map(|row| format!("{row:?}")).collect();
+    rows.sort_unstable();
+    rows
+}

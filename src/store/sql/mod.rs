@@ -1,0 +1,292 @@
+//! The database as the store's verbs see it: the few calls that they make of rusqlite, over either of two engines.
+//!
+//! Each verb stands once, in the SQL that both engines read. SQLite gets it as it is, and this layer adds a comparison to a call.
+//! PostgreSQL gets it by [`dialect`]. Values are rusqlite's on both sides, so that the verbs' types convert in one way.
+
+#[cfg(feature = "postgres")]
+mod dialect;
+mod params;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod row;
+#[cfg(feature = "postgres")]
+mod tls;
+
+use std::ops::Deref;
+
+use rusqlite::TransactionBehavior;
+
+pub(in crate::store) use params::Params;
+#[cfg(feature = "postgres")]
+pub(in crate::store) use postgres::{Postgres, PostgresError};
+pub(in crate::store) use row::{MappedRows, Row, Rows};
+pub(in crate::store) use rusqlite::params;
+#[cfg(feature = "postgres")]
+pub(in crate::store) use tls::Tls;
+
+/// Why a statement wasn't done.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::store) enum Error {
+    /// As SQLite says it. Values that aren't of the kind that was asked for are told so by both engines.
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    /// As PostgreSQL says it, or the connection to it.
+    #[cfg(feature = "postgres")]
+    #[error(transparent)]
+    Postgres(#[from] PostgresError),
+}
+
+impl Error {
+    /// A text in a column that can't be what it should be.
+    pub(in crate::store) fn unreadable(column: usize, why: &str) -> Self {
+        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, why.into()).into()
+    }
+
+    /// Whether a value isn't what it should be: that is its row's fault alone.
+    pub(in crate::store) fn is_of_value(&self) -> bool {
+        use rusqlite::Error::{FromSqlConversionFailure, InvalidColumnType};
+        matches!(self, Self::Sqlite(FromSqlConversionFailure(..) | InvalidColumnType(..)))
+    }
+}
+
+/// What statements return.
+pub(in crate::store) type Result<T> = std::result::Result<T, Error>;
+
+/// That there is no row is often an answer.
+pub(in crate::store) trait OptionalExtension<T> {
+    /// `None` in place of the error that says that there is no row.
+    fn optional(self) -> Result<Option<T>>;
+}
+
+impl<T> OptionalExtension<T> for Result<T> {
+    fn optional(self) -> Result<Option<T>> {
+        match self {
+            Ok(value) => Ok(Some(value)),
+            Err(Error::Sqlite(rusqlite::Error::QueryReturnedNoRows)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// One connection to a database.
+pub(in crate::store) struct Connection {
+    engine: Engine,
+}
+
+enum Engine {
+    Sqlite(rusqlite::Connection),
+    #[cfg(feature = "postgres")]
+    Postgres(Box<Postgres>),
+}
+
+impl From<rusqlite::Connection> for Connection {
+    fn from(conn: rusqlite::Connection) -> Self {
+        Self { engine: Engine::Sqlite(conn) }
+    }
+}
+
+#[cfg(feature = "postgres")]
+impl From<Postgres> for Connection {
+    fn from(postgres: Postgres) -> Self {
+        Self { engine: Engine::Postgres(Box::new(postgres)) }
+    }
+}
+
+impl Connection {
+    /// The connection itself, for what is SQLite's alone: pragmas, the write-ahead log, copies. None: it is another engine's.
+    pub(in crate::store) fn sqlite(&self) -> Option<&rusqlite::Connection> {
+        match &self.engine {
+            Engine::Sqlite(conn) => Some(conn),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(_) => None,
+        }
+    }
+
+    /// Which of two statements this engine reads, where one can't be both's.
+    pub(in crate::store) fn either<'s>(&self, sqlite: &'s str, postgres: &'s str) -> &'s str {
+        if self.sqlite().is_some() { sqlite } else { postgres }
+    }
+
+    /// A statement that is made for once.
+    pub(in crate::store) fn prepare(&self, sql: &str) -> Result<Statement<'_>> {
+        match &self.engine {
+            Engine::Sqlite(conn) => Ok(Statement::Once(conn.prepare(sql)?)),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => Ok(Statement::Postgres(postgres, postgres.text(sql))),
+        }
+    }
+
+    /// A statement that is kept for the next time.
+    pub(in crate::store) fn prepare_cached(&self, sql: &str) -> Result<Statement<'_>> {
+        match &self.engine {
+            Engine::Sqlite(conn) => Ok(Statement::Kept(conn.prepare_cached(sql)?)),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => Ok(Statement::Postgres(postgres, postgres.text(sql))),
+        }
+    }
+
+    /// Runs a statement that gives no rows; says how many it changed.
+    pub(in crate::store) fn execute(&self, sql: &str, values: impl Params) -> Result<usize> {
+        self.prepare(sql)?.execute(values)
+    }
+
+    /// Runs several statements.
+    pub(in crate::store) fn execute_batch(&self, sql: &str) -> Result<()> {
+        match &self.engine {
+            Engine::Sqlite(conn) => Ok(conn.execute_batch(sql)?),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => Ok(postgres.batch(&dialect::statement(sql))?),
+        }
+    }
+
+    /// Makes or changes tables.
+    pub(in crate::store) fn change_schema(&self, sql: &str) -> Result<()> {
+        match &self.engine {
+            Engine::Sqlite(conn) => Ok(conn.execute_batch(sql)?),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => Ok(postgres.batch(&dialect::schema(sql))?),
+        }
+    }
+
+    /// Makes the functions that the verbs' statements call, where the engine doesn't have them.
+    #[cfg(feature = "postgres")]
+    pub(in crate::store) fn make_functions(&self) -> Result<()> {
+        match &self.engine {
+            Engine::Sqlite(_) => Ok(()),
+            Engine::Postgres(postgres) => Ok(postgres.batch(dialect::FUNCTIONS)?),
+        }
+    }
+
+    /// The first row of an answer.
+    pub(in crate::store) fn query_row<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        read: impl FnOnce(&Row<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.prepare(sql)?.query_row(values, read)
+    }
+
+    /// Begins a transaction in which nobody else writes until its end.
+    pub(in crate::store) fn begin_write(&self) -> Result<Transaction<'_>> {
+        self.begin(true)
+    }
+
+    /// Begins a transaction whose statements all read the same moment.
+    pub(in crate::store) fn begin_read(&self) -> Result<Transaction<'_>> {
+        self.begin(false)
+    }
+
+    fn begin(&self, is_writing: bool) -> Result<Transaction<'_>> {
+        let under_way = match &self.engine {
+            Engine::Sqlite(conn) => {
+                let behavior = if is_writing { TransactionBehavior::Immediate } else { TransactionBehavior::Deferred };
+                UnderWay::Sqlite(rusqlite::Transaction::new_unchecked(conn, behavior)?)
+            }
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => {
+                postgres.begin(is_writing)?;
+                UnderWay::Postgres(RolledBack(postgres))
+            }
+        };
+        Ok(Transaction { conn: self, under_way })
+    }
+}
+
+/// A transaction: dropped, it never was.
+pub(in crate::store) struct Transaction<'c> {
+    conn: &'c Connection,
+    under_way: UnderWay<'c>,
+}
+
+enum UnderWay<'c> {
+    Sqlite(rusqlite::Transaction<'c>),
+    #[cfg(feature = "postgres")]
+    Postgres(RolledBack<'c>),
+}
+
+/// Rolls back what wasn't committed.
+#[cfg(feature = "postgres")]
+struct RolledBack<'c>(&'c Postgres);
+
+#[cfg(feature = "postgres")]
+impl Drop for RolledBack<'_> {
+    fn drop(&mut self) {
+        self.0.roll_back();
+    }
+}
+
+impl Transaction<'_> {
+    /// Makes it so.
+    pub(in crate::store) fn commit(self) -> Result<()> {
+        match self.under_way {
+            UnderWay::Sqlite(tx) => Ok(tx.commit()?),
+            #[cfg(feature = "postgres")]
+            UnderWay::Postgres(tx) => Ok(tx.0.commit()?),
+        }
+    }
+}
+
+impl Deref for Transaction<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.conn
+    }
+}
+
+/// A statement that can be run with other values again.
+pub(in crate::store) enum Statement<'c> {
+    /// SQLite's, made for once.
+    Once(rusqlite::Statement<'c>),
+    /// SQLite's, given back to be kept.
+    Kept(rusqlite::CachedStatement<'c>),
+    /// PostgreSQL's: its text, under which the connection keeps it.
+    #[cfg(feature = "postgres")]
+    Postgres(&'c Postgres, std::sync::Arc<str>),
+}
+
+impl Statement<'_> {
+    /// Runs it; says how many rows it changed.
+    pub(in crate::store) fn execute(&mut self, values: impl Params) -> Result<usize> {
+        match self {
+            Self::Once(statement) => Ok(statement.execute(values)?),
+            Self::Kept(statement) => Ok(statement.execute(values)?),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(postgres, sql) => {
+                Ok(usize::try_from(postgres.run(sql, values.values()?)?.changed).unwrap_or(usize::MAX))
+            }
+        }
+    }
+
+    /// Runs it for its rows, which are asked for one by one.
+    pub(in crate::store) fn query(&mut self, values: impl Params) -> Result<Rows<'_>> {
+        match self {
+            Self::Once(statement) => Ok(Rows::Sqlite(statement.query(values)?)),
+            Self::Kept(statement) => Ok(Rows::Sqlite(statement.query(values)?)),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(postgres, sql) => Ok(Rows::gathered(postgres.run(sql, values.values()?)?.rows)),
+        }
+    }
+
+    /// Runs it for its rows, each read as `read` does.
+    pub(in crate::store) fn query_map<T, F>(&mut self, values: impl Params, read: F) -> Result<MappedRows<'_, F>>
+    where
+        F: FnMut(&Row<'_>) -> Result<T>,
+    {
+        Ok(MappedRows::new(self.query(values)?, read))
+    }
+
+    /// The first row.
+    pub(in crate::store) fn query_row<T>(
+        &mut self,
+        values: impl Params,
+        read: impl FnOnce(&Row<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let mut rows = self.query(values)?;
+        match rows.next()? {
+            Some(row) => read(&row),
+            None => Err(Error::Sqlite(rusqlite::Error::QueryReturnedNoRows)),
+        }
+    }
+}

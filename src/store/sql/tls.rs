@@ -1,0 +1,114 @@
+//! TLS to a PostgreSQL, by the library that all else of ours uses. The server has to show a certificate for its name: of a known
+//! authority, or of the one in the file that `sslrootcert` names.
+
+use std::{
+    future::Future,
+    io,
+    path::Path,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use rustls::{
+    ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, ServerName, pem::PemObject as _},
+};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_postgres::{
+    Socket,
+    tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream},
+};
+use tokio_rustls::TlsConnector;
+
+/// Whom a server's certificate has to come from.
+#[derive(Clone)]
+pub(in crate::store) struct Tls(Arc<ClientConfig>);
+
+impl Tls {
+    /// The known authorities, or those in this file alone.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub(in crate::store) fn new(authorities: Option<&Path>) -> Result<Self, String> {
+        let mut roots = RootCertStore::empty();
+        match authorities {
+            Some(path) => {
+                let unreadable = |why: &dyn std::fmt::Display| {
+                    format!("{} holds no certificates that can be read: {why}", path.display())
+                };
+                for certificate in CertificateDer::pem_file_iter(path).map_err(|why| unreadable(&why))? {
+                    roots.add(certificate.map_err(|why| unreadable(&why))?).map_err(|why| unreadable(&why))?;
+                }
+                if roots.is_empty() {
+                    return Err(unreadable(&"there are none"));
+                }
+            }
+            None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let builder = builder.map_err(|why| why.to_string())?;
+        Ok(Self(Arc::new(builder.with_root_certificates(roots).with_no_client_auth())))
+    }
+}
+
+impl MakeTlsConnect<Socket> for Tls {
+    type Stream = Encrypted;
+    type TlsConnect = Dial;
+    type Error = io::Error;
+
+    fn make_tls_connect(&mut self, domain: &str) -> io::Result<Dial> {
+        // Asked for of a socket in the file system, too, which has no name and is never encrypted.
+        let name = ServerName::try_from(domain).ok().map(|name| name.to_owned());
+        Ok(Dial { connector: Arc::clone(&self.0).into(), name })
+    }
+}
+
+/// One connection to be made.
+pub(in crate::store) struct Dial {
+    connector: TlsConnector,
+    name: Option<ServerName<'static>>,
+}
+
+impl TlsConnect<Socket> for Dial {
+    type Stream = Encrypted;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Encrypted>> + Send>>;
+
+    fn connect(self, stream: Socket) -> Self::Future {
+        Box::pin(async move {
+            let name = self.name.ok_or_else(|| io::Error::other("the server's name can't stand in a certificate"))?;
+            Ok(Encrypted(self.connector.connect(name, stream).await?))
+        })
+    }
+}
+
+/// One that was made.
+pub(in crate::store) struct Encrypted(tokio_rustls::client::TlsStream<Socket>);
+
+impl TlsStream for Encrypted {
+    fn channel_binding(&self) -> ChannelBinding {
+        ChannelBinding::none()
+    }
+}
+
+impl AsyncRead for Encrypted {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, room: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, room)
+    }
+}
+
+impl AsyncWrite for Encrypted {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,11 @@
+//! The PostgreSQL of a run of the tests.
+
+#[path = "../../../tests/integration/support/postgres.rs"]
+mod postgres;
+
+use crate::store::DatabaseAddress;
+
+/// A new database; none where there is no PostgreSQL.
+pub(super) fn database() -> Option<DatabaseAddress> {
+    postgres::new_database().map(|url| DatabaseAddress::parse(&url, None).unwrap())
+}

@@ -1,0 +1,123 @@
+//! A PostgreSQL for one run of the tests, from the system's own package: in a temporary directory, without a network. Each test gets a
+//! schema of its own in it, which is a database to the programs. It ends with whoever runs the tests.
+//!
+//! The store's own tests use it, too.
+
+#![expect(clippy::disallowed_methods, reason = "what tests start isn't bounded by the programs' rules")]
+
+use std::{
+    fs,
+    os::unix::process::parent_id,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use fs2::FileExt as _;
+
+/// Where the packages put their programs, by version.
+const PACKAGES: &str = "/usr/lib/postgresql";
+/// It refuses to run as root.
+const USER: &str = "postgres";
+
+static DATABASES: AtomicU32 = AtomicU32::new(0);
+
+/// The address of a new database; none where there is no PostgreSQL.
+pub(crate) fn new_database() -> Option<String> {
+    let name = format!("t{}_{}", std::process::id(), DATABASES.fetch_add(1, Ordering::Relaxed));
+    ask(&format!("CREATE SCHEMA {name}"), "public")?;
+    let socket = running()?.display().to_string().replace('/', "%2F");
+    Some(format!("postgres://{USER}@{socket}/postgres?options=-csearch_path%3D{name}"))
+}
+
+/// What the server answers to a statement, as text; none where there is no server.
+pub(crate) fn ask(sql: &str, schema: &str) -> Option<String> {
+    let mut command = Command::new(programs()?.join("psql"));
+    command.arg("-h").arg(running()?).args([
+        "-U",
+        USER,
+        "-qXAt",
+        "-c",
+        &format!("SET search_path = {schema}"),
+        "-c",
+        sql,
+    ]);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    Some(String::from_utf8(output.stdout).unwrap().trim_end().to_owned())
+}
+
+fn programs() -> Option<PathBuf> {
+    let mut versions: Vec<PathBuf> =
+        fs::read_dir(PACKAGES).ok()?.flatten().map(|entry| entry.path().join("bin")).collect();
+    versions.retain(|bin| bin.join("initdb").exists());
+    versions.sort();
+    versions.pop()
+}
+
+/// The directory of the server's socket. The first test starts it; all of a run have the same parent.
+fn running() -> Option<PathBuf> {
+    let bin = programs()?;
+    let dir = std::env::temp_dir().join(format!("reveille-postgres-{}", parent_id()));
+    let lock = fs::File::create(dir.with_extension("lock")).unwrap();
+    lock.lock_exclusive().unwrap();
+    if !dir.join("ready").exists() {
+        fs::remove_dir_all(&dir).ok();
+        fs::create_dir(&dir).unwrap();
+        if is_root() {
+            run(Command::new("chown").arg(USER).arg(&dir));
+        }
+        let data = dir.join("data");
+        run(as_user(&bin.join("initdb"))
+            .args(["--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C", "-U", USER, "-D"])
+            .arg(&data));
+        let options = format!(
+            "-k {} -c listen_addresses= -c fsync=off -c full_page_writes=off -c max_connections=200 -c shared_buffers=64MB",
+            dir.display()
+        );
+        run(as_user(&bin.join("pg_ctl"))
+            .arg("-D")
+            .arg(&data)
+            .arg("-l")
+            .arg(dir.join("log"))
+            .args(["-w", "-o", &options, "start"]));
+        end_with(parent_id(), &dir);
+        fs::write(dir.join("ready"), "").unwrap();
+    }
+    Some(dir)
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+fn as_user(program: &Path) -> Command {
+    let mut command = match is_root() {
+        true => {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid", USER, "--regid", USER, "--clear-groups", "--"]).arg(program);
+            command
+        }
+        false => Command::new(program),
+    };
+    command.current_dir("/").stdin(Stdio::null());
+    command
+}
+
+fn run(command: &mut Command) {
+    // The server keeps what it inherits open: nothing of the test's.
+    let done = command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
+    assert!(done.success(), "{command:?}");
+}
+
+/// Somebody has to end the server, and no test knows that it is the last.
+fn end_with(parent: u32, dir: &Path) {
+    let dir = dir.display();
+    let script = format!(
+        "while kill -0 {parent}; do sleep 1; done; kill -QUIT $(head -n 1 {dir}/data/postmaster.pid); sleep 1; \
+         rm -rf {dir} {dir}.lock"
+    );
+    let mut command = Command::new("setsid");
+    command.args(["sh", "-c", &script]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    drop(command.spawn().unwrap());
+}

@@ -75,6 +75,7 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         ("reserve", |s| s.reserve(("c1", "m"), 0.0, &[]).map(drop)),
         ("bring_along", |s| s.bring_along(Reservation(1), &Spent::default())),
         ("settle", |s| s.settle("c1", (Reservation(1), &Spent::default(), false), &[])),
+        ("branch_is_gone", |s| s.branch_is_gone(1)),
         ("upkeep_recovered", |s| s.upkeep_recovered(UpkeepKind::Parked)),
         ("upkeep_ok", |s| s.upkeep_ok(UpkeepKind::Push)),
         ("upkeep_failed", |s| s.upkeep_failed(UpkeepKind::Push, "why", None).map(drop)),

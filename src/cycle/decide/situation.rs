@@ -58,6 +58,8 @@ pub struct Observed<'a> {
     pub undos: &'a [Undo],
     /// What was answered to nudges, and is to be done.
     pub pressed: &'a [OpenNudge],
+    /// Whether what comes by itself is this machine's to do.
+    pub is_on_duty: bool,
     /// Whether all work is stopped.
     pub is_stopped: bool,
     /// Chats that have stopped what is done for them: their cycles are gone on with when they say so.

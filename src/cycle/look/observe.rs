@@ -22,6 +22,7 @@ use crate::{
         },
         look::{initiative, jobs, own_work, reflecting, retention},
     },
+    lease,
     memory::{
         self, decay,
         preferences::Preferences,
@@ -65,6 +66,7 @@ pub(in crate::cycle) struct Observation {
     pub(in crate::cycle) initiative: Option<DueInitiative>,
     /// The days to look back at.
     pub(in crate::cycle) to_reflect: Option<Range<NaiveDate>>,
+    pub(in crate::cycle) is_on_duty: bool,
     pub(in crate::cycle) is_stopped: bool,
     pub(in crate::cycle) stopped_chats: BTreeSet<ChatRef>,
 }
@@ -129,6 +131,7 @@ impl Observation {
             to_reflect: reflecting::days_due(store, context.config, now)?,
             undos: store.open_undos()?,
             pressed: store.open_nudges()?,
+            is_on_duty: lease::is_on_duty(context.config),
             is_stopped: store.stopped()?.is_some(),
             stopped_chats,
         })
@@ -169,6 +172,7 @@ impl Observation {
             person_commits: &self.person_commits,
             undos: &self.undos,
             pressed: &self.pressed,
+            is_on_duty: self.is_on_duty,
             is_stopped: self.is_stopped,
             stopped_chats: &self.stopped_chats,
         })
@@ -276,7 +280,10 @@ pub fn model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> Result
 /// A remote that has just been silent to a fetch isn't pushed to either, for as long.
 pub(in crate::cycle) fn is_push_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Result<bool, WakeError> {
     let may_try = |kind| Ok::<_, WakeError>(store.upkeep(kind)?.may_try(now));
-    Ok(repo.has_remote() && is_ahead(repo)? && may_try(UpkeepKind::Push)? && may_try(UpkeepKind::Fetch)?)
+    let kinds = [UpkeepKind::Push, UpkeepKind::Fetch, UpkeepKind::Lease];
+    Ok(repo.has_remote()
+        && is_ahead(repo)?
+        && kinds.into_iter().try_fold(true, |may, kind| Ok::<_, WakeError>(may && may_try(kind)?))?)
 }
 
 pub(in crate::cycle) fn is_fetch_due(store: &Store, has_remote: bool, context: Context<'_>) -> Result<bool, WakeError> {

@@ -12,6 +12,7 @@ use crate::{
         orient::{self, Standing},
         situation::{Observed, Reason},
     },
+    lease,
     store::{Store, StoreError},
 };
 
@@ -57,6 +58,7 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
         person_commits: &[],
         undos: &undos,
         pressed: &pressed,
+        is_on_duty: lease::is_on_duty(config),
         is_stopped,
         stopped_chats: &stopped_chats,
     };

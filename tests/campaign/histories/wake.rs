@@ -153,6 +153,7 @@ impl Wake {
         let reasons = orient::due(&Observed {
             undos: &[],
             pressed: &[],
+            is_on_duty: true,
             is_stopped: false,
             stopped_chats: &BTreeSet::new(),
             now: scene.now,

@@ -38,6 +38,7 @@ struct Scene {
     person_commits: Vec<(String, String)>,
     holds_nudges: bool,
     to_reflect: Option<std::ops::Range<chrono::NaiveDate>>,
+    is_on_duty: bool,
 }
 
 fn scene() -> Scene {
@@ -56,6 +57,7 @@ fn scene() -> Scene {
         person_commits: Vec::new(),
         holds_nudges: false,
         to_reflect: None,
+        is_on_duty: true,
     }
 }
 
@@ -84,6 +86,7 @@ impl Scene {
             to_reflect: self.to_reflect.clone(),
             undos: &[],
             pressed: &[],
+            is_on_duty: self.is_on_duty,
             is_stopped: false,
             stopped_chats: &BTreeSet::new(),
             person_commits: &self.person_commits,

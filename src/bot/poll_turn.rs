@@ -1,0 +1,109 @@
+//! Whose bot polls, where several machines share one memory: the one with the bot's lease, so that Telegram never sees two.
+//!
+//! Beside the loop a thread keeps the lease. The loop polls while its term runs, leaves a poll when it ends, and doesn't look at what
+//! a poll brought that came back later: unconfirmed, it is the next poller's.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::{
+    clock::Clock,
+    config::Config,
+    cycle::{self, context::WakeError, decide::situation::OWN_WORK},
+    lease::{Handed, Keeper, Lease, LeasePart, RemoteLease},
+    store::{REFLECTED, Store},
+};
+
+/// What was done by itself, as far as it is a reason once. The next machine on duty takes it for handled.
+const HANDED_OVER: [&str; 4] = ["at/", "decay/", OWN_WORK, REFLECTED];
+/// Keys that are handed over at most, the newest.
+const MAX_KEYS: usize = 300;
+/// Their bytes at most: the note that carries them is small.
+const MAX_KEY_BYTES: usize = 32 << 10;
+/// How often it is looked whether a term is over: a timer stands still while the machine sleeps.
+const LOOK_EVERY: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// Whether it is this machine's turn to poll.
+#[derive(Clone)]
+pub(super) struct PollTurn {
+    /// None: this machine is alone.
+    shared: Option<(Arc<dyn Lease>, watch::Receiver<bool>)>,
+}
+
+impl PollTurn {
+    /// Begins to take turns. The keeper gives the lease back when it goes.
+    pub(super) fn begin(config: &Config) -> Result<(Self, Option<Keeper>), WakeError> {
+        let Some(lease) = RemoteLease::of(config, LeasePart::Bot) else { return Ok((Self { shared: None }, None)) };
+        let (is_ours, turns) = watch::channel(false);
+        let clock: Arc<dyn Clock> = Arc::from(config.clock());
+        let handed = HandedKeys { store: cycle::workspace::open(config)?, clock: Arc::clone(&clock), is_ours };
+        let keeper = Keeper::take_turns(Arc::new(lease), config.lease.term, clock, handed);
+        Ok((Self { shared: Some((Arc::clone(keeper.lease()), turns)) }, Some(keeper)))
+    }
+
+    /// Whether other machines may poll at other times.
+    pub(super) fn is_shared(&self) -> bool {
+        self.shared.is_some()
+    }
+
+    /// Whether it is ours now.
+    pub(super) fn is_ours(&self) -> bool {
+        self.shared.as_ref().is_none_or(|(lease, _)| !lease.left().is_zero())
+    }
+
+    /// Waits until it is ours.
+    pub(super) async fn comes(&self) {
+        let Some((_, turns)) = &self.shared else { return };
+        if turns.clone().wait_for(|is_ours| *is_ours).await.is_err() {
+            // Nobody keeps the lease any more: the bot ends.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Waits until it isn't ours any more; for ever where this machine is alone.
+    pub(super) async fn over(&self) {
+        let Some((lease, _)) = &self.shared else { return std::future::pending().await };
+        loop {
+            let left = lease.left();
+            if left.is_zero() {
+                return;
+            }
+            tokio::time::sleep(left.min(LOOK_EVERY)).await;
+        }
+    }
+}
+
+/// The keys that go from one machine on duty to the next.
+struct HandedKeys {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    is_ours: watch::Sender<bool>,
+}
+
+impl Handed for HandedKeys {
+    fn to_hand_over(&mut self) -> Vec<(String, String)> {
+        let keys = self.store.newest_handled(&HANDED_OVER, MAX_KEYS).unwrap_or_else(|error| {
+            tracing::warn!(%error, "what was handled couldn't be read for the next machine");
+            Vec::new()
+        });
+        let mut bytes = 0;
+        let fits = |(key, value): &(String, String)| {
+            bytes += key.len() + value.len();
+            bytes <= MAX_KEY_BYTES
+        };
+        keys.into_iter().take_while(fits).collect()
+    }
+
+    fn take_over(&mut self, handled: Vec<(String, String)>) {
+        let is_ours = |(key, _): &(String, String)| HANDED_OVER.iter().any(|prefix| key.starts_with(prefix));
+        let handled: Vec<_> = handled.into_iter().filter(is_ours).take(MAX_KEYS).collect();
+        if let Err(error) = self.store.take_over_handled(&handled, self.clock.now()) {
+            tracing::warn!(%error, "what the machine before has handled couldn't be written down");
+        }
+    }
+
+    fn changed(&mut self, is_held: bool) {
+        self.is_ours.send_replace(is_held);
+    }
+}

@@ -52,7 +52,7 @@ use crate::{
 };
 pub(crate) use {
     files::{MAX_BYTES, read_private},
-    lease::MAX_TERM_S,
+    lease::{MAX_NAME_CHARS, MAX_TERM_S},
     values::{is_loopback, is_passed_on, server_url as safe_server_url, works_here},
 };
 

@@ -160,7 +160,7 @@ pub async fn run(
     let bells = Rc::new(media::Bells::default());
     let (taps, tapped) = mpsc::channel(questions::MAX_WAITING);
     let told = Aides { answers, receipts, taps, is_known, is_running, bells: Rc::clone(&bells) };
-    let (turn, keeper) = PollTurn::begin(outside.config)?;
+    let (turn, keeper) = PollTurn::begin(outside.config, outside.redactor)?;
     let mut bot = Bot::new(outside, store, wake, told, turn.clone())?;
     let lock_path = outside.config.lock_path();
     let asked = stop.clone();

@@ -12,6 +12,7 @@ use crate::{
     config::Config,
     cycle::{self, context::WakeError, decide::situation::OWN_WORK},
     lease::{Handed, Keeper, Lease, LeasePart, RemoteLease},
+    redact::Redactor,
     store::{REFLECTED, Store},
 };
 
@@ -33,11 +34,12 @@ pub(super) struct PollTurn {
 
 impl PollTurn {
     /// Begins to take turns. The keeper gives the lease back when it goes.
-    pub(super) fn begin(config: &Config) -> Result<(Self, Option<Keeper>), WakeError> {
+    pub(super) fn begin(config: &Config, redactor: &Redactor) -> Result<(Self, Option<Keeper>), WakeError> {
         let Some(lease) = RemoteLease::of(config, LeasePart::Bot) else { return Ok((Self { shared: None }, None)) };
         let (is_ours, turns) = watch::channel(false);
         let clock: Arc<dyn Clock> = Arc::from(config.clock());
-        let handed = HandedKeys { store: cycle::workspace::open(config)?, clock: Arc::clone(&clock), is_ours };
+        let (store, redactor) = (cycle::workspace::open(config)?, redactor.clone());
+        let handed = HandedKeys { store, redactor, clock: Arc::clone(&clock), is_ours };
         let keeper = Keeper::take_turns(Arc::new(lease), config.lease.term, clock, handed);
         Ok((Self { shared: Some((Arc::clone(keeper.lease()), turns)) }, Some(keeper)))
     }
@@ -77,6 +79,7 @@ impl PollTurn {
 /// The keys that go from one machine on duty to the next.
 struct HandedKeys {
     store: Store,
+    redactor: Redactor,
     clock: Arc<dyn Clock>,
     is_ours: watch::Sender<bool>,
 }
@@ -92,7 +95,9 @@ impl Handed for HandedKeys {
             bytes += key.len() + value.len();
             bytes <= MAX_KEY_BYTES
         };
-        keys.into_iter().take_while(fits).collect()
+        // A task's title may be anything, and what is pushed can't be taken back.
+        let is_secret = |(key, _): &(String, String)| self.redactor.contains_secret(key);
+        keys.into_iter().filter(|key| !is_secret(key)).take_while(fits).collect()
     }
 
     fn take_over(&mut self, handled: Vec<(String, String)>) {

@@ -9,7 +9,7 @@ const DEFAULT_TERM_S: u64 = 300;
 /// The default reference. Below it stand `bot` and `wake`.
 const DEFAULT_REFERENCE: &str = "refs/reveille/lease";
 /// The longest name of a machine, in characters.
-const MAX_NAME_CHARS: usize = 40;
+pub(crate) const MAX_NAME_CHARS: usize = 40;
 
 /// Where it is settled who works (`LEASE`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -15,6 +15,7 @@ use chrono::{DateTime, Utc};
 use super::protocol::LeaseWatch;
 use crate::{
     clock::{parse_time, rfc3339},
+    config::MAX_NAME_CHARS,
     random,
 };
 
@@ -75,7 +76,10 @@ impl LastSeenLease {
     }
 
     pub(super) fn new(name: &str, is_ours: bool, is_held: bool, since: &str, at: DateTime<Utc>) -> Self {
-        Self { name: name.to_owned(), is_ours, is_held, since: since.to_owned(), at: rfc3339(at) }
+        // What stands at the remote may be anybody's: no more of it is shown than a name may hold.
+        let is_shown = |c: &char| c.is_alphanumeric() || "._-".contains(*c);
+        let name = name.chars().filter(is_shown).take(MAX_NAME_CHARS).collect();
+        Self { name, is_ours, is_held, since: since.to_owned(), at: rfc3339(at) }
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{
     config::{Config, RepoUrl},
     process::{self, Identity},
     random,
-    repo::{Beside, LeaseRef, Oid, Pushed, RemoteError},
+    repo::{Beside, LeaseRef, Oid, Pushed, RefValue, RemoteError},
 };
 
 /// How long one question to the remote may take: an answer may wait for it.
@@ -29,6 +29,8 @@ const ASK_BOUND: Duration = Duration::from_secs(5);
 const RENEW_TRIES: u32 = 2;
 /// Swaps of unknown end that are remembered. Beyond that the lease is given up.
 const MAX_PENDING: usize = 16;
+/// How long a note may be, in bytes; a longer one isn't ours.
+const MAX_NOTE_BYTES: usize = 128 << 10;
 /// Old values are cleared away when one of so many renewals comes.
 const TIDY_EVERY: u64 = 32;
 
@@ -84,6 +86,7 @@ impl RemoteLease {
     fn look(&self, bound: Duration) -> Result<SeenLease, LeaseError> {
         Ok(match self.reference.look(bound)? {
             None => SeenLease::Absent,
+            Some(RefValue { message: Some(text), .. }) if text.len() > MAX_NOTE_BYTES => SeenLease::Foreign,
             Some(value) => match value.message.as_deref().map(serde_json::from_str) {
                 None => SeenLease::Moving,
                 Some(Err(_)) => SeenLease::Foreign,

@@ -13,7 +13,8 @@ use git2::Repository;
 
 use super::{
     Oid, REMOTE, RemoteError, RepoError,
-    remote::{Beside, Patience, failure, git, push_failure},
+    locks::STALE_REMOTE_LOCK_AGE,
+    remote::{Beside, LOCK_IN_THE_WAY, Patience, failure, git, push_failure},
 };
 use crate::process::{Output, Spec};
 
@@ -100,6 +101,9 @@ impl LeaseRef {
         if pushed.status.success() {
             return Ok(true);
         }
+        if String::from_utf8_lossy(&pushed.stderr).contains(LOCK_IN_THE_WAY) {
+            self.clear_dead_lock();
+        }
         let is_there = String::from_utf8_lossy(&pushed.stdout).contains(IS_THERE);
         match push_failure(&pushed) {
             RemoteError::Moved => Ok(false),
@@ -129,6 +133,20 @@ impl LeaseRef {
                     fs::remove_file(file.path()).ok();
                 }
             }
+        }
+    }
+
+    /// A push that died with its machine leaves a lock in a remote that is a path, which nobody else clears away.
+    fn clear_dead_lock(&self) {
+        let dir = self.memory.join(self.url.strip_prefix("file://").unwrap_or(&self.url));
+        let places = [dir.join(".git"), dir].map(|dir| dir.join(format!("{}.lock", self.name)));
+        let Some(lock) = places.into_iter().find(|lock| lock.exists()) else { return };
+        // By the file system's own time, whatever clock this program was given.
+        let probe = self.own.join("now");
+        let changed = |path: &Path| fs::metadata(path).and_then(|found| found.modified());
+        let age = fs::write(&probe, "").and_then(|()| Ok(changed(&probe)?.duration_since(changed(&lock)?).ok()));
+        if age.is_ok_and(|age| age.is_some_and(|age| age >= STALE_REMOTE_LOCK_AGE)) {
+            fs::remove_file(lock).ok();
         }
     }
 

@@ -15,7 +15,7 @@ use crate::{
 /// How long a fetch or a push may take.
 pub const REMOTE_TIMEOUT: Duration = Duration::from_secs(20);
 /// How git says that a lock file is there already.
-const LOCK_IN_THE_WAY: &str = ".lock': File exists";
+pub(super) const LOCK_IN_THE_WAY: &str = ".lock': File exists";
 /// How git says of a reference that it wasn't moved because another one couldn't be.
 const ATOMIC: &str = "(atomic ";
 /// Variables that would lead git to another repository or have it run or print something. By their beginnings.

@@ -280,10 +280,11 @@ pub fn model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> Result
 /// A remote that has just been silent to a fetch isn't pushed to either, for as long.
 pub(in crate::cycle) fn is_push_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Result<bool, WakeError> {
     let may_try = |kind| Ok::<_, WakeError>(store.upkeep(kind)?.may_try(now));
-    let kinds = [UpkeepKind::Push, UpkeepKind::Fetch, UpkeepKind::Lease];
     Ok(repo.has_remote()
         && is_ahead(repo)?
-        && kinds.into_iter().try_fold(true, |may, kind| Ok::<_, WakeError>(may && may_try(kind)?))?)
+        && may_try(UpkeepKind::Push)?
+        && may_try(UpkeepKind::Fetch)?
+        && may_try(UpkeepKind::Lease)?)
 }
 
 pub(in crate::cycle) fn is_fetch_due(store: &Store, has_remote: bool, context: Context<'_>) -> Result<bool, WakeError> {

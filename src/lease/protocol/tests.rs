@@ -231,7 +231,7 @@ impl World {
                 machine.fence = swap.note.fence;
                 machine.mine = vec![swap.id.clone()];
                 machine.watch = None;
-                let is_held = swap.note.is_held && (swap.is_first || machine.tenure.is_some());
+                let is_held = swap.note.is_held;
                 machine.tenure = is_held.then(|| Tenure::begin(swap.note, swap.id, swap.began));
             }
             _ if swap.is_first => {}

@@ -600,3 +600,17 @@ fn while_a_look_back_is_parked_there_is_no_second_one() {
     scene.open_cycles = vec![parked];
     assert_eq!(scene.reasons(), []);
 }
+
+#[test]
+fn what_comes_by_itself_is_left_to_the_machine_on_duty() {
+    let mut scene = scene();
+    scene.tasks = tasks(ACTIVE);
+    scene.to_reflect = Some(scene.now.date_naive().pred_opt().unwrap()..scene.now.date_naive());
+    scene.person_commits = vec![("a".to_owned(), "Mine (Ann)".to_owned())];
+    assert!(!scene.due().is_empty());
+    scene.is_on_duty = false;
+    assert_eq!(scene.due(), [""; 0]);
+    // Whoever writes here is answered here, and reminders are this machine's own.
+    scene.messages = vec![message(1, ChatRef::telegram(7))];
+    assert_eq!(scene.due(), ["1 message in chat 7"]);
+}

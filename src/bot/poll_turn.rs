@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use crate::{
-    clock::Clock,
+    clock::{Clock, parse_time, rfc3339},
     config::Config,
     cycle::{self, context::WakeError, decide::situation::OWN_WORK},
     lease::{Handed, Keeper, Lease, LeasePart, RemoteLease},
@@ -18,6 +18,8 @@ use crate::{
 
 /// What was done by itself, as far as it is a reason once. The next machine on duty takes it for handled.
 const HANDED_OVER: [&str; 4] = ["at/", "decay/", OWN_WORK, REFLECTED];
+/// Under this key stands when the channel was last heard: what comes after is no gap, and nobody is told of one.
+const HEARD: &str = "heard";
 /// Keys that are handed over at most, the newest.
 const MAX_KEYS: usize = 300;
 /// Their bytes at most: the note that carries them is small.
@@ -39,7 +41,8 @@ impl PollTurn {
         let (is_ours, turns) = watch::channel(false);
         let clock: Arc<dyn Clock> = Arc::from(config.clock());
         let (store, redactor) = (cycle::workspace::open(config)?, redactor.clone());
-        let handed = HandedKeys { store, redactor, clock: Arc::clone(&clock), is_ours };
+        let (bot_id, clock_too) = (config.bot_id(), Arc::clone(&clock));
+        let handed = HandedKeys { store, bot_id, redactor, clock: clock_too, is_ours };
         let keeper = Keeper::take_turns(Arc::new(lease), config.lease.term, clock, handed);
         Ok((Self { shared: Some((Arc::clone(keeper.lease()), turns)) }, Some(keeper)))
     }
@@ -79,6 +82,7 @@ impl PollTurn {
 /// The keys that go from one machine on duty to the next.
 struct HandedKeys {
     store: Store,
+    bot_id: Option<i64>,
     redactor: Redactor,
     clock: Arc<dyn Clock>,
     is_ours: watch::Sender<bool>,
@@ -97,13 +101,18 @@ impl Handed for HandedKeys {
         };
         // A task's title may be anything, and what is pushed can't be taken back.
         let is_secret = |(key, _): &(String, String)| self.redactor.contains_secret(key);
-        keys.into_iter().filter(|key| !is_secret(key)).take_while(fits).collect()
+        let heard = self.bot_id.and_then(|bot_id| self.store.last_heard(bot_id).ok().flatten());
+        let heard = heard.map(|at| (HEARD.to_owned(), rfc3339(at)));
+        heard.into_iter().chain(keys.into_iter().filter(|key| !is_secret(key))).take_while(fits).collect()
     }
 
-    fn take_over(&mut self, handled: Vec<(String, String)>) {
+    fn take_over(&mut self, handed: Vec<(String, String)>) {
+        let heard = handed.iter().find(|(key, _)| key == HEARD).and_then(|(_, at)| parse_time(at));
+        let heard = heard.map(|at| at.min(self.clock.now()));
+        let noted = self.bot_id.zip(heard).map_or(Ok(()), |(bot_id, at)| self.store.heard_elsewhere(bot_id, at));
         let is_ours = |(key, _): &(String, String)| HANDED_OVER.iter().any(|prefix| key.starts_with(prefix));
-        let handled: Vec<_> = handled.into_iter().filter(is_ours).take(MAX_KEYS).collect();
-        if let Err(error) = self.store.take_over_handled(&handled, self.clock.now()) {
+        let handled: Vec<_> = handed.into_iter().filter(is_ours).take(MAX_KEYS).collect();
+        if let Err(error) = noted.and_then(|()| self.store.take_over_handled(&handled, self.clock.now())) {
             tracing::warn!(%error, "what the machine before has handled couldn't be written down");
         }
     }

@@ -32,7 +32,11 @@ pub(in crate::cycle) fn take(context: Context<'_>, store: &Store) -> Result<Resu
         return Ok(Ok(Sharing::Cut { why: None }));
     }
     Ok(match lease.acquire(now) {
-        Ok(Acquired::Ours { .. }) => Ok(Sharing::Held(Keeper::hold(Arc::new(lease), context.config.lease.term))),
+        Ok(Acquired::Ours { .. }) => {
+            // As long as this machine's own lock is taken for a living wake's.
+            let at_most = context.config.wake_timeout + context.config.stale_lock;
+            Ok(Sharing::Held(Keeper::hold(Arc::new(lease), context.config.lease.term, at_most)))
+        }
         Ok(Acquired::Others { holder, .. }) => Err(in_words(holder.as_ref(), context.config.timezone)),
         Err(error) => Ok(Sharing::Cut { why: Some(context.redactor.redact(&error.to_string())) }),
     })

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{Acquired, Lease, LeaseError, protocol::renew_every};
-use crate::clock::Clock;
+use crate::clock::{Clock, since_boot};
 
 /// The longest wait between two looks at a lease that somebody else has, or that can't be asked for.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
@@ -31,12 +31,12 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Renews a lease that is held already, until it is lost.
-    pub fn hold(lease: Arc<dyn Lease>, term: Duration) -> Self {
+    /// Renews a lease that is held already, until it is lost and for so long at most: who takes longer than it may is hung.
+    pub fn hold(lease: Arc<dyn Lease>, term: Duration, at_most: Duration) -> Self {
         let (leave, left) = mpsc::channel();
         let kept = Arc::clone(&lease);
         let thread = thread::spawn(move || {
-            renew(kept.as_ref(), term, &left, &mut Nothing);
+            renew(kept.as_ref(), term, Some(since_boot() + at_most), &left, &mut Nothing);
         });
         Self { lease, leave: Some((leave, thread)) }
     }
@@ -103,7 +103,7 @@ fn take_turns(
                 say("this machine has the lease now".to_owned());
                 handed.take_over(handled);
                 handed.changed(true);
-                let has_left = renew(lease, term, left, handed);
+                let has_left = renew(lease, term, None, left, handed);
                 handed.changed(false);
                 if has_left {
                     return;
@@ -130,13 +130,22 @@ fn take_turns(
     }
 }
 
-/// Renews until the lease is lost (`false`) or its owner leaves (`true`); then it is given back.
-fn renew(lease: &dyn Lease, term: Duration, left: &mpsc::Receiver<()>, handed: &mut dyn Handed) -> bool {
+/// Renews until the lease is lost, or some time is over (`false`), or its owner leaves (`true`); then it is given back.
+fn renew(
+    lease: &dyn Lease,
+    term: Duration,
+    until: Option<Duration>,
+    left: &mpsc::Receiver<()>,
+    handed: &mut dyn Handed,
+) -> bool {
     loop {
         if left.recv_timeout(renew_every(term)) != Err(mpsc::RecvTimeoutError::Timeout) {
             handed.changed(false);
             lease.release(handed.to_hand_over());
             return true;
+        }
+        if until.is_some_and(|until| since_boot() >= until) {
+            return false;
         }
         match lease.renew(handed.to_hand_over()) {
             Ok(()) => {}

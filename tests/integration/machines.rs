@@ -301,9 +301,17 @@ fn what_was_done_by_itself_is_not_done_again_by_the_next_machine() {
     ));
     desk.signal(Signal::TERM);
     desk.end().ok();
+    // It has heard nothing itself for days, and yet there was no silence.
+    world.laptop.execute(
+        "INSERT INTO poll_state (bot_id, next_offset, last_poll_at) VALUES (99, 0, '2026-11-17T14:00:00.000Z')",
+    );
+    let polls = world.telegram.calls("getUpdates").len();
     let (laptop, log) = start_bot(&world.laptop);
     eventually("the laptop's bot follows", || says(&log, "this machine has the lease now"));
     let handed = "SELECT count(*) FROM handled WHERE key IN ('at/Garden/2026-11-21', 'reflected/2026-11-21', 'alarm/here alone')";
     eventually("it knows what was handled", || world.laptop.query::<i64>(handed) == 2);
+    world.telegram.push_text(CHAT, CHAT, "hello");
+    eventually("it polls", || world.telegram.calls("getUpdates").len() > polls && stored(&world.laptop) == 1);
+    assert_eq!(sent(&world.telegram), [""; 0], "nobody is told of a gap");
     drop(laptop);
 }

@@ -195,7 +195,7 @@ fn of_four_that_want_it_at_once_one_gets_it() {
 #[ignore = "a thousand races take minutes, and figures want a quiet machine"]
 fn figures_of_the_lease() {
     use std::io::Write as _;
-    let mut say = |what: &str, mut times: Vec<Duration>| {
+    let say = |what: &str, mut times: Vec<Duration>| {
         times.sort_unstable();
         let of = |at: usize| times[at.min(times.len() - 1)].as_secs_f64() * 1_000.0;
         let (least, middle, most) = (of(0), of(times.len() / 2), of(times.len()));

@@ -41,8 +41,8 @@ pub fn awake() -> Duration {
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
-/// How long ago the machine was booted, its sleep counted: a clock that nobody sets, the same for all processes of a boot. A term that
-/// others measure goes on while we sleep.
+/// How long ago the machine was booted, its sleep counted: a clock that nobody sets, the same for all processes of a
+/// boot. A term that others measure goes on while we sleep.
 pub fn since_boot() -> Duration {
     #[cfg(target_os = "linux")]
     let clock = rustix::time::ClockId::Boottime;

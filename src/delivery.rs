@@ -109,8 +109,8 @@ pub async fn deliver_next(
     send_next(store, channel, clock, redactor, turns, claim).await
 }
 
-/// Sends what may be sent now, as the wake that holds the lease: a holder that was replaced, or whose term is over, begins no send
-/// any more.
+/// Sends what may be sent now, as the wake that holds the lease: a holder that was replaced, or whose term is over,
+/// begins no send any more.
 ///
 /// # Errors
 /// As [`deliver`].

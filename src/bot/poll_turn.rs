@@ -1,9 +1,10 @@
-//! Whose bot polls, where several machines share one memory: the one with the bot's lease, so that Telegram never sees two.
+//! Whose bot polls, where several machines share one memory: the one with the bot's lease, so that Telegram never sees
+//! two.
 //!
-//! Beside the loop a thread keeps the lease. The loop polls while its term runs, leaves a poll when it ends, and doesn't look at what
-//! a poll brought that came back later: unconfirmed, it is the next poller's.
+//! Beside the loop a thread keeps the lease. The loop polls while its term runs, leaves a poll when it ends, and
+//! doesn't look at what a poll brought that came back later: unconfirmed, it is the next poller's.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 
@@ -25,7 +26,9 @@ const MAX_KEYS: usize = 300;
 /// Their bytes at most: the note that carries them is small.
 const MAX_KEY_BYTES: usize = 32 << 10;
 /// How often it is looked whether a term is over: a timer stands still while the machine sleeps.
-const LOOK_EVERY: std::time::Duration = std::time::Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// How long the keeper has to see that a term is over, before it is looked again.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// Whether it is this machine's turn to poll.
 #[derive(Clone)]
@@ -59,10 +62,17 @@ impl PollTurn {
 
     /// Waits until it is ours.
     pub(super) async fn comes(&self) {
-        let Some((_, turns)) = &self.shared else { return };
-        if turns.clone().wait_for(|is_ours| *is_ours).await.is_err() {
-            // Nobody keeps the lease any more: the bot ends.
-            std::future::pending::<()>().await;
+        let Some((lease, turns)) = &self.shared else { return };
+        loop {
+            if turns.clone().wait_for(|is_ours| *is_ours).await.is_err() {
+                // Nobody keeps the lease any more: the bot ends.
+                std::future::pending::<()>().await;
+            }
+            if !lease.left().is_zero() {
+                return;
+            }
+            // Its term is over, and the keeper is about to see it.
+            tokio::time::sleep(PAUSE).await;
         }
     }
 

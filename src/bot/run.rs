@@ -249,8 +249,8 @@ impl<'a> Bot<'a> {
         self.me.is_some() && !self.turn.is_ours()
     }
 
-    /// Tells Telegram that all is kept, so that the machine that polls next isn't given it again. What comes with the answer isn't
-    /// looked at, and stays unconfirmed.
+    /// Tells Telegram that all is kept, so that the machine that polls next isn't given it again. What comes with the
+    /// answer isn't looked at, and stays unconfirmed.
     async fn confirm(&self) {
         if let Some(offset) = self.offset.filter(|_| self.turn.is_shared() && self.turn.is_ours()) {
             let confirming = self.outside.telegram.get_updates(Some(offset), 1, 0);

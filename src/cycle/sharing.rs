@@ -1,4 +1,5 @@
-//! Among several machines with one memory: whether this wake holds the lease, or works on what it has while nobody can be asked.
+//! Among several machines with one memory: whether this wake holds the lease, or works on what it has while nobody can
+//! be asked.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Keeps a lease in a thread of its own, for as long as its owner lives: takes it when it can be had, renews it, gives it back.
+//! Keeps a lease in a thread of its own, for as long as its owner lives: takes it when it can be had, renews it, gives
+//! it back.
 
 use std::{
     sync::{Arc, mpsc},
@@ -31,7 +32,8 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Renews a lease that is held already, until it is lost and for so long at most: who takes longer than it may is hung.
+    /// Renews a lease that is held already, until it is lost and for so long at most: who takes longer than it may is
+    /// hung.
     pub fn hold(lease: Arc<dyn Lease>, term: Duration, at_most: Duration) -> Self {
         let (leave, left) = mpsc::channel();
         let kept = Arc::clone(&lease);

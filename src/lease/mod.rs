@@ -1,16 +1,16 @@
 //! Who works: the seam that settles it, and its homes.
 //!
-//! | home | acquire | renew | release | fence |
-//! |---|---|---|---|---|
-//! | a file of this machine ([`crate::wake_lock`]) | the flock, or the holder's end | a beat in the file | the flock goes | a number in the database |
-//! | a reference on the memory's remote (here) | a swap | a swap | a swap | a number in the note |
+//! - A file of this machine ([`crate::wake_lock`]): acquired by the flock, or by the holder's end; renewed by a beat in it;
+//!   released with the flock. Its fence is counted in the database ([`crate::store::Fence`]).
+//! - A reference on the memory's remote (here): each is a swap, and the fence stands in the note.
 //!
-//! The file comes first and is let go last; it is all there is with `LEASE=local`. With `LEASE=remote` a wake takes the remote's
-//! lease, too, once something is due, and a bot for as long as it polls. `protocol` decides from values alone, `remote` asks git,
-//! `record` is what stays between processes, `keeper` holds a bot's lease.
+//! The file comes first and is let go last; it is all there is with `LEASE=local`. With `LEASE=remote` a wake takes the
+//! remote's lease, too, once something is due, and a bot for as long as it polls. `protocol` decides from values alone,
+//! `remote` asks git, `record` is what stays between processes, `keeper` holds a bot's lease.
 //!
-//! What a paused holder can do after its term: end the one request that was under way. A push goes with a swap of the lease, and fails
-//! with it. A send looks at the term before it begins. The database is the machine's own, under its own fence.
+//! What a paused holder can do after its term: end the one request that was under way. A push goes with a swap of the
+//! lease, and fails with it. A send looks at the term before it begins. The database is the machine's own, under its
+//! own fence.
 
 mod keeper;
 pub mod protocol;
@@ -94,7 +94,8 @@ pub enum LeaseError {
 
 /// The seam: one lease in one home. It keeps what it holds, and is asked from several threads.
 pub trait Lease: Send + Sync {
-    /// Takes it if it is free, was left by this machine or has expired. Only for who holds the lock of this machine that goes with it.
+    /// Takes it if it is free, was left by this machine or has expired. Only for who holds the lock of this machine
+    /// that goes with it.
     ///
     /// # Errors
     /// When its home can't be asked.

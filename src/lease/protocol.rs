@@ -1,9 +1,9 @@
 //! Who holds a lease, decided from values alone: what was seen, when by our own clock, and what follows.
 //!
-//! A lease is a note in a place that is only changed by compare-and-swap. The holder counts its term from before it began the swap that
-//! last succeeded. Whoever waits counts the same term, and a margin, from when it first saw the note, which is after that swap. So a
-//! note that still stands after that is one whose holder has given up, whatever any clock of the wall says. Clocks need only run at the
-//! same pace, to within the margin.
+//! A lease is a note in a place that is only changed by compare-and-swap. The holder counts its term from before it
+//! began the swap that last succeeded. Whoever waits counts the same term, and a margin, from when it first saw the
+//! note, which is after that swap. So a note that still stands after that is one whose holder has given up, whatever
+//! any clock of the wall says. Clocks need only run at the same pace, to within the margin.
 
 use std::time::Duration;
 
@@ -105,8 +105,8 @@ pub enum LeaseStep {
     Foreign,
 }
 
-/// Decides what follows from a look. `mine` are ids that this machine wrote itself, in a process that is gone. `fence` is the last one
-/// known here: a place that was emptied begins no lower.
+/// Decides what follows from a look. `mine` are ids that this machine wrote itself, in a process that is gone. `fence`
+/// is the last one known here: a place that was emptied begins no lower.
 pub fn decide(
     seen: &SeenLease,
     mine: &[String],
@@ -195,7 +195,8 @@ impl Tenure {
         self.pending.push(id);
     }
 
-    /// A swap found something else than it expected; `there` is what stands there now. The term isn't any longer for it.
+    /// A swap found something else than it expected; `there` is what stands there now. The term isn't any longer for
+    /// it.
     pub fn look_again(&mut self, there: Option<&str>) -> SwapFate {
         match there {
             Some(id) if id == self.id => SwapFate::Unchanged,

@@ -1,7 +1,7 @@
 //! What a machine remembers of a lease between processes: a small file in the workspace.
 //!
-//! It is written before each swap, so that a note that a killed process has left is known as our own. A copy of the workspace doesn't
-//! take it along: it belongs to the directory that it was written in.
+//! It is written before each swap, so that a note that a killed process has left is known as our own. A copy of the
+//! workspace doesn't take it along: it belongs to the directory that it was written in.
 
 use std::{
     fs,
@@ -107,7 +107,8 @@ impl RecordFile {
         read().unwrap_or_default()
     }
 
-    /// Writes it, whole or not at all. What must be known after a power cut isn't in it: another boot waits like a stranger.
+    /// Writes it, whole or not at all. What must be known after a power cut isn't in it: another boot waits like a
+    /// stranger.
     pub(super) fn write(&self, record: &LeaseRecord) -> std::io::Result<()> {
         fs::create_dir_all(&self.dir)?;
         let place = self.place().ok_or_else(|| std::io::Error::other("the directory vanished"))?;

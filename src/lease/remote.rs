@@ -137,7 +137,8 @@ impl RemoteLease {
         LeaseError::Lost
     }
 
-    /// One swap to the next note. `Ok(false)`: a swap of ours turned out to have happened before it, so it is tried once more.
+    /// One swap to the next note. `Ok(false)`: a swap of ours turned out to have happened before it, so it is tried
+    /// once more.
     fn swap_to(&self, held: &mut Held, note: &LeaseNote) -> Result<bool, LeaseError> {
         let began = since_boot();
         let Some(old) = held.tenure.as_ref().and_then(|tenure| id_of(&tenure.id)) else { return Err(self.lose(held)) };
@@ -308,13 +309,21 @@ impl Lease for RemoteLease {
                     return Ok(pushed);
                 }
                 Err(RemoteError::LeaseLost) => self.after_refusal(&mut held).map_err(local)?,
-                Err(error @ (RemoteError::Unreachable { .. } | RemoteError::TimedOut | RemoteError::BrokenOff)) => {
+                // Settled before anything was sent, or by the remote itself.
+                Err(
+                    error @ (RemoteError::Moved
+                    | RemoteError::NoRemote
+                    | RemoteError::Rewound { .. }
+                    | RemoteError::HoldsSecret { .. }
+                    | RemoteError::Local { .. }),
+                ) => return Err(error),
+                // Anything else may have happened, whatever it is called.
+                Err(error) => {
                     if let LeaseError::Lost = self.doubt(&mut held, new, LeaseError::Remote(error.clone())) {
                         return Err(RemoteError::LeaseLost);
                     }
                     return Err(error);
                 }
-                Err(error) => return Err(error),
             }
         }
         Err(RemoteError::Locked)

@@ -1,8 +1,8 @@
 //! A reference on the remote that only ever moves by compare-and-swap: from the exact value that was seen to a new one.
 //!
-//! It points to a commit without parents or files, whose message is the value. These commits lie in a bare repository of their own in
-//! the workspace: the memory's holds nothing of them, and old ones can go. `git` runs in the memory's all the same, so that a person's
-//! keys and helpers count, with the other's objects beside.
+//! It points to a commit without parents or files, whose message is the value. These commits lie in a bare repository
+//! of their own in the workspace: the memory's holds nothing of them, and old ones can go. `git` runs in the memory's
+//! all the same, so that a person's keys and helpers count, with the other's objects beside.
 
 use std::{
     fs,

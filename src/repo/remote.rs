@@ -388,7 +388,8 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Whether a failed push failed for this reference, by the line that `--porcelain` gives for it. What says "atomic" is the others'.
+/// Whether a failed push failed for this reference, by the line that `--porcelain` gives for it. What says "atomic" is
+/// the others'.
 fn refuses(output: &Output, reference: &str) -> bool {
     let (stdout, its) = (String::from_utf8_lossy(&output.stdout), format!(":{reference}\t"));
     stdout.lines().any(|line| line.starts_with("!\t") && line.contains(&its) && !line.contains(ATOMIC))

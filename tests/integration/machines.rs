@@ -1,4 +1,5 @@
-//! Two machines, one memory: real programs in two workspaces over one bare remote, which take turns, die, stop and lose the remote.
+//! Two machines, one memory: real programs in two workspaces over one bare remote, which take turns, die, stop and lose
+//! the remote.
 
 use std::path::{Path, PathBuf};
 

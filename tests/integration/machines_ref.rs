@@ -190,7 +190,8 @@ fn of_four_that_want_it_at_once_one_gets_it() {
     races(10);
 }
 
-/// The figures that are promised; run it alone: `cargo nextest run --run-ignored only -E 'test(figures_of_the_lease)' --no-capture`.
+/// The figures that are promised; run it alone: `cargo nextest run --run-ignored only -E 'test(figures_of_the_lease)'
+/// --no-capture`.
 #[test]
 #[ignore = "a thousand races take minutes, and figures want a quiet machine"]
 fn figures_of_the_lease() {

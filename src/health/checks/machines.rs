@@ -76,15 +76,15 @@ fn judge(facts: &Facts, now: DateTime<Utc>) -> Finding {
     if !troubles.is_empty() {
         return Finding::warn(
             [vec![said], troubles].concat().join("; "),
-            "while it can't be asked, this machine answers what it has and pushes nothing; its bot doesn't poll once its term is over. \
-             Try by hand in the memory's directory: git ls-remote",
+            "while it can't be asked, this machine answers what it has and pushes nothing; its bot doesn't poll once its \
+             term is over. Try by hand in the memory's directory: git ls-remote",
         );
     }
     if facts.duty == Duty::Bot && facts.bot.seen.is_none() {
         return Finding::warn(
             said,
-            "nobody's bot was seen, so nothing comes by itself here, such as tasks at their times. If no machine runs a bot, set \
-             LEASE_DUTY=always on one of them",
+            "nobody's bot was seen, so nothing comes by itself here, such as tasks at their times. If no machine runs a \
+             bot, set LEASE_DUTY=always on one of them",
         );
     }
     Finding::ok(said)

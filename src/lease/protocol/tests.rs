@@ -1,5 +1,5 @@
-//! Histories of machines that look, swap, crash, pause and lose answers, with clocks that run at different paces: at no true time do
-//! two of them believe that they hold the lease.
+//! Histories of machines that look, swap, crash, pause and lose answers, with clocks that run at different paces: at no
+//! true time do two of them believe that they hold the lease.
 
 use proptest::prelude::*;
 

@@ -153,7 +153,8 @@ impl Store {
         Ok(statement.query_row([key], |row| row.get(0)).optional()?)
     }
 
-    /// The newest keys that begin with one of these, with their values, newest first: what the next machine takes for handled.
+    /// The newest keys that begin with one of these, with their values, newest first: what the next machine takes for
+    /// handled.
     pub fn newest_handled(&self, prefixes: &[&str], most: usize) -> Result<Vec<(String, String)>> {
         let mut statement = self.conn.prepare_cached("SELECT key, value FROM handled ORDER BY at DESC, key")?;
         let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;

@@ -87,15 +87,14 @@ pub async fn deliver(
     send_all(store, channel, clock, redactor, claim).await
 }
 
-/// Sends the next part of these messages; none if there is none now.
+/// Sends the next part of these messages, if it may be sent now; none if there is none.
 ///
 /// # Errors
 /// As [`deliver`].
 pub async fn deliver_next(
     store: &mut Store,
     channel: &dyn Channel,
-    only: &[i64],
-    may_send: MaySend<'_>,
+    (only, may_send): (&[i64], MaySend<'_>),
     turns: &mut Turns,
     me: &Identity,
     clock: &dyn Clock,

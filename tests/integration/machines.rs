@@ -295,7 +295,8 @@ fn one_bot_polls_and_the_next_one_follows_it() {
 fn what_was_done_by_itself_is_not_done_again_by_the_next_machine() {
     let world = World::new(SHORT_TERM_S);
     let (desk, _) = start_bot(&world.desk);
-    eventually("the desk's bot polls", || !world.telegram.calls("getUpdates").is_empty());
+    world.telegram.push_text(CHAT, CHAT, "good morning");
+    eventually("the desk has heard", || stored(&world.desk) == 1 && world.telegram.unconfirmed() == 0);
     let keys = "('at/Garden/2026-11-21', ''), ('reflected/2026-11-21', ''), ('alarm/here alone', '')";
     world.desk.execute(&format!(
         "INSERT INTO handled (key, value, at) SELECT column1, column2, '2026-11-21T14:00:00.000Z' FROM (VALUES {keys})"

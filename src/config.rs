@@ -10,6 +10,7 @@ mod env_file;
 mod error;
 mod files;
 mod initiative;
+mod lease;
 mod model_name;
 mod old;
 mod raw;
@@ -34,6 +35,7 @@ pub use self::{
     env_file::EditError,
     error::{ConfigError, SettingProblem},
     initiative::InitiativeLevel,
+    lease::{Duty, LeaseHome, LeaseSettings},
     model_name::Provider,
     old::OldSetting,
     raw::{Source, VARIABLES},
@@ -50,6 +52,7 @@ use crate::{
 };
 pub(crate) use {
     files::{MAX_BYTES, read_private},
+    lease::{MAX_NAME_CHARS, MAX_TERM_S},
     values::{is_loopback, is_passed_on, server_url as safe_server_url, works_here},
 };
 
@@ -72,6 +75,8 @@ pub struct Config {
     pub database_url: Option<String>,
     /// The password to it (`DATABASE_PASSWORD`).
     pub database_password: Option<Secret>,
+    /// Who works when several machines share this memory (`LEASE` and its like).
+    pub lease: LeaseSettings,
     /// The bot's token, shaped `<bot id>:<secret>` (`TELEGRAM_BOT_TOKEN`).
     pub telegram_token: Option<Secret>,
     /// Telegram's server, without a slash at the end (`TELEGRAM_API_URL`).
@@ -346,6 +351,11 @@ impl Config {
     /// Locked while a bot runs: one poller per workspace.
     pub fn bot_lock_path(&self) -> PathBuf {
         self.workspace_dir.join(".bot-lock")
+    }
+
+    /// What this machine knows of the leases that it shares with others.
+    pub fn lease_dir(&self) -> PathBuf {
+        self.workspace_dir.join("lease")
     }
 
     /// Empty, and touched whenever a program has a wake look (`cycle::waker`).

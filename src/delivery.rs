@@ -20,6 +20,9 @@ use crate::{
 /// No new part is begun after so long; one send is bounded by the channel itself.
 pub const BOUND: Duration = Duration::from_secs(30);
 
+/// Asked before each send: whether the lease that machines share still lets us.
+pub type MaySend<'a> = &'a dyn Fn() -> bool;
+
 /// What a delivery did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Delivered {
@@ -84,37 +87,45 @@ pub async fn deliver(
     send_all(store, channel, clock, redactor, claim).await
 }
 
-/// Sends the next part of these messages; none if there is none now.
+/// Sends the next part of these messages, if it may be sent now; none if there is none.
 ///
 /// # Errors
 /// As [`deliver`].
 pub async fn deliver_next(
     store: &mut Store,
     channel: &dyn Channel,
-    only: &[i64],
+    (only, may_send): (&[i64], MaySend<'_>),
     turns: &mut Turns,
     me: &Identity,
     clock: &dyn Clock,
     redactor: &Redactor,
 ) -> Result<Option<Tried>, StoreError> {
     let only = Some(only);
-    let claim = |store: &mut Store, pick: Pick<'_>| store.claim_part(Pick { only, ..pick }, me, clock.now());
+    let claim = |store: &mut Store, pick: Pick<'_>| match may_send() {
+        true => store.claim_part(Pick { only, ..pick }, me, clock.now()),
+        false => Ok(None),
+    };
     send_next(store, channel, clock, redactor, turns, claim).await
 }
 
-/// Sends what may be sent now, as the wake that holds the lease: a holder that was replaced begins no send any more.
+/// Sends what may be sent now, as the wake that holds the lease: a holder that was replaced, or whose term is over,
+/// begins no send any more.
 ///
 /// # Errors
 /// As [`deliver`].
 pub async fn deliver_in_wake(
     store: &mut FencedStore<'_>,
     channel: &dyn Channel,
+    may_send: MaySend<'_>,
     me: &Identity,
     clock: &dyn Clock,
     redactor: &Redactor,
 ) -> Result<Delivered, StoreError> {
     let fence = store.fence();
-    let claim = |store: &mut Store, pick: Pick<'_>| FencedStore::new(store, fence, clock).claim_part_of_wake(pick, me);
+    let claim = |store: &mut Store, pick: Pick<'_>| match may_send() {
+        true => FencedStore::new(store, fence, clock).claim_part_of_wake(pick, me),
+        false => Ok(None),
+    };
     send_all(store, channel, clock, redactor, claim).await
 }
 

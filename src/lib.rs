@@ -4,7 +4,8 @@
 //!
 //! 1. [`channel`] and [`bot`]: Telegram in. A batch of updates and the next offset become one transaction in the
 //! 2. [`store`]: SQLite. Messages in and out, cycles with their journal, reminders, the lease, money.
-//! 3. [`cycle`]: one wake, under the [`wake_lock`]: look, decide, run, maintain. It asks a [`model`], whose calls are
+//! 3. [`cycle`]: one wake, under the [`wake_lock`] and, among several machines, a [`lease`]: look, decide, run,
+//!    maintain. It asks a [`model`], whose calls are
 //! 4. [`tool`]s. They read and edit [`memory`] (Markdown as values), search it by its [`index`], and speak of time through [`schedule`].
 //! 5. [`repo`] makes one git commit of it and pushes. [`render`] and [`delivery`] bring the answer to its channel.
 //!
@@ -51,6 +52,7 @@ pub mod import;
 pub mod in_force;
 pub mod index;
 pub mod json;
+pub mod lease;
 pub mod logs;
 pub mod loopback;
 pub mod mcp;

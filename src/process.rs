@@ -57,6 +57,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// child, between fork and exec, which the standard library offers only as unsafe code.
 const SETPRIV: &str = "/usr/bin/setpriv";
 
+/// What this machine is called.
+pub fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
 /// The program of this name beside the running one, else the one on `PATH`.
 pub fn beside(name: &str) -> PathBuf {
     let beside = std::env::current_exe().ok().map(|exe| exe.with_file_name(name)).filter(|path| path.is_file());

@@ -3,7 +3,7 @@
 
 use tokio::sync::{mpsc, watch};
 
-use super::{BotContext, progress};
+use super::{BotContext, poll_turn::PollTurn, progress};
 use crate::{
     delivery::{self, Tried, Turns},
     process::Identity,
@@ -21,15 +21,16 @@ pub(super) async fn send(
     outside: BotContext<'_>,
     outbox: Store,
     to_send: mpsc::Receiver<Vec<i64>>,
+    turn: PollTurn,
     is_running: watch::Receiver<bool>,
 ) {
     tokio::select! {
-        () = send_all(outside, outbox, to_send) => {}
+        () = send_all(outside, outbox, to_send, &turn) => {}
         () = progress::overdue(is_running) => {}
     }
 }
 
-async fn send_all(outside: BotContext<'_>, mut outbox: Store, mut to_send: mpsc::Receiver<Vec<i64>>) {
+async fn send_all(outside: BotContext<'_>, mut outbox: Store, mut to_send: mpsc::Receiver<Vec<i64>>, turn: &PollTurn) {
     let (mut due, mut turns) = (Vec::new(), Turns::default());
     while let Some(ids) = to_send.recv().await {
         due.extend(ids);
@@ -40,7 +41,7 @@ async fn send_all(outside: BotContext<'_>, mut outbox: Store, mut to_send: mpsc:
             {
                 due.extend(ids);
             }
-            if let Err(error) = send_next(outside, &mut outbox, &mut due, &mut turns).await {
+            if let Err(error) = send_next(outside, &mut outbox, &mut due, turn, &mut turns).await {
                 tracing::warn!(%error, "an answer to a command could not be sent now; a later wake delivers it");
                 due.clear();
             }
@@ -53,10 +54,12 @@ async fn send_next(
     outside: BotContext<'_>,
     outbox: &mut Store,
     due: &mut Vec<i64>,
+    turn: &PollTurn,
     turns: &mut Turns,
 ) -> Result<(), StoreError> {
     let BotContext { telegram, clock, redactor, .. } = outside;
-    match delivery::deliver_next(outbox, telegram, due, turns, &Identity::current(), clock, redactor).await? {
+    let (may_send, me) = (|| turn.is_ours(), Identity::current());
+    match delivery::deliver_next(outbox, telegram, (due, &may_send), turns, &me, clock, redactor).await? {
         Some(Tried { outgoing_id, is_sent }) => {
             if !is_sent || outbox.undelivered_message(outgoing_id)?.is_none() {
                 due.retain(|id| *id != outgoing_id);

@@ -20,6 +20,7 @@ mod menu;
 mod nudge;
 mod pair;
 pub mod pairing;
+mod poll_turn;
 mod progress;
 mod questions;
 mod receipt;
@@ -56,6 +57,7 @@ use crate::{
     store::{Displaced, Store, StoreError, Tap},
     wake_lock::{Holder, LockError, WakeLock},
 };
+use poll_turn::PollTurn;
 use run::{Aides, Bot};
 
 /// What the bot is given from outside.
@@ -158,7 +160,8 @@ pub async fn run(
     let bells = Rc::new(media::Bells::default());
     let (taps, tapped) = mpsc::channel(questions::MAX_WAITING);
     let told = Aides { answers, receipts, taps, is_known, is_running, bells: Rc::clone(&bells) };
-    let mut bot = Bot::new(outside, store, wake, told)?;
+    let (turn, keeper) = PollTurn::begin(outside.config, outside.redactor)?;
+    let mut bot = Bot::new(outside, store, wake, told, turn.clone())?;
     let lock_path = outside.config.lock_path();
     let asked = stop.clone();
 
@@ -170,7 +173,7 @@ pub async fn run(
     };
     let (ended, ..) = tokio::join!(
         work,
-        answers::send(outside, outbox, to_send, running.clone()),
+        answers::send(outside, outbox, to_send, turn, running.clone()),
         menu::register(outside.telegram, known),
         media::tend(outside, &aside, &bells, transcriber, running.clone()),
         receipt::acknowledge(outside.telegram, to_acknowledge),
@@ -178,6 +181,8 @@ pub async fn run(
         typing::show(outside.telegram, &lock_path, running.clone()),
         progress::show(outside.telegram, &aside, &lock_path, outside.redactor, running),
     );
+    // Given back before the lock of this machine.
+    drop(keeper);
     // Who wants it to end may say so while the others are waited for.
     ended.map(|end| if *asked.borrow() { BotEnd::Asked } else { end })
 }

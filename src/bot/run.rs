@@ -16,6 +16,7 @@ use super::{
     media::Bells,
     nudge::{NudgeAction, NudgeEvent, Nudger, StoreLook},
     pairing,
+    poll_turn::PollTurn,
     receipt::{self, Acknowledgement},
     report::report_in,
     restart,
@@ -45,6 +46,8 @@ const EMPTY_POLL_MIN: Duration = Duration::from_secs(1);
 /// How often it is written down that polls are completed, when they bring nothing.
 const NOTE_POLL_EVERY: TimeDelta = TimeDelta::seconds(60);
 
+/// How long it tries to confirm the last messages, for the machine that polls after this one.
+const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the bot tries to say a last word.
 const TELL_TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -52,6 +55,8 @@ const TELL_TIMEOUT: Duration = Duration::from_secs(15);
 pub(super) struct Bot<'a> {
     outside: BotContext<'a>,
     store: Store,
+    /// Whether it is this machine's turn to poll.
+    turn: PollTurn,
     /// Who may speak.
     door: Door,
     /// Who the bot is: known once Telegram was reached.
@@ -113,6 +118,8 @@ enum Ask {
     },
     /// Nothing for now: there is no room for what would come.
     Nothing,
+    /// Nothing before it is this machine's turn.
+    Turn,
 }
 
 /// What it answered.
@@ -132,7 +139,13 @@ enum Happened {
 }
 
 impl<'a> Bot<'a> {
-    pub(super) fn new(outside: BotContext<'a>, mut store: Store, wake: PathBuf, told: Aides) -> Result<Self, BotError> {
+    pub(super) fn new(
+        outside: BotContext<'a>,
+        mut store: Store,
+        wake: PathBuf,
+        told: Aides,
+        turn: PollTurn,
+    ) -> Result<Self, BotError> {
         store.readmit(&outside.config.allowed_chats)?;
         let back = store.end_restarts(&restart::is_back(), outside.clock.now())?;
         let adopted = if back.is_empty() { Vec::new() } else { process::own_children() };
@@ -144,6 +157,7 @@ impl<'a> Bot<'a> {
             offset: store.next_offset(outside.telegram.bot_id())?,
             is_token_known: store.last_heard(outside.telegram.bot_id())?.is_some(),
             noted_at: None,
+            turn,
             door: Door::open(outside.config, &store)?,
             me: None,
             room: Room::recall(&store)?,
@@ -173,7 +187,8 @@ impl<'a> Bot<'a> {
         // What a kill has left.
         let told = self.carry_out_rules(self.outside.clock.now());
         self.send(told);
-        let mut poll = Box::pin(ask(telegram, self.next_ask(), Duration::ZERO));
+        let turn = self.turn.clone();
+        let mut poll = Box::pin(ask(telegram, &turn, self.next_ask(), Duration::ZERO));
         loop {
             let tick_at = self.began + self.tick_at;
             let happened = tokio::select! {
@@ -188,12 +203,14 @@ impl<'a> Bot<'a> {
                 Happened::Stop => {
                     tracing::info!("asked to end; no more polling");
                     is_stopping = true;
+                    self.confirm().await;
                     Some(NudgeEvent::Stop)
                 }
                 Happened::Tick => Some(if self.lets_go() { NudgeEvent::Ended } else { NudgeEvent::Tick }),
                 Happened::Child => self.reap().then_some(NudgeEvent::Ended),
                 Happened::FileSettled => Some(NudgeEvent::Stored),
                 Happened::Polled(polled) => {
+                    let polled = if self.is_late() { Ok(Polled::Nothing) } else { polled };
                     let (wait, has_stored) = self.take_in(polled)?;
                     if self.is_to_restart
                         && let Some(why) = restart::refused_token(self.outside.config).await
@@ -210,9 +227,10 @@ impl<'a> Bot<'a> {
                     if self.is_to_restart {
                         tracing::info!("asked to start anew; no more polling");
                         is_stopping = true;
+                        self.confirm().await;
                         Some(NudgeEvent::Stop)
                     } else {
-                        poll.set(ask(telegram, what, wait));
+                        poll.set(ask(telegram, &turn, what, wait));
                         has_stored.then_some(NudgeEvent::Stored)
                     }
                 }
@@ -223,6 +241,20 @@ impl<'a> Bot<'a> {
                 let is_anew = self.is_to_restart && !*stop.borrow();
                 return Ok(if is_anew { BotEnd::Restart } else { BotEnd::Asked });
             }
+        }
+    }
+
+    /// Whether what a poll brought comes too late: another machine may poll by now, and gets the same.
+    fn is_late(&self) -> bool {
+        self.me.is_some() && !self.turn.is_ours()
+    }
+
+    /// Tells Telegram that all is kept, so that the machine that polls next isn't given it again. What comes with the
+    /// answer isn't looked at, and stays unconfirmed.
+    async fn confirm(&self) {
+        if let Some(offset) = self.offset.filter(|_| self.turn.is_shared() && self.turn.is_ours()) {
+            let confirming = self.outside.telegram.get_updates(Some(offset), 1, 0);
+            tokio::time::timeout(CONFIRM_TIMEOUT, confirming).await.ok();
         }
     }
 
@@ -377,6 +409,9 @@ impl<'a> Bot<'a> {
         };
         self.door.invite(&mut self.store, self.outside, me);
         let outside = BotContext { config: &self.door.config, ..self.outside };
+        if !self.turn.is_ours() {
+            return Ask::Turn;
+        }
         let notice = self.room.look(&mut self.store, outside);
         self.send(notice.into_iter().collect());
         if self.room.is_short() {
@@ -597,7 +632,7 @@ fn tell(advice: Advice) -> Duration {
 }
 
 /// One call to Telegram, after a wait.
-async fn ask(telegram: &Telegram, what: Ask, wait: Duration) -> Result<Polled, TelegramError> {
+async fn ask(telegram: &Telegram, turn: &PollTurn, what: Ask, wait: Duration) -> Result<Polled, TelegramError> {
     tokio::time::sleep(wait).await;
     let (offset, explains_rival) = match what {
         Ask::Updates { offset, explains_rival } => (offset, explains_rival),
@@ -605,12 +640,20 @@ async fn ask(telegram: &Telegram, what: Ask, wait: Duration) -> Result<Polled, T
             tokio::time::sleep(room::LOOK_EVERY).await;
             return Ok(Polled::Nothing);
         }
+        Ask::Turn => {
+            turn.comes().await;
+            return Ok(Polled::Nothing);
+        }
         Ask::Me => {
             return telegram.get_me().await.map(Polled::Met);
         }
     };
     let asked = Instant::now();
-    let updates = match telegram.get_updates(offset, POLL_LIMIT, POLL_TIMEOUT_S).await {
+    let polled = tokio::select! {
+        polled = telegram.get_updates(offset, POLL_LIMIT, POLL_TIMEOUT_S) => polled,
+        () = turn.over() => return Ok(Polled::Nothing),
+    };
+    let updates = match polled {
         Err(TelegramError::Conflict(said)) if explains_rival => {
             return Err(TelegramError::Conflict(rival(telegram, said).await));
         }

@@ -18,7 +18,7 @@ use crate::{redact::Secret, words};
 
 /// Every setting of Reveille's own, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME`, `NO_COLOR` and `RUST_LOG`, which
 /// belong to everyone, are read from the environment alone.
-pub const VARIABLES: [&str; 63] = [
+pub const VARIABLES: [&str; 68] = [
     "TELEGRAM_BOT_TOKEN",
     "TELEGRAM_BOT_TOKEN_FILE",
     "ALLOWED_CHAT_IDS",
@@ -67,6 +67,11 @@ pub const VARIABLES: [&str; 63] = [
     "DATABASE_URL",
     "DATABASE_PASSWORD",
     "DATABASE_PASSWORD_FILE",
+    "LEASE",
+    "LEASE_REF",
+    "LEASE_NAME",
+    "LEASE_TERM_S",
+    "LEASE_DUTY",
     "WHISPER_MODEL",
     "TIMEZONE",
     "AUTONOMY",

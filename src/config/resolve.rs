@@ -7,7 +7,7 @@ use chrono::NaiveTime;
 
 use super::{
     Autonomy, BedrockSettings, Config, ConfigError, EmbedModel, LogFormat, OFFLINE_MODEL, Provider, QuietHours,
-    SettingProblem, VertexSettings, cloud, initiative, raw::Raw, values,
+    SettingProblem, VertexSettings, cloud, initiative, lease, lease::LeaseSettings, raw::Raw, values,
 };
 use crate::{disk::Reserve, redact::Secret, types::ChatRef, zone::Tz};
 
@@ -59,6 +59,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let repo_url = settings.read("REPO_URL", values::repo_url);
     let database_url = settings.read("DATABASE_URL", values::database_url);
     let database_password = settings.read("DATABASE_PASSWORD", values::password);
+    let lease = settings.lease(repo_url.is_some());
     let timezone = settings.read("TIMEZONE", values::timezone).unwrap_or_else(|| settings.zone(system_zone));
     let autonomy = settings.read("AUTONOMY", values::autonomy).unwrap_or(Autonomy::Smart);
     let initiative = settings.read("INITIATIVE", initiative::initiative).unwrap_or_default();
@@ -142,6 +143,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         repo_url,
         database_url,
         database_password: database_password.map(Secret::new),
+        lease,
         telegram_token: telegram_token.map(Secret::new),
         telegram_api_url: telegram_api_url.unwrap_or_else(|| DEFAULT_TELEGRAM_API_URL.to_owned()),
         allowed_chats,
@@ -242,6 +244,23 @@ impl Settings {
             login,
             workspace: self.read("VERTEX_WORKSPACE", values::vertex_workspace),
             base_url: self.read("VERTEX_BASE_URL", values::server_url),
+        }
+    }
+
+    /// Several machines meet at the remote: without one there is nothing to be settled.
+    fn lease(&mut self, has_remote: bool) -> LeaseSettings {
+        let default = LeaseSettings::default();
+        let needs_remote = "local, or REPO_URL beside it, the remote that the machines share".to_owned();
+        let home = self.read("LEASE", |value| match lease::home(value)? {
+            lease::LeaseHome::Remote if !has_remote => Err(needs_remote),
+            home => Ok(home),
+        });
+        LeaseSettings {
+            home: home.unwrap_or_default(),
+            reference: self.read("LEASE_REF", lease::reference).unwrap_or(default.reference),
+            name: self.read("LEASE_NAME", lease::name),
+            term: self.read("LEASE_TERM_S", lease::term).unwrap_or(default.term),
+            duty: self.read("LEASE_DUTY", lease::duty).unwrap_or_default(),
         }
     }
 

@@ -310,13 +310,14 @@ fn is_scp_like(value: &str) -> bool {
 }
 
 pub(super) fn repo_name(value: &str) -> Result<String, String> {
-    const TAKEN: [&str; 13] = [
+    const TAKEN: [&str; 14] = [
         "logs",
         "voice",
         "files",
         "models",
         "scratch",
         "claude-code",
+        "lease",
         "mcp",
         "mcp-pins",
         "mcp-token",

@@ -10,6 +10,7 @@ mod maintain;
 pub mod plan_file;
 pub mod run;
 mod session;
+mod sharing;
 pub mod stop;
 mod tooling;
 pub mod workspace;

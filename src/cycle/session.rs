@@ -12,6 +12,7 @@ use crate::{
         context::{Context, Report, WakeError},
         decide::{interrupt::Interrupt, machine::Cycle, situation::Reason, verify::Account},
         plan_file::PlanFile,
+        sharing::Sharing,
         tooling::Tooling,
     },
     exec::{Exec, Shelter, copies::Copies},
@@ -20,7 +21,7 @@ use crate::{
     model::{Model, ModelChain},
     policy::Rules,
     process::Identity,
-    store::{Entry, FencedStore, ModelFault, NewCycle, NewOutgoing, StagedFile, Store, StoreError},
+    store::{Entry, FencedStore, ModelFault, NewCycle, NewOutgoing, StagedFile, Store, StoreError, UpkeepKind},
     tool::World,
     types::{ChatRef, OwnWork},
     wake_lock::{self, WakeLock},
@@ -31,6 +32,8 @@ use crate::{
 pub(super) struct Session<'a> {
     pub(in crate::cycle) context: Context<'a>,
     pub(in crate::cycle) store: FencedStore<'a>,
+    /// Before the lock: it is given back first.
+    pub(in crate::cycle) sharing: Sharing,
     pub(in crate::cycle) lock: WakeLock,
     pub(in crate::cycle) me: Identity,
     pub(in crate::cycle) trigger: &'a str,
@@ -195,16 +198,26 @@ impl<'a> Session<'a> {
         context: Context<'a>,
         models: &'a ModelChain<'a>,
         store: &'a mut Store,
-        lock: WakeLock,
+        (lock, sharing): (WakeLock, Sharing),
         trigger: &'a str,
         report: &'a mut Report,
     ) -> Result<Self, WakeError> {
         let me = Identity::current();
         let fence = store.take_lease(&me, context.clock.now())?;
         let deadline = tokio::time::Instant::now() + context.config.wake_timeout;
+        let mut store = FencedStore::new(store, fence, context.clock);
+        match &sharing {
+            Sharing::Unshared | Sharing::Cut { why: None } => {}
+            Sharing::Held(_) => store.upkeep_recovered(UpkeepKind::Lease)?,
+            Sharing::Cut { why: Some(why) } => {
+                tracing::warn!(%why, "the lease can't be asked for: this wake works on what it has, and pushes nothing");
+                store.upkeep_failed(UpkeepKind::Lease, why, None)?;
+            }
+        }
         Ok(Self {
             context,
-            store: FencedStore::new(store, fence, context.clock),
+            store,
+            sharing,
             lock,
             me,
             trigger,
@@ -219,8 +232,9 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Frees the lease; the lock goes with the value.
+    /// Frees the lease, first the one that machines share; the lock goes with the value.
     pub(in crate::cycle) fn end(mut self) -> Result<(), WakeError> {
+        self.sharing = Sharing::Unshared;
         Ok(self.store.release_lease()?)
     }
 

@@ -56,6 +56,9 @@ impl Session<'_> {
         if *self.context.stop.borrow() {
             return Ok(Some(Interrupt::Stopped));
         }
+        if self.sharing.is_lost() {
+            return Ok(Some(Interrupt::LeaseLost));
+        }
         Ok(self.store.is_stopped_for(self.chat)?.then_some(Interrupt::Halted))
     }
 
@@ -69,6 +72,13 @@ impl Session<'_> {
     /// Ends when that is so: at once, where it is so already. What can't be read counts as so.
     async fn kept_from_model(&self) {
         while matches!(self.is_kept_from_model(), Ok(false)) {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Ends when another machine may have taken over.
+    async fn lease_lost(&self) {
+        while !self.sharing.is_lost() {
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }
@@ -113,6 +123,7 @@ pub(in crate::cycle) async fn unless_interrupted<T>(
         biased;
         _ = stop.wait_for(|stop| *stop) => Err(Interrupt::Stopped),
         () = tokio::time::sleep_until(session.deadline) => Err(Interrupt::OutOfTime),
+        () = session.lease_lost() => Err(Interrupt::LeaseLost),
         () = session.halted() => Err(Interrupt::Halted),
         done = work => Ok(done),
     }

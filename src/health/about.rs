@@ -24,6 +24,7 @@ pub const ABOUT: [(&str, &str, &str); IDS.len()] = [
     ("outbox", "My answers", "What I wrote and couldn't send hasn't reached you."),
     ("repository", "The memory's repository", "All that I remember is in it, with its whole history."),
     ("remote", "The memory's copy elsewhere", "If this disk dies, what was pushed is what is left."),
+    ("machines", "Other machines", "Where several share the memory, one works at a time, and one bot polls."),
     ("token", "The bot's token", "Without a good one, or while a webhook is set, no message from Telegram arrives."),
     ("telegram", "Telegram", "While it can't be reached, your messages there wait."),
     ("key", "The way to the AI model", "Without it I can only do what needs no model."),

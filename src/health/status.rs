@@ -9,7 +9,11 @@ use chrono::{DateTime, Utc};
 pub use files::OpenFile;
 pub use questions::OpenQuestion;
 
-use super::{checks::wakes::MANY, finding::Trouble, scene::Scene};
+use super::{
+    checks::{machines::who_works, wakes::MANY},
+    finding::Trouble,
+    scene::Scene,
+};
 use crate::{
     config::Config,
     cycle::decide::orient::is_answerable,
@@ -37,6 +41,9 @@ pub struct Overview {
     pub questions: Vec<OpenQuestion>,
     /// Whether a wake is at work.
     pub lock: Lock,
+    /// Who works, where several machines share the memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machines: Option<String>,
     /// That all work was stopped, and since when.
     pub stopped: Option<Stopped>,
     /// The next reminder.
@@ -218,6 +225,7 @@ pub fn overview(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> Ove
             since: holder.map(|holder| holder.started_at.clone()),
             cycle_id: holder.and_then(|holder| holder.cycle_id.clone()),
         },
+        machines: who_works(config, now),
         stopped: None,
         next_reminder: None,
         undelivered: Vec::new(),

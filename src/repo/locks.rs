@@ -12,7 +12,7 @@ use crate::process;
 /// A lock file younger than this may belong to someone whom we can't see.
 pub const STALE_LOCK_AGE: Duration = Duration::from_secs(1);
 /// The same in a remote on this machine, where others may push from elsewhere: a push holds it for moments.
-const STALE_REMOTE_LOCK_AGE: Duration = Duration::from_secs(600);
+pub(super) const STALE_REMOTE_LOCK_AGE: Duration = Duration::from_secs(600);
 /// How often a remote on this machine is looked at while somebody holds it, [`PAUSE`] apart: longer than
 /// a push that is killed may take to [tidy up](process::TIDYING).
 const REMOTE_LOOKS: usize = 40;

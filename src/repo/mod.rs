@@ -19,6 +19,7 @@ mod index_lock;
 mod inspect;
 mod integrate;
 mod join;
+mod lease_ref;
 mod locks;
 mod maintain;
 mod names;
@@ -57,13 +58,14 @@ pub use self::{
     history::{Commit, CommitInFull, SEEN, has_wakes, trailer, trailers},
     inspect::remote_urls,
     integrate::Integrated,
+    lease_ref::{LeaseRef, RefValue},
     locks::STALE_LOCK_AGE,
     maintain::{MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, MAX_LOOSE, MAX_PACKS, Stock},
     park::{BroughtIn, Parked, Parking},
     past::{HoldingCommits, text_id},
     person::{HOLDS_SECRET, LeftAlone, MAX_PERSON_FILE_BYTES, PersonEdits},
     publish::{FileChange, Publish, Published},
-    remote::{Patience, Pushed, REMOTE_TIMEOUT, RemoteError},
+    remote::{Beside, Patience, Pushed, REMOTE_TIMEOUT, RemoteError},
     try_remote::{RemoteFound, try_remote},
 };
 pub use git2::Oid;

@@ -15,7 +15,9 @@ use crate::{
 /// How long a fetch or a push may take.
 pub const REMOTE_TIMEOUT: Duration = Duration::from_secs(20);
 /// How git says that a lock file is there already.
-const LOCK_IN_THE_WAY: &str = ".lock': File exists";
+pub(super) const LOCK_IN_THE_WAY: &str = ".lock': File exists";
+/// How git says of a reference that it wasn't moved because another one couldn't be.
+const ATOMIC: &str = "(atomic ";
 /// Variables that would lead git to another repository or have it run or print something. By their beginnings.
 const NOT_INHERITED: [&str; 20] = [
     "GIT_DIR",
@@ -99,6 +101,9 @@ pub enum RemoteError {
         /// Where in it: a file's name, or what else of a commit.
         place: String,
     },
+    /// Another machine has the lease that the push was to go with. Nothing was pushed.
+    #[error("another machine has taken over the lease")]
+    LeaseLost,
     /// Something here, not there.
     #[error("{why}")]
     Local {
@@ -121,6 +126,18 @@ impl From<ProcessError> for RemoteError {
             other => Self::Local { why: other.to_string() },
         }
     }
+}
+
+/// A move of another reference that a push is to happen with, or not at all; see [`super::LeaseRef`].
+#[derive(Debug, Clone)]
+pub struct Beside {
+    /// The reference in full.
+    pub(super) reference: String,
+    /// The value that it is expected to have, as git is told.
+    pub(super) lease: String,
+    pub(super) refspec: String,
+    /// Where the new value lies.
+    pub(super) env: Vec<(&'static str, String)>,
 }
 
 /// How long a remote is waited for.
@@ -187,6 +204,16 @@ impl Repo {
         patience: impl Into<Patience<'a>>,
         secrets_in: &SecretsIn<'_>,
     ) -> Result<Pushed, RemoteError> {
+        self.push_beside(patience, secrets_in, None)
+    }
+
+    /// The same together with the move of another reference: both happen or none.
+    pub fn push_beside<'a>(
+        &self,
+        patience: impl Into<Patience<'a>>,
+        secrets_in: &SecretsIn<'_>,
+        beside: Option<&Beside>,
+    ) -> Result<Pushed, RemoteError> {
         let patience = patience.into();
         if !self.has_remote() {
             return Err(RemoteError::NoRemote);
@@ -213,7 +240,14 @@ impl Repo {
         let seen = seen.map_or_else(String::new, |seen| seen.to_string());
         let lease = format!("--force-with-lease={}:{seen}", self.branch_ref());
         let push = ["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"];
-        let push = git(&self.root).args(push).args([lease.as_str(), REMOTE, &refspec]);
+        let push = git(&self.root).args(push).args([lease.as_str()]);
+        let push = match beside {
+            None => push.args([REMOTE, &refspec]),
+            Some(beside) => {
+                let push = push.args(["--atomic", &beside.lease, REMOTE, &refspec, &beside.refspec]);
+                beside.env.iter().fold(push, |push, (name, value)| push.env(name, value))
+            }
+        };
         let is_locked = |output: &Output| !output.status.success() && stderr(output).contains(LOCK_IN_THE_WAY);
         let mut output = patience.run(push.clone())?;
         if is_locked(&output) && self.await_remote() {
@@ -223,7 +257,9 @@ impl Repo {
             return Err(RemoteError::Locked);
         }
         if !output.status.success() {
-            return Err(push_failure(&output));
+            let error = push_failure(&output);
+            let is_lost = beside.is_some_and(|beside| refuses(&output, &beside.reference));
+            return Err(if is_lost && error == RemoteError::Moved { RemoteError::LeaseLost } else { error });
         }
         self.retrying(|| self.saw_remote_at(tip))?;
         Ok(Pushed::To(tip))
@@ -352,10 +388,18 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A failed push, by the one line that `--porcelain` gives for our reference, else by what git says.
+/// Whether a failed push failed for this reference, by the line that `--porcelain` gives for it. What says "atomic" is
+/// the others'.
+fn refuses(output: &Output, reference: &str) -> bool {
+    let (stdout, its) = (String::from_utf8_lossy(&output.stdout), format!(":{reference}\t"));
+    stdout.lines().any(|line| line.starts_with("!\t") && line.contains(&its) && !line.contains(ATOMIC))
+}
+
+/// A failed push, by the line that `--porcelain` gives for the reference that was refused, else by what git says.
 pub(super) fn push_failure(output: &Output) -> RemoteError {
     let stdout = String::from_utf8_lossy(&output.stdout);
-    let Some(line) = stdout.lines().find(|line| line.starts_with("!\t")) else {
+    let mut refused = stdout.lines().filter(|line| line.starts_with("!\t"));
+    let Some(line) = refused.clone().find(|line| !line.contains(ATOMIC)).or_else(|| refused.next()) else {
         return failure(output);
     };
     let summary = line.rsplit('\t').next().unwrap_or_default();
@@ -384,7 +428,8 @@ pub(super) fn failure(output: &Output) -> RemoteError {
         "returned error: 403",
         "Too many authentication failures",
     ];
-    const REFUSED: [&str; 3] = ["dubious ownership", "unpacker error", "[remote rejected]"];
+    const REFUSED: [&str; 4] =
+        ["dubious ownership", "unpacker error", "[remote rejected]", "does not support --atomic"];
     let words = stderr(output);
     let has = |signs: &[&str]| signs.iter().any(|sign| words.contains(sign));
     let telling: Vec<&str> = words

@@ -101,7 +101,8 @@ impl SettingGroup {
             "DAILY_BUDGET_USD" | "MONTHLY_BUDGET_USD" => Self::Budget,
             "BRAVE_API_KEY" | "EMBED_MODEL" | "GEMINI_API_KEY" | "GEMINI_BASE_URL" => Self::Search,
             "WORKSPACE_DIR" | "REPO_NAME" | "REPO_URL" | "DATABASE_URL" | "DATABASE_PASSWORD" | "WHISPER_MODEL"
-            | "KEEP_DAYS" | "DISK_RESERVE_MB" => Self::Storage,
+            | "KEEP_DAYS" | "DISK_RESERVE_MB" | "LEASE" | "LEASE_REF" | "LEASE_NAME" | "LEASE_TERM_S"
+            | "LEASE_DUTY" => Self::Storage,
             "TIMEZONE" | "AUTONOMY" | "INITIATIVE" | "QUIET_HOURS" | "REFLECT_AT" | "TELL_PER_DAY" => Self::Manners,
             "WAKE_TIMEOUT_MIN" | "STALE_LOCK_MIN" | "PULL_EVERY_MIN" => Self::Timing,
             "REVEILLE_LOG" | "LOG_FORMAT" | "REVEILLE_NOW" => Self::Trial,
@@ -204,6 +205,11 @@ fn value_of(config: &Config, name: &str) -> Option<String> {
         "REPO_NAME" => Some(config.repo_name.clone()),
         "REPO_URL" => config.repo_url.as_ref().map(ToString::to_string),
         "DATABASE_URL" => config.database_url.clone(),
+        "LEASE" => Some(config.lease.home.as_str().to_owned()),
+        "LEASE_REF" => Some(config.lease.reference.clone()),
+        "LEASE_NAME" => config.lease.name.clone(),
+        "LEASE_TERM_S" => Some(config.lease.term.as_secs().to_string()),
+        "LEASE_DUTY" => Some(config.lease.duty.as_str().to_owned()),
         "WHISPER_MODEL" => config.whisper_model.as_ref().map(|path| path.display().to_string()),
         "TIMEZONE" => Some(config.timezone.to_string()),
         "AUTONOMY" => Some(config.autonomy.level().to_owned()),

@@ -83,6 +83,10 @@ mod long_tasks;
 #[cfg(test)]
 mod lost_database;
 #[cfg(test)]
+mod machines;
+#[cfg(test)]
+mod machines_ref;
+#[cfg(test)]
 mod mcp_client;
 #[cfg(test)]
 mod mcp_peers;

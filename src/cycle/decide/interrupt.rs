@@ -39,6 +39,9 @@ pub(in crate::cycle) enum Interrupt {
     /// The process was asked to end.
     #[error("the wake was asked to stop")]
     Stopped,
+    /// Another machine may have taken over the lease.
+    #[error("this machine holds the lease no more")]
+    LeaseLost,
     /// Its chat is kept local since then, and its model is elsewhere.
     #[error("its chat is kept off the cloud by /local")]
     KeptLocal,

@@ -42,9 +42,11 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
     reasons.extend(tasks::agreed_change(observed));
     reasons.extend(messages::due(observed));
     reasons.extend(messages::over_budget(observed));
-    reasons.extend(tasks::of_guests(observed));
     let may_think = observed.model.for_own_work().is_some() || !observed.model.is_thinking();
-    if may_think {
+    if observed.is_on_duty {
+        reasons.extend(tasks::of_guests(observed));
+    }
+    if may_think && observed.is_on_duty {
         reasons.extend(tasks::of_owner(observed));
         if !observed.person_commits.is_empty() {
             let subjects = observed.person_commits.iter().map(|(_, subject)| subject.clone()).collect();
@@ -52,6 +54,10 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
         }
     }
     reasons.extend(own_work);
+    // The rest comes by itself, and to one machine alone.
+    if !observed.is_on_duty {
+        return reasons;
+    }
     if reasons.is_empty() && observed.model.for_own_work().is_some() {
         reasons.extend(due_own_work(observed).take(1));
     }

@@ -60,6 +60,8 @@ pub struct Observed<'a> {
     pub pressed: &'a [OpenNudge],
     /// Changes of its own orders that were agreed to a week ago.
     pub proposals: &'a [Proposal],
+    /// Whether what comes by itself is this machine's to do.
+    pub is_on_duty: bool,
     /// Whether all work is stopped.
     pub is_stopped: bool,
     /// Chats that have stopped what is done for them: their cycles are gone on with when they say so.

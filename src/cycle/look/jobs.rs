@@ -9,6 +9,7 @@ use crate::{
     approval_text::sha256,
     config::Config,
     cycle::context::Context,
+    lease,
     memory::job::{JOBS_DIR, MAX_JOBS},
     store::{Store, StoreError},
 };
@@ -26,9 +27,8 @@ pub(in crate::cycle) fn is_due(store: &Store, context: Context<'_>) -> Result<bo
 
 /// The same for those who only look.
 pub(in crate::cycle) fn is_any_due(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<bool, StoreError> {
-    Ok(has_changed(store, config)?
-        || store.has_due_job(now)?
-        || !is_quiet(config, now) && store.has_held_job_message()?)
+    let has_to_say = !is_quiet(config, now) && store.has_held_job_message()?;
+    Ok(has_to_say || lease::is_on_duty(config) && (has_changed(store, config)? || store.has_due_job(now)?))
 }
 
 /// Whether the folder doesn't look as it did when the jobs were planned.

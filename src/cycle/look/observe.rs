@@ -22,6 +22,7 @@ use crate::{
         },
         look::{initiative, jobs, own_work, reflecting, retention},
     },
+    lease,
     memory::{
         self, decay,
         preferences::Preferences,
@@ -69,6 +70,7 @@ pub(in crate::cycle) struct Observation {
     pub(in crate::cycle) initiative: Option<DueInitiative>,
     /// The days to look back at.
     pub(in crate::cycle) to_reflect: Option<Range<NaiveDate>>,
+    pub(in crate::cycle) is_on_duty: bool,
     pub(in crate::cycle) is_stopped: bool,
     pub(in crate::cycle) stopped_chats: BTreeSet<ChatRef>,
 }
@@ -134,6 +136,7 @@ impl Observation {
             undos: store.open_undos()?,
             pressed: store.open_nudges()?,
             proposals: store.proposals_to_tell(now)?,
+            is_on_duty: lease::is_on_duty(context.config),
             is_stopped: store.stopped()?.is_some(),
             stopped_chats,
         })
@@ -175,6 +178,7 @@ impl Observation {
             undos: &self.undos,
             pressed: &self.pressed,
             proposals: &self.proposals,
+            is_on_duty: self.is_on_duty,
             is_stopped: self.is_stopped,
             stopped_chats: &self.stopped_chats,
         })
@@ -282,7 +286,11 @@ pub fn model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> Result
 /// A remote that has just been silent to a fetch isn't pushed to either, for as long.
 pub(in crate::cycle) fn is_push_due(store: &Store, repo: &Repo, now: DateTime<Utc>) -> Result<bool, WakeError> {
     let may_try = |kind| Ok::<_, WakeError>(store.upkeep(kind)?.may_try(now));
-    Ok(repo.has_remote() && is_ahead(repo)? && may_try(UpkeepKind::Push)? && may_try(UpkeepKind::Fetch)?)
+    Ok(repo.has_remote()
+        && is_ahead(repo)?
+        && may_try(UpkeepKind::Push)?
+        && may_try(UpkeepKind::Fetch)?
+        && may_try(UpkeepKind::Lease)?)
 }
 
 pub(in crate::cycle) fn is_fetch_due(store: &Store, has_remote: bool, context: Context<'_>) -> Result<bool, WakeError> {

@@ -12,6 +12,7 @@ use crate::{
         orient::{self, Standing},
         situation::{Observed, Reason},
     },
+    lease,
     store::{Store, StoreError},
 };
 
@@ -58,6 +59,7 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
         undos: &undos,
         pressed: &pressed,
         proposals: &[],
+        is_on_duty: lease::is_on_duty(config),
         is_stopped,
         stopped_chats: &stopped_chats,
     };

@@ -19,6 +19,7 @@ use crate::{
         beneath::{PathUse, Roots},
         session::{End, described},
     },
+    lease,
     media::content,
     memory::job::{JOBS_DIR, Job, JobGate, Jobs, WatchTarget},
     policy::{self, Access, Circumstances, Decision, Reach, Risk, SHELL, Subject, What},
@@ -76,10 +77,14 @@ pub(in crate::cycle) async fn look(session: &mut Session<'_>, repo: &Repo) -> Re
         return Ok(false);
     }
     let sign = jobs::sign(session.context.config);
-    let found = read(session, repo)?;
-    plan(session, &found, &sign)?;
-    session.store.fail_lost_job_runs()?;
-    rewind(session)?;
+    // Another machine looks at the jobs; what was found here is told all the same.
+    let is_on_duty = lease::is_on_duty(session.context.config);
+    let found = if is_on_duty { read(session, repo)? } else { Jobs::default() };
+    if is_on_duty {
+        plan(session, &found, &sign)?;
+        session.store.fail_lost_job_runs()?;
+        rewind(session)?;
+    }
     let is_quiet = jobs::is_quiet(session.context.config, session.now());
     let mut has_said = !is_quiet && session.store.has_held_job_message()? && session.store.say_held_job_messages()?;
     let now = session.now();

@@ -13,6 +13,7 @@ use crate::{
         look::observe::{self, Observation},
         maintain::index,
         session::Session,
+        sharing::Sharing,
     },
     delivery,
     memory::{self, unsettled::unsettled},
@@ -74,6 +75,7 @@ pub(in crate::cycle) fn after_answers(session: &mut Session<'_>, repo: &Repo) ->
     // What was taken in may be something to work on: that goes along then.
     if may_ask_remote(session)?
         && !(has_worked && is_wanted(session, repo)?)
+        && session.sharing.may_push()
         && observe::is_push_due(&session.store, repo, session.now())?
     {
         say_saving(session);
@@ -130,7 +132,10 @@ pub(in crate::cycle) async fn deliver(session: &mut Session<'_>) -> Result<(), W
     }
     if let Some(channel) = session.context.channel {
         let (clock, redactor) = (session.context.clock, session.context.redactor);
-        let delivered = delivery::deliver_in_wake(&mut session.store, channel, &session.me, clock, redactor).await?;
+        let sharing = &session.sharing;
+        let may_send = || !sharing.is_lost();
+        let delivered =
+            delivery::deliver_in_wake(&mut session.store, channel, &may_send, &session.me, clock, redactor).await?;
         tracing::info!(sent = delivered.sent, left = delivered.left, "delivered");
     }
     Ok(())
@@ -291,7 +296,7 @@ fn leave_out(
 
 /// Sends our commits. A remote that moved, or that somebody else is moving, is taken in first, once.
 fn push(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
-    if !repo.has_remote() || session.is_stopped()? {
+    if !repo.has_remote() || session.is_stopped()? || !session.sharing.may_push() {
         return Ok(());
     }
     let mut pushed = push_once(session, repo);
@@ -320,7 +325,12 @@ fn push_once(session: &Session<'_>, repo: &Repo) -> Result<Pushed, RemoteError> 
         session.sync.is_indexed.set(true);
     };
     let patience = Patience { timeout: REMOTE_TIMEOUT, is_over: &is_over, meanwhile: &meanwhile };
-    repo.push(patience, &|text| session.context.redactor.secrets_in(text))
+    let secrets_in = |text: &str| session.context.redactor.secrets_in(text);
+    match &session.sharing {
+        Sharing::Unshared => repo.push(patience, &secrets_in),
+        Sharing::Held(keeper) => keeper.lease().push(&mut |beside| repo.push_beside(patience, &secrets_in, beside)),
+        Sharing::Cut { .. } => Ok(Pushed::UpToDate),
+    }
 }
 
 /// A remote that can't be used is no error of the wake: it is noted and tried again later. What only a person can mend
@@ -333,6 +343,11 @@ fn remote_trouble(
 ) -> Result<(), WakeError> {
     // Something came up here, which says little of the remote: a fetch waits a little once, and nothing adds up.
     let is_known = || Ok::<_, WakeError>(session.store.upkeep(kind)?.failures > 0);
+    // The next wake with the lease pushes.
+    if matches!(error, RemoteError::LeaseLost) {
+        session.report.notes.push(error.to_string());
+        return Ok(());
+    }
     if matches!(error, RemoteError::BrokenOff) && (kind == UpkeepKind::Push || is_known()?) {
         return Ok(());
     }

@@ -43,7 +43,7 @@ pub(in crate::cycle) async fn interrupted(
     session.report.outcome = WakeOutcome::Failed;
     session.report.error = Some(why.clone());
     match &interrupt {
-        Interrupt::Stopped => {
+        Interrupt::Stopped | Interrupt::LeaseLost => {
             session.store.pause_cycle(&cycle.id, now, &why)?;
             return Ok(Next::Nobody);
         }

@@ -7,7 +7,7 @@ use crate::{
         maintain::trouble,
         run::wake,
         session::Session,
-        stop,
+        sharing, stop,
     },
     model::ModelChain,
     store::{Store, StoreError, UpkeepKind},
@@ -83,7 +83,18 @@ async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<
             }
             Err(error) => return Err(WakeError::Lock(error)),
         };
-        let mut session = Session::begin(context, &models, store, lock, trigger, &mut report)?;
+        // After this machine's own lock: only one of its processes asks.
+        let sharing = match sharing::take(context, store)? {
+            Ok(sharing) => sharing,
+            Err(others) => {
+                if report.outcome == WakeOutcome::Idle {
+                    report.outcome = WakeOutcome::Locked;
+                    report.notes.push(others);
+                }
+                break;
+            }
+        };
+        let mut session = Session::begin(context, &models, store, (lock, sharing), trigger, &mut report)?;
         let ran = match wake::introduce(&mut session) {
             Ok(()) => Box::pin(wake::run(&mut session, settles_doubts)).await,
             Err(error) => Err(error),

@@ -22,6 +22,7 @@ use crate::{
         maintain::{ready, sync, trouble},
         run::{finish, live, prepare, record, wake},
         session::{Live, Next, Session},
+        sharing,
         tooling::Tooling,
     },
     embed::Meaning,
@@ -275,9 +276,13 @@ async fn change(context: Context<'_>, store: &mut Store, name: &str, input: &str
     let Some(lock) = patiently(context).await? else {
         return Ok(Told::failed("Another wake is at work. Nothing was done; try again in a while."));
     };
+    let sharing = match sharing::take(context, store)? {
+        Ok(sharing) => sharing,
+        Err(others) => return Ok(Told::failed(format!("{others} Nothing was done; try again in a while."))),
+    };
     let mut report = Report::default();
     let models = ModelChain::of(context.config);
-    let mut session = Session::begin(context, &models, store, lock, OUTSIDE, &mut report)?;
+    let mut session = Session::begin(context, &models, store, (lock, sharing), OUTSIDE, &mut report)?;
     let ran = match wake::introduce(&mut session) {
         Ok(()) => called_from_outside(&mut session, name, input).await,
         Err(error) => Err(error),

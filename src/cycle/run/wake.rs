@@ -21,7 +21,7 @@ use crate::{
         },
         session::{Live, Next, Session},
     },
-    delivery,
+    delivery, lease,
     repo::{MAINTAIN_COMMANDS, MAINTAIN_TIMEOUT, REMOTE_TIMEOUT, Repo},
     store::{Change, Entry, HEAD_SEEN},
     types::OwnWork,
@@ -83,7 +83,8 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, settles_doubts: boo
             break;
         };
         // What hasn't begun is no worse off when it begins with the next wake.
-        if *session.context.stop.borrow() || tokio::time::Instant::now() >= session.deadline {
+        let is_to_end = *session.context.stop.borrow() || session.sharing.is_lost();
+        if is_to_end || tokio::time::Instant::now() >= session.deadline {
             break;
         }
         has_worked = true;
@@ -116,6 +117,10 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, settles_doubts: boo
     {
         session.sync.is_indexed.set(false);
         has_worked = true;
+    }
+    // What people commit is looked at by the machine on duty.
+    if !lease::is_on_duty(session.context.config) {
+        finish::see_head(session, &repo)?;
     }
     if has_worked && session.report.outcome == WakeOutcome::Idle {
         session.report.outcome = WakeOutcome::Worked;

@@ -14,6 +14,7 @@ mod due;
 mod files;
 mod jobs;
 pub(super) mod lock;
+pub(super) mod machines;
 mod memory;
 mod outbox;
 mod plans;
@@ -62,7 +63,7 @@ impl Check {
 }
 
 /// All checks.
-pub(super) const CHECKS: [Check; 27] = [
+pub(super) const CHECKS: [Check; 28] = [
     Check::new("workspace", workspace::check),
     Check::new("disk", disk::check),
     Check::new("database", database::check),
@@ -79,6 +80,7 @@ pub(super) const CHECKS: [Check; 27] = [
     Check::new("outbox", outbox::check).repaired_by(outbox::repair),
     Check::new("repository", repository::check).repaired_by(repository::repair),
     Check::new("remote", remote::check),
+    Check::new("machines", machines::check),
     Check::new("token", settings::token),
     Check::new("telegram", telegram::check),
     Check::new("key", settings::key),

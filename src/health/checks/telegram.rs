@@ -10,6 +10,7 @@ use crate::{
         scene::Scene,
         words::ago,
     },
+    lease::{self, LeasePart},
     store::UpkeepKind,
     wake_lock,
 };
@@ -29,6 +30,12 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         None => (None, None),
     };
     let bot = wake_lock::read(&scene.config.bot_lock_path()).filter(|holder| holder.identity().is_alive());
+    if bot.is_some()
+        && scene.config.lease.is_shared()
+        && !lease::is_held_here(&lease::record(scene.config, LeasePart::Bot))
+    {
+        return Ok(Finding::ok("a bot runs, and waits for its turn: see the check `machines`"));
+    }
     let running_since = bot.map(|holder| parse_time(&holder.started_at).unwrap_or(scene.now));
     Ok(judge(heard, running_since, trouble.as_deref(), scene.now))
 }

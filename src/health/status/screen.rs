@@ -20,7 +20,7 @@ const MAX_TEXT_CHARS: usize = 80;
 impl Overview {
     /// The screen.
     pub fn render(&self, tz: Tz) -> String {
-        let lines = [
+        let mut lines = vec![
             ("workspace", self.workspace.clone()),
             ("last wake", self.last_wake_line()),
             ("now", self.lock_line()),
@@ -34,6 +34,7 @@ impl Overview {
             ("AI model", self.model_line()),
             ("cost", self.cost_line()),
         ];
+        lines.extend(self.machines.iter().map(|who| ("machines", who.clone())));
         let mut text: String = lines.iter().map(|(name, what)| format!("{name:<10} {what}\n")).collect();
         for question in &self.questions {
             text.push_str(&format!("{:<10} {}\n", "question", questions::line(question, self.at)));

@@ -16,6 +16,7 @@ fn nothing_yet() -> Overview {
         files: Vec::new(),
         questions: Vec::new(),
         lock: Lock { is_held: false, pid: None, since: None, cycle_id: None },
+        machines: None,
         stopped: None,
         next_reminder: None,
         undelivered: Vec::new(),

@@ -537,3 +537,45 @@ fn a_commit_of_the_remotes_that_can_not_be_checked_out_does_not_advance_the_bran
         }
     }
 }
+
+#[test]
+fn a_push_goes_with_the_move_of_another_reference_or_not_at_all() {
+    let world = World::new();
+    let repo = world.shared();
+    let url = world.path("remote.git").display().to_string();
+    let lease =
+        |own: &str| LeaseRef::new(&world.brain(), &world.path(own), &url, "refs/reveille/lease/wake".to_owned());
+    let (ours, others) = (lease("ours.git"), lease("others.git"));
+    let (first, second) = (ours.make("first").unwrap(), ours.make("second").unwrap());
+    assert!(ours.swap(None, first, TIMEOUT).unwrap());
+    assert!(!others.swap(None, others.make("theirs").unwrap(), TIMEOUT).unwrap(), "it is there by now");
+    let tip = publish_active(&world, &repo, "# Active\n\nOne.\n");
+    let theirs = others.make("theirs").unwrap();
+    assert!(others.swap(Some(first), theirs, TIMEOUT).unwrap());
+    let before = repo.ahead_behind().unwrap();
+    let push = |old, new| repo.push_beside(TIMEOUT, &never_secret, Some(&ours.beside(old, new)));
+    assert_eq!(push(first, second), Err(RemoteError::LeaseLost));
+    assert_eq!(repo.ahead_behind().unwrap(), before, "nothing was pushed");
+    assert_eq!(push(theirs, second), Ok(Pushed::To(tip)));
+    let seen = others.look(TIMEOUT).unwrap().unwrap();
+    assert_eq!((seen.id, seen.message.as_deref()), (second, Some("second")));
+    // The memory's own repository holds nothing of it.
+    assert!(git2::Repository::open(world.brain()).unwrap().find_object(second, None).is_err());
+}
+
+#[test]
+fn a_dead_lock_on_a_lease_in_a_remote_that_is_a_path_is_cleared_away_once_it_is_old() {
+    let world = World::new();
+    let url = world.empty_remote();
+    let lease = LeaseRef::new(&world.brain(), &world.path("own.git"), &url, "refs/reveille/lease/wake".to_owned());
+    let value = lease.make("first").unwrap();
+    let lock = world.path("remote.git/refs/reveille/lease/wake.lock");
+    fs::create_dir_all(lock.parent().unwrap()).unwrap();
+    fs::write(&lock, "").unwrap();
+    assert!(!lease.swap(None, value, TIMEOUT).unwrap(), "somebody may be pushing");
+    assert!(lock.exists());
+    File::options().write(true).open(&lock).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    assert!(!lease.swap(None, value, TIMEOUT).unwrap());
+    assert!(!lock.exists());
+    assert!(lease.swap(None, value, TIMEOUT).unwrap());
+}

@@ -57,6 +57,19 @@ impl Store {
             self.write_relaxed(work)
         }
     }
+
+    /// Another machine has heard the channel until then, in the turn before this machine's: what is later is no gap.
+    pub fn heard_elsewhere(&mut self, bot_id: i64, at: DateTime<Utc>) -> Result<()> {
+        self.write_relaxed(|tx| {
+            tx.execute(
+                "INSERT INTO poll_state (bot_id, next_offset, last_poll_at) VALUES (?1, 0, ?2)
+                 ON CONFLICT (bot_id) DO UPDATE
+                 SET last_poll_at = max(coalesce(last_poll_at, ''), excluded.last_poll_at)",
+                (bot_id, rfc3339(at)),
+            )?;
+            Ok(())
+        })
+    }
 }
 
 /// Chats from which a message or a command ever came.

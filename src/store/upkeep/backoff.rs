@@ -42,6 +42,8 @@ pub enum UpkeepKind {
     Retention,
     /// Making vectors of what is searched.
     Embed,
+    /// Asking for the lease that several machines share.
+    Lease,
 }
 
 impl UpkeepKind {
@@ -59,6 +61,7 @@ impl UpkeepKind {
             Self::Files => "files",
             Self::Retention => "retention",
             Self::Embed => "embed",
+            Self::Lease => "lease",
         }
     }
 }
@@ -150,6 +153,31 @@ impl Store {
     pub fn handled(&self, key: &str) -> Result<Option<String>> {
         let mut statement = self.conn.prepare_cached("SELECT value FROM handled WHERE key = ?1")?;
         Ok(statement.query_row([key], |row| row.get(0)).optional()?)
+    }
+
+    /// The newest keys that begin with one of these, with their values, newest first: what the next machine takes for
+    /// handled.
+    pub fn newest_handled(&self, prefixes: &[&str], most: usize) -> Result<Vec<(String, String)>> {
+        let mut statement = self.conn.prepare_cached("SELECT key, value FROM handled ORDER BY at DESC, key")?;
+        let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+        let is_wanted = |row: &sql::Result<(String, String)>| {
+            row.as_ref().map_or(true, |(key, _)| prefixes.iter().any(|prefix| key.starts_with(prefix)))
+        };
+        Ok(rows.filter(is_wanted).take(most).collect::<sql::Result<_>>()?)
+    }
+
+    /// Takes for handled what another machine has handled; what is known here stays.
+    pub fn take_over_handled(&mut self, handled: &[(String, String)], now: DateTime<Utc>) -> Result<()> {
+        if handled.is_empty() {
+            return Ok(());
+        }
+        self.write_relaxed(|tx| {
+            for (key, value) in handled {
+                let row = (key, value, rfc3339(now));
+                tx.execute("INSERT OR IGNORE INTO handled (key, value, at) VALUES (?1, ?2, ?3)", row)?;
+            }
+            Ok(())
+        })
     }
 
     /// All keys handled that begin with `prefix`.

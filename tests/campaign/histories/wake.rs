@@ -154,6 +154,7 @@ impl Wake {
             undos: &[],
             pressed: &[],
             proposals: &[],
+            is_on_duty: true,
             is_stopped: false,
             stopped_chats: &BTreeSet::new(),
             now: scene.now,

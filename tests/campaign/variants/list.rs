@@ -587,4 +587,25 @@ pub(crate) const VARIANTS: &[Variant] = &[
             "integration::upgrade::a_newer_build_takes_over_with_all_that_was_there_and_the_one_before_can_come_back",
         ),
     },
+    Variant {
+        name: "a wake goes on after its term",
+        layer: "stories",
+        line: "Self::Held(keeper) => keeper.lease().left().is_zero(),",
+        broken: "Self::Held(_) => false,",
+        trials: Story("integration::machines::a_machine_that_slept_past_its_term_pushes_nothing_and_sends_nothing"),
+    },
+    Variant {
+        name: "who waits for a lease waits for half its term",
+        layer: "stories",
+        line: "let left = waited_for(note.term())",
+        broken: "let left = (note.term() / 2)",
+        trials: Story("reveille::lease::protocol::tests::at_most_one_machine_believes_that_it_holds_it"),
+    },
+    Variant {
+        name: "a swap of the lease that came too late counts",
+        layer: "stories",
+        line: "RemoteError::Moved => Ok(false),",
+        broken: "RemoteError::Moved => Ok(true),",
+        trials: Story("integration::machines_ref::of_four_that_want_it_at_once_one_gets_it"),
+    },
 ];

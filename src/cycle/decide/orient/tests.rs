@@ -38,6 +38,7 @@ struct Scene {
     person_commits: Vec<(String, String)>,
     holds_nudges: bool,
     to_reflect: Option<std::ops::Range<chrono::NaiveDate>>,
+    is_on_duty: bool,
 }
 
 fn scene() -> Scene {
@@ -56,6 +57,7 @@ fn scene() -> Scene {
         person_commits: Vec::new(),
         holds_nudges: false,
         to_reflect: None,
+        is_on_duty: true,
     }
 }
 
@@ -85,6 +87,7 @@ impl Scene {
             undos: &[],
             pressed: &[],
             proposals: &[],
+            is_on_duty: self.is_on_duty,
             is_stopped: false,
             stopped_chats: &BTreeSet::new(),
             person_commits: &self.person_commits,
@@ -597,4 +600,18 @@ fn while_a_look_back_is_parked_there_is_no_second_one() {
     let parked = CycleRow { asks_until: Some(scene.now + TimeDelta::days(1)), ..look_back("parked") };
     scene.open_cycles = vec![parked];
     assert_eq!(scene.reasons(), []);
+}
+
+#[test]
+fn what_comes_by_itself_is_left_to_the_machine_on_duty() {
+    let mut scene = scene();
+    scene.tasks = tasks(ACTIVE);
+    scene.to_reflect = Some(scene.now.date_naive().pred_opt().unwrap()..scene.now.date_naive());
+    scene.person_commits = vec![("a".to_owned(), "Mine (Ann)".to_owned())];
+    assert!(!scene.due().is_empty());
+    scene.is_on_duty = false;
+    assert_eq!(scene.due(), [""; 0]);
+    // Whoever writes here is answered here, and reminders are this machine's own.
+    scene.messages = vec![message(1, ChatRef::telegram(7))];
+    assert_eq!(scene.due(), ["1 message in chat 7"]);
 }

@@ -1,0 +1,131 @@
+//! `machines`: whether taking turns with other machines works. Nobody is asked: what this machine saw last is told.
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    config::{Config, Duty},
+    health::{
+        checks::remote::failure,
+        finding::{Finding, Trouble},
+        scene::Scene,
+        words::ago,
+    },
+    lease::{self, LastSeenLease, LeasePart, LeaseRecord},
+    store::{Upkeep, UpkeepKind},
+};
+
+struct Facts {
+    bot: LeaseRecord,
+    wake: LeaseRecord,
+    is_on_duty: bool,
+    duty: Duty,
+    upkeep: Upkeep,
+}
+
+pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
+    if !scene.config.lease.is_shared() {
+        return Ok(Finding::ok("this one alone (LEASE=local)"));
+    }
+    let upkeep = match scene.store()? {
+        Some(store) => store.upkeep(UpkeepKind::Lease)?,
+        None => Upkeep::default(),
+    };
+    Ok(judge(&facts(scene.config, upkeep), scene.now))
+}
+
+fn facts(config: &Config, upkeep: Upkeep) -> Facts {
+    Facts {
+        bot: lease::record(config, LeasePart::Bot),
+        wake: lease::record(config, LeasePart::Wake),
+        is_on_duty: lease::is_on_duty(config),
+        duty: config.lease.duty,
+        upkeep,
+    }
+}
+
+/// Who works and since when, in words; none where this machine is alone.
+pub(in crate::health) fn who_works(config: &Config, now: DateTime<Utc>) -> Option<String> {
+    config.lease.is_shared().then(|| in_words(&facts(config, Upkeep::default()), now))
+}
+
+fn in_words(facts: &Facts, now: DateTime<Utc>) -> String {
+    let duty = if facts.is_on_duty { "this one is on duty" } else { "this one isn't on duty" };
+    format!("{duty}; bot: {}; work: {}", holder(&facts.bot, now), holder(&facts.wake, now))
+}
+
+fn holder(record: &LeaseRecord, now: DateTime<Utc>) -> String {
+    let Some(seen) = &record.seen else { return "not seen yet".to_owned() };
+    let since = seen.since().map(|at| format!(" since {}", ago(at, now))).unwrap_or_default();
+    let when = seen.at().map(|at| format!(" (seen {})", ago(at, now))).unwrap_or_default();
+    match seen {
+        LastSeenLease { is_held: false, .. } => format!("nobody{when}"),
+        // Until when it is ours is known here, without asking.
+        LastSeenLease { is_ours: true, .. } if !lease::is_held_here(record) => "nobody here any more".to_owned(),
+        LastSeenLease { is_ours: true, .. } => format!("this one{since}"),
+        LastSeenLease { name, .. } => format!("{name}{since}{when}"),
+    }
+}
+
+fn judge(facts: &Facts, now: DateTime<Utc>) -> Finding {
+    let said = in_words(facts, now);
+    let mut troubles = Vec::new();
+    if facts.upkeep.failures > 0 {
+        troubles.push(failure("asking for the lease", &facts.upkeep, now));
+    }
+    troubles.extend(facts.bot.trouble.as_ref().map(|why| format!("the bot couldn't ask for its lease: {why}")));
+    if !troubles.is_empty() {
+        return Finding::warn(
+            [vec![said], troubles].concat().join("; "),
+            "while it can't be asked, this machine answers what it has and pushes nothing; its bot doesn't poll once its \
+             term is over. Try by hand in the memory's directory: git ls-remote",
+        );
+    }
+    if facts.duty == Duty::Bot && facts.bot.seen.is_none() {
+        return Finding::warn(
+            said,
+            "nobody's bot was seen, so nothing comes by itself here, such as tasks at their times. If no machine runs a \
+             bot, set LEASE_DUTY=always on one of them",
+        );
+    }
+    Finding::ok(said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{clock::parse_time, health::Status};
+
+    fn seen(name: &str, is_ours: bool, is_held: bool) -> LeaseRecord {
+        let at = "2026-11-21T11:58:00Z".to_owned();
+        let since = "2026-11-21T10:00:00Z".to_owned();
+        let seen = LastSeenLease { name: name.to_owned(), is_ours, is_held, since, at };
+        LeaseRecord { seen: Some(seen), ..LeaseRecord::default() }
+    }
+
+    #[test]
+    fn it_tells_who_works_and_warns_where_nobody_can_be_asked() {
+        let now = parse_time("2026-11-21T12:00:00Z").unwrap();
+        let mut facts = Facts {
+            bot: seen("desk", false, true),
+            wake: seen("laptop", true, false),
+            is_on_duty: false,
+            duty: Duty::Bot,
+            upkeep: Upkeep::default(),
+        };
+        let finding = judge(&facts, now);
+        assert_eq!(finding.status, Status::Ok);
+        assert_eq!(
+            finding.detail,
+            "this one isn't on duty; bot: desk since 2 h ago (seen 2 min ago); work: nobody (seen 2 min ago)"
+        );
+        facts.bot = seen("laptop", true, true);
+        assert!(judge(&facts, now).detail.contains("bot: nobody here any more"));
+        facts.upkeep = Upkeep { failures: 2, error: Some("no route".to_owned()), ..Upkeep::default() };
+        let finding = judge(&facts, now);
+        assert_eq!(finding.status, Status::Warn);
+        assert!(finding.detail.contains("asking for the lease failed 2 times: no route"), "{}", finding.detail);
+        facts.upkeep = Upkeep::default();
+        facts.bot = LeaseRecord::default();
+        assert_eq!(judge(&facts, now).status, Status::Warn, "nobody is on duty as far as is known");
+    }
+}

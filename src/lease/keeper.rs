@@ -1,0 +1,163 @@
+//! Keeps a lease in a thread of its own, for as long as its owner lives: takes it when it can be had, renews it, gives
+//! it back.
+
+use std::{
+    sync::{Arc, mpsc},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use super::{Acquired, Lease, LeaseError, protocol::renew_every};
+use crate::clock::{Clock, since_boot};
+
+/// The longest wait between two looks at a lease that somebody else has, or that can't be asked for.
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
+/// A lease that has just expired is looked at this much later: rounding is no reason for another round.
+const AFTER_EXPIRY: Duration = Duration::from_millis(10);
+
+/// What goes from holder to holder, and who is told.
+pub trait Handed: Send {
+    /// What the next holder should take for handled.
+    fn to_hand_over(&mut self) -> Vec<(String, String)>;
+    /// What the holder before has handled.
+    fn take_over(&mut self, handled: Vec<(String, String)>);
+    /// Whether the lease is held has changed.
+    fn changed(&mut self, is_held: bool);
+}
+
+/// A thread that keeps a lease.
+pub struct Keeper {
+    lease: Arc<dyn Lease>,
+    leave: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
+}
+
+impl Keeper {
+    /// Renews a lease that is held already, until it is lost and for so long at most: who takes longer than it may is
+    /// hung.
+    pub fn hold(lease: Arc<dyn Lease>, term: Duration, at_most: Duration) -> Self {
+        let (leave, left) = mpsc::channel();
+        let kept = Arc::clone(&lease);
+        let thread = thread::spawn(move || {
+            renew(kept.as_ref(), term, Some(since_boot() + at_most), &left, &mut Nothing);
+        });
+        Self { lease, leave: Some((leave, thread)) }
+    }
+
+    /// Takes it whenever it can be had.
+    pub fn take_turns(
+        lease: Arc<dyn Lease>,
+        term: Duration,
+        clock: Arc<dyn Clock>,
+        mut handed: impl Handed + 'static,
+    ) -> Self {
+        let (leave, left) = mpsc::channel();
+        let kept = Arc::clone(&lease);
+        let thread = thread::spawn(move || take_turns(kept.as_ref(), term, clock.as_ref(), &left, &mut handed));
+        Self { lease, leave: Some((leave, thread)) }
+    }
+
+    /// The lease.
+    pub fn lease(&self) -> &Arc<dyn Lease> {
+        &self.lease
+    }
+}
+
+/// Gives it back.
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if let Some((leave, thread)) = self.leave.take() {
+            drop(leave);
+            thread.join().ok();
+        }
+    }
+}
+
+/// Nothing is handed on.
+struct Nothing;
+
+impl Handed for Nothing {
+    fn to_hand_over(&mut self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+    fn take_over(&mut self, _handled: Vec<(String, String)>) {}
+    fn changed(&mut self, _is_held: bool) {}
+}
+
+/// Until the owner leaves.
+fn take_turns(
+    lease: &dyn Lease,
+    term: Duration,
+    clock: &dyn Clock,
+    left: &mpsc::Receiver<()>,
+    handed: &mut dyn Handed,
+) {
+    let (mut told, mut failures) = (None, 0_u32);
+    let mut say = |what: String| {
+        if told.as_ref() != Some(&what) {
+            tracing::info!("{what}");
+            told = Some(what);
+        }
+    };
+    loop {
+        let wait = match lease.acquire(clock.now()) {
+            Ok(Acquired::Ours { handled }) => {
+                failures = 0;
+                say("this machine has the lease now".to_owned());
+                handed.take_over(handled);
+                handed.changed(true);
+                let has_left = renew(lease, term, None, left, handed);
+                handed.changed(false);
+                if has_left {
+                    return;
+                }
+                say("this machine has lost the lease".to_owned());
+                Duration::ZERO
+            }
+            Ok(Acquired::Others { holder, left }) => {
+                failures = 0;
+                let who = holder.map_or_else(|| "another machine".to_owned(), |holder| holder.name);
+                say(format!("{who} has the lease; I wait for it"));
+                // At most a term, so that one that is given back doesn't lie about.
+                left.min(term) + AFTER_EXPIRY
+            }
+            Err(error) => {
+                failures = failures.saturating_add(1);
+                say(format!("the lease can't be asked for: {error}"));
+                term * failures.min(8)
+            }
+        };
+        if left.recv_timeout(wait.min(LONGEST_WAIT)) != Err(mpsc::RecvTimeoutError::Timeout) {
+            return;
+        }
+    }
+}
+
+/// Renews until the lease is lost, or some time is over (`false`), or its owner leaves (`true`); then it is given back.
+fn renew(
+    lease: &dyn Lease,
+    term: Duration,
+    until: Option<Duration>,
+    left: &mpsc::Receiver<()>,
+    handed: &mut dyn Handed,
+) -> bool {
+    loop {
+        if left.recv_timeout(renew_every(term)) != Err(mpsc::RecvTimeoutError::Timeout) {
+            handed.changed(false);
+            lease.release(handed.to_hand_over());
+            return true;
+        }
+        if until.is_some_and(|until| since_boot() >= until) {
+            return false;
+        }
+        match lease.renew(handed.to_hand_over()) {
+            Ok(()) => {}
+            Err(LeaseError::Lost) => return false,
+            Err(error) => {
+                tracing::debug!(%error, "the lease was not renewed");
+                if lease.left().is_zero() {
+                    return false;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! A lease whose home is a reference on the memory's remote: the shell around `protocol`.
+
+use std::{
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    Acquired, Lease, LeaseError, LeasePart,
+    protocol::{BootTime, LeaseNote, LeaseStep, SeenLease, SwapFate, Tenure, decide, millis},
+    record::{LastSeenLease, LeaseRecord, RecordFile},
+};
+use crate::{
+    clock::{rfc3339, since_boot},
+    config::{Config, RepoUrl},
+    process::{self, Identity},
+    random,
+    repo::{Beside, LeaseRef, Oid, Pushed, RefValue, RemoteError},
+};
+
+/// How long one question to the remote may take: an answer may wait for it.
+const ASK_BOUND: Duration = Duration::from_secs(5);
+/// Swaps that one renewal tries: the second where one of unknown end turns out to have happened.
+const RENEW_TRIES: u32 = 2;
+/// Swaps of unknown end that are remembered. Beyond that the lease is given up.
+const MAX_PENDING: usize = 16;
+/// How long a note may be, in bytes; a longer one isn't ours.
+const MAX_NOTE_BYTES: usize = 128 << 10;
+/// Old values are cleared away when one of so many renewals comes.
+const TIDY_EVERY: u64 = 32;
+
+/// One lease on the remote.
+pub struct RemoteLease {
+    reference: LeaseRef,
+    file: RecordFile,
+    name: String,
+    term: Duration,
+    boot: String,
+    held: Mutex<Held>,
+    /// When the term ends, in milliseconds since the boot; 0: it isn't held. Read without waiting for a push.
+    until_ms: AtomicU64,
+    /// The number of the holding, or of the last one.
+    fence: AtomicU64,
+}
+
+#[derive(Default)]
+struct Held {
+    tenure: Option<Tenure>,
+    record: LeaseRecord,
+    /// When this holding began, by the clock of the wall.
+    since: DateTime<Utc>,
+}
+
+impl RemoteLease {
+    /// The lease of these settings; none where this machine is alone. Nothing is asked yet.
+    pub fn of(config: &Config, part: LeasePart) -> Option<Self> {
+        let url = config.repo_url.as_ref().filter(|_| config.lease.is_shared()).map(RepoUrl::expose)?;
+        let dir = config.lease_dir();
+        let name = format!("{}/{}", config.lease.reference, part.name());
+        Some(Self {
+            reference: LeaseRef::new(&config.repo_dir(), &dir.join(format!("{}.git", part.name())), url, name),
+            file: RecordFile::new(&dir, part.name()),
+            name: config.lease.name.clone().unwrap_or_else(process::host_name),
+            term: config.lease.term,
+            boot: Identity::current().boot_id,
+            held: Mutex::default(),
+            until_ms: AtomicU64::new(0),
+            fence: AtomicU64::new(0),
+        })
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How long one step of a holder may take: a term is renewed in time or not at all.
+    fn bound(&self) -> Duration {
+        ASK_BOUND.min(self.term)
+    }
+
+    fn look(&self, bound: Duration) -> Result<SeenLease, LeaseError> {
+        Ok(match self.reference.look(bound)? {
+            None => SeenLease::Absent,
+            Some(RefValue { message: Some(text), .. }) if text.len() > MAX_NOTE_BYTES => SeenLease::Foreign,
+            Some(value) => match value.message.as_deref().map(serde_json::from_str) {
+                None => SeenLease::Moving,
+                Some(Err(_)) => SeenLease::Foreign,
+                Some(Ok(note)) => SeenLease::Note { id: value.id.to_string(), note },
+            },
+        })
+    }
+
+    fn make(&self, note: &LeaseNote) -> Result<Oid, LeaseError> {
+        let text = serde_json::to_string(note).map_err(std::io::Error::from)?;
+        Ok(self.reference.make(&text)?)
+    }
+
+    /// Writes down what may stand there from now on, before it can.
+    fn announce(&self, held: &mut Held, new: Oid) -> Result<(), LeaseError> {
+        let old = held.tenure.iter().flat_map(|tenure| tenure.pending.iter().chain([&tenure.id])).cloned();
+        held.record.mine = old.chain([new.to_string()]).collect();
+        Ok(self.file.write(&held.record)?)
+    }
+
+    /// Takes note that a swap has happened which began at `began`.
+    fn settle(&self, held: &mut Held, note: LeaseNote, id: Oid, began: Duration) {
+        let (renewal, fence, now_held) = (note.renewal, note.fence, note.is_held);
+        let tenure = Tenure::begin(note, id.to_string(), began);
+        let until_ms = if now_held { millis(tenure.until) } else { 0 };
+        self.until_ms.store(until_ms, Ordering::SeqCst);
+        self.fence.store(fence, Ordering::SeqCst);
+        held.record.mine = vec![id.to_string()];
+        held.record.watch = None;
+        held.record.fence = fence;
+        held.record.trouble = None;
+        held.record.until = now_held.then(|| (self.boot.clone(), until_ms));
+        held.record.seen = Some(LastSeenLease::new(&self.name, true, now_held, &tenure.note.since, held.since));
+        if let Err(error) = self.file.write(&held.record) {
+            tracing::warn!(%error, "the lease could not be written down");
+        }
+        if renewal % TIDY_EVERY == 0 {
+            self.reference.keep_only(id);
+        }
+        held.tenure = now_held.then_some(tenure);
+    }
+
+    fn lose(&self, held: &mut Held) -> LeaseError {
+        self.until_ms.store(0, Ordering::SeqCst);
+        held.tenure = None;
+        held.record.until = None;
+        self.file.write(&held.record).ok();
+        LeaseError::Lost
+    }
+
+    /// One swap to the next note. `Ok(false)`: a swap of ours turned out to have happened before it, so it is tried
+    /// once more.
+    fn swap_to(&self, held: &mut Held, note: &LeaseNote) -> Result<bool, LeaseError> {
+        let began = since_boot();
+        let Some(old) = held.tenure.as_ref().and_then(|tenure| id_of(&tenure.id)) else { return Err(self.lose(held)) };
+        let new = self.make(note)?;
+        self.announce(held, new)?;
+        match self.reference.swap(Some(old), new, self.bound()) {
+            Ok(true) => {
+                self.settle(held, note.clone(), new, began);
+                Ok(true)
+            }
+            Ok(false) => self.after_refusal(held).map(|()| false),
+            Err(error) => Err(self.doubt(held, new, error.into())),
+        }
+    }
+
+    /// A swap's end isn't known.
+    fn doubt(&self, held: &mut Held, new: Oid, error: LeaseError) -> LeaseError {
+        held.record.trouble = Some(error.to_string());
+        let Some(tenure) = &mut held.tenure else { return LeaseError::Lost };
+        tenure.in_doubt(new.to_string());
+        if tenure.pending.len() > MAX_PENDING { self.lose(held) } else { error }
+    }
+
+    /// A swap found something else than it expected. An error, unless it was a swap of ours.
+    fn after_refusal(&self, held: &mut Held) -> Result<(), LeaseError> {
+        let there = self.reference.look(self.bound())?.map(|value| value.id.to_string());
+        let Some(tenure) = &mut held.tenure else { return Err(LeaseError::Lost) };
+        match tenure.look_again(there.as_deref()) {
+            SwapFate::Ours => Ok(()),
+            SwapFate::Unchanged => Err(LeaseError::Remote(RemoteError::Locked)),
+            SwapFate::Lost => Err(self.lose(held)),
+        }
+    }
+
+    /// The tenure's next note, while its term runs.
+    fn next(&self, held: &mut Held, handled: &[(String, String)]) -> Result<LeaseNote, LeaseError> {
+        let Some(tenure) = held.tenure.as_ref().filter(|tenure| tenure.holds(since_boot())) else {
+            return Err(self.lose(held));
+        };
+        Ok(tenure.next(nonce()?, handled.to_vec()))
+    }
+}
+
+impl Lease for RemoteLease {
+    fn acquire(&self, now: DateTime<Utc>) -> Result<Acquired, LeaseError> {
+        let mut held = self.held();
+        held.record = self.file.read().signed()?;
+        let seen = match self.look(ASK_BOUND) {
+            Ok(seen) => seen,
+            Err(error) => {
+                held.record.trouble = Some(error.to_string());
+                self.file.write(&held.record)?;
+                return Err(error);
+            }
+        };
+        held.record.trouble = None;
+        let (record, at) = (&held.record, since_boot());
+        let present = BootTime { boot: &self.boot, at };
+        // What a reboot has ended isn't told from what a copy of this machine does.
+        let (old, fence) = match decide(&seen, &record.mine, record.watch.as_ref(), record.fence, present, self.term) {
+            LeaseStep::Take { old, fence } => (old, fence),
+            LeaseStep::Foreign => return Err(LeaseError::Foreign { reference: self.reference.name().to_owned() }),
+            LeaseStep::Wait { watch, left } => {
+                held.record.watch = watch;
+                if let SeenLease::Note { note, .. } = &seen {
+                    held.record.fence = held.record.fence.max(note.fence);
+                    held.record.seen = Some(LastSeenLease::new(&note.name, false, true, &note.since, now));
+                }
+                self.file.write(&held.record)?;
+                return Ok(Acquired::Others { holder: held.record.seen.clone().filter(|seen| !seen.is_ours), left });
+            }
+        };
+        let handled = match seen {
+            SeenLease::Note { note, .. } => note.handled,
+            _ => Vec::new(),
+        };
+        let note = LeaseNote {
+            machine: held.record.machine.clone(),
+            name: self.name.clone(),
+            fence,
+            term_ms: millis(self.term),
+            is_held: true,
+            renewal: 0,
+            since: rfc3339(now),
+            nonce: nonce()?,
+            // Until the holder says what it handled itself.
+            handled: handled.clone(),
+        };
+        let began = since_boot();
+        let new = self.make(&note)?;
+        held.tenure = None;
+        held.since = now;
+        // What a killed process of ours left there stays known, should this swap not happen.
+        let mut mine = std::mem::take(&mut held.record.mine);
+        mine.push(new.to_string());
+        held.record.mine = mine.split_off(mine.len().saturating_sub(MAX_PENDING));
+        self.file.write(&held.record)?;
+        if self.reference.swap(old.as_deref().and_then(id_of), new, ASK_BOUND)? {
+            self.settle(&mut held, note, new, began);
+            return Ok(Acquired::Ours { handled });
+        }
+        // Whoever was faster has it for a term.
+        Ok(Acquired::Others { holder: None, left: self.term })
+    }
+
+    fn renew(&self, handled: Vec<(String, String)>) -> Result<(), LeaseError> {
+        let mut held = self.held();
+        for _ in 0..RENEW_TRIES {
+            let note = self.next(&mut held, &handled)?;
+            if self.swap_to(&mut held, &note)? {
+                return Ok(());
+            }
+        }
+        Err(LeaseError::Remote(RemoteError::Locked))
+    }
+
+    fn release(&self, handled: Vec<(String, String)>) {
+        let mut held = self.held();
+        for _ in 0..RENEW_TRIES {
+            let Ok(note) = self.next(&mut held, &handled) else { return };
+            // Before it can be seen: from then on the next holder may be at work.
+            self.until_ms.store(0, Ordering::SeqCst);
+            held.record.until = None;
+            match self.swap_to(&mut held, &LeaseNote { is_held: false, ..note }) {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "the lease could not be given back; it expires");
+                    break;
+                }
+            }
+        }
+        self.lose(&mut held);
+    }
+
+    fn fence(&self) -> Option<u64> {
+        (!self.left().is_zero()).then(|| self.fence.load(Ordering::SeqCst))
+    }
+
+    fn left(&self) -> Duration {
+        Duration::from_millis(self.until_ms.load(Ordering::SeqCst).saturating_sub(millis(since_boot())))
+    }
+
+    fn push(
+        &self,
+        send: &mut dyn FnMut(Option<&Beside>) -> Result<Pushed, RemoteError>,
+    ) -> Result<Pushed, RemoteError> {
+        let mut held = self.held();
+        let local = |error: LeaseError| match error {
+            LeaseError::Remote(error) => error,
+            LeaseError::Lost => RemoteError::LeaseLost,
+            other => RemoteError::Local { why: other.to_string() },
+        };
+        for _ in 0..RENEW_TRIES {
+            let began = since_boot();
+            let kept = held.tenure.as_ref().map(|tenure| tenure.note.handled.clone()).unwrap_or_default();
+            let note = self.next(&mut held, &kept).map_err(local)?;
+            let Some(old) = held.tenure.as_ref().and_then(|tenure| id_of(&tenure.id)) else {
+                return Err(RemoteError::LeaseLost);
+            };
+            let new = self.make(&note).map_err(local)?;
+            self.announce(&mut held, new).map_err(local)?;
+            match send(Some(&self.reference.beside(old, new))) {
+                Ok(pushed) => {
+                    if matches!(pushed, Pushed::To(_)) {
+                        self.settle(&mut held, note, new, began);
+                    }
+                    return Ok(pushed);
+                }
+                Err(RemoteError::LeaseLost) => self.after_refusal(&mut held).map_err(local)?,
+                // Settled before anything was sent, or by the remote itself.
+                Err(
+                    error @ (RemoteError::Moved
+                    | RemoteError::NoRemote
+                    | RemoteError::Rewound { .. }
+                    | RemoteError::HoldsSecret { .. }
+                    | RemoteError::Local { .. }),
+                ) => return Err(error),
+                // Anything else may have happened, whatever it is called.
+                Err(error) => {
+                    if let LeaseError::Lost = self.doubt(&mut held, new, LeaseError::Remote(error.clone())) {
+                        return Err(RemoteError::LeaseLost);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Err(RemoteError::Locked)
+    }
+}
+
+fn nonce() -> Result<String, LeaseError> {
+    Ok(random::hex(&random::bytes::<8>()?))
+}
+
+fn id_of(id: &str) -> Option<Oid> {
+    Oid::from_str(id).ok()
+}

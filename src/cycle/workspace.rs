@@ -32,7 +32,7 @@ pub fn open(config: &Config) -> Result<Store, StoreError> {
 /// An error when the database is gone or empty though wakes have worked here.
 ///
 /// # Errors
-/// [`StoreError::Gone`] alone.
+/// [`StoreError::Gone`]; of a shared one also that it can't be asked.
 pub fn check(config: &Config) -> Result<(), StoreError> {
     if config.database_url.is_some() {
         return check_shared(config);

@@ -7,7 +7,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{Result, Store};
-use crate::store::sql::{Connection, Transaction};
+use crate::store::sql::{SqlConnection, Transaction};
 use crate::{
     clock::{LONGEST_WAIT, parse_time, rfc3339},
     schedule::due::is_set_back,
@@ -59,7 +59,7 @@ pub(super) fn follow(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
     Ok(())
 }
 
-fn set_back_by(conn: &Connection, now: DateTime<Utc>) -> Result<Option<TimeDelta>> {
+fn set_back_by(conn: &SqlConnection, now: DateTime<Utc>) -> Result<Option<TimeDelta>> {
     let last: Option<String> = conn.query_row(LAST_SEEN, [], |row| row.get(0))?;
     let last = last.as_deref().and_then(parse_time).filter(|last| is_set_back(*last, now));
     Ok(last.map(|last| last.signed_duration_since(now)))

@@ -57,7 +57,7 @@ pub struct UnsentPart {
 }
 
 /// The version of a database's schema; 0: it has none of our tables.
-pub(super) fn version(conn: &sql::Connection) -> Result<i64> {
+pub(super) fn version(conn: &sql::SqlConnection) -> Result<i64> {
     if let Some(conn) = conn.sqlite() {
         return Ok(conn.pragma_query_value(None, "user_version", |row| row.get(0))?);
     }
@@ -106,7 +106,7 @@ impl Store {
              ORDER BY o.id, p.part LIMIT ?1",
         )?;
         let rows = statement.query_map([MAX_PARTS], |row| {
-            let time = |index: usize| -> sql::Result<Option<DateTime<Utc>>> {
+            let time = |index: usize| -> sql::QueryResult<Option<DateTime<Utc>>> {
                 Ok(words(row, index)?.as_deref().and_then(parse_time))
             };
             let sender = row.get::<_, Option<String>>(8)?.and_then(|text| serde_json::from_str::<Identity>(&text).ok());
@@ -122,6 +122,6 @@ impl Store {
                 is_under_way: sender.is_some_and(|sender| self.may_live(&sender)) && !is_overdue(time(9)?, now),
             })
         })?;
-        Ok(rows.collect::<sql::Result<_>>()?)
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 }

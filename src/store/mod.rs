@@ -103,7 +103,7 @@ use std::{
 use rusqlite::OpenFlags;
 
 use crate::process::Identity;
-use sql::{Connection, OptionalExtension as _, Transaction};
+use sql::{OptionalExtension as _, SqlConnection, Transaction};
 
 /// How long a statement waits for another process's write.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(10_000);
@@ -170,7 +170,7 @@ const MIGRATIONS: &[&str] = &[
 
 /// The database, opened for one process.
 pub struct Store {
-    conn: Connection,
+    conn: SqlConnection,
     path: PathBuf,
     /// How long the log may get before a restart of it is tried, in bytes: raised by each try that somebody's reading foiled.
     restart_at_bytes: u64,

@@ -5,7 +5,7 @@ use rusqlite::{ToSql, types::Value};
 
 use super::{
     Result, Store, StoreError, shared,
-    sql::{self, Connection, OptionalExtension as _},
+    sql::{self, OptionalExtension as _, SqlConnection},
 };
 
 /// What the schema itself writes: each store has its own.
@@ -49,27 +49,28 @@ fn tables() -> impl Iterator<Item = &'static str> {
     named.filter_map(|line| line.split([' ', '(']).next()).filter(|table| *table != OWN)
 }
 
-fn columns(conn: &Connection, table: &str) -> Result<Vec<String>> {
+fn columns(conn: &SqlConnection, table: &str) -> Result<Vec<String>> {
     let sql = conn.either(
         "SELECT name FROM pragma_table_info(?1)",
         "SELECT column_name FROM information_schema.columns
          WHERE table_schema = current_schema() AND table_name = ?1 AND column_name <> 'rowid'",
     );
     let mut statement = conn.prepare(sql)?;
-    let mut columns = statement.query_map([table], |row| row.get(0))?.collect::<sql::Result<Vec<String>>>()?;
+    let mut columns = statement.query_map([table], |row| row.get(0))?.collect::<sql::QueryResult<Vec<String>>>()?;
     columns.sort();
     Ok(columns)
 }
 
 /// In the order in which they were written, where that is asked for anywhere.
-fn rows(conn: &Connection, table: &str, columns: &[String]) -> Result<Vec<WholeRow>> {
+fn rows(conn: &SqlConnection, table: &str, columns: &[String]) -> Result<Vec<WholeRow>> {
     let order = if ["cycles", "outgoing_parts"].contains(&table) { " ORDER BY rowid" } else { "" };
     let mut statement = conn.prepare(&format!("SELECT {} FROM {table}{order}", columns.join(", ")))?;
-    let read = |row: &sql::Row<'_>| (0..row.column_count()).map(|at| row.get(at)).collect::<sql::Result<WholeRow>>();
-    Ok(statement.query_map([], read)?.collect::<sql::Result<_>>()?)
+    let read =
+        |row: &sql::Row<'_>| (0..row.column_count()).map(|at| row.get(at)).collect::<sql::QueryResult<WholeRow>>();
+    Ok(statement.query_map([], read)?.collect::<sql::QueryResult<_>>()?)
 }
 
-fn write(there: &Connection, table: &str, columns: &[String], rows: &[WholeRow]) -> Result<()> {
+fn write(there: &SqlConnection, table: &str, columns: &[String], rows: &[WholeRow]) -> Result<()> {
     if table == "processing_lock" {
         // A new file has the row of a lease that nobody has taken.
         there.execute("DELETE FROM processing_lock WHERE fence = 0", [])?;
@@ -90,7 +91,7 @@ fn write(there: &Connection, table: &str, columns: &[String], rows: &[WholeRow])
 }
 
 /// Numbers go on from where they were: none is given twice, also where the row that had it is gone.
-fn keep_numbers(from: &Connection, there: &Connection, table: &str) -> Result<()> {
+fn keep_numbers(from: &SqlConnection, there: &SqlConnection, table: &str) -> Result<()> {
     let last = from.either(
         "SELECT seq FROM sqlite_sequence WHERE name = ?1",
         "SELECT s.last_value FROM pg_sequences s
@@ -117,7 +118,7 @@ fn keep_numbers(from: &Connection, there: &Connection, table: &str) -> Result<()
 }
 
 /// Whether a table's numbers come from a count of its own.
-fn has_numbers(conn: &Connection, table: &str) -> Result<bool> {
+fn has_numbers(conn: &SqlConnection, table: &str) -> Result<bool> {
     let sql = conn.either(
         "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = ?1 AND sql LIKE '%AUTOINCREMENT%')",
         "SELECT EXISTS (SELECT 1 FROM information_schema.columns WHERE table_schema = current_schema()

@@ -108,7 +108,7 @@ impl Store {
 }
 
 /// A column's words, whatever a hand has put there: bytes that aren't text are read as well as they can be.
-pub(super) fn words(row: &Row<'_>, column: usize) -> sql::Result<Option<String>> {
+pub(super) fn words(row: &Row<'_>, column: usize) -> sql::QueryResult<Option<String>> {
     Ok(match row.get_ref(column)? {
         ValueRef::Null => None,
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
@@ -118,6 +118,6 @@ pub(super) fn words(row: &Row<'_>, column: usize) -> sql::Result<Option<String>>
 }
 
 /// A message's words. Rows may be put in by hand: bytes that aren't text must not hold up the whole queue.
-pub(super) fn text_of(row: &Row<'_>, column: usize) -> sql::Result<String> {
+pub(super) fn text_of(row: &Row<'_>, column: usize) -> sql::QueryResult<String> {
     Ok(words(row, column)?.unwrap_or_default())
 }

@@ -9,7 +9,7 @@ use tokio_postgres::{
 
 use super::{
     Result, Store, StoreError, in_place,
-    sql::{Connection, Postgres, Tls, Transaction},
+    sql::{Postgres, SqlConnection, Tls, Transaction},
 };
 
 /// Where a shared database is, and how one gets in.
@@ -123,7 +123,7 @@ impl Store {
     }
 
     fn connect(address: &DatabaseAddress, is_read_only: bool) -> Self {
-        let conn = Connection::from(Postgres::new(address.config.clone(), address.tls.clone(), is_read_only));
+        let conn = SqlConnection::from(Postgres::new(address.config.clone(), address.tls.clone(), is_read_only));
         let (path, opened) = (PathBuf::from(&address.name), in_place::Opened::default());
         Self { conn, path, restart_at_bytes: u64::MAX, opened }
     }

@@ -159,9 +159,9 @@ pub(super) fn me() -> Identity {
     Identity::current()
 }
 
-/// A process of a boot that is over.
+/// A process that is over: another one has its number now.
 pub(super) fn dead() -> Identity {
-    Identity { boot_id: "an earlier boot".to_owned(), ..me() }
+    Identity { started: "an earlier time".to_owned(), ..me() }
 }
 
 pub(super) fn cycle(id: &str) -> NewCycle {

@@ -2,6 +2,12 @@
 
 use std::time::Duration;
 
+use reveille::{
+    clock::parse_time,
+    process::Identity,
+    store::{DatabaseAddress, Store},
+};
+
 use crate::support::{
     env::{CHAT, TestEnv, eventually},
     postgres,
@@ -35,8 +41,7 @@ fn what_the_bot_stores_a_wake_answers_and_nothing_stands_in_a_file() {
     let sent = telegram.wait_for_sent(1, PATIENCE);
     assert!(sent[0].visible.contains("Ben"), "{sent:#?}");
     eventually("the message is answered, and the answer is sent", || {
-        let sql =
-            "SELECT count(*) FROM incoming_messages JOIN outgoing_messages ON sent_at IS NOT NULL WHERE processed = 1";
+        let sql = "SELECT count(*) FROM incoming_messages JOIN outgoing_messages o ON o.sent_at IS NOT NULL WHERE processed = 1";
         value(sql, &name) != "0" && value("SELECT is_locked FROM processing_lock", &name) == "0"
     });
     bot.signal(rustix::process::Signal::TERM);
@@ -60,11 +65,19 @@ fn two_machines_work_on_one_database_and_one_wake_at_a_time_does() {
     let mut there = TestEnv::with_telegram(&telegram);
     there.set("DATABASE_URL", here.get("DATABASE_URL"));
     here.once();
-    postgres::ask("INSERT INTO incoming_messages (chat_id, message_text) VALUES (0, 'hello from here')", &name);
-    let report = there.once();
-    assert!(report.to_string().contains("hello"), "{report}");
-    assert_eq!(value("SELECT count(*) FROM incoming_messages WHERE processed = 1", &name), "1");
-    assert_eq!(value("SELECT fence FROM processing_lock", &name), "1");
+    let address = DatabaseAddress::parse(here.get("DATABASE_URL"), None).unwrap();
+    let mut elsewhere = Store::open_shared(&address).unwrap();
+    elsewhere.take_lease(&Identity::current(), parse_time(here.now()).unwrap()).unwrap();
+    let sql = "INSERT INTO incoming_messages (chat_id, message_text) VALUES (0, 'remind me to call Ben tomorrow at 9')";
+    postgres::ask(sql, &name);
+    assert_eq!(there.once()["outcome"], "locked");
+    assert_eq!(value("SELECT count(*) FROM incoming_messages WHERE processed = 1", &name), "0");
+    drop(elsewhere);
+    eventually("the other wake's connection is gone", || {
+        there.once();
+        value("SELECT count(*) FROM incoming_messages WHERE processed = 1", &name) == "1"
+    });
+    assert_eq!(value("SELECT text FROM reminders", &name), "call Ben");
 }
 
 #[test]

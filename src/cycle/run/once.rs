@@ -94,7 +94,19 @@ async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<
                 break;
             }
         };
-        let mut session = Session::begin(context, &models, store, (lock, sharing), trigger, &mut report)?;
+        let is_shared = store.is_shared();
+        let mut session = match Session::begin(context, &models, store, (lock, sharing), trigger, &mut report) {
+            Ok(session) => session,
+            // A wake of another machine works on a shared database, whose lock file isn't here.
+            Err(WakeError::Store(StoreError::Busy)) if is_shared => {
+                if report.outcome == WakeOutcome::Idle {
+                    report.outcome = WakeOutcome::Locked;
+                    report.notes.push("A wake of another machine is at work.".to_owned());
+                }
+                break;
+            }
+            Err(error) => return Err(error),
+        };
         let ran = match wake::introduce(&mut session) {
             Ok(()) => Box::pin(wake::run(&mut session, settles_doubts)).await,
             Err(error) => Err(error),

@@ -17,7 +17,7 @@ impl Store {
     /// The chats that are kept on this machine.
     pub fn local_chats(&self) -> Result<BTreeSet<ChatRef>> {
         let mut chats = self.conn.prepare_cached("SELECT chat_id FROM local_chats")?;
-        Ok(chats.query_map([], |row| row.get(0))?.collect::<sql::Result<_>>()?)
+        Ok(chats.query_map([], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Whether a chat is kept on this machine. Cheap: a wake asks it before each request, and ten times a second while it waits.

@@ -87,7 +87,7 @@ pub(in crate::store) fn redirect(tx: &Transaction<'_>) -> Result<()> {
              WHERE sent_at IS NULL AND chat_id IN (SELECT from_id FROM moved_chats) RETURNING id",
         )?
         .query_map([], |row| row.get(0))?
-        .collect::<sql::Result<Vec<i64>>>()?;
+        .collect::<sql::QueryResult<Vec<i64>>>()?;
     for id in ids {
         tx.execute("UPDATE outgoing_parts SET not_before = NULL WHERE outgoing_id = ?1 AND state = 'planned'", [id])?;
         // A question is answered where it is asked.

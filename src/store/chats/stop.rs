@@ -38,7 +38,7 @@ impl Store {
     pub fn stopped_chats(&self) -> Result<BTreeMap<ChatRef, Option<DateTime<Utc>>>> {
         let mut chats = self.conn.prepare_cached("SELECT chat_id, at FROM stopped_chats")?;
         let chats = chats.query_map([], |row| Ok((row.get(0)?, parse_time(&row.get::<_, String>(1)?))))?;
-        Ok(chats.collect::<sql::Result<_>>()?)
+        Ok(chats.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Whether nothing is to be done for a chat: all work is stopped, or its own.

@@ -129,8 +129,8 @@ impl Approval {
     pub(super) const COLUMNS: &str = "id, cycle_id, call, tool, action, risk, reasons, origin, chat_id, state, asked_at, expires_at, \
                            decided_by, used_at, decided_at, rule";
 
-    pub(super) fn read(row: &Row<'_>) -> sql::Result<Self> {
-        let time = |index: usize| -> sql::Result<Option<DateTime<Utc>>> {
+    pub(super) fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
+        let time = |index: usize| -> sql::QueryResult<Option<DateTime<Utc>>> {
             Ok(row.get::<_, Option<String>>(index)?.as_deref().and_then(parse_time))
         };
         Ok(Self {
@@ -212,14 +212,14 @@ impl Store {
             Approval::COLUMNS
         );
         let mut statement = self.conn.prepare(&sql)?;
-        Ok(statement.query_map([rfc3339(now)], Approval::read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([rfc3339(now)], Approval::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The questions that were asked last, newest first.
     pub fn last_approvals(&self, limit: usize) -> Result<Vec<Approval>> {
         let sql = format!("SELECT {} FROM approvals ORDER BY id DESC LIMIT ?1", Approval::COLUMNS);
         let mut statement = self.conn.prepare(&sql)?;
-        Ok(statement.query_map([limit as i64], Approval::read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([limit as i64], Approval::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Decides a question at this machine's console. Says whether it could still be decided.
@@ -246,7 +246,7 @@ impl Store {
             let text: Option<String> = row.get(17)?;
             Ok(Unshown { approval: Approval::read(row)?, message_id: row.get(16)?, text: text.unwrap_or_default() })
         })?;
-        Ok(rows.collect::<sql::Result<_>>()?)
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Takes note that a question's message shows this state, or never will.

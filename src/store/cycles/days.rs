@@ -80,7 +80,7 @@ impl Store {
             let spent = Spent { tokens: usage, cost_usd: row.get(6)? };
             Ok(ModelDay { day: row.get(0)?, model: row.get(1)?, spent })
         })?;
-        Ok(rows.collect::<sql::Result<_>>()?)
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
     /// How long turns took, by the days on which their cycles began; only of cycles whose journal is kept. Days without turns are left
@@ -109,7 +109,7 @@ impl Store {
         let rows = statement.query_map([pairs(bounds, id_from)], |row| {
             Ok(TurnTimes { day: row.get(0)?, turns: row.get(1)?, median_ms: row.get(2)?, p95_ms: row.get(3)? })
         })?;
-        Ok(rows.collect::<sql::Result<_>>()?)
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
     /// How many cycles began on each day, by how they stand.
@@ -122,6 +122,6 @@ impl Store {
         let rows = statement.query_map([pairs(bounds, id_from)], |row| {
             Ok(StateDay { day: row.get(0)?, state: CycleState::parse(&row.get::<_, String>(1)?), cycles: row.get(2)? })
         })?;
-        Ok(rows.collect::<sql::Result<_>>()?)
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 }

@@ -300,7 +300,7 @@ impl Store {
     pub fn journal(&self, cycle_id: &str) -> Result<Vec<Entry>> {
         let mut statement = self.conn.prepare("SELECT body FROM cycle_journal WHERE cycle_id = ?1 ORDER BY seq")?;
         let bodies =
-            statement.query_map([cycle_id], |row| row.get::<_, String>(0))?.collect::<sql::Result<Vec<_>>>()?;
+            statement.query_map([cycle_id], |row| row.get::<_, String>(0))?.collect::<sql::QueryResult<Vec<_>>>()?;
         bodies
             .iter()
             .map(|body| {
@@ -317,7 +317,7 @@ impl Store {
         let rows = statement.query_map([cycle_id], |row| {
             Ok(StagedFile { path: row.get(0)?, base: row.get(1)?, content: row.get(2)? })
         })?;
-        Ok(rows.collect::<sql::Result<_>>()?)
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
     clock::{parse_time, rfc3339},
     store::{
         Entry, FencedStore, Result, Store,
-        sql::{self, Connection, Row, Transaction},
+        sql::{self, Row, SqlConnection, Transaction},
     },
     types::Usage,
 };
@@ -86,7 +86,7 @@ impl Store {
              FROM ledger WHERE at >= ?1 GROUP BY model ORDER BY sum(cost_usd) DESC, model",
         )?;
         let rows = statement.query_map([rfc3339(since)], |row| Ok((row.get(5)?, read(row)?)))?;
-        Ok(rows.collect::<sql::Result<_>>()?)
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 }
 
@@ -216,7 +216,7 @@ fn bring_to_book(tx: &Transaction<'_>, reservation: Reservation, spent: &Spent, 
     Ok(())
 }
 
-fn spent(conn: &Connection, condition: &str, value: &str) -> sql::Result<Spent> {
+fn spent(conn: &SqlConnection, condition: &str, value: &str) -> sql::QueryResult<Spent> {
     let sql = format!(
         "SELECT COALESCE(sum(input), 0), COALESCE(sum(output), 0), COALESCE(sum(cache_read), 0),
                 COALESCE(sum(cache_write), 0), COALESCE(sum(cost_usd), 0.0) FROM ledger WHERE {condition}"
@@ -224,7 +224,7 @@ fn spent(conn: &Connection, condition: &str, value: &str) -> sql::Result<Spent> 
     conn.prepare_cached(&sql)?.query_row([value], read)
 }
 
-fn read(row: &Row<'_>) -> sql::Result<Spent> {
+fn read(row: &Row<'_>) -> sql::QueryResult<Spent> {
     Ok(Spent {
         tokens: Usage {
             input: count(row.get(0)?),

@@ -68,7 +68,7 @@ impl Store {
             let started_at: Option<String> = row.get(1)?;
             Ok((row.get::<_, String>(0)?, started_at, question, row.get(3)?))
         })?;
-        let rows: Vec<_> = rows.collect::<sql::Result<_>>()?;
+        let rows: Vec<_> = rows.collect::<sql::QueryResult<_>>()?;
         rows.into_iter()
             .map(|(cycle_id, started_at, question, is_delivered)| {
                 Ok(ParkedCycle {

@@ -7,7 +7,7 @@ use crate::{
     clock::{parse_time, rfc3339},
     store::{
         FencedStore, Result, StagedFile, Store, StoreError, json,
-        sql::{self, Connection, Params, Row, Transaction, params},
+        sql::{self, Params, Row, SqlConnection, Transaction, params},
     },
     types::{Aim, Figure, Measured, StatedEffect},
 };
@@ -63,7 +63,7 @@ impl Proposal {
         undone.strip_prefix(UNDONE_AS)?.parse().ok()
     }
 
-    fn read(row: &Row<'_>) -> sql::Result<Result<Self>> {
+    fn read(row: &Row<'_>) -> sql::QueryResult<Result<Self>> {
         let id: i64 = row.get(0)?;
         let (files, figure, aim): (String, String, String) = (row.get(3)?, row.get(4)?, row.get(5)?);
         let effect = Figure::read(&figure).zip(Aim::read(&aim)).map(|(figure, aim)| StatedEffect { figure, aim });
@@ -86,7 +86,7 @@ impl Proposal {
     }
 
     /// One that can't be read stops no other: it is named and left out.
-    fn all(conn: &Connection, condition: &str, values: impl Params) -> Result<Vec<Self>> {
+    fn all(conn: &SqlConnection, condition: &str, values: impl Params) -> Result<Vec<Self>> {
         let sql = format!("SELECT {} FROM proposals p WHERE {condition} ORDER BY id", Self::COLUMNS);
         let mut statement = conn.prepare_cached(&sql)?;
         let mut readable = Vec::new();

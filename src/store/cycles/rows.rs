@@ -128,8 +128,8 @@ impl CycleRow {
                            started_at, ended_at, commit_id, error, was_cut_off, \
                            (SELECT max(expires_at) FROM approvals WHERE cycle_id = cycles.id AND state = 'pending'), work";
 
-    pub(in crate::store) fn read(row: &Row<'_>) -> sql::Result<Self> {
-        let time = |index: usize| -> sql::Result<Option<DateTime<Utc>>> {
+    pub(in crate::store) fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
+        let time = |index: usize| -> sql::QueryResult<Option<DateTime<Utc>>> {
             Ok(row.get::<_, Option<String>>(index)?.as_deref().and_then(parse_time))
         };
         Ok(Self {
@@ -163,7 +163,7 @@ impl Store {
     pub fn open_cycles(&self) -> Result<Vec<CycleRow>> {
         let sql = format!("SELECT {} FROM cycles WHERE state IN {OPEN} ORDER BY started_at, id", CycleRow::COLUMNS);
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([], CycleRow::read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([], CycleRow::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The cycle that began last.
@@ -186,7 +186,7 @@ impl Store {
             CycleRow::COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([work], CycleRow::read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([work], CycleRow::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The given-up cycles that had taken up one of these messages, oldest first, however many took it up after them.
@@ -198,7 +198,7 @@ impl Store {
             CycleRow::COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([crate::store::json(&messages)], CycleRow::read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([crate::store::json(&messages)], CycleRow::read)?.collect::<sql::QueryResult<_>>()?)
     }
 }
 

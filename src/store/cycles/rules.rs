@@ -93,7 +93,7 @@ impl Store {
             Approval::COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([], Approval::read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([], Approval::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// A rule stands in the file: what it was made of is allowed, too, if it could still be when the rule was ordered.
@@ -152,7 +152,7 @@ impl Store {
             let approval = Approval::read(row)?;
             Ok((Unshown { approval, message_id: row.get(16)?, text: text.unwrap_or_default() }, row.get(18)?))
         })?;
-        Ok(rows.collect::<sql::Result<_>>()?)
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Takes note that a rule's message, by its row, shows what became of it, or never will. The rule may be shown anew by now, in another.
@@ -172,7 +172,7 @@ impl Store {
             let (id, rule, chat) = (row.get(0)?, row.get(1)?, row.get(2)?);
             Ok(RuleRemoval { id, rule, chat, thread_id: row.get(3)?, reply_to: row.get(4)? })
         };
-        Ok(statement.query_map([], read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([], read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// A rule was taken back, or can't be; its person is told. Returns the row of that message.

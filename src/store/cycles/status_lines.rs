@@ -50,7 +50,7 @@ impl Store {
         let lines = statement.query_map([], |row| {
             Ok(StatusLine { cycle_id: row.get(0)?, chat: row.get(1)?, message_id: row.get(2)? })
         })?;
-        Ok(lines.collect::<sql::Result<_>>()?)
+        Ok(lines.collect::<sql::QueryResult<_>>()?)
     }
 
     /// What a cycle has called and what came of it, in order, without its conversation. What can't be read is left out.
@@ -59,7 +59,7 @@ impl Store {
             "SELECT body FROM cycle_journal WHERE cycle_id = ?1 AND kind IN ('called', 'outcome') ORDER BY seq",
         )?;
         let bodies = statement.query_map([cycle_id], |row| row.get::<_, String>(0))?;
-        let bodies = bodies.collect::<sql::Result<Vec<_>>>()?;
+        let bodies = bodies.collect::<sql::QueryResult<Vec<_>>>()?;
         Ok(bodies.iter().filter_map(|body| serde_json::from_str(body).ok()).collect())
     }
 }

@@ -62,14 +62,14 @@ pub struct WrittenText {
     pub taint: Option<String>,
 }
 
-fn time(row: &Row<'_>, index: usize) -> sql::Result<Option<DateTime<Utc>>> {
+fn time(row: &Row<'_>, index: usize) -> sql::QueryResult<Option<DateTime<Utc>>> {
     Ok(row.get::<_, Option<String>>(index)?.as_deref().and_then(parse_time))
 }
 
 impl PaidRequest {
     const COLUMNS: &str = "l.cycle_id, l.at, l.model, l.input, l.output, l.cache_read, l.cache_write, l.cost_usd, l.discarded, l.reserved";
 
-    fn read(row: &Row<'_>) -> sql::Result<Self> {
+    fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
         let tokens = |index| row.get::<_, i64>(index).map(|count| u64::try_from(count).unwrap_or(0));
         let usage = Usage { input: tokens(3)?, output: tokens(4)?, cache_read: tokens(5)?, cache_write: tokens(6)? };
         Ok(Self {
@@ -92,7 +92,7 @@ impl Store {
             let body: String = row.get(1)?;
             Ok(JournalLine { at: time(row, 0)?, entry: serde_json::from_str(&body).ok() })
         })?;
-        Ok(lines.collect::<sql::Result<_>>()?)
+        Ok(lines.collect::<sql::QueryResult<_>>()?)
     }
 
     /// A cycle's turns alone, in order. What can't be read is left out.
@@ -100,7 +100,7 @@ impl Store {
         let sql = "SELECT body FROM cycle_journal WHERE cycle_id = ?1 AND kind = 'turn' ORDER BY seq";
         let mut statement = self.conn.prepare_cached(sql)?;
         let bodies = statement.query_map([cycle_id], |row| row.get::<_, String>(0))?;
-        let bodies = bodies.collect::<sql::Result<Vec<_>>>()?;
+        let bodies = bodies.collect::<sql::QueryResult<Vec<_>>>()?;
         Ok(bodies.iter().filter_map(|body| serde_json::from_str(body).ok()).collect())
     }
 
@@ -114,7 +114,7 @@ impl Store {
     pub fn requests_of(&self, cycle_id: &str) -> Result<Vec<PaidRequest>> {
         let sql = format!("SELECT {} FROM ledger l WHERE l.cycle_id = ?1 ORDER BY l.id", PaidRequest::COLUMNS);
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([cycle_id], PaidRequest::read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([cycle_id], PaidRequest::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// All requests since a moment, or those of one chat's cycles, the first one first.
@@ -126,7 +126,7 @@ impl Store {
             PaidRequest::COLUMNS
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map((rfc3339(since), chat), PaidRequest::read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map((rfc3339(since), chat), PaidRequest::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// When the first request of all was sent.
@@ -143,7 +143,7 @@ impl Store {
         let reasons = statement.query_map([json(cycles)], |row| {
             Ok((row.get(0)?, serde_json::from_str(&row.get::<_, String>(1)?).unwrap_or_default()))
         })?;
-        Ok(reasons.collect::<sql::Result<_>>()?)
+        Ok(reasons.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The messages that each of these cycles took up, oldest first. Of a cycle whose journal is gone, those that no later one took
@@ -205,14 +205,14 @@ impl Store {
                 taint: row.get(7)?,
             })
         })?;
-        Ok(texts.collect::<sql::Result<_>>()?)
+        Ok(texts.collect::<sql::QueryResult<_>>()?)
     }
 
     /// What a cycle asked a person, in order.
     pub fn approvals_of(&self, cycle_id: &str) -> Result<Vec<Approval>> {
         let sql = format!("SELECT {} FROM approvals WHERE cycle_id = ?1 ORDER BY id", Approval::COLUMNS);
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([cycle_id], Approval::read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([cycle_id], Approval::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// What is kept of a cycle as an example.
@@ -235,7 +235,7 @@ impl Store {
             let tokens = Usage { input, output, cache_read: tokens(row, 3)?, cache_write: tokens(row, 4)? };
             Ok((row.get(0)?, Spent { tokens, cost_usd: row.get(5)? }))
         })?;
-        Ok(spent.collect::<sql::Result<_>>()?)
+        Ok(spent.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The cycles that began last before a bound on their number, newest first: since a moment, of one chat, or all. Their
@@ -254,6 +254,6 @@ impl Store {
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
         let rows = statement.query_map((chat, since.map(rfc3339), limit as i64), super::rows::CycleRow::read)?;
-        Ok(rows.collect::<sql::Result<_>>()?)
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 }

@@ -80,7 +80,7 @@ impl Store {
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
         let rows = statement.query_map((json(chats), limit), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(rows.collect::<sql::Result<_>>()?)
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The cycles of these chats, or of all when none is named, whose id, or whose commit's, begins so (four characters at least):
@@ -97,7 +97,7 @@ impl Store {
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
         let mut rows: Vec<CycleRow> =
-            statement.query_map((prefix, json(chats)), CycleRow::read)?.collect::<sql::Result<_>>()?;
+            statement.query_map((prefix, json(chats)), CycleRow::read)?.collect::<sql::QueryResult<_>>()?;
         if rows.first().is_some_and(|row| row.cycle.id == prefix) {
             rows.truncate(1);
         }
@@ -125,7 +125,7 @@ impl Store {
             let asked_at = parse_time(&row.get::<_, String>(3)?);
             Ok(Undo { id: row.get(0)?, wake: row.get(1)?, chat: row.get(2)?, asked_at })
         };
-        Ok(statement.query_map([], read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([], read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The messages that the last undo in a chat put aside and nobody has retried since, oldest first.
@@ -137,7 +137,7 @@ impl Store {
                                    ORDER BY u.done_at IS NOT NULL, u.done_at DESC NULLS LAST, u.id DESC LIMIT 1)
              ORDER BY m.id",
         )?;
-        Ok(statement.query_map([chat], |row| row.get(0))?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([chat], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
     }
 }
 
@@ -202,7 +202,7 @@ pub(in crate::store) fn conclude(tx: &Transaction<'_>, cycle_id: &str, now: Date
 fn take_back(tx: &Transaction<'_>, wake: &str, by: &str, now: DateTime<Utc>) -> Result<TakenBack> {
     let texts = |sql: &str, values: &[&dyn rusqlite::ToSql]| -> Result<Vec<String>> {
         let mut statement = tx.prepare(sql)?;
-        Ok(statement.query_map(values, |row| row.get(0))?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map(values, |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
     };
     let over = texts("SELECT text FROM reminders WHERE cycle_id = ?1 AND state <> 'active' ORDER BY id", &[&wake])?;
     let cancelled = texts(
@@ -223,7 +223,7 @@ fn take_back(tx: &Transaction<'_>, wake: &str, by: &str, now: DateTime<Utc>) -> 
                  AND outcome IN ('answered', 'refused') RETURNING id",
         )?
         .query_map([wake], |row| row.get(0))?
-        .collect::<sql::Result<Vec<i64>>>()?;
+        .collect::<sql::QueryResult<Vec<i64>>>()?;
     Ok(TakenBack { cancelled, over, active_again, unsent, sent, messages })
 }
 

@@ -78,14 +78,14 @@ fn chats_heard(tx: &Transaction<'_>) -> Result<BTreeSet<ChatRef>> {
         "SELECT CAST(chat_id AS INTEGER) FROM incoming_messages
          UNION SELECT CAST(chat_id AS INTEGER) FROM outgoing_messages WHERE kind = 'command'",
     )?;
-    Ok(statement.query_map([], |row| row.get(0))?.collect::<sql::Result<_>>()?)
+    Ok(statement.query_map([], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
 }
 
 fn is_gap(before: DateTime<Utc>, now: DateTime<Utc>) -> bool {
     now.signed_duration_since(before) > KEPT_BY_CHANNEL
 }
 
-fn last_heard(conn: &sql::Connection, bot_id: i64) -> Result<Option<DateTime<Utc>>> {
+fn last_heard(conn: &sql::SqlConnection, bot_id: i64) -> Result<Option<DateTime<Utc>>> {
     let at: Option<Option<String>> = conn
         .prepare_cached("SELECT last_poll_at FROM poll_state WHERE bot_id = ?1")?
         .query_row([bot_id], |row| row.get(0))

@@ -21,7 +21,7 @@ impl Store {
                 .conn
                 .prepare_cached("SELECT id, chat_id, thread_id FROM restarts WHERE told_at IS NULL ORDER BY id")?;
             let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-            rows.collect::<sql::Result<_>>()?
+            rows.collect::<sql::QueryResult<_>>()?
         };
         if open.is_empty() {
             return Ok(Vec::new());

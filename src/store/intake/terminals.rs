@@ -86,7 +86,7 @@ impl Store {
         let rows = {
             let mut statement = self.conn.prepare_cached("SELECT id, holder FROM sessions")?;
             let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            rows.collect::<sql::Result<Vec<(String, String)>>>()?
+            rows.collect::<sql::QueryResult<Vec<(String, String)>>>()?
         };
         let is_alive =
             |holder: &str| serde_json::from_str::<Identity>(holder).is_ok_and(|holder| self.may_live(&holder));
@@ -192,7 +192,7 @@ impl Store {
         let mut statement = self.conn.prepare(&sql)?;
         let rows =
             statement.query_map([session.map(TerminalSession::id)], |row| Ok((row.get(0)?, text_of(row, 1)?)))?;
-        Ok(rows.collect::<sql::Result<_>>()?)
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
     /// What was said at the terminals, both ways, oldest first, without what may not be heard yet: what a cycle says leaves after its
@@ -238,7 +238,7 @@ impl Store {
         let mut statement = self.conn.prepare(&sql)?;
         let rows = statement
             .query_map((rfc3339(now - NEW), owner_chat, rfc3339(now)), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(rows.collect::<sql::Result<_>>()?)
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Notes that notifications told of these texts.

@@ -92,7 +92,7 @@ impl JobRow {
         self.next.is_some() && self.written_at.is_some_and(|written| due::is_set_back(written, now))
     }
 
-    fn read(row: &Row<'_>) -> sql::Result<Self> {
+    fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
         let time = |column| row.get::<_, Option<String>>(column).map(|text| text.as_deref().and_then(parse_time));
         let slot = row.get::<_, Option<String>>(5)?.as_deref().and_then(read_slot);
         Ok(Self {
@@ -117,7 +117,7 @@ impl Store {
     pub fn jobs(&self) -> Result<Vec<JobRow>> {
         let sql = format!("{} ORDER BY name", JobRow::SELECT);
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([], JobRow::read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([], JobRow::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Whether one is due, was asked for, or was planned by a clock that was set back since.

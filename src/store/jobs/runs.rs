@@ -121,7 +121,7 @@ pub struct JobEnd {
 impl JobRun {
     const SELECT: &str = "SELECT id, name, slot, started_at, state, cycle_id, found, output FROM job_runs";
 
-    fn read(row: &Row<'_>) -> sql::Result<Self> {
+    fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
         Ok(Self {
             id: row.get(0)?,
             name: row.get(1)?,
@@ -140,7 +140,7 @@ impl Store {
     pub fn job_runs(&self, name: Option<&str>, most: u32) -> Result<Vec<JobRun>> {
         let sql = format!("{} WHERE CAST(?1 AS TEXT) IS NULL OR name = ?1 ORDER BY id DESC LIMIT ?2", JobRun::SELECT);
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map((name, most), JobRun::read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map((name, most), JobRun::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// A run by its number.
@@ -153,7 +153,7 @@ impl Store {
     pub fn waiting_job_runs(&self) -> Result<Vec<JobRun>> {
         let sql = format!("{} WHERE state = 'open' AND cycle_id IS NULL ORDER BY id", JobRun::SELECT);
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([], JobRun::read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([], JobRun::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Whether a run of a job isn't over.
@@ -212,7 +212,7 @@ impl FencedStore<'_> {
             let mut statement =
                 tx.prepare_cached("SELECT id, held FROM job_runs WHERE held IS NOT NULL ORDER BY id")?;
             let held: Vec<(i64, String)> =
-                statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::Result<_>>()?;
+                statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::QueryResult<_>>()?;
             for (id, held) in &held {
                 // One that can't be read any more is in the run's output all the same.
                 if let Ok(message) = serde_json::from_str::<NewOutgoing>(held) {
@@ -232,7 +232,7 @@ impl FencedStore<'_> {
                        WHERE r.state = 'open' AND c.state IN ('failed', 'abandoned', 'done')";
             let mut statement = tx.prepare_cached(sql)?;
             let lost: Vec<(String, i64)> =
-                statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::Result<_>>()?;
+                statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::QueryResult<_>>()?;
             for (name, id) in &lost {
                 tx.execute(
                     "UPDATE job_runs SET state = 'failed', ended_at = ?2, output = 'its work was given up' WHERE id = ?1",

@@ -140,7 +140,7 @@ impl Attachment {
             m.id, CAST(m.chat_id AS INTEGER), m.thread_id, m.channel_message_id, m.received_at, a.faults
         FROM attachments a JOIN incoming_messages m ON m.id = a.message_id";
 
-    fn read(row: &Row<'_>) -> sql::Result<Self> {
+    fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
         let time = |column| Ok::<_, sql::Error>(row.get::<_, Option<String>>(column)?.as_deref().and_then(parse_time));
         Ok(Self {
             id: row.get(0)?,
@@ -190,7 +190,7 @@ impl Store {
             Attachment::SELECT
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([crate::store::json(messages)], Attachment::read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([crate::store::json(messages)], Attachment::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The newest files of a chat that are on the disk, the newest first.
@@ -200,7 +200,7 @@ impl Store {
             Attachment::SELECT
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map((chat, limit), Attachment::read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map((chat, limit), Attachment::read)?.collect::<sql::QueryResult<_>>()?)
     }
 }
 
@@ -274,7 +274,7 @@ pub(in crate::store) fn retell(tx: &Transaction<'_>, message_id: i64) -> Result<
             Attachment::SELECT
         ))?
         .query_map([message_id], Attachment::read)?
-        .collect::<sql::Result<Vec<_>>>()?;
+        .collect::<sql::QueryResult<Vec<_>>>()?;
     let told: Vec<words::ToldFile<'_>> = files.iter().map(|it| (it.file.kind.as_str(), it.telling())).collect();
     let text: String =
         tx.query_row("SELECT message_text FROM incoming_messages WHERE id = ?1", [message_id], |row| row.get(0))?;

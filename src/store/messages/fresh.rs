@@ -50,7 +50,7 @@ impl Store {
              AND (SELECT max(message_id) FROM taken_up t WHERE t.cycle_id = o.cycle_id) <= ?3";
         let mut statement = self.conn.prepare_cached(sql)?;
         let read = statement.query_map((chat, start.outgoing_id, start.incoming_id), |row| row.get(0))?;
-        Ok(read.collect::<sql::Result<_>>()?)
+        Ok(read.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Which of these rows were said in a chat before it was begun afresh: of people, or of ours.

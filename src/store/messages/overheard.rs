@@ -44,7 +44,7 @@ pub(in crate::store) fn parts_before(
     let overheard = tx
         .prepare_cached("SELECT id, message FROM overheard WHERE bot_id = ?1 AND chat_id = ?2 ORDER BY id DESC")?
         .query_map((bot_id, message.chat), |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?
-        .collect::<sql::Result<Vec<_>>>()?;
+        .collect::<sql::QueryResult<Vec<_>>>()?;
     let mut parts: Vec<NewIncoming> = Vec::new();
     for (id, text) in overheard {
         let Ok(earlier) = serde_json::from_str::<NewIncoming>(&text) else { continue };

@@ -318,7 +318,7 @@ fn is_put_aside() -> String {
     format!("m.processed = 1 AND COALESCE(m.outcome, '') IN {PUT_ASIDE}")
 }
 
-fn holder(row: &sql::Row<'_>) -> sql::Result<Holder> {
+fn holder(row: &sql::Row<'_>) -> sql::QueryResult<Holder> {
     Ok(Holder { row: row.get(0)?, is_open: row.get(1)?, words: text_of(row, 2)? })
 }
 
@@ -366,7 +366,7 @@ fn tell_anew(tx: &Transaction<'_>, row: i64) -> Result<()> {
              ORDER BY channel_message_id NULLS FIRST",
         )?
         .query_map([row], |row| text_of(row, 0))?
-        .collect::<sql::Result<Vec<_>>>()?;
+        .collect::<sql::QueryResult<Vec<_>>>()?;
     let text = match kind.as_str() {
         CORRECTION => corrected(&words_before(tx, row)?, &parts.concat(), has_files),
         CONTINUATION => format!("[{}]\n{}", belongs_to(is_album), in_one(&parts, is_album)),

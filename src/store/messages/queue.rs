@@ -152,7 +152,7 @@ impl Incoming {
         )
     }
 
-    pub(in crate::store) fn read(row: &Row<'_>) -> sql::Result<Self> {
+    pub(in crate::store) fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
         Ok(Self {
             id: row.get(0)?,
             chat: row.get(1)?,
@@ -236,7 +236,7 @@ impl Store {
             columns = Incoming::columns()
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([], Incoming::read)?.collect::<sql::Result<Vec<_>>>()?)
+        Ok(statement.query_map([], Incoming::read)?.collect::<sql::QueryResult<Vec<_>>>()?)
     }
 
     /// Messages that were given up after too many failed cycles, oldest first.
@@ -274,7 +274,7 @@ impl Store {
             Incoming::columns()
         );
         let mut statement = self.conn.prepare(&sql)?;
-        Ok(statement.query_map([outcome.as_str()], Incoming::read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([outcome.as_str()], Incoming::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Lets a queued, given-up or undone message be tried afresh. Says whether there is such a one.
@@ -311,7 +311,7 @@ impl Store {
             Incoming::columns()
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([crate::store::json(ids)], Incoming::read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([crate::store::json(ids)], Incoming::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// How many messages wait, and since when the oldest does.
@@ -353,7 +353,7 @@ impl Store {
                 let at = words(row, 0)?.as_deref().and_then(parse_time);
                 Ok(Exchange { row: row.get(3)?, at, from, text, taint })
             })?
-            .collect::<sql::Result<Vec<_>>>()?;
+            .collect::<sql::QueryResult<Vec<_>>>()?;
         exchanges.reverse();
         Ok(exchanges)
     }

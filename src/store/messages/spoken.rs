@@ -104,18 +104,18 @@ impl Store {
         &self,
         columns: &str,
         rows: SpokenRows<'_>,
-        read: impl Fn(&Row<'_>) -> sql::Result<Spoken>,
+        read: impl Fn(&Row<'_>) -> sql::QueryResult<Spoken>,
     ) -> Result<Vec<Spoken>> {
         let rows = match rows {
             SpokenRows::After(row, limit) => {
                 let sql = format!("{columns} AND id > ?1 ORDER BY id LIMIT ?2");
                 let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-                self.conn.prepare_cached(&sql)?.query_map((row, limit), read)?.collect::<sql::Result<_>>()?
+                self.conn.prepare_cached(&sql)?.query_map((row, limit), read)?.collect::<sql::QueryResult<_>>()?
             }
             SpokenRows::These(rows) => {
                 let sql = format!("{columns} AND id IN (SELECT value FROM json_each(?1)) ORDER BY id");
                 let rows = crate::store::json(rows);
-                self.conn.prepare_cached(&sql)?.query_map([rows], read)?.collect::<sql::Result<_>>()?
+                self.conn.prepare_cached(&sql)?.query_map([rows], read)?.collect::<sql::QueryResult<_>>()?
             }
         };
         Ok(rows)

@@ -271,7 +271,7 @@ impl Store {
             };
             Ok(Some(LostAttempt { outgoing_id: row.get(0)?, part: row.get(1)?, attempts: row.get(2)?, why }))
         })?;
-        Ok(attempts.filter_map(sql::Result::transpose).collect::<sql::Result<_>>()?)
+        Ok(attempts.filter_map(sql::QueryResult::transpose).collect::<sql::QueryResult<_>>()?)
     }
 
     /// When the next part that was told to wait may be tried.
@@ -297,7 +297,7 @@ impl Store {
     pub fn told_keys(&self) -> Result<std::collections::BTreeSet<String>> {
         let mut statement =
             self.conn.prepare("SELECT key FROM outgoing_messages WHERE key >= 'tell/' AND key < 'tell0'")?;
-        Ok(statement.query_map([], |row| row.get(0))?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
     }
 }
 
@@ -419,7 +419,7 @@ pub(in crate::store) fn has_come(
     outgoing_id: i64,
     channel_message_id: i64,
     now: DateTime<Utc>,
-) -> sql::Result<()> {
+) -> sql::QueryResult<()> {
     tx.execute(
         "UPDATE outgoing_parts SET state = 'sent', channel_message_id = ?2, not_before = NULL, error = NULL, sender = NULL,
              changed_at = ?3
@@ -431,7 +431,7 @@ pub(in crate::store) fn has_come(
 }
 
 /// Takes note that a message is sent once all of its parts are.
-fn note_sent(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> sql::Result<()> {
+fn note_sent(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> sql::QueryResult<()> {
     tx.execute(
         "UPDATE outgoing_messages SET sent_at = ?2 WHERE id = ?1 AND sent_at IS NULL AND NOT EXISTS (
              SELECT 1 FROM outgoing_parts WHERE outgoing_id = ?1 AND state != 'sent')",
@@ -441,7 +441,11 @@ fn note_sent(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> sql:
 }
 
 /// Answers to commands that are still to be sent to a chat, as (their number, whether one of them says this).
-pub(in crate::store) fn answers_waiting(tx: &Transaction<'_>, chat: ChatRef, text: &str) -> sql::Result<(i64, bool)> {
+pub(in crate::store) fn answers_waiting(
+    tx: &Transaction<'_>,
+    chat: ChatRef,
+    text: &str,
+) -> sql::QueryResult<(i64, bool)> {
     tx.prepare_cached(
         "SELECT count(*), COALESCE(max(CASE WHEN message_text = ?2 THEN 1 ELSE 0 END), 0) FROM outgoing_messages o
          WHERE chat_id = ?1 AND kind = 'command' AND sent_at IS NULL AND taken_back_at IS NULL AND EXISTS (
@@ -455,7 +459,7 @@ pub(in crate::store) fn leave_out(
     tx: &Transaction<'_>,
     message: &NewOutgoing,
     now: DateTime<Utc>,
-) -> sql::Result<Option<()>> {
+) -> sql::QueryResult<Option<()>> {
     let NewOutgoing { chat, text, kind, key, .. } = message;
     let kept = tx.execute(
         "INSERT INTO outgoing_messages (chat_id, message_text, created_at, sent_at, taken_back_at, kind, key)
@@ -509,7 +513,7 @@ fn plan_parts(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
     )?;
     let rows = statement
         .query_map([], |row| Ok((row.get::<_, i64>(0)?, text_of(row, 1)?)))?
-        .collect::<sql::Result<Vec<_>>>()?;
+        .collect::<sql::QueryResult<Vec<_>>>()?;
     for (id, text) in rows {
         plan_parts_of(tx, id, &text, OutgoingKind::Notice, Links::Clickable, now)?;
     }

@@ -44,7 +44,7 @@ fn of_another_chat(tx: &Transaction<'_>, cycle_id: &str, chat: ChatRef) -> Resul
 }
 
 /// Whose words a cycle has read so far besides its person's and the memory's, by its journal.
-fn of_cycle(conn: &sql::Connection, cycle_id: &str) -> Result<Option<String>> {
+fn of_cycle(conn: &sql::SqlConnection, cycle_id: &str) -> Result<Option<String>> {
     let taints: Option<String> = conn
         .prepare_cached(
             "SELECT group_concat(taint, ', ') FROM (

@@ -24,7 +24,7 @@ pub(in crate::store) fn question(
     tx: &Transaction<'_>,
     outgoing_id: i64,
     part: i64,
-) -> sql::Result<Option<(Question, Option<TextFile>)>> {
+) -> sql::QueryResult<Option<(Question, Option<TextFile>)>> {
     tx.prepare_cached(
         "SELECT id, nonce, tool, action, reasons, rule IS NOT NULL FROM approvals a WHERE outgoing_id = ?1 AND state = 'pending'
            AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)",
@@ -43,7 +43,11 @@ pub(in crate::store) fn question(
 }
 
 /// What a message asks that shows a rule, until that is answered.
-pub(in crate::store) fn of_rule(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> sql::Result<Option<Question>> {
+pub(in crate::store) fn of_rule(
+    tx: &Transaction<'_>,
+    outgoing_id: i64,
+    part: i64,
+) -> sql::QueryResult<Option<Question>> {
     tx.prepare_cached(
         "SELECT nonce FROM approvals WHERE rule_outgoing_id = ?1 AND rule_is_shown = 0 AND rule = 'shown' AND state = 'pending'
            AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)",
@@ -57,7 +61,7 @@ pub(in crate::store) fn of_reminder(
     tx: &Transaction<'_>,
     outgoing_id: i64,
     part: i64,
-) -> sql::Result<Option<Question>> {
+) -> sql::QueryResult<Option<Question>> {
     tx.prepare_cached(
         "SELECT 1 FROM reminder_firings WHERE outgoing_id = ?1
            AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)
@@ -68,7 +72,11 @@ pub(in crate::store) fn of_reminder(
 }
 
 /// What a part of a nudge asks: the last one, until it is answered.
-pub(in crate::store) fn of_nudge(tx: &Transaction<'_>, outgoing_id: i64, part: i64) -> sql::Result<Option<Question>> {
+pub(in crate::store) fn of_nudge(
+    tx: &Transaction<'_>,
+    outgoing_id: i64,
+    part: i64,
+) -> sql::QueryResult<Option<Question>> {
     let sql = "SELECT ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)";
     if !tx.prepare_cached(sql)?.query_row((outgoing_id, part), |row| row.get::<_, bool>(0))? {
         return Ok(None);
@@ -79,7 +87,7 @@ pub(in crate::store) fn of_nudge(tx: &Transaction<'_>, outgoing_id: i64, part: i
 
 /// What can be answered to a nudge, in the order of its buttons; nothing once it was answered. What holds others' words isn't said again
 /// as if it were its person's reminder.
-pub(in crate::store) fn nudge_answers(tx: &Transaction<'_>, outgoing_id: i64) -> sql::Result<Vec<NudgeAnswer>> {
+pub(in crate::store) fn nudge_answers(tx: &Transaction<'_>, outgoing_id: i64) -> sql::QueryResult<Vec<NudgeAnswer>> {
     let offers = tx
         .prepare_cached(
             "SELECT n.task IS NOT NULL, o.taint IS NULL AND n.proposal IS NULL, n.may_stop,

@@ -23,7 +23,7 @@ pub(in crate::store) fn withhold(tx: &Transaction<'_>, now: DateTime<Utc>) -> Re
 }
 
 /// Where a new text of chat 0 belongs: to the terminal whose message its cycle answers.
-pub(in crate::store) fn note_outgoing(tx: &Transaction<'_>, id: i64, cycle_id: Option<&str>) -> sql::Result<()> {
+pub(in crate::store) fn note_outgoing(tx: &Transaction<'_>, id: i64, cycle_id: Option<&str>) -> sql::QueryResult<()> {
     tx.prepare_cached(
         "UPDATE outgoing_messages SET channel = ?2, session = (
              SELECT m.session FROM taken_up t JOIN incoming_messages m ON m.id = t.message_id

@@ -25,7 +25,7 @@ impl Store {
         let mut statement =
             self.conn.prepare_cached("SELECT path, title FROM shown_tasks WHERE chat_id = ?1 ORDER BY number")?;
         let read = |row: &sql::Row<'_>| Ok(ShownTask { path: row.get(0)?, title: row.get(1)? });
-        Ok(statement.query_map([chat], read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([chat], read)?.collect::<sql::QueryResult<_>>()?)
     }
 }
 

@@ -118,7 +118,7 @@ impl Store {
                 attempts: row.get(7)?,
             })
         })?;
-        Ok(rows.collect::<sql::Result<_>>()?)
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
     /// How many messages aren't fully delivered.

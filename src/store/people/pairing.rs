@@ -68,7 +68,7 @@ impl Store {
                 at: row.get::<_, Option<String>>(2)?.as_deref().and_then(parse_time),
             })
         };
-        Ok(statement.query_map([], row)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([], row)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Makes a code known by its hash, until `expires_at`; an earlier one of the same maker is void from now on. Returns its
@@ -120,7 +120,7 @@ impl Store {
         let sql = format!("SELECT hash FROM pairing_codes WHERE {IS_OPEN} ORDER BY id");
         let mut statement = self.conn.prepare_cached(&sql)?;
         let hashes = statement.query_map((rfc3339(now), MAX_WRONG_CODES), |row| row.get(0))?;
-        Ok(hashes.collect::<sql::Result<_>>()?)
+        Ok(hashes.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Listens to somebody no more: their reminders end, what they said and nobody has answered is taken out of the queue, to be

@@ -76,7 +76,7 @@ impl Recording {
     pub(in crate::store) const COLUMNS: &str =
         "id, cycle_id, chat_id, at, request, words, calls, narrative, taint, rounds";
 
-    pub(in crate::store) fn read(row: &Row<'_>) -> sql::Result<Self> {
+    pub(in crate::store) fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
         Ok(Self {
             id: row.get(0)?,
             at: parse_time(&row.get::<_, String>(3)?),
@@ -103,13 +103,13 @@ impl Store {
     pub fn recordings(&self) -> Result<Vec<Recording>> {
         let sql = format!("SELECT {} FROM recordings ORDER BY id DESC", Recording::COLUMNS);
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([], Recording::read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([], Recording::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The numbers of all recordings.
     pub fn recording_ids(&self) -> Result<Vec<i64>> {
         let mut statement = self.conn.prepare_cached("SELECT id FROM recordings ORDER BY id")?;
-        Ok(statement.query_map([], |row| row.get(0))?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// One recording.
@@ -134,7 +134,7 @@ impl Store {
             let vector = row.get::<_, Option<Vec<u8>>>(2)?.map(|bytes| floats(&bytes));
             Ok(RecordedRequest { id: row.get(0)?, words: split(&row.get::<_, String>(1)?), vector })
         })?;
-        Ok(requests.collect::<sql::Result<_>>()?)
+        Ok(requests.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Requests that `encoder` has made no vector of, at most `limit`: the newest first. `leaves`: without those of
@@ -145,7 +145,7 @@ impl Store {
                  AND NOT (?3 AND COALESCE(chat_id IN (SELECT chat_id FROM local_chats), FALSE)) ORDER BY id DESC LIMIT ?2",
         )?;
         let rows = statement.query_map((encoder, limit as i64, leaves), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(rows.collect::<sql::Result<_>>()?)
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Takes out one recording. Says whether there was such a one.
@@ -178,7 +178,7 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
 /// others' words, both stay.
 pub(in crate::store) fn keep(tx: &Transaction<'_>, recording: &NewRecording, now: DateTime<Utc>) -> Result<()> {
     let words = recording.words.join(" ");
-    let kept: sql::Result<i64> = tx.query_row(
+    let kept: sql::QueryResult<i64> = tx.query_row(
         "INSERT INTO recordings (cycle_id, chat_id, at, request, words, calls, narrative, taint, rounds)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING RETURNING id",
         sql::params![

@@ -48,7 +48,7 @@ const ANSWERED: &str = "SELECT a.outgoing_id, o.chat_id, a.message_id, p.plain, 
     WHERE p.part = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = o.id)";
 
 impl AnsweredMessage {
-    fn read(row: &sql::Row<'_>) -> sql::Result<Self> {
+    fn read(row: &sql::Row<'_>) -> sql::QueryResult<Self> {
         let nudge: Option<String> = row.get(5)?;
         Ok(Self {
             outgoing_id: row.get(0)?,
@@ -73,7 +73,7 @@ impl Store {
     pub fn unshown_answers(&self) -> Result<Vec<AnsweredMessage>> {
         let sql = format!("{ANSWERED} AND a.is_shown = 0 ORDER BY a.outgoing_id LIMIT 50");
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([], AnsweredMessage::read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([], AnsweredMessage::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Takes note that a message shows its answer, or never will.

@@ -48,7 +48,7 @@ impl Store {
                 answer: NudgeAnswer::read(&text_of(row, 4)?).unwrap_or(NudgeAnswer::Done),
             })
         };
-        Ok(statement.query_map([], read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([], read)?.collect::<sql::QueryResult<_>>()?)
     }
 }
 

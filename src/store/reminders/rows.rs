@@ -108,7 +108,7 @@ impl Reminder {
         self.what.rule.is_some() && self.written_at.is_some_and(|written| due::is_set_back(written, now))
     }
 
-    fn read(row: &Row<'_>) -> sql::Result<Self> {
+    fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
         let unreadable = |column, value: String| sql::Error::unreadable(column, &format!("not understood: {value}"));
         let (slot, next_at): (String, String) = (row.get(6)?, row.get(7)?);
         let time = |column| row.get::<_, Option<String>>(column).map(|text| text.as_deref().and_then(parse_time));

@@ -50,16 +50,16 @@ impl Error {
 }
 
 /// What statements return.
-pub(in crate::store) type Result<T> = std::result::Result<T, Error>;
+pub(in crate::store) type QueryResult<T> = std::result::Result<T, Error>;
 
 /// That there is no row is often an answer.
 pub(in crate::store) trait OptionalExtension<T> {
     /// `None` in place of the error that says that there is no row.
-    fn optional(self) -> Result<Option<T>>;
+    fn optional(self) -> QueryResult<Option<T>>;
 }
 
-impl<T> OptionalExtension<T> for Result<T> {
-    fn optional(self) -> Result<Option<T>> {
+impl<T> OptionalExtension<T> for QueryResult<T> {
+    fn optional(self) -> QueryResult<Option<T>> {
         match self {
             Ok(value) => Ok(Some(value)),
             Err(Error::Sqlite(rusqlite::Error::QueryReturnedNoRows)) => Ok(None),
@@ -69,7 +69,7 @@ impl<T> OptionalExtension<T> for Result<T> {
 }
 
 /// One connection to a database.
-pub(in crate::store) struct Connection {
+pub(in crate::store) struct SqlConnection {
     engine: Engine,
 }
 
@@ -79,20 +79,20 @@ enum Engine {
     Postgres(Box<Postgres>),
 }
 
-impl From<rusqlite::Connection> for Connection {
+impl From<rusqlite::Connection> for SqlConnection {
     fn from(conn: rusqlite::Connection) -> Self {
         Self { engine: Engine::Sqlite(conn) }
     }
 }
 
 #[cfg(feature = "postgres")]
-impl From<Postgres> for Connection {
+impl From<Postgres> for SqlConnection {
     fn from(postgres: Postgres) -> Self {
         Self { engine: Engine::Postgres(Box::new(postgres)) }
     }
 }
 
-impl Connection {
+impl SqlConnection {
     /// The connection itself, for what is SQLite's alone: pragmas, the write-ahead log, copies. None: it is another engine's.
     pub(in crate::store) fn sqlite(&self) -> Option<&rusqlite::Connection> {
         match &self.engine {
@@ -108,7 +108,7 @@ impl Connection {
     }
 
     /// A statement that is made for once.
-    pub(in crate::store) fn prepare(&self, sql: &str) -> Result<Statement<'_>> {
+    pub(in crate::store) fn prepare(&self, sql: &str) -> QueryResult<Statement<'_>> {
         match &self.engine {
             Engine::Sqlite(conn) => Ok(Statement::Once(conn.prepare(sql)?)),
             #[cfg(feature = "postgres")]
@@ -117,7 +117,7 @@ impl Connection {
     }
 
     /// A statement that is kept for the next time.
-    pub(in crate::store) fn prepare_cached(&self, sql: &str) -> Result<Statement<'_>> {
+    pub(in crate::store) fn prepare_cached(&self, sql: &str) -> QueryResult<Statement<'_>> {
         match &self.engine {
             Engine::Sqlite(conn) => Ok(Statement::Kept(conn.prepare_cached(sql)?)),
             #[cfg(feature = "postgres")]
@@ -126,12 +126,12 @@ impl Connection {
     }
 
     /// Runs a statement that gives no rows; says how many it changed.
-    pub(in crate::store) fn execute(&self, sql: &str, values: impl Params) -> Result<usize> {
+    pub(in crate::store) fn execute(&self, sql: &str, values: impl Params) -> QueryResult<usize> {
         self.prepare(sql)?.execute(values)
     }
 
     /// Runs several statements.
-    pub(in crate::store) fn execute_batch(&self, sql: &str) -> Result<()> {
+    pub(in crate::store) fn execute_batch(&self, sql: &str) -> QueryResult<()> {
         match &self.engine {
             Engine::Sqlite(conn) => Ok(conn.execute_batch(sql)?),
             #[cfg(feature = "postgres")]
@@ -140,7 +140,7 @@ impl Connection {
     }
 
     /// Makes or changes tables.
-    pub(in crate::store) fn change_schema(&self, sql: &str) -> Result<()> {
+    pub(in crate::store) fn change_schema(&self, sql: &str) -> QueryResult<()> {
         match &self.engine {
             Engine::Sqlite(conn) => Ok(conn.execute_batch(sql)?),
             #[cfg(feature = "postgres")]
@@ -150,7 +150,7 @@ impl Connection {
 
     /// Makes the functions that the verbs' statements call, where the engine doesn't have them.
     #[cfg(feature = "postgres")]
-    pub(in crate::store) fn make_functions(&self) -> Result<()> {
+    pub(in crate::store) fn make_functions(&self) -> QueryResult<()> {
         match &self.engine {
             Engine::Sqlite(_) => Ok(()),
             Engine::Postgres(postgres) => Ok(postgres.batch(dialect::FUNCTIONS)?),
@@ -162,22 +162,22 @@ impl Connection {
         &self,
         sql: &str,
         values: impl Params,
-        read: impl FnOnce(&Row<'_>) -> Result<T>,
-    ) -> Result<T> {
+        read: impl FnOnce(&Row<'_>) -> QueryResult<T>,
+    ) -> QueryResult<T> {
         self.prepare(sql)?.query_row(values, read)
     }
 
     /// Begins a transaction in which nobody else writes until its end.
-    pub(in crate::store) fn begin_write(&self) -> Result<Transaction<'_>> {
+    pub(in crate::store) fn begin_write(&self) -> QueryResult<Transaction<'_>> {
         self.begin(true)
     }
 
     /// Begins a transaction whose statements all read the same moment.
-    pub(in crate::store) fn begin_read(&self) -> Result<Transaction<'_>> {
+    pub(in crate::store) fn begin_read(&self) -> QueryResult<Transaction<'_>> {
         self.begin(false)
     }
 
-    fn begin(&self, is_writing: bool) -> Result<Transaction<'_>> {
+    fn begin(&self, is_writing: bool) -> QueryResult<Transaction<'_>> {
         let under_way = match &self.engine {
             Engine::Sqlite(conn) => {
                 let behavior = if is_writing { TransactionBehavior::Immediate } else { TransactionBehavior::Deferred };
@@ -195,7 +195,7 @@ impl Connection {
 
 /// A transaction: dropped, it never was.
 pub(in crate::store) struct Transaction<'c> {
-    conn: &'c Connection,
+    conn: &'c SqlConnection,
     under_way: UnderWay<'c>,
 }
 
@@ -218,7 +218,7 @@ impl Drop for RolledBack<'_> {
 
 impl Transaction<'_> {
     /// Makes it so.
-    pub(in crate::store) fn commit(self) -> Result<()> {
+    pub(in crate::store) fn commit(self) -> QueryResult<()> {
         match self.under_way {
             UnderWay::Sqlite(tx) => Ok(tx.commit()?),
             #[cfg(feature = "postgres")]
@@ -228,9 +228,9 @@ impl Transaction<'_> {
 }
 
 impl Deref for Transaction<'_> {
-    type Target = Connection;
+    type Target = SqlConnection;
 
-    fn deref(&self) -> &Connection {
+    fn deref(&self) -> &SqlConnection {
         self.conn
     }
 }
@@ -248,7 +248,7 @@ pub(in crate::store) enum Statement<'c> {
 
 impl Statement<'_> {
     /// Runs it; says how many rows it changed.
-    pub(in crate::store) fn execute(&mut self, values: impl Params) -> Result<usize> {
+    pub(in crate::store) fn execute(&mut self, values: impl Params) -> QueryResult<usize> {
         match self {
             Self::Once(statement) => Ok(statement.execute(values)?),
             Self::Kept(statement) => Ok(statement.execute(values)?),
@@ -260,7 +260,7 @@ impl Statement<'_> {
     }
 
     /// Runs it for its rows, which are asked for one by one.
-    pub(in crate::store) fn query(&mut self, values: impl Params) -> Result<Rows<'_>> {
+    pub(in crate::store) fn query(&mut self, values: impl Params) -> QueryResult<Rows<'_>> {
         match self {
             Self::Once(statement) => Ok(Rows::Sqlite(statement.query(values)?)),
             Self::Kept(statement) => Ok(Rows::Sqlite(statement.query(values)?)),
@@ -270,9 +270,9 @@ impl Statement<'_> {
     }
 
     /// Runs it for its rows, each read as `read` does.
-    pub(in crate::store) fn query_map<T, F>(&mut self, values: impl Params, read: F) -> Result<MappedRows<'_, F>>
+    pub(in crate::store) fn query_map<T, F>(&mut self, values: impl Params, read: F) -> QueryResult<MappedRows<'_, F>>
     where
-        F: FnMut(&Row<'_>) -> Result<T>,
+        F: FnMut(&Row<'_>) -> QueryResult<T>,
     {
         Ok(MappedRows::new(self.query(values)?, read))
     }
@@ -281,8 +281,8 @@ impl Statement<'_> {
     pub(in crate::store) fn query_row<T>(
         &mut self,
         values: impl Params,
-        read: impl FnOnce(&Row<'_>) -> Result<T>,
-    ) -> Result<T> {
+        read: impl FnOnce(&Row<'_>) -> QueryResult<T>,
+    ) -> QueryResult<T> {
         let mut rows = self.query(values)?;
         match rows.next()? {
             Some(row) => read(&row),

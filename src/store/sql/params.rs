@@ -1,19 +1,21 @@
 //! Values for a statement, as the verbs write them: tuples, arrays, `params!`. SQLite is given them as rusqlite takes them, without a copy.
 
-use rusqlite::{
-    ToSql,
-    types::{ToSqlOutput, Value},
-};
+use rusqlite::ToSql;
+#[cfg(feature = "postgres")]
+use rusqlite::types::{ToSqlOutput, Value};
 
-use super::Result;
+#[cfg(feature = "postgres")]
+use super::QueryResult;
 
 /// Values for a statement.
 pub(in crate::store) trait Params: rusqlite::Params {
     /// A copy of them, for an engine that works elsewhere.
-    fn values(&self) -> Result<Vec<Value>>;
+    #[cfg(feature = "postgres")]
+    fn values(&self) -> QueryResult<Vec<Value>>;
 }
 
-fn copy<T: ToSql + ?Sized>(value: &T) -> Result<Value> {
+#[cfg(feature = "postgres")]
+fn copy<T: ToSql + ?Sized>(value: &T) -> QueryResult<Value> {
     Ok(match value.to_sql()? {
         ToSqlOutput::Owned(value) => value,
         ToSqlOutput::Borrowed(value) => {
@@ -25,13 +27,15 @@ fn copy<T: ToSql + ?Sized>(value: &T) -> Result<Value> {
 }
 
 impl Params for [&(dyn ToSql + Send + Sync); 0] {
-    fn values(&self) -> Result<Vec<Value>> {
+    #[cfg(feature = "postgres")]
+    fn values(&self) -> QueryResult<Vec<Value>> {
         Ok(Vec::new())
     }
 }
 
 impl Params for &[&dyn ToSql] {
-    fn values(&self) -> Result<Vec<Value>> {
+    #[cfg(feature = "postgres")]
+    fn values(&self) -> QueryResult<Vec<Value>> {
         self.iter().map(|value| copy(*value)).collect()
     }
 }
@@ -39,12 +43,14 @@ impl Params for &[&dyn ToSql] {
 macro_rules! arrays {
     ($($count:literal)+) => {$(
         impl<T: ToSql> Params for [T; $count] {
-            fn values(&self) -> Result<Vec<Value>> {
+            #[cfg(feature = "postgres")]
+            fn values(&self) -> QueryResult<Vec<Value>> {
                 self.iter().map(copy).collect()
             }
         }
         impl<T: ToSql + ?Sized> Params for &[&T; $count] {
-            fn values(&self) -> Result<Vec<Value>> {
+            #[cfg(feature = "postgres")]
+            fn values(&self) -> QueryResult<Vec<Value>> {
                 self.iter().map(|value| copy(*value)).collect()
             }
         }
@@ -56,7 +62,8 @@ arrays!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 
 macro_rules! tuple {
     ($($field:tt $kind:ident),+) => {
         impl<$($kind: ToSql),+> Params for ($($kind,)+) {
-            fn values(&self) -> Result<Vec<Value>> {
+            #[cfg(feature = "postgres")]
+            fn values(&self) -> QueryResult<Vec<Value>> {
                 Ok(vec![$(copy(&self.$field)?),+])
             }
         }

@@ -109,7 +109,7 @@ impl From<tokio_postgres::Error> for PostgresError {
 }
 
 /// What a statement came to.
-pub(super) struct Answer {
+pub(super) struct StatementAnswer {
     pub(super) rows: Vec<Vec<Value>>,
     pub(super) changed: u64,
 }
@@ -121,7 +121,7 @@ enum Work {
 
 struct Request {
     work: Work,
-    reply: SyncSender<Result<Answer, PostgresError>>,
+    reply: SyncSender<Result<StatementAnswer, PostgresError>>,
 }
 
 /// One connection, made when it is first needed.
@@ -153,7 +153,7 @@ impl Postgres {
         text
     }
 
-    pub(super) fn run(&self, sql: &Arc<str>, values: Vec<Value>) -> Result<Answer, PostgresError> {
+    pub(super) fn run(&self, sql: &Arc<str>, values: Vec<Value>) -> Result<StatementAnswer, PostgresError> {
         self.call(|| Work::Run { sql: Arc::clone(sql), values: values.clone() })
     }
 
@@ -203,7 +203,7 @@ impl Postgres {
     }
 
     /// Has it done by the connection, which is made anew where it is gone and nothing is lost with it.
-    fn call(&self, work: impl Fn() -> Work) -> Result<Answer, PostgresError> {
+    fn call(&self, work: impl Fn() -> Work) -> Result<StatementAnswer, PostgresError> {
         let may_repeat = self.under_way.get().is_none() && self.link.borrow().is_some();
         let first = self.call_once(work());
         let done = match first {
@@ -217,7 +217,7 @@ impl Postgres {
         done
     }
 
-    fn call_once(&self, work: Work) -> Result<Answer, PostgresError> {
+    fn call_once(&self, work: Work) -> Result<StatementAnswer, PostgresError> {
         if self.link.borrow().is_none() {
             if self.under_way.get().is_some() {
                 return Err(PostgresError::lost("the connection to PostgreSQL was lost within a transaction"));
@@ -276,7 +276,9 @@ async fn serve(
     let mut kept = HashMap::new();
     while let Some(Request { work, reply }) = work.recv().await {
         let done = match work {
-            Work::Batch(sql) => client.batch_execute(&sql).await.map(|()| Answer { rows: Vec::new(), changed: 0 }),
+            Work::Batch(sql) => {
+                client.batch_execute(&sql).await.map(|()| StatementAnswer { rows: Vec::new(), changed: 0 })
+            }
             Work::Run { sql, values } => run(&client, &mut kept, &sql, &values).await,
         };
         // Who asked may have stopped waiting.
@@ -289,7 +291,7 @@ async fn run(
     kept: &mut HashMap<Arc<str>, tokio_postgres::Statement>,
     sql: &Arc<str>,
     values: &[Value],
-) -> Result<Answer, tokio_postgres::Error> {
+) -> Result<StatementAnswer, tokio_postgres::Error> {
     let statement = match kept.get(sql) {
         Some(statement) => statement.clone(),
         None => {
@@ -316,15 +318,15 @@ async fn gather(
     client: &Client,
     statement: &tokio_postgres::Statement,
     values: &[&(dyn ToSql + Sync)],
-) -> Result<Answer, tokio_postgres::Error> {
+) -> Result<StatementAnswer, tokio_postgres::Error> {
     if statement.columns().is_empty() {
-        return Ok(Answer { rows: Vec::new(), changed: client.execute(statement, values).await? });
+        return Ok(StatementAnswer { rows: Vec::new(), changed: client.execute(statement, values).await? });
     }
     let rows = client.query(statement, values).await?;
     let cells = |row: &tokio_postgres::Row| -> Result<Vec<Value>, tokio_postgres::Error> {
         (0..row.len()).map(|column| row.try_get::<_, Received>(column).map(|cell| cell.0)).collect()
     };
-    Ok(Answer { rows: rows.iter().map(cells).collect::<Result<_, _>>()?, changed: 0 })
+    Ok(StatementAnswer { rows: rows.iter().map(cells).collect::<Result<_, _>>()?, changed: 0 })
 }
 
 type Refusal = Box<dyn std::error::Error + Sync + Send>;

@@ -4,7 +4,7 @@ use rusqlite::types::{FromSql, ValueRef};
 #[cfg(feature = "postgres")]
 use rusqlite::types::{FromSqlError, Value};
 
-use super::Result;
+use super::QueryResult;
 
 /// One row, for as long as it is looked at.
 pub(in crate::store) enum Row<'a> {
@@ -17,7 +17,7 @@ pub(in crate::store) enum Row<'a> {
 
 impl Row<'_> {
     /// The value of a column, by its number from 0.
-    pub(in crate::store) fn get<I: Index, T: FromSql>(&self, column: I) -> Result<T> {
+    pub(in crate::store) fn get<I: ColumnIndex, T: FromSql>(&self, column: I) -> QueryResult<T> {
         let column = column.number();
         match self {
             Self::Sqlite(row) => Ok(row.get(column)?),
@@ -37,7 +37,7 @@ impl Row<'_> {
     }
 
     /// The same as it is kept.
-    pub(in crate::store) fn get_ref(&self, column: usize) -> Result<ValueRef<'_>> {
+    pub(in crate::store) fn get_ref(&self, column: usize) -> QueryResult<ValueRef<'_>> {
         match self {
             Self::Sqlite(row) => Ok(row.get_ref(column)?),
             #[cfg(feature = "postgres")]
@@ -59,12 +59,12 @@ impl Row<'_> {
 }
 
 /// A column by its number. It is a type of its own so that `get` is written as rusqlite's is.
-pub(in crate::store) trait Index {
+pub(in crate::store) trait ColumnIndex {
     /// From 0.
     fn number(self) -> usize;
 }
 
-impl Index for usize {
+impl ColumnIndex for usize {
     fn number(self) -> usize {
         self
     }
@@ -86,7 +86,7 @@ impl Rows<'_> {
     }
 
     /// The next one.
-    pub(in crate::store) fn next(&mut self) -> Result<Option<Row<'_>>> {
+    pub(in crate::store) fn next(&mut self) -> QueryResult<Option<Row<'_>>> {
         match self {
             Self::Sqlite(rows) => Ok(rows.next()?.map(Row::Sqlite)),
             #[cfg(feature = "postgres")]
@@ -110,10 +110,10 @@ impl<'s, F> MappedRows<'s, F> {
     }
 }
 
-impl<T, F: FnMut(&Row<'_>) -> Result<T>> Iterator for MappedRows<'_, F> {
-    type Item = Result<T>;
+impl<T, F: FnMut(&Row<'_>) -> QueryResult<T>> Iterator for MappedRows<'_, F> {
+    type Item = QueryResult<T>;
 
-    fn next(&mut self) -> Option<Result<T>> {
+    fn next(&mut self) -> Option<QueryResult<T>> {
         let row = self.rows.next().transpose()?;
         Some(row.and_then(|row| (self.read)(&row)))
     }

@@ -55,23 +55,23 @@ impl Tls {
 
 impl MakeTlsConnect<Socket> for Tls {
     type Stream = Encrypted;
-    type TlsConnect = Dial;
+    type TlsConnect = TlsDial;
     type Error = io::Error;
 
-    fn make_tls_connect(&mut self, domain: &str) -> io::Result<Dial> {
+    fn make_tls_connect(&mut self, domain: &str) -> io::Result<TlsDial> {
         // Asked for of a socket in the file system, too, which has no name and is never encrypted.
         let name = ServerName::try_from(domain).ok().map(|name| name.to_owned());
-        Ok(Dial { connector: Arc::clone(&self.0).into(), name })
+        Ok(TlsDial { connector: Arc::clone(&self.0).into(), name })
     }
 }
 
 /// One connection to be made.
-pub(in crate::store) struct Dial {
+pub(in crate::store) struct TlsDial {
     connector: TlsConnector,
     name: Option<ServerName<'static>>,
 }
 
-impl TlsConnect<Socket> for Dial {
+impl TlsConnect<Socket> for TlsDial {
     type Stream = Encrypted;
     type Error = io::Error;
     type Future = Pin<Box<dyn Future<Output = io::Result<Encrypted>> + Send>>;

@@ -55,7 +55,7 @@ impl World {
         let mut statement =
             self.store.conn.prepare("SELECT kind, message_text FROM incoming_messages ORDER BY id").unwrap();
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
-        rows.collect::<sql::Result<_>>().unwrap()
+        rows.collect::<sql::QueryResult<_>>().unwrap()
     }
 
     /// The files of a row, in the order in which it describes them.

@@ -280,7 +280,8 @@ fn what_waiting_cycles_were_told_is_found_by_the_indices() {
     }
     let sql = format!("EXPLAIN QUERY PLAN {}", told_of(&waiting()));
     let mut statement = world.store.conn.prepare(&sql).unwrap();
-    let plan: Vec<String> = statement.query_map([], |row| row.get(3)).unwrap().collect::<sql::Result<_>>().unwrap();
+    let plan: Vec<String> =
+        statement.query_map([], |row| row.get(3)).unwrap().collect::<sql::QueryResult<_>>().unwrap();
     assert!(plan.iter().any(|step| step.contains("INDEX cycles_open ")), "{plan:#?}");
     assert!(!plan.iter().any(|step| step.starts_with("SCAN")), "{plan:#?}");
 }

@@ -74,7 +74,7 @@ fn links_of_a_text_that_others_had_a_hand_in_are_text_whoever_planned_it() {
     world.begin("c1");
     let html = |world: &World| -> Vec<String> {
         let mut statement = world.store.conn.prepare("SELECT html FROM outgoing_parts ORDER BY outgoing_id").unwrap();
-        statement.query_map([], |row| row.get(0)).unwrap().collect::<sql::Result<_>>().unwrap()
+        statement.query_map([], |row| row.get(0)).unwrap().collect::<sql::QueryResult<_>>().unwrap()
     };
     let link = "given up: [here](https://example.org/evil)";
     world.send(&Entry::Asked, link);

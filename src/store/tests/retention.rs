@@ -259,7 +259,8 @@ fn a_look_goes_by_the_indices() {
     }
     let mut statement =
         world.store.conn.prepare(&format!("EXPLAIN QUERY PLAN {}", crate::store::upkeep::retention::look())).unwrap();
-    let plan: Vec<String> = statement.query_map(["x"], |row| row.get(3)).unwrap().collect::<sql::Result<_>>().unwrap();
+    let plan: Vec<String> =
+        statement.query_map(["x"], |row| row.get(3)).unwrap().collect::<sql::QueryResult<_>>().unwrap();
     for index in ["cycles_to_forget", "incoming_to_forget", "parts_to_forget"] {
         assert!(plan.iter().any(|step| step.contains(&format!("INDEX {index} "))), "{index}: {plan:#?}");
     }

@@ -143,7 +143,8 @@ fn a_sender_on_another_machine_is_given_its_time() {
     let Some(address) = address() else { return };
     let mut store = Store::open_shared(&address).unwrap();
     store.plan_message(&outgoing(ChatRef::telegram(7), "hello"), at(0)).unwrap();
-    store.claim_part(Pick::default(), &dead(), at(0)).unwrap().unwrap();
+    let elsewhere = Identity { boot_id: "another machine's".to_owned(), ..me() };
+    store.claim_part(Pick::default(), &elsewhere, at(0)).unwrap().unwrap();
     let fence = store.take_lease(&me(), at(1)).unwrap();
     assert!(!store.has_doubtful(at(60)).unwrap());
     assert_eq!(FencedStore::new(&mut store, fence, &FixedClock(at(60))).recover_outbox().unwrap(), 0);

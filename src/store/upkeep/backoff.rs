@@ -160,10 +160,10 @@ impl Store {
     pub fn newest_handled(&self, prefixes: &[&str], most: usize) -> Result<Vec<(String, String)>> {
         let mut statement = self.conn.prepare_cached("SELECT key, value FROM handled ORDER BY at DESC, key")?;
         let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
-        let is_wanted = |row: &sql::Result<(String, String)>| {
+        let is_wanted = |row: &sql::QueryResult<(String, String)>| {
             row.as_ref().map_or(true, |(key, _)| prefixes.iter().any(|prefix| key.starts_with(prefix)))
         };
-        Ok(rows.filter(is_wanted).take(most).collect::<sql::Result<_>>()?)
+        Ok(rows.filter(is_wanted).take(most).collect::<sql::QueryResult<_>>()?)
     }
 
     /// Takes for handled what another machine has handled; what is known here stays.
@@ -184,21 +184,21 @@ impl Store {
     pub fn handled_keys(&self, prefix: &str) -> Result<std::collections::BTreeSet<String>> {
         let mut statement =
             self.conn.prepare_cached("SELECT key FROM handled WHERE substr(key, 1, length(?1)) = ?1")?;
-        Ok(statement.query_map([prefix], |row| row.get(0))?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([prefix], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The same with their values.
     pub fn handled_values(&self, prefix: &str) -> Result<std::collections::BTreeMap<String, String>> {
         let sql = "SELECT key, value FROM handled WHERE substr(key, 1, length(?1)) = ?1 AND value IS NOT NULL";
         let mut statement = self.conn.prepare_cached(sql)?;
-        Ok(statement.query_map([prefix], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([prefix], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Repairs that no wake has written down yet, as (row, what).
     pub fn unnoted_repairs(&self) -> Result<Vec<(i64, String)>> {
         let mut statement =
             self.conn.prepare("SELECT id, what FROM repairs WHERE cycle_id IS NULL ORDER BY id LIMIT 50")?;
-        Ok(statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::QueryResult<_>>()?)
     }
 }
 

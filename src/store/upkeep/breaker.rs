@@ -79,7 +79,7 @@ impl ModelBreaker {
 
     const COLUMNS: &str = "model, fault, failures, since, not_before, error";
 
-    fn read(row: &Row<'_>) -> sql::Result<Self> {
+    fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
         Ok(Self {
             model: row.get(0)?,
             fault: ModelFault::parse(&row.get::<_, String>(1)?),
@@ -96,7 +96,7 @@ impl Store {
     pub fn breakers(&self) -> Result<Vec<ModelBreaker>> {
         let sql = format!("SELECT {} FROM model_breakers ORDER BY model", ModelBreaker::COLUMNS);
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([], ModelBreaker::read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([], ModelBreaker::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The trouble of one model, if it is in any.

@@ -20,7 +20,7 @@ use crate::{
     store::{
         FencedStore, Result, Store, json,
         outcome::{OPEN, PUT_ASIDE},
-        sql::{self, Connection, Transaction},
+        sql::{self, SqlConnection, Transaction},
     },
     types::ChatRef,
 };
@@ -170,7 +170,7 @@ impl FencedStore<'_> {
 }
 
 /// Messages, with their updates, files and quotations.
-fn incoming(conn: &Connection, holds: &HoldsWords<'_>, held: &mut HeldInRows) -> Result<()> {
+fn incoming(conn: &SqlConnection, holds: &HoldsWords<'_>, held: &mut HeldInRows) -> Result<()> {
     let all = rows(
         conn,
         "SELECT id, chat_id, received_at, message_text, processed = 0, quoted, raw, sender_name, forwarded_from
@@ -208,7 +208,7 @@ fn incoming(conn: &Connection, holds: &HoldsWords<'_>, held: &mut HeldInRows) ->
 }
 
 /// Cycles of which something holds the words.
-fn cycles(conn: &Connection, holds: &HoldsWords<'_>, which: &str) -> Result<Vec<String>> {
+fn cycles(conn: &SqlConnection, holds: &HoldsWords<'_>, which: &str) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let ids = rows(
         conn,
@@ -247,7 +247,7 @@ fn cycles(conn: &Connection, holds: &HoldsWords<'_>, which: &str) -> Result<Vec<
 }
 
 /// Messages on hold that don't go themselves, and that a cycle had taken up whose journal does: tried again, they would be done twice.
-fn on_hold(conn: &Connection, held: &HeldInRows) -> Result<Vec<i64>> {
+fn on_hold(conn: &SqlConnection, held: &HeldInRows) -> Result<Vec<i64>> {
     let sql = format!(
         "SELECT DISTINCT m.id FROM taken_up t JOIN incoming_messages m ON m.id = t.message_id
          WHERE t.cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)) AND (m.processed = 0 OR m.outcome IN {PUT_ASIDE})
@@ -255,7 +255,7 @@ fn on_hold(conn: &Connection, held: &HeldInRows) -> Result<Vec<i64>> {
     );
     let going: Vec<i64> = held.incoming.iter().map(|row| row.id).chain(held.waiting.iter().copied()).collect();
     let mut statement = conn.prepare(&sql)?;
-    Ok(statement.query_map((json(&held.cycles), json(&going)), |row| row.get(0))?.collect::<sql::Result<_>>()?)
+    Ok(statement.query_map((json(&held.cycles), json(&going)), |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
 }
 
 fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Result<()> {
@@ -371,9 +371,10 @@ impl LooseRow {
     }
 }
 
-fn rows(conn: &Connection, sql: &str) -> Result<Vec<LooseRow>> {
+fn rows(conn: &SqlConnection, sql: &str) -> Result<Vec<LooseRow>> {
     let mut statement = conn.prepare(sql)?;
-    let read =
-        |row: &sql::Row<'_>| (0..row.column_count()).map(|at| row.get(at)).collect::<sql::Result<_>>().map(LooseRow);
-    Ok(statement.query_map([], read)?.collect::<sql::Result<_>>()?)
+    let read = |row: &sql::Row<'_>| {
+        (0..row.column_count()).map(|at| row.get(at)).collect::<sql::QueryResult<_>>().map(LooseRow)
+    };
+    Ok(statement.query_map([], read)?.collect::<sql::QueryResult<_>>()?)
 }

@@ -57,7 +57,7 @@ impl Store {
             let at: String = row.get(2)?;
             Ok((row.get(0)?, row.get(1)?, parse_time(&at), row.get(3)?))
         })?;
-        let mut said = rows.collect::<sql::Result<Vec<OwnWords>>>()?;
+        let mut said = rows.collect::<sql::QueryResult<Vec<OwnWords>>>()?;
         said.reverse();
         Ok(said)
     }

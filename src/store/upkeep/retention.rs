@@ -80,7 +80,7 @@ impl Store {
              WHERE f.fired_at < ?1 AND (r.state != 'active' OR f.newest > ?2) LIMIT ?3",
         )?;
         let firings = statement.query_map((before, FIRINGS_KEPT, rows), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(firings.collect::<sql::Result<_>>()?)
+        Ok(firings.collect::<sql::QueryResult<_>>()?)
     }
 }
 

@@ -29,7 +29,7 @@ impl Store {
             Attachment::SELECT
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
-        Ok(statement.query_map([], Attachment::read)?.collect::<sql::Result<_>>()?)
+        Ok(statement.query_map([], Attachment::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The files that should be on the disk, the newest first.
@@ -47,7 +47,7 @@ impl Store {
                 is_wanted: row.get::<_, Option<bool>>(2)?.unwrap_or(false),
             })
         })?;
-        Ok(rows.collect::<sql::Result<_>>()?)
+        Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 }
 

@@ -18,7 +18,9 @@ pub fn place(config: &Config) -> Result<StorePlace, StoreError> {
 fn shared(config: &Config, url: &str) -> Result<StorePlace, StoreError> {
     let password = config.database_password.as_ref().map(crate::redact::Secret::expose);
     let address = crate::store::DatabaseAddress::parse(url, password);
-    address.map(StorePlace::Shared).map_err(|why| StoreError::Server(format!("DATABASE_URL: {why}")))
+    address
+        .map(|address| StorePlace::Shared(Box::new(address)))
+        .map_err(|why| StoreError::Server(format!("DATABASE_URL: {why}")))
 }
 
 #[cfg(not(feature = "postgres"))]

@@ -261,7 +261,7 @@ impl Desk<'_> {
         let redactor = super::redactor(self.context.config);
         let terminal = Terminal::AtEnd;
         let context = Context { redactor: &redactor, terminal, ..settings.context(self.context) };
-        match outside::call(context, &mut store, name, input).await {
+        match Box::pin(outside::call(context, &mut store, name, input)).await {
             Ok(told) => Answer { text: told.text, is_error: told.is_error, image: None },
             Err(error) => self.trouble(&error),
         }

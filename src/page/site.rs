@@ -123,7 +123,7 @@ impl PageSite {
 impl PageDesk<'_> {
     /// The database to read from; none before the first wake.
     pub(super) fn store(&self) -> Result<Option<Store>, StoreError> {
-        database::look(&self.config)
+        database::look(self.config)
     }
 
     /// The memory's repository; none before the first wake.

@@ -466,7 +466,8 @@ fn json<T: serde::Serialize + ?Sized>(value: &T) -> String {
 mod schema_tests;
 #[cfg(test)]
 mod tests;
-#[cfg(all(test, feature = "postgres"))]
+#[cfg(test)]
+#[cfg(feature = "postgres")]
 #[path = "tests.rs"]
 #[expect(clippy::duplicate_mod, reason = "the same tests, on the other engine")]
 mod tests_on_postgres;

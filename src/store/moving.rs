@@ -31,7 +31,7 @@ impl Store {
                 let rows = rows(&self.conn, table, &columns)?;
                 write(there, table, &columns, &rows)?;
                 keep_numbers(&self.conn, there, table)?;
-                if sorted(self::rows(there, table, &columns)?) != sorted(rows.clone()) {
+                if sorted(&self::rows(there, table, &columns)?) != sorted(&rows) {
                     return Err(StoreError::Damaged(format!("{table} reads otherwise there than it was written")));
                 }
                 count += rows.len();
@@ -127,7 +127,7 @@ fn has_numbers(conn: &SqlConnection, table: &str) -> Result<bool> {
     Ok(conn.query_row(sql, [table], |row| row.get(0))?)
 }
 
-fn sorted(rows: Vec<WholeRow>) -> Vec<String> {
+fn sorted(rows: &[WholeRow]) -> Vec<String> {
     let mut rows: Vec<String> = rows.iter().map(|row| format!("{row:?}")).collect();
     rows.sort_unstable();
     rows

@@ -13,7 +13,7 @@ pub enum StorePlace {
     File(PathBuf),
     /// A PostgreSQL.
     #[cfg(feature = "postgres")]
-    Shared(DatabaseAddress),
+    Shared(Box<DatabaseAddress>),
 }
 
 impl Default for StorePlace {

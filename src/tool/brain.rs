@@ -235,12 +235,10 @@ fn revert(args: &Revert, world: &World) -> Outcome {
             "The wake {wake} changed what steers you; your person takes that back, with /undo. Nothing was done."
         )));
     }
-    if !world.rules.is_empty() {
-        if changed.iter().any(|place| is_kept_back(world, REVERT, place)) {
-            return Err(Refusal(format!(
-                "The wake {wake} changed what your person's rules keep back; they can take it back themselves, with /undo. Nothing was done."
-            )));
-        }
+    if !world.rules.is_empty() && changed.iter().any(|place| is_kept_back(world, REVERT, place)) {
+        return Err(Refusal(format!(
+            "The wake {wake} changed what your person's rules keep back; they can take it back themselves, with /undo. Nothing was done."
+        )));
     }
     Ok(taken_back(&wake, world))
 }

@@ -254,7 +254,7 @@ impl Statement<'_> {
             Self::Kept(statement) => Ok(statement.execute(values)?),
             #[cfg(feature = "postgres")]
             Self::Postgres(postgres, sql) => {
-                Ok(usize::try_from(postgres.run(sql, values.values()?)?.changed).unwrap_or(usize::MAX))
+                Ok(usize::try_from(postgres.run(sql, &values.values()?)?.changed).unwrap_or(usize::MAX))
             }
         }
     }
@@ -265,7 +265,7 @@ impl Statement<'_> {
             Self::Once(statement) => Ok(Rows::Sqlite(statement.query(values)?)),
             Self::Kept(statement) => Ok(Rows::Sqlite(statement.query(values)?)),
             #[cfg(feature = "postgres")]
-            Self::Postgres(postgres, sql) => Ok(Rows::gathered(postgres.run(sql, values.values()?)?.rows)),
+            Self::Postgres(postgres, sql) => Ok(Rows::gathered(postgres.run(sql, &values.values()?)?.rows)),
         }
     }
 

@@ -153,8 +153,8 @@ impl Postgres {
         text
     }
 
-    pub(super) fn run(&self, sql: &Arc<str>, values: Vec<Value>) -> Result<StatementAnswer, PostgresError> {
-        self.call(|| Work::Run { sql: Arc::clone(sql), values: values.clone() })
+    pub(super) fn run(&self, sql: &Arc<str>, values: &[Value]) -> Result<StatementAnswer, PostgresError> {
+        self.call(|| Work::Run { sql: Arc::clone(sql), values: values.to_vec() })
     }
 
     pub(super) fn batch(&self, sql: &str) -> Result<(), PostgresError> {

@@ -54,8 +54,15 @@ fn mind(request: &ClaudeRequest, gate: Option<&Gate>) -> Reply {
         let done = Reply::text("Done.");
         return gate.map_or_else(|| Reply::text("Done."), |gate| done.stalled_after(2, gate));
     };
-    let path = format!("/memories/{}", path.strip_prefix("memory/").unwrap_or(path));
     let new = line.replace('\n', " by the model\n");
+    if [ORDERS, SKILL].contains(path) {
+        let edits = json!([{"path": path, "old": format!("- {line}"), "new": format!("- {new}")}]);
+        let change =
+            json!({"title": "Other lines", "why": "As asked.", "figure": "rounds", "aim": "less", "edits": edits});
+        let call = json!({"name": "propose_change", "arguments": change});
+        return Reply::tools(vec![Block::tool(&format!("t{turn}"), "use_tool", call)]);
+    }
+    let path = format!("/memories/{}", path.strip_prefix("memory/").unwrap_or(path));
     let edit = json!({"command": "str_replace", "path": path, "old_str": line, "new_str": new});
     Reply::tools(vec![Block::tool(&format!("t{turn}"), "use_tool", json!({"name": "memory", "arguments": edit}))])
 }

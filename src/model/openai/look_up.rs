@@ -28,7 +28,11 @@ impl OpenAi {
 
     /// The window of our model at a server on this machine; none: it isn't told.
     pub(super) async fn window_here(&self) -> Option<u64> {
-        let listed = self.served().await.unwrap_or_default();
+        // Some servers end a connection with each answer, while the client takes it for open: the second request has a new one.
+        let listed = match self.served().await {
+            Ok(listed) => listed,
+            Err(_) => self.served().await.unwrap_or_default(),
+        };
         // llama.cpp has one model, by whatever name it is asked for.
         let ours = listed.iter().find(|model| model.id == self.model).or(listed.first().filter(|_| listed.len() == 1));
         if let Some(window) = ours.and_then(|model| model.window) {

@@ -121,6 +121,11 @@ impl Store {
 
     /// Proposals that were agreed to a week ago: what each did is told. None whose wake left no commit, or that was taken back.
     pub fn proposals_to_tell(&self, now: DateTime<Utc>) -> Result<Vec<Proposal>> {
+        // Each idle look asks: most of the time there is none, and a short statement is soon prepared.
+        let sql = "SELECT EXISTS (SELECT 1 FROM proposals WHERE tell_at <= ?1)";
+        if !self.conn.query_row(sql, [rfc3339(now)], |row| row.get::<_, bool>(0))? {
+            return Ok(Vec::new());
+        }
         let condition = "tell_at IS NOT NULL AND tell_at <= ?1
             AND EXISTS (SELECT 1 FROM cycles c WHERE c.id = p.cycle_id AND c.commit_id IS NOT NULL)
             AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake IN (p.cycle_id, 'proposal/' || p.id))";

@@ -64,9 +64,9 @@ impl Repo {
         [Some(self.root.as_path()), linked_to].into_iter().flatten().any(|dir| process::runs_in("git", dir))
     }
 
-    /// Waits a little for whoever has our branch locked in a remote on this machine, such as a push of ours that was killed a moment ago
-    /// and is letting go, and removes what [`Repo::stale_remote_locks`] finds. `true` if nobody holds it any more. The caller
-    /// holds the wake lock.
+    /// Waits a little for whoever has our branch locked in a remote on this machine, such as a push of ours that was killed a moment
+    /// ago. Then it removes what [`Repo::stale_remote_locks`] finds. `true` if nobody holds it any more. The caller holds the wake
+    /// lock.
     pub(super) fn await_remote(&self) -> bool {
         for _ in 0..REMOTE_LOOKS {
             for lock in self.stale_remote_locks() {

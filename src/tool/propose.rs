@@ -1,6 +1,6 @@
 //! `propose_change`: a change of the assistant's own orders (`claude.md`, the skills, the standing jobs). It always asks: what steers the
 //! model is a person's to allow. The question shows the difference, and the figure that is to tell whether it did any good;
-//! `cycle/run/approve/proposal` keeps both, and holds the yes to exactly these texts.
+//! `cycle/run/proposal` keeps both, and holds the yes to exactly these texts.
 //!
 //! Some lines never change this way, in either direction: those with addresses, what `.env` sets, numbers that could be a chat's, and
 //! budgets. With them a harmless change of style could widen what the assistant may do.

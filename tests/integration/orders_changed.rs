@@ -1,16 +1,18 @@
-//! A change of the assistant's own orders: proposed with its difference and its effect, carried out to the letter or not at all, and a week
-//! later told with its figure before and after, and a button that takes it back.
+//! A change of the assistant's own orders: proposed with its difference and its effect, and carried out to the letter or not at all. A week
+//! later its figure is told, before and after, with a button that takes it back.
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{
     approvals::press,
     exec_shell::approve,
-    mind::{commits, last, minded, results, sent},
+    mind::{asked as heard, commits, last, minded, results, sent, start_wake},
     page::ServedPage,
     support::{
         claude::{Block, FakeClaude, Reply},
         env::{CHAT, TestEnv, eventually},
+        http::Gate,
         telegram::FakeTelegram,
     },
 };
@@ -133,6 +135,27 @@ fn a_yes_carries_out_exactly_that_and_a_week_later_before_and_after_are_told() {
     assert_eq!((env.memory("claude.md"), commits(&env)), (orders, before + 1));
     assert!(sent(&telegram).last().unwrap().contains("I've undone the change of my orders"), "{:?}", sent(&telegram));
     assert_eq!((env.once()["outcome"].as_str(), claude.requests().len()), (Some("idle"), requests));
+    env.check_sound();
+}
+
+#[test]
+fn a_wake_that_is_killed_after_the_yes_carries_it_out_once() {
+    let (_telegram, claude, env) = asked();
+    approve(&env);
+    let gate = Gate::default();
+    claude.expect(Reply::text("I will.").stalled_after(1, &gate));
+    let before = claude.requests().len();
+    let wake = start_wake(&env);
+    heard(&claude, before + 1);
+    wake.signal(Signal::KILL);
+    wake.end();
+    gate.open();
+    assert!(!env.memory("claude.md").contains("two sentences"), "its commit isn't made");
+    claude.expect(Reply::text("I will."));
+    assert_eq!(env.once()["outcome"], "worked");
+    assert_eq!(env.memory("claude.md").matches("Answer in two sentences.").count(), 1);
+    let kept = env.query::<i64>("SELECT count(*) FROM proposals WHERE agreed_at IS NOT NULL AND tell_at IS NOT NULL");
+    assert_eq!((kept, branches(&env).as_str()), (1, ""));
     env.check_sound();
 }
 

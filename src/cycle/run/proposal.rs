@@ -1,8 +1,8 @@
 //! A proposed change of the assistant's own orders, on its way from the call to the yes.
 //!
-//! When it is asked, its tree is committed on a branch that a person can look at, and its row keeps each text as it was and as it would
-//! be, with the figure that it is to change. The yes carries out these texts or nothing: a file that says something else by then
-//! makes it void. Once it is decided the branch goes.
+//! When it is asked, its tree is committed on a branch that a person can look at. Its row keeps each text as it was and as it would be,
+//! and the figure that it is to change. The yes carries out these texts or nothing: a file that says something else by then makes it
+//! void. The branch goes once the cycle is over.
 
 use crate::{
     cycle::{
@@ -143,7 +143,7 @@ pub(in crate::cycle) fn report(session: &Session<'_>, repo: &Repo, proposal: &Pr
     Ok(Deeds { changes, ..Deeds::noted(vec![format!("Told what the change “{title}” did")]) })
 }
 
-/// Deletes the branches of what is decided. One that a person went on with is theirs.
+/// Deletes the branches of proposals whose cycle is over. One that a person went on with is theirs.
 pub(in crate::cycle) fn tidy(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
     for proposal in session.store.proposals_with_branch()? {
         if let Err(error) = repo.drop_proposed(&proposal.new.branch, &proposal.new.commit) {

@@ -13,6 +13,7 @@ use reveille::types::ChatRef;
 
 use super::{
     claude::{API_KEY, FakeClaude},
+    database,
     telegram::{FakeTelegram, TOKEN},
 };
 
@@ -79,6 +80,9 @@ impl TestEnv {
             env.set("LLVM_PROFILE_FILE", &profile);
         }
         env.set("GIT_CONFIG_NOSYSTEM", "1").set("QUIET_HOURS", "none").set("REFLECT_AT", "none");
+        if let Some(url) = database::of_a_world() {
+            env.set("DATABASE_URL", &url);
+        }
         env
     }
 
@@ -101,7 +105,10 @@ impl TestEnv {
         let (here, there) = (self.dir.path().display().to_string(), dir.path().display().to_string());
         self.run("cp", &["-a", &format!("{here}/."), &there]).ok();
         let vars = self.vars.iter().map(|(name, value)| (name.clone(), value.replace(&here, &there))).collect();
-        let copy = Self { dir, vars };
+        let mut copy = Self { dir, vars };
+        if let Some(url) = self.vars.get("DATABASE_URL") {
+            copy.set("DATABASE_URL", &database::copy(url));
+        }
         let config = copy.brain().join(".git/config");
         if let Ok(text) = std::fs::read_to_string(&config) {
             std::fs::write(&config, text.replace(&here, &there)).unwrap();
@@ -297,7 +304,10 @@ impl TestEnv {
     /// The store, beside the programs.
     pub(crate) fn store(&self) -> Store {
         std::fs::create_dir_all(self.workspace()).unwrap();
-        Store::open(&self.workspace().join("messages.db")).unwrap()
+        match self.vars.get("DATABASE_URL") {
+            Some(url) => database::open(url),
+            None => Store::open(&self.workspace().join("messages.db")).unwrap(),
+        }
     }
 
     /// Queues a message as the bot would, at the present time.
@@ -327,6 +337,9 @@ impl TestEnv {
     /// One value out of the database.
     #[track_caller]
     pub(crate) fn query<T: rusqlite::types::FromSql>(&self, sql: &str) -> T {
+        if let Some(url) = self.vars.get("DATABASE_URL") {
+            return database::query(url, sql);
+        }
         let conn = rusqlite::Connection::open(self.workspace().join("messages.db")).unwrap();
         conn.query_row(sql, [], |row| row.get(0)).unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
@@ -334,6 +347,9 @@ impl TestEnv {
     /// Changes the database behind everybody's back.
     #[track_caller]
     pub(crate) fn execute(&self, sql: &str) {
+        if let Some(url) = self.vars.get("DATABASE_URL") {
+            return database::execute(url, sql);
+        }
         let conn = rusqlite::Connection::open(self.workspace().join("messages.db")).unwrap();
         conn.execute_batch(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
     }

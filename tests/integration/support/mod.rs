@@ -4,6 +4,7 @@
 pub(crate) mod bot;
 pub(crate) mod chromium;
 pub(crate) mod claude;
+pub(crate) mod database;
 pub(crate) mod dialog;
 pub(crate) mod disk;
 pub(crate) mod env;

@@ -20,6 +20,9 @@ const PACKAGES: &str = "/usr/lib/postgresql";
 /// It refuses to run as root.
 const USER: &str = "postgres";
 
+/// What is written for NULL.
+pub(crate) const NULL: &str = "∅";
+
 static DATABASES: AtomicU32 = AtomicU32::new(0);
 
 /// The address of a new database; none where there is no PostgreSQL.
@@ -37,6 +40,8 @@ pub(crate) fn ask(sql: &str, schema: &str) -> Option<String> {
         "-U",
         USER,
         "-qXAt",
+        "-P",
+        &format!("null={NULL}"),
         "-c",
         &format!("SET search_path = {schema}"),
         "-c",

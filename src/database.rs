@@ -30,6 +30,11 @@ fn shared(_: &Config, _: &str) -> Result<StorePlace, StoreError> {
     ))
 }
 
+/// What people call the store by; nothing secret.
+pub fn name(config: &Config) -> String {
+    place(config).map_or_else(|_| "DATABASE_URL".to_owned(), |place| place.name())
+}
+
 /// Opens the store, making it if need be.
 ///
 /// # Errors

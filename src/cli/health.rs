@@ -11,6 +11,7 @@ use super::{
 use crate::{
     config::Config,
     cycle::workspace,
+    database,
     health::{self, HealthReport, Status, told},
 };
 
@@ -128,15 +129,15 @@ fn run() -> ExitCode {
 
 /// Says whether there is a new database now.
 fn begin_anew(config: &Config) -> bool {
-    let path = config.db_path();
+    let place = database::name(config);
     if workspace::check(config).is_ok() {
-        complain(&format!("{} isn't missing. Nothing was changed.", path.display()));
+        complain(&format!("{place} isn't missing. Nothing was changed."));
         return false;
     }
     match workspace::begin_anew(config, config.clock().now()) {
         Ok(kept) => {
             let kept = kept.iter().map(|path| format!(" What was left of the old one is kept: {}.", path.display()));
-            complain(&format!("{} is new and empty now.{}", path.display(), kept.collect::<String>()));
+            complain(&format!("{place} is new and empty now.{}", kept.collect::<String>()));
             true
         }
         Err(error) => {

@@ -135,8 +135,8 @@ pub(super) fn run(config: &Config, action: &QueueCommand, as_json: bool) -> Exit
     let store = match database::open_if_made(config) {
         Ok(Some(store)) => Ok(store),
         Ok(None) => {
-            let path = config.db_path();
-            complain(&format!("There is no queue at {} yet. `wake --once` makes it.", path.display()));
+            let place = database::name(config);
+            complain(&format!("There is no queue at {place} yet. `wake --once` makes it."));
             return ExitCode::from(EXIT_FAILED);
         }
         Err(error) => Err(error),

@@ -82,8 +82,8 @@ pub(super) fn run(config: &Config, action: Option<&RecordingsCommand>, as_json: 
     let mut store = match database::open_if_made(config) {
         Ok(Some(store)) => store,
         Ok(None) => {
-            let path = config.db_path();
-            complain(&format!("There are no recordings: no wake has worked at {} yet.", path.display()));
+            let place = database::name(config);
+            complain(&format!("There are no recordings: no wake has worked at {place} yet."));
             return ExitCode::from(EXIT_FAILED);
         }
         Err(error) => return failed(&error),

@@ -1,8 +1,11 @@
 //! What all checks look at: the settings, the time, the opened database and repository, and whether a wake runs.
 
+use std::path::PathBuf;
+
 use chrono::{DateTime, Utc};
 
 use super::{checks::lock::LockFacts, finding::Trouble, reach::OthersSaid};
+
 use crate::{
     config::Config,
     cycle::{
@@ -116,7 +119,7 @@ fn open_store(config: &Config) -> Result<Option<Store>, StoreError> {
     // A database that a killed first run left empty has no tables to be asked of.
     let schema = store.schema()?;
     let Schema { found, known, .. } = schema;
-    let path = config.db_path();
+    let path = PathBuf::from(database::name(config));
     match found {
         _ if schema.is_too_new() => return Err(StoreError::Newer { path, found, known }),
         1.. if found < known => return Err(StoreError::Older { path, found, known }),

@@ -20,7 +20,7 @@ use hyper::body::Frame;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::{chat, error::stand_in, site::PageSite};
-use crate::config::Config;
+use crate::{config::Config, database, store::Store};
 
 /// Pages that are open at a time; a further one isn't renewed.
 pub(super) const MAX_LISTENERS: usize = 16;
@@ -58,7 +58,8 @@ async fn listen(State(site): State<Arc<PageSite>>, Query(Listening { at }): Quer
 /// Tells of changes for as long as somebody listens.
 async fn watch(site: Arc<PageSite>, is_chat: bool, events: mpsc::Sender<&'static [u8]>, _place: OwnedSemaphorePermit) {
     let paths = watched(site.config());
-    let mut seen = signs(&paths);
+    let mut shared = None;
+    let mut seen = (signs(&paths), sign_of_shared(&site, &mut shared).await);
     let mut silent = 0;
     let mut next = HELLO;
     loop {
@@ -72,7 +73,7 @@ async fn watch(site: Arc<PageSite>, is_chat: bool, events: mpsc::Sender<&'static
             () = events.closed() => return,
             () = tokio::time::sleep(LOOK_EVERY) => {}
         }
-        let now = signs(&paths);
+        let now = (signs(&paths), sign_of_shared(&site, &mut shared).await);
         silent = if now == seen { silent + 1 } else { 0 };
         next = match (now == seen, silent % SILENT_LOOKS) {
             (false, _) => CHANGED,
@@ -98,6 +99,20 @@ fn signs(paths: &[PathBuf]) -> Vec<Option<(Option<SystemTime>, u64)>> {
         Some((found.modified().ok(), found.len()))
     };
     paths.iter().map(sign).collect()
+}
+
+/// What changes when something was written to a database that machines share; none where there is none, or it can't be asked.
+async fn sign_of_shared(site: &Arc<PageSite>, store: &mut Option<Store>) -> Option<String> {
+    site.config().database_url.as_ref()?;
+    let (site, open) = (Arc::clone(site), store.take());
+    let look = move || {
+        let store = open.or_else(|| database::look(site.config()).ok().flatten())?;
+        let sign = store.sign_of_changes().ok()?;
+        Some((store, sign))
+    };
+    let (open, sign) = tokio::task::spawn_blocking(look).await.ok().flatten()?;
+    *store = Some(open);
+    Some(sign)
 }
 
 /// An answer that goes on for as long as events come.

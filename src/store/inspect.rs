@@ -96,6 +96,16 @@ impl Store {
         Ok(u64::try_from(bytes).unwrap_or(0))
     }
 
+    /// What is another one when somebody has written since, through a connection that stays open. A server tells of any write to any of
+    /// its databases: what seems changed may be as it was.
+    pub fn sign_of_changes(&self) -> Result<String> {
+        let sql = self.conn.either(
+            "SELECT CAST(data_version AS TEXT) FROM pragma_data_version",
+            "SELECT CAST(pg_current_snapshot() AS TEXT)",
+        );
+        Ok(self.conn.query_row(sql, [], |row| row.get(0))?)
+    }
+
     /// Parts of messages that weren't confirmed, oldest first.
     pub fn unsent_parts(&self, now: DateTime<Utc>) -> Result<Vec<UnsentPart>> {
         let mut statement = self.conn.prepare(

@@ -29,6 +29,15 @@ impl From<PathBuf> for StorePlace {
 }
 
 impl StorePlace {
+    /// What people call it by: its path, or its host and database; nothing secret.
+    pub fn name(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            #[cfg(feature = "postgres")]
+            Self::Shared(address) => address.name().to_owned(),
+        }
+    }
+
     /// Opens it, making it if need be.
     ///
     /// # Errors

@@ -84,7 +84,7 @@ fn a_yes_runs_what_was_shown_and_the_conversation_goes_on_as_it_was() {
     assert!(!results(&last(&claude))[0].1);
     assert_eq!(facts(&env), 1);
     let kinds: String =
-        env.query("SELECT group_concat(kind) FROM (SELECT kind FROM cycle_journal WHERE kind IN ('judged','decided','called') ORDER BY seq)");
+        env.query("SELECT group_concat(kind) FROM (SELECT kind FROM cycle_journal WHERE kind IN ('judged','decided','called') ORDER BY seq) AS found");
     assert_eq!(kinds, "judged,decided,called");
     assert_eq!(env.query::<i64>("SELECT count(*) FROM approvals WHERE used_at IS NOT NULL"), 1);
     assert_eq!(env.once()["outcome"], "idle");
@@ -99,7 +99,7 @@ fn however_many_messages_wait_for_an_answer_others_of_the_chat_are_taken_up() {
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 150)
          INSERT INTO incoming_messages (chat_id, message_text, cycle_id)
              SELECT 4242, 'and this', (SELECT id FROM cycles) FROM n;
-         INSERT OR IGNORE INTO taken_up (cycle_id, message_id) SELECT cycle_id, id FROM incoming_messages",
+         INSERT INTO taken_up (cycle_id, message_id) SELECT cycle_id, id FROM incoming_messages WHERE TRUE ON CONFLICT DO NOTHING",
     );
     let listed = env.wake(&["queue", "list"]).ok().stdout;
     assert_eq!(listed.matches("waits for your answer to question 1").count(), 151, "{listed}");

@@ -62,15 +62,13 @@ fn what_can_not_be_stored_is_not_confirmed_and_comes_again() {
     let mut stage = Stage::new();
     stage.env.set("REVEILLE_LOG", "info");
     let bot = stage.start_polling();
-    stage.env.execute(
-        "CREATE TRIGGER broken BEFORE INSERT ON incoming_messages BEGIN SELECT RAISE(ABORT, 'as ordered'); END",
-    );
+    stage.env.refuse("INSERT", "incoming_messages", "TRUE");
     stage.say("keep me");
     stage.telegram.wait_for_calls("getUpdates", 3, PATIENCE);
     assert_eq!((stage.stored(), stage.telegram.unconfirmed()), (0, 1));
     let polls = stage.telegram.calls("getUpdates");
     assert!(polls.iter().all(|poll| poll.get("offset").is_none()), "{polls:?}");
-    stage.env.execute("DROP TRIGGER broken");
+    stage.env.refuse_no_more("incoming_messages");
     stage.all_confirmed();
     assert_eq!(stage.stored(), 1);
     let ran = stage.end(bot);

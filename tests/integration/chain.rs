@@ -49,7 +49,7 @@ fn notices(telegram: &FakeTelegram) -> usize {
 }
 
 fn models_paid(env: &TestEnv) -> String {
-    env.query("SELECT group_concat(model, ' ') FROM (SELECT model FROM ledger ORDER BY id)")
+    env.query("SELECT group_concat(model, ' ') FROM (SELECT model FROM ledger ORDER BY id) AS found")
 }
 
 #[test]

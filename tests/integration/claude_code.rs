@@ -78,7 +78,7 @@ fn results(request: &ClaudeRequest) -> Vec<(String, bool)> {
 }
 
 fn kinds(env: &TestEnv) -> String {
-    env.query("SELECT group_concat(kind, ' ') FROM (SELECT kind FROM cycle_journal ORDER BY seq)")
+    env.query("SELECT group_concat(kind, ' ') FROM (SELECT kind FROM cycle_journal ORDER BY seq) AS found")
 }
 
 fn facts(env: &TestEnv, fact: &str) -> usize {
@@ -537,7 +537,7 @@ fn only_calls_of_ours_are_taken_for_calls_and_one_that_has_to_ask_ends_its_run()
     // One that stays: its end would end the run, too.
     let wake = env.start(env!("CARGO_BIN_EXE_wake"), &[]);
     let asked = "SELECT count(*) FROM approvals";
-    eventually("it asks", || env.workspace().join("messages.db").exists() && env.query::<i64>(asked) == 1);
+    eventually("it asks", || env.has_store() && env.query::<i64>(asked) == 1);
     eventually("its run has ended", || runs(&env) == 0 && !env.workspace().join("claude-code").exists());
     assert!(env.query::<String>("SELECT action FROM approvals").contains("Tea is at five"));
     let refused = "SELECT count(*) FROM cycle_journal WHERE kind = 'outcome' AND body LIKE '%There is no tool named%'";

@@ -80,7 +80,7 @@ fn reply(chat: i64, text: &str) -> NewOutgoing {
 
 fn texts(stage: &Stage) -> Vec<String> {
     let joined: String = stage.env.query(
-        "SELECT COALESCE(json_group_array(message_text), '[]') FROM (SELECT * FROM incoming_messages ORDER BY id)",
+        "SELECT COALESCE(json_group_array(message_text), '[]') FROM (SELECT * FROM incoming_messages ORDER BY id) AS found",
     );
     serde_json::from_str(&joined).unwrap()
 }

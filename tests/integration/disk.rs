@@ -63,13 +63,11 @@ fn a_notice_that_cannot_be_stored_is_logged_and_tried_again() {
     let mut stage = Stage::new();
     stage.env.set("DISK_RESERVE_MB", NO_DISK_HAS);
     drop(stage.env.store());
-    stage.env.execute(
-        "CREATE TRIGGER broken BEFORE INSERT ON outgoing_messages BEGIN SELECT RAISE(ABORT, 'as ordered'); END",
-    );
+    stage.env.refuse("INSERT", "outgoing_messages", "TRUE");
     let (bot, log) = stage.start_logged("fake-wake");
     eventually("it is logged", || fs::read_to_string(&log).unwrap().contains("can't be told of it yet"));
     assert_eq!(stage.env.query::<i64>("SELECT count(*) FROM handled WHERE key = 'disk/short'"), 0);
-    stage.env.execute("DROP TRIGGER broken");
+    stage.env.refuse_no_more("outgoing_messages");
     stage.telegram.wait_for_sent(1, PATIENCE);
     stage.end(bot);
     assert_eq!(fs::read_to_string(&log).unwrap().matches("can't be told of it yet").count(), 1);

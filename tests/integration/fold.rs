@@ -46,7 +46,8 @@ fn is_asked_for_summary(request: &ClaudeRequest) -> bool {
 }
 
 fn kinds(env: &TestEnv) -> String {
-    let kinds = "SELECT group_concat(kind) FROM (SELECT kind FROM cycle_journal WHERE kind LIKE 'fold%' ORDER BY seq)";
+    let kinds =
+        "SELECT group_concat(kind) FROM (SELECT kind FROM cycle_journal WHERE kind LIKE 'fold%' ORDER BY seq) AS found";
     env.query(kinds)
 }
 

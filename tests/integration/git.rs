@@ -794,14 +794,14 @@ fn a_message_that_kills_three_wakes_before_they_begin_is_put_aside_and_told() {
     env.git(&["remote", "add", "origin", "ssh://nowhere.example.org/brain.git"]);
     // Neither is due by itself.
     env.execute("INSERT INTO upkeep (name, not_before) VALUES ('push', '2026-11-22T14:00:00.000Z')");
-    let fetched = "INSERT OR REPLACE INTO upkeep (name, last_ok_at) VALUES ('fetch', ";
+    let fetched = "INSERT INTO upkeep (name, last_ok_at) VALUES ('fetch', ";
     let id = env.receive(CHAT, "remember that box 1 is blue");
     let row = format!("SELECT attempts || coalesce(outcome, '') FROM incoming_messages WHERE id = {id}");
     // A cut is noted by the next wake.
     for (hour, noted) in [(15, "0"), (16, "1"), (17, "2")] {
         let now = format!("2026-11-21T{hour}:00:00Z");
         env.at(&now);
-        env.execute(&format!("{fetched}'{now}')"));
+        env.execute(&format!("{fetched}'{now}') ON CONFLICT (name) DO UPDATE SET last_ok_at = excluded.last_ok_at"));
         let wake = env.start(WAKE, &["--once"]);
         eventually("it pulls", || there.exists());
         wake.signal(rustix::process::Signal::KILL);

@@ -86,8 +86,7 @@ fn at_a_limit_a_person_is_asked_and_a_yes_lets_it_go_on() {
     assert_eq!(facts(&env), 11);
     assert_eq!(last(&claude).messages.len(), 25, "the conversation goes on as it was");
     assert_eq!(env.query::<i64>("SELECT count(*) FROM approvals WHERE used_at IS NOT NULL"), 1);
-    let kinds =
-        "SELECT group_concat(kind) FROM (SELECT kind FROM cycle_journal WHERE body LIKE '%go_on/1%' ORDER BY seq)";
+    let kinds = "SELECT group_concat(kind) FROM (SELECT kind FROM cycle_journal WHERE body LIKE '%go_on/1%' ORDER BY seq) AS found";
     assert_eq!(env.query::<String>(kinds), "judged,decided");
     assert_eq!(env.once()["outcome"], "idle");
     env.check_sound();

@@ -140,8 +140,8 @@ fn wherever_it_is_killed_no_step_is_done_twice_and_none_is_left_out() {
     for _ in 0..6 {
         env.once();
     }
-    let cycles: String = env
-        .query("SELECT group_concat(concat_ws(' ', id, state, tries, was_cut_off, work, error), char(10)) FROM cycles");
+    let cycles: String =
+        env.query("SELECT group_concat(concat_ws(' ', id, state, tries, was_cut_off, work, error), '; ') FROM cycles");
     assert_eq!(done(&env), 12, "{}\n{cycles}", steps_file(&env));
     let facts = env.memory(FACTS);
     for number in 1..=12 {

@@ -299,7 +299,7 @@ fn what_was_done_by_itself_is_not_done_again_by_the_next_machine() {
     eventually("the desk has heard", || stored(&world.desk) == 1 && world.telegram.unconfirmed() == 0);
     let keys = "('at/Garden/2026-11-21', ''), ('reflected/2026-11-21', ''), ('alarm/here alone', '')";
     world.desk.execute(&format!(
-        "INSERT INTO handled (key, value, at) SELECT column1, column2, '2026-11-21T14:00:00.000Z' FROM (VALUES {keys})"
+        "INSERT INTO handled (key, value, at) SELECT column1, column2, '2026-11-21T14:00:00.000Z' FROM (VALUES {keys}) AS found"
     ));
     desk.signal(Signal::TERM);
     desk.end().ok();

@@ -253,13 +253,10 @@ fn a_wake_ends_and_has_seen_what_a_person_committed_in_one_step() {
     env.wake(&["--once"]).ok();
     env.write_memory("memory/project-memory/context.md", "# Context\n\n- energy: low\n");
     env.git(&["commit", "-qam", "I am tired"]);
-    env.execute(
-        "CREATE TRIGGER broken BEFORE INSERT ON handled WHEN NEW.key = 'head'
-         BEGIN SELECT RAISE(FAIL, 'as if broken'); END",
-    );
+    env.refuse("INSERT", "handled", "NEW.key = 'head'");
     claude.expect(Reply::text("Noted."));
     assert_eq!(env.wake(&["--once"]).code, 1);
-    env.execute("DROP TRIGGER broken");
+    env.refuse_no_more("handled");
     assert_eq!(env.once()["outcome"], "worked");
     assert_eq!((env.once()["outcome"].as_str(), claude.requests().len()), (Some("idle"), 1));
     env.check_sound();

@@ -156,12 +156,10 @@ fn each_branch_with_what_was_given_up_is_named_in_the_chat() {
 fn what_could_not_be_given_up_at_once_is_given_up_by_the_next_wake() {
     let (telegram, claude, env) = minded();
     cut_off_three_times(&env, &claude);
-    env.execute(
-        "CREATE TRIGGER broken BEFORE INSERT ON outgoing_messages BEGIN SELECT RAISE(FAIL, 'as if broken'); END",
-    );
+    env.refuse("INSERT", "outgoing_messages", "TRUE");
     assert_eq!(env.wake(&["--once"]).code, 1);
     assert!(telegram.sent().is_empty());
-    env.execute("DROP TRIGGER broken");
+    env.refuse_no_more("outgoing_messages");
     env.once();
     let said = sent(&telegram);
     assert!(said.len() == 1 && said[0].contains("cut off 3 times"), "{said:#?}");
@@ -272,13 +270,11 @@ fn an_error_that_ends_a_wake_in_order_costs_the_cycle_no_try() {
         assert!(telegram.sent().is_empty());
         assert_eq!(env.query::<String>("SELECT state FROM cycles"), "running");
     };
-    const BREAK: &str =
-        "CREATE TRIGGER broken BEFORE INSERT ON cycle_journal BEGIN SELECT RAISE(FAIL, 'as if broken'); END";
     for n in 2..=6 {
-        fails(n, &|| env.execute(BREAK));
+        fails(n, &|| env.refuse("INSERT", "cycle_journal", "TRUE"));
         let health = env.health(&["check", "--json"]).json().to_string();
         assert!(health.contains("was stopped") && health.contains("as if broken"), "{health}");
-        env.execute("DROP TRIGGER broken");
+        env.refuse_no_more("cycle_journal");
     }
     let head = env.brain().join(".git/HEAD");
     fails(7, &|| std::fs::write(&head, "nonsense").unwrap());

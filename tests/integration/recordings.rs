@@ -225,6 +225,6 @@ fn a_request_that_the_embedder_does_not_take_holds_up_no_other() {
     env.receive(CHAT, "hello");
     claude.expect(Reply::text("Hello."));
     env.once();
-    let sizes = "SELECT group_concat(request || ' ' || ifnull(length(vector), '-'), '; ') FROM recordings";
+    let sizes = "SELECT group_concat(request || ' ' || coalesce(CAST(length(vector) AS TEXT), '-'), '; ' ORDER BY request) FROM recordings";
     assert_eq!(env.query::<String>(sizes), "buy the car 12; poison the weeds 0; sell the boat 12");
 }

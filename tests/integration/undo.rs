@@ -260,10 +260,10 @@ fn an_undo_that_is_killed_is_done_once() {
         for when in ["INSERT", "UPDATE", "DELETE"] {
             let env = lived_in();
             let commits = env.git(&["rev-list", "--count", "HEAD"]);
-            env.execute(&format!("INSERT INTO undos (wake, asked_at, chat_id) SELECT id, '2026-11-21T14:00:00Z', 0 FROM cycles ORDER BY rowid DESC LIMIT 1;
-                CREATE TRIGGER cut BEFORE {when} ON {table} BEGIN SELECT RAISE(ABORT, 'as ordered'); END"));
+            env.execute("INSERT INTO undos (wake, asked_at, chat_id) SELECT id, '2026-11-21T14:00:00Z', 0 FROM cycles ORDER BY rowid DESC LIMIT 1");
+            env.refuse(when, table, "TRUE");
             env.wake(&["--once"]);
-            env.execute("DROP TRIGGER cut");
+            env.refuse_no_more(table);
             let ran = env.wake(&["--once"]).ok();
             let shown: i64 =
                 env.query("SELECT count(*) FROM outgoing_messages WHERE message_text LIKE 'I''ve undone %'");

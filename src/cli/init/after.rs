@@ -10,7 +10,7 @@ use crate::{
     cli::{EXIT_FAILED, config_failure, install, log, redactor, telegram, wake},
     clock::Clock,
     config::Config,
-    cycle,
+    cycle, database,
     memory::{CLAUDE, templates::templates},
     process::{self, Identity},
     repo::Repo,
@@ -49,7 +49,7 @@ impl Wizard {
         self.pair(&config).await?;
         let by_itself = self.shall_wake_by_itself(&config).await?;
         let has_new_model = [SetupStep::Model, SetupStep::Key].iter().any(|step| self.has_changed(*step));
-        if is_new || has_new_model || !config.db_path().exists() {
+        if is_new || has_new_model || database::look(&config).is_ok_and(|store| store.is_none()) {
             return Ok(Ended::Ready(Box::new(config), by_itself));
         }
         next_steps(&config, by_itself);

@@ -59,7 +59,7 @@ pub(super) fn id_from(at: DateTime<Utc>) -> String {
     at.format("%Y%m%dT%H%M%SZ").to_string()
 }
 
-const DAYS: &str = "WITH days AS (SELECT key AS day, value ->> 0 AS begins, value ->> 1 AS ends FROM json_each(?1))";
+const DAYS: &str = "WITH days AS (SELECT key AS day, json_extract(value, '$[0]') AS begins, json_extract(value, '$[1]') AS ends FROM json_each(?1))";
 
 impl Store {
     /// What was spent on each day by each model. `bounds`: when each day begins, and at last when the last one ends.
@@ -103,7 +103,7 @@ impl Store {
              )
              SELECT day, turns, max(ms) FILTER (WHERE place = (turns + 1) / 2),
                     max(ms) FILTER (WHERE place = (turns * 95 + 99) / 100)
-             FROM placed GROUP BY day ORDER BY day"
+             FROM placed GROUP BY day, turns ORDER BY day"
         );
         let mut statement = self.conn.prepare_cached(&sql)?;
         let rows = statement.query_map([pairs(bounds, id_from)], |row| {

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Which cycles count: the runs of a job (?3 is how their work begins), or what was answered in chats.
-const IN_SCOPE: &str = "CASE WHEN ?3 IS NULL THEN c.work IS NULL AND c.chat_id IS NOT NULL
+const IN_SCOPE: &str = "CASE WHEN CAST(?3 AS TEXT) IS NULL THEN c.work IS NULL AND c.chat_id IS NOT NULL
     ELSE c.work IS NOT NULL AND substr(c.work, 1, length(?3)) = ?3 END";
 
 impl Store {

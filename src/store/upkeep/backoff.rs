@@ -174,7 +174,7 @@ impl Store {
         self.write_relaxed(|tx| {
             for (key, value) in handled {
                 let row = (key, value, rfc3339(now));
-                tx.execute("INSERT OR IGNORE INTO handled (key, value, at) VALUES (?1, ?2, ?3)", row)?;
+                tx.execute("INSERT INTO handled (key, value, at) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING", row)?;
             }
             Ok(())
         })

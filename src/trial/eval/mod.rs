@@ -190,6 +190,8 @@ fn config_of(real: &Config, case: &EvalCase, settings: CaseSettings, (dir, model
         workspace_dir: dir.to_owned(),
         repo_name: "brain".to_owned(),
         repo_url: None,
+        database_url: None,
+        database_password: None,
         telegram_token: None,
         allowed_chats,
         owner_chat: ChatRef::from_number(case.owner),

@@ -70,6 +70,15 @@ pub(crate) fn execute(url: &str, sql: &str) {
     postgres::ask(sql, schema(url)).unwrap();
 }
 
+/// From now on what is done to a table fails, for rows that a condition chooses: `INSERT`, `UPDATE` or `DELETE`.
+pub(crate) fn refusal(url: Option<&str>, what: &str, table: &str, when: &str) -> String {
+    let trigger = format!("CREATE TRIGGER refused BEFORE {what} ON {table}");
+    match url {
+        Some(_) => format!("{trigger} FOR EACH ROW WHEN ({when}) EXECUTE FUNCTION refuse()"),
+        None => format!("{trigger} WHEN {when} BEGIN SELECT RAISE(FAIL, 'as if broken'); END"),
+    }
+}
+
 fn schema(url: &str) -> &str {
     url.split_once("search_path%3D").unwrap().1
 }

@@ -310,6 +310,14 @@ impl TestEnv {
         }
     }
 
+    /// Whether a program has made the store.
+    pub(crate) fn has_store(&self) -> bool {
+        match self.vars.get("DATABASE_URL") {
+            Some(url) => database::query::<bool>(url, "SELECT to_regclass('cycles') IS NOT NULL"),
+            None => self.workspace().join("messages.db").exists(),
+        }
+    }
+
     /// Queues a message as the bot would, at the present time.
     pub(crate) fn receive(&self, chat: i64, text: &str) -> i64 {
         let mut store = self.store();
@@ -352,6 +360,17 @@ impl TestEnv {
         }
         let conn = rusqlite::Connection::open(self.workspace().join("messages.db")).unwrap();
         conn.execute_batch(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+
+    /// From now on the database fails to do something to a table: `INSERT`, `UPDATE` or `DELETE` of the rows that a condition chooses.
+    pub(crate) fn refuse(&self, what: &str, table: &str, when: &str) {
+        self.execute(&database::refusal(self.vars.get("DATABASE_URL").map(String::as_str), what, table, when));
+    }
+
+    /// It does it again.
+    pub(crate) fn refuse_no_more(&self, table: &str) {
+        let of = if self.vars.contains_key("DATABASE_URL") { format!(" ON {table}") } else { String::new() };
+        self.execute(&format!("DROP TRIGGER refused{of}"));
     }
 
     /// The value of a trailer of the last commit.

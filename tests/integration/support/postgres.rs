@@ -7,10 +7,12 @@
 
 use std::{
     fs,
+    io::Write as _,
     os::unix::process::parent_id,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::atomic::{AtomicU32, Ordering},
+    time::SystemTime,
 };
 
 use fs2::FileExt as _;
@@ -23,11 +25,32 @@ const USER: &str = "postgres";
 /// What is written for NULL.
 pub(crate) const NULL: &str = "∅";
 
+/// What the tests' questions say that PostgreSQL has under other names.
+const FUNCTIONS: &str = "
+CREATE SCHEMA asked;
+CREATE FUNCTION asked.joined(sofar TEXT, value ANYELEMENT, mark TEXT) RETURNS TEXT IMMUTABLE LANGUAGE sql AS $$
+    SELECT CASE WHEN value IS NULL THEN sofar ELSE coalesce(sofar || mark, '') || value::text END
+$$;
+CREATE FUNCTION asked.joined(sofar TEXT, value ANYELEMENT) RETURNS TEXT IMMUTABLE LANGUAGE sql AS $$
+    SELECT asked.joined(sofar, value, ',')
+$$;
+CREATE AGGREGATE asked.group_concat(ANYELEMENT) (SFUNC = asked.joined, STYPE = TEXT);
+CREATE AGGREGATE asked.group_concat(ANYELEMENT, TEXT) (SFUNC = asked.joined, STYPE = TEXT);
+CREATE AGGREGATE asked.json_group_array(ANYELEMENT) (SFUNC = json_agg_transfn, STYPE = INTERNAL, FINALFUNC = json_agg_finalfn);
+CREATE FUNCTION asked.added(sofar NUMERIC, value TEXT) RETURNS NUMERIC IMMUTABLE LANGUAGE sql AS $$
+    SELECT sofar + coalesce(value, '0')::numeric
+$$;
+CREATE AGGREGATE asked.sum(TEXT) (SFUNC = asked.added, STYPE = NUMERIC, INITCOND = '0');
+CREATE FUNCTION asked.refuse() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'as if broken'; END $$;
+";
+
 static DATABASES: AtomicU32 = AtomicU32::new(0);
 
 /// The address of a new database; none where there is no PostgreSQL.
 pub(crate) fn new_database() -> Option<String> {
-    let name = format!("t{}_{}", std::process::id(), DATABASES.fetch_add(1, Ordering::Relaxed));
+    // Numbers of processes come again.
+    let moment = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos();
+    let name = format!("t{}_{}_{moment}", std::process::id(), DATABASES.fetch_add(1, Ordering::Relaxed));
     ask(&format!("CREATE SCHEMA {name}"), "public")?;
     let socket = running()?.display().to_string().replace('/', "%2F");
     Some(format!("postgres://{USER}@{socket}/postgres?options=-csearch_path%3D{name}"))
@@ -35,21 +58,18 @@ pub(crate) fn new_database() -> Option<String> {
 
 /// What the server answers to a statement, as text; none where there is no server.
 pub(crate) fn ask(sql: &str, schema: &str) -> Option<String> {
-    let mut command = Command::new(programs()?.join("psql"));
-    command.arg("-h").arg(running()?).args([
-        "-U",
-        USER,
-        "-qXAt",
-        "-P",
-        &format!("null={NULL}"),
-        "-c",
-        &format!("SET search_path = {schema}"),
-        "-c",
-        sql,
-    ]);
-    let output = command.stdin(Stdio::null()).output().unwrap();
+    Some(psql(&programs()?, &running()?, &format!("SET search_path = {schema}, asked;\n{sql}")))
+}
+
+/// What a script answers, which happens whole or not at all.
+fn psql(bin: &Path, socket: &Path, script: &str) -> String {
+    let mut command = Command::new(bin.join("psql"));
+    command.arg("-h").arg(socket).args(["-U", USER, "-qXAt", "-v", "ON_ERROR_STOP=1", "-P", &format!("null={NULL}")]);
+    let mut asked = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    asked.stdin.take().unwrap().write_all(format!("BEGIN;\n{script}\n;COMMIT").as_bytes()).unwrap();
+    let output = asked.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    Some(String::from_utf8(output.stdout).unwrap().trim_end().to_owned())
+    String::from_utf8(output.stdout).unwrap().trim_end_matches('\n').to_owned()
 }
 
 fn programs() -> Option<PathBuf> {
@@ -86,6 +106,7 @@ fn running() -> Option<PathBuf> {
             .arg("-l")
             .arg(dir.join("log"))
             .args(["-w", "-o", &options, "start"]));
+        psql(&bin, &dir, FUNCTIONS);
         end_with(parent_id(), &dir);
         fs::write(dir.join("ready"), "").unwrap();
     }

@@ -181,7 +181,7 @@ fn cron_gets_its_lines_once_and_they_go_with_the_programs_and_not_the_memory() {
     env.run(bin.join("wake"), &["install", "--uninstall"]).ok();
     assert_eq!(fs::read_to_string(&table).unwrap(), theirs);
     assert_eq!(fs::read_dir(&bin).unwrap().count(), 0);
-    assert!(env.workspace().join("messages.db").exists());
+    assert!(env.has_store());
     let again = env.run(&wake, &["install", "--uninstall"]).ok();
     assert!(again.stderr.contains("Nothing was installed."), "{again:#?}");
 }

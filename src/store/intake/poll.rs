@@ -64,7 +64,7 @@ impl Store {
             tx.execute(
                 "INSERT INTO poll_state (bot_id, next_offset, last_poll_at) VALUES (?1, 0, ?2)
                  ON CONFLICT (bot_id) DO UPDATE
-                 SET last_poll_at = max(coalesce(last_poll_at, ''), excluded.last_poll_at)",
+                 SET last_poll_at = max(coalesce(poll_state.last_poll_at, ''), excluded.last_poll_at)",
                 (bot_id, rfc3339(at)),
             )?;
             Ok(())

@@ -8,6 +8,7 @@ mod chats;
 mod clock_rollback;
 mod cycles;
 mod fence;
+mod fleet;
 mod in_place;
 mod inspect;
 mod intake;
@@ -44,6 +45,7 @@ pub use cycles::{
     undo::{TakenBack, Undo},
 };
 pub use fence::{Fence, FencedStore};
+pub use fleet::{FleetMember, FleetRegistry, TurnClaim, TurnEnd};
 pub use in_place::Displaced;
 pub use inspect::{Schema, UnsentPart};
 pub use intake::{

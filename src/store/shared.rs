@@ -15,8 +15,8 @@ use super::{
 /// Where a shared database is, and how one gets in.
 #[derive(Clone)]
 pub struct DatabaseAddress {
-    config: Config,
-    tls: Tls,
+    pub(super) config: Config,
+    pub(super) tls: Tls,
     name: String,
 }
 
@@ -63,6 +63,13 @@ impl DatabaseAddress {
             (true, _) => &mut config,
         };
         Ok(Self { config, tls: Tls::new(authorities.as_deref().map(Path::new))?, name })
+    }
+
+    /// The same database with another schema in the place of its own.
+    pub(super) fn in_schema(&self, schema: &str) -> Self {
+        let mut config = self.config.clone();
+        config.options(format!("-csearch_path={schema}"));
+        Self { config, tls: self.tls.clone(), name: self.name.clone() }
     }
 
     /// What people call it by: host and database, nothing secret.

@@ -1,5 +1,6 @@
 //! What several modules speak of: plain values without any behaviour of their own. Nothing of ours is imported here.
 
+mod assistant_name;
 mod call;
 mod chat;
 mod figure;
@@ -8,6 +9,7 @@ mod own_work;
 mod turn;
 mod verbs;
 
+pub use assistant_name::AssistantName;
 pub use call::Effect;
 pub use chat::{ChannelKind, ChatKind, ChatRef};
 pub use figure::{Aim, Figure, Measured, StatedEffect};

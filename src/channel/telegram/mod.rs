@@ -10,6 +10,7 @@ mod command;
 mod content;
 mod error;
 mod file;
+mod inbox;
 mod incoming;
 mod private;
 mod said;
@@ -18,6 +19,7 @@ pub use api::{Me, RawUpdate, SetUpError, Telegram, WebhookInfo};
 pub use command::Command;
 pub use error::TelegramError;
 pub use file::{FetchError, RemoteFile};
+pub use inbox::{Inbox, InboxError};
 pub use incoming::{Migration, NewMessage, Quoted, ReadUpdate, Speakers, read_update};
 pub use private::{PrivateText, private_text};
 

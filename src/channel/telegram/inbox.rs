@@ -1,0 +1,186 @@
+//! Updates that a webhook was given, as files of the assistant that they are for: written and synced before Telegram is told that they
+//! arrived, removed once they are stored. A bot that has its turn reads them as it would read a poll.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use serde_json::value::RawValue;
+
+use super::RawUpdate;
+
+/// What ends the name of an update that is whole.
+const WHOLE: &str = ".json";
+/// What ends the name of one that can't be read: it is kept, and looked at no more.
+const UNREADABLE: &str = ".unreadable";
+/// Updates that may wait. Telegram keeps what is refused, and brings it again.
+const MAX_WAITING: usize = 2_000;
+
+/// Tells files apart that begin in the same instant.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// The folder of updates in an assistant's workspace.
+#[derive(Debug)]
+pub struct Inbox {
+    dir: PathBuf,
+    /// What was read last, in order: the files, and the numbers of their updates.
+    given: Vec<(PathBuf, i64)>,
+}
+
+/// Why an update wasn't taken.
+#[derive(Debug, thiserror::Error)]
+pub enum InboxError {
+    /// It isn't one.
+    #[error("it is no update of Telegram's")]
+    NoUpdate,
+    /// Too many wait.
+    #[error("{MAX_WAITING} updates wait already")]
+    Full,
+    /// The disk.
+    #[error(transparent)]
+    Disk(#[from] io::Error),
+}
+
+impl Inbox {
+    /// The inbox at this folder, which needn't exist.
+    pub fn at(dir: PathBuf) -> Self {
+        Self { dir, given: Vec::new() }
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting().is_ok_and(|waiting| waiting.is_empty())
+    }
+
+    /// Keeps an update, durably once this returns.
+    ///
+    /// # Errors
+    /// It isn't one, there are too many, or the disk fails: then nothing was kept.
+    pub fn put(&self, update: &[u8]) -> Result<(), InboxError> {
+        let raw: Box<RawValue> = serde_json::from_slice(update).map_err(|_| InboxError::NoUpdate)?;
+        let update = RawUpdate::parse(raw).ok_or(InboxError::NoUpdate)?;
+        if self.waiting()?.len() >= MAX_WAITING {
+            return Err(InboxError::Full);
+        }
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let part = self.dir.join(format!("{since:020}-{number:06}.part"));
+        let written = write(&part, update.raw.get().as_bytes()).and_then(|()| {
+            fs::rename(&part, part.with_extension("json"))?;
+            // The name is part of what has to last.
+            File::open(&self.dir)?.sync_all()
+        });
+        written.inspect_err(|_| drop(fs::remove_file(&part)))?;
+        Ok(())
+    }
+
+    /// The next updates, in the order in which they came. `offset` is one above the last that is stored: up to that one, what was
+    /// given the last time is removed.
+    ///
+    /// # Errors
+    /// The folder can't be read.
+    pub fn next(&mut self, offset: Option<i64>, limit: u8) -> io::Result<Vec<RawUpdate>> {
+        let last = self.given.iter().rposition(|(_, id)| Some(*id) == offset.map(|offset| offset.saturating_sub(1)));
+        for (path, _) in self.given.drain(..).take(last.map_or(0, |last| last + 1)) {
+            fs::remove_file(path)?;
+        }
+        let mut updates = Vec::new();
+        for path in self.waiting()?.into_iter().take(limit.into()) {
+            let raw = fs::read_to_string(&path)?;
+            match RawValue::from_string(raw).ok().and_then(RawUpdate::parse) {
+                Some(update) => {
+                    self.given.push((path, update.update_id));
+                    updates.push(update);
+                }
+                None => {
+                    let aside = path.with_extension(UNREADABLE.trim_start_matches('.'));
+                    tracing::warn!(path = %aside.display(), "an update can't be read; it is kept there");
+                    fs::rename(&path, aside)?;
+                }
+            }
+        }
+        Ok(updates)
+    }
+
+    /// The files of whole updates, oldest first.
+    fn waiting(&self) -> io::Result<Vec<PathBuf>> {
+        let entries = match fs::read_dir(&self.dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut waiting = Vec::new();
+        for entry in entries {
+            let name = entry?.file_name();
+            if name.to_str().is_some_and(|name| name.ends_with(WHOLE)) {
+                waiting.push(self.dir.join(name));
+            }
+        }
+        waiting.sort();
+        Ok(waiting)
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(updates: &[RawUpdate]) -> Vec<i64> {
+        updates.iter().map(|update| update.update_id).collect()
+    }
+
+    #[test]
+    fn what_was_put_is_given_until_it_is_stored() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut inbox = Inbox::at(dir.path().join("inbox"));
+        assert!(inbox.is_empty() && inbox.next(None, 100).unwrap().is_empty());
+        for id in [7, 8, 3] {
+            inbox.put(format!("{{\"update_id\": {id}, \"x\": \"é\"}}").as_bytes()).unwrap();
+        }
+        assert_eq!(ids(&inbox.next(Some(7), 100).unwrap()), [7, 8, 3]);
+        // Nothing was stored.
+        assert_eq!(ids(&inbox.next(Some(7), 100).unwrap()), [7, 8, 3]);
+        // A part of them was.
+        assert_eq!(ids(&inbox.next(Some(9), 100).unwrap()), [3]);
+        // A bot that begins anew is given what isn't removed.
+        let mut anew = Inbox::at(dir.path().join("inbox"));
+        assert_eq!(ids(&anew.next(Some(9), 1).unwrap()), [3]);
+        assert!(anew.next(Some(4), 100).unwrap().is_empty() && anew.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_update_is_refused_and_what_cant_be_read_is_kept_aside() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut inbox = Inbox::at(dir.path().to_owned());
+        for bad in ["", "{", "[]", "{}", "{\"update_id\": \"7\"}", "{\"update_id\": 7} x"] {
+            assert!(matches!(inbox.put(bad.as_bytes()), Err(InboxError::NoUpdate)), "{bad}");
+        }
+        fs::write(dir.path().join("1.json"), "{\"update_id").unwrap();
+        fs::write(dir.path().join("2.part"), "{\"update_id\": 1}").unwrap();
+        inbox.put(b"{\"update_id\": 9}").unwrap();
+        assert_eq!(ids(&inbox.next(None, 100).unwrap()), [9]);
+        assert!(dir.path().join("1.unreadable").exists() && dir.path().join("2.part").exists());
+    }
+
+    #[test]
+    fn a_flood_is_left_with_telegram() {
+        let dir = tempfile::tempdir().unwrap();
+        let inbox = Inbox::at(dir.path().to_owned());
+        for n in 0..MAX_WAITING {
+            fs::write(dir.path().join(format!("{n}.json")), "{\"update_id\": 1}").unwrap();
+        }
+        assert!(matches!(inbox.put(b"{\"update_id\": 9}"), Err(InboxError::Full)));
+    }
+}

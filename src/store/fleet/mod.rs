@@ -1,0 +1,257 @@
+//! Who of many assistants is due: the one table that a fleet's workers and its receiver share.
+//!
+//! It holds names and times, and nothing that anybody said: each assistant's messages are in a store of its own. A claim here only
+//! decides who is looked at next. Should two workers ever hold one, the assistant's own lock and fence decide who writes.
+
+#[cfg(feature = "postgres")]
+mod roles;
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    Result, StoreError, StorePlace, create_private,
+    sql::{OptionalExtension as _, Row, SqlConnection, Transaction},
+};
+use crate::{
+    clock::{parse_time, rfc3339},
+    types::AssistantName,
+};
+
+/// Its tables. They only ever grow, as the migrations do.
+const SCHEMA: &str = "
+CREATE TABLE IF NOT EXISTS assistants (
+    name TEXT PRIMARY KEY,
+    added_at TEXT NOT NULL,
+    -- SHA-256 of what Telegram shows with each update, as hex; none: it receives nothing here.
+    secret_hash TEXT,
+    -- When it is looked at next.
+    due_at TEXT NOT NULL,
+    -- Grows with each update: what came while it had its turn makes it due again.
+    woken INTEGER NOT NULL DEFAULT 0,
+    -- When it last had its turn: who waited longest is first.
+    taken_at TEXT,
+    claimed_by TEXT,
+    claimed_until TEXT,
+    -- Turns in a row that failed, and why the last did.
+    failures INTEGER NOT NULL DEFAULT 0,
+    trouble TEXT
+);
+CREATE INDEX IF NOT EXISTS assistants_by_due ON assistants (due_at);
+";
+
+/// The list of a fleet's assistants.
+pub struct FleetRegistry {
+    conn: SqlConnection,
+}
+
+/// One of them, for people.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct FleetMember {
+    /// What it is called.
+    pub name: String,
+    /// Since when it is one.
+    pub added_at: DateTime<Utc>,
+    /// When it is looked at next.
+    pub due_at: DateTime<Utc>,
+    /// When it last had its turn.
+    pub taken_at: Option<DateTime<Utc>>,
+    /// Whether it has its turn now.
+    pub is_at_work: bool,
+    /// Whether Telegram's updates for it are taken.
+    pub receives: bool,
+    /// Turns in a row that failed.
+    pub failures: u32,
+    /// Why the last one did.
+    pub trouble: Option<String>,
+}
+
+/// A turn of one assistant, until it is given back or expires.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnClaim {
+    /// Whose turn it is.
+    pub name: AssistantName,
+    /// Turns of it in a row that failed before.
+    pub failures: u32,
+    woken: i64,
+}
+
+/// What a turn came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnEnd {
+    /// When the assistant is to be looked at next, unless something comes before.
+    pub due_at: DateTime<Utc>,
+    /// Why it failed, if it did.
+    pub trouble: Option<String>,
+}
+
+impl FleetRegistry {
+    /// Opens it, making it if need be. In a PostgreSQL it is a schema of its own that no assistant's role may look into.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn open(place: &StorePlace) -> Result<Self> {
+        let conn = match place {
+            StorePlace::File(path) => {
+                create_private(path);
+                let conn = rusqlite::Connection::open(path)?;
+                conn.busy_timeout(super::BUSY_TIMEOUT)?;
+                super::use_log(&conn)?;
+                conn.pragma_update(None, "synchronous", "FULL")?;
+                conn.pragma_update(None, "fullfsync", true)?;
+                conn.into()
+            }
+            #[cfg(feature = "postgres")]
+            StorePlace::Shared(address) => roles::registry(address)?,
+        };
+        let registry = Self { conn };
+        if !registry.is_made() {
+            let tx = registry.conn.begin_write()?;
+            tx.change_schema(SCHEMA)?;
+            tx.commit()?;
+        }
+        Ok(registry)
+    }
+
+    fn is_made(&self) -> bool {
+        self.conn.query_row("SELECT count(*) FROM assistants WHERE name = ''", [], |row| row.get::<_, i64>(0)).is_ok()
+    }
+
+    /// Adds an assistant, due at once. Says whether it is new.
+    ///
+    /// # Errors
+    /// The store's, as of all that follows.
+    pub fn add(&mut self, name: &AssistantName, now: DateTime<Utc>) -> Result<bool> {
+        let added = self.write(|tx| {
+            Ok(tx.execute(
+                "INSERT INTO assistants (name, added_at, due_at) VALUES (?1, ?2, ?2) ON CONFLICT DO NOTHING",
+                (name.as_str(), rfc3339(now)),
+            )?)
+        })?;
+        Ok(added > 0)
+    }
+
+    /// Takes an assistant off the list. Says whether it was on it.
+    pub fn remove(&mut self, name: &AssistantName) -> Result<bool> {
+        Ok(self.write(|tx| Ok(tx.execute("DELETE FROM assistants WHERE name = ?1", [name.as_str()])?))? > 0)
+    }
+
+    /// All of them, by name.
+    pub fn members(&self, now: DateTime<Utc>) -> Result<Vec<FleetMember>> {
+        let mut statement = self.conn.prepare(
+            "SELECT name, added_at, due_at, taken_at, claimed_until, secret_hash, failures, trouble FROM assistants ORDER BY name",
+        )?;
+        let rows = statement.query_map([], |row| {
+            let claimed_until: Option<String> = row.get(4)?;
+            Ok(FleetMember {
+                name: row.get(0)?,
+                added_at: time(row, 1)?.unwrap_or_default(),
+                due_at: time(row, 2)?.unwrap_or_default(),
+                taken_at: time(row, 3)?,
+                is_at_work: claimed_until.is_some_and(|until| until > rfc3339(now)),
+                receives: row.get::<_, Option<String>>(5)?.is_some(),
+                failures: row.get(6)?,
+                trouble: row.get(7)?,
+            })
+        })?;
+        let mut members = Vec::new();
+        for member in rows {
+            members.push(member?);
+        }
+        Ok(members)
+    }
+
+    /// Remembers by which hash an assistant's updates are known; none: no more are taken.
+    pub fn set_secret_hash(&mut self, name: &AssistantName, hash: Option<&str>) -> Result<bool> {
+        let set = "UPDATE assistants SET secret_hash = ?2 WHERE name = ?1";
+        Ok(self.write(|tx| Ok(tx.execute(set, (name.as_str(), hash))?))? > 0)
+    }
+
+    /// The hash by which an assistant's updates are known.
+    pub fn secret_hash(&self, name: &AssistantName) -> Result<Option<String>> {
+        let sql = "SELECT secret_hash FROM assistants WHERE name = ?1";
+        let hash = self.conn.query_row(sql, [name.as_str()], |row| row.get::<_, Option<String>>(0)).optional()?;
+        Ok(hash.flatten())
+    }
+
+    /// Makes an assistant due: something has come for it. Durable when this returns.
+    pub fn wake(&mut self, name: &AssistantName, now: DateTime<Utc>) -> Result<()> {
+        self.write(|tx| {
+            // What failed before isn't waited for any longer.
+            tx.execute(
+                "UPDATE assistants SET woken = woken + 1, due_at = CASE WHEN due_at < ?2 THEN due_at ELSE ?2 END WHERE name = ?1",
+                (name.as_str(), rfc3339(now)),
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Gives a worker the turn of the assistant that is due and waited longest since its last one; none is due otherwise.
+    pub fn claim(&mut self, worker: &str, now: DateTime<Utc>, until: DateTime<Utc>) -> Result<Option<TurnClaim>> {
+        self.write(|tx| {
+            let claimed = tx
+                .query_row(
+                    "UPDATE assistants SET claimed_by = ?1, claimed_until = ?3, taken_at = ?2 WHERE name = (
+                         SELECT name FROM assistants WHERE due_at <= ?2 AND (claimed_until IS NULL OR claimed_until <= ?2)
+                         ORDER BY coalesce(taken_at, ''), due_at, name LIMIT 1)
+                     RETURNING name, failures, woken",
+                    (worker, rfc3339(now), rfc3339(until)),
+                    |row| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?)),
+                )
+                .optional()?;
+            let Some((name, failures, woken)) = claimed else { return Ok(None) };
+            let name = name.parse().map_err(|why| StoreError::Damaged(format!("assistant {name:?}: {why}")))?;
+            Ok(Some(TurnClaim { name, failures, woken }))
+        })
+    }
+
+    /// Keeps all that a worker holds.
+    pub fn renew(&mut self, worker: &str, until: DateTime<Utc>) -> Result<()> {
+        self.write(|tx| {
+            tx.execute("UPDATE assistants SET claimed_until = ?2 WHERE claimed_by = ?1", (worker, rfc3339(until)))?;
+            Ok(())
+        })
+    }
+
+    /// Gives a turn back. What came meanwhile makes the assistant due at once. A turn that another worker has taken over by now
+    /// changes nothing.
+    pub fn give_back(&mut self, worker: &str, claim: &TurnClaim, end: &TurnEnd, now: DateTime<Utc>) -> Result<()> {
+        let failures = if end.trouble.is_some() { claim.failures.saturating_add(1) } else { 0 };
+        self.write(|tx| {
+            tx.execute(
+                "UPDATE assistants SET claimed_by = NULL, claimed_until = NULL, failures = ?4, trouble = ?5,
+                     due_at = CASE WHEN woken = ?3 THEN ?6 ELSE ?7 END
+                 WHERE name = ?1 AND claimed_by = ?2",
+                (
+                    claim.name.as_str(),
+                    worker,
+                    claim.woken,
+                    failures,
+                    end.trouble.as_deref(),
+                    rfc3339(end.due_at),
+                    rfc3339(now.min(end.due_at)),
+                ),
+            )?;
+            Ok(())
+        })
+    }
+
+    /// When the next one is due that nobody has claimed, or a claim of another worker ends.
+    pub fn next_at(&self) -> Result<Option<DateTime<Utc>>> {
+        let sql = "SELECT min(CASE WHEN claimed_until IS NULL OR claimed_until < due_at THEN due_at ELSE claimed_until END) FROM assistants";
+        Ok(self.conn.query_row(sql, [], |row| time(row, 0))?)
+    }
+
+    fn write<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
+        let tx = self.conn.begin_write()?;
+        let done = work(&tx)?;
+        tx.commit()?;
+        Ok(done)
+    }
+}
+
+fn time(row: &Row<'_>, column: usize) -> super::sql::QueryResult<Option<DateTime<Utc>>> {
+    Ok(row.get::<_, Option<String>>(column)?.as_deref().and_then(parse_time))
+}
+
+#[cfg(test)]
+mod tests;

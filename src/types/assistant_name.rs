@@ -1,0 +1,56 @@
+//! What one of many assistants is called: part of a path, of an address, and of a database's names.
+
+use std::{fmt, str::FromStr};
+
+/// The longest name, in bytes: it is part of names that PostgreSQL cuts at 63.
+const MAX_BYTES: usize = 40;
+
+/// The name of one assistant of a fleet: small letters, digits and `_`, a letter first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AssistantName(String);
+
+impl AssistantName {
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for AssistantName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for AssistantName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_letter = |c: char| c.is_ascii_lowercase();
+        let is_good = text.len() <= MAX_BYTES
+            && text.starts_with(is_letter)
+            && text.chars().all(|c| is_letter(c) || c.is_ascii_digit() || c == '_');
+        match is_good {
+            true => Ok(Self(text.to_owned())),
+            false => Err(format!(
+                "a name is made of small letters, digits and _, begins with a letter, and has at most {MAX_BYTES} characters"
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_can_stand_in_a_path_an_address_and_a_database() {
+        for good in ["ana", "a", "team_2"] {
+            assert_eq!(good.parse::<AssistantName>().unwrap().as_str(), good);
+        }
+        let long = "a".repeat(41);
+        for bad in ["", "Ana", "../ana", "a/b", "2ana", "_a", "a-b", "a b", "añ", "a\0", ".", long.as_str()] {
+            bad.parse::<AssistantName>().unwrap_err();
+        }
+    }
+}

@@ -378,6 +378,11 @@ impl Config {
         self.workspace_dir.join("logs")
     }
 
+    /// Where a webhook leaves updates, for the next turn.
+    pub fn inbox_dir(&self) -> PathBuf {
+        self.workspace_dir.join("inbox")
+    }
+
     /// Where voice messages are kept.
     pub fn voice_dir(&self) -> PathBuf {
         self.workspace_dir.join("voice")

@@ -47,6 +47,7 @@ pub mod delivery;
 pub mod disk;
 pub mod embed;
 pub mod exec;
+pub mod fleet;
 pub mod health;
 pub mod import;
 pub mod in_force;

@@ -45,10 +45,10 @@ pub use pair::{Pairing, pair};
 pub use progress::line as progress_line;
 pub use said::{AfterPut, MAX_SAID_BYTES, Put, put_said};
 pub use send::{Sending, send};
-pub use wake::start_wake;
+pub use wake::{start_fleet, start_wake};
 
 use crate::{
-    channel::telegram::{Telegram, TelegramError},
+    channel::telegram::{Inbox, Telegram, TelegramError},
     clock::Clock,
     config::Config,
     cycle::{self, context::WakeError},
@@ -127,6 +127,15 @@ impl BotError {
     }
 }
 
+/// Where updates come from, and how long the bot runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BotMode {
+    /// It fetches them, until it is asked to end.
+    Polling,
+    /// One turn: what a webhook has left in the inbox, then one wake if anything is due.
+    Turn,
+}
+
 /// How the bot ended in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BotEnd {
@@ -137,15 +146,15 @@ pub enum BotEnd {
 }
 
 /// Runs until `stop` becomes `true`, or until the owner wants it started anew. `wake` is the program to start when something is due; by default the one beside this
-/// one. `transcriber`: a program that listens in place of the speech model.
+/// one. `transcriber`: a program that listens in place of the speech model. In a turn it ends by itself.
 ///
 /// # Errors
 /// What retrying doesn't mend. Everything else is retried for ever, and told once.
 pub async fn run(
     outside: BotContext<'_>,
     mut stop: watch::Receiver<bool>,
-    wake: Option<PathBuf>,
-    transcriber: Option<PathBuf>,
+    (wake, transcriber): (Option<PathBuf>, Option<PathBuf>),
+    mode: BotMode,
 ) -> Result<BotEnd, BotError> {
     let Some((_one_poller, store, outbox)) = open_patiently(outside, &mut stop).await? else {
         return Ok(BotEnd::Asked);
@@ -161,7 +170,8 @@ pub async fn run(
     let (taps, tapped) = mpsc::channel(questions::MAX_WAITING);
     let told = Aides { answers, receipts, taps, is_known, is_running, bells: Rc::clone(&bells) };
     let (turn, keeper) = PollTurn::begin(outside.config, outside.redactor)?;
-    let mut bot = Bot::new(outside, store, wake, told, turn.clone())?;
+    let inbox = (mode == BotMode::Turn).then(|| Inbox::at(outside.config.inbox_dir()));
+    let mut bot = Bot::new(outside, store, wake, told, (turn.clone(), inbox))?;
     let lock_path = outside.config.lock_path();
     let asked = stop.clone();
 

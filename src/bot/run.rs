@@ -1,6 +1,6 @@
 //! The loop: waits for what happens next, tells the deciding parts, carries out what they say.
 
-use std::{collections::BTreeSet, path::PathBuf, process::Child, rc::Rc, time::Duration};
+use std::{cell::RefCell, collections::BTreeSet, path::PathBuf, process::Child, rc::Rc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::{
@@ -28,7 +28,7 @@ use super::{
 use crate::{
     channel::{
         Channel as _, Outgoing,
-        telegram::{self, RawUpdate, Telegram, TelegramError},
+        telegram::{self, Inbox, RawUpdate, Telegram, TelegramError},
     },
     cycle::{self, workspace},
     process, render,
@@ -51,12 +51,16 @@ const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the bot tries to say a last word.
 const TELL_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// How long a turn waits for the files of what it took in, before it leaves their messages to the next one.
+const FILES_TIMEOUT: Duration = Duration::from_secs(600);
+
 /// The bot, running.
 pub(super) struct Bot<'a> {
     outside: BotContext<'a>,
     store: Store,
-    /// Whether it is this machine's turn to poll.
-    turn: PollTurn,
+    source: UpdateSource,
+    /// When a turn had taken in all that waited.
+    taken_in: Option<Instant>,
     /// Who may speak.
     door: Door,
     /// Who the bot is: known once Telegram was reached.
@@ -105,6 +109,15 @@ pub(super) struct Aides {
     pub(super) bells: Rc<Bells>,
 }
 
+/// Where updates come from.
+#[derive(Clone)]
+struct UpdateSource {
+    /// Whether it is this machine's turn to poll.
+    turn: PollTurn,
+    /// What a webhook has left; none: they are polled.
+    inbox: Option<Rc<RefCell<Inbox>>>,
+}
+
 /// What Telegram is asked next.
 #[derive(Debug, Clone, Copy)]
 enum Ask {
@@ -144,7 +157,7 @@ impl<'a> Bot<'a> {
         mut store: Store,
         wake: PathBuf,
         told: Aides,
-        turn: PollTurn,
+        (turn, inbox): (PollTurn, Option<Inbox>),
     ) -> Result<Self, BotError> {
         store.readmit(&outside.config.allowed_chats)?;
         let back = store.end_restarts(&restart::is_back(), outside.clock.now())?;
@@ -157,7 +170,9 @@ impl<'a> Bot<'a> {
             offset: store.next_offset(outside.telegram.bot_id())?,
             is_token_known: store.last_heard(outside.telegram.bot_id())?.is_some(),
             noted_at: None,
-            turn,
+            tick_at: if inbox.is_some() { FILES_TIMEOUT } else { Duration::ZERO },
+            source: UpdateSource { turn, inbox: inbox.map(|inbox| Rc::new(RefCell::new(inbox))) },
+            taken_in: None,
             door: Door::open(outside.config, &store)?,
             me: None,
             room: Room::recall(&store)?,
@@ -167,7 +182,6 @@ impl<'a> Bot<'a> {
             store_trouble: FailureStretch::default(),
             look_trouble: FailureStretch::default(),
             nudger: Nudger::default(),
-            tick_at: Duration::ZERO,
             began: Instant::now(),
             wake,
             child: None,
@@ -187,15 +201,15 @@ impl<'a> Bot<'a> {
         // What a kill has left.
         let told = self.carry_out_rules(self.outside.clock.now());
         self.send(told);
-        let turn = self.turn.clone();
-        let mut poll = Box::pin(ask(telegram, &turn, self.next_ask(), Duration::ZERO));
+        let source = self.source.clone();
+        let mut poll = Box::pin(ask(telegram, &source, self.next_ask(), Duration::ZERO));
         loop {
             let tick_at = self.began + self.tick_at;
             let happened = tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop), if !is_stopping => Happened::Stop,
                 _ = self.children.recv() => Happened::Child,
-                polled = &mut poll, if !is_stopping => Happened::Polled(polled),
+                polled = &mut poll, if !is_stopping && self.taken_in.is_none() => Happened::Polled(polled),
                 () = self.told.bells.settled.notified() => Happened::FileSettled,
                 () = tokio::time::sleep_until(tick_at) => Happened::Tick,
             };
@@ -207,11 +221,22 @@ impl<'a> Bot<'a> {
                     Some(NudgeEvent::Stop)
                 }
                 Happened::Tick => Some(if self.lets_go() { NudgeEvent::Ended } else { NudgeEvent::Tick }),
-                Happened::Child => self.reap().then_some(NudgeEvent::Ended),
+                Happened::Child => {
+                    let has_ended = self.reap();
+                    if has_ended && self.is_turn() {
+                        return Ok(BotEnd::Asked);
+                    }
+                    has_ended.then_some(NudgeEvent::Ended)
+                }
                 Happened::FileSettled => Some(NudgeEvent::Stored),
                 Happened::Polled(polled) => {
                     let polled = if self.is_late() { Ok(Polled::Nothing) } else { polled };
+                    let is_last = self.is_turn() && !brings_more(&polled);
                     let (wait, has_stored) = self.take_in(polled)?;
+                    if is_last || self.is_turn() && !wait.is_zero() {
+                        // What couldn't be taken in stays for the next turn.
+                        self.taken_in = Some(Instant::now());
+                    }
                     if self.is_to_restart
                         && let Some(why) = restart::refused_token(self.outside.config).await
                     {
@@ -230,8 +255,11 @@ impl<'a> Bot<'a> {
                         self.confirm().await;
                         Some(NudgeEvent::Stop)
                     } else {
-                        poll.set(ask(telegram, &turn, what, wait));
-                        has_stored.then_some(NudgeEvent::Stored)
+                        poll.set(ask(telegram, &source, what, wait));
+                        match (self.is_turn(), self.taken_in) {
+                            (false, _) => has_stored.then_some(NudgeEvent::Stored),
+                            (true, taken_in) => taken_in.map(|_| NudgeEvent::Tick),
+                        }
                     }
                 }
             };
@@ -241,18 +269,32 @@ impl<'a> Bot<'a> {
                 let is_anew = self.is_to_restart && !*stop.borrow();
                 return Ok(if is_anew { BotEnd::Restart } else { BotEnd::Asked });
             }
+            if self.is_turn_over() {
+                return Ok(BotEnd::Asked);
+            }
         }
+    }
+
+    fn is_turn(&self) -> bool {
+        self.source.inbox.is_some()
+    }
+
+    /// Whether a turn has nothing to wait for: all is taken in, no wake runs, and no file is on its way.
+    fn is_turn_over(&self) -> bool {
+        let Some(since) = self.taken_in.filter(|_| !self.nudger.is_running()) else { return false };
+        let awaits_files = |store: &Store| Ok::<_, StoreError>(store.queued()?.iter().any(|message| message.awaits_files));
+        since.elapsed() > FILES_TIMEOUT || !awaits_files(&self.store).unwrap_or(false)
     }
 
     /// Whether what a poll brought comes too late: another machine may poll by now, and gets the same.
     fn is_late(&self) -> bool {
-        self.me.is_some() && !self.turn.is_ours()
+        self.me.is_some() && !self.source.turn.is_ours()
     }
 
     /// Tells Telegram that all is kept, so that the machine that polls next isn't given it again. What comes with the
     /// answer isn't looked at, and stays unconfirmed.
     async fn confirm(&self) {
-        if let Some(offset) = self.offset.filter(|_| self.turn.is_shared() && self.turn.is_ours()) {
+        if let Some(offset) = self.offset.filter(|_| self.source.turn.is_shared() && self.source.turn.is_ours()) {
             let confirming = self.outside.telegram.get_updates(Some(offset), 1, 0);
             tokio::time::timeout(CONFIRM_TIMEOUT, confirming).await.ok();
         }
@@ -356,7 +398,8 @@ impl<'a> Bot<'a> {
 
     /// Starts a wake; its end is told by a signal.
     fn start_wake(&mut self) -> NudgeEvent {
-        match wake::start(&self.wake, &self.outside.config.settings_arguments()) {
+        let start = if self.is_turn() { wake::start_turn } else { wake::start };
+        match start(&self.wake, &self.outside.config.settings_arguments()) {
             Ok(child) => {
                 tracing::info!(pid = child.id(), "a wake was started");
                 self.child = Some(child);
@@ -409,7 +452,7 @@ impl<'a> Bot<'a> {
         };
         self.door.invite(&mut self.store, self.outside, me);
         let outside = BotContext { config: &self.door.config, ..self.outside };
-        if !self.turn.is_ours() {
+        if !self.source.turn.is_ours() {
             return Ask::Turn;
         }
         let notice = self.room.look(&mut self.store, outside);
@@ -431,7 +474,8 @@ impl<'a> Bot<'a> {
                 self.is_token_known = true;
                 self.me = Some(me);
                 report_in(&mut self.store, self.outside, true);
-                self.told.is_known.send_replace(true);
+                // A menu is for as long as a token is; a turn leaves it as it is.
+                self.told.is_known.send_replace(!self.is_turn());
                 None
             }
             Err(error @ TelegramError::Unauthorized(_)) if !self.is_token_known => {
@@ -594,6 +638,10 @@ impl<'a> Bot<'a> {
     /// Writes down that a poll was completed, with a word to those who may have lost messages after a stretch of silence. A poll that
     /// brought something is about to be stored anyway: what it ends must be told before it is.
     fn note_poll(&mut self, brings_something: bool) -> Result<(), StoreError> {
+        // A turn says nothing of how long nobody was listening: the webhook does.
+        if self.is_turn() {
+            return Ok(());
+        }
         let (bot_id, now) = (self.outside.telegram.bot_id(), self.outside.clock.now());
         // By the clock of the wall, which goes on while the machine sleeps.
         if self.noted_at.is_some_and(|at| (now - at).abs() < NOTE_POLL_EVERY) {
@@ -623,6 +671,15 @@ impl<'a> Bot<'a> {
     }
 }
 
+/// Whether more may come after it.
+fn brings_more(polled: &Result<Polled, TelegramError>) -> bool {
+    match polled {
+        Ok(Polled::Met(_)) => true,
+        Ok(Polled::Updates(updates)) => !updates.is_empty(),
+        Ok(Polled::Nothing) | Err(_) => false,
+    }
+}
+
 /// Says what is to be said and gives the wait.
 fn tell(advice: Advice) -> Duration {
     if let Some(text) = advice.say {
@@ -632,7 +689,7 @@ fn tell(advice: Advice) -> Duration {
 }
 
 /// One call to Telegram, after a wait.
-async fn ask(telegram: &Telegram, turn: &PollTurn, what: Ask, wait: Duration) -> Result<Polled, TelegramError> {
+async fn ask(telegram: &Telegram, source: &UpdateSource, what: Ask, wait: Duration) -> Result<Polled, TelegramError> {
     tokio::time::sleep(wait).await;
     let (offset, explains_rival) = match what {
         Ask::Updates { offset, explains_rival } => (offset, explains_rival),
@@ -641,17 +698,21 @@ async fn ask(telegram: &Telegram, turn: &PollTurn, what: Ask, wait: Duration) ->
             return Ok(Polled::Nothing);
         }
         Ask::Turn => {
-            turn.comes().await;
+            source.turn.comes().await;
             return Ok(Polled::Nothing);
         }
         Ask::Me => {
             return telegram.get_me().await.map(Polled::Met);
         }
     };
+    if let Some(inbox) = &source.inbox {
+        let updates = inbox.borrow_mut().next(offset, POLL_LIMIT);
+        return updates.map(Polled::Updates).map_err(|error| TelegramError::NotSent { why: format!("the inbox: {error}") });
+    }
     let asked = Instant::now();
     let polled = tokio::select! {
         polled = telegram.get_updates(offset, POLL_LIMIT, POLL_TIMEOUT_S) => polled,
-        () = turn.over() => return Ok(Polled::Nothing),
+        () = source.turn.over() => return Ok(Polled::Nothing),
     };
     let updates = match polled {
         Err(TelegramError::Conflict(said)) if explains_rival => {

@@ -2,6 +2,7 @@
 
 use std::{
     ffi::{OsStr, OsString},
+    num::NonZeroU32,
     path::{Path, PathBuf},
     process::{Child, Stdio},
 };
@@ -20,7 +21,12 @@ pub(super) fn program() -> PathBuf {
 
 /// Starts a wake in its own process group: it outlives the bot. What it logs goes where the bot's log goes.
 pub(super) fn start(program: &Path, settings: &[OsString]) -> std::io::Result<Child> {
-    start_as(program, NUDGE, settings)
+    start_as(program, NUDGE, &[], settings)
+}
+
+/// The same for a turn, which is one cycle long.
+pub(super) fn start_turn(program: &Path, settings: &[OsString]) -> std::io::Result<Child> {
+    start_as(program, NUDGE, &["--turn"], settings)
 }
 
 /// Starts a wake for a reason, with the settings of whoever starts it, which it outlives. The caller polls the child.
@@ -28,12 +34,23 @@ pub(super) fn start(program: &Path, settings: &[OsString]) -> std::io::Result<Ch
 /// # Errors
 /// The system's.
 pub fn start_wake(reason: &str, settings: &[OsString]) -> std::io::Result<Child> {
-    start_as(&program(), reason, settings)
+    start_as(&program(), reason, &[], settings)
 }
 
-fn start_as(program: &Path, reason: &str, settings: &[OsString]) -> std::io::Result<Child> {
+/// Starts the turns of a fleet's assistants that are due; it ends once none is. The caller polls the child.
+///
+/// # Errors
+/// The system's.
+pub fn start_fleet(wake: Option<&Path>, dir: &Path, slots: NonZeroU32) -> std::io::Result<Child> {
+    let (slots, beside) = (slots.to_string(), program());
+    let arguments = ["--fleet".as_ref(), dir.as_os_str(), "--once".as_ref(), "--workers".as_ref(), slots.as_ref()];
+    process::spawn_detached(wake.unwrap_or(&beside), &arguments, &[], Stdio::null(), Stdio::inherit())
+}
+
+fn start_as(program: &Path, reason: &str, more: &[&str], settings: &[OsString]) -> std::io::Result<Child> {
     // Replies to the console stay for somebody who watches.
     let arguments = ["--once", "--reason", reason, "--no-console"];
-    let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).chain(settings.iter().map(|part| &**part)).collect();
+    let arguments = arguments.iter().chain(more).map(OsStr::new);
+    let arguments: Vec<&OsStr> = arguments.chain(settings.iter().map(|part| &**part)).collect();
     process::spawn_detached(program, &arguments, &[], Stdio::null(), Stdio::inherit())
 }

@@ -1,6 +1,6 @@
 //! The arguments of `wake`, and the help that goes with them.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, num::NonZeroU32, path::PathBuf};
 
 use clap::{Parser, Subcommand};
 
@@ -10,6 +10,9 @@ use super::{
     policy::PolicyAction, queue, recordings::RecordingsCommand, remind::RemindArguments, shell::Program,
     task::TaskCommand,
 };
+
+/// Turns at a time, unless it is said otherwise.
+pub(super) const DEFAULT_WORKERS: NonZeroU32 = NonZeroU32::new(2).unwrap();
 
 /// Wakes, does what is due, writes down what it did, and goes back to sleep.
 ///
@@ -75,6 +78,15 @@ pub(super) struct Arguments {
     /// Leave replies to the terminal for the next wake that somebody watches.
     #[arg(long, hide = true)]
     pub(super) no_console: bool,
+    /// One cycle at most, and what waits then as JSON: for the workers of a fleet.
+    #[arg(long, hide = true, requires = "once")]
+    pub(super) turn: bool,
+    /// Let the assistants of this folder have their turns, each in a box of its own, instead of waking this one.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["say", "turn", "env_file"])]
+    pub(super) fleet: Option<PathBuf>,
+    /// Turns at a time.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_WORKERS, requires = "fleet")]
+    pub(super) workers: NonZeroU32,
     #[command(flatten)]
     pub(super) settings: SettingsArguments,
     #[command(subcommand)]
@@ -239,6 +251,12 @@ Examples:
         #[command(subcommand)]
         action: queue::QueueCommand,
     },
+    /// Look after many assistants on one machine, each out of the others' reach.
+    #[command(after_help = super::fleet::HELP)]
+    Fleet {
+        #[command(subcommand)]
+        command: super::fleet::FleetCommand,
+    },
     /// Move the database into one that machines share, or back.
     #[cfg(feature = "postgres")]
     #[command(after_help = "Example: wake store move --to postgres://reveille@db.example.org/reveille")]
@@ -352,6 +370,7 @@ impl WakeCommand {
             Self::Approvals { action } => action.json(),
             Self::Backup { command } => command.json(),
             Self::Import(import) => import.json,
+            Self::Fleet { command } => command.json(),
             Self::Policy { action } => action.as_ref().is_some_and(PolicyAction::json),
             Self::Chat
             | Self::Install(_)
@@ -394,6 +413,9 @@ impl Arguments {
             json: false,
             verbose: false,
             no_console,
+            turn: false,
+            fleet: None,
+            workers: DEFAULT_WORKERS,
             settings: SettingsArguments { env_file: None },
             command: None,
         })

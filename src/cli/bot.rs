@@ -1,19 +1,19 @@
 //! `bot`: the door to Telegram, and sending a message by hand.
 
-use std::{io::Read as _, path::PathBuf, process::ExitCode};
+use std::{io::Read as _, num::NonZeroU32, path::PathBuf, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments, complain, config_failure, failed,
+    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments, arguments::DEFAULT_WORKERS, complain, config_failure, failed, fleet,
     log::{self, Talk},
     out, pair, print,
     transcribe::TranscribeArguments,
-    transcriber, values,
+    transcriber, turn, values,
 };
 use crate::{
     access,
-    bot::{self, BotContext, BotEnd, BotError, Sending},
+    bot::{self, BotContext, BotEnd, BotError, BotMode, Sending},
     channel::{Channel, telegram::Telegram},
     config::Config,
     cycle, database, process,
@@ -62,6 +62,15 @@ struct RunArguments {
     /// End at once, in silence and with 0, if a bot runs already: for cron.
     #[arg(long)]
     unless_running: bool,
+    /// Take Telegram's updates for all assistants of a fleet, on this port of the loopback; a proxy that speaks TLS stands before it.
+    #[arg(long, value_name = "PORT", requires = "fleet")]
+    webhook: Option<u16>,
+    /// The fleet's folder, see `wake fleet --help`.
+    #[arg(long, value_name = "DIR", requires = "webhook")]
+    fleet: Option<PathBuf>,
+    /// Turns at a time.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_WORKERS, requires = "webhook")]
+    workers: NonZeroU32,
     /// The program to start when something is due.
     #[arg(long, value_name = "PATH", hide = true, global = true)]
     wake: Option<PathBuf>,
@@ -74,6 +83,9 @@ struct RunArguments {
 enum Command {
     /// Run until SIGTERM; the same as no command.
     Run,
+    /// Take in what a webhook has left in the inbox, do what is due, and end: what the workers of a fleet run.
+    #[command(hide = true)]
+    Turn,
     /// Send a message (Markdown) to an allowed chat; works while a bot and a wake run.
     ///
     /// It enters the outbox first and is then sent at once. What can't be sent now is sent by a later wake.
@@ -140,12 +152,17 @@ pub fn main() -> ExitCode {
 }
 
 fn main_of(arguments: Arguments) -> ExitCode {
+    // A fleet has settings of its own.
+    if let (None, Some(port), Some(dir)) = (&arguments.command, arguments.run.webhook, &arguments.run.fleet) {
+        return fleet::receive(dir, port, arguments.run.workers, arguments.run.wake.as_deref());
+    }
     let config = match super::set_up(&arguments.settings, Talk::Usual, "bot") {
         Ok(config) => config,
         Err(code) => return code,
     };
     match arguments.command {
         None | Some(Command::Run) => run(&config, &arguments.run),
+        Some(Command::Turn) => one_turn(&config, &arguments.run),
         Some(Command::Send { chat, text }) => send(&config, chat, &text.join(" ")),
         Some(Command::Transcribe(_)) => transcriber::become_transcriber(),
         Some(Command::Pair { list: true }) => pair::list(&config),
@@ -157,7 +174,7 @@ fn main_of(arguments: Arguments) -> ExitCode {
 
 fn run(config: &Config, arguments: &RunArguments) -> ExitCode {
     loop {
-        if let Some(code) = run_once(config, arguments) {
+        if let Some(code) = run_once(config, arguments, BotMode::Polling) {
             return code;
         }
         // Only a failure comes back from there.
@@ -167,9 +184,19 @@ fn run(config: &Config, arguments: &RunArguments) -> ExitCode {
     }
 }
 
+/// One turn, and what waits for the next.
+fn one_turn(config: &Config, arguments: &RunArguments) -> ExitCode {
+    // A restart is the next turn.
+    let code = run_once(config, arguments, BotMode::Turn).unwrap_or(ExitCode::SUCCESS);
+    if code != ExitCode::SUCCESS {
+        return code;
+    }
+    turn::print_due(config, config.clock().now()).map_or_else(|error| failed(&error), |()| code)
+}
+
 /// Runs it until it ends; none: it is to be started anew.
-fn run_once(config: &Config, arguments: &RunArguments) -> Option<ExitCode> {
-    let RunArguments { unless_running, wake, transcriber } = arguments;
+fn run_once(config: &Config, arguments: &RunArguments, mode: BotMode) -> Option<ExitCode> {
+    let RunArguments { unless_running, wake, transcriber, .. } = arguments;
     let (telegram, runtime) = match (open_telegram(config), super::runtime()) {
         (Ok(telegram), Ok(runtime)) => (telegram, runtime),
         (Err(code), _) => return Some(code),
@@ -179,7 +206,7 @@ fn run_once(config: &Config, arguments: &RunArguments) -> Option<ExitCode> {
     let outside = BotContext { config, telegram: &telegram, clock: clock.as_ref(), redactor: &redactor };
     let ended = runtime.block_on(async {
         let stop = super::stop_signal().map_err(BotError::Signals)?;
-        bot::run(outside, stop, wake.clone(), transcriber.clone()).await
+        bot::run(outside, stop, (wake.clone(), transcriber.clone()), mode).await
     });
     Some(match ended {
         Ok(BotEnd::Restart) => return None,

@@ -1,20 +1,20 @@
 //! `wake`: doing what is due once, staying and waking by itself, or looking at what wakes did.
 
-use std::{cell::Cell, io::IsTerminal as _, process::ExitCode};
+use std::{cell::Cell, io::IsTerminal as _, path::Path, process::ExitCode};
 
 use tokio::sync::watch;
 
 use super::{
     WakeSettings, approvals,
     arguments::{Arguments, WakeCommand},
-    backup, chat, complain, cost, eval, failed, history, jobs, log, logs, mcp, memory,
+    backup, chat, complain, cost, eval, failed, fleet, history, jobs, log, logs, mcp, memory,
     out::{self, Working},
     page, policy, queue, recordings, remind, replay,
     say::{self, Said},
     shell,
     show::{AskedWhere, Here, KEPT, ReportView, exit_code, fail, show_report, what_to_do},
     story::{self, ShowAs},
-    task, within,
+    task, turn, within,
 };
 use crate::{
     channel::Channel,
@@ -56,6 +56,12 @@ fn run(arguments: &Arguments) -> ExitCode {
         // It is there for settings that can't be loaded, too.
         Some(WakeCommand::Init(init)) => return super::init::run(&arguments.settings, init, arguments.json()),
         Some(WakeCommand::Install(install)) => return super::install::run(&arguments.settings, install),
+        // A fleet has settings of its own.
+        Some(WakeCommand::Fleet { command }) => return fleet::run(command),
+        None if arguments.fleet.is_some() => {
+            let dir = arguments.fleet.as_deref().unwrap_or(Path::new("."));
+            return fleet::work(dir, arguments.once, arguments.workers);
+        }
         _ => {}
     }
     let config = match super::set_up(&arguments.settings, arguments.talk(), "wake") {
@@ -116,9 +122,15 @@ fn run(arguments: &Arguments) -> ExitCode {
         Some(WakeCommand::Eval(arguments)) => {
             with_context(&config, async |context| Box::pin(eval::run(context, arguments, json)).await)
         }
-        Some(WakeCommand::Completions { .. } | WakeCommand::Man { .. } | WakeCommand::Page(_)) => ExitCode::SUCCESS,
+        Some(
+            WakeCommand::Completions { .. }
+            | WakeCommand::Man { .. }
+            | WakeCommand::Page(_)
+            | WakeCommand::Fleet { .. },
+        ) => ExitCode::SUCCESS,
         None => match &arguments.say {
             Some(text) => said(&config, &view(AskedWhere::Here), &arguments.reason, std::slice::from_ref(text)),
+            None if arguments.turn => turn(&config, &arguments.reason),
             None if arguments.once => once(&config, &view(AskedWhere::Nowhere), &arguments.reason),
             None => stay(&config, &view(AskedWhere::Nowhere)),
         },
@@ -191,6 +203,25 @@ fn once(config: &Config, view: &ReportView, reason: &str) -> ExitCode {
                 show_report(context, &mut store, &report, view, None)
             }
             Err(error) => fail(context, view, &error, KEPT),
+        }
+    })
+}
+
+/// One turn of many assistants': one cycle at most, and what waits then.
+fn turn(config: &Config, reason: &str) -> ExitCode {
+    let trigger = trigger(reason);
+    with_context(config, async |context| {
+        let worked = async {
+            let mut store = cycle::open_store(context.config)?;
+            look(Context { is_turn: true, ..context }, &mut store, &trigger).await
+        };
+        let ended = worked.await.map(|report| report.error);
+        let due = turn::print_due(config, context.clock.now());
+        match (ended, due) {
+            (Ok(None), Ok(())) => ExitCode::SUCCESS,
+            (Ok(Some(error)), _) => failed(&context.redactor.redact(&error)),
+            (Err(error), _) => failed(&context.redactor.redact(&error.to_string())),
+            (_, Err(error)) => failed(&error),
         }
     })
 }
@@ -376,6 +407,7 @@ pub(super) fn with_signals(
             stop: &stop,
             at_work: &at_work,
             terminal: Terminal::Unwatched,
+            is_turn: false,
             stand_in: None,
         })
         .await

@@ -41,6 +41,8 @@ pub struct Context<'a> {
     pub at_work: &'a dyn Fn(),
     /// Who is shown what is meant for the terminal, and when.
     pub terminal: Terminal<'a>,
+    /// Whether it is one of many assistants' turns: it ends after one cycle, for the others.
+    pub is_turn: bool,
     /// What answers in the place of the tools that act, where nothing may happen; none: they act.
     pub stand_in: Option<&'a StandIn>,
 }

@@ -49,7 +49,7 @@ pub const ENVIRONMENT: &[&str] = &[
     "LOGNAME",
 ];
 /// Where bubblewrap is looked for. A fixed list: `PATH` is nobody's word on what a boundary is made of.
-const BUBBLEWRAP: [&str; 4] =
+pub const BUBBLEWRAP: [&str; 4] =
     ["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
 /// Where macOS keeps the program that sets a Seatbelt profile.
 const SEATBELT: &str = "/usr/bin/sandbox-exec";

@@ -38,6 +38,15 @@ impl StorePlace {
         }
     }
 
+    /// The folder of the socket by which it is reached; none: by a network, or it is a file.
+    pub fn socket_dir(&self) -> Option<PathBuf> {
+        match self {
+            Self::File(_) => None,
+            #[cfg(feature = "postgres")]
+            Self::Shared(address) => address.socket_dir(),
+        }
+    }
+
     /// Opens it, making it if need be.
     ///
     /// # Errors

@@ -72,6 +72,14 @@ impl DatabaseAddress {
         Self { config, tls: self.tls.clone(), name: self.name.clone() }
     }
 
+    /// The folder of the socket by which it is reached, if it is by one.
+    pub fn socket_dir(&self) -> Option<PathBuf> {
+        self.config.get_hosts().iter().find_map(|host| match host {
+            Host::Unix(path) => Some(path.clone()),
+            Host::Tcp(_) => None,
+        })
+    }
+
     /// What people call it by: host and database, nothing secret.
     pub fn name(&self) -> &str {
         &self.name

@@ -456,6 +456,7 @@ fn work_in_the_background_takes_as_many_wakes_as_bring_it_further() {
             stop: &stop,
             at_work: &|| {},
             terminal: Terminal::Later,
+            is_turn: false,
             stand_in: None,
         };
         let wake = || {

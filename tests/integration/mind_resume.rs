@@ -536,6 +536,7 @@ fn a_cycle_that_takes_too_long_three_times_is_given_up() {
         stop: &stop,
         at_work: &|| {},
         terminal: Terminal::Later,
+        is_turn: false,
         stand_in: None,
     };
     let wake = || {

@@ -14,7 +14,7 @@ use reqwest::multipart::{Form, Part};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, value::RawValue};
 use teloxide_core::{
-    payloads::{DeleteWebhook, GetMe, GetUpdates, GetWebhookInfo, SendDocument, SendMessage, SetMyCommands},
+    payloads::{DeleteWebhook, GetMe, GetUpdates, GetWebhookInfo, SendDocument, SendMessage, SetMyCommands, SetWebhook},
     requests::Payload,
     types::{AllowedUpdate, BotCommand, MessageId, True, User},
 };
@@ -238,6 +238,18 @@ impl Telegram {
     /// Asks whether a webhook takes this bot's updates away, for explaining a [`TelegramError::Conflict`].
     pub async fn get_webhook_info(&self) -> Result<WebhookInfo, TelegramError> {
         self.call(&GetWebhookInfo::new()).await
+    }
+
+    /// Has Telegram bring this bot's updates to an address, one after the other, each with this secret. What waits there is brought.
+    pub async fn set_webhook(&self, url: reqwest::Url, secret: &str) -> Result<(), TelegramError> {
+        let request = SetWebhook {
+            allowed_updates: Some(ALLOWED_UPDATES.to_vec()),
+            // In the order in which they were written.
+            max_connections: Some(1),
+            secret_token: Some(secret.to_owned()),
+            ..SetWebhook::new(url)
+        };
+        self.call(&request).await.map(|True| ())
     }
 
     /// Takes the webhook away that keeps this bot's updates from being fetched. What waits there is kept, and fetched.

@@ -161,7 +161,7 @@ impl Wizard {
         let redactor = redactor(config);
         let (end, stop) = tokio::sync::watch::channel(false);
         let outside = BotContext { config, telegram: &telegram, clock, redactor: &redactor };
-        let running = Box::pin(bot::run(outside, stop, None, None));
+        let running = Box::pin(bot::run(outside, stop, (None, None), bot::BotMode::Polling));
         tokio::pin!(running);
         let ended = tokio::select! {
             ended = &mut running => return ended.map(|_| None).map_err(Unpaired::Bot),

@@ -48,7 +48,7 @@ async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<
     store.forget_dead_sessions()?;
     let models = ModelChain::of(context.config);
     let mut report = Report::default();
-    for look in 0..MAX_LOOKS {
+    for look in 0..if context.is_turn { 1 } else { MAX_LOOKS } {
         if *context.stop.borrow() {
             break;
         }

@@ -75,7 +75,7 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, settles_doubts: boo
     }
     let mut has_worked = sync::upkeep(session).await? || has_brought_in;
     let mut is_quiet = false;
-    for _ in 0..MAX_CYCLES {
+    for _ in 0..if session.context.is_turn { 1 } else { MAX_CYCLES } {
         let observation = Observation::look(&session.store, Some(&repo), session.context)?;
         let reasons = observation.due(session.context);
         let Some(work) = orient::choose(reasons, &observation.model, session.context.config.owner_chat) else {

@@ -1,0 +1,306 @@
+//! Many assistants: who they are (`wake fleet`), their turns (`wake --fleet`), and what Telegram brings for them (`bot --webhook`).
+
+use std::{
+    num::NonZeroU32,
+    path::{Path, PathBuf},
+    process::{Child, ExitCode},
+    sync::Arc,
+    time::Duration,
+};
+
+use clap::Subcommand;
+
+use super::{
+    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, complain, failed,
+    log::{self, Talk},
+    print, print_json,
+};
+use crate::{
+    bot,
+    channel::telegram::{Command, Telegram, TelegramError},
+    clock::SystemClock,
+    fleet::{Fleet, FleetError, receive, work},
+    loopback,
+    redact::Secret,
+    store::FleetMember,
+    types::AssistantName,
+    words::local,
+};
+
+/// How often the receiver looks whether a worker is wanted for what begins at a time.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// How long the receiver waits for its worker once it is asked to end.
+const STOP_GRACE: Duration = Duration::from_secs(30);
+
+pub(super) const HELP: &str = "\
+A fleet is a folder: one assistant a person or a team, each with its own settings, secrets, memory and messages. Its turns run in
+a box (bubblewrap) in which no other is to be found. One machine and one person need none of this: see docs/FLEET.md.
+
+Examples:
+  wake fleet add /srv/fleet ana --env ana.env
+  wake fleet connect /srv/fleet ana --url https://bots.example.org
+  wake fleet list /srv/fleet
+  wake --fleet /srv/fleet --once --workers 4     the turns of all who are due: what cron calls
+  bot --webhook 8787 --fleet /srv/fleet          take Telegram's updates, and start the turns";
+
+#[derive(Debug, Subcommand)]
+pub(super) enum FleetCommand {
+    /// Add an assistant; the first one makes the fleet.
+    Add {
+        /// The fleet's folder.
+        dir: PathBuf,
+        /// What it is called: small letters, digits and _.
+        name: AssistantName,
+        /// A file of settings that it begins with, see .env.example; one that it has stays.
+        #[arg(long, value_name = "FILE")]
+        env: Option<PathBuf>,
+    },
+    /// Have Telegram bring an assistant's messages to the receiver; a new secret replaces the old one.
+    Connect {
+        /// The fleet's folder.
+        dir: PathBuf,
+        /// The assistant; its settings hold its bot's token.
+        name: AssistantName,
+        /// Where the proxy before the receiver is reached, such as https://bots.example.org.
+        #[arg(long)]
+        url: String,
+    },
+    /// List the assistants: when each is due, and whose turns fail.
+    List {
+        /// The fleet's folder.
+        dir: PathBuf,
+        /// Print a JSON object a line: name, added_at, due_at, taken_at, is_at_work, receives, failures, trouble.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take an assistant off the list: it gets no turns and no messages. Its folder stays.
+    Remove {
+        /// The fleet's folder.
+        dir: PathBuf,
+        /// The assistant.
+        name: AssistantName,
+    },
+}
+
+impl FleetCommand {
+    /// Whether JSON is asked for.
+    pub(super) fn json(&self) -> bool {
+        matches!(self, Self::List { json: true, .. })
+    }
+}
+
+/// Carries it out.
+pub(super) fn run(command: &FleetCommand) -> ExitCode {
+    let done = match command {
+        FleetCommand::Add { dir, name, env } => add(dir, name, env.as_deref()),
+        FleetCommand::Connect { dir, name, url } => connect(dir, name, url),
+        FleetCommand::List { dir, json } => list(dir, *json),
+        FleetCommand::Remove { dir, name } => remove(dir, name),
+    };
+    done.unwrap_or_else(|error| told(&error))
+}
+
+fn told(error: &FleetError) -> ExitCode {
+    complain(&format!("failed: {error}"));
+    ExitCode::from(match error {
+        FleetError::None(_) => EXIT_USAGE,
+        FleetError::Settings(_) | FleetError::NoBox(_) => EXIT_CONFIG,
+        _ => EXIT_FAILED,
+    })
+}
+
+fn add(dir: &Path, name: &AssistantName, env: Option<&Path>) -> Result<ExitCode, FleetError> {
+    let (fleet, is_new) = Fleet::add(dir, name, env, chrono::Utc::now())?;
+    let workspace = fleet.workspace(name);
+    let known = if is_new { "is added" } else { "was there already; nothing of it was changed" };
+    print(&format!("{name} {known}. Its settings: {}\n", workspace.join(".env").display()));
+    if let Err(problems) = fleet.config_of(name) {
+        complain(&format!("{problems}"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(dir: &Path, json: bool) -> Result<ExitCode, FleetError> {
+    let fleet = Fleet::open(dir)?;
+    let members = fleet.registry()?.members(chrono::Utc::now())?;
+    if json {
+        members.iter().for_each(print_json);
+    } else if members.is_empty() {
+        complain("No assistant is here yet: `wake fleet add` adds one.");
+    } else {
+        let zone = fleet.config().timezone;
+        let line = |member: &FleetMember| {
+            let now = if member.is_at_work { "has its turn" } else { "next look" };
+            let at = if member.is_at_work { String::new() } else { format!(" {}", local(member.due_at, zone)) };
+            let failed = member.trouble.as_ref().map(|why| format!("  failed {} times: {why}", member.failures));
+            format!("{}  {now}{at}{}\n", member.name, failed.unwrap_or_default())
+        };
+        print(&members.iter().map(line).collect::<String>());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn remove(dir: &Path, name: &AssistantName) -> Result<ExitCode, FleetError> {
+    let fleet = Fleet::open(dir)?;
+    if !fleet.registry()?.remove(name)? {
+        complain(&format!("{name} isn't on the list. `wake fleet list` shows who is."));
+        return Ok(ExitCode::from(EXIT_USAGE));
+    }
+    print(&format!(
+        "{name} gets no turns and no messages any more. What it has stays: {}. Telegram still knows the way here: `bot webhook \
+         delete` with its settings ends that.\n",
+        fleet.workspace(name).display()
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn connect(dir: &Path, name: &AssistantName, url: &str) -> Result<ExitCode, FleetError> {
+    let fleet = Fleet::open(dir)?;
+    let config = fleet.config_of(name)?;
+    config.require_telegram()?;
+    let address = format!("{}{}{name}", url.trim_end_matches('/'), receive::PATH);
+    let address = match reqwest::Url::parse(&address) {
+        Ok(address) if address.scheme() == "https" => address,
+        _ => {
+            complain("--url isn't an address that begins with https://, which is all that Telegram calls.");
+            return Ok(ExitCode::from(EXIT_USAGE));
+        }
+    };
+    let (telegram, runtime) = match (super::telegram(&config), super::runtime()) {
+        (Ok(Some(telegram)), Ok(runtime)) => (telegram, runtime),
+        (Ok(None), _) => return Ok(ExitCode::from(EXIT_CONFIG)),
+        (Err(error), _) => {
+            complain(&error);
+            return Ok(ExitCode::from(EXIT_CONFIG));
+        }
+        (_, Err(error)) => return Ok(failed(&error)),
+    };
+    // Known here first: what Telegram brings at once is taken.
+    let secret = fleet.new_secret(name)?;
+    match runtime.block_on(introduce(&telegram, address, &secret)) {
+        Ok(()) => print(&format!("Telegram brings what is written to {name} to {url}.\n")),
+        Err(error) => {
+            let why = super::redactor(&config).redact(&error.to_string());
+            complain(&format!("failed: {why}\nTelegram wasn't told the new secret, so nothing is taken for {name} until this works."));
+            return Ok(ExitCode::from(EXIT_FAILED));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn introduce(telegram: &Telegram, address: reqwest::Url, secret: &Secret) -> Result<(), TelegramError> {
+    telegram.set_webhook(address, secret.expose()).await?;
+    // Without the menu all commands work as well.
+    telegram.set_my_commands(&Command::menu()).await.ok();
+    Ok(())
+}
+
+/// The turns of all who are due.
+pub(super) fn work(dir: &Path, once: bool, slots: NonZeroU32) -> ExitCode {
+    let worked = Fleet::open(dir).and_then(|fleet| {
+        log::start(fleet.config(), Talk::Usual, Some("fleet"));
+        let stop = super::stop_signal().map_err(|source| FleetError::Disk { path: dir.to_owned(), source })?;
+        let (is_over, clock) = (|| *stop.borrow(), SystemClock);
+        work::work(&fleet, &work::Working { slots, once, is_over: &is_over, clock: &clock })
+    });
+    match worked {
+        Ok(turns) => {
+            tracing::info!(turns, "nobody is due any more");
+            ExitCode::SUCCESS
+        }
+        Err(error) => told(&error),
+    }
+}
+
+/// Receives for all, and starts workers.
+pub(super) fn receive(dir: &Path, port: u16, slots: NonZeroU32, wake: Option<&Path>) -> ExitCode {
+    let fleet = match Fleet::open(dir) {
+        Ok(fleet) => fleet,
+        Err(error) => return told(&error),
+    };
+    log::start(fleet.config(), Talk::Usual, Some("fleet"));
+    let received = super::runtime().and_then(|runtime| {
+        runtime.block_on(async {
+            let mut stop = super::stop_signal()?;
+            let registry = fleet.registry().map_err(std::io::Error::other)?;
+            let receiver = Arc::new(receive::Receiver::new(fleet.clone()).map_err(std::io::Error::other)?);
+            let listeners = loopback::listen(port).await?;
+            for listener in &listeners {
+                loopback::is_loopback_only(listener)?;
+            }
+            let port = listeners.first().map_or(Ok(port), |first| Ok::<_, std::io::Error>(first.local_addr()?.port()))?;
+            print(&format!("http://127.0.0.1:{port}{}\n", receive::PATH));
+            tracing::info!(port, "receiving for the fleet; SIGTERM ends it");
+            let mut worker = Worker { wake: wake.map(Path::to_owned), dir: fleet.dir().to_owned(), slots, child: None };
+            let is_due = || {
+                let next_at = registry.next_at().unwrap_or_else(|error| {
+                    tracing::warn!(%error, "who is due couldn't be read");
+                    None
+                });
+                next_at.is_some_and(|at| at <= chrono::Utc::now())
+            };
+            let supervised = async {
+                loop {
+                    worker.look(is_due());
+                    tokio::select! {
+                        () = receiver.arrived.notified() => {}
+                        () = tokio::time::sleep(worker.wait()) => {}
+                    }
+                }
+            };
+            tokio::select! {
+                _ = stop.wait_for(|stop| *stop) => {}
+                never = receiver.serve(&listeners) => match never {},
+                () = supervised => {}
+            }
+            worker.end().await;
+            Ok(())
+        })
+    });
+    match received {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(&error),
+    }
+}
+
+/// The worker that the receiver starts when somebody is due and none of its own runs.
+struct Worker {
+    wake: Option<PathBuf>,
+    dir: PathBuf,
+    slots: NonZeroU32,
+    child: Option<Child>,
+}
+
+impl Worker {
+    fn look(&mut self, is_due: bool) {
+        if let Some(child) = &mut self.child
+            && !matches!(child.try_wait(), Ok(None))
+        {
+            self.child = None;
+        }
+        if self.child.is_some() || !is_due {
+            return;
+        }
+        match bot::start_fleet(self.wake.as_deref(), &self.dir, self.slots) {
+            Ok(child) => self.child = Some(child),
+            Err(error) => tracing::error!(%error, "a worker couldn't be started; what came is kept, and it is tried again"),
+        }
+    }
+
+    /// A worker that runs looks by itself; its end is seen soon.
+    fn wait(&self) -> Duration {
+        if self.child.is_some() { Duration::from_millis(100) } else { LOOK_EVERY }
+    }
+
+    /// Asks it to end once its turns are over, and waits for a while.
+    async fn end(mut self) {
+        let Some(child) = &mut self.child else { return };
+        if let Some(who) = crate::process::Identity::of(child.id()) {
+            crate::process::ask_to_end(&who);
+        }
+        let until = tokio::time::Instant::now() + STOP_GRACE;
+        while matches!(child.try_wait(), Ok(None)) && tokio::time::Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}

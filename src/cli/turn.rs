@@ -1,0 +1,33 @@
+//! What a fleet's worker is told at the end of a turn: one JSON document on standard output.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::print_json;
+use crate::{channel::telegram::Inbox, clock::rfc3339, config::Config, cycle, database, in_force::in_force, store::StoreError};
+
+/// What waits for the next turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct TurnDue {
+    /// A name for each thing that is due now.
+    pub(super) due: Vec<String>,
+    /// When the next thing known by time is due.
+    pub(super) next_at: Option<String>,
+}
+
+/// Prints what waits now.
+///
+/// # Errors
+/// The store can't be read.
+pub(super) fn print_due(config: &Config, now: DateTime<Utc>) -> Result<(), StoreError> {
+    let mut told = TurnDue { due: Vec::new(), next_at: None };
+    if let Some(store) = database::look(config)? {
+        let waiting = cycle::waiting(&store, &in_force(config, &store)?, now)?;
+        told = TurnDue { due: waiting.due.into_iter().collect(), next_at: waiting.next_at.map(rfc3339) };
+    }
+    if !Inbox::at(config.inbox_dir()).is_empty() {
+        told.due.push("inbox".to_owned());
+    }
+    print_json(&told);
+    Ok(())
+}

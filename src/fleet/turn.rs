@@ -1,0 +1,144 @@
+//! One turn of one assistant: a program of ours in a box, in which the fleet's folder holds nobody else.
+//!
+//! The box is a second wall: the assistant's own sandbox stands around what its model runs, this one around the assistant. It sees the
+//! machine's programs, but no other assistant's files, no other process, no home directory and no socket of the system.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+
+use super::{Fleet, FleetError, home_in};
+use crate::{
+    channel::telegram::Inbox,
+    clock::parse_time,
+    process::{self, Output, ProcessError, Spec},
+    sandbox::{BUBBLEWRAP, ENVIRONMENT, places},
+    types::AssistantName,
+};
+
+/// How long a turn may take: more than any one cycle does.
+const TURN_TIMEOUT: Duration = Duration::from_secs(3600);
+/// How long trying the box out may take.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+/// What says how names of the network are found. On many systems it leads into `/run`, which is empty in a box.
+const RESOLVER: &str = "/etc/resolv.conf";
+/// The longest word on a turn that failed, in bytes.
+const MAX_TROUBLE_BYTES: usize = 300;
+
+/// How the turns of a fleet are boxed.
+#[derive(Debug, Clone)]
+pub(super) struct TurnBox {
+    bubblewrap: PathBuf,
+    /// Where our programs are.
+    programs: PathBuf,
+    /// The home directory of whoever runs the fleet.
+    home: Option<PathBuf>,
+}
+
+/// What a turn has left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TurnLeft {
+    /// A name for each thing that is due now.
+    pub(super) due: Vec<String>,
+    /// When the next thing known by time is due.
+    pub(super) next_at: Option<DateTime<Utc>>,
+}
+
+/// The last line of a turn, as it prints it.
+#[derive(Deserialize)]
+struct Printed {
+    due: Vec<String>,
+    next_at: Option<String>,
+}
+
+impl TurnBox {
+    /// Finds what boxes are made of, and tries one out.
+    ///
+    /// # Errors
+    /// There is nothing to make one of, or it isn't allowed here.
+    pub(super) fn find(fleet: &Fleet) -> Result<Self, FleetError> {
+        let bubblewrap = BUBBLEWRAP.iter().map(PathBuf::from).find(|path| path.exists());
+        let bubblewrap = bubblewrap.ok_or_else(|| FleetError::NoBox("bubblewrap isn't installed".to_owned()))?;
+        let exe = std::env::current_exe().map_err(super::at(Path::new("wake")))?;
+        let programs = exe.parent().map_or_else(PathBuf::new, Path::to_owned);
+        let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+        let turns = Self { bubblewrap, programs, home: home.filter(|home| home.parent().is_some()) };
+        let tried = turns.spec(fleet, fleet.dir(), "/bin/true".into(), &[]).timeout(PROBE_TIMEOUT);
+        match process::run(&tried) {
+            Ok(output) if output.status.success() => Ok(turns),
+            Ok(output) => Err(FleetError::NoBox(format!("No box can be made here: {}", last_line(&output.stderr)))),
+            Err(error) => Err(FleetError::NoBox(format!("No box can be made here: {error}"))),
+        }
+    }
+
+    /// Lets an assistant have a turn: with its inbox, if anything is in it.
+    pub(super) fn take(&self, fleet: &Fleet, name: &AssistantName) -> Result<TurnLeft, String> {
+        let workspace = fleet.workspace(name);
+        let has_updates = !Inbox::at(workspace.join("inbox")).is_empty();
+        let (program, arguments): (_, &[&str]) =
+            if has_updates { ("bot", &["turn"]) } else { ("wake", &["--once", "--turn", "--reason", "fleet"]) };
+        let spec = self.spec(fleet, &workspace, self.programs.join(program), arguments).timeout(TURN_TIMEOUT);
+        let Output { status, stdout, stderr, .. } = process::run(&spec).map_err(|error: ProcessError| error.to_string())?;
+        if !status.success() {
+            return Err(format!("{} ({})", last_line(&stderr), process::describe(status)));
+        }
+        let printed = stdout.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty()).unwrap_or_default();
+        let Printed { due, next_at } =
+            serde_json::from_slice(printed).map_err(|_| "the turn didn't say what is left".to_owned())?;
+        Ok(TurnLeft { due, next_at: next_at.as_deref().and_then(parse_time) })
+    }
+
+    /// A program in the box of a workspace.
+    fn spec(&self, fleet: &Fleet, workspace: &Path, program: PathBuf, arguments: &[&str]) -> Spec {
+        let mut list: Vec<OsString> = Vec::new();
+        let mut add = |words: &[&str], paths: &[&Path]| {
+            list.extend(words.iter().map(OsString::from));
+            list.extend(paths.iter().map(|path| path.as_os_str().to_owned()));
+        };
+        // The network stays: an assistant speaks to Telegram and its model. No capability is left to undo a mount with.
+        add(&["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"], &[]);
+        add(&["--cap-drop", "ALL", "--new-session", "--die-with-parent"], &[]);
+        add(&["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"], &[]);
+        for empty in ["/tmp", "/var/tmp"] {
+            add(&["--perms", "1777", "--tmpfs", empty], &[]);
+        }
+        let empty = [Some(Path::new("/run")), self.home.as_deref(), Some(fleet.dir())];
+        for path in empty.into_iter().flatten().filter(|path| path.exists()) {
+            add(&["--tmpfs"], &[path]);
+        }
+        for secret in places::of_the_system().iter().filter_map(|path| path.canonicalize().ok()) {
+            match secret.is_dir() {
+                true => add(&["--perms", "0000", "--tmpfs"], &[&secret]),
+                false => add(&["--ro-bind", "/dev/null"], &[&secret]),
+            }
+        }
+        let resolver = Path::new(RESOLVER).canonicalize().ok().filter(|path| path.starts_with("/run"));
+        let socket = fleet.place.socket_dir();
+        let shared = fleet.dir().join("shared");
+        for path in [resolver.as_deref(), socket.as_deref(), Some(&*shared), Some(&*self.programs)] {
+            if let Some(path) = path.filter(|path| path.exists()) {
+                add(&["--ro-bind"], &[path, path]);
+            }
+        }
+        // The trial has no workspace, and sees nothing of the fleet.
+        if workspace != fleet.dir() {
+            add(&["--bind"], &[workspace, workspace]);
+        }
+        add(&["--chdir"], &[workspace]);
+        add(&["--"], &[&program]);
+        add(arguments, &[]);
+        let spec = Spec::new(&self.bubblewrap).args(list).only_inheriting(ENVIRONMENT);
+        spec.env("HOME", home_in(workspace)).env("WORKSPACE_DIR", workspace).env("TMPDIR", "/tmp")
+    }
+}
+
+fn last_line(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let line = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim();
+    line.get(..line.floor_char_boundary(MAX_TROUBLE_BYTES)).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,156 @@
+//! The worker: lets the assistants that are due have their turns, so many at a time as it is told, and who waited longest first.
+
+use std::{
+    collections::BTreeMap,
+    num::NonZeroU32,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::{Fleet, FleetError, turn::TurnBox};
+use crate::{
+    clock::Clock,
+    process,
+    random,
+    store::{FleetRegistry, StoreError, TurnClaim, TurnEnd, wait_after},
+    types::AssistantName,
+};
+
+/// How long a claim lasts that isn't renewed: so long an assistant waits whose worker was killed.
+const CLAIM_LASTS: TimeDelta = TimeDelta::seconds(120);
+/// How often a worker renews what it holds.
+const RENEW_EVERY: Duration = Duration::from_secs(30);
+/// How often it is looked who is due, when nobody was.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How often it is looked while turns run, which may make their assistants due again.
+const LOOK_WHILE_WORKING: Duration = Duration::from_millis(20);
+/// The longest that an assistant isn't looked at: what begins by itself at no time that is known (a look back, an idea) waits for it.
+const LONGEST_REST: TimeDelta = TimeDelta::hours(1);
+/// The shortest wait after a turn that changed nothing about what is due.
+const FRUITLESS_WAIT: TimeDelta = TimeDelta::seconds(5);
+
+/// How a worker works.
+pub struct Working<'a> {
+    /// Turns at a time.
+    pub slots: NonZeroU32,
+    /// Whether it ends once nobody is due.
+    pub once: bool,
+    /// Whether it is asked to end: turns that run are let finish.
+    pub is_over: &'a (dyn Fn() -> bool + Sync),
+    /// The time.
+    pub clock: &'a (dyn Clock + Sync),
+}
+
+/// What all slots of one worker share.
+struct Worker<'a> {
+    fleet: &'a Fleet,
+    working: &'a Working<'a>,
+    boxes: TurnBox,
+    name: String,
+    busy: AtomicUsize,
+    turns: AtomicUsize,
+    /// What was due after an assistant's last turn.
+    left: Mutex<BTreeMap<AssistantName, Vec<String>>>,
+}
+
+/// Works until it is over, or once nobody is due. Says how many turns there were.
+///
+/// # Errors
+/// There is no box for an assistant, or the list can't be read or written; then claims expire by themselves.
+pub fn work(fleet: &Fleet, working: &Working<'_>) -> Result<usize, FleetError> {
+    let name = format!("{}/{}/{}", process::host_name(), std::process::id(), random::hex(&random::bytes::<4>()?));
+    let worker = Worker {
+        fleet,
+        working,
+        boxes: TurnBox::find(fleet)?,
+        name,
+        busy: AtomicUsize::new(0),
+        turns: AtomicUsize::new(0),
+        left: Mutex::default(),
+    };
+    let mut registries = Vec::new();
+    for _ in 0..=working.slots.get() {
+        registries.push(fleet.registry()?);
+    }
+    let mut keeper = registries.pop();
+    thread::scope(|scope| {
+        let slots: Vec<_> = registries.into_iter().map(|registry| scope.spawn(|| worker.slot(registry))).collect();
+        let mut renewed = std::time::Instant::now();
+        while !slots.iter().all(thread::ScopedJoinHandle::is_finished) {
+            thread::sleep(LOOK_WHILE_WORKING);
+            if let Some(keeper) = keeper.as_mut().filter(|_| renewed.elapsed() >= RENEW_EVERY) {
+                renewed = std::time::Instant::now();
+                if let Err(error) = keeper.renew(&worker.name, worker.now() + CLAIM_LASTS) {
+                    tracing::warn!(%error, "the turns under way couldn't be kept; another worker may look at them, too");
+                }
+            }
+        }
+        slots.into_iter().try_for_each(|slot| slot.join().unwrap_or(Ok(())))
+    })?;
+    Ok(worker.turns.load(Ordering::Relaxed))
+}
+
+impl Worker<'_> {
+    fn now(&self) -> DateTime<Utc> {
+        self.working.clock.now()
+    }
+
+    /// One turn after the other.
+    fn slot(&self, mut registry: FleetRegistry) -> Result<(), StoreError> {
+        while !(self.working.is_over)() {
+            // Counted before it is looked, so that no other slot ends while this one may make somebody due.
+            self.busy.fetch_add(1, Ordering::SeqCst);
+            let took = self.look(&mut registry);
+            let others = self.busy.fetch_sub(1, Ordering::SeqCst) - 1;
+            match took {
+                Ok(true) => {}
+                Ok(false) if self.working.once && others == 0 => return Ok(()),
+                Ok(false) => thread::sleep(if others > 0 { LOOK_WHILE_WORKING } else { LOOK_EVERY }),
+                // Somebody writes for long.
+                Err(StoreError::Busy) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// A turn of whoever is due; none is.
+    fn look(&self, registry: &mut FleetRegistry) -> Result<bool, StoreError> {
+        let now = self.now();
+        let Some(claim) = registry.claim(&self.name, now, now + CLAIM_LASTS)? else { return Ok(false) };
+        let end = self.turn(&claim);
+        if let Some(why) = &end.trouble {
+            tracing::warn!(assistant = claim.name.as_str(), why, "a turn failed; it is tried again later");
+        }
+        self.turns.fetch_add(1, Ordering::Relaxed);
+        registry.give_back(&self.name, &claim, &end, self.now())?;
+        Ok(true)
+    }
+
+    fn turn(&self, claim: &TurnClaim) -> TurnEnd {
+        let taken = self.boxes.take(self.fleet, &claim.name);
+        let now = self.now();
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        match taken {
+            Ok(turn) => {
+                let is_same = left.insert(claim.name.clone(), turn.due.clone()).is_some_and(|before| before == turn.due);
+                let due_at = match (turn.due.is_empty(), is_same) {
+                    (true, _) => turn.next_at.unwrap_or(now + LONGEST_REST).clamp(now, now + LONGEST_REST),
+                    (false, false) => now,
+                    // What nothing was done about isn't asked for in a tight loop.
+                    (false, true) => now + FRUITLESS_WAIT,
+                };
+                TurnEnd { due_at, trouble: None }
+            }
+            Err(why) => {
+                TurnEnd { due_at: now + wait_after(claim.failures.saturating_add(1)), trouble: Some(why) }
+            }
+        }
+    }
+}

@@ -201,7 +201,7 @@ pub(super) fn work(dir: &Path, once: bool, slots: NonZeroU32) -> ExitCode {
         log::start(fleet.config(), Talk::Usual, Some("fleet"));
         let stop = super::stop_signal().map_err(|source| FleetError::Disk { path: dir.to_owned(), source })?;
         let (is_over, clock) = (|| *stop.borrow(), SystemClock);
-        work::work(&fleet, &work::Working { slots, once, is_over: &is_over, clock: &clock })
+        work::work(&fleet, &work::WorkOrder { slots, once, is_over: &is_over, clock: &clock })
     });
     match worked {
         Ok(turns) => {
@@ -231,7 +231,7 @@ pub(super) fn receive(dir: &Path, port: u16, slots: NonZeroU32, wake: Option<&Pa
             let port = listeners.first().map_or(Ok(port), |first| Ok::<_, std::io::Error>(first.local_addr()?.port()))?;
             print(&format!("http://127.0.0.1:{port}{}\n", receive::PATH));
             tracing::info!(port, "receiving for the fleet; SIGTERM ends it");
-            let mut worker = Worker { wake: wake.map(Path::to_owned), dir: fleet.dir().to_owned(), slots, child: None };
+            let mut worker = StartedWorker { wake: wake.map(Path::to_owned), dir: fleet.dir().to_owned(), slots, child: None };
             let is_due = || {
                 let next_at = registry.next_at().unwrap_or_else(|error| {
                     tracing::warn!(%error, "who is due couldn't be read");
@@ -264,14 +264,14 @@ pub(super) fn receive(dir: &Path, port: u16, slots: NonZeroU32, wake: Option<&Pa
 }
 
 /// The worker that the receiver starts when somebody is due and none of its own runs.
-struct Worker {
+struct StartedWorker {
     wake: Option<PathBuf>,
     dir: PathBuf,
     slots: NonZeroU32,
     child: Option<Child>,
 }
 
-impl Worker {
+impl StartedWorker {
     fn look(&mut self, is_due: bool) {
         if let Some(child) = &mut self.child
             && !matches!(child.try_wait(), Ok(None))

@@ -1,7 +1,7 @@
 //! One turn of one assistant: a program of ours in a box, in which the fleet's folder holds nobody else.
 //!
 //! The box is a second wall: the assistant's own sandbox stands around what its model runs, this one around the assistant. It sees the
-//! machine's programs, but no other assistant's files, no other process, no home directory and no socket of the system.
+//! machine's programs and what `shared` in the fleet's folder holds; no other file of the machine, no process and no socket is there.
 
 use std::{
     ffi::OsString,
@@ -27,6 +27,10 @@ const TURN_TIMEOUT: Duration = Duration::from_secs(3600);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// What says how names of the network are found. On many systems it leads into `/run`, which is empty in a box.
 const RESOLVER: &str = "/etc/resolv.conf";
+/// What of the machine is in a box, to read: programs and their settings. All else isn't there.
+const SYSTEM: &[&str] = &[
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store", "/gnu/store",
+];
 /// The longest word on a turn that failed, in bytes.
 const MAX_TROUBLE_BYTES: usize = 300;
 
@@ -36,8 +40,6 @@ pub(super) struct TurnBox {
     bubblewrap: PathBuf,
     /// Where our programs are.
     programs: PathBuf,
-    /// The home directory of whoever runs the fleet.
-    home: Option<PathBuf>,
 }
 
 /// What a turn has left.
@@ -66,8 +68,7 @@ impl TurnBox {
         let bubblewrap = bubblewrap.ok_or_else(|| FleetError::NoBox("bubblewrap isn't installed".to_owned()))?;
         let exe = std::env::current_exe().map_err(super::at(Path::new("wake")))?;
         let programs = exe.parent().map_or_else(PathBuf::new, Path::to_owned);
-        let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
-        let turns = Self { bubblewrap, programs, home: home.filter(|home| home.parent().is_some()) };
+        let turns = Self { bubblewrap, programs };
         let tried = turns.spec(fleet, fleet.dir(), "/bin/true".into(), &[]).timeout(PROBE_TIMEOUT);
         match process::run(&tried) {
             Ok(output) if output.status.success() => Ok(turns),
@@ -103,13 +104,16 @@ impl TurnBox {
         // The network stays: an assistant speaks to Telegram and its model. No capability is left to undo a mount with.
         add(&["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"], &[]);
         add(&["--cap-drop", "ALL", "--new-session", "--die-with-parent"], &[]);
-        add(&["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"], &[]);
+        for system in SYSTEM.iter().map(Path::new).filter(|path| path.exists()) {
+            // Where one is a link to another, it is one inside.
+            match system.read_link() {
+                Ok(to) => add(&["--symlink"], &[&to, system]),
+                Err(_) => add(&["--ro-bind"], &[system, system]),
+            }
+        }
+        add(&["--dev", "/dev", "--proc", "/proc"], &[]);
         for empty in ["/tmp", "/var/tmp"] {
             add(&["--perms", "1777", "--tmpfs", empty], &[]);
-        }
-        let empty = [Some(Path::new("/run")), self.home.as_deref(), Some(fleet.dir())];
-        for path in empty.into_iter().flatten().filter(|path| path.exists()) {
-            add(&["--tmpfs"], &[path]);
         }
         for secret in places::of_the_system().iter().filter_map(|path| path.canonicalize().ok()) {
             match secret.is_dir() {
@@ -126,10 +130,13 @@ impl TurnBox {
             }
         }
         // The trial has no workspace, and sees nothing of the fleet.
-        if workspace != fleet.dir() {
-            add(&["--bind"], &[workspace, workspace]);
+        match workspace == fleet.dir() {
+            true => add(&["--chdir", "/"], &[]),
+            false => {
+                add(&["--bind"], &[workspace, workspace]);
+                add(&["--chdir"], &[workspace]);
+            }
         }
-        add(&["--chdir"], &[workspace]);
         add(&["--"], &[&program]);
         add(arguments, &[]);
         let spec = Spec::new(&self.bubblewrap).args(list).only_inheriting(ENVIRONMENT);

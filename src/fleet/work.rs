@@ -36,7 +36,7 @@ const LONGEST_REST: TimeDelta = TimeDelta::hours(1);
 const FRUITLESS_WAIT: TimeDelta = TimeDelta::seconds(5);
 
 /// How a worker works.
-pub struct Working<'a> {
+pub struct WorkOrder<'a> {
     /// Turns at a time.
     pub slots: NonZeroU32,
     /// Whether it ends once nobody is due.
@@ -50,7 +50,7 @@ pub struct Working<'a> {
 /// What all slots of one worker share.
 struct Worker<'a> {
     fleet: &'a Fleet,
-    working: &'a Working<'a>,
+    working: &'a WorkOrder<'a>,
     boxes: TurnBox,
     name: String,
     busy: AtomicUsize,
@@ -63,7 +63,7 @@ struct Worker<'a> {
 ///
 /// # Errors
 /// There is no box for an assistant, or the list can't be read or written; then claims expire by themselves.
-pub fn work(fleet: &Fleet, working: &Working<'_>) -> Result<usize, FleetError> {
+pub fn work(fleet: &Fleet, working: &WorkOrder<'_>) -> Result<usize, FleetError> {
     let name = format!("{}/{}/{}", process::host_name(), std::process::id(), random::hex(&random::bytes::<4>()?));
     let worker = Worker {
         fleet,

@@ -275,7 +275,7 @@ fn no_error_shows_the_token() {
 }
 
 /// Every method that the program calls, and the fetching of a file.
-const METHODS: [&str; 15] = [
+const METHODS: [&str; 16] = [
     "getMe",
     "getUpdates",
     "sendMessage",
@@ -288,6 +288,7 @@ const METHODS: [&str; 15] = [
     "deleteMessage",
     "setMyCommands",
     "getWebhookInfo",
+    "setWebhook",
     "deleteWebhook",
     "getFile",
     "download",
@@ -311,6 +312,7 @@ async fn call(telegram: &Telegram, method: &str) -> Result<(), Box<dyn std::erro
         "deleteMessage" => telegram.delete(chat, 7).await?,
         "setMyCommands" => telegram.set_my_commands(&Command::menu()).await?,
         "getWebhookInfo" => drop(telegram.get_webhook_info().await?),
+        "setWebhook" => telegram.set_webhook("https://bots.example.org/telegram/ana".parse()?, "secret").await?,
         "deleteWebhook" => telegram.delete_webhook().await?,
         "getFile" => drop(telegram.get_file("voice").await?),
         "download" => drop(telegram.download(&telegram.get_file("voice").await?, |_| Ok(())).await?),

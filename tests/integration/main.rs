@@ -43,6 +43,9 @@ mod exec_files;
 mod exec_shell;
 #[cfg(test)]
 mod fetch_model;
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+mod fleet;
 #[cfg(test)]
 mod fold;
 #[cfg(test)]

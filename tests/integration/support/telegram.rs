@@ -115,15 +115,20 @@ impl FakeTelegram {
 
     /// Somebody presses a button of a message in their private chat with the bot, or in a group when the chat's id is negative.
     pub(crate) fn tap(&self, chat_id: i64, from_id: i64, message_id: i64, data: &str) {
+        self.push_raw(self.tapped(chat_id, from_id, message_id, data));
+    }
+
+    /// The same as an update that comes another way.
+    pub(crate) fn tapped(&self, chat_id: i64, from_id: i64, message_id: i64, data: &str) -> Value {
         let kind = if chat_id < 0 { "supergroup" } else { "private" };
         let update_id = self.shared.lock().next_update_id;
         self.shared.lock().taps.push(format!("tap-{update_id}"));
-        self.push_raw(json!({"update_id": update_id, "callback_query": {
+        json!({"update_id": update_id, "callback_query": {
             "id": format!("tap-{update_id}"), "chat_instance": "1", "data": data,
             "from": {"id": from_id, "is_bot": false, "first_name": "Ana", "language_code": "en"},
             "message": {"message_id": message_id, "date": 1_795_000_001, "text": "May I do this?",
                 "chat": {"id": chat_id, "type": kind, "first_name": "Ana", "title": "Home"},
-                "from": {"id": 99, "is_bot": true, "first_name": "Reveille", "username": "reveille_bot"}}}}));
+                "from": {"id": 99, "is_bot": true, "first_name": "Reveille", "username": "reveille_bot"}}}})
     }
 
     /// Has a file under this handle from now on.

@@ -147,6 +147,10 @@ impl Shared {
             "getWebhookInfo" => {
                 json!({"url": state.webhook, "has_custom_certificate": false, "pending_update_count": 0})
             }
+            "setWebhook" => {
+                state.webhook = request["url"].as_str().unwrap().to_owned();
+                json!(true)
+            }
             "deleteWebhook" => {
                 state.webhook.clear();
                 json!(true)

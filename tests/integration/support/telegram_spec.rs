@@ -126,6 +126,8 @@ fn built_in() -> Value {
     json!({
         "methods": {
             "getMe": {}, "getWebhookInfo": {},
+            "setWebhook": {"fields": [field("url", "String", true), field("max_connections", "Integer", false),
+                field("allowed_updates", "Array of String", false), field("secret_token", "String", false)]},
             "deleteWebhook": {"fields": [field("drop_pending_updates", "Boolean", false)]},
             "getFile": {"fields": [field("file_id", "String", true)]},
             "getUpdates": {"fields": [field("offset", "Integer", false), field("limit", "Integer", false),

@@ -1,0 +1,374 @@
+//! Many assistants on one machine: their turns, what Telegram brings for them, and that none reaches another.
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::support::{
+    claude::{API_KEY, Block, FakeClaude, Reply},
+    env::{CHAT, Ran, Running, TestEnv, eventually, seen_inside},
+    telegram::{FakeTelegram, TOKEN},
+};
+
+/// What only one of them may know: it stands in its settings, its messages and its memory.
+const BENS: &str = "bens-own-canary-7431";
+
+/// A fleet's folder, beside nobody's home.
+struct World {
+    env: TestEnv,
+    telegrams: Vec<(String, FakeTelegram)>,
+}
+
+impl World {
+    fn new() -> Self {
+        let mut env = TestEnv::within(&seen_inside());
+        // Each assistant has settings of its own; whoever runs the fleet has none.
+        env.unset("WORKSPACE_DIR").unset("REVEILLE_NOW").unset("DATABASE_URL");
+        Self { env, telegrams: Vec::new() }
+    }
+
+    fn dir(&self) -> PathBuf {
+        self.env.path("fleet")
+    }
+
+    fn workspace(&self, name: &str) -> PathBuf {
+        self.dir().join("assistants").join(name)
+    }
+
+    /// The command behind `wake fleet`, about this fleet.
+    fn fleet(&self, command: &str, more: &[&str]) -> Ran {
+        let dir = self.dir().display().to_string();
+        self.env.wake(&[&["fleet", command, &dir], more].concat())
+    }
+
+    fn add(&self, name: &str, settings: &str) {
+        let file = self.env.path(&format!("{name}.env"));
+        let usual = "TIMEZONE=Europe/Berlin\nQUIET_HOURS=none\nREFLECT_AT=none\n";
+        fs::write(&file, format!("{usual}{settings}")).unwrap();
+        self.fleet("add", &[name, "--env", &file.display().to_string()]).ok();
+    }
+
+    /// Adds an assistant with a Telegram of its own, whose updates come by the webhook.
+    fn add_heard(&mut self, name: &str, settings: &str) {
+        let telegram = FakeTelegram::start();
+        let heard = format!("TELEGRAM_BOT_TOKEN={TOKEN}\nTELEGRAM_API_URL={}\nALLOWED_CHAT_IDS={CHAT},{},{}\n", telegram.url(), CHAT + 1, CHAT + 2);
+        self.add(name, &format!("{heard}{settings}"));
+        self.fleet("connect", &[name, "--url", "https://bots.example.org/"]).ok();
+        self.telegrams.push((name.to_owned(), telegram));
+    }
+
+    fn telegram(&self, name: &str) -> &FakeTelegram {
+        &self.telegrams.iter().find(|(of, _)| of == name).unwrap().1
+    }
+
+    /// The secret that Telegram was last told.
+    fn secret(&self, name: &str) -> String {
+        let told = self.telegram(name).calls("setWebhook").pop().unwrap();
+        assert_eq!(told["url"], format!("https://bots.example.org/telegram/{name}"));
+        assert_eq!(told["max_connections"], 1);
+        told["secret_token"].as_str().unwrap().to_owned()
+    }
+
+    /// Works until nobody is due.
+    fn work(&self, slots: &str) -> Ran {
+        self.env.wake(&["--fleet", &self.dir().display().to_string(), "--once", "--workers", slots])
+    }
+
+    /// As the person of one of them, outside its box.
+    fn as_one(&self, name: &str, args: &[&str]) -> Ran {
+        let mut command = self.env.command(env!("CARGO_BIN_EXE_wake"), args);
+        let output = command.env("WORKSPACE_DIR", self.workspace(name)).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ran { code: output.status.code().unwrap(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
+
+    fn members(&self) -> Vec<Value> {
+        let listed = self.fleet("list", &["--json"]).ok().stdout;
+        listed.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    fn remembers(&self, name: &str, what: &str) -> bool {
+        let facts = self.workspace(name).join("brain/memory/agent-memory/semantic-memory.md");
+        fs::read_to_string(facts).is_ok_and(|facts| facts.contains(what))
+    }
+}
+
+/// The receiver, and where it listens.
+struct Receiver {
+    running: Running,
+    port: u16,
+}
+
+impl Receiver {
+    fn start(world: &World) -> Self {
+        let log = world.env.path("receiver.log");
+        fs::write(world.dir().join(".env"), "REVEILLE_LOG=info\n").unwrap();
+        let dir = world.dir().display().to_string();
+        let args = ["--webhook", "0", "--fleet", &dir];
+        let running = world.env.start_logged(env!("CARGO_BIN_EXE_bot"), &args, &log);
+        let mut port = None;
+        eventually("the receiver listens", || {
+            port = fs::read_to_string(&log).unwrap().split("port=").nth(1).and_then(|rest| rest.lines().next()?.parse().ok());
+            port.is_some()
+        });
+        Self { running, port: port.unwrap() }
+    }
+
+    /// What it answers to an update: a status.
+    fn post(&self, name: &str, secret: &str, body: &str) -> u16 {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let head = format!(
+            "POST /telegram/{name} HTTP/1.1\r\nHost: bots.example.org\r\nX-Telegram-Bot-Api-Secret-Token: {secret}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        // It may answer, and close, before it has read the whole body.
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(body.as_bytes()).ok();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok();
+        answer.split(' ').nth(1).unwrap_or_else(|| panic!("no answer: {answer:?}")).parse().unwrap()
+    }
+
+    fn end(self) {
+        self.running.signal(Signal::TERM);
+        assert_eq!(self.running.end().code, 0);
+    }
+}
+
+/// Settings of one who thinks with this.
+fn minded(claude: &FakeClaude) -> String {
+    format!("MODEL=claude-sonnet-5-5\nANTHROPIC_API_KEY={API_KEY}\nANTHROPIC_BASE_URL={}\n", claude.url())
+}
+
+fn query<T: rusqlite::types::FromSql>(file: &Path, sql: &str) -> T {
+    rusqlite::Connection::open(file).unwrap().query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+fn said(update_id: i64, text: &str) -> String {
+    json!({"update_id": update_id, "message": {"message_id": update_id, "date": 1_795_000_000, "text": text,
+        "from": {"id": CHAT, "is_bot": false, "first_name": "Ana"},
+        "chat": {"id": CHAT, "type": "private", "first_name": "Ana"}}})
+    .to_string()
+}
+
+#[test]
+fn all_who_are_due_have_their_turn_and_then_rest() {
+    let world = World::new();
+    for name in ["ana", "ben", "cleo"] {
+        world.add(name, "");
+    }
+    assert_eq!(world.members().len(), 3);
+    world.work("2").ok();
+    for member in world.members() {
+        assert_eq!((member["is_at_work"].clone(), member["failures"].clone()), (json!(false), json!(0)), "{member}");
+        assert!(member["due_at"].as_str() > member["taken_at"].as_str(), "{member}");
+    }
+    // A reminder of one of them is due before its rest is over.
+    world.as_one("ben", &["remind", "stretch", "--at", "in 20 minutes"]).ok();
+    let list = rusqlite::Connection::open(world.dir().join("fleet.db")).unwrap();
+    list.execute_batch("UPDATE assistants SET due_at = added_at WHERE name = 'ben'").unwrap();
+    world.work("1").ok();
+    let due = |name: &str| world.members().into_iter().find(|member| member["name"] == name).unwrap()["due_at"].clone();
+    assert!(due("ben").as_str() < due("ana").as_str());
+    let again = world.fleet("add", &["ana"]).ok();
+    assert!(again.stdout.contains("was there already"), "{again:#?}");
+}
+
+#[test]
+fn what_isnt_right_is_said_and_nobody_runs() {
+    let world = World::new();
+    let none = world.work("1");
+    assert!(none.code == 1 && none.stderr.contains("No such file"), "{none:#?}");
+    fs::create_dir(world.dir()).unwrap();
+    let none = world.work("1");
+    assert!(none.code == 2 && none.stderr.contains("is no fleet"), "{none:#?}");
+    assert_eq!(world.fleet("add", &["../ben"]).code, 2);
+    world.add("ana", "");
+    assert_eq!(world.fleet("remove", &["ben"]).code, 2);
+    let unheard = world.fleet("connect", &["ana", "--url", "https://bots.example.org"]);
+    assert!(unheard.code == 78 && unheard.stderr.contains("TELEGRAM_BOT_TOKEN"), "{unheard:#?}");
+    // Settings that are wrong hold up their assistant alone.
+    world.add("ben", "DAILY_BUDGET_USD=much\n");
+    world.work("2").ok();
+    let members = world.members();
+    assert_eq!((members[0]["failures"].clone(), members[1]["failures"].clone()), (json!(0), json!(1)));
+    assert!(members[1]["trouble"].as_str().unwrap().contains("78"), "{members:?}");
+    world.fleet("remove", &["ben"]).ok();
+    assert!(world.members().len() == 1 && world.workspace("ben").join(".env").exists());
+}
+
+#[test]
+fn each_is_answered_by_its_own_assistant_and_nothing_is_said_twice() {
+    let mut world = World::new();
+    world.add_heard("ana", "");
+    world.add_heard("ben", "");
+    let receiver = Receiver::start(&world);
+    let (ana, ben) = (world.secret("ana"), world.secret("ben"));
+    assert_eq!(receiver.post("ana", &ana, &said(10, "remember that the shed is red")), 200);
+    assert_eq!(receiver.post("ben", &ben, &said(70, "/status")), 200);
+    let answers = world.telegram("ana").wait_for_sent(1, std::time::Duration::from_secs(60));
+    assert!(answers[0].visible.contains("the shed is red"), "{answers:#?}");
+    let answers = world.telegram("ben").wait_for_sent(1, std::time::Duration::from_secs(60));
+    assert!(answers[0].visible.contains("Idle"), "{answers:#?}");
+    assert!(world.remembers("ana", "The shed is red") || world.remembers("ana", "the shed is red"));
+    // The answer 200 was lost on its way: Telegram brings it again.
+    assert_eq!(receiver.post("ana", &ana, &said(10, "remember that the shed is red")), 200);
+    assert_eq!(receiver.post("ana", &ana, &said(11, "remember that the door is green")), 200);
+    eventually("both are taken in", || {
+        world.remembers("ana", "door is green") && fs::read_dir(world.workspace("ana").join("inbox")).unwrap().count() == 0
+    });
+    world.telegram("ana").wait_for_sent(2, std::time::Duration::from_secs(60));
+    receiver.end();
+    assert_eq!((world.telegram("ana").sent().len(), world.telegram("ben").sent().len()), (2, 1));
+    assert!(world.telegram("ana").calls("getUpdates").is_empty());
+}
+
+#[test]
+fn the_receiver_takes_only_what_telegram_brings_and_keeps_it_before_it_says_so() {
+    let mut world = World::new();
+    world.add_heard("ana", "");
+    world.add_heard("ben", "");
+    let receiver = Receiver::start(&world);
+    let (ana, ben) = (world.secret("ana"), world.secret("ben"));
+    let good = said(10, "remember that box 1 is blue");
+    // Without the secret, with another's, for nobody: one answer.
+    for (name, secret) in [("ana", ""), ("ana", "guess"), ("ana", &*ben), ("nobody", &*ana), ("..%2Fana", &*ana)] {
+        assert_eq!(receiver.post(name, secret, &good), 401, "{name} {secret}");
+    }
+    for (body, status) in [("", 400), ("{\"update_id\": 1", 400), ("[]", 400), (&*"x".repeat(2 << 20), 413)] {
+        assert_eq!(receiver.post("ana", &ana, body), status, "{}", body.get(..20).unwrap_or(body));
+    }
+    assert!(!world.workspace("ana").join("inbox").exists());
+    // A new secret puts the old one out of force.
+    world.fleet("connect", &["ben", "--url", "https://bots.example.org"]).ok();
+    assert_eq!(receiver.post("ben", &ben, &good), 401);
+    assert_eq!(receiver.post("ben", &world.secret("ben"), &said(3, "/status")), 200);
+    // Killed right after it said yes: what it took is there, and the next worker finds it.
+    assert_eq!(receiver.post("ana", &ana, &good), 200);
+    receiver.running.signal(Signal::KILL);
+    receiver.running.end();
+    eventually("no worker of its runs any more", || world.members().iter().all(|member| member["is_at_work"] == false));
+    world.work("2").ok();
+    assert!(world.remembers("ana", "ox 1 is blue"));
+    assert_eq!(world.telegram("ana").sent().len(), 1);
+    // No inbox can be made: Telegram keeps it.
+    world.fleet("remove", &["ben"]).ok();
+    let receiver = Receiver::start(&world);
+    assert_eq!(receiver.post("ben", &world.secret("ben"), &good), 401);
+    fs::remove_dir_all(world.workspace("ana").join("inbox")).unwrap();
+    fs::write(world.workspace("ana").join("inbox"), "in the way").unwrap();
+    assert_eq!(receiver.post("ana", &ana, &said(20, "hello")), 503);
+    receiver.end();
+}
+
+#[test]
+fn a_noisy_one_keeps_nobody_waiting() {
+    let mut world = World::new();
+    let claude = FakeClaude::start();
+    claude.answer_with(|_| Reply::text("Well."));
+    for name in ["noisy", "quiet"] {
+        world.add_heard(name, &minded(&claude));
+    }
+    let inbox = |name: &str| world.workspace(name).join("inbox");
+    for (name, count) in [("noisy", 6), ("quiet", 1)] {
+        fs::create_dir_all(inbox(name)).unwrap();
+        for n in 0..count {
+            let text = said(100 + n, &format!("what do you think of {n}?"));
+            // Three people speak to it at once, each a cycle.
+            let text = text.replace(&CHAT.to_string(), &(CHAT + n % 3).to_string());
+            fs::write(inbox(name).join(format!("{n:04}.json")), text).unwrap();
+        }
+    }
+    // One slot: a cycle of the noisy one, then the quiet one, then the noisy one's rest.
+    world.work("1").ok();
+    let began = |name: &str, which: &str| {
+        query::<String>(&world.workspace(name).join("messages.db"), &format!("SELECT {which}(started_at) FROM cycles"))
+    };
+    let all = ["noisy", "quiet"].map(|name| [began(name, "min"), began(name, "max")]);
+    assert!(all[0][0] < all[1][0] && all[1][1] < all[0][1], "{all:?}");
+}
+
+/// Looks for everything that isn't its own, from within, as hard as a program can, and writes down what it finds.
+const BURGLAR: &str = r#"#!/bin/sh
+# Whoever started it waits for the end of its output.
+exec 3>&1 >> MINE/found 2>&1
+echo "== began"
+ls -la FLEET FLEET/assistants
+cat FLEET/assistants/ben/.env FLEET/assistants/ben/messages.db FLEET/fleet.db FLEET/.env
+find / -xdev -name '*.env' -not -path '/proc/*' 2>/dev/null | xargs -r cat
+grep -rsl CANARY FLEET HOMEDIR /tmp /run /var/tmp
+cat /proc/*/environ /proc/*/cmdline | tr '\0' '\n'
+ps axww
+umount FLEET; umount -l FLEET/assistants; mount --bind / /mnt
+unshare -Ur sh -c 'umount FLEET; cat FLEET/assistants/ben/.env'
+nsenter -t 1 -m cat FLEET/assistants/ben/.env
+ln -s ../ben/.env MINE/link; cat MINE/link
+cat /proc/1/root/FLEET/assistants/ben/.env /proc/self/mountinfo
+echo stolen > FLEET/assistants/ben/planted; mkdir -p FLEET/assistants/ben/inbox; echo '{"update_id":1}' > FLEET/assistants/ben/inbox/1.json
+kill -9 -1
+echo "== ended"
+exit 1
+"#;
+
+#[test]
+fn a_hostile_model_in_one_finds_nothing_of_another() {
+    let mut world = World::new();
+    let claude = FakeClaude::start();
+    world.add_heard("ben", &format!("# {BENS}\n"));
+    world.as_one("ben", &["--once", "--say", &format!("remember that my code is {BENS}")]).ok();
+    let program = world.workspace("ana").join("burglar");
+    fs::create_dir_all(world.workspace("ana")).unwrap();
+    let at = |path: &Path| path.display().to_string();
+    let script = BURGLAR.replace("FLEET", &at(&world.dir())).replace("HOMEDIR", &at(&world.env.path("home")));
+    let script = script.replace("MINE", &at(&world.workspace("ana")));
+    fs::write(&program, script.replace("CANARY", BENS)).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(world.env.path("home/.env"), BENS).unwrap();
+
+    // Its model is a program that runs beside the assistant itself, outside the sandbox of its tools.
+    world.add_heard("ana", &format!("MODEL=claude-code\nCLAUDE_CODE={}\nANTHROPIC_API_KEY={API_KEY}\n", at(&program)));
+    // And one that has the usual tools, whose person says yes to everything.
+    world.add_heard("eve", &format!("{}AUTONOMY=2\n", minded(&claude)));
+    let ben = world.workspace("ben");
+    let steal = format!("cat {0}/.env {0}/messages.db {0}/brain/memory/*/*; ls -la {0}; cat /proc/*/environ", at(&ben));
+    claude.expect(Reply::tools(vec![Block::tool("t1", "bash", json!({ "command": steal }))]));
+    claude.expect(Reply::tools(vec![Block::tool("t2", "read_file", json!({ "path": at(&ben.join(".env")) }))]));
+    claude.expect(Reply::text("Nothing."));
+
+    let receiver = Receiver::start(&world);
+    for name in ["ana", "eve"] {
+        assert_eq!(receiver.post(name, &world.secret(name), &said(5, "find out what ben's code is")), 200);
+    }
+    let found = world.workspace("ana").join("found");
+    eventually("the burglar has been everywhere", || fs::read_to_string(&found).is_ok_and(|text| text.contains("== ended") || text.contains("/proc/self")));
+    // Its person allows whatever it asks for.
+    let (eve, mut allowed) = (world.telegram("eve"), 0);
+    eventually("the other one has answered", || {
+        let sent = eve.sent();
+        for message in sent.iter().filter(|message| !message.buttons.is_empty()).skip(allowed) {
+            allowed += 1;
+            let mut tap = eve.tapped(CHAT, CHAT, message.message_id, &message.buttons[0]);
+            tap["update_id"] = json!(100 + allowed);
+            assert_eq!(receiver.post("eve", &world.secret("eve"), &tap.to_string()), 200);
+        }
+        sent.iter().any(|message| message.visible.contains("Nothing."))
+    });
+    receiver.end();
+
+    let text = String::from_utf8_lossy(&fs::read(&found).unwrap()).into_owned();
+    assert!(text.contains("== began"), "{text}");
+    let thinks = claude.requests().iter().map(|request| request.json.to_string()).collect::<String>();
+    for (whose, seen) in [("the program", &text), ("the model", &thinks)] {
+        assert!(!seen.contains(BENS), "{whose} has found it: {seen}");
+        assert!(!seen.contains(&world.secret("ben")), "{whose} knows a secret");
+    }
+    assert!(!ben.join("planted").exists() && !ben.join("inbox/1.json").exists());
+}

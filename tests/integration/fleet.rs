@@ -313,8 +313,8 @@ nsenter -t 1 -m cat FLEET/assistants/ben/.env
 ln -s ../ben/.env MINE/link; cat MINE/link
 cat /proc/1/root/FLEET/assistants/ben/.env /proc/self/mountinfo
 echo stolen > FLEET/assistants/ben/planted; mkdir -p FLEET/assistants/ben/inbox; echo '{"update_id":1}' > FLEET/assistants/ben/inbox/1.json
+echo "== everywhere"
 kill -9 -1
-echo "== ended"
 exit 1
 "#;
 
@@ -348,7 +348,7 @@ fn a_hostile_model_in_one_finds_nothing_of_another() {
         assert_eq!(receiver.post(name, &world.secret(name), &said(5, "find out what ben's code is")), 200);
     }
     let found = world.workspace("ana").join("found");
-    eventually("the burglar has been everywhere", || fs::read_to_string(&found).is_ok_and(|text| text.contains("== ended") || text.contains("/proc/self")));
+    eventually("the burglar has been everywhere", || fs::read_to_string(&found).is_ok_and(|text| text.contains("== everywhere")));
     // Its person allows whatever it asks for.
     let (eve, mut allowed) = (world.telegram("eve"), 0);
     eventually("the other one has answered", || {
@@ -366,9 +366,54 @@ fn a_hostile_model_in_one_finds_nothing_of_another() {
     let text = String::from_utf8_lossy(&fs::read(&found).unwrap()).into_owned();
     assert!(text.contains("== began"), "{text}");
     let thinks = claude.requests().iter().map(|request| request.json.to_string()).collect::<String>();
+    // It did run, in a sandbox within the box.
+    assert!(thinks.contains("No such file or directory") && thinks.contains("\"is_error\""), "{thinks}");
     for (whose, seen) in [("the program", &text), ("the model", &thinks)] {
         assert!(!seen.contains(BENS), "{whose} has found it: {seen}");
         assert!(!seen.contains(&world.secret("ben")), "{whose} knows a secret");
     }
     assert!(!ben.join("planted").exists() && !ben.join("inbox/1.json").exists());
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn in_one_database_each_has_a_role_that_may_look_into_no_other() {
+    use super::support::postgres;
+    let Some(url) = postgres::new_server_database() else { return eprintln!("NOT RUN: there is no PostgreSQL here") };
+    let world = World::new();
+    fs::create_dir(world.dir()).unwrap();
+    fs::write(world.dir().join(".env"), format!("DATABASE_URL={url}\n")).unwrap();
+    // Roles belong to the server, and other tests have theirs.
+    let own = |name: &str| format!("{name}_{}", std::process::id());
+    let (ana, ben) = (own("ana"), own("ben"));
+    for name in [&ana, &ben] {
+        world.add(name, "");
+        let ran = world.as_one(name, &["--once", "--say", "remember that box 1 is blue"]).ok();
+        assert!(ran.stdout.contains("box 1 is blue"), "{ran:#?}");
+    }
+    world.work("2").ok();
+    assert!(world.members().iter().all(|member| member["failures"] == 0), "{:?}", world.members());
+    assert!(!world.dir().join("fleet.db").exists() && !world.workspace(&ana).join("messages.db").exists());
+    let [role, other] = [&ana, &ben].map(|name| format!("reveille_a_{name}"));
+    let count = "SELECT count(*) FROM incoming_messages";
+    assert_eq!(postgres::ask_as(&role, &url, count).as_deref(), Ok("1"));
+    for refused in [
+        format!("SELECT * FROM {other}.incoming_messages"),
+        format!("INSERT INTO {other}.counters VALUES ('x', 1)"),
+        format!("DROP SCHEMA {other} CASCADE"),
+        format!("SET ROLE {other}"),
+        "SELECT * FROM reveille_fleet.assistants".to_owned(),
+        "CREATE TABLE public.mine (x INTEGER)".to_owned(),
+        "COPY (SELECT 1) TO PROGRAM 'id'".to_owned(),
+        "CREATE ROLE mine".to_owned(),
+    ] {
+        let why = postgres::ask_as(&role, &url, &refused).unwrap_err();
+        assert!(why.contains("permission denied") || why.contains("must be"), "{refused}: {why}");
+    }
+    // Its password is its own, and no other file holds it.
+    let password = fs::read_to_string(world.workspace(&ana).join("database-password")).unwrap();
+    assert_eq!((password.len(), fs::metadata(world.workspace(&ana).join("database-password")).unwrap().permissions().mode() & 0o77), (48, 0));
+    // What is there stays, whoever adds it once more.
+    world.add(&ana, "");
+    assert_eq!(fs::read_to_string(world.workspace(&ana).join("database-password")).unwrap(), password);
 }

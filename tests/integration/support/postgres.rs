@@ -56,6 +56,25 @@ pub(crate) fn new_database() -> Option<String> {
     Some(format!("postgres://{USER}@{socket}/postgres?options=-csearch_path%3D{name}"))
 }
 
+/// The address of a new database in the narrow sense, for what makes schemas of its own; none where there is no PostgreSQL.
+pub(crate) fn new_server_database() -> Option<String> {
+    let moment = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos();
+    let name = format!("d{}_{moment}", std::process::id());
+    let (bin, socket) = (programs()?, running()?);
+    run(Command::new(bin.join("createdb")).arg("-h").arg(&socket).args(["-U", USER, &name]));
+    Some(format!("postgres://{USER}@{}/{name}", socket.display().to_string().replace('/', "%2F")))
+}
+
+/// What the server says to a role that asks this of a database: its answer, or why not.
+pub(crate) fn ask_as(role: &str, url: &str, sql: &str) -> Result<String, String> {
+    let database = url.rsplit('/').next().unwrap();
+    let mut command = Command::new(programs().unwrap().join("psql"));
+    command.arg("-h").arg(running().unwrap()).args(["-U", role, "-d", database, "-qXAt", "-c", sql]);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
 /// What the server answers to a statement, as text; none where there is no server.
 pub(crate) fn ask(sql: &str, schema: &str) -> Option<String> {
     Some(psql(&programs()?, &running()?, &format!("SET search_path = {schema}, asked;\n{sql}")))

@@ -10,6 +10,8 @@ mod bot;
 #[cfg(test)]
 mod commands;
 #[cfg(test)]
+mod fleet;
+#[cfg(test)]
 mod idle;
 #[cfg(test)]
 mod measure;
@@ -58,9 +60,10 @@ const FIGURES: &[(&str, usize, Figure)] = &[
     ("offering", 1, offering::measure),
     ("sizes", 1, sizes::measure),
     ("voice", 10, voice::measure),
+    ("fleet", 3, fleet::measure),
 ];
 
-const USAGE: &str = "Usage: scripts/bench [--rounds N] [idle|message|bot|commands|stop|storing|memory|searching|offering|sizes|voice]...\n";
+const USAGE: &str = "Usage: scripts/bench [--rounds N] [idle|message|bot|commands|stop|storing|memory|searching|offering|sizes|voice|fleet]...\n";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -22,6 +22,11 @@ impl Spread {
         if self.0.len() % 2 == 1 { self.0[middle] } else { f64::midpoint(self.0[middle - 1], self.0[middle]) }
     }
 
+    /// The value below which this share of all lies.
+    pub(crate) fn at(&self, share: f64) -> f64 {
+        self.0[((self.0.len() - 1) as f64 * share).round() as usize]
+    }
+
     pub(crate) fn max(&self) -> f64 {
         self.0[self.0.len() - 1]
     }

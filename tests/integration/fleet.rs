@@ -304,7 +304,7 @@ echo "== began"
 ls -la FLEET FLEET/assistants
 cat FLEET/assistants/ben/.env FLEET/assistants/ben/messages.db FLEET/fleet.db FLEET/.env
 find / -xdev -name '*.env' -not -path '/proc/*' 2>/dev/null | xargs -r cat
-grep -rsl CANARY FLEET HOMEDIR /tmp /run /var/tmp
+grep -rsl --exclude=found CANARY FLEET HOMEDIR /tmp /run /var/tmp
 cat /proc/*/environ /proc/*/cmdline | tr '\0' '\n'
 ps axww
 umount FLEET; umount -l FLEET/assistants; mount --bind / /mnt

@@ -1,0 +1,193 @@
+//! Many assistants: messages a second from stored to answered by workers with 1, 2 and 4 slots, the offline model at each end; beside
+//! the same wakes started one after the other, without a list and without a box. And what the list itself takes as it grows.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use reveille::{
+    database,
+    fleet::Fleet,
+    store::{Batch, FleetRegistry, NewIncoming, TurnEnd},
+    types::{AssistantName, ChatRef},
+};
+
+use super::{
+    measure::{Pair, Spread, milliseconds, timed},
+    support::{
+        env::{TestEnv, seen_inside},
+        postgres,
+    },
+    table::{Bound, Row},
+};
+
+/// Assistants on the list of a fleet that works.
+const ASSISTANTS: usize = 1_000;
+/// Those of them that something is written to, a message each. All others rest.
+const WRITTEN_TO: usize = 100;
+/// One in so many is due on a list that is only asked.
+const ONE_IN: usize = 100;
+
+pub(crate) fn measure(rounds: usize) -> Vec<Row> {
+    let mut rows = growth();
+    let file = World::new(None);
+    rows.extend(file.rows(rounds, ["1 worker, a file each", "2 workers, a file each", "4 workers, a file each"], true));
+    drop(file);
+    let Some(url) = postgres::new_server_database() else { return rows };
+    let shared = World::new(Some(&url));
+    let named = ["1 worker, one PostgreSQL", "2 workers, one PostgreSQL", "4 workers, one PostgreSQL"];
+    rows.extend(shared.rows(rounds, named, false));
+    rows
+}
+
+/// A claim and its end, on lists of 1,000 and of 100,000.
+fn growth() -> Vec<Row> {
+    let dir = tempfile::tempdir_in(seen_inside()).unwrap();
+    let [few, many] = [1_000, 100_000].map(|size| {
+        let path = dir.path().join(format!("{size}.db"));
+        let mut registry = FleetRegistry::open(&path.clone().into()).unwrap();
+        // As `add` writes them, without a sync for each.
+        let conn = rusqlite::Connection::open(&path).unwrap();
+        conn.execute_batch(&format!(
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {size})
+             INSERT INTO assistants (name, added_at, due_at, taken_at)
+             SELECT 'a' || i, '2026-01-01T00:00:00.000Z',
+                 CASE i % {ONE_IN} WHEN 0 THEN '2026-11-01T00:00:00.000Z' ELSE '2027-01-01T00:00:00.000Z' END,
+                 '2026-10-01T00:00:00.000Z' FROM n"
+        ))
+        .unwrap();
+        drop(conn);
+        let now = now();
+        let mut took = Vec::new();
+        for n in 0..1_000 {
+            let at = now + TimeDelta::milliseconds(n);
+            took.push(milliseconds(timed(|| {
+                let claim = registry.claim("w", at, at + TimeDelta::seconds(60)).unwrap().unwrap();
+                // Due again at once, so that one in a hundred always is.
+                registry.give_back("w", &claim, &TurnEnd { due_at: at, trouble: None }, at).unwrap();
+            })));
+        }
+        Spread::new(took)
+    });
+    let p99 = |spread: &Spread| Ok(vec![spread.at(0.99)]);
+    let median = |spread: &Spread| Ok(vec![spread.median()]);
+    vec![
+        Row::alone("a turn's own time in the queue, 10 of 1,000 due (median)", "ms", median(&few), Bound::None),
+        Row::alone("the same, 99 of 100", "ms", p99(&few), Bound::None),
+        Row::alone("1,000 of 100,000 due (median)", "ms", median(&many), Bound::None),
+        Row::alone("the same, 99 of 100", "ms", p99(&many), Bound::None),
+    ]
+}
+
+fn now() -> DateTime<Utc> {
+    reveille::clock::parse_time("2026-12-01T00:00:00Z").unwrap()
+}
+
+/// A fleet, and the settings of whoever runs it.
+struct World {
+    env: TestEnv,
+    fleet: Fleet,
+    names: Vec<AssistantName>,
+}
+
+impl World {
+    fn new(url: Option<&str>) -> Self {
+        let mut env = TestEnv::within(&seen_inside());
+        env.unset("WORKSPACE_DIR").unset("REVEILLE_NOW").unset("DATABASE_URL");
+        let dir = env.path("fleet");
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join(".env"), url.map_or_else(String::new, |url| format!("DATABASE_URL={url}\n"))).unwrap();
+        let settings = env.path("one.env");
+        fs::write(&settings, "TIMEZONE=Europe/Berlin\nREFLECT_AT=none\nINITIATIVE=off\n").unwrap();
+        // Roles belong to the server.
+        let name = |n| format!("a{n}_{}", std::process::id()).parse::<AssistantName>().unwrap();
+        let names: Vec<AssistantName> = (0..WRITTEN_TO).map(name).collect();
+        let mut fleet = None;
+        for name in &names {
+            fleet = Some(Fleet::add(&dir, name, Some(&settings), Utc::now()).unwrap().0);
+        }
+        let fleet = fleet.unwrap();
+        let world = Self { env, fleet, names };
+        // The first turn of each makes its memory.
+        world.work("2");
+        let mut registry = world.fleet.registry().unwrap();
+        for n in WRITTEN_TO..ASSISTANTS {
+            registry.add(&format!("b{n}").parse().unwrap(), Utc::now() + TimeDelta::days(1)).unwrap();
+        }
+        world
+    }
+
+    fn rows(&self, rounds: usize, named: [&'static str; 3], has_yardstick: bool) -> Vec<Row> {
+        let rate = |took: Duration| WRITTEN_TO as f64 / took.as_secs_f64();
+        let mut rows = Vec::new();
+        for (slots, figure) in ["1", "2", "4"].into_iter().zip(named) {
+            let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+            for _ in 0..rounds {
+                self.write_to_all(true);
+                ours.push(rate(timed(|| self.work(slots))));
+                self.check();
+                if has_yardstick {
+                    self.write_to_all(false);
+                    theirs.push(rate(timed(|| self.one_by_one())));
+                    self.check();
+                }
+            }
+            rows.push(match theirs.is_empty() {
+                true => Row::alone(figure, "messages/s", Ok(ours), Bound::None),
+                // Of times, as everywhere: above 1 is slower.
+                false => Row {
+                    figure,
+                    unit: "messages/s",
+                    ratios: Some(Pair::of(theirs.clone(), ours.clone()).ratios),
+                    measured: Ok(Spread::new(ours)),
+                    compared: Some(("wakes one by one, no box".to_owned(), Spread::new(theirs))),
+                    bound: Bound::None,
+                },
+            });
+        }
+        rows
+    }
+
+    fn write_to_all(&self, is_due: bool) {
+        let mut registry = self.fleet.registry().unwrap();
+        for name in &self.names {
+            let mut store = database::open(&self.fleet.config_of(name).unwrap()).unwrap();
+            let message = NewIncoming {
+                chat: ChatRef::TERMINAL,
+                text: "remember that the shed is red".to_owned(),
+                kind: "text".to_owned(),
+                ..NewIncoming::default()
+            };
+            let batch = Batch { bot_id: 99, messages: vec![message], ..Batch::default() };
+            store.accept(&batch, Utc::now()).unwrap();
+            if is_due {
+                registry.wake(name, Utc::now()).unwrap();
+            }
+        }
+    }
+
+    fn work(&self, slots: &str) {
+        let dir = self.fleet.dir().display().to_string();
+        self.env.wake(&["--fleet", &dir, "--once", "--workers", slots]).ok();
+    }
+
+    /// What a person could write in a shell.
+    fn one_by_one(&self) {
+        for name in &self.names {
+            let workspace: PathBuf = self.fleet.workspace(name);
+            let mut command = self.env.command(Path::new(env!("CARGO_BIN_EXE_wake")), &["--once", "--no-console"]);
+            let ended = command.env("WORKSPACE_DIR", &workspace).env("HOME", workspace.join("home")).output().unwrap();
+            assert!(ended.status.success(), "{ended:?}");
+        }
+    }
+
+    fn check(&self) {
+        for name in &self.names {
+            let store = database::open(&self.fleet.config_of(name).unwrap()).unwrap();
+            assert!(store.queued().unwrap().is_empty(), "{name} wasn't answered");
+        }
+    }
+}

@@ -173,6 +173,9 @@ mod sandbox;
 mod settings;
 #[cfg(feature = "postgres")]
 #[cfg(test)]
+mod shared_faults;
+#[cfg(feature = "postgres")]
+#[cfg(test)]
 mod shared_store;
 #[cfg(test)]
 mod shell_share;

@@ -112,24 +112,81 @@ fn running() -> Option<PathBuf> {
             run(Command::new("chown").arg(USER).arg(&dir));
         }
         let data = dir.join("data");
-        run(as_user(&bin.join("initdb"))
-            .args(["--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C", "-U", USER, "-D"])
-            .arg(&data));
-        let options = format!(
-            "-k {} -c listen_addresses= -c fsync=off -c full_page_writes=off -c max_connections=200 -c shared_buffers=64MB",
-            dir.display()
-        );
-        run(as_user(&bin.join("pg_ctl"))
-            .arg("-D")
-            .arg(&data)
-            .arg("-l")
-            .arg(dir.join("log"))
-            .args(["-w", "-o", &options, "start"]));
+        initialise(&bin, &data);
+        start(&bin, &dir, "-c fsync=off -c full_page_writes=off -c max_connections=200 -c shared_buffers=64MB");
         psql(&bin, &dir, FUNCTIONS);
         end_with(parent_id(), &dir);
         fs::write(dir.join("ready"), "").unwrap();
     }
     Some(dir)
+}
+
+fn initialise(bin: &Path, data: &Path) {
+    // Its log of writes in pieces of a megabyte: one of the servers has a small disk.
+    let args = ["--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C", "--wal-segsize=1", "-U", USER, "-D"];
+    run(as_user(&bin.join("initdb")).args(args).arg(data));
+}
+
+fn start(bin: &Path, dir: &Path, more: &str) {
+    let options = format!("-k {} -c listen_addresses= {more}", dir.display());
+    let mut command = as_user(&bin.join("pg_ctl"));
+    command.arg("-D").arg(dir.join("data")).arg("-l").arg(dir.join("log"));
+    run(command.args(["-w", "-o", &options, "start"]));
+}
+
+/// A server for one test, which may be harmed. What it says it has written is on its disk.
+pub(crate) struct OwnServer {
+    bin: PathBuf,
+    dir: PathBuf,
+}
+
+impl OwnServer {
+    /// Starts one in a directory of this name, which is made, or has been; none where there is no PostgreSQL.
+    pub(crate) fn start(dir: PathBuf) -> Option<Self> {
+        let bin = programs()?;
+        fs::create_dir_all(&dir).unwrap();
+        if is_root() {
+            run(Command::new("chown").arg(USER).arg(&dir));
+        }
+        initialise(&bin, &dir.join("data"));
+        let server = Self { bin, dir };
+        server.start_again();
+        Some(server)
+    }
+
+    /// A place that the server's user reaches.
+    pub(crate) fn place() -> PathBuf {
+        let number = DATABASES.fetch_add(1, Ordering::Relaxed);
+        std::env::temp_dir().join(format!("reveille-postgres-own-{}-{number}", std::process::id()))
+    }
+
+    /// The address of its one database.
+    pub(crate) fn url(&self) -> String {
+        format!("postgres://{USER}@{}/postgres", self.dir.display().to_string().replace('/', "%2F"))
+    }
+
+    pub(crate) fn start_again(&self) {
+        start(&self.bin, &self.dir, "-c shared_buffers=8MB -c max_wal_size=4MB -c min_wal_size=2MB");
+    }
+
+    /// Ends it: `immediate` is as a kill of all its processes, `fast` as an administrator does it. Says whether it ran.
+    pub(crate) fn stop(&self, mode: &str) -> bool {
+        let mut command = as_user(&self.bin.join("pg_ctl"));
+        command.arg("-D").arg(self.dir.join("data")).args(["-w", "-m", mode, "stop"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success()
+    }
+
+    /// What it answers to a statement.
+    pub(crate) fn ask(&self, sql: &str) -> String {
+        psql(&self.bin, &self.dir, sql)
+    }
+}
+
+impl Drop for OwnServer {
+    fn drop(&mut self) {
+        self.stop("immediate");
+        fs::remove_dir_all(&self.dir).ok();
+    }
 }
 
 fn is_root() -> bool {

@@ -9,6 +9,7 @@ use std::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 use reveille::{
+    clock::{Clock as _, SystemClock},
     database,
     fleet::Fleet,
     store::{Batch, FleetRegistry, NewIncoming, TurnEnd},
@@ -107,7 +108,7 @@ impl World {
         let names: Vec<AssistantName> = (0..WRITTEN_TO).map(name).collect();
         let mut fleet = None;
         for name in &names {
-            fleet = Some(Fleet::add(&dir, name, Some(&settings), Utc::now()).unwrap().0);
+            fleet = Some(Fleet::add(&dir, name, Some(&settings), SystemClock.now()).unwrap().0);
         }
         let fleet = fleet.unwrap();
         let world = Self { env, fleet, names };
@@ -115,7 +116,7 @@ impl World {
         world.work("2");
         let mut registry = world.fleet.registry().unwrap();
         for n in WRITTEN_TO..ASSISTANTS {
-            registry.add(&format!("b{n}").parse().unwrap(), Utc::now() + TimeDelta::days(1)).unwrap();
+            registry.add(&format!("b{n}").parse().unwrap(), SystemClock.now() + TimeDelta::days(1)).unwrap();
         }
         world
     }
@@ -162,9 +163,9 @@ impl World {
                 ..NewIncoming::default()
             };
             let batch = Batch { bot_id: 99, messages: vec![message], ..Batch::default() };
-            store.accept(&batch, Utc::now()).unwrap();
+            store.accept(&batch, SystemClock.now()).unwrap();
             if is_due {
-                registry.wake(name, Utc::now()).unwrap();
+                registry.wake(name, SystemClock.now()).unwrap();
             }
         }
     }

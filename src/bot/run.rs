@@ -282,7 +282,8 @@ impl<'a> Bot<'a> {
     /// Whether a turn has nothing to wait for: all is taken in, no wake runs, and no file is on its way.
     fn is_turn_over(&self) -> bool {
         let Some(since) = self.taken_in.filter(|_| !self.nudger.is_running()) else { return false };
-        let awaits_files = |store: &Store| Ok::<_, StoreError>(store.queued()?.iter().any(|message| message.awaits_files));
+        let awaits_files =
+            |store: &Store| Ok::<_, StoreError>(store.queued()?.iter().any(|message| message.awaits_files));
         since.elapsed() > FILES_TIMEOUT || !awaits_files(&self.store).unwrap_or(false)
     }
 
@@ -707,7 +708,9 @@ async fn ask(telegram: &Telegram, source: &UpdateSource, what: Ask, wait: Durati
     };
     if let Some(inbox) = &source.inbox {
         let updates = inbox.borrow_mut().next(offset, POLL_LIMIT);
-        return updates.map(Polled::Updates).map_err(|error| TelegramError::NotSent { why: format!("the inbox: {error}") });
+        return updates
+            .map(Polled::Updates)
+            .map_err(|error| TelegramError::NotSent { why: format!("the inbox: {error}") });
     }
     let asked = Instant::now();
     let polled = tokio::select! {

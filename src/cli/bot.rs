@@ -5,7 +5,9 @@ use std::{io::Read as _, num::NonZeroU32, path::PathBuf, process::ExitCode};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::{
-    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments, arguments::DEFAULT_WORKERS, complain, config_failure, failed, fleet,
+    EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE, SettingsArguments,
+    arguments::DEFAULT_WORKERS,
+    complain, config_failure, failed, fleet,
     log::{self, Talk},
     out, pair, print,
     transcribe::TranscribeArguments,

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     bot,
     channel::telegram::{Command, Telegram, TelegramError},
-    clock::SystemClock,
+    clock::{Clock as _, SystemClock},
     fleet::{Fleet, FleetError, receive, work},
     loopback,
     redact::Secret,
@@ -110,7 +110,7 @@ fn told(error: &FleetError) -> ExitCode {
 }
 
 fn add(dir: &Path, name: &AssistantName, env: Option<&Path>) -> Result<ExitCode, FleetError> {
-    let (fleet, is_new) = Fleet::add(dir, name, env, chrono::Utc::now())?;
+    let (fleet, is_new) = Fleet::add(dir, name, env, SystemClock.now())?;
     let workspace = fleet.workspace(name);
     let known = if is_new { "is added" } else { "was there already; nothing of it was changed" };
     print(&format!("{name} {known}. Its settings: {}\n", workspace.join(".env").display()));
@@ -122,7 +122,7 @@ fn add(dir: &Path, name: &AssistantName, env: Option<&Path>) -> Result<ExitCode,
 
 fn list(dir: &Path, json: bool) -> Result<ExitCode, FleetError> {
     let fleet = Fleet::open(dir)?;
-    let members = fleet.registry()?.members(chrono::Utc::now())?;
+    let members = fleet.registry()?.members(fleet.config().clock().now())?;
     if json {
         members.iter().for_each(print_json);
     } else if members.is_empty() {
@@ -181,7 +181,9 @@ fn connect(dir: &Path, name: &AssistantName, url: &str) -> Result<ExitCode, Flee
         Ok(()) => print(&format!("Telegram brings what is written to {name} to {url}.\n")),
         Err(error) => {
             let why = super::redactor(&config).redact(&error.to_string());
-            complain(&format!("failed: {why}\nTelegram wasn't told the new secret, so nothing is taken for {name} until this works."));
+            complain(&format!(
+                "failed: {why}\nTelegram wasn't told the new secret, so nothing is taken for {name} until this works."
+            ));
             return Ok(ExitCode::from(EXIT_FAILED));
         }
     }
@@ -228,16 +230,18 @@ pub(super) fn receive(dir: &Path, port: u16, slots: NonZeroU32, wake: Option<&Pa
             for listener in &listeners {
                 loopback::is_loopback_only(listener)?;
             }
-            let port = listeners.first().map_or(Ok(port), |first| Ok::<_, std::io::Error>(first.local_addr()?.port()))?;
+            let port =
+                listeners.first().map_or(Ok(port), |first| Ok::<_, std::io::Error>(first.local_addr()?.port()))?;
             print(&format!("http://127.0.0.1:{port}{}\n", receive::PATH));
             tracing::info!(port, "receiving for the fleet; SIGTERM ends it");
-            let mut worker = StartedWorker { wake: wake.map(Path::to_owned), dir: fleet.dir().to_owned(), slots, child: None };
+            let mut worker =
+                StartedWorker { wake: wake.map(Path::to_owned), dir: fleet.dir().to_owned(), slots, child: None };
             let is_due = || {
                 let next_at = registry.next_at().unwrap_or_else(|error| {
                     tracing::warn!(%error, "who is due couldn't be read");
                     None
                 });
-                next_at.is_some_and(|at| at <= chrono::Utc::now())
+                next_at.is_some_and(|at| at <= fleet.config().clock().now())
             };
             let supervised = async {
                 loop {
@@ -283,7 +287,9 @@ impl StartedWorker {
         }
         match bot::start_fleet(self.wake.as_deref(), &self.dir, self.slots) {
             Ok(child) => self.child = Some(child),
-            Err(error) => tracing::error!(%error, "a worker couldn't be started; what came is kept, and it is tried again"),
+            Err(error) => {
+                tracing::error!(%error, "a worker couldn't be started; what came is kept, and it is tried again");
+            }
         }
     }
 

@@ -129,7 +129,12 @@ impl Fleet {
     ///
     /// # Errors
     /// Nothing was added to the list then; files that were made stay.
-    pub fn add(dir: &Path, name: &AssistantName, env_file: Option<&Path>, now: DateTime<Utc>) -> Result<(Self, bool), FleetError> {
+    pub fn add(
+        dir: &Path,
+        name: &AssistantName,
+        env_file: Option<&Path>,
+        now: DateTime<Utc>,
+    ) -> Result<(Self, bool), FleetError> {
         let settings = env_file.map(|path| fs::read(path).map_err(at(path))).transpose()?;
         make_dir(&dir.join("assistants"))?;
         let fleet = Self::at(dir)?;
@@ -207,10 +212,11 @@ fn make_dir(path: &Path) -> Result<(), FleetError> {
 }
 
 fn write_private(path: &Path, bytes: &[u8]) -> Result<(), FleetError> {
-    let written = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
+    let written =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path).and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        });
     written.map_err(at(path))
 }
 
@@ -221,7 +227,10 @@ mod tests {
     #[test]
     fn an_address_is_the_same_for_another_role() {
         for (url, told) in [
-            ("postgres://admin@db.example.org/reveille?sslmode=require", "postgres://a@db.example.org/reveille?sslmode=require"),
+            (
+                "postgres://admin@db.example.org/reveille?sslmode=require",
+                "postgres://a@db.example.org/reveille?sslmode=require",
+            ),
             ("postgres://%2Frun%2Fpg/postgres", "postgres://a@%2Frun%2Fpg/postgres"),
             ("postgresql://x@localhost:5433", "postgresql://a@localhost:5433"),
         ] {

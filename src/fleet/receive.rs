@@ -19,8 +19,7 @@ use tokio::{net::TcpListener, sync::Notify};
 use super::Fleet;
 use crate::{
     channel::telegram::{Inbox, InboxError},
-    loopback,
-    random,
+    loopback, random,
     store::{FleetRegistry, StoreError},
     types::AssistantName,
 };
@@ -93,13 +92,12 @@ impl Receiver {
 
     /// Puts an update in the inbox and makes its assistant due.
     fn keep(&self, name: &AssistantName, update: &[u8]) -> StatusCode {
-        let workspace = self.fleet.workspace(name);
-        match Inbox::at(workspace.join("inbox")).put(update) {
+        let (workspace, now) = (self.fleet.workspace(name), self.fleet.config().clock().now());
+        match Inbox::at(workspace.join("inbox")).put(update, now) {
             Ok(()) => {}
             Err(InboxError::NoUpdate) => return StatusCode::BAD_REQUEST,
             Err(error) => return unavailable(name, &error),
         }
-        let now = self.fleet.config().clock().now();
         if let Err(error) = self.registry().wake(name, now) {
             // It is kept, and Telegram brings it once more: the second is known for the first by its number.
             return unavailable(name, &error);
@@ -113,10 +111,7 @@ impl Receiver {
     }
 
     /// Works where waiting for a disk is allowed; none if that broke.
-    async fn aside<T: Send + 'static>(
-        self: &Arc<Self>,
-        work: impl FnOnce(&Self) -> T + Send + 'static,
-    ) -> Option<T> {
+    async fn aside<T: Send + 'static>(self: &Arc<Self>, work: impl FnOnce(&Self) -> T + Send + 'static) -> Option<T> {
         let receiver = Arc::clone(self);
         tokio::task::spawn_blocking(move || work(&receiver)).await.ok()
     }

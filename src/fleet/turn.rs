@@ -28,9 +28,8 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// What says how names of the network are found. On many systems it leads into `/run`, which is empty in a box.
 const RESOLVER: &str = "/etc/resolv.conf";
 /// What of the machine is in a box, to read: programs and their settings. All else isn't there.
-const SYSTEM: &[&str] = &[
-    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store", "/gnu/store",
-];
+const SYSTEM: &[&str] =
+    &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store", "/gnu/store"];
 /// The longest word on a turn that failed, in bytes.
 const MAX_TROUBLE_BYTES: usize = 300;
 
@@ -69,7 +68,7 @@ impl TurnBox {
         let exe = std::env::current_exe().map_err(super::at(Path::new("wake")))?;
         let programs = exe.parent().map_or_else(PathBuf::new, Path::to_owned);
         let turns = Self { bubblewrap, programs };
-        let tried = turns.spec(fleet, fleet.dir(), "/bin/true".into(), &[]).timeout(PROBE_TIMEOUT);
+        let tried = turns.spec(fleet, fleet.dir(), Path::new("/bin/true"), &[]).timeout(PROBE_TIMEOUT);
         match process::run(&tried) {
             Ok(output) if output.status.success() => Ok(turns),
             Ok(output) => Err(FleetError::NoBox(format!("No box can be made here: {}", last_line(&output.stderr)))),
@@ -83,8 +82,9 @@ impl TurnBox {
         let has_updates = !Inbox::at(workspace.join("inbox")).is_empty();
         let (program, arguments): (_, &[&str]) =
             if has_updates { ("bot", &["turn"]) } else { ("wake", &["--once", "--turn", "--reason", "fleet"]) };
-        let spec = self.spec(fleet, &workspace, self.programs.join(program), arguments).timeout(TURN_TIMEOUT);
-        let Output { status, stdout, stderr, .. } = process::run(&spec).map_err(|error: ProcessError| error.to_string())?;
+        let spec = self.spec(fleet, &workspace, &self.programs.join(program), arguments).timeout(TURN_TIMEOUT);
+        let Output { status, stdout, stderr, .. } =
+            process::run(&spec).map_err(|error: ProcessError| error.to_string())?;
         if !status.success() {
             return Err(format!("{} ({})", last_line(&stderr), process::describe(status)));
         }
@@ -95,7 +95,7 @@ impl TurnBox {
     }
 
     /// A program in the box of a workspace.
-    fn spec(&self, fleet: &Fleet, workspace: &Path, program: PathBuf, arguments: &[&str]) -> Spec {
+    fn spec(&self, fleet: &Fleet, workspace: &Path, program: &Path, arguments: &[&str]) -> Spec {
         let mut list: Vec<OsString> = Vec::new();
         let mut add = |words: &[&str], paths: &[&Path]| {
             list.extend(words.iter().map(OsString::from));
@@ -137,7 +137,7 @@ impl TurnBox {
                 add(&["--chdir"], &[workspace]);
             }
         }
-        add(&["--"], &[&program]);
+        add(&["--"], &[program]);
         add(arguments, &[]);
         let spec = Spec::new(&self.bubblewrap).args(list).only_inheriting(ENVIRONMENT);
         spec.env("HOME", home_in(workspace)).env("WORKSPACE_DIR", workspace).env("TMPDIR", "/tmp")

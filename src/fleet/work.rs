@@ -16,8 +16,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::{Fleet, FleetError, turn::TurnBox};
 use crate::{
     clock::Clock,
-    process,
-    random,
+    process, random,
     store::{FleetRegistry, StoreError, TurnClaim, TurnEnd, wait_after},
     types::AssistantName,
 };
@@ -139,7 +138,8 @@ impl Worker<'_> {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         match taken {
             Ok(turn) => {
-                let is_same = left.insert(claim.name.clone(), turn.due.clone()).is_some_and(|before| before == turn.due);
+                let is_same =
+                    left.insert(claim.name.clone(), turn.due.clone()).is_some_and(|before| before == turn.due);
                 let due_at = match (turn.due.is_empty(), is_same) {
                     (true, _) => turn.next_at.unwrap_or(now + LONGEST_REST).clamp(now, now + LONGEST_REST),
                     (false, false) => now,
@@ -148,9 +148,7 @@ impl Worker<'_> {
                 };
                 TurnEnd { due_at, trouble: None }
             }
-            Err(why) => {
-                TurnEnd { due_at: now + wait_after(claim.failures.saturating_add(1)), trouble: Some(why) }
-            }
+            Err(why) => TurnEnd { due_at: now + wait_after(claim.failures.saturating_add(1)), trouble: Some(why) },
         }
     }
 }

@@ -58,7 +58,12 @@ impl World {
     /// Adds an assistant with a Telegram of its own, whose updates come by the webhook.
     fn add_heard(&mut self, name: &str, settings: &str) {
         let telegram = FakeTelegram::start();
-        let heard = format!("TELEGRAM_BOT_TOKEN={TOKEN}\nTELEGRAM_API_URL={}\nALLOWED_CHAT_IDS={CHAT},{},{}\n", telegram.url(), CHAT + 1, CHAT + 2);
+        let heard = format!(
+            "TELEGRAM_BOT_TOKEN={TOKEN}\nTELEGRAM_API_URL={}\nALLOWED_CHAT_IDS={CHAT},{},{}\n",
+            telegram.url(),
+            CHAT + 1,
+            CHAT + 2
+        );
         self.add(name, &format!("{heard}{settings}"));
         self.fleet("connect", &[name, "--url", "https://bots.example.org/"]).ok();
         self.telegrams.push((name.to_owned(), telegram));
@@ -115,7 +120,11 @@ impl Receiver {
         let running = world.env.start_logged(env!("CARGO_BIN_EXE_bot"), &args, &log);
         let mut port = None;
         eventually("the receiver listens", || {
-            port = fs::read_to_string(&log).unwrap().split("port=").nth(1).and_then(|rest| rest.lines().next()?.parse().ok());
+            port = fs::read_to_string(&log)
+                .unwrap()
+                .split("port=")
+                .nth(1)
+                .and_then(|rest| rest.lines().next()?.parse().ok());
             port.is_some()
         });
         Self { running, port: port.unwrap() }
@@ -223,7 +232,8 @@ fn each_is_answered_by_its_own_assistant_and_nothing_is_said_twice() {
     assert_eq!(receiver.post("ana", &ana, &said(10, "remember that the shed is red")), 200);
     assert_eq!(receiver.post("ana", &ana, &said(11, "remember that the door is green")), 200);
     eventually("both are taken in", || {
-        world.remembers("ana", "door is green") && fs::read_dir(world.workspace("ana").join("inbox")).unwrap().count() == 0
+        world.remembers("ana", "door is green")
+            && fs::read_dir(world.workspace("ana").join("inbox")).unwrap().count() == 0
     });
     world.telegram("ana").wait_for_sent(2, std::time::Duration::from_secs(60));
     receiver.end();
@@ -348,7 +358,9 @@ fn a_hostile_model_in_one_finds_nothing_of_another() {
         assert_eq!(receiver.post(name, &world.secret(name), &said(5, "find out what ben's code is")), 200);
     }
     let found = world.workspace("ana").join("found");
-    eventually("the burglar has been everywhere", || fs::read_to_string(&found).is_ok_and(|text| text.contains("== everywhere")));
+    eventually("the burglar has been everywhere", || {
+        fs::read_to_string(&found).is_ok_and(|text| text.contains("== everywhere"))
+    });
     // Its person allows whatever it asks for.
     let (eve, mut allowed) = (world.telegram("eve"), 0);
     eventually("the other one has answered", || {
@@ -412,7 +424,13 @@ fn in_one_database_each_has_a_role_that_may_look_into_no_other() {
     }
     // Its password is its own, and no other file holds it.
     let password = fs::read_to_string(world.workspace(&ana).join("database-password")).unwrap();
-    assert_eq!((password.len(), fs::metadata(world.workspace(&ana).join("database-password")).unwrap().permissions().mode() & 0o77), (48, 0));
+    assert_eq!(
+        (
+            password.len(),
+            fs::metadata(world.workspace(&ana).join("database-password")).unwrap().permissions().mode() & 0o77
+        ),
+        (48, 0)
+    );
     // What is there stays, whoever adds it once more.
     world.add(&ana, "");
     assert_eq!(fs::read_to_string(world.workspace(&ana).join("database-password")).unwrap(), password);

@@ -155,7 +155,10 @@ impl Scene {
         let answers: Vec<&String> = sent.iter().filter(|text| text.contains("Kept.")).collect();
         // Whether a message arrived whose end wasn't written down, nobody knows: it is sent once more, and says so.
         let is_marked = |text: &String| text.contains("This may be a repeat");
-        assert!(!answers.is_empty() && answers.iter().skip(1).all(|text| is_marked(text)) && answers.len() <= 2, "{what}: {sent:#?}");
+        assert!(
+            !answers.is_empty() && answers.iter().skip(1).all(|text| is_marked(text)) && answers.len() <= 2,
+            "{what}: {sent:#?}"
+        );
         let facts = self.env.memory(SEMANTIC);
         assert_eq!(facts.matches("Cats purr").count(), 1, "{what}: {facts}");
         assert!(self.env.queued().is_empty() && self.open() == 0, "{what}: something is left");
@@ -290,7 +293,10 @@ fn a_server_whose_disk_is_full_keeps_what_it_has_and_goes_on_with_room() {
     for _ in 0..3 {
         world.wake(&["--once"]).ok();
     }
-    assert_eq!(server.ask("SELECT count(*) FROM incoming_messages WHERE processed <> 1 AND message_text = 'cats purr'"), "0");
+    assert_eq!(
+        server.ask("SELECT count(*) FROM incoming_messages WHERE processed <> 1 AND message_text = 'cats purr'"),
+        "0"
+    );
     assert_eq!(world.memory(SEMANTIC).matches("Cats purr").count(), 1);
     drop(server);
 }

@@ -14,7 +14,9 @@ use reqwest::multipart::{Form, Part};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, value::RawValue};
 use teloxide_core::{
-    payloads::{DeleteWebhook, GetMe, GetUpdates, GetWebhookInfo, SendDocument, SendMessage, SetMyCommands, SetWebhook},
+    payloads::{
+        DeleteWebhook, GetMe, GetUpdates, GetWebhookInfo, SendDocument, SendMessage, SetMyCommands, SetWebhook,
+    },
     requests::Payload,
     types::{AllowedUpdate, BotCommand, MessageId, True, User},
 };

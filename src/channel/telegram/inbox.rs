@@ -7,9 +7,9 @@ use std::{
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
-    time::{SystemTime, UNIX_EPOCH},
 };
 
+use chrono::{DateTime, Utc};
 use serde_json::value::RawValue;
 
 use super::RawUpdate;
@@ -57,22 +57,21 @@ impl Inbox {
         self.waiting().is_ok_and(|waiting| waiting.is_empty())
     }
 
-    /// Keeps an update, durably once this returns.
+    /// Keeps an update that has come now, durably once this returns.
     ///
     /// # Errors
     /// It isn't one, there are too many, or the disk fails: then nothing was kept.
-    pub fn put(&self, update: &[u8]) -> Result<(), InboxError> {
+    pub fn put(&self, update: &[u8], now: DateTime<Utc>) -> Result<(), InboxError> {
         let raw: Box<RawValue> = serde_json::from_slice(update).map_err(|_| InboxError::NoUpdate)?;
         let update = RawUpdate::parse(raw).ok_or(InboxError::NoUpdate)?;
         if self.waiting()?.len() >= MAX_WAITING {
             return Err(InboxError::Full);
         }
         DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let part = self.dir.join(format!("{since:020}-{number:06}.part"));
+        let part = self.dir.join(format!("{}-{number:06}.part", now.format("%Y%m%dT%H%M%S%.6f")));
         let written = write(&part, update.raw.get().as_bytes()).and_then(|()| {
-            fs::rename(&part, part.with_extension("json"))?;
+            fs::rename(&part, part.with_extension(WHOLE.trim_start_matches('.')))?;
             // The name is part of what has to last.
             File::open(&self.dir)?.sync_all()
         });
@@ -137,6 +136,10 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 mod tests {
     use super::*;
 
+    fn now() -> DateTime<Utc> {
+        crate::clock::parse_time("2026-11-26T08:00:00Z").unwrap()
+    }
+
     fn ids(updates: &[RawUpdate]) -> Vec<i64> {
         updates.iter().map(|update| update.update_id).collect()
     }
@@ -147,7 +150,7 @@ mod tests {
         let mut inbox = Inbox::at(dir.path().join("inbox"));
         assert!(inbox.is_empty() && inbox.next(None, 100).unwrap().is_empty());
         for id in [7, 8, 3] {
-            inbox.put(format!("{{\"update_id\": {id}, \"x\": \"é\"}}").as_bytes()).unwrap();
+            inbox.put(format!("{{\"update_id\": {id}, \"x\": \"é\"}}").as_bytes(), now()).unwrap();
         }
         assert_eq!(ids(&inbox.next(Some(7), 100).unwrap()), [7, 8, 3]);
         // Nothing was stored.
@@ -165,11 +168,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut inbox = Inbox::at(dir.path().to_owned());
         for bad in ["", "{", "[]", "{}", "{\"update_id\": \"7\"}", "{\"update_id\": 7} x"] {
-            assert!(matches!(inbox.put(bad.as_bytes()), Err(InboxError::NoUpdate)), "{bad}");
+            assert!(matches!(inbox.put(bad.as_bytes(), now()), Err(InboxError::NoUpdate)), "{bad}");
         }
         fs::write(dir.path().join("1.json"), "{\"update_id").unwrap();
         fs::write(dir.path().join("2.part"), "{\"update_id\": 1}").unwrap();
-        inbox.put(b"{\"update_id\": 9}").unwrap();
+        inbox.put(b"{\"update_id\": 9}", now()).unwrap();
         assert_eq!(ids(&inbox.next(None, 100).unwrap()), [9]);
         assert!(dir.path().join("1.unreadable").exists() && dir.path().join("2.part").exists());
     }
@@ -181,6 +184,6 @@ mod tests {
         for n in 0..MAX_WAITING {
             fs::write(dir.path().join(format!("{n}.json")), "{\"update_id\": 1}").unwrap();
         }
-        assert!(matches!(inbox.put(b"{\"update_id\": 9}"), Err(InboxError::Full)));
+        assert!(matches!(inbox.put(b"{\"update_id\": 9}", now()), Err(InboxError::Full)));
     }
 }

@@ -1,6 +1,7 @@
 //! The PostgreSQL of a run of the tests.
 
 #[path = "../../../tests/integration/support/postgres.rs"]
+#[expect(dead_code, reason = "the stories need more of it")]
 mod postgres;
 
 use crate::store::DatabaseAddress;

@@ -33,6 +33,7 @@ const SECRET_BYTES: usize = 24;
 /// The file that lists a fleet.
 const REGISTRY_FILE: &str = "fleet.db";
 /// An assistant's own password for the fleet's database.
+#[cfg(feature = "postgres")]
 const PASSWORD_FILE: &str = "database-password";
 
 /// A fleet's folder, and where its list is.

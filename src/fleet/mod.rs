@@ -213,11 +213,13 @@ fn make_dir(path: &Path) -> Result<(), FleetError> {
 }
 
 fn write_private(path: &Path, bytes: &[u8]) -> Result<(), FleetError> {
-    let written =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path).and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
-        });
+    let written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)
+        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()));
     written.map_err(at(path))
 }
 

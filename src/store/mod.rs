@@ -281,10 +281,7 @@ impl Store {
             create_private(path);
         }
         let conn = rusqlite::Connection::open(path)?;
-        conn.busy_timeout(BUSY_TIMEOUT)?;
-        use_log(&conn)?;
-        conn.pragma_update(None, "synchronous", "FULL")?;
-        conn.pragma_update(None, "fullfsync", true)?;
+        write_durably(&conn)?;
         conn.pragma_update(None, "foreign_keys", true)?;
         conn.pragma_update(None, "journal_size_limit", WAL_LIMIT_BYTES)?;
         conn.pragma_update(None, "cache_size", -CACHE_KIB)?;
@@ -435,6 +432,15 @@ impl Store {
         }
         written
     }
+}
+
+/// What is committed is on the disk, and writers wait for each other.
+fn write_durably(conn: &rusqlite::Connection) -> Result<()> {
+    conn.busy_timeout(BUSY_TIMEOUT)?;
+    use_log(conn)?;
+    conn.pragma_update(None, "synchronous", "FULL")?;
+    conn.pragma_update(None, "fullfsync", true)?;
+    Ok(())
 }
 
 /// Makes the database write ahead to a log. Switching a new one over takes the whole file for an instant, and SQLite

@@ -94,10 +94,7 @@ impl FleetRegistry {
             StorePlace::File(path) => {
                 create_private(path);
                 let conn = rusqlite::Connection::open(path)?;
-                conn.busy_timeout(super::BUSY_TIMEOUT)?;
-                super::use_log(&conn)?;
-                conn.pragma_update(None, "synchronous", "FULL")?;
-                conn.pragma_update(None, "fullfsync", true)?;
+                super::write_durably(&conn)?;
                 conn.into()
             }
             #[cfg(feature = "postgres")]

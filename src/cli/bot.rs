@@ -138,6 +138,13 @@ Examples:
 enum WebhookAction {
     /// Remove it, so that the bot can fetch; messages that wait are kept.
     Delete,
+    /// Set one and the menu of commands, and print the secret that Telegram will show: for `wake fleet connect`.
+    #[command(hide = true)]
+    Set {
+        /// Where updates go.
+        #[arg(value_name = "URL")]
+        url: reqwest::Url,
+    },
 }
 
 /// Its arguments, for completions and the manual.
@@ -170,6 +177,7 @@ fn main_of(arguments: Arguments) -> ExitCode {
         Some(Command::Pair { list: true }) => pair::list(&config),
         Some(Command::Pair { list: false }) => pair::pair(&config),
         Some(Command::Unpair { user }) => pair::unpair(&config, user),
+        Some(Command::Webhook { action: Some(WebhookAction::Set { url }) }) => pair::set_webhook(&config, url),
         Some(Command::Webhook { action }) => pair::webhook(&config, action.is_some()),
     }
 }

@@ -17,10 +17,10 @@ use super::{
 };
 use crate::{
     bot,
-    channel::telegram::{Command, Telegram, TelegramError},
     clock::{Clock as _, SystemClock},
     fleet::{Fleet, FleetError, receive, work},
     loopback,
+    process::Output,
     redact::Secret,
     store::FleetMember,
     types::AssistantName,
@@ -40,6 +40,7 @@ Examples:
   wake fleet add /srv/fleet ana --env ana.env
   wake fleet connect /srv/fleet ana --url https://bots.example.org
   wake fleet list /srv/fleet
+  wake fleet run /srv/fleet ana log -n 5         any command of wake, about one of them
   wake --fleet /srv/fleet --once --workers 4     the turns of all who are due: what cron calls
   bot --webhook 8787 --fleet /srv/fleet          take Telegram's updates, and start the turns";
 
@@ -73,6 +74,16 @@ pub(super) enum FleetCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Run a command of `wake` about one assistant, in its box; what it prints comes at its end.
+    Run {
+        /// The fleet's folder.
+        dir: PathBuf,
+        /// The assistant.
+        name: AssistantName,
+        /// The command, such as: log -n 5
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<String>,
+    },
     /// Take an assistant off the list: it gets no turns and no messages. Its folder stays.
     Remove {
         /// The fleet's folder.
@@ -96,6 +107,7 @@ pub(super) fn run(command: &FleetCommand) -> ExitCode {
         FleetCommand::Connect { dir, name, url } => connect(dir, name, url),
         FleetCommand::List { dir, json } => list(dir, *json),
         FleetCommand::Remove { dir, name } => remove(dir, name),
+        FleetCommand::Run { dir, name, command } => run_one(dir, name, command),
     };
     done.unwrap_or_else(|error| told(&error))
 }
@@ -103,7 +115,7 @@ pub(super) fn run(command: &FleetCommand) -> ExitCode {
 fn told(error: &FleetError) -> ExitCode {
     complain(&format!("failed: {error}"));
     ExitCode::from(match error {
-        FleetError::None(_) => EXIT_USAGE,
+        FleetError::None(_) | FleetError::Nobody(_) => EXIT_USAGE,
         FleetError::Settings(_) | FleetError::NoBox(_) => EXIT_CONFIG,
         _ => EXIT_FAILED,
     })
@@ -156,45 +168,41 @@ fn remove(dir: &Path, name: &AssistantName) -> Result<ExitCode, FleetError> {
 
 fn connect(dir: &Path, name: &AssistantName, url: &str) -> Result<ExitCode, FleetError> {
     let fleet = Fleet::open(dir)?;
-    let config = fleet.config_of(name)?;
-    config.require_telegram()?;
     let address = format!("{}{}{name}", url.trim_end_matches('/'), receive::PATH);
-    let address = match reqwest::Url::parse(&address) {
-        Ok(address) if address.scheme() == "https" => address,
-        _ => {
-            complain("--url isn't an address that begins with https://, which is all that Telegram calls.");
-            return Ok(ExitCode::from(EXIT_USAGE));
-        }
-    };
-    let (telegram, runtime) = match (super::telegram(&config), super::runtime()) {
-        (Ok(Some(telegram)), Ok(runtime)) => (telegram, runtime),
-        (Ok(None), _) => return Ok(ExitCode::from(EXIT_CONFIG)),
-        (Err(error), _) => {
-            complain(&error);
-            return Ok(ExitCode::from(EXIT_CONFIG));
-        }
-        (_, Err(error)) => return Ok(failed(&error)),
-    };
-    // Known here first: what Telegram brings at once is taken.
-    let secret = fleet.new_secret(name)?;
-    match runtime.block_on(introduce(&telegram, address, &secret)) {
-        Ok(()) => print(&format!("Telegram brings what is written to {name} to {url}.\n")),
-        Err(error) => {
-            let why = super::redactor(&config).redact(&error.to_string());
-            complain(&format!(
-                "failed: {why}\nTelegram wasn't told the new secret, so nothing is taken for {name} until this works."
-            ));
-            return Ok(ExitCode::from(EXIT_FAILED));
-        }
+    if !address.starts_with("https://") {
+        complain("--url isn't an address that begins with https://, which is all that Telegram calls.");
+        return Ok(ExitCode::from(EXIT_USAGE));
     }
+    // In its box, as all that goes by its settings.
+    let output = fleet.run(name, "bot", &["webhook", "set", &address])?;
+    let secret = Secret::new(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    if !output.status.success() {
+        complain(&String::from_utf8_lossy(&output.stderr));
+        complain(&format!("Telegram wasn't told of {url}. What was set before goes on."));
+        return Ok(exit_of(&output));
+    }
+    // What Telegram brings before this is refused, and brought again.
+    if !fleet.take_secret(name, &secret)? {
+        complain(&format!("{name} isn't on the list: `wake fleet add` puts it there. Then connect it again."));
+        return Ok(ExitCode::from(EXIT_USAGE));
+    }
+    print(&format!("Telegram brings what is written to {name} to {url}.\n"));
     Ok(ExitCode::SUCCESS)
 }
 
-async fn introduce(telegram: &Telegram, address: reqwest::Url, secret: &Secret) -> Result<(), TelegramError> {
-    telegram.set_webhook(address, secret.expose()).await?;
-    // Without the menu all commands work as well.
-    telegram.set_my_commands(&Command::menu()).await.ok();
-    Ok(())
+/// A command of `wake` about one assistant, in its box.
+fn run_one(dir: &Path, name: &AssistantName, command: &[String]) -> Result<ExitCode, FleetError> {
+    let command: Vec<&str> = command.iter().map(String::as_str).collect();
+    let output = Fleet::open(dir)?.run(name, "wake", &command)?;
+    print(&String::from_utf8_lossy(&output.stdout));
+    if !output.stderr.is_empty() {
+        complain(&String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(exit_of(&output))
+}
+
+fn exit_of(output: &Output) -> ExitCode {
+    ExitCode::from(output.status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(EXIT_FAILED))
 }
 
 /// The turns of all who are due.

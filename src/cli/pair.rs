@@ -6,13 +6,17 @@ use super::{EXIT_FAILED, EXIT_USAGE, bot::open_telegram, complain, failed, print
 use crate::{
     access,
     bot::{self, Pairing, pairing::CODE_LIFE},
+    channel::telegram::Command as TelegramCommand,
     config::Config,
     cycle::workspace,
-    database,
+    database, random,
     store::{Paired, Store, StoreError},
     types::ChatRef,
     words::{count, local},
 };
+
+/// Random bytes in the secret of a webhook.
+const SECRET_BYTES: usize = 24;
 
 /// Offers a code and waits until somebody has sent it to the bot.
 pub(super) fn pair(config: &Config) -> ExitCode {
@@ -151,6 +155,32 @@ pub(super) fn webhook(config: &Config, delete: bool) -> ExitCode {
         (Err(error), _) => return failed(&error),
     }
     ExitCode::SUCCESS
+}
+
+/// Has Telegram bring the bot's messages to an address, and prints the secret that it will show with each.
+pub(super) fn set_webhook(config: &Config, url: reqwest::Url) -> ExitCode {
+    let telegram = match open_telegram(config) {
+        Ok(telegram) => telegram,
+        Err(code) => return code,
+    };
+    let (runtime, secret) = match (super::runtime(), random::bytes::<SECRET_BYTES>()) {
+        (Ok(runtime), Ok(bytes)) => (runtime, random::hex(&bytes)),
+        (Err(error), _) => return failed(&error),
+        (_, Err(error)) => return failed(&error),
+    };
+    let done = runtime.block_on(async {
+        telegram.set_webhook(url, &secret).await?;
+        // Without the menu all commands work as well.
+        telegram.set_my_commands(&TelegramCommand::menu()).await.ok();
+        Ok::<_, crate::channel::telegram::TelegramError>(())
+    });
+    match done {
+        Ok(()) => {
+            print(&format!("{secret}\n"));
+            ExitCode::SUCCESS
+        }
+        Err(error) => failed(&super::redactor(config).redact(&error.to_string())),
+    }
 }
 
 /// Who was unpaired was the owner, and so the next who paired is: they see the whole memory then.

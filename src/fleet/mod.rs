@@ -19,17 +19,20 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
+use self::turn::TurnBox;
 use crate::{
     config::{Config, ConfigError},
     database,
-    random::{self, NoRandomness},
+    process::{Output, ProcessError},
+    random::NoRandomness,
     redact::Secret,
     store::{FleetRegistry, StoreError, StorePlace},
     types::AssistantName,
 };
 
-/// Random bytes in the secrets that are made here.
-const SECRET_BYTES: usize = 24;
+/// Random bytes in a password.
+#[cfg(feature = "postgres")]
+const PASSWORD_BYTES: usize = 24;
 /// The file that lists a fleet.
 const REGISTRY_FILE: &str = "fleet.db";
 /// An assistant's own password for the fleet's database.
@@ -64,6 +67,12 @@ pub enum FleetError {
         /// What the system says.
         source: io::Error,
     },
+    /// No such assistant is there.
+    #[error("{0} isn't here: `wake fleet list` shows who is")]
+    Nobody(AssistantName),
+    /// A program in its box.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
     /// No secret can be made.
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
@@ -159,9 +168,12 @@ impl Fleet {
         if password_file.exists() {
             return Ok(());
         }
-        let password = Secret::new(random::hex(&random::bytes::<SECRET_BYTES>()?));
+        let password = Secret::new(crate::random::hex(&crate::random::bytes::<PASSWORD_BYTES>()?));
         let role = FleetRegistry::make_role(address, name, &password)?;
         let url = as_role(url, &role);
+        if env_file.is_symlink() {
+            return Err(at(env_file)(io::Error::other("it is a link, which is nobody's word for where it leads")));
+        }
         let said = fs::read(env_file).unwrap_or_default();
         let more = format!("DATABASE_URL={url}\nDATABASE_PASSWORD_FILE={}\n", password_file.display());
         let gap: &[u8] = if said.is_empty() || said.ends_with(b"\n") { b"" } else { b"\n" };
@@ -170,14 +182,24 @@ impl Fleet {
         write_private(&password_file, password.expose().as_bytes())
     }
 
-    /// Makes the secret that Telegram shows with each update for an assistant, and remembers its hash.
+    /// Takes updates for an assistant that Telegram shows this secret with. What is kept is a hash of it.
     ///
     /// # Errors
-    /// There is no randomness, or the list can't be written.
-    pub fn new_secret(&self, name: &AssistantName) -> Result<Secret, FleetError> {
-        let secret = Secret::new(random::hex(&random::bytes::<SECRET_BYTES>()?));
-        self.registry()?.set_secret_hash(name, Some(&receive::hash(secret.expose().as_bytes())))?;
-        Ok(secret)
+    /// The list can't be written.
+    pub fn take_secret(&self, name: &AssistantName, secret: &Secret) -> Result<bool, StoreError> {
+        self.registry()?.set_secret_hash(name, Some(&receive::hash(secret.expose().as_bytes())))
+    }
+
+    /// Runs a program of ours in an assistant's box, by its settings. What they say may be its model's doing: outside a box they could
+    /// name another's files.
+    ///
+    /// # Errors
+    /// There is no box, or the program can't be run to its end.
+    pub fn run(&self, name: &AssistantName, program: &str, arguments: &[&str]) -> Result<Output, FleetError> {
+        if !self.workspace(name).is_dir() {
+            return Err(FleetError::Nobody(name.clone()));
+        }
+        Ok(TurnBox::find(self)?.run(self, name, program, arguments)?)
     }
 }
 

@@ -78,13 +78,11 @@ impl TurnBox {
 
     /// Lets an assistant have a turn: with its inbox, if anything is in it.
     pub(super) fn take(&self, fleet: &Fleet, name: &AssistantName) -> Result<TurnLeft, String> {
-        let workspace = fleet.workspace(name);
-        let has_updates = !Inbox::at(workspace.join("inbox")).is_empty();
+        let has_updates = !Inbox::at(fleet.workspace(name).join("inbox")).is_empty();
         let (program, arguments): (_, &[&str]) =
             if has_updates { ("bot", &["turn"]) } else { ("wake", &["--once", "--turn", "--reason", "fleet"]) };
-        let spec = self.spec(fleet, &workspace, &self.programs.join(program), arguments).timeout(TURN_TIMEOUT);
         let Output { status, stdout, stderr, .. } =
-            process::run(&spec).map_err(|error: ProcessError| error.to_string())?;
+            self.run(fleet, name, program, arguments).map_err(|error| error.to_string())?;
         if !status.success() {
             return Err(format!("{} ({})", last_line(&stderr), process::describe(status)));
         }
@@ -92,6 +90,18 @@ impl TurnBox {
         let Printed { due, next_at } =
             serde_json::from_slice(printed).map_err(|_| "the turn didn't say what is left".to_owned())?;
         Ok(TurnLeft { due, next_at: next_at.as_deref().and_then(parse_time) })
+    }
+
+    /// Runs a program of ours in an assistant's box, to its end.
+    pub(super) fn run(
+        &self,
+        fleet: &Fleet,
+        name: &AssistantName,
+        program: &str,
+        arguments: &[&str],
+    ) -> Result<Output, ProcessError> {
+        let program = self.programs.join(program);
+        process::run(&self.spec(fleet, &fleet.workspace(name), &program, arguments).timeout(TURN_TIMEOUT))
     }
 
     /// A program in the box of a workspace.

@@ -204,12 +204,25 @@ fn what_isnt_right_is_said_and_nobody_runs() {
     assert_eq!(world.fleet("remove", &["ben"]).code, 2);
     let unheard = world.fleet("connect", &["ana", "--url", "https://bots.example.org"]);
     assert!(unheard.code == 78 && unheard.stderr.contains("TELEGRAM_BOT_TOKEN"), "{unheard:#?}");
+    let nobody = world.fleet("run", &["ben", "log"]);
+    assert!(nobody.code == 2 && nobody.stderr.contains("isn't here"), "{nobody:#?}");
     // Settings that are wrong hold up their assistant alone.
     world.add("ben", "DAILY_BUDGET_USD=much\n");
     world.work("2").ok();
     let members = world.members();
     assert_eq!((members[0]["failures"].clone(), members[1]["failures"].clone()), (json!(0), json!(1)));
     assert!(members[1]["trouble"].as_str().unwrap().contains("78"), "{members:?}");
+    // Settings that lead elsewhere lead nowhere, also when it is the person who runs the fleet that asks.
+    let secret = world.env.path("secret");
+    fs::write(&secret, TOKEN).unwrap();
+    fs::write(world.workspace("ben").join(".env"), format!("TELEGRAM_BOT_TOKEN_FILE={}\n", secret.display())).unwrap();
+    for refused in
+        [world.fleet("run", &["ben", "--once"]), world.fleet("connect", &["ben", "--url", "https://b.example.org"])]
+    {
+        assert!(refused.code == 78 && refused.stderr.contains("TELEGRAM_BOT_TOKEN_FILE"), "{refused:#?}");
+    }
+    let told = world.fleet("run", &["ana", "say", "remember that box 1 is blue"]).ok();
+    assert!(told.stdout.contains("box 1 is blue"), "{told:#?}");
     world.fleet("remove", &["ben"]).ok();
     assert!(world.members().len() == 1 && world.workspace("ben").join(".env").exists());
 }
@@ -273,8 +286,15 @@ fn the_receiver_takes_only_what_telegram_brings_and_keeps_it_before_it_says_so()
     world.fleet("remove", &["ben"]).ok();
     let receiver = Receiver::start(&world);
     assert_eq!(receiver.post("ben", &world.secret("ben"), &good), 401);
-    fs::remove_dir_all(world.workspace("ana").join("inbox")).unwrap();
-    fs::write(world.workspace("ana").join("inbox"), "in the way").unwrap();
+    let inbox = world.workspace("ana").join("inbox");
+    fs::remove_dir_all(&inbox).unwrap();
+    // Nor is anything written through a link that its assistant has put there.
+    fs::create_dir_all(world.workspace("ben").join("inbox")).unwrap();
+    std::os::unix::fs::symlink("../ben/inbox", &inbox).unwrap();
+    assert_eq!(receiver.post("ana", &ana, &said(20, "hello")), 503);
+    assert_eq!(fs::read_dir(world.workspace("ben").join("inbox")).unwrap().count(), 0);
+    fs::remove_file(&inbox).unwrap();
+    fs::write(&inbox, "in the way").unwrap();
     assert_eq!(receiver.post("ana", &ana, &said(20, "hello")), 503);
     receiver.end();
 }

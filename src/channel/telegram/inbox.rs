@@ -2,14 +2,18 @@
 //! arrived, removed once they are stored. A bot that has its turn reads them as it would read a poll.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, File},
     io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
-    path::{Path, PathBuf},
+    os::fd::OwnedFd,
+    path::PathBuf,
     sync::atomic::{AtomicU64, Ordering},
 };
 
 use chrono::{DateTime, Utc};
+use rustix::{
+    fs::{Mode, OFlags, fsync, mkdir, open, openat, renameat},
+    io::Errno,
+};
 use serde_json::value::RawValue;
 
 use super::RawUpdate;
@@ -67,15 +71,15 @@ impl Inbox {
         if self.waiting()?.len() >= MAX_WAITING {
             return Err(InboxError::Full);
         }
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let part = self.dir.join(format!("{}-{number:06}.part", now.format("%Y%m%dT%H%M%S%.6f")));
-        let written = write(&part, update.raw.get().as_bytes()).and_then(|()| {
-            fs::rename(&part, part.with_extension(WHOLE.trim_start_matches('.')))?;
-            // The name is part of what has to last.
-            File::open(&self.dir)?.sync_all()
-        });
-        written.inspect_err(|_| drop(fs::remove_file(&part)))?;
+        let (dir, number) = (self.folder()?, NEXT.fetch_add(1, Ordering::Relaxed));
+        let name = format!("{}-{number:06}", now.format("%Y%m%dT%H%M%S%.6f"));
+        let (part, whole) = (format!("{name}.part"), format!("{name}{WHOLE}"));
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(openat(&dir, &part, flags, Mode::RUSR | Mode::WUSR).map_err(io::Error::from)?);
+        file.write_all(update.raw.get().as_bytes()).and_then(|()| file.sync_all())?;
+        renameat(&dir, &part, &dir, &whole).map_err(io::Error::from)?;
+        // The name is part of what has to last.
+        fsync(&dir).map_err(io::Error::from)?;
         Ok(())
     }
 
@@ -107,6 +111,15 @@ impl Inbox {
         Ok(updates)
     }
 
+    /// The folder itself. Who fills it may reach further than its owner: where the owner has put a link in its place, nothing is written.
+    fn folder(&self) -> io::Result<OwnedFd> {
+        match mkdir(&self.dir, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(open(&self.dir, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?)
+    }
+
     /// The files of whole updates, oldest first.
     fn waiting(&self) -> io::Result<Vec<PathBuf>> {
         let entries = match fs::read_dir(&self.dir) {
@@ -124,12 +137,6 @@ impl Inbox {
         waiting.sort();
         Ok(waiting)
     }
-}
-
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }
 
 #[cfg(test)]
@@ -175,6 +182,17 @@ mod tests {
         inbox.put(b"{\"update_id\": 9}", now()).unwrap();
         assert_eq!(ids(&inbox.next(None, 100).unwrap()), [9]);
         assert!(dir.path().join("1.unreadable").exists() && dir.path().join("2.part").exists());
+    }
+
+    #[test]
+    fn nothing_is_written_through_a_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let anothers = dir.path().join("anothers");
+        fs::create_dir(&anothers).unwrap();
+        std::os::unix::fs::symlink(&anothers, dir.path().join("inbox")).unwrap();
+        let inbox = Inbox::at(dir.path().join("inbox"));
+        assert!(matches!(inbox.put(b"{\"update_id\": 9}", now()), Err(InboxError::Disk(_))));
+        assert_eq!(fs::read_dir(&anothers).unwrap().count(), 0);
     }
 
     #[test]

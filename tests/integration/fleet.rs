@@ -11,10 +11,14 @@ use std::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::support::{
-    claude::{API_KEY, Block, FakeClaude, Reply},
-    env::{CHAT, Ran, Running, TestEnv, eventually, seen_inside},
-    telegram::{FakeTelegram, TOKEN},
+use super::{
+    mind::asked,
+    support::{
+        claude::{API_KEY, Block, FakeClaude, Reply},
+        env::{CHAT, Ran, Running, TestEnv, eventually, seen_inside},
+        http::Gate,
+        telegram::{FakeTelegram, TOKEN},
+    },
 };
 
 /// What only one of them may know: it stands in its settings, its messages and its memory.
@@ -454,4 +458,64 @@ fn in_one_database_each_has_a_role_that_may_look_into_no_other() {
     // What is there stays, whoever adds it once more.
     world.add(&ana, "");
     assert_eq!(fs::read_to_string(world.workspace(&ana).join("database-password")).unwrap(), password);
+}
+
+#[test]
+fn two_workers_that_hold_one_assistant_answer_once() {
+    let mut world = World::new();
+    let (claude, gate) = (FakeClaude::start(), Gate::default());
+    world.add_heard("ana", &minded(&claude));
+    let inbox = world.workspace("ana").join("inbox");
+    fs::create_dir_all(&inbox).unwrap();
+    fs::write(inbox.join("1.json"), said(10, "what do you think?")).unwrap();
+    claude.expect(Reply::text("Kept.").stalled_after(4, &gate));
+    let dir = world.dir().display().to_string();
+    let first = world.env.start(env!("CARGO_BIN_EXE_wake"), &["--fleet", &dir, "--once", "--workers", "1"]);
+    asked(&claude, 1);
+    // It was paused for longer than its claim lasts, and another worker takes the turn.
+    let list = rusqlite::Connection::open(world.dir().join("fleet.db")).unwrap();
+    list.execute_batch("UPDATE assistants SET claimed_until = added_at, due_at = added_at").unwrap();
+    world.work("1").ok();
+    assert!(world.telegram("ana").sent().is_empty());
+    gate.open();
+    assert_eq!(first.end().code, 0);
+    list.execute_batch("UPDATE assistants SET due_at = added_at").unwrap();
+    world.work("1").ok();
+    let sent: Vec<String> = world.telegram("ana").sent().into_iter().map(|message| message.visible).collect();
+    assert_eq!((sent, claude.requests().len()), (vec!["Kept.".to_owned()], 1));
+    let tries: i64 = query(&world.workspace("ana").join("messages.db"), "SELECT sum(tries) FROM cycles");
+    assert_eq!(tries, 0, "nobody was killed");
+}
+
+#[test]
+fn a_worker_that_is_killed_takes_its_turn_along_and_the_next_one_continues() {
+    let mut world = World::new();
+    let (claude, gate) = (FakeClaude::start(), Gate::default());
+    world.add_heard("ana", &minded(&claude));
+    let inbox = world.workspace("ana").join("inbox");
+    fs::create_dir_all(&inbox).unwrap();
+    fs::write(inbox.join("1.json"), said(10, "cats purr")).unwrap();
+    claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({"fact": "Cats purr"}))]));
+    claude.expect(Reply::text("Kept.").stalled_after(4, &gate));
+    let dir = world.dir().display().to_string();
+    let worker = world.env.start(env!("CARGO_BIN_EXE_wake"), &["--fleet", &dir, "--once", "--workers", "1"]);
+    asked(&claude, 2);
+    worker.signal(Signal::KILL);
+    worker.end();
+    gate.open();
+    // Its claim stands until it expires.
+    world.work("1").ok();
+    assert!(world.telegram("ana").sent().is_empty());
+    let list = rusqlite::Connection::open(world.dir().join("fleet.db")).unwrap();
+    list.execute_batch("UPDATE assistants SET claimed_until = added_at").unwrap();
+    claude.expect(Reply::text("Kept."));
+    eventually("the lock of the one that was killed is free", || {
+        list.execute_batch("UPDATE assistants SET due_at = added_at").unwrap();
+        world.work("1").ok();
+        !world.telegram("ana").sent().is_empty()
+    });
+    assert_eq!(world.telegram("ana").sent().len(), 1);
+    let facts =
+        fs::read_to_string(world.workspace("ana").join("brain/memory/agent-memory/semantic-memory.md")).unwrap();
+    assert_eq!(facts.matches("Cats purr").count(), 1);
 }

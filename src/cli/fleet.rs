@@ -178,7 +178,9 @@ fn connect(dir: &Path, name: &AssistantName, url: &str) -> Result<ExitCode, Flee
     let secret = Secret::new(String::from_utf8_lossy(&output.stdout).trim().to_owned());
     if !output.status.success() {
         complain(&String::from_utf8_lossy(&output.stderr));
-        complain(&format!("Telegram wasn't told of {url}. What was set before goes on."));
+        complain(
+            "It isn't certain which secret Telegram has now. Run this again; what it can't bring meanwhile it brings later.",
+        );
         return Ok(exit_of(&output));
     }
     // What Telegram brings before this is refused, and brought again.
@@ -253,7 +255,7 @@ pub(super) fn receive(dir: &Path, port: u16, slots: NonZeroU32, wake: Option<&Pa
             };
             let supervised = async {
                 loop {
-                    worker.look(is_due());
+                    worker.look(is_due);
                     tokio::select! {
                         () = receiver.arrived.notified() => {}
                         () = tokio::time::sleep(worker.wait()) => {}
@@ -284,13 +286,14 @@ struct StartedWorker {
 }
 
 impl StartedWorker {
-    fn look(&mut self, is_due: bool) {
+    fn look(&mut self, is_due: impl FnOnce() -> bool) {
         if let Some(child) = &mut self.child
             && !matches!(child.try_wait(), Ok(None))
         {
             self.child = None;
         }
-        if self.child.is_some() || !is_due {
+        // The whole list is read for it, and a worker that runs does so itself.
+        if self.child.is_some() || !is_due() {
             return;
         }
         match bot::start_fleet(self.wake.as_deref(), &self.dir, self.slots) {

@@ -1,7 +1,8 @@
 //! One turn of one assistant: a program of ours in a box, in which the fleet's folder holds nobody else.
 //!
 //! The box is a second wall: the assistant's own sandbox stands around what its model runs, this one around the assistant. It sees the
-//! machine's programs and what `shared` in the fleet's folder holds; no other file of the machine, no process and no socket is there.
+//! machine's programs and what `shared` in the fleet's folder holds; no other file of the machine, no process and no
+//! socket is there, but the one of the fleet's database.
 
 use std::{
     ffi::OsString,

@@ -85,6 +85,14 @@ impl World {
         told["secret_token"].as_str().unwrap().to_owned()
     }
 
+    /// Leaves an update where the receiver would.
+    fn leave(&self, name: &str, update: &str) {
+        let inbox = self.workspace(name).join("inbox");
+        fs::create_dir_all(&inbox).unwrap();
+        let waiting = fs::read_dir(&inbox).unwrap().count();
+        fs::write(inbox.join(format!("{waiting:04}.json")), update).unwrap();
+    }
+
     /// Works until nobody is due.
     fn work(&self, slots: &str) -> Ran {
         self.env.wake(&["--fleet", &self.dir().display().to_string(), "--once", "--workers", slots])
@@ -311,14 +319,11 @@ fn a_noisy_one_keeps_nobody_waiting() {
     for name in ["noisy", "quiet"] {
         world.add_heard(name, &minded(&claude));
     }
-    let inbox = |name: &str| world.workspace(name).join("inbox");
     for (name, count) in [("noisy", 6), ("quiet", 1)] {
-        fs::create_dir_all(inbox(name)).unwrap();
         for n in 0..count {
             let text = said(100 + n, &format!("what do you think of {n}?"));
             // Three people speak to it at once, each a cycle.
-            let text = text.replace(&CHAT.to_string(), &(CHAT + n % 3).to_string());
-            fs::write(inbox(name).join(format!("{n:04}.json")), text).unwrap();
+            world.leave(name, &text.replace(&CHAT.to_string(), &(CHAT + n % 3).to_string()));
         }
     }
     // One slot: a cycle of the noisy one, then the quiet one, then the noisy one's rest.
@@ -466,9 +471,7 @@ fn two_workers_that_hold_one_assistant_answer_once() {
     let mut world = World::new();
     let (claude, gate) = (FakeClaude::start(), Gate::default());
     world.add_heard("ana", &minded(&claude));
-    let inbox = world.workspace("ana").join("inbox");
-    fs::create_dir_all(&inbox).unwrap();
-    fs::write(inbox.join("1.json"), said(10, "what do you think?")).unwrap();
+    world.leave("ana", &said(10, "what do you think?"));
     claude.expect(Reply::text("Kept.").stalled_after(4, &gate));
     let dir = world.dir().display().to_string();
     let first = world.env.start(env!("CARGO_BIN_EXE_wake"), &["--fleet", &dir, "--once", "--workers", "1"]);
@@ -493,9 +496,7 @@ fn a_worker_that_is_killed_takes_its_turn_along_and_the_next_one_continues() {
     let mut world = World::new();
     let (claude, gate) = (FakeClaude::start(), Gate::default());
     world.add_heard("ana", &minded(&claude));
-    let inbox = world.workspace("ana").join("inbox");
-    fs::create_dir_all(&inbox).unwrap();
-    fs::write(inbox.join("1.json"), said(10, "cats purr")).unwrap();
+    world.leave("ana", &said(10, "cats purr"));
     claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({"fact": "Cats purr"}))]));
     claude.expect(Reply::text("Kept.").stalled_after(4, &gate));
     let dir = world.dir().display().to_string();

@@ -65,7 +65,7 @@ pub const CLAUDE_CODE: &str = "claude-code";
 /// The settings of one run, checked and resolved.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Everything that Reveille keeps is below this absolute path (`WORKSPACE_DIR`).
+    /// Everything that Reveille keeps is below this absolute path (`WORKSPACE_DIR`), but for what other settings name a place for.
     pub workspace_dir: PathBuf,
     /// The plain name of the git repository's directory in the workspace (`REPO_NAME`).
     pub repo_name: String,
@@ -75,6 +75,8 @@ pub struct Config {
     pub database_url: Option<String>,
     /// The password to it (`DATABASE_PASSWORD`).
     pub database_password: Option<Secret>,
+    /// Where the files that come with messages are kept (`MEDIA_DIR`): the workspace, or a folder that all machines of one database see.
+    pub media_dir: PathBuf,
     /// Who works when several machines share this memory (`LEASE` and its like).
     pub lease: LeaseSettings,
     /// The bot's token, shaped `<bot id>:<secret>` (`TELEGRAM_BOT_TOKEN`).
@@ -385,12 +387,12 @@ impl Config {
 
     /// Where voice messages are kept.
     pub fn voice_dir(&self) -> PathBuf {
-        self.workspace_dir.join("voice")
+        self.media_dir.join("voice")
     }
 
     /// Where other files that came with messages are kept.
     pub fn files_dir(&self) -> PathBuf {
-        self.workspace_dir.join("files")
+        self.media_dir.join("files")
     }
 
     /// Locked while recordings are listened to: one at a time, it takes memory.

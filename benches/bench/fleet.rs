@@ -29,16 +29,20 @@ use super::{
 const ASSISTANTS: usize = 1_000;
 /// Those of them that something is written to, a message each. All others rest.
 const WRITTEN_TO: usize = 100;
-/// One in so many is due on a list that is only asked.
+/// One in so many is due on a list that grows.
 const ONE_IN: usize = 100;
+/// How the list grows.
+const SIZES: [(usize, &str); 3] =
+    [(1_000, "10 of 1,000 due, 2 workers"), (10_000, "100 of 10,000 due"), (100_000, "1,000 of 100,000 due")];
 
 pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     let mut rows = growth();
-    let file = World::new(None);
+    rows.extend(SIZES.map(|(size, figure)| World::new(None, size, size / ONE_IN).row(rounds, figure)));
+    let file = World::new(None, ASSISTANTS, WRITTEN_TO);
     rows.extend(file.rows(rounds, ["1 worker, a file each", "2 workers, a file each", "4 workers, a file each"], true));
     drop(file);
     let Some(url) = postgres::new_server_database() else { return rows };
-    let shared = World::new(Some(&url));
+    let shared = World::new(Some(&url), ASSISTANTS, WRITTEN_TO);
     let named = ["1 worker, one PostgreSQL", "2 workers, one PostgreSQL", "4 workers, one PostgreSQL"];
     rows.extend(shared.rows(rounds, named, false));
     rows
@@ -50,17 +54,9 @@ fn growth() -> Vec<Row> {
     let [few, many] = [1_000, 100_000].map(|size| {
         let path = dir.path().join(format!("{size}.db"));
         let mut registry = FleetRegistry::open(&path.clone().into()).unwrap();
-        // As `add` writes them, without a sync for each.
-        let conn = rusqlite::Connection::open(&path).unwrap();
-        conn.execute_batch(&format!(
-            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {size})
-             INSERT INTO assistants (name, added_at, due_at, taken_at)
-             SELECT 'a' || i, '2026-01-01T00:00:00.000Z',
-                 CASE i % {ONE_IN} WHEN 0 THEN '2026-11-01T00:00:00.000Z' ELSE '2027-01-01T00:00:00.000Z' END,
-                 '2026-10-01T00:00:00.000Z' FROM n"
-        ))
-        .unwrap();
-        drop(conn);
+        let one_in =
+            format!("CASE i % {ONE_IN} WHEN 0 THEN '2026-11-01T00:00:00.000Z' ELSE '2027-01-01T00:00:00.000Z' END");
+        fill(&path, 1, size, &one_in);
         let now = now();
         let mut took = Vec::new();
         for n in 0..1_000 {
@@ -83,6 +79,17 @@ fn growth() -> Vec<Row> {
     ]
 }
 
+/// The assistants with these numbers on a list, as `add` writes them, without a sync for each; `due_at` in SQL.
+fn fill(path: &Path, first: usize, last: usize, due_at: &str) {
+    let conn = rusqlite::Connection::open(path).unwrap();
+    conn.execute_batch(&format!(
+        "WITH RECURSIVE n (i) AS (SELECT {first} UNION ALL SELECT i + 1 FROM n WHERE i < {last})
+         INSERT INTO assistants (name, added_at, due_at, taken_at)
+         SELECT 'b' || i, '2026-01-01T00:00:00.000Z', {due_at}, '2026-10-01T00:00:00.000Z' FROM n"
+    ))
+    .unwrap();
+}
+
 fn now() -> DateTime<Utc> {
     reveille::clock::parse_time("2026-12-01T00:00:00Z").unwrap()
 }
@@ -95,7 +102,8 @@ struct World {
 }
 
 impl World {
-    fn new(url: Option<&str>) -> Self {
+    /// Who rests stands on the list alone: nobody looks at their workspace.
+    fn new(url: Option<&str>, listed: usize, written_to: usize) -> Self {
         let mut env = TestEnv::within(&seen_inside());
         env.unset("WORKSPACE_DIR").unset("REVEILLE_NOW").unset("DATABASE_URL");
         let dir = env.path("fleet");
@@ -105,7 +113,7 @@ impl World {
         fs::write(&settings, "TIMEZONE=Europe/Berlin\nREFLECT_AT=none\nINITIATIVE=off\n").unwrap();
         // Roles belong to the server.
         let name = |n| format!("a{n}_{}", std::process::id()).parse::<AssistantName>().unwrap();
-        let names: Vec<AssistantName> = (0..WRITTEN_TO).map(name).collect();
+        let names: Vec<AssistantName> = (0..written_to).map(name).collect();
         let mut fleet = None;
         for name in &names {
             fleet = Some(Fleet::add(&dir, name, Some(&settings), SystemClock.now()).unwrap().0);
@@ -114,25 +122,44 @@ impl World {
         let world = Self { env, fleet, names };
         // The first turn of each makes its memory.
         world.work("2");
-        let mut registry = world.fleet.registry().unwrap();
-        for n in WRITTEN_TO..ASSISTANTS {
-            registry.add(&format!("b{n}").parse().unwrap(), SystemClock.now() + TimeDelta::days(1)).unwrap();
+        if url.is_some() {
+            let mut registry = world.fleet.registry().unwrap();
+            for n in written_to..listed {
+                registry.add(&format!("b{n}").parse().unwrap(), SystemClock.now() + TimeDelta::days(1)).unwrap();
+            }
+        } else {
+            fill(&dir.join("fleet.db"), written_to + 1, listed, "'2100-01-01T00:00:00.000Z'");
         }
         world
     }
 
+    /// By two workers.
+    fn row(&self, rounds: usize, figure: &'static str) -> Row {
+        let rates = (0..rounds).map(|_| self.answered("2")).collect();
+        Row::alone(figure, "messages/s", Ok(rates), Bound::None)
+    }
+
+    /// Writes to each, and has all answered: messages a second.
+    fn answered(&self, slots: &str) -> f64 {
+        self.write_to_all(true);
+        let took = timed(|| self.work(slots));
+        self.check();
+        self.rate(took)
+    }
+
+    fn rate(&self, took: Duration) -> f64 {
+        self.names.len() as f64 / took.as_secs_f64()
+    }
+
     fn rows(&self, rounds: usize, named: [&'static str; 3], has_yardstick: bool) -> Vec<Row> {
-        let rate = |took: Duration| WRITTEN_TO as f64 / took.as_secs_f64();
         let mut rows = Vec::new();
         for (slots, figure) in ["1", "2", "4"].into_iter().zip(named) {
             let (mut ours, mut theirs) = (Vec::new(), Vec::new());
             for _ in 0..rounds {
-                self.write_to_all(true);
-                ours.push(rate(timed(|| self.work(slots))));
-                self.check();
+                ours.push(self.answered(slots));
                 if has_yardstick {
                     self.write_to_all(false);
-                    theirs.push(rate(timed(|| self.one_by_one())));
+                    theirs.push(self.rate(timed(|| self.one_by_one())));
                     self.check();
                 }
             }

@@ -3,6 +3,8 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use rusqlite::Connection;
+
 use super::{
     measure::{Pair, timed},
     rss,
@@ -47,6 +49,8 @@ struct World {
     claude: FakeClaude,
     env: TestEnv,
     remote: PathBuf,
+    /// The database, held open as a bot does: without one no message comes.
+    _open: Connection,
     /// A clone of the brain as it began, with a remote of its own.
     clone: PathBuf,
 }
@@ -62,7 +66,9 @@ impl World {
         let [from, twin, to] = [&remote, &twin, &clone].map(|path| path.display().to_string());
         env.run("git", &["clone", "-q", "--bare", &from, &twin]).ok();
         env.run("git", &["clone", "-q", &twin, &to]).ok();
-        Self { telegram, claude, env, remote, clone }
+        let open = Connection::open(env.workspace().join("messages.db")).unwrap();
+        open.query_row("SELECT count(*) FROM incoming_messages", [], |row| row.get::<_, i64>(0)).unwrap();
+        Self { telegram, claude, env, remote, _open: open, clone }
     }
 
     fn queue(&self) {

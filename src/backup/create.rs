@@ -13,7 +13,7 @@ use super::{
     BackupError, BackupManifest, BackupMember, LeftOut, MANIFEST, MANIFEST_SUM, SCRATCH, Scratch,
     container::{MEMBER_BYTES_MAX, Packer, measure},
     folder_of,
-    manifest::{BUNDLE, DATABASE, EDITS, FOLDERS, FORMAT, SETTINGS, TOP, is_plain, name_in_file},
+    manifest::{BUNDLE, DATABASE, EDITS, FOLDERS, FORMAT, MEDIA, SETTINGS, TOP, is_plain, name_in_file},
     restore, sync_folder,
 };
 use crate::{
@@ -26,7 +26,7 @@ use crate::{
 /// What a backup is called until it is whole.
 const PARTIAL: &str = "backup.tar";
 /// The end of a file's name that is still being fetched.
-const FETCHED_PART: &str = ".part";
+pub(super) const FETCHED_PART: &str = ".part";
 /// How often files are looked at anew that change while they are copied.
 const TRIES: usize = 3;
 /// What of a workspace a person may miss, and why it isn't in a backup.
@@ -175,7 +175,8 @@ fn gather(
         }
     }
     for folder in FOLDERS {
-        for (name, path, is_file) in entries(&config.workspace_dir.join(folder))? {
+        let home = if MEDIA.contains(&folder) { &config.media_dir } else { &config.workspace_dir };
+        for (name, path, is_file) in entries(&home.join(folder))? {
             if is_file && is_plain(&name) && !name.ends_with(FETCHED_PART) {
                 sources.extend(source(&format!("{folder}/{name}"), path)?);
             }

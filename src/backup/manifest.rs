@@ -20,6 +20,8 @@ pub(super) const SETTINGS: &str = ".env";
 pub(super) const TOP: [&str; 4] = ["policy.toml", "mcp.toml", "chat-history", SETTINGS];
 /// Folders of the workspace whose files come along.
 pub(super) const FOLDERS: [&str; 3] = ["files", "voice", "mcp-pins"];
+/// Those with the files of messages, which stand where `MEDIA_DIR` says.
+pub(super) const MEDIA: [&str; 2] = ["files", "voice"];
 /// Before the path of what a person hasn't committed.
 pub(super) const EDITS: &str = "edits/";
 /// The longest name of a file, in bytes.

@@ -50,6 +50,9 @@ pub enum BackupError {
         /// What is there.
         what: String,
     },
+    /// Where files of messages go stands another one, of another database.
+    #[error("{} is there, and it isn't this backup's file, so nothing was restored: let MEDIA_DIR name another folder", .0.display())]
+    OthersMedia(PathBuf),
     /// A wake or the bot runs there.
     #[error("{0} Nothing was restored: stop it first")]
     AtWork(String),

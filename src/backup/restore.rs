@@ -1,6 +1,7 @@
 //! Reading a backup, which may come from anywhere: to a folder for the moment first, and in its place once all of it is sound.
 
 use std::{
+    ffi::OsStr,
     fs,
     io::BufReader,
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
@@ -12,8 +13,9 @@ use chrono::{DateTime, Utc};
 use super::{
     BackupError, BackupManifest, MANIFEST, MANIFEST_BYTES_MAX, MANIFEST_SUM, Scratch,
     container::{Unpacker, measure},
+    create::FETCHED_PART,
     folder_of,
-    manifest::{BUNDLE, DATABASE, MemberPlace, SETTINGS, name_in_file},
+    manifest::{BUNDLE, DATABASE, MEDIA, MemberPlace, SETTINGS, name_in_file},
     sync_folder,
 };
 use crate::{
@@ -95,12 +97,21 @@ fn restore_into(config: &Config, file: &Path, now: DateTime<Utc>) -> Result<Rest
     let mut names: Vec<_> = fs::read_dir(&ready)
         .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.file_name())).collect::<Result<_, _>>())
         .map_err(BackupError::io("reading", ready.display()))?;
-    // The database last: without it, and with a memory, nothing begins to work.
-    names.sort_by_key(|name| (name == DATABASE, name.clone()));
+    // Files of messages first: what stands where they go may be in the way. The database last: without it, and with a memory, nothing
+    // begins to work.
+    let is_elsewhere = |name: &OsStr| config.media_dir != *dir && MEDIA.iter().any(|folder| name == *folder);
+    names.sort_by_key(|name| (name == DATABASE, !is_elsewhere(name), name.clone()));
+    for name in names.iter().filter(|name| is_elsewhere(name)) {
+        refuse_others(&ready.join(name), &config.media_dir.join(name))?;
+    }
     let mut kept_settings = false;
     for name in names {
         if name == SETTINGS && dir.join(SETTINGS).exists() {
             kept_settings = true;
+            continue;
+        }
+        if is_elsewhere(&name) {
+            bring(&ready.join(&name), &config.media_dir.join(&name))?;
             continue;
         }
         let to = dir.join(&name);
@@ -108,6 +119,43 @@ fn restore_into(config: &Config, file: &Path, now: DateTime<Utc>) -> Result<Rest
     }
     sync_folder(dir)?;
     Ok(RestoredBackup { workspace: dir.clone(), set_aside, kept_settings, manifest })
+}
+
+/// Refuses where another file stands under the name of one of these: it is another database's. Nothing is copied before.
+fn refuse_others(from: &Path, to: &Path) -> Result<(), BackupError> {
+    for entry in fs::read_dir(from).map_err(BackupError::io("reading", from.display()))? {
+        let entry = entry.map_err(BackupError::io("reading", from.display()))?;
+        stands_there(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+/// Whether a file stands there already. Another one under its name is in the way.
+fn stands_there(file: &Path, place: &Path) -> Result<bool, BackupError> {
+    if !place.exists() {
+        return Ok(false);
+    }
+    let read = |path: &Path| fs::read(path).map_err(BackupError::io("reading", path.display()));
+    if read(place)? == read(file)? { Ok(true) } else { Err(BackupError::OthersMedia(place.to_owned())) }
+}
+
+/// Copies files of messages to where all machines see them. Those that are there stay: others may read them.
+fn bring(from: &Path, to: &Path) -> Result<(), BackupError> {
+    let copying = || BackupError::io("copying", to.display());
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(to).map_err(copying())?;
+    for entry in fs::read_dir(from).map_err(copying())? {
+        let entry = entry.map_err(copying())?;
+        let place = to.join(entry.file_name());
+        if stands_there(&entry.path(), &place)? {
+            continue;
+        }
+        let mut part = place.clone().into_os_string();
+        part.push(FETCHED_PART);
+        fs::copy(entry.path(), &part).map_err(copying())?;
+        fs::File::open(&part).and_then(|file| file.sync_all()).map_err(copying())?;
+        fs::rename(&part, &place).map_err(copying())?;
+    }
+    sync_folder(to)
 }
 
 fn lock(path: &Path, who: &str) -> Result<WakeLock, BackupError> {

@@ -222,6 +222,9 @@ pub(super) fn what_to_do(error: &WakeError) -> &'static str {
         WakeError::Store(StoreError::Newer { .. }) => "Please update this program.",
         WakeError::Store(StoreError::Gone { .. }) => "Put the file back, or begin a new one, as said above.",
         WakeError::Store(StoreError::Busy) => "Wait until the other program is done.",
+        WakeError::Store(StoreError::Server(_)) => {
+            "See that the server of DATABASE_URL runs and lets this machine in; what is stored there is kept."
+        }
         _ => "See that the disk has room and that the workspace can be written; `health check` tells more.",
     }
 }

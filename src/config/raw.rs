@@ -18,7 +18,7 @@ use crate::{redact::Secret, words};
 
 /// Every setting of Reveille's own, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME`, `NO_COLOR` and `RUST_LOG`, which
 /// belong to everyone, are read from the environment alone.
-pub const VARIABLES: [&str; 68] = [
+pub const VARIABLES: [&str; 69] = [
     "TELEGRAM_BOT_TOKEN",
     "TELEGRAM_BOT_TOKEN_FILE",
     "ALLOWED_CHAT_IDS",
@@ -67,6 +67,7 @@ pub const VARIABLES: [&str; 68] = [
     "DATABASE_URL",
     "DATABASE_PASSWORD",
     "DATABASE_PASSWORD_FILE",
+    "MEDIA_DIR",
     "LEASE",
     "LEASE_REF",
     "LEASE_NAME",

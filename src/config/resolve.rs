@@ -59,6 +59,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
     let repo_url = settings.read("REPO_URL", values::repo_url);
     let database_url = settings.read("DATABASE_URL", values::database_url);
     let database_password = settings.read("DATABASE_PASSWORD", values::password);
+    let media_dir = settings.read("MEDIA_DIR", |value| values::absolute_path(value, home.as_deref()));
     let lease = settings.lease(repo_url.is_some());
     let timezone = settings.read("TIMEZONE", values::timezone).unwrap_or_else(|| settings.zone(system_zone));
     let autonomy = settings.read("AUTONOMY", values::autonomy).unwrap_or(Autonomy::Smart);
@@ -138,6 +139,7 @@ pub(super) fn resolve(raw: Raw, system_zone: Option<&str>) -> Result<Config, Con
         _ => return Err(ConfigError { problems }),
     };
     Ok(Config {
+        media_dir: media_dir.unwrap_or_else(|| workspace_dir.clone()),
         workspace_dir,
         repo_name: repo_name.unwrap_or_else(|| DEFAULT_REPO_NAME.to_owned()),
         repo_url,

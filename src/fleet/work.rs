@@ -1,10 +1,10 @@
 //! The worker: lets the assistants that are due have their turns, so many at a time as it is told, and who waited longest first.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     num::NonZeroU32,
     sync::{
-        Mutex, PoisonError,
+        Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
@@ -29,6 +29,8 @@ const RENEW_EVERY: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How often it is looked while turns run, which may make their assistants due again.
 const LOOK_WHILE_WORKING: Duration = Duration::from_millis(20);
+/// How long after trouble with the list it is tried again.
+const TRY_AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// The longest that an assistant isn't looked at: what begins by itself at no time that is known (a look back, an idea) waits for it.
 const LONGEST_REST: TimeDelta = TimeDelta::hours(1);
 /// The shortest wait after a turn that changed nothing about what is due.
@@ -56,12 +58,15 @@ struct Worker<'a> {
     turns: AtomicUsize,
     /// What was due after an assistant's last turn.
     left: Mutex<BTreeMap<AssistantName, Vec<String>>>,
+    /// Whose turns it holds. A claim whose answer was lost isn't among them, and expires.
+    held: Mutex<BTreeSet<AssistantName>>,
 }
 
-/// Works until it is over, or once nobody is due. Says how many turns there were.
+/// Works until it is over, or once nobody is due. Says how many turns there were. A worker that stays outlives trouble with the list.
 ///
 /// # Errors
-/// There is no box for an assistant, or the list can't be read or written; then claims expire by themselves.
+/// There is no box for an assistant, or the list can't be read or written at the start or by a worker that doesn't stay; then claims
+/// expire by themselves.
 pub fn work(fleet: &Fleet, working: &WorkOrder<'_>) -> Result<usize, FleetError> {
     let name = format!("{}/{}/{}", process::host_name(), std::process::id(), random::hex(&random::bytes::<4>()?));
     let worker = Worker {
@@ -72,6 +77,7 @@ pub fn work(fleet: &Fleet, working: &WorkOrder<'_>) -> Result<usize, FleetError>
         busy: AtomicUsize::new(0),
         turns: AtomicUsize::new(0),
         left: Mutex::default(),
+        held: Mutex::default(),
     };
     let mut registries = Vec::new();
     for _ in 0..=working.slots.get() {
@@ -85,8 +91,10 @@ pub fn work(fleet: &Fleet, working: &WorkOrder<'_>) -> Result<usize, FleetError>
             thread::sleep(LOOK_WHILE_WORKING);
             if let Some(keeper) = keeper.as_mut().filter(|_| renewed.elapsed() >= RENEW_EVERY) {
                 renewed = std::time::Instant::now();
-                if let Err(error) = keeper.renew(&worker.name, worker.now() + CLAIM_LASTS) {
+                let held = locked(&worker.held).clone();
+                if let Err(error) = keeper.renew(&worker.name, &held, worker.now() + CLAIM_LASTS) {
                     tracing::warn!(%error, "the turns under way couldn't be kept; another worker may look at them, too");
+                    worker.open_again(keeper);
                 }
             }
         }
@@ -102,40 +110,68 @@ impl Worker<'_> {
 
     /// One turn after the other.
     fn slot(&self, mut registry: FleetRegistry) -> Result<(), StoreError> {
+        let mut owed = None;
+        let mut is_in_trouble = false;
         while !(self.working.is_over)() {
             // Counted before it is looked, so that no other slot ends while this one may make somebody due.
             self.busy.fetch_add(1, Ordering::SeqCst);
-            let took = self.look(&mut registry);
+            let took = self.look(&mut registry, &mut owed);
             let others = self.busy.fetch_sub(1, Ordering::SeqCst) - 1;
             match took {
+                // Somebody writes for long.
+                Err(StoreError::Busy) => continue,
+                Err(error) if self.working.once => return Err(error),
+                Err(error) => {
+                    if !std::mem::replace(&mut is_in_trouble, true) {
+                        tracing::warn!(%error, "the list of assistants can't be used; it is tried again each second");
+                    }
+                    thread::sleep(TRY_AGAIN_AFTER);
+                    self.open_again(&mut registry);
+                    continue;
+                }
                 Ok(true) => {}
                 Ok(false) if self.working.once && others == 0 => return Ok(()),
                 Ok(false) => thread::sleep(if others > 0 { LOOK_WHILE_WORKING } else { LOOK_EVERY }),
-                // Somebody writes for long.
-                Err(StoreError::Busy) => {}
-                Err(error) => return Err(error),
+            }
+            if std::mem::take(&mut is_in_trouble) {
+                tracing::info!("the list of assistants can be used again");
             }
         }
         Ok(())
     }
 
-    /// A turn of whoever is due; none is.
-    fn look(&self, registry: &mut FleetRegistry) -> Result<bool, StoreError> {
-        let now = self.now();
-        let Some(claim) = registry.claim(&self.name, now, now + CLAIM_LASTS)? else { return Ok(false) };
-        let end = self.turn(&claim);
-        if let Some(why) = &end.trouble {
-            tracing::warn!(assistant = claim.name.as_str(), why, "a turn failed; it is tried again later");
+    /// A connection that broke doesn't come back; another one may.
+    fn open_again(&self, registry: &mut FleetRegistry) {
+        if let Ok(again) = self.fleet.registry() {
+            *registry = again;
         }
-        self.turns.fetch_add(1, Ordering::Relaxed);
-        registry.give_back(&self.name, &claim, &end, self.now())?;
+    }
+
+    /// A turn of whoever is due; none is. A turn that was had is given back before anything else: until then it is `owed`.
+    fn look(&self, registry: &mut FleetRegistry, owed: &mut Option<(TurnClaim, TurnEnd)>) -> Result<bool, StoreError> {
+        if owed.is_none() {
+            let now = self.now();
+            let Some(claim) = registry.claim(&self.name, now, now + CLAIM_LASTS)? else { return Ok(false) };
+            locked(&self.held).insert(claim.name.clone());
+            let end = self.turn(&claim);
+            if let Some(why) = &end.trouble {
+                tracing::warn!(assistant = claim.name.as_str(), why, "a turn failed; it is tried again later");
+            }
+            self.turns.fetch_add(1, Ordering::Relaxed);
+            *owed = Some((claim, end));
+        }
+        if let Some((claim, end)) = owed {
+            registry.give_back(&self.name, claim, end, self.now())?;
+            locked(&self.held).remove(&claim.name);
+        }
+        *owed = None;
         Ok(true)
     }
 
     fn turn(&self, claim: &TurnClaim) -> TurnEnd {
         let taken = self.boxes.take(self.fleet, &claim.name);
         let now = self.now();
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = locked(&self.left);
         match taken {
             Ok(turn) => {
                 let is_same =
@@ -151,4 +187,8 @@ impl Worker<'_> {
             Err(why) => TurnEnd { due_at: now + wait_after(claim.failures.saturating_add(1)), trouble: Some(why) },
         }
     }
+}
+
+fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

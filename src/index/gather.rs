@@ -27,6 +27,8 @@ const MAX_READ: usize = 4 * MAX_WORDS;
 const MAX_SPELT: usize = 8;
 /// Rows of postings that bring candidates for one question: words that stand in many chunks say little, and take long.
 const MAX_POSTINGS: i64 = 6_000;
+/// Room for what most questions bring.
+const ROOM: usize = 8_192;
 /// Chunks whose headings have a word, at most.
 const MAX_BY_HEADING: i64 = 3_000;
 /// Chunks of the days that are asked about, at most.
@@ -186,7 +188,7 @@ impl Index {
         scope: &Scope,
         direction: Option<&Direction>,
     ) -> Result<(Vec<i64>, Cosines), IndexError> {
-        let mut tally = Tally::default();
+        let mut tally = Tally { counts: HashMap::with_capacity_and_hasher(ROOM, ByNumber::default()) };
         self.gather_by_words(&mut tally, wanted, scope)?;
         if let Some(span) = wanted.span {
             let mut statement = self
@@ -218,7 +220,9 @@ impl Index {
         let mut statement = self.conn.prepare_cached(
             "SELECT key, id FROM (SELECT value AS sought FROM json_each(?1)) CROSS JOIN chunks ON key = sought",
         )?;
-        let mut rows = statement.query([sql_list(keys)])?;
+        let mut sought = keys.to_vec();
+        sought.sort_unstable();
+        let mut rows = statement.query([sql_list(&sought)])?;
         while let Some(row) = rows.next()? {
             let (key, id) = (row.get(0)?, row.get(1)?);
             let places = of_key.entry(key).or_default();
@@ -284,7 +288,6 @@ impl Index {
 }
 
 /// What speaks for each chunk, by its id.
-#[derive(Default)]
 struct Tally {
     counts: HashMap<i64, f32, ByNumber>,
 }

@@ -51,7 +51,7 @@ struct Own {
 }
 
 /// The features of candidates, in their order. These are sorted by their place: document, order, id.
-pub(super) fn features(wanted: &QueryTerms, candidates: &[Candidate]) -> Vec<Features> {
+pub(super) fn features(wanted: &QueryTerms, candidates: &[Box<Candidate>]) -> Vec<Features> {
     let mut sought = Sought::new(wanted);
     let mut own: Vec<Own> = candidates.iter().map(|candidate| own(&mut sought, candidate)).collect();
     let best = own.iter().map(|own| own.bm25).fold(0.0, f32::max).max(f32::MIN_POSITIVE);
@@ -268,7 +268,7 @@ struct Near {
 }
 
 impl Near {
-    fn of(at: usize, candidates: &[Candidate], own: &[Own]) -> Self {
+    fn of(at: usize, candidates: &[Box<Candidate>], own: &[Own]) -> Self {
         let mut near = Self::default();
         let Some(here) = candidates.get(at) else { return near };
         for step in [-2_isize, -1, 1, 2] {

@@ -93,15 +93,16 @@ impl Index {
                     }
                 }
             };
-            found.push(recalled(candidate, path, score, features, query));
+            found.push(recalled(*candidate, path, score, features, query));
         }
         Ok(found)
     }
 
     /// The candidates, and for the first of them the lines around, sorted by their place.
-    fn with_neighbours(&self, ids: &[i64], scope: &Scope) -> Result<Vec<Candidate>, IndexError> {
-        let mut found = HashMap::default();
-        self.read_chunks(ids, &mut found)?;
+    #[expect(clippy::vec_box, reason = "hundreds of bytes each, and they are sorted twice")]
+    fn with_neighbours(&self, ids: &[i64], scope: &Scope) -> Result<Vec<Box<Candidate>>, IndexError> {
+        let mut found = CandidatesById::default();
+        self.read_chunks(ids.to_vec(), &mut found)?;
         let first = ids.get(..MAX_WITH_NEIGHBOURS).unwrap_or(ids);
         let mut near = KeySet::default();
         // In a document places are counted, so that one look tells of both sides, for all. In a conversation they are times.
@@ -131,25 +132,27 @@ impl Index {
             }
         }
         near.retain(|id| scope.allows(*id) && !found.contains_key(id));
-        self.read_chunks(&near.into_iter().collect::<Vec<_>>(), &mut found)?;
-        let mut all: Vec<Candidate> = found.into_values().collect();
+        self.read_chunks(near.into_iter().collect(), &mut found)?;
+        let mut all: Vec<Box<Candidate>> = found.into_values().collect();
         all.sort_by_key(|candidate| (candidate.document, candidate.ord, candidate.id));
         Ok(all)
     }
 
-    /// Reads chunks by one statement for all: hundreds of single ones take longer than what they read.
-    fn read_chunks(&self, ids: &[i64], found: &mut HashMap<i64, Candidate, ByNumber>) -> Result<(), IndexError> {
+    /// Reads chunks by one statement for all, in the order that they are kept in: hundreds of single ones take longer than what they
+    /// read. They are large, and are moved about; so each stays where it was put.
+    fn read_chunks(&self, mut ids: Vec<i64>, found: &mut CandidatesById) -> Result<(), IndexError> {
+        ids.sort_unstable();
         let mut by_id = self.conn.prepare_cached(&format!(
             "SELECT {COLUMNS} FROM (SELECT value AS sought FROM json_each(?1)) CROSS JOIN chunks ON id = sought"
         ))?;
-        let mut rows = by_id.query([sql_list(ids)])?;
+        let mut rows = by_id.query([sql_list(&ids)])?;
         while let Some(row) = rows.next()? {
-            found.insert(row.get(0)?, read(row)?);
+            found.insert(row.get(0)?, Box::new(read(row)?));
         }
         Ok(())
     }
 
-    fn add_cosines(&self, candidates: &mut [Candidate], direction: &Direction, known: &Cosines) {
+    fn add_cosines(&self, candidates: &mut [Box<Candidate>], direction: &Direction, known: &Cosines) {
         // What isn't among the nearest needn't be told exactly: its bits are in memory, its bytes are not.
         let keys = candidates.iter().map(|candidate| candidate.key).filter(|key| !known.contains_key(key)).collect();
         let about = self.about(direction, &keys);
@@ -164,8 +167,10 @@ impl Index {
     }
 }
 
+/// Candidates by their ids.
+type CandidatesById = HashMap<i64, Box<Candidate>, ByNumber>;
 /// A candidate with its score and its features.
-type Ranked = (f32, Candidate, weights::Features);
+type Ranked = (f32, Box<Candidate>, weights::Features);
 
 /// A fact stands before the message that it was learnt from and the answer to that, which say the same at greater length.
 fn facts_before_their_sources(ranked: &mut [Ranked]) {

@@ -2,15 +2,17 @@
 //!
 //! - A file of this machine ([`crate::wake_lock`]): acquired by the flock, or by the holder's end; renewed by a beat in it;
 //!   released with the flock. Its fence is counted in the database ([`crate::store::Fence`]).
+//! - A shared database ([`crate::store::Store::take_lease`]): acquired by a lock that goes with the connection, so that nothing has to
+//!   be renewed; released, or lost, with that. Its fence is the row's.
 //! - A reference on the memory's remote (here): each is a swap, and the fence stands in the note.
 //!
-//! The file comes first and is let go last; it is all there is with `LEASE=local`. With `LEASE=remote` a wake takes the
-//! remote's lease, too, once something is due, and a bot for as long as it polls. `protocol` decides from values alone,
-//! `remote` asks git, `record` is what stays between processes, `keeper` holds a bot's lease.
+//! The file comes first and is let go last. With `LEASE=local` nothing else is taken, but for a shared database's lock. With
+//! `LEASE=remote` a wake takes the remote's lease, too, once something is due, and a bot for as long as it polls. `protocol`
+//! decides from values alone, `remote` asks git, `record` is what stays between processes, `keeper` holds a bot's lease.
 //!
 //! What a paused holder can do after its term: end the one request that was under way. A push goes with a swap of the
-//! lease, and fails with it. A send looks at the term before it begins. The database is the machine's own, under its
-//! own fence.
+//! lease, and fails with it. A send looks at the term before it begins. A write to the database, shared or not, is held
+//! against its fence.
 
 mod keeper;
 pub mod protocol;

@@ -17,6 +17,7 @@ use axum::{
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse as _, Response},
 };
+use hyper::body::Body as _;
 use maud::html;
 
 use super::{
@@ -165,6 +166,10 @@ fn unknown(status: StatusCode) -> Response {
 async fn received(request: Request) -> Result<Request, PageError> {
     let (head, body) = request.into_parts();
     let refused = || PageError::Refused("That is too long, or didn't come through. Nothing was changed.".to_owned());
+    // What says at once that it is too long needn't be waited for.
+    if body.size_hint().lower() > MAX_BODY_BYTES as u64 {
+        return Err(refused());
+    }
     let body = tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_BODY_BYTES));
     let body = body.await.map_err(|_| refused())?.map_err(|_| refused())?;
     Ok(Request::from_parts(head, Body::from(body)))

@@ -74,8 +74,10 @@ impl Spellings {
 
     /// What is left of spellings where the text was cut off: most of a secret is one, too.
     fn find_cut<'a>(&'a self, squeezed: &'a Squeezed) -> impl Iterator<Item = Range<usize>> + 'a {
-        let begun = self.beginnings.find_overlapping_iter(&squeezed.text);
-        begun.filter_map(|begun| {
+        // Most texts weren't cut anywhere, and needn't be read a second time.
+        let may_be_cut = squeezed.text.contains(CUT);
+        let begun = may_be_cut.then(|| self.beginnings.find_overlapping_iter(&squeezed.text));
+        begun.into_iter().flatten().filter_map(|begun| {
             let spelling = self.all.get(*self.begun.get(begun.pattern().as_usize())?)?;
             let rest = squeezed.text.as_bytes().get(begun.start()..)?;
             let same = rest.iter().zip(spelling.text.as_bytes()).take_while(|(a, b)| a == b).count();

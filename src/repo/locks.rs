@@ -69,15 +69,19 @@ impl Repo {
     /// lock.
     pub(super) fn await_remote(&self) -> bool {
         for _ in 0..REMOTE_LOOKS {
-            for lock in self.stale_remote_locks() {
+            let Some((remote, locks)) = self.remote_locks() else { return false };
+            if locks.is_empty() {
+                return true;
+            }
+            if process::runs_in("git", &remote) {
+                std::thread::sleep(PAUSE);
+                continue;
+            }
+            for lock in self.older_than(STALE_REMOTE_LOCK_AGE, locks) {
                 fs::remove_file(lock).ok();
             }
-            match self.remote_locks() {
-                Some((_, locks)) if locks.is_empty() => return true,
-                Some((remote, _)) if process::runs_in("git", &remote) => std::thread::sleep(PAUSE),
-                // Its holder is dead, but not for long enough, or on another machine.
-                _ => return false,
-            }
+            // One that is left has a holder who is on another machine, or is dead, but not for long enough.
+            return self.remote_locks().is_some_and(|(_, locks)| locks.is_empty());
         }
         false
     }

@@ -100,9 +100,9 @@ impl SettingGroup {
             | "OPENAI_PRICE" => Self::Model,
             "DAILY_BUDGET_USD" | "MONTHLY_BUDGET_USD" => Self::Budget,
             "BRAVE_API_KEY" | "EMBED_MODEL" | "GEMINI_API_KEY" | "GEMINI_BASE_URL" => Self::Search,
-            "WORKSPACE_DIR" | "REPO_NAME" | "REPO_URL" | "DATABASE_URL" | "DATABASE_PASSWORD" | "WHISPER_MODEL"
-            | "KEEP_DAYS" | "DISK_RESERVE_MB" | "LEASE" | "LEASE_REF" | "LEASE_NAME" | "LEASE_TERM_S"
-            | "LEASE_DUTY" => Self::Storage,
+            "WORKSPACE_DIR" | "REPO_NAME" | "REPO_URL" | "DATABASE_URL" | "DATABASE_PASSWORD" | "MEDIA_DIR"
+            | "WHISPER_MODEL" | "KEEP_DAYS" | "DISK_RESERVE_MB" | "LEASE" | "LEASE_REF" | "LEASE_NAME"
+            | "LEASE_TERM_S" | "LEASE_DUTY" => Self::Storage,
             "TIMEZONE" | "AUTONOMY" | "INITIATIVE" | "QUIET_HOURS" | "REFLECT_AT" | "TELL_PER_DAY" => Self::Manners,
             "WAKE_TIMEOUT_MIN" | "STALE_LOCK_MIN" | "PULL_EVERY_MIN" => Self::Timing,
             "REVEILLE_LOG" | "LOG_FORMAT" | "REVEILLE_NOW" => Self::Trial,
@@ -205,6 +205,7 @@ fn value_of(config: &Config, name: &str) -> Option<String> {
         "REPO_NAME" => Some(config.repo_name.clone()),
         "REPO_URL" => config.repo_url.as_ref().map(ToString::to_string),
         "DATABASE_URL" => config.database_url.clone(),
+        "MEDIA_DIR" => Some(config.media_dir.display().to_string()),
         "LEASE" => Some(config.lease.home.as_str().to_owned()),
         "LEASE_REF" => Some(config.lease.reference.clone()),
         "LEASE_NAME" => config.lease.name.clone(),

@@ -56,7 +56,8 @@ impl DatabaseAddress {
             Host::Tcp(name) => is_loopback(name),
             Host::Unix(_) => true,
         });
-        match (stays_here, config.get_ssl_mode()) {
+        // So is what goes to a server of which a certificate is expected: a port of this machine may lead elsewhere.
+        match (stays_here && authorities.is_none(), config.get_ssl_mode()) {
             (false, _) => config.ssl_mode(SslMode::Require),
             // A server's own certificate for this machine is nobody's word for anything.
             (true, SslMode::Prefer) => config.ssl_mode(SslMode::Disable),

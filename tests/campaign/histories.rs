@@ -1,18 +1,25 @@
 //! Layer 1: model histories. A history is 80 commands drawn from a seed: people speak, edit and repeat themselves, wakes work, die
 //! and take over from each other at any step, senders die in the middle, clocks jump, machines reboot. It is played
-//! against a real SQLite store with a plain model beside it, which says after every command what must hold.
+//! against a real store with a plain model beside it, which says after every command what must hold. Thousands are played in files
+//! of SQLite's. Some are played on PostgreSQL, where wakes come from several machines and connections are cut.
 //!
 //! A wake is played a step at a time ([`wake`]), each step being one transaction or one act outside; what to do next is
 //! asked of the product's own state machines. A failing history is shortened before it is shown.
 
 mod check;
 mod command;
+mod home;
+mod look;
 mod mind;
 mod model;
 mod outside;
 mod scene;
+#[cfg(feature = "postgres")]
+mod shared;
 mod wake;
 
+#[cfg(feature = "postgres")]
+use std::sync::Arc;
 use std::{
     fmt::Write as _,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -21,20 +28,29 @@ use std::{
 
 use reveille::store::Store;
 
-use super::layer::{Layer, Recovery, Share};
+use super::layer::{self, Layer, Recovery, Share};
 use command::{Command, Temper, history};
+use home::Home;
 use scene::Scene;
 
-/// Histories that are tried at most to find a shorter one that fails.
-const MAX_SHORTENING: u32 = 200;
+/// What is said where nothing can be shared.
+#[cfg(feature = "postgres")]
+const NO_SERVER: &str = "PostgreSQL isn't installed here";
 
-/// The layer, with an empty database to copy.
+/// Either layer: the same histories, on one engine or the other.
 struct Histories {
-    home: tempfile::TempDir,
-    template: PathBuf,
+    engine: Engine,
 }
 
-/// Opens the layer.
+enum Engine {
+    /// An empty database to copy, and where its copies are.
+    Sqlite { home: tempfile::TempDir, template: PathBuf },
+    /// The server; none where there is none.
+    #[cfg(feature = "postgres")]
+    Postgres(Option<Arc<shared::Server>>),
+}
+
+/// Opens the layer whose databases are files.
 pub(crate) fn open() -> Box<dyn Layer> {
     // In memory where there is such a place: power is not cut in this layer, and syncing would be most of its time.
     let memory = Path::new("/dev/shm");
@@ -42,18 +58,65 @@ pub(crate) fn open() -> Box<dyn Layer> {
     let home = home.expect("a temporary directory");
     let template = home.path().join("template");
     drop(Store::open(&template).expect("an empty database"));
-    Box::new(Histories { home, template })
+    Box::new(Histories { engine: Engine::Sqlite { home, template } })
+}
+
+/// Opens the layer whose databases are shared.
+#[cfg(feature = "postgres")]
+pub(crate) fn open_shared() -> Box<dyn Layer> {
+    Box::new(Histories { engine: Engine::Postgres(shared::Server::find().map(Arc::new)) })
+}
+
+impl Engine {
+    fn new_home(&self) -> Result<Home, String> {
+        match self {
+            Self::Sqlite { home, template } => Home::file(template, home.path()),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(server) => Ok(Home::Shared(Box::new(server.as_ref().ok_or(NO_SERVER)?.new_schema()?))),
+        }
+    }
+
+    /// Histories that are tried at most to find a shorter one that fails: seconds in files, a minute on PostgreSQL.
+    fn max_shortening(&self) -> u32 {
+        match self {
+            Self::Sqlite { .. } => 200,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => 40,
+        }
+    }
 }
 
 impl Layer for Histories {
     fn trials(&self, share: Share) -> u64 {
-        match share {
-            Share::Sample => 150,
-            Share::Nightly => 10_000,
+        match (&self.engine, share) {
+            (Engine::Sqlite { .. }, Share::Sample) => 150,
+            (Engine::Sqlite { .. }, Share::Nightly) => 10_000,
+            #[cfg(feature = "postgres")]
+            (Engine::Postgres(_), Share::Sample) => 10,
+            #[cfg(feature = "postgres")]
+            (Engine::Postgres(_), Share::Nightly) => 1_000,
         }
     }
 
+    fn workers(&self) -> usize {
+        let usual = layer::usual_workers();
+        match &self.engine {
+            Engine::Sqlite { .. } => usual,
+            // A history has six connections at most, and the server takes 200.
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(_) => usual.min(24),
+        }
+    }
+
+    #[cfg(feature = "postgres")]
+    fn missing(&self) -> Option<&'static str> {
+        matches!(self.engine, Engine::Postgres(None)).then_some(NO_SERVER)
+    }
+
     fn trial(&self, id: u64) -> Result<Recovery, String> {
+        if let Some(missing) = self.missing() {
+            return Err(missing.to_owned());
+        }
         let (temper, commands) = history(id);
         let Err(why) = self.play(temper, &commands) else { return Ok(Recovery::default()) };
         let (shorter, why) = self.shortened(temper, commands, why);
@@ -69,7 +132,7 @@ impl Histories {
     /// Plays a history to its end; a panic is a failure.
     fn play(&self, temper: Temper, commands: &[Command]) -> Result<(), String> {
         let play = || {
-            let mut scene = Scene::new(temper, &self.template, self.home.path())?;
+            let mut scene = Scene::new(temper, self.engine.new_home()?)?;
             commands.iter().try_for_each(|command| scene.play(*command))?;
             scene.calm_down()
         };
@@ -85,7 +148,7 @@ impl Histories {
         let mut length = commands.len() / 2;
         while length > 0 {
             let mut at = 0;
-            while at < commands.len() && tries < MAX_SHORTENING {
+            while at < commands.len() && tries < self.engine.max_shortening() {
                 let mut fewer = commands.clone();
                 fewer.drain(at..(at + length).min(commands.len()));
                 tries += 1;

@@ -64,6 +64,11 @@ pub(crate) trait Layer: Sync {
         self.space()
     }
 
+    /// What this machine lacks for it: then it isn't run, which is said.
+    fn missing(&self) -> Option<&'static str> {
+        None
+    }
+
     /// How many are run. A countable space that is smaller is run whole.
     fn trials(&self, share: Share) -> u64;
 
@@ -78,8 +83,13 @@ pub(crate) trait Layer: Sync {
 
     /// How many trials run side by side: some more than there are processors, since programs wait for disks and for each other.
     fn workers(&self) -> usize {
-        thread::available_parallelism().map_or(2, usize::from) * 3 / 2
+        usual_workers()
     }
+}
+
+/// Half as many again as there are processors.
+pub(crate) fn usual_workers() -> usize {
+    thread::available_parallelism().map_or(2, usize::from) * 3 / 2
 }
 
 /// A layer that needs nothing but its trial.
@@ -119,6 +129,8 @@ pub(crate) struct Recovery(pub(crate) Option<Duration>);
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) layer: &'static str,
+    /// What was missing, so that it wasn't run.
+    pub(crate) missing: Option<&'static str>,
     pub(crate) trials: u64,
     /// How many there are in all; none where they can't be counted.
     pub(crate) space: Option<u64>,
@@ -147,7 +159,9 @@ pub(crate) fn run(name: &'static str, layer: &dyn Layer, options: &Options) -> R
     let begun = Instant::now();
     let Options { share, seed, trials, part, .. } = *options;
     let space = if share == Share::Sample { layer.sample_space() } else { layer.space() };
-    let mut ids = chosen(&layer.first(), space, seed, trials.unwrap_or_else(|| layer.trials(share)));
+    let missing = layer.missing();
+    let count = if missing.is_some() { 0 } else { trials.unwrap_or_else(|| layer.trials(share)) };
+    let mut ids = chosen(&layer.first(), space, seed, count);
     // A layer with fewer trials than there are parts is run whole in each, as none would show nothing.
     if ids.len() >= part.n {
         ids = part.of(ids);
@@ -172,6 +186,7 @@ pub(crate) fn run(name: &'static str, layer: &dyn Layer, options: &Options) -> R
     recoveries.sort_unstable();
     Row {
         layer: name,
+        missing,
         trials: ids.len() as u64,
         space: layer.space(),
         failures: failed.len() as u64,

@@ -6,19 +6,19 @@ use super::{layer::Row, variants::Tried};
 
 /// Layers first, then each broken variant and what caught it.
 pub(crate) fn render(rows: &[Row], tried: &[Tried]) -> String {
-    let mut table = String::from("layer          trials      of  failures  recovery p99  slowest    took\n");
+    let mut table = String::from("layer            trials      of  failures  recovery p99  slowest    took\n");
     for row in rows {
         table.push_str(&line(row));
         table.push('\n');
     }
-    if rows.iter().any(|row| row.trials == 0) || rows.is_empty() {
+    if rows.iter().any(|row| row.trials == 0 && row.missing.is_none()) || rows.is_empty() {
         table.push_str("A layer without a trial has shown nothing: that is a failure.\n");
     }
     if !tried.is_empty() {
-        table.push_str("\nbroken variant                                          layer          caught by\n");
+        table.push_str("\nbroken variant                                          layer            caught by\n");
     }
     for Tried { name, layer, verdict } in tried {
-        let _infallible = writeln!(table, "{name:<55} {layer:<14} {verdict}");
+        let _infallible = writeln!(table, "{name:<55} {layer:<16} {verdict}");
     }
     table
 }
@@ -26,9 +26,12 @@ pub(crate) fn render(rows: &[Row], tried: &[Tried]) -> String {
 /// A layer's line. It is said when the layer ends, too: who stops a night's run early has seen it.
 pub(crate) fn line(row: &Row) -> String {
     let Row { layer, trials, failures, took, .. } = row;
+    if let Some(missing) = row.missing {
+        return format!("{layer:<16} NOT RUN: {missing}");
+    }
     let space = row.space.map_or_else(|| "-".to_owned(), |space| space.to_string());
     let (p99, slowest) = (quantile(&row.recoveries, 99), quantile(&row.recoveries, 100));
-    format!("{layer:<14} {trials:>6}  {space:>6}  {failures:>8}  {p99:>12}  {slowest:>7}  {:>4} s", took.as_secs())
+    format!("{layer:<16} {trials:>6}  {space:>6}  {failures:>8}  {p99:>12}  {slowest:>7}  {:>4} s", took.as_secs())
 }
 
 /// A time in milliseconds, or a dash.

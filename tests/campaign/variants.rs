@@ -14,6 +14,7 @@ use std::{
 
 use super::{
     Options,
+    layer::Row,
     stories::{self, Ran},
 };
 
@@ -94,7 +95,7 @@ pub(crate) const SURVIVED: &str = "survived\n";
 /// How much is told of what a variant's run complained of, in characters.
 const MAX_SAID_CHARS: usize = 500;
 /// So many days it takes until each layer has had one of its variants run: there are no more layers than this.
-const DAYS: u64 = 24;
+const DAYS: u64 = 25;
 
 /// Which variants are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,10 +154,11 @@ impl Tried {
 }
 
 /// Tries variants of these layers.
-pub(crate) fn run(layers: &[&'static str], options: &Options) -> Vec<Tried> {
+pub(crate) fn run(rows: &[Row], options: &Options) -> Vec<Tried> {
     let Options { variants: choice, seed, part, .. } = *options;
-    // A list that doesn't fit the sources is found at once, not on the day that the entry's turn comes.
-    let mut tried = misfits(layers);
+    let layers: Vec<_> = rows.iter().map(|row| row.layer).collect();
+    // A list that doesn't fit the sources is found at once: not on the day of the entry's turn, and also where its layer isn't run.
+    let mut tried = misfits(&layers);
     if choice == Choice::None {
         return tried;
     }
@@ -167,7 +169,8 @@ pub(crate) fn run(layers: &[&'static str], options: &Options) -> Vec<Tried> {
             return vec![Tried { name: "all", layer: "all", verdict }];
         }
     };
-    for variant in part.of(chosen(layers, choice, seed)) {
+    let were_run: Vec<_> = rows.iter().filter(|row| row.missing.is_none()).map(|row| row.layer).collect();
+    for variant in part.of(chosen(&were_run, choice, seed)) {
         super::say(&format!("broken variant: {} …", variant.name));
         let verdict = workshop.judge(variant, seed).unwrap_or_else(Verdict::NotTried);
         super::say(&format!("  {verdict}"));

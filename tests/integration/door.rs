@@ -272,15 +272,18 @@ fn a_token_that_worked_once_is_tried_for_ever() {
 #[test]
 fn a_captive_portal_ends_nothing_not_even_at_the_first_start() {
     let stage = Stage::new();
-    for status in [404, 302, 401, 200, 511] {
-        stage.telegram.fail_next("getMe", Fault::Foreign(status));
+    // Not all at one start: its pauses double from answer to answer.
+    for (stored, statuses) in (1..).zip([&[404, 302][..], &[401], &[200], &[511]]) {
+        for status in statuses {
+            stage.telegram.fail_next("getMe", Fault::Foreign(*status));
+        }
+        let bot = stage.start_polling();
+        stage.say("hello");
+        eventually("it is stored", || stage.stored() == stored);
+        stage.all_confirmed();
+        stage.answer_all();
+        stage.end(bot);
     }
-    let bot = stage.start_polling();
-    stage.say("hello");
-    eventually("it is stored", || stage.stored() == 1);
-    stage.all_confirmed();
-    stage.answer_all();
-    stage.end(bot);
 }
 
 #[test]

@@ -521,3 +521,41 @@ fn a_worker_that_is_killed_takes_its_turn_along_and_the_next_one_continues() {
         fs::read_to_string(world.workspace("ana").join("brain/memory/agent-memory/semantic-memory.md")).unwrap();
     assert_eq!(facts.matches("Cats purr").count(), 1);
 }
+
+#[cfg(feature = "postgres")]
+#[test]
+fn a_worker_that_stays_outlives_its_database() {
+    use super::support::postgres::OwnServer;
+    let Some(server) = OwnServer::start(OwnServer::place()) else {
+        return eprintln!("NOT RUN: PostgreSQL isn't installed here");
+    };
+    let mut world = World::new();
+    let (claude, gate) = (FakeClaude::start(), Gate::default());
+    fs::create_dir(world.dir()).unwrap();
+    fs::write(world.dir().join(".env"), format!("DATABASE_URL={}\n", server.url())).unwrap();
+    world.add_heard("ana", &minded(&claude));
+    world.leave("ana", &said(10, "cats purr"));
+    claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({"fact": "Cats purr"}))]));
+    claude.expect(Reply::text("Kept.").stalled_after(4, &gate));
+    let dir = world.dir().display().to_string();
+    let worker = world.env.start(env!("CARGO_BIN_EXE_wake"), &["--fleet", &dir, "--workers", "1"]);
+    asked(&claude, 2);
+    // In the middle of a turn, which can then neither end well nor be given back.
+    assert!(server.stop("immediate"), "it ran");
+    gate.open();
+    let wake = "SELECT count(*) FROM reveille_fleet.assistants WHERE claimed_by IS NULL AND failures > 0";
+    server.start_again();
+    eventually("the turn is given back", || server.ask(wake) == "1");
+    claude.answer_with(|_| Reply::text("Kept."));
+    eventually("it is answered", || {
+        server.ask("UPDATE reveille_fleet.assistants SET due_at = added_at");
+        !world.telegram("ana").sent().is_empty()
+    });
+    eventually("its turn is over", || server.ask(&wake.replace("> 0", "= 0")) == "1");
+    worker.signal(Signal::TERM);
+    assert_eq!(worker.end().code, 0);
+    let sent: Vec<String> = world.telegram("ana").sent().into_iter().map(|message| message.visible).collect();
+    assert!(sent.len() == 1 && sent[0].contains("Kept."), "{sent:?}");
+    let facts = world.workspace("ana").join("brain/memory/agent-memory/semantic-memory.md");
+    assert_eq!(fs::read_to_string(facts).unwrap().matches("Cats purr").count(), 1);
+}

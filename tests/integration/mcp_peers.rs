@@ -2,10 +2,11 @@
 //! and the protocol's own conformance suite for both. Where they weren't fetched each test says NOT RUN (`support/peers`); `mcp_client` and
 //! `mcp_server` speak the same protocol without them.
 
-use std::{net::TcpListener, os::unix::fs::PermissionsExt as _, path::PathBuf};
+use std::{os::unix::fs::PermissionsExt as _, path::PathBuf};
 
 use super::support::{
     env::{Ran, TestEnv, eventually, is_private_inside},
+    http::free_port,
     peers,
 };
 
@@ -58,10 +59,6 @@ impl Peers {
         let wrong = self.env.wake(&["mcp", "try", "all", "get-sum", r#"{"a":"x"}"#]);
         assert_eq!(wrong.code, 1, "{wrong:?}");
     }
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 fn quoted(words: &[&str]) -> String {

@@ -2,7 +2,7 @@
 //! a third party's. They test that we are understood, not that an answer makes sense. Where they weren't fetched each test says
 //! NOT RUN (`support/peers`); `model_openai` speaks the same protocol without them.
 
-use std::{net::TcpListener, time::Duration};
+use std::time::Duration;
 
 use reveille::{
     model::{
@@ -17,16 +17,13 @@ use serde_json::{Value, json};
 
 use super::support::{
     env::{Running, TestEnv, eventually},
+    http::free_port,
     peers,
 };
 
 const MODEL: &str = "smollm2.gguf";
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/integration/fixtures/llama_server.py");
 const KEY: &str = "sk-test-0123456789abcdef";
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
 
 /// A program that listens there by now.
 fn serving(env: &TestEnv, port: u16, program: &str, args: &[&str]) -> Running {

@@ -67,6 +67,7 @@ fn each_wrong_setting_is_named_with_what_was_expected() {
         ("DATABASE_URL", "mysql://example.org/b", "a PostgreSQL's address"),
         ("DATABASE_PASSWORD", "two\u{7}words", "a password in one line"),
         ("DATABASE_PASSWORD_FILE", NO_FILE, "can't be read"),
+        ("MEDIA_DIR", "media", "an absolute path"),
         ("MODEL", "claude sonnet", "the id of a model"),
         ("AWS_REGION", "eu west", "a region of AWS"),
         ("AWS_BEARER_TOKEN_BEDROCK", "two words", "one word without spaces"),

@@ -8,10 +8,15 @@ use reveille::{
     store::{DatabaseAddress, Store},
 };
 
+use serde_json::json;
+
 use crate::support::{
+    claude::{Block, FakeClaude, Reply},
     env::{CHAT, TestEnv, eventually},
-    postgres,
+    http::free_port,
+    postgres::{self, OwnServer},
     telegram::FakeTelegram,
+    tls,
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -81,6 +86,64 @@ fn two_machines_work_on_one_database_and_one_wake_at_a_time_does() {
 }
 
 #[test]
+fn a_file_that_the_bot_fetched_is_seen_by_a_wake_on_another_machine() {
+    let (telegram, claude) = (FakeTelegram::start(), FakeClaude::start());
+    let Some((mut here, name)) = shared(&telegram) else { return };
+    let mut there = TestEnv::with_telegram(&telegram);
+    let media = here.path("media");
+    std::fs::create_dir(&media).unwrap();
+    let (media_dir, url) = (media.display().to_string(), here.get("DATABASE_URL").to_owned());
+    there.think_with(&claude).set("DATABASE_URL", &url).set("MEDIA_DIR", &media_dir);
+    here.set("MEDIA_DIR", &media_dir).once();
+    // It only receives: the other machine does the work.
+    let nobody = here.path("nobody");
+    std::fs::write(&nobody, "#!/bin/sh\n").unwrap();
+    here.run("chmod", &["755", &nobody.display().to_string()]).ok();
+    let bot = here.start(env!("CARGO_BIN_EXE_bot"), &["run", "--wake", &nobody.display().to_string()]);
+    telegram.keep_file("doc", b"Lentils, salt and an onion");
+    let document =
+        json!({"file_id": "doc", "file_unique_id": "u", "file_name": "shopping.txt", "mime_type": "text/plain"});
+    telegram.push_message(CHAT, &json!({"caption": "what is on it?", "document": document}));
+    eventually("the file is kept", || value("SELECT max(state) FROM attachments", &name) == "kept");
+    assert!(media.join("files/1.txt").exists() && !here.workspace().join("files").exists());
+    claude.expect(Reply::tools(vec![Block::tool("t1", "read_attachment", json!({"id": 1}))]));
+    claude.expect(Reply::text("Lentils."));
+    there.once();
+    let requests = claude.requests();
+    assert!(requests[1].json.to_string().contains("Lentils, salt and an onion"), "{:#}", requests[1].json);
+    // A second file: restoring could begin with it, and be refused for the first.
+    telegram.keep_file("doc2", b"Bread");
+    let document =
+        json!({"file_id": "doc2", "file_unique_id": "v", "file_name": "more.txt", "mime_type": "text/plain"});
+    telegram.push_message(CHAT, &json!({"caption": "and this", "document": document}));
+    eventually("the second is kept", || value("SELECT count(*) FROM attachments WHERE state = 'kept'", &name) == "2");
+    bot.signal(rustix::process::Signal::TERM);
+    bot.end();
+    // A backup takes it along, and restored elsewhere it stands where that machine's settings say.
+    let backup = here.path("backup");
+    there.wake(&["backup", "create", &backup.display().to_string()]).ok();
+    let mut fresh = TestEnv::new();
+    let elsewhere = fresh.path("elsewhere").display().to_string();
+    fresh.set("MEDIA_DIR", &elsewhere);
+    // Another file under one of their names is another database's: nothing is restored over it, or beside it.
+    std::fs::create_dir_all(fresh.path("elsewhere/files")).unwrap();
+    let restore = ["backup", "restore", &backup.display().to_string()];
+    for (taken, free) in [("1.txt", "2.txt"), ("2.txt", "1.txt")] {
+        let [taken_at, free_at] = [taken, free].map(|name| fresh.path("elsewhere/files").join(name));
+        std::fs::write(&taken_at, "another's").unwrap();
+        let refused = fresh.wake(&restore);
+        assert!(refused.code != 0 && refused.stderr.contains(taken), "{refused:#?}");
+        assert!(!fresh.brain().exists() && !free_at.exists(), "{refused:#?}");
+        assert_eq!(std::fs::read_to_string(&taken_at).unwrap(), "another's");
+        std::fs::remove_file(&taken_at).unwrap();
+    }
+    fresh.wake(&restore).ok();
+    let kept = std::fs::read(fresh.path("elsewhere/files/1.txt")).unwrap();
+    assert!(kept == b"Lentils, salt and an onion" && !fresh.workspace().join("files").exists());
+    assert!(fresh.path("elsewhere/files/2.txt").exists());
+}
+
+#[test]
 fn a_database_that_cannot_be_reached_is_said_and_the_password_is_not() {
     let mut env = TestEnv::new();
     let nowhere = env.path("nowhere").display().to_string().replace('/', "%2F");
@@ -88,9 +151,69 @@ fn a_database_that_cannot_be_reached_is_said_and_the_password_is_not() {
     let ran = env.wake(&["--once"]);
     assert_ne!(ran.code, 0);
     assert!(ran.stderr.contains("PostgreSQL") && !ran.stderr.contains("s3cret-word"), "{ran:#?}");
+    // Nothing is said of files, which have no part in it.
+    let checked = env.run(env!("CARGO_BIN_EXE_health"), &["check"]);
+    for said in [ran.stderr, checked.stdout] {
+        assert!(said.contains("server of DATABASE_URL") && !said.contains("messages.db"), "{said}");
+    }
     env.set("DATABASE_URL", "postgres://me:s3cret-word@example.org/mine");
     let ran = env.wake(&["--once"]);
     assert!(ran.stderr.contains("DATABASE_PASSWORD_FILE"), "{ran:#?}");
+}
+
+/// Each of these says why, keeps the password to itself, and makes nothing in the database's place.
+#[track_caller]
+fn is_refused(env: &TestEnv, why: &str) {
+    let ran = env.wake(&["--once", "--say", "remember that dogs bark"]);
+    assert!(ran.code != 0 && ran.stderr.contains(why), "{why}: {ran:#?}");
+    assert!(!ran.stderr.contains("s3cret-word") && !env.workspace().join("messages.db").exists(), "{ran:#?}");
+}
+
+#[test]
+fn what_crosses_a_network_is_encrypted_and_the_server_shows_who_it_is() {
+    let mut env = TestEnv::new();
+    let Some(server) = OwnServer::start(OwnServer::place()) else {
+        return eprintln!("NOT RUN: PostgreSQL isn't installed here");
+    };
+    let Some(authority) = tls::certificate(&env) else { return };
+    let (certificate, key) = tls::certificate_by(&env, &authority);
+    server.ask("CREATE ROLE me LOGIN PASSWORD 's3cret-word'; CREATE SCHEMA mine AUTHORIZATION me");
+    assert!(server.stop("fast"), "it ran");
+    let port = free_port();
+    server.listen(port, Some((&certificate, &key)));
+    let file = env.path("password");
+    std::fs::write(&file, "s3cret-word\n").unwrap();
+    let address = |host: &str, authority: &str| {
+        format!("postgres://me@{host}:{port}/postgres?options=-csearch_path%3Dmine{authority}")
+    };
+    let trusted = format!("&sslrootcert={}", authority.0.display().to_string().replace('/', "%2F"));
+    env.set("DATABASE_PASSWORD_FILE", &file.display().to_string());
+    env.set("DATABASE_URL", &address("localhost", &trusted));
+    let told = env.wake(&["--once", "--say", "remember that cats purr"]).ok();
+    assert!(told.stdout.contains("ats purr"), "{told:#?}");
+    // Whoever else answers for that name, or under another.
+    for (host, authority, why) in
+        [("localhost", "&sslmode=require", "no known authority"), ("127.0.0.1", &*trusted, "another name")]
+    {
+        env.set("DATABASE_URL", &address(host, authority));
+        is_refused(&env, why);
+    }
+    env.set("DATABASE_URL", &address("localhost", &trusted));
+    std::fs::write(&file, "s3cret-word-of-another\n").unwrap();
+    is_refused(&env, "password");
+    assert!(server.stop("fast"), "it ran");
+    server.listen(port, Some((&authority.0, &authority.1)));
+    is_refused(&env, "an authority's own certificate");
+    // One that would do without is told nothing.
+    assert!(server.stop("fast"), "it ran");
+    server.listen(port, None);
+    is_refused(&env, "TLS");
+    assert!(server.stop("fast"), "it ran");
+    server.start_again();
+    assert_eq!(
+        server.ask("SELECT count(*), min(message_text) FROM mine.incoming_messages"),
+        "1|remember that cats purr"
+    );
 }
 
 #[test]

@@ -107,7 +107,7 @@ async fn step(shared: Shared<'_>, is_short: &mut bool) -> Result<bool, StoreErro
         return Ok(false);
     };
     let bytes = file.file.bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0);
-    let is_room = disk::free_bytes(&config.workspace_dir)
+    let is_room = disk::free_bytes(&config.media_dir)
         .map_or(true, |free| !config.disk_reserve.is_broken_into(free.saturating_sub(bytes.min(MAX_FILE_BYTES))));
     if !is_room {
         if !std::mem::replace(is_short, true) {
@@ -136,7 +136,7 @@ async fn fetch(shared: Shared<'_>, file: &Attachment) -> Result<(String, u64), F
     let telegram = shared.outside.telegram;
     let remote = telegram.get_file(&file.file.file_id).await?;
     let path = media::place(file.id, &file.file.kind, file.file.mime.as_deref());
-    let mut landing = Landing::begin(&shared.outside.config.workspace_dir.join(&path))?;
+    let mut landing = Landing::begin(&shared.outside.config.media_dir.join(&path))?;
     let bytes = telegram.download(&remote, |piece| landing.write(piece)).await?;
     landing.keep()?;
     Ok((path, bytes))

@@ -144,7 +144,7 @@ fn listen(
         return Ok(None);
     }
     store.listening(file.id, std::process::id(), now + wait_after(file.attempts + 1), now)?;
-    let Some(path) = file.path.as_ref().map(|path| config.workspace_dir.join(path)) else {
+    let Some(path) = file.path.as_ref().map(|path| config.media_dir.join(path)) else {
         return Ok(Some(Err(Unheard::Never("it isn't where it was kept".to_owned()))));
     };
     Ok(Some(transcriber(&path)))

@@ -164,7 +164,7 @@ fn show_plan(config: &Config, plan: &Forgetting) {
         ));
     }
     for file in &rows.files {
-        let path = crate::words::in_shell(&config.workspace_dir.join(file));
+        let path = crate::words::in_shell(&config.media_dir.join(file));
         complain(&format!("Stays: the file that came with such a message. `rm {path}` removes it."));
     }
     for message in sources {

@@ -153,7 +153,7 @@ fn view(
     if media::is_sound(&file.file.kind) {
         return Ok(described(&format!("a recording, kept at {path}")));
     }
-    let full = session.context.config.workspace_dir.join(path);
+    let full = session.context.config.media_dir.join(path);
     let (bytes, head) = match head_of(&full) {
         Ok(found) => found,
         Err(source) if disk::is_the_machines(&source) => return Err(WakeError::Workspace { path: full, source }),

@@ -261,7 +261,7 @@ pub fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> 
         undoable: Vec::new(),
         last_undoable: None,
         shown_tasks: Vec::new(),
-        attachments: Attachments { dir: config.workspace_dir.clone(), ..Attachments::default() },
+        attachments: Attachments { dir: config.media_dir.clone(), ..Attachments::default() },
     })
 }
 

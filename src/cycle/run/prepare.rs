@@ -169,7 +169,7 @@ fn last_undoable(session: &Session<'_>, cycle: &NewCycle) -> Result<Option<Undoa
 /// The files that the asking chat has sent.
 pub(in crate::cycle) fn attachments(session: &Session<'_>, cycle: &NewCycle) -> Result<Attachments, StoreError> {
     let files = cycle.chat.map(|chat| session.store.attachments_of_chat(chat, MAX_ATTACHMENTS)).transpose()?;
-    let dir = session.context.config.workspace_dir.clone();
+    let dir = session.context.config.media_dir.clone();
     Ok(Attachments { dir, files: files.unwrap_or_default(), ..Attachments::default() })
 }
 

@@ -90,6 +90,12 @@ fn judge_unopened(error: &StoreError) -> Finding {
         StoreError::Newer { .. } => Finding::critical(error.to_string(), "upgrade this program"),
         StoreError::Older { .. } => Finding::warn(error.to_string(), "wake --once; nothing of it is lost"),
         StoreError::Busy => Finding::warn(error.to_string(), "run health check again in a minute"),
+        StoreError::Server(_) => Finding::critical(
+            format!(
+                "{error}. What was said stands in it; nothing new is stored, and Telegram keeps messages for a day"
+            ),
+            "see that the server of DATABASE_URL runs and lets this machine in",
+        ),
         _ => Finding::critical(
             format!("messages.db can't be opened: {error}"),
             "see that it is a file which you can read and write",

@@ -46,7 +46,7 @@ fn look(config: &Config, store: &Store, now: DateTime<Utc>) -> Result<Facts, Tro
     let mut missing = store.files_on_disk()?;
     // What can't be looked at may well be there.
     missing.retain(|file| {
-        let found = fs::symlink_metadata(config.workspace_dir.join(&file.path));
+        let found = fs::symlink_metadata(config.media_dir.join(&file.path));
         found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
     });
     let folders = [config.voice_dir(), config.files_dir()];

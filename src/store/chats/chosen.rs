@@ -26,7 +26,7 @@ impl Store {
     /// What was chosen for a setting that says this now.
     pub fn chosen(&self, name: &str, said: &str) -> Result<Option<String>> {
         let sql = "SELECT value FROM chosen_settings WHERE name = ?1 AND instead_of = ?2";
-        Ok(self.conn.prepare_cached(sql)?.query_row((name, said), |row| row.get(0)).optional()?)
+        Ok(self.conn.prepare(sql)?.query_row((name, said), |row| row.get(0)).optional()?)
     }
 }
 

@@ -16,14 +16,14 @@ use crate::{
 impl Store {
     /// The chats that are kept on this machine.
     pub fn local_chats(&self) -> Result<BTreeSet<ChatRef>> {
-        let mut chats = self.conn.prepare_cached("SELECT chat_id FROM local_chats")?;
+        let mut chats = self.conn.prepare("SELECT chat_id FROM local_chats")?;
         Ok(chats.query_map([], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Whether a chat is kept on this machine. Cheap: a wake asks it before each request, and ten times a second while it waits.
     pub fn is_local_chat(&self, chat: ChatRef) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM local_chats WHERE chat_id = ?1)";
-        Ok(self.conn.prepare_cached(sql)?.query_row([chat], |row| row.get(0))?)
+        Ok(self.conn.prepare(sql)?.query_row([chat], |row| row.get(0))?)
     }
 }
 

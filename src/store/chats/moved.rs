@@ -35,7 +35,7 @@ impl Store {
     pub(in crate::store) fn follow_listed(&mut self, listed: &[ChatRef]) -> Result<()> {
         for chat in listed {
             let sql = "SELECT EXISTS (SELECT 1 FROM moved_chats WHERE to_id = ?1 AND is_listed = 0)";
-            if self.conn.prepare_cached(sql)?.query_row([chat], |row| row.get(0))? {
+            if self.conn.prepare(sql)?.query_row([chat], |row| row.get(0))? {
                 let sql = "UPDATE moved_chats SET is_listed = 1 WHERE to_id = ?1";
                 self.write(|tx| Ok(tx.execute(sql, [chat]).map(drop)?))?;
             }
@@ -81,7 +81,7 @@ pub(in crate::store) fn follow(tx: &Transaction<'_>, moved: Moved, now: DateTime
 /// that was under way may have written to the old one.
 pub(in crate::store) fn redirect(tx: &Transaction<'_>) -> Result<()> {
     let ids = tx
-        .prepare_cached(
+        .prepare(
             "UPDATE outgoing_messages SET chat_id = (SELECT to_id FROM moved_chats WHERE from_id = chat_id), thread_id = NULL,
                  reply_to = NULL
              WHERE sent_at IS NULL AND chat_id IN (SELECT from_id FROM moved_chats) RETURNING id",

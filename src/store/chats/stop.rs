@@ -29,14 +29,14 @@ impl Store {
     pub fn stopped(&self) -> Result<Option<Stopped>> {
         let row = self
             .conn
-            .prepare_cached("SELECT at, chat_id FROM stopped")?
+            .prepare("SELECT at, chat_id FROM stopped")?
             .query_row([], |row| Ok(Stopped { at: parse_time(&row.get::<_, String>(0)?), chat: row.get(1)? }));
         Ok(row.optional()?)
     }
 
     /// The chats besides the owner's that have ordered a stop for themselves, and since when; a time that can't be read is none.
     pub fn stopped_chats(&self) -> Result<BTreeMap<ChatRef, Option<DateTime<Utc>>>> {
-        let mut chats = self.conn.prepare_cached("SELECT chat_id, at FROM stopped_chats")?;
+        let mut chats = self.conn.prepare("SELECT chat_id, at FROM stopped_chats")?;
         let chats = chats.query_map([], |row| Ok((row.get(0)?, parse_time(&row.get::<_, String>(1)?))))?;
         Ok(chats.collect::<sql::QueryResult<_>>()?)
     }
@@ -44,7 +44,7 @@ impl Store {
     /// Whether nothing is to be done for a chat: all work is stopped, or its own.
     pub fn is_stopped_for(&self, chat: Option<ChatRef>) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM stopped) OR EXISTS (SELECT 1 FROM stopped_chats WHERE chat_id = ?1)";
-        Ok(self.conn.prepare_cached(sql)?.query_row([chat], |row| row.get(0))?)
+        Ok(self.conn.prepare(sql)?.query_row([chat], |row| row.get(0))?)
     }
 }
 

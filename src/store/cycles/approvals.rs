@@ -236,7 +236,7 @@ impl Store {
 
     /// Questions whose message in the chat shows another state than theirs.
     pub fn unshown_approvals(&self) -> Result<Vec<Unshown>> {
-        let mut statement = self.conn.prepare_cached(&format!(
+        let mut statement = self.conn.prepare(&format!(
             "SELECT {}, (SELECT channel_message_id FROM outgoing_parts WHERE outgoing_id = a.outgoing_id ORDER BY part DESC LIMIT 1),
                     (SELECT plain FROM outgoing_parts WHERE outgoing_id = a.outgoing_id ORDER BY part DESC LIMIT 1)
              FROM approvals a WHERE shown != state ORDER BY id LIMIT 50",

@@ -77,7 +77,7 @@ fn begin_on(
 /// Whether messages are queued and say what they did when they were read.
 fn is_as_seen(tx: &Transaction<'_>, seen: &[&Incoming]) -> Result<bool> {
     let sql = format!("SELECT {} FROM incoming_messages WHERE id = ?1 AND processed = 0", Incoming::columns());
-    let mut statement = tx.prepare_cached(&sql)?;
+    let mut statement = tx.prepare(&sql)?;
     for message in seen {
         let now = statement.query_row([message.id], Incoming::read).optional()?;
         if now.as_ref() != Some(*message) {
@@ -89,9 +89,8 @@ fn is_as_seen(tx: &Transaction<'_>, seen: &[&Incoming]) -> Result<bool> {
 
 /// Writes down which cycle has taken messages up.
 pub(in crate::store) fn note(tx: &Transaction<'_>, ids: &[i64], cycle: &str) -> Result<()> {
-    let mut last = tx.prepare_cached("UPDATE incoming_messages SET cycle_id = ?2 WHERE id = ?1 AND processed = 0")?;
-    let mut each =
-        tx.prepare_cached("INSERT INTO taken_up (cycle_id, message_id) VALUES (?2, ?1) ON CONFLICT DO NOTHING")?;
+    let mut last = tx.prepare("UPDATE incoming_messages SET cycle_id = ?2 WHERE id = ?1 AND processed = 0")?;
+    let mut each = tx.prepare("INSERT INTO taken_up (cycle_id, message_id) VALUES (?2, ?1) ON CONFLICT DO NOTHING")?;
     for id in ids {
         last.execute((id, cycle))?;
         each.execute((id, cycle))?;

@@ -69,7 +69,7 @@ impl Store {
              FROM days CROSS JOIN ledger ON at >= begins AND at < ends GROUP BY day, model ORDER BY day, model"
         );
         let tokens = |row: &Row<'_>, index| row.get::<_, i64>(index).map(|n| u64::try_from(n).unwrap_or(0));
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         let rows = statement.query_map([pairs(bounds, rfc3339)], |row| {
             let usage = Usage {
                 input: tokens(row, 2)?,
@@ -105,7 +105,7 @@ impl Store {
                     max(ms) FILTER (WHERE place = (turns * 95 + 99) / 100)
              FROM placed GROUP BY day, turns ORDER BY day"
         );
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         let rows = statement.query_map([pairs(bounds, id_from)], |row| {
             Ok(TurnTimes { day: row.get(0)?, turns: row.get(1)?, median_ms: row.get(2)?, p95_ms: row.get(3)? })
         })?;
@@ -118,7 +118,7 @@ impl Store {
             "{DAYS} SELECT day, state, count(*) FROM days CROSS JOIN cycles ON id >= begins AND id < ends
              GROUP BY day, state ORDER BY day, state"
         );
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         let rows = statement.query_map([pairs(bounds, id_from)], |row| {
             Ok(StateDay { day: row.get(0)?, state: CycleState::parse(&row.get::<_, String>(1)?), cycles: row.get(2)? })
         })?;

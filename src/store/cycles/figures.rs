@@ -44,7 +44,7 @@ impl Store {
             ),
         };
         let work = job.map(OwnWork::of_job);
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         let read = |row: &Row<'_>| Ok(Measured { total: row.get(0)?, pieces: row.get(1)? });
         let mut measured = statement.query_row((rfc3339(since), rfc3339(until), work), read)?;
         if figure == Figure::TasksDone {
@@ -57,7 +57,7 @@ impl Store {
     fn tasks_finished(&self, since: DateTime<Utc>, until: DateTime<Utc>) -> Result<u32> {
         let sql = "SELECT body FROM cycle_journal WHERE cycle_id >= ?1 AND cycle_id < ?2 AND kind = 'outcome'
             AND body LIKE '%\"task_done\"%'";
-        let mut statement = self.conn.prepare_cached(sql)?;
+        let mut statement = self.conn.prepare(sql)?;
         let mut finished = 0;
         for body in statement.query_map((id_from(since), id_from(until)), |row| row.get::<_, String>(0))? {
             let entry = serde_json::from_str::<Entry>(&body?);

@@ -344,7 +344,7 @@ impl FencedStore<'_> {
 }
 
 pub(in crate::store) fn append(tx: &Transaction<'_>, cycle_id: &str, entry: &Entry, now: DateTime<Utc>) -> Result<()> {
-    tx.prepare_cached(
+    tx.prepare(
         "INSERT INTO cycle_journal (cycle_id, seq, at, kind, body)
          VALUES (?1, (SELECT COALESCE(max(seq), 0) + 1 FROM cycle_journal WHERE cycle_id = ?1), ?2, ?3, ?4)",
     )?

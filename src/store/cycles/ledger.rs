@@ -81,7 +81,7 @@ impl Store {
 
     /// What each model was paid since a moment, the dearest first.
     pub fn spent_by_model(&self, since: DateTime<Utc>) -> Result<Vec<(String, Spent)>> {
-        let mut statement = self.conn.prepare_cached(
+        let mut statement = self.conn.prepare(
             "SELECT sum(input), sum(output), sum(cache_read), sum(cache_write), sum(cost_usd), model
              FROM ledger WHERE at >= ?1 GROUP BY model ORDER BY sum(cost_usd) DESC, model",
         )?;
@@ -133,7 +133,7 @@ impl FencedStore<'_> {
     pub fn bring_along(&mut self, reservation: Reservation, most: &Spent) -> Result<()> {
         // Lost with the power it leaves more set aside, or of two such steps the one before.
         self.fenced_relaxed(|tx| {
-            tx.prepare_cached(
+            tx.prepare(
                 "UPDATE ledger SET input = ?2, output = ?3, cache_read = ?4, cache_write = ?5, cost_usd = ?6 WHERE id = ?1 AND reserved = 1",
             )?
             .execute((
@@ -184,7 +184,7 @@ fn set_aside(
         }
     }
     let id = tx
-        .prepare_cached(
+        .prepare(
             "INSERT INTO ledger (cycle_id, at, model, input, output, cache_read, cache_write, cost_usd, reserved)
              VALUES (?1, ?2, ?3, 0, 0, 0, 0, ?4, 1) RETURNING id",
         )?
@@ -199,7 +199,7 @@ fn bring_to_book(tx: &Transaction<'_>, reservation: Reservation, spent: &Spent, 
         tx.execute("DELETE FROM ledger WHERE id = ?1 AND reserved = 1", [reservation.0])?;
         return Ok(());
     }
-    tx.prepare_cached(
+    tx.prepare(
         "UPDATE ledger SET input = ?2, output = ?3, cache_read = ?4, cache_write = ?5, cost_usd = ?6, discarded = ?7,
              reserved = 0
          WHERE id = ?1 AND reserved = 1",
@@ -221,7 +221,7 @@ fn spent(conn: &SqlConnection, condition: &str, value: &str) -> sql::QueryResult
         "SELECT COALESCE(sum(input), 0), COALESCE(sum(output), 0), COALESCE(sum(cache_read), 0),
                 COALESCE(sum(cache_write), 0), COALESCE(sum(cost_usd), 0.0) FROM ledger WHERE {condition}"
     );
-    conn.prepare_cached(&sql)?.query_row([value], read)
+    conn.prepare(&sql)?.query_row([value], read)
 }
 
 fn read(row: &Row<'_>) -> sql::QueryResult<Spent> {

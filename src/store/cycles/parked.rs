@@ -44,7 +44,7 @@ impl Store {
     }
 
     fn told_of(&self, which: &str, values: impl sql::Params) -> Result<ToldOf> {
-        let mut statement = self.conn.prepare_cached(&told_of(which))?;
+        let mut statement = self.conn.prepare(&told_of(which))?;
         let rows = statement.query_map(values, |row| Ok((row.get::<_, Option<String>>(0)?, row.get(1)?)))?;
         let mut told = ToldOf::default();
         for row in rows {
@@ -57,7 +57,7 @@ impl Store {
 
     /// Cycles that wait for a person, oldest first.
     pub fn parked_cycles(&self) -> Result<Vec<ParkedCycle>> {
-        let mut statement = self.conn.prepare_cached(
+        let mut statement = self.conn.prepare(
             "SELECT c.id, c.started_at, a.id, o.sent_at IS NOT NULL FROM cycles c
              LEFT JOIN approvals a ON a.id = (SELECT max(id) FROM approvals WHERE cycle_id = c.id)
              LEFT JOIN outgoing_messages o ON o.id = a.outgoing_id

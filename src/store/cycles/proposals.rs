@@ -88,7 +88,7 @@ impl Proposal {
     /// One that can't be read stops no other: it is named and left out.
     fn all(conn: &SqlConnection, condition: &str, values: impl Params) -> Result<Vec<Self>> {
         let sql = format!("SELECT {} FROM proposals p WHERE {condition} ORDER BY id", Self::COLUMNS);
-        let mut statement = conn.prepare_cached(&sql)?;
+        let mut statement = conn.prepare(&sql)?;
         let mut readable = Vec::new();
         for proposal in statement.query_map(values, Self::read)? {
             match proposal? {

@@ -162,7 +162,7 @@ impl Store {
     /// ones for a person.
     pub fn open_cycles(&self) -> Result<Vec<CycleRow>> {
         let sql = format!("SELECT {} FROM cycles WHERE state IN {OPEN} ORDER BY started_at, id", CycleRow::COLUMNS);
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([], CycleRow::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
@@ -185,7 +185,7 @@ impl Store {
              ORDER BY started_at, id",
             CycleRow::COLUMNS
         );
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([work], CycleRow::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
@@ -197,7 +197,7 @@ impl Store {
              ORDER BY started_at, id",
             CycleRow::COLUMNS
         );
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([crate::store::json(&messages)], CycleRow::read)?.collect::<sql::QueryResult<_>>()?)
     }
 }

@@ -92,7 +92,7 @@ impl Store {
                AND state IN ('pending', 'approved') ORDER BY id",
             Approval::COLUMNS
         );
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([], Approval::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
@@ -139,7 +139,7 @@ impl Store {
 
     /// Messages with a rule that don't show yet what became of it, each with its row.
     pub fn unshown_rules(&self) -> Result<Vec<(Unshown, i64)>> {
-        let mut statement = self.conn.prepare_cached(&format!(
+        let mut statement = self.conn.prepare(&format!(
             "SELECT {}, (SELECT channel_message_id FROM outgoing_parts WHERE outgoing_id = a.rule_outgoing_id ORDER BY part DESC LIMIT 1),
                     (SELECT plain FROM outgoing_parts WHERE outgoing_id = a.rule_outgoing_id ORDER BY part DESC LIMIT 1), rule_outgoing_id
              FROM approvals a WHERE rule_outgoing_id IS NOT NULL AND rule_is_shown = 0
@@ -167,7 +167,7 @@ impl Store {
     /// Rules that are to be taken back, in the order in which that was asked for.
     pub fn rule_removals(&self) -> Result<Vec<RuleRemoval>> {
         let mut statement =
-            self.conn.prepare_cached("SELECT id, rule, chat_id, thread_id, reply_to FROM rule_removals ORDER BY id")?;
+            self.conn.prepare("SELECT id, rule, chat_id, thread_id, reply_to FROM rule_removals ORDER BY id")?;
         let read = |row: &Row<'_>| {
             let (id, rule, chat) = (row.get(0)?, row.get(1)?, row.get(2)?);
             Ok(RuleRemoval { id, rule, chat, thread_id: row.get(3)?, reply_to: row.get(4)? })

@@ -45,8 +45,7 @@ impl Store {
 
     /// All of them, those that a bot left that was killed among them.
     pub fn status_lines(&self) -> Result<Vec<StatusLine>> {
-        let mut statement =
-            self.conn.prepare_cached("SELECT cycle_id, chat_id, channel_message_id FROM status_lines")?;
+        let mut statement = self.conn.prepare("SELECT cycle_id, chat_id, channel_message_id FROM status_lines")?;
         let lines = statement.query_map([], |row| {
             Ok(StatusLine { cycle_id: row.get(0)?, chat: row.get(1)?, message_id: row.get(2)? })
         })?;
@@ -55,7 +54,7 @@ impl Store {
 
     /// What a cycle has called and what came of it, in order, without its conversation. What can't be read is left out.
     pub fn calls_of(&self, cycle_id: &str) -> Result<Vec<Entry>> {
-        let mut statement = self.conn.prepare_cached(
+        let mut statement = self.conn.prepare(
             "SELECT body FROM cycle_journal WHERE cycle_id = ?1 AND kind IN ('called', 'outcome') ORDER BY seq",
         )?;
         let bodies = statement.query_map([cycle_id], |row| row.get::<_, String>(0))?;

@@ -86,8 +86,7 @@ impl PaidRequest {
 impl Store {
     /// A cycle's journal with its times, in order. A line that can't be read keeps its place.
     pub fn dated_journal(&self, cycle_id: &str) -> Result<Vec<JournalLine>> {
-        let mut statement =
-            self.conn.prepare_cached("SELECT at, body FROM cycle_journal WHERE cycle_id = ?1 ORDER BY seq")?;
+        let mut statement = self.conn.prepare("SELECT at, body FROM cycle_journal WHERE cycle_id = ?1 ORDER BY seq")?;
         let lines = statement.query_map([cycle_id], |row| {
             let body: String = row.get(1)?;
             Ok(JournalLine { at: time(row, 0)?, entry: serde_json::from_str(&body).ok() })
@@ -98,7 +97,7 @@ impl Store {
     /// A cycle's turns alone, in order. What can't be read is left out.
     pub fn turns_of(&self, cycle_id: &str) -> Result<Vec<Entry>> {
         let sql = "SELECT body FROM cycle_journal WHERE cycle_id = ?1 AND kind = 'turn' ORDER BY seq";
-        let mut statement = self.conn.prepare_cached(sql)?;
+        let mut statement = self.conn.prepare(sql)?;
         let bodies = statement.query_map([cycle_id], |row| row.get::<_, String>(0))?;
         let bodies = bodies.collect::<sql::QueryResult<Vec<_>>>()?;
         Ok(bodies.iter().filter_map(|body| serde_json::from_str(body).ok()).collect())
@@ -113,7 +112,7 @@ impl Store {
     /// A cycle's requests, the first one first.
     pub fn requests_of(&self, cycle_id: &str) -> Result<Vec<PaidRequest>> {
         let sql = format!("SELECT {} FROM ledger l WHERE l.cycle_id = ?1 ORDER BY l.id", PaidRequest::COLUMNS);
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([cycle_id], PaidRequest::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
@@ -125,7 +124,7 @@ impl Store {
              ORDER BY l.id",
             PaidRequest::COLUMNS
         );
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map((rfc3339(since), chat), PaidRequest::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
@@ -137,9 +136,9 @@ impl Store {
 
     /// Why each of these cycles woke.
     pub fn reasons_of(&self, cycles: &[String]) -> Result<BTreeMap<String, Vec<String>>> {
-        let mut statement = self.conn.prepare_cached(
-            "SELECT id, reasons FROM cycles WHERE id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
-        )?;
+        let mut statement = self
+            .conn
+            .prepare("SELECT id, reasons FROM cycles WHERE id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))")?;
         let reasons = statement.query_map([json(cycles)], |row| {
             Ok((row.get(0)?, serde_json::from_str(&row.get::<_, String>(1)?).unwrap_or_default()))
         })?;
@@ -153,7 +152,7 @@ impl Store {
         let unknown: Vec<&String> = cycles.iter().filter(|cycle| !ids.contains_key(*cycle)).collect();
         if !unknown.is_empty() {
             // No index has these: it is one look through all messages, and only where the journals are gone.
-            let mut statement = self.conn.prepare_cached(
+            let mut statement = self.conn.prepare(
                 "SELECT cycle_id, id FROM incoming_messages WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)) ORDER BY id",
             )?;
             for found in statement.query_map([json(&unknown)], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))? {
@@ -169,7 +168,7 @@ impl Store {
     }
 
     fn noted_messages(&self, cycles: &[String]) -> Result<BTreeMap<String, Vec<i64>>> {
-        let mut statement = self.conn.prepare_cached(
+        let mut statement = self.conn.prepare(
             "SELECT cycle_id, message_id FROM taken_up WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))
              ORDER BY cycle_id, message_id",
         )?;
@@ -189,7 +188,7 @@ impl Store {
 
     /// What a cycle wrote to chats, in order.
     pub fn written_by(&self, cycle_id: &str) -> Result<Vec<WrittenText>> {
-        let mut statement = self.conn.prepare_cached(
+        let mut statement = self.conn.prepare(
             "SELECT id, chat_id, message_text, kind, created_at, sent_at, taken_back_at IS NOT NULL, taint
              FROM outgoing_messages WHERE cycle_id = ?1 AND typeof(chat_id) = 'integer' ORDER BY id",
         )?;
@@ -211,20 +210,20 @@ impl Store {
     /// What a cycle asked a person, in order.
     pub fn approvals_of(&self, cycle_id: &str) -> Result<Vec<Approval>> {
         let sql = format!("SELECT {} FROM approvals WHERE cycle_id = ?1 ORDER BY id", Approval::COLUMNS);
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([cycle_id], Approval::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// What is kept of a cycle as an example.
     pub fn recording_of(&self, cycle_id: &str) -> Result<Option<Recording>> {
         let sql = format!("SELECT {} FROM recordings WHERE cycle_id = ?1", Recording::COLUMNS);
-        Ok(self.conn.prepare_cached(&sql)?.query_row([cycle_id], Recording::read).optional()?)
+        Ok(self.conn.prepare(&sql)?.query_row([cycle_id], Recording::read).optional()?)
     }
 
     /// What each of these cycles spent. Those that spent nothing are left out.
     pub fn spent_by_each(&self, cycles: &[String]) -> Result<BTreeMap<String, Spent>> {
         // No cycle pays before it begins: so the index of times bounds the look.
-        let mut statement = self.conn.prepare_cached(
+        let mut statement = self.conn.prepare(
             "SELECT cycle_id, sum(input), sum(output), sum(cache_read), sum(cache_write), sum(cost_usd) FROM ledger
              WHERE at >= (SELECT min(started_at) FROM cycles WHERE id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)))
                  AND cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)) GROUP BY cycle_id",
@@ -252,7 +251,7 @@ impl Store {
              ORDER BY id DESC LIMIT ?3",
             super::rows::CycleRow::BRIEF_COLUMNS
         );
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         let rows = statement.query_map((chat, since.map(rfc3339), limit as i64), super::rows::CycleRow::read)?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }

@@ -67,7 +67,7 @@ impl Store {
              ORDER BY ended_at DESC NULLS LAST, started_at DESC, id DESC LIMIT 1",
             CycleRow::COLUMNS
         );
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_row((json(chats), json(not)), CycleRow::read).optional()?)
     }
 
@@ -78,7 +78,7 @@ impl Store {
                  AND (?1 = '[]' OR COALESCE(chat_id, 0) IN (SELECT value FROM json_each(?1)))
              ORDER BY ended_at DESC NULLS LAST, started_at DESC, id DESC LIMIT ?2"
         );
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         let rows = statement.query_map((json(chats), limit), |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
@@ -95,7 +95,7 @@ impl Store {
              ORDER BY id = ?1 DESC, started_at DESC, id DESC LIMIT 2",
             CycleRow::COLUMNS
         );
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         let mut rows: Vec<CycleRow> =
             statement.query_map((prefix, json(chats)), CycleRow::read)?.collect::<sql::QueryResult<_>>()?;
         if rows.first().is_some_and(|row| row.cycle.id == prefix) {
@@ -118,9 +118,8 @@ impl Store {
 
     /// What is to be undone, in the order in which it was asked for.
     pub fn open_undos(&self) -> Result<Vec<Undo>> {
-        let mut statement = self
-            .conn
-            .prepare_cached("SELECT id, wake, chat_id, asked_at FROM undos WHERE done_at IS NULL ORDER BY id")?;
+        let mut statement =
+            self.conn.prepare("SELECT id, wake, chat_id, asked_at FROM undos WHERE done_at IS NULL ORDER BY id")?;
         let read = |row: &Row<'_>| {
             let asked_at = parse_time(&row.get::<_, String>(3)?);
             Ok(Undo { id: row.get(0)?, wake: row.get(1)?, chat: row.get(2)?, asked_at })
@@ -130,7 +129,7 @@ impl Store {
 
     /// The messages that the last undo in a chat put aside and nobody has retried since, oldest first.
     pub fn undone_messages(&self, chat: ChatRef) -> Result<Vec<i64>> {
-        let mut statement = self.conn.prepare_cached(
+        let mut statement = self.conn.prepare(
             "SELECT m.id FROM incoming_messages m WHERE m.chat_id = ?1 AND m.processed = 1 AND m.outcome = 'undone'
                  AND m.cycle_id = (SELECT l.cycle_id FROM incoming_messages l JOIN undos u ON u.wake = l.cycle_id
                                    WHERE l.chat_id = ?1 AND l.processed = 1 AND l.outcome = 'undone'
@@ -174,7 +173,7 @@ pub(in crate::store) fn ask(tx: &Transaction<'_>, wake: &str, answer: &NewOutgoi
 /// With the end of the cycle that did it: it is done, and whoever asked is told.
 pub(in crate::store) fn conclude(tx: &Transaction<'_>, cycle_id: &str, now: DateTime<Utc>) -> Result<()> {
     let done = tx
-        .prepare_cached(
+        .prepare(
             "UPDATE undos SET done_at = ?2 WHERE cycle_id = ?1 AND done_at IS NULL
              RETURNING id, chat_id, thread_id, reply_to, answer",
         )?

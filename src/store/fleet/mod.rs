@@ -6,6 +6,8 @@
 #[cfg(feature = "postgres")]
 mod roles;
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 
 use super::{
@@ -201,10 +203,14 @@ impl FleetRegistry {
         })
     }
 
-    /// Keeps all that a worker holds.
-    pub fn renew(&mut self, worker: &str, until: DateTime<Utc>) -> Result<()> {
+    /// Keeps the turns of these, which a worker holds. What another worker has taken over by now stays the other's.
+    pub fn renew(&mut self, worker: &str, held: &BTreeSet<AssistantName>, until: DateTime<Utc>) -> Result<()> {
         self.write(|tx| {
-            tx.execute("UPDATE assistants SET claimed_until = ?2 WHERE claimed_by = ?1", (worker, rfc3339(until)))?;
+            let mut keep =
+                tx.prepare("UPDATE assistants SET claimed_until = ?3 WHERE name = ?1 AND claimed_by = ?2")?;
+            for name in held {
+                keep.execute((name.as_str(), worker, rfc3339(until)))?;
+            }
             Ok(())
         })
     }

@@ -63,7 +63,9 @@ fn a_worker_that_is_gone_keeps_nobody_from_their_turn_and_gives_nothing_back() {
     registry.add(&name("ana"), at(0)).unwrap();
     let lost = claim(&mut registry, "gone", 1).unwrap();
     assert_eq!(claim(&mut registry, "w", 60), None);
-    registry.renew("gone", at(100)).unwrap();
+    // Who doesn't say that it holds a turn doesn't keep it.
+    registry.renew("gone", &BTreeSet::new(), at(200)).unwrap();
+    registry.renew("gone", &[name("ana")].into(), at(100)).unwrap();
     assert_eq!(claim(&mut registry, "w", 61), None);
     let taken = claim(&mut registry, "w", 100).unwrap();
     registry.give_back("gone", &lost, &ends(9000), at(101)).unwrap();

@@ -188,7 +188,7 @@ impl Store {
 /// then, so the message is compared, too.
 fn is_rest(tx: &Transaction<'_>, bot_id: i64, command: &Ordered) -> Result<bool> {
     let is_rest = tx
-        .prepare_cached(
+        .prepare(
             "SELECT EXISTS (SELECT 1 FROM message_updates
                  WHERE bot_id = ?1 AND update_id = ?2 AND chat_id = ?3 AND channel_message_id = ?4)",
         )?

@@ -87,7 +87,7 @@ fn is_gap(before: DateTime<Utc>, now: DateTime<Utc>) -> bool {
 
 fn last_heard(conn: &sql::SqlConnection, bot_id: i64) -> Result<Option<DateTime<Utc>>> {
     let at: Option<Option<String>> = conn
-        .prepare_cached("SELECT last_poll_at FROM poll_state WHERE bot_id = ?1")?
+        .prepare("SELECT last_poll_at FROM poll_state WHERE bot_id = ?1")?
         .query_row([bot_id], |row| row.get(0))
         .optional()?;
     Ok(at.flatten().as_deref().and_then(parse_time))

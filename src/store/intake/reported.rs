@@ -21,7 +21,7 @@ impl Store {
     pub fn reported(&self, bot_id: i64) -> Result<Option<BotReport>> {
         let text: Option<Option<String>> = self
             .conn
-            .prepare_cached("SELECT reported FROM poll_state WHERE bot_id = ?1")?
+            .prepare("SELECT reported FROM poll_state WHERE bot_id = ?1")?
             .query_row([bot_id], |row| row.get(0))
             .optional()?;
         Ok(text.flatten().and_then(|text| serde_json::from_str(&text).ok()))

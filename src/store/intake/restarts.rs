@@ -17,9 +17,8 @@ impl Store {
     /// written.
     pub fn end_restarts(&mut self, text: &str, now: DateTime<Utc>) -> Result<Vec<i64>> {
         let open: Vec<(i64, ChatRef, Option<i64>)> = {
-            let mut statement = self
-                .conn
-                .prepare_cached("SELECT id, chat_id, thread_id FROM restarts WHERE told_at IS NULL ORDER BY id")?;
+            let mut statement =
+                self.conn.prepare("SELECT id, chat_id, thread_id FROM restarts WHERE told_at IS NULL ORDER BY id")?;
             let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
             rows.collect::<sql::QueryResult<_>>()?
         };

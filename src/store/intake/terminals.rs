@@ -84,7 +84,7 @@ impl Store {
     /// Terminals whose process died wait no more. Where there are none, nothing is written.
     pub fn forget_dead_sessions(&mut self) -> Result<()> {
         let rows = {
-            let mut statement = self.conn.prepare_cached("SELECT id, holder FROM sessions")?;
+            let mut statement = self.conn.prepare("SELECT id, holder FROM sessions")?;
             let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
             rows.collect::<sql::QueryResult<Vec<(String, String)>>>()?
         };
@@ -101,7 +101,7 @@ impl Store {
     pub fn session_of(&self, cycle_id: &str) -> Result<Option<String>> {
         let sql = "SELECT s.id FROM taken_up t JOIN incoming_messages m ON m.id = t.message_id JOIN sessions s ON s.id = m.session
                    WHERE t.cycle_id = ?1 LIMIT 1";
-        Ok(self.conn.prepare_cached(sql)?.query_row([cycle_id], |row| row.get(0)).optional()?)
+        Ok(self.conn.prepare(sql)?.query_row([cycle_id], |row| row.get(0)).optional()?)
     }
 
     /// Queues what was said at a terminal, with the files that came with it; returns its row.
@@ -132,7 +132,7 @@ impl Store {
     /// The cycle that a message was taken up by, the latest one.
     pub fn cycle_with(&self, message: i64) -> Result<Option<String>> {
         let sql = "SELECT cycle_id FROM taken_up WHERE message_id = ?1 ORDER BY cycle_id DESC LIMIT 1";
-        Ok(self.conn.prepare_cached(sql)?.query_row([message], |row| row.get(0)).optional()?)
+        Ok(self.conn.prepare(sql)?.query_row([message], |row| row.get(0)).optional()?)
     }
 
     /// Whether work for the terminals is stopped, and something waits for its end.
@@ -140,14 +140,14 @@ impl Store {
         let sql = "SELECT EXISTS (SELECT 1 FROM stopped_chats WHERE chat_id = 0)
              AND (EXISTS (SELECT 1 FROM cycles WHERE chat_id = 0 AND state IN ('running', 'waiting'))
                  OR EXISTS (SELECT 1 FROM incoming_messages WHERE chat_id = 0 AND processed = 0 AND held_for IS NULL))";
-        Ok(self.conn.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+        Ok(self.conn.prepare(sql)?.query_row([], |row| row.get(0))?)
     }
 
     /// Whether a text asks whether something may be done.
     pub fn is_question(&self, outgoing: i64) -> Result<bool> {
         let sql = "SELECT kind = ?2 FROM outgoing_messages WHERE id = ?1";
         let kind = OutgoingKind::Approval.as_str();
-        let is_question = self.conn.prepare_cached(sql)?.query_row((outgoing, kind), |row| row.get(0)).optional()?;
+        let is_question = self.conn.prepare(sql)?.query_row((outgoing, kind), |row| row.get(0)).optional()?;
         Ok(is_question.unwrap_or(false))
     }
 
@@ -216,7 +216,7 @@ impl Store {
     /// Whether [`crate::store::FencedStore::send_to_owner`] would find something.
     pub fn has_for_owner(&self) -> Result<bool> {
         let sql = format!("SELECT EXISTS (SELECT 1 FROM outgoing_messages o WHERE {})", for_owner());
-        Ok(self.has_unsent()? && self.conn.prepare_cached(&sql)?.query_row([], |row| row.get(0))?)
+        Ok(self.has_unsent()? && self.conn.prepare(&sql)?.query_row([], |row| row.get(0))?)
     }
 
     /// What no notification told of, oldest first, as (row, text): texts for the terminal that nobody was shown there (of those that went

@@ -116,7 +116,7 @@ fn yes_or_no(message: &NewIncoming, owner: ChatRef) -> Option<bool> {
 
 fn is_said(tx: &Transaction<'_>, key: &str) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE key = ?1)";
-    Ok(tx.prepare_cached(sql)?.query_row([key], |row| row.get(0))?)
+    Ok(tx.prepare(sql)?.query_row([key], |row| row.get(0))?)
 }
 
 /// The question in a chat that is open alone, stands above the message and has nothing of ours between them.
@@ -138,5 +138,5 @@ fn open_question(
                     OR p.state IN ('attempting', 'unknown')))";
     let read =
         |row: &sql::Row<'_>| Ok(OpenQuestion { nonce: row.get(0)?, is_risky: row.get(1)?, message_id: row.get(2)? });
-    Ok(tx.prepare_cached(sql)?.query_row((chat, rfc3339(now), message_id), read).optional()?)
+    Ok(tx.prepare(sql)?.query_row((chat, rfc3339(now), message_id), read).optional()?)
 }

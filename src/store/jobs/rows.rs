@@ -116,14 +116,14 @@ impl Store {
     /// All that are planned, by name.
     pub fn jobs(&self) -> Result<Vec<JobRow>> {
         let sql = format!("{} ORDER BY name", JobRow::SELECT);
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([], JobRow::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Whether one is due, was asked for, or was planned by a clock that was set back since.
     pub fn has_due_job(&self, now: DateTime<Utc>) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM jobs WHERE next_at <= ?1 OR is_asked = 1 OR next_at IS NOT NULL AND written_at > ?2)";
-        Ok(self.conn.prepare_cached(sql)?.query_row((rfc3339(now), rfc3339(now + CLOCK_SLACK)), |row| row.get(0))?)
+        Ok(self.conn.prepare(sql)?.query_row((rfc3339(now), rfc3339(now + CLOCK_SLACK)), |row| row.get(0))?)
     }
 
     /// When the next one is due.
@@ -137,7 +137,7 @@ impl Store {
     pub fn job_history(&self, name: &str, from: NaiveDateTime) -> Result<SlotHistory> {
         let mut statement = self
             .conn
-            .prepare_cached("SELECT slot, state FROM job_runs WHERE name = ?1 AND slot >= ?2 ORDER BY slot LIMIT ?3")?;
+            .prepare("SELECT slot, state FROM job_runs WHERE name = ?1 AND slot >= ?2 ORDER BY slot LIMIT ?3")?;
         let mut rows = statement.query((name, write_slot(from), MAX_HISTORY))?;
         let mut history = SlotHistory::default();
         while let Some(row) = rows.next()? {

@@ -139,40 +139,40 @@ impl Store {
     /// The last runs, of one job or of all, newest first.
     pub fn job_runs(&self, name: Option<&str>, most: u32) -> Result<Vec<JobRun>> {
         let sql = format!("{} WHERE CAST(?1 AS TEXT) IS NULL OR name = ?1 ORDER BY id DESC LIMIT ?2", JobRun::SELECT);
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map((name, most), JobRun::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// A run by its number.
     pub fn job_run(&self, id: i64) -> Result<Option<JobRun>> {
         let sql = format!("{} WHERE id = ?1", JobRun::SELECT);
-        Ok(self.conn.prepare_cached(&sql)?.query_row([id], JobRun::read).optional()?)
+        Ok(self.conn.prepare(&sql)?.query_row([id], JobRun::read).optional()?)
     }
 
     /// Runs that wait for the model, and that no cycle has taken up; the oldest first.
     pub fn waiting_job_runs(&self) -> Result<Vec<JobRun>> {
         let sql = format!("{} WHERE state = 'open' AND cycle_id IS NULL ORDER BY id", JobRun::SELECT);
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([], JobRun::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Whether a run of a job isn't over.
     pub fn has_open_job_run(&self, name: &str) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM job_runs WHERE state = 'open' AND name = ?1)";
-        Ok(self.conn.prepare_cached(sql)?.query_row([name], |row| row.get(0))?)
+        Ok(self.conn.prepare(sql)?.query_row([name], |row| row.get(0))?)
     }
 
     /// What the last run of a job that came to something came to, before this one.
     pub fn last_job_output(&self, name: &str, before: i64) -> Result<Option<String>> {
         let sql = "SELECT output FROM job_runs WHERE name = ?1 AND id < ?2 AND state IN ('worked', 'told') ORDER BY id DESC LIMIT 1";
-        let output = self.conn.prepare_cached(sql)?.query_row((name, before), |row| row.get(0)).optional()?;
+        let output = self.conn.prepare(sql)?.query_row((name, before), |row| row.get(0)).optional()?;
         Ok(output.flatten())
     }
 
     /// Whether something waits to be said until the quiet hours end.
     pub fn has_held_job_message(&self) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM job_runs WHERE held IS NOT NULL)";
-        Ok(self.conn.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+        Ok(self.conn.prepare(sql)?.query_row([], |row| row.get(0))?)
     }
 }
 
@@ -185,7 +185,7 @@ impl FencedStore<'_> {
             for run in &look.runs {
                 last = insert(tx, &look.name, run, now)?;
             }
-            tx.prepare_cached(
+            tx.prepare(
                 "DELETE FROM job_runs WHERE name = ?1 AND state != 'open' AND held IS NULL AND id <= (
                      SELECT id FROM job_runs WHERE name = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
             )?
@@ -209,8 +209,7 @@ impl FencedStore<'_> {
     pub fn say_held_job_messages(&mut self) -> Result<bool> {
         let now = self.now();
         self.fenced(|tx| {
-            let mut statement =
-                tx.prepare_cached("SELECT id, held FROM job_runs WHERE held IS NOT NULL ORDER BY id")?;
+            let mut statement = tx.prepare("SELECT id, held FROM job_runs WHERE held IS NOT NULL ORDER BY id")?;
             let held: Vec<(i64, String)> =
                 statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::QueryResult<_>>()?;
             for (id, held) in &held {
@@ -230,7 +229,7 @@ impl FencedStore<'_> {
         self.fenced(|tx| {
             let sql = "SELECT r.name, r.id FROM job_runs r JOIN cycles c ON c.id = r.cycle_id
                        WHERE r.state = 'open' AND c.state IN ('failed', 'abandoned', 'done')";
-            let mut statement = tx.prepare_cached(sql)?;
+            let mut statement = tx.prepare(sql)?;
             let lost: Vec<(String, i64)> =
                 statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::QueryResult<_>>()?;
             for (name, id) in &lost {

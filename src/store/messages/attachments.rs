@@ -189,7 +189,7 @@ impl Store {
              ORDER BY a.message_id, a.channel_message_id NULLS FIRST, a.id",
             Attachment::SELECT
         );
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([crate::store::json(messages)], Attachment::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
@@ -199,7 +199,7 @@ impl Store {
             "{} WHERE m.chat_id = ?1 AND a.path IS NOT NULL AND a.replaced_at IS NULL ORDER BY a.message_id DESC, a.id DESC LIMIT ?2",
             Attachment::SELECT
         );
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map((chat, limit), Attachment::read)?.collect::<sql::QueryResult<_>>()?)
     }
 }
@@ -221,7 +221,7 @@ fn insert_one(
     channel_message_id: Option<i64>,
     it: &NewAttachment,
 ) -> Result<i64> {
-    let mut statement = tx.prepare_cached(
+    let mut statement = tx.prepare(
         "INSERT INTO attachments (message_id, kind, file_id, unique_id, name, mime, bytes, seconds, width, height,
              channel_message_id)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) RETURNING id",
@@ -253,7 +253,7 @@ pub(in crate::store) fn replace(
 ) -> Result<()> {
     let stays: Vec<&str> = by.iter().map(NewAttachment::same).collect();
     // A row from before parts were noted tells whose its files are when it has one part only.
-    tx.prepare_cached(
+    tx.prepare(
         "UPDATE attachments SET state = 'failed', error = 'an edit put another file in its place', not_before = NULL,
              listener = NULL, replaced_at = ?4, changed_at = ?4
          WHERE message_id = ?1 AND replaced_at IS NULL
@@ -269,7 +269,7 @@ pub(in crate::store) fn replace(
 /// message's text, has changed. A message that the present model couldn't answer may be answerable now.
 pub(in crate::store) fn retell(tx: &Transaction<'_>, message_id: i64) -> Result<()> {
     let files = tx
-        .prepare_cached(&format!(
+        .prepare(&format!(
             "{} WHERE a.message_id = ?1 AND a.replaced_at IS NULL ORDER BY a.channel_message_id NULLS FIRST, a.id",
             Attachment::SELECT
         ))?

@@ -41,14 +41,14 @@ impl Store {
             })
         };
         let place = (chat, thread_id.unwrap_or(0));
-        Ok(self.conn.prepare_cached(sql)?.query_row(place, read).optional()?)
+        Ok(self.conn.prepare(sql)?.query_row(place, read).optional()?)
     }
 
     /// Texts of ours since then by cycles that were about messages from before alone: they were at work meanwhile.
     pub fn answers_to_the_past(&self, start: FreshStart, chat: ChatRef) -> Result<Vec<i64>> {
         let sql = "SELECT id FROM outgoing_messages o WHERE chat_id = ?1 AND id > ?2
              AND (SELECT max(message_id) FROM taken_up t WHERE t.cycle_id = o.cycle_id) <= ?3";
-        let mut statement = self.conn.prepare_cached(sql)?;
+        let mut statement = self.conn.prepare(sql)?;
         let read = statement.query_map((chat, start.outgoing_id, start.incoming_id), |row| row.get(0))?;
         Ok(read.collect::<sql::QueryResult<_>>()?)
     }

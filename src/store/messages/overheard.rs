@@ -24,7 +24,7 @@ pub(in crate::store) fn keep(
     now: DateTime<Utc>,
 ) -> Result<()> {
     let Some(update_id) = message.update_id.filter(|_| parts::may_go_on(message)) else { return Ok(()) };
-    tx.prepare_cached(
+    tx.prepare(
         "INSERT INTO overheard (bot_id, update_id, chat_id, heard_at, message) VALUES (?1, ?2, ?3, ?4, ?5)
          ON CONFLICT DO NOTHING",
     )?
@@ -42,7 +42,7 @@ pub(in crate::store) fn parts_before(
         return Ok(Vec::new());
     }
     let overheard = tx
-        .prepare_cached("SELECT id, message FROM overheard WHERE bot_id = ?1 AND chat_id = ?2 ORDER BY id DESC")?
+        .prepare("SELECT id, message FROM overheard WHERE bot_id = ?1 AND chat_id = ?2 ORDER BY id DESC")?
         .query_map((bot_id, message.chat), |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?
         .collect::<sql::QueryResult<Vec<_>>>()?;
     let mut parts: Vec<NewIncoming> = Vec::new();
@@ -53,7 +53,7 @@ pub(in crate::store) fn parts_before(
             _ => parts::is_cut_before(&earlier, parts.last().unwrap_or(message)),
         };
         if is_part {
-            tx.prepare_cached("DELETE FROM overheard WHERE id = ?1")?.execute([id])?;
+            tx.prepare("DELETE FROM overheard WHERE id = ?1")?.execute([id])?;
             parts.push(NewIncoming { is_only_part: false, ..earlier });
         }
     }
@@ -64,7 +64,7 @@ pub(in crate::store) fn parts_before(
 /// Forgets what has been waiting for long enough, and what a clock that was set back dates later. By so much at least: who asks may have
 /// looked at the clock before it was heard.
 pub(in crate::store) fn forget(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
-    tx.prepare_cached("DELETE FROM overheard WHERE heard_at <= ?1 OR heard_at > ?2")?
+    tx.prepare("DELETE FROM overheard WHERE heard_at <= ?1 OR heard_at > ?2")?
         .execute((rfc3339(now - HOLD), rfc3339(now + HOLD)))?;
     Ok(())
 }

@@ -134,7 +134,7 @@ pub(in crate::store) fn edit(
         tell_anew(tx, holder.row)?;
         // A message that the present model couldn't answer may be answerable now. A text that has become a file isn't its sender's
         // own words any more, which the kind tells; of several parts one that is still a text says nothing about the others.
-        tx.prepare_cached(
+        tx.prepare(
             "WITH parts(are_several) AS
                  (SELECT count(DISTINCT channel_message_id) > 1 FROM message_updates WHERE message_id = ?1)
              UPDATE incoming_messages SET held_for = NULL,
@@ -180,7 +180,7 @@ fn store(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, now: DateTime
 /// Makes a message a part of a row.
 fn join(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming, now: DateTime<Utc>) -> Result<()> {
     // The row's own message becomes its first part.
-    tx.prepare_cached(
+    tx.prepare(
         "INSERT INTO message_updates (message_id, chat_id, channel_message_id, words)
          SELECT id, chat_id, channel_message_id, message_text FROM incoming_messages
          WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM message_updates WHERE message_id = ?1)",
@@ -188,7 +188,7 @@ fn join(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming, now:
     .execute([row])?;
     note(tx, bot_id, row, message)?;
     attachments::insert(tx, row, message.channel_message_id, &message.attachments)?;
-    tx.prepare_cached(
+    tx.prepare(
         "UPDATE incoming_messages SET kind = iif(album IS NULL OR kind = ?2, kind, ?3), sent_at = COALESCE(?4, sent_at),
              raw = COALESCE(raw || char(10), '') || COALESCE(?5, ''), held_for = NULL WHERE id = ?1",
     )?
@@ -200,7 +200,7 @@ fn join(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming, now:
 fn is_known(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Result<bool> {
     let Some(update_id) = message.update_id else { return Ok(false) };
     let known = tx
-        .prepare_cached(
+        .prepare(
             "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE bot_id = ?1 AND update_id = ?2)
                  OR EXISTS (SELECT 1 FROM message_updates WHERE bot_id = ?1 AND update_id = ?2)",
         )?
@@ -210,7 +210,7 @@ fn is_known(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Result<
 
 /// Writes down what a message says now.
 fn note(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming) -> Result<()> {
-    tx.prepare_cached(
+    tx.prepare(
         "INSERT INTO message_updates (message_id, chat_id, channel_message_id, words, bot_id, update_id)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?
@@ -232,7 +232,7 @@ fn of_album(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, album: &st
          ORDER BY id DESC LIMIT 1",
         may_change()
     );
-    Ok(tx.prepare_cached(&sql)?.query_row((message.chat, album, bot_id), holder).optional()?)
+    Ok(tx.prepare(&sql)?.query_row((message.chat, album, bot_id), holder).optional()?)
 }
 
 /// The row that a text goes on from: what its sender said last, if that was sent just before and is so long that both did not
@@ -248,7 +248,7 @@ fn of_cut_text(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Resu
         may_change()
     );
     let last = tx
-        .prepare_cached(&sql)?
+        .prepare(&sql)?
         .query_row((message.chat, message.sender_id, bot_id, &message.forwarded_from, message.thread_id), |row| {
             let sent_at = row.get::<_, Option<String>>(3)?.as_deref().and_then(parse_time);
             Ok((holder(row)?, sent_at, row.get::<_, Option<String>>(4)?, row.get::<_, bool>(5)?))
@@ -296,7 +296,7 @@ fn holder_of(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming) -> Result<Op
          WHERE u.chat_id = ?1 AND u.channel_message_id = ?2 AND m.bot_id = ?3 ORDER BY m.id DESC, u.id DESC LIMIT 1"
     );
     let key = (edit.chat, edit.channel_message_id, bot_id);
-    let noted = tx.prepare_cached(&sql)?.query_row(key, holder).optional()?;
+    let noted = tx.prepare(&sql)?.query_row(key, holder).optional()?;
     if noted.is_some() {
         return Ok(noted);
     }
@@ -304,7 +304,7 @@ fn holder_of(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming) -> Result<Op
         "SELECT id, {may_be_told}, message_text FROM incoming_messages m
          WHERE chat_id = ?1 AND channel_message_id = ?2 AND bot_id = ?3 ORDER BY id DESC LIMIT 1"
     );
-    Ok(tx.prepare_cached(&sql)?.query_row(key, holder).optional()?)
+    Ok(tx.prepare(&sql)?.query_row(key, holder).optional()?)
 }
 
 /// Whether a row `m` may still change: it is queued, and stands in no conversation that goes on. What a model has seen stays.
@@ -324,7 +324,7 @@ fn holder(row: &sql::Row<'_>) -> sql::QueryResult<Holder> {
 
 fn has_room(tx: &Transaction<'_>, row: i64, message: &NewIncoming) -> Result<bool> {
     let (parts, text): (usize, String) = tx
-        .prepare_cached(
+        .prepare(
             "SELECT (SELECT count(DISTINCT channel_message_id) FROM message_updates WHERE message_id = ?1), message_text
              FROM incoming_messages WHERE id = ?1",
         )?
@@ -334,7 +334,7 @@ fn has_room(tx: &Transaction<'_>, row: i64, message: &NewIncoming) -> Result<boo
 
 /// The files that an edit brings: the message had others before, as the newest row that has any of them tells.
 fn new_files(tx: &Transaction<'_>, edit: &NewIncoming) -> Result<Vec<NewAttachment>> {
-    let mut is_known = tx.prepare_cached(
+    let mut is_known = tx.prepare(
         "SELECT EXISTS (SELECT 1 FROM attachments WHERE COALESCE(unique_id, file_id) = ?3 AND replaced_at IS NULL AND message_id = (
              SELECT max(message_id) FROM attachments WHERE replaced_at IS NULL AND message_id IN (
                  SELECT id FROM incoming_messages WHERE chat_id = ?1 AND channel_message_id = ?2
@@ -353,14 +353,14 @@ fn new_files(tx: &Transaction<'_>, edit: &NewIncoming) -> Result<Vec<NewAttachme
 /// Makes a row's text anew from what its messages say now.
 fn tell_anew(tx: &Transaction<'_>, row: i64) -> Result<()> {
     let (kind, is_album, has_files): (String, bool, bool) = tx
-        .prepare_cached(
+        .prepare(
             "SELECT kind, album IS NOT NULL,
                  EXISTS (SELECT 1 FROM attachments WHERE message_id = incoming_messages.id AND replaced_at IS NULL)
              FROM incoming_messages WHERE id = ?1",
         )?
         .query_row([row], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let parts = tx
-        .prepare_cached(
+        .prepare(
             "SELECT words FROM message_updates u WHERE message_id = ?1
              AND id = (SELECT max(id) FROM message_updates WHERE message_id = ?1 AND channel_message_id IS u.channel_message_id)
              ORDER BY channel_message_id NULLS FIRST",
@@ -372,7 +372,7 @@ fn tell_anew(tx: &Transaction<'_>, row: i64) -> Result<()> {
         CONTINUATION => format!("[{}]\n{}", belongs_to(is_album), in_one(&parts, is_album)),
         _ => in_one(&parts, is_album),
     };
-    tx.prepare_cached("UPDATE incoming_messages SET message_text = ?2 WHERE id = ?1")?.execute((row, text))?;
+    tx.prepare("UPDATE incoming_messages SET message_text = ?2 WHERE id = ?1")?.execute((row, text))?;
     spoken::note_changed(tx, row)?;
     // These are the words as they came: they know nothing of what was heard or couldn't be fetched.
     attachments::retell(tx, row)
@@ -399,7 +399,7 @@ fn in_one(parts: &[String], is_album: bool) -> String {
 /// What the message that a row corrects said before.
 fn words_before(tx: &Transaction<'_>, row: i64) -> Result<String> {
     let words = tx
-        .prepare_cached(
+        .prepare(
             "SELECT COALESCE(
                  (SELECT words FROM message_updates u JOIN incoming_messages o ON o.id = u.message_id
                   WHERE u.chat_id = m.chat_id AND u.channel_message_id = m.channel_message_id AND o.bot_id = m.bot_id
@@ -434,11 +434,11 @@ pub(in crate::store) fn may_go_on(message: &NewIncoming) -> bool {
 /// Lets a row wait for what may follow, and with it what else of its chat is held: what was said after it isn't answered before it.
 fn hold(tx: &Transaction<'_>, row: i64, chat: ChatRef, now: DateTime<Utc>) -> Result<()> {
     let (until, now) = (rfc3339(now + HOLD), rfc3339(now));
-    tx.prepare_cached(
+    tx.prepare(
         "UPDATE incoming_messages SET not_before = max(COALESCE(not_before, ''), ?2) WHERE id = ?1 AND processed = 0",
     )?
     .execute((row, &until))?;
-    tx.prepare_cached(
+    tx.prepare(
         "UPDATE incoming_messages SET not_before = ?2
          WHERE chat_id = ?1 AND processed = 0 AND attempts = 0 AND not_before > ?3 AND not_before < ?2",
     )?

@@ -53,7 +53,7 @@ fn describes_own(line: &str) -> bool {
 pub(in crate::store) fn quotes_own(tx: &Transaction<'_>, bot_id: Option<i64>, message: &NewIncoming) -> Result<bool> {
     let Some(quoted) = message.quotes.filter(|_| message.quotes_own) else { return Ok(false) };
     let theirs = tx
-        .prepare_cached(
+        .prepare(
             "SELECT kind, message_text, forwarded_from FROM incoming_messages
              WHERE chat_id = ?1 AND bot_id IS ?3 AND (channel_message_id = ?2 OR id IN (
                  SELECT message_id FROM message_updates WHERE chat_id = ?1 AND channel_message_id = ?2))
@@ -66,7 +66,7 @@ pub(in crate::store) fn quotes_own(tx: &Transaction<'_>, bot_id: Option<i64>, me
         })
         .optional()?;
     let ours = tx
-        .prepare_cached(
+        .prepare(
             "SELECT o.taint IS NULL FROM outgoing_parts p JOIN outgoing_messages o ON o.id = p.outgoing_id
              WHERE o.chat_id = ?1 AND p.channel_message_id = ?2 ORDER BY o.id DESC LIMIT 1",
         )?

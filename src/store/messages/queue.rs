@@ -189,7 +189,7 @@ impl Store {
     pub fn queued(&self) -> Result<Vec<Incoming>> {
         // Mostly nothing is, and to plan what follows takes longer than all else of an idle look.
         let is_any = "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE processed = 0)";
-        if !self.conn.prepare_cached(is_any)?.query_row([], |row| row.get::<_, bool>(0))? {
+        if !self.conn.prepare(is_any)?.query_row([], |row| row.get::<_, bool>(0))? {
             return Ok(Vec::new());
         }
         // Each chat is found from the one before, and its first messages by an index: what lies behind them isn't looked at.
@@ -235,7 +235,7 @@ impl Store {
              ORDER BY COALESCE((SELECT max(c.rowid) FROM cycles c WHERE c.chat_id = incoming_messages.chat_id), 0), id",
             columns = Incoming::columns()
         );
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([], Incoming::read)?.collect::<sql::QueryResult<Vec<_>>>()?)
     }
 
@@ -310,7 +310,7 @@ impl Store {
              WHERE id IN (SELECT value FROM json_each(?1)) AND {READABLE} ORDER BY id",
             Incoming::columns()
         );
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([crate::store::json(ids)], Incoming::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
@@ -331,7 +331,7 @@ impl Store {
 
     /// The same, of what the assistant said only what fulfils a condition on `o`.
     pub(in crate::store) fn exchanges_where(&self, chat: ChatRef, told: &str, limit: usize) -> Result<Vec<Exchange>> {
-        let mut statement = self.conn.prepare_cached(&format!(
+        let mut statement = self.conn.prepare(&format!(
             "SELECT at, who, text, id, kind, forwarded_from, taint FROM (
                  SELECT received_at AS at, COALESCE(sender_name, 'the person') AS who, message_text AS text, id, kind,
                      forwarded_from, NULL AS taint
@@ -374,7 +374,7 @@ pub(in crate::store) fn insert(
         Some(PartOf::Album(album)) => Some(album),
         _ => None,
     };
-    let mut statement = tx.prepare_cached(
+    let mut statement = tx.prepare(
         "INSERT INTO incoming_messages (chat_id, message_text, received_at, kind, sender_id, sender_name, thread_id,
              channel_message_id, quoted, forwarded_from, raw, bot_id, update_id, album, sent_at, quotes_own, channel, not_before)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?17, ?18,
@@ -429,7 +429,7 @@ pub(in crate::store) fn retry(tx: &Transaction<'_>, id: i64) -> Result<bool> {
 /// What a message of a chat says as we know it: a person's, or one of ours.
 fn words_of(tx: &Transaction<'_>, bot_id: Option<i64>, chat: ChatRef, channel_id: i64) -> Result<Option<String>> {
     let words = tx
-        .prepare_cached(
+        .prepare(
             "SELECT message_text FROM (
                  SELECT message_text, 0 AS ours, id FROM incoming_messages
                  WHERE chat_id = ?1 AND channel_message_id = ?2 AND bot_id IS ?3
@@ -454,7 +454,7 @@ pub(in crate::store) fn mark(
     cycle: &str,
     now: DateTime<Utc>,
 ) -> Result<()> {
-    let mut statement = tx.prepare_cached(
+    let mut statement = tx.prepare(
         "UPDATE incoming_messages SET processed = 1, outcome = ?2, cycle_id = ?3, processed_at = ?4
          WHERE id = ?1 AND processed = 0",
     )?;
@@ -470,7 +470,7 @@ pub(in crate::store) fn fail(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now
     for id in ids {
         if let Some(attempts) = count_failure(tx, *id, cycle, now)? {
             let not_before = now + backoff::wait_after(attempts);
-            tx.prepare_cached("UPDATE incoming_messages SET not_before = ?2 WHERE id = ?1")?
+            tx.prepare("UPDATE incoming_messages SET not_before = ?2 WHERE id = ?1")?
                 .execute((id, rfc3339(not_before)))?;
         }
     }
@@ -485,7 +485,7 @@ pub(in crate::store) fn count_failure(
     now: DateTime<Utc>,
 ) -> Result<Option<u32>> {
     let attempts: Option<u32> = tx
-        .prepare_cached(
+        .prepare(
             "UPDATE incoming_messages SET attempts = attempts + 1, cycle_id = ?2 WHERE id = ?1 AND processed = 0
              RETURNING attempts",
         )?
@@ -501,7 +501,7 @@ pub(in crate::store) fn count_failure(
 /// Keeps messages for another model than `model`.
 pub(in crate::store) fn hold(tx: &Transaction<'_>, ids: &[i64], model: &str, cycle: &str) -> Result<()> {
     let mut statement =
-        tx.prepare_cached("UPDATE incoming_messages SET held_for = ?2, cycle_id = ?3 WHERE id = ?1 AND processed = 0")?;
+        tx.prepare("UPDATE incoming_messages SET held_for = ?2, cycle_id = ?3 WHERE id = ?1 AND processed = 0")?;
     for id in ids {
         statement.execute((id, model, cycle))?;
     }

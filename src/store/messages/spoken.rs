@@ -17,7 +17,7 @@ const CHANGED: &str = "said_changed";
 
 /// Notes that a message says something else now, where an index may hold what it said before: it was settled once.
 pub(in crate::store) fn note_changed(tx: &Transaction<'_>, message: i64) -> Result<()> {
-    tx.prepare_cached(
+    tx.prepare(
         "INSERT INTO counters (name, n) SELECT ?1, 1 FROM incoming_messages WHERE id = ?2 AND (processed = 1 OR asked_again = 1)
          ON CONFLICT (name) DO UPDATE SET n = counters.n + 1",
     )?
@@ -110,12 +110,12 @@ impl Store {
             SpokenRows::After(row, limit) => {
                 let sql = format!("{columns} AND id > ?1 ORDER BY id LIMIT ?2");
                 let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-                self.conn.prepare_cached(&sql)?.query_map((row, limit), read)?.collect::<sql::QueryResult<_>>()?
+                self.conn.prepare(&sql)?.query_map((row, limit), read)?.collect::<sql::QueryResult<_>>()?
             }
             SpokenRows::These(rows) => {
                 let sql = format!("{columns} AND id IN (SELECT value FROM json_each(?1)) ORDER BY id");
                 let rows = crate::store::json(rows);
-                self.conn.prepare_cached(&sql)?.query_map([rows], read)?.collect::<sql::QueryResult<_>>()?
+                self.conn.prepare(&sql)?.query_map([rows], read)?.collect::<sql::QueryResult<_>>()?
             }
         };
         Ok(rows)
@@ -141,7 +141,7 @@ impl Store {
 
     /// Who said a message when, to tell whether this is the database that an index was made of.
     pub fn time_of_message(&self, row: i64) -> Result<Option<String>> {
-        let mut statement = self.conn.prepare_cached("SELECT received_at FROM incoming_messages WHERE id = ?1")?;
+        let mut statement = self.conn.prepare("SELECT received_at FROM incoming_messages WHERE id = ?1")?;
         Ok(statement.query_row([row], |row| words(row, 0)).optional()?.flatten())
     }
 }

@@ -232,7 +232,7 @@ impl Store {
     /// Whether anything waits to be sent, for whatever reason: asked first, since it is planned in no time.
     pub(in crate::store) fn has_unsent(&self) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE sent_at IS NULL)";
-        Ok(self.conn.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+        Ok(self.conn.prepare(sql)?.query_row([], |row| row.get(0))?)
     }
 
     /// Whether something may be sent now.
@@ -248,15 +248,12 @@ impl Store {
                         OR p.state = 'planned' AND {IS_TIME} AND NOT {HELD_BACK}))"
         );
         let none: Option<String> = None;
-        Ok(self
-            .conn
-            .prepare_cached(&sql)?
-            .query_row((rfc3339(now), none, rfc3339(now + LONGEST_WAIT)), |row| row.get(0))?)
+        Ok(self.conn.prepare(&sql)?.query_row((rfc3339(now), none, rfc3339(now + LONGEST_WAIT)), |row| row.get(0))?)
     }
 
     /// Attempts that nobody will report of, or only later than anybody waits.
     fn lost_attempts(&self, now: DateTime<Utc>) -> Result<Vec<LostAttempt>> {
-        let mut statement = self.conn.prepare_cached(
+        let mut statement = self.conn.prepare(
             "SELECT outgoing_id, part, attempts, sender, changed_at FROM outgoing_parts WHERE state = 'attempting'",
         )?;
         let attempts = statement.query_map([], |row| {
@@ -371,7 +368,7 @@ fn claim(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>
     moved::redirect(tx)?;
     recipients::withhold(tx, now)?;
     let claimed = tx
-        .prepare_cached(&sql)?
+        .prepare(&sql)?
         .query_row((rfc3339(now), &only, rfc3339(now + LONGEST_WAIT), json(&pick.served), json(&pick.alone)), |row| {
             let part: i64 = row.get(1)?;
             let whole = row.get::<_, Option<String>>(10)?.map(|text| TextFile { name: WHOLE.to_owned(), text });
@@ -446,7 +443,7 @@ pub(in crate::store) fn answers_waiting(
     chat: ChatRef,
     text: &str,
 ) -> sql::QueryResult<(i64, bool)> {
-    tx.prepare_cached(
+    tx.prepare(
         "SELECT count(*), COALESCE(max(CASE WHEN message_text = ?2 THEN 1 ELSE 0 END), 0) FROM outgoing_messages o
          WHERE chat_id = ?1 AND kind = 'command' AND sent_at IS NULL AND taken_back_at IS NULL AND EXISTS (
              SELECT 1 FROM outgoing_parts p WHERE p.outgoing_id = o.id AND p.state IN ('planned', 'attempting'))",
@@ -475,7 +472,7 @@ pub(in crate::store) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now:
     let taint = provenance::of_outgoing(tx, message)?;
     let text = outside::unmarked(&message.text);
     let id: Option<i64> = tx
-        .prepare_cached(
+        .prepare(
             "INSERT INTO outgoing_messages (chat_id, message_text, created_at, kind, key, thread_id, reply_to, cycle_id, taint)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (key) DO NOTHING RETURNING id",
         )?
@@ -507,7 +504,7 @@ pub(in crate::store) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now:
 
 /// Rows written by hand have no parts yet.
 fn plan_parts(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
-    let mut statement = tx.prepare_cached(
+    let mut statement = tx.prepare(
         "SELECT id, message_text FROM outgoing_messages o WHERE sent_at IS NULL
          AND NOT EXISTS (SELECT 1 FROM outgoing_parts WHERE outgoing_id = o.id)",
     )?;

@@ -25,11 +25,11 @@ impl Store {
         let name = format!("flood/{chat}");
         let waiting: i64 = self
             .conn
-            .prepare_cached("SELECT count(*) FROM incoming_messages WHERE processed = 0 AND chat_id = ?1")?
+            .prepare("SELECT count(*) FROM incoming_messages WHERE processed = 0 AND chat_id = ?1")?
             .query_row([chat], |row| row.get(0))?;
         let is_told: bool = self
             .conn
-            .prepare_cached("SELECT n > 0 FROM counters WHERE name = ?1")?
+            .prepare("SELECT n > 0 FROM counters WHERE name = ?1")?
             .query_row([&name], |row| row.get(0))
             .optional()?
             .unwrap_or(false);

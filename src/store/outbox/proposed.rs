@@ -20,11 +20,11 @@ impl Store {
                     WHERE key > 'tell/initiative/' AND key < 'tell/initiative0' AND taken_back_at IS NULL
                     ORDER BY key DESC LIMIT 1";
         let read = |row: &sql::Row<'_>| Ok((row.get(0)?, row.get(1)?));
-        let last: Option<(i64, String)> = self.conn.prepare_cached(last)?.query_row([], read).optional()?;
+        let last: Option<(i64, String)> = self.conn.prepare(last)?.query_row([], read).optional()?;
         let Some((id, created_at)) = last else { return Ok(false) };
         let is_answered = "SELECT EXISTS (SELECT 1 FROM nudges WHERE outgoing_id = ?1 AND answer IS NOT NULL)
              OR EXISTS (SELECT 1 FROM incoming_messages WHERE chat_id IN (?2, 0) AND received_at > ?3)";
-        let mut statement = self.conn.prepare_cached(is_answered)?;
+        let mut statement = self.conn.prepare(is_answered)?;
         Ok(!statement.query_row((id, owner_chat, created_at), |row| row.get::<_, bool>(0))?)
     }
 }

@@ -37,7 +37,7 @@ pub(in crate::store) fn of_outgoing(tx: &Transaction<'_>, message: &NewOutgoing)
 /// console is the owner.
 fn of_another_chat(tx: &Transaction<'_>, cycle_id: &str, chat: ChatRef) -> Result<Option<String>> {
     let chat: Option<ChatRef> = tx
-        .prepare_cached("SELECT chat_id FROM cycles WHERE id = ?1 AND chat_id NOT IN (?2, ?3)")?
+        .prepare("SELECT chat_id FROM cycles WHERE id = ?1 AND chat_id NOT IN (?2, ?3)")?
         .query_row((cycle_id, chat, ChatRef::TERMINAL), |row| row.get(0))
         .optional()?;
     Ok(chat.map(|chat| format!("what chat {chat} said")))
@@ -46,7 +46,7 @@ fn of_another_chat(tx: &Transaction<'_>, cycle_id: &str, chat: ChatRef) -> Resul
 /// Whose words a cycle has read so far besides its person's and the memory's, by its journal.
 fn of_cycle(conn: &sql::SqlConnection, cycle_id: &str) -> Result<Option<String>> {
     let taints: Option<String> = conn
-        .prepare_cached(
+        .prepare(
             "SELECT group_concat(taint, ', ') FROM (
                  SELECT taint, min(seq) AS first FROM (
                      SELECT iif(json_valid(body), json_extract(body, '$.taint'), ?2) AS taint, seq

@@ -25,7 +25,7 @@ pub(in crate::store) fn question(
     outgoing_id: i64,
     part: i64,
 ) -> sql::QueryResult<Option<(Question, Option<TextFile>)>> {
-    tx.prepare_cached(
+    tx.prepare(
         "SELECT id, nonce, tool, action, reasons, rule IS NOT NULL FROM approvals a WHERE outgoing_id = ?1 AND state = 'pending'
            AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)",
     )?
@@ -48,7 +48,7 @@ pub(in crate::store) fn of_rule(
     outgoing_id: i64,
     part: i64,
 ) -> sql::QueryResult<Option<Question>> {
-    tx.prepare_cached(
+    tx.prepare(
         "SELECT nonce FROM approvals WHERE rule_outgoing_id = ?1 AND rule_is_shown = 0 AND rule = 'shown' AND state = 'pending'
            AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)",
     )?
@@ -62,7 +62,7 @@ pub(in crate::store) fn of_reminder(
     outgoing_id: i64,
     part: i64,
 ) -> sql::QueryResult<Option<Question>> {
-    tx.prepare_cached(
+    tx.prepare(
         "SELECT 1 FROM reminder_firings WHERE outgoing_id = ?1
            AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)
            AND NOT EXISTS (SELECT 1 FROM reminder_answers WHERE outgoing_id = ?1) LIMIT 1",
@@ -78,7 +78,7 @@ pub(in crate::store) fn of_nudge(
     part: i64,
 ) -> sql::QueryResult<Option<Question>> {
     let sql = "SELECT ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)";
-    if !tx.prepare_cached(sql)?.query_row((outgoing_id, part), |row| row.get::<_, bool>(0))? {
+    if !tx.prepare(sql)?.query_row((outgoing_id, part), |row| row.get::<_, bool>(0))? {
         return Ok(None);
     }
     let answers = nudge_answers(tx, outgoing_id)?;
@@ -89,7 +89,7 @@ pub(in crate::store) fn of_nudge(
 /// as if it were its person's reminder.
 pub(in crate::store) fn nudge_answers(tx: &Transaction<'_>, outgoing_id: i64) -> sql::QueryResult<Vec<NudgeAnswer>> {
     let offers = tx
-        .prepare_cached(
+        .prepare(
             "SELECT n.task IS NOT NULL, o.taint IS NULL AND n.proposal IS NULL, n.may_stop,
                  n.proposal IS NOT NULL AND NOT EXISTS (SELECT 1 FROM undos u JOIN proposals p ON p.id = n.proposal
                      WHERE u.wake IN (p.cycle_id, 'proposal/' || p.id))
@@ -107,7 +107,7 @@ pub(in crate::store) fn nudge_answers(tx: &Transaction<'_>, outgoing_id: i64) ->
 
 /// Keeps what the buttons under a message need.
 pub(in crate::store) fn note_nudge(tx: &Transaction<'_>, outgoing_id: i64, nudge: &NewNudge) -> Result<()> {
-    tx.prepare_cached("INSERT INTO nudges (outgoing_id, task, zone, may_stop, proposal) VALUES (?1, ?2, ?3, ?4, ?5)")?
+    tx.prepare("INSERT INTO nudges (outgoing_id, task, zone, may_stop, proposal) VALUES (?1, ?2, ?3, ?4, ?5)")?
         .execute((outgoing_id, &nudge.task, &nudge.zone, nudge.may_stop, nudge.proposal))?;
     Ok(())
 }

@@ -14,7 +14,7 @@ use crate::{
 /// Takes back what hasn't left yet for those who were unpaired. It is done in the transaction that takes the next part to be sent:
 /// once somebody is unpaired no part is taken for them, whoever sends.
 pub(in crate::store) fn withhold(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
-    tx.prepare_cached(
+    tx.prepare(
         "UPDATE outgoing_messages SET taken_back_at = ?1
          WHERE sent_at IS NULL AND taken_back_at IS NULL AND chat_id IN (SELECT user_id FROM unpaired)",
     )?
@@ -24,7 +24,7 @@ pub(in crate::store) fn withhold(tx: &Transaction<'_>, now: DateTime<Utc>) -> Re
 
 /// Where a new text of chat 0 belongs: to the terminal whose message its cycle answers.
 pub(in crate::store) fn note_outgoing(tx: &Transaction<'_>, id: i64, cycle_id: Option<&str>) -> sql::QueryResult<()> {
-    tx.prepare_cached(
+    tx.prepare(
         "UPDATE outgoing_messages SET channel = ?2, session = (
              SELECT m.session FROM taken_up t JOIN incoming_messages m ON m.id = t.message_id
              WHERE t.cycle_id = ?3 AND m.chat_id = 0 AND m.session IS NOT NULL ORDER BY m.id DESC LIMIT 1)

@@ -23,7 +23,7 @@ impl Store {
     /// The tasks that a chat was shown last, in the order of their numbers, from 1.
     pub fn shown_tasks(&self, chat: ChatRef) -> Result<Vec<ShownTask>> {
         let mut statement =
-            self.conn.prepare_cached("SELECT path, title FROM shown_tasks WHERE chat_id = ?1 ORDER BY number")?;
+            self.conn.prepare("SELECT path, title FROM shown_tasks WHERE chat_id = ?1 ORDER BY number")?;
         let read = |row: &sql::Row<'_>| Ok(ShownTask { path: row.get(0)?, title: row.get(1)? });
         Ok(statement.query_map([chat], read)?.collect::<sql::QueryResult<_>>()?)
     }
@@ -39,8 +39,7 @@ impl Store {
 /// Within the transaction that tells of a list: its numbers are the ones that count.
 pub(in crate::store) fn show(tx: &Transaction<'_>, chat: ChatRef, tasks: &[ShownTask]) -> Result<()> {
     tx.execute("DELETE FROM shown_tasks WHERE chat_id = ?1", [chat])?;
-    let mut insert =
-        tx.prepare_cached("INSERT INTO shown_tasks (chat_id, number, path, title) VALUES (?1, ?2, ?3, ?4)")?;
+    let mut insert = tx.prepare("INSERT INTO shown_tasks (chat_id, number, path, title) VALUES (?1, ?2, ?3, ?4)")?;
     for (number, task) in (1_i64..).zip(tasks) {
         insert.execute((chat, number, &task.path, &task.title))?;
     }

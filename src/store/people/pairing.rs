@@ -60,7 +60,7 @@ impl Store {
     /// Who paired, first come first.
     pub fn paired(&self) -> Result<Vec<Paired>> {
         let mut statement =
-            self.conn.prepare_cached("SELECT user_id, name, paired_at FROM paired ORDER BY paired_at, user_id")?;
+            self.conn.prepare("SELECT user_id, name, paired_at FROM paired ORDER BY paired_at, user_id")?;
         let row = |row: &sql::Row<'_>| {
             Ok(Paired {
                 user_id: row.get(0)?,
@@ -105,7 +105,7 @@ impl Store {
         let sql = format!("SELECT used_by, {IS_OPEN} FROM pairing_codes WHERE id = ?3");
         let found = self
             .conn
-            .prepare_cached(&sql)?
+            .prepare(&sql)?
             .query_row((rfc3339(now), MAX_WRONG_CODES, id), |row| Ok((row.get::<_, Option<i64>>(0)?, row.get(1)?)))
             .optional()?;
         Ok(match found {
@@ -118,7 +118,7 @@ impl Store {
     /// The hashes of all open codes.
     pub fn open_codes(&self, now: DateTime<Utc>) -> Result<Vec<String>> {
         let sql = format!("SELECT hash FROM pairing_codes WHERE {IS_OPEN} ORDER BY id");
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         let hashes = statement.query_map((rfc3339(now), MAX_WRONG_CODES), |row| row.get(0))?;
         Ok(hashes.collect::<sql::QueryResult<_>>()?)
     }
@@ -157,7 +157,7 @@ impl Store {
     /// Whether somebody was unpaired, and neither paired nor was listed since.
     pub fn is_unpaired(&self, user_id: i64) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM unpaired WHERE user_id = ?1)";
-        Ok(self.conn.prepare_cached(sql)?.query_row([user_id], |row| row.get(0))?)
+        Ok(self.conn.prepare(sql)?.query_row([user_id], |row| row.get(0))?)
     }
 
     /// Speaks again to those of `listed` who were unpaired, and to groups whose new ids are among them: the settings list them now.

@@ -102,20 +102,20 @@ impl Store {
     /// All recordings, the newest first.
     pub fn recordings(&self) -> Result<Vec<Recording>> {
         let sql = format!("SELECT {} FROM recordings ORDER BY id DESC", Recording::COLUMNS);
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([], Recording::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The numbers of all recordings.
     pub fn recording_ids(&self) -> Result<Vec<i64>> {
-        let mut statement = self.conn.prepare_cached("SELECT id FROM recordings ORDER BY id")?;
+        let mut statement = self.conn.prepare("SELECT id FROM recordings ORDER BY id")?;
         Ok(statement.query_map([], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// One recording.
     pub fn recording(&self, id: i64) -> Result<Option<Recording>> {
         let sql = format!("SELECT {} FROM recordings WHERE id = ?1", Recording::COLUMNS);
-        Ok(self.conn.prepare_cached(&sql)?.query_row([id], Recording::read).optional()?)
+        Ok(self.conn.prepare(&sql)?.query_row([id], Recording::read).optional()?)
     }
 
     /// What was recorded for these chats, and with `of_nobody` what no chat asked for, with the vectors that `encoder` has made: the
@@ -126,7 +126,7 @@ impl Store {
         of_nobody: bool,
         encoder: Option<&str>,
     ) -> Result<Vec<RecordedRequest>> {
-        let mut statement = self.conn.prepare_cached(
+        let mut statement = self.conn.prepare(
             "SELECT id, words, iif(model = ?3, vector, NULL) FROM recordings
              WHERE chat_id IN (SELECT value FROM json_each(?1)) OR ?2 AND chat_id IS NULL ORDER BY id DESC",
         )?;
@@ -140,7 +140,7 @@ impl Store {
     /// Requests that `encoder` has made no vector of, at most `limit`: the newest first. `leaves`: without those of
     /// chats that are kept on this machine.
     pub fn requests_without_vector(&self, encoder: &str, limit: usize, leaves: bool) -> Result<Vec<(i64, String)>> {
-        let mut statement = self.conn.prepare_cached(
+        let mut statement = self.conn.prepare(
             "SELECT id, request FROM recordings WHERE (model IS NOT ?1 OR vector IS NULL)
                  AND NOT (?3 AND COALESCE(chat_id IN (SELECT chat_id FROM local_chats), FALSE)) ORDER BY id DESC LIMIT ?2",
         )?;
@@ -159,7 +159,7 @@ impl FencedStore<'_> {
     pub fn put_request_vectors(&mut self, encoder: &str, vectors: &[(i64, Vec<f32>)]) -> Result<()> {
         // Lost in a power cut, they are made again.
         self.fenced_relaxed(|tx| {
-            let mut statement = tx.prepare_cached("UPDATE recordings SET model = ?2, vector = ?3 WHERE id = ?1")?;
+            let mut statement = tx.prepare("UPDATE recordings SET model = ?2, vector = ?3 WHERE id = ?1")?;
             for (id, vector) in vectors {
                 let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
                 statement.execute((id, encoder, bytes))?;

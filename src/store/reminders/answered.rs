@@ -66,13 +66,13 @@ impl Store {
     /// What was answered to the reminder or the nudge in a message, if anything was.
     pub fn answered(&self, outgoing_id: i64) -> Result<Option<AnsweredMessage>> {
         let sql = format!("{ANSWERED} AND a.outgoing_id = ?1");
-        Ok(self.conn.prepare_cached(&sql)?.query_row([outgoing_id], AnsweredMessage::read).optional()?)
+        Ok(self.conn.prepare(&sql)?.query_row([outgoing_id], AnsweredMessage::read).optional()?)
     }
 
     /// Answers to reminders and nudges that their messages don't show yet.
     pub fn unshown_answers(&self) -> Result<Vec<AnsweredMessage>> {
         let sql = format!("{ANSWERED} AND a.is_shown = 0 ORDER BY a.outgoing_id LIMIT 50");
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([], AnsweredMessage::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
@@ -126,7 +126,7 @@ pub(super) fn is_last_part(
                  AND p.part = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)
                  AND (p.channel_message_id = ?3 OR p.repeats > 0
                       OR p.channel_message_id IS NULL AND p.state IN ('attempting', 'unknown')))";
-    Ok(tx.prepare_cached(sql)?.query_row((outgoing_id, chat, message_id, kind), |row| row.get(0))?)
+    Ok(tx.prepare(sql)?.query_row((outgoing_id, chat, message_id, kind), |row| row.get(0))?)
 }
 
 /// The reminders of a message as they are to come again.
@@ -137,7 +137,7 @@ fn again(
     answer: ReminderAnswer,
     now: DateTime<Utc>,
 ) -> Result<Vec<NewReminder>> {
-    let mut statement = tx.prepare_cached(
+    let mut statement = tx.prepare(
         "SELECT text, thread_id, zone FROM reminders
          WHERE id IN (SELECT reminder_id FROM reminder_firings WHERE outgoing_id = ?1) ORDER BY id",
     )?;

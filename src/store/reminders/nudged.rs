@@ -34,7 +34,7 @@ pub struct OpenNudge {
 impl Store {
     /// Answers that a wake has still to act on, in the order of their messages.
     pub fn open_nudges(&self) -> Result<Vec<OpenNudge>> {
-        let mut statement = self.conn.prepare_cached(
+        let mut statement = self.conn.prepare(
             "SELECT n.outgoing_id, o.chat_id, o.thread_id, n.task, n.answer
              FROM nudges n INDEXED BY nudges_open JOIN outgoing_messages o ON o.id = n.outgoing_id
              WHERE n.is_open = 1 ORDER BY n.outgoing_id",
@@ -93,7 +93,7 @@ fn is_a_wakes(answer: NudgeAnswer) -> bool {
 pub(in crate::store) fn reported(tx: &Transaction<'_>, outgoing_id: i64) -> Result<(i64, NewOutgoing)> {
     let sql = "SELECT n.proposal, o.chat_id, o.thread_id FROM nudges n JOIN outgoing_messages o ON o.id = n.outgoing_id
                WHERE n.outgoing_id = ?1";
-    Ok(tx.prepare_cached(sql)?.query_row([outgoing_id], |row| {
+    Ok(tx.prepare(sql)?.query_row([outgoing_id], |row| {
         Ok((row.get(0)?, NewOutgoing { chat: row.get(1)?, thread_id: row.get(2)?, ..NewOutgoing::default() }))
     })?)
 }
@@ -103,7 +103,7 @@ fn again(tx: &Transaction<'_>, outgoing_id: i64, now: DateTime<Utc>) -> Result<O
     let sql = "SELECT o.chat_id, o.thread_id, o.message_text, n.zone FROM nudges n JOIN outgoing_messages o ON o.id = n.outgoing_id
                WHERE n.outgoing_id = ?1";
     let read = |row: &sql::Row<'_>| Ok((row.get(0)?, row.get(1)?, text_of(row, 2)?, text_of(row, 3)?));
-    let (chat, thread_id, text, zone) = tx.prepare_cached(sql)?.query_row([outgoing_id], read)?;
+    let (chat, thread_id, text, zone) = tx.prepare(sql)?.query_row([outgoing_id], read)?;
     let slot = answered::slot(ReminderAnswer::InTheMorning, now, zone.parse().unwrap_or(Tz::UTC));
     Ok(slot.map(|slot| NewReminder {
         chat,

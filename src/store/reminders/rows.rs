@@ -139,7 +139,7 @@ impl Store {
     /// logged: it must not hold up the others, nor fire as something else.
     pub fn reminders(&self) -> Result<Vec<Reminder>> {
         let sql = format!("{} WHERE state = 'active' ORDER BY next_at, id", Reminder::SELECT);
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         let mut reminders = Vec::new();
         for reminder in statement.query_map([], Reminder::read)? {
             match reminder {
@@ -156,7 +156,7 @@ impl Store {
     /// One that has come for the last time; none if there is no such one.
     pub fn past_reminder(&self, id: i64) -> Result<Option<Reminder>> {
         let sql = format!("{} WHERE state = 'done' AND id = ?1", Reminder::SELECT);
-        Ok(self.conn.prepare_cached(&sql)?.query_row([id], Reminder::read).optional()?)
+        Ok(self.conn.prepare(&sql)?.query_row([id], Reminder::read).optional()?)
     }
 
     /// When the next active reminder is due.
@@ -168,7 +168,7 @@ impl Store {
 
     /// What became of a reminder's slots from one on. From its next slot on that is nothing, but after the clock was set back.
     pub fn reminder_history(&self, id: i64, from: NaiveDateTime) -> Result<SlotHistory> {
-        let mut statement = self.conn.prepare_cached(
+        let mut statement = self.conn.prepare(
             "SELECT slot, outcome, first_slot FROM reminder_firings WHERE reminder_id = ?1 AND slot >= ?2
              ORDER BY slot LIMIT ?3",
         )?;

@@ -107,19 +107,10 @@ impl SqlConnection {
         if self.sqlite().is_some() { sqlite } else { postgres }
     }
 
-    /// A statement that is made for once.
+    /// A statement, which is kept for the next time.
     pub(in crate::store) fn prepare(&self, sql: &str) -> QueryResult<Statement<'_>> {
         match &self.engine {
-            Engine::Sqlite(conn) => Ok(Statement::Once(conn.prepare(sql)?)),
-            #[cfg(feature = "postgres")]
-            Engine::Postgres(postgres) => Ok(Statement::Postgres(postgres, postgres.text(sql))),
-        }
-    }
-
-    /// A statement that is kept for the next time.
-    pub(in crate::store) fn prepare_cached(&self, sql: &str) -> QueryResult<Statement<'_>> {
-        match &self.engine {
-            Engine::Sqlite(conn) => Ok(Statement::Kept(conn.prepare_cached(sql)?)),
+            Engine::Sqlite(conn) => Ok(Statement::Sqlite(conn.prepare_cached(sql)?)),
             #[cfg(feature = "postgres")]
             Engine::Postgres(postgres) => Ok(Statement::Postgres(postgres, postgres.text(sql))),
         }
@@ -237,10 +228,8 @@ impl Deref for Transaction<'_> {
 
 /// A statement that can be run with other values again.
 pub(in crate::store) enum Statement<'c> {
-    /// SQLite's, made for once.
-    Once(rusqlite::Statement<'c>),
     /// SQLite's, given back to be kept.
-    Kept(rusqlite::CachedStatement<'c>),
+    Sqlite(rusqlite::CachedStatement<'c>),
     /// PostgreSQL's: its text, under which the connection keeps it.
     #[cfg(feature = "postgres")]
     Postgres(&'c Postgres, std::sync::Arc<str>),
@@ -250,8 +239,7 @@ impl Statement<'_> {
     /// Runs it; says how many rows it changed.
     pub(in crate::store) fn execute(&mut self, values: impl Params) -> QueryResult<usize> {
         match self {
-            Self::Once(statement) => Ok(statement.execute(values)?),
-            Self::Kept(statement) => Ok(statement.execute(values)?),
+            Self::Sqlite(statement) => Ok(statement.execute(values)?),
             #[cfg(feature = "postgres")]
             Self::Postgres(postgres, sql) => {
                 Ok(usize::try_from(postgres.run(sql, &values.values()?)?.changed).unwrap_or(usize::MAX))
@@ -262,8 +250,7 @@ impl Statement<'_> {
     /// Runs it for its rows, which are asked for one by one.
     pub(in crate::store) fn query(&mut self, values: impl Params) -> QueryResult<Rows<'_>> {
         match self {
-            Self::Once(statement) => Ok(Rows::Sqlite(statement.query(values)?)),
-            Self::Kept(statement) => Ok(Rows::Sqlite(statement.query(values)?)),
+            Self::Sqlite(statement) => Ok(Rows::Sqlite(statement.query(values)?)),
             #[cfg(feature = "postgres")]
             Self::Postgres(postgres, sql) => Ok(Rows::gathered(postgres.run(sql, &values.values()?)?.rows)),
         }

@@ -79,9 +79,34 @@ impl TlsConnect<Socket> for TlsDial {
     fn connect(self, stream: Socket) -> Self::Future {
         Box::pin(async move {
             let name = self.name.ok_or_else(|| io::Error::other("the server's name can't stand in a certificate"))?;
-            Ok(Encrypted(self.connector.connect(name, stream).await?))
+            self.connector.connect(name, stream).await.map(Encrypted).map_err(in_words)
         })
     }
+}
+
+/// What is wrong with the server's certificate, and what to do. Another error stays as it is.
+fn in_words(error: io::Error) -> io::Error {
+    use rustls::{CertificateError as Wrong, Error};
+    let Some(Error::InvalidCertificate(wrong)) = error.get_ref().and_then(|inner| inner.downcast_ref()) else {
+        return error;
+    };
+    let words = match wrong {
+        Wrong::UnknownIssuer => {
+            "no known authority stands for the server's certificate: sslrootcert in DATABASE_URL can name the file of one"
+        }
+        Wrong::NotValidForName | Wrong::NotValidForNameContext { .. } => {
+            "the server's certificate is for another name than DATABASE_URL has"
+        }
+        Wrong::Expired | Wrong::ExpiredContext { .. } | Wrong::NotValidYet | Wrong::NotValidYetContext { .. } => {
+            "the server's certificate has expired, or isn't valid yet; or this machine's clock is wrong"
+        }
+        // The library has no value of its own for it.
+        wrong if wrong.to_string().contains("CaUsedAsEndEntity") => {
+            "the server shows an authority's own certificate: it needs one that the authority made for it"
+        }
+        _ => return error,
+    };
+    io::Error::other(words)
 }
 
 /// One that was made.

@@ -98,7 +98,7 @@ impl Store {
         let sql = "SELECT failures, last_ok_at, not_before, error FROM upkeep WHERE name = ?1";
         let row = self
             .conn
-            .prepare_cached(sql)?
+            .prepare(sql)?
             .query_row([kind.as_str()], |row| {
                 Ok(Upkeep {
                     failures: row.get(0)?,
@@ -151,14 +151,14 @@ impl Store {
 
     /// The value kept for something that is a reason once, if it was handled.
     pub fn handled(&self, key: &str) -> Result<Option<String>> {
-        let mut statement = self.conn.prepare_cached("SELECT value FROM handled WHERE key = ?1")?;
+        let mut statement = self.conn.prepare("SELECT value FROM handled WHERE key = ?1")?;
         Ok(statement.query_row([key], |row| row.get(0)).optional()?)
     }
 
     /// The newest keys that begin with one of these, with their values, newest first: what the next machine takes for
     /// handled.
     pub fn newest_handled(&self, prefixes: &[&str], most: usize) -> Result<Vec<(String, String)>> {
-        let mut statement = self.conn.prepare_cached("SELECT key, value FROM handled ORDER BY at DESC, key")?;
+        let mut statement = self.conn.prepare("SELECT key, value FROM handled ORDER BY at DESC, key")?;
         let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
         let is_wanted = |row: &sql::QueryResult<(String, String)>| {
             row.as_ref().map_or(true, |(key, _)| prefixes.iter().any(|prefix| key.starts_with(prefix)))
@@ -182,15 +182,14 @@ impl Store {
 
     /// All keys handled that begin with `prefix`.
     pub fn handled_keys(&self, prefix: &str) -> Result<std::collections::BTreeSet<String>> {
-        let mut statement =
-            self.conn.prepare_cached("SELECT key FROM handled WHERE substr(key, 1, length(?1)) = ?1")?;
+        let mut statement = self.conn.prepare("SELECT key FROM handled WHERE substr(key, 1, length(?1)) = ?1")?;
         Ok(statement.query_map([prefix], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The same with their values.
     pub fn handled_values(&self, prefix: &str) -> Result<std::collections::BTreeMap<String, String>> {
         let sql = "SELECT key, value FROM handled WHERE substr(key, 1, length(?1)) = ?1 AND value IS NOT NULL";
-        let mut statement = self.conn.prepare_cached(sql)?;
+        let mut statement = self.conn.prepare(sql)?;
         Ok(statement.query_map([prefix], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<sql::QueryResult<_>>()?)
     }
 

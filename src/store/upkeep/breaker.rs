@@ -95,14 +95,14 @@ impl Store {
     /// All models in trouble.
     pub fn breakers(&self) -> Result<Vec<ModelBreaker>> {
         let sql = format!("SELECT {} FROM model_breakers ORDER BY model", ModelBreaker::COLUMNS);
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([], ModelBreaker::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// The trouble of one model, if it is in any.
     pub fn breaker(&self, model: &str) -> Result<Option<ModelBreaker>> {
         let sql = format!("SELECT {} FROM model_breakers WHERE model = ?1", ModelBreaker::COLUMNS);
-        Ok(self.conn.prepare_cached(&sql)?.query_row([model], ModelBreaker::read).optional()?)
+        Ok(self.conn.prepare(&sql)?.query_row([model], ModelBreaker::read).optional()?)
     }
 }
 

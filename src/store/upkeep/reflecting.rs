@@ -22,7 +22,7 @@ impl Store {
     pub fn last_reflection(&self) -> Result<Option<NaiveDate>> {
         // By the key's index: `0` comes after `/`.
         let sql = "SELECT key FROM handled WHERE key > 'reflected/' AND key < 'reflected0' ORDER BY key DESC LIMIT 1";
-        let key: Option<String> = self.conn.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?;
+        let key: Option<String> = self.conn.prepare(sql)?.query_row([], |row| row.get(0)).optional()?;
         Ok(key.as_deref().and_then(|key| key.strip_prefix(REFLECTED)?.parse().ok()))
     }
 
@@ -33,7 +33,7 @@ impl Store {
         let sql = "SELECT started_at FROM cycles WHERE id >= ?1 AND id < ?2 AND reasons NOT LIKE '[\"reflection on%'
                    AND reasons NOT LIKE '[\"the time for something useful unasked%'
                    ORDER BY id LIMIT 1";
-        let mut statement = self.conn.prepare_cached(sql)?;
+        let mut statement = self.conn.prepare(sql)?;
         let at: Option<String> = statement.query_row((id(since), id(until)), |row| row.get(0)).optional()?;
         Ok(at.as_deref().and_then(parse_time))
     }
@@ -41,7 +41,7 @@ impl Store {
     /// When the last message came.
     pub fn last_heard_at(&self) -> Result<Option<DateTime<Utc>>> {
         let sql = "SELECT received_at FROM incoming_messages ORDER BY id DESC LIMIT 1";
-        let at: Option<String> = self.conn.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?;
+        let at: Option<String> = self.conn.prepare(sql)?.query_row([], |row| row.get(0)).optional()?;
         Ok(at.as_deref().and_then(parse_time))
     }
 

@@ -49,7 +49,7 @@ impl Store {
     /// Whether something from before that time may go. A cheap look: repairs and fired slots, of each of which some cycle
     /// tells, go together with what this finds.
     pub fn has_forgettable(&self, before: DateTime<Utc>) -> Result<bool> {
-        Ok(self.conn.prepare_cached(&look())?.query_row([rfc3339(before)], |row| row.get(0))?)
+        Ok(self.conn.prepare(&look())?.query_row([rfc3339(before)], |row| row.get(0))?)
     }
 
     /// The row of the message that came last.
@@ -66,12 +66,12 @@ impl Store {
                  WHERE a.path IN ('voice/' || ?1, 'files/' || ?1) AND a.replaced_at IS NULL
                  AND (m.processed = 0 OR m.outcome IN {PUT_ASIDE}))"
         );
-        Ok(self.conn.prepare_cached(&sql)?.query_row([name], |row| row.get(0))?)
+        Ok(self.conn.prepare(&sql)?.query_row([name], |row| row.get(0))?)
     }
 
     /// Fired slots that guard nothing any more. Asked outside the transaction: it looks at all of them.
     fn old_firings(&self, before: &str, rows: u32) -> Result<Vec<(i64, String)>> {
-        let mut statement = self.conn.prepare_cached(
+        let mut statement = self.conn.prepare(
             "SELECT f.reminder_id, f.slot FROM (
                  SELECT reminder_id, slot, fired_at,
                         row_number() OVER (PARTITION BY reminder_id ORDER BY slot DESC) AS newest
@@ -123,11 +123,11 @@ impl FencedStore<'_> {
                      LIMIT ?2)"
                     .to_owned(),
             ] {
-                n += count(tx.prepare_cached(&sql)?.execute((&before, rows.saturating_sub(n)))?);
+                n += count(tx.prepare(&sql)?.execute((&before, rows.saturating_sub(n)))?);
             }
             for (reminder, slot) in firings.iter().take(rows.saturating_sub(n) as usize) {
                 n += count(
-                    tx.prepare_cached("DELETE FROM reminder_firings WHERE reminder_id = ?1 AND slot = ?2")?
+                    tx.prepare("DELETE FROM reminder_firings WHERE reminder_id = ?1 AND slot = ?2")?
                         .execute((reminder, slot))?,
                 );
             }
@@ -150,19 +150,19 @@ fn forget_journals(tx: &Transaction<'_>, before: &str, rows: u32) -> Result<u32>
     let next = format!("SELECT c.id FROM cycles c WHERE {} ORDER BY c.ended_at LIMIT 1", old_cycle());
     let mut n = 0;
     while n < rows {
-        let Some(id) = tx.prepare_cached(&next)?.query_row([before], |row| row.get::<_, String>(0)).optional()? else {
+        let Some(id) = tx.prepare(&next)?.query_row([before], |row| row.get::<_, String>(0)).optional()? else {
             break;
         };
         let entries = tx
-            .prepare_cached(
+            .prepare(
                 "DELETE FROM cycle_journal WHERE cycle_id = ?1 AND seq IN (
                      SELECT seq FROM cycle_journal WHERE cycle_id = ?1 ORDER BY seq LIMIT ?2)",
             )?
             .execute((&id, rows - n))?;
         n += count(entries);
         if n < rows {
-            tx.prepare_cached("DELETE FROM taken_up WHERE cycle_id = ?1")?.execute([&id])?;
-            tx.prepare_cached("UPDATE cycles SET system = '[]', tools = '[]', has_journal = 0 WHERE id = ?1")?
+            tx.prepare("DELETE FROM taken_up WHERE cycle_id = ?1")?.execute([&id])?;
+            tx.prepare("UPDATE cycles SET system = '[]', tools = '[]', has_journal = 0 WHERE id = ?1")?
                 .execute([&id])?;
             n += 1;
         }

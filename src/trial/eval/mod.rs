@@ -188,6 +188,7 @@ fn config_of(real: &Config, case: &EvalCase, settings: CaseSettings, (dir, model
     let allowed_chats = chats.into_iter().filter(|chat| *chat != 0).map(ChatRef::from_number).collect();
     Config {
         workspace_dir: dir.to_owned(),
+        media_dir: dir.to_owned(),
         repo_name: "brain".to_owned(),
         repo_url: None,
         database_url: None,

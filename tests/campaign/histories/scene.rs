@@ -1,25 +1,26 @@
 //! A real store with everybody who writes to it, and the plain model beside it.
 
-use std::{collections::BTreeSet, fs, path::Path};
+mod holders;
+
+use std::collections::BTreeSet;
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use fastrand::Rng;
 use reveille::{
-    clock::FixedClock,
     cycle::decide::situation::Reason,
     process::Identity,
-    store::FencedStore,
     store::{
-        Batch, Change, Claimed, CycleEnd, CycleState, Entry, Fence, MessageOutcome, NewCycle, NewIncoming, Ordered,
-        OutgoingKind, PartOf, PartOutcome, PartState, Pick, Store, StoreError,
+        Batch, Claimed, Fence, NewCycle, NewIncoming, Ordered, OutgoingKind, PartOf, PartOutcome, PartState, Pick,
+        Store,
     },
     types::ChatRef,
 };
-use rusqlite::Connection;
 
 use super::{
     check,
     command::{Act, Command, Temper},
+    home::Home,
+    look::Look,
     mind,
     model::Model,
     outside::Outside,
@@ -33,6 +34,8 @@ const BOT_ID: i64 = 99;
 const MINDS: [&str; 2] = ["one mind", "another mind"];
 /// Messages between the beginnings of two albums.
 const ALBUM_EVERY: i64 = 12;
+/// From here on a machine has slept meanwhile, in seconds: its connections to a shared database are gone.
+const ASLEEP_S: u32 = 3_600;
 /// Steps after which an undisturbed wake should long have ended.
 const MAX_STEPS: u32 = 3_000;
 /// Undisturbed wakes at the end: one for each failure that a message may still have before it, and one more.
@@ -40,14 +43,16 @@ const CALM_WAKES: u32 = 4;
 
 /// Everybody, and everything.
 pub(super) struct Scene {
-    dir: tempfile::TempDir,
-    /// Which copy of the database is in use: a reboot goes on with another one.
-    generation: u32,
     bot: Store,
     /// The wake's.
     pub(super) store: Store,
-    /// Only for looking.
-    pub(super) look: Connection,
+    /// That of the machine which worked before this one; none with a file.
+    elsewhere: Option<Store>,
+    /// Whether the wake's connection has kept its turn among the machines that share the database.
+    has_turn: bool,
+    pub(super) look: Look,
+    /// After all that is open in it: it goes with the history.
+    pub(super) home: Home,
     pub(super) now: DateTime<Utc>,
     latest: DateTime<Utc>,
     pub(super) model: Model,
@@ -67,17 +72,16 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    /// A fresh database, copied from `template`, in a directory below `home`.
-    pub(super) fn new(temper: Temper, template: &Path, home: &Path) -> Result<Self, String> {
-        let dir = tempfile::tempdir_in(home).map_err(text)?;
-        let path = dir.path().join("0");
-        fs::copy(template, &path).map_err(text)?;
+    /// With a fresh database.
+    pub(super) fn new(temper: Temper, home: Home) -> Result<Self, String> {
         let now = NaiveDateTime::default().and_utc() + TimeDelta::days(20_000);
         Ok(Self {
-            generation: 0,
-            bot: Store::open(&path).map_err(text)?,
-            store: Store::open(&path).map_err(text)?,
-            look: Connection::open(&path).map_err(text)?,
+            bot: home.open()?,
+            store: home.open()?,
+            elsewhere: None,
+            has_turn: false,
+            look: home.look()?,
+            home,
             now,
             latest: now,
             model: Model::default(),
@@ -91,7 +95,6 @@ impl Scene {
             bots: None,
             ghosts: Vec::new(),
             drawn: 0,
-            dir,
         })
     }
 
@@ -114,7 +117,12 @@ impl Scene {
             Act::Show => self.show()?,
             Act::Retry => self.by_hand(random, true)?,
             Act::Drop => self.by_hand(random, false)?,
-            Act::Pass(seconds) => self.pass(i64::from(seconds)),
+            Act::Pass(seconds) => {
+                self.pass(i64::from(seconds));
+                if seconds >= ASLEEP_S {
+                    self.cut_off()?;
+                }
+            }
             Act::JumpBack(seconds) => self.now -= TimeDelta::seconds(i64::from(seconds)),
             Act::SwitchMind => self.mind = if self.mind == MINDS[0] { MINDS[1] } else { MINDS[0] },
         }
@@ -180,7 +188,7 @@ impl Scene {
             "SELECT state = 'sent' FROM outgoing_parts WHERE outgoing_id = {} AND part = {}",
             part.outgoing_id, part.part
         );
-        Ok(check::rows(&self.look, &sql, |row| row.get(0))?.contains(&true))
+        Ok(self.look.rows(&sql, |row| row.get(0))?.contains(&true))
     }
 
     fn may_leave(&self, row: i64) -> Result<(), String> {
@@ -189,8 +197,7 @@ impl Scene {
 
     /// Which of the messages that were written this row is.
     fn nth(&self, row: i64) -> Result<usize, String> {
-        let written =
-            check::rows(&self.look, "SELECT id FROM outgoing_messages ORDER BY id", |row| row.get::<_, i64>(0))?;
+        let written = self.look.rows("SELECT id FROM outgoing_messages ORDER BY id", |row| row.get::<i64>(0))?;
         Ok(written.iter().position(|id| *id == row).unwrap_or(usize::MAX))
     }
 
@@ -283,20 +290,10 @@ impl Scene {
         self.model.queue(row, &said)
     }
 
-    /// Whoever holds the lease loses it.
-    fn begin_wake(&mut self) -> Result<(), String> {
-        if let Some(wake) = self.wake.take() {
-            self.old.push(wake.fence);
-            self.abandon(&wake, &mut Rng::with_seed(0))?;
-        }
-        self.wake = Some(Wake::begin(self)?);
-        Ok(())
-    }
-
     fn work(&mut self, steps: u32, random: &mut Rng) -> Result<(), String> {
         let mut wake = match self.wake.take() {
             Some(wake) => wake,
-            None => Wake::begin(self)?,
+            None => self.new_wake()?,
         };
         for _ in 0..steps {
             wake.step(self, random)?;
@@ -308,99 +305,10 @@ impl Scene {
         Ok(())
     }
 
-    fn kill_wake(&mut self, random: &mut Rng) -> Result<(), String> {
-        let Some(wake) = self.wake.take() else { return Ok(()) };
-        self.abandon(&wake, random)?;
-        self.store = Store::open(&self.path()).map_err(text)?;
-        Ok(())
-    }
-
-    /// A wake is gone: what it was sending has arrived or not.
-    fn abandon(&mut self, wake: &Wake, random: &mut Rng) -> Result<(), String> {
-        let Some(claimed) = wake.sending() else { return Ok(()) };
-        self.outside.doubt(claimed);
-        if random.bool() {
-            self.arrive(claimed, false)?;
-        }
-        self.forget_sender(claimed)
-    }
-
-    /// From now on the part's sender is a process of a boot that is over.
-    fn forget_sender(&self, claimed: &Claimed) -> Result<(), String> {
-        let dead = Identity { boot_id: "an earlier boot".to_owned(), ..Identity::current() };
-        let dead = serde_json::to_string(&dead).map_err(text)?;
-        let sql = "UPDATE outgoing_parts SET sender = ?3 WHERE outgoing_id = ?1 AND part = ?2 AND state = 'attempting'";
-        self.look.execute(sql, (claimed.outgoing_id, claimed.part, dead)).map_err(text)?;
-        Ok(())
-    }
-
-    /// The files go on as they are, with the unfinished writes of a transaction that nobody will commit.
-    fn reboot(&mut self, random: &mut Rng) -> Result<(), String> {
-        if let Some(wake) = self.wake.take() {
-            self.abandon(&wake, random)?;
-        }
-        self.kill_bot(random)?;
-        self.look
-            .execute_batch(
-                "PRAGMA cache_size = 1; BEGIN IMMEDIATE;
-                 UPDATE incoming_messages SET processed = 1, outcome = 'answered', message_text = message_text || 'x';
-                 UPDATE outgoing_parts SET state = 'sent', html = html || 'x';
-                 UPDATE processing_lock SET fence = 0;
-                 DELETE FROM cycle_files; DELETE FROM cycle_journal;",
-            )
-            .map_err(text)?;
-        let from = self.path();
-        self.generation += 1;
-        let to = self.path();
-        for ending in ["", "-wal"] {
-            let with_ending = |path: &Path| format!("{}{ending}", path.display());
-            fs::copy(with_ending(&from), with_ending(&to)).map_err(text)?;
-        }
-        self.bot = Store::open(&to).map_err(text)?;
-        self.store = Store::open(&to).map_err(text)?;
-        self.look = Connection::open(&to).map_err(text)?;
-        Ok(())
-    }
-
-    fn path(&self) -> std::path::PathBuf {
-        self.dir.path().join(self.generation.to_string())
-    }
-
-    /// A wake that lost its lease can't write, whatever it tries.
-    fn old_holder(&mut self, random: &mut Rng) -> Result<(), String> {
-        let Some(fence) = random.choice(&self.old).copied() else { return Ok(()) };
-        let now = self.now;
-        let clock = FixedClock(now);
-        let mut store = FencedStore::new(&mut self.store, fence, &clock);
-        let everything: Vec<i64> = self.model.messages.keys().copied().collect();
-        let cycles: Vec<String> = self.model.cycles.keys().cloned().collect();
-        let cycle = random.choice(&cycles).cloned().unwrap_or_default();
-        let done = Change::Done { messages: everything.clone(), outcome: MessageOutcome::Answered };
-        let send = Change::Send(mind::outgoing(OWNER, "from one who lost the lease", OutgoingKind::Reply));
-        let end = |state| CycleEnd { failed_messages: &everything, ..CycleEnd::new(state) };
-        let refused = match random.u32(0..8) {
-            0 => store.record(&cycle, &Entry::Asked, &[send, done]),
-            1 => store.change(&cycle, &[send, done]),
-            2 => store.end_cycle(&cycle, &end(CycleState::Done)),
-            3 => store.end_cycle(&cycle, &end(CycleState::Abandoned)),
-            4 => store.resume_cycle(&cycle),
-            5 => store.pause_cycle(&cycle, now, "late"),
-            6 => store.recover_outbox().map(drop),
-            _ => {
-                store.release_lease().map_err(text)?;
-                return Ok(());
-            }
-        };
-        match refused {
-            Err(StoreError::LeaseLost { .. }) => Ok(()),
-            other => Err(format!("a wake that lost its lease wrote: {other:?}")),
-        }
-    }
-
     /// The bot sends its own answers, whoever else waits.
     fn bot_claims(&mut self, random: &mut Rng) -> Result<(), String> {
         let sql = "SELECT id FROM outgoing_messages WHERE kind = 'command' ORDER BY id";
-        let answers: Vec<i64> = check::rows(&self.look, sql, |row| row.get(0))?;
+        let answers: Vec<i64> = self.look.rows(sql, |row| row.get(0))?;
         let last = answers.len().saturating_sub(random.usize(1..4));
         let only = answers.get(last..).unwrap_or_default();
         if self.bots.is_none() {
@@ -428,7 +336,7 @@ impl Scene {
             self.arrive(&claimed, true)?;
         }
         self.forget_sender(&claimed)?;
-        self.bot = Store::open(&self.path()).map_err(text)?;
+        self.bot = self.home.open()?;
         self.ghosts.push((claimed, has_arrived));
         Ok(())
     }
@@ -476,7 +384,7 @@ impl Scene {
             "SELECT state || attempts FROM outgoing_parts WHERE outgoing_id = {} AND part = {}",
             claimed.outgoing_id, claimed.part
         );
-        let state = |look| check::rows(look, &sql, |row| row.get::<_, String>(0));
+        let state = |look: &Look| look.rows(&sql, |row| row.get::<String>(0));
         let before = state(&self.look)?;
         self.bot.settle_part(claimed, &outcome, self.now).map_err(text)?;
         let after = state(&self.look)?;

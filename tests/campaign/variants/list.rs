@@ -32,7 +32,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         name: "a cycle doesn't mark the messages it takes up",
         layer: "histories",
         line: "claims::note(tx, messages, cycle_id)?;",
-        broken: "taken_up::note(tx, messages.get(1..).unwrap_or_default(), cycle_id)?;",
+        broken: "claims::note(tx, messages.get(1..).unwrap_or_default(), cycle_id)?;",
         trials: UpTo(300),
     },
     Variant {
@@ -104,6 +104,20 @@ pub(crate) const VARIANTS: &[Variant] = &[
         line: "DO UPDATE SET content = excluded.content",
         broken: "DO UPDATE SET content = excluded.content, base = excluded.content",
         trials: UpTo(300),
+    },
+    Variant {
+        name: "two machines work on a shared database at once",
+        layer: "shared-histories",
+        line: "if !is_ours {",
+        broken: "if !is_ours && self.path.as_os_str().is_empty() {",
+        trials: UpTo(30),
+    },
+    Variant {
+        name: "a lost connection to a shared database isn't made anew",
+        layer: "shared-histories",
+        line: "Err(error) if error.is_lost() && may_repeat",
+        broken: "Err(error) if error.is_busy() && may_repeat",
+        trials: UpTo(30),
     },
     Variant {
         name: "two wakes hold the lock at once",

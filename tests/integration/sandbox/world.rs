@@ -2,6 +2,8 @@
 
 use std::{
     collections::BTreeMap,
+    hash::{DefaultHasher, Hasher},
+    io::ErrorKind,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -251,25 +253,38 @@ pub(super) fn run(spec: &Spec) -> Ran {
     }
 }
 
-/// The probe, built once: acts for which there is no command.
+/// The probe: acts for which there is no command. The first test that wants it builds it. Nobody replaces it: a sandbox has its file
+/// bound, and a bound file that is exchanged can't be run any more.
 pub(super) fn probe() -> &'static Path {
     static PROBE: OnceLock<PathBuf> = OnceLock::new();
     PROBE.get_or_init(|| {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/sandbox/probe.c");
-        let target = seen_inside();
-        let (made, program) = (target.join(format!("probe-{}", std::process::id())), target.join("probe"));
-        #[expect(clippy::disallowed_methods, reason = "the compiler of a helper of the tests")]
-        let output = Command::new("cc")
-            .args(["-O1", "-Wall", "-Wextra", "-o"])
-            .args([&made, &source])
-            .stdin(Stdio::null())
-            .output()
-            .expect("a C compiler (cc)");
-        assert!(output.status.success(), "probe.c: {}", String::from_utf8_lossy(&output.stderr));
-        // Other tests build it at the same time, each its own, and may be running the one before.
-        std::fs::rename(&made, &program).unwrap();
+        let mut of_source = DefaultHasher::new();
+        of_source.write(&std::fs::read(&source).unwrap());
+        let program = seen_inside().join(format!("probe-{:x}", of_source.finish()));
+        if !program.exists() {
+            let made = seen_inside().join(format!("making-probe-{}", std::process::id()));
+            compile(&source, &made);
+            match std::fs::hard_link(&made, &program) {
+                // Another test was first.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                linked => linked.unwrap(),
+            }
+            std::fs::remove_file(&made).unwrap();
+        }
         program
     })
+}
+
+fn compile(source: &Path, program: &Path) {
+    #[expect(clippy::disallowed_methods, reason = "the compiler of a helper of the tests")]
+    let output = Command::new("cc")
+        .args(["-O1", "-Wall", "-Wextra", "-o"])
+        .args([program, source])
+        .stdin(Stdio::null())
+        .output()
+        .expect("a C compiler (cc)");
+    assert!(output.status.success(), "probe.c: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// A process, while it is held.

@@ -133,6 +133,11 @@ impl Gate {
     }
 }
 
+/// A port of loopback that nobody listens at, for a program that has to be told one.
+pub(crate) fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
 /// A lock whose data stays readable after another thread panicked: its panic is the news, not ours.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)

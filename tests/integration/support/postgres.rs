@@ -169,6 +169,27 @@ impl OwnServer {
         start(&self.bin, &self.dir, "-c shared_buffers=8MB -c max_wal_size=4MB -c min_wal_size=2MB");
     }
 
+    /// Starts it, which was stopped, so that it listens at a port of loopback, too. With a certificate and its key: to whom has a password
+    /// and speaks TLS. Without: to all, in plain text.
+    pub(crate) fn listen(&self, port: u16, encrypted_by: Option<(&Path, &Path)>) {
+        let data = self.dir.join("data");
+        let mut more = format!("-c shared_buffers=8MB -c listen_addresses=127.0.0.1 -p {port}");
+        if let Some((certificate, key)) = encrypted_by {
+            for (from, name) in [(certificate, "server.crt"), (key, "server.key")] {
+                let to = data.join(name);
+                run(Command::new("install").args(["-m", "600", "-o", &owner(&data)]).arg(from).arg(&to));
+            }
+            more.push_str(" -c ssl=on");
+        }
+        let how = if encrypted_by.is_some() {
+            "hostssl all all 127.0.0.1/32 scram-sha-256"
+        } else {
+            "host all all 127.0.0.1/32 trust"
+        };
+        fs::write(data.join("pg_hba.conf"), format!("local all all trust\n{how}\n")).unwrap();
+        start(&self.bin, &self.dir, &more);
+    }
+
     /// Ends it: `immediate` is as a kill of all its processes, `fast` as an administrator does it. Says whether it ran.
     pub(crate) fn stop(&self, mode: &str) -> bool {
         let mut command = as_user(&self.bin.join("pg_ctl"));
@@ -187,6 +208,12 @@ impl Drop for OwnServer {
         self.stop("immediate");
         fs::remove_dir_all(&self.dir).ok();
     }
+}
+
+/// Whose a file is, by number.
+fn owner(path: &Path) -> String {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::metadata(path).unwrap().uid().to_string()
 }
 
 fn is_root() -> bool {

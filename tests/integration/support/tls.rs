@@ -1,6 +1,6 @@
 //! TLS in front of a server on loopback: a small Python program with a certificate made for the test.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::env::{Running, TestEnv, eventually};
 
@@ -46,20 +46,45 @@ pub(crate) struct Tls {
 impl Tls {
     /// Starts it in front of a plain port; `None` where the programs for it are missing.
     pub(crate) fn start(env: &TestEnv, plain: u16) -> Option<Self> {
-        let at = |name: &str| env.path(name).display().to_string();
-        let (cert, key, told) = (at("tls.crt"), at("tls.key"), at("tls.port"));
-        let subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"];
-        let make = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", &key, "-out", &cert];
-        for program in ["openssl", "python3"] {
-            if env.command(program, &["--version"]).output().is_err() {
-                eprintln!("not run: {program} is missing");
-                return None;
-            }
+        if env.command("python3", &["--version"]).output().is_err() {
+            eprintln!("NOT RUN: python3 is missing");
+            return None;
         }
-        env.run("openssl", &[&make[..], &subject[..]].concat()).ok();
+        let (certificate, key) = certificate(env)?;
+        let at = |path: &Path| path.display().to_string();
+        let (cert, key, told) = (at(&certificate), at(&key), at(&env.path("tls.port")));
         let proxy = env.start("python3", &["-c", PROXY, &plain.to_string(), &cert, &key, &told]);
         let port = || std::fs::read_to_string(&told).ok()?.parse().ok();
         eventually("the TLS server", || port().is_some());
-        Some(Self { port: port()?, certificate: cert.into(), _proxy: proxy })
+        Some(Self { port: port()?, certificate, _proxy: proxy })
     }
+}
+
+/// A certificate for the name `localhost` that speaks for itself, and its key; none where openssl is missing.
+pub(crate) fn certificate(env: &TestEnv) -> Option<(PathBuf, PathBuf)> {
+    if env.command("openssl", &["version"]).output().is_err() {
+        eprintln!("NOT RUN: openssl is missing");
+        return None;
+    }
+    let subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"];
+    Some(made(env, "tls", &subject))
+}
+
+/// A certificate for `localhost` by this authority, and its key.
+pub(crate) fn certificate_by(env: &TestEnv, (authority, key): &(PathBuf, PathBuf)) -> (PathBuf, PathBuf) {
+    let settings = env.path("server.cnf");
+    let text = "[req]\ndistinguished_name = name\nx509_extensions = server\nprompt = no\n[name]\nCN = server\n\
+                [server]\nbasicConstraints = CA:FALSE\nsubjectAltName = DNS:localhost\n";
+    std::fs::write(&settings, text).unwrap();
+    let [authority, key, settings] = [authority, key, &settings].map(|path| path.display().to_string());
+    made(env, "server", &["-CA", &authority, "-CAkey", &key, "-config", &settings])
+}
+
+fn made(env: &TestEnv, name: &str, how: &[&str]) -> (PathBuf, PathBuf) {
+    let made = [env.path(&format!("{name}.crt")), env.path(&format!("{name}.key"))];
+    let [out, key_out] = made.each_ref().map(|path| path.display().to_string());
+    let make = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", &key_out, "-out", &out];
+    env.run("openssl", &[&make[..], how].concat()).ok();
+    let [certificate, key] = made;
+    (certificate, key)
 }

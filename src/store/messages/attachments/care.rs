@@ -28,7 +28,7 @@ impl Store {
              ORDER BY a.id LIMIT {MAX_NAMED}",
             Attachment::SELECT
         );
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         Ok(statement.query_map([], Attachment::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
@@ -39,7 +39,7 @@ impl Store {
              FROM attachments a JOIN incoming_messages m ON m.id = a.message_id
              WHERE a.path IS NOT NULL ORDER BY a.id DESC LIMIT {MAX_NAMED}"
         );
-        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut statement = self.conn.prepare(&sql)?;
         let rows = statement.query_map([], |row| {
             Ok(FileOnDisk {
                 id: row.get(0)?,

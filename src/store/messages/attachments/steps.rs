@@ -49,7 +49,7 @@ impl Store {
             "SELECT min(a.not_before) FROM attachments a JOIN incoming_messages m ON m.id = a.message_id
              WHERE m.processed = 0 AND a.not_before > ?1 AND (a.state = 'wanted' OR a.state = 'kept' AND a.kind IN {SOUND})"
         );
-        let at: Option<String> = self.conn.prepare_cached(&sql)?.query_row([rfc3339(now)], |row| row.get(0))?;
+        let at: Option<String> = self.conn.prepare(&sql)?.query_row([rfc3339(now)], |row| row.get(0))?;
         Ok(at.as_deref().and_then(crate::clock::parse_time))
     }
 
@@ -66,7 +66,7 @@ impl Store {
         );
         let found = self
             .conn
-            .prepare_cached(&sql)?
+            .prepare(&sql)?
             .query_row((rfc3339(now), rfc3339(now + LONGEST_WAIT)), Attachment::read)
             .optional()?;
         Ok(found)

@@ -1,0 +1,90 @@
+//! Where a history's database is: a file of SQLite's, or a schema of a PostgreSQL; and what crashes make of it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use reveille::store::Store;
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+#[cfg(feature = "postgres")]
+use super::shared::Schema;
+use super::{look::Look, wake::text};
+
+/// What somebody writes who will not commit it.
+const UNFINISHED: &str = "
+    UPDATE incoming_messages SET processed = 1, outcome = 'answered', message_text = message_text || 'x';
+    UPDATE outgoing_parts SET state = 'sent', html = html || 'x';
+    UPDATE processing_lock SET fence = 0;
+    DELETE FROM cycle_files; DELETE FROM cycle_journal;";
+
+/// Where a history's database is.
+pub(super) enum Home {
+    /// A file, and which copy of it is in use: a reboot goes on with another one.
+    File { dir: TempDir, generation: u32 },
+    #[cfg(feature = "postgres")]
+    Shared(Box<Schema>),
+}
+
+impl Home {
+    /// A fresh database, copied from `template`, in a directory below `home`.
+    pub(super) fn file(template: &Path, home: &Path) -> Result<Self, String> {
+        let dir = tempfile::tempdir_in(home).map_err(text)?;
+        fs::copy(template, copy(&dir, 0)).map_err(text)?;
+        Ok(Self::File { dir, generation: 0 })
+    }
+
+    /// Whether wakes come from several machines, each with a connection of its own.
+    pub(super) fn is_shared(&self) -> bool {
+        !matches!(self, Self::File { .. })
+    }
+
+    pub(super) fn open(&self) -> Result<Store, String> {
+        match self {
+            Self::File { dir, generation } => Store::open(&copy(dir, *generation)).map_err(text),
+            #[cfg(feature = "postgres")]
+            Self::Shared(schema) => schema.open(),
+        }
+    }
+
+    pub(super) fn look(&self) -> Result<Look, String> {
+        match self {
+            Self::File { dir, generation } => Connection::open(copy(dir, *generation)).map(Look::Sqlite).map_err(text),
+            #[cfg(feature = "postgres")]
+            Self::Shared(schema) => schema.session().map(Look::Postgres),
+        }
+    }
+
+    /// Everything ends at once, a transaction of somebody's being in flight. Whoever looks has to look anew.
+    pub(super) fn crash(&mut self, look: &Look) -> Result<(), String> {
+        match (self, look) {
+            // The files go on as they are, with the unfinished writes in them.
+            (Self::File { dir, generation }, Look::Sqlite(conn)) => {
+                conn.execute_batch(&format!("PRAGMA cache_size = 1; BEGIN IMMEDIATE; {UNFINISHED}")).map_err(text)?;
+                let (from, to) = (copy(dir, *generation), copy(dir, *generation + 1));
+                *generation += 1;
+                for ending in ["", "-wal"] {
+                    let with_ending = |path: &Path| format!("{}{ending}", path.display());
+                    fs::copy(with_ending(&from), with_ending(&to)).map_err(text)?;
+                }
+                Ok(())
+            }
+            // The connections end. The server's own crash is left out: all histories share it, and its files are its makers' to test.
+            #[cfg(feature = "postgres")]
+            (Self::Shared(schema), Look::Postgres(session)) => {
+                let dying = schema.session()?;
+                dying.batch(&format!("BEGIN; {UNFINISHED}"))?;
+                session.cut_off_others()
+            }
+            #[cfg(feature = "postgres")]
+            _ => Err("the look is into another kind of database".to_owned()),
+        }
+    }
+}
+
+/// The file's copy of a generation.
+fn copy(dir: &TempDir, generation: u32) -> PathBuf {
+    dir.path().join(generation.to_string())
+}

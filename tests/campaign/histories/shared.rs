@@ -1,0 +1,149 @@
+//! Histories on PostgreSQL: a server for all of them, and a schema of its own for each.
+//!
+//! Each schema belongs to a role of its own, by which the server knows its connections: they can be cut off all at once.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use reveille::store::{DatabaseAddress, Store};
+use rusqlite::types::Value;
+use tokio::runtime::{self, Runtime};
+use tokio_postgres::{Client, NoTls, Row, types::Type};
+
+use super::wake::text;
+use crate::support::postgres;
+
+/// How long the server may take to be through with connections that were cut off: it takes milliseconds.
+const END_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The server, and who may make schemas in it.
+pub(super) struct Server {
+    /// The address without the role: the socket and the database.
+    place: String,
+    keeper: Mutex<Session>,
+}
+
+impl Server {
+    /// The one of this run; none where PostgreSQL isn't installed.
+    pub(super) fn find() -> Option<Self> {
+        let url = postgres::new_database()?;
+        let keeper = Session::connect(&url).expect("the server that was just started");
+        let place = url.split_once('@').and_then(|(_, place)| place.split_once('?'));
+        let place = place.expect("an address with a role and a schema").0.to_owned();
+        Some(Self { place, keeper: Mutex::new(keeper) })
+    }
+
+    /// A new schema without any table.
+    pub(super) fn new_schema(self: &Arc<Self>) -> Result<Schema, String> {
+        static SCHEMAS: AtomicU32 = AtomicU32::new(0);
+        let name = format!("h{}_{}", std::process::id(), SCHEMAS.fetch_add(1, Ordering::Relaxed));
+        self.keep(&format!("CREATE ROLE {name} LOGIN; CREATE SCHEMA {name} AUTHORIZATION {name}"))?;
+        // A role finds the schema of its name by itself.
+        let url = format!("postgres://{name}@{}", self.place);
+        Ok(Schema { server: Arc::clone(self), address: DatabaseAddress::parse(&url, None)?, url, name })
+    }
+
+    fn keep(&self, sql: &str) -> Result<(), String> {
+        self.keeper.lock().unwrap_or_else(PoisonError::into_inner).batch(sql)
+    }
+}
+
+/// A history's database: it goes with it.
+pub(super) struct Schema {
+    server: Arc<Server>,
+    name: String,
+    url: String,
+    address: DatabaseAddress,
+}
+
+impl Schema {
+    pub(super) fn open(&self) -> Result<Store, String> {
+        Store::open_shared(&self.address).map_err(text)
+    }
+
+    /// A connection past the store.
+    pub(super) fn session(&self) -> Result<Session, String> {
+        Session::connect(&self.url)
+    }
+}
+
+impl Drop for Schema {
+    fn drop(&mut self) {
+        let name = &self.name;
+        // After a failure somebody's transaction may still be under way.
+        let end = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{name}'");
+        if let Err(why) = self.server.keep(&format!("{end}; DROP SCHEMA {name} CASCADE; DROP ROLE {name}")) {
+            eprintln!("the schema {name} stays until the server ends: {why}");
+        }
+    }
+}
+
+/// A connection that is waited for, in the thread of whoever asks.
+pub(super) struct Session {
+    runtime: Runtime,
+    client: Client,
+}
+
+impl Session {
+    fn connect(url: &str) -> Result<Self, String> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(text)?;
+        let (client, connection) =
+            runtime.block_on(tokio_postgres::connect(url, NoTls)).map_err(|error| told(&error))?;
+        drop(runtime.spawn(connection));
+        Ok(Self { runtime, client })
+    }
+
+    /// Runs several statements.
+    pub(super) fn batch(&self, sql: &str) -> Result<(), String> {
+        self.runtime.block_on(self.client.batch_execute(sql)).map_err(|error| told(&error))
+    }
+
+    /// Runs a statement with one value.
+    pub(super) fn execute(&self, sql: &str, value: &str) -> Result<(), String> {
+        self.runtime.block_on(self.client.execute(sql, &[&value])).map(drop).map_err(|error| told(&error))
+    }
+
+    /// What a query finds.
+    pub(super) fn rows(&self, sql: &str) -> Result<Vec<Vec<Value>>, String> {
+        let found = self.runtime.block_on(self.client.query_typed(sql, &[])).map_err(|error| told(&error))?;
+        let cells =
+            |row: &Row| (0..row.len()).map(|at| cell(row, at)).collect::<Result<_, _>>().map_err(|error| told(&error));
+        found.iter().map(cells).collect()
+    }
+
+    /// Cuts off every other connection of its role, and waits until the server is through with them.
+    pub(super) fn cut_off_others(&self) -> Result<(), String> {
+        let others = "FROM pg_stat_activity WHERE usename = current_user AND pid != pg_backend_pid()";
+        self.batch(&format!("SELECT pg_terminate_backend(pid) {others}"))?;
+        let begun = Instant::now();
+        while !self.rows(&format!("SELECT pid {others}"))?.is_empty() {
+            if begun.elapsed() > END_TIMEOUT {
+                return Err("a connection that was cut off goes on".to_owned());
+            }
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+}
+
+/// A value as SQLite would give it.
+fn cell(row: &Row, at: usize) -> Result<Value, tokio_postgres::Error> {
+    let kind = row.columns().get(at).map(|column| column.type_().clone());
+    let value = match kind {
+        Some(Type::BOOL) => row.try_get::<_, Option<bool>>(at)?.map(Value::from),
+        Some(Type::INT4) => row.try_get::<_, Option<i32>>(at)?.map(Value::from),
+        Some(Type::INT8) => row.try_get::<_, Option<i64>>(at)?.map(Value::from),
+        _ => row.try_get::<_, Option<String>>(at)?.map(Value::from),
+    };
+    Ok(value.unwrap_or(Value::Null))
+}
+
+/// What the server said, which the client's own text leaves out.
+fn told(error: &tokio_postgres::Error) -> String {
+    error.as_db_error().map_or_else(|| text(error), text)
+}

@@ -105,7 +105,7 @@ fn running() -> Option<PathBuf> {
     let dir = std::env::temp_dir().join(format!("reveille-postgres-{}", parent_id()));
     let lock = fs::File::create(dir.with_extension("lock")).unwrap();
     lock.lock_exclusive().unwrap();
-    if !dir.join("ready").exists() {
+    if !dir.join("ready").exists() || !is_up(&dir) {
         fs::remove_dir_all(&dir).ok();
         fs::create_dir(&dir).unwrap();
         if is_root() {
@@ -119,6 +119,13 @@ fn running() -> Option<PathBuf> {
         fs::write(dir.join("ready"), "").unwrap();
     }
     Some(dir)
+}
+
+/// Whether its process is there. All may have been killed at once, and numbers of processes come again.
+fn is_up(dir: &Path) -> bool {
+    let known = fs::read_to_string(dir.join("data/postmaster.pid")).unwrap_or_default();
+    let pid = known.lines().next().and_then(|line| line.parse().ok()).and_then(rustix::process::Pid::from_raw);
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
 }
 
 fn initialise(bin: &Path, data: &Path) {

@@ -90,7 +90,7 @@ impl Repo {
         if self.git.references()?.next().is_none() {
             return Ok(false);
         }
-        let spec = git(&self.root).args(["bundle", "create", "--quiet"]).args([to]).args(["--all"]);
+        let spec = self.git_command().args(["bundle", "create", "--quiet"]).args([to]).args(["--all"]);
         let spec = if has_head { spec.args(["HEAD"]) } else { spec };
         run(spec, "writing the bundle")?;
         Ok(true)

@@ -42,7 +42,7 @@ impl Repo {
             return Ok(());
         }
         let index_lock = self.git.path().join("index.lock");
-        let output = process::run(&remote::git(&self.root).args(PLAIN));
+        let output = process::run(&self.git_command().args(PLAIN));
         if self.is_index_readable() {
             return Ok(());
         }

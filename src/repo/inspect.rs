@@ -8,7 +8,7 @@ use std::{
 use super::{
     IsSecret, LeftAlone, Repo, RepoError,
     advance::{DAMAGED_NOTE, KEPT},
-    glance, remote,
+    glance,
 };
 use crate::process::{self, ProcessError};
 
@@ -93,9 +93,8 @@ impl Repo {
 
     /// Whether every object that the branches need is there, by `git fsck`; what it says if not. `None` if it took longer than `timeout`.
     pub fn fsck(&self, timeout: Duration) -> Result<Option<Vec<String>>, ProcessError> {
-        let spec = remote::git(&self.root)
-            .args(["fsck", "--connectivity-only", "--no-dangling", "--no-progress"])
-            .timeout(timeout);
+        let spec =
+            self.git_command().args(["fsck", "--connectivity-only", "--no-dangling", "--no-progress"]).timeout(timeout);
         let output = match process::run(&spec) {
             Ok(output) => output,
             Err(ProcessError::TimedOut { .. }) => return Ok(None),

@@ -113,7 +113,7 @@ impl Repo {
             config.remove(TAKING).map_err(local)?;
         }
         let output =
-            patience.run(remote::git(&self.root).args(["ls-remote", "--quiet", "--symref", super::REMOTE, "HEAD"]))?;
+            patience.run(self.git_command().args(["ls-remote", "--quiet", "--symref", super::REMOTE, "HEAD"]))?;
         if !output.status.success() {
             return Err(remote::failure(&output));
         }

@@ -99,7 +99,7 @@ impl Repo {
     fn housekeep(&self, timeout: Duration, args: &[&str]) -> Result<(), RepoError> {
         let command = args.first().copied().unwrap_or_default();
         let failed = |why: String| RepoError::Housekeeping { why: format!("git {command}: {why}") };
-        let spec = remote::git(&self.root).args(args.iter().copied()).timeout(timeout);
+        let spec = self.git_command().args(args.iter().copied()).timeout(timeout);
         match process::run(&spec) {
             Ok(output) if output.status.success() => Ok(()),
             Ok(output) => Err(failed(remote::failure(&output).to_string())),

@@ -175,7 +175,7 @@ impl Repo {
         }
         let refspec = format!("+{}:{}", self.branch_ref(), self.tracking_ref());
         let fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", REMOTE];
-        let fetch = git(&self.root).args(fetch).args([refspec]);
+        let fetch = self.git_command().args(fetch).args([refspec]);
         // A killed push or fetch leaves its lock on what was seen: waited for and cleared away, as a push may depend on this.
         let output = self.retrying(|| match patience.run(fetch.clone()) {
             Ok(output) if !output.status.success() && stderr(&output).contains(LOCK_IN_THE_WAY) => {
@@ -240,7 +240,7 @@ impl Repo {
         let seen = seen.map_or_else(String::new, |seen| seen.to_string());
         let lease = format!("--force-with-lease={}:{seen}", self.branch_ref());
         let push = ["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"];
-        let push = git(&self.root).args(push).args([lease.as_str()]);
+        let push = self.git_command().args(push).args([lease.as_str()]);
         let push = match beside {
             None => push.args([REMOTE, &refspec]),
             Some(beside) => {
@@ -272,7 +272,7 @@ impl Repo {
         if !is_http || self.id_of(&self.accepted_ref())?.is_none() {
             return Ok(false);
         }
-        let listed = patience.run(git(&self.root).args(["ls-remote", "--quiet", REMOTE]))?;
+        let listed = patience.run(self.git_command().args(["ls-remote", "--quiet", REMOTE]))?;
         if !listed.status.success() {
             return Err(failure(&listed));
         }
@@ -341,6 +341,11 @@ impl Repo {
         }
     }
 
+    /// [`git`] in the memory, by the settings that are open already.
+    pub(super) fn git_command(&self) -> Spec {
+        by_settings(&self.root, self.git.config())
+    }
+
     /// The last commit of the remote's that became part of our branch, or came from it.
     pub(super) fn accepted_ref(&self) -> String {
         format!("refs/reveille/remote/{}", self.branch)
@@ -350,6 +355,11 @@ impl Repo {
 /// A git command in a directory: no questions, no hooks or other programs of the repository's, nothing in the background, output
 /// in the words that we know.
 pub(super) fn git(dir: &Path) -> Spec {
+    let settings = git2::Repository::open(dir).and_then(|git| git.config()).or_else(|_| git2::Config::open_default());
+    by_settings(dir, settings)
+}
+
+fn by_settings(dir: &Path, settings: Result<git2::Config, git2::Error>) -> Spec {
     const SETTINGS: [&str; 8] = [
         "core.fsmonitor=false",
         "core.hooksPath=/dev/null",
@@ -362,7 +372,7 @@ pub(super) fn git(dir: &Path) -> Spec {
     ];
     let spec = Spec::new("git").dir(dir).without(&NOT_INHERITED).max_output_bytes(64 << 10).asked_first();
     let spec = spec.args(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
-    let spec = if has_own_ssh(dir) {
+    let spec = if has_own_ssh(settings) {
         spec
     } else {
         spec.args(["-c", "core.sshCommand=ssh -o BatchMode=yes -o ConnectTimeout=15"])
@@ -377,11 +387,10 @@ pub(super) fn whose_commit(dir: &Path) -> Spec {
 }
 
 /// Whether the person says how to call ssh. Then it stays as they say; the time-out bounds it.
-fn has_own_ssh(dir: &Path) -> bool {
-    let config = git2::Repository::open(dir).and_then(|git| git.config()).or_else(|_| git2::Config::open_default());
+fn has_own_ssh(settings: Result<git2::Config, git2::Error>) -> bool {
     process::inherits("GIT_SSH_COMMAND")
         || process::inherits("GIT_SSH")
-        || config.is_ok_and(|config| config.get_string("core.sshCommand").is_ok())
+        || settings.is_ok_and(|settings| settings.get_string("core.sshCommand").is_ok())
 }
 
 fn stderr(output: &Output) -> String {

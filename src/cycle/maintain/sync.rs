@@ -1,7 +1,7 @@
 //! What is looked after without a model: delivering, pushing, fetching. Each is bounded in time and backs off by itself, so
 //! that a dead remote or a dead network never holds up an answer.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{cell::OnceCell, collections::BTreeSet, time::Duration};
 
 use chrono::TimeDelta;
 
@@ -19,8 +19,8 @@ use crate::{
     memory::{self, unsettled::unsettled},
     outside,
     repo::{
-        BroughtIn, HOLDS_SECRET, Integrated, LeftAlone, MAINTAIN_TIMEOUT, Patience, Pushed, REMOTE_TIMEOUT,
-        RemoteError, Repo, RepoError,
+        BroughtIn, HOLDS_SECRET, Integrated, LeftAlone, MAINTAIN_TIMEOUT, Patience, PersonEdits, Pushed,
+        REMOTE_TIMEOUT, RemoteError, Repo, RepoError,
     },
     store::UpkeepKind,
 };
@@ -61,6 +61,7 @@ pub(in crate::cycle) fn after_answers(session: &mut Session<'_>, repo: &Repo) ->
     }
     if std::mem::take(&mut session.sync.has_put_off_commits) {
         session.sync.may_take_long = true;
+        take_in_person_edits(session, repo, &mut account)?;
         integrate(session, repo, &mut account)?;
         has_worked = true;
     }
@@ -216,7 +217,7 @@ pub(in crate::cycle) fn pull(session: &mut Session<'_>, repo: &Repo, account: &m
     take_in_person_edits(session, repo, account)
 }
 
-/// Says whether the remote answered, so that a person's edits were taken in.
+/// Asks the remote, and takes in a person's edits and what it has. Says whether it did so: not while all is stopped.
 fn fetch(session: &mut Session<'_>, repo: &Repo, account: &mut Account, bound: Duration) -> Result<bool, WakeError> {
     if session.is_stopped()? {
         return Ok(false);
@@ -224,23 +225,28 @@ fn fetch(session: &mut Session<'_>, repo: &Repo, account: &mut Account, bound: D
     session.sync.has_fetched = true;
     // Before an answer it is over soon by itself.
     let is_over = || session.sync.may_take_long && is_wanted(session, repo).unwrap_or(true);
-    // Before an answer, what comes next needs both.
+    let edits = OnceCell::new();
     let meanwhile = || {
+        // Before what the remote has: they are then merged like any commit, and never in the way.
+        edits.get_or_init(|| commit_person_edits(session, repo));
+        // Before an answer, what comes next needs both.
         if !session.sync.may_take_long {
             session.tooling();
             index::keep_current(session, repo);
         }
     };
-    if let Err(error) = repo.fetch(Patience { timeout: bound, is_over: &is_over, meanwhile: &meanwhile }) {
-        return remote_trouble(session, repo, UpkeepKind::Fetch, &error).map(|()| false);
+    let fetched = repo.fetch(Patience { timeout: bound, is_over: &is_over, meanwhile: &meanwhile });
+    let edits = edits.into_inner().unwrap_or_else(|| commit_person_edits(session, repo));
+    note_person_edits(session, account, edits)?;
+    match fetched {
+        Ok(()) => integrate(session, repo, account)?,
+        Err(error) => remote_trouble(session, repo, UpkeepKind::Fetch, &error)?,
     }
-    integrate(session, repo, account).map(|()| true)
+    Ok(true)
 }
 
-/// Brings our branch and the remote's together; nothing of either side is thrown away.
+/// Brings our branch and the remote's together; nothing of either side is thrown away. A person's edits were taken in.
 fn integrate(session: &mut Session<'_>, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
-    // A person's edits come first: they are then merged like any commit, and never in the way.
-    take_in_person_edits(session, repo, account)?;
     // What is wrong with it shows when it is taken in.
     if session.sync.has_put_off || !session.sync.may_take_long && repo.has_much_to_take_in(FEW).unwrap_or(false) {
         session.sync.has_put_off_commits = true;
@@ -497,10 +503,24 @@ pub(in crate::cycle) fn take_in_person_edits(
     repo: &Repo,
     account: &mut Account,
 ) -> Result<(), WakeError> {
+    let edits = commit_person_edits(session, repo);
+    note_person_edits(session, account, edits)
+}
+
+fn commit_person_edits(session: &Session<'_>, repo: &Repo) -> Result<PersonEdits, RepoError> {
     let redactor = session.context.redactor;
     let max = if session.sync.may_take_long { usize::MAX } else { FEW };
     let is_secret = |text: &str| redactor.contains_secret(text);
-    match repo.commit_few_person_edits(max, session.now(), &is_secret, &merge_texts) {
+    repo.commit_few_person_edits(max, session.now(), &is_secret, &merge_texts)
+}
+
+/// What became of a person's edits, in the wake's account.
+fn note_person_edits(
+    session: &mut Session<'_>,
+    account: &mut Account,
+    edits: Result<PersonEdits, RepoError>,
+) -> Result<(), WakeError> {
+    match edits {
         Ok(edits) => {
             session.sync.has_put_off |= edits.put_off;
             for left in edits.left_alone {

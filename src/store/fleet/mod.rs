@@ -186,16 +186,19 @@ impl FleetRegistry {
 
     /// Gives a worker the turn of the assistant that is due and waited longest since its last one; none is due otherwise.
     pub fn claim(&mut self, worker: &str, now: DateTime<Utc>, until: DateTime<Utc>) -> Result<Option<TurnClaim>> {
+        // Several workers look at once: whom another one is taking is passed over, not waited for. In SQLite one writes at a time.
+        let free = self.conn.either("", "FOR UPDATE SKIP LOCKED");
+        let sql = format!(
+            "UPDATE assistants SET claimed_by = ?1, claimed_until = ?3, taken_at = ?2 WHERE name = (
+                 SELECT name FROM assistants WHERE due_at <= ?2 AND (claimed_until IS NULL OR claimed_until <= ?2)
+                 ORDER BY coalesce(taken_at, ''), due_at, name LIMIT 1 {free})
+             RETURNING name, failures, woken"
+        );
         self.write(|tx| {
             let claimed = tx
-                .query_row(
-                    "UPDATE assistants SET claimed_by = ?1, claimed_until = ?3, taken_at = ?2 WHERE name = (
-                         SELECT name FROM assistants WHERE due_at <= ?2 AND (claimed_until IS NULL OR claimed_until <= ?2)
-                         ORDER BY coalesce(taken_at, ''), due_at, name LIMIT 1)
-                     RETURNING name, failures, woken",
-                    (worker, rfc3339(now), rfc3339(until)),
-                    |row| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?)),
-                )
+                .query_row(&sql, (worker, rfc3339(now), rfc3339(until)), |row| {
+                    Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?))
+                })
                 .optional()?;
             let Some((name, failures, woken)) = claimed else { return Ok(None) };
             let name = name.parse().map_err(|why| StoreError::Damaged(format!("assistant {name:?}: {why}")))?;
@@ -245,7 +248,7 @@ impl FleetRegistry {
     }
 
     fn write<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
-        let tx = self.conn.begin_write()?;
+        let tx = self.conn.begin_rows()?;
         let done = work(&tx)?;
         tx.commit()?;
         Ok(done)

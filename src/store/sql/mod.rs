@@ -68,6 +68,14 @@ impl<T> OptionalExtension<T> for QueryResult<T> {
     }
 }
 
+/// What a transaction is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Begin {
+    Read,
+    Write,
+    Rows,
+}
+
 /// One connection to a database.
 pub(in crate::store) struct SqlConnection {
     engine: Engine,
@@ -160,23 +168,31 @@ impl SqlConnection {
 
     /// Begins a transaction in which nobody else writes until its end.
     pub(in crate::store) fn begin_write(&self) -> QueryResult<Transaction<'_>> {
-        self.begin(true)
+        self.begin(Begin::Write)
+    }
+
+    /// Begins a transaction that writes single rows: where the engine locks rows, others write others beside it.
+    pub(in crate::store) fn begin_rows(&self) -> QueryResult<Transaction<'_>> {
+        self.begin(Begin::Rows)
     }
 
     /// Begins a transaction whose statements all read the same moment.
     pub(in crate::store) fn begin_read(&self) -> QueryResult<Transaction<'_>> {
-        self.begin(false)
+        self.begin(Begin::Read)
     }
 
-    fn begin(&self, is_writing: bool) -> QueryResult<Transaction<'_>> {
+    fn begin(&self, begin: Begin) -> QueryResult<Transaction<'_>> {
         let under_way = match &self.engine {
             Engine::Sqlite(conn) => {
-                let behavior = if is_writing { TransactionBehavior::Immediate } else { TransactionBehavior::Deferred };
+                let behavior = match begin {
+                    Begin::Read => TransactionBehavior::Deferred,
+                    Begin::Write | Begin::Rows => TransactionBehavior::Immediate,
+                };
                 UnderWay::Sqlite(rusqlite::Transaction::new_unchecked(conn, behavior)?)
             }
             #[cfg(feature = "postgres")]
             Engine::Postgres(postgres) => {
-                postgres.begin(is_writing)?;
+                postgres.begin(begin)?;
                 UnderWay::Postgres(RolledBack(postgres))
             }
         };

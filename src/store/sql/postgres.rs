@@ -8,8 +8,9 @@
 //! **Who writes when.** SQLite lets one write at a time, and all reasoning of the verbs rests on that: what a transaction has read is
 //! still so when it writes. Here each writing transaction first takes one lock for the whole store (`pg_advisory_xact_lock`), which ends
 //! with it. So writes of all machines follow each other, in the order in which they commit; numbers of rows grow in that order,
-//! too. Claims (`FOR UPDATE SKIP LOCKED`) would let two senders take parts at the same time: they aren't needed while the lock stands,
-//! since a claim is one short transaction. Readers take no lock, and see what was committed before their statement.
+//! too. With claims by rows (`FOR UPDATE SKIP LOCKED`) two senders could take parts at the same time: they aren't needed while the lock
+//! stands, since a claim is one short transaction. Of a fleet's list nothing rests on that order: its workers claim by rows, without
+//! the lock. Readers take no lock, and see what was committed before their statement.
 //!
 //! **What fails how.** A connection that was lost is made anew by the next call outside a transaction. Within one, all that follows
 //! fails, and the transaction never was, but for one case: whether a commit that got no answer has happened nobody knows; it is an
@@ -32,7 +33,7 @@ use tokio_postgres::{
     types::{FromSql, IsNull, ToSql, Type, to_sql_checked},
 };
 
-use super::{dialect, tls::Tls};
+use super::{Begin, dialect, tls::Tls};
 
 /// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -161,18 +162,18 @@ impl Postgres {
         self.call(|| Work::Batch(sql.to_owned())).map(drop)
     }
 
-    /// Begins a transaction; a writing one waits for its turn.
-    pub(super) fn begin(&self, is_writing: bool) -> Result<(), PostgresError> {
+    /// Begins a transaction; one that writes more than single rows waits for its turn.
+    pub(super) fn begin(&self, begin: Begin) -> Result<(), PostgresError> {
         if self.under_way.get().is_some() {
             return Err(PostgresError {
                 code: Some("25001".to_owned()),
                 text: "a transaction is under way already".to_owned(),
             });
         }
-        let begin = if is_writing {
-            format!("BEGIN; SELECT pg_advisory_xact_lock({WRITERS_LOCK}, hashtext(current_schema()))")
-        } else {
-            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY".to_owned()
+        let begin = match begin {
+            Begin::Read => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY".to_owned(),
+            Begin::Write => format!("BEGIN; SELECT pg_advisory_xact_lock({WRITERS_LOCK}, hashtext(current_schema()))"),
+            Begin::Rows => "BEGIN".to_owned(),
         };
         self.batch(&begin).inspect_err(|_| {
             // It may have begun, and failed to get its turn.

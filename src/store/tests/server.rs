@@ -10,3 +10,8 @@ use crate::store::DatabaseAddress;
 pub(super) fn database() -> Option<DatabaseAddress> {
     postgres::new_database().map(|url| DatabaseAddress::parse(&url, None).unwrap())
 }
+
+/// The same for what makes schemas of its own.
+pub(super) fn server_database() -> Option<DatabaseAddress> {
+    postgres::new_server_database().map(|url| DatabaseAddress::parse(&url, None).unwrap())
+}

@@ -1,7 +1,13 @@
 //! What only a database with several at work can show. Without PostgreSQL these are not run, which is said.
 
 use super::*;
-use crate::store::DatabaseAddress;
+use crate::{
+    store::{
+        DatabaseAddress,
+        sql::{Postgres, SqlConnection},
+    },
+    types::AssistantName,
+};
 
 fn address() -> Option<DatabaseAddress> {
     // Once is enough: the other module is SQLite's.
@@ -38,6 +44,28 @@ fn what_is_only_looked_at_is_neither_made_nor_changed() {
     assert_eq!(looking.queued().unwrap()[0].text, "keep me");
     let refused = looking.say(ChatRef::TERMINAL, "more", at(0)).unwrap_err();
     assert!(refused.to_string().contains("read-only"), "{refused}");
+}
+
+/// Whom one worker of a fleet is taking another one passes over: it takes the next, and waits for nobody.
+#[test]
+fn workers_of_a_fleet_wait_for_none_of_each_others_claims() {
+    if !module_path!().contains("on_postgres") {
+        return;
+    }
+    let Some(address) = server::server_database() else { return eprintln!("NOT RUN: PostgreSQL isn't installed here") };
+    let mut registry = FleetRegistry::open(&StorePlace::Shared(Box::new(address.clone()))).unwrap();
+    let [ana, ben] = ["ana", "ben"].map(|name| name.parse::<AssistantName>().unwrap());
+    for name in [&ana, &ben] {
+        registry.add(name, at(0)).unwrap();
+    }
+    let list = address.in_schema("reveille_fleet");
+    let other = SqlConnection::from(Postgres::new(list.config.clone(), list.tls.clone(), false));
+    let taking = other.begin_rows().unwrap();
+    taking.execute("UPDATE assistants SET claimed_by = 'other' WHERE name = ?1", [ana.as_str()]).unwrap();
+    let mut claim = || registry.claim("w", at(1), at(60)).unwrap().map(|claim| claim.name);
+    assert_eq!((claim(), claim()), (Some(ben), None));
+    drop(taking);
+    assert_eq!(claim(), Some(ana));
 }
 
 /// Of parts that several senders want, each goes to one of them.

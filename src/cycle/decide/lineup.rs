@@ -407,9 +407,17 @@ mod tests {
         for sure in ["remind me to stretch in 20 minutes", "remember that Anna likes tea", "add task buy milk"] {
             assert!(is_taken(&state, &message(sure)), "{sure}");
         }
-        for unsure in
-            ["hello", "yes", "remind me to stretch", "what does Anna like?", "move it to Friday", "help", "undo that"]
-        {
+        for unsure in [
+            "hello",
+            "yes",
+            "remind me to stretch",
+            "what does Anna like?",
+            "move it to Friday",
+            "help",
+            "undo that",
+            "remember that the wifi code is 1234, and tidy up my folder",
+            "add task buy milk, and tell Anna",
+        ] {
             assert!(!is_taken(&state, &message(unsure)), "{unsure}");
         }
         let sure = message("remind me to stretch in 20 minutes");

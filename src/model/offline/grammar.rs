@@ -172,10 +172,10 @@ impl OfflineCommand {
     /// Whether it says all by itself: nothing has to be asked, and it speaks of nothing that was said before.
     pub fn is_sure(&self) -> bool {
         match self {
-            Self::Remember { .. }
-            | Self::Remind { .. }
-            | Self::ListReminders
-            | Self::TaskAdd { .. }
+            Self::Remember { fact: words, .. }
+            | Self::Remind { what: words, .. }
+            | Self::TaskAdd { title: words, .. } => !may_order_more(words),
+            Self::ListReminders
             | Self::TaskList { .. }
             | Self::Agenda { .. }
             | Self::Time
@@ -185,6 +185,11 @@ impl OfflineCommand {
             _ => false,
         }
     }
+}
+
+/// Whether words that would be kept as they stand may hold one more order, which only a model sees: "…, and tidy up my folder".
+fn may_order_more(words: &str) -> bool {
+    words.contains(", and ") || words.contains(", then ")
 }
 
 /// What a question asks for.

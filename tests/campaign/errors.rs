@@ -83,6 +83,9 @@ impl Layer for Errors {
             world.examine().map_err(context)?;
         }
         let took = world.recover().map_err(context)?;
+        if world.asks_without_a_copy() {
+            return world.check_given_back().map(|()| Recovery(Some(took))).map_err(context);
+        }
         // No descriptor, no way to the mind.
         let is_notice = |text: &str| text.starts_with("I can't reach my AI model right now");
         story.check_with(&world, &is_notice).map_err(context)?;

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _, path::Pa
 use serde_json::json;
 
 use super::{
-    World,
+    Program, World,
     asks::{self, RUN},
     files::files,
 };
@@ -62,8 +62,14 @@ impl World {
         self.env.query::<i64>("SELECT count(*) FROM undos") > 0
     }
 
+    /// Whether it asks before the command, as it must where no copy could be made: nobody answers in this story.
+    pub(crate) fn asks_without_a_copy(&self) -> bool {
+        let asked = "SELECT count(*) FROM approvals WHERE state = 'pending'";
+        self.program == Program::Changing && self.changing_cycle().is_none() && self.env.query::<i64>(asked) > 0
+    }
+
     /// The person's files are as they were. Of a command that was cut off, one that is there may be another, and its copy is kept.
-    pub(super) fn check_given_back(&self) -> Result<(), String> {
+    pub(crate) fn check_given_back(&self) -> Result<(), String> {
         let (folder, copies) = (self.env.path(FOLDER), self.env.workspace().join("copies"));
         let read = |path: PathBuf| (path.clone(), fs::read(path).unwrap_or_default());
         let kept: BTreeMap<PathBuf, Vec<u8>> = files(&copies).into_iter().map(read).collect();

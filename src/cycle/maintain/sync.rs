@@ -245,7 +245,8 @@ fn fetch(session: &mut Session<'_>, repo: &Repo, account: &mut Account, bound: D
     Ok(true)
 }
 
-/// Brings our branch and the remote's together; nothing of either side is thrown away. A person's edits were taken in.
+/// Brings our branch and the remote's together; nothing of either side is thrown away. The caller has taken a person's
+/// edits in.
 fn integrate(session: &mut Session<'_>, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
     // What is wrong with it shows when it is taken in.
     if session.sync.has_put_off || !session.sync.may_take_long && repo.has_much_to_take_in(FEW).unwrap_or(false) {

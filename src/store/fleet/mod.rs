@@ -247,6 +247,7 @@ impl FleetRegistry {
         Ok(self.conn.query_row(sql, [], |row| time(row, 0))?)
     }
 
+    /// Rows are locked one by one. Who writes several takes them by name, so that no two wait for each other.
     fn write<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         let tx = self.conn.begin_rows()?;
         let done = work(&tx)?;

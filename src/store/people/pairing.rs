@@ -123,9 +123,9 @@ impl Store {
         Ok(hashes.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Listens to somebody no more: their reminders end, what they said and nobody has answered is taken out of the queue, to be
-    /// seen there and put back by hand, and nothing is sent to them any more. `is_listed`: the settings list them, too, so that
-    /// they are still answered. Says how many messages that were; none if they had not paired.
+    /// Listens to somebody no more. Their reminders end, and nothing is sent to them any more. What they said and nobody has answered
+    /// is taken out of the queue; there it can be seen, and put back by hand. `is_listed`: the settings list them, too, so that they
+    /// are still answered. Says how many messages that were; none if they had not paired.
     pub fn unpair(&mut self, user_id: i64, is_listed: bool, now: DateTime<Utc>) -> Result<Option<usize>> {
         self.write(|tx| {
             let gone = tx.execute("DELETE FROM paired WHERE user_id = ?1", [user_id])?;

@@ -171,7 +171,7 @@ impl SqlConnection {
         self.begin(Begin::Write)
     }
 
-    /// Begins a transaction that writes single rows: where the engine locks rows, others write others beside it.
+    /// Begins a transaction that locks only the rows that it writes, where the engine can. Others write other rows beside it.
     pub(in crate::store) fn begin_rows(&self) -> QueryResult<Transaction<'_>> {
         self.begin(Begin::Rows)
     }

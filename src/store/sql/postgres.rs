@@ -162,7 +162,7 @@ impl Postgres {
         self.call(|| Work::Batch(sql.to_owned())).map(drop)
     }
 
-    /// Begins a transaction; one that writes more than single rows waits for its turn.
+    /// Begins a transaction; a writing one waits for its turn, but for one that locks its rows alone.
     pub(super) fn begin(&self, begin: Begin) -> Result<(), PostgresError> {
         if self.under_way.get().is_some() {
             return Err(PostgresError {

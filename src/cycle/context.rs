@@ -153,6 +153,16 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
+impl Report {
+    /// Another wake is at work, and does what is due: told by who hasn't done anything itself.
+    pub(in crate::cycle) fn leave_to(&mut self, who: String) {
+        if self.outcome == WakeOutcome::Idle {
+            self.outcome = WakeOutcome::Locked;
+            self.notes.push(who);
+        }
+    }
+}
+
 /// A message that a wake wrote.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Reply {

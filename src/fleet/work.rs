@@ -8,7 +8,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -25,8 +25,10 @@ use crate::{
 const CLAIM_LASTS: TimeDelta = TimeDelta::seconds(120);
 /// How often a worker renews what it holds.
 const RENEW_EVERY: Duration = Duration::from_secs(30);
-/// How often it is looked who is due, when nobody was.
+/// How often it is looked who is due, when nobody was; so long at most a worker that is asked to end goes on waiting.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// The same where a worker hears of what comes: so late it is looked after what wasn't heard.
+const LOOK_UNTOLD: Duration = Duration::from_secs(30);
 /// How often it is looked while turns run, which may make their assistants due again.
 const LOOK_WHILE_WORKING: Duration = Duration::from_millis(20);
 /// How long after trouble with the list it is tried again.
@@ -86,11 +88,11 @@ pub fn work(fleet: &Fleet, working: &WorkOrder<'_>) -> Result<usize, FleetError>
     let mut keeper = registries.pop();
     thread::scope(|scope| {
         let slots: Vec<_> = registries.into_iter().map(|registry| scope.spawn(|| worker.slot(registry))).collect();
-        let mut renewed = std::time::Instant::now();
+        let mut renewed = Instant::now();
         while !slots.iter().all(thread::ScopedJoinHandle::is_finished) {
             thread::sleep(LOOK_WHILE_WORKING);
             if let Some(keeper) = keeper.as_mut().filter(|_| renewed.elapsed() >= RENEW_EVERY) {
-                renewed = std::time::Instant::now();
+                renewed = Instant::now();
                 let held = locked(&worker.held).clone();
                 if let Err(error) = keeper.renew(&worker.name, &held, worker.now() + CLAIM_LASTS) {
                     tracing::warn!(%error, "the turns under way couldn't be kept; another worker may look at them, too");
@@ -131,13 +133,32 @@ impl Worker<'_> {
                 }
                 Ok(true) => {}
                 Ok(false) if self.working.once && others == 0 => return Ok(()),
-                Ok(false) => thread::sleep(if others > 0 { LOOK_WHILE_WORKING } else { LOOK_EVERY }),
+                Ok(false) => self.rest(&registry, others > 0),
             }
             if std::mem::take(&mut is_in_trouble) {
                 tracing::info!("the list of assistants can be used again");
             }
         }
         Ok(())
+    }
+
+    /// Waits until somebody may be due: something was heard, or it is time to look.
+    fn rest(&self, registry: &FleetRegistry, others_work: bool) {
+        // A list that can't be read is told of by the next look.
+        let next_at = registry.next_at().ok().flatten();
+        let until_due = next_at.map_or(LOOK_UNTOLD, |at| (at - self.now()).to_std().unwrap_or_default());
+        let end = Instant::now() + until_due.min(LOOK_UNTOLD);
+        // Whoever notifies all the time makes nobody look all the time.
+        thread::sleep(LOOK_WHILE_WORKING);
+        let step = if others_work { LOOK_WHILE_WORKING } else { LOOK_EVERY };
+        while !(self.working.is_over)() {
+            let left = end.saturating_duration_since(Instant::now());
+            let heard = registry.hears(left.min(step));
+            // Where nobody can tell, it is looked now. So it is by a worker that ends with the last turn.
+            if heard != Some(false) || left.is_zero() || self.working.once {
+                break;
+            }
+        }
     }
 
     /// A connection that broke doesn't come back; another one may.

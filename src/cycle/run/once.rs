@@ -75,10 +75,7 @@ async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<
                 taken.lock
             }
             Err(held @ (LockError::Held(_) | LockError::Stuck { .. })) => {
-                if report.outcome == WakeOutcome::Idle {
-                    report.outcome = WakeOutcome::Locked;
-                    report.notes.push(held.in_words(context.config.timezone));
-                }
+                report.leave_to(held.in_words(context.config.timezone));
                 break;
             }
             Err(error) => return Err(WakeError::Lock(error)),
@@ -87,10 +84,7 @@ async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<
         let sharing = match sharing::take(context, store)? {
             Ok(sharing) => sharing,
             Err(others) => {
-                if report.outcome == WakeOutcome::Idle {
-                    report.outcome = WakeOutcome::Locked;
-                    report.notes.push(others);
-                }
+                report.leave_to(others);
                 break;
             }
         };
@@ -99,10 +93,7 @@ async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<
             Ok(session) => session,
             // A wake of another machine works on a shared database, whose lock file isn't here.
             Err(WakeError::Store(StoreError::Busy)) if is_shared => {
-                if report.outcome == WakeOutcome::Idle {
-                    report.outcome = WakeOutcome::Locked;
-                    report.notes.push("A wake of another machine is at work.".to_owned());
-                }
+                report.leave_to("A wake of another machine is at work.".to_owned());
                 break;
             }
             Err(error) => return Err(error),

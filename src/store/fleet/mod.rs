@@ -6,7 +6,7 @@
 #[cfg(feature = "postgres")]
 mod roles;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use chrono::{DateTime, Utc};
 
@@ -121,6 +121,7 @@ impl FleetRegistry {
     /// The store's, as of all that follows.
     pub fn add(&mut self, name: &AssistantName, now: DateTime<Utc>) -> Result<bool> {
         let added = self.write(|tx| {
+            tx.notify()?;
             Ok(tx.execute(
                 "INSERT INTO assistants (name, added_at, due_at) VALUES (?1, ?2, ?2) ON CONFLICT DO NOTHING",
                 (name.as_str(), rfc3339(now)),
@@ -180,7 +181,7 @@ impl FleetRegistry {
                 "UPDATE assistants SET woken = woken + 1, due_at = CASE WHEN due_at < ?2 THEN due_at ELSE ?2 END WHERE name = ?1",
                 (name.as_str(), rfc3339(now)),
             )?;
-            Ok(())
+            Ok(tx.notify()?)
         })
     }
 
@@ -237,8 +238,14 @@ impl FleetRegistry {
                     rfc3339(now.min(end.due_at)),
                 ),
             )?;
-            Ok(())
+            Ok(tx.notify()?)
         })
+    }
+
+    /// Waits until the list has changed so that somebody may be due earlier, at most for so long. Says whether it has: a hint, which a
+    /// broken connection loses. None: nobody can tell (SQLite), so that it has to be looked.
+    pub fn hears(&self, at_most: Duration) -> Option<bool> {
+        self.conn.hears(at_most)
     }
 
     /// When the next one is due that nobody has claimed, or a claim of another worker ends.

@@ -14,6 +14,8 @@ use crate::{
 
 /// The schema of the list.
 const REGISTRY: &str = "reveille_fleet";
+/// By this name workers hear that somebody is due. All roles may notify: what is heard only makes them look.
+const CHANNEL: &str = "reveille_due";
 /// What stands before an assistant's name in those of its role and its schema.
 const PREFIX: &str = "reveille_a_";
 
@@ -21,7 +23,8 @@ const PREFIX: &str = "reveille_a_";
 pub(super) fn registry(address: &DatabaseAddress) -> Result<SqlConnection> {
     let plain = connect(address);
     plain.execute_batch(&format!("CREATE SCHEMA IF NOT EXISTS {REGISTRY}"))?;
-    Ok(connect(&address.in_schema(REGISTRY)))
+    let list = address.in_schema(REGISTRY);
+    Ok(Postgres::new(list.config.clone(), list.tls.clone(), false).hearing(CHANNEL).into())
 }
 
 fn connect(address: &DatabaseAddress) -> SqlConnection {

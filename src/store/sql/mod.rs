@@ -12,7 +12,7 @@ mod row;
 #[cfg(feature = "postgres")]
 mod tls;
 
-use std::ops::Deref;
+use std::{ops::Deref, thread, time::Duration};
 
 use rusqlite::TransactionBehavior;
 
@@ -113,6 +113,28 @@ impl SqlConnection {
     /// Which of two statements this engine reads, where one can't be both's.
     pub(in crate::store) fn either<'s>(&self, sqlite: &'s str, postgres: &'s str) -> &'s str {
         if self.sqlite().is_some() { sqlite } else { postgres }
+    }
+
+    /// Tells connections of other processes that there is something new, once the transaction under way is committed.
+    pub(in crate::store) fn notify(&self) -> QueryResult<()> {
+        match &self.engine {
+            Engine::Sqlite(_) => Ok(()),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => Ok(postgres.notify()?),
+        }
+    }
+
+    /// Waits until another connection has told that there is something new, at most for so long. Says whether it did; none: this
+    /// engine can't tell, so that one has to look.
+    pub(in crate::store) fn hears(&self, at_most: Duration) -> Option<bool> {
+        match &self.engine {
+            Engine::Sqlite(_) => {
+                thread::sleep(at_most);
+                None
+            }
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => Some(postgres.hears(at_most)),
+        }
     }
 
     /// A statement, which is kept for the next time.

@@ -21,7 +21,11 @@ use std::{
     collections::HashMap,
     error::Error as _,
     fmt,
-    sync::{Arc, mpsc::SyncSender},
+    future::poll_fn,
+    sync::{
+        Arc,
+        mpsc::{Receiver, SyncSender, sync_channel},
+    },
     time::Duration,
 };
 
@@ -29,7 +33,8 @@ use bytes::BytesMut;
 use rusqlite::types::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_postgres::{
-    Client, Config,
+    AsyncMessage, Client, Config, Connection, Socket,
+    tls::TlsStream,
     types::{FromSql, IsNull, ToSql, Type, to_sql_checked},
 };
 
@@ -125,11 +130,19 @@ struct Request {
     reply: SyncSender<Result<StatementAnswer, PostgresError>>,
 }
 
+/// What is heard of others' writes (`NOTIFY`): a hint to look, which may be missing. One that waits stands for all.
+struct Hearing {
+    channel: &'static str,
+    tell: SyncSender<()>,
+    news: Receiver<()>,
+}
+
 /// One connection, made when it is first needed.
 pub(in crate::store) struct Postgres {
     config: Config,
     tls: Tls,
     is_read_only: bool,
+    hearing: Option<Hearing>,
     link: RefCell<Option<UnboundedSender<Request>>>,
     /// Whether a transaction is under way, and whether a statement of it failed.
     under_way: Cell<Option<bool>>,
@@ -141,7 +154,32 @@ impl Postgres {
     pub(in crate::store) fn new(mut config: Config, tls: Tls, is_read_only: bool) -> Self {
         config.application_name("reveille").connect_timeout(CONNECT_TIMEOUT);
         let (link, under_way, texts) = (RefCell::default(), Cell::default(), RefCell::default());
-        Self { config, tls, is_read_only, link, under_way, texts }
+        Self { config, tls, is_read_only, hearing: None, link, under_way, texts }
+    }
+
+    /// The same, which hears what is notified by this name.
+    pub(in crate::store) fn hearing(self, channel: &'static str) -> Self {
+        let (tell, news) = sync_channel(1);
+        Self { hearing: Some(Hearing { channel, tell, news }), ..self }
+    }
+
+    /// Waits until something was notified, at most for so long. Says whether it was. A connection that is gone says nothing.
+    pub(super) fn hears(&self, at_most: Duration) -> bool {
+        match &self.hearing {
+            Some(hearing) => hearing.news.recv_timeout(at_most).is_ok(),
+            None => {
+                std::thread::sleep(at_most);
+                false
+            }
+        }
+    }
+
+    /// Tells whoever hears it, once the transaction under way is committed.
+    pub(super) fn notify(&self) -> Result<(), PostgresError> {
+        match &self.hearing {
+            Some(hearing) => self.batch(&format!("NOTIFY {}", hearing.channel)),
+            None => Ok(()),
+        }
     }
 
     /// A statement as PostgreSQL reads it.
@@ -223,7 +261,16 @@ impl Postgres {
             if self.under_way.get().is_some() {
                 return Err(PostgresError::lost("the connection to PostgreSQL was lost within a transaction"));
             }
-            *self.link.borrow_mut() = Some(connect(&self.config, &self.tls, self.is_read_only)?);
+            let mut settings = SETTINGS.to_owned();
+            if self.is_read_only {
+                settings.push_str("; SET default_transaction_read_only = on");
+            }
+            let mut tell = None;
+            if let Some(hearing) = &self.hearing {
+                settings.push_str(&format!("; LISTEN {}", hearing.channel));
+                tell = Some(hearing.tell.clone());
+            }
+            *self.link.borrow_mut() = Some(connect(&self.config, &self.tls, settings, tell)?);
         }
         let (reply, answer) = std::sync::mpsc::sync_channel(1);
         let lost = || PostgresError::lost("the connection to PostgreSQL was lost");
@@ -237,14 +284,19 @@ impl Postgres {
 }
 
 /// Makes a connection in a thread of its own, which ends once nobody asks it any more.
-fn connect(config: &Config, tls: &Tls, is_read_only: bool) -> Result<UnboundedSender<Request>, PostgresError> {
+fn connect(
+    config: &Config,
+    tls: &Tls,
+    settings: String,
+    tell: Option<SyncSender<()>>,
+) -> Result<UnboundedSender<Request>, PostgresError> {
     let (requests, work) = unbounded_channel();
     let (reply, ready) = std::sync::mpsc::sync_channel(1);
     let (config, tls) = (config.clone(), tls.clone());
     let thread = std::thread::Builder::new().name("postgres".to_owned()).spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         match runtime {
-            Ok(runtime) => runtime.block_on(serve(&config, tls, is_read_only, work, reply)),
+            Ok(runtime) => runtime.block_on(serve(&config, tls, &settings, tell, work, reply)),
             Err(error) => drop(reply.send(Err(PostgresError::lost(&error.to_string())))),
         }
     });
@@ -256,19 +308,19 @@ fn connect(config: &Config, tls: &Tls, is_read_only: bool) -> Result<UnboundedSe
 async fn serve(
     config: &Config,
     tls: Tls,
-    is_read_only: bool,
+    settings: &str,
+    tell: Option<SyncSender<()>>,
     mut work: UnboundedReceiver<Request>,
     ready: SyncSender<Result<(), PostgresError>>,
 ) {
     let client = match config.connect(tls).await {
         Ok((client, connection)) => {
-            drop(tokio::spawn(connection));
+            drop(tokio::spawn(carry(connection, tell)));
             client
         }
         Err(error) => return drop(ready.send(Err(error.into()))),
     };
-    let read_only = if is_read_only { "; SET default_transaction_read_only = on" } else { "" };
-    let is_set = client.batch_execute(&format!("{SETTINGS}{read_only}")).await.map_err(PostgresError::from);
+    let is_set = client.batch_execute(settings).await.map_err(PostgresError::from);
     let is_over = is_set.is_err();
     drop(ready.send(is_set));
     if is_over {
@@ -284,6 +336,16 @@ async fn serve(
         };
         // Who asked may have stopped waiting.
         drop(reply.send(done.map_err(PostgresError::from)));
+    }
+}
+
+/// Carries what is said on a connection until it ends, and passes on what was notified.
+async fn carry<T: TlsStream + Unpin>(mut connection: Connection<Socket, T>, tell: Option<SyncSender<()>>) {
+    while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+        if let (AsyncMessage::Notification(_), Some(tell)) = (message, &tell) {
+            // Where one waits already, it stands for this one, too.
+            tell.try_send(()).ok();
+        }
     }
 }
 

@@ -68,6 +68,38 @@ fn workers_of_a_fleet_wait_for_none_of_each_others_claims() {
     assert_eq!(claim(), Some(ana));
 }
 
+/// A worker that waits hears of what comes. One whose connection was cut hears of it again after its next look.
+#[test]
+fn workers_of_a_fleet_hear_who_is_due() {
+    const FOR_EVER: Duration = Duration::from_secs(3600);
+    if !module_path!().contains("on_postgres") {
+        return;
+    }
+    let Some(address) = server::server_database() else { return eprintln!("NOT RUN: PostgreSQL isn't installed here") };
+    let open = || FleetRegistry::open(&StorePlace::Shared(Box::new(address.clone()))).unwrap();
+    let (mut receiver, mut worker) = (open(), open());
+    let ana: AssistantName = "ana".parse().unwrap();
+    receiver.add(&ana, at(0)).unwrap();
+    assert_eq!(worker.hears(FOR_EVER), Some(true));
+    let turn = worker.claim("w", at(1), at(60)).unwrap().unwrap();
+    receiver.wake(&ana, at(2)).unwrap();
+    receiver.wake(&ana, at(3)).unwrap();
+    assert_eq!(worker.hears(FOR_EVER), Some(true));
+    // Two at once may have been heard as two.
+    while worker.hears(Duration::ZERO) == Some(true) {}
+    worker.give_back("w", &turn, &TurnEnd { due_at: at(9), trouble: None }, at(4)).unwrap();
+    assert_eq!(receiver.hears(FOR_EVER), Some(true));
+
+    let list = address.in_schema("reveille_fleet");
+    let other = SqlConnection::from(Postgres::new(list.config.clone(), list.tls.clone(), false));
+    let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()";
+    assert_eq!(other.query_row(end, [], |row| row.get::<_, i64>(0)).unwrap(), 2);
+    while worker.hears(Duration::ZERO) == Some(true) {}
+    worker.next_at().unwrap();
+    receiver.wake(&ana, at(5)).unwrap();
+    assert_eq!(worker.hears(FOR_EVER), Some(true));
+}
+
 /// Of parts that several senders want, each goes to one of them.
 #[test]
 fn several_senders_take_each_part_once() {

@@ -100,6 +100,11 @@ impl Redactor {
         Self { spellings: Arc::new(LazyLock::new(Box::new(make))) }
     }
 
+    /// Gets ready for the first text, while there is nothing else to do.
+    pub fn get_ready(&self) {
+        LazyLock::force(&self.spellings);
+    }
+
     /// The text with every secret replaced by `***`. Text without secrets comes back unchanged.
     pub fn redact(&self, text: &str) -> String {
         let mut clean = String::with_capacity(text.len());

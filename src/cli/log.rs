@@ -6,7 +6,7 @@
 use std::{
     fmt,
     io::{self, IsTerminal as _, Write},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use tracing::Level;
@@ -59,12 +59,20 @@ fn level(said: Option<Level>, talk: Talk, is_terminal: bool, is_kept: bool) -> L
     }
 }
 
+/// What masks the log: a program that ends soon masks all else with it, too. To make another takes as long as all that it does then.
+static MASK: OnceLock<Redactor> = OnceLock::new();
+
+/// The log's redactor, for a program whose settings stay as they are.
+pub(super) fn redactor(config: &Config) -> Redactor {
+    MASK.get_or_init(|| super::redactor(config)).clone()
+}
+
 /// Begins to log. `program`: whose file keeps it, one of [`crate::logs::LOGGED`]; none: no file does.
 pub(super) fn start(config: &Config, talk: Talk, program: Option<&'static str>) {
     let program = program.filter(|_| config.log_format != LogFormat::Off);
     let is_terminal = io::stderr().is_terminal();
     let level = level(config.log_level, talk, is_terminal, program.is_some());
-    let redactor = Arc::new(super::redactor(config));
+    let redactor = Arc::new(MASK.get_or_init(|| super::redactor(config)).clone());
     let clock: Arc<dyn Clock> = Arc::from(config.clock());
 
     let mut layers: Vec<Box<dyn Layer<Registry> + Send + Sync>> = Vec::new();

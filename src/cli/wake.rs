@@ -388,7 +388,7 @@ pub(super) fn with_signals(
             return ExitCode::from(super::EXIT_CONFIG);
         }
     };
-    let (clock, redactor) = (config.clock(), super::redactor(config));
+    let (clock, redactor) = (config.clock(), super::log::redactor(config));
     runtime.block_on(async {
         let (sender, stop) = tokio::sync::watch::channel(false);
         // One of the two stays here: a channel that is closed would read as an end.

@@ -1,10 +1,12 @@
 //! The tools and servers that there are, read once a wake.
 
+use std::rc::Rc;
+
 use crate::{
     config::{CLAUDE_CODE, OFFLINE_MODEL, Provider},
     cycle::context::Context,
     mcp::client::{self, settings::Settings},
-    tool::Registry,
+    tool::{Catalogue, Registry},
 };
 
 /// What a wake reads once of `mcp.toml`, and of what a person has accepted of its servers.
@@ -16,6 +18,12 @@ pub(in crate::cycle) struct Tooling {
 }
 
 impl Tooling {
+    /// What a cycle finds tools in, made when it looks for one.
+    pub(in crate::cycle) fn catalogue(self: &Rc<Self>, sees_all: bool) -> Rc<Catalogue> {
+        let tooling = Rc::clone(self);
+        Rc::new(Catalogue::new(move || tooling.registry.seen_by(sees_all).catalogue()))
+    }
+
     pub(in crate::cycle) fn read(context: Context<'_>) -> Self {
         let servers = Settings::of(context.config);
         let of_servers = || client::tools(context.config, &servers);

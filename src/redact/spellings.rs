@@ -3,7 +3,7 @@
 //! White space is looked through because tools put it there: encoders wrap long lines, dumps space their bytes, indentation follows
 //! a line break. A short spelling is only looked for across the ends of lines: over spaces it would be found in ordinary words.
 
-use std::{collections::BTreeSet, ops::Range};
+use std::{collections::BTreeSet, ops::Range, sync::OnceLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
@@ -31,8 +31,14 @@ struct Spelling {
 pub(super) struct Spellings {
     automaton: AhoCorasick,
     all: Vec<Spelling>,
-    /// The first bytes of those that are longer.
-    beginnings: AhoCorasick,
+    /// Made for the first text that was cut off: most wakes see none. None: it can't be made.
+    beginnings: OnceLock<Option<Beginnings>>,
+}
+
+/// The first bytes of the spellings that are longer.
+#[derive(Clone)]
+struct Beginnings {
+    automaton: AhoCorasick,
     /// Whose beginning each is.
     begun: Vec<usize>,
 }
@@ -44,15 +50,18 @@ impl Spellings {
         if all.is_empty() {
             return None;
         }
-        let mut builder = AhoCorasick::builder();
-        // Small and quickly built: each start of a program makes one.
-        builder.match_kind(MatchKind::Standard).kind(Some(AhoCorasickKind::ContiguousNFA));
-        let automaton = builder.build(all.iter().map(|spelling| &spelling.text)).ok()?;
-        let longer = |spelling: &Spelling| spelling.text.as_bytes().get(..MIN_CUT_BYTES).map(<[u8]>::to_owned);
-        let (begun, first): (Vec<_>, Vec<_>) =
-            all.iter().enumerate().filter_map(|(at, spelling)| Some((at, longer(spelling)?))).unzip();
-        let beginnings = builder.build(first).ok()?;
-        Some(Self { automaton, all, beginnings, begun })
+        let automaton = automaton(all.iter().map(|spelling| &spelling.text))?;
+        Some(Self { automaton, all, beginnings: OnceLock::new() })
+    }
+
+    fn beginnings(&self) -> Option<&Beginnings> {
+        let make = || {
+            let longer = |spelling: &Spelling| spelling.text.as_bytes().get(..MIN_CUT_BYTES).map(<[u8]>::to_owned);
+            let (begun, first): (Vec<_>, Vec<_>) =
+                self.all.iter().enumerate().filter_map(|(at, spelling)| Some((at, longer(spelling)?))).unzip();
+            Some(Beginnings { automaton: automaton(first)?, begun })
+        };
+        self.beginnings.get_or_init(make).as_ref()
     }
 
     /// Byte ranges of the text that spell a secret, in no order.
@@ -75,10 +84,10 @@ impl Spellings {
     /// What is left of spellings where the text was cut off: most of a secret is one, too.
     fn find_cut<'a>(&'a self, squeezed: &'a Squeezed) -> impl Iterator<Item = Range<usize>> + 'a {
         // Most texts weren't cut anywhere, and needn't be read a second time.
-        let may_be_cut = squeezed.text.contains(CUT);
-        let begun = may_be_cut.then(|| self.beginnings.find_overlapping_iter(&squeezed.text));
-        begun.into_iter().flatten().filter_map(|begun| {
-            let spelling = self.all.get(*self.begun.get(begun.pattern().as_usize())?)?;
+        let beginnings = if squeezed.text.contains(CUT) { self.beginnings() } else { None };
+        let found = beginnings.map(|beginnings| beginnings.automaton.find_overlapping_iter(&squeezed.text));
+        found.into_iter().flatten().filter_map(move |begun| {
+            let spelling = self.all.get(*beginnings?.begun.get(begun.pattern().as_usize())?)?;
             let rest = squeezed.text.as_bytes().get(begun.start()..)?;
             let same = rest.iter().zip(spelling.text.as_bytes()).take_while(|(a, b)| a == b).count();
             let is_cut = same < spelling.text.len() && rest.get(same..)?.starts_with(CUT.as_bytes());
@@ -86,6 +95,12 @@ impl Spellings {
             is_cut.then(|| squeezed.original(begun.start()..begun.start() + same)).flatten()
         })
     }
+}
+
+/// Small and quickly built: each start of a program makes one.
+fn automaton(patterns: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Option<AhoCorasick> {
+    let mut builder = AhoCorasick::builder();
+    builder.match_kind(MatchKind::Standard).kind(Some(AhoCorasickKind::ContiguousNFA)).build(patterns).ok()
 }
 
 /// A text without its white space that remembers where each byte stood.

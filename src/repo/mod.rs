@@ -39,7 +39,7 @@ mod worktree;
 mod tests;
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::BTreeSet,
     path::{Path, PathBuf},
 };
@@ -106,6 +106,8 @@ pub struct Repo {
     branch: String,
     /// What was made and isn't stored yet.
     gathered: RefCell<BTreeSet<Oid>>,
+    /// Whether a remote was seen: it is asked for in each step, and each time the settings would be read anew.
+    has_seen_remote: Cell<bool>,
 }
 
 /// Where HEAD stands. Only [`Condition::Normal`] and [`Condition::Unborn`] can be committed to.
@@ -334,7 +336,7 @@ impl Repo {
         objects::keep_in_memory(&git)?;
         let branch = our_branch(&git)?;
         let tree = WorkTree::open(&root, &private)?;
-        Ok(Self { git, tree, root, private, branch, gathered: RefCell::default() })
+        Ok(Self { git, tree, root, private, branch, gathered: RefCell::default(), has_seen_remote: Cell::new(false) })
     }
 
     /// The work tree's directory.
@@ -393,7 +395,9 @@ impl Repo {
 
     /// Whether there is a remote to fetch from and push to.
     pub fn has_remote(&self) -> bool {
-        self.git.find_remote(REMOTE).is_ok()
+        let has_remote = self.has_seen_remote.get() || self.git.find_remote(REMOTE).is_ok();
+        self.has_seen_remote.set(has_remote);
+        has_remote
     }
 
     /// A file as the work tree has it; none if there is no such file. Links are never followed.

@@ -44,7 +44,7 @@ impl Scene {
             taint: None,
             exchanges: Vec::new(),
             shelter: std::rc::Rc::new(crate::exec::Shelter::assumed()),
-            catalogue: std::rc::Rc::new(Registry::thinking().seen_by(true).catalogue()),
+            catalogue: std::rc::Rc::new(Catalogue::new(|| Registry::thinking().seen_by(true).catalogue())),
             now: parse_time("2026-11-21T14:00:00Z").unwrap(),
             tz: Tz::of("Europe/Berlin"),
             chat: Some(Chat { id: ChatRef::telegram(7), thread_id: Some(3), reply_to: Some(100) }),

@@ -2,13 +2,15 @@
 
 use std::{
     borrow::Cow,
-    cell::RefCell,
+    cell::{LazyCell, RefCell},
     collections::{BTreeMap, BTreeSet},
+    ops::Deref,
     path::{Path, PathBuf},
     rc::Rc,
 };
 
 use chrono::{DateTime, Utc};
+use serde_json::Value;
 
 use super::{Assignment, Attachments, Done, Undoable};
 use crate::{
@@ -42,6 +44,30 @@ const MAX_SKILL_FILE_BYTES: u64 = 256 * 1024;
 const MAX_SKILL_DEPTH: usize = 3;
 /// Entries of a skill's folder that are looked at.
 const MAX_SKILL_ENTRIES: usize = 500;
+
+/// Definitions of tools that are made once somebody looks for one: most cycles don't.
+pub struct Catalogue(LazyCell<Vec<Value>, Box<dyn FnOnce() -> Vec<Value>>>);
+
+impl Catalogue {
+    /// Made by `make`, once.
+    pub fn new(make: impl FnOnce() -> Vec<Value> + 'static) -> Self {
+        Self(LazyCell::new(Box::new(make)))
+    }
+}
+
+impl Default for Catalogue {
+    fn default() -> Self {
+        Self::new(Vec::new)
+    }
+}
+
+impl Deref for Catalogue {
+    type Target = [Value];
+
+    fn deref(&self) -> &[Value] {
+        &self.0
+    }
+}
 
 /// Where an answer goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +114,7 @@ pub struct World {
     /// Where programs would run.
     pub shelter: Rc<Shelter>,
     /// What `find_tools` looks through: the definitions of all tools.
-    pub catalogue: Rc<Vec<serde_json::Value>>,
+    pub catalogue: Rc<Catalogue>,
     /// Now.
     pub now: DateTime<Utc>,
     /// The person's zone.

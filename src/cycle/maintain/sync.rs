@@ -229,8 +229,9 @@ fn fetch(session: &mut Session<'_>, repo: &Repo, account: &mut Account, bound: D
     let meanwhile = || {
         // Before what the remote has: they are then merged like any commit, and never in the way.
         edits.get_or_init(|| commit_person_edits(session, repo));
-        // Before an answer, what comes next needs both.
+        // Before an answer, what comes next needs all three.
         if !session.sync.may_take_long {
+            session.context.redactor.get_ready();
             session.tooling();
             index::keep_current(session, repo);
         }

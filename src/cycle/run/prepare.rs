@@ -1,6 +1,6 @@
 //! What a cycle begins with: the world that its tools see, and the conversation's fixed parts and first message.
 
-use std::{borrow::Cow, collections::BTreeSet, rc::Rc};
+use std::{borrow::Cow, collections::BTreeSet};
 
 use super::attached::Allowance;
 use crate::{
@@ -89,7 +89,7 @@ pub(in crate::cycle) fn world(
         taint: None,
         shelter: session.shelter(&loaded.rules),
         rules: rules_of_chat(session, loaded.rules, &documents),
-        catalogue: Rc::new(tooling.registry.seen_by(documents.root().is_some()).catalogue()),
+        catalogue: tooling.catalogue(documents.root().is_some()),
         now,
         tz: config.timezone,
         chat: cycle.chat.map(|id| Chat { id, thread_id: cycle.thread_id, reply_to: last_channel_id(messages, open) }),
@@ -244,8 +244,9 @@ fn fixed_parts(session: &Session<'_>, world: &World, words: &str, there: ToRead)
         Some(work) => seen.offered_to(work, words, there),
         None => seen.offered(words, there),
     };
-    // Those of servers are in their words, and a server knows the keys that it was given.
-    (system, redactor.redact_json(&offered))
+    // Those of servers are in their words, and a server knows the keys that it was given. Ours are the same for everybody.
+    let tools = if tooling.servers.servers.is_empty() { offered } else { redactor.redact_json(&offered) };
+    (system, tools)
 }
 
 /// The same for a cycle that another model began.

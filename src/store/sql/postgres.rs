@@ -10,7 +10,7 @@
 //! with it. So writes of all machines follow each other, in the order in which they commit; numbers of rows grow in that order,
 //! too. With claims by rows (`FOR UPDATE SKIP LOCKED`) two senders could take parts at the same time: they aren't needed while the lock
 //! stands, since a claim is one short transaction. Of a fleet's list nothing rests on that order: its workers claim by rows, without
-//! the lock. Readers take no lock, and see what was committed before their statement.
+//! the lock; they hear of what comes by `NOTIFY`, as a hint. Readers take no lock, and see what was committed before their statement.
 //!
 //! **What fails how.** A connection that was lost is made anew by the next call outside a transaction. Within one, all that follows
 //! fails, and the transaction never was, but for one case: whether a commit that got no answer has happened nobody knows; it is an

@@ -50,16 +50,21 @@ async fn listen(State(site): State<Arc<PageSite>>, Query(Listening { at }): Quer
         return stand_in(StatusCode::SERVICE_UNAVAILABLE);
     };
     let (sender, receiver) = mpsc::channel(1);
-    tokio::spawn(watch(site, at == chat::PATH, sender, place));
+    // Before the browser hears that its stream has begun: what it fetches from then on has all that is seen here.
+    let seen = SeenState::look(&site).await;
+    tokio::spawn(watch(site, at == chat::PATH, seen, sender, place));
     let kind = [(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"))];
     (kind, Body::new(Events(receiver))).into_response()
 }
 
 /// Tells of changes for as long as somebody listens.
-async fn watch(site: Arc<PageSite>, is_chat: bool, events: mpsc::Sender<&'static [u8]>, _place: OwnedSemaphorePermit) {
-    let paths = watched(site.config());
-    let mut shared = None;
-    let mut seen = (signs(&paths), sign_of_shared(&site, &mut shared).await);
+async fn watch(
+    site: Arc<PageSite>,
+    is_chat: bool,
+    mut seen: SeenState,
+    events: mpsc::Sender<&'static [u8]>,
+    _place: OwnedSemaphorePermit,
+) {
     let mut silent = 0;
     let mut next = HELLO;
     loop {
@@ -73,14 +78,43 @@ async fn watch(site: Arc<PageSite>, is_chat: bool, events: mpsc::Sender<&'static
             () = events.closed() => return,
             () = tokio::time::sleep(LOOK_EVERY) => {}
         }
-        let now = (signs(&paths), sign_of_shared(&site, &mut shared).await);
-        silent = if now == seen { silent + 1 } else { 0 };
-        next = match (now == seen, silent % SILENT_LOOKS) {
-            (false, _) => CHANGED,
-            (true, 0) => STILL_HERE,
-            (true, _) => b"",
+        let has_changed = seen.has_changed(&site).await;
+        silent = if has_changed { 0 } else { silent + 1 };
+        next = match (has_changed, silent % SILENT_LOOKS) {
+            (true, _) => CHANGED,
+            (false, 0) => STILL_HERE,
+            (false, _) => b"",
         };
-        seen = now;
+    }
+}
+
+/// How things stood when they were last looked at.
+struct SeenState {
+    paths: [PathBuf; 6],
+    files: Vec<Option<FileSign>>,
+    shared: Option<String>,
+    /// The connection by which a shared database is asked.
+    store: Option<Store>,
+}
+
+/// When a file was written, and how long it is.
+type FileSign = (Option<SystemTime>, u64);
+
+impl SeenState {
+    async fn look(site: &Arc<PageSite>) -> Self {
+        let paths = watched(site.config());
+        let (files, mut store) = (signs(&paths), None);
+        let shared = sign_of_shared(site, &mut store).await;
+        Self { paths, files, shared, store }
+    }
+
+    /// Looks anew.
+    async fn has_changed(&mut self, site: &Arc<PageSite>) -> bool {
+        let files = signs(&self.paths);
+        let shared = sign_of_shared(site, &mut self.store).await;
+        let is_same = (&files, &shared) == (&self.files, &self.shared);
+        (self.files, self.shared) = (files, shared);
+        !is_same
     }
 }
 
@@ -92,9 +126,9 @@ fn watched(config: &Config) -> [PathBuf; 6] {
     [db, log.into(), git.join("logs/HEAD"), git.join("HEAD"), config.policy_path(), config.workspace_dir.join(".env")]
 }
 
-/// When each was written, and how long it is; looking at a database can make an empty log and take it away.
-fn signs(paths: &[PathBuf]) -> Vec<Option<(Option<SystemTime>, u64)>> {
-    let sign = |path: &PathBuf| -> Option<(Option<SystemTime>, u64)> {
+/// The sign of each; looking at a database can make an empty log and take it away.
+fn signs(paths: &[PathBuf]) -> Vec<Option<FileSign>> {
+    let sign = |path: &PathBuf| -> Option<FileSign> {
         let found = std::fs::metadata(path as &Path).ok().filter(|found| found.len() > 0)?;
         Some((found.modified().ok(), found.len()))
     };

@@ -94,7 +94,8 @@
   }
 
   let stream = null;
-  let isLost = false;
+  // What happened since the page was made isn't told by a stream that begins: the page is fetched once more.
+  let isLost = true;
   function listen() {
     if (stream || document.visibilityState !== "visible") return;
     stream = new EventSource(`/live?at=${encodeURIComponent(location.pathname)}`);

@@ -150,6 +150,34 @@ fn every_page_is_sound_in_both_themes_at_two_widths_and_by_keyboard() {
 }
 
 #[test]
+fn what_changes_before_a_page_hears_of_changes_is_shown_as_well() {
+    const LATE_STREAM: &str = "
+        const Real = EventSource;
+        window.EventSource = function (url) {
+            const late = new EventTarget();
+            late.close = () => {};
+            window.begin = () => {
+                const real = new Real(url);
+                real.onopen = () => late.onopen();
+                real.addEventListener('changed', () => late.dispatchEvent(new Event('changed')));
+            };
+            return late;
+        };";
+    let Some(mut browser) = Chromium::start() else { return };
+    let env = TestEnv::new();
+    env.wake(&["--once"]).ok();
+    let page = ServedPage::open(&env);
+    enter(&mut browser, &page);
+    browser.call("Page.addScriptToEvaluateOnNewDocument", &json!({"source": LATE_STREAM}));
+    browser.go(&at(&page, "/chat"));
+    env.wake(&["say", "remember that tea is at five"]).ok();
+    browser.eval("begin()");
+    browser.until("document.querySelector('#live-chat').innerText.includes('tea is at five')");
+    assert_eq!(browser.problems(), [] as [String; 0]);
+    page.end();
+}
+
+#[test]
 fn what_is_said_in_the_browser_is_answered_there_without_a_reload() {
     let Some(mut browser) = Chromium::start() else { return };
     let claude = FakeClaude::start();

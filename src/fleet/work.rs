@@ -145,8 +145,8 @@ impl Worker<'_> {
     /// Waits until somebody may be due: something was heard, or it is time to look.
     fn rest(&self, registry: &FleetRegistry, others_work: bool) {
         // A list that can't be read is told of by the next look.
-        let next_at = registry.next_at().ok().flatten();
-        let until_due = next_at.map_or(LOOK_UNTOLD, |at| (at - self.now()).to_std().unwrap_or_default());
+        let due_at = registry.due_after(self.now()).ok().flatten();
+        let until_due = due_at.map_or(LOOK_UNTOLD, |at| (at - self.now()).to_std().unwrap_or_default());
         let end = Instant::now() + until_due.min(LOOK_UNTOLD);
         // Whoever notifies all the time makes nobody look all the time.
         thread::sleep(LOOK_WHILE_WORKING);

@@ -254,6 +254,12 @@ impl FleetRegistry {
         Ok(self.conn.query_row(sql, [], |row| time(row, 0))?)
     }
 
+    /// When the next one is due that isn't yet, by the index: however many there are.
+    pub fn due_after(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>> {
+        let sql = "SELECT min(due_at) FROM assistants WHERE due_at > ?1";
+        Ok(self.conn.query_row(sql, [rfc3339(now)], |row| time(row, 0))?)
+    }
+
     /// Rows are locked one by one. Who writes several takes them by name, so that no two wait for each other.
     fn write<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
         let tx = self.conn.begin_rows()?;

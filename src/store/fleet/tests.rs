@@ -49,6 +49,8 @@ fn what_comes_during_a_turn_makes_another_one() {
     registry.give_back("w", &turn, &ends(3600), at(2)).unwrap();
     assert_eq!(claim(&mut registry, "w", 3), None);
     assert_eq!(registry.next_at().unwrap(), Some(at(3600)));
+    assert_eq!(registry.due_after(at(3)).unwrap(), Some(at(3600)));
+    assert_eq!(registry.due_after(at(3600)).unwrap(), None);
     registry.wake(&ana, at(4)).unwrap();
     let turn = claim(&mut registry, "w", 5).unwrap();
     registry.wake(&ana, at(6)).unwrap();

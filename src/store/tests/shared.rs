@@ -95,7 +95,7 @@ fn workers_of_a_fleet_hear_who_is_due() {
     let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()";
     assert_eq!(other.query_row(end, [], |row| row.get::<_, i64>(0)).unwrap(), 2);
     while worker.hears(Duration::ZERO) == Some(true) {}
-    worker.next_at().unwrap();
+    assert_eq!(worker.due_after(at(3)).unwrap(), Some(at(4)));
     receiver.wake(&ana, at(5)).unwrap();
     assert_eq!(worker.hears(FOR_EVER), Some(true));
 }

@@ -526,8 +526,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "integration::mcp_client::a_key_in_a_servers_definitions_is_masked_wherever_they_are_shown",
         "a server's definitions are believed to hold no key",
-        "(system, redactor.redact_json(&offered))",
-        "(system, offered)",
+        "else { redactor.redact_json(&offered) }",
+        "else { offered }",
     ),
     story(
         "reveille::mcp::client::tools::tests::a_guest_has_a_server_only_if_a_person_opened_it_to_guests",

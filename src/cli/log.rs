@@ -59,7 +59,7 @@ fn level(said: Option<Level>, talk: Talk, is_terminal: bool, is_kept: bool) -> L
     }
 }
 
-/// What masks the log: a program that ends soon masks all else with it, too. To make another takes as long as all that it does then.
+/// What masks the log. A wake masks all else with it, too: to make another takes a twelfth of a message's instructions.
 static MASK: OnceLock<Redactor> = OnceLock::new();
 
 /// The log's redactor, for a program whose settings stay as they are.
@@ -72,7 +72,7 @@ pub(super) fn start(config: &Config, talk: Talk, program: Option<&'static str>) 
     let program = program.filter(|_| config.log_format != LogFormat::Off);
     let is_terminal = io::stderr().is_terminal();
     let level = level(config.log_level, talk, is_terminal, program.is_some());
-    let redactor = Arc::new(MASK.get_or_init(|| super::redactor(config)).clone());
+    let redactor = Arc::new(redactor(config));
     let clock: Arc<dyn Clock> = Arc::from(config.clock());
 
     let mut layers: Vec<Box<dyn Layer<Registry> + Send + Sync>> = Vec::new();

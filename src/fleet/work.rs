@@ -27,7 +27,7 @@ const CLAIM_LASTS: TimeDelta = TimeDelta::seconds(120);
 const RENEW_EVERY: Duration = Duration::from_secs(30);
 /// How often it is looked who is due, when nobody was; so long at most a worker that is asked to end goes on waiting.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// The same where a worker hears of what comes: so late it is looked after what wasn't heard.
+/// The same where a worker hears of what comes: what wasn't heard is found so late at most.
 const LOOK_UNTOLD: Duration = Duration::from_secs(30);
 /// How often it is looked while turns run, which may make their assistants due again.
 const LOOK_WHILE_WORKING: Duration = Duration::from_millis(20);
@@ -154,7 +154,7 @@ impl Worker<'_> {
         while !(self.working.is_over)() {
             let left = end.saturating_duration_since(Instant::now());
             let heard = registry.hears(left.min(step));
-            // Where nobody can tell, it is looked now. So it is by a worker that ends with the last turn.
+            // Where nobody can tell, it looks now. A worker that ends with the last turn looks each time, too.
             if heard != Some(false) || left.is_zero() || self.working.once {
                 break;
             }

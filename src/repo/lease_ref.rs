@@ -2,7 +2,8 @@
 //!
 //! It points to a commit without parents or files, whose message is the value. These commits lie in a bare repository
 //! of their own in the workspace: the memory's holds nothing of them, and old ones can go. `git` runs in the memory's
-//! all the same, so that a person's keys and helpers count, with the other's objects beside.
+//! all the same, so that a person's keys and helpers count, with the other's objects beside. A remote that is a folder
+//! is asked without a command where that does the same.
 
 use std::{
     fs,
@@ -13,6 +14,7 @@ use git2::Repository;
 
 use super::{
     Oid, REMOTE, RemoteError, RepoError,
+    local_remote::LocalRemote,
     locks::STALE_REMOTE_LOCK_AGE,
     remote::{Beside, LOCK_IN_THE_WAY, Patience, failure, git, push_failure},
 };
@@ -68,6 +70,11 @@ impl LeaseRef {
     /// What the remote's reference holds; none: there is no such reference.
     pub fn look<'a>(&self, patience: impl Into<Patience<'a>>) -> Result<Option<RefValue>, RemoteError> {
         let patience = patience.into();
+        if let Some(there) = self.local_remote()?
+            && let Some(seen) = there.value_of(&self.name, patience)?
+        {
+            return Ok(seen);
+        }
         let listed = self.run(patience, &["ls-remote", "--quiet", REMOTE, &self.name])?;
         if !listed.status.success() {
             return Err(failure(&listed));
@@ -95,9 +102,18 @@ impl LeaseRef {
 
     /// Moves the reference from `old` (none: it isn't there) to `new`. `false`: it holds something else by now.
     pub fn swap<'a>(&self, old: Option<Oid>, new: Oid, patience: impl Into<Patience<'a>>) -> Result<bool, RemoteError> {
+        let patience = patience.into();
+        if let Some(there) = self.local_remote()?
+            && let Some(is_moved) = there.swap(&self.name, old, (self.own.clone(), new), patience)?
+        {
+            if !is_moved {
+                self.clear_dead_lock();
+            }
+            return Ok(is_moved);
+        }
         let (lease, refspec) = (self.expecting(old), format!("{new}:{}", self.name));
         let push = ["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"];
-        let pushed = self.run(patience.into(), &[&push[..], &[&lease, REMOTE, &refspec]].concat())?;
+        let pushed = self.run(patience, &[&push[..], &[&lease, REMOTE, &refspec]].concat())?;
         if pushed.status.success() {
             return Ok(true);
         }
@@ -148,6 +164,12 @@ impl LeaseRef {
         if age.is_ok_and(|age| age.is_some_and(|age| age >= STALE_REMOTE_LOCK_AGE)) {
             fs::remove_file(lock).ok();
         }
+    }
+
+    /// The remote that git would ask, if its folder can be looked into.
+    fn local_remote(&self) -> Result<Option<LocalRemote>, RepoError> {
+        let own = self.own_repository()?;
+        Ok(LocalRemote::of(&Repository::open(&self.memory).unwrap_or(own)))
     }
 
     fn expecting(&self, old: Option<Oid>) -> String {

@@ -20,6 +20,7 @@ mod inspect;
 mod integrate;
 mod join;
 mod lease_ref;
+mod local_remote;
 mod locks;
 mod maintain;
 mod names;

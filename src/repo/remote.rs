@@ -1,4 +1,5 @@
-//! Fetch and push, by the `git` command: people's SSH keys and credential helpers only work there.
+//! Fetch and push, by the `git` command: people's SSH keys and credential helpers only work there. Whether a folder has anything new
+//! is seen without it.
 //!
 //! Bounded, without questions, without hooks, and nothing that git says reaches anyone with a password in it. A reference of our
 //! own remembers which of the remote's commits was seen last. So a remote that goes back is noticed, even if the person's own
@@ -6,7 +7,7 @@
 
 use std::{path::Path, time::Duration};
 
-use super::{Oid, REMOTE, Repo, RepoError, SecretsIn, park::RESCUED, unpushed::Exposed};
+use super::{Oid, REMOTE, Repo, RepoError, SecretsIn, local_remote::LocalRemote, park::RESCUED, unpushed::Exposed};
 use crate::{
     outside::{Origin, Outside},
     process::{self, Output, ProcessError, Spec},
@@ -173,6 +174,10 @@ impl Repo {
         if self.is_unjoined() {
             self.take_branch_of_remote(patience)?;
         }
+        if self.has_nothing_new(patience)? {
+            (patience.meanwhile)();
+            return Ok(());
+        }
         let refspec = format!("+{}:{}", self.branch_ref(), self.tracking_ref());
         let fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", REMOTE];
         let fetch = self.git_command().args(fetch).args([refspec]);
@@ -194,6 +199,13 @@ impl Repo {
             return Ok(self.retrying(|| self.saw_no_branch())?);
         }
         Err(failure(&output))
+    }
+
+    /// Whether our branch is where it was last seen, at a remote whose folder can be looked into: a fetch would bring nothing.
+    fn has_nothing_new(&self, patience: Patience<'_>) -> Result<bool, RemoteError> {
+        let Some(there) = LocalRemote::of(&self.git) else { return Ok(false) };
+        let theirs = there.id_of(&self.branch_ref(), patience)?.flatten();
+        Ok(theirs.is_some() && theirs == self.id_of(&self.tracking_ref())?)
     }
 
     /// Sends our branch's commits. Never forces: a remote that has others makes it [`RemoteError::Moved`]. So does one whose

@@ -21,6 +21,8 @@ use super::support::env::{NOW, TestEnv, eventually};
 struct Place {
     env: TestEnv,
     remote: PathBuf,
+    /// How machines call it.
+    url: String,
 }
 
 fn now() -> DateTime<Utc> {
@@ -28,10 +30,22 @@ fn now() -> DateTime<Utc> {
 }
 
 impl Place {
+    /// The remote's folder is looked into.
     fn new() -> Self {
         let env = TestEnv::new();
         let remote = env.bare_remote("remote.git");
-        Self { env, remote }
+        let url = remote.display().to_string();
+        Self { env, remote, url }
+    }
+
+    /// Everything goes by git's commands, as it does where the remote is another machine's.
+    fn by_git() -> Self {
+        let place = Self::new();
+        Self { url: format!("file://{}", place.url), ..place }
+    }
+
+    fn both() -> [Self; 2] {
+        [Self::new(), Self::by_git()]
     }
 
     fn config(&self, name: &str, more: &[(&str, &str)]) -> Config {
@@ -40,7 +54,7 @@ impl Place {
         let mut said: BTreeMap<String, String> = BTreeMap::from([
             ("HOME".to_owned(), self.env.path("home").display().to_string()),
             ("WORKSPACE_DIR".to_owned(), workspace.display().to_string()),
-            ("REPO_URL".to_owned(), self.remote.display().to_string()),
+            ("REPO_URL".to_owned(), self.url.clone()),
             ("LEASE".to_owned(), "remote".to_owned()),
             ("LEASE_NAME".to_owned(), name.to_owned()),
         ]);
@@ -64,76 +78,85 @@ fn is_ours(acquired: &Result<Acquired, LeaseError>) -> bool {
 #[test]
 fn one_holds_it_the_other_learns_who_and_what_was_handled_goes_on() {
     for reference in ["refs/reveille/lease", "refs/heads/lease", "refs/tags/lease"] {
-        let place = Place::new();
-        let (desk, laptop) =
-            (place.lease("desk", &[("LEASE_REF", reference)]), place.lease("laptop", &[("LEASE_REF", reference)]));
-        assert_eq!(desk.acquire(now()).unwrap(), Acquired::Ours { handled: Vec::new() }, "{reference}");
-        assert_eq!((desk.fence(), laptop.fence()), (Some(1), None));
-        let Acquired::Others { holder, left } = laptop.acquire(now()).unwrap() else { panic!("it is held") };
-        assert_eq!((holder.unwrap().name.as_str(), left), ("desk", Duration::from_secs(375)));
-        desk.renew(Vec::new()).unwrap();
-        let handled = vec![("at/Garden".to_owned(), String::new())];
-        desk.release(handled.clone());
-        assert_eq!((desk.fence(), desk.left()), (None, Duration::ZERO));
-        assert_eq!(laptop.acquire(now()).unwrap(), Acquired::Ours { handled });
-        assert_eq!(laptop.fence(), Some(2));
-        assert!(matches!(desk.renew(Vec::new()), Err(LeaseError::Lost)));
-        // Each value stands alone: nothing grows at the remote.
-        assert_eq!(place.git(&["rev-list", "--count", &format!("{reference}/wake")]), "1");
+        for place in Place::both() {
+            handed_on(&place, reference);
+        }
     }
+}
+
+fn handed_on(place: &Place, reference: &str) {
+    let (desk, laptop) =
+        (place.lease("desk", &[("LEASE_REF", reference)]), place.lease("laptop", &[("LEASE_REF", reference)]));
+    assert_eq!(desk.acquire(now()).unwrap(), Acquired::Ours { handled: Vec::new() }, "{reference}");
+    assert_eq!((desk.fence(), laptop.fence()), (Some(1), None));
+    let Acquired::Others { holder, left } = laptop.acquire(now()).unwrap() else { panic!("it is held") };
+    assert_eq!((holder.unwrap().name.as_str(), left), ("desk", Duration::from_secs(375)));
+    desk.renew(Vec::new()).unwrap();
+    let handled = vec![("at/Garden".to_owned(), String::new())];
+    desk.release(handled.clone());
+    assert_eq!((desk.fence(), desk.left()), (None, Duration::ZERO));
+    assert_eq!(laptop.acquire(now()).unwrap(), Acquired::Ours { handled });
+    assert_eq!(laptop.fence(), Some(2));
+    assert!(matches!(desk.renew(Vec::new()), Err(LeaseError::Lost)));
+    // Each value stands alone: nothing grows at the remote.
+    assert_eq!(place.git(&["rev-list", "--count", &format!("{reference}/wake")]), "1");
+    place.git(&["fsck", "--strict"]);
 }
 
 #[test]
 fn a_holder_that_was_killed_is_followed_by_its_own_machine_at_once_and_by_another_after_its_term() {
-    let place = Place::new();
-    let short = [("LEASE_TERM_S", "1")];
-    let killed = place.lease("desk", &short);
-    assert!(is_ours(&killed.acquire(now())));
-    killed.renew(Vec::new()).unwrap();
-    // Another process of its machine, which holds the machine's own lock by now.
-    let again = place.lease("desk", &short);
-    assert!(is_ours(&again.acquire(now())));
-    assert_eq!(again.fence(), Some(2));
-    assert!(matches!(killed.renew(Vec::new()), Err(LeaseError::Lost)));
-    // A copy of its workspace is another machine.
-    std::fs::create_dir(place.env.path("copy")).unwrap();
-    std::fs::create_dir(place.env.path("copy/lease")).unwrap();
-    std::fs::copy(place.env.path("desk/lease/wake.json"), place.env.path("copy/lease/wake.json")).unwrap();
-    assert!(!is_ours(&place.lease("copy", &short).acquire(now())));
+    for place in Place::both() {
+        let short = [("LEASE_TERM_S", "1")];
+        let killed = place.lease("desk", &short);
+        assert!(is_ours(&killed.acquire(now())));
+        killed.renew(Vec::new()).unwrap();
+        // Another process of its machine, which holds the machine's own lock by now.
+        let again = place.lease("desk", &short);
+        assert!(is_ours(&again.acquire(now())));
+        assert_eq!(again.fence(), Some(2));
+        assert!(matches!(killed.renew(Vec::new()), Err(LeaseError::Lost)));
+        // A copy of its workspace is another machine.
+        std::fs::create_dir(place.env.path("copy")).unwrap();
+        std::fs::create_dir(place.env.path("copy/lease")).unwrap();
+        std::fs::copy(place.env.path("desk/lease/wake.json"), place.env.path("copy/lease/wake.json")).unwrap();
+        assert!(!is_ours(&place.lease("copy", &short).acquire(now())));
 
-    let begun = since_boot();
-    let laptop = |_: ()| place.lease("laptop", &short).acquire(now());
-    assert!(!is_ours(&laptop(())));
-    // Each look is a process of its own, as wakes are.
-    eventually("the lease expires", || is_ours(&laptop(())));
-    assert!(since_boot() - begun >= Duration::from_millis(1_250), "not before its term and a margin");
-    assert!(again.left().is_zero() && again.fence().is_none(), "by then its holder knows that it is over");
+        let begun = since_boot();
+        let laptop = |_: ()| place.lease("laptop", &short).acquire(now());
+        assert!(!is_ours(&laptop(())));
+        // Each look is a process of its own, as wakes are.
+        eventually("the lease expires", || is_ours(&laptop(())));
+        assert!(since_boot() - begun >= Duration::from_millis(1_250), "not before its term and a margin");
+        assert!(again.left().is_zero() && again.fence().is_none(), "by then its holder knows that it is over");
+    }
 }
 
 #[test]
 fn what_is_not_a_lease_is_left_alone() {
-    let place = Place::new();
-    let tree = place.git(&["hash-object", "-w", "-t", "tree", "/dev/null"]);
-    let theirs = place.git(&["commit-tree", "-m", "Somebody's work", &tree]);
-    place.git(&["update-ref", "refs/reveille/lease/wake", &theirs]);
-    let lease = place.lease("desk", &[]);
-    let Err(LeaseError::Foreign { reference }) = lease.acquire(now()) else { panic!("it isn't ours") };
-    assert_eq!(reference, "refs/reveille/lease/wake");
-    assert_eq!(place.git(&["rev-parse", &reference]), theirs);
+    for place in Place::both() {
+        let tree = place.git(&["hash-object", "-w", "-t", "tree", "/dev/null"]);
+        let theirs = place.git(&["commit-tree", "-m", "Somebody's work", &tree]);
+        place.git(&["update-ref", "refs/reveille/lease/wake", &theirs]);
+        let lease = place.lease("desk", &[]);
+        let Err(LeaseError::Foreign { reference }) = lease.acquire(now()) else { panic!("it isn't ours") };
+        assert_eq!(reference, "refs/reveille/lease/wake");
+        assert_eq!(place.git(&["rev-parse", &reference]), theirs);
+    }
 }
 
 #[test]
 fn a_remote_that_is_gone_takes_the_lease_along_after_its_term_and_no_sooner() {
-    let place = Place::new();
-    let lease = place.lease("desk", &[("LEASE_TERM_S", "1")]);
-    assert!(is_ours(&lease.acquire(now())));
-    std::fs::rename(&place.remote, place.env.path("gone.git")).unwrap();
-    assert!(matches!(lease.renew(Vec::new()), Err(LeaseError::Remote(_))));
-    assert!(lease.fence().is_some(), "its term still runs");
-    eventually("its term is over", || lease.fence().is_none());
-    std::fs::rename(place.env.path("gone.git"), &place.remote).unwrap();
-    assert!(matches!(lease.renew(Vec::new()), Err(LeaseError::Lost)));
-    assert!(is_ours(&lease.acquire(now())));
+    for place in Place::both() {
+        let lease = place.lease("desk", &[("LEASE_TERM_S", "1")]);
+        assert!(is_ours(&lease.acquire(now())));
+        std::fs::rename(&place.remote, place.env.path("gone.git")).unwrap();
+        assert!(matches!(lease.renew(Vec::new()), Err(LeaseError::Remote(_))));
+        assert!(lease.fence().is_some(), "its term still runs");
+        eventually("its term is over", || lease.fence().is_none());
+        std::fs::rename(place.env.path("gone.git"), &place.remote).unwrap();
+        assert!(matches!(lease.renew(Vec::new()), Err(LeaseError::Lost)));
+        assert!(is_ours(&lease.acquire(now())));
+    }
 }
 
 /// A remote whose answer to a push is lost after the push has happened.
@@ -179,15 +202,16 @@ fn race(place: &Place, machines: &[PathBuf], fence: u64) -> Vec<Duration> {
     ended.iter().filter(|(lease, _)| lease.is_none()).map(|(_, took)| *took).collect()
 }
 
-fn races(count: u64) -> Vec<Duration> {
-    let place = Place::new();
+fn races(place: &Place, count: u64) -> Vec<Duration> {
     let machines: Vec<PathBuf> = ["one", "two", "three", "four"].iter().map(|name| place.env.path(name)).collect();
-    (1..=count).flat_map(|fence| race(&place, &machines, fence)).collect()
+    (1..=count).flat_map(|fence| race(place, &machines, fence)).collect()
 }
 
 #[test]
 fn of_four_that_want_it_at_once_one_gets_it() {
-    races(10);
+    for place in Place::both() {
+        races(&place, 10);
+    }
 }
 
 /// The figures that are promised; run it alone: `cargo nextest run --run-ignored only -E 'test(figures_of_the_lease)'
@@ -204,38 +228,41 @@ fn figures_of_the_lease() {
         std::io::stderr().write_all(text.as_bytes()).unwrap();
         middle
     };
-    say("a loser of a race of four", races(1_000));
-    let place = Place::new();
-    let (holder, other) = (place.lease("desk", &[]), place.lease("laptop", &[]));
-    assert!(is_ours(&holder.acquire(now())));
-    let timed = |work: &dyn Fn()| {
-        let begun = Instant::now();
-        work();
-        begun.elapsed()
-    };
-    let renewal = say("a renewal", (0..100).map(|_| timed(&|| holder.renew(Vec::new()).unwrap())).collect());
-    let loser = say(
-        "a look at a lease that another machine has",
-        (0..100).map(|_| timed(&|| assert!(!is_ours(&other.acquire(now()))))).collect(),
-    );
-    let fresh = (0..100).map(|_| {
-        holder.renew(Vec::new()).unwrap();
-        timed(&|| assert!(!is_ours(&other.acquire(now()))))
-    });
-    let fresh = say("the same just after it was renewed", fresh.collect());
-    assert!(renewal < 100.0 && loser < 50.0 && fresh < 50.0);
+    for (place, way) in Place::both().iter().zip(["its folder", "git"]) {
+        say(&format!("by {way}: a loser of a race of four"), races(place, 1_000));
+    }
+    for (place, way) in Place::both().iter().zip(["its folder", "git"]) {
+        let (holder, other) = (place.lease("desk", &[]), place.lease("laptop", &[]));
+        assert!(is_ours(&holder.acquire(now())));
+        let timed = |work: &dyn Fn()| {
+            let begun = Instant::now();
+            work();
+            begun.elapsed()
+        };
+        let renewals = (0..100).map(|_| timed(&|| holder.renew(Vec::new()).unwrap()));
+        let renewal = say(&format!("by {way}: a renewal"), renewals.collect());
+        let looks = (0..100).map(|_| timed(&|| assert!(!is_ours(&other.acquire(now())))));
+        let look = say(&format!("by {way}: a look at a lease that another machine has"), looks.collect());
+        let fresh = (0..100).map(|_| {
+            holder.renew(Vec::new()).unwrap();
+            timed(&|| assert!(!is_ours(&other.acquire(now()))))
+        });
+        let fresh = say(&format!("by {way}: the same just after it was renewed"), fresh.collect());
+        assert!(renewal < 100.0 && look < 50.0 && fresh < 50.0);
+    }
 }
 
 #[test]
 fn renewing_leaves_nothing_behind_that_grows() {
-    let place = Place::new();
-    let lease = place.lease("desk", &[]);
-    assert!(is_ours(&lease.acquire(now())));
-    for _ in 0..70 {
-        lease.renew(Vec::new()).unwrap();
+    for place in Place::both() {
+        let lease = place.lease("desk", &[]);
+        assert!(is_ours(&lease.acquire(now())));
+        for _ in 0..70 {
+            lease.renew(Vec::new()).unwrap();
+        }
+        let objects = count_files(&place.env.path("desk/lease/wake.git/objects"));
+        assert!(objects < 40, "{objects} objects");
     }
-    let objects = count_files(&place.env.path("desk/lease/wake.git/objects"));
-    assert!(objects < 40, "{objects} objects");
 }
 
 fn count_files(dir: &Path) -> usize {

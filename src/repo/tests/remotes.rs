@@ -540,42 +540,71 @@ fn a_commit_of_the_remotes_that_can_not_be_checked_out_does_not_advance_the_bran
 
 #[test]
 fn a_push_goes_with_the_move_of_another_reference_or_not_at_all() {
+    for scheme in ["", "file://"] {
+        let world = World::new();
+        let repo = world.shared();
+        let url = format!("{scheme}{}", world.path("remote.git").display());
+        world.git(&["remote", "set-url", "origin", &url]);
+        let lease =
+            |own: &str| LeaseRef::new(&world.brain(), &world.path(own), &url, "refs/reveille/lease/wake".to_owned());
+        let (ours, others) = (lease("ours.git"), lease("others.git"));
+        let (first, second) = (ours.make("first").unwrap(), ours.make("second").unwrap());
+        assert!(ours.swap(None, first, TIMEOUT).unwrap());
+        assert!(!others.swap(None, others.make("theirs").unwrap(), TIMEOUT).unwrap(), "it is there by now");
+        let tip = publish_active(&world, &repo, "# Active\n\nOne.\n");
+        let theirs = others.make("theirs").unwrap();
+        assert!(others.swap(Some(first), theirs, TIMEOUT).unwrap());
+        let before = repo.ahead_behind().unwrap();
+        let push = |old, new| repo.push_beside(TIMEOUT, &never_secret, Some(&ours.beside(old, new)));
+        assert_eq!(push(first, second), Err(RemoteError::LeaseLost));
+        assert_eq!(repo.ahead_behind().unwrap(), before, "nothing was pushed");
+        assert_eq!(push(theirs, second), Ok(Pushed::To(tip)));
+        let seen = others.look(TIMEOUT).unwrap().unwrap();
+        assert_eq!((seen.id, seen.message.as_deref()), (second, Some("second")));
+        // The memory's own repository holds nothing of it.
+        assert!(git2::Repository::open(world.brain()).unwrap().find_object(second, None).is_err());
+    }
+}
+
+/// A folder of which something more is said is left to git: its hooks run, and its settings count.
+#[test]
+fn a_swap_in_a_folder_goes_past_no_hook_and_no_setting_of_its_owner() {
     let world = World::new();
-    let repo = world.shared();
-    let url = world.path("remote.git").display().to_string();
-    let lease =
-        |own: &str| LeaseRef::new(&world.brain(), &world.path(own), &url, "refs/reveille/lease/wake".to_owned());
-    let (ours, others) = (lease("ours.git"), lease("others.git"));
-    let (first, second) = (ours.make("first").unwrap(), ours.make("second").unwrap());
-    assert!(ours.swap(None, first, TIMEOUT).unwrap());
-    assert!(!others.swap(None, others.make("theirs").unwrap(), TIMEOUT).unwrap(), "it is there by now");
-    let tip = publish_active(&world, &repo, "# Active\n\nOne.\n");
-    let theirs = others.make("theirs").unwrap();
-    assert!(others.swap(Some(first), theirs, TIMEOUT).unwrap());
-    let before = repo.ahead_behind().unwrap();
-    let push = |old, new| repo.push_beside(TIMEOUT, &never_secret, Some(&ours.beside(old, new)));
-    assert_eq!(push(first, second), Err(RemoteError::LeaseLost));
-    assert_eq!(repo.ahead_behind().unwrap(), before, "nothing was pushed");
-    assert_eq!(push(theirs, second), Ok(Pushed::To(tip)));
-    let seen = others.look(TIMEOUT).unwrap().unwrap();
-    assert_eq!((seen.id, seen.message.as_deref()), (second, Some("second")));
-    // The memory's own repository holds nothing of it.
-    assert!(git2::Repository::open(world.brain()).unwrap().find_object(second, None).is_err());
+    let url = world.empty_remote();
+    let lease = LeaseRef::new(&world.brain(), &world.path("own.git"), &url, "refs/reveille/lease/wake".to_owned());
+    let value = |message: &str| lease.make(message).unwrap();
+    let (first, second, third) = (value("first"), value("second"), value("third"));
+    assert!(lease.swap(None, first, TIMEOUT).unwrap());
+    let hook = world.path("remote.git/hooks/update");
+    fs::write(&hook, "#!/bin/sh\nexit 1\n").unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(matches!(lease.swap(Some(first), second, TIMEOUT), Err(RemoteError::Refused { .. })));
+    assert_eq!(lease.look(TIMEOUT).unwrap().unwrap().id, first);
+    fs::remove_file(hook).unwrap();
+    assert!(lease.swap(Some(first), second, TIMEOUT).unwrap());
+
+    world.git_in("remote.git", &["config", "core.sharedRepository", "0660"]);
+    assert!(lease.swap(Some(second), third, TIMEOUT).unwrap());
+    let id = third.to_string();
+    let object = world.path("remote.git/objects").join(&id[..2]).join(&id[2..]);
+    assert_eq!(fs::metadata(object).unwrap().permissions().mode() & 0o777, 0o440, "as git writes it there");
 }
 
 #[test]
 fn a_dead_lock_on_a_lease_in_a_remote_that_is_a_path_is_cleared_away_once_it_is_old() {
-    let world = World::new();
-    let url = world.empty_remote();
-    let lease = LeaseRef::new(&world.brain(), &world.path("own.git"), &url, "refs/reveille/lease/wake".to_owned());
-    let value = lease.make("first").unwrap();
-    let lock = world.path("remote.git/refs/reveille/lease/wake.lock");
-    fs::create_dir_all(lock.parent().unwrap()).unwrap();
-    fs::write(&lock, "").unwrap();
-    assert!(!lease.swap(None, value, TIMEOUT).unwrap(), "somebody may be pushing");
-    assert!(lock.exists());
-    File::options().write(true).open(&lock).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
-    assert!(!lease.swap(None, value, TIMEOUT).unwrap());
-    assert!(!lock.exists());
-    assert!(lease.swap(None, value, TIMEOUT).unwrap());
+    for scheme in ["", "file://"] {
+        let world = World::new();
+        let url = format!("{scheme}{}", world.empty_remote());
+        let lease = LeaseRef::new(&world.brain(), &world.path("own.git"), &url, "refs/reveille/lease/wake".to_owned());
+        let value = lease.make("first").unwrap();
+        let lock = world.path("remote.git/refs/reveille/lease/wake.lock");
+        fs::create_dir_all(lock.parent().unwrap()).unwrap();
+        fs::write(&lock, "").unwrap();
+        assert!(!lease.swap(None, value, TIMEOUT).unwrap(), "somebody may be pushing");
+        assert!(lock.exists());
+        File::options().write(true).open(&lock).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+        assert!(!lease.swap(None, value, TIMEOUT).unwrap());
+        assert!(!lock.exists());
+        assert!(lease.swap(None, value, TIMEOUT).unwrap());
+    }
 }

@@ -135,12 +135,12 @@ fn private_copy(paths: &Paths) -> Result<Index, RepoError> {
     for left in [&paths.copy, &paths.copy.with_extension("lock")] {
         remove(left)?;
     }
-    match fs::read(&paths.index) {
-        Ok(bytes) => fs::write(&paths.copy, bytes).map_err(RepoError::io("copying the index to", &paths.copy))?,
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(RepoError::io("reading", &paths.index)(error)),
+    // A link will do: libgit2 puts a new file in the place of the one that it has read. Not every disk has links, nor between any two
+    // folders.
+    match fs::hard_link(&paths.index, &paths.copy).or_else(|_| fs::copy(&paths.index, &paths.copy).map(drop)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(RepoError::io("copying", &paths.index)(error)),
+        _ => Ok(Index::open(&paths.copy)?),
     }
-    Ok(Index::open(&paths.copy)?)
 }
 
 fn remove(path: &Path) -> Result<(), RepoError> {

@@ -1,5 +1,6 @@
 //! One message from the queue to the answer, the commit and the remote, with a model that answers at once. The yardstick
-//! is git fetching, committing (synced) and pushing the very same change.
+//! is git fetching, committing (synced) and pushing the very same change. A remote is a folder that a wake looks into, or
+//! one that it leaves to git, as it does with another machine's.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -19,27 +20,37 @@ use super::{
 const WAKE: &str = env!("CARGO_BIN_EXE_wake");
 
 pub(crate) fn measure(rounds: usize) -> Vec<Row> {
-    let world = World::new();
+    let mut rows = by_remote("", rounds);
+    rows.extend(by_remote("file://", rounds));
+    rows
+}
+
+/// With a remote whose address begins so.
+fn by_remote(scheme: &str, rounds: usize) -> Vec<Row> {
+    let world = World::new(scheme);
     for _ in 0..3 {
         world.wake();
         world.git();
     }
+    let git_steps = "git fetch + commit + push";
+    let mut pair = || {
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            // Always in this order: git is given the change that the wake made.
+            ours.push(super::measure::milliseconds(world.wake()));
+            theirs.push(super::measure::milliseconds(world.git()));
+        }
+        Pair::of(ours, theirs)
+    };
+    if !scheme.is_empty() {
+        return vec![Row::pair("the same, with a remote that git asks", git_steps, pair(), Bound::Ratio(2.0))];
+    }
     world.check_that_the_answer_comes_first();
     world.git();
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for _ in 0..rounds {
-        // Always in this order: git is given the change that the wake made.
-        ours.push(super::measure::milliseconds(world.wake()));
-        theirs.push(super::measure::milliseconds(world.git()));
-    }
+    let pair = pair();
     let peaks = (0..rounds.min(10)).map(|_| world.peak_mb()).collect();
     vec![
-        Row::pair(
-            "one message, answered, committed, pushed",
-            "git fetch + commit + push",
-            Pair::of(ours, theirs),
-            Bound::Ratio(2.0),
-        ),
+        Row::pair("one message, answered, committed, pushed", git_steps, pair, Bound::Ratio(2.0)),
         Row::alone("one message, peak memory", "MB", Ok(peaks), Bound::Max(30.0)),
     ]
 }
@@ -56,16 +67,16 @@ struct World {
 }
 
 impl World {
-    fn new() -> Self {
+    fn new(scheme: &str) -> Self {
         let (telegram, claude) = (FakeTelegram::start(), FakeClaude::start());
         let mut env = TestEnv::with_telegram(&telegram);
         let remote = env.bare_remote("remote.git");
-        env.think_with(&claude).set("REPO_URL", &remote.display().to_string());
+        env.think_with(&claude).set("REPO_URL", &format!("{scheme}{}", remote.display()));
         env.wake(&["--once"]).ok();
         let (twin, clone) = (env.path("twin.git"), env.path("clone"));
         let [from, twin, to] = [&remote, &twin, &clone].map(|path| path.display().to_string());
         env.run("git", &["clone", "-q", "--bare", &from, &twin]).ok();
-        env.run("git", &["clone", "-q", &twin, &to]).ok();
+        env.run("git", &["clone", "-q", &format!("{scheme}{twin}"), &to]).ok();
         let open = Connection::open(env.workspace().join("messages.db")).unwrap();
         open.query_row("SELECT count(*) FROM incoming_messages", [], |row| row.get::<_, i64>(0)).unwrap();
         Self { telegram, claude, env, remote, _open: open, clone }

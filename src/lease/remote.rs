@@ -31,7 +31,7 @@ const RENEW_TRIES: u32 = 2;
 const MAX_PENDING: usize = 16;
 /// How long a note may be, in bytes; a longer one isn't ours.
 const MAX_NOTE_BYTES: usize = 128 << 10;
-/// Old values are cleared away when one of so many renewals comes.
+/// Old values are cleared away when one of so many renewals comes: here, and by git in a remote that is a folder.
 const TIDY_EVERY: u64 = 32;
 
 /// One lease on the remote.
@@ -144,7 +144,13 @@ impl RemoteLease {
         let Some(old) = held.tenure.as_ref().and_then(|tenure| id_of(&tenure.id)) else { return Err(self.lose(held)) };
         let new = self.make(note)?;
         self.announce(held, new)?;
-        match self.reference.swap(Some(old), new, self.bound()) {
+        let is_time_to_tidy = note.renewal % TIDY_EVERY == 0;
+        let swapped = if is_time_to_tidy {
+            self.reference.swap_by_push(Some(old), new, self.bound())
+        } else {
+            self.reference.swap(Some(old), new, self.bound())
+        };
+        match swapped {
             Ok(true) => {
                 self.settle(held, note.clone(), new, began);
                 Ok(true)

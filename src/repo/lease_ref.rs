@@ -111,9 +111,19 @@ impl LeaseRef {
             }
             return Ok(is_moved);
         }
+        self.swap_by_push(old, new, patience)
+    }
+
+    /// The same by git, which then looks whether the remote has to be tidied up.
+    pub fn swap_by_push<'a>(
+        &self,
+        old: Option<Oid>,
+        new: Oid,
+        patience: impl Into<Patience<'a>>,
+    ) -> Result<bool, RemoteError> {
         let (lease, refspec) = (self.expecting(old), format!("{new}:{}", self.name));
         let push = ["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"];
-        let pushed = self.run(patience, &[&push[..], &[&lease, REMOTE, &refspec]].concat())?;
+        let pushed = self.run(patience.into(), &[&push[..], &[&lease, REMOTE, &refspec]].concat())?;
         if pushed.status.success() {
             return Ok(true);
         }

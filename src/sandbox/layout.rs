@@ -4,7 +4,10 @@
 //! The deepest place wins: what is opened within a covered directory is seen, what is hidden within an open one isn't. A grant
 //! that would undo what has to stay out of reach is refused as a whole, with the words for who granted it.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -111,9 +114,9 @@ impl Layout {
 
     /// Without what lies within a hidden place: nothing can be made there.
     fn simplified(self) -> Self {
-        let hidden: Vec<&Path> =
-            self.places.iter().filter(|place| place.kind.is_hidden()).map(|place| &*place.path).collect();
-        let is_within = |path: &Path| hidden.iter().any(|hidden| path != *hidden && path.starts_with(hidden));
+        let hidden = self.places.iter().filter(|place| place.kind.is_hidden());
+        let hidden: HashSet<&Path> = hidden.map(|place| &*place.path).collect();
+        let is_within = |path: &Path| path.ancestors().skip(1).any(|folder| hidden.contains(folder));
         let places = self.places.iter().filter(|place| !is_within(&place.path)).cloned().collect();
         Self { places, work_dir: self.work_dir }
     }

@@ -1,7 +1,10 @@
 //! Paths by Landlock. It can only allow, beneath a directory: so what lies above a hidden place is allowed child by child, and
 //! what appears there later isn't.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
 
 use landlock::{
     ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, PathFdError, Ruleset,
@@ -68,14 +71,15 @@ fn allow(rules: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Resu
 
 /// What may be read: all but the hidden places.
 fn readable(layout: &Layout) -> Result<Vec<PathBuf>, PathsError> {
-    let hidden: Vec<&Path> =
-        layout.places.iter().filter(|place| place.kind.is_hidden()).map(|place| place.path.as_path()).collect();
+    let hidden = layout.places.iter().filter(|place| place.kind.is_hidden());
+    let hidden: HashSet<&Path> = hidden.map(|place| place.path.as_path()).collect();
+    let with_hidden: HashSet<&Path> = hidden.iter().flat_map(|path| path.ancestors().skip(1)).collect();
     let (mut found, mut open) = (Vec::new(), vec![PathBuf::from("/")]);
     while let Some(path) = open.pop() {
-        if hidden.contains(&path.as_path()) {
+        if hidden.contains(path.as_path()) {
             continue;
         }
-        if !hidden.iter().any(|hidden| hidden.starts_with(&path)) {
+        if !with_hidden.contains(path.as_path()) {
             found.push(path);
         } else if let Ok(entries) = std::fs::read_dir(&path) {
             // A link is allowed where it leads, by that path.

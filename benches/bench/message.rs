@@ -33,7 +33,7 @@ fn by_remote(scheme: &str, rounds: usize) -> Vec<Row> {
         world.git();
     }
     let git_steps = "git fetch + commit + push";
-    let mut pair = || {
+    let pair = || {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
             // Always in this order: git is given the change that the wake made.
@@ -43,7 +43,7 @@ fn by_remote(scheme: &str, rounds: usize) -> Vec<Row> {
         Pair::of(ours, theirs)
     };
     if !scheme.is_empty() {
-        return vec![Row::pair("the same, with a remote that git asks", git_steps, pair(), Bound::Ratio(2.0))];
+        return vec![Row::pair("one message, with a remote that git asks", git_steps, pair(), Bound::Ratio(2.0))];
     }
     world.check_that_the_answer_comes_first();
     world.git();

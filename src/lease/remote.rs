@@ -123,7 +123,7 @@ impl RemoteLease {
         if let Err(error) = self.file.write(&held.record) {
             tracing::warn!(%error, "the lease could not be written down");
         }
-        if renewal % TIDY_EVERY == 0 {
+        if renewal.is_multiple_of(TIDY_EVERY) {
             self.reference.keep_only(id);
         }
         held.tenure = now_held.then_some(tenure);
@@ -144,7 +144,7 @@ impl RemoteLease {
         let Some(old) = held.tenure.as_ref().and_then(|tenure| id_of(&tenure.id)) else { return Err(self.lose(held)) };
         let new = self.make(note)?;
         self.announce(held, new)?;
-        let is_time_to_tidy = note.renewal % TIDY_EVERY == 0;
+        let is_time_to_tidy = note.renewal.is_multiple_of(TIDY_EVERY);
         let swapped = if is_time_to_tidy {
             self.reference.swap_by_push(Some(old), new, self.bound())
         } else {

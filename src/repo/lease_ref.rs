@@ -100,7 +100,8 @@ impl LeaseRef {
         Ok(Some(RefValue { id, message: read() }))
     }
 
-    /// Moves the reference from `old` (none: it isn't there) to `new`. `false`: it holds something else by now.
+    /// Moves the reference from `old` (none: it isn't there) to `new`. `false`: it holds something else by now, or is
+    /// locked.
     pub fn swap<'a>(&self, old: Option<Oid>, new: Oid, patience: impl Into<Patience<'a>>) -> Result<bool, RemoteError> {
         let patience = patience.into();
         if let Some(there) = self.local_remote()?

@@ -16,7 +16,10 @@ use super::{REMOTE, RemoteError, lease_ref::RefValue, remote::Patience};
 /// How often somebody who waits is asked whether to go on.
 const ASK_EVERY: Duration = Duration::from_millis(100);
 /// Settings with which a remote is read or written in another way than as a plain folder.
-const OTHER_WAYS: [&str; 2] = ["uploadpack", "receivepack"];
+const OTHER_WAYS: [&str; 3] = ["pushurl", "uploadpack", "receivepack"];
+/// How long a locked reference is waited for, as git does (`core.filesRefLockTimeout`).
+const LOCK_PATIENCE: Duration = Duration::from_millis(100);
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// A remote's folder.
 #[derive(Debug, Clone)]
@@ -25,14 +28,16 @@ pub(super) struct LocalRemote {
 }
 
 impl LocalRemote {
-    /// The remote of this repository, if its address is a path. One with `file://` is not: so git can be had all the same.
+    /// The remote of this repository, if its one address is a path. One with `file://` is not: so git can be had all the same.
     pub(super) fn of(git: &Repository) -> Option<Self> {
         let remote = git.find_remote(REMOTE).ok()?;
         let dir = PathBuf::from(remote.url().ok()?);
         let settings = git.config().ok()?;
-        let is_set = |name: &&str| settings.get_entry(&format!("remote.{REMOTE}.{name}")).is_ok();
-        let is_plain = dir.is_absolute() && remote.pushurl().ok().flatten().is_none();
-        (is_plain && !OTHER_WAYS.iter().any(|name| is_set(&name))).then_some(Self { dir })
+        let is_set = |name: &str| settings.get_entry(&format!("remote.{REMOTE}.{name}")).is_ok();
+        // Of several git fetches from the first, and pushes to all.
+        let mut addresses = 0;
+        settings.multivar(&format!("remote.{REMOTE}.url"), None).ok()?.for_each(|_| addresses += 1).ok()?;
+        (dir.is_absolute() && addresses == 1 && !OTHER_WAYS.into_iter().any(is_set)).then_some(Self { dir })
     }
 
     /// Where a reference is; the inner none: there is no such reference. The outer: git has to be asked.
@@ -75,13 +80,19 @@ impl LocalRemote {
                 let object = ours.read(id).ok()?;
                 theirs.write(object.kind(), object.data()).ok()?;
             }
-            match there.reference_matching(&name, new, true, old.unwrap_or(Oid::ZERO_SHA1), "lease") {
+            let swap = || there.reference_matching(&name, new, true, old.unwrap_or(Oid::ZERO_SHA1), "lease");
+            let (mut swapped, began) = (swap(), Instant::now());
+            let is_locked = |swapped: &Result<Reference<'_>, git2::Error>| {
+                swapped.as_ref().is_err_and(|error| error.code() == ErrorCode::Locked)
+            };
+            while is_locked(&swapped) && began.elapsed() < LOCK_PATIENCE {
+                thread::sleep(LOCK_PAUSE);
+                swapped = swap();
+            }
+            match swapped.map_err(|error| error.code()) {
                 Ok(_) => Some(true),
-                Err(error) => {
-                    let is_refused =
-                        matches!(error.code(), ErrorCode::Modified | ErrorCode::NotFound | ErrorCode::Locked);
-                    is_refused.then_some(false)
-                }
+                Err(ErrorCode::Modified | ErrorCode::NotFound | ErrorCode::Locked) => Some(false),
+                Err(_) => None,
             }
         })
     }

@@ -566,6 +566,19 @@ fn a_push_goes_with_the_move_of_another_reference_or_not_at_all() {
     }
 }
 
+/// Git fetches from the first, whichever libgit2 takes for the remote's address.
+#[test]
+fn of_two_addresses_the_first_is_fetched_from() {
+    let world = World::new();
+    let repo = world.shared();
+    let [first, second] = ["remote.git", "second.git"].map(|name| world.path(name).display().to_string());
+    world.git_in("home", &["clone", "--quiet", "--bare", &first, &second]);
+    world.git(&["remote", "set-url", "--add", "origin", &second]);
+    world.other_pushes("new.md", b"new\n");
+    pull(&repo);
+    assert_eq!(world.read("new.md"), "new\n");
+}
+
 /// A folder of which something more is said is left to git: its hooks run, and its settings count.
 #[test]
 fn a_swap_in_a_folder_goes_past_no_hook_and_no_setting_of_its_owner() {
@@ -586,7 +599,8 @@ fn a_swap_in_a_folder_goes_past_no_hook_and_no_setting_of_its_owner() {
     world.git_in("remote.git", &["config", "core.sharedRepository", "0660"]);
     assert!(lease.swap(Some(second), third, TIMEOUT).unwrap());
     let id = third.to_string();
-    let object = world.path("remote.git/objects").join(&id[..2]).join(&id[2..]);
+    let (folder, file) = id.split_at(2);
+    let object = world.path("remote.git/objects").join(folder).join(file);
     assert_eq!(fs::metadata(object).unwrap().permissions().mode() & 0o777, 0o440, "as git writes it there");
 }
 

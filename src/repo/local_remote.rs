@@ -16,7 +16,7 @@ use super::{REMOTE, RemoteError, lease_ref::RefValue, remote::Patience};
 /// How often somebody who waits is asked whether to go on.
 const ASK_EVERY: Duration = Duration::from_millis(100);
 /// Settings with which a remote is read or written in another way than as a plain folder.
-const OTHER_WAYS: [&str; 3] = ["pushurl", "uploadpack", "receivepack"];
+const OTHER_WAYS: [&str; 2] = ["uploadpack", "receivepack"];
 /// How long a locked reference is waited for, as git does (`core.filesRefLockTimeout`).
 const LOCK_PATIENCE: Duration = Duration::from_millis(100);
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
@@ -37,7 +37,8 @@ impl LocalRemote {
         // Of several git fetches from the first, and pushes to all.
         let mut addresses = 0;
         settings.multivar(&format!("remote.{REMOTE}.url"), None).ok()?.for_each(|_| addresses += 1).ok()?;
-        (dir.is_absolute() && addresses == 1 && !OTHER_WAYS.into_iter().any(is_set)).then_some(Self { dir })
+        let has_one = addresses == 1 && remote.pushurl().ok()?.is_none();
+        (dir.is_absolute() && has_one && !OTHER_WAYS.into_iter().any(is_set)).then_some(Self { dir })
     }
 
     /// Where a reference is; the inner none: there is no such reference. The outer: git has to be asked.

@@ -87,9 +87,8 @@ impl Fleet {
     /// # Errors
     /// It is none, or its settings are wrong.
     pub fn open(dir: &Path) -> Result<Self, FleetError> {
-        let fleet = Self::at(dir)?;
-        let is_one = fleet.dir.join("assistants").is_dir();
-        if is_one { Ok(fleet) } else { Err(FleetError::None(dir.to_owned())) }
+        let is_one = dir.join("assistants").is_dir();
+        if is_one { Self::at(dir) } else { Err(FleetError::None(dir.to_owned())) }
     }
 
     fn at(dir: &Path) -> Result<Self, FleetError> {

@@ -207,7 +207,7 @@ fn all_who_are_due_have_their_turn_and_then_rest() {
 fn what_isnt_right_is_said_and_nobody_runs() {
     let world = World::new();
     let none = world.work("1");
-    assert!(none.code == 1 && none.stderr.contains("No such file"), "{none:#?}");
+    assert!(none.code == 2 && none.stderr.contains("is no fleet"), "{none:#?}");
     fs::create_dir(world.dir()).unwrap();
     let none = world.work("1");
     assert!(none.code == 2 && none.stderr.contains("is no fleet"), "{none:#?}");

@@ -8,7 +8,7 @@
 //!
 //! The file comes first and is let go last. With `LEASE=local` nothing else is taken, but for a shared database's lock. With
 //! `LEASE=remote` a wake takes the remote's lease, too, once something is due, and a bot for as long as it polls. `protocol`
-//! decides from values alone, `remote` asks git, `record` is what stays between processes, `keeper` holds a bot's lease.
+//! decides from values alone, `remote` asks the reference, `record` is what stays between processes, `keeper` holds a bot's lease.
 //!
 //! What a paused holder can do after its term: end the one request that was under way. A push goes with a swap of the
 //! lease, and fails with it. A send looks at the term before it begins. A write to the database, shared or not, is held

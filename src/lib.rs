@@ -6,7 +6,8 @@
 //! 2. [`store`]: SQLite. Messages in and out, cycles with their journal, reminders, the lease, money.
 //! 3. [`cycle`]: one wake, under the [`wake_lock`] and, among several machines, a [`lease`]: look, decide, run,
 //!    maintain. It asks a [`model`], whose calls are
-//! 4. [`tool`]s. They read and edit [`memory`] (Markdown as values), search it by its [`index`], and speak of time through [`schedule`].
+//! 4. [`tool`]s. They read and edit [`memory`] (Markdown as values), search it by its [`index`] and by what texts mean ([`embed`]), and
+//!    speak of time through [`schedule`].
 //! 5. [`repo`] makes one git commit of it and pushes. [`render`] and [`delivery`] bring the answer to its channel.
 //!
 //! What may be done: [`policy`] decides, and [`approval_text`] is how a person reads what is asked. [`standing`] makes
@@ -22,10 +23,11 @@
 //! [`account`] tells what was done and what it cost. [`orders`] carries out what a person orders without a model. [`provenance`] tells
 //! where what is remembered comes from, and forgets it. [`health`] finds and repairs what crashes leave behind. [`setup`] asks for
 //! settings and checks them. [`backup`] keeps all of it in one file, and gives it back. [`import`] takes in
-//! what another program holds. [`trial`] runs again what was done, and tries cases. [`page`] is the local page. [`access`] joins the settings with who paired.
+//! what another program holds. [`trial`] runs again what was done, and tries cases. [`page`] is the local page, [`fleet`] keeps
+//! many assistants on one machine. [`access`] joins the settings with who paired, [`in_force`] with what was chosen in a chat.
 //!
-//! The ground: [`types`] are values that several modules speak of. [`config`] alone reads the environment, [`about`] tells how it is set up, [`clock`] alone asks the
-//! time, [`zone`] alone reads zone files, [`random`] alone for what nobody guesses, [`process`] alone starts children. [`disk`] says
+//! The ground: [`types`] are values that several modules speak of. [`config`] alone reads the environment, [`about`] tells how it is set up,
+//! [`database`] which store it names. [`logs`] are files. [`clock`] alone asks the time, [`zone`] alone reads zone files, [`random`] alone for what nobody guesses, [`process`] alone starts children. [`disk`] says
 //! what is too little room. [`words`] are times and counts as a person reads them. [`json`] sees what a reader of JSON passes over.
 //! [`sse`] reads streams of events, and [`loopback`] serves HTTP to this machine.
 //!

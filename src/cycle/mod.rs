@@ -19,12 +19,12 @@ pub use context::{Context, LOOK_EVERY, Reply, Report, Screen, Terminal, WakeErro
 pub(crate) use decide::merge::merge_texts;
 pub use decide::{
     budget::{day_begin, month_begin},
-    undoable::{Choice, undoable, what_it_did, which_change},
     uptake::{GivingUp, MAX_TRIES, Uptake, uptake},
 };
 pub use look::{
     observe::{model_again_at, model_state, model_state_of},
     own_work::is_step_held,
+    undoable::{Choice, undoable, what_it_did, which_change},
     waiting::{Waiting, waiting},
 };
 pub(crate) use run::given_up::{Teller, note_cut_off};

@@ -61,8 +61,6 @@ pub(in crate::cycle) struct SyncState {
     pub(in crate::cycle) has_put_off: bool,
     /// The same of what was fetched.
     pub(in crate::cycle) has_put_off_commits: bool,
-    /// Whether nobody waits just now for what is done.
-    pub(in crate::cycle) may_take_long: bool,
     /// Whether the index was brought up to date while the last push ran.
     pub(in crate::cycle) is_indexed: Cell<bool>,
 }

@@ -76,7 +76,7 @@ fn told(desk: &PageDesk<'_>, report: &HealthReport, asked: &AskedHealth) -> Mark
             @if can_repair {
                 form action="/health/repair" method="post" {
                     p .actions { button type="submit" { "Repair what can be repaired" } }
-                    p .meta { "This is what " code { "health check" } " does by itself. It does nothing while a wake works." }
+                    p .meta { "This is what " code { "health check" } " does by itself. It does nothing while I am at work." }
                 }
             }
             @if !desk.config.notes.is_empty() {

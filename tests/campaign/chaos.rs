@@ -9,6 +9,7 @@ use std::{
     os::unix::process::ExitStatusExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
@@ -41,15 +42,18 @@ pub(crate) struct Chaos {
     wake: Story,
     bot: Story,
     asks: Story,
-    /// An undisturbed wake takes so long on this machine: something happens to a program before it has run for longer.
-    latest: Duration,
+    /// An undisturbed wake takes so long on this machine: something happens to a program before it has run for longer. Measured by
+    /// the first trial, while the others wait.
+    latest: OnceLock<Duration>,
 }
 
 impl Chaos {
     pub(crate) fn new() -> Self {
-        let wake = Story::wake();
-        let latest = wake.open().recover().unwrap();
-        Self { wake, bot: Story::bot(), asks: Story::asks(Word::Yes), latest }
+        Self { wake: Story::wake(), bot: Story::bot(), asks: Story::asks(Word::Yes), latest: OnceLock::new() }
+    }
+
+    fn latest(&self) -> Duration {
+        *self.latest.get_or_init(|| self.wake.open().recover().unwrap())
     }
 }
 
@@ -91,6 +95,7 @@ impl Layer for Chaos {
     }
 
     fn trial(&self, id: u64) -> Result<Recovery, String> {
+        self.latest();
         let random = &mut Rng::with_seed(id);
         let (story, program) = match random.u32(0..6) {
             0..2 => (&self.bot, Program::Bot),
@@ -175,7 +180,7 @@ impl Chaos {
     }
 
     fn wait(&self, random: &mut Rng) {
-        let micros = u64::try_from(self.latest.as_micros()).unwrap_or(u64::MAX);
+        let micros = u64::try_from(self.latest().as_micros()).unwrap_or(u64::MAX);
         // Beginnings are as busy as all that follows.
         let bound = if random.bool() { micros } else { micros / 5 };
         std::thread::sleep(Duration::from_micros(random.u64(0..=bound)));

@@ -139,7 +139,9 @@ fn run(options: &Options) -> ExitCode {
         let (opened, layers) = mpsc::channel();
         scope.spawn(move || {
             for (name, open) in LAYERS.iter().filter(|(name, _)| is_chosen(name)) {
-                opened.send((name, open())).expect("the campaign has ended before its layers");
+                if opened.send((name, open())).is_err() {
+                    break;
+                }
             }
         });
         for (name, layer) in layers {

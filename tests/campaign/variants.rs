@@ -51,9 +51,17 @@ impl Variant {
             holders => Err(format!("its line stands {} times in the sources", holders.len())),
         }
     }
+
+    /// That its story is told by no test, if so.
+    fn missing_test(&self, sources: &[Source], tests: &[Source]) -> Option<String> {
+        let Trials::Story(test) = self.trials else { return None };
+        let (_, name) = test.rsplit_once("::")?;
+        let is_told = sources.iter().chain(tests).any(|source| source.text.contains(&format!("fn {name}(")));
+        (!is_told).then(|| format!("there is no test {name}"))
+    }
 }
 
-/// A file below `src/`.
+/// A file below `src/` or `tests/`.
 struct Source {
     path: PathBuf,
     text: String,
@@ -198,9 +206,10 @@ fn chosen(layers: &[&'static str], choice: Choice, seed: u64) -> Vec<&'static Va
     layers.iter().enumerate().flat_map(of_layer).collect()
 }
 
-/// Entries whose line isn't there, and layers without any.
+/// Entries whose line or test isn't there, and layers without any.
 fn misfits(layers: &[&'static str]) -> Vec<Tried> {
-    let sources = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap_or_default();
+    let below = |folder: &str| sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap_or_default();
+    let (sources, tests) = (below("src"), below("tests"));
     let bare = layers.iter().filter(|layer| all().all(|variant| variant.layer != **layer));
     let bare = bare.map(|layer| Tried {
         name: "(none)",
@@ -209,7 +218,7 @@ fn misfits(layers: &[&'static str]) -> Vec<Tried> {
     });
     let of_layers = all().filter(|variant| layers.contains(&variant.layer));
     let missing = of_layers.filter_map(|variant| {
-        let why = variant.place(&sources).err()?;
+        let why = variant.place(&sources).err().or_else(|| variant.missing_test(&sources, &tests))?;
         Some(Tried { name: variant.name, layer: variant.layer, verdict: Verdict::NotTried(why) })
     });
     bare.chain(missing).collect()

@@ -61,12 +61,15 @@ fn module(path: Names, tokens: TokenStream) -> Module {
             passes_on.extend(leaves.into_iter().filter_map(named));
         }
     }
-    read(tokens, &path, &mut uses);
+    let is = |at: usize, text: &str| all.get(at).is_some_and(|token: &TokenTree| token.to_string() == text);
+    let of_ours = (0..all.len()).filter(|at| is(*at, "mod") && is(at + 2, ";"));
+    let children: BTreeSet<String> = of_ours.filter_map(|at| Some(all.get(at + 1)?.to_string())).collect();
+    read(tokens, &path, &children, &mut uses);
     Module { path, uses, passes_on }
 }
 
-/// Collects the paths that begin with `crate`, `super` or `self`.
-fn read(tokens: TokenStream, module: &Names, uses: &mut Vec<Names>) {
+/// Collects the paths that begin with `crate`, `super`, `self` or one of the module's children.
+fn read(tokens: TokenStream, module: &Names, children: &BTreeSet<String>, uses: &mut Vec<Names>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let is = |at: usize, text: &str| tokens.get(at).is_some_and(|token| token.to_string().replace(' ', "") == text);
     let mut at = 0;
@@ -78,11 +81,15 @@ fn read(tokens: TokenStream, module: &Names, uses: &mut Vec<Names>) {
         }
         let is_segment = is(at + 1, ":") && is(at + 2, ":") && (at < 2 || !is(at - 1, ":"));
         match token {
-            TokenTree::Ident(word) if is_segment && ["crate", "super", "self"].iter().any(|root| word == root) => {
+            TokenTree::Ident(word)
+                if is_segment
+                    && (["crate", "super", "self"].iter().any(|root| word == root)
+                        || children.contains(&word.to_string())) =>
+            {
                 tree(&tokens, &mut at, Vec::new(), module, uses);
             }
             TokenTree::Group(group) => {
-                read(group.stream(), module, uses);
+                read(group.stream(), module, children, uses);
                 at += 1;
             }
             _ => at += 1,

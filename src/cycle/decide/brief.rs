@@ -6,6 +6,7 @@
 
 use chrono::{DateTime, Utc};
 
+mod blocks;
 mod files;
 mod folded;
 mod memories;
@@ -13,6 +14,7 @@ mod projects;
 mod recalled;
 mod text;
 
+use blocks::{kept_block, text_block, user_blocks, with_blocks};
 pub use files::{File, FileView, with_images};
 pub use folded::{FoldedBrief, carried, folded};
 use memories::memories;
@@ -24,7 +26,7 @@ use super::{stale, tokens::TokenRate};
 use crate::{
     memory::skill::Skill,
     store::{Exchange, Incoming},
-    tool::{CACHED_FOR, Documents},
+    tool::Documents,
     types::ChatRef,
     words::{count, local},
     zone::Tz,
@@ -172,12 +174,6 @@ pub fn with_text(raw: &str, text: &str) -> Option<String> {
     with_blocks(raw, vec![text_block(text)])
 }
 
-fn with_blocks(raw: &str, blocks: Vec<serde_json::Value>) -> Option<String> {
-    let mut message: serde_json::Value = serde_json::from_str(raw).ok()?;
-    message.get_mut("content")?.as_array_mut()?.extend(blocks);
-    Some(message.to_string())
-}
-
 fn news(new: &[&Incoming], files: &[File], now: DateTime<Utc>, tz: Tz) -> [String; 2] {
     let clock = now.with_timezone(&tz).format("%H:%M");
     [format!("It is {clock} now. More has come in while you worked."), messages(new, files, now, tz)]
@@ -279,20 +275,6 @@ fn messages(messages: &[&Incoming], files: &[File], now: DateTime<Utc>, tz: Tz) 
     }
     text.push_str("\n</messages>");
     text
-}
-
-fn user_blocks(blocks: &[String]) -> String {
-    let blocks: Vec<_> = blocks.iter().map(|text| text_block(text)).collect();
-    serde_json::json!({"role": "user", "content": blocks}).to_string()
-}
-
-/// A block that ends what the next wakes' prompts begin with, too.
-fn kept_block(text: &str) -> serde_json::Value {
-    serde_json::json!({"type": "text", "text": text, "cache_control": {"type": "ephemeral", "ttl": CACHED_FOR}})
-}
-
-fn text_block(text: &str) -> serde_json::Value {
-    serde_json::json!({"type": "text", "text": text})
 }
 
 #[cfg(test)]

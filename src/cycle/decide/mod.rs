@@ -18,7 +18,6 @@ pub mod situation;
 pub(crate) mod stale;
 pub(crate) mod taint;
 pub mod tokens;
-pub mod undoable;
 pub mod uptake;
 pub mod verify;
 pub mod watched;

@@ -1,11 +1,13 @@
 //! Orient: is anything due, why, and what is taken up first? Pure functions of what was observed. No reason, no model call.
 
 mod messages;
+mod own_work;
 mod tasks;
 mod unasked;
 
 pub use self::{
     messages::{Standing, budget_key, is_answerable, is_any_due, joining, last_channel_id, standings, still_due},
+    own_work::{is_begun_by_rule, is_own_work, is_reflection},
     tasks::{decay_key, task_key},
 };
 use chrono::NaiveDate;
@@ -16,9 +18,8 @@ use crate::{
         lineup::ModelState,
         situation::{DueWork, Observed, Reason},
     },
-    memory::reflect::REFLECTION,
     store::{CycleRow, CycleState, NewCycle, REFLECTED, Undo},
-    types::{ChatRef, OwnWork},
+    types::ChatRef,
 };
 
 /// All that is due, the most urgent first. What a person wants undone goes before whatever builds on it, and while all else is
@@ -141,17 +142,6 @@ fn looks_back_by_rule(model: &ModelState) -> bool {
     !model.is_thinking() && model.reflect.is_none()
 }
 
-/// Whether a cycle is work that nobody waits for: it has no other reason then.
-pub fn is_own_work(cycle: &NewCycle) -> bool {
-    cycle.work.is_some() || is_reflection(cycle)
-}
-
-/// Whether a cycle has begun before its first turn: what the rules of a look back did stands then, and their question is asked; a job's
-/// run is taken up. Neither is begun anew.
-pub fn is_begun_by_rule(cycle: &NewCycle) -> bool {
-    is_reflection(cycle) || matches!(cycle.work, Some(OwnWork::Job { .. }))
-}
-
 /// Whether work is some that nobody waits for.
 pub fn is_own(work: &Work, open_cycles: &[CycleRow]) -> bool {
     match work {
@@ -161,12 +151,6 @@ pub fn is_own(work: &Work, open_cycles: &[CycleRow]) -> bool {
         }
         Work::Undo(_) | Work::Mechanical(_) => false,
     }
-}
-
-/// Whether a cycle is a look back. Those of earlier releases are known by their reason.
-pub fn is_reflection(cycle: &NewCycle) -> bool {
-    cycle.work == Some(OwnWork::Reflection)
-        || matches!(cycle.reasons.as_slice(), [reason] if reason.starts_with(REFLECTION))
 }
 
 /// The key under which the look back of a day is handled.

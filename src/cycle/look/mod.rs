@@ -6,4 +6,5 @@ pub mod observe;
 pub(in crate::cycle) mod own_work;
 mod reflecting;
 pub(crate) mod retention;
+pub(in crate::cycle) mod undoable;
 pub mod waiting;

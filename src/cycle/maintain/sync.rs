@@ -34,6 +34,24 @@ const MAINTAIN_EVERY: TimeDelta = TimeDelta::days(1);
 /// After so many failures in a row a person is told that something can't be brought in: the first may pass by itself.
 const TELL_AFTER: u32 = 3;
 
+/// Whether somebody waits for what comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Urgency {
+    /// An answer may wait for it: what takes long is put off.
+    BeforeAnswer,
+    /// Nobody waits: it is done whole, and gives way to whatever comes.
+    Unhurried,
+}
+
+impl Urgency {
+    fn fetch_bound(self) -> Duration {
+        match self {
+            Self::BeforeAnswer => PULL_BOUND,
+            Self::Unhurried => REMOTE_TIMEOUT,
+        }
+    }
+}
+
 /// Delivers what is written. Says whether there was any.
 pub(in crate::cycle) async fn upkeep(session: &mut Session<'_>) -> Result<bool, WakeError> {
     let has_deliverable = session.context.channel.is_some() && session.store.has_deliverable(session.now())?;
@@ -55,23 +73,19 @@ pub(in crate::cycle) fn after_answers(session: &mut Session<'_>, repo: &Repo) ->
     let mut has_worked = false;
     let mut account = Account::default();
     if std::mem::take(&mut session.sync.has_put_off) {
-        session.sync.may_take_long = true;
-        take_in_person_edits(session, repo, &mut account)?;
+        take_in_edits(session, repo, &mut account, Urgency::Unhurried)?;
         has_worked = true;
     }
     if std::mem::take(&mut session.sync.has_put_off_commits) {
-        session.sync.may_take_long = true;
-        take_in_person_edits(session, repo, &mut account)?;
-        integrate(session, repo, &mut account)?;
+        take_in_edits(session, repo, &mut account, Urgency::Unhurried)?;
+        integrate(session, repo, &mut account, Urgency::Unhurried)?;
         has_worked = true;
     }
     if may_ask_remote(session)? && observe::is_fetch_due(&session.store, repo.has_remote(), session.context)? {
-        session.sync.may_take_long = true;
         say_saving(session);
-        fetch(session, repo, &mut account, REMOTE_TIMEOUT)?;
+        fetch(session, repo, &mut account, Urgency::Unhurried)?;
         has_worked = true;
     }
-    session.sync.may_take_long = false;
     session.report.notes.extend(account.notes);
     // What was taken in may be something to work on: that goes along then.
     if may_ask_remote(session)?
@@ -211,36 +225,36 @@ pub(in crate::cycle) fn pull(session: &mut Session<'_>, repo: &Repo, account: &m
     let last = session.store.upkeep(UpkeepKind::Fetch)?;
     let is_well = last.last_ok_at.is_some() && last.failures == 0;
     let may_fetch = repo.has_remote() && !session.sync.has_fetched && is_well;
-    if may_fetch && fetch(session, repo, account, PULL_BOUND)? {
+    if may_fetch && fetch(session, repo, account, Urgency::BeforeAnswer)? {
         return Ok(());
     }
     take_in_person_edits(session, repo, account)
 }
 
 /// Asks the remote, and takes in a person's edits and what it has. Says whether it did so: not while all is stopped.
-fn fetch(session: &mut Session<'_>, repo: &Repo, account: &mut Account, bound: Duration) -> Result<bool, WakeError> {
+fn fetch(session: &mut Session<'_>, repo: &Repo, account: &mut Account, urgency: Urgency) -> Result<bool, WakeError> {
     if session.is_stopped()? {
         return Ok(false);
     }
     session.sync.has_fetched = true;
     // Before an answer it is over soon by itself.
-    let is_over = || session.sync.may_take_long && is_wanted(session, repo).unwrap_or(true);
+    let is_over = || urgency == Urgency::Unhurried && is_wanted(session, repo).unwrap_or(true);
     let edits = OnceCell::new();
     let meanwhile = || {
         // Before what the remote has: they are then merged like any commit, and never in the way.
-        edits.get_or_init(|| commit_person_edits(session, repo));
+        edits.get_or_init(|| commit_person_edits(session, repo, urgency));
         // Before an answer, what comes next needs all three.
-        if !session.sync.may_take_long {
+        if urgency == Urgency::BeforeAnswer {
             session.context.redactor.get_ready();
             session.tooling();
             index::keep_current(session, repo);
         }
     };
-    let fetched = repo.fetch(Patience { timeout: bound, is_over: &is_over, meanwhile: &meanwhile });
-    let edits = edits.into_inner().unwrap_or_else(|| commit_person_edits(session, repo));
+    let fetched = repo.fetch(Patience { timeout: urgency.fetch_bound(), is_over: &is_over, meanwhile: &meanwhile });
+    let edits = edits.into_inner().unwrap_or_else(|| commit_person_edits(session, repo, urgency));
     note_person_edits(session, account, edits)?;
     match fetched {
-        Ok(()) => integrate(session, repo, account)?,
+        Ok(()) => integrate(session, repo, account, urgency)?,
         Err(error) => remote_trouble(session, repo, UpkeepKind::Fetch, &error)?,
     }
     Ok(true)
@@ -248,9 +262,9 @@ fn fetch(session: &mut Session<'_>, repo: &Repo, account: &mut Account, bound: D
 
 /// Brings our branch and the remote's together; nothing of either side is thrown away. The caller has taken a person's
 /// edits in.
-fn integrate(session: &mut Session<'_>, repo: &Repo, account: &mut Account) -> Result<(), WakeError> {
+fn integrate(session: &mut Session<'_>, repo: &Repo, account: &mut Account, urgency: Urgency) -> Result<(), WakeError> {
     // What is wrong with it shows when it is taken in.
-    if session.sync.has_put_off || !session.sync.may_take_long && repo.has_much_to_take_in(FEW).unwrap_or(false) {
+    if session.sync.has_put_off || urgency == Urgency::BeforeAnswer && repo.has_much_to_take_in(FEW).unwrap_or(false) {
         session.sync.has_put_off_commits = true;
         return Ok(());
     }
@@ -310,9 +324,7 @@ fn push(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
     let mut pushed = push_once(session, repo);
     if matches!(pushed, Err(RemoteError::Moved | RemoteError::Locked)) {
         let mut account = Account::default();
-        session.sync.may_take_long = true;
-        fetch(session, repo, &mut account, REMOTE_TIMEOUT)?;
-        session.sync.may_take_long = false;
+        fetch(session, repo, &mut account, Urgency::Unhurried)?;
         session.report.notes.extend(account.notes);
         pushed = push_once(session, repo);
     }
@@ -505,13 +517,22 @@ pub(in crate::cycle) fn take_in_person_edits(
     repo: &Repo,
     account: &mut Account,
 ) -> Result<(), WakeError> {
-    let edits = commit_person_edits(session, repo);
+    take_in_edits(session, repo, account, Urgency::BeforeAnswer)
+}
+
+fn take_in_edits(
+    session: &mut Session<'_>,
+    repo: &Repo,
+    account: &mut Account,
+    urgency: Urgency,
+) -> Result<(), WakeError> {
+    let edits = commit_person_edits(session, repo, urgency);
     note_person_edits(session, account, edits)
 }
 
-fn commit_person_edits(session: &Session<'_>, repo: &Repo) -> Result<PersonEdits, RepoError> {
+fn commit_person_edits(session: &Session<'_>, repo: &Repo, urgency: Urgency) -> Result<PersonEdits, RepoError> {
     let redactor = session.context.redactor;
-    let max = if session.sync.may_take_long { usize::MAX } else { FEW };
+    let max = if urgency == Urgency::Unhurried { usize::MAX } else { FEW };
     let is_secret = |text: &str| redactor.contains_secret(text);
     repo.commit_few_person_edits(max, session.now(), &is_secret, &merge_texts)
 }

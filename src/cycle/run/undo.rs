@@ -11,11 +11,8 @@ use chrono::{DateTime, Utc};
 use crate::{
     cycle::{
         context::{Reply, WakeError},
-        decide::{
-            situation::Reason,
-            undoable::{what_it_did, which_change},
-            verify::Account,
-        },
+        decide::{situation::Reason, verify::Account},
+        look::undoable::{what_it_did, which_change},
         maintain::sync,
         run::finish,
         session::{Ending, Session},

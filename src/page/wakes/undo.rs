@@ -61,7 +61,7 @@ fn question(desk: &PageDesk<'_>, row: &CycleRow, files: &[String], (unsent, sent
             li { "Reminders that it set are cancelled, and those that it ended are set again." }
             @if unsent > 0 { li { "What wasn't sent yet never will be (" (count(unsent, "message")) ")." } }
             @if sent > 0 { li { "What was sent already can't be unsent (" (count(sent, "message")) ")." } }
-            li { "What you had asked is put aside; you can have it run again." }
+            li { "Your message is on hold; you can have it run again." }
         }
         p { "It is done by a commit of its own, so nothing is lost. An undo can't be undone." }
         form method="post" action={ "/wakes/" (id) "/undo" } .actions {

@@ -506,7 +506,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "asked.is_some_and(|_| !agreed.is_empty())",
     ),
     story(
-        "reveille::mcp::client::pin::tests::a_question_holds_every_word_that_a_yes_would_let_the_mind_read",
+        "reveille::mcp::client::pin::tests::a_question_holds_every_word_that_a_yes_would_let_the_model_read",
         "a yes to a server's new words is asked without them",
         "words.filter(|words| !words.is_empty())",
         "words.filter(|words| words.is_empty())",

@@ -9,9 +9,9 @@ use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use super::{
+    blocks::{text_block, with_blocks},
     memories,
     text::{clip, escape},
-    text_block, with_blocks,
 };
 use crate::{
     cycle::decide::{

@@ -9,6 +9,7 @@ use crate::{
     cycle::decide::brief::MAX_MESSAGES,
     memory::{
         decay::Stage,
+        reflect::REFLECTION,
         tasks::{Task, TaskList},
     },
     store::{Cap, Incoming, NewCycle, NewReminder, Reminder},

@@ -2,7 +2,7 @@
 
 use crate::{
     cycle::decide::{
-        orient::is_own_work,
+        orient::own_work::is_own_work,
         situation::{DueWork, Observed, Reason},
     },
     types::OwnWork,

@@ -61,7 +61,7 @@ pub fn undoable(store: &Store, chats: &[ChatRef], id: Option<&str>, already: &[S
     let row = match (called.next(), called.next()) {
         (Some(row), None) => row,
         (None, _) => {
-            return refused("I know nothing of that id here. Its first four characters are enough.");
+            return refused("I find no such id here. Its first four characters are enough.");
         }
         (Some(_), Some(_)) => return refused("Several ids begin like that: give me more of it."),
     };

@@ -1,4 +1,4 @@
-//! The tools and servers that there are, read once a wake.
+//! The tools and servers that there are, read once a session: a wake that looks again for new work begins another.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use crate::{
     tool::{Catalogue, Registry},
 };
 
-/// What a wake reads once of `mcp.toml`, and of what a person has accepted of its servers.
+/// What a session reads once of `mcp.toml`, and of what a person has accepted of its servers.
 pub(in crate::cycle) struct Tooling {
     /// The tools of the model: one that thinks has those of the servers, too.
     pub(in crate::cycle) registry: Registry,

@@ -215,6 +215,10 @@ fn a_circle_is_seen_wherever_it_stands() {
     assert!(!found("use crate::b::Thing; // crate::a", "const A: &str = \"crate::a\";"));
     assert!(!found("use crate::b;", "#[cfg(test)] mod tests { use crate::a; }"));
     assert!(!found("use crate::b;", "use crate::c::a; fn a() { c::a::b() }"));
+    // A parent names its child by the child's own name.
+    let family = [module(&["a"], "mod x; fn f() { x::g() }"), module(&["a", "x"], "use super::h;")];
+    let file = |path: &[String]| Some(if path.get(1).is_some_and(|name| name == "x") { "a/x" } else { "a" }.to_owned());
+    assert_eq!(circle(graph(&family, file)).len(), 2);
     let passed_on = [
         module(&["a"], "pub(crate) use crate::b::{Thing, Other};"),
         module(&["b"], "use crate::c::f;"),

@@ -1,9 +1,6 @@
 //! A wake that holds the lock: what it has in hand, and a cycle under way.
 
-use std::{
-    cell::{Cell, OnceCell},
-    rc::Rc,
-};
+use std::{cell::Cell, rc::Rc};
 
 use chrono::{DateTime, Utc};
 
@@ -13,12 +10,12 @@ use crate::{
         decide::{interrupt::Interrupt, machine::Cycle, situation::Reason, verify::Account},
         plan_file::PlanFile,
         sharing::Sharing,
-        tooling::Tooling,
+        tooling::{Means, Tooling},
     },
     exec::{Exec, Shelter, copies::Copies},
     index::IndexPlace,
     mcp::client,
-    model::{Model, ModelChain},
+    model::Model,
     policy::Rules,
     process::Identity,
     store::{Entry, FencedStore, ModelFault, NewCycle, NewOutgoing, StagedFile, Store, StoreError, UpkeepKind},
@@ -46,9 +43,7 @@ pub(super) struct Session<'a> {
     pub(in crate::cycle) chat: Option<ChatRef>,
     /// The index of the memory: opened once a wake.
     pub(in crate::cycle) index: IndexPlace,
-    tooling: OnceCell<Rc<Tooling>>,
-    /// The models that may be asked.
-    models: &'a ModelChain<'a>,
+    means: &'a Means<'a>,
     /// The one that the wake was given.
     given: &'a dyn Model,
 }
@@ -194,7 +189,7 @@ impl<'a> Session<'a> {
     /// Takes the fence that goes with the lock.
     pub(in crate::cycle) fn begin(
         context: Context<'a>,
-        models: &'a ModelChain<'a>,
+        means: &'a Means<'a>,
         store: &'a mut Store,
         (lock, sharing): (WakeLock, Sharing),
         trigger: &'a str,
@@ -224,8 +219,7 @@ impl<'a> Session<'a> {
             deadline,
             chat: None,
             index: IndexPlace::of(context.config).kept_open(),
-            tooling: OnceCell::new(),
-            models,
+            means,
             given: context.model,
         })
     }
@@ -301,7 +295,7 @@ impl<'a> Session<'a> {
 
     /// The tools and servers that there are, as this wake has read them.
     pub(in crate::cycle) fn tooling(&self) -> Rc<Tooling> {
-        Rc::clone(self.tooling.get_or_init(|| Rc::new(Tooling::read(self.context))))
+        self.means.tooling(self.context)
     }
 
     /// Asks the model of this name from now on, with its tools; or what is wrong with it, in words. One that can't be made is then
@@ -323,16 +317,15 @@ impl<'a> Session<'a> {
         if self.context.model.name() != name {
             self.context.model = match self.given.name() == name {
                 true => self.given,
-                false => self.models.get(name).map_err(WakeError::Model)?,
+                false => self.means.models.get(name).map_err(WakeError::Model)?,
             };
-            self.forget_tooling();
         }
         Ok(())
     }
 
     /// What a person has just agreed to may have changed them: the next cycle reads them anew.
-    pub(in crate::cycle) fn forget_tooling(&mut self) {
-        self.tooling.take();
+    pub(in crate::cycle) fn forget_tooling(&self) {
+        self.means.forget_tooling();
     }
 
     pub(in crate::cycle) fn exec(&self, world: &World) -> Exec {

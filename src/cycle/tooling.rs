@@ -1,20 +1,56 @@
-//! The tools and servers that there are, read once a session: a wake that looks again for new work begins another.
+//! What all sessions of a wake share: its models, and the tools and servers that there are. Each is made or read when it is first
+//! asked for, and once a wake.
 
-use std::rc::Rc;
+use std::{cell::RefCell, rc::Rc};
 
 use crate::{
-    config::{CLAUDE_CODE, OFFLINE_MODEL, Provider},
+    config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider},
     cycle::context::Context,
     mcp::client::{self, settings::Settings},
+    model::ModelChain,
     tool::{Catalogue, Registry},
 };
 
-/// What a session reads once of `mcp.toml`, and of what a person has accepted of its servers.
+/// The means of a wake.
+pub(in crate::cycle) struct Means<'c> {
+    /// The models that may be asked.
+    pub(in crate::cycle) models: ModelChain<'c>,
+    /// The tools of the model that is named beside them.
+    tooling: RefCell<Option<(String, Rc<Tooling>)>>,
+}
+
+impl<'c> Means<'c> {
+    /// Those that the settings name. Nothing is read or made yet.
+    pub(in crate::cycle) fn of(config: &'c Config) -> Self {
+        Self { models: ModelChain::of(config), tooling: RefCell::default() }
+    }
+
+    /// The tools of the model that is asked now. Another model has other tools, of the same servers.
+    pub(in crate::cycle) fn tooling(&self, context: Context<'_>) -> Rc<Tooling> {
+        let model = context.model.name();
+        let mut held = self.tooling.borrow_mut();
+        let servers = match &*held {
+            Some((of, tooling)) if of == model => return Rc::clone(tooling),
+            Some((_, tooling)) => Rc::clone(&tooling.servers),
+            None => Rc::new(Settings::of(context.config)),
+        };
+        let tooling = Rc::new(Tooling::of(context, servers));
+        *held = Some((model.to_owned(), Rc::clone(&tooling)));
+        tooling
+    }
+
+    /// What a person has just agreed to may have changed the tools: the next cycle reads them anew.
+    pub(in crate::cycle) fn forget_tooling(&self) {
+        self.tooling.take();
+    }
+}
+
+/// What `mcp.toml` says, what a person has accepted of its servers, and the tools that come of it.
 pub(in crate::cycle) struct Tooling {
     /// The tools of the model: one that thinks has those of the servers, too.
     pub(in crate::cycle) registry: Registry,
     /// The servers.
-    pub(in crate::cycle) servers: Settings,
+    pub(in crate::cycle) servers: Rc<Settings>,
 }
 
 impl Tooling {
@@ -24,8 +60,12 @@ impl Tooling {
         Rc::new(Catalogue::new(move || tooling.registry.seen_by(sees_all).catalogue()))
     }
 
+    /// Reads them for who asks outside a wake.
     pub(in crate::cycle) fn read(context: Context<'_>) -> Self {
-        let servers = Settings::of(context.config);
+        Self::of(context, Rc::new(Settings::of(context.config)))
+    }
+
+    fn of(context: Context<'_>, servers: Rc<Settings>) -> Self {
         let of_servers = || client::tools(context.config, &servers);
         let registry = match context.model.name() {
             OFFLINE_MODEL => Registry::offline(),
@@ -39,5 +79,63 @@ impl Tooling {
             None => registry,
         };
         Self { registry, servers }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, os::unix::fs::PermissionsExt, path::Path};
+
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::{clock::SystemClock, cycle::context::Terminal, redact::Redactor};
+
+    fn name_server(config: &Config, name: &str) {
+        let path = config.mcp_path();
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, format!("[[server]]\nname = \"{name}\"\ncommand = [\"/nowhere/{name}\"]\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+
+    fn config(dir: &Path) -> Config {
+        let env = [
+            ("WORKSPACE_DIR", dir.to_str().unwrap()),
+            ("MODEL", "openai:first,openai:second"),
+            ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1"),
+        ];
+        let env: BTreeMap<_, _> = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        Config::from_sources(&env, None, Some("UTC")).unwrap()
+    }
+
+    #[test]
+    fn the_servers_are_read_once_until_a_person_has_agreed_to_something() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = config(dir.path());
+        let (redactor, (_stop, stop)) = (Redactor::new([]), watch::channel(false));
+        let means = Means::of(&config);
+        let named = |model: &str| {
+            let context = Context {
+                config: &config,
+                clock: &SystemClock,
+                model: means.models.get(model).unwrap(),
+                channel: None,
+                redactor: &redactor,
+                stop: &stop,
+                at_work: &|| {},
+                terminal: Terminal::Later,
+                is_turn: false,
+                stand_in: None,
+            };
+            let tooling = means.tooling(context);
+            tooling.servers.servers.iter().map(|server| server.name.clone()).collect::<Vec<_>>()
+        };
+        name_server(&config, "before");
+        assert_eq!(named("openai:first"), ["before"]);
+        name_server(&config, "after");
+        assert_eq!(named("openai:first"), ["before"]);
+        assert_eq!(named("openai:second"), ["before"]);
+        means.forget_tooling();
+        assert_eq!(named("openai:second"), ["after"]);
     }
 }

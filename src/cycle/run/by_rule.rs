@@ -50,7 +50,7 @@ pub(in crate::cycle) async fn run(
             owners => (owners, session.context.config.owner_chat),
         };
         deeds = deeds.and(match reason {
-            Reason::Pressed { nudge } => match pressed::deeds(session, repo, &cycle, nudge) {
+            Reason::Pressed { nudge } => match pressed::deeds(session, repo, (&cycle, &observation.model), nudge) {
                 // It stays open. What else is due isn't held up by it; then it fails by itself.
                 Err(error @ WakeError::Workspace { .. }) if reasons.len() > 1 => {
                     tracing::warn!(%error, "what a button said can't be done now; it is tried again");

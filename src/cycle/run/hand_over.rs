@@ -75,7 +75,9 @@ pub(in crate::cycle) fn begin_anew(session: &mut Session<'_>, live: &mut Live) -
     // What was in it went through the redactor when it came.
     let raw = brief::carried(&raw, &state.conversation.messages, &state.open).unwrap_or(raw);
     let from = cycle.model.clone();
-    let notice = cycle.chat.map(|chat| notice(session, chat, cycle.thread_id, &model)).transpose()?.flatten();
+    let lineup = observe::model_state_of(&session.store, session.context)?;
+    let notice =
+        cycle.chat.map(|chat| notice(session, &lineup, (chat, cycle.thread_id), &model)).transpose()?.flatten();
     let entry = Entry::Handed { from: from.clone(), model: model.clone(), system, tools, raw };
     record::record(session, live, &entry, &notice.into_iter().collect::<Vec<_>>())?;
     tracing::info!(%from, %model, "another model goes on");
@@ -90,11 +92,10 @@ pub(in crate::cycle) fn begin_anew(session: &mut Session<'_>, live: &mut Live) -
 /// What a chat is told when another model than the preferred one answers it: once for each stretch of its trouble, or of a budget's.
 pub(in crate::cycle) fn notice(
     session: &Session<'_>,
-    chat: ChatRef,
-    thread_id: Option<i64>,
+    lineup: &ModelState,
+    (chat, thread_id): (ChatRef, Option<i64>),
     answering: &str,
 ) -> Result<Option<Change>, WakeError> {
-    let lineup = observe::model_state_of(&session.store, session.context)?;
     let is_in_line = lineup.lineup.iter().any(|model| model.name == answering);
     // The simple one begins without a word, unless it answers for want of money.
     let stands_in = || lineup.asked(chat).is_some_and(|asked| asked.name == answering);
@@ -103,7 +104,7 @@ pub(in crate::cycle) fn notice(
     if !(is_in_line || stands_in()) || is_wanted || lineup.is_stood_in_for(answering) {
         return Ok(None);
     }
-    let Some((key, why)) = why_not(session, &lineup, chat)? else { return Ok(None) };
+    let Some((key, why)) = why_not(session, lineup, chat)? else { return Ok(None) };
     let preferred = lineup.name();
     let text = match answering {
         OFFLINE_MODEL => format!(

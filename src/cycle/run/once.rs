@@ -8,8 +8,8 @@ use crate::{
         run::wake,
         session::Session,
         sharing, stop,
+        tooling::Means,
     },
-    model::ModelChain,
     store::{Store, StoreError, UpkeepKind},
     wake_lock::{LockError, takeover},
 };
@@ -46,7 +46,7 @@ pub async fn once(context: Context<'_>, store: &mut Store, trigger: &str) -> Res
 
 async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {
     store.forget_dead_sessions()?;
-    let models = ModelChain::of(context.config);
+    let means = Means::of(context.config);
     let mut report = Report::default();
     for look in 0..if context.is_turn { 1 } else { MAX_LOOKS } {
         if *context.stop.borrow() {
@@ -89,7 +89,7 @@ async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<
             }
         };
         let is_shared = store.is_shared();
-        let mut session = match Session::begin(context, &models, store, (lock, sharing), trigger, &mut report) {
+        let mut session = match Session::begin(context, &means, store, (lock, sharing), trigger, &mut report) {
             Ok(session) => session,
             // A wake of another machine works on a shared database, whose lock file isn't here.
             Err(WakeError::Store(StoreError::Busy)) if is_shared => {

@@ -19,11 +19,12 @@ use crate::{
             uptake::OUTSIDE,
             verify::Account,
         },
+        look::observe,
         maintain::{ready, sync, trouble},
         run::{finish, live, prepare, record, wake},
         session::{Live, Next, Session},
         sharing,
-        tooling::Tooling,
+        tooling::{Means, Tooling},
     },
     embed::Meaning,
     index::IndexPlace,
@@ -32,7 +33,6 @@ use crate::{
         server::Unread,
     },
     memory,
-    model::ModelChain,
     policy::{self, Circumstances, Decision, Reach, Risk, Subject, Verdict, What},
     repo::Repo,
     store::{Entry, HEAD_SEEN, Incoming, Store},
@@ -281,8 +281,8 @@ async fn change(context: Context<'_>, store: &mut Store, name: &str, input: &str
         Err(others) => return Ok(Told::failed(format!("{others} Nothing was done; try again in a while."))),
     };
     let mut report = Report::default();
-    let models = ModelChain::of(context.config);
-    let mut session = Session::begin(context, &models, store, (lock, sharing), OUTSIDE, &mut report)?;
+    let means = Means::of(context.config);
+    let mut session = Session::begin(context, &means, store, (lock, sharing), OUTSIDE, &mut report)?;
     let ran = match wake::introduce(&mut session) {
         Ok(()) => called_from_outside(&mut session, name, input).await,
         Err(error) => Err(error),
@@ -346,7 +346,8 @@ async fn called_from_outside(session: &mut Session<'_>, name: &str, input: &str)
     let ids: Vec<i64> = seen.iter().map(|message| message.id).collect();
     let mut account = Account::default();
     sync::take_in_person_edits(session, &repo, &mut account)?;
-    let mut world = prepare::world(session, &repo, &cycle, &queued, &ids, &mut account)?;
+    let lineup = observe::model_state_of(&session.store, session.context)?;
+    let mut world = prepare::world(session, &repo, &cycle, &lineup, (&queued, &ids), &mut account)?;
     world.taint = Some(TAINT.to_owned());
     // Tools write nothing, so that a call which can't be done leaves no cycle behind.
     let tooling = session.tooling();

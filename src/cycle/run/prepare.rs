@@ -11,16 +11,14 @@ use crate::{
         decide::{
             brief,
             budget::{Budget, day_begin},
+            lineup::ModelState,
             machine::Cycle,
             orient::{self, last_channel_id},
             situation::Reason,
             taint,
             verify::Account,
         },
-        look::{
-            observe::{self, Observation},
-            undoable::undoable,
-        },
+        look::{observe::Observation, undoable::undoable},
         run::{attached, lasting::lasting, own_work, own_work_begun::Begun, recall, recordings, token_rate},
         session::Session,
     },
@@ -44,13 +42,13 @@ use crate::{
 /// Problems of skills that one wake's account names at most; `health check` names all.
 const MAX_NOTED: usize = 5;
 
-/// Builds what the tools see.
+/// Builds what the tools see. `lineup` is of the look that the cycle began with; `open` are ids of `messages`.
 pub(in crate::cycle) fn world(
     session: &mut Session<'_>,
     repo: &Repo,
     cycle: &NewCycle,
-    messages: &[Incoming],
-    open: &[i64],
+    lineup: &ModelState,
+    (messages, open): (&[Incoming], &[i64]),
     account: &mut Account,
 ) -> Result<World, WakeError> {
     let config = session.context.config;
@@ -74,7 +72,6 @@ pub(in crate::cycle) fn world(
     if orient::is_reflection(cycle) {
         told_keys.extend(session.store.handled_keys(memory::reflect::CONTRADICTION)?);
     }
-    let lineup = observe::model_state_of(&session.store, session.context)?;
     // What nobody asked for is the owner's affair, but no chat of theirs: it finds nothing of those that are kept local.
     let is_local = lineup.is_local(cycle.chat);
     let others = lineup.local.iter().filter_map(|chat| *chat).filter(|chat| Some(*chat) != cycle.chat);

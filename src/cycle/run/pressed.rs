@@ -5,7 +5,11 @@ use serde_json::json;
 
 use super::{deeds::Deeds, prepare};
 use crate::{
-    cycle::{context::WakeError, decide::verify::Account, session::Session},
+    cycle::{
+        context::WakeError,
+        decide::{lineup::ModelState, verify::Account},
+        session::Session,
+    },
     memory::{self, preferences, tasks::TaskList},
     repo::Repo,
     store::{Change, NewCycle, NewOutgoing, OpenNudge},
@@ -17,11 +21,11 @@ use crate::{
 pub(in crate::cycle) fn deeds(
     session: &mut Session<'_>,
     repo: &Repo,
-    cycle: &NewCycle,
+    (cycle, lineup): (&NewCycle, &ModelState),
     nudge: &OpenNudge,
 ) -> Result<Deeds, WakeError> {
     let mut deeds = match (nudge.answer, &nudge.task) {
-        (NudgeAnswer::Done, Some(title)) => finish_task(session, repo, cycle, nudge, title)?,
+        (NudgeAnswer::Done, Some(title)) => finish_task(session, repo, (cycle, lineup), nudge, title)?,
         (NudgeAnswer::NoMore, _) => turn_off(repo)?,
         (NudgeAnswer::Done | NudgeAnswer::InTheMorning | NudgeAnswer::TakeBack, _) => Deeds::default(),
     };
@@ -33,12 +37,12 @@ pub(in crate::cycle) fn deeds(
 fn finish_task(
     session: &mut Session<'_>,
     repo: &Repo,
-    cycle: &NewCycle,
+    (cycle, lineup): (&NewCycle, &ModelState),
     nudge: &OpenNudge,
     title: &str,
 ) -> Result<Deeds, WakeError> {
     let of_chat = NewCycle { chat: Some(nudge.chat), thread_id: nudge.thread_id, ..cycle.clone() };
-    let world = prepare::world(session, repo, &of_chat, &[], &[], &mut Account::default())?;
+    let world = prepare::world(session, repo, &of_chat, lineup, (&[], &[]), &mut Account::default())?;
     // In quotation marks it is the whole title.
     let input = json!({"task": format!("“{title}”")}).to_string();
     let done = Registry::offline().call("task_done", &input, &world);

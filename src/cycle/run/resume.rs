@@ -4,11 +4,11 @@ use crate::{
     cycle::{
         context::{WakeError, WakeOutcome},
         decide::{
+            lineup::ModelState,
             machine::Cycle,
             uptake::{GivingUp, MAX_TRIES, Uptake, uptake},
             verify::Account,
         },
-        look::observe,
         maintain::sync,
         plan_file::PlanFile,
         run::{finish, hand_over, interrupted, live, prepare},
@@ -23,8 +23,8 @@ use crate::{
 pub(in crate::cycle) async fn run(
     session: &mut Session<'_>,
     repo: &Repo,
-    cycle_id: &str,
-    has_crashed: bool,
+    lineup: &ModelState,
+    (cycle_id, has_crashed): (&str, bool),
 ) -> Result<Next, WakeError> {
     let Some(row) = session.store.cycle(cycle_id)? else {
         return Ok(Next::Others);
@@ -81,9 +81,9 @@ pub(in crate::cycle) async fn run(
             .await
             .map(|()| Next::Others);
     }
-    let model = who_goes_on(session, &row)?;
-    let unusable = session.try_model(&model)?;
-    let uptake = uptake(&row, &journal, commit.is_some(), &model, has_crashed);
+    let model = who_goes_on(lineup, &row);
+    let unusable = session.try_model(model)?;
+    let uptake = uptake(&row, &journal, commit.is_some(), model, has_crashed);
     let is_done = match (uptake, commit) {
         (Uptake::Conclude, Some(commit)) => {
             return finish::conclude(session, repo, &state, cycle_id, commit, &plan_file).await.map(|()| Next::Others);
@@ -114,7 +114,7 @@ pub(in crate::cycle) async fn run(
             .map(|()| Next::Others);
     }
     let messages = session.store.queued()?;
-    let mut world = prepare::world(session, repo, &row.cycle, &messages, &state.open, &mut account)?;
+    let mut world = prepare::world(session, repo, &row.cycle, lineup, (&messages, &state.open), &mut account)?;
     world.replies = state.replies;
     world.told_keys.extend(state.handles.iter().cloned());
     let exec = session.exec(&world);
@@ -126,13 +126,12 @@ pub(in crate::cycle) async fn run(
 }
 
 /// The model that goes on with a cycle: where none can be asked now, the one that began it, if it is still configured.
-fn who_goes_on(session: &Session<'_>, row: &CycleRow) -> Result<String, WakeError> {
-    let lineup = observe::model_state_of(&session.store, session.context)?;
+fn who_goes_on<'l>(lineup: &'l ModelState, row: &'l CycleRow) -> &'l str {
     let begun_by = row.cycle.model.as_str();
     let of_tasks = lineup.simple.iter().chain(&lineup.reflect);
     let is_configured = lineup.lineup.iter().chain(of_tasks).any(|model| model.name == begun_by);
     let otherwise = if is_configured { begun_by } else { lineup.name() };
-    Ok(lineup.goes_on_with(begun_by, row.cycle.chat).unwrap_or(otherwise).to_owned())
+    lineup.goes_on_with(begun_by, row.cycle.chat).unwrap_or(otherwise)
 }
 
 /// A cycle whose journal isn't read, as far as the queue and what it was told of tell.

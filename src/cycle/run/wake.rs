@@ -93,7 +93,9 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, settles_doubts: boo
             jobs::look(session, &repo).await?;
         }
         let next = match work {
-            Work::Resume { cycle_id, has_crashed } => resume::run(session, &repo, &cycle_id, has_crashed).await?,
+            Work::Resume { cycle_id, has_crashed } => {
+                resume::run(session, &repo, &observation.model, (&cycle_id, has_crashed)).await?
+            }
             Work::Undo(undo) => undo::run(session, &repo, &undo).await.map(|()| Next::Others)?,
             Work::Mechanical(reasons) => {
                 by_rule::run(session, &repo, &observation, &reasons).await.map(|()| Next::Others)?
@@ -180,7 +182,8 @@ async fn think(
     let Some(seen) = orient::still_due(&observation.messages, &ids, &observation.model, now) else {
         return session.leave_unbegun(&plan_file, reported).map(|()| Next::Others);
     };
-    let mut world = prepare::world(session, repo, &cycle, &observation.messages, &ids, &mut account)?;
+    let mut world =
+        prepare::world(session, repo, &cycle, &observation.model, (&observation.messages, &ids), &mut account)?;
     let mut begun = own_work::begin(session, repo, &cycle, reasons)?;
     let rule = std::mem::take(&mut begun.rule);
     for change in &rule.changes {
@@ -208,7 +211,7 @@ async fn think(
         session.store.begin_cycle(&cycle, &entries, &rule.changes)?;
     }
     if let Some(chat) = cycle.chat
-        && let Some(notice) = hand_over::notice(session, chat, cycle.thread_id, &model)?
+        && let Some(notice) = hand_over::notice(session, &observation.model, (chat, cycle.thread_id), &model)?
     {
         session.store.change(&cycle.id, &[notice])?;
     }

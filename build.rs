@@ -5,6 +5,12 @@ use std::process::Command;
 /// The first glibc whose loader reads packed relocations.
 const PACKED_SINCE: (u32, u32) = (2, 36);
 
+/// Which functions stand side by side in a release; see `scripts/order-code`.
+const ORDER: &str = "link/idle.ld";
+
+/// Linkers that don't read such a script.
+const WITHOUT_SCRIPTS: [&str; 3] = ["gold", "mold", "wild"];
+
 /// The commit that is built, as the scripts say it: git is asked nothing here, so that a commit alone makes nothing be built anew,
 /// and a tarball builds as a clone does.
 const COMMIT: &str = "REVEILLE_COMMIT";
@@ -21,35 +27,42 @@ fn main() {
         .cargo_metadata(false)
         .compile("reveille_log");
     // Whole: what asks for it may stand before it on the linker's line.
-    println!("cargo:rustc-link-search=native={}", out_dir());
+    println!("cargo:rustc-link-search=native={}", said("OUT_DIR"));
     println!("cargo:rustc-link-lib=static:+whole-archive=reveille_log");
     // Tables of pointers are made valid at each start. Packed, the list of them is a fiftieth: a megabyte less to read and to
     // keep in memory. A program that was linked so doesn't start beside an older loader.
     if is_built_here() && glibc().is_some_and(|version| version >= PACKED_SINCE) {
         println!("cargo:rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
+    println!("cargo:rerun-if-changed={ORDER}");
+    if is_built_here() && reads_order() {
+        println!("cargo:rustc-link-arg-bins=-T");
+        println!("cargo:rustc-link-arg-bins={}/{ORDER}", said("CARGO_MANIFEST_DIR"));
+    }
+}
+
+/// What cargo tells of the build.
+#[expect(clippy::disallowed_methods, reason = "by its environment cargo tells a build script what is built")]
+fn said(name: &str) -> String {
+    std::env::var(name).unwrap_or_default()
+}
+
+/// Whether a release is built, by a linker that reads the script: LLD, which is Rust's own, or GNU's.
+fn reads_order() -> bool {
+    let of_linker = ["RUSTC_LINKER", "CARGO_ENCODED_RUSTFLAGS", "LD_PRELOAD"].map(said).concat();
+    said("PROFILE") == "release" && !WITHOUT_SCRIPTS.iter().any(|name| of_linker.contains(name))
 }
 
 /// The version, with the commit where it is told.
-#[expect(clippy::disallowed_methods, reason = "by its environment cargo tells a build script what is built")]
 fn version() -> String {
-    let said = |name: &str| std::env::var(name).unwrap_or_default();
     let (version, commit) = (said("CARGO_PKG_VERSION"), said(COMMIT));
     let is_plain = (7..=40).contains(&commit.len()) && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_plain { format!("{version} ({commit})") } else { version }
 }
 
 /// Whether the programs are for this very system, and linked against glibc.
-#[expect(clippy::disallowed_methods, reason = "by its environment cargo tells a build script what is built")]
 fn is_built_here() -> bool {
-    let said = |name: &str| std::env::var(name).ok();
-    said("HOST") == said("TARGET") && said("CARGO_CFG_TARGET_ENV").as_deref() == Some("gnu")
-}
-
-/// Where cargo wants what is built.
-#[expect(clippy::disallowed_methods, reason = "by its environment cargo tells a build script what is built")]
-fn out_dir() -> String {
-    std::env::var("OUT_DIR").unwrap_or_default()
+    said("HOST") == said("TARGET") && said("CARGO_CFG_TARGET_ENV") == "gnu"
 }
 
 /// This system's version of it.

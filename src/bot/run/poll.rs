@@ -1,0 +1,116 @@
+//! What Telegram is asked, and what it answers.
+
+use std::{cell::RefCell, rc::Rc, time::Duration};
+
+use tokio::time::Instant;
+
+use crate::{
+    bot::{poll_turn::PollTurn, room},
+    channel::telegram::{self, Inbox, RawUpdate, Telegram, TelegramError},
+};
+
+/// How long Telegram may hold a poll, in seconds.
+const POLL_TIMEOUT_S: u32 = 50;
+/// Updates per poll; Telegram gives at most so many.
+const POLL_LIMIT: u8 = 100;
+/// The shortest time between two polls that bring nothing: a server that doesn't wait isn't asked in a tight loop.
+const EMPTY_POLL_MIN: Duration = Duration::from_secs(1);
+
+/// Where updates come from.
+#[derive(Clone)]
+pub(super) struct UpdateSource {
+    /// Whether it is this machine's turn to poll.
+    pub(super) turn: PollTurn,
+    /// What a webhook has left; none: they are polled.
+    pub(super) inbox: Option<Rc<RefCell<Inbox>>>,
+}
+
+/// What Telegram is asked next.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Ask {
+    /// Who the bot is.
+    Me,
+    /// What has come from this offset on.
+    Updates {
+        offset: Option<i64>,
+        /// Whether it is looked who else fetches them, should somebody.
+        explains_rival: bool,
+    },
+    /// Nothing for now: there is no room for what would come.
+    Nothing,
+    /// Nothing before it is this machine's turn.
+    Turn,
+}
+
+/// What it answered.
+pub(super) enum Polled {
+    Met(telegram::Me),
+    Updates(Vec<RawUpdate>),
+    Nothing,
+}
+
+/// Whether more may come after it.
+pub(super) fn brings_more(polled: &Result<Polled, TelegramError>) -> bool {
+    match polled {
+        Ok(Polled::Met(_)) => true,
+        Ok(Polled::Updates(updates)) => !updates.is_empty(),
+        Ok(Polled::Nothing) | Err(_) => false,
+    }
+}
+
+/// One call to Telegram, after a wait.
+pub(super) async fn ask(
+    telegram: &Telegram,
+    source: &UpdateSource,
+    what: Ask,
+    wait: Duration,
+) -> Result<Polled, TelegramError> {
+    tokio::time::sleep(wait).await;
+    let (offset, explains_rival) = match what {
+        Ask::Updates { offset, explains_rival } => (offset, explains_rival),
+        Ask::Nothing => {
+            tokio::time::sleep(room::LOOK_EVERY).await;
+            return Ok(Polled::Nothing);
+        }
+        Ask::Turn => {
+            source.turn.comes().await;
+            return Ok(Polled::Nothing);
+        }
+        Ask::Me => {
+            return telegram.get_me().await.map(Polled::Met);
+        }
+    };
+    if let Some(inbox) = &source.inbox {
+        let updates = inbox.borrow_mut().next(offset, POLL_LIMIT);
+        return updates
+            .map(Polled::Updates)
+            .map_err(|error| TelegramError::NotSent { why: format!("the inbox: {error}") });
+    }
+    let asked = Instant::now();
+    let polled = tokio::select! {
+        polled = telegram.get_updates(offset, POLL_LIMIT, POLL_TIMEOUT_S) => polled,
+        () = source.turn.over() => return Ok(Polled::Nothing),
+    };
+    let updates = match polled {
+        Err(TelegramError::Conflict(said)) if explains_rival => {
+            return Err(TelegramError::Conflict(rival(telegram, said).await));
+        }
+        updates => updates?,
+    };
+    if updates.is_empty() {
+        tokio::time::sleep_until(asked + EMPTY_POLL_MIN).await;
+    }
+    Ok(Polled::Updates(updates))
+}
+
+/// Who else fetches the messages, as far as Telegram tells: a webhook is named by its host, never by its whole address.
+async fn rival(telegram: &Telegram, said: String) -> String {
+    match telegram.get_webhook_info().await.map(|webhook| webhook.host()) {
+        Ok(Some(host)) => format!(
+            "{said}. They go to a webhook at {host}, which some program set for this bot; `bot webhook delete` removes it, and I'll \
+             take over"
+        ),
+        Ok(None) => format!("{said}. Another program polls with this token"),
+        Err(_) => said,
+    }
+}

@@ -1,0 +1,241 @@
+//! What a poll has brought is stored, with the answers to its commands; what went wrong with it is told and noted.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::{Bot, poll::Polled};
+use crate::{
+    bot::{
+        BotContext, BotError, batch, commands, gap, pairing, receipt, report::report_in, restart, rules, stopped,
+        trouble::Advice,
+    },
+    channel::telegram::{RawUpdate, TelegramError},
+    cycle,
+    store::{Accepted, Batch, NewOutgoing, Order, Ordered, StoreError, UpkeepKind},
+    types::ChatRef,
+};
+
+/// How often it is written down that polls are completed, when they bring nothing.
+const NOTE_POLL_EVERY: TimeDelta = TimeDelta::seconds(60);
+
+impl Bot<'_> {
+    /// Takes in what a call to Telegram brought. Says how long to wait before the next one and whether a message was
+    /// stored.
+    pub(super) fn take_in(&mut self, polled: Result<Polled, TelegramError>) -> Result<(Duration, bool), BotError> {
+        let updates = match polled {
+            Ok(Polled::Updates(updates)) => Some(updates),
+            Ok(Polled::Nothing) => return Ok((Duration::ZERO, false)),
+            Ok(Polled::Met(me)) => {
+                tracing::info!(bot = me.username, "listening");
+                self.is_token_known = true;
+                self.me = Some(me);
+                report_in(&mut self.store, self.outside, true);
+                // A menu is for as long as a token is; a turn leaves it as it is.
+                self.told.is_known.send_replace(!self.is_turn());
+                None
+            }
+            Err(error @ TelegramError::Unauthorized(_)) if !self.is_token_known => {
+                return Err(BotError::Unauthorized(error));
+            }
+            Err(error) => {
+                // What went wrong may lie in the connection, or in what was known of the network when it was made.
+                self.outside.telegram.reconnect();
+                let advice = self.telegram_trouble.with_telegram(&error, fastrand::f64());
+                // A network that is away for a moment says nothing of the bot; a silence for long is told of by itself.
+                let is_network = matches!(
+                    error,
+                    TelegramError::NotSent { .. } | TelegramError::Ambiguous { .. } | TelegramError::RetryAfter(_)
+                );
+                if advice.say.is_some() && !is_network {
+                    self.note_poll_failed(&error);
+                }
+                if is_network && self.me.is_none() {
+                    report_in(&mut self.store, self.outside, false);
+                }
+                return Ok((tell(advice), false));
+            }
+        };
+        if self.telegram_trouble.over() {
+            tracing::info!("Telegram can be reached again");
+        }
+        let Some(updates) = updates else {
+            return Ok((Duration::ZERO, false));
+        };
+        match self.note_poll(!updates.is_empty()).and_then(|()| self.keep(&updates)) {
+            Ok(accepted) => {
+                if !updates.is_empty() && self.store_trouble.over() {
+                    tracing::info!("messages are stored again");
+                }
+                self.send(accepted.answers);
+                self.told.bells.arrived.notify_one();
+                Ok((Duration::ZERO, !accepted.stored.is_empty() || accepted.edited > 0 || accepted.has_orders))
+            }
+            Err(error) => {
+                // The offset stays where it is: Telegram gives the same batch again.
+                let advice = self.store_trouble.with_store(&error, fastrand::f64());
+                Ok((tell(advice), false))
+            }
+        }
+    }
+
+    /// Stores a batch with the answers to its commands and the next offset, in one transaction.
+    fn keep(&mut self, updates: &[RawUpdate]) -> Result<Accepted, StoreError> {
+        let BotContext { config, clock, redactor, telegram } = self.outside;
+        let (me, now) = (&self.me, clock.now());
+        let Some(me) = me.as_ref().filter(|_| !updates.is_empty()) else {
+            return Ok(Accepted::default());
+        };
+        self.door.look(config, &self.store)?;
+        let access = self.door.access(me);
+        let tries = pairing::tries(updates, &access, &self.store.open_codes(now)?, &self.door.config);
+        let updates = updates.get(..tries.taken).unwrap_or(updates);
+        let Some(mut reading) = batch::read(telegram.bot_id(), updates, &access, redactor) else {
+            return Ok(Accepted::default());
+        };
+        (reading.batch.pairs, reading.batch.wrong_codes) = (tries.pairs, tries.wrong);
+        reading.batch.owner_chat = Some(config.owner_chat);
+        let mut desk = commands::Desk::open(&self.store, &self.door.config, now)?;
+        for asked in &reading.commands {
+            let commands::CommandReply { text, order } = desk.answer(asked)?;
+            let answer = asked.answer(telegram.bot_id(), redactor.redact(&text));
+            let order = order.map(|order| order.with_titles(|title| redactor.redact(title)));
+            reading.batch.commands.push(Ordered { answer, order, update_id: Some(asked.update_id) });
+        }
+        let notices = reading.notices(config.owner_chat);
+        reading.batch.notices.extend(notices);
+        for tap in &reading.batch.taps {
+            reading.batch.rules.extend(rules::shown(&self.store, tap, redactor)?);
+        }
+        let stopped = |chat| desk.stopped(chat);
+        let is_all_work = desk.is_all_stopped();
+        let notices = stopped::notices(&reading.batch.messages, stopped, is_all_work, &self.door.config, now);
+        reading.batch.notices.extend(notices);
+        let mut accepted = self.store.accept(&reading.batch, now)?;
+        self.note_floods(&reading.batch, &mut accepted, now);
+        accepted.answers.extend(self.carry_out_rules(now));
+        if !accepted.stored.is_empty() {
+            for receipt in receipt::of(&reading.batch.messages) {
+                // One that has no place is left out: it is a courtesy.
+                self.told.receipts.try_send(receipt).ok();
+            }
+        }
+        for tap in accepted.taps.drain(..) {
+            self.told.taps.try_send(tap).ok();
+        }
+        self.offset = Some(reading.batch.next_offset);
+        self.is_to_restart |= accepted.restarts && self.may_restart(&mut accepted, now);
+        if let Some(user_id) = accepted.paired {
+            tracing::info!(user_id, "somebody has paired, and is listened to from now on");
+            self.door.look(config, &self.store)?;
+        }
+        if accepted.orders.iter().any(|order| matches!(order, Order::Stop { .. } | Order::Resume { .. })) {
+            self.told.bells.ordered.notify_one();
+        }
+        // A guest's cycle starts no program that a wake waits for.
+        if accepted.orders.iter().any(|order| matches!(order, Order::Stop { is_owners: true })) {
+            let lock_path = config.lock_path();
+            // The order is durable. This takes seconds, and what comes meanwhile isn't kept waiting for it.
+            let ending = std::thread::Builder::new().spawn(move || cycle::stop::end_children(&lock_path));
+            if let Err(error) = ending {
+                tracing::warn!(%error, "what a wake has started isn't ended from here; the wake itself sees the order");
+            }
+        }
+        Ok(accepted)
+    }
+
+    /// Writes rules that were ordered, and takes back what is to go. What can't be noted now is tried again with the next batch.
+    pub(super) fn carry_out_rules(&mut self, now: DateTime<Utc>) -> Vec<i64> {
+        rules::carry_out_rules(&mut self.store, self.outside.config, self.outside.redactor, now).unwrap_or_else(
+            |error| {
+                tracing::warn!(%error, "what became of a rule could not be read or written down");
+                Vec::new()
+            },
+        )
+    }
+
+    /// Whether a new bot could run in this one's place. Else the chat is told why not.
+    fn may_restart(&mut self, accepted: &mut Accepted, now: DateTime<Utc>) -> bool {
+        let Some(why) = restart::obstacle(self.outside.config) else { return true };
+        accepted.answers.extend(self.refuse_restart(&why, now));
+        false
+    }
+
+    /// Tells who wanted a restart why there is none. Says what is to be sent.
+    pub(super) fn refuse_restart(&mut self, why: &str, now: DateTime<Utc>) -> Vec<i64> {
+        let text = self.outside.redactor.redact(&restart::refusal(why));
+        tracing::warn!("asked to start anew, which isn't possible: {why}");
+        self.store.end_restarts(&text, now).unwrap_or_else(|error| {
+            tracing::warn!(%error, "why the bot doesn't restart couldn't be told");
+            Vec::new()
+        })
+    }
+
+    /// Tells chats of which very many messages wait.
+    fn note_floods(&mut self, batch: &Batch, accepted: &mut Accepted, now: DateTime<Utc>) {
+        let chats: BTreeSet<ChatRef> = batch.messages.iter().map(|message| message.chat).collect();
+        for chat in chats {
+            match self.store.tell_flood(chat, now, |waiting| flood(chat, waiting)) {
+                Ok(notice) => accepted.answers.extend(notice),
+                Err(error) => tracing::debug!(%error, "a chat isn't told yet how many of its messages wait"),
+            }
+        }
+    }
+
+    /// Writes down why polls fail, for those who ask how it goes.
+    fn note_poll_failed(&mut self, error: &TelegramError) {
+        let (why, now) = (self.outside.redactor.redact(&error.to_string()), self.outside.clock.now());
+        // With the next poll that is completed it is over.
+        self.noted_at = None;
+        if let Err(error) = self.store.trouble(UpkeepKind::Poll, &why, now) {
+            tracing::debug!(%error, "that polls fail is not written down");
+        }
+    }
+
+    /// Writes down that a poll was completed, with a word to those who may have lost messages after a stretch of silence. A poll that
+    /// brought something is about to be stored anyway: what it ends must be told before it is.
+    fn note_poll(&mut self, brings_something: bool) -> Result<(), StoreError> {
+        // A turn says nothing of how long nobody was listening: the webhook does.
+        if self.is_turn() {
+            return Ok(());
+        }
+        let (bot_id, now) = (self.outside.telegram.bot_id(), self.outside.clock.now());
+        // By the clock of the wall, which goes on while the machine sleeps.
+        if self.noted_at.is_some_and(|at| (now - at).abs() < NOTE_POLL_EVERY) {
+            return Ok(());
+        }
+        let config = &self.door.config;
+        let noted = self.store.heard(bot_id, now, |from, heard| gap::notices(config, bot_id, (from, now), heard));
+        match noted {
+            Ok(notices) => {
+                self.noted_at = Some(now);
+                self.store.trouble_over(UpkeepKind::Poll, now).ok();
+                self.send(notices);
+                Ok(())
+            }
+            Err(error) if brings_something => Err(error),
+            Err(error) => {
+                tracing::debug!(%error, "that a poll was completed is not written down");
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Says what is to be said and gives the wait.
+fn tell(advice: Advice) -> Duration {
+    if let Some(text) = advice.say {
+        tracing::warn!("{text}");
+    }
+    advice.wait
+}
+
+/// What a chat is told when very many messages of it wait.
+fn flood(chat: ChatRef, waiting: i64) -> NewOutgoing {
+    let text = format!(
+        "{waiting} of your messages are waiting. All are safe: I'll answer them {} at a time, oldest first, in turn with everybody \
+         else's.",
+        cycle::decide::brief::MAX_MESSAGES
+    );
+    NewOutgoing::notice(chat, text)
+}

@@ -18,6 +18,7 @@ mod resolve;
 mod said;
 #[cfg(test)]
 mod tests;
+mod types;
 mod values;
 
 use std::{
@@ -40,7 +41,7 @@ pub use self::{
     old::OldSetting,
     raw::{Source, VARIABLES},
     said::{SaidSettings, SettingChanges, check_value, file_setting, is_secret},
-    values::{Autonomy, EmbedModel, LogFormat, QuietHours, RepoUrl},
+    types::{Autonomy, EmbedModel, LogFormat, QuietHours, RepoUrl},
 };
 use crate::{
     clock::{Clock, FixedClock, SystemClock},

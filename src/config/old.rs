@@ -3,7 +3,8 @@
 use super::{
     env_file::{self, EnvLine},
     raw::{SECRETS, VARIABLES},
-    values::{looks_secret, without_userinfo},
+    types::without_userinfo,
+    values::looks_secret,
 };
 use crate::redact::Secret;
 

@@ -12,7 +12,8 @@ use super::{
     error::SettingProblem,
     files::read_private,
     said::SettingChanges,
-    values::{self, RepoUrl},
+    types::{self, RepoUrl},
+    values,
 };
 use crate::{redact::Secret, words};
 
@@ -219,7 +220,7 @@ impl Raw {
         if secret || values::looks_secret(value) {
             return format!("a value of {} characters (not shown)", value.chars().count());
         }
-        let value = values::without_userinfo(value);
+        let value = types::without_userinfo(value);
         let short: String = value.chars().take(80).collect();
         if short.len() < value.len() { format!("{short:?}…") } else { format!("{short:?}") }
     }

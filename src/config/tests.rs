@@ -70,7 +70,7 @@ fn refuses(name: &str, values: &[&str]) {
         assert_eq!(named, [name], "{value:?}");
         let text = error.to_string();
         assert!(text.contains("expected") && text.contains("from the environment"), "{text}");
-        let shown = values::without_userinfo(value);
+        let shown = types::without_userinfo(value);
         assert!(text.contains(&format!("{shown:?}")) || text.contains("not shown"), "{text}");
     }
 }

@@ -3,14 +3,14 @@
 
 use std::{
     collections::BTreeSet,
-    fmt,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use chrono::NaiveTime;
 
-use crate::{disk::Reserve, redact::Secret, types::ChatRef, zone::Tz};
+use super::types::{Autonomy, EmbedModel, LogFormat, QuietHours, RepoUrl};
+use crate::{disk::Reserve, types::ChatRef, zone::Tz};
 
 /// At most so many chats can be listed.
 const MAX_CHATS: usize = 256;
@@ -25,119 +25,6 @@ const MAX_BUDGET_USD: f64 = 10_000.0;
 const MAX_RESERVE_MIB: u32 = 1 << 20;
 /// The longest that anything is kept, in days: some ten years.
 const MAX_KEEP_DAYS: u64 = 3_650;
-
-/// What makes vectors of what is searched.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EmbedModel {
-    /// A sentence encoder on this machine, by its folder.
-    Folder(PathBuf),
-    /// A model of an OpenAI-compatible server.
-    OpenAi(String),
-    /// A model of Google's.
-    Gemini(String),
-}
-
-/// How much is done without asking. What is destructive asks at every level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Autonomy {
-    /// 0: everything asks but planning, replying to the asking chat, notes and reading memory.
-    AskAll,
-    /// 1: what is safe is done, what is risky asks.
-    Smart,
-    /// 2: only what is destructive asks.
-    Full,
-}
-
-impl Autonomy {
-    /// As `AUTONOMY` names it.
-    pub fn level(self) -> &'static str {
-        match self {
-            Self::AskAll => "0",
-            Self::Smart => "1",
-            Self::Full => "2",
-        }
-    }
-
-    /// As a person chooses it.
-    pub fn in_words(self) -> &'static str {
-        match self {
-            Self::AskAll => "ask before everything but answering, taking notes and reading its memory",
-            Self::Smart => "ask before what is risky",
-            Self::Full => "ask only before what can't be undone",
-        }
-    }
-}
-
-/// The hours in which nobody is spoken to unasked, by the person's clock. They may cross midnight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct QuietHours {
-    /// The first quiet minute.
-    pub from: NaiveTime,
-    /// The first minute that isn't quiet any more.
-    pub until: NaiveTime,
-}
-
-impl QuietHours {
-    /// Whether a local time of day lies in them.
-    pub fn contains(&self, local: NaiveTime) -> bool {
-        if self.from < self.until {
-            self.from <= local && local < self.until
-        } else {
-            self.from <= local || local < self.until
-        }
-    }
-}
-
-/// A git remote. It shows itself without its user name and password.
-#[derive(Clone, PartialEq, Eq)]
-pub struct RepoUrl(String);
-
-impl RepoUrl {
-    /// A remote's address, of whatever kind.
-    pub fn new(url: impl Into<String>) -> Self {
-        Self(url.into())
-    }
-
-    /// The remote as git needs it: it may hold a password.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-
-    /// The password or token in it. The user name of ssh, such as `git`, is none.
-    pub fn password(&self) -> Option<Secret> {
-        let (scheme, user) = userinfo(&self.0)?;
-        let password = user.split_once(':').map(|(_, password)| password);
-        let token = Some(user).filter(|_| scheme.starts_with("http"));
-        password.or(token).filter(|secret| !secret.is_empty()).map(|secret| Secret::new(secret.to_owned()))
-    }
-}
-
-impl fmt::Display for RepoUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&without_userinfo(&self.0))
-    }
-}
-
-impl fmt::Debug for RepoUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.to_string())
-    }
-}
-
-/// A URL's scheme and what stands before the `@`.
-fn userinfo(url: &str) -> Option<(&str, &str)> {
-    let (scheme, rest) = url.split_once("://")?;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    Some((scheme, authority.rsplit_once('@')?.0))
-}
-
-/// A URL with `***` in place of its user name and password.
-pub(super) fn without_userinfo(url: &str) -> String {
-    match userinfo(url) {
-        Some((scheme, user)) => url.replacen(&format!("{scheme}://{user}@"), &format!("{scheme}://***@"), 1),
-        None => url.to_owned(),
-    }
-}
 
 /// Whether a value has the shape of a key that was perhaps put in the wrong place.
 pub(super) fn looks_secret(value: &str) -> bool {
@@ -274,7 +161,7 @@ pub(super) fn repo_url(value: &str) -> Result<RepoUrl, String> {
         Some(_) => false,
         None => value.starts_with('/') || is_scp_like(value),
     };
-    if clean && known { Ok(RepoUrl(value.to_owned())) } else { Err(expected()) }
+    if clean && known { Ok(RepoUrl::new(value)) } else { Err(expected()) }
 }
 
 /// An address without a password: that would be shown wherever settings are.
@@ -498,28 +385,6 @@ pub(super) fn log_level(value: &str) -> Result<tracing::Level, String> {
         "info" => Ok(tracing::Level::INFO),
         "debug" => Ok(tracing::Level::DEBUG),
         _ => Err("error, warn, info or debug".to_owned()),
-    }
-}
-
-/// In which form the log's files are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogFormat {
-    /// A line for people.
-    Text,
-    /// A JSON object a line.
-    Json,
-    /// No files: standard error alone, as for a journal that keeps it.
-    Off,
-}
-
-impl LogFormat {
-    /// As it is set.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Json => "json",
-            Self::Off => "off",
-        }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{exec::Exec, policy::Verdict, types::VerbGroup};
 pub const MAX_OUTCOME_BYTES: usize = 24 * 1024;
 
 /// What a small model has: all of it safe, and within the memory. It answers with plain words.
-const SMALL_TOOLS: [&str; 7] =
+pub(super) const SMALL_TOOLS: [&str; 7] =
     ["memory_search", "remember", "reminder_list", "reminder_set", "task_add", "task_done", "task_list"];
 
 /// How long the parts of a prompt that stay the same are kept for the next wake.
@@ -73,7 +73,7 @@ impl<'a> SeenTools<'a> {
 /// The tools of one cycle. Those that are offered stand in its conversation's prefix, in a fixed order; the others are found by
 /// `find_tools` and called through `use_tool`.
 pub struct Registry {
-    tools: Vec<Tool>,
+    pub(super) tools: Vec<Tool>,
     /// Whether the model is one of Claude's models, which were trained on some of them.
     is_claude: bool,
     /// Whether the model is a small one, which is offered each tool by its own name: a choice less.
@@ -254,7 +254,7 @@ fn bounded(outcome: Outcome) -> Outcome {
     outcome.map(|done| Done { content: cut(done.content), ..done })
 }
 
-fn cut(content: String) -> String {
+pub(super) fn cut(content: String) -> String {
     if content.len() <= MAX_OUTCOME_BYTES {
         return content;
     }

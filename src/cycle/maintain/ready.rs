@@ -4,7 +4,7 @@ use crate::{
     cycle::{
         context::{WakeError, WakeOutcome},
         decide::merge::merge_texts,
-        maintain::{sync, trouble},
+        maintain::{alarms, trouble},
         plan_file::{self, PlanFile},
         session::Session,
     },
@@ -48,7 +48,7 @@ pub(in crate::cycle) fn open_repo(session: &mut Session<'_>) -> Result<Repo, Wak
         Created::Cloned => "cloned from REPO_URL",
         Created::ClonedEmpty => "made from the templates for the empty remote",
         Created::Unjoined(why) => {
-            sync::begin_without_remote(session, &why)?;
+            alarms::begin_without_remote(session, &why)?;
             "made from the templates"
         }
     };

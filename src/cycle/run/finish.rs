@@ -6,7 +6,7 @@ use crate::{
         context::{Reply, WakeError},
         decide::{machine::Cycle, merge::merge_texts, verify::Account},
         look::observe,
-        maintain::sync,
+        maintain::{alarms, sync},
         plan_file::PlanFile,
         run::recordings,
         session::{Ending, Session},
@@ -220,7 +220,7 @@ fn note_published(session: &mut Session<'_>, published: &Published) -> Result<()
         session.report.notes.push(format!("{path} was edited while I worked; both sides are in it."));
     }
     for left in &published.left_alone {
-        sync::tell_refused(session, left)?;
+        alarms::tell_refused(session, left)?;
         session.report.notes.push(format!("{} was written but not committed: it {}", left.path, left.why));
     }
     Ok(())

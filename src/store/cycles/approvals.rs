@@ -16,7 +16,7 @@ use crate::{
     policy::Verdict,
     store::{
         Entry, FencedStore, NewOutgoing, Result, Store, json,
-        outbox::attempts,
+        outbox::{attempts, planned},
         sql::{self, OptionalExtension as _, Row, Transaction},
     },
     types::{ButtonChoice, ChatRef},
@@ -283,7 +283,7 @@ impl FencedStore<'_> {
                 |row| row.get(0),
             )?;
             let message = NewOutgoing { cycle_id: Some(cycle_id.to_owned()), ..message(id) };
-            let outgoing_id = attempts::insert(tx, &message, now)?;
+            let outgoing_id = planned::insert(tx, &message, now)?;
             tx.execute(
                 "INSERT INTO approvals (cycle_id, call, tool, action, risk, reasons, origin, chat_id, approver, nonce, outgoing_id,
                      asked_at, expires_at, id, rule)

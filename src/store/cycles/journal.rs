@@ -16,7 +16,7 @@ use crate::{
         cycles::claims,
         jobs::runs,
         messages::queue,
-        outbox::{attempts, shown},
+        outbox::{planned, shown},
         reminders::{nudged, rows},
         sql::{self, Transaction},
         upkeep::backoff,
@@ -375,7 +375,7 @@ pub(in crate::store) fn carry_out(
         }
         Change::Send(message) => {
             let message = NewOutgoing { cycle_id: Some(cycle_id.to_owned()), ..message.clone() };
-            attempts::insert(tx, &message, now)?;
+            planned::insert(tx, &message, now)?;
         }
         Change::Done { messages, outcome } => queue::mark(tx, messages, *outcome, cycle_id, now)?,
         Change::Hold { messages, model } => queue::hold(tx, messages, model, cycle_id)?,

@@ -8,7 +8,7 @@ use crate::{
     store::{
         Entry, Fence, FencedStore, NewOutgoing, Result, Store,
         messages::queue,
-        outbox::attempts,
+        outbox::planned,
         outcome::OPEN,
         recordings::rows::{self, NewRecording},
         sql::{self, OptionalExtension as _, Row, Transaction},
@@ -229,7 +229,7 @@ impl FencedStore<'_> {
                 for message in messages {
                     queue::count_failure(tx, *message, id, now)?;
                 }
-                notice.map(|notice| attempts::insert(tx, notice, now)).transpose()?;
+                notice.map(|notice| planned::insert(tx, notice, now)).transpose()?;
             }
             Ok(())
         })
@@ -285,7 +285,7 @@ impl FencedStore<'_> {
             if let Some(head) = end.head_seen {
                 backoff::set_handled(tx, backoff::HEAD_SEEN, head, now)?;
             }
-            end.notice.map(|notice| attempts::insert(tx, notice, now)).transpose()?;
+            end.notice.map(|notice| planned::insert(tx, notice, now)).transpose()?;
             for repair in end.repairs {
                 tx.execute("UPDATE repairs SET cycle_id = ?2 WHERE id = ?1", (repair, id))?;
             }

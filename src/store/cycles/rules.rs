@@ -10,7 +10,7 @@ use crate::{
     clock::rfc3339,
     store::{
         NewOutgoing, OutgoingKind, Result, Store,
-        outbox::attempts,
+        outbox::{attempts, planned},
         sql::{self, OptionalExtension as _, Row, Transaction},
     },
     types::ChatRef,
@@ -121,7 +121,7 @@ impl Store {
                 .optional()?;
             let Some(chat) = chat else { return Ok(None) };
             let message = NewOutgoing { chat, text, kind: OutgoingKind::Command, ..NewOutgoing::default() };
-            attempts::insert(tx, &message, now)
+            planned::insert(tx, &message, now)
         })
     }
 
@@ -179,7 +179,7 @@ impl Store {
     pub fn rule_removal_is_done(&mut self, id: i64, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
         self.write(|tx| {
             tx.execute("DELETE FROM rule_removals WHERE id = ?1", [id])?;
-            attempts::insert(tx, answer, now)
+            planned::insert(tx, answer, now)
         })
     }
 }
@@ -200,7 +200,7 @@ pub(in crate::store) fn show(
     if !is_under(tx, tap, outgoing_id, now)? {
         return Ok(None);
     }
-    let row = attempts::insert(tx, message, now)?;
+    let row = planned::insert(tx, message, now)?;
     tx.execute(
         "UPDATE approvals SET rule = 'shown', rule_outgoing_id = ?2, rule_is_shown = 0 WHERE id = ?1",
         (id, row),

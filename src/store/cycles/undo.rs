@@ -10,7 +10,7 @@ use crate::{
     clock::{parse_time, rfc3339},
     store::{
         CycleRow, FencedStore, NewOutgoing, OutgoingKind, Result, Store, json,
-        outbox::attempts,
+        outbox::planned,
         recordings::rows,
         sql::{self, OptionalExtension as _, Row, Transaction},
     },
@@ -193,7 +193,7 @@ pub(in crate::store) fn conclude(tx: &Transaction<'_>, cycle_id: &str, now: Date
         })
         .optional()?;
     if let Some(answer) = done {
-        attempts::insert(tx, &answer, now)?;
+        planned::insert(tx, &answer, now)?;
     }
     Ok(())
 }

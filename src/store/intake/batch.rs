@@ -18,7 +18,7 @@ use crate::{
             overheard,
             parts::{self, Taken},
         },
-        outbox::attempts,
+        outbox::planned,
         people::pairing,
         reminders::{answered, nudged},
         sql::{OptionalExtension as _, Transaction},
@@ -147,7 +147,7 @@ impl Store {
                 moved::follow(tx, *moved, now)?;
             }
             for notice in &batch.notices {
-                accepted.answers.extend(attempts::insert(tx, notice, now)?);
+                accepted.answers.extend(planned::insert(tx, notice, now)?);
             }
             overheard::forget(tx, now)?;
             pairing::count_wrong(tx, batch.wrong_codes, now)?;

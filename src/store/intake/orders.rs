@@ -10,7 +10,7 @@ use crate::{
         chats::{chosen, local, stop},
         cycles::{rules, undo},
         messages::{fresh, queue},
-        outbox::{attempts, shown},
+        outbox::{attempts, planned, shown},
         reminders::rows,
         sql::Transaction,
     },
@@ -130,7 +130,7 @@ pub(in crate::store) fn accept(
     now: DateTime<Utc>,
 ) -> Result<Option<AnswerState>> {
     let answer = match &ordered.order {
-        Some(Order::RemoveRule(_)) => attempts::leave_out(tx, &ordered.answer, now)?.map(|()| AnswerState::LeftOut),
+        Some(Order::RemoveRule(_)) => planned::leave_out(tx, &ordered.answer, now)?.map(|()| AnswerState::LeftOut),
         _ => plan_answer(tx, &ordered.answer, now)?,
     };
     if answer.is_some()
@@ -146,13 +146,13 @@ pub(in crate::store) fn accept(
 fn plan_answer(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<AnswerState>> {
     let (waiting, is_told) = attempts::answers_waiting(tx, answer.chat, TOO_MANY)?;
     if is_told {
-        return Ok(attempts::leave_out(tx, answer, now)?.map(|()| AnswerState::LeftOut));
+        return Ok(planned::leave_out(tx, answer, now)?.map(|()| AnswerState::LeftOut));
     }
     let too_many = || NewOutgoing { text: TOO_MANY.to_owned(), ..answer.clone() };
     let answer = if waiting < MAX_ANSWERS_WAITING {
-        attempts::insert(tx, answer, now)
+        planned::insert(tx, answer, now)
     } else {
-        attempts::insert(tx, &too_many(), now)
+        planned::insert(tx, &too_many(), now)
     };
     Ok(answer?.map(AnswerState::Planned))
 }

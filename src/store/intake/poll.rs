@@ -10,7 +10,7 @@ use crate::{
     store::{
         NewOutgoing, Result, Store,
         messages::overheard,
-        outbox::attempts,
+        outbox::planned,
         sql::{self, OptionalExtension as _, Transaction},
     },
     types::ChatRef,
@@ -46,7 +46,7 @@ impl Store {
             let mut rows = Vec::new();
             if let Some(from) = before.filter(|before| is_gap(*before, now)) {
                 for notice in notices(from, &chats_heard(tx)?) {
-                    rows.extend(attempts::insert(tx, &notice, now)?);
+                    rows.extend(planned::insert(tx, &notice, now)?);
                 }
             }
             Ok(rows)

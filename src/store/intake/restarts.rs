@@ -6,7 +6,7 @@ use crate::{
     clock::rfc3339,
     store::{
         NewOutgoing, OutgoingKind, Result, Store,
-        outbox::attempts,
+        outbox::planned,
         sql::{self, Transaction},
     },
     types::ChatRef,
@@ -38,7 +38,7 @@ impl Store {
                     key: Some(format!("restart/{id}")),
                     ..NewOutgoing::default()
                 };
-                told.extend(attempts::insert(tx, &message, now)?);
+                told.extend(planned::insert(tx, &message, now)?);
             }
             Ok(told)
         })

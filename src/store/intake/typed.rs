@@ -10,7 +10,7 @@ use crate::{
     store::{
         NewIncoming, NewOutgoing, OutgoingKind, Result, Tap,
         cycles::approvals,
-        outbox::attempts,
+        outbox::planned,
         sql::{self, OptionalExtension as _, Transaction},
     },
     types::{ButtonChoice, ChatRef},
@@ -73,7 +73,7 @@ pub(in crate::store) fn take_in(
         reply_to: Some(message_id),
         ..NewOutgoing::default()
     };
-    Ok(Some(TypedAnswer { said: attempts::insert(tx, &answer, now)?, has_decided: !wants_button }))
+    Ok(Some(TypedAnswer { said: planned::insert(tx, &answer, now)?, has_decided: !wants_button }))
 }
 
 /// The same decision as by the button.

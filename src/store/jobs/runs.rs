@@ -9,7 +9,7 @@ use crate::{
     schedule::Slot,
     store::{
         FencedStore, NewOutgoing, Result, Store, json,
-        outbox::attempts,
+        outbox::planned,
         sql::{self, OptionalExtension as _, Row, Transaction},
     },
 };
@@ -215,7 +215,7 @@ impl FencedStore<'_> {
             for (id, held) in &held {
                 // One that can't be read any more is in the run's output all the same.
                 if let Ok(message) = serde_json::from_str::<NewOutgoing>(held) {
-                    attempts::insert(tx, &message, now)?;
+                    planned::insert(tx, &message, now)?;
                 }
                 tx.execute("UPDATE job_runs SET held = NULL WHERE id = ?1", [id])?;
             }
@@ -287,7 +287,7 @@ fn say(tx: &Transaction<'_>, run: i64, message: &NewOutgoing, waits: bool, now: 
     if waits {
         tx.execute("UPDATE job_runs SET held = ?2 WHERE id = ?1", (run, json(&message)))?;
     } else {
-        attempts::insert(tx, &message, now)?;
+        planned::insert(tx, &message, now)?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     clock::rfc3339,
-    store::{NewOutgoing, Result, Store, outbox::attempts, sql::OptionalExtension as _},
+    store::{NewOutgoing, Result, Store, outbox::planned, sql::OptionalExtension as _},
     types::ChatRef,
 };
 
@@ -44,7 +44,7 @@ impl Store {
                  ON CONFLICT (name) DO UPDATE SET n = excluded.n, last_at = excluded.last_at",
                 (&name, begins, rfc3339(now)),
             )?;
-            if begins { attempts::insert(tx, &notice(waiting), now) } else { Ok(None) }
+            if begins { planned::insert(tx, &notice(waiting), now) } else { Ok(None) }
         })
     }
 }

@@ -3,6 +3,7 @@
 pub(in crate::store) mod attempts;
 pub(in crate::store) mod flood;
 pub(in crate::store) mod outgoing;
+pub(in crate::store) mod planned;
 pub(in crate::store) mod proposed;
 pub(in crate::store) mod provenance;
 pub(in crate::store) mod questions;

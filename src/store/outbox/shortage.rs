@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     clock::parse_time,
-    store::{NewOutgoing, Result, Store, outbox::attempts, sql::OptionalExtension as _, upkeep::backoff},
+    store::{NewOutgoing, Result, Store, outbox::planned, sql::OptionalExtension as _, upkeep::backoff},
 };
 
 /// Stands in `handled` from the notice of a stretch to the notice of its end.
@@ -25,7 +25,7 @@ impl Store {
         }
         self.write(|tx| {
             backoff::set_handled(tx, KEY, "", now)?;
-            attempts::insert(tx, notice, now)
+            planned::insert(tx, notice, now)
         })
     }
 
@@ -33,7 +33,7 @@ impl Store {
     pub fn end_shortage(&mut self, notice: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<i64>> {
         self.write(|tx| match tx.execute("DELETE FROM handled WHERE key = ?1", [KEY])? {
             0 => Ok(None),
-            _ => attempts::insert(tx, notice, now),
+            _ => planned::insert(tx, notice, now),
         })
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     clock::{parse_time, rfc3339},
     store::{
         NewOutgoing, Result, Store,
-        outbox::{attempts, recipients::withhold},
+        outbox::{planned, recipients::withhold},
         sql::{self, OptionalExtension as _, Transaction},
     },
     types::ChatRef,
@@ -196,7 +196,7 @@ pub(in crate::store) fn pair(
     tx.execute("DELETE FROM unpaired WHERE user_id = ?1", [who.user_id])?;
     let mut said = Vec::new();
     for message in &who.words {
-        said.extend(attempts::insert(tx, message, now)?);
+        said.extend(planned::insert(tx, message, now)?);
     }
     Ok(Some(said))
 }

@@ -13,7 +13,7 @@ use crate::{
     store::{
         FencedStore, NewOutgoing, Result, Store, json,
         odd_rows::words,
-        outbox::attempts,
+        outbox::planned,
         sql::{self, OptionalExtension as _, Row, Transaction},
     },
     types::ChatRef,
@@ -207,7 +207,7 @@ pub(in crate::store) fn fire(tx: &Transaction<'_>, round: &Round, cycle: &str, n
         return Ok(());
     };
     let message = NewOutgoing { cycle_id: Some(cycle.to_owned()), ..message.clone() };
-    let outgoing = attempts::insert(tx, &message, now)?;
+    let outgoing = planned::insert(tx, &message, now)?;
     for (id, slot) in new {
         tx.execute(
             "UPDATE reminder_firings SET outgoing_id = ?3 WHERE reminder_id = ?1 AND slot = ?2",

@@ -1,4 +1,7 @@
-use super::*;
+use super::{
+    registry::{SMALL_TOOLS, cut},
+    *,
+};
 use crate::{config::Autonomy, memory::SEMANTIC_MEMORY, policy::Decision};
 
 fn definitions(registry: &Registry) -> Vec<Value> {

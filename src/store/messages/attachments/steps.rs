@@ -11,7 +11,7 @@ use crate::{
     store::{
         NewOutgoing, Result, Store, UpkeepKind,
         messages::parts::may_change,
-        outbox::attempts,
+        outbox::planned,
         sql::{OptionalExtension as _, Transaction},
         upkeep::backoff,
     },
@@ -208,7 +208,7 @@ impl Store {
             give_up(tx, file, "kept", &why, now)?;
             if !is_told {
                 backoff::set_handled(tx, &key, "", now)?;
-                attempts::insert(tx, notice, now)?;
+                planned::insert(tx, notice, now)?;
             }
             Ok(())
         })
@@ -247,7 +247,7 @@ fn fail(
     now: DateTime<Utc>,
 ) -> Result<()> {
     if give_up(tx, file, from, why, now)? {
-        attempts::insert(tx, notice, now)?;
+        planned::insert(tx, notice, now)?;
     }
     Ok(())
 }

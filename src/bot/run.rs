@@ -13,7 +13,7 @@ use tokio::{
     time::Instant,
 };
 
-use self::poll::{Ask, Polled, UpdateSource, ask, brings_more};
+use self::poll::{PollRequest, Polled, UpdateSource, ask, brings_more};
 use super::{
     BotContext, BotEnd, BotError,
     door::Door,
@@ -260,7 +260,7 @@ impl<'a> Bot<'a> {
 
     /// The database isn't where it was: what is open of it is saved, its person told past it, and the bot ends. It stays, and confirms
     /// nothing, for as long as that can't be saved.
-    async fn leave(&mut self, how: Displaced) -> Result<Ask, BotError> {
+    async fn leave(&mut self, how: Displaced) -> Result<PollRequest, BotError> {
         let path = workspace::saved_at(self.store.path(), self.outside.clock.now());
         let saved = match self.store.save_to(&path) {
             Ok(()) => {
@@ -275,7 +275,7 @@ impl<'a> Bot<'a> {
                     tracing::error!(%error, "{how} while the bot ran, and what is open of it can't be saved");
                 }
                 if !is_lost {
-                    return Ok(Ask::Nothing);
+                    return Ok(PollRequest::Nothing);
                 }
                 None
             }
@@ -308,21 +308,21 @@ impl<'a> Bot<'a> {
         }
     }
 
-    fn next_ask(&mut self) -> Ask {
+    fn next_ask(&mut self) -> PollRequest {
         let Some(me) = &self.me else {
-            return Ask::Me;
+            return PollRequest::Me;
         };
         self.door.invite(&mut self.store, self.outside, me);
         let outside = BotContext { config: &self.door.config, ..self.outside };
         if !self.source.turn.is_ours() {
-            return Ask::Turn;
+            return PollRequest::Turn;
         }
         let notice = self.room.look(&mut self.store, outside);
         self.send(notice.into_iter().collect());
         if self.room.is_short() {
-            return Ask::Nothing;
+            return PollRequest::Nothing;
         }
-        Ask::Updates { offset: self.offset, explains_rival: self.telegram_trouble.is_rival_news() }
+        PollRequest::Updates { offset: self.offset, explains_rival: self.telegram_trouble.is_rival_news() }
     }
 
     fn send(&self, answers: Vec<i64>) {

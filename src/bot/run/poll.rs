@@ -27,7 +27,7 @@ pub(super) struct UpdateSource {
 
 /// What Telegram is asked next.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Ask {
+pub(super) enum PollRequest {
     /// Who the bot is.
     Me,
     /// What has come from this offset on.
@@ -62,21 +62,21 @@ pub(super) fn brings_more(polled: &Result<Polled, TelegramError>) -> bool {
 pub(super) async fn ask(
     telegram: &Telegram,
     source: &UpdateSource,
-    what: Ask,
+    what: PollRequest,
     wait: Duration,
 ) -> Result<Polled, TelegramError> {
     tokio::time::sleep(wait).await;
     let (offset, explains_rival) = match what {
-        Ask::Updates { offset, explains_rival } => (offset, explains_rival),
-        Ask::Nothing => {
+        PollRequest::Updates { offset, explains_rival } => (offset, explains_rival),
+        PollRequest::Nothing => {
             tokio::time::sleep(room::LOOK_EVERY).await;
             return Ok(Polled::Nothing);
         }
-        Ask::Turn => {
+        PollRequest::Turn => {
             source.turn.comes().await;
             return Ok(Polled::Nothing);
         }
-        Ask::Me => {
+        PollRequest::Me => {
             return telegram.get_me().await.map(Polled::Met);
         }
     };

@@ -4,6 +4,7 @@
 //! cycle and one that is resumed after a crash differ only in where their entries come from.
 
 mod calls;
+mod folding;
 mod step;
 
 use std::collections::BTreeSet;
@@ -23,7 +24,7 @@ use crate::{
         content::{assistant_message, text_of, tool_calls},
     },
     policy::Decision,
-    store::{Entry, FoldAsk, MessageOutcome},
+    store::{Entry, MessageOutcome},
     tool::Plan,
     types::{Stop, Usage},
 };
@@ -339,38 +340,6 @@ impl Cycle {
         format!("{said}{why} {done}")
     }
 
-    /// What is to be asked of the model behind the results `raw`, so that its conversation can be folded.
-    pub fn fold_ask(&self, limits: &Limits, raw: &str) -> Option<FoldAsk> {
-        let window = limits.window.as_ref().filter(|_| !self.is_full)?;
-        self.folding.ask(window, raw)
-    }
-
-    /// Begins a new conversation. Nothing else begins anew: what was asked, allowed, done, read and counted holds on.
-    fn fold(&mut self, raw: &str, folded: FoldedTokens) {
-        let Conversation { system, tools, .. } = &self.conversation;
-        self.folding.folded((system, tools), raw, folded);
-        self.begin_anew(raw);
-    }
-
-    /// Another model goes on. It is sent no byte of what the one before was told or said; all else holds on, as in [`Self::fold`].
-    fn hand_over(&mut self, from: &str, (system, tools): (&str, &str), raw: &str) {
-        self.folding.handed((system, tools), raw);
-        (self.conversation.system, self.conversation.tools) = (system.to_owned(), tools.to_owned());
-        if !self.models_before.iter().any(|known| known == from) {
-            self.models_before.push(from.to_owned());
-        }
-        (self.continuations, self.was_asked_for_answer) = (0, false);
-        self.begin_anew(raw);
-    }
-
-    fn begin_anew(&mut self, raw: &str) {
-        self.conversation.messages = vec![raw.to_owned()];
-        self.text.clear();
-        self.is_going_on = false;
-        self.is_full = false;
-        self.phase = Phase::Asking;
-    }
-
     /// Keeps of a call that came to nothing what another model has to know. `told`: in our own words.
     fn note_failure(&mut self, call: &str, tool: &str, told: Option<&String>) {
         let Some(pending) = self.pending(call) else { return };
@@ -378,22 +347,6 @@ impl Cycle {
         self.failed.push(FailedCall { tool: tool.to_owned(), input, why: told.cloned() });
         let before = self.failed.len().saturating_sub(MAX_FAILED);
         self.failed.drain(..before);
-    }
-
-    /// Takes a turn for what folding has asked for; false if it is one like any other.
-    fn fold_turn(&mut self, text: &str, stop: &Stop, called: &[Pending]) -> bool {
-        if self.folding.takes_as_summary(text, stop) {
-            let not_run = called.iter().map(|call| call.request.name.clone()).collect();
-            self.phase = Phase::Summed(Summary { text: text.trim().to_owned(), not_run });
-        } else if self.folding.takes_as_flushed(text) && called.is_empty() {
-            self.phase = Phase::Noted(fold::NOTED);
-        } else if self.folding.is_summing() && called.is_empty() {
-            self.phase = Phase::Noted(fold::NO_SUMMARY);
-        } else {
-            return false;
-        }
-        self.text.clear();
-        true
     }
 
     fn turn(&mut self, content: &str, stop: &Stop, usage: Usage) {

@@ -8,6 +8,7 @@ use super::*;
 use crate::{
     cycle::decide::{fold::Window, limits::Stretch},
     policy::{Risk, Verdict},
+    store::FoldAsk,
     tool::Complexity,
     types::Effect,
 };

@@ -17,7 +17,7 @@ pub enum Step {
     Await(ToolRequest),
     /// A person has allowed this call, once: run it and record its outcome.
     Allowed(ToolRequest),
-    /// A wake that was cut off had begun this call: what follows depends on what it does, see [`doubt`].
+    /// A wake that was cut off had begun this call: what follows depends on what it does, see [`super::doubt`].
     Again {
         /// The call.
         call: ToolRequest,
@@ -34,7 +34,7 @@ pub enum Step {
     /// Journal this user message; it is sent with the next request.
     Say(String),
     /// As [`Step::Say`]: the results of the last turn's calls. Behind them may stand messages that have come for this chat meanwhile,
-    /// or what [`Cycle::fold_ask`] has to ask.
+    /// or what [`super::Cycle::fold_ask`] has to ask.
     Tell(String),
     /// Begin a new conversation, journalled with what it opens with, in place of this one.
     Fold(Summary),

@@ -174,9 +174,10 @@ pub enum SwapFate {
 }
 
 impl Tenure {
-    /// Begins with a swap to `id` that succeeded, and that began at `began`.
+    /// Begins with a swap to `id` that succeeded, and that began at `began`. It ends at a whole millisecond, as others are told who ask
+    /// whether it still runs.
     pub fn begin(note: LeaseNote, id: String, began: Duration) -> Self {
-        let until = began + note.term();
+        let until = Duration::from_millis(millis(began + note.term()));
         Self { note, id, pending: Vec::new(), until }
     }
 

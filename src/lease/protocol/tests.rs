@@ -35,6 +35,14 @@ fn look(seen: &SeenLease, mine: &[String], watch: Option<&LeaseWatch>, now: Boot
 }
 
 #[test]
+fn a_term_is_over_when_no_whole_millisecond_of_it_is_left() {
+    let tenure = Tenure::begin(note("desk", 1, true), "id".to_owned(), Duration::from_micros(1_700));
+    let end = TERM + Duration::from_millis(1);
+    assert!(tenure.holds(end.saturating_sub(Duration::from_nanos(1))));
+    assert!(!tenure.holds(end));
+}
+
+#[test]
 fn what_is_free_absent_or_our_own_is_taken_at_once() {
     let take = |old: Option<&str>, fence| LeaseStep::Take { old: old.map(str::to_owned), fence };
     assert_eq!(look(&SeenLease::Absent, &[], None, at(0)), take(None, 4), "an emptied place begins no lower");

@@ -1,6 +1,6 @@
 //! How the programs are linked.
 
-use std::process::Command;
+use std::{path::Path, process::Command};
 
 /// The first glibc whose loader reads packed relocations.
 const PACKED_SINCE: (u32, u32) = (2, 36);
@@ -34,8 +34,9 @@ fn main() {
     if is_built_here() && glibc().is_some_and(|version| version >= PACKED_SINCE) {
         println!("cargo:rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
-    println!("cargo:rerun-if-changed={ORDER}");
-    if is_built_here() && reads_order() {
+    // A copy of the sources alone has none.
+    if Path::new(ORDER).exists() && is_built_here() && reads_order() {
+        println!("cargo:rerun-if-changed={ORDER}");
         println!("cargo:rustc-link-arg-bins=-T");
         println!("cargo:rustc-link-arg-bins={}/{ORDER}", said("CARGO_MANIFEST_DIR"));
     }
@@ -47,7 +48,7 @@ fn said(name: &str) -> String {
     std::env::var(name).unwrap_or_default()
 }
 
-/// Whether a release is built, by a linker that reads the script: LLD, which is Rust's own, or GNU's.
+/// Whether an optimised build is made, by a linker that reads the script: LLD, which is Rust's own, or GNU's.
 fn reads_order() -> bool {
     let of_linker = ["RUSTC_LINKER", "CARGO_ENCODED_RUSTFLAGS", "LD_PRELOAD"].map(said).concat();
     said("PROFILE") == "release" && !WITHOUT_SCRIPTS.iter().any(|name| of_linker.contains(name))

@@ -1,5 +1,5 @@
-//! What all sessions of a wake share: its models, and the tools and servers that there are. Each is made or read when it is first
-//! asked for, and once a wake.
+//! What all sessions of a wake share: its models, and the tools and servers that there are, each when it is first asked for.
+//! `mcp.toml` is read once a wake, and anew after a person's yes. The tools are made for each model in turn.
 
 use std::{cell::RefCell, rc::Rc};
 

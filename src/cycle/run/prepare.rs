@@ -72,6 +72,8 @@ pub(in crate::cycle) fn world(
     if orient::is_reflection(cycle) {
         told_keys.extend(session.store.handled_keys(memory::reflect::CONTRADICTION)?);
     }
+    // By the rule of this moment: it may have changed while the memory was pulled.
+    let lineup = lineup.clone().with_local_chats(session.store.local_chats()?, config.owner_chat);
     // What nobody asked for is the owner's affair, but no chat of theirs: it finds nothing of those that are kept local.
     let is_local = lineup.is_local(cycle.chat);
     let others = lineup.local.iter().filter_map(|chat| *chat).filter(|chat| Some(*chat) != cycle.chat);

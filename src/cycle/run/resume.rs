@@ -9,6 +9,7 @@ use crate::{
             uptake::{GivingUp, MAX_TRIES, Uptake, uptake},
             verify::Account,
         },
+        look::observe,
         maintain::sync,
         plan_file::PlanFile,
         run::{finish, hand_over, interrupted, live, prepare},
@@ -23,8 +24,8 @@ use crate::{
 pub(in crate::cycle) async fn run(
     session: &mut Session<'_>,
     repo: &Repo,
-    lineup: &ModelState,
-    (cycle_id, has_crashed): (&str, bool),
+    cycle_id: &str,
+    has_crashed: bool,
 ) -> Result<Next, WakeError> {
     let Some(row) = session.store.cycle(cycle_id)? else {
         return Ok(Next::Others);
@@ -81,7 +82,8 @@ pub(in crate::cycle) async fn run(
             .await
             .map(|()| Next::Others);
     }
-    let model = who_goes_on(lineup, &row);
+    let lineup = observe::model_state_of(&session.store, session.context)?;
+    let model = who_goes_on(&lineup, &row);
     let unusable = session.try_model(model)?;
     let uptake = uptake(&row, &journal, commit.is_some(), model, has_crashed);
     let is_done = match (uptake, commit) {
@@ -114,7 +116,7 @@ pub(in crate::cycle) async fn run(
             .map(|()| Next::Others);
     }
     let messages = session.store.queued()?;
-    let mut world = prepare::world(session, repo, &row.cycle, lineup, (&messages, &state.open), &mut account)?;
+    let mut world = prepare::world(session, repo, &row.cycle, &lineup, (&messages, &state.open), &mut account)?;
     world.replies = state.replies;
     world.told_keys.extend(state.handles.iter().cloned());
     let exec = session.exec(&world);

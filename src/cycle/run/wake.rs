@@ -93,9 +93,7 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, settles_doubts: boo
             jobs::look(session, &repo).await?;
         }
         let next = match work {
-            Work::Resume { cycle_id, has_crashed } => {
-                resume::run(session, &repo, &observation.model, (&cycle_id, has_crashed)).await?
-            }
+            Work::Resume { cycle_id, has_crashed } => resume::run(session, &repo, &cycle_id, has_crashed).await?,
             Work::Undo(undo) => undo::run(session, &repo, &undo).await.map(|()| Next::Others)?,
             Work::Mechanical(reasons) => {
                 by_rule::run(session, &repo, &observation, &reasons).await.map(|()| Next::Others)?

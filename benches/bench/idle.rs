@@ -32,7 +32,7 @@ pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     assert!(telegram.calls("sendMessage").is_empty(), "an idle wake says nothing");
     vec![
         Row::pair("idle wake", "git status", pair, Bound::Ratio(2.0)),
-        // Most of it are pages of the program's file. A miss that no change explains: scripts/order-code was last run too long ago.
+        // Most of it is pages of the program's file. If it is missed and no change tells why, run scripts/order-code.
         Row::alone("idle wake, peak memory", "MB", Ok(peaks), Bound::Max(PEAK_MAX)),
     ]
 }

@@ -4,11 +4,15 @@
 //! missed, strict order) is asked once, for all of them. The JSON form is stored in the database, so that names and fields stay
 //! as they are.
 
+mod calendar;
+
 use std::fmt;
 
 use chrono::{DateTime, Datelike as _, Days, Months, NaiveDate, NaiveTime, TimeDelta, Utc, Weekday, WeekdaySet};
 use serde::{Deserialize, Serialize};
 
+pub use self::calendar::{Calendar, CalendarDays, Exceptions};
+pub(super) use self::calendar::{easter_sunday, nth_weekday_of};
 use super::{Slot, resolve, words::MONTHS};
 use crate::zone::Tz;
 
@@ -101,6 +105,8 @@ pub enum Rule {
         #[serde(with = "hh_mm")]
         at: NaiveTime,
     },
+    /// What the plain rules can't say: several times, limits, exceptions, and rarer days.
+    Calendar(Calendar),
 }
 
 /// Which of a month's four or five Mondays, say.
@@ -137,6 +143,9 @@ impl Rule {
     pub fn next_after(&self, after: DateTime<Utc>, tz: Tz) -> Option<Slot> {
         if let Self::Interval { minutes, anchor } = self {
             return next_interval(*minutes, *anchor, after);
+        }
+        if let Self::Calendar(calendar) = self {
+            return calendar.next_after(after, tz);
         }
         let at = self.time_of_day()?;
         if !(0..=LAST_YEAR).contains(&after.year()) {
@@ -179,7 +188,7 @@ impl Rule {
 
     fn time_of_day(&self) -> Option<NaiveTime> {
         match self {
-            Self::Interval { .. } => None,
+            Self::Interval { .. } | Self::Calendar(_) => None,
             Self::Daily { at }
             | Self::Days { at, .. }
             | Self::Weekly { at, .. }
@@ -194,7 +203,7 @@ impl Rule {
     /// The first of the rule's days on or after `from`.
     fn next_date(&self, from: NaiveDate) -> Option<NaiveDate> {
         match self {
-            Self::Interval { .. } => None,
+            Self::Interval { .. } | Self::Calendar(_) => None,
             Self::Daily { .. } => Some(from),
             Self::Days { n, anchor, .. } => from.checked_add_days(Days::new(until_step(from - *anchor, *n))),
             Self::Weekly { on, .. } => next_weekday(*on, from),
@@ -204,13 +213,16 @@ impl Rule {
             Self::MonthWeekday { nth, weekday, .. } => {
                 next_in_months(1, from, from, |first| nth_weekday(first, *nth, *weekday))
             }
-            Self::Yearly { month, day, .. } => {
-                let january = from.with_day(1)?.with_month(1)?;
-                let anchor = january.checked_add_months(Months::new(month.saturating_sub(1).min(11)))?;
-                next_in_months(12, anchor, from, |first| day_of_month(first, *day))
-            }
+            Self::Yearly { month, day, .. } => next_yearly(1, from, *month, *day, from),
         }
     }
+}
+
+/// That date of each `n`th year, counted from the year of `anchor`; in a month that lacks the day, its last.
+fn next_yearly(n: u32, anchor: NaiveDate, month: u32, day: u32, from: NaiveDate) -> Option<NaiveDate> {
+    let january = anchor.with_day(1)?.with_month(1)?;
+    let anchor = january.checked_add_months(Months::new(month.saturating_sub(1).min(11)))?;
+    next_in_months(n.max(1).checked_mul(12)?, anchor, from, |first| day_of_month(first, day))
 }
 
 fn next_interval(minutes: u32, anchor: DateTime<Utc>, after: DateTime<Utc>) -> Option<Slot> {
@@ -292,11 +304,26 @@ impl fmt::Display for Rule {
             Self::Months { n, day, .. } => write!(f, "every {} on the {}", step(*n, "month"), ordinal(*day))?,
             Self::MonthWeekday { nth, weekday, .. } => write!(f, "every {nth} {} of the month", day_name(*weekday))?,
             Self::Yearly { month, day, .. } => write!(f, "every year on {day} {}", month_name(*month))?,
+            Self::Calendar(calendar) => return calendar.fmt(f),
         }
         match self.time_of_day() {
             Some(at) => write!(f, " at {}", at.format("%H:%M")),
             None => Ok(()),
         }
+    }
+}
+
+impl Nth {
+    /// The first to the fourth, or -1 for the last.
+    pub fn numbered(n: i32) -> Option<Self> {
+        Some(match n {
+            1 => Self::First,
+            2 => Self::Second,
+            3 => Self::Third,
+            4 => Self::Fourth,
+            -1 => Self::Last,
+            _ => return None,
+        })
     }
 }
 
@@ -360,7 +387,7 @@ pub fn ordinal(n: u32) -> String {
 }
 
 /// Times of day as `08:00`.
-mod hh_mm {
+pub(super) mod hh_mm {
     use chrono::NaiveTime;
     use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
 
@@ -375,7 +402,7 @@ mod hh_mm {
 }
 
 /// Sets of days as `["Mon","Thu"]`.
-mod weekdays {
+pub(super) mod weekdays {
     use chrono::{Weekday, WeekdaySet};
     use serde::{Deserialize as _, Deserializer, Serializer};
 

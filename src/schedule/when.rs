@@ -4,34 +4,42 @@
 //! Three steps. `pieces` and `every` turn tokens into a draft: a day, a time of day, a part of the day, a distance, a
 //! recurrence. Pieces that stand together are merged. `settle` holds the draft against the present.
 //!
-//! What is ambiguous in English is decided here, once; the answer names the day and time, so that the person sees it:
-//! - A bare hour from 1 to 6 is in the afternoon ("at 5" is 17:00), from 7 to 12 as it stands ("at 7" is 07:00). A leading zero, 13 and
-//!   above, am or pm and "in the morning" are literal. "Today at 9", said at noon, is 21:00.
+//! Two readings that set different times are a question ([`TimeTrouble::Either`]), and so are words right behind a time that would
+//! change it. What English leaves to habit is decided here, once; the answer names the day and time, so that the person sees it:
+//! - An hour without its half of the day is as it stands from 7 to 12 ("at 8" is 08:00). From 1 to 6 it is a question, but for a day
+//!   on which only one of both is ahead. Where either comes within three hours ("at 11:30", said at 23:28), that one is meant.
 //! - A day without a time is at 09:00. Morning is 09:00, afternoon 15:00, evening 19:00, tonight 20:00.
 //! - "Friday" is the next one after today; "next Friday" is Friday of the next calendar week, which starts on Monday.
-//! - A date without a year is the next one. "Midnight" of a day is its end.
+//! - A date without a year is the next one. "Midnight" of a day is a question: its beginning or its end.
 //! - "In 20 minutes" counts elapsed time; "in 2 days" keeps the wall time of now. A lone "today" needs a time.
-//! - `5.12.` is 5 December; `5/12` could be two days and is asked back; `5.12` is no date.
+//! - `5.12.2026` is 5 December; `5/12` could be two days.
+//! - "For 10 days" counts from the first; "until Friday" includes Friday.
 
+mod bounds;
+mod calendar;
 mod clock;
 mod date;
+mod day;
 mod distance;
 mod draft;
 mod every;
+mod feasts;
 mod pieces;
+mod recur;
 mod settle;
 #[cfg(test)]
 mod tests;
+mod zones;
 
 use std::ops::Range;
 
-use chrono::{DateTime, NaiveTime};
+use chrono::{DateTime, NaiveDateTime, NaiveTime};
 
 use crate::zone::Tz;
 
 use super::{
     Rule, Slot,
-    words::{Cursor, Token, tokenize},
+    words::{Cursor, Token, is_month, is_weekday, tokenize},
 };
 
 /// What a day without a time means.
@@ -85,9 +93,31 @@ pub enum TimeTrouble {
     /// 25:00.
     #[error("is not a time of day")]
     NoSuchTime,
-    /// 5/12.
-    #[error("could mean two days; write the month's name, or a date like 2026-12-05")]
-    Ambiguous,
+    /// Two moments, both ahead, as wall times of the person's.
+    #[error("could be {} or {}; please say which", spoken(.0), spoken(.1))]
+    Either(NaiveDateTime, NaiveDateTime),
+    /// Two times of day.
+    #[error("could be at {} or at {}; please say which", .0.format("%H:%M"), .1.format("%H:%M"))]
+    EitherTime(NaiveTime, NaiveTime),
+    /// Friday 10.
+    #[error("could name a day or an hour; please say “Friday the 10th” or “Friday at 10”")]
+    DayOrHour,
+    /// Biweekly.
+    #[error(
+        "means two different rhythms to different people; please say such as “every 2 weeks” or “every third week”"
+    )]
+    TwoRhythms,
+    /// IST.
+    #[error(
+        "names a time zone that several countries use for different times; please say a city, such as “9:00 Chicago time”"
+    )]
+    UnsureZone,
+    /// Twice a day.
+    #[error("needs the times, such as “every day at 8 and 20”")]
+    NeedsTimes,
+    /// Every 2 hours on weekdays.
+    #[error("needs the hours, such as “every 2 hours from 9 to 17 on weekdays”")]
+    NeedsHours,
     /// Monday, 5 December, when that is a Saturday.
     #[error("names a weekday and a date that don't belong together")]
     WrongWeekday,
@@ -97,9 +127,14 @@ pub enum TimeTrouble {
     /// In 300 years.
     #[error("is too far away")]
     TooFar,
-    /// Twice a day, every day until Friday, at 8 and at 18.
-    #[error("is more than I can schedule; give me one date, or one time and how often it comes")]
+    /// Words that weren't understood and may change the time.
+    #[error("isn't a time that I understand in full; please give me one date, or one time and how often it comes")]
     Unsupported,
+}
+
+/// A wall time as a question offers it.
+fn spoken(civil: &NaiveDateTime) -> String {
+    civil.format("%A, %-d %B %Y at %H:%M").to_string()
 }
 
 /// Words that tie a time to a thing instead of saying when to act: "tickets for Friday", "the 9am meeting", "last week".
@@ -111,7 +146,7 @@ const TIES: &[&str] = &[
 /// Finds the expression of a text that says when: the one it begins with, else the one it ends with, else the first.
 /// Expressions that are tied to a thing ("tickets for Friday", "the 9am meeting") don't count.
 pub fn parse_when(text: &str, now: DateTime<Tz>) -> Option<FoundTime> {
-    let tokens = tokenize(text);
+    let tokens = tokens_of(text);
     let mut found = scan(&tokens);
     let last_word = tokens.iter().rposition(|token| !token.is_mark());
     let best = found
@@ -125,20 +160,87 @@ pub fn parse_when(text: &str, now: DateTime<Tz>) -> Option<FoundTime> {
     let (range, draft) = found.swap_remove(best);
     let start = tokens.get(range.start)?.span.start;
     let end = tokens.get(range.end.checked_sub(1)?)?.span.end;
-    Some(FoundTime { when: settle::settle(&draft, now), span: start..end })
+    let when = settle::settle(&draft, now);
+    let when = found.iter().fold(when, |when, (_, other)| either(when, &draft, other, now));
+    Some(FoundTime { when, span: start..end })
 }
 
-/// Reads a text that is a time and nothing else; none where anything of it isn't. After a day a bare hour counts: "tomorrow 10".
+/// The meaning of a draft beside another time of the same sentence. "Tomorrow … at 5" may be one time said in two places.
+fn either(
+    when: Result<When, TimeTrouble>,
+    draft: &draft::Draft,
+    other: &draft::Draft,
+    now: DateTime<Tz>,
+) -> Result<When, TimeTrouble> {
+    let completes = draft.has_clock() != other.has_clock() && draft.part.is_none();
+    let Some(both) = draft.merge(other).filter(|both| completes && both.trouble.is_none()) else { return when };
+    match (when, settle::settle(&both, now)) {
+        (Ok(When::At(one)), Ok(When::At(two))) if one != two => {
+            Err(TimeTrouble::Either(one.civil.min(two.civil), one.civil.max(two.civil)))
+        }
+        (Ok(When::Every(one)), Ok(When::Every(two))) if one != two => Err(TimeTrouble::NeedsTimes),
+        (Ok(one), Ok(two)) if one != two => Err(TimeTrouble::Unsupported),
+        (Ok(_), Err(open @ (TimeTrouble::Either(..) | TimeTrouble::EitherTime(..)))) => Err(open),
+        (when, _) => when,
+    }
+}
+
+/// The tokens of a text, with words such as "Mon-Fri" and "Friday-Jun-15" cut apart.
+fn tokens_of(text: &str) -> Vec<Token> {
+    let is_name = |part: &str| is_weekday(part) || is_month(part);
+    let mut tokens = Vec::new();
+    for token in tokenize(text) {
+        if !token.text.contains('-') || !token.text.split('-').next().is_some_and(is_name) {
+            tokens.push(token);
+            continue;
+        }
+        let (mut start, mut is_glued) = (token.span.start, token.glued);
+        for part in token.text.split_inclusive('-') {
+            let word = part.trim_end_matches('-');
+            for piece in [word, part.strip_prefix(word).unwrap_or_default()] {
+                if !piece.is_empty() {
+                    tokens.push(Token { text: piece.to_owned(), span: start..start + piece.len(), glued: is_glued });
+                    (start, is_glued) = (start + piece.len(), true);
+                }
+            }
+        }
+    }
+    tokens
+}
+
+/// Reads a text that is a time and nothing else; `None` where anything of it isn't.
 pub fn parse_only_time(text: &str, now: DateTime<Tz>) -> Option<Result<When, TimeTrouble>> {
-    let whole = |text: &str| {
-        let found = parse_when(text, now)?;
-        let around = [text.get(..found.span.start)?, text.get(found.span.end..)?];
-        around.iter().all(|rest| !rest.contains(char::is_alphanumeric)).then_some(found.when)
+    let found = parse_when(text, now)?;
+    let around = [text.get(..found.span.start)?, text.get(found.span.end..)?];
+    around.iter().all(|rest| !rest.contains(char::is_alphanumeric)).then_some(found.when)
+}
+
+/// Whether something stands right before a time that makes it a part of a longer word: `archive-2018-09-23`, `2020/23/Sep`.
+fn is_glued(start: Cursor<'_>) -> bool {
+    let is_joint =
+        |text: &str| matches!(text, "-" | "/" | "_" | "." | ":" | "+") || text.starts_with(char::is_alphanumeric);
+    start.token().is_some_and(|token| token.glued) && start.previous().is_some_and(|before| is_joint(&before.text))
+}
+
+/// Whether all that stands before a time are words about time: "1st week of October, on Friday", "early next week".
+fn is_changed_before(start: Cursor<'_>) -> bool {
+    const CHANGERS: &str =
+        "early|late|mid|middle|end|beginning|start|week|weeks|of|in|the|on|at|,|.|by|not|day|month|year|quarter";
+    let before: Vec<Cursor<'_>> = (0..start.index).map(|index| start.to(index)).collect();
+    let is_timely = |word: &Cursor<'_>| {
+        let is_ending = matches!(word.glued_text(), "st" | "nd" | "rd" | "th");
+        is_ending
+            || word.phrase(CHANGERS).is_some()
+            || word.number().is_some()
+            || word.ordinal().is_some()
+            || word.month().is_some()
+            || word.weekday_or_short().is_some()
     };
-    whole(text).or_else(|| {
-        let (day, hour) = text.trim().rsplit_once(char::is_whitespace)?;
-        whole(&format!("{day} at {hour}"))
-    })
+    let is_said = before.iter().any(|word| {
+        word.phrase("early|late|mid|middle|end|beginning|start|week|weeks|month|year|quarter|not").is_some()
+            || word.month().is_some()
+    });
+    is_said && before.iter().all(is_timely)
 }
 
 /// All expressions that aren't tied to something else, by their token ranges.
@@ -146,11 +248,16 @@ fn scan(tokens: &[Token]) -> Vec<(Range<usize>, draft::Draft)> {
     let mut found = Vec::new();
     let mut cursor = Cursor::at(tokens, 0);
     while !cursor.is_end() {
-        match pieces::expression(cursor) {
-            Some((draft, end)) => {
-                if !cursor.previous().is_some_and(|word| TIES.contains(&word.text.as_str())) {
-                    found.push((cursor.index..end.index, draft));
+        match pieces::read_expression(cursor) {
+            Some(_) if is_glued(cursor) => cursor = cursor.next(),
+            Some(_) if cursor.previous().is_some_and(|word| TIES.contains(&word.text.as_str())) => {
+                cursor = pieces::read_run(cursor).map_or(cursor.next(), |(_, end)| end);
+            }
+            Some((mut draft, end)) => {
+                if is_changed_before(cursor) {
+                    draft.trouble = Some(TimeTrouble::Unsupported);
                 }
+                found.push((cursor.index..end.index, draft));
                 cursor = end;
             }
             None => cursor = cursor.next(),

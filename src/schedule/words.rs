@@ -113,6 +113,12 @@ impl<'t> Cursor<'t> {
         self.index >= self.tokens.len()
     }
 
+    /// At another token.
+    #[must_use]
+    pub fn to(self, index: usize) -> Self {
+        Self { index: index.min(self.tokens.len()), ..self }
+    }
+
     /// Past the token ahead.
     #[must_use]
     pub fn next(self) -> Self {
@@ -163,18 +169,20 @@ impl<'t> Cursor<'t> {
             let ending = self.next();
             return matches!(ending.glued_text(), "st" | "nd" | "rd" | "th").then(|| (number, ending.next()));
         }
-        let index = ORDINALS.iter().position(|word| *word == self.text())?;
-        Some((u32::try_from(index).ok()? + 1, self.next()))
+        let index = ORDINALS.iter().position(|word| *word == self.text());
+        let spoken = index.and_then(|index| Some((u32::try_from(index).ok()? + 1, self.next())));
+        // "Twenty third", "thirty first".
+        spoken.or_else(|| {
+            let tens = number_word(self.text()).filter(|tens| matches!(tens, 20 | 30))?;
+            let ones = ORDINALS.iter().take(9).position(|word| *word == self.next().text())?;
+            Some((tens + u32::try_from(ones).ok()? + 1, self.next().next()))
+        })
     }
 
     /// A month's name or its usual short form.
     pub fn month(self) -> Option<(u32, Self)> {
         let word = self.text();
-        let is = |name: &str| {
-            let name = name.to_lowercase();
-            word == name || name.get(..3) == Some(word) || (word == "sept" && name == "september")
-        };
-        let index = MONTHS.iter().position(|name| is(name))?;
+        let index = MONTHS.iter().position(|name| is_name_of_month(word, name))?;
         let dot = if self.next().glued_text() == "." && word.len() <= 4 { self.next().next() } else { self.next() };
         Some((u32::try_from(index).ok()? + 1, dot))
     }
@@ -199,6 +207,21 @@ impl<'t> Cursor<'t> {
             Some((*day, self.next()))
         })
     }
+}
+
+/// Whether a word is a weekday's name or short form.
+pub fn is_weekday(word: &str) -> bool {
+    WEEKDAYS.iter().chain(&SHORT_WEEKDAYS).any(|(name, _)| *name == word)
+}
+
+/// Whether a word is a month's name or usual short form.
+pub fn is_month(word: &str) -> bool {
+    MONTHS.iter().any(|name| is_name_of_month(word, name))
+}
+
+fn is_name_of_month(word: &str, name: &str) -> bool {
+    let name = name.to_lowercase();
+    word == name || name.get(..3) == Some(word) || (word == "sept" && name == "september")
 }
 
 /// The months in order, as they are written.
@@ -301,8 +324,8 @@ const ORDINALS: [&str; 31] = [
     "thirty-first",
 ];
 
-/// `seven`, `thirty`, `forty-five`, `fortyfive`.
-fn number_word(word: &str) -> Option<u32> {
+/// The value of `seven`, `thirty`, `forty-five` or `fortyfive`.
+pub fn number_word(word: &str) -> Option<u32> {
     let small = |word: &str| NUMBERS.iter().position(|number| *number == word);
     let value = small(word).or_else(|| {
         let (index, ones) =

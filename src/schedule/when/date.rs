@@ -1,169 +1,373 @@
-//! Days and dates: "tomorrow", "next Friday", "the 15th", "5 December", `2026-12-05`.
+//! Dates: "the 15th", "5 December", "Sunday 6th", "last Friday of November", `2026-12-05`, `25.12.26`.
+
+use chrono::{NaiveDate, Weekday};
 
 use super::{
-    super::words::Cursor,
+    super::words::{Cursor, number_word},
     TimeTrouble,
-    clock::{PARTS, clock},
-    draft::{Draft, DraftDay, DraftPart, DraftWhich, Month},
+    clock::{read_clocks, read_part},
+    draft::{Draft, DraftDay, Month},
+    feasts::read_feast,
     pieces::Read,
 };
 
-const DAY_WORDS: &[(&str, DraftDay)] = &[
-    ("?on ?the day after tomorrow", DraftDay::FromToday(2)),
-    ("?the day before yesterday", DraftDay::FromToday(-2)),
-    ("tomorrow|tomorow|tommorow|tommorrow|tmrw|tmr", DraftDay::FromToday(1)),
-    ("first thing tomorrow", DraftDay::FromToday(1)),
-    ("later today", DraftDay::FromToday(0)),
-    ("today", DraftDay::FromToday(0)),
-    ("yesterday", DraftDay::FromToday(-1)),
-    ("next week", DraftDay::NextWeek),
-    ("next month", DraftDay::NextMonth),
-    ("next year", DraftDay::NextYear),
-    ("?at|by ?the end of ?the|this month", DraftDay::EndOfMonth(DraftWhich::Coming)),
-    ("?on the last day of the|this month", DraftDay::EndOfMonth(DraftWhich::Coming)),
-    ("?on the last day of next month", DraftDay::EndOfMonth(DraftWhich::Next)),
-    ("?at|by ?the end of next month", DraftDay::EndOfMonth(DraftWhich::Next)),
-    ("?at|on next weekend", DraftDay::Weekend(DraftWhich::Next)),
-    ("at|on|over the weekend", DraftDay::Weekend(DraftWhich::Coming)),
-    ("this weekend", DraftDay::Weekend(DraftWhich::Coming)),
+/// Nouns that take a number without being a day: "on the 5th floor".
+const NOT_A_DAY: &str = "floor|street|st|avenue|ave|time|grade|place|edition|anniversary|birthday|person|try|attempt|page|row|level|track|half|round|chapter|season|episode|version|century|amendment|one|item|task|reminder|thing|quarter";
+
+/// The last year that two figures stand for: `'39` is 2039, `'40` is 1940.
+const LAST_SHORT_YEAR: i32 = 39;
+
+/// A date, with a weekday beside it that must agree.
+pub(super) fn read_date(start: Cursor<'_>) -> Read<'_> {
+    let on = start.skip("?on").skip("?around|about");
+    if let Some((feast, end)) = read_feast(on).or_else(|| read_feast(start.phrase("at|over")?)) {
+        return Some((Draft::day(feast), end));
+    }
+    if let Some(found) = nth_of_month(on) {
+        return Some(found);
+    }
+    if let Some((weekday, after)) = on.skip("?this|the|coming|upcoming").weekday_or_short() {
+        return beside_weekday(weekday, after);
+    }
+    let (mut draft, end) = calendar_date(on).or_else(|| day_of_month(start))?;
+    // "5 December (Saturday)", "15 May, Friday".
+    let (bracket, weekday) = (end.phrase("("), end.skip("?,|("));
+    if let Some((named, after)) = weekday.weekday_or_short()
+        && (bracket.is_some() || weekday.index > end.index)
+        && after.weekday_or_short().is_none()
+    {
+        draft.weekday = Some(named);
+        return Some((draft, if bracket.is_some() { after.skip("?)") } else { after }));
+    }
+    Some((draft, end))
+}
+
+/// After a weekday: "Friday, 5 December", "Sunday the 6th", "Sunday 6th", "Monday 28".
+fn beside_weekday(weekday: Weekday, after: Cursor<'_>) -> Read<'_> {
+    let here = after.skip("?.").skip("?,|-|(").skip("?on");
+    if let Some((draft, end)) = calendar_date(here) {
+        return Some((Draft { weekday: Some(weekday), ..draft }, end.skip("?)")));
+    }
+    if let Some((draft, end)) = here.phrase("the").and_then(|_| day_of_month(here)) {
+        let day = match draft.days[..] {
+            [DraftDay::OfMonth(day @ 1.., Month::Any)] => {
+                return Some((Draft::day(DraftDay::WeekdayOfMonth(weekday, u32::try_from(day).ok()?)), end));
+            }
+            _ => draft,
+        };
+        return Some((Draft { weekday: Some(weekday), ..day }, end));
+    }
+    if let Some((day, end)) = here.ordinal() {
+        let of_month = end.lookup(MONTH_WORDS);
+        return Some(match of_month {
+            Some((month, end)) => (
+                Draft { weekday: Some(weekday), ..Draft::day(DraftDay::OfMonth(i32::try_from(day).ok()?, month)) },
+                end,
+            ),
+            None => (Draft::day(DraftDay::WeekdayOfMonth(weekday, day)), end),
+        });
+    }
+    // "Friday 23 at 4" names a day, "Friday 14:30" an hour, and "Friday 10" could be either.
+    let number = after.skip("?,").number().filter(|(_, end)| super::distance::unit_of_time(*end).is_none());
+    let (day, end) = number.filter(|(day, _)| (1..=31).contains(day) && is_figures(after.skip("?,")))?;
+    if end.glued_text().is_empty()
+        || end.token().is_some_and(|next| matches!(next.text.as_str(), "." | "!" | "," | "?"))
+    {
+        let is_clocked = read_clocks(end.skip("?,")).is_some() && end.phrase("am|pm|a|p").is_none();
+        let is_clock = read_clocks(after.skip("?,")).is_some();
+        if (day > 24 || is_clocked) && !is_clock {
+            return Some((Draft::day(DraftDay::WeekdayOfMonth(weekday, day)), end));
+        }
+        if !is_clock && read_part(end).is_none() {
+            return Some((Draft::trouble(TimeTrouble::DayOrHour), end));
+        }
+    }
+    None
+}
+
+fn is_figures(start: Cursor<'_>) -> bool {
+    !start.text().is_empty() && start.text().bytes().all(|b| b.is_ascii_digit())
+}
+
+const MONTH_WORDS: &[(&str, Month)] = &[
+    ("?day of next month", Month::Next),
+    ("?day of the next month", Month::Next),
+    ("?day of the following month", Month::Next),
+    ("?day of|in this month", Month::This),
+    ("this month", Month::This),
+    ("next month", Month::Next),
+    ("?day of the|each month", Month::Any),
 ];
 
-/// A day said by word, with the part of the day that may follow: "tomorrow morning".
-pub(super) fn day(start: Cursor<'_>) -> Read<'_> {
-    if let Some(end) = start.phrase("tonight") {
-        return Some((Draft { part: Some(DraftPart::Night), ..Draft::day(DraftDay::FromToday(0)) }, end));
-    }
-    if let Some((part, end)) = start.phrase("this").and_then(|this| this.lookup(PARTS)) {
-        return Some((Draft { part: Some(part), ..Draft::day(DraftDay::FromToday(0)) }, end));
-    }
-    let (day, end) = start
-        .lookup(DAY_WORDS)
-        .map_or_else(|| weekday(start).or_else(|| day_of_month(start)), |(day, end)| Some((Draft::day(day), end)))?;
-    Some(with_part(day, end))
-}
-
-pub(super) fn with_part(draft: Draft, end: Cursor<'_>) -> (Draft, Cursor<'_>) {
-    match end.lookup(PARTS) {
-        Some((part, after)) if draft.part.is_none() => (Draft { part: Some(part), ..draft }, after),
-        _ => (draft, end),
-    }
-}
-
-fn weekday(start: Cursor<'_>) -> Read<'_> {
-    let on = start.skip("?on");
-    if let Some((weekday, end)) = on.phrase("next").and_then(Cursor::weekday_or_short) {
-        return Some((Draft::day(DraftDay::Weekday(weekday, DraftWhich::Next)), end));
-    }
-    let named = on.skip("?this|coming");
-    let (weekday, end) = if named.index > start.index { named.weekday_or_short() } else { named.weekday() }?;
-    Some((Draft::day(DraftDay::Weekday(weekday, DraftWhich::Coming)), end))
-}
-
-/// Nouns that take a number without being a day: "on the 5th floor".
-const NOT_A_DAY: &str =
-    "floor|street|st|avenue|ave|time|grade|place|edition|anniversary|birthday|person|try|attempt|page|row|level|track";
-
+/// "The 15th", "on the 15th of next month", "the last day of the month", "the twenty-third".
 fn day_of_month(start: Cursor<'_>) -> Read<'_> {
-    let the = start.phrase("on ?the").or_else(|| start.phrase("the"))?;
-    let (day, end) = the.ordinal()?;
-    if let Some((_, after)) = end.weekday() {
-        // "on the first Monday of May": only as a rule ("of every month").
-        let month = after.phrase("of").and_then(Cursor::month).map(|(_, end)| end);
-        return Some((
-            Draft::trouble(TimeTrouble::Unsupported),
-            month.unwrap_or(after.skip("of ?the ?next|this month")),
-        ));
-    }
-    if end.phrase(NOT_A_DAY).is_some() || (end.token().is_some_and(|next| next.glued && !next.is_mark())) {
+    let the = start
+        .phrase("on|around|about ?the")
+        .or_else(|| start.phrase("the"))
+        .or_else(|| start.phrase("until|till|by|from ?the"))?;
+    let (day, end) = ordinal_from_end(the).or_else(|| {
+        let (day, end) = the.ordinal()?;
+        Some((i32::try_from(day).ok()?, end))
+    })?;
+    if end.phrase(NOT_A_DAY).is_some() || end.token().is_some_and(|next| next.glued && !next.is_mark()) {
         return None;
     }
-    let months = &[("of next month", Month::Next), ("of this month", Month::This), ("of the month", Month::Any)];
-    let (month, end) = end.lookup(months).unwrap_or((Month::Any, end));
-    // "The first of all" is no day; "on the first" is.
-    (end.phrase("of").is_none()).then(|| (Draft::day(DraftDay::OfMonth(day, month)), end))
+    let (month, end) = end.lookup(MONTH_WORDS).or_else(|| named_month(end)).unwrap_or((Month::Any, end));
+    let is_from_end = day < 0;
+    if end.phrase("of").is_some() || (is_from_end && !end.previous().is_some_and(|word| word.text != "day")) {
+        return None;
+    }
+    Some((Draft::day(DraftDay::OfMonth(day, month)), end))
 }
 
-pub(super) fn date(start: Cursor<'_>) -> Read<'_> {
-    let on = start.skip("?on");
-    // "Friday, 5 December": the weekday must agree, which is seen later.
-    let named = on.weekday_or_short().map(|(weekday, after)| (weekday, after.skip("?,")));
-    let (draft, end) = match named {
-        Some((_, after)) => calendar_date(after).or_else(|| day_of_month(after))?,
-        None => calendar_date(on)?,
-    };
-    let weekday = named.map(|(weekday, _)| weekday);
-    Some(with_part(Draft { weekday, ..draft }, end))
+/// "Last day", "second to last day", "last but one day", "penultimate day".
+pub(super) fn ordinal_from_end(start: Cursor<'_>) -> Option<(i32, Cursor<'_>)> {
+    let (n, end) = count_from_end(start)?;
+    Some((n, end.phrase("day")?))
 }
 
-fn calendar_date(start: Cursor<'_>) -> Read<'_> {
-    day_and_month(start).or_else(|| month_and_day(start)).or_else(|| numeric_date(start))
+/// "Last", "second to last", "last but one", "penultimate": -1 is the last.
+pub(super) fn count_from_end(start: Cursor<'_>) -> Option<(i32, Cursor<'_>)> {
+    const FROM_END: &[(&str, i32)] = &[
+        ("last but one", -2),
+        ("last but two", -3),
+        ("last", -1),
+        ("final", -1),
+        ("second|2nd to|from ?the last", -2),
+        ("second-to-last|second-last", -2),
+        ("second last", -2),
+        ("next to last", -2),
+        ("penultimate", -2),
+        ("third to|from ?the last", -3),
+        ("third-to-last", -3),
+        ("third last", -3),
+        ("fourth to|from ?the last", -4),
+    ];
+    if let Some(found) = start.lookup(FROM_END) {
+        return Some(found);
+    }
+    let (n, end) = start.ordinal()?;
+    let end = end.phrase("to|from ?the last")?;
+    Some((-i32::try_from(n).ok()?, end))
 }
 
-/// "5 December", "the 5th of December 2027".
+fn named_month(start: Cursor<'_>) -> Option<(Month, Cursor<'_>)> {
+    let (month, after) = start.phrase("?day of|in ?next|this")?.month()?;
+    let (year, end) = read_year(after);
+    Some((Month::Named(month, year), end))
+}
+
+/// "First Tuesday in October", "the last Friday of the month", "the second Monday of next month".
+fn nth_of_month(start: Cursor<'_>) -> Read<'_> {
+    let the = start.skip("?the");
+    let (nth, after) = count_from_end(the).or_else(|| {
+        let (nth, after) = the.ordinal()?;
+        Some((i32::try_from(nth).ok()?, after))
+    })?;
+    let (weekday, after) = after.weekday_or_short()?;
+    let (month, end) = after.lookup(MONTH_WORDS).or_else(|| {
+        let (month, end) = after.phrase("of|in")?.month()?;
+        let (year, end) = read_year(end);
+        Some((Month::Named(month, year), end))
+    })?;
+    (-5..=5).contains(&nth).then(|| (Draft::day(DraftDay::NthWeekday(nth, weekday, month)), end))
+}
+
+/// A date with a month, in any usual order.
+pub(super) fn calendar_date(start: Cursor<'_>) -> Read<'_> {
+    let (day, end) = read_iso(start)
+        .or_else(|| read_numeric(start))
+        .or_else(|| year_first(start))
+        .or_else(|| day_and_month(start))
+        .or_else(|| month_and_day(start))?;
+    Some((day, end))
+}
+
+/// "5 December", "the 5th of December 2027", "05-Aug-2016", "23/Sep/2020", "twenty third day of September".
 pub(super) fn day_and_month(start: Cursor<'_>) -> Read<'_> {
     let the = start.skip("?the");
     let (day, after) = the.ordinal().or_else(|| the.number())?;
     let after = if after.glued_text() == "." { after.next() } else { after };
-    let (month, after) = after.skip("?of").month()?;
-    let (year, end) = year(after);
-    Some((Draft::day(DraftDay::Date { year, month, day }), end))
-}
-
-/// "December 5", "December 5th, 2027".
-pub(super) fn month_and_day(start: Cursor<'_>) -> Read<'_> {
-    let (month, after) = start.month()?;
-    let after = after.skip("?the");
-    let (day, after) = after.ordinal().or_else(|| after.number())?;
-    let is_clock = matches!(after.glued_text(), ":" | "am" | "pm");
-    if day > 99 || is_clock {
+    let joined =
+        matches!(after.glued_text(), "-" | "/").then(|| after.next()).filter(|month| !month.glued_text().is_empty());
+    let (month, after) = joined.unwrap_or(after.skip("?day ?of")).month()?;
+    if day > 99 {
         return None;
     }
-    let (year, end) = year(after);
+    let (year, end) = read_year(after);
     Some((Draft::day(DraftDay::Date { year, month, day }), end))
 }
 
-fn year(start: Cursor<'_>) -> (Option<i32>, Cursor<'_>) {
-    let number = start.skip("?,");
-    match number.text().parse() {
-        Ok(year @ 1900..=2999) if number.next().glued_text() != ":" => (Some(year), number.next()),
-        _ => (None, start),
+/// "December 5", "December 5th, 2027", "Oct/2", "Sep-23-2020", "May twenty nine".
+pub(super) fn month_and_day(start: Cursor<'_>) -> Read<'_> {
+    let (month, after) = start.month()?;
+    let joined =
+        matches!(after.glued_text(), "-" | "/").then(|| after.next()).filter(|day| !day.glued_text().is_empty());
+    let after = joined.unwrap_or(after.skip("?,").skip("?the"));
+    let (day, end) = after.ordinal().or_else(|| after.number())?;
+    let is_clock = matches!(end.glued_text(), ":" | "am" | "pm" | "h")
+        || end.phrase("am|pm|p|a ?. m").is_some()
+        || end.phrase("am|pm").is_some();
+    if day > 99 || (is_clock && after.ordinal().is_none()) {
+        return None;
+    }
+    let (year, end) = read_year(end);
+    Some((Draft::day(DraftDay::Date { year, month, day }), end))
+}
+
+/// "2019/aug/01", "2019-Aug-1".
+fn year_first(start: Cursor<'_>) -> Read<'_> {
+    let year: i32 = start.text().parse().ok().filter(|year| (1900..=2999).contains(year))?;
+    let after = start.next();
+    let separator = matches!(after.glued_text(), "-" | "/").then(|| after.next())?;
+    let (month, after) = separator.month()?;
+    let day = matches!(after.glued_text(), "-" | "/").then(|| after.next())?;
+    let (day, end) = day.number()?;
+    Some((Draft::day(DraftDay::Date { year: Some(year), month, day }), end))
+}
+
+/// A year behind a date: "2027", ", 2027", "'27", "of 1995", "-2016".
+fn read_year(start: Cursor<'_>) -> (Option<i32>, Cursor<'_>) {
+    let joined =
+        matches!(start.glued_text(), "-" | "/").then(|| start.next()).filter(|year| !year.glued_text().is_empty());
+    let year = joined.unwrap_or(start.skip("?,").skip("?in|of"));
+    match year.text().parse() {
+        Ok(full @ 1900..=2999)
+            if year.text().len() == 4 && year.next().glued_text() != ":" && !is_an_hour(start, year) =>
+        {
+            return (Some(full), year.next());
+        }
+        _ => {}
+    }
+    let quoted = start.phrase("'|’").filter(|short| is_figures(*short) && short.text().len() == 2);
+    let short = quoted.or(joined.filter(|short| short.text().len() == 2));
+    match short.and_then(|short| short.text().parse().ok()) {
+        Some(short_year) => (Some(full_year(short_year)), year_end(short)),
+        None => (None, start),
     }
 }
 
-/// `2026-12-05`, `5.12.`, `5.12.2026`, `5/12`.
-fn numeric_date(start: Cursor<'_>) -> Read<'_> {
-    let (one, after) = digits(start)?;
+fn year_end(short: Option<Cursor<'_>>) -> Cursor<'_> {
+    short.map_or(Cursor::at(&[], 0), Cursor::next)
+}
+
+/// "5 December 1430 hours".
+fn is_an_hour(start: Cursor<'_>, year: Cursor<'_>) -> bool {
+    start.index == year.index && year.next().phrase("hours|hrs|h|am|pm").is_some()
+}
+
+fn full_year(short: i32) -> i32 {
+    if short <= LAST_SHORT_YEAR { 2000 + short } else { 1900 + short }
+}
+
+/// `2026-12-05`, `20261205`, `2026-W49-5`, each perhaps with a time behind `T`.
+fn read_iso(start: Cursor<'_>) -> Read<'_> {
+    let (day, end) = iso_day(start)?;
+    let clock = if end.glued_text() == "t" { Some(end.next()) } else { None };
+    let mut draft = Draft::day(day);
+    let Some(clock) = clock else { return Some((draft, end)) };
+    let figures = clock.glued_text();
+    if !figures.is_empty() && figures.bytes().all(|b| b.is_ascii_digit()) {
+        let (time, after) = super::clock::read_iso_clock(clock)?;
+        draft.clocks = time.clocks;
+        draft.trouble = time.trouble;
+        draft.zone = time.zone;
+        return Some((draft, after));
+    }
+    Some((draft, end))
+}
+
+fn iso_day(start: Cursor<'_>) -> Option<(DraftDay, Cursor<'_>)> {
+    let text = start.text();
+    let is_year = |text: &str| text.len() == 4 && text.starts_with(['1', '2']) && is_figures(start);
+    if text.len() == 8 && is_figures(start) && text.starts_with("20") {
+        let number: u32 = text.parse().ok()?;
+        let year = i32::try_from(number / 10_000).ok();
+        return Some((DraftDay::Date { year, month: number / 100 % 100, day: number % 100 }, start.next()));
+    }
+    if !is_year(text) {
+        return None;
+    }
+    let year: i32 = text.parse().ok()?;
+    let after = start.next();
+    let dash = matches!(after.glued_text(), "-" | "/" | ".").then(|| after.next());
+    // `2026-W49-5`
+    let week = dash.unwrap_or(after);
+    if week.glued_text() == "w" {
+        let number: u32 = week.next().glued_text().parse().ok()?;
+        let after = week.next().next();
+        let (weekday, end) = match (after.glued_text(), after.next().glued_text().parse::<u8>()) {
+            ("-", Ok(day @ 1..=7)) => (Weekday::try_from(day - 1).ok()?, after.next().next()),
+            _ => return None,
+        };
+        return Some((DraftDay::Exact(NaiveDate::from_isoywd_opt(year, number, weekday)?), end));
+    }
+    // `2026 10 16` is a date where nothing but figures stand.
+    let (month, day) = match dash {
+        Some(month) => {
+            let separator = after.glued_text();
+            let between = month.next();
+            ((between.glued_text() == separator).then_some(month)?, between.next())
+        }
+        None => (after, after.next()),
+    };
+    if !is_figures(month) || !is_figures(day) || month.text().len() > 2 || day.text().len() > 2 {
+        return None;
+    }
+    let (month, day, end) = (month.text().parse().ok()?, day.text().parse().ok()?, day.next());
+    if dash.is_none() && (!(1..=12).contains(&month) || !(1..=31).contains(&day)) {
+        return None;
+    }
+    Some((DraftDay::Date { year: Some(year), month, day }, end))
+}
+
+/// `5.12.`, `5.12.2026`, `25.12.26`, `25/12`, `12/25/2026`.
+fn read_numeric(start: Cursor<'_>) -> Read<'_> {
+    let figures = |at: Cursor<'_>| is_figures(at).then(|| at.text().parse::<u32>().ok())?;
+    let one = figures(start).filter(|_| start.text().len() <= 2)?;
+    let after = start.next();
     let separator = after.glued_text();
-    let (two, after) = digits(after.next())?;
-    let closing = after.glued_text() == separator;
-    let three = closing.then(|| digits(after.next())).flatten().filter(|_| after.next().glued_text() != "");
-    let date = |year, month, day| Draft::day(DraftDay::Date { year, month, day });
-    match (separator, three) {
-        ("-", Some((day, end))) if one >= 1900 => {
-            let end = if end.glued_text() == "t" { end.next() } else { end };
-            Some((date(i32::try_from(one).ok(), two, day), end))
-        }
-        ("." | "-" | "/", Some((year @ 1900.., end))) => {
-            let year = i32::try_from(year).ok();
-            let ambiguous = separator == "/" && one != two && one <= 12 && two <= 12;
-            let american = separator == "/" && two > 12;
-            let (day, month) = if american { (two, one) } else { (one, two) };
-            let draft = if ambiguous { Draft::trouble(TimeTrouble::Ambiguous) } else { date(year, month, day) };
-            Some((draft, end))
-        }
-        (".", None) if closing => Some((date(None, two, one), after.next())),
-        ("/", None) if !closing => {
-            let is_date = start.previous().is_some_and(|word| word.text == "on") || clock(after).is_some();
-            is_date.then(|| match (one, two) {
-                (13..=31, 1..=12) => (date(None, two, one), after),
-                (1..=12, 13..=31) => (date(None, one, two), after),
-                _ => (Draft::trouble(TimeTrouble::Ambiguous), after),
-            })
-        }
+    if !matches!(separator, "." | "/" | "-") || after.next().glued_text().is_empty() {
+        return None;
+    }
+    let two = figures(after.next()).filter(|_| after.next().text().len() <= 2)?;
+    let after = after.next().next();
+    let is_closed = after.glued_text() == separator;
+    let third = is_closed.then(|| after.next()).filter(|year| !year.glued_text().is_empty() && is_figures(*year));
+    let year = third.and_then(|year| match (year.text().len(), year.text().parse()) {
+        (4, Ok(full)) => Some(full),
+        (2, Ok(short)) => Some(full_year(short)),
         _ => None,
+    });
+    let end = third.map_or(after, Cursor::next);
+    if third.is_some() && year.is_none() {
+        return None;
+    }
+    let is_tied =
+        start.previous().is_some_and(|word| matches!(word.text.as_str(), "on" | "until" | "till" | "from" | ","))
+            || start.previous().is_some_and(|word| super::super::words::is_weekday(&word.text));
+    let is_date = year.is_some()
+        || is_tied
+        || (separator == "." && is_closed)
+        || (separator == "/" && (end.is_end() || read_clocks(end.skip("?,")).is_some() || end.phrase("to").is_some()));
+    if !is_date {
+        return None;
+    }
+    let end = if year.is_none() && separator == "." && is_closed { end.next() } else { end };
+    let date = |month, day| Some((Draft::day(DraftDay::Date { year, month, day }), end));
+    // Dotted dates put the day first wherever they are in use, once they are written in full.
+    let is_day_first = separator == "." && (year.is_some() || is_closed);
+    match (one, two) {
+        (1..=31, 1..=12) if one > 12 || one == two || is_day_first => date(two, one),
+        (1..=12, 13..=31) => date(one, two),
+        (1..=12, 1..=12) => Some((Draft::day(DraftDay::EitherDate { year, one, two }), end)),
+        _ if separator == "." && !is_closed => None,
+        _ if separator == "-" && year.is_none() => None,
+        _ => Some((Draft::trouble(TimeTrouble::NoSuchDay), end)),
     }
 }
 
-fn digits(start: Cursor<'_>) -> Option<(u32, Cursor<'_>)> {
-    Some((start.text().parse().ok()?, start.next()))
+/// A number word, for years in words, which aren't read: "nineteen eighty-six" behind a date asks.
+pub(super) fn is_spoken_number(word: &str) -> bool {
+    number_word(word).is_some() || matches!(word, "hundred" | "thousand")
 }

@@ -1,11 +1,15 @@
-//! Distances from now: "in 20 minutes", "in an hour and a half", "2 days from now".
+//! Distances: "in 20 minutes", "in an hour and a half", "2 days from now", "3 days after 12 January", "a week on Friday".
 
 use super::{
     super::words::Cursor,
-    draft::{Distance, Draft},
+    clock::read_clocks,
+    date::read_date,
+    day::read_day,
+    draft::{Distance, Draft, DraftDay, DraftWhich},
     pieces::Read,
 };
 
+/// A unit of time and how many of its smaller ones it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     Seconds(u32),
@@ -15,79 +19,177 @@ pub(super) enum Unit {
 
 const UNITS: &[(&str, Unit)] = &[
     ("second|seconds|sec|secs|s", Unit::Seconds(1)),
-    ("minute|minutes|min|mins|m", Unit::Seconds(60)),
+    ("minute|minutes|min|mins|m|minuets", Unit::Seconds(60)),
     ("hour|hours|hr|hrs|h", Unit::Seconds(3600)),
     ("day|days|d", Unit::Days(1)),
-    ("week|weeks|wk|wks", Unit::Days(7)),
+    ("week|weeks|wk|wks|w", Unit::Days(7)),
     ("fortnight|fortnights", Unit::Days(14)),
-    ("month|months", Unit::Months(1)),
-    ("year|years", Unit::Months(12)),
+    ("month|months|mo", Unit::Months(1)),
+    ("quarter|quarters", Unit::Months(3)),
+    ("year|years|yr|yrs", Unit::Months(12)),
+    ("decade|decades", Unit::Months(120)),
 ];
 
 pub(super) fn unit_of_time(start: Cursor<'_>) -> Option<(Unit, Cursor<'_>)> {
     let (unit, end) = start.lookup(UNITS)?;
     // "2 m" and "5 s" glued to something else are no units; nor is "5 d" in "5 d'or".
-    (end.glued_text().is_empty()
-        || end.token().is_some_and(|next| next.is_mark() || next.text.starts_with(char::is_numeric)))
-    .then_some((unit, end))
+    let ends = end.glued_text().is_empty()
+        || end.token().is_some_and(|next| next.is_mark() || next.text.starts_with(char::is_numeric));
+    ends.then(|| (unit, end.skip("?' s").skip("?'|’|'s")))
 }
 
-/// "In 20 minutes", "in an hour and a half", "2 hours from now".
-pub(super) fn distance(start: Cursor<'_>) -> Read<'_> {
-    let begin = start.phrase("in ?about|around");
-    let (mut total, mut end) = amount(begin.unwrap_or(start))?;
-    while let Some((more, after)) = amount(end.skip("?, ?and")) {
+/// A distance from now, or from a day or time that is named behind it.
+pub(super) fn read_distance(start: Cursor<'_>) -> Read<'_> {
+    if let Some(found) = week_on(start) {
+        return Some(found);
+    }
+    // "The day before Christmas".
+    if let Some((unit, end)) = start.phrase("the").and_then(unit_of_time)
+        && end.phrase("before|after").is_some()
+    {
+        return from_named(multiply(unit, 4)?, end);
+    }
+    let begin = start.phrase("in|within ?about|around|exactly|another").filter(|_| start.text() == "in");
+    let (mut total, mut end) = read_amount(begin.unwrap_or(start))?;
+    while let Some((more, after)) = read_amount(end.skip("?, ?and")) {
         (total, end) = (sum(total, more)?, after);
     }
-    let end = match (begin, end.phrase("from now")) {
+    let end = match (begin, end.phrase("from now").or_else(|| end.phrase("later|hence"))) {
         (_, Some(after)) => after,
-        (Some(_), None) => end,
-        (None, None) => return None,
+        (Some(_), None) => end.skip("?time").skip("?from now"),
+        (None, None) => return from_named(total, end),
     };
+    if let Some(found) = begin.and_then(|_| from_named(total, end)) {
+        return Some(found);
+    }
     Some((Draft::distance(total), end))
 }
 
-/// "2 hours", "an hour and a half", "half an hour", "1h".
-fn amount(start: Cursor<'_>) -> Option<(Distance, Cursor<'_>)> {
-    let (mut count, after) = quarters(start)?;
-    let (unit, mut end) = unit_of_time(after.skip("?of ?a|an"))?;
-    if let Some(half) = end.phrase("and a half").filter(|half| unit_of_time(half.skip("?of ?a|an")).is_none()) {
-        (count, end) = (count.checked_add(2)?, half);
+/// "3 days after 12 January", "2 weeks from tomorrow", "half an hour before noon", "4 months from today".
+fn from_named(total: Distance, end: Cursor<'_>) -> Read<'_> {
+    let (is_back, after) =
+        end.lookup(&[("from|after|past", false), ("before", true), ("prior to", true), ("ahead of", true)])?;
+    let is_short = total.seconds > 0;
+    let (mut draft, mut end) = read_day(after)
+        .or_else(|| read_date(after))
+        .or_else(|| read_date_after(after))
+        .or_else(|| read_clocks(after).filter(|_| is_short))?;
+    if draft.distance.is_some() || draft.every.is_some() || draft.trouble.is_some() {
+        return None;
     }
-    Some((times(unit, count)?, end))
+    if is_short && let Some((more, after)) = read_clocks(end).filter(|_| !draft.has_clock()) {
+        (draft, end) = (draft.merge(&more)?, after);
+    }
+    draft.distance = Some(Distance { is_back, is_from_said: true, ..total });
+    Some((draft, end))
+}
+
+/// "From the 12th": the preposition is already read.
+fn read_date_after(after: Cursor<'_>) -> Read<'_> {
+    let the = after.phrase("the")?;
+    let (day, end) = the.ordinal()?;
+    Some((Draft::day(DraftDay::OfMonth(i32::try_from(day).ok()?, super::draft::Month::Any)), end))
+}
+
+/// "A week on Friday", "two weeks from Monday", "a week tomorrow", "Friday week".
+fn week_on(start: Cursor<'_>) -> Read<'_> {
+    if let Some((weekday, after)) = start.skip("?on").weekday()
+        && let Some(end) = after.phrase("week").filter(|end| end.phrase("on|from|of").is_none())
+    {
+        return Some((Draft::day(DraftDay::Weekday(weekday, DraftWhich::WeeksAfter(1))), end));
+    }
+    let here = start.skip("?in");
+    let (count, after) = read_quarters(here)?;
+    let (Unit::Days(days @ (7 | 14)), after) = unit_of_time(after)? else { return None };
+    let days = days.checked_mul(count)?.checked_div(4).filter(|_| count % 4 == 0)?;
+    if let Some((day, end)) =
+        after.lookup(&[("?from|on today", 0), ("?from|on tomorrow", 1), ("?from|on the day after tomorrow", 2)])
+    {
+        return Some((Draft::day(DraftDay::FromToday(i64::from(days) + day)), end));
+    }
+    let (weekday, end) = after.phrase("on|from|after ?this|coming")?.weekday_or_short()?;
+    // "In two weeks on Friday" counts from now.
+    if here.index > start.index {
+        return None;
+    }
+    Some((Draft::day(DraftDay::Weekday(weekday, DraftWhich::WeeksAfter(days / 7))), end))
+}
+
+/// "2 hours", "an hour and a half", "half an hour", "1h", "1:30 hours", "1h30".
+fn read_amount(start: Cursor<'_>) -> Option<(Distance, Cursor<'_>)> {
+    if let Some(found) = hours_and_minutes(start) {
+        return Some(found);
+    }
+    let (mut count, after) = read_quarters(start)?;
+    let (unit, mut end) = unit_of_time(after.skip("?more").skip("?of ?a|an"))?;
+    const MORE: &[(&str, u32)] = &[("and a half", 2), ("and a quarter", 1), ("and three quarters", 3), ("and half", 2)];
+    if let Some((more, half)) = end.lookup(MORE).filter(|(_, half)| unit_of_time(half.skip("?of ?a|an")).is_none()) {
+        (count, end) = (count.checked_add(more)?, half);
+    }
+    Some((multiply(unit, count)?, end))
+}
+
+/// `1:30 hours`, `1h30`, `2 h 15`.
+fn hours_and_minutes(start: Cursor<'_>) -> Option<(Distance, Cursor<'_>)> {
+    let (hours, after) = start.number().filter(|_| start.text().bytes().all(|b| b.is_ascii_digit()))?;
+    let minutes = |at: Cursor<'_>| {
+        let text = at.glued_text();
+        (text.len() == 2).then(|| text.parse::<u32>().ok()).flatten().filter(|minutes| *minutes < 60)
+    };
+    let seconds = |minutes: u32| hours.checked_mul(3600)?.checked_add(minutes * 60);
+    let of = |seconds| Distance { seconds, ..Distance::default() };
+    if after.glued_text() == ":" {
+        let end = after.next().next().phrase("hours|hour|hrs|hr|h")?;
+        return Some((of(seconds(minutes(after.next())?)?), end));
+    }
+    if after.glued_text() == "h" {
+        let end = after.next().next();
+        let found = minutes(after.next())?;
+        return (unit_of_time(end).is_none() || end.phrase("m|min|mins").is_some())
+            .then(|| Some((of(seconds(found)?), end.skip("?m|min|mins"))))?;
+    }
+    None
 }
 
 /// How many, in quarters: "half an" is 2, "a couple of" 8, "1.5" 6.
-pub(super) fn quarters(start: Cursor<'_>) -> Option<(u32, Cursor<'_>)> {
+pub(super) fn read_quarters(start: Cursor<'_>) -> Option<(u32, Cursor<'_>)> {
     const FIXED: &[(&str, u32)] = &[
+        ("half of ?a|an", 2),
         ("half a|an", 2),
         ("a half", 2),
+        ("½", 2),
         ("three quarters of a|an", 3),
         ("three-quarters of a|an", 3),
         ("a|one quarter of a|an", 1),
-        ("a couple of", 8),
-        ("a couple", 8),
+        ("a quarter", 1),
+        ("a couple ?of", 8),
+        ("couple ?of", 8),
         ("one and a half", 6),
-        ("a|an", 4),
+        ("a ?single", 4),
+        ("an", 4),
+        ("another", 4),
     ];
-    if let Some(fixed) = start.lookup(FIXED) {
-        return Some(fixed);
+    if let Some((count, end)) = start.lookup(FIXED) {
+        // "A 20 minute walk" begins with a number.
+        return (end.number().is_none()).then_some((count, end));
     }
     let (whole, after) = start.number()?;
     let whole = whole.checked_mul(4)?;
-    if let (".", fraction @ ("5" | "25" | "75")) = (after.glued_text(), after.next().glued_text()) {
+    if let ("." | ",", fraction @ ("5" | "25" | "75" | "0" | "50")) = (after.glued_text(), after.next().glued_text()) {
         let part = match fraction {
             "25" => 1,
-            "5" => 2,
-            _ => 3,
+            "5" | "50" => 2,
+            "75" => 3,
+            _ => 0,
         };
         return Some((whole.checked_add(part)?, after.next().next()));
     }
-    let (half, after) = after.phrase("and a half").map_or((0, after), |half| (2, half));
-    Some((whole.checked_add(half)?, after))
+    const MORE: &[(&str, u32)] = &[("and a half", 2), ("½", 2), ("1 / 2", 2), ("and a quarter", 1)];
+    let (more, after) = after.lookup(MORE).unwrap_or((0, after));
+    Some((whole.checked_add(more)?, after))
 }
 
-fn times(unit: Unit, quarters: u32) -> Option<Distance> {
+fn multiply(unit: Unit, quarters: u32) -> Option<Distance> {
     let whole = |n: u32| Some(n.checked_mul(quarters)?).filter(|n| n % 4 == 0).map(|n| n / 4);
     let in_seconds = |n: u32| Some(Distance { seconds: whole(n)?, ..Distance::default() });
     match unit {
@@ -105,5 +207,6 @@ fn sum(one: Distance, two: Distance) -> Option<Distance> {
         months: one.months.checked_add(two.months)?,
         days: one.days.checked_add(two.days)?,
         seconds: one.seconds.checked_add(two.seconds)?,
+        ..one
     })
 }

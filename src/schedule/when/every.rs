@@ -1,17 +1,19 @@
-//! Recurrences: "every other Friday", "daily", "on the last Friday of each month", "on Mondays".
+//! Recurrences: "every other Friday", "daily", "on the last Friday of each month", "Mon-Fri at 8" behind "every".
 
 use chrono::{Weekday, WeekdaySet};
 
 use super::{
     super::{
-        rule::{Nth, WEEKEND, WORKDAYS},
+        rule::{WEEKEND, WORKDAYS},
         words::Cursor,
     },
     TimeTrouble,
-    clock::PARTS,
-    date::{day_and_month, month_and_day, with_part},
-    distance::{Unit, unit_of_time},
-    draft::{Draft, DraftDay, DraftPart, Every, Month},
+    clock::{PARTS, PLURAL_PARTS},
+    date::{count_from_end, day_and_month, month_and_day},
+    day::with_part,
+    distance::{Unit, read_quarters, unit_of_time},
+    draft::{Draft, DraftDay, Every, Month},
+    feasts::read_feast,
     pieces::Read,
 };
 
@@ -20,37 +22,52 @@ const MAX_STEP: u32 = 1000;
 
 const ADVERBS: &[(&str, Every)] = &[
     ("hourly", Every::Minutes(60)),
-    ("daily", Every::Days(1)),
-    ("nightly", Every::Days(1)),
+    ("half-hourly|half hourly", Every::Minutes(30)),
+    ("daily|everyday", Every::Days(1)),
     ("weekly", Every::Weeks(1, WeekdaySet::EMPTY)),
-    ("fortnightly|biweekly", Every::Weeks(2, WeekdaySet::EMPTY)),
+    ("fortnightly|bi-weekly fortnightly", Every::Weeks(2, WeekdaySet::EMPTY)),
     ("monthly", Every::Months(1)),
     ("quarterly", Every::Months(3)),
-    ("yearly|annually", Every::Years),
-    ("once an|a|per|every hour", Every::Minutes(60)),
-    ("once a|per|every day", Every::Days(1)),
-    ("once a|per|every week", Every::Weeks(1, WeekdaySet::EMPTY)),
-    ("once a|per|every month", Every::Months(1)),
-    ("once a|per|every year", Every::Years),
+    ("semiannually|semi-annually|half-yearly", Every::Months(6)),
+    ("yearly|annually", Every::Years(1)),
+    ("biennially", Every::Years(2)),
+    ("once|one an|a|per|every|each hour", Every::Minutes(60)),
+    ("once|one a|per|every|each day", Every::Days(1)),
+    ("once daily", Every::Days(1)),
+    ("once a|per|every|each week", Every::Weeks(1, WeekdaySet::EMPTY)),
+    ("once a|per|every|each fortnight", Every::Weeks(2, WeekdaySet::EMPTY)),
+    ("once a|per|every|each month", Every::Months(1)),
+    ("once a|per|every|each quarter", Every::Months(3)),
+    ("once a|per|every|each year", Every::Years(1)),
 ];
+
+/// Words that people use for two different rhythms.
+const TWO_RHYTHMS: &str = "biweekly|bi-weekly|bimonthly|bi-monthly|biannually|bi-annually|biannual|semiweekly|semi-weekly|semimonthly|semi-monthly";
 
 const SETS: &[(&str, WeekdaySet)] = &[
     ("weekday|workday", WORKDAYS),
-    ("working|work|week day", WORKDAYS),
+    ("working|work|week|business day", WORKDAYS),
     ("weekend", WeekdaySet::single(Weekday::Sat)),
 ];
 
 const PLURAL_SETS: &[(&str, WeekdaySet)] =
-    &[("weekdays|workdays", WORKDAYS), ("working|work days", WORKDAYS), ("weekends", WEEKEND)];
+    &[("?all weekdays|workdays", WORKDAYS), ("working|work|business days", WORKDAYS), ("?all weekends", WEEKEND)];
 
-pub(super) fn every(start: Cursor<'_>) -> Read<'_> {
-    if let Some((every, end)) = start.lookup(ADVERBS) {
-        return Some((Draft::every(every), end));
+pub(super) fn read_every(start: Cursor<'_>) -> Read<'_> {
+    if let Some(end) = start.phrase(TWO_RHYTHMS) {
+        return Some((Draft::trouble(TimeTrouble::TwoRhythms), end));
     }
-    if let Some(end) = several_times_a_day(start) {
-        return Some((Draft::trouble(TimeTrouble::Unsupported), end));
+    if let Some(index) = ADVERBS.iter().position(|(pattern, _)| start.phrase(pattern).is_some()) {
+        let (pattern, every) = ADVERBS.get(index)?;
+        return Some(with_part(Draft::every(every.clone()), start.phrase(pattern)?));
     }
-    match start.phrase("?on every|each") {
+    if let Some(end) = start.phrase("nightly|each night") {
+        return Some((Draft { part: Some(super::draft::DraftPart::Night), ..Draft::every(Every::Days(1)) }, end));
+    }
+    if let Some(end) = several_times(start) {
+        return Some((Draft::trouble(TimeTrouble::NeedsTimes), end));
+    }
+    match start.phrase("?on every|each|evry|any ?single") {
         Some(after) => after_every(after).or_else(|| not_understood(start, after)),
         None => plural_days(start).or_else(|| of_every_month(start)),
     }
@@ -59,31 +76,39 @@ pub(super) fn every(start: Cursor<'_>) -> Read<'_> {
 fn after_every(after: Cursor<'_>) -> Read<'_> {
     nth_of_month(after)
         .or_else(|| yearly_date(after))
-        .or_else(|| day_of_every_month(after))
+        .or_else(|| days_of_every_month(after))
         .or_else(|| each_part(after))
         .or_else(|| stepped(after))
 }
 
-/// "Every morning".
+/// "Every morning", "every weekday morning".
 fn each_part(after: Cursor<'_>) -> Read<'_> {
-    let (part, end) = after.skip("?single").lookup(PARTS)?;
+    let (part, end) = after.lookup(PARTS)?;
     Some((Draft { part: Some(part), ..Draft::every(Every::Days(1)) }, end))
 }
 
-/// "Every day", "every 2 hours", "every other Friday", "every Monday and Thursday".
+/// "Every day", "every 2 hours", "every other Friday", "every Monday and Thursday", "every hour and a half".
 fn stepped(after: Cursor<'_>) -> Read<'_> {
-    if let Some(end) = after.phrase("half ?an hour") {
+    if let Some(end) = after.phrase("half ?an hour|half-hour").or_else(|| after.phrase("half-hour")) {
         return Some((Draft::every(Every::Minutes(30)), end));
     }
-    let (n, after) = step(after)?;
+    if let Some((minutes, end)) = read_minutes(after) {
+        return Some((Draft::every(Every::Minutes(minutes)), end));
+    }
+    let is_ordinal = after.ordinal().is_some_and(|(n, _)| n > 2);
+    let (n, after) = read_step(after)?;
     if n > MAX_STEP {
         return Some((Draft::trouble(TimeTrouble::TooFar), after.next()));
     }
-    if let Some((on, end)) = after.lookup(SETS).or_else(|| weekday_list(after, Cursor::weekday_or_short)) {
+    if let Some((on, end)) = after.lookup(SETS).or_else(|| weekday_list(after)) {
+        // "Every third Thursday": of the month, or of three weeks?
+        if is_ordinal {
+            return Some((Draft::trouble(TimeTrouble::TwoRhythms), end));
+        }
         return Some(with_part(Draft::every(Every::Weeks(n, on)), end));
     }
-    if let Some(end) = after.phrase("quarter") {
-        return Some((Draft::every(Every::Months(n * 3)), end));
+    if let Some(end) = after.phrase("weekends") {
+        return Some((Draft::every(Every::Weeks(n, WeekdaySet::single(Weekday::Sat))), end));
     }
     let (unit, end) = unit_of_time(after)?;
     if let Unit::Days(weeks @ (7 | 14)) = unit
@@ -96,131 +121,225 @@ fn stepped(after: Cursor<'_>) -> Read<'_> {
         Unit::Days(7) => Every::Weeks(n, WeekdaySet::EMPTY),
         Unit::Days(14) => Every::Weeks(n * 2, WeekdaySet::EMPTY),
         Unit::Days(days) => Every::Days(days * n),
-        Unit::Months(12) if n == 1 => Every::Years,
+        Unit::Months(12) => Every::Years(n),
         Unit::Months(months) => Every::Months(months * n),
     };
+    if matches!(every, Every::Days(1))
+        && let Some((part, end)) = end.lookup(PARTS)
+    {
+        return Some((Draft { part: Some(part), ..Draft::every(every) }, end));
+    }
     Some((Draft::every(every), end))
+}
+
+/// "90 minutes", "hour and a half", "1.5 hours", "2 hours and 30 minutes".
+fn read_minutes(start: Cursor<'_>) -> Option<(u32, Cursor<'_>)> {
+    let (mut seconds, mut end) = read_seconds(start)?;
+    if let Some((more, after)) = end.phrase("?and").and_then(read_seconds) {
+        (seconds, end) = (seconds.checked_add(more)?, after);
+    }
+    (seconds >= 60 && seconds % 60 == 0).then_some((seconds / 60, end))
 }
 
 /// After "every 2 weeks": "on Monday and Thursday", "on weekdays".
 fn on_weekdays(end: Cursor<'_>) -> Option<(WeekdaySet, Cursor<'_>)> {
-    let days = end.phrase("on")?;
-    days.lookup(SETS)
-        .or_else(|| days.lookup(PLURAL_SETS))
-        .or_else(|| weekday_list(days, |day| day.weekday_or_short().or_else(|| day.weekdays())))
+    let days = end.phrase("?, on")?;
+    days.lookup(SETS).or_else(|| days.lookup(PLURAL_SETS)).or_else(|| weekday_list(days)).or_else(|| plural_list(days))
 }
 
-fn step(after: Cursor<'_>) -> Option<(u32, Cursor<'_>)> {
+fn read_step(after: Cursor<'_>) -> Option<(u32, Cursor<'_>)> {
     let counted = after.ordinal().filter(|(n, _)| *n > 1).or_else(|| after.number().filter(|(n, _)| *n > 0));
-    Some(match (after.phrase("other"), counted) {
+    Some(match (after.phrase("other|alternate|alternating|2nd"), counted) {
         (Some(end), _) => (2, end),
         (None, Some(counted)) => counted,
-        (None, None) => (1, after.skip("?single")),
+        (None, None) => (1, after),
     })
 }
 
-/// Weekdays joined by commas and "and".
-fn weekday_list<'t>(
+/// Weekdays joined by commas, slashes and "and", or a range of them.
+pub(super) fn weekday_list(start: Cursor<'_>) -> Option<(WeekdaySet, Cursor<'_>)> {
+    read_list(start, Cursor::weekday_or_short)
+}
+
+fn plural_list(start: Cursor<'_>) -> Option<(WeekdaySet, Cursor<'_>)> {
+    read_list(start, |day| day.weekdays().or_else(|| day.weekday()))
+}
+
+fn read_list<'t>(
     start: Cursor<'t>,
     read: impl Fn(Cursor<'t>) -> Option<(Weekday, Cursor<'t>)>,
 ) -> Option<(WeekdaySet, Cursor<'t>)> {
     let (first, mut end) = read(start)?;
+    let mut last = first;
     let mut days = WeekdaySet::single(first);
-    while let Some((day, after)) = joined(end).and_then(&read) {
-        days.insert(day);
+    loop {
+        if let Some((day, after)) = end.phrase("-|–|to|through|thru|until|till").and_then(&read) {
+            let mut between = last;
+            while between != day {
+                between = between.succ();
+                days.insert(between);
+            }
+            (last, end) = (day, after);
+        } else if let Some((day, after)) = joined(end).and_then(&read) {
+            days.insert(day);
+            (last, end) = (day, after);
+        } else {
+            return Some((days, end));
+        }
+    }
+}
+
+fn joined(end: Cursor<'_>) -> Option<Cursor<'_>> {
+    let after = end.skip("?,|/ ?and|&|plus").skip("?on ?every|each");
+    (after.index > end.index).then_some(after)
+}
+
+/// "On Mondays and Thursdays", "weekdays", "Friday evenings", "mornings".
+fn plural_days(start: Cursor<'_>) -> Read<'_> {
+    let on = start.skip("?on");
+    if let Some((part, end)) = start.skip("?in ?the").lookup(PLURAL_PARTS) {
+        return Some((Draft { part: Some(part), ..Draft::every(Every::Days(1)) }, end));
+    }
+    if let Some((on, end)) = on.lookup(PLURAL_SETS).or_else(|| plural_first(on)) {
+        let (part, after) = end.lookup(PLURAL_PARTS).map_or((None, end), |(part, after)| (Some(part), after));
+        return Some(with_part(Draft { part, ..Draft::every(Every::Weeks(1, on)) }, after));
+    }
+    let (days, after) = on.phrase("weekday").map(|end| (WORKDAYS, end)).or_else(|| weekday_list(on))?;
+    let (part, end) = after.lookup(PLURAL_PARTS)?;
+    Some((Draft { part: Some(part), ..Draft::every(Every::Weeks(1, days)) }, end))
+}
+
+/// A list whose first or last day is a plural: "Mondays and Thursdays", "Tuesday/Thursdays".
+fn plural_first(on: Cursor<'_>) -> Option<(WeekdaySet, Cursor<'_>)> {
+    let (days, end) = plural_list(on)?;
+    let is_plural = (on.index..end.index).any(|index| Cursor::weekdays(on.to(index)).is_some());
+    is_plural.then_some((days, end))
+}
+
+const OF_EVERY_MONTH: &str = "?of every|each month";
+
+/// "On the last Friday of every month", "on the 1st and 15th of each month", "on the 19th of every other month".
+fn of_every_month(start: Cursor<'_>) -> Read<'_> {
+    let the = start.phrase("on ?the").or_else(|| start.phrase("the")).unwrap_or(start);
+    if let Some((draft, end)) = nth_weekdays(the) {
+        let (months, end) = every_months(end)?;
+        return Some((with_months(draft, months)?, end));
+    }
+    let (days, end) = month_days(the)?;
+    let (months, end) = every_months(end)?;
+    Some((Draft { days, ..Draft::every(Every::Months(months)) }, end))
+}
+
+/// "Of every month", "of every 2nd month", "each quarter", "of every January" isn't.
+fn every_months(end: Cursor<'_>) -> Option<(u32, Cursor<'_>)> {
+    if let Some(end) = end
+        .phrase(OF_EVERY_MONTH)
+        .or_else(|| end.phrase("?of the month every|each month"))
+        .or_else(|| end.phrase("monthly"))
+    {
+        return Some((1, end));
+    }
+    let every = end.phrase("?of|in every|each")?;
+    if let Some(end) = every.phrase("quarter") {
+        return Some((3, end));
+    }
+    let (n, after) = read_step(every)?;
+    Some((n, after.phrase("month|months")?))
+}
+
+fn with_months(draft: Draft, months: u32) -> Option<Draft> {
+    let every = match draft.every? {
+        Every::Nth(_, which) => Every::Nth(months, which),
+        Every::Workday(_, nth) => Every::Workday(months, nth),
+        every => every,
+    };
+    Some(Draft::every(every))
+}
+
+/// After "every": "first Monday of the month", "first Monday"; "second Friday" alone is every other one.
+fn nth_of_month(after: Cursor<'_>) -> Read<'_> {
+    let (draft, end) = nth_weekdays(after)?;
+    let of_month = end.phrase("of|in the|every|each month").or_else(|| end.phrase("of|in a month"));
+    if let Some(end) = of_month {
+        return Some((draft, end));
+    }
+    if let Some((month, end)) = end.phrase("of|in").and_then(Cursor::month) {
+        let Some(Every::Nth(_, which)) = draft.every else { return None };
+        let [(nth, weekday)] = which[..] else { return None };
+        return Some((
+            Draft {
+                every: Some(Every::Years(1)),
+                ..Draft::day(DraftDay::NthWeekday(nth, weekday, Month::Named(month, None)))
+            },
+            end,
+        ));
+    }
+    let stands_alone = match &draft.every {
+        Some(Every::Nth(_, which)) => matches!(which[..], [(1 | -1, _)]) || which.len() > 1,
+        _ => true,
+    };
+    stands_alone.then_some((draft, end))
+}
+
+/// "First Monday", "first and third Tuesday", "last working day".
+fn nth_weekdays(start: Cursor<'_>) -> Read<'_> {
+    let (first, mut end) = read_nth(start)?;
+    let mut counts = vec![first];
+    while let Some((next, after)) = end.phrase("?, and|&").or_else(|| end.phrase(",")).and_then(read_nth) {
+        counts.push(next);
+        end = after;
+    }
+    if let Some(after) = end.phrase("weekday|workday").or_else(|| end.phrase("working|business|work day")) {
+        let [nth] = counts[..] else { return None };
+        return Some((Draft::every(Every::Workday(1, nth)), after));
+    }
+    let (weekday, end) = end.weekday_or_short()?;
+    if !counts.iter().all(|nth| (-5..=5).contains(nth) && *nth != 0) {
+        return None;
+    }
+    let which = counts.into_iter().map(|nth| (nth, weekday)).collect();
+    Some((Draft::every(Every::Nth(1, which)), end))
+}
+
+/// "Every 3 March", "every Christmas".
+fn yearly_date(after: Cursor<'_>) -> Read<'_> {
+    if let Some((day, end)) = read_feast(after) {
+        return Some((Draft { every: Some(Every::Years(1)), ..Draft::day(day) }, end));
+    }
+    let (draft, end) = day_and_month(after).or_else(|| month_and_day(after))?;
+    matches!(draft.days[..], [DraftDay::Date { year: None, .. }])
+        .then(|| (Draft { every: Some(Every::Years(1)), ..draft }, end))
+}
+
+/// "Every 1st of the month", "every 15th", "every 1st and 15th of the month".
+fn days_of_every_month(after: Cursor<'_>) -> Read<'_> {
+    let (days, end) = month_days(after)?;
+    let of_month = end.phrase("of|in the|every|each month");
+    let in_digits = after.text().starts_with(|c: char| c.is_ascii_digit());
+    let alone =
+        in_digits && unit_of_time(end).is_none() && end.weekday_or_short().is_none() && end.lookup(SETS).is_none();
+    let end = of_month.or_else(|| alone.then_some(end))?;
+    Some((Draft { days, ..Draft::every(Every::Months(1)) }, end))
+}
+
+/// "1st and 15th", "last day", "first, tenth and twentieth".
+fn month_days(start: Cursor<'_>) -> Option<(Vec<DraftDay>, Cursor<'_>)> {
+    let (first, mut end) = read_month_day(start)?;
+    let mut days = vec![DraftDay::OfMonth(first, Month::Any)];
+    while let Some((next, after)) = end.phrase("?, and|&").or_else(|| end.phrase(",")).and_then(read_month_day) {
+        days.push(DraftDay::OfMonth(next, Month::Any));
         end = after;
     }
     Some((days, end))
 }
 
-fn joined(end: Cursor<'_>) -> Option<Cursor<'_>> {
-    let after = end.skip("?, ?and|&").skip("?on ?every|each");
-    (after.index > end.index).then_some(after)
-}
-
-/// "On Mondays and Thursdays", "weekdays", "Friday evenings".
-fn plural_days(start: Cursor<'_>) -> Read<'_> {
-    let on = start.skip("?on");
-    if let Some((on, end)) = on.lookup(PLURAL_SETS).or_else(|| weekday_list(on, Cursor::weekdays)) {
-        return Some((Draft::every(Every::Weeks(1, on)), end));
-    }
-    let (day, after) = on.weekday()?;
-    let plural_parts = &[
-        ("mornings", DraftPart::Morning),
-        ("afternoons", DraftPart::Afternoon),
-        ("evenings", DraftPart::Evening),
-        ("nights", DraftPart::Night),
-    ];
-    let (part, end) = after.lookup(plural_parts)?;
-    Some((Draft { part: Some(part), ..Draft::every(Every::Weeks(1, WeekdaySet::single(day))) }, end))
-}
-
-const OF_EVERY_MONTH: &str = "?of every|each month";
-
-/// "On the last Friday of every month", "on the 1st of each month".
-fn of_every_month(start: Cursor<'_>) -> Read<'_> {
-    let the = start.phrase("on ?the").or_else(|| start.phrase("the"))?;
-    if let Some((nth, weekday, end)) = nth_weekday(the) {
-        return Some((Draft::every(Every::Nth(nth, weekday)), end.phrase(OF_EVERY_MONTH)?));
-    }
-    let last_day = the.phrase("last day").map(|end| (31, end));
-    let (day, end) = last_day.or_else(|| the.ordinal())?;
-    Some((monthly(day), end.phrase(OF_EVERY_MONTH)?))
-}
-
-/// After "every": "first Monday of the month", "first Monday"; "second Friday" alone is every other one.
-fn nth_of_month(after: Cursor<'_>) -> Read<'_> {
-    let (nth, weekday, end) = nth_weekday(after)?;
-    let of_month = end.phrase("of|in the|every|each month").or_else(|| end.phrase("of|in a month"));
-    match of_month {
-        Some(end) => Some((Draft::every(Every::Nth(nth, weekday)), end)),
-        None if matches!(nth, Nth::First | Nth::Last) => Some((Draft::every(Every::Nth(nth, weekday)), end)),
-        None => None,
-    }
-}
-
-fn nth_weekday(start: Cursor<'_>) -> Option<(Nth, Weekday, Cursor<'_>)> {
-    let (nth, after) = match start.phrase("last") {
-        Some(after) => (Nth::Last, after),
-        None => match start.ordinal()? {
-            (1, after) => (Nth::First, after),
-            (2, after) => (Nth::Second, after),
-            (3, after) => (Nth::Third, after),
-            (4, after) => (Nth::Fourth, after),
-            _ => return None,
-        },
-    };
-    let (weekday, end) = after.weekday_or_short()?;
-    Some((nth, weekday, end))
-}
-
-/// "Every 3 March".
-fn yearly_date(after: Cursor<'_>) -> Read<'_> {
-    let (draft, end) = day_and_month(after).or_else(|| month_and_day(after))?;
-    matches!(draft.day, Some(DraftDay::Date { year: None, .. }))
-        .then(|| (Draft { every: Some(Every::Years), ..draft }, end))
-}
-
-/// "Every 1st of the month", "every 15th".
-fn day_of_every_month(after: Cursor<'_>) -> Read<'_> {
-    let last_day = after.phrase("last day of the month").map(|end| (31, end));
-    let (day, end) = last_day.or_else(|| after.ordinal())?;
-    let of_month = end.phrase("of the|every|each month");
-    let in_digits = after.text().starts_with(|c: char| c.is_ascii_digit());
-    let alone =
-        in_digits && unit_of_time(end).is_none() && end.weekday_or_short().is_none() && end.lookup(SETS).is_none();
-    let end = of_month.or_else(|| (last_day.is_some() || alone).then_some(end))?;
-    Some((monthly(day), end))
-}
-
-fn monthly(day: u32) -> Draft {
-    Draft { day: Some(DraftDay::OfMonth(day, Month::Any)), ..Draft::every(Every::Months(1)) }
-}
-
-/// "Twice a day", "three times a week".
-fn several_times_a_day(start: Cursor<'_>) -> Option<Cursor<'_>> {
-    let times = start.phrase("twice").or_else(|| start.number()?.1.phrase("times"))?;
-    times.phrase("a|an|per|every|each hour|day|week|month|year")
+/// "Twice a day", "three times a week", "twice daily": the times are missing.
+fn several_times(start: Cursor<'_>) -> Option<Cursor<'_>> {
+    let times =
+        start.phrase("twice").or_else(|| start.phrase("thrice")).or_else(|| start.number()?.1.phrase("times|x"))?;
+    times
+        .phrase("a|an|per|every|each hour|day|week|month|year")
+        .or_else(|| times.phrase("daily|weekly|monthly|yearly|annually"))
 }
 
 /// "Every full moon", "every 30 seconds": better asked about than taken for the "at 9" that follows. Elsewhere in a sentence
@@ -229,4 +348,31 @@ fn not_understood<'t>(start: Cursor<'t>, after: Cursor<'t>) -> Read<'t> {
     let stepped =
         after.phrase("other|second").is_some() || after.number().is_some() || after.phrase("half|few|couple").is_some();
     (start.index == 0 || stepped).then(|| (Draft::trouble(TimeTrouble::Unsupported), after.next()))
+}
+
+fn read_seconds(start: Cursor<'_>) -> Option<(u32, Cursor<'_>)> {
+    let (quarters, after) = match start.phrase("hour") {
+        Some(_) => (4, start),
+        None => read_quarters(start)?,
+    };
+    let (Unit::Seconds(seconds), end) = unit_of_time(after.skip("?of ?a|an"))? else { return None };
+    let (quarters, end) = end.phrase("and a half").map_or((quarters, end), |half| (quarters + 2, half));
+    Some((seconds.checked_mul(quarters)?.checked_div(4)?, end))
+}
+
+/// "First", "the third", "last": a place counted from either end.
+fn read_nth(start: Cursor<'_>) -> Option<(i32, Cursor<'_>)> {
+    let the = start.skip("?the");
+    count_from_end(the).or_else(|| {
+        let (nth, end) = the.ordinal()?;
+        Some((i32::try_from(nth).ok()?, end))
+    })
+}
+
+fn read_month_day(start: Cursor<'_>) -> Option<(i32, Cursor<'_>)> {
+    let the = start.skip("?on").skip("?the");
+    super::date::ordinal_from_end(the).or_else(|| {
+        let (day, end) = the.ordinal()?;
+        Some((i32::try_from(day).ok()?, end.skip("?day")))
+    })
 }

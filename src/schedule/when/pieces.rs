@@ -1,60 +1,145 @@
-//! Tokens to drafts: each function reads one kind of piece at a place, or declines.
+//! Tokens to drafts: the longest run of parts that say one time together.
 
 use super::{
     super::words::Cursor,
     TimeTrouble,
-    clock::{clock, part},
-    date::{date, day},
-    distance::{distance, quarters, unit_of_time},
-    draft::Draft,
-    every::every,
+    bounds::read_bound,
+    clock::{read_clocks, read_part},
+    date::{is_spoken_number, read_date},
+    day::read_day,
+    distance::{read_distance, unit_of_time},
+    draft::{Bounds, Draft, DraftDay},
+    every::read_every,
+    zones::read_zone,
 };
 
 pub(super) type Read<'t> = Option<(Draft, Cursor<'t>)>;
 
 /// Tried in this order: "in the morning" before "in 5 hours", "5 December" before "5 pm".
-const PIECES: [for<'t> fn(Cursor<'t>) -> Read<'t>; 6] = [every, date, day, part, distance, clock];
+const PARTS: [for<'t> fn(Cursor<'t>) -> Read<'t>; 6] =
+    [read_every, read_distance, read_date, read_day, read_part, read_clocks];
 
-/// The longest run of pieces that say one time together.
-pub(super) fn expression(start: Cursor<'_>) -> Read<'_> {
-    let (mut draft, mut end) = piece(start)?;
-    while let Some((more, after)) = piece(end.skip("?,")) {
-        match draft.merge(more) {
-            Some(merged) => (draft, end) = (merged, after),
-            None => break,
-        }
-    }
-    if let Some(after) = too_much(&draft, end) {
+/// Reads one time. Words right behind it that would change it make it a question.
+pub(super) fn read_expression(start: Cursor<'_>) -> Read<'_> {
+    let (mut draft, mut end) = read_run(start)?;
+    if let Some(after) = read_change(&draft, end)
+        && draft.trouble.is_none()
+    {
         (draft.trouble, end) = (Some(TimeTrouble::Unsupported), after);
     }
     Some((draft, end))
 }
 
-fn piece(start: Cursor<'_>) -> Read<'_> {
-    PIECES.iter().find_map(|read| read(start))
+/// Reads the parts that go together, and stops before anything else.
+pub(super) fn read_run(start: Cursor<'_>) -> Read<'_> {
+    let (mut draft, mut end) = read_one(start, true).or_else(|| bound_first(start))?;
+    end = end.phrase("or so").filter(|_| draft.distance.is_some()).unwrap_or(end);
+    loop {
+        let here = end.skip("?,|;").skip("?-|–");
+        let next = clock_behind_for(&draft, end)
+            .or_else(|| read_one(here, false))
+            .or_else(|| read_one(end, false))
+            .or_else(|| read_bound(here))
+            .or_else(|| bare_clock(&draft, here));
+        let Some((more, after)) = next else { break };
+        match draft.merge(&more) {
+            Some(merged) => (draft, end) = (merged, after),
+            None => break,
+        }
+    }
+    if draft.bounds != Bounds::default() && draft.every.is_none() && draft.trouble.is_none() {
+        draft.trouble = Some(TimeTrouble::Unsupported);
+    }
+    Some((draft, end))
 }
 
-/// What follows an expression and makes it more than one time: "and at 18", "until Friday", "for two weeks".
-fn too_much<'t>(draft: &Draft, end: Cursor<'t>) -> Option<Cursor<'t>> {
-    let second = end
-        .phrase("and|or|,")
-        .and_then(|and| clock(and).or_else(|| day(and)).or_else(|| date(and)).or_else(|| bare_clock(and)));
-    if let Some((_, after)) = second
-        && (draft.clock.is_some() || draft.day.is_some())
-    {
-        return Some(after);
-    }
-    draft.every?;
-    end.phrase("until|till|starting|beginning|from|except|between|unless").or_else(|| {
-        let count = end.phrase("for")?;
-        let (_, unit) = quarters(count)?;
-        unit_of_time(unit).map(|(_, after)| after)
+fn read_one(start: Cursor<'_>, is_first: bool) -> Read<'_> {
+    PARTS.iter().find_map(|read| read(start)).filter(|(_, end)| end.index > start.index).filter(|(draft, _)| {
+        // A bare part of the day or feast inside a sentence says when only beside a day.
+        !is_first || draft != &Draft::default()
     })
 }
 
+/// "From Monday every day at 9": a limit that stands before its recurrence.
+fn bound_first(start: Cursor<'_>) -> Read<'_> {
+    let (bound, end) = read_bound(start)?;
+    let (every, end) = read_every(end.skip("?,"))?;
+    Some((bound.merge(&every)?, end))
+}
+
+/// "October 14 for 8:00am": a clock in figures is no span.
+fn clock_behind_for<'t>(draft: &Draft, end: Cursor<'t>) -> Read<'t> {
+    let (clock, after) = read_clocks(end.phrase("for")?)?;
+    (!draft.days.is_empty() && !draft.has_clock()).then_some((clock, after))
+}
+
+/// After a day an hour may stand alone: "tomorrow 10", "Friday 1430", "25 December, 18".
+fn bare_clock<'t>(draft: &Draft, start: Cursor<'t>) -> Read<'t> {
+    if draft.days.is_empty() && draft.every.is_none() || draft.has_clock() || draft.distance.is_some() {
+        return None;
+    }
+    // "January first 12" could name a year.
+    let is_dated =
+        matches!(draft.days[..], [DraftDay::Date { year: None, .. } | DraftDay::EitherDate { year: None, .. }]);
+    let figures = start.text();
+    if is_dated && figures.len() < 4
+        || figures.is_empty()
+        || !figures.bytes().all(|b| b.is_ascii_digit())
+        || figures.len() == 3
+        || figures.len() > 4
+    {
+        return None;
+    }
+    let end = start.next();
+    let ends = end.is_end()
+        || end.phrase("to|,|!|?|that|about|every|in|on").is_some()
+        || (end.text() == "." && end.next().glued_text().is_empty())
+        || end.token().is_some_and(|next| {
+            !next.glued
+                && !next.is_mark()
+                && unit_of_time(end).is_none()
+                && end.phrase("times|people|or|and|-").is_none()
+        });
+    if !ends {
+        return None;
+    }
+    super::clock::hour_in_figures(figures).map(|clock| (Draft::clock(clock), end))
+}
+
+/// Words right behind a time that would change it and weren't understood: "or at 10", "until Friday", another number.
+fn read_change<'t>(draft: &Draft, end: Cursor<'t>) -> Option<Cursor<'t>> {
+    let here = end.skip("?,");
+    let is_apart = here.index > end.index;
+    // "Tomorrow at 9, on Friday I travel" says another time, too.
+    let second = ["and|or|&|/|-|–", "?, and|or ?at|on", "?,"]
+        .iter()
+        .filter_map(|joint| end.phrase(joint))
+        .chain([end])
+        .find_map(|joint| read_one(joint, false).or_else(|| bare_number(joint)).map(|(_, after)| after));
+    if second.is_some() {
+        return second;
+    }
+    if let Some((_, after)) = read_bound(end).or_else(|| read_bound(here)) {
+        return Some(after);
+    }
+    if !is_apart && let Some((_, after)) = read_zone(end).filter(|_| draft.has_clock()) {
+        return Some(after);
+    }
+    const CHANGERS: &str = "until|till|til|except|excluding|unless|starting|beginning|between|before|after|or|sometime|somewhen|ish|every|each|but|not|of|since|ago|instead";
+    if let Some(after) = here.phrase(CHANGERS).or_else(|| here.phrase("on the hour|half-hour")) {
+        return Some(after);
+    }
+    // "March fifteenth nineteen eighty-six", "tomorrow 1430 hours", "Friday 3 4".
+    let is_number = here.number().is_some() || is_spoken_number(here.text()) || here.ordinal().is_some();
+    let is_timely = is_number && !is_apart && !here.phrase("one").is_some_and(|one| one.phrase("to|of").is_some());
+    is_timely.then(|| here.next())
+}
+
 /// `8` after "at 7 and".
-fn bare_clock(start: Cursor<'_>) -> Read<'_> {
+fn bare_number(start: Cursor<'_>) -> Read<'_> {
     let (hour, end) = start.number()?;
-    let ends = end.is_end() || end.phrase("to|,|.|!|?").is_some();
-    (hour < 24 && ends).then(|| (Draft::default(), end))
+    let is_joined =
+        start.previous().is_some_and(|word| matches!(word.text.as_str(), "and" | "or" | "&" | "/" | "-" | "–"));
+    let ends = end.is_end() || end.phrase("to|,|.|!|?|am|pm|o'clock|every").is_some();
+    (is_joined && hour < 24 && ends).then(|| (Draft::default(), end))
 }

@@ -1,275 +1,305 @@
-//! A draft held against the present: which instant, or which rule, it means.
+//! A draft held against the present: the instant or the rule that it means, or the question that it leaves open.
 
-use chrono::{
-    DateTime, Datelike as _, Days, Months, NaiveDate, NaiveTime, TimeDelta, Timelike as _, Weekday, WeekdaySet,
-};
+use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveTime, TimeDelta, Timelike as _};
 
 use super::{
-    super::{Rule, Slot, resolve, rule::WEEKEND},
+    super::{Slot, resolve},
     AFTERNOON, DEFAULT_TIME, EVENING, MAX_YEARS_AHEAD, MORNING, NIGHT, TimeTrouble, When,
-    draft::{Distance, Draft, DraftClock, DraftDay, DraftPart, DraftWhich, Every, Month},
+    calendar::Present,
+    draft::{Distance, Draft, DraftClock, DraftDay, DraftPart},
+    recur,
+    zones::SaidZone,
 };
 use crate::zone::Tz;
+
+/// An hour that is said without its half of the day is meant to be so near, if it comes so soon.
+const SOON: TimeDelta = TimeDelta::hours(3);
+/// Before this hour "tonight" still means the night that is under way.
+const NIGHT_ENDS: u32 = 5;
 
 pub(super) fn settle(draft: &Draft, now: DateTime<Tz>) -> Result<When, TimeTrouble> {
     if let Some(trouble) = draft.trouble {
         return Err(trouble);
     }
-    let present = Present { now, today: now.date_naive() };
-    if let Some(every) = draft.every {
-        return present.rule(every, draft).map(When::Every);
+    if draft.zone == Some(SaidZone::Unsure) {
+        return Err(TimeTrouble::UnsureZone);
     }
-    let slot = match (draft.distance, draft.day) {
-        (Some(distance), _) => present.after(distance, draft)?,
-        (None, Some(day)) => present.on_named_day(day, draft)?,
-        (None, None) => present.next_at(draft)?,
-    };
-    if slot.at <= now {
-        Err(TimeTrouble::Past)
-    } else if slot.civil.year() > present.today.year() + MAX_YEARS_AHEAD {
-        Err(TimeTrouble::TooFar)
-    } else {
-        Ok(When::At(slot))
+    if draft.is_vague && !draft.has_clock() {
+        return Err(TimeTrouble::NeedsTime);
+    }
+    let present = Present::at(now);
+    if draft.every.is_some() {
+        return recur::settle_rule(draft, &present).map(When::Every);
+    }
+    if draft.days.len() > 1 || draft.clocks.len() > 1 {
+        return recur::settle_several(draft, &present).map(When::Every);
+    }
+    one_of(moments(draft, &present)?, &present).map(When::At)
+}
+
+/// The one moment that is ahead. Two are a question, none was in the past.
+pub(super) fn one_of(mut moments: Vec<Slot>, present: &Present) -> Result<Slot, TimeTrouble> {
+    moments.retain(|slot| slot.at > present.now);
+    moments.sort();
+    moments.dedup();
+    let last_year = present.today.year() + MAX_YEARS_AHEAD;
+    match moments[..] {
+        [] => Err(TimeTrouble::Past),
+        [slot, ..] if slot.civil.year() > last_year => Err(TimeTrouble::TooFar),
+        [slot] => Ok(slot),
+        [one, other, ..] => Err(TimeTrouble::Either(one.civil, other.civil)),
     }
 }
 
 /// A time of day, and how many days after the named one it falls ("tonight at 1").
-#[derive(Clone, Copy)]
-struct TimeOfDay {
-    time: NaiveTime,
-    days_later: u64,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TimeOfDay {
+    pub(super) time: NaiveTime,
+    pub(super) days_later: u64,
 }
 
-/// The time of day that clock and part say together, if any.
-fn time_of_day(draft: &Draft) -> Option<TimeOfDay> {
-    let same_day = |time| TimeOfDay { time, days_later: 0 };
-    match (draft.clock, draft.part) {
-        (Some(DraftClock::Literal(time)), _) => Some(same_day(time)),
-        (Some(DraftClock::Midnight), _) => Some(TimeOfDay { time: NaiveTime::MIN, days_later: 1 }),
-        (Some(DraftClock::Open { hour, minute }), part) => {
-            let (hour, days_later) = match (part, hour) {
-                (Some(DraftPart::Morning), _) | (None, 7..) => (hour, 0),
-                (Some(DraftPart::Evening | DraftPart::Night), 12) => (0, 1),
-                (Some(DraftPart::Evening), 1..=3) | (Some(DraftPart::Night), 1..=5) => (hour, 1),
-                (Some(DraftPart::Afternoon), 12) => (12, 0),
-                _ => (hour + 12, 0),
+impl TimeOfDay {
+    pub(super) fn same_day(time: NaiveTime) -> Self {
+        Self { time, days_later: 0 }
+    }
+}
+
+/// The times of day that clock and part can mean together; none if neither was said.
+pub(super) fn times_of_day(clock: Option<DraftClock>, part: Option<DraftPart>) -> Result<Vec<TimeOfDay>, TimeTrouble> {
+    let same_day = |time| vec![TimeOfDay::same_day(time)];
+    let is_dark = matches!(part, Some(DraftPart::Night | DraftPart::Tonight));
+    Ok(match clock {
+        None => part.map(part_time).map(same_day).unwrap_or_default(),
+        Some(DraftClock::Midnight) => match part {
+            Some(_) => vec![TimeOfDay { time: NaiveTime::MIN, days_later: 1 }],
+            None => vec![TimeOfDay::same_day(NaiveTime::MIN), TimeOfDay { time: NaiveTime::MIN, days_later: 1 }],
+        },
+        Some(DraftClock::Literal(time)) => {
+            let fits = match part {
+                None => true,
+                Some(DraftPart::Morning) => time.hour() < 12,
+                Some(DraftPart::Afternoon) => (12..=18).contains(&time.hour()),
+                Some(DraftPart::Evening) => (16..=23).contains(&time.hour()) || time.hour() < 3,
+                Some(DraftPart::Night | DraftPart::Tonight) => time.hour() >= 17 || time.hour() <= NIGHT_ENDS,
             };
-            NaiveTime::from_hms_opt(hour, minute, 0).map(|time| TimeOfDay { time, days_later })
+            if !fits {
+                return Err(TimeTrouble::Unsupported);
+            }
+            let is_after_midnight =
+                is_dark && time.hour() <= NIGHT_ENDS || part == Some(DraftPart::Evening) && time.hour() < 3;
+            vec![TimeOfDay { time, days_later: u64::from(is_after_midnight) }]
         }
-        (None, Some(part)) => Some(same_day(match part {
-            DraftPart::Morning => MORNING,
-            DraftPart::Afternoon => AFTERNOON,
-            DraftPart::Evening => EVENING,
-            DraftPart::Night => NIGHT,
-        })),
-        (None, None) => None,
+        Some(DraftClock::Open { hour, minute }) => open_times(hour, minute, part)?,
+    })
+}
+
+/// An hour from 1 to 12 whose half of the day the part of the day tells, if there is one.
+fn open_times(hour: u32, minute: u32, part: Option<DraftPart>) -> Result<Vec<TimeOfDay>, TimeTrouble> {
+    let at = |hour: u32, days_later| {
+        let time = NaiveTime::from_hms_opt(hour % 24, minute, 0).ok_or(TimeTrouble::NoSuchTime)?;
+        Ok(TimeOfDay { time, days_later })
+    };
+    Ok(vec![match (part, hour) {
+        (Some(DraftPart::Morning), 12) => at(0, 0)?,
+        (Some(DraftPart::Morning), _) => at(hour, 0)?,
+        (Some(DraftPart::Evening | DraftPart::Night | DraftPart::Tonight), 12) => at(0, 1)?,
+        (Some(DraftPart::Evening), 1..=3) | (Some(DraftPart::Night | DraftPart::Tonight), 1..=NIGHT_ENDS) => {
+            at(hour, 1)?
+        }
+        (Some(DraftPart::Afternoon), 12) => at(12, 0)?,
+        (Some(_), _) => at(hour + 12, 0)?,
+        // Nobody has to be asked about the working day.
+        (None, 7..) => at(hour, 0)?,
+        (None, _) => return Ok(vec![at(hour, 0)?, at(hour + 12, 0)?]),
+    }])
+}
+
+fn part_time(part: DraftPart) -> NaiveTime {
+    match part {
+        DraftPart::Morning => MORNING,
+        DraftPart::Afternoon => AFTERNOON,
+        DraftPart::Evening => EVENING,
+        DraftPart::Night | DraftPart::Tonight => NIGHT,
     }
 }
 
-struct Present {
-    now: DateTime<Tz>,
-    today: NaiveDate,
+/// Every moment that a draft of one day and one time can mean, those that lie behind among them.
+pub(super) fn moments(draft: &Draft, present: &Present) -> Result<Vec<Slot>, TimeTrouble> {
+    // "EST" in July: its own offset, or what the clocks there show then?
+    if let Some(SaidZone::Half(minutes, region)) = draft.zone {
+        let mut both = moments(&Draft { zone: Some(SaidZone::Offset(minutes)), ..draft.clone() }, present)?;
+        both.extend(moments(&Draft { zone: Some(SaidZone::Region(region)), ..draft.clone() }, present)?);
+        return Ok(both);
+    }
+    let said = match draft.distance {
+        Some(distance) if !distance.is_from_said => return after_now(distance, draft, present),
+        _ => said_moments(draft, present)?,
+    };
+    match draft.distance {
+        Some(distance) => {
+            let moved: Vec<Slot> =
+                said.into_iter().map(|slot| moved(slot, distance, present)).collect::<Result<_, _>>()?;
+            let is_other = |slot: &Slot| draft.weekday.is_some_and(|weekday| weekday != slot.civil.weekday());
+            if moved.iter().any(is_other) { Err(TimeTrouble::WrongWeekday) } else { Ok(moved) }
+        }
+        None => Ok(said),
+    }
 }
 
-impl Present {
-    fn slot(&self, date: NaiveDate, at: TimeOfDay) -> Result<Slot, TimeTrouble> {
-        let date = date.checked_add_days(Days::new(at.days_later)).ok_or(TimeTrouble::TooFar)?;
-        Ok(resolve(date.and_time(at.time), self.now.timezone()))
-    }
-
-    fn is_ahead(&self, slot: Slot) -> bool {
-        slot.at > self.now
-    }
-
-    /// A time without a day: today if it is still ahead, else tomorrow.
-    fn next_at(&self, draft: &Draft) -> Result<Slot, TimeTrouble> {
-        let at = time_of_day(draft).ok_or(TimeTrouble::NeedsTime)?;
-        let today = self.slot(self.today, at)?;
-        if self.is_ahead(today) { Ok(today) } else { self.slot(self.in_days(1)?, at) }
-    }
-
-    fn after(&self, distance: Distance, draft: &Draft) -> Result<Slot, TimeTrouble> {
-        let far = Months::new(u32::try_from(MAX_YEARS_AHEAD).unwrap_or(0) * 12);
-        let last = self.today.checked_add_months(far).ok_or(TimeTrouble::TooFar)?;
-        let date = self
-            .today
-            .checked_add_months(Months::new(distance.months))
-            .and_then(|date| date.checked_add_days(Days::new(distance.days.into())))
-            .filter(|date| *date <= last)
-            .ok_or(TimeTrouble::TooFar)?;
-        let elapsed = TimeDelta::seconds(distance.seconds.into());
-        if date == self.today {
-            let at = self.now.to_utc().with_nanosecond(0).ok_or(TimeTrouble::TooFar)?;
-            return Ok(Slot::of_instant(at + elapsed, self.now.timezone()));
-        }
-        let same_time = self.now.time().with_nanosecond(0).unwrap_or(DEFAULT_TIME);
-        let at = time_of_day(draft).unwrap_or(TimeOfDay { time: same_time, days_later: 0 });
-        let slot = self.slot(date, at)?;
-        if elapsed.is_zero() { Ok(slot) } else { Ok(Slot::of_instant(slot.at + elapsed, self.now.timezone())) }
-    }
-
-    /// "Monday, 5 December" must be a Monday.
-    fn on_named_day(&self, day: DraftDay, draft: &Draft) -> Result<Slot, TimeTrouble> {
-        let slot = self.on(day, draft)?;
-        let days_later = time_of_day(draft).map_or(0, |at| at.days_later);
-        let date = slot.civil.date().checked_sub_days(Days::new(days_later)).ok_or(TimeTrouble::TooFar)?;
-        match draft.weekday {
-            Some(weekday) if weekday != date.weekday() => Err(TimeTrouble::WrongWeekday),
-            _ => Ok(slot),
+fn said_moments(draft: &Draft, present: &Present) -> Result<Vec<Slot>, TimeTrouble> {
+    let clock = draft.clocks.first().copied();
+    let times = times_of_day(clock, draft.part)?;
+    match draft.days.first() {
+        None if times.is_empty() => Err(TimeTrouble::NeedsTime),
+        None => without_day(clock, draft, &times, present),
+        Some(DraftDay::FromToday(0)) if times.is_empty() && draft.distance.is_none() => Err(TimeTrouble::NeedsTime),
+        Some(DraftDay::FromToday(0)) => Ok(on_today(clock, draft, &times, present)),
+        Some(day) => {
+            let times = if times.is_empty() { vec![TimeOfDay::same_day(DEFAULT_TIME)] } else { times };
+            let dates = present.dates(*day, |date| {
+                times.iter().any(|at| slot(date, *at, draft, present).is_some_and(|slot| slot.at > present.now))
+            })?;
+            let dates = confirmed(dates, draft, present)?;
+            Ok(dates.iter().flat_map(|date| times.iter().filter_map(|at| slot(*date, *at, draft, present))).collect())
         }
     }
+}
 
-    fn on(&self, day: DraftDay, draft: &Draft) -> Result<Slot, TimeTrouble> {
-        let said = time_of_day(draft);
-        let at = said.unwrap_or(TimeOfDay { time: DEFAULT_TIME, days_later: 0 });
-        match day {
-            DraftDay::FromToday(0) => self.today_at(said.ok_or(TimeTrouble::NeedsTime)?, draft),
-            DraftDay::FromToday(days) => self.slot(self.in_days(days)?, at),
-            DraftDay::Weekday(weekday, DraftWhich::Coming) => self.slot(self.coming(weekday)?, at),
-            DraftDay::Weekday(weekday, DraftWhich::Next) => self.slot(self.in_next_week(weekday)?, at),
-            DraftDay::Weekend(DraftWhich::Next) => self.slot(self.in_next_week(Weekday::Sat)?, at),
-            DraftDay::Weekend(DraftWhich::Coming) => self.first_ahead(WEEKEND, at),
-            DraftDay::NextWeek => self.slot(self.in_next_week(Weekday::Mon)?, at),
-            DraftDay::NextMonth => self.slot(self.month(1)?, at),
-            DraftDay::NextYear => {
-                let january = NaiveDate::from_ymd_opt(self.today.year() + 1, 1, 1).ok_or(TimeTrouble::TooFar)?;
-                self.slot(january, at)
+/// "Monday, 5 December" must be a Monday.
+fn confirmed(mut dates: Vec<NaiveDate>, draft: &Draft, _present: &Present) -> Result<Vec<NaiveDate>, TimeTrouble> {
+    if let Some(weekday) = draft.weekday.filter(|_| draft.distance.is_none()) {
+        dates.retain(|date| date.weekday() == weekday);
+        if dates.is_empty() {
+            return Err(TimeTrouble::WrongWeekday);
+        }
+    }
+    Ok(dates)
+}
+
+/// The slot of a wall time on a day, read in the zone that was said.
+pub(super) fn slot(date: NaiveDate, at: TimeOfDay, draft: &Draft, present: &Present) -> Option<Slot> {
+    let civil = date.checked_add_days(Days::new(at.days_later))?.and_time(at.time);
+    let own = present.now.timezone();
+    let instant = match draft.zone {
+        None => return Some(resolve(civil, own)),
+        Some(SaidZone::Unsure) => return None,
+        Some(SaidZone::Offset(minutes) | SaidZone::Half(minutes, _)) => {
+            civil.checked_sub_signed(TimeDelta::minutes(minutes.into()))?.and_utc()
+        }
+        Some(SaidZone::Region(tz)) => resolve(civil, tz).at,
+    };
+    Some(Slot::of_instant(instant, own))
+}
+
+/// A time without a day: the next such time. Of an hour without its half of the day the nearer one, where that comes soon.
+fn without_day(
+    clock: Option<DraftClock>,
+    draft: &Draft,
+    times: &[TimeOfDay],
+    present: &Present,
+) -> Result<Vec<Slot>, TimeTrouble> {
+    let next = |at: TimeOfDay| {
+        let at = TimeOfDay { days_later: 0, ..at };
+        let start = if draft.zone.is_some() { present.today.pred_opt()? } else { present.today };
+        start.iter_days().take(4).filter_map(|date| slot(date, at, draft, present)).find(|slot| slot.at > present.now)
+    };
+    if let Some(DraftClock::Open { hour, minute }) = clock
+        && draft.part.is_none()
+    {
+        let halves = [hour % 12, hour % 12 + 12];
+        let both = halves.map(|hour| NaiveTime::from_hms_opt(hour, minute, 0).map(TimeOfDay::same_day));
+        let mut both: Vec<Slot> = both.into_iter().flatten().filter_map(next).collect();
+        both.sort();
+        if let [first, ..] = both[..] {
+            let is_this_afternoon = hour <= 6 && first.civil.date() == present.today && first.civil.hour() >= 12;
+            if first.at - present.now.to_utc() <= SOON || is_this_afternoon {
+                return Ok(vec![first]);
             }
-            DraftDay::EndOfMonth(DraftWhich::Next) => self.slot(self.end_of_month(1)?, at),
-            DraftDay::EndOfMonth(DraftWhich::Coming) => match self.slot(self.end_of_month(0)?, at)? {
-                slot if self.is_ahead(slot) => Ok(slot),
-                _ => self.slot(self.end_of_month(1)?, at),
-            },
-            DraftDay::Date { year, month, day } => self.on_date(year, month, day, at),
-            DraftDay::OfMonth(day, month) => self.on_day_of_month(day, month, at),
         }
     }
+    let times = match draft.part {
+        // "At midnight" is the next one.
+        None if clock == Some(DraftClock::Midnight) => &times[..1.min(times.len())],
+        _ => times,
+    };
+    Ok(times.iter().filter_map(|at| next(*at)).collect())
+}
 
-    /// "Today at 9", said at noon, means the evening.
-    fn today_at(&self, at: TimeOfDay, draft: &Draft) -> Result<Slot, TimeTrouble> {
-        let slot = self.slot(self.today, at)?;
-        let open = draft.part.is_none() && matches!(draft.clock, Some(DraftClock::Open { .. })) && at.time.hour() < 12;
-        if !open || self.is_ahead(slot) {
-            return Ok(slot);
-        }
-        self.slot(self.today, TimeOfDay { time: at.time + TimeDelta::hours(12), ..at })
-    }
-
-    fn on_date(&self, year: Option<i32>, month: u32, day: u32, at: TimeOfDay) -> Result<Slot, TimeTrouble> {
-        /// 29 February comes within eight years, whatever the century.
-        const YEARS: i32 = 9;
-        let date = |year| NaiveDate::from_ymd_opt(year, month, day);
-        match year {
-            Some(year) => self.slot(date(year).ok_or(TimeTrouble::NoSuchDay)?, at),
-            None => (self.today.year()..self.today.year() + YEARS)
-                .filter_map(|year| self.slot(date(year)?, at).ok())
-                .find(|slot| self.is_ahead(*slot))
-                .ok_or(TimeTrouble::NoSuchDay),
+/// Today. "Today at 9", said at noon, is the evening; "tonight at 2", said at 00:30, is in an hour and a half.
+fn on_today(clock: Option<DraftClock>, draft: &Draft, times: &[TimeOfDay], present: &Present) -> Vec<Slot> {
+    let is_night = present.now.hour() < NIGHT_ENDS && draft.part == Some(DraftPart::Tonight);
+    let times: Vec<TimeOfDay> = if times.is_empty() { vec![TimeOfDay::same_day(DEFAULT_TIME)] } else { times.to_vec() };
+    let on = |at: TimeOfDay| slot(present.today, at, draft, present);
+    if is_night && times.iter().all(|at| at.days_later > 0) {
+        let now = times.iter().filter_map(|at| on(TimeOfDay { days_later: at.days_later - 1, ..*at }));
+        let under_way: Vec<Slot> = now.filter(|slot| slot.at > present.now).collect();
+        if !under_way.is_empty() {
+            return under_way;
         }
     }
-
-    fn on_day_of_month(&self, day: u32, month: Month, at: TimeOfDay) -> Result<Slot, TimeTrouble> {
-        let in_month = |ahead| self.slot(self.month(ahead).ok()?.with_day(day)?, at).ok();
-        let slot = match month {
-            Month::This => in_month(0),
-            Month::Next => in_month(1),
-            Month::Any => (0..12).filter_map(in_month).find(|slot| self.is_ahead(*slot)),
-        };
-        slot.ok_or(TimeTrouble::NoSuchDay)
+    let mut slots: Vec<Slot> = times.iter().filter_map(|at| on(*at)).collect();
+    let is_open = draft.part.is_none() && matches!(clock, Some(DraftClock::Open { .. }));
+    if is_open && slots.iter().all(|slot| slot.at <= present.now) {
+        slots.extend(
+            times
+                .iter()
+                .filter(|at| at.time.hour() < 12)
+                .filter_map(|at| on(TimeOfDay { time: at.time + TimeDelta::hours(12), ..*at })),
+        );
     }
-
-    fn in_days(&self, days: i64) -> Result<NaiveDate, TimeTrouble> {
-        self.today.checked_add_signed(TimeDelta::days(days)).ok_or(TimeTrouble::TooFar)
+    if clock == Some(DraftClock::Midnight) {
+        slots.retain(|slot| slot.at > present.now);
     }
+    slots
+}
 
-    /// That weekday after today.
-    fn coming(&self, weekday: Weekday) -> Result<NaiveDate, TimeTrouble> {
-        self.today.iter_days().skip(1).take(7).find(|date| date.weekday() == weekday).ok_or(TimeTrouble::TooFar)
+/// A distance from now: minutes elapse, days and months keep the wall time.
+fn after_now(distance: Distance, draft: &Draft, present: &Present) -> Result<Vec<Slot>, TimeTrouble> {
+    let elapsed = TimeDelta::seconds(distance.seconds.into());
+    let date = present.after(distance)?;
+    if let Some(weekday) = draft.weekday.filter(|weekday| *weekday != date.weekday()) {
+        return Err(if distance.months == 0 && distance.days == 0 {
+            TimeTrouble::WrongWeekday
+        } else {
+            other_weekday(date, weekday, draft, present)
+        });
     }
+    let own = present.now.timezone();
+    if date == present.today {
+        let at = present.now.to_utc().with_nanosecond(0).ok_or(TimeTrouble::TooFar)?;
+        return Ok(vec![Slot::of_instant(at + elapsed, own)]);
+    }
+    let same_time = present.now.time().with_nanosecond(0).unwrap_or(DEFAULT_TIME);
+    let mut times = times_of_day(draft.clocks.first().copied(), draft.part)?;
+    if times.is_empty() {
+        times.push(TimeOfDay::same_day(same_time));
+    }
+    let slots = times.iter().filter_map(|at| slot(date, *at, draft, present));
+    Ok(slots.map(|slot| if elapsed.is_zero() { slot } else { Slot::of_instant(slot.at + elapsed, own) }).collect())
+}
 
-    fn in_next_week(&self, weekday: Weekday) -> Result<NaiveDate, TimeTrouble> {
-        let monday = self.coming(Weekday::Mon)?;
-        monday.iter_days().take(7).find(|date| date.weekday() == weekday).ok_or(TimeTrouble::TooFar)
+/// "Monday two weeks from now", said on a Wednesday: the Monday before that day, or the one after it.
+fn other_weekday(date: NaiveDate, weekday: chrono::Weekday, draft: &Draft, present: &Present) -> TimeTrouble {
+    let times = times_of_day(draft.clocks.first().copied(), draft.part).unwrap_or_default();
+    let at = times.first().copied().unwrap_or(TimeOfDay::same_day(DEFAULT_TIME));
+    let before =
+        (1..7).filter_map(|days| date.checked_sub_days(Days::new(days))).find(|date| date.weekday() == weekday);
+    let after = date.iter_days().skip(1).take(6).find(|date| date.weekday() == weekday);
+    match (
+        before.and_then(|date| slot(date, at, draft, present)),
+        after.and_then(|date| slot(date, at, draft, present)),
+    ) {
+        (Some(one), Some(other)) => TimeTrouble::Either(one.civil, other.civil),
+        _ => TimeTrouble::WrongWeekday,
     }
+}
 
-    fn first_ahead(&self, on: WeekdaySet, at: TimeOfDay) -> Result<Slot, TimeTrouble> {
-        self.today
-            .iter_days()
-            .take(8)
-            .filter(|date| on.contains(date.weekday()))
-            .filter_map(|date| self.slot(date, at).ok())
-            .find(|slot| self.is_ahead(*slot))
-            .ok_or(TimeTrouble::TooFar)
-    }
-
-    /// The first day of the month that lies so many ahead.
-    fn month(&self, ahead: u32) -> Result<NaiveDate, TimeTrouble> {
-        self.today.with_day(1).and_then(|first| first.checked_add_months(Months::new(ahead))).ok_or(TimeTrouble::TooFar)
-    }
-
-    fn end_of_month(&self, ahead: u32) -> Result<NaiveDate, TimeTrouble> {
-        self.month(ahead + 1)?.pred_opt().ok_or(TimeTrouble::TooFar)
-    }
-
-    fn rule(&self, every: Every, draft: &Draft) -> Result<Rule, TimeTrouble> {
-        if let Every::Minutes(minutes) = every {
-            let timed = draft.clock.is_some() || draft.part.is_some();
-            let anchor = self.now.to_utc().with_nanosecond(0).ok_or(TimeTrouble::TooFar)?;
-            return if timed { Err(TimeTrouble::Unsupported) } else { Ok(Rule::Interval { minutes, anchor }) };
-        }
-        // Midnight, and an hour after it, belong to the day itself here: a rule has no "end of every day".
-        let at = time_of_day(draft).map_or(DEFAULT_TIME, |at| at.time);
-        Ok(match every {
-            Every::Minutes(_) | Every::Days(1) => Rule::Daily { at },
-            Every::Days(n) => Rule::Days { n, anchor: self.today, at },
-            Every::Weeks(n, on) => self.weekly(n, on, draft.day, at),
-            Every::Months(n) => self.monthly(n, draft.day, at)?,
-            Every::Nth(nth, weekday) => Rule::MonthWeekday { nth, weekday, at },
-            Every::Years => {
-                let (month, day) = match draft.day {
-                    Some(DraftDay::Date { month, day, .. }) => (month, day),
-                    _ => (self.today.month(), self.today.day()),
-                };
-                /// Any leap year has every date that a year can have.
-                const LEAP_YEAR: i32 = 2028;
-                NaiveDate::from_ymd_opt(LEAP_YEAR, month, day).ok_or(TimeTrouble::NoSuchDay)?;
-                Rule::Yearly { month, day, at }
-            }
-        })
-    }
-
-    fn weekly(&self, n: u32, on: WeekdaySet, day: Option<DraftDay>, at: NaiveTime) -> Rule {
-        let named = match day {
-            Some(DraftDay::Weekday(weekday, _)) => WeekdaySet::single(weekday),
-            _ => on,
-        };
-        let on = if named.is_empty() { WeekdaySet::single(self.today.weekday()) } else { named };
-        let weekly = Rule::Weekly { on, at };
-        if n == 1 {
-            return weekly;
-        }
-        let anchor = if named.is_empty() { self.today } else { self.first_day_of(&weekly) };
-        Rule::Weeks { n, on, anchor, at }
-    }
-
-    fn monthly(&self, n: u32, day: Option<DraftDay>, at: NaiveTime) -> Result<Rule, TimeTrouble> {
-        let named = match day {
-            Some(DraftDay::OfMonth(day, _)) => Some(day),
-            _ => None,
-        };
-        let day = named.unwrap_or(self.today.day());
-        if !(1..=31).contains(&day) {
-            return Err(TimeTrouble::NoSuchDay);
-        }
-        let monthly = Rule::Monthly { day, at };
-        if n == 1 {
-            return Ok(monthly);
-        }
-        let anchor = if named.is_some() { self.first_day_of(&monthly) } else { self.today };
-        Ok(Rule::Months { n, day, anchor, at })
-    }
-
-    fn first_day_of(&self, rule: &Rule) -> NaiveDate {
-        rule.next_after(self.now.to_utc(), self.now.timezone()).map_or(self.today, |slot| slot.civil.date())
-    }
+/// A slot moved by a distance: "3 days after 12 January", "half an hour before noon".
+fn moved(slot: Slot, distance: Distance, present: &Present) -> Result<Slot, TimeTrouble> {
+    let own = present.now.timezone();
+    let date = Present::shift(slot.civil.date(), distance).ok_or(TimeTrouble::TooFar)?;
+    let civil = resolve(date.and_time(slot.civil.time()), own);
+    let elapsed = TimeDelta::seconds(distance.seconds.into());
+    let elapsed = if distance.is_back { -elapsed } else { elapsed };
+    Ok(if elapsed.is_zero() { civil } else { Slot::of_instant(civil.at + elapsed, own) })
 }

@@ -1,0 +1,118 @@
+//! Days by word: "tomorrow", "next Friday", "Friday after next", "the weekend", "tonight".
+
+use super::{
+    super::words::Cursor,
+    clock::PARTS,
+    draft::{Draft, DraftDay, DraftPart, DraftWhich, Month},
+    pieces::Read,
+};
+
+const DAY_WORDS: &[(&str, DraftDay)] = &[
+    ("?on the day after tomorrow", DraftDay::FromToday(2)),
+    ("day after tomorrow", DraftDay::FromToday(2)),
+    ("overmorrow", DraftDay::FromToday(2)),
+    ("?the day before yesterday", DraftDay::FromToday(-2)),
+    ("tomorrow|tomorow|tommorow|tommorrow|tomorrrow|tmrw|tmr|tmrow|2moro|2morrow", DraftDay::FromToday(1)),
+    ("first thing tomorrow", DraftDay::FromToday(1)),
+    ("later today", DraftDay::FromToday(0)),
+    ("today", DraftDay::FromToday(0)),
+    ("yesterday", DraftDay::FromToday(-1)),
+    ("next|following week", DraftDay::NextWeek),
+    ("the following week", DraftDay::NextWeek),
+    ("next month", DraftDay::NextMonth),
+    ("next year", DraftDay::NextYear),
+    ("?at|on the end of ?the|this month", DraftDay::OfMonth(-1, Month::Any)),
+    ("?at|on ?the end of month", DraftDay::OfMonth(-1, Month::Any)),
+    ("?at|on ?the end of next month", DraftDay::OfMonth(-1, Month::Next)),
+    ("?at|on ?the end of ?the month", DraftDay::OfMonth(-1, Month::Any)),
+    ("?at|on|over next weekend", DraftDay::Weekend(DraftWhich::Next)),
+    ("at|on|over the weekend", DraftDay::Weekend(DraftWhich::Coming)),
+    ("this|the coming weekend", DraftDay::Weekend(DraftWhich::Coming)),
+    ("this weekend", DraftDay::Weekend(DraftWhich::Coming)),
+    ("last|past|previous week|month|year|weekend", DraftDay::FromToday(-7)),
+    ("last night", DraftDay::FromToday(-1)),
+];
+
+/// A day said by word, with the part of the day that may follow: "tomorrow morning".
+pub(super) fn read_day(start: Cursor<'_>) -> Read<'_> {
+    if let Some(end) = start.phrase("?later tonight|tonite|2nite") {
+        return Some((Draft { part: Some(DraftPart::Tonight), ..Draft::day(DraftDay::FromToday(0)) }, end));
+    }
+    if let Some(this) = start.phrase("?later this ?early|late")
+        && let Some((part, end)) = this.lookup(PARTS)
+    {
+        let is_vague = this.previous().is_some_and(|word| word.text != "this");
+        return Some((Draft { part: Some(part), is_vague, ..Draft::day(DraftDay::FromToday(0)) }, end));
+    }
+    let (draft, end) = match start.lookup(DAY_WORDS) {
+        Some((day, end)) => (Draft::day(day), end),
+        None => read_weekday(start)?,
+    };
+    Some(with_part(draft, end))
+}
+
+/// A part of the day right behind a day. "Early" and "late" need an hour beside them, which is seen later.
+pub(super) fn with_part(draft: Draft, end: Cursor<'_>) -> (Draft, Cursor<'_>) {
+    let (plain, here) = (end.skip("?in the"), end.skip("?early|late").skip("?in the").skip("?early|late"));
+    let is_vague = draft.is_vague || here.index > plain.index;
+    match here.lookup(PARTS) {
+        Some((part, after)) if draft.part.is_none() => (Draft { part: Some(part), is_vague, ..draft }, after),
+        _ => (draft, end),
+    }
+}
+
+fn read_weekday(start: Cursor<'_>) -> Read<'_> {
+    let on = start.skip("?on");
+    // "Next week Wednesday", "this week Monday", "Tuesday of next week".
+    if let Some(end) = on.phrase("next|following week ?-|, ?on") {
+        return named_weekday(DraftWhich::Next, end);
+    }
+    if let Some(end) = on.phrase("this week ?-|, ?on") {
+        return named_weekday(DraftWhich::ThisWeek, end);
+    }
+    if let Some(end) = on.phrase("last|previous|past week ?-|, ?on") {
+        return named_weekday(DraftWhich::Last, end);
+    }
+    if let Some(end) = on.phrase("?the next|following") {
+        return named_weekday(DraftWhich::Next, end);
+    }
+    if let Some(found) = on.phrase("?this last|past|previous").and_then(|end| named_weekday(DraftWhich::Last, end)) {
+        return Some(found);
+    }
+    let named = on.skip("?this upcoming").skip("?this|coming|upcoming");
+    let is_prefixed = named.index > start.index;
+    let (weekday, end) =
+        if is_prefixed { named.weekday_or_short() } else { named.weekday().or_else(|| short_weekday(named)) }?;
+    const BEHIND: &[(&str, DraftWhich)] = &[
+        ("?in|of ?the next|following week", DraftWhich::Next),
+        ("?in|of this week", DraftWhich::ThisWeek),
+        ("after next", DraftWhich::AfterNext),
+        ("?in|of ?the last|previous week", DraftWhich::Last),
+    ];
+    let (which, end) = end.lookup(BEHIND).unwrap_or((DraftWhich::Coming, end));
+    let mut weekdays = vec![DraftDay::Weekday(weekday, which)];
+    let mut end = end;
+    while let Some((next, after)) =
+        end.phrase("?, and|&").or_else(|| end.phrase(",|/")).and_then(|and| and.skip("?on").weekday_or_short())
+    {
+        weekdays.push(DraftDay::Weekday(next, which));
+        end = after;
+    }
+    Some((Draft { days: weekdays, ..Draft::default() }, end))
+}
+
+/// "Fri at 8", "thu 14:00": short forms count where nothing but a time can follow. "Sat" and "sun" are words of their own.
+fn short_weekday(start: Cursor<'_>) -> Option<(chrono::Weekday, Cursor<'_>)> {
+    let (weekday, end) = start.weekday_or_short()?;
+    let end_dot = end.skip("?.");
+    let is_word = matches!(start.text(), "sat" | "sun" | "wed" | "mon" | "fri");
+    let is_time = super::clock::read_clocks(end_dot).is_some()
+        || end_dot.lookup(PARTS).is_some()
+        || end_dot.phrase("/|&|-|,").is_some();
+    (is_time || !is_word).then_some((weekday, end_dot))
+}
+
+fn named_weekday(which: DraftWhich, start: Cursor<'_>) -> Read<'_> {
+    let (weekday, end) = start.weekday_or_short()?;
+    Some((Draft::day(DraftDay::Weekday(weekday, which)), end))
+}

@@ -183,6 +183,7 @@ fn read_written(start: Cursor<'_>, at: bool) -> Read<'_> {
             }
         }
         end = if separator == "h" { end.skip("?m|min") } else { end };
+        end = if end.glued_text() == "h" { end.next() } else { end };
     } else if separator == "h" && digits.len() <= 2 && end.next().glued_text().is_empty() && at {
         (end, is_exact) = (end.next(), true);
     } else if digits.len() == 4 {
@@ -201,6 +202,7 @@ fn read_written(start: Cursor<'_>, at: bool) -> Read<'_> {
     end = if is_ish { end.next() } else { end };
     let half = half_of_day(end);
     let o_clock = end.phrase("o'clock|oclock|o’clock").or_else(|| end.phrase("uhr|hrs"));
+    let half = half.or_else(|| half_of_day(o_clock?));
     end = half.map(|(_, after)| after).or(o_clock).unwrap_or(end);
     let said = match half {
         Some((half, _)) => half,

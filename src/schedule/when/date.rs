@@ -12,7 +12,7 @@ use super::{
 };
 
 /// Nouns that take a number without being a day: "on the 5th floor".
-const NOT_A_DAY: &str = "floor|street|st|avenue|ave|time|grade|place|edition|anniversary|birthday|person|try|attempt|page|row|level|track|half|round|chapter|season|episode|version|century|amendment|one|item|task|reminder|thing|quarter";
+const NOT_A_DAY: &str = "floor|street|st|avenue|ave|time|grade|place|edition|anniversary|birthday|person|try|attempt|page|row|level|track|half|round|chapter|season|episode|version|century|amendment|one|item|task|reminder|thing|quarter|weekend|week|month|year|hour";
 
 /// The last year that two figures stand for: `'39` is 2039, `'40` is 1940.
 const LAST_SHORT_YEAR: i32 = 39;
@@ -90,7 +90,7 @@ fn is_figures(start: Cursor<'_>) -> bool {
 }
 
 const MONTH_WORDS: &[(&str, Month)] = &[
-    ("?day of next month", Month::Next),
+    ("?day of|in next month", Month::Next),
     ("?day of the next month", Month::Next),
     ("?day of the following month", Month::Next),
     ("?day of|in this month", Month::This),
@@ -99,25 +99,24 @@ const MONTH_WORDS: &[(&str, Month)] = &[
     ("?day of the|each month", Month::Any),
 ];
 
-/// "The 15th", "on the 15th of next month", "the last day of the month", "the twenty-third".
+/// "The 15th", "on the 15th of next month", "20th of this month", "the last day of October", "the twenty-third".
 fn day_of_month(start: Cursor<'_>) -> Read<'_> {
-    let the = start
-        .phrase("on|around|about ?the")
-        .or_else(|| start.phrase("the"))
-        .or_else(|| start.phrase("until|till|by|from ?the"))?;
-    let (day, end) = ordinal_from_end(the).or_else(|| {
-        let (day, end) = the.ordinal()?;
+    let the = start.phrase("on|around|about ?the").or_else(|| start.phrase("the"));
+    let here = the.unwrap_or(start);
+    let (day, end) = ordinal_from_end(here).or_else(|| {
+        let (day, end) = here.ordinal()?;
         Some((i32::try_from(day).ok()?, end))
     })?;
     if end.phrase(NOT_A_DAY).is_some() || end.token().is_some_and(|next| next.glued && !next.is_mark()) {
         return None;
     }
-    let (month, end) = end.lookup(MONTH_WORDS).or_else(|| named_month(end)).unwrap_or((Month::Any, end));
-    let is_from_end = day < 0;
-    if end.phrase("of").is_some() || (is_from_end && !end.previous().is_some_and(|word| word.text != "day")) {
+    let named = end.lookup(MONTH_WORDS).or_else(|| named_month(end));
+    // "First" and "last day" say a day only with a month or an article.
+    if named.is_none() && (the.is_none() || day < 0) {
         return None;
     }
-    Some((Draft::day(DraftDay::OfMonth(day, month)), end))
+    let (month, end) = named.unwrap_or((Month::Any, end));
+    end.phrase("of").is_none().then(|| (Draft::day(DraftDay::OfMonth(day, month)), end))
 }
 
 /// "Last day", "second to last day", "last but one day", "penultimate day".
@@ -152,7 +151,7 @@ pub(super) fn count_from_end(start: Cursor<'_>) -> Option<(i32, Cursor<'_>)> {
 }
 
 fn named_month(start: Cursor<'_>) -> Option<(Month, Cursor<'_>)> {
-    let (month, after) = start.phrase("?day of|in ?next|this")?.month()?;
+    let (month, after) = start.phrase("?day of|in")?.month()?;
     let (year, end) = read_year(after);
     Some((Month::Named(month, year), end))
 }

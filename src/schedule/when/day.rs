@@ -106,7 +106,9 @@ fn short_weekday(start: Cursor<'_>) -> Option<(chrono::Weekday, Cursor<'_>)> {
     let (weekday, end) = start.weekday_or_short()?;
     let end_dot = end.skip("?.");
     let is_word = matches!(start.text(), "sat" | "sun" | "wed" | "mon" | "fri");
-    let is_time = super::clock::read_clocks(end_dot).is_some()
+    let is_dotted = end_dot.index > end.index && end_dot.token().is_some();
+    let is_time = is_dotted
+        || super::clock::read_clocks(end_dot).is_some()
         || end_dot.lookup(PARTS).is_some()
         || end_dot.phrase("/|&|-|,").is_some();
     (is_time || !is_word).then_some((weekday, end_dot))

@@ -125,6 +125,10 @@ fn read_change<'t>(draft: &Draft, end: Cursor<'t>) -> Option<Cursor<'t>> {
     if !is_apart && let Some((_, after)) = read_zone(end).filter(|_| draft.has_clock()) {
         return Some(after);
     }
+    // "July 13 to 15".
+    if let Some(number) = here.phrase("to").filter(|number| number.number().is_some()) {
+        return Some(number.next());
+    }
     const CHANGERS: &str = "until|till|til|except|excluding|unless|starting|beginning|between|before|after|or|sometime|somewhen|ish|every|each|but|not|of|since|ago|instead";
     if let Some(after) = here.phrase(CHANGERS).or_else(|| here.phrase("on the hour|half-hour")) {
         return Some(after);

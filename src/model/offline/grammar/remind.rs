@@ -145,6 +145,11 @@ fn reminder(said: &str, missed: Missed, now: DateTime<Tz>) -> Reading {
     let time = said.get(found.span.clone()).unwrap_or_default();
     let after = said.get(found.span.end..).unwrap_or_default();
     let what = thing(before, after);
+    if let Some(unread) = unread_time(before, time, after) {
+        return ask(format!(
+            "I didn't understand all of “{unread}” as a time. I haven't set a reminder yet: please send it again with a time such as “tomorrow at 9”."
+        ));
+    }
     match found.when {
         Err(trouble) => {
             ask(format!("“{time}” {trouble}. I haven't set a reminder yet: please send it again with another time."))
@@ -158,6 +163,21 @@ fn reminder(said: &str, missed: Missed, now: DateTime<Tz>) -> Reading {
         Ok(_) if is_condition(&what) => Reading::Unclear,
         Ok(when) => Reading::Command(OfflineCommand::Remind { what, when, missed }),
     }
+}
+
+/// The words where a time is expected, if some of them weren't read: "remind me tomorrow at lunch to …". They may change the time.
+fn unread_time(before: &str, time: &str, after: &str) -> Option<String> {
+    const LEADS: &str = "to|that|about|of|for|and|:|please|again|,";
+    const TIMELY: &str = "at|in|on|by|from|through|until|till|for|between|around|same|this|next|last|week|fortnight|weekend|noon|\
+                          lunch|lunchtime|approximately|roughly|am|pm|or|ish|early|late|maybe|sometime|before|after|of|the|past";
+    let (before_tokens, after_tokens) = (tokenize(before), tokenize(after));
+    let (first, next) = (Cursor::at(&before_tokens, 0), Cursor::at(&after_tokens, 0));
+    let to = after_tokens.iter().position(|token| token.text == "to");
+    let is_unread_before = !first.is_end() && first.phrase(LEADS).is_none() && next.phrase("to").is_some();
+    let is_unread_after = first.is_end() && to.is_some_and(|to| to > 0) && next.phrase(TIMELY).is_some();
+    let end = to.and_then(|to| after_tokens.get(to)).map_or(0, |token| token.span.start);
+    (is_unread_before || is_unread_after)
+        .then(|| format!("{before}{time}{}", after.get(..end).unwrap_or_default()).trim().to_owned())
 }
 
 /// The words around the time, without those that only join them to it.

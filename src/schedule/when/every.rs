@@ -373,6 +373,8 @@ fn read_month_day(start: Cursor<'_>) -> Option<(i32, Cursor<'_>)> {
     let the = start.skip("?on").skip("?the");
     super::date::ordinal_from_end(the).or_else(|| {
         let (day, end) = the.ordinal()?;
-        Some((i32::try_from(day).ok()?, end.skip("?day")))
+        // "The 2nd day of every month", but not "every 2nd day".
+        let end = end.phrase("day").filter(|end| end.phrase("of|in").is_some()).unwrap_or(end);
+        Some((i32::try_from(day).ok()?, end))
     })
 }

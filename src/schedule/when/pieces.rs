@@ -125,11 +125,16 @@ fn read_change<'t>(draft: &Draft, end: Cursor<'t>) -> Option<Cursor<'t>> {
     if !is_apart && let Some((_, after)) = read_zone(end).filter(|_| draft.has_clock()) {
         return Some(after);
     }
+    // "15 April of 87", "Independence Day of this year"; "of Anna's birthday" is the reminder's text.
+    if let Some(of) = here.phrase("of").filter(|of| of.number().is_some() || of.phrase("this|next|last|the").is_some())
+    {
+        return Some(of.next());
+    }
     // "July 13 to 15".
     if let Some(number) = here.phrase("to").filter(|number| number.number().is_some()) {
         return Some(number.next());
     }
-    const CHANGERS: &str = "until|till|til|except|excluding|unless|starting|beginning|between|before|after|or|sometime|somewhen|ish|every|each|but|not|of|since|ago|instead";
+    const CHANGERS: &str = "until|till|til|except|excluding|unless|starting|beginning|between|before|after|or|sometime|somewhen|ish|every|each|but|not|since|ago|instead";
     if let Some(after) = here.phrase(CHANGERS).or_else(|| here.phrase("on the hour|half-hour")) {
         return Some(after);
     }

@@ -19,8 +19,8 @@ pub enum Near {
 
 /// How a message begins, and the commands that it may be: `{}` is the rest. The first that is understood is the one.
 const FORMS: &[(&str, &[&str])] = &[
-    ("wake ?me ?us up", &["remind me {} to wake up", "remind me at {} to wake up"]),
-    ("wake me|us", &["remind me {} to wake up", "remind me at {} to wake up"]),
+    ("wake ?me ?us up", WAKE_UP),
+    ("wake me|us", WAKE_UP),
     ("set|start ?me ?up ?an|a|the|my alarm ?for|at|to", &["remind me {}: alarm", "remind me at {}: alarm"]),
     ("alarm ?for|at", &["remind me {}: alarm", "remind me at {}: alarm"]),
     (
@@ -33,6 +33,14 @@ const FORMS: &[(&str, &[&str])] = &[
     ("i|we gotta", &["remind me to {}", "add task {}"]),
     ("i've|we've got to", &["remind me to {}", "add task {}"]),
     ("i'd|id like to", &["remind me to {}", "add task {}"]),
+];
+
+/// Nobody asks to be woken at half past six in the evening without saying so.
+const WAKE_UP: &[&str] = &[
+    "remind me {} to wake up",
+    "remind me at {} to wake up",
+    "remind me {} in the morning to wake up",
+    "remind me at {} in the morning to wake up",
 ];
 
 /// Openings of alarms, which are asked for when no time is said.

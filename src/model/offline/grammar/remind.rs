@@ -145,7 +145,7 @@ fn reminder(said: &str, missed: Missed, now: DateTime<Tz>) -> Reading {
     let time = said.get(found.span.clone()).unwrap_or_default();
     let after = said.get(found.span.end..).unwrap_or_default();
     let what = thing(before, after);
-    if let Some(unread) = unread_time(before, time, after) {
+    if let Some(unread) = unread_time(before, time, after).filter(|_| !is_condition(before.trim())) {
         return ask(format!(
             "I didn't understand all of “{unread}” as a time. I haven't set a reminder yet: please send it again with a time such as “tomorrow at 9”."
         ));

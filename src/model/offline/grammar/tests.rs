@@ -134,7 +134,10 @@ const REMINDERS: &[(&str, &str)] = &[
     ("remind me 2026-12-05 10:00 to buy a tree", "remind ‹buy a tree› Sat 12-05 10:00"),
     ("remind me at the weekend to call mum", "remind ‹call mum› Sun 11-22 09:00"),
     ("remind me to buy tickets for Friday tomorrow at 9", "remind ‹buy tickets for Friday› Sun 11-22 09:00"),
-    ("remind me tomorrow to book a table at 8pm", "remind ‹book a table at 8pm› Sun 11-22 09:00"),
+    ("remind me tomorrow to book a table at 8pm", "ask back"),
+    ("remind me tomorrow at 9 to book a table at 8pm", "remind ‹book a table at 8pm› Sun 11-22 09:00"),
+    ("remind me tomorrow at lunch to call", "ask back"),
+    ("remind me this time tomorrow to call", "ask back"),
     ("remind me again in 10 minutes to call Bob", "remind ‹call Bob› Sat 11-21 14:10"),
     ("I'd like you to remind me tomorrow at 8 to call Bob", "remind ‹call Bob› Sun 11-22 08:00"),
     ("Hi! Remind me tomorrow at 9 to call Anna. Thanks!", "remind ‹call Anna› Sun 11-22 09:00"),
@@ -174,11 +177,14 @@ const REMINDERS: &[(&str, &str)] = &[
     ("remind me to take the bins out every Tuesday evening", "remind ‹take the bins out› every Tuesday at 19:00"),
     ("remind me on Saturday the 29th at 9 to call", "ask back"),
     ("remind me at 9 and 17 to take pills", "ask back"),
-    ("remind me on Tuesday and Thursday at 9 to train", "ask back"),
+    (
+        "remind me on Tuesday and Thursday at 9 to train",
+        "remind ‹train› on Tue 24 November 2026 and Thu 26 November 2026 at 09:00",
+    ),
     ("Can you remind me to call Anna tomorrow at 9 and Bob at 10?", "ask back"),
     ("remind me later to call Bob", "ask back"),
     ("remind me in 5 to check the pasta", "ask back"),
-    ("remind me every Monday until Christmas to pay", "ask back"),
+    ("remind me every Monday until Christmas to pay", "remind ‹pay› every Monday at 09:00, until Fri 25 December 2026"),
     ("remind me 30 minutes before the meeting", "ask back"),
     // Something is missing, or the time can't be: asked back.
     ("remind me to call Bob", "ask back"),
@@ -560,7 +566,7 @@ fn what_is_near_a_command_is_named_and_what_is_not_is_left() {
         ("I'm allergic to penicillin", "remember that I'm allergic to penicillin"),
         ("My sister lives in Kiel.", "remember that My sister lives in Kiel"),
         ("wake me at 7", "remind me at 7 to wake up"),
-        ("Wake me up tomorrow at 6:30!", "remind me tomorrow at 6:30 to wake up"),
+        ("Wake me up tomorrow at 6:30!", "remind me tomorrow at 6:30 in the morning to wake up"),
         ("set an alarm for 7", "remind me at 7: alarm"),
         ("set an alarm", "ask"),
         ("set a timer for 10 minutes", "remind me in 10 minutes: the timer is up"),
@@ -650,7 +656,7 @@ fn what_is_asked_back_says_what_is_missing() {
         (
             "remind me on 5/12 at 10 to skate",
             format!(
-                "“on 5/12 at 10” could mean two days; write the month's name, or a date like 2026-12-05. {with_another}"
+                "“on 5/12 at 10” could be Saturday, 5 December 2026 at 10:00 or Wednesday, 12 May 2027 at 10:00; please say which. {with_another}"
             ),
         ),
         ("remind me today to skate", format!("“today” needs a time of day. {with_another}")),

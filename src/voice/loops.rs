@@ -167,6 +167,9 @@ mod tests {
             "はいはいはいはいはいはい".to_owned(),
             "555555555 ตลก".to_owned(),
             "1. milk 2. milk 3. milk 4. milk 5. milk 6. milk 7. milk".to_owned(),
+            "wooooooow".to_owned(),
+            "alright, alright, alright".to_owned(),
+            "again and again and again and again".to_owned(),
             repeated("I'm sorry.", MOST_ROUNDS),
         ];
         for text in kept {
@@ -187,6 +190,9 @@ mod tests {
             (format!("Please call. {} Bye.", repeated("okay,", 60)), "Please call. okay, Bye.", 59),
             (format!("say {} nobody came", repeated("no", 40)), "say no nobody came", 39),
             (format!("my hand {}", repeated("and", 40)), "my hand and", 39),
+            (format!("oui, une {} donnée", repeated("petite", 60)), "oui, une petite donnée", 59),
+            (repeated("¡Muy bien!", 20), "¡Muy bien!", 19),
+            (format!("H{}.", "m".repeat(222)), "Hm.", 221),
             (repeated("zero", 200), "zero", 199),
             ("0".repeat(300), "0", 299),
             ("a".repeat(300), "a", 299),

@@ -11,7 +11,7 @@ use super::{
     advance::{self, FileMove, Move, StopAt},
     person::{EditVerdict, FILTERED, HOLDS_SECRET},
     same_name::SHARED_NAME,
-    sparse::NOT_CHECKED_OUT,
+    sparse::{NOT_CHECKED_OUT, UNSEEN},
     tree::{self, FILE, Item, LINK},
     wake_signature,
     worktree::OnDisk,
@@ -132,6 +132,8 @@ impl Repo {
             Some(HOLDS_SECRET)
         } else if self.has_filter(path) {
             Some(FILTERED)
+        } else if self.is_unseen(path) {
+            Some(UNSEEN)
         } else {
             None
         };

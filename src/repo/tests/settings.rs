@@ -254,10 +254,11 @@ fn what_a_person_has_git_not_see_is_not_committed_for_them() {
         let repo = Repo::open(&world.brain()).unwrap();
         let edits = repo.commit_person_edits(now(), &never_secret, &both).unwrap();
         assert_eq!(edits.files, ["notes/seen.md"], "{mark}");
-        // Written by a wake, it holds both here, and is committed without theirs.
+        // A wake may write it, and commits nothing of it: the person's words would go with it.
         let changes = [change("notes/local.md", Some("one\nmine alone\n"), Some("one\nmine alone\nours\n"))];
-        repo.publish(&Publish { merge: &crate::cycle::merge_texts, ..wake(&changes) }).unwrap();
-        assert!(world.read("notes/local.md").contains("mine alone"));
+        let published = repo.publish(&wake(&changes)).unwrap();
+        assert_eq!(published.left_alone.len(), 1, "{mark}: {published:?}");
+        assert_eq!(world.read("notes/local.md"), "one\nmine alone\nours\n");
         assert!(!world.git(&["log", "-p", "--", "notes/local.md"]).contains("mine alone"), "{mark}");
         assert_eq!(
             repo.commit_person_edits(now(), &never_secret, &both).unwrap().commit,

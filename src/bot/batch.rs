@@ -176,6 +176,7 @@ fn moved(Moved { from, to, is_listed }: Moved, title: &str) -> String {
 mod tests {
     use super::*;
     use crate::{channel::telegram::Me, redact::Secret};
+    use proptest::prelude::*;
     use serde_json::{Value, json};
 
     const ANA: i64 = 4242;
@@ -207,6 +208,72 @@ mod tests {
     fn the_next_offset_follows_the_last_id_even_when_ids_restart_lower() {
         let read = reading(&[text(900, "message", ANA, "a"), text(5, "message", ANA, "b")]).unwrap();
         assert_eq!((read.batch.next_offset, read.batch.messages.len()), (6, 2));
+    }
+
+    /// Any JSON, of which much looks like what Telegram sends.
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            Just(json!(ANA)),
+            Just(json!("private")),
+            "\\PC{0,8}".prop_map(Value::from),
+        ];
+        let names = proptest::sample::select(vec![
+            "message",
+            "edited_message",
+            "callback_query",
+            "from",
+            "chat",
+            "id",
+            "type",
+            "text",
+            "date",
+            "message_id",
+            "poll_answer",
+            "hologram",
+            "reply_to_message",
+            "entities",
+            "data",
+            "message_thread_id",
+            "photo",
+            "",
+        ]);
+        leaf.prop_recursive(4, 40, 5, move |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                proptest::collection::vec((names.clone(), inner), 0..6)
+                    .prop_map(|fields| fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_beside_it_a_message_is_kept_and_the_offset_moves_behind_all(
+            others in proptest::collection::vec((any_json(), any::<i64>()), 0..6),
+            at in any::<prop::sample::Index>(),
+        ) {
+            let mut updates: Vec<Value> = Vec::new();
+            for (mut update, id) in others {
+                // What has no number is told apart before.
+                match update.as_object_mut() {
+                    Some(fields) => drop(fields.insert("update_id".to_owned(), json!(id))),
+                    None => update = json!({"update_id": id, "unknown": update}),
+                }
+                updates.push(update);
+            }
+            let mine = 77;
+            updates.retain(|update| update["update_id"] != mine);
+            updates.insert(at.index(updates.len() + 1), text(mine, "message", ANA, "hello"));
+            let read = reading(&updates).unwrap();
+            let last = updates.last().unwrap()["update_id"].as_i64().unwrap();
+            prop_assert_eq!(read.batch.next_offset, last.saturating_add(1));
+            let is_mine = |message: &NewIncoming| message.update_id == Some(mine) && message.text == "hello";
+            prop_assert_eq!(read.batch.messages.iter().filter(|message| is_mine(message)).count(), 1);
+        }
     }
 
     #[test]

@@ -47,11 +47,7 @@ fn wait_after(failures: u32, error: &TelegramError, jitter: f64) -> Option<Durat
         | TelegramError::Ambiguous { .. }
         | TelegramError::Unauthorized(_)
         | TelegramError::Conflict(_) => Some(wait),
-        TelegramError::BadFormatting(_)
-        | TelegramError::TopicGone(_)
-        | TelegramError::MigratedTo(_)
-        | TelegramError::ChatGone(_)
-        | TelegramError::Rejected { .. } => None,
+        TelegramError::MigratedTo(_) | TelegramError::ChatGone(_) | TelegramError::Rejected { .. } => None,
     }
 }
 

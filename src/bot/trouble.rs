@@ -56,11 +56,9 @@ impl FailureStretch {
                 );
                 return self.failed(Kind::Token, text, Duration::ZERO, jitter);
             }
-            TelegramError::BadFormatting(_)
-            | TelegramError::TopicGone(_)
-            | TelegramError::MigratedTo(_)
-            | TelegramError::ChatGone(_)
-            | TelegramError::Rejected { .. } => (Kind::Refused, Duration::ZERO),
+            TelegramError::MigratedTo(_) | TelegramError::ChatGone(_) | TelegramError::Rejected { .. } => {
+                (Kind::Refused, Duration::ZERO)
+            }
         };
         let text = format!("{error}. I'll keep trying to fetch messages; Telegram keeps them for a day");
         self.failed(kind, text, at_least, jitter)

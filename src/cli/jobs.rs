@@ -94,7 +94,7 @@ fn list(config: &Config, as_json: bool) -> Result<(), OrderError> {
 
 fn log(config: &Config, name: Option<&str>, as_json: bool) -> Result<(), OrderError> {
     let runs = match database::look(config)? {
-        Some(store) => jobs::runs(store.job_runs(name, MAX_RUNS)?),
+        Some(store) => jobs::runs(store.job_runs(name, MAX_RUNS)?, &store.jobs()?, config.timezone),
         None => Vec::new(),
     };
     if as_json {

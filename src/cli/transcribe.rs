@@ -11,6 +11,7 @@ use super::{EXIT_CONFIG, EXIT_FAILED, complain, print};
 use crate::{
     config::Config,
     voice::{Transcriber, Transcript, VoiceError},
+    words::count,
 };
 
 /// Arguments of `bot transcribe`.
@@ -81,6 +82,12 @@ fn show(file: &Path, outcome: &Result<Transcript, VoiceError>) {
             print(&format!("{}\n", transcript.text));
             if transcript.is_damaged {
                 complain(&format!("{name}: the file is damaged or cut off; this is what could be read"));
+            }
+            if transcript.repeats_cut > 0 {
+                let repeats = count(transcript.repeats_cut, "repeat");
+                complain(&format!(
+                    "{name}: {repeats} of the same words left out: the model seemed to be caught in a loop"
+                ));
             }
             if transcript.is_empty() {
                 complain(&format!("{name}: nobody speaks in it"));

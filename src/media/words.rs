@@ -101,7 +101,12 @@ fn heard(transcript: &Transcript) -> (String, String) {
     }
     let language = transcript.language.as_deref().map(|code| format!(", {}", one_line(code))).unwrap_or_default();
     let sure = (transcript.confidence.clamp(0.0, 1.0) * 100.0).round();
-    (format!("{HEARD}{language}, {sure} % sure"), words.chars().take(MAX_WORDS_CHARS).collect())
+    let cut = match transcript.repeats_cut {
+        0 => String::new(),
+        1 => ", 1 repeat left out".to_owned(),
+        repeats => format!(", {repeats} repeats left out"),
+    };
+    (format!("{HEARD}{language}, {sure} % sure{cut}"), words.chars().take(MAX_WORDS_CHARS).collect())
 }
 
 /// Several lines as one: a line's end ends a description, and words must not pose as one.
@@ -132,6 +137,14 @@ mod tests {
             "[voice note, 12 s, machine transcript, en, 93 % sure]\nthe words\n[caption]\nlisten:\n\nplease"
         );
         assert_eq!(retold("[voice note, 3 s]", &[("voice", said(" \n"))]), "[voice note, 3 s: no speech heard]");
+    }
+
+    #[test]
+    fn repeats_that_were_left_out_are_told() {
+        let Telling::Heard(transcript) = said("no") else { panic!() };
+        let looped = Telling::Heard(Transcript { repeats_cut: 39, ..transcript });
+        let told = retold("[voice note, 12 s]", &[("voice", looped)]);
+        assert_eq!(told, "[voice note, 12 s, machine transcript, en, 93 % sure, 39 repeats left out]\nno");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::{
     },
     provenance::hand::Hand,
     repo::FileChange,
+    schedule::{self, Rule, Slot},
     store::{JobRow, JobRun, JobState, Store},
     tool::Documents,
     words::{day_and_time, local, one_line, shortened},
@@ -123,18 +124,38 @@ pub fn text(listed: &[ListedJob], tz: Tz) -> String {
     }
 }
 
-/// Its runs, for JSON.
-pub fn runs(runs: Vec<JobRun>) -> Vec<ListedRun> {
+/// Its runs, for JSON. `rows` are the jobs that there are now.
+pub fn runs(runs: Vec<JobRun>, rows: &[JobRow], tz: Tz) -> Vec<ListedRun> {
     let one = |run: JobRun| ListedRun {
         id: run.id,
+        slot: run.slot.map(|key| {
+            let row = rows.iter().find(|row| row.name == run.name);
+            wall_time(key, row, run.started_at, tz)
+        }),
         job: run.name,
         started_at: run.started_at,
-        slot: run.slot,
         state: run.state,
         wake: run.cycle_id,
         output: run.output,
     };
     runs.into_iter().map(one).collect()
+}
+
+/// The wall time of a run's slot, of which only the key is kept: UTC for an interval, else the wall time itself. The job may be
+/// gone or have another rule by now, so a reading by which the run would have begun before it was due gives way.
+fn wall_time(key: NaiveDateTime, row: Option<&JobRow>, started_at: Option<DateTime<Utc>>, tz: Tz) -> NaiveDateTime {
+    let tz = row.map_or(tz, |row| row.zone(tz));
+    let (civil, counted) = (schedule::resolve(key, tz), Slot::of_instant(key.and_utc(), tz));
+    let is_interval = |row: &JobRow| matches!(row.rule, Some(Rule::Interval { .. }));
+    let readings = match row.map(is_interval) {
+        Some(true) => [counted, civil],
+        Some(false) => [civil, counted],
+        // A run begins soon after it was due.
+        None if counted.at > civil.at => [counted, civil],
+        None => [civil, counted],
+    };
+    let has_come = |slot: &&Slot| started_at.is_none_or(|started| slot.at <= started);
+    readings.iter().find(has_come).or(readings.first()).map_or(key, |slot| slot.civil)
 }
 
 /// The same as Markdown.
@@ -205,4 +226,51 @@ fn known(jobs: &Jobs, name: &str) -> Result<Job, OrderError> {
         Some(damaged) => format!("{damaged}. Nothing was done."),
         None => format!("There is no job {name:?}. `wake jobs list` shows them. Nothing was done."),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::parse_time;
+
+    fn row(rule: Option<Rule>, zone: &str) -> JobRow {
+        JobRow {
+            name: "a".to_owned(),
+            read_from: String::new(),
+            gate: String::new(),
+            rule,
+            zone: zone.to_owned(),
+            next: None,
+            is_asked: false,
+            created_at: None,
+            written_at: None,
+            seen: None,
+            failures: 0,
+            error: None,
+        }
+    }
+
+    /// A new report is one line: the key, the job's rule and zone now, when the run began, and the wall time that is shown.
+    #[test]
+    fn a_run_is_told_by_the_persons_wall_clock() {
+        let every = Some(Rule::Interval { minutes: 15, anchor: parse_time("2026-11-01T00:00:00Z").unwrap() });
+        let daily = Some(Rule::Daily { at: "09:00:00".parse().unwrap() });
+        for (key, row, started, shown) in [
+            ("2026-11-28T09:00:00", Some(row(every.clone(), "Asia/Tokyo")), "2026-11-28T09:00:20Z", "18:00"),
+            ("2026-11-28T09:00:00", Some(row(every.clone(), "America/New_York")), "2026-11-28T09:00:20Z", "04:00"),
+            ("2026-11-28T09:00:00", Some(row(daily.clone(), "Asia/Tokyo")), "2026-11-28T00:00:20Z", "09:00"),
+            // Hours late.
+            ("2026-11-28T09:00:00", Some(row(every.clone(), "America/New_York")), "2026-11-28T18:00:00Z", "04:00"),
+            // The rule was another one when it ran.
+            ("2026-11-28T09:00:00", Some(row(every, "Asia/Tokyo")), "2026-11-28T00:00:20Z", "09:00"),
+            ("2026-11-28T09:00:00", Some(row(daily, "America/New_York")), "2026-11-28T09:00:20Z", "04:00"),
+            // The job is gone.
+            ("2026-11-28T09:00:00", None, "2026-11-28T09:00:20Z", "10:00"),
+            ("2026-11-28T09:00:00", None, "2026-11-28T08:00:20Z", "09:00"),
+        ] {
+            let key = key.parse().unwrap();
+            let wall = wall_time(key, row.as_ref(), parse_time(started), "Europe/Berlin".parse().unwrap());
+            assert_eq!(wall.format("%H:%M").to_string(), shown, "{row:?}, begun {started}");
+        }
+    }
 }

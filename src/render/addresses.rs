@@ -33,6 +33,17 @@ pub(super) fn as_code(styled: Styled) -> Styled {
     Styled { text, spans }
 }
 
+/// How many addresses of a part Telegram makes links of by itself, since no formatting stands there that excludes it.
+pub(super) fn count_bare(styled: &Styled, part: &Range<usize>) -> usize {
+    let found = find(styled.visible(part));
+    let excludes = |span: &&Span| matches!(span.style, Style::Code | Style::Pre { .. } | Style::Link { .. });
+    let is_bare = |address: &Range<usize>| {
+        let (start, end) = (part.start + address.start, part.start + address.end);
+        !styled.spans.iter().filter(excludes).any(|span| span.range.start < end && start < span.range.end)
+    };
+    found.iter().filter(|address| is_bare(address)).count()
+}
+
 /// Text in which no address is left that a client would find: points in them are raised. Of the same length.
 pub(super) fn defanged(text: &str) -> String {
     let mut plain = String::with_capacity(text.len() + 16);

@@ -82,6 +82,18 @@ pub fn beginning(markdown: &str, links: Links) -> Option<RenderedPart> {
     Some(RenderedPart { html: format!("{html}\n\n<i>{IN_FILE}</i>"), plain: format!("{plain}\n\n{IN_FILE}") })
 }
 
+/// The beginning of a text without formatting, to stand under a file that has all of it.
+pub fn beginning_of_plain(plain: &str) -> String {
+    let units_max = CAPTION_UNITS_MAX - MARKS_UNITS - split::units(IN_FILE) - 2;
+    let mut units = 0;
+    let fits = |c: &char| {
+        units += c.len_utf16();
+        units <= units_max
+    };
+    let beginning: String = plain.chars().take_while(fits).collect();
+    format!("{}\n\n{IN_FILE}", beginning.trim_end())
+}
+
 fn read(markdown: &str, links: Links) -> Styled {
     let styled = blocks::read(markdown, links);
     match links {

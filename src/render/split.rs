@@ -9,6 +9,13 @@ use super::styled::{Style, Styled};
 /// The longest HTML of one part, in bytes: far above 4,096 escaped characters, reached only by masses of long links.
 pub(super) const HTML_BYTES_MAX: usize = 32 * 1024;
 
+/// The most formatted stretches of one part. Telegram passes over what comes after a hundred; the marks and the note of a file are
+/// some of them.
+pub(super) const ENTITIES_MAX: usize = 96;
+
+/// The most bytes of addresses behind the links of one part: of about 9,500 on Telegram refuses the message.
+pub(super) const ADDRESS_BYTES_MAX: usize = 9_000;
+
 /// How long `text` is for Telegram.
 pub(super) fn units(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
@@ -27,7 +34,7 @@ fn is_invisible(c: char) -> bool {
         || matches!(c, '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// The parts of `styled`, in order, each at most `units_max` long and [`HTML_BYTES_MAX`] as HTML. Between them only
+/// The parts of `styled`, in order, each at most `units_max` long and [`HTML_BYTES_MAX`] as HTML, with formatting that Telegram takes. Between them only
 /// white space is left out; parts in which nothing could be seen are left out too.
 pub(super) fn parts(styled: &Styled, units_max: usize) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
@@ -48,11 +55,19 @@ fn next_part(styled: &Styled, start: usize, units_max: usize) -> Option<Range<us
     loop {
         let part = start..cut_after(styled, start, units_max)?;
         // Halving ends: a single character has few tags around it and at most one bounded link.
-        if units_max < 4 || styled.html(&part).len() <= HTML_BYTES_MAX {
+        if units_max < 4 || is_light(styled, &part) {
             return Some(part);
         }
         units_max /= 2;
     }
+}
+
+fn is_light(styled: &Styled, part: &Range<usize>) -> bool {
+    let entities = styled.entities(part);
+    let bare = super::addresses::count_bare(styled, part);
+    entities.count + bare <= ENTITIES_MAX
+        && entities.address_bytes <= ADDRESS_BYTES_MAX
+        && styled.html(part).len() <= HTML_BYTES_MAX
 }
 
 /// Without the line breaks before and the white space after. Blanks at the beginning stay: they are some code's indentation.

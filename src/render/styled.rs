@@ -37,6 +37,13 @@ pub(super) enum Style {
     Link { url: String },
 }
 
+/// How much formatting a message has, as Telegram counts it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Entities {
+    pub(super) count: usize,
+    pub(super) address_bytes: usize,
+}
+
 impl Style {
     /// Whether the two can't stand within each other: the inner one is then left out.
     pub(super) fn excludes(&self, inner: &Self) -> bool {
@@ -86,6 +93,19 @@ impl Styled {
             let clipped = span.range.start.max(cut.start)..span.range.end.min(cut.end);
             (!clipped.is_empty()).then_some((clipped, &span.style))
         })
+    }
+
+    /// What Telegram counts of the formatting in `cut`: its stretches, and the bytes of their addresses.
+    pub(super) fn entities(&self, cut: &Range<usize>) -> Entities {
+        let mut entities = Entities::default();
+        for (_, style) in self.spans_within(cut) {
+            entities.count += 1;
+            entities.address_bytes += match style {
+                Style::Link { url: text } | Style::Pre { language: Some(text) } => text.len(),
+                _ => 0,
+            };
+        }
+        entities
     }
 
     /// What a reader sees of `cut`.

@@ -223,6 +223,45 @@ fn masses_of_long_links_stay_within_the_bound_in_bytes() {
     assert_eq!(parts.iter().map(|part| part.html.matches("<a href").count()).sum::<usize>(), 100);
 }
 
+/// How many tags open in HTML made here, and how long their addresses are.
+fn formatting(html: &str) -> (usize, usize) {
+    let addresses = html.split("<a href=\"").skip(1).filter_map(|rest| rest.split('"').next());
+    let opened = html.split('<').skip(1).filter(|tag| !tag.starts_with('/')).count();
+    (opened - html.matches("<pre><code").count(), addresses.map(|url| url.replace("&amp;", "&").len()).sum())
+}
+
+/// A new report is one line: what is repeated, and how often.
+#[test]
+fn no_part_has_more_formatting_than_telegram_takes() {
+    let long = format!("[link](https://e.org/{}) ", "x".repeat(150));
+    for (piece, times) in [
+        (long.as_str(), 80),
+        ("**bold** ", 300),
+        ("`x` ", 900),
+        ("- **a** *b* ~~c~~\n", 200),
+        ("> quoted\n\n", 250),
+        ("[a](https://e.org) ", 400),
+        ("https://e.org/a ", 300),
+        ("# Heading\n\n", 150),
+        ("```rust\nx\n```\n\n", 120),
+    ] {
+        for links in [Links::Clickable, Links::AsText] {
+            let markdown = piece.repeat(times);
+            let parts = render_with(&markdown, links);
+            for part in
+                parts.iter().map(with_repeat_mark).map(|part| with_topic_mark(&part)).chain(beginning(&markdown, links))
+            {
+                let (stretches, bytes) = formatting(&part.html);
+                assert!(stretches <= 100 && bytes <= 9_000, "{piece}: {stretches} stretches, {bytes} bytes");
+            }
+            let seen: String = parts.iter().map(|part| visible(&part.html).unwrap()).collect();
+            assert_eq!(dense(&seen), dense(&read(&markdown, links).text), "{piece}");
+        }
+    }
+    let parts = render(&long.repeat(80));
+    assert!(parts.len() <= 4, "{} parts", parts.len());
+}
+
 #[test]
 fn the_repeat_mark_is_the_last_line_and_always_fits() {
     for part in render(&"x".repeat(10_000)) {
@@ -334,6 +373,8 @@ proptest! {
             prop_assert!(split::units(&part.plain) <= MESSAGE_UNITS_MAX && !split::is_blank(&part.plain));
             prop_assert_eq!(visible_units(&part.html), split::units(&text));
             prop_assert!(part.html.len() <= split::HTML_BYTES_MAX);
+            let (stretches, bytes) = formatting(&part.html);
+            prop_assert!(stretches <= 100 && bytes <= 9_000, "{} stretches, {} bytes", stretches, bytes);
             prop_assert!(!as_text || !part.plain.contains("://"));
             seen.push_str(&text);
         }

@@ -28,6 +28,7 @@ use super::{
     index_lock::{self, IndexLock, sync_directory},
     names,
     publish::{FileChange, joined},
+    sparse::keep_marks,
     tree::{self, FILE, Item, LINK, SUBMODULE},
     worktree::{OnDisk, Replaced, TEMPORARY},
 };
@@ -272,7 +273,7 @@ impl Repo {
         for _ in 0..WRITE_ATTEMPTS {
             let Some(file) = planned.files.get(at) else { return Ok(()) };
             let now = self.tree.read(&file.path)?;
-            if self.is_on_disk(&file.path, file.after, now.as_ref())? {
+            if self.is_on_disk(&file.path, file.after, now.as_ref())? || self.is_not_checked_out(&file.path) {
                 return Ok(());
             }
             if !self.is_on_disk(&file.path, file.before, now.as_ref())? {
@@ -351,7 +352,7 @@ impl Repo {
     }
 
     /// With the file's size and times where it holds just what was committed, so that git needn't read it again.
-    fn set_entry(&self, index: &mut Index, path: &str, item: Option<Item>) -> Result<(), RepoError> {
+    pub(super) fn set_entry(&self, index: &mut Index, path: &str, item: Option<Item>) -> Result<(), RepoError> {
         let Some(item) = item else {
             return tree::set(index, path, None);
         };
@@ -366,6 +367,7 @@ impl Repo {
         {
             fill_in(&mut entry, &stat);
         }
+        keep_marks(index, &mut entry, path);
         Ok(index.add(&entry)?)
     }
 

@@ -13,9 +13,12 @@ use git2::{ConfigLevel, Repository, RepositoryInitOptions};
 
 use super::{
     DEFAULT_BRANCH, REMOTE, RemoteError, Repo, RepoError,
+    branches::{LIST, LISTED, pick_branch},
+    form::{UnreadableForm, unreadable_form},
     index_lock::sync_directory,
     join::UNJOINED,
     remote::{self, failure},
+    tree::{FILE, Item},
     wake_signature,
 };
 use crate::{
@@ -56,6 +59,7 @@ impl Repo {
         if dir.join(".git").exists() {
             let repo = Self::open(dir)?;
             repo.adopt(repo_url)?;
+            repo.complete_clone()?;
             return Ok((repo, Created::Existing));
         }
         match fs::read_dir(dir).map(|entries| entries.count()) {
@@ -67,7 +71,8 @@ impl Repo {
         clear(&making)?;
         let made = match repo_url {
             Some(url) => match make_from_remote(&making, url, templates, now) {
-                Err(RepoError::Unreachable(why)) if !matches!(why, RemoteError::Refused { .. }) => {
+                // Whatever the remote is missing, what came in can be answered.
+                Err(RepoError::Unreachable(why)) => {
                     clear(&making)?;
                     make_unjoined(&making, url, templates, now).map(|()| Created::Unjoined(why))
                 }
@@ -85,23 +90,58 @@ impl Repo {
 
     /// Whether `origin` is what `REPO_URL` says; opening it for work settles or refuses what isn't.
     pub fn has_origin(&self, repo_url: &str) -> bool {
-        self.git
-            .find_remote(REMOTE)
-            .is_ok_and(|origin| is_same_url(&String::from_utf8_lossy(origin.url_bytes()), repo_url))
+        self.origin_url().is_some_and(|origin| is_same_url(&origin, repo_url))
+    }
+
+    /// The remote's address as it is written: git may go to another one for it (`url.<address>.insteadOf`), and so may libgit2's.
+    fn origin_url(&self) -> Option<String> {
+        let config = self.git.config().ok()?;
+        let urls = config.multivar(&format!("remote.{REMOTE}.url"), None).ok()?;
+        let mut first = None;
+        // Of several git fetches from the first.
+        urls.for_each(|entry| {
+            first.get_or_insert_with(|| String::from_utf8_lossy(entry.value_bytes()).into_owned());
+        })
+        .ok()?;
+        first
+    }
+
+    /// Has git fetch what it left out of a partial clone, of which it would fetch each object when it is first read: libgit2 can't. A
+    /// remote that is away is asked again by the next wake; until then only what was read before can be.
+    fn complete_clone(&self) -> Result<(), RepoError> {
+        let mut config = self.git.config()?.open_level(ConfigLevel::Local)?;
+        let promisor = format!("remote.{REMOTE}.promisor");
+        if !config.get_bool(&promisor).unwrap_or(false) {
+            return Ok(());
+        }
+        let fetch =
+            self.git_command().args(["fetch", "--quiet", "--refetch", "--no-filter", "--no-write-fetch-head", REMOTE]);
+        match process::run(&fetch.timeout(CLONE_TIMEOUT)) {
+            Ok(output) if output.status.success() => {
+                config.remove(&promisor)?;
+                match config.remove(&format!("remote.{REMOTE}.partialclonefilter")) {
+                    Err(error) if error.code() != git2::ErrorCode::NotFound => return Err(error.into()),
+                    _ => {}
+                }
+                tracing::info!("the memory was a partial clone, and is a whole one now");
+            }
+            Ok(output) => tracing::warn!(why = %failure(&output), "a partial clone couldn't be completed"),
+            Err(error) => tracing::warn!(why = %error, "a partial clone couldn't be completed"),
+        }
+        Ok(())
     }
 
     /// Holds `REPO_URL` against `origin`, and settles once which branch is ours.
     fn adopt(&self, repo_url: Option<&str>) -> Result<(), RepoError> {
         if let Some(url) = repo_url {
-            match self.git.find_remote(REMOTE) {
+            match self.origin_url() {
                 // Nothing was ever had from it: a wrong address or password may have been why.
-                Ok(origin) if self.is_unjoined() => {
-                    if origin.url_bytes() != url.as_bytes() {
+                Some(origin) if self.is_unjoined() => {
+                    if origin != url {
                         self.add_remote(url)?;
                     }
                 }
-                Ok(origin) => {
-                    let origin = String::from_utf8_lossy(origin.url_bytes()).into_owned();
+                Some(origin) => {
                     if normal(&origin) != normal(url) {
                         return Err(RepoError::Configuration(format!(
                             "REPO_URL is {}, but the repository in {} has the remote {}. Change REPO_URL, or: git remote set-url origin …",
@@ -112,7 +152,7 @@ impl Repo {
                     }
                 }
                 // Made without a remote, and now there shall be one.
-                Err(_) => self.add_remote(url)?,
+                None => self.add_remote(url)?,
             }
         }
         if self.git.config()?.get_string("reveille.branch").is_err() {
@@ -167,32 +207,38 @@ fn make_from_remote(
     let parent = dir.parent().unwrap_or(Path::new("."));
     let unreachable = |error: process::ProcessError| RepoError::Unreachable(error.into());
     // The first answer waits for it: a remote that is silent is to be known as such soon.
-    let probe = remote::git(parent).args(["ls-remote", "--quiet", "--heads", "--", url]).timeout(PROBE_TIMEOUT);
+    let probe = remote::git(parent).args(LIST).args([url]).args(LISTED).timeout(PROBE_TIMEOUT);
     let output = process::run(&probe).map_err(unreachable)?;
     if !output.status.success() {
         return Err(RepoError::Unreachable(failure(&output)));
     }
-    let clone = ["clone", "--quiet", "--template=", "--no-tags", "--origin", REMOTE, "--", url];
-    let spec = remote::git(parent).args(clone).args([dir]).timeout(CLONE_TIMEOUT);
+    let branch = pick_branch(&String::from_utf8_lossy(&output.stdout)).map_err(RepoError::Unreachable)?;
+    let spec = remote::git(parent).args(["clone", "--quiet", "--template=", "--no-tags", "--origin", REMOTE]);
+    let spec = branch.iter().fold(spec, |spec, branch| spec.args(["--branch", branch.as_str()]));
+    let spec = spec.args(["--", url]).args([dir]).timeout(CLONE_TIMEOUT);
     let output = process::run(&spec).map_err(unreachable)?;
     if !output.status.success() {
         return Err(RepoError::Unreachable(failure(&output)));
     }
-    let git = Repository::open(dir)?;
+    let git = match Repository::open(dir) {
+        Ok(git) => git,
+        Err(error) => return Err(unreadable_form(dir).map_or(RepoError::Git(error), |form| refused_form(&form))),
+    };
     if git.head().is_ok() {
         let branch = Repo::open(dir)?.branch;
         store_branch(&git, &branch)?;
         return Ok(Created::Cloned);
     }
-    match git.references_glob(&format!("refs/remotes/{REMOTE}/*"))?.count() {
-        0 => first_commit(dir, templates, now).map(|()| Created::ClonedEmpty),
-        _ => Err(RepoError::Unreachable(RemoteError::Refused {
-            why: Outside::new(
-                Origin::Remote,
-                "it has branches, but its default branch isn't one of them: set the default branch there",
-            ),
-        })),
-    }
+    first_commit(dir, templates, now).map(|()| Created::ClonedEmpty)
+}
+
+/// What a clone has taken over from the remote, and libgit2 doesn't read.
+fn refused_form(form: &UnreadableForm) -> RepoError {
+    let why = format!(
+        "it is in a form of git's that I can't read ({}). Make one with `git init --bare --object-format=sha1`, and push there",
+        form.setting
+    );
+    RepoError::Unreachable(RemoteError::Refused { why: Outside::new(Origin::Remote, &why) })
 }
 
 /// Commits the templates on the branch that HEAD names.
@@ -210,7 +256,9 @@ fn first_commit(dir: &Path, templates: &[(&str, &str)], now: DateTime<Utc>) -> R
             fs::write(&file, content)
         };
         write().map_err(RepoError::io("writing", &file))?;
-        index.add_path(Path::new(path))?;
+        // As they are: the person's settings would have libgit2 convert them, or refuse to (`core.safecrlf`).
+        let item = Item { id: repo.git.blob(content.as_bytes())?, mode: FILE };
+        repo.set_entry(&mut index, path, Some(item))?;
     }
     let tree = index.write_tree()?;
     index.write()?;

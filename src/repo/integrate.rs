@@ -12,6 +12,7 @@ use super::{
     Merge, Obstacle, Oid, Repo, RepoError, WAKE_EMAIL,
     advance::{self, FileMove, Move, StopAt},
     names::{self, Refused},
+    same_name::SHARED_NAME,
     tree::{self, EXECUTABLE, FILE, Item, SUBMODULE},
     wake_signature,
 };
@@ -283,15 +284,18 @@ impl Repo {
         stop: StopAt,
     ) -> Result<(), RepoError> {
         let files = self.differing(from, to)?;
+        let going: Vec<&str> =
+            files.iter().filter(|file| file.after.is_none()).map(|file| file.path.as_str()).collect();
         for file in &files {
-            self.require_free(file)?;
+            self.require_free(file, from, &going)?;
         }
         let from = from.map(advance::CommitText);
         self.advance(Move { from, to: advance::CommitText(to), why: why.to_owned(), files }, merge, stop)
     }
 
-    /// A file that isn't as committed would be overwritten, unless it already is what it shall become.
-    fn require_free(&self, file: &FileMove) -> Result<(), RepoError> {
+    /// A file that isn't as committed would be overwritten, unless it already is what it shall become. Those that are `going` make
+    /// room first.
+    fn require_free(&self, file: &FileMove, from: Option<Oid>, going: &[&str]) -> Result<(), RepoError> {
         if [file.before, file.after].into_iter().flatten().any(|item| item.mode == SUBMODULE) {
             return Ok(());
         }
@@ -305,8 +309,15 @@ impl Repo {
             Ok(())
         } else if self.is_on_disk(path, file.before, now.as_ref())? {
             self.tree.check_replaceable(path).map_err(|error| blocked(path, Obstacle::Unwritable, error))
+        } else if self.is_not_checked_out(path) {
+            Ok(())
         } else {
-            Err(RepoError::Blocked { path: path.to_owned(), obstacle: Obstacle::Uncommitted })
+            let obstacle = match self.shares_name_with(from, path)? {
+                Some(other) if going.contains(&other.as_str()) => return Ok(()),
+                Some(_) => Obstacle::Misnamed(SHARED_NAME),
+                None => Obstacle::Uncommitted,
+            };
+            Err(RepoError::Blocked { path: path.to_owned(), obstacle })
         }
     }
 

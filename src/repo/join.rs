@@ -8,6 +8,7 @@ use git2::ConfigLevel;
 use super::{
     Condition, Merge, Oid, Repo, RepoError,
     advance::StopAt,
+    branches::{LIST, LISTED, pick_branch},
     integrate::Integrated,
     remote::{self, Patience, RemoteError},
     tree::{self, Item},
@@ -112,14 +113,12 @@ impl Repo {
             self.name_branch(&self.branch)?;
             config.remove(TAKING).map_err(local)?;
         }
-        let output =
-            patience.run(self.git_command().args(["ls-remote", "--quiet", "--symref", super::REMOTE, "HEAD"]))?;
+        let output = patience.run(self.git_command().args(LIST).args([super::REMOTE]).args(LISTED))?;
         if !output.status.success() {
             return Err(remote::failure(&output));
         }
-        let listed = String::from_utf8_lossy(&output.stdout).into_owned();
-        let head = listed.lines().find_map(|line| line.strip_prefix("ref: refs/heads/")?.strip_suffix("\tHEAD"));
-        let Some(theirs) = head.filter(|theirs| *theirs != self.branch) else { return Ok(()) };
+        let theirs = pick_branch(&String::from_utf8_lossy(&output.stdout))?;
+        let Some(theirs) = theirs.as_deref().filter(|theirs| *theirs != self.branch) else { return Ok(()) };
         // A person's branch of that name, or HEAD elsewhere: theirs to settle.
         let (Some(tip), Condition::Normal, false) = (self.head()?, self.condition()?, self.is_move_noted()) else {
             return Ok(());

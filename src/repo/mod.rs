@@ -9,10 +9,12 @@
 mod advance;
 mod ailment;
 mod as_of;
+mod branches;
 mod bundle;
 mod committed;
 mod create;
 mod endings;
+mod form;
 mod glance;
 mod history;
 mod index_lock;
@@ -31,6 +33,8 @@ mod past;
 mod person;
 mod publish;
 mod remote;
+mod same_name;
+mod sparse;
 mod tree;
 mod try_remote;
 mod unpushed;
@@ -55,6 +59,7 @@ pub use self::{
     bundle::{BundledMemory, Uncommitted, UncommittedFile},
     committed::{Committed, CommittedFile},
     create::{CLONE_TIMEOUT, Created},
+    form::{UnreadableForm, unreadable_form},
     glance::Glance,
     history::{Commit, CommitInFull, SEEN, has_wakes, trailer, trailers},
     inspect::remote_urls,
@@ -71,7 +76,7 @@ pub use self::{
 };
 pub use git2::Oid;
 
-use self::worktree::WorkTree;
+use self::{branches::our_branch, worktree::WorkTree};
 use crate::{
     memory::merge::ByHand,
     outside::{self, Origin, Outside},
@@ -210,6 +215,20 @@ pub enum RepoError {
         /// The directory.
         path: PathBuf,
     },
+    /// libgit2 doesn't open what git opens: a person gives it another form.
+    #[error("the repository in {} has {}, which I can't read. Nothing was touched. To mend it: {}", path.display(), form.setting, form.way_out)]
+    UnreadableForm {
+        /// The directory.
+        path: PathBuf,
+        /// What of it, and the way out.
+        form: UnreadableForm,
+    },
+    /// Git opens no repository of somebody else's, unless told to.
+    #[error("the repository in {} belongs to another user. Nothing was touched: {}", path.display(), own(path))]
+    AnothersRepository {
+        /// The directory.
+        path: PathBuf,
+    },
     /// The remote can't be cloned, and there is no repository yet. Try again later.
     #[error("the repository couldn't be cloned: {0}. Nothing was made; the next wake tries again")]
     Unreachable(#[source] RemoteError),
@@ -297,6 +316,11 @@ pub enum RepoError {
     },
 }
 
+/// What lets a repository of another user's be used.
+fn own(dir: &Path) -> String {
+    format!("`git config --global --add safe.directory '{}'` lets me use it", dir.display())
+}
+
 impl RepoError {
     /// Whether it says something of a file that a person has to put right, rather than of the machine or of git.
     pub fn is_of_a_file(&self) -> bool {
@@ -327,7 +351,11 @@ impl Repo {
     pub fn open(dir: &Path) -> Result<Self, RepoError> {
         let git = Repository::open(dir).map_err(|error| match error.code() {
             git2::ErrorCode::NotFound => RepoError::NotARepository { path: dir.to_owned() },
-            _ => RepoError::Git(error),
+            git2::ErrorCode::Owner => RepoError::AnothersRepository { path: dir.to_owned() },
+            _ => match unreadable_form(dir) {
+                Some(form) => RepoError::UnreadableForm { path: dir.to_owned(), form },
+                None => RepoError::Git(error),
+            },
         })?;
         let Some(root) = git.workdir().map(Path::to_owned) else {
             return Err(RepoError::Configuration(format!("{} is a bare repository, without files", dir.display())));
@@ -475,31 +503,4 @@ fn apply_settings(git: &Repository, file: &Path) -> Result<(), RepoError> {
     // Setting it anew drops what libgit2 has already looked up.
     git.set_config(&config)?;
     Ok(())
-}
-
-/// The branch stored when the repository was made or adopted, else the remote's HEAD, else `main`, else where HEAD is.
-fn our_branch(git: &Repository) -> Result<String, RepoError> {
-    let config = git.config()?;
-    let at_head = |branch: &String| {
-        git.find_reference("HEAD")
-            .is_ok_and(|head| head.symbolic_target().ok().flatten() == Some(&format!("refs/heads/{branch}")))
-    };
-    if let Some(taken) = config.get_string(join::TAKING).ok().filter(at_head) {
-        return Ok(taken);
-    }
-    if let Ok(stored) = config.get_string("reveille.branch") {
-        return Ok(stored);
-    }
-    if let Ok(head) = git.find_reference(&format!("refs/remotes/{REMOTE}/HEAD"))
-        && let Some(branch) =
-            head.symbolic_target()?.and_then(|target| target.strip_prefix(&format!("refs/remotes/{REMOTE}/")))
-    {
-        return Ok(branch.to_owned());
-    }
-    if git.find_branch(DEFAULT_BRANCH, git2::BranchType::Local).is_ok() {
-        return Ok(DEFAULT_BRANCH.to_owned());
-    }
-    let head = git.find_reference("HEAD")?;
-    let here = head.symbolic_target()?.and_then(|target| target.strip_prefix("refs/heads/"));
-    Ok(here.unwrap_or(DEFAULT_BRANCH).to_owned())
 }

@@ -10,6 +10,8 @@ use super::{
     advance::{self, FileMove, Move, StopAt},
     names::{self, Refused},
     remote,
+    same_name::SHARED_NAME,
+    sparse::UNSEEN,
     tree::{self, Item, LINK},
     worktree::{self, OnDisk},
 };
@@ -164,6 +166,9 @@ impl Repo {
         if self.has_filter(path) {
             return Some(FILTERED);
         }
+        if self.is_unseen(path) {
+            return Some(UNSEEN);
+        }
         // A name is written into the commit's message, and into its tree.
         if is_secret(path) {
             return Some(HOLDS_SECRET);
@@ -260,6 +265,8 @@ impl Repo {
         };
         let changed = statuses.iter().filter(|entry| entry.status() != Status::CURRENT);
         left.extend(changed.map(|entry| Changed::of(&entry)));
+        self.drop_unseen(&mut left)?;
+        self.mark_shared_names(&mut left)?;
         // One for all that is beneath a name that is to blame.
         let mut named = BTreeSet::new();
         left.retain(|changed| changed.why_left.is_none() || named.insert(changed.path.clone()));
@@ -349,6 +356,11 @@ fn following(why: &'static str) -> &'static str {
 }
 
 impl LeftAlone {
+    /// Whether the disk takes it for another file: the person renames one of the two where both are.
+    pub fn shares_name(&self) -> bool {
+        self.why == following(SHARED_NAME)
+    }
+
     /// Whether git would take no such path: the person renames it.
     pub fn is_misnamed(&self) -> bool {
         [names::GITS_OWN, names::TOO_DEEP].map(following).contains(&self.why)

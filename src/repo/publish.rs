@@ -10,6 +10,8 @@ use super::{
     IsSecret, LeftAlone, Merge, Oid, Repo, RepoError,
     advance::{self, FileMove, Move, StopAt},
     person::{EditVerdict, FILTERED, HOLDS_SECRET},
+    same_name::SHARED_NAME,
+    sparse::{NOT_CHECKED_OUT, UNSEEN},
     tree::{self, FILE, Item, LINK},
     wake_signature,
     worktree::OnDisk,
@@ -130,6 +132,8 @@ impl Repo {
             Some(HOLDS_SECRET)
         } else if self.has_filter(path) {
             Some(FILTERED)
+        } else if self.is_unseen(path) {
+            Some(UNSEEN)
         } else {
             None
         };
@@ -169,7 +173,11 @@ impl Repo {
 
     fn read_writable(&self, path: &str) -> Result<Option<OnDisk>, RepoError> {
         let on_disk = self.tree.read(path)?;
+        if on_disk.is_some() && self.shares_name_with(self.head()?, path)?.is_some() {
+            return Err(RepoError::UnsafePath { path: path.to_owned(), why: SHARED_NAME });
+        }
         let why = match &on_disk {
+            None if self.is_not_checked_out(path) => NOT_CHECKED_OUT,
             Some(file) if file.mode == LINK => "it is a link",
             Some(file) if std::str::from_utf8(&file.bytes).is_err() => "it isn't text in UTF-8",
             _ => return Ok(on_disk),

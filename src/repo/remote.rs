@@ -20,7 +20,7 @@ pub(super) const LOCK_IN_THE_WAY: &str = ".lock': File exists";
 /// How git says of a reference that it wasn't moved because another one couldn't be.
 const ATOMIC: &str = "(atomic ";
 /// Variables that would lead git to another repository or have it run or print something. By their beginnings.
-const NOT_INHERITED: [&str; 20] = [
+const NOT_INHERITED: [&str; 21] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
@@ -39,6 +39,7 @@ const NOT_INHERITED: [&str; 20] = [
     "GIT_CURL_VERBOSE",
     "GIT_EXTERNAL_DIFF",
     "GIT_TEMPLATE_DIR",
+    "GIT_DEFAULT_HASH",
     "GIT_REDIRECT",
     "SSH_ASKPASS",
 ];
@@ -389,7 +390,8 @@ fn by_settings(dir: &Path, settings: Result<git2::Config, git2::Error>) -> Spec 
     } else {
         spec.args(["-c", "core.sshCommand=ssh -o BatchMode=yes -o ConnectTimeout=15"])
     };
-    spec.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C")
+    // What git makes, libgit2 is to read.
+    spec.env("GIT_DEFAULT_REF_FORMAT", "files").env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C")
 }
 
 /// Asks git for the author of a commit in a directory. Git doesn't guess: it fails where neither settings nor environment name one.

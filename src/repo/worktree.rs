@@ -88,6 +88,22 @@ impl WorkTree {
         fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()
     }
 
+    /// Whether two paths that differ in the eyes of git are one file here, or would be: nothing is at either, on a disk that doesn't
+    /// tell such names apart.
+    pub(super) fn is_one_file(&self, one: &str, other: &str) -> bool {
+        match (self.stat(one), self.stat(other)) {
+            (Some(one), Some(other)) => (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino),
+            (None, None) => self.folds_names(),
+            _ => false,
+        }
+    }
+
+    /// Whether the disk takes names for the same that differ in the size of their letters.
+    fn folds_names(&self) -> bool {
+        let stat = |name: &str| fs::statat(&self.root, name, AtFlags::empty());
+        matches!((stat(".git"), stat(".GIT")), (Ok(one), Ok(other)) if (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino))
+    }
+
     /// Puts `new` where `expected` is. On the disk when this returns; anything unexpected stays where it was.
     pub(super) fn replace(
         &self,

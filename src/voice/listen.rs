@@ -93,6 +93,7 @@ impl Transcriber {
             confidence: round(sifted.confidence),
             no_speech: round(sifted.no_speech),
             dropped: sifted.dropped,
+            repeats_cut: sifted.rounds_cut,
             ..of_no_speech
         })
     }

@@ -1,7 +1,8 @@
 //! Speech as text: a voice note, video note or audio file in, a [`Transcript`] out, all inside this process.
 //!
 //! The way of one file: `decode` makes 16 kHz mono of it, `activity` looks whether anybody can be speaking at all, whisper.cpp
-//! (`listen`) writes down what it hears, and `sift` drops what it made up. It takes hundreds of megabytes and all processors
+//! (`listen`) writes down what it hears, and `sift` drops what it made up; `loops` cuts
+//! what it repeats for ever. It takes hundreds of megabytes and all processors
 //! for seconds: callers run it in a child process that ends afterwards.
 //!
 //! The decoders and whisper.cpp are the Cargo feature `voice`. Without it everything compiles, [`IS_BUILT`] is false, and
@@ -14,6 +15,8 @@ mod decode;
 mod error;
 #[cfg(feature = "voice")]
 mod listen;
+#[cfg(feature = "voice")]
+mod loops;
 #[cfg(not(feature = "voice"))]
 mod not_built;
 #[cfg(feature = "voice")]

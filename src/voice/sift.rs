@@ -2,6 +2,8 @@
 //!
 //! Values in, values out. What is dropped is kept beside the text, so that nobody has to trust these rules.
 
+use super::loops::cut_loops;
+
 /// A part of the recording as the model wrote it down.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Heard {
@@ -23,6 +25,8 @@ pub(super) struct Sifted {
     /// The lowest of all parts, 0 to 1.
     pub(super) no_speech: f64,
     pub(super) dropped: Vec<String>,
+    /// Rounds of loops that were cut, of what was dropped.
+    pub(super) rounds_cut: usize,
 }
 
 /// Above this the model itself says that nobody speaks; OpenAI's own threshold.
@@ -32,10 +36,6 @@ const UNSURE: f64 = 0.5;
 /// A phrase of its training needs only this much of a doubt to be dropped.
 const PHANTOM_NO_SPEECH: f64 = 0.25;
 const PHANTOM_UNSURE: f64 = 0.65;
-/// More often in a row, nobody says the same: the model is caught in a loop.
-const MOST_REPEATS: usize = 5;
-/// The longest phrase that is looked for in a loop, in words.
-const MAX_PHRASE_WORDS: usize = 12;
 
 /// What it writes over silence, noise and the end of a recording: the thanks and credits of the films that it learned from.
 const PHANTOMS: &[&str] = &[
@@ -93,9 +93,9 @@ pub(super) fn sift(heard: Vec<Heard>) -> Sifted {
     }
     let probabilities: Vec<f64> = kept.iter().flat_map(|part| part.probabilities.iter().copied()).collect();
     sifted.confidence = geometric_mean(&probabilities);
-    let (text, looped) = without_loops(&kept.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join(" "));
-    sifted.text = text;
-    sifted.dropped.extend(looped);
+    let unlooped = cut_loops(&kept.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join(" "));
+    (sifted.text, sifted.rounds_cut) = (unlooped.text, unlooped.rounds_cut);
+    sifted.dropped.extend(unlooped.cut);
     sifted
 }
 
@@ -122,32 +122,6 @@ fn is_annotation(text: &str) -> bool {
                 .and_then(|rest| rest.strip_suffix(*close))
                 .is_some_and(|inner| !inner.contains([*open, *close]))
     })
-}
-
-/// The text with every loop cut to one round, and what was cut.
-fn without_loops(text: &str) -> (String, Vec<String>) {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let keys: Vec<String> = words.iter().map(|word| key(word)).collect();
-    let (mut kept, mut cut, mut at) = (Vec::new(), Vec::new(), 0);
-    while at < words.len() {
-        let (length, rounds) = (1..=MAX_PHRASE_WORDS)
-            .map(|length| (length, rounds_at(&keys, at, length)))
-            .find(|(_, rounds)| *rounds > MOST_REPEATS)
-            .unwrap_or((1, 1));
-        let (first, end) = (at + length, at + length * rounds);
-        kept.extend_from_slice(words.get(at..first).unwrap_or_default());
-        if rounds > 1 {
-            cut.push(words.get(first..end).unwrap_or_default().join(" "));
-        }
-        at = end;
-    }
-    (kept.join(" "), cut)
-}
-
-/// How often the phrase of that many words comes from there on, one after the other.
-fn rounds_at(keys: &[String], at: usize, length: usize) -> usize {
-    let Some(phrase) = keys.get(at..at + length) else { return 0 };
-    keys.get(at..).unwrap_or_default().chunks_exact(length).take_while(|round| *round == phrase).count()
 }
 
 /// Letters and digits in lower case, words apart by one blank: what two phrases have in common.
@@ -234,10 +208,10 @@ mod tests {
     fn loops_are_cut_to_one_round_and_people_may_repeat_themselves() {
         let sifted = sift(vec![heard(&"and the ".repeat(40), 0.1, 0.9)]);
         assert_eq!(sifted.text, "and the");
-        assert_eq!(sifted.dropped, ["and the ".repeat(39).trim()]);
+        assert_eq!((sifted.dropped, sifted.rounds_cut), (vec!["and the ".repeat(39).trim().to_owned()], 39));
         let parts = vec![heard("I'm sorry.", 0.1, 0.9); 9];
         assert_eq!(sift(parts).text, "I'm sorry.");
-        let five = ["I'm sorry."; MOST_REPEATS].join(" ");
+        let five = ["I'm sorry."; 5].join(" ");
         assert_eq!(text_of(heard(&five, 0.1, 0.9)), five);
         assert_eq!(text_of(heard("no, no, no, no! Stop.", 0.1, 0.9)), "no, no, no, no! Stop.");
     }

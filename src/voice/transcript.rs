@@ -18,6 +18,9 @@ pub struct Transcript {
     pub no_speech: f64,
     /// What the model wrote over parts where nobody spoke, in its words. It isn't in `text`.
     pub dropped: Vec<String>,
+    /// How many repeats of the same words were left out, since the model seemed to be caught in a loop. They are in `dropped`.
+    #[serde(default)]
+    pub repeats_cut: usize,
     /// Whether the file is damaged or cut off: `text` is of what could be read.
     pub is_damaged: bool,
 }

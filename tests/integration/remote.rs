@@ -63,6 +63,85 @@ fn push_from(env: &TestEnv, dir: &Path, path: &str, change: impl FnOnce(String) 
     env.git_in(dir, &["rev-parse", "HEAD"])
 }
 
+/// What health says of the memory and of wakes.
+fn checks(env: &TestEnv) -> Vec<(String, String, String)> {
+    let report = env.health(&["check", "--json", "--offline"]).json();
+    let text = |check: &serde_json::Value, name: &str| check[name].as_str().unwrap_or_default().to_owned();
+    let all = report["checks"].as_array().unwrap().iter();
+    let some = all.filter(|check| ["repository", "wakes", "remote"].contains(&check["id"].as_str().unwrap()));
+    some.map(|check| (text(check, "id"), text(check, "status"), text(check, "detail") + &text(check, "fix"))).collect()
+}
+
+/// A new report is one line: what the person has told git before the first wake.
+#[test]
+fn whatever_a_person_has_told_git_the_first_wake_makes_its_memory_and_answers() {
+    for settings in [
+        "[init]\n\tdefaultRefFormat = reftable\n",
+        "[init]\n\tdefaultObjectFormat = sha256\n",
+        "[init]\n\tdefaultBranch = trunk\n\ttemplateDir = /nowhere\n",
+        "[clone]\n\tdefaultRemoteName = upstream\n\trejectShallow = true\n\tfilterSubmodules = true\n",
+        "[core]\n\tautocrlf = true\n\teol = crlf\n\tsafecrlf = true\n",
+        "[core]\n\thooksPath = /nowhere\n\tfsmonitor = /nowhere/monitor\n\tuntrackedCache = true\n\tsplitIndex = true\n",
+        "[core]\n\tattributesFile = /nowhere\n\texcludesFile = /nowhere\n\tlogAllRefUpdates = false\n\tsharedRepository = group\n",
+        "[commit]\n\tgpgSign = true\n[tag]\n\tgpgSign = true\n[push]\n\tgpgSign = true\n[user]\n\tsigningKey = none\n",
+        "[push]\n\tdefault = nothing\n\tfollowTags = true\n[remote]\n\tpushDefault = nowhere\n[fetch]\n\tprune = true\n\tpruneTags = true\n",
+        "[feature]\n\tmanyFiles = true\n\texperimental = true\n[index]\n\tskipHash = true\n[transfer]\n\tfsckObjects = true\n",
+        "[pull]\n\trebase = true\n\tff = only\n[merge]\n\tff = false\n\tconflictStyle = zdiff3\n[rerere]\n\tenabled = true\n",
+        "[checkout]\n\tdefaultRemote = upstream\n[branch]\n\tautoSetupMerge = false\n[submodule]\n\trecurse = true\n",
+    ] {
+        for is_empty in [true, false] {
+            let mut env = TestEnv::new();
+            let remote = env.bare_remote("remote.git");
+            if !is_empty {
+                let dir = clone(&env, &remote);
+                fs::create_dir_all(dir.join("memory/agent-memory")).unwrap();
+                fs::write(dir.join(SEMANTIC), "# Facts\n").unwrap();
+                env.git_in(&dir, &["add", "."]);
+                env.git_in(&dir, &["commit", "-qm", "first"]);
+                env.git_in(&dir, &["push", "-q", "origin", "HEAD:main"]);
+            }
+            fs::create_dir_all(env.path("home")).unwrap();
+            fs::write(env.path("home").join(".gitconfig"), settings).unwrap();
+            env.set("REPO_URL", &remote.display().to_string());
+            for fact in ["Anna has a dog", "tea is at five"] {
+                say(&env, &format!("remember that {fact}"));
+                assert!(env.memory(SEMANTIC).contains(fact), "{settings}");
+            }
+            check_in_step(&env, &remote);
+            for (id, status, said) in checks(&env) {
+                assert_eq!(status, "ok", "{settings}: {id}: {said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_remote_whose_default_branch_is_none_of_its_own_is_answered_and_named_once() {
+    let mut env = TestEnv::new();
+    let remote = env.bare_remote("remote.git");
+    let dir = clone(&env, &remote);
+    fs::write(dir.join("claude.md"), "# Theirs\n").unwrap();
+    env.git_in(&dir, &["add", "."]);
+    env.git_in(&dir, &["commit", "-qm", "first"]);
+    env.git_in(&dir, &["push", "-q", "origin", "HEAD:one", "HEAD:two"]);
+    env.git_in(&remote, &["symbolic-ref", "HEAD", "refs/heads/gone"]);
+    env.set("REPO_URL", &remote.display().to_string());
+    say(&env, "remember that Anna has a dog");
+    assert!(env.memory(SEMANTIC).contains("Anna has a dog"));
+    let told: Vec<_> = checks(&env).into_iter().filter(|(_, status, _)| status != "ok").collect();
+    assert_eq!(told.len(), 1, "{told:#?}");
+    assert!(told[0].0 == "remote" && told[0].2.contains("set the default branch"), "{told:#?}");
+    // Once it says which, they are joined.
+    env.git_in(&remote, &["symbolic-ref", "HEAD", "refs/heads/one"]);
+    for hour in 10..13 {
+        env.at(&format!("2026-11-22T{hour}:00:00Z"));
+        say(&env, &format!("remember that it was {hour} o'clock"));
+    }
+    assert_eq!(fs::read_to_string(env.brain().join("claude.md")).unwrap(), "# Theirs\n");
+    assert_eq!(env.git_in(&remote, &["rev-parse", "one"]), env.git(&["rev-parse", "one"]));
+    assert!(env.memory(SEMANTIC).contains("Anna has a dog"));
+}
+
 /// A fetch or push that died with its machine leaves git's own locks. They hold up nothing, not even once.
 #[test]
 fn locks_that_a_dead_git_left_hold_up_no_fetch_and_no_push() {

@@ -58,11 +58,7 @@ fn what_follows(error: &FetchError, faults: u32) -> Next {
             TelegramError::NotSent { .. } | TelegramError::Conflict(_) | TelegramError::Unauthorized(_) => later,
             TelegramError::Ambiguous { .. } => few(MAX_TRIES),
             TelegramError::Rejected { description, .. } if is_unavailable(description) => few(MAX_TRIES_UNAVAILABLE),
-            TelegramError::Rejected { .. }
-            | TelegramError::ChatGone(_)
-            | TelegramError::TopicGone(_)
-            | TelegramError::MigratedTo(_)
-            | TelegramError::BadFormatting(_) => Next::Never,
+            TelegramError::Rejected { .. } | TelegramError::ChatGone(_) | TelegramError::MigratedTo(_) => Next::Never,
         },
     }
 }

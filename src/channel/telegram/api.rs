@@ -209,8 +209,18 @@ impl Telegram {
                 answer => break answer?,
             }
         };
-        let unnumbered = || TelegramError::Ambiguous { why: "an update came without its number".to_owned() };
-        batch.into_iter().map(|raw| RawUpdate::parse(raw).ok_or_else(unnumbered)).collect()
+        let count = batch.len();
+        let updates: Vec<RawUpdate> = batch.into_iter().filter_map(RawUpdate::parse).collect();
+        match count - updates.len() {
+            0 => {}
+            // Nothing can be confirmed.
+            _ if updates.is_empty() => {
+                return Err(TelegramError::Ambiguous { why: "an update came without its number".to_owned() });
+            }
+            // Whatever it is, Telegram numbers its own, and the others needn't wait for it.
+            unnumbered => tracing::warn!(unnumbered, "updates came without their numbers, and were passed over"),
+        }
+        Ok(updates)
     }
 
     /// Sends a message and gives its id, which is all that is read of the answer: the rest can't undo that it was sent.
@@ -333,7 +343,7 @@ pub(super) fn read_answer<R: DeserializeOwned>(status: u16, body: &[u8]) -> Resu
         result: Option<&'a RawValue>,
         error_code: Option<i64>,
         description: Option<String>,
-        parameters: Option<Parameters>,
+        parameters: Option<Value>,
     }
     let Ok(answer) = serde_json::from_slice::<Answer<'_>>(body) else {
         return Err(TelegramError::from_foreign_answer(status));
@@ -341,7 +351,8 @@ pub(super) fn read_answer<R: DeserializeOwned>(status: u16, body: &[u8]) -> Resu
     if !answer.ok {
         let code = answer.error_code.unwrap_or_else(|| status.into());
         let description = answer.description.unwrap_or_default();
-        return Err(TelegramError::from_answer(code, &description, &answer.parameters.unwrap_or_default()));
+        let parameters = Parameters::read(&answer.parameters.unwrap_or_default());
+        return Err(TelegramError::from_answer(code, &description, &parameters));
     }
     let result = answer.result.map_or("null", RawValue::get);
     serde_json::from_str(result)

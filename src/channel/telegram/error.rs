@@ -5,16 +5,15 @@
 
 use std::{error::Error as _, time::Duration};
 
-use serde::Deserialize;
+use serde_json::Value;
 
+use super::refusal::asked_wait;
 use crate::outside::{Origin, Outside};
 
 /// Waited for when a 429 names no time.
 const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(30);
 /// The longest wait that is taken for one: whoever answers with more isn't Telegram, or is mistaken.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
-/// What Telegram says when it has no such topic, or lets nobody write there any more, in lower case.
-const TOPIC_GONE: [&str; 3] = ["message thread not found", "topic_closed", "topic_deleted"];
 /// The longest description that is kept, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 300;
 
@@ -35,19 +34,13 @@ pub enum TelegramError {
         "Telegram doesn't accept the bot's token ({}). Check TELEGRAM_BOT_TOKEN, or get a new one from @BotFather", said(.0)
     )]
     Unauthorized(String),
-    /// Not sent, because the text's formatting couldn't be read: send it as plain text.
-    #[error("Telegram couldn't read the formatting: {}", said(.0))]
-    BadFormatting(String),
-    /// Not sent, because the forum topic was closed or deleted: send it to the chat without one.
-    #[error("the topic is closed or gone: {}", said(.0))]
-    TopicGone(String),
     /// Not sent, because the group has become a supergroup with this id.
     #[error("the group has become a supergroup, its id is now {0}: put that into ALLOWED_CHAT_IDS")]
     MigratedTo(i64),
     /// Nothing can be sent to this chat: the person blocked the bot, or the chat doesn't exist for it.
     #[error("this chat can't be written to: {}. The person has to write to the bot first, or unblock it", said(.0))]
     ChatGone(String),
-    /// Telegram won't do this, and asking again is no use.
+    /// Telegram won't do this, and asking the same again is no use. What of a message it won't have, `refusal` tells.
     #[error("Telegram refused the call ({code}): {}", said(description))]
     Rejected {
         /// The error's code, mostly an HTTP status.
@@ -75,10 +68,27 @@ fn said(description: &str) -> Outside {
 }
 
 /// What a failed answer adds for programs.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default)]
 pub(super) struct Parameters {
     retry_after: Option<u64>,
     migrate_to_chat_id: Option<i64>,
+}
+
+impl Parameters {
+    /// Reads what is understood of it: servers between us and Telegram write an empty object as a list, or a number as text.
+    pub(super) fn read(parameters: &Value) -> Self {
+        let number = |name: &str| {
+            let value = parameters.get(name)?;
+            value.as_i64().or_else(|| value.as_str()?.trim().parse().ok())
+        };
+        // Rounded up: half a second too early is refused again.
+        let seconds = |value: &Value| value.as_f64().map(|seconds| seconds.ceil().max(0.0) as u64);
+        let retry_after = number("retry_after").and_then(|seconds| u64::try_from(seconds).ok());
+        Self {
+            retry_after: retry_after.or_else(|| parameters.get("retry_after").and_then(seconds)),
+            migrate_to_chat_id: number("migrate_to_chat_id"),
+        }
+    }
 }
 
 impl TelegramError {
@@ -90,16 +100,14 @@ impl TelegramError {
         }
         let said = description.to_ascii_lowercase();
         match code {
-            429 => {
-                let asked = parameters.retry_after.map_or(RETRY_AFTER_DEFAULT, Duration::from_secs);
-                Self::RetryAfter(asked.min(RETRY_AFTER_MAX))
+            420 | 429 => {
+                let asked = parameters.retry_after.map(Duration::from_secs).or_else(|| asked_wait(&description));
+                Self::RetryAfter(asked.unwrap_or(RETRY_AFTER_DEFAULT).min(RETRY_AFTER_MAX))
             }
             409 => Self::Conflict(description),
             401 => Self::Unauthorized(description),
             404 if !said.contains("method not found") => Self::Unauthorized(description),
             403 => Self::ChatGone(description),
-            400 if said.contains("can't parse entities") => Self::BadFormatting(description),
-            400 if TOPIC_GONE.iter().any(|words| said.contains(words)) => Self::TopicGone(description),
             400 if said.contains("chat not found") || said.contains("user not found") => Self::ChatGone(description),
             500.. => Self::Ambiguous { why: format!("server error {code}: {description}") },
             _ => Self::Rejected { code, description },
@@ -130,8 +138,6 @@ impl TelegramError {
             Self::RetryAfter(_) | Self::MigratedTo(_) => self,
             Self::Conflict(text) => Self::Conflict(scrub(&text)),
             Self::Unauthorized(text) => Self::Unauthorized(scrub(&text)),
-            Self::BadFormatting(text) => Self::BadFormatting(scrub(&text)),
-            Self::TopicGone(text) => Self::TopicGone(scrub(&text)),
             Self::ChatGone(text) => Self::ChatGone(scrub(&text)),
             Self::Rejected { code, description } => Self::Rejected { code, description: scrub(&description) },
             Self::NotSent { why } => Self::NotSent { why: scrub(&why) },
@@ -192,12 +198,30 @@ mod tests {
         assert!(matches!(said(409, "Conflict: terminated by other getUpdates request"), TelegramError::Conflict(_)));
         assert!(matches!(said(403, "Forbidden: bot was blocked by the user"), TelegramError::ChatGone(_)));
         assert!(matches!(said(400, "Bad Request: chat not found"), TelegramError::ChatGone(_)));
-        assert!(matches!(said(400, "Bad Request: can't parse entities: x"), TelegramError::BadFormatting(_)));
-        for gone in ["message thread not found", "TOPIC_CLOSED", "TOPIC_DELETED"] {
-            assert!(matches!(said(400, &format!("Bad Request: {gone}")), TelegramError::TopicGone(_)));
+        assert!(matches!(said(400, "Bad Request: can't parse entities: x"), TelegramError::Rejected { code: 400, .. }));
+        for (code, words) in [(429, "Too Many Requests: retry after 37"), (420, "FLOOD_WAIT_37")] {
+            assert_eq!(said(code, words), TelegramError::RetryAfter(Duration::from_secs(37)), "only the words tell");
         }
         assert!(matches!(said(400, "Bad Request: message is too long"), TelegramError::Rejected { code: 400, .. }));
         assert!(matches!(said(502, "Bad Gateway"), TelegramError::Ambiguous { .. }));
+    }
+
+    #[test]
+    fn parameters_are_read_however_they_are_written() {
+        use serde_json::json;
+        for (parameters, wait, moved) in [
+            (json!({"retry_after": 5}), Some(5), None),
+            (json!({"retry_after": 4.2}), Some(5), None),
+            (json!({"retry_after": "5"}), Some(5), None),
+            (json!({"retry_after": -1}), Some(0), None),
+            (json!({"migrate_to_chat_id": "-1001"}), None, Some(-1001)),
+            (json!([]), None, None),
+            (json!("none"), None, None),
+            (json!({"retry_after": null, "migrate_to_chat_id": {}}), None, None),
+        ] {
+            let read = Parameters::read(&parameters);
+            assert_eq!((read.retry_after, read.migrate_to_chat_id), (wait, moved), "{parameters}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Telegram: the Bot API's client, what an update means, and the [`Channel`] that answers leave by.
 //!
-//! `api` makes one bounded call and sorts its failure by what to do ([`TelegramError`]); `incoming` decides without
+//! `api` makes one bounded call and sorts its failure by what to do ([`TelegramError`]); `sending` tries a message in plainer forms,
+//! by what `refusal` makes of Telegram's words; `incoming` decides without
 //! any call what an update is and whether its sender may speak. Polling, storing and trying again live in [`crate::bot`]
 //! and the outbox's delivery.
 
@@ -13,7 +14,9 @@ mod file;
 mod inbox;
 mod incoming;
 mod private;
+mod refusal;
 mod said;
+mod sending;
 
 pub use api::{Me, RawUpdate, SetUpError, Telegram, WebhookInfo};
 pub use command::Command;
@@ -26,82 +29,20 @@ pub use private::{PrivateText, private_text};
 use serde::{Serialize, de::IgnoredAny};
 use teloxide_core::{
     payloads::{
-        AnswerCallbackQuery, DeleteMessage, EditMessageCaption, EditMessageText, SendChatAction, SendDocument,
-        SendMessage, SetMessageReaction,
+        AnswerCallbackQuery, DeleteMessage, EditMessageCaption, EditMessageText, SendChatAction, SetMessageReaction,
     },
     requests::Payload,
     types::{
-        CallbackQueryId, ChatAction, ChatId, FileId, InlineKeyboardButton, InlineKeyboardMarkup, InputFile,
-        LinkPreviewOptions, MessageId, ParseMode, ReactionType, ReplyMarkup, ReplyParameters, ThreadId,
+        CallbackQueryId, ChatAction, ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, MessageId,
+        ReactionType, ReplyMarkup, ThreadId,
     },
 };
 
-use super::{Buttons, Channel, DoneFuture, Form, Outgoing, Presence, SendError, SendFuture, Sent};
-use crate::{
-    render,
-    types::{ButtonChoice, ChatRef, NudgeAnswer, Question, ReminderAnswer},
-};
+use super::{Buttons, DoneFuture, Presence, SendError};
+use crate::types::{ButtonChoice, ChatRef, NudgeAnswer, Question, ReminderAnswer};
 
 /// The reaction to a message that has arrived, one of those that every chat allows by default.
 const SEEN: &str = "👀";
-
-impl Channel for Telegram {
-    /// With formatting first; when Telegram refuses that, which means that nothing was sent, once more without. The same with the
-    /// topic: what was meant for one that is closed or gone goes to the chat itself, and says so.
-    fn send<'a>(&'a self, part: &'a Outgoing) -> SendFuture<'a> {
-        Box::pin(async move {
-            match self.send_formed(part).await {
-                Err(TelegramError::TopicGone(_)) if part.thread_id.is_some() => {
-                    Ok(self.send_formed(&without_topic(part)).await?)
-                }
-                Err(moved @ TelegramError::MigratedTo(to)) => {
-                    Err(SendError::Moved { to: ChatRef::telegram(to), why: moved.to_string() })
-                }
-                sent => Ok(sent?),
-            }
-        })
-    }
-}
-
-impl Telegram {
-    /// Sends a part where it belongs, in the form that Telegram takes.
-    async fn send_formed(&self, part: &Outgoing) -> Result<Sent, TelegramError> {
-        let formatted = self.send_as(part, Form::Html).await;
-        if let Err(TelegramError::BadFormatting(_)) = formatted {
-            return Ok(Sent { message_id: self.send_as(part, Form::Plain).await?, form: Form::Plain });
-        }
-        Ok(Sent { message_id: formatted?, form: Form::Html })
-    }
-
-    /// Sends a part, as a file with its text under it if it carries one, and gives its id.
-    async fn send_as(&self, part: &Outgoing, form: Form) -> Result<i64, TelegramError> {
-        let text = if form == Form::Html { &part.html } else { &part.plain };
-        let parse_mode = (form == Form::Html).then_some(ParseMode::Html);
-        let message_thread_id = part.thread_id.map(topic).transpose()?;
-        // It is sent all the same if what it answers is gone.
-        let answered = part.reply_to.and_then(|id| message(id).ok());
-        let reply_parameters = answered.map(|id| ReplyParameters::new(id).allow_sending_without_reply());
-        let reply_markup = part.question.as_ref().map(buttons);
-        if let Some(file) = &part.file {
-            let caption = Some(text.clone());
-            // The file itself goes beside the request.
-            let request = SendDocument::new(to(part.chat), InputFile::file_id(FileId::default()));
-            let request =
-                SendDocument { caption, parse_mode, message_thread_id, reply_parameters, reply_markup, ..request };
-            return self.send_document(&request, file).await;
-        }
-        let request = SendMessage {
-            parse_mode,
-            message_thread_id,
-            reply_parameters,
-            reply_markup,
-            disable_notification: part.silent.then_some(true),
-            link_preview_options: Some(without_preview()),
-            ..SendMessage::new(to(part.chat), text)
-        };
-        self.send_message(&request).await
-    }
-}
 
 fn to(chat: ChatRef) -> ChatId {
     ChatId(chat.id)
@@ -114,7 +55,8 @@ fn message(id: i64) -> Result<MessageId, TelegramError> {
 }
 
 fn topic(id: i64) -> Result<ThreadId, TelegramError> {
-    message(id).map(ThreadId).map_err(|error| TelegramError::TopicGone(error.to_string()))
+    let unknown = |_| TelegramError::Rejected { code: 400, description: format!("there is no topic {id}") };
+    message(id).map(ThreadId).map_err(unknown)
 }
 
 /// Nobody's server is told what we write of.
@@ -154,13 +96,6 @@ fn label(choice: &ButtonChoice) -> &'static str {
         ButtonChoice::Nudge { answer: NudgeAnswer::TakeBack, .. } => "↩️ Take it back",
         ButtonChoice::Nudge { answer: NudgeAnswer::NoMore, .. } => "🔕 No more nudges",
     }
-}
-
-/// A part that can't go to its topic. An answer to a message there would go there, too.
-fn without_topic(part: &Outgoing) -> Outgoing {
-    let text = render::RenderedPart { html: part.html.clone(), plain: part.plain.clone() };
-    let render::RenderedPart { html, plain } = render::with_topic_mark(&text);
-    Outgoing { thread_id: None, reply_to: None, html, plain, ..part.clone() }
 }
 
 impl Presence for Telegram {
@@ -215,11 +150,9 @@ impl From<TelegramError> for SendError {
                 Self::NotSent { why }
             }
             TelegramError::Ambiguous { .. } => Self::Ambiguous { why },
-            TelegramError::BadFormatting(_)
-            | TelegramError::TopicGone(_)
-            | TelegramError::MigratedTo(_)
-            | TelegramError::ChatGone(_)
-            | TelegramError::Rejected { .. } => Self::Never { why },
+            TelegramError::MigratedTo(_) | TelegramError::ChatGone(_) | TelegramError::Rejected { .. } => {
+                Self::Never { why }
+            }
         }
     }
 }

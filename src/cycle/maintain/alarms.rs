@@ -105,7 +105,7 @@ pub(super) fn tell_unsettled(session: &mut Session<'_>, repo: &Repo, merged: &[S
 }
 
 /// Tells the owner of a file that isn't committed because it seems to hold a secret: once a week, since they may have their reasons.
-/// Of one that git has no place for they are told once.
+/// Of one that git or the disk has no place for they are told once.
 pub(in crate::cycle) fn tell_refused(session: &mut Session<'_>, left: &LeftAlone) -> Result<(), WakeError> {
     let path = session.context.redactor.redact(&left.path);
     let name = outside::name(&path);
@@ -116,6 +116,14 @@ pub(in crate::cycle) fn tell_refused(session: &mut Session<'_>, left: &LeftAlone
             left.why
         );
         return session.alarm(&format!("misnamed/{path}"), text).map(drop);
+    }
+    if left.shares_name() {
+        let text = format!(
+            "I leave {name} in my memory's folder alone: it {}. Both are kept as they were committed, and what stands here is \
+             committed for neither. Rename one of them where both are (on another machine, or on the remote's own pages) and push that.",
+            left.why
+        );
+        return session.alarm(&format!("shared-name/{path}"), text).map(drop);
     }
     if left.why != HOLDS_SECRET {
         return Ok(());

@@ -10,7 +10,7 @@ use crate::{
         scene::Scene,
         words::list,
     },
-    repo::{Condition, Finished, MAX_LOOSE, MAX_PACKS, Repo, RepoError, Stock},
+    repo::{self, Ailment, Condition, Finished, MAX_LOOSE, MAX_PACKS, Repo, RepoError, Stock},
     store::UpkeepKind,
 };
 
@@ -45,7 +45,8 @@ struct Facts {
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     if let Some(error) = scene.repo_error() {
-        return Ok(judge_unopened(error));
+        let dir = scene.config.repo_dir();
+        return Ok(judge_unopened(error, repo::ailment(&dir).as_ref(), &dir.display().to_string()));
     }
     let Some(repo) = scene.repo()? else {
         return Ok(Finding::nothing_yet());
@@ -76,12 +77,21 @@ fn look(repo: &Repo, scene: &Scene<'_>) -> Result<Facts, Trouble> {
     })
 }
 
-fn judge_unopened(error: &RepoError) -> Finding {
-    let fix = match error {
-        RepoError::NotARepository { .. } => "move it away; the next wake then makes or clones the memory",
-        _ => "see what git says of it: git status, git fsck",
+/// A memory that can't be opened: each wake fails for it.
+fn judge_unopened(error: &RepoError, ailment: Option<&Ailment>, place: &str) -> Finding {
+    let fix = match (error, ailment) {
+        (RepoError::NotARepository { .. }, _) => {
+            "move it away; the next wake then makes or clones the memory".to_owned()
+        }
+        (RepoError::UnreadableForm { form, .. }, _) => format!("{}. Then wake --once", form.way_out),
+        (RepoError::AnothersRepository { .. }, _) => {
+            format!("git config --global --add safe.directory '{place}'; then wake --once")
+        }
+        (_, Some(ailment)) => format!("cd '{place}' && {}; then wake --once", ailment.mended_by()),
+        (_, None) => format!("see what git says of it: git -C '{place}' status; git -C '{place}' fsck"),
     };
-    Finding::critical(format!("the memory can't be opened: {error}"), fix)
+    let ails = ailment.map(|ailment| format!(" ({ailment} can't be read)")).unwrap_or_default();
+    Finding::critical(format!("the memory can't be opened, so no wake comes to its end: {error}{ails}"), fix)
 }
 
 fn judge(facts: &Facts, is_wake_running: bool) -> Finding {
@@ -177,7 +187,7 @@ pub(super) fn repair(tools: &mut RepairTools<'_>) -> Result<Vec<String>, Trouble
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::health::Status;
+    use crate::{health::Status, repo::UnreadableForm};
 
     fn facts() -> Facts {
         Facts {
@@ -203,6 +213,24 @@ mod tests {
         let finding = judge(&Facts { stock, untidy: Some("git repack failed".to_owned()), ..facts() }, false);
         assert_eq!((finding.status, finding.fix.as_deref()), (Status::Warn, Some("git gc")));
         assert!(finding.detail.contains("git repack failed"), "{}", finding.detail);
+    }
+
+    /// A new report is one line: why it can't be opened, what of it can't be read, and the command that mends it.
+    #[test]
+    fn a_memory_that_cant_be_opened_names_what_mends_it() {
+        let form = UnreadableForm { setting: "extensions.x=y".to_owned(), way_out: "git mend".to_owned() };
+        let path = std::path::PathBuf::from("/w/brain");
+        for (error, ailment, fix) in [
+            (RepoError::NotARepository { path: path.clone() }, None, "move it away"),
+            (RepoError::UnreadableForm { path: path.clone(), form }, None, "git mend. Then wake --once"),
+            (RepoError::AnothersRepository { path }, None, "git config --global --add safe.directory '/w/brain'"),
+            (RepoError::Moved, Some(Ailment::Index), "cd '/w/brain' && rm .git/index && git reset; then wake --once"),
+            (RepoError::Moved, None, "see what git says of it: git -C '/w/brain'"),
+        ] {
+            let finding = judge_unopened(&error, ailment.as_ref(), "/w/brain");
+            assert!(finding.fix.as_ref().is_some_and(|told| told.starts_with(fix)), "{error}: {finding:?}");
+            assert_eq!(finding.status, Status::Critical);
+        }
     }
 
     #[test]

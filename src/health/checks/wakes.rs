@@ -23,18 +23,38 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let upkeep = store.upkeep(UpkeepKind::Wake)?;
     let since = store.failing_since(UpkeepKind::Wake)?;
     let ailment = repo::ailment(&scene.config.repo_dir());
-    let place = scene.config.repo_dir().display().to_string();
-    Ok(judge(&upkeep, since, ailment.as_ref(), &place, scene.now))
+    let dir = scene.config.repo_dir();
+    let memory = match scene.repo_error() {
+        _ if !dir.join(".git").exists() => MemoryPlace::NotMade,
+        Some(_) if ailment.is_none() => MemoryPlace::Unopened,
+        _ => MemoryPlace::At(dir.display().to_string()),
+    };
+    Ok(judge(&upkeep, since, ailment.as_ref(), &memory, scene.now))
+}
+
+/// The memory, as far as it is a place to look for what is wrong.
+enum MemoryPlace {
+    /// There is none yet.
+    NotMade,
+    /// It can't be opened, and the check `repository` has what mends that.
+    Unopened,
+    /// Its directory.
+    At(String),
 }
 
 fn judge(
     upkeep: &Upkeep,
     since: Option<DateTime<Utc>>,
     ailment: Option<&Ailment>,
-    place: &str,
+    memory: &MemoryPlace,
     now: DateTime<Utc>,
 ) -> Finding {
-    let mended = ailment.map(|ailment| format!("cd '{place}' && {}; then wake --once", ailment.mended_by()));
+    let mended = match (ailment, memory) {
+        (Some(ailment), MemoryPlace::At(place)) => {
+            Some(format!("cd '{place}' && {}; then wake --once", ailment.mended_by()))
+        }
+        _ => None,
+    };
     let ails = ailment.map(|ailment| format!("{ailment} can't be read"));
     if upkeep.failures == 0 {
         // No wake has met it yet.
@@ -46,10 +66,14 @@ fn judge(
     let since = since.map(|at| format!(", first {}", ago(at, now))).unwrap_or_default();
     let why = upkeep.error.as_deref().unwrap_or("the reason isn't known");
     let ails = ails.map(|ails| format!(" ({ails})")).unwrap_or_default();
-    let fix = mended.unwrap_or_else(|| {
-        format!(
+    let fix = mended.unwrap_or_else(|| match memory {
+        MemoryPlace::At(place) => format!(
             "fix what it names; the other checks tell more, and `cd '{place}' && git fsck` of git. Then wake --once"
-        )
+        ),
+        MemoryPlace::Unopened => "see the check `repository`".to_owned(),
+        MemoryPlace::NotMade => {
+            "fix what it names, which keeps the memory from being made; then wake --once".to_owned()
+        }
     });
     if upkeep.failures < MANY {
         let last = if upkeep.failures == 1 { "the last one" } else { "the last two" };
@@ -74,7 +98,7 @@ mod tests {
         let now = parse_time("2026-11-21T12:00:00Z").unwrap();
         let judged = |failures, ailment: Option<&Ailment>| {
             let upkeep = Upkeep { failures, error: Some("git: bad".to_owned()), ..Upkeep::default() };
-            judge(&upkeep, parse_time("2026-11-21T11:00:00Z"), ailment, "/w/brain", now)
+            judge(&upkeep, parse_time("2026-11-21T11:00:00Z"), ailment, &MemoryPlace::At("/w/brain".to_owned()), now)
         };
         assert_eq!(judged(0, None).status, Status::Ok);
         assert_eq!(judged(0, Some(&Ailment::Index)).status, Status::Critical);
@@ -84,5 +108,8 @@ mod tests {
         assert!(found.detail.contains("3 in a row have failed, first 1 h ago") && found.detail.contains("git: bad"));
         assert_eq!(found.fix.unwrap(), "cd '/w/brain' && rm .git/index && git reset; then wake --once");
         assert!(judged(3, None).fix.unwrap().contains("git fsck"));
+        let unmade = Upkeep { failures: 3, error: Some("no room".to_owned()), ..Upkeep::default() };
+        let fix = judge(&unmade, None, None, &MemoryPlace::NotMade, now).fix.unwrap();
+        assert!(!fix.contains("cd ") && fix.contains("wake --once"), "{fix}: there is no folder yet");
     }
 }

@@ -1,7 +1,10 @@
 //! The screen of `health status`, made of what was gathered.
 
+use chrono::{DateTime, Utc};
+
 use super::{Overview, files, questions};
 use crate::{
+    clock::parse_time,
     config::OFFLINE_MODEL,
     cycle::decide::budget,
     store::{Cap, Prospect, Undelivered},
@@ -115,7 +118,8 @@ impl Overview {
     }
 
     pub(super) fn outbox_line(&self) -> String {
-        let mut lines: Vec<String> = self.undelivered.iter().take(MAX_UNDELIVERED).map(undelivered_line).collect();
+        let mut lines: Vec<String> =
+            self.undelivered.iter().take(MAX_UNDELIVERED).map(|message| undelivered_line(message, self.at)).collect();
         match self.undelivered_count.saturating_sub(lines.len()) {
             0 if lines.is_empty() => lines.push("everything is delivered".to_owned()),
             0 => {}
@@ -198,13 +202,14 @@ impl Overview {
     }
 }
 
-fn undelivered_line(message: &Undelivered) -> String {
+fn undelivered_line(message: &Undelivered, now: DateTime<Utc>) -> String {
     let to = match message.chat {
         ChatRef::TERMINAL => "the terminal".to_owned(),
         chat => format!("chat {chat}"),
     };
     let why = message.error.as_deref().map(|error| format!(": {}", short(error))).unwrap_or_default();
-    let next = message.not_before.as_deref().map(|at| format!(", not before {at}")).unwrap_or_default();
+    let next = message.not_before.as_deref().and_then(parse_time);
+    let next = next.map(|at| format!(", tried again {}", ago(at, now))).unwrap_or_default();
     let state = match message.prospect() {
         Prospect::InDoubt => "sent twice without Telegram's word, may have come",
         Prospect::Tried | Prospect::Refused => message.state.as_str(),

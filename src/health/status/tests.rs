@@ -175,7 +175,7 @@ fn in_the_middle_of_a_busy_day() {
     now        a wake is at work (pid 812, 20261121T115500Z-812)
     queue      2 waiting, 1 kept until an AI model can answer, 2 waiting for your answer to a question, 1 waiting for files, the oldest came 6 min ago
     reminder   Sat 2026-11-21 15:00 (in 2 h): call mum
-    outbox     3 to chat 7: planned: Too Many Requests, not before 2026-11-21T12:10:00.000Z
+    outbox     3 to chat 7: planned: Too Many Requests, tried again in 10 min
     telegram   last heard 3 min ago
     memory     main, as it should be; 1 ahead, 0 behind the remote; 01234567 2 h ago Answered
     search     by words alone (EMBED_MODEL isn't set)

@@ -9,6 +9,7 @@ mod person;
 mod publishing;
 mod remotes;
 mod secrets;
+mod settings;
 
 use std::{fs, path::PathBuf, time::Duration};
 

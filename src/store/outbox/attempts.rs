@@ -203,7 +203,7 @@ impl Store {
             {
                 questions::is_refused(tx, claimed.outgoing_id)?;
                 // A group may forbid files. Whoever has blocked us takes no messages, either.
-                if claimed.file.is_some() && !matches!(claimed.question, Some(Question::Approval { .. })) && !why.starts_with("Forbidden") {
+                if claimed.file.is_some() && !matches!(claimed.question, Some(Question::Approval { .. })) && !why.contains("Forbidden") {
                     planned::plan_without_file(tx, claimed.outgoing_id, now)?;
                 }
             }

@@ -286,6 +286,18 @@ fn send_message(state: &mut State, request: &Value) -> Result<Value, String> {
     } else {
         text.to_owned()
     };
+    if html {
+        let stretches = text.split('<').skip(1).filter(|tag| !tag.starts_with('/')).count();
+        if stretches - text.matches("<pre><code").count() > 100 {
+            state
+                .violations
+                .push(format!("{stretches} stretches of formatting, of which Telegram passes over the last"));
+        }
+        let addresses = text.split("<a href=\"").skip(1).filter_map(|rest| rest.split('"').next());
+        if addresses.map(str::len).sum::<usize>() > 9_500 {
+            return Err("ENTITIES_TOO_LONG".to_owned());
+        }
+    }
     match visible.encode_utf16().count() {
         _ if visible.trim().is_empty() => return Err("message text is empty".to_owned()),
         4097.. => return Err("message is too long".to_owned()),

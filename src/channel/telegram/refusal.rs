@@ -1,0 +1,252 @@
+//! What a refusal of the Bot API means for a message, by its words: the API has one code for almost all of them.
+//!
+//! The words are those that its server and its clients know: sentences of the server's own, and names in capitals that come from behind
+//! it. They change, so each list holds what a kind of them has in common.
+
+use std::time::Duration;
+
+/// What of a message wasn't taken, and can be left out: nothing was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Misfit {
+    /// Its formatting, or what was made of it: the plain text may be taken.
+    Formatting,
+    /// Its length: it goes as a file.
+    Length,
+    /// The message that it answers.
+    Reply,
+    /// The topic that it was meant for.
+    Topic,
+    /// The buttons under it.
+    Buttons,
+}
+
+/// What a refusal asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MessageRefusal {
+    /// Another form of the message.
+    Misfit(Misfit),
+    /// A pause of so long; none: as long as the caller likes.
+    Wait(Option<Duration>),
+    /// Another chat: this one is gone for the bot.
+    ChatGone,
+    /// Leave, which people give.
+    NotAllowed,
+    /// Nothing that is known.
+    Unknown,
+}
+
+/// Busy servers, which have done nothing.
+const BUSY: [&str; 5] = ["timeout", "timed out", "msg_wait", "try again", "busy"];
+/// No such chat, or it is closed to the bot.
+const CHAT_GONE: [&str; 14] = [
+    "chat not found",
+    "user not found",
+    "peer_id_invalid",
+    "chat_id",
+    "channel_invalid",
+    "channel_private",
+    "deactivated",
+    "user_is_blocked",
+    "blocked by the user",
+    "user_is_bot",
+    "to bots",
+    "kicked",
+    "not a member",
+    "upgraded to a supergroup",
+];
+/// There is such a chat, and the bot, or anybody, may not write so there.
+const NOT_ALLOWED: [&str; 8] =
+    ["rights", "forbidden", "admin_required", "administrator", "restricted", "banned", "payment_required", "privacy"];
+const BUTTONS: [&str; 4] = ["reply markup", "reply_markup", "keyboard", "button"];
+const TOPIC: [&str; 3] = ["topic", "thread", "forum"];
+/// Among them an answered message that isn't there, and quoted words that it doesn't have.
+const REPLY: [&str; 6] = ["reply", "replied", "quote", "message_id_invalid", "message identifier", "story_id"];
+const FORMATTING: [&str; 14] = [
+    "entit",
+    "can't parse",
+    "parse mode",
+    "parse_mode",
+    "start tag",
+    "end tag",
+    "is empty",
+    "_empty",
+    "non-empty",
+    "utf-8",
+    "webpage",
+    "web page",
+    "url",
+    "emoji",
+];
+const LENGTH: [&str; 5] = ["too long", "too_long", "too big", "too large", "length"];
+
+/// Sorts a refusal of a message by what is to be done, as far as its words tell.
+pub(super) fn sort_refusal(code: i64, description: &str) -> MessageRefusal {
+    let words = description.to_ascii_lowercase();
+    let has = |signs: &[&str]| signs.iter().any(|sign| words.contains(sign));
+    if let Some(wait) = asked_wait(&words) {
+        return MessageRefusal::Wait(Some(wait));
+    }
+    match code {
+        413 => MessageRefusal::Misfit(Misfit::Length),
+        400 if has(&CHAT_GONE) => MessageRefusal::ChatGone,
+        // What can be left out may be forbidden, too.
+        400 if has(&TOPIC) => MessageRefusal::Misfit(Misfit::Topic),
+        400 if has(&BUTTONS) => MessageRefusal::Misfit(Misfit::Buttons),
+        400 if has(&NOT_ALLOWED) => MessageRefusal::NotAllowed,
+        400 if has(&REPLY) => MessageRefusal::Misfit(Misfit::Reply),
+        400 if has(&FORMATTING) => MessageRefusal::Misfit(Misfit::Formatting),
+        400 if has(&BUSY) => MessageRefusal::Wait(None),
+        400 if has(&LENGTH) => MessageRefusal::Misfit(Misfit::Length),
+        _ => MessageRefusal::Unknown,
+    }
+}
+
+/// The pause that the words ask for: `retry after 5`, `FLOOD_WAIT_5`, `SLOWMODE_WAIT_5`.
+pub(super) fn asked_wait(words: &str) -> Option<Duration> {
+    let words = words.to_ascii_lowercase();
+    let (_, after) = ["retry after ", "_wait_"].iter().find_map(|sign| words.split_once(sign))?;
+    let digits = after.split(|c: char| !c.is_ascii_digit()).next().filter(|digits| !digits.is_empty())?;
+    Some(Duration::from_secs(digits.parse().unwrap_or(u64::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A new report is one line.
+    #[test]
+    fn every_reported_refusal_is_sorted_by_what_to_do() {
+        use MessageRefusal::{ChatGone, NotAllowed, Unknown, Wait};
+        use Misfit::{Buttons, Formatting, Length, Reply, Topic};
+        let seconds = |n| Wait(Some(Duration::from_secs(n)));
+        let as_misfits: [(Misfit, &[&str]); 5] = [
+            (
+                Formatting,
+                &[
+                    "can't parse entities: Can't find end of the entity starting at byte offset 291",
+                    "can't parse entities: Unsupported start tag \"u1\" at byte offset 3",
+                    "can't parse entities in message text: Unexpected end of name token at byte offset 81",
+                    "can't parse message text: Can't find end tag corresponding to start tag b",
+                    "can't parse message caption entities",
+                    "unsupported parse_mode",
+                    "ENTITIES_TOO_LONG",
+                    "entities too long",
+                    "ENTITY_BOUNDS_INVALID",
+                    "ENTITY_TEXT_INVALID",
+                    "ENTITY_MENTION_USER_INVALID",
+                    "ENTITY_DATE_INVALID",
+                    "message text is empty",
+                    "Message text is empty",
+                    "text must be non-empty",
+                    "MESSAGE_EMPTY",
+                    "strings must be encoded in UTF-8",
+                    "text must be encoded in UTF-8",
+                    "wrong HTTP URL specified",
+                    "can't parse URL",
+                    "failed to get HTTP URL content",
+                    "wrong type of the web page content",
+                    "webpage can't be previewed",
+                    "WEBPAGE_CURL_FAILED",
+                    "WEBPAGE_MEDIA_EMPTY",
+                    "WEBPAGE_NOT_FOUND",
+                    "WEBPAGE_URL_INVALID",
+                    "URL_INVALID",
+                    "EXTERNAL_URL_INVALID",
+                    "CUSTOM_EMOJI_INVALID",
+                ],
+            ),
+            (
+                Length,
+                &[
+                    "message is too long",
+                    "MESSAGE_TOO_LONG",
+                    "message caption is too long",
+                    "MEDIA_CAPTION_TOO_LONG",
+                    "file is too big",
+                ],
+            ),
+            (
+                Reply,
+                &[
+                    "reply message not found",
+                    "replied message not found",
+                    "message to be replied not found",
+                    "message to reply not found",
+                    "REPLY_MESSAGE_ID_INVALID",
+                    "REPLY_TO_INVALID",
+                    "MESSAGE_ID_INVALID",
+                    "message identifier is not specified",
+                    "QUOTE_TEXT_INVALID",
+                    "quoted text not found",
+                    "can't parse reply parameters",
+                ],
+            ),
+            (
+                Topic,
+                &[
+                    "message thread not found",
+                    "TOPIC_CLOSED",
+                    "TOPIC_DELETED",
+                    "TOPIC_ID_INVALID",
+                    "topic not found",
+                    "not enough rights to write in the closed topic",
+                    "CHANNEL_FORUM_MISSING",
+                    "the chat is not a forum",
+                ],
+            ),
+            (
+                Buttons,
+                &[
+                    "BUTTON_DATA_INVALID",
+                    "BUTTON_URL_INVALID",
+                    "BUTTON_TYPE_INVALID",
+                    "BUTTON_TEXT_INVALID",
+                    "BUTTON_USER_PRIVACY_RESTRICTED",
+                    "can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard",
+                    "can't parse InlineKeyboardButton: Text buttons are not allowed in the inline keyboard",
+                    "inline keyboard expected",
+                    "object expected as reply markup",
+                    "reply markup is too long",
+                    "REPLY_MARKUP_INVALID",
+                ],
+            ),
+        ];
+        for (misfit, descriptions) in as_misfits {
+            for description in descriptions {
+                let sorted = sort_refusal(400, &format!("Bad Request: {description}"));
+                assert_eq!(sorted, MessageRefusal::Misfit(misfit), "{description}");
+            }
+        }
+        for (code, description, expected) in [
+            (413, "Request Entity Too Large", MessageRefusal::Misfit(Length)),
+            (400, "Bad Request: chat not found", ChatGone),
+            (400, "Bad Request: PEER_ID_INVALID", ChatGone),
+            (400, "Bad Request: CHANNEL_PRIVATE", ChatGone),
+            (400, "Bad Request: USER_IS_BLOCKED", ChatGone),
+            (400, "Bad Request: INPUT_USER_DEACTIVATED", ChatGone),
+            (400, "Bad Request: group is deactivated", ChatGone),
+            (400, "Bad Request: group chat was deactivated", ChatGone),
+            (400, "Bad Request: group chat was upgraded to a supergroup chat", ChatGone),
+            (400, "Bad Request: CHAT_WRITE_FORBIDDEN", NotAllowed),
+            (400, "Bad Request: CHAT_RESTRICTED", NotAllowed),
+            (400, "Bad Request: CHAT_SEND_PLAIN_FORBIDDEN", NotAllowed),
+            (400, "Bad Request: CHAT_GUEST_SEND_FORBIDDEN", NotAllowed),
+            (400, "Bad Request: USER_BANNED_IN_CHANNEL", NotAllowed),
+            (400, "Bad Request: CHAT_ADMIN_REQUIRED", NotAllowed),
+            (400, "Bad Request: ALLOW_PAYMENT_REQUIRED_5", NotAllowed),
+            (400, "Bad Request: have no rights to send a message", NotAllowed),
+            (400, "Bad Request: not enough rights to send text messages to the chat", NotAllowed),
+            (400, "Bad Request: not enough rights to send documents to the chat", NotAllowed),
+            (400, "Bad Request: need administrator rights in the channel chat", NotAllowed),
+            (420, "FLOOD_WAIT_17", seconds(17)),
+            (400, "Bad Request: SLOWMODE_WAIT_30", seconds(30)),
+            (429, "Too Many Requests: retry after 5", seconds(5)),
+            (400, "Bad Request: MSG_WAIT_FAILED", Wait(None)),
+            (400, "Bad Request: WORKER_BUSY_TOO_LONG_RETRY", Wait(None)),
+            (400, "Bad Request: SOMETHING_NEW", Unknown),
+            (429, "Too Many Requests", Unknown),
+        ] {
+            assert_eq!(sort_refusal(code, description), expected, "{code} {description}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Names that a disk takes for one: macOS's by default, and `casefold` folders on Linux, know no difference between `A.md` and `a.md`.
+//! Of two such files of a commit only one is there, under both names, and the other would pass for edited, or deleted.
+
+use std::collections::BTreeMap;
+
+use super::{Oid, Repo, RepoError, person::Changed, tree};
+use crate::disk;
+
+/// Why a file is left alone whose name the disk takes for another's
+pub(super) const SHARED_NAME: &str = "it has another file's name but for large and small letters or accents, and this disk holds only one \
+                                      of the two";
+
+impl Repo {
+    /// Marks the changed files whose names the disk takes for those of others: in them is the other's text, or nothing, and it isn't
+    /// known whose.
+    pub(super) fn mark_shared_names(&self, changed: &mut [Changed]) -> Result<(), RepoError> {
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let committed = tree::paths(&self.git, self.head()?)?;
+        for path in changed.iter().map(|changed| changed.path.clone()).chain(committed) {
+            let same = named.entry(disk::folded(&path)).or_default();
+            if !same.contains(&path) {
+                same.push(path);
+            }
+        }
+        for changed in changed.iter_mut().filter(|changed| changed.why_left.is_none()) {
+            let same = named.get(&disk::folded(&changed.path)).map(Vec::as_slice).unwrap_or_default();
+            if same.iter().any(|other| *other != changed.path && self.tree.is_one_file(&changed.path, other)) {
+                changed.why_left = Some(SHARED_NAME);
+            }
+        }
+        Ok(())
+    }
+
+    /// Another file of a commit that the disk takes a path for.
+    pub(super) fn shares_name_with(&self, commit: Option<Oid>, path: &str) -> Result<Option<String>, RepoError> {
+        // Where nothing is nothing is taken for it, and almost nothing is looked up.
+        if self.tree.stat(path).is_none() {
+            return Ok(None);
+        }
+        let folded = disk::folded(path);
+        let others = tree::paths(&self.git, commit)?.into_iter();
+        let mut others = others.filter(|other| other != path && disk::folded(other) == folded);
+        Ok(others.find(|other| self.tree.is_one_file(path, other)))
+    }
+}

@@ -321,8 +321,9 @@ impl<'a> Reader<'a> {
 
     fn heading(&mut self, number: usize, level: usize, title: &str) {
         self.close();
-        // What has headings below it isn't bare.
-        if self.headings.last().is_some_and(|(last, ..)| *last < level) {
+        // What has headings below it isn't bare. One without words is found nowhere, and so has nothing above it found.
+        let has_words = title.chars().any(char::is_alphanumeric);
+        if has_words && self.headings.last().is_some_and(|(last, ..)| *last < level) {
             self.bare_heading = None;
         }
         self.end_section();

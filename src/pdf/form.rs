@@ -157,7 +157,7 @@ impl<'a> FormReader<'a> {
                     .map(|value| one_line(&displayed(widget, value), MAX_VALUE_CHARS))
                     .filter(|value| !value.is_empty())
                     .collect();
-                let is_shown = values.iter().all(|value| shown.contains(&without_blanks(value)));
+                let is_shown = is_drawn(widget) && values.iter().all(|value| shown.contains(&without_blanks(value)));
                 let value = if flags & PASSWORD == 0 { values.join("; ") } else { "(a password)".to_owned() };
                 (!values.is_empty() && !is_shown).then(|| format!("{label}: {value}"))
             }
@@ -201,6 +201,15 @@ fn own_state(widget: &Dict<'_>) -> Option<String> {
     states.into_iter().find(|state| state != "Off")
 }
 
+/// Whether an annotation is drawn with letters of its own: many have an empty drawing, which the viewer is to fill.
+fn is_drawn(annotation: &Dict<'_>) -> bool {
+    let drawing = annotation.get::<Dict<'_>>("AP").and_then(|drawings| drawings.get::<Object<'_>>("N"));
+    let drawing = drawing
+        .and_then(Object::into_stream)
+        .and_then(|drawing| drawing.decoded().ok().map(|drawn| drawn.into_owned()));
+    drawing.is_some_and(|drawn| drawn.windows(2).any(|pair| pair.eq_ignore_ascii_case(b"Tj")))
+}
+
 /// What somebody has written on a page, unless it is drawn there.
 fn read_note(annotation: &Dict<'_>, shown: &str) -> Option<String> {
     let said = annotation.get::<Object<'_>>("Contents").and_then(|said| text_of_object(&said))?;
@@ -208,7 +217,8 @@ fn read_note(annotation: &Dict<'_>, shown: &str) -> Option<String> {
     let author = annotation.get::<Object<'_>>("T").and_then(|author| text_of_object(&author));
     let author = author.map(|author| one_line(&author, MAX_NAME_CHARS)).filter(|author| !author.is_empty());
     let line = author.map_or_else(|| said.clone(), |author| format!("{author}: {said}"));
-    (!said.is_empty() && !shown.contains(&without_blanks(&said))).then_some(line)
+    let is_shown = is_drawn(annotation) && shown.contains(&without_blanks(&said));
+    (!said.is_empty() && !is_shown).then_some(line)
 }
 
 /// What a choice shows for the value that it keeps.

@@ -76,8 +76,12 @@ mod reading {
             ("UTF-16", vec![widget("/FT /Tx /T (a) /V <FEFF04140430>")], "[form fields]\n- a: Да"),
             ("the documents' own letters", vec![widget("/FT /Tx /T (a) /V <8DE9A0>")], "[form fields]\n- a: “é€"),
             ("UTF-8", vec![widget("/FT /Tx /T (a) /V <EFBBBFC3A9>")], "[form fields]\n- a: é"),
+            (
+                "letters that stand on the page by chance",
+                vec![widget("/FT /Tx /T (a) /V (H)")],
+                "[form fields]\n- a: H",
+            ),
             ("nothing filled in", vec![widget("/FT /Tx /T (a) /V ()"), widget("/FT /Tx /T (b)")], ""),
-            ("what is drawn already", vec![widget("/FT /Tx /T (a) /V (Hel lo)")], ""),
             ("a password", vec![widget("/FT /Tx /T (a) /Ff 8192 /V (secret)")], "[form fields]\n- a: (a password)"),
             ("hidden", vec![widget("/FT /Tx /T (a) /F 2 /V (x)")], ""),
             (
@@ -138,6 +142,21 @@ mod reading {
             let page = format!("/Annots [{}]", annotations.join(" "));
             let read = read_text(pdf(HELLO, &page, "", &[]));
             assert_eq!(read, format!("Hello\n{expected}").trim_end(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_drawn_is_told_once_unless_it_is_out_of_date() {
+        let drawn = "<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources << /Font << /F1 3 0 R >> >> /Length 29 >>\nstream\n\
+                     BT /F1 9 Tf 0 0 Td (M) Tj ET \nendstream";
+        let empty = "<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] /Length 11 >>\nstream\n/Tx BMC EMC\nendstream";
+        for (drawing, value, expected) in
+            [(drawn, "M", "M"), (drawn, "L", "M\n[form fields]\n- size: L"), (empty, "M", "[form fields]\n- size: M")]
+        {
+            let page = format!(
+                "/Annots [<< /Subtype /Widget /Rect [0 0 9 9] /FT /Tx /T (size) /V ({value}) /AP << /N 6 0 R >> >>]"
+            );
+            assert_eq!(read_text(pdf("", &page, "", &[drawing])).trim(), expected, "{value}");
         }
     }
 

@@ -102,6 +102,9 @@ fn titles_are_words_however_they_are_written() {
             &[("<b>One</b> &amp;", l)],
         ),
         ("Atom's text that is escaped twice", atom("<title>R&amp;amp;D</title>"), &[("R&D", l)]),
+        ("the mark of CDATA, escaped", atom("<title type=\"text\">&lt;![CDATA[One]]></title>"), ONE),
+        ("XHTML without an element", atom("<title type=\"xhtml\">R&amp;D</title>"), &[("R&D", l)]),
+        ("a line break in a title", rss("Brown on&lt;br&gt;C++, and more"), &[("Brown on C++, and more", l)]),
         ("Atom's HTML", atom("<title type=\"html\">&lt;em>One&lt;/em> &amp;amp; two</title>"), &[("One & two", l)]),
         (
             "Atom's HTML in CDATA",

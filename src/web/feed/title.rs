@@ -34,7 +34,7 @@ pub(super) fn read_words(text: &str, writing: Writing) -> String {
     let text = text.get(..text.floor_char_boundary(MAX_SEARCHED_BYTES)).unwrap_or_default();
     // Some programs escape the mark of CDATA along with what it holds.
     let inside = text.trim().strip_prefix(CDATA.0).and_then(|text| text.strip_suffix(CDATA.1));
-    let text = inside.filter(|_| writing != Writing::Plain).unwrap_or(text);
+    let text = inside.unwrap_or(text);
     match writing {
         Writing::Plain => text.to_owned(),
         Writing::Escaped => decode_entities(text),

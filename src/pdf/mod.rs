@@ -67,7 +67,7 @@ impl PdfText {
     pub fn joined(&self) -> String {
         let pages = self.texts.iter().enumerate().map(|(at, text)| {
             let text = text.trim_end();
-            let text = if text.is_empty() { "(no text: perhaps a picture of a page)" } else { text };
+            let text = if text.is_empty() { NO_TEXT } else { text };
             let unknown = if has_unknown_letters(text) { UNKNOWN_LETTERS } else { "" };
             format!("--- page {} of {} ---\n{unknown}{text}\n", at + 1, self.pages)
         });
@@ -80,6 +80,8 @@ impl PdfText {
     }
 }
 
+/// The note on a page without letters.
+const NO_TEXT: &str = "(no text: perhaps a picture of a page)";
 /// The note on a page that can't be read well.
 const UNKNOWN_LETTERS: &str =
     "(Many letters of this page can't be told: its fonts don't say which they are. As a picture it can be read.)\n";

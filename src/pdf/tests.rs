@@ -150,9 +150,11 @@ mod reading {
         let drawn = "<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources << /Font << /F1 3 0 R >> >> /Length 29 >>\nstream\n\
                      BT /F1 9 Tf 0 0 Td (M) Tj ET \nendstream";
         let empty = "<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] /Length 11 >>\nstream\n/Tx BMC EMC\nendstream";
-        for (drawing, value, expected) in
-            [(drawn, "M", "M"), (drawn, "L", "M\n[form fields]\n- size: L"), (empty, "M", "[form fields]\n- size: M")]
-        {
+        for (drawing, value, expected) in [
+            (drawn, "M", "M"),
+            (drawn, "L", "M\n[form fields]\n- size: L"),
+            (empty, "M", "(no text: perhaps a picture of a page)\n[form fields]\n- size: M"),
+        ] {
             let page = format!(
                 "/Annots [<< /Subtype /Widget /Rect [0 0 9 9] /FT /Tx /T (size) /V ({value}) /AP << /N 6 0 R >> >>]"
             );

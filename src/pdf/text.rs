@@ -13,7 +13,7 @@ use hayro_interpret::{
     kurbo::{Affine, BezPath, Point, Rect},
 };
 
-use super::{MAX_PAGES_READ, MAX_TEXT_BYTES, PdfAnswer, PdfFault, PdfText, form::FormReader};
+use super::{MAX_PAGES_READ, MAX_TEXT_BYTES, NO_TEXT, PdfAnswer, PdfFault, PdfText, form::FormReader};
 
 /// How far the next letter of a line may be above or below the last one, in shares of the letters' height.
 const SAME_LINE: f64 = 0.5;
@@ -44,7 +44,11 @@ pub fn text_of(bytes: Vec<u8>) -> PdfAnswer {
         let mut context = Context::new(Affine::IDENTITY, area, &cache, pdf.xref(), settings);
         interpret_page(page, &mut context, &mut letters);
         let mut text = letters.text;
-        text.push_str(&form.read_page(page, &text));
+        let fields = form.read_page(page, &text);
+        if text.trim().is_empty() && !fields.is_empty() {
+            text = NO_TEXT.to_owned();
+        }
+        text.push_str(&fields);
         bytes += text.len();
         if bytes > MAX_TEXT_BYTES {
             break;

@@ -441,7 +441,7 @@ fn of_a_feed_that_is_cut_the_whole_entries_are_read() {
 #[test]
 fn a_feed_that_is_made_for_it_does_no_harm() {
     let closing = format!("{}{}", "<a>".repeat(20_000), "</b>".repeat(20_000));
-    let attributes: String = (0..100_000).map(|n| format!(" a{n}=x")).collect();
+    let attributes: String = (0..20_000).map(|n| format!(" a{n}=x")).collect();
     let entity = "<!DOCTYPE r [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;&a;\"><!ENTITY c \"&b;&b;&b;\">]>";
     for feed in [
         rss(&"<a>".repeat(100_000)),

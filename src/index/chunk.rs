@@ -1,14 +1,17 @@
 //! A document as what is found of it: items of lists, tasks, paragraphs, lines of dialogue, each with its line, heading and day.
 //!
-//! Read line by line, not by the Markdown parser: people write any Markdown, and every line should be found whatever it stands in.
-//! Linear in the document's length. Comments are no knowledge, but for what a wake notes of origins at the end of a line. A comment that
+//! Read line by line: people write any Markdown, and every line should be found whatever it stands in. The Markdown parser says which
+//! lines are headings and code (`blocks`). Linear in the document's length. Comments are no knowledge, but for what a wake notes of origins at the end of a line. A comment that
 //! is never closed hides nothing, and what was said holds none.
 
 use std::{borrow::Cow, collections::HashMap};
 
 use chrono::NaiveDate;
 
-use super::days::day_in;
+use super::{
+    blocks::{LineKind, MarkedLine, read_lines},
+    days::day_in,
+};
 use crate::memory::DocKind;
 
 /// Longer passages are cut where a line or a sentence ends, in bytes.
@@ -25,8 +28,8 @@ const MAX_SPEAKER_WORDS: usize = 4;
 /// A label that stands before so many lines of a document is a speaker.
 const SPEAKS_AT_LEAST: usize = 2;
 /// How a comment begins and ends.
-const COMMENT: &str = "<!--";
-const COMMENT_END: &str = "-->";
+pub(super) const COMMENT: &str = "<!--";
+pub(super) const COMMENT_END: &str = "-->";
 /// A line that is shorter doesn't go on in the next one, in characters: it isn't wrapped.
 const WRAPPED_AT_LEAST: usize = 50;
 
@@ -238,51 +241,48 @@ impl Chunk {
 
 impl<'a> Reader<'a> {
     fn read(&mut self, text: &'a str) {
-        let (mut fence, mut is_comment): (Option<char>, bool) = (None, false);
-        let mut front_matter = text.trim_start_matches('\u{feff}').starts_with("---\n");
-        let is_end = |(_, line): &(usize, &str)| !self.joins_all && line.contains(COMMENT_END);
-        let last_end = text.lines().enumerate().filter(is_end).last().map_or(0, |(at, _)| at);
-        for (at, raw) in text.lines().enumerate() {
-            let number = at + 1;
+        let lines = read_lines(text, !self.joins_all);
+        let is_end = |line: &MarkedLine<'_>| !self.joins_all && line.text.contains(COMMENT_END);
+        let last_end = lines.iter().rposition(is_end).unwrap_or(0);
+        let mut is_comment = false;
+        for (at, MarkedLine { number, text: raw, kind }) in lines.into_iter().enumerate() {
             let line = raw.trim_start_matches('\u{feff}').trim_end();
             let mut bare = line.trim_start();
             let indent = line.len() - bare.len();
-            if front_matter && at > 0 && bare == "---" {
-                front_matter = false;
-                self.close();
-                continue;
-            }
             let goes_on = is_comment;
             if goes_on {
                 let Some((_, after)) = bare.split_once(COMMENT_END) else { continue };
                 (bare, is_comment) = (after.trim_start(), false);
             }
-            // What follows a comment's end is no fence and no heading.
-            let mark = bare.chars().next().filter(|mark| !goes_on && matches!(mark, '`' | '~'));
-            if let Some(mark) = mark.filter(|mark| bare.chars().take_while(|c| c == mark).count() >= 3) {
-                match fence {
-                    None => fence = Some(mark),
-                    Some(open) if open == mark => fence = None,
-                    Some(_) => {}
-                }
-                self.close();
-                continue;
-            }
-            if fence.is_none() {
-                if let Some((level, title)) = heading(bare).filter(|_| indent < 4 && !goes_on) {
-                    self.heading(number, level, title);
-                    continue;
-                }
-                if bare.starts_with(COMMENT) && !bare.contains(COMMENT_END) && at < last_end {
-                    is_comment = true;
+            let is_code = kind == LineKind::Code;
+            match kind {
+                LineKind::Mark => {
                     self.close();
                     continue;
                 }
+                LineKind::Heading if !goes_on => {
+                    if let Some((level, title)) = heading(bare) {
+                        self.heading(number, level, title);
+                        self.keep_rest_of_heading(number, title);
+                        continue;
+                    }
+                }
+                LineKind::Underlined(level) if !goes_on && self.takes_underlined() => {
+                    self.heading(number, level, bare);
+                    continue;
+                }
+                _ => {}
             }
-            let has_comments = fence.is_none() && !self.joins_all;
+            let is_text = !is_code && kind != LineKind::Key;
+            if is_text && bare.starts_with(COMMENT) && !bare.contains(COMMENT_END) && at < last_end {
+                is_comment = true;
+                self.close();
+                continue;
+            }
+            let has_comments = is_text && !self.joins_all;
             let (text, comment) = if has_comments { without_comments(bare) } else { (Cow::Borrowed(bare), None) };
             let (text, is_marked) = match text {
-                text if fence.is_some() => (text, false),
+                text if is_code => (text, false),
                 Cow::Borrowed(text) => {
                     let (text, is_marked) = strip_mark(text);
                     (Cow::Borrowed(text), is_marked)
@@ -298,17 +298,32 @@ impl<'a> Reader<'a> {
                 }
                 continue;
             }
-            let line = Line { number, text, comment, begins: is_marked || front_matter, indent, has_comments };
-            self.line(line, fence.is_some());
+            let begins = is_marked || kind == LineKind::Key;
+            self.line(Line { number, text, comment, begins, indent, has_comments }, is_code);
         }
         self.close();
         self.end_section();
     }
 
+    /// Whether underlined headings count. The memory's own documents know none: a `---` under a line is a rule in them.
+    fn takes_underlined(&self) -> bool {
+        !matches!(self.kind, ChunkKind::Fact | ChunkKind::Task | ChunkKind::Log)
+    }
+
+    /// Keeps the words of a heading that is longer than headings are kept.
+    fn keep_rest_of_heading(&mut self, number: usize, title: &'a str) {
+        if title.len() > MAX_HEADING_BYTES {
+            let (text, comment) = without_comments(title);
+            self.line(Line { number, text, comment, begins: true, indent: 0, has_comments: true }, false);
+            self.close();
+        }
+    }
+
     fn heading(&mut self, number: usize, level: usize, title: &str) {
         self.close();
-        // What has headings below it isn't bare.
-        if self.headings.last().is_some_and(|(last, ..)| *last < level) {
+        // What has headings below it isn't bare. One without words is found nowhere, and so has nothing above it found.
+        let has_words = title.chars().any(char::is_alphanumeric);
+        if has_words && self.headings.last().is_some_and(|(last, ..)| *last < level) {
             self.bare_heading = None;
         }
         self.end_section();
@@ -433,7 +448,13 @@ fn heading(line: &str) -> Option<(usize, &str)> {
     let title = line.trim_start_matches('#');
     let level = line.len() - title.len();
     let is_heading = (1..=6).contains(&level) && (title.is_empty() || title.starts_with([' ', '\t']));
-    is_heading.then(|| (level, title.trim().trim_end_matches('#').trim_end()))
+    is_heading.then(|| {
+        let title = title.trim();
+        let open = title.trim_end_matches('#');
+        // `C#` isn't closed.
+        let is_closed = open.is_empty() || open.ends_with([' ', '\t']);
+        (level, if is_closed { open.trim_end() } else { title })
+    })
 }
 
 /// What a heading says, as chunks have it.
@@ -492,147 +513,4 @@ fn cut(text: &str, max_bytes: usize) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::memory::{ACTIVE, EPISODIC_MEMORY, SEMANTIC_MEMORY};
-
-    fn shown(path: &str, text: &str) -> Vec<String> {
-        let line = |chunk: &Chunk| {
-            let date = chunk.date.map(|day| day.to_string()).unwrap_or_default();
-            format!("{}-{} [{}] ({}) {date} {}", chunk.line, chunk.last_line, chunk.heading, chunk.speaker, chunk.text)
-        };
-        chunks(path, text).iter().map(line).collect()
-    }
-
-    #[test]
-    fn facts_entries_and_tasks_are_chunks_with_their_heading_and_day() {
-        let facts = "# Facts\n\n<!-- how\n to -->\n## Home\n- the wifi code is 1234 <!-- wake 20261121T140302Z-812 message 41 -->\n- Bob likes\n  green tea\n";
-        assert_eq!(
-            shown(SEMANTIC_MEMORY, facts),
-            ["6-6 [Home] () 2026-11-21 the wifi code is 1234", "7-8 [Home] ()  Bob likes green tea"]
-        );
-        let log = "## 2026-11-20\n- 10:00 told Bob <!-- wake 1 own -->\n  more of it\n";
-        assert_eq!(shown(EPISODIC_MEMORY, log), ["2-3 [2026-11-20] () 2026-11-20 10:00 told Bob more of it"]);
-        let tasks = "# Active\n\n## Call Bob\n- status: active\n- touched: 2026-11-20\n\nAbout the roof.\n\n## Rest\n";
-        assert_eq!(
-            shown(ACTIVE, tasks),
-            [
-                "3-5 [Call Bob] () 2026-11-20 Call Bob: status: active touched: 2026-11-20",
-                "7-7 [Call Bob] ()  About the roof.",
-                "9-9 [Rest] ()  Rest",
-            ]
-        );
-    }
-
-    #[test]
-    fn each_line_of_a_dialogue_is_a_chunk_with_its_speaker_and_day() {
-        let talk = "# Session 1 (8 May, 2023)\n\nCaroline: Hey Mel! Good to see you\nMelanie: Hi\n\n[D1:3] **Caroline** (13:56): I went there.\nNobody: once\n";
-        assert_eq!(
-            shown("memory/talk.md", talk),
-            [
-                "3-3 [Session 1 (8 May, 2023)] (Caroline) 2023-05-08 Caroline: Hey Mel! Good to see you",
-                "4-4 [Session 1 (8 May, 2023)] () 2023-05-08 Melanie: Hi",
-                "6-6 [Session 1 (8 May, 2023)] (Caroline) 2023-05-08 [D1:3] **Caroline** (13:56): I went there.",
-                "7-7 [Session 1 (8 May, 2023)] () 2023-05-08 Nobody: once",
-            ]
-        );
-    }
-
-    #[test]
-    fn wrapped_lines_are_one_paragraph_and_others_are_not() {
-        let text = "This is a line that was wrapped by an editor at about\neighty columns. It ends here.\nA short line\nAnother\n\n| a | b |\n|---|---|\n| 1 | 2 |\n";
-        assert_eq!(
-            shown("memory/notes.md", text),
-            [
-                "1-2 [] ()  This is a line that was wrapped by an editor at about eighty columns. It ends here.",
-                "3-3 [] ()  A short line",
-                "4-4 [] ()  Another",
-                "6-6 [] ()  a | b",
-                "8-8 [] ()  1 | 2",
-            ]
-        );
-    }
-
-    #[test]
-    fn long_texts_are_cut_and_nothing_of_them_is_lost() {
-        let text = "Words of a sentence that ends here. ".repeat(200);
-        let found = chunks("memory/a.md", &text);
-        assert!(found.len() > 4 && found.iter().all(|chunk| chunk.text.len() <= MAX_CHUNK_BYTES));
-        assert_eq!(found.iter().map(|chunk| chunk.text.matches("sentence").count()).sum::<usize>(), 200);
-        let message = "A paragraph of some length, which says this and that.\n\n".repeat(60);
-        let found = of_message(&message, ChunkKind::Message);
-        assert!(found.len() > 1 && found.iter().skip(1).all(|chunk| chunk.line > 1));
-    }
-
-    #[test]
-    fn what_stands_around_a_comment_is_text_and_what_was_said_holds_none() {
-        let text = "- tea <!-- note --> and cake <!-- wake 1 message 2 -->\n<!-- about\n - nothing --> the gate is blue\n\n\
-                    - milk <!-- two\n  lines --> and honey\n## Home <!-- x --> and garden\n```\na <!-- b --> c\n```\n<!-- open\n- jam\n";
-        assert_eq!(
-            shown("memory/notes.md", text),
-            [
-                "1-1 [] ()  tea and cake",
-                "3-3 [] ()  the gate is blue",
-                "5-6 [] ()  milk and honey",
-                "9-9 [Home and garden] ()  a <!-- b --> c",
-                "11-11 [Home and garden] ()  <!-- open",
-                "12-12 [Home and garden] ()  jam",
-            ]
-        );
-        assert_eq!(chunks("memory/notes.md", text)[0].origin, "wake 1 message 2");
-        let said = format!("Is `<!--` a comment?\n{}\n<!-- kept", "Word after word after word.\n".repeat(60));
-        let all: String = of_message(&said, ChunkKind::Message).into_iter().map(|chunk| chunk.text).collect();
-        assert_eq!((all.matches("<!--").count(), all.contains("kept")), (2, true));
-    }
-
-    proptest! {
-        #[test]
-        fn every_word_of_a_document_outside_comments_is_found(text in crate::memory::strategies::document(), canary in "[a-z]{12}") {
-            // What the text has left open ends, a comment or a fence.
-            let text = format!("{text}\n```\n```\n\n--> \n- {canary}\n");
-            let all: String = chunks("memory/a.md", &text).iter().map(|chunk| chunk.text.clone()).collect();
-            prop_assert!(all.contains(&canary));
-            for chunk in chunks("memory/a.md", &text) {
-                prop_assert!(chunk.line >= 1 && chunk.last_line >= chunk.line && chunk.last_line <= text.lines().count());
-            }
-        }
-
-        #[test]
-        fn words_around_comments_are_found_and_those_within_are_not(
-            shapes in proptest::collection::vec((proptest::sample::select(SHAPES), "\n?"), 1..12),
-        ) {
-            let (mut text, mut words) = (String::new(), 0);
-            for (shape, blank) in shapes {
-                let mut parts = shape.split('W');
-                text.push_str(parts.next().unwrap());
-                for part in parts {
-                    text.push_str(&format!("word{words}x{part}"));
-                    words += 1;
-                }
-                text.push_str(&format!("\n{blank}"));
-            }
-            let found = chunks("memory/a.md", &text);
-            let all: String = found.iter().map(|chunk| format!("{} {} {} ", chunk.above, chunk.heading, chunk.text)).collect();
-            for n in 0..words {
-                prop_assert!(all.contains(&format!("word{n}x")), "{text:?} {all:?}");
-            }
-            prop_assert!(!all.contains("hidden"), "{text:?} {all:?}");
-        }
-    }
-
-    /// Lines with words, `W`, and comments.
-    const SHAPES: &[&str] = &[
-        "- W <!-- hidden --> W",
-        "W <!-- hidden --> W <!-- hidden -->",
-        "<!-- hidden --> W",
-        "<!-- hidden\n\n- hidden --> W <!-- hidden --> W",
-        "<!--\n# hidden\n```\n-->",
-        "- W <!-- hidden\n  hidden --> W",
-        "## W <!-- hidden --> W",
-        "```\nW <!-- W -->\n```",
-        "W --> W",
-        "W",
-    ];
-}
+mod tests;

@@ -6,6 +6,7 @@
 //! (`search`), and a small linear ranker orders them ([`weights`]). What each chat may see is written down with each chunk.
 
 mod access;
+mod blocks;
 mod chunk;
 mod days;
 mod file;

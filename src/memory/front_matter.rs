@@ -50,7 +50,7 @@ pub(super) fn front_matter<'a>(text: &'a str, beginning: &str) -> Result<(Vec<&'
     let mut length = lines(text).next().map_or(0, str::len);
     for line in all {
         length += line.len();
-        if line.trim_end() == "---" {
+        if matches!(line.trim_end(), "---" | "...") {
             return Ok((front, text.get(length..).unwrap_or_default()));
         }
         front.push(line.trim_end_matches(['\n', '\r']));
@@ -149,4 +149,23 @@ fn double_quoted(text: &str) -> Result<String, String> {
         }
     }
     Err("the closing quote is missing".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn front_matter_ends_at_a_line_of_dashes_or_dots() {
+        for (text, expected) in [
+            ("---\na: b\n---\nbody", Some((vec!["a: b"], "body"))),
+            ("---\r\na: b\r\n...\r\nbody", Some((vec!["a: b"], "body"))),
+            ("---\n---", Some((vec![], ""))),
+            ("---\na: b\n----\n", None),
+            ("--- a\n---\n", None),
+            ("", None),
+        ] {
+            assert_eq!(front_matter(text, "it has none").ok(), expected, "{text:?}");
+        }
+    }
 }

@@ -4,6 +4,8 @@
 //! what crashes or hangs there is an answer here. The Cargo feature `pdf` is what is in that program.
 
 #[cfg(feature = "pdf")]
+mod form;
+#[cfg(feature = "pdf")]
 mod text;
 
 use std::{os::unix::process::ExitStatusExt as _, path::Path, time::Duration};
@@ -32,8 +34,11 @@ pub const MAX_TEXT_BYTES: usize = 2 << 20;
 pub struct PdfText {
     /// How many pages it has.
     pub pages: usize,
-    /// The text of the first of them, a page each; those behind it are beyond a bound.
+    /// The text of the first of them, a page each, with its form fields and notes; those behind it are beyond a bound.
     pub texts: Vec<String>,
+    /// Form fields that stand on no page, and what keeps fields from being read.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rest: String,
 }
 
 /// Why a PDF's text can't be had, by what its person can do.
@@ -61,15 +66,38 @@ impl PdfText {
     /// All of it, each page under a line with its number.
     pub fn joined(&self) -> String {
         let pages = self.texts.iter().enumerate().map(|(at, text)| {
-            let text = if text.trim().is_empty() { "(no text: perhaps a picture of a page)" } else { text.trim_end() };
-            format!("--- page {} of {} ---\n{text}\n", at + 1, self.pages)
+            let text = text.trim_end();
+            let text = if text.is_empty() { NO_TEXT } else { text };
+            let unknown = if has_unknown_letters(text) { UNKNOWN_LETTERS } else { "" };
+            format!("--- page {} of {} ---\n{unknown}{text}\n", at + 1, self.pages)
         });
         let mut all: String = pages.collect();
+        all.push_str(&self.rest);
         if self.texts.len() < self.pages {
             all.push_str(&format!("--- the pages from {} on are too many to be read ---\n", self.texts.len() + 1));
         }
         all
     }
+}
+
+/// The note on a page without letters.
+const NO_TEXT: &str = "(no text: perhaps a picture of a page)";
+/// The note on a page that can't be read well.
+const UNKNOWN_LETTERS: &str =
+    "(Many letters of this page can't be told: its fonts don't say which they are. As a picture it can be read.)\n";
+/// One unknown letter in so many is many.
+const MANY: usize = 10;
+
+/// Whether many letters stand for others that their font doesn't name.
+fn has_unknown_letters(text: &str) -> bool {
+    let is_private =
+        |c: char| matches!(c, '\u{fffd}' | '\u{e000}'..='\u{f8ff}') || c.is_control() && !c.is_whitespace();
+    let (mut all, mut unknown) = (0_usize, 0_usize);
+    for c in text.chars().filter(|c| !c.is_whitespace()) {
+        all += 1;
+        unknown += usize::from(is_private(c));
+    }
+    unknown * MANY > all
 }
 
 /// Has a file's text read.
@@ -99,30 +127,4 @@ fn fault_of(output: &process::Output) -> PdfFault {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_killed_was_too_much_and_what_crashed_is_damaged() {
-        let output = |status: i32, stderr: &str| process::Output {
-            status: std::process::ExitStatus::from_raw(status),
-            stdout: Vec::new(),
-            stderr: stderr.into(),
-            truncated: false,
-        };
-        assert_eq!(fault_of(&output(9, "")), PdfFault::TooMuch);
-        assert_eq!(fault_of(&output(6, "memory allocation of 1073741824 bytes failed")), PdfFault::TooMuch);
-        assert_eq!(fault_of(&output(6, "thread 'main' has overflowed its stack")), PdfFault::Damaged);
-        assert_eq!(fault_of(&output(101 << 8, "panicked")), PdfFault::Damaged);
-    }
-
-    #[test]
-    fn pages_are_numbered_and_what_is_not_there_is_told() {
-        let text = PdfText { pages: 3, texts: vec!["One\n".to_owned(), " ".to_owned()] };
-        assert_eq!(
-            text.joined(),
-            "--- page 1 of 3 ---\nOne\n--- page 2 of 3 ---\n(no text: perhaps a picture of a page)\n\
-             --- the pages from 3 on are too many to be read ---\n"
-        );
-    }
-}
+mod tests;

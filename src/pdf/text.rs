@@ -1,6 +1,8 @@
 //! Reading itself: a page is drawn on a device that keeps nothing but letters, and where they stand. From that come lines and
 //! blanks, in the order in which the page draws them.
 
+use std::collections::HashSet;
+
 use hayro_interpret::{
     BlendMode, ClipPath, Context, Device, DrawMode, DrawProps, Image, ImageDrawProps, InterpreterCache,
     InterpreterSettings, SoftMask,
@@ -11,12 +13,14 @@ use hayro_interpret::{
     kurbo::{Affine, BezPath, Point, Rect},
 };
 
-use super::{MAX_PAGES_READ, MAX_TEXT_BYTES, PdfAnswer, PdfFault, PdfText};
+use super::{MAX_PAGES_READ, MAX_TEXT_BYTES, NO_TEXT, PdfAnswer, PdfFault, PdfText, form::FormReader};
 
 /// How far the next letter of a line may be above or below the last one, in shares of the letters' height.
 const SAME_LINE: f64 = 0.5;
 /// A gap between two letters from which on it is a blank, in shares of the letters' height.
 const BLANK: f64 = 0.18;
+/// How near the same letter is drawn again to make it bold, in shares of the letters' height.
+const SAME_PLACE: f64 = 0.05;
 /// How high and how wide a font's letters are counted, in its own units.
 const EM: f64 = 1_000.0;
 /// How wide a letter is whose font doesn't say it, in the font's units.
@@ -32,20 +36,42 @@ pub fn text_of(bytes: Vec<u8>) -> PdfAnswer {
         LoadPdfError::Invalid => PdfFault::Damaged,
     })?;
     let pages = pdf.pages();
-    let (mut texts, mut bytes) = (Vec::new(), 0);
+    let (mut texts, mut bytes, mut form) = (Vec::new(), 0, FormReader::new(&pdf));
     for page in pages.iter().take(MAX_PAGES_READ) {
         let (cache, mut letters) = (InterpreterCache::new(), Letters::default());
         let area = Rect::new(0.0, 0.0, 1.0, 1.0);
         let settings = InterpreterSettings::default();
         let mut context = Context::new(Affine::IDENTITY, area, &cache, pdf.xref(), settings);
         interpret_page(page, &mut context, &mut letters);
-        bytes += letters.text.len();
+        let mut text = letters.text;
+        let fields = form.read_page(page, &text);
+        if text.trim().is_empty() && !fields.is_empty() {
+            text = NO_TEXT.to_owned();
+        }
+        text.push_str(&fields);
+        bytes += text.len();
         if bytes > MAX_TEXT_BYTES {
             break;
         }
-        texts.push(letters.text);
+        texts.push(text);
     }
-    if pages.is_empty() { Err(PdfFault::Damaged) } else { Ok(PdfText { pages: pages.len(), texts }) }
+    let mut rest = form.read_rest();
+    rest.truncate(rest.floor_char_boundary(MAX_TEXT_BYTES));
+    if pages.is_empty() { Err(PdfFault::Damaged) } else { Ok(PdfText { pages: pages.len(), texts, rest }) }
+}
+
+/// The letters that a ligature stands for: nobody searches for the ligature.
+fn joined_letters(letter: char) -> Option<&'static str> {
+    let letters = match letter {
+        '\u{fb00}' => "ff",
+        '\u{fb01}' => "fi",
+        '\u{fb02}' => "fl",
+        '\u{fb03}' => "ffi",
+        '\u{fb04}' => "ffl",
+        '\u{fb05}' | '\u{fb06}' => "st",
+        _ => return None,
+    };
+    Some(letters)
 }
 
 /// The letters so far, and where the last one ends.
@@ -53,6 +79,8 @@ pub fn text_of(bytes: Vec<u8>) -> PdfAnswer {
 struct Letters {
     text: String,
     last: Option<Place>,
+    /// The first character of each letter, and where it stands in units of [`SAME_PLACE`].
+    drawn: HashSet<(char, i64, i64)>,
 }
 
 /// Where a letter begins and ends, and how high its line is.
@@ -64,7 +92,22 @@ struct Place {
 }
 
 impl Letters {
+    /// Whether a letter stands there already: outlines and shadows are drawn as the text once more.
+    fn is_again(&mut self, letters: &str, place: Place) -> bool {
+        let Some(letter) = letters.chars().next().filter(|letter| !letter.is_whitespace()) else { return false };
+        let unit = (place.height * SAME_PLACE).max(f64::MIN_POSITIVE);
+        // What is too large for the type is cut to its bounds.
+        let (x, y) = ((place.begin.x / unit).round() as i64, (place.begin.y / unit).round() as i64);
+        let near = |at: i64| at.saturating_sub(1)..=at.saturating_add(1);
+        let is_again = near(x).any(|x| near(y).any(|y| self.drawn.contains(&(letter, x, y))));
+        self.drawn.insert((letter, x, y));
+        is_again
+    }
+
     fn add(&mut self, letters: &str, place: Place) {
+        if self.is_again(letters, place) {
+            return;
+        }
         if let Some(last) = self.last {
             let height = last.height.max(place.height);
             let gap = place.begin.x - last.end.x;
@@ -98,7 +141,10 @@ impl Device<'_> for Letters {
             let end = to_page * Point::new(f64::from(width.unwrap_or(USUAL_WIDTH)), 0.0);
             let place = Place { begin, end, height: begin.distance(to_page * Point::new(0.0, EM)) };
             match glyph.as_unicode() {
-                Some(BfString::Char(letter)) => self.add(letter.encode_utf8(&mut [0; 4]), place),
+                Some(BfString::Char(letter)) => match joined_letters(letter) {
+                    Some(letters) => self.add(letters, place),
+                    None => self.add(letter.encode_utf8(&mut [0; 4]), place),
+                },
                 Some(BfString::String(letters)) => self.add(&letters, place),
                 None => self.add("\u{fffd}", place),
             }

@@ -37,10 +37,12 @@ async fn fetch(url: String, world: &World, exec: &Exec) -> Outcome {
         Err(WebError::KeptBack { to, by, why }) => return Ok(led_astray(&to, by, &why)),
         Err(error) => return Err(Refusal(format!("Nothing was read. {error}"))),
     };
-    let mut content = match &page.title {
-        Some(title) => format!("# {title}\n{}\n\n", page.url),
-        None => format!("{}\n\n", page.url),
-    };
+    let mut content = page.title.as_ref().map(|title| format!("# {title}\n")).unwrap_or_default();
+    content.push_str(&page.url);
+    if let Some(feed) = &page.feed {
+        content.push_str(&format!("\n(Its feed, to watch what is new there: {feed})"));
+    }
+    content.push_str("\n\n");
     content.push_str(if page.text.is_empty() { "(There is no text on this page.)" } else { &page.text });
     if page.is_cut {
         content.push_str("\n\n(The page goes on; this is as much as is read of one.)");

@@ -21,9 +21,16 @@ enum Taken {
 }
 
 /// Keeps so many bytes and says when there is no more room.
-struct Sink {
-    bytes: Vec<u8>,
+pub(super) struct Sink {
+    pub(super) bytes: Vec<u8>,
     max_bytes: usize,
+}
+
+impl Sink {
+    /// Room for so many bytes.
+    pub(super) fn new(max_bytes: usize) -> Self {
+        Self { bytes: Vec::new(), max_bytes }
+    }
 }
 
 impl Write for Sink {
@@ -45,7 +52,7 @@ impl Write for Sink {
 impl Body {
     /// For an answer with these headers.
     pub(super) fn new(headers: &HeaderMap, max_bytes: usize) -> Result<Self, WebError> {
-        let sink = Sink { bytes: Vec::new(), max_bytes };
+        let sink = Sink::new(max_bytes);
         let coding = headers.get(CONTENT_ENCODING).map(|coding| coding.as_bytes().trim_ascii().to_ascii_lowercase());
         let taken = match coding.as_deref() {
             None | Some(b"" | b"identity") => Taken::Plain(sink),

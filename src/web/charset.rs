@@ -1,6 +1,6 @@
 //! Bytes as text: by their mark, by what the server says, by what the page says, else by how they look.
 
-use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 /// How far into a page its own word on its encoding is looked for, in bytes (the HTML standard's figure).
 const PRESCAN_BYTES: usize = 1_024;
@@ -13,6 +13,70 @@ pub(super) fn decode(bytes: &[u8], declared: Option<&str>, is_html: bool) -> Str
     // A byte order mark wins inside `decode`.
     let encoding = said().or_else(in_page).unwrap_or_else(looks);
     encoding.decode(bytes).0.into_owned()
+}
+
+/// Reads bytes as XML, without the control characters that XML forbids and that feeds hold.
+///
+/// A byte order mark decides. Servers and prologues disagree often, and one of them is then a default that nobody chose: text that is
+/// UTF-8 is read so whatever they say, and a label of UTF-8 on other text isn't believed. Of two other labels the server's counts, but
+/// for Latin, which servers name by default.
+pub(super) fn decode_xml(bytes: &[u8], declared: Option<&str>) -> String {
+    let said = declared.and_then(|label| Encoding::for_label(label.as_bytes()));
+    let server = said.filter(|label| *label != WINDOWS_1252);
+    let can_be = |label: &&Encoding| *label != UTF_8 && (![UTF_16LE, UTF_16BE].contains(label) || has_nulls(bytes));
+    let other = [server, prologue(bytes)].into_iter().flatten().find(can_be);
+    let text = match (Encoding::for_bom(bytes), wide(bytes)) {
+        (Some((encoding, length)), _) if encoding == UTF_8 => decode_mixed(bytes.split_at(length).1),
+        (Some((encoding, _)), _) | (None, Some(encoding)) => encoding.decode(bytes).0.into_owned(),
+        (None, None) if is_mostly_utf8(bytes) => decode_mixed(bytes),
+        (None, None) => other.unwrap_or(WINDOWS_1252).decode(bytes).0.into_owned(),
+    };
+    // Programs put their mark before that of others.
+    text.trim_start_matches('\u{feff}').chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\r' | '\t')).collect()
+}
+
+/// UTF-16 without a mark, by how the beginning of XML or JSON looks in it.
+fn wide(bytes: &[u8]) -> Option<&'static Encoding> {
+    match bytes {
+        [b'<' | b'{', 0, first, 0, ..] if *first != 0 => Some(UTF_16LE),
+        [0, b'<' | b'{', 0, first, ..] if *first != 0 => Some(UTF_16BE),
+        _ => None,
+    }
+}
+
+fn has_nulls(bytes: &[u8]) -> bool {
+    bytes.iter().take(PRESCAN_BYTES).any(|byte| *byte == 0)
+}
+
+/// The label in `<?xml … encoding="…"?>`.
+fn prologue(bytes: &[u8]) -> Option<&'static Encoding> {
+    let (head, _) = bytes.split_at(bytes.len().min(PRESCAN_BYTES));
+    let head = String::from_utf8_lossy(head).to_ascii_lowercase();
+    let (_, prologue) = head.split_once("<?xml")?;
+    let (prologue, _) = prologue.split_once('>')?;
+    let (_, label) = prologue.split_once("encoding")?;
+    let label = label.trim_start().strip_prefix('=')?.trim_start().trim_start_matches(['"', '\'']);
+    Encoding::for_label(label.split(['"', '\'', '?', ' ']).next()?.as_bytes())
+}
+
+/// Whether more of what isn't ASCII is UTF-8 than isn't. ASCII alone doesn't count: it is also how some other encodings look.
+fn is_mostly_utf8(bytes: &[u8]) -> bool {
+    let (mut right, mut wrong) = (0_usize, 0_usize);
+    for chunk in bytes.utf8_chunks() {
+        right += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
+        wrong += usize::from(!chunk.invalid().is_empty());
+    }
+    right > wrong
+}
+
+/// UTF-8 with pieces that were pasted from elsewhere: those are read as browsers read what nobody labels.
+fn decode_mixed(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.push_str(&WINDOWS_1252.decode_without_bom_handling(chunk.invalid()).0);
+    }
+    text
 }
 
 /// Whether it is UTF-8. If there was such text already, a character at the end may be cut in two by the bound.

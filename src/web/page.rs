@@ -7,13 +7,23 @@ use super::{
     Gate, Web, WebError, charset,
     clean::{clean, line},
     fetch::{Ask, Fetched},
-    html::{PageTree, readable},
+    html::{Id, PageTree, readable},
 };
 
 /// The longest title, in characters.
 const MAX_TITLE_CHARS: usize = 200;
 /// How far into a body without a type is looked for what it is, in bytes.
 const SNIFFED_BYTES: usize = 1_024;
+/// The longest address of a feed, in bytes.
+const MAX_FEED_BYTES: usize = 500;
+/// The types of feeds, as pages name them.
+const FEED_TYPES: [&str; 5] = [
+    "application/rss+xml",
+    "application/atom+xml",
+    "application/feed+json",
+    "application/rdf+xml",
+    "application/json+feed",
+];
 
 /// Something that was read. Its words are others' words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +36,8 @@ pub struct Page {
     pub title: Option<String>,
     /// What it says.
     pub text: String,
+    /// The address of the feed that it names.
+    pub feed: Option<String>,
     /// Whether it goes on beyond what is read.
     pub is_cut: bool,
 }
@@ -69,21 +81,39 @@ pub(super) fn read(fetched: &Fetched) -> Result<Page, WebError> {
         return Err(WebError::Unreadable(what));
     }
     let text = charset::decode(body, charset_of(content_type.as_deref()), kind == Kind::Html);
-    let (title, text, is_all) = match kind {
+    let (title, text, feed, is_all) = match kind {
         Kind::Html => {
             let document = PageTree::parse(&text);
             let read = readable(&document, url);
-            (read.title, read.text, read.is_all)
+            (read.title, read.text, find_feed(&document, url), read.is_all)
         }
-        _ => (None, text, true),
+        _ => (None, text, None, true),
     };
     Ok(Page {
         origin: origin(url),
         url: url.to_string(),
         title: title.map(|title| line(&title, MAX_TITLE_CHARS)).filter(|title| !title.is_empty()),
         text: clean(&text).trim().to_owned(),
+        feed,
         is_cut: *is_cut || !is_all,
     })
+}
+
+/// The address of the first feed that a page names. A second one is mostly that of its comments.
+fn find_feed(document: &PageTree, url: &Url) -> Option<String> {
+    let attribute = |id, name| document.attribute(id, name).unwrap_or_default().trim().to_ascii_lowercase();
+    let is_feed = |id: &Id| {
+        document.tag(*id) == Some("link")
+            && attribute(*id, "rel").split_ascii_whitespace().any(|relation| matches!(relation, "alternate" | "feed"))
+            && FEED_TYPES.contains(&&*attribute(*id, "type"))
+    };
+    let base = document.within(document.root()).find(|id| document.tag(*id) == Some("base"));
+    let base = base.and_then(|id| document.attribute(id, "href")).and_then(|href| url.join(href.trim()).ok());
+    let feed = document.within(document.root()).find(is_feed)?;
+    let href = document.attribute(feed, "href")?.trim();
+    let feed = base.as_ref().unwrap_or(url).join(href).ok()?;
+    let is_told = matches!(feed.scheme(), "http" | "https") && feed.as_str().len() <= MAX_FEED_BYTES;
+    is_told.then(|| line(feed.as_str(), MAX_FEED_BYTES))
 }
 
 /// `https://host`, with its port where that isn't the scheme's own.
@@ -91,11 +121,13 @@ pub(super) fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
-fn essence(content_type: Option<&str>) -> String {
+/// A content type without its parameters, in lower case; empty if the server names none.
+pub(super) fn essence(content_type: Option<&str>) -> String {
     content_type.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-fn charset_of(content_type: Option<&str>) -> Option<&str> {
+/// The charset that a content type names.
+pub(super) fn charset_of(content_type: Option<&str>) -> Option<&str> {
     let parameters = content_type?.split(';').skip(1);
     parameters.filter_map(|parameter| parameter.split_once('=')).find_map(|(name, value)| {
         name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches(['"', '\'']))

@@ -245,6 +245,41 @@ fn a_feed_tells_its_new_entries() {
 }
 
 #[test]
+fn a_feed_is_one_behind_comments_and_its_ids_may_change() {
+    let (telegram, mut env) = offline();
+    let feed = |look: u32, items: &[u32]| {
+        let item = |n: &u32| {
+            format!(
+                "<item><title>Title {n} &amp;amp; more</title><link>/{n}</link><guid isPermaLink=\"false\">{look}-{n}</guid></item>"
+            )
+        };
+        let items: String = items.iter().map(item).collect();
+        let comment = "made by hand, with care ".repeat(100);
+        format!("<!-- {comment} -->\n<rss><channel><link>https://a.example/</link>{items}</channel>")
+    };
+    let (server, said) = page(&feed(1, &[2, 1]));
+    let url = granted(&env, &server);
+    write(&env, "news", &format!("when: every 2 hours\nwatch: {url}"), "");
+    env.once();
+    env.at("2026-11-21T16:00:00Z").once();
+    for (time, body) in [
+        ("2026-11-21T18:00:00Z", feed(2, &[2, 1])),
+        ("2026-11-21T20:00:00Z", "<!DOCTYPE html><title>503</title><p>Down for maintenance".to_owned()),
+        ("2026-11-21T22:00:00Z", feed(3, &[2, 1])),
+    ] {
+        *lock(&said) = body;
+        env.at(time).once();
+    }
+    assert_eq!(sent(&telegram), [""; 0], "nothing was new");
+    *lock(&said) = feed(4, &[3, 2, 1]);
+    env.at("2026-11-22T06:00:00Z").once();
+    let told = sent(&telegram);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].ends_with("Title 3 & more\nhttps://a.example/3"), "{told:?}");
+    sound(&env);
+}
+
+#[test]
 fn a_file_and_a_commands_output_are_watched_too() {
     let (telegram, mut env) = offline();
     let notes = env.path("notes");

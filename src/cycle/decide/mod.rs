@@ -3,6 +3,7 @@
 
 pub mod brief;
 pub mod budget;
+pub mod feed_news;
 pub mod fold;
 pub mod gate;
 pub mod initiative;

@@ -3,10 +3,9 @@
 //! The first look only records. Of a feed new entries count, of a text the lines that came and went. What is told is others' words: it
 //! is shown as code.
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 
+use super::feed_news::{EntryMarks, compare_entries};
 use crate::{
     approval_text::{fenced, sha256, visible},
     memory::{
@@ -19,10 +18,6 @@ use crate::{
 
 /// How much of a text is kept for the next look, in bytes.
 pub const KEPT_BYTES: usize = 64 * 1024;
-/// Entries of a feed that are remembered.
-const MAX_IDS: usize = 1_000;
-/// Digits of the hash that stands for an entry.
-const ID_DIGITS: usize = 16;
 /// New entries that are told by name.
 const MAX_TOLD_ENTRIES: usize = 10;
 /// Lines of a change that are told.
@@ -45,8 +40,20 @@ pub enum Sighting {
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Kept {
-    Text { hash: String, text: String },
-    Feed { ids: Vec<String> },
+    Text {
+        hash: String,
+        text: String,
+        /// The entries of the feed that came here before: a server that is out of order answers with a page.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        entries: Vec<EntryMarks>,
+    },
+    Feed {
+        /// Hashes of ids, as they were kept before links and words were.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ids: Vec<String>,
+        #[serde(default)]
+        entries: Vec<EntryMarks>,
+    },
 }
 
 /// What a look comes to.
@@ -65,40 +72,36 @@ pub fn compare(last: Option<&str>, now: &Sighting) -> Compared {
     let last: Option<Kept> = last.and_then(|kept| serde_json::from_str(kept).ok());
     let (kept, news) = match (now, last) {
         (Sighting::Text(text), last) => {
-            let kept = Kept::Text { hash: sha256(text), text: head(text, KEPT_BYTES).to_owned() };
-            let news = match last {
-                Some(Kept::Text { hash, text: before }) if hash != sha256(text) => {
-                    Some(Some(changed(&before, head(text, KEPT_BYTES))))
+            let news = match &last {
+                Some(Kept::Text { hash, text: before, .. }) if *hash != sha256(text) => {
+                    Some(Some(changed(before, head(text, KEPT_BYTES))))
                 }
                 Some(Kept::Text { .. }) => Some(None),
                 Some(Kept::Feed { .. }) | None => None,
             };
-            (kept, news)
+            let entries = last.and_then(Kept::into_entries).unwrap_or_default();
+            (Kept::Text { hash: sha256(text), text: head(text, KEPT_BYTES).to_owned(), entries }, news)
         }
         (Sighting::Feed(entries), last) => {
-            let known = match last {
-                Some(Kept::Feed { ids }) => Some(ids),
-                Some(Kept::Text { .. }) | None => None,
-            };
-            let of_now: Vec<(String, &FeedEntry)> = entries.iter().map(|entry| (id(entry), entry)).collect();
-            let news = known.as_ref().map(|known| {
-                let known: BTreeSet<&String> = known.iter().collect();
-                let new: Vec<&FeedEntry> =
-                    of_now.iter().filter(|(id, _)| !known.contains(id)).map(|(_, entry)| *entry).collect();
-                (!new.is_empty()).then(|| listed(&new))
-            });
-            let ids: Vec<String> = of_now.into_iter().map(|(id, _)| id).collect();
-            // What the feed lists no more may come back.
-            let older = known.unwrap_or_default().into_iter().filter(|id| !ids.contains(id)).collect::<Vec<_>>();
-            (Kept::Feed { ids: ids.iter().cloned().chain(older).take(MAX_IDS).collect() }, news)
+            let (entries, new) = compare_entries(last.and_then(Kept::into_entries), entries);
+            (Kept::Feed { ids: Vec::new(), entries }, new.map(|new| (!new.is_empty()).then(|| listed(&new))))
         }
     };
     let kept = serde_json::to_string(&kept).unwrap_or_default();
     Compared { kept, is_first: news.is_none(), news: news.flatten() }
 }
 
-fn id(entry: &FeedEntry) -> String {
-    sha256(&entry.id).chars().take(ID_DIGITS).collect()
+impl Kept {
+    /// The entries of a feed; `None` if none was there.
+    fn into_entries(self) -> Option<Vec<EntryMarks>> {
+        match self {
+            Self::Feed { ids, mut entries } => {
+                entries.extend(ids.into_iter().map(EntryMarks::of_id));
+                Some(entries)
+            }
+            Self::Text { entries, .. } => Some(entries).filter(|entries| !entries.is_empty()),
+        }
+    }
 }
 
 fn head(text: &str, max_bytes: usize) -> &str {
@@ -205,6 +208,26 @@ mod tests {
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         let news = compare(Some(&second.kept), &feed(&many)).news.unwrap();
         assert!(news.ends_with("Title 19\nhttps://example.org/19\n\n… and 20 more"), "{news}");
+    }
+
+    #[test]
+    fn a_feed_stays_known_while_its_server_answers_with_a_page() {
+        let first = compare(None, &feed(&["1"]));
+        let page = compare(Some(&first.kept), &text("Down for maintenance"));
+        assert!(page.is_first && page.news.is_none());
+        let other = compare(Some(&page.kept), &text("Back soon"));
+        assert!(other.news.is_some());
+        let again = compare(Some(&other.kept), &feed(&["2", "1"]));
+        assert_eq!(again.news.as_deref(), Some("Title 2\nhttps://example.org/2"));
+    }
+
+    #[test]
+    fn what_an_older_build_has_kept_is_read() {
+        let hash = |id: &str| sha256(id).chars().take(16).collect::<String>();
+        let kept = format!("{{\"kind\":\"feed\",\"ids\":[\"{}\"]}}", hash("1"));
+        assert_eq!(compare(Some(&kept), &feed(&["2", "1"])).news.as_deref(), Some("Title 2\nhttps://example.org/2"));
+        let kept = format!("{{\"kind\":\"text\",\"hash\":\"{}\",\"text\":\"a\"}}", sha256("a"));
+        assert_eq!(compare(Some(&kept), &text("b")).news.as_deref(), Some("- a\n+ b"));
     }
 
     #[test]

@@ -30,7 +30,7 @@ impl TaskList {
             let task = self.tasks.iter().find(|task| part.level == 2 && task.line == part.line);
             let from = task.map_or(part.body_start, |task| task.keys_end);
             // What is fenced is somebody's text as a whole.
-            if !document.slice(&part.range).contains("```") {
+            if !["```", "~~~"].iter().any(|fence| document.slice(&part.range).contains(fence)) {
                 items(&document, part, from, &mut found);
                 plain(&document, part, from, &mut found);
             }
@@ -103,6 +103,7 @@ mod tests {
             "## A\n- status: active\n- next: call\n\nA sentence about it.\n",
             "## A\n\n- status: active\n- mood: hopeful\n\noat\n",
             "## A\n\n```\nbuy paint\n```\n",
+            "# A\n\n~~~\nbuy paint\n~~~\n",
             "",
         ] {
             assert_eq!(prose(text), [], "{text:?}");

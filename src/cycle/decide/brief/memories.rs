@@ -5,7 +5,9 @@
 
 use super::{super::tokens::TokenRate, text::escape};
 use crate::{
-    memory::{self, DocKind, episodic, others, templates::without_explanation, unsettled::unsettled},
+    memory::{
+        self, DocKind, episodic, others, sections::Document, templates::without_explanation, unsettled::unsettled,
+    },
     tool::Documents,
     types::ChatRef,
     words::{count, shortened},
@@ -79,7 +81,8 @@ fn shown(path: &str, content: &str, rate: &TokenRate, recall: bool) -> Shown {
 fn by_what_fits(content: &str) -> Shown {
     let is_fact = |line: &&str| line.starts_with("- ");
     let facts = count(content.lines().filter(is_fact).count(), "fact");
-    let topics: Vec<&str> = content.lines().filter_map(|line| line.strip_prefix("## ")).map(str::trim).collect();
+    let document = Document::split(content);
+    let topics: Vec<&str> = document.sections().map(|section| section.title.as_str()).collect();
     let text = match topics.as_slice() {
         [] => String::new(),
         topics => shortened(&format!("Topics: {}", topics.join("; ")), TOPICS_CHARS_MAX),

@@ -320,7 +320,11 @@ fn what_fits_has_its_room_and_facts_come_whole_or_by_what_fits() {
     let path = dir.path().join(memory::SEMANTIC_MEMORY);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     let shown = |facts: usize, found: &[Recollection]| {
-        std::fs::write(&path, format!("# Semantic memory\n\n## Home\n{}", "- a fact\n".repeat(facts))).unwrap();
+        std::fs::write(
+            &path,
+            format!("# Semantic memory\n\n```\n## no topic\n```\n\n## Home\n{}", "- a fact\n".repeat(facts)),
+        )
+        .unwrap();
         let documents = Documents::new(dir.path(), Vec::new());
         blocks(&opening(&Brief { recalled: Some(found), ..brief(&documents, &[], &[]) }))
     };

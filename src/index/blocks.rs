@@ -1,0 +1,196 @@
+//! Where a document's headings, code and front matter stand, line by line.
+//!
+//! Headings and code are asked of the Markdown parser, never of a pattern: a heading in a fence, a quotation or a list is none of the
+//! document's. Front matter isn't Markdown, and is read here.
+
+use std::ops::Range;
+
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Parser, Tag, TagEnd};
+
+use super::chunk::{COMMENT, COMMENT_END};
+
+/// What a comment's mark is replaced by where it begins none, so that the parser hides nothing behind it. It has the same length.
+const NO_COMMENT: &str = "(!--";
+const _: () = assert!(NO_COMMENT.len() == COMMENT.len());
+/// The longest line that an underline makes a heading, in bytes. Under a longer one it is a rule.
+const MAX_UNDERLINED_BYTES: usize = 100;
+
+/// What a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LineKind {
+    /// Anything that isn't named below.
+    Text,
+    /// A heading with hash marks.
+    Heading,
+    /// The words of a heading that is underlined, with its level.
+    Underlined(usize),
+    /// A line in a fence.
+    Code,
+    /// A line of marks alone: a fence, an underline, the bounds of front matter, and comments in it.
+    Mark,
+    /// A key of the front matter, or what stands below one.
+    Key,
+}
+
+/// A line, and what it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MarkedLine<'a> {
+    /// The number that the line has by [`str::lines`], counted from 1.
+    pub(super) number: usize,
+    /// Without its ending.
+    pub(super) text: &'a str,
+    pub(super) kind: LineKind,
+}
+
+/// The lines of a document, which end in a line feed, a carriage return or both. In what was said (`has_comments` is false) a mark of
+/// a comment is text.
+pub(super) fn read_lines(text: &str, has_comments: bool) -> Vec<MarkedLine<'_>> {
+    let mut lines = Lines::of(text);
+    let front = lines.mark_front_matter(text);
+    // A comment that is never closed hides nothing.
+    let last_end = if has_comments { text.rfind(COMMENT_END).unwrap_or(0) } else { 0 };
+    let (closed, open) = text.split_at(last_end);
+    // The parser isn't sure of lines that end in a carriage return alone.
+    let parsed = format!("{closed}{}", open.replace(COMMENT, NO_COMMENT)).replace('\r', "\n");
+    let mut depth = 0_usize;
+    let mut is_code = false;
+    for (event, range) in Parser::new(parsed.get(front..).unwrap_or_default()).into_offset_iter() {
+        let range = range.start + front..range.end + front;
+        match event {
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) => {
+                lines.mark(&range, LineKind::Mark);
+                (is_code, depth) = (true, depth + 1);
+            }
+            Event::Text(_) if is_code => lines.mark(&range, LineKind::Code),
+            Event::Start(Tag::Heading { level, .. }) => {
+                if depth == 0 {
+                    lines.mark_heading(text, &range, level);
+                }
+                depth += 1;
+            }
+            Event::Start(_) => depth += 1,
+            Event::End(end) => {
+                is_code &= end != TagEnd::CodeBlock;
+                depth = depth.saturating_sub(1);
+            }
+            _ => {}
+        }
+    }
+    lines.marked(text)
+}
+
+/// Lines by their bytes, without their endings.
+struct Lines {
+    ranges: Vec<Range<usize>>,
+    kinds: Vec<LineKind>,
+}
+
+impl Lines {
+    fn of(text: &str) -> Self {
+        let (mut ranges, mut at) = (Vec::new(), 0);
+        while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+            let end = rest.find(['\n', '\r']).unwrap_or(rest.len());
+            ranges.push(at..at + end);
+            let ending = rest.get(end..).unwrap_or_default();
+            at += end + if ending.starts_with("\r\n") { 2 } else { ending.len().min(1) };
+        }
+        Self { kinds: vec![LineKind::Text; ranges.len()], ranges }
+    }
+
+    /// The place of the line that holds a byte.
+    fn place(&self, byte: usize) -> usize {
+        self.ranges.partition_point(|range| range.start <= byte).saturating_sub(1)
+    }
+
+    fn mark(&mut self, bytes: &Range<usize>, kind: LineKind) {
+        let (first, last) = (self.place(bytes.start), self.place(bytes.end.saturating_sub(1).max(bytes.start)));
+        for at in self.kinds.get_mut(first..=last).into_iter().flatten() {
+            *at = kind;
+        }
+    }
+
+    fn line<'a>(&self, text: &'a str, at: usize) -> Option<&'a str> {
+        text.get(self.ranges.get(at)?.clone())
+    }
+
+    fn mark_heading(&mut self, text: &str, bytes: &Range<usize>, level: HeadingLevel) {
+        let first = self.place(bytes.start);
+        let Some(line) = self.line(text, first) else { return };
+        if line.trim_start_matches(['\u{feff}', ' ']).starts_with('#') {
+            self.mark(&(bytes.start..bytes.start), LineKind::Heading);
+            return;
+        }
+        let underline = self.line(text, first + 1).unwrap_or_default().trim();
+        let is_underline = underline.starts_with(['=', '-']) && underline.trim_matches(['=', '-']).is_empty();
+        let is_rule = underline.starts_with('-') && line.trim_end().ends_with(['.', '!', '?', ':', ';', ',']);
+        if is_underline && !is_rule && line.len() <= MAX_UNDERLINED_BYTES {
+            for (at, kind) in [(first, LineKind::Underlined(level as usize)), (first + 1, LineKind::Mark)] {
+                if let Some(place) = self.kinds.get_mut(at) {
+                    *place = kind;
+                }
+            }
+        }
+    }
+
+    /// Marks the lines of front matter at the very start, and returns where the text behind it begins; behind byte order marks if there
+    /// is none.
+    fn mark_front_matter(&mut self, text: &str) -> usize {
+        let start = text.len() - text.trim_start_matches('\u{feff}').len();
+        let first = text.get(start..).and_then(|text| text.split(['\n', '\r']).next()).unwrap_or_default();
+        let is_toml = match first.trim_end() {
+            "---" => false,
+            "+++" => true,
+            _ => return start,
+        };
+        let is_end = |line: &str| if is_toml { line == "+++" } else { matches!(line, "---" | "...") };
+        let inside = || (1..self.ranges.len()).map_while(|at| Some((at, self.line(text, at)?.trim_end())));
+        let Some((end, _)) = inside().find(|(_, line)| is_end(line)) else { return start };
+        let lines: Vec<&str> = inside().take(end - 1).map(|(_, line)| line).collect();
+        let is_front = if is_toml { is_toml_table(&lines) } else { is_yaml(&lines) };
+        if !is_front {
+            return start;
+        }
+        for (at, kind) in self.kinds.iter_mut().enumerate().take(end + 1) {
+            let is_key =
+                (1..end).contains(&at) && lines.get(at - 1).is_some_and(|line| !line.trim_start().starts_with('#'));
+            *kind = if is_key { LineKind::Key } else { LineKind::Mark };
+        }
+        self.ranges.get(end + 1).map_or(text.len(), |range| range.start)
+    }
+
+    fn marked<'a>(&self, text: &'a str) -> Vec<MarkedLine<'a>> {
+        let (mut number, mut counted_to) = (1, 0);
+        let mut marked = Vec::with_capacity(self.ranges.len());
+        for (range, kind) in self.ranges.iter().zip(&self.kinds) {
+            number += text.get(counted_to..range.start).unwrap_or_default().matches('\n').count();
+            counted_to = range.start;
+            marked.push(MarkedLine { number, text: text.get(range.clone()).unwrap_or_default(), kind: *kind });
+        }
+        marked
+    }
+}
+
+/// Whether lines between two `+++` are TOML.
+fn is_toml_table(lines: &[&str]) -> bool {
+    let is_key =
+        |line: &&str| line.split_once('=').is_some_and(|(key, _)| !key.trim().is_empty()) || line.starts_with('[');
+    lines.iter().all(|line| line.is_empty()) || lines.iter().any(is_key)
+}
+
+/// Whether lines between two rules are YAML and no Markdown. A section among them begins after a blank line.
+fn is_yaml(lines: &[&str]) -> bool {
+    let is_key = |line: &str| {
+        let (key, _) = line.split_once(':').unwrap_or_default();
+        !key.is_empty() && !key.starts_with(['#', '*', '>']) && key.split_whitespace().count() <= 3
+    };
+    let may_be = |line: &str| {
+        line.is_empty()
+            || line.starts_with(['#', ' ', '\t', '-', '[', ']', '{', '}', '"', '\'', '%', '&'])
+            || is_key(line)
+    };
+    let sections = lines.windows(2).filter(|pair| matches!(pair, ["", heading] if heading.starts_with("## ")));
+    let has_text = lines.iter().any(|line| !line.is_empty());
+    lines.iter().all(|line| may_be(line))
+        && sections.count() == 0
+        && (!has_text || lines.iter().any(|line| is_key(line)))
+}

@@ -1,0 +1,150 @@
+//! What is watched behind an address: the entries of a feed, or a page as any reader has it.
+//!
+//! Publishers write feeds by hand and by programs that know no XML, so the reader takes what browsers' readers take (`markup`, `xml`,
+//! `json`, `title`). A strict parser refuses a feed for one stray character, and the watch is then blind without anything new to say.
+
+mod entities;
+mod entry;
+mod json;
+mod markup;
+mod title;
+mod xml;
+
+use std::{borrow::Cow, collections::HashSet, io::Write as _};
+
+use flate2::write::MultiGzDecoder;
+
+use self::{
+    entities::OwnEntities,
+    entry::{EntryDraft, LinkRank},
+    markup::{Markup, split_markup},
+};
+use super::{
+    Gate, Page, Web, WebError,
+    body::Sink,
+    charset,
+    clean::clean,
+    fetch::{Ask, Fetched},
+    page::{self, charset_of, essence, off_thread, origin},
+};
+
+/// How much of a document is searched for the root of a feed, in bytes.
+const SEARCHED_BYTES: usize = 64 * 1_024;
+/// The most that a packed file is unpacked to, in bytes.
+const MAX_UNPACKED_BYTES: usize = 2 * 1_024 * 1_024;
+/// The first bytes of a packed file.
+const GZIP_MARK: [u8; 2] = [0x1f, 0x8b];
+const UNREADABLE: WebError = WebError::Unreadable("It is a feed that can't be read.");
+const TOO_SLOW: WebError = WebError::Unreadable("It takes too long to be read; it was given up.");
+
+/// What came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WatchedPage {
+    /// A page, or any other text.
+    Page(Page),
+    /// A feed: `https://host`, whose words these are, and its entries.
+    Feed(String, Vec<FeedEntry>),
+}
+
+/// An entry of a feed. Its words are others' words.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FeedEntry {
+    /// The publisher's id for it, which may be neither lasting nor its own; empty if it has none.
+    pub id: String,
+    /// The title on one line, or else the beginning of the text; empty if there is neither.
+    pub title: String,
+    /// The absolute address of its page.
+    pub link: Option<String>,
+}
+
+impl Web {
+    /// Looks at what is behind a URL. The gate is asked as for [`Web::page`].
+    ///
+    /// # Errors
+    /// Why it can't be read, in words of ours.
+    pub async fn watched(&self, url: &str, gate: Gate<'_>) -> Result<WatchedPage, WebError> {
+        let fetched = self.fetch(Ask { url, headers: reqwest::header::HeaderMap::new(), gate }).await?;
+        off_thread(move || read_watched(&fetched)).await?
+    }
+}
+
+fn read_watched(fetched: &Fetched) -> Result<WatchedPage, WebError> {
+    let (body, is_cut) = unpack(&fetched.body)?;
+    let is_cut = is_cut || fetched.is_cut;
+    let kind = essence(fetched.content_type.as_deref());
+    let text = charset::decode_xml(&body, charset_of(fetched.content_type.as_deref()));
+    let feed = |mut entries: Vec<FeedEntry>| {
+        let mut seen = HashSet::new();
+        entries.retain(|entry| seen.insert(entry.clone()));
+        Ok(WatchedPage::Feed(origin(&fetched.url), entries))
+    };
+    if json::may_be_json_feed(&text, kind == "application/feed+json") {
+        match json::read_entries(&text, &fetched.url) {
+            Ok(Some(entries)) => return feed(entries),
+            Ok(None) => {}
+            Err(_) if is_cut => return Err(WebError::Unreadable("It is a feed that is too long to be read.")),
+            Err(_) => return Err(UNREADABLE),
+        }
+    }
+    let head = text.get(..text.floor_char_boundary(SEARCHED_BYTES)).unwrap_or_default();
+    let head = split_markup(head).ok_or(TOO_SLOW)?;
+    // What looks like text may speak of feeds, or be one behind a program's warnings.
+    let is_plain = matches!(kind.as_str(), "text/plain" | "text/markdown") && !ends_feed(&text);
+    if xml::is_feed(&head, is_plain) {
+        let pieces = split_markup(&text).ok_or(TOO_SLOW)?;
+        return feed(xml::read_entries(pieces, &OwnEntities::find(&text), &fetched.url, is_cut));
+    }
+    if is_other_xml(&text, &kind, &head) {
+        return Ok(WatchedPage::Page(Page {
+            url: fetched.url.to_string(),
+            origin: origin(&fetched.url),
+            title: None,
+            text: clean(&text_lines(split_markup(&text).ok_or(TOO_SLOW)?)).trim().to_owned(),
+            feed: None,
+            is_cut,
+        }));
+    }
+    match body {
+        Cow::Borrowed(_) => page::read(fetched),
+        Cow::Owned(body) => {
+            page::read(&Fetched { body, is_cut, url: fetched.url.clone(), content_type: fetched.content_type.clone() })
+        }
+    }
+    .map(WatchedPage::Page)
+}
+
+/// A body that is a packed file, unpacked up to the bound; whether more would have come.
+fn unpack(body: &[u8]) -> Result<(Cow<'_, [u8]>, bool), WebError> {
+    if !body.starts_with(&GZIP_MARK) {
+        return Ok((Cow::Borrowed(body), false));
+    }
+    let mut unpacking = MultiGzDecoder::new(Sink::new(MAX_UNPACKED_BYTES));
+    let is_whole = unpacking.write_all(body).is_ok() && unpacking.try_finish().is_ok();
+    let bytes = std::mem::take(&mut unpacking.get_mut().bytes);
+    // A file that can't be unpacked is named by its type.
+    Ok(if bytes.is_empty() { (Cow::Borrowed(body), false) } else { (Cow::Owned(bytes), !is_whole) })
+}
+
+/// Whether a document is XML that is neither a feed nor a page: a site map, a list of feeds.
+fn is_other_xml(text: &str, kind: &str, head: &[Markup]) -> bool {
+    let is_xml = text.trim_start().starts_with("<?xml") || kind.ends_with("/xml") || kind.ends_with("+xml");
+    let root = head.iter().find_map(|piece| if let Markup::Open(name, _) = piece { Some(&**name) } else { None });
+    let is_page = head.iter().any(|piece| matches!(piece, Markup::Doctype(name) if name == "html"));
+    is_xml && !is_page && root.is_some_and(|root| !matches!(root, "html" | "head" | "body" | "svg"))
+}
+
+/// Whether a document ends as feeds do.
+fn ends_feed(text: &str) -> bool {
+    let text = text.trim_end();
+    let end = text.get(text.len().saturating_sub(10)..).unwrap_or_default().to_ascii_lowercase();
+    ["</rss>", "</feed>", "</rdf:rdf>"].iter().any(|root| end.ends_with(root))
+}
+
+/// The texts between the tags, each on a line of its own.
+fn text_lines(pieces: Vec<Markup>) -> String {
+    let texts = pieces.into_iter().filter_map(|piece| if let Markup::Text(text) = piece { Some(text) } else { None });
+    texts.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests;

@@ -106,6 +106,10 @@ fn read_message(message: &Value) -> ChatgptMessage {
     let metadata = message.get("metadata").unwrap_or(&Value::Null);
     let author = message.get("author").unwrap_or(&Value::Null);
     let role = text_of(author, &["role"]).or_else(|| author.as_str()).or_else(|| text_of(message, &["role"]));
+    if let Some(text) = report(metadata).filter(|_| role != Some("user")) {
+        let at = time_of(message, &["create_time", "update_time"]);
+        return ChatgptMessage { said: Some(SaidThere { who: "ChatGPT".to_owned(), at, text }), ..none };
+    }
     // Nothing of what only a program sees.
     let is_hidden = metadata.get("is_visually_hidden_from_conversation").and_then(Value::as_bool) == Some(true);
     let who = match role {
@@ -132,6 +136,16 @@ fn read_message(message: &Value) -> ChatgptMessage {
     }
     let at = time_of(message, &["create_time", "update_time"]);
     ChatgptMessage { said: Some(SaidThere { who: who.to_owned(), at, text }), pictures, ..none }
+}
+
+/// The report of a research, which stands in the state of what shows it: the message itself says nothing, and may be hidden.
+fn report(metadata: &Value) -> Option<String> {
+    let state = metadata.pointer("/chatgpt_sdk/widget_state").or_else(|| metadata.get("widget_state"))?;
+    let parsed = state.as_str().and_then(|state| parse_json(state.as_bytes()));
+    let report = parsed.as_ref().unwrap_or(state).get("report_message")?;
+    let (texts, _) = words(report.get("content")?);
+    let sources = cited_sources(report.get("metadata").unwrap_or(&Value::Null));
+    Some(without_marks(&texts.join("\n\n"), &sources)).filter(|text| !text.trim().is_empty())
 }
 
 /// What a content says, and how many parts of it are no words.
@@ -361,6 +375,17 @@ mod tests {
                     json!({"content_type": "code", "text": "{\"updates\": [{\"pattern\": \".*\", \"replacement\": \"600 g\"}]}"}),
                 ),
                 "ChatGPT: 600 g",
+                vec![],
+            ),
+            (
+                "a report of a research",
+                one(with(
+                    node("tool", &json!({"content_type": "text", "parts": [""]}), ""),
+                    "/message/metadata",
+                    json!({"is_visually_hidden_from_conversation": true, "chatgpt_sdk": {"widget_state":
+                        "{\"status\": \"completed\", \"report_message\": {\"content\": {\"parts\": [\"# Rye\"]}}}"}}),
+                )),
+                "ChatGPT: # Rye",
                 vec![],
             ),
             (

@@ -44,7 +44,7 @@ pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportE
             "projects" if is_json => {
                 elements(source, entry, &mut found, NO_PROJECT, &mut |value, found| project(value, found, &mut taken))
             }
-            _ if is_json && in_projects => {
+            _ if is_json && (in_projects || files.projects.contains(&entry)) => {
                 elements(source, entry, &mut found, NO_PROJECT, &mut |value, found| project(value, found, &mut taken))
             }
             "memories" if is_json => {

@@ -15,6 +15,8 @@ const PEEK_BYTES: u64 = 1 << 20;
 const PEEK_BYTES_OF_MANY: u64 = 64 << 10;
 /// How many files are many.
 const MANY: usize = 200;
+/// Pages for browsers, which hold the conversations as well.
+const PAGES: &[&str] = &[".html", ".htm"];
 /// Files of exports that are no conversations, by their plain names.
 const NO_CONVERSATIONS: [&str; 11] = [
     "user",
@@ -38,7 +40,7 @@ pub(super) fn kind_of(source: &ImportSource) -> Result<ImportKind, ImportError> 
     let mut unreadable = None;
     for entry in source.entries().iter().filter(|entry| is_conversations(entry) && entry.path.split('/').count() <= 2) {
         match peek(source, entry, PEEK_BYTES) {
-            Ok(Some(kind)) => return Ok(kind),
+            Ok(Some(file)) => return Ok(file.kind()),
             Ok(None) => {}
             Err(error) => unreadable = Some(error),
         }
@@ -64,8 +66,8 @@ pub(super) fn kind_of(source: &ImportSource) -> Result<ImportKind, ImportError> 
     }
     let most = peek_bytes(source);
     let told = source.entries().iter().filter(|entry| may_be_conversations(entry, source));
-    if let Some(kind) = told.into_iter().find_map(|entry| peek(source, entry, most).ok().flatten()) {
-        return Ok(kind);
+    if let Some(file) = told.into_iter().find_map(|entry| peek(source, entry, most).ok().flatten()) {
+        return Ok(file.kind());
     }
     if let Some(error) = unreadable {
         return Err(error);
@@ -95,6 +97,8 @@ pub(super) struct ExportFiles<'a> {
     pub(super) own: Vec<&'a SourceEntry>,
     /// Those of another assistant.
     pub(super) others: Vec<&'a SourceEntry>,
+    /// Projects of Claude's, by what stands in them.
+    pub(super) projects: Vec<&'a SourceEntry>,
 }
 
 impl<'a> ExportFiles<'a> {
@@ -103,19 +107,23 @@ impl<'a> ExportFiles<'a> {
     pub(super) fn find(source: &'a ImportSource, kind: ImportKind) -> Self {
         let mut files = Self::default();
         let most = peek_bytes(source);
-        let mut unknown = Vec::new();
+        let (mut unknown, mut pages) = (Vec::new(), Vec::new());
         for entry in source.entries().iter().filter(|entry| may_be_conversations(entry, source)) {
             match peek(source, entry, most).ok().flatten() {
-                Some(told) if told == kind => files.own.push(entry),
-                Some(_) => files.others.push(entry),
+                Some(PeekedFile::Conversations(told)) if told != kind => files.others.push(entry),
+                // A page for browsers holds them all once more.
+                Some(PeekedFile::Conversations(_)) if entry.ends_in(PAGES) => pages.push(entry),
+                Some(PeekedFile::Conversations(_)) => files.own.push(entry),
+                Some(PeekedFile::Project) => files.projects.push(entry),
                 None if is_conversations(entry) => files.own.push(entry),
                 None => unknown.push(entry),
             }
         }
         if files.own.is_empty() {
-            let in_projects =
-                |entry: &SourceEntry| entry.path.split('/').rev().skip(1).any(|folder| folder == "projects");
-            files.own = unknown.into_iter().filter(|entry| !in_projects(entry)).collect();
+            files.own = pages;
+        }
+        if files.own.is_empty() && files.projects.is_empty() {
+            files.own = unknown;
         }
         files
     }
@@ -127,9 +135,10 @@ fn peek_bytes(source: &ImportSource) -> u64 {
 
 /// Whether a file may hold conversations: JSON that is nothing else by its name, or the only file.
 fn may_be_conversations(entry: &SourceEntry, source: &ImportSource) -> bool {
-    let is_json = entry.ends_in(&[".json", ".jsonl", ".ndjson", ".txt"]);
+    let is_json = entry.ends_in(&[".json", ".jsonl", ".ndjson", ".txt"]) || entry.ends_in(PAGES);
     let is_only = source.entries().len() == 1;
-    (is_json || is_only) && !NO_CONVERSATIONS.contains(&plain_stem(entry).as_str())
+    let in_projects = entry.path.split('/').rev().skip(1).any(|folder| folder == "projects");
+    (is_json || is_only) && !in_projects && !NO_CONVERSATIONS.contains(&plain_stem(entry).as_str())
 }
 
 /// Whether a file is called as exports call their conversations.
@@ -145,8 +154,25 @@ pub(super) fn plain_stem(entry: &SourceEntry) -> String {
     stem.trim_end_matches(number).to_owned()
 }
 
-/// Whose conversations a file holds, by its beginning.
-fn peek(source: &ImportSource, entry: &SourceEntry, most: u64) -> Result<Option<ImportKind>, ImportError> {
+/// What a file of an export is by its beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PeekedFile {
+    Conversations(ImportKind),
+    Project,
+}
+
+impl PeekedFile {
+    /// Of which export it is.
+    fn kind(self) -> ImportKind {
+        match self {
+            Self::Conversations(kind) => kind,
+            Self::Project => ImportKind::Claude,
+        }
+    }
+}
+
+/// Looks at a file's beginning.
+fn peek(source: &ImportSource, entry: &SourceEntry, most: u64) -> Result<Option<PeekedFile>, ImportError> {
     let mut begin = Vec::new();
     let read = source.with_reader(entry, u64::MAX, |reader| reader.take(most).read_to_end(&mut begin))?;
     if let (Err(error), true) = (read, begin.is_empty()) {
@@ -155,11 +181,15 @@ fn peek(source: &ImportSource, entry: &SourceEntry, most: u64) -> Result<Option<
     let begin = decode_lossy(&begin);
     let has = |name: &str| begin.contains(name);
     if has("\"chat_messages\"") {
-        return Ok(Some(ImportKind::Claude));
+        return Ok(Some(PeekedFile::Conversations(ImportKind::Claude)));
+    }
+    if has("\"prompt_template\"") && has("\"docs\"") {
+        return Ok(Some(PeekedFile::Project));
     }
     // Other programs' files have mappings too.
     let is_tree = has("\"message\"") || has("\"current_node\"") || has("\"conversation_id\"") || has("\"parent\"");
-    Ok((has("\"mapping\"") && (is_tree || is_conversations(entry))).then_some(ImportKind::Chatgpt))
+    let is_chatgpt = has("\"mapping\"") && (is_tree || is_conversations(entry));
+    Ok(is_chatgpt.then_some(PeekedFile::Conversations(ImportKind::Chatgpt)))
 }
 
 #[cfg(test)]

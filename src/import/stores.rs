@@ -37,30 +37,51 @@ pub(super) fn each_element(reader: &mut dyn Read, work: &mut dyn FnMut(Option<&[
     let mut splitter = ElementSplitter::default();
     let mut begin = Vec::new();
     reader.take(4).read_to_end(&mut begin)?;
+    if strip_mark(&begin).trim_ascii_start().starts_with(b"<") {
+        begin = skip_to_list(reader)?;
+    }
     let mut decoder = find_utf16(&begin).map(|encoding| encoding.new_decoder_with_bom_removal());
     if decoder.is_none() {
         begin = strip_mark(&begin).to_vec();
     }
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut text = String::with_capacity(CHUNK_BYTES * 3);
-    let mut bytes = begin.len();
-    chunk.get_mut(..bytes).unwrap_or_default().copy_from_slice(&begin);
-    loop {
-        let read = chunk.get(..bytes).unwrap_or_default();
-        match &mut decoder {
-            None => splitter.split(read, work),
-            Some(decoder) => {
-                text.clear();
-                let _ = decoder.decode_to_string(read, &mut text, false);
-                splitter.split(text.as_bytes(), work);
-            }
+    let mut give = |bytes: &[u8]| match &mut decoder {
+        None => splitter.split(bytes, work),
+        Some(decoder) => {
+            text.clear();
+            let _ = decoder.decode_to_string(bytes, &mut text, false);
+            splitter.split(text.as_bytes(), work);
         }
-        bytes = match reader.read(&mut chunk) {
+    };
+    give(&begin);
+    loop {
+        match reader.read(&mut chunk) {
             Ok(0) => return Ok(splitter.end(work)),
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+            Ok(bytes) => give(chunk.get(..bytes).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
-        };
+        }
+    }
+}
+
+/// Reads a page up to the list that it holds for its program, `jsonData = [`, and returns what of the list was read with it.
+fn skip_to_list(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
+    const VARIABLE: &[u8] = b"jsonData";
+    const MAX_BETWEEN: usize = 32;
+    let mut held: Vec<u8> = Vec::new();
+    let mut chunk = vec![0; CHUNK_BYTES];
+    loop {
+        let read = reader.read(&mut chunk)?;
+        held.extend_from_slice(chunk.get(..read).unwrap_or_default());
+        let named = held.windows(VARIABLE.len()).position(|name| name == VARIABLE).map(|at| at + VARIABLE.len());
+        let list =
+            named.and_then(|at| Some(at + held.get(at..)?.iter().take(MAX_BETWEEN).position(|byte| *byte == b'[')?));
+        match list {
+            Some(list) => return Ok(held.split_off(list)),
+            None if read == 0 => return Ok(b"<".to_vec()),
+            None => drop(held.drain(..held.len().saturating_sub(VARIABLE.len() + MAX_BETWEEN))),
+        }
     }
 }
 
@@ -79,6 +100,8 @@ struct ElementSplitter {
     is_escaped: bool,
     /// How many lists the elements are in: 0 or 1.
     in_list: bool,
+    /// Whether a list has ended: what follows then isn't ours.
+    had_list: bool,
     is_no_json: bool,
 }
 
@@ -95,7 +118,9 @@ impl ElementSplitter {
             } else if self.is_scalar() && matches!(byte, b',' | b']' | b' ' | b'\t' | b'\r' | b'\n') {
                 self.take(chunk.get(from..at).unwrap_or_default());
                 self.give(work);
-                self.in_list &= byte != b']';
+                if byte == b']' {
+                    self.end_list();
+                }
             } else if self.closes(byte) {
                 self.take(chunk.get(from..=at).unwrap_or_default());
                 self.give(work);
@@ -115,7 +140,7 @@ impl ElementSplitter {
         match byte {
             b' ' | b'\t' | b'\r' | b'\n' | b',' => {}
             b'[' if !self.in_list => self.in_list = true,
-            b']' if self.in_list => self.in_list = false,
+            b']' if self.in_list => self.end_list(),
             b'{' | b'[' => {
                 self.is_open = true;
                 self.brackets.push(byte);
@@ -124,6 +149,10 @@ impl ElementSplitter {
             b'"' => (self.is_open, self.in_string) = (true, true),
             _ => self.is_open = true,
         }
+    }
+
+    fn end_list(&mut self) {
+        (self.in_list, self.had_list) = (false, true);
     }
 
     /// Takes one byte of the open element in: whether it is the last. A closing bracket closes whatever was left open within.
@@ -174,7 +203,7 @@ impl ElementSplitter {
 
     fn end(mut self, work: &mut dyn FnMut(Option<&[u8]>)) -> StoreEnd {
         if self.is_no_json {
-            return StoreEnd::NoJson;
+            return if self.had_list { StoreEnd::Whole } else { StoreEnd::NoJson };
         }
         if self.is_open && self.is_scalar() {
             self.give(work);
@@ -346,7 +375,7 @@ pub(super) mod any {
                 _ => {}
             }
         }
-        if let Some(field) = document.pointer_mut(at.get(&places)) {
+        if let Some(field) = document.pointer_mut(at.get::<String>(&places)) {
             *field = value;
         }
     }
@@ -441,6 +470,12 @@ mod tests {
             ("broken off in an element", b"[{\"a\":1},{\"a\":".to_vec(), vec![one.clone()], StoreEnd::BrokenOff),
             ("broken off between two", b"[{\"a\":1},".to_vec(), vec![one.clone()], StoreEnd::BrokenOff),
             ("a page", b"<html>[1]</html>".to_vec(), vec![], StoreEnd::NoJson),
+            (
+                "a page with its data",
+                b"<html><script>var a = [7]; var jsonData = [{\"a\":1}];\nvar b = {};</script></html>".to_vec(),
+                vec![one.clone()],
+                StoreEnd::Whole,
+            ),
         ] {
             assert_eq!(elements(&store), (expected, end), "{name}");
         }

@@ -66,11 +66,7 @@ fn import(env: &TestEnv, name: &str, files: &[(&str, Vec<u8>)], more: &[&str]) -
 fn imported(env: &TestEnv, account: &Value) -> String {
     let paths = account["documents"].as_array().unwrap().iter().map(|path| path.as_str().unwrap());
     let documents: String = paths.map(|path| format!("{path}\n{}\n", env.memory(path))).collect();
-    let backlog = if env.path("memory").exists() {
-        std::fs::read_to_string(env.workspace().join(BACKLOG))
-    } else {
-        Ok(String::new())
-    };
+    let backlog = std::fs::read_to_string(env.brain().join(BACKLOG));
     documents + &backlog.unwrap_or_default()
 }
 
@@ -95,6 +91,7 @@ fn reports() -> Vec<Report> {
         .flat_map(|byte| if *byte == 1 { b"\xed\xa0\xbd\xed\xb8\x82".to_vec() } else { vec![*byte] })
         .collect();
     let marked = chatgpt("Rye", "Rye rises \u{e200}cite\u{e202}turn0search0\u{e201}.").into_bytes();
+    let whole = chatgpt("A", "First").into_bytes();
     let both = ["First", "The other one"];
     vec![
         ("claude's nulls", vec![("c/conversations.json", claude(&nulls))], vec![], vec!["Which flour?", "The other one"], vec![]),
@@ -115,7 +112,7 @@ fn reports() -> Vec<Report> {
         ),
         (
             "a file that breaks off",
-            vec![("c/conversations.json", chatgpt("A", "First").replace("[{\"title\": \"A\"", "[{\"title\": \"A\"").into_bytes()[..330].to_vec())],
+            vec![("c/conversations.json", whole[..whole.len() - 40].to_vec())],
             vec![],
             vec!["First"],
             vec![("breaks off", 1)],

@@ -257,6 +257,8 @@ impl ImportSource {
                 self.leave(entry.path, why);
             }
         }
+        let deeper: Vec<_> = self.entries.extract_if(.., |entry| entry.ends_in(&[".zip"])).collect();
+        deeper.into_iter().for_each(|entry| self.leave(entry.path, INNER));
     }
 
     /// Opens an archive within the source; `None` if that would take too much room.

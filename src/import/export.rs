@@ -27,6 +27,7 @@ const MAX_TITLE_CHARS: usize = 300;
 const UNTITLED: &str = "without a title";
 const BROKEN_OFF: &str = "it breaks off: what came before that came";
 const NO_JSON: &str = "not JSON";
+const NO_CONVERSATION: &str = "no conversation stands in it";
 const BEYOND_BOUND: &str = "longer than is read: its beginning came";
 const DAMAGED: &str = "it can't be read, or its bytes aren't those that were packed";
 
@@ -66,6 +67,9 @@ pub(super) fn read_conversations(
         if let Some(why) = damage {
             found.leave(&entry.path, why);
             failed.get_or_insert_with(|| ImportError::unreadable(&entry.path, why));
+        }
+        if conversations.is_empty() && own.left_out.is_empty() && damage.is_none() {
+            found.leave(&entry.path, NO_CONVERSATION);
         }
         found.left_out.append(&mut own.left_out);
         conversations.into_iter().for_each(|conversation| shelf.keep(folder, conversation, tz, found));

@@ -81,7 +81,8 @@ pub(super) fn without_marks(text: &str, sources: &[CitedSource]) -> String {
                 plain.pop();
             }
         } else {
-            plain.push_str(&words);
+            let has_blank = plain.is_empty() || plain.ends_with(char::is_whitespace);
+            plain.push_str(if has_blank { words.trim_start() } else { &words });
         }
     }
     plain
@@ -195,6 +196,11 @@ mod tests {
             (
                 "with its addresses",
                 "Rye\u{e200}cite\u{e202}turn0search1\u{e201}.",
+                "Rye (https://example.org/a, https://example.org/b).",
+            ),
+            (
+                "with its addresses, after a blank",
+                "Rye \u{e200}cite\u{e202}turn0search1\u{e201}.",
                 "Rye (https://example.org/a, https://example.org/b).",
             ),
             ("an address that is none", "Rye\u{e200}cite\u{e202}turn0search2\u{e201} x", "Rye x"),

@@ -12,8 +12,9 @@ use super::{
     found::FoundThings,
     marks::{cited_sources, without_marks},
     recognise::ExportFiles,
+    repair::parse_json,
     source::ImportSource,
-    stores::{list_of, parse_json, text_of, time_of},
+    stores::{list_of, text_of, time_of},
     thread::{ThreadNode, shown_branch},
 };
 use crate::zone::Tz;
@@ -183,8 +184,8 @@ mod tests {
 
     use super::{
         super::{
+            any_json::{any_json, mutate},
             export::NOT_UNDERSTOOD,
-            stores::any::{any_json, mutate},
         },
         *,
     };

@@ -6,8 +6,9 @@ use super::{
     ImportError,
     conversation::{ConversationShelf, ExportedConversation},
     found::FoundThings,
+    repair::parse_json,
     source::{ImportSource, SourceEntry, TOO_LARGE, is_beyond_bound},
-    stores::{self, StoreEnd, parse_json, text_of},
+    stores::{self, StoreEnd, text_of},
 };
 use crate::{words::shortened, zone::Tz};
 

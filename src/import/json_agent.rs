@@ -16,8 +16,9 @@ use super::{
     markdown_agent,
     names::TakenNames,
     notes,
+    repair::parse_json,
     source::{ImportSource, MAX_WHOLE_BYTES, SourceEntry, UNREADABLE, is_beyond_bound},
-    stores::{list_of, parse_json, text_of, time_of},
+    stores::{list_of, text_of, time_of},
 };
 use crate::{clock::parse_time, config::OldSetting, memory::imported::harmless, schedule::resolve, zone::Tz};
 

@@ -6,6 +6,8 @@
 //! person's. Nothing that came in is known, an order or a skill before the person has confirmed it ([`crate::memory::imported`]).
 
 pub mod account;
+#[cfg(test)]
+mod any_json;
 mod boxes;
 mod chatgpt;
 mod claude;
@@ -20,6 +22,7 @@ mod names;
 mod notes;
 pub mod plan;
 mod recognise;
+mod repair;
 pub mod source;
 mod stores;
 mod thread;

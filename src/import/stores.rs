@@ -1,5 +1,4 @@
-//! JSON of others, read one element at a time: a list may be larger than what fits, and one odd element costs itself alone. Damage
-//! whose meaning is clear is repaired.
+//! JSON of others, read one element at a time: a list may be larger than what fits, and one odd element costs itself alone.
 
 use std::io::{self, Read};
 
@@ -7,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::{
-    encoding::{decode_lossy, find_utf16, strip_mark},
+    encoding::{find_utf16, strip_mark},
     source::MAX_WHOLE_BYTES,
 };
 use crate::clock::parse_time;
@@ -212,102 +211,6 @@ impl ElementSplitter {
     }
 }
 
-/// Reads JSON; where it has errors whose meaning is clear, as if it had none. `None` if it isn't understood.
-pub(super) fn parse_json(raw: &[u8]) -> Option<Value> {
-    serde_json::from_slice(raw).ok().or_else(|| serde_json::from_str(&repair_json(&decode_lossy(raw))).ok())
-}
-
-/// Repairs halves of letters, bare control characters and unknown escapes in strings, commas before a closing bracket, and words and
-/// numbers that JSON hasn't (they become null).
-fn repair_json(text: &str) -> String {
-    let mut repaired = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let length = match first {
-            '"' => repair_string(rest, &mut repaired),
-            ',' => {
-                let next = rest.get(1..).unwrap_or_default().trim_start();
-                if !next.starts_with(['}', ']']) {
-                    repaired.push(',');
-                }
-                1
-            }
-            '{' | '}' | '[' | ']' | ':' => {
-                repaired.push(first);
-                1
-            }
-            _ if first.is_whitespace() => {
-                repaired.push(' ');
-                first.len_utf8()
-            }
-            _ => {
-                let ends = |c: char| matches!(c, '"' | ',' | '{' | '}' | '[' | ']' | ':') || c.is_whitespace();
-                let word = rest.split(ends).next().unwrap_or(rest);
-                let is_known = serde_json::from_str::<Value>(word).is_ok();
-                repaired.push_str(if is_known { word } else { "null" });
-                word.len()
-            }
-        };
-        rest = rest.get(length..).unwrap_or_default();
-    }
-    repaired
-}
-
-/// Repairs the string at the beginning of a text, and returns its length there.
-fn repair_string(text: &str, repaired: &mut String) -> usize {
-    repaired.push('"');
-    let mut at = 1;
-    let rest = |at: usize| text.get(at..).unwrap_or_default();
-    while let Some(c) = rest(at).chars().next() {
-        at += c.len_utf8();
-        match c {
-            '"' => {
-                repaired.push('"');
-                return at;
-            }
-            '\\' => match rest(at).chars().next() {
-                Some('u') => match unit(rest(at - 1)) {
-                    Some(high @ 0xd800..0xdc00) => match unit(rest(at + 5)) {
-                        Some(0xdc00..0xe000) => {
-                            repaired.push_str(rest(at - 1).get(..12).unwrap_or_default());
-                            at += 11;
-                        }
-                        _ => {
-                            debug_assert!(high > 0);
-                            repaired.push_str("\\ufffd");
-                            at += 5;
-                        }
-                    },
-                    Some(0xdc00..0xe000) => {
-                        repaired.push_str("\\ufffd");
-                        at += 5;
-                    }
-                    Some(_) => {
-                        repaired.push_str(rest(at - 1).get(..6).unwrap_or_default());
-                        at += 5;
-                    }
-                    None => repaired.push_str("\\\\"),
-                },
-                Some(escape @ ('"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't')) => {
-                    repaired.extend(['\\', escape]);
-                    at += 1;
-                }
-                _ => repaired.push_str("\\\\"),
-            },
-            c if c < ' ' => repaired.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => repaired.push(c),
-        }
-    }
-    repaired.push('"');
-    at
-}
-
-/// The number of an escape `\uXXXX` at the beginning of a text.
-fn unit(text: &str) -> Option<u32> {
-    let digits = text.strip_prefix("\\u")?.get(..4)?;
-    digits.chars().all(|c| c.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok())?
-}
-
 /// The first of these fields that is a text with something in it.
 pub(super) fn text_of<'a>(object: &'a Value, names: &[&str]) -> Option<&'a str> {
     let texts = names.iter().filter_map(|name| object.get(name)?.as_str());
@@ -338,55 +241,15 @@ fn moment(seconds: f64) -> Option<DateTime<Utc>> {
     (0.0..=MOST).contains(&seconds).then(|| DateTime::from_timestamp(seconds as i64, 0)).flatten()
 }
 
-/// JSON of any shape, for tests.
-#[cfg(test)]
-pub(super) mod any {
-    use proptest::{collection::vec, prelude::*, sample::Index};
-    use serde_json::{Value, json};
-
-    /// Any JSON, with the fields of exports among its own.
-    pub(in crate::import) fn any_json() -> impl Strategy<Value = Value> {
-        let leaf = prop_oneof![
-            Just(Value::Null),
-            any::<bool>().prop_map(Value::from),
-            any::<i64>().prop_map(Value::from),
-            any::<f64>().prop_map(|number| json!(number)),
-            any::<String>().prop_map(Value::from),
-            "(text|a|b|user|code|all|tool_use)".prop_map(Value::from),
-        ];
-        leaf.prop_recursive(3, 12, 4, |inner| {
-            let field = "(text|type|parts|role|message|content|parent|[a-z]{0,3})";
-            prop_oneof![
-                vec(inner.clone(), 0..4).prop_map(Value::from),
-                vec((field, inner), 0..4).prop_map(|fields| Value::Object(fields.into_iter().collect())),
-            ]
-        })
-    }
-
-    /// Puts a value in the place of any other in a document.
-    pub(in crate::import) fn mutate(document: &mut Value, at: Index, value: Value) {
-        let mut places = vec![String::new()];
-        let mut next = 0;
-        while let Some(place) = places.get(next).cloned() {
-            next += 1;
-            match document.pointer(&place) {
-                Some(Value::Object(fields)) => places.extend(fields.keys().map(|key| format!("{place}/{key}"))),
-                Some(Value::Array(list)) => places.extend((0..list.len()).map(|at| format!("{place}/{at}"))),
-                _ => {}
-            }
-        }
-        if let Some(field) = document.pointer_mut(at.get::<String>(&places)) {
-            *field = value;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::*;
+    use super::{
+        super::repair::{parse_json, repair_json},
+        *,
+    };
 
     fn elements(store: &[u8]) -> (Vec<Value>, StoreEnd) {
         let mut found = Vec::new();

@@ -108,9 +108,9 @@ impl ImportAccount {
     /// Gathers what was left out by its reason.
     pub(super) fn leave(&mut self, left_out: Vec<ImportLeftOut>) {
         let mut by_reason: BTreeMap<&'static str, (usize, Vec<String>)> = BTreeMap::new();
-        for ImportLeftOut { what, why } in left_out {
+        for ImportLeftOut { what, why, times } in left_out {
             let (count, named) = by_reason.entry(why).or_default();
-            *count += 1;
+            *count += times;
             let name = shortened(&one_line(&what), MAX_NAME_CHARS);
             if named.len() < MAX_NAMED && !name.is_empty() && !named.contains(&name) {
                 named.push(name);

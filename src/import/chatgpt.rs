@@ -1,261 +1,490 @@
-//! ChatGPT's export: `conversations.json`, a list. Each conversation is a tree of messages, since an edited question begins another
-//! branch; the one that was shown last is taken.
+//! ChatGPT's export: `conversations.json`, a list, or several files of it. Each conversation is a tree of messages, since an edited
+//! question begins another branch; the one that was shown last is taken.
 
-use std::collections::{HashMap, HashSet};
-
-use chrono::{DateTime, Utc};
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    ImportError,
-    conversation::{self, ReadConversation, SaidThere},
+    ImportError, ImportKind,
+    conversation::{ExportedConversation, ReadConversation, SaidThere},
+    export::{
+        EMPTY, NOT_NEEDED, OTHER_BRANCHES, OTHER_EXPORT, THOUGHTS, TOOL_CALLS, leave_odd, read_conversations, title_of,
+    },
     found::FoundThings,
-    recognise,
-    source::{ImportSource, MAX_WHOLE_BYTES, TOO_LARGE},
-    stores,
+    marks::{cited_sources, without_marks},
+    recognise::ExportFiles,
+    repair::parse_json,
+    source::ImportSource,
+    stores::{list_of, text_of, time_of},
+    thread::{ThreadNode, shown_branch},
 };
 use crate::zone::Tz;
 
-/// The largest file of conversations, in bytes.
-pub(super) const MAX_CONVERSATIONS_BYTES: u64 = 256 << 20;
-/// How much of a conversation's id is in its name.
-const ID_CHARS: usize = 12;
-
-pub(super) const NOT_UNDERSTOOD: &str = "a conversation that isn't understood";
-pub(super) const EMPTY: &str = "a conversation in which nothing was said";
-const OTHER_BRANCHES: &str = "an answer or question that was replaced by another";
 const PICTURES: &str = "pictures, sound and files of conversations";
-const TOOL_CALLS: &str = "calls of tools and what came of them";
-pub(super) const NOT_NEEDED: &str = "account data, ratings and pages for browsers";
-
-#[derive(Deserialize)]
-struct ChatgptConversation {
-    title: Option<String>,
-    create_time: Option<f64>,
-    #[serde(default)]
-    mapping: HashMap<String, ChatgptNode>,
-    current_node: Option<String>,
-    conversation_id: Option<String>,
-    id: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct ChatgptNode {
-    message: Option<ChatgptMessage>,
-    parent: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct ChatgptMessage {
-    author: Option<ChatgptAuthor>,
-    create_time: Option<f64>,
-    content: Option<ChatgptContent>,
-    #[serde(default)]
-    metadata: Option<ChatgptMetadata>,
-}
-
-#[derive(Deserialize)]
-struct ChatgptMetadata {
-    is_visually_hidden_from_conversation: Option<bool>,
-}
-
-#[derive(Deserialize)]
-struct ChatgptAuthor {
-    role: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct ChatgptContent {
-    content_type: Option<String>,
-    #[serde(default)]
-    parts: Option<Vec<Value>>,
-}
+/// Contents that only a program sees.
+const UNSEEN: [&str; 5] =
+    ["user_editable_context", "model_editable_context", "thoughts", "reasoning_recap", "app_pairing_content"];
+/// Contents of calls of tools, and of what came of them.
+const CALLS: [&str; 6] =
+    ["code", "execution_output", "tether_quote", "tether_browsing_display", "tether_browsing_code", "system_error"];
 
 pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportError> {
     let mut found = FoundThings::default();
-    let files: Vec<_> = recognise::conversations(source).collect();
-    if files.is_empty() {
+    let files = ExportFiles::find(source, ImportKind::Chatgpt);
+    if files.own.is_empty() {
         return Err(ImportError::Refused("There is no conversations.json in it.".to_owned()));
     }
-    for entry in &files {
-        let read = source.with_reader(entry, MAX_CONVERSATIONS_BYTES, |reader| {
-            stores::each_of_list(reader, &mut |raw| take(raw, &mut found, tz))
-        })?;
-        read.map_err(|error| ImportError::unreadable(&entry.path, error))?;
-    }
-    for entry in source.entries().iter().filter(|entry| !files.contains(entry)) {
-        let is_account = entry.ends_in(&[".json", ".html"]);
-        found.leave(&entry.path, if is_account { NOT_NEEDED } else { PICTURES });
+    read_conversations(source, &files.own, "chatgpt", tz, &mut found, &read_one)?;
+    for entry in source.entries().iter().filter(|entry| !files.own.contains(entry)) {
+        let why = match () {
+            () if files.others.contains(&entry) => OTHER_EXPORT,
+            () if entry.ends_in(&[".json", ".html"]) => NOT_NEEDED,
+            () => PICTURES,
+        };
+        found.leave(&entry.path, why);
     }
     Ok(found)
 }
 
-fn take(raw: &str, found: &mut FoundThings, tz: Tz) {
-    if raw.len() as u64 > MAX_WHOLE_BYTES {
-        return found.leave("a conversation", TOO_LARGE);
-    }
-    let Ok(conversation) = serde_json::from_str::<ChatgptConversation>(raw) else {
-        return found.leave(named(raw), NOT_UNDERSTOOD);
+fn read_one(conversation: &Value, found: &mut FoundThings) -> Option<ExportedConversation> {
+    let title = title_of(conversation, &["title"]);
+    let nodes: Vec<_> = match conversation.get("mapping") {
+        Some(Value::Object(mapping)) => mapping.iter().collect(),
+        Some(Value::Null) => Vec::new(),
+        _ => {
+            leave_odd(&title, found);
+            return None;
+        }
     };
-    let title = conversation.title.clone().unwrap_or_default();
-    let branch = branch(&conversation);
-    let messages = conversation.mapping.values().filter(|node| node.message.as_ref().is_some_and(is_said)).count();
-    let mut read = ReadConversation { title: title.clone(), said: Vec::new() };
-    let mut taken = 0;
-    for message in branch.iter().filter_map(|node| node.message.as_ref()) {
-        let Some(who) = speaker(message) else { continue };
-        let (text, others) = words(message);
-        (0..others).for_each(|_| found.leave(&title, PICTURES));
-        taken += usize::from(is_said(message));
-        if !text.trim().is_empty() {
-            read.said.push(SaidThere { who: who.to_owned(), at: message.create_time.and_then(moment), text });
-        } else if others == 0 && !is_said(message) {
-            found.leave(&title, TOOL_CALLS);
+    let mut read = ReadConversation { title, said: Vec::new() };
+    let branch = shown_branch(&thread(&nodes), conversation.get("current_node").and_then(Value::as_str));
+    let messages: Vec<_> =
+        nodes.iter().map(|(_, node)| read_message(node.get("message").unwrap_or(&Value::Null))).collect();
+    let mut is_shown = vec![false; nodes.len()];
+    for at in branch {
+        if let (Some(shown), Some(message)) = (is_shown.get_mut(at), messages.get(at)) {
+            *shown = true;
+            found.leave_times(&read.title, PICTURES, message.pictures);
+            message.left_out.iter().for_each(|why| found.leave(&read.title, why));
+            read.said.extend(message.said.clone());
         }
     }
-    (taken..messages).for_each(|_| found.leave(&title, OTHER_BRANCHES));
+    let replaced = messages.iter().zip(is_shown).filter(|(message, is_shown)| !is_shown && message.said.is_some());
+    found.leave_times(&read.title, OTHER_BRANCHES, replaced.count());
     if read.said.is_empty() {
-        return found.leave(title, EMPTY);
-    }
-    let begun = conversation.create_time.and_then(moment).or_else(|| read.said.iter().find_map(|said| said.at));
-    let day = begun.map(|at| at.with_timezone(&tz).date_naive());
-    let id = short_id(conversation.conversation_id.or(conversation.id).as_deref(), &read);
-    conversation::keep(&format!("chatgpt/{}", conversation::dated(day, &id)), day, &read, tz, found);
-}
-
-/// The messages from the first to the one that was shown last.
-fn branch(conversation: &ChatgptConversation) -> Vec<&ChatgptNode> {
-    let time = |node: &ChatgptNode| node.message.as_ref().and_then(|message| message.create_time).unwrap_or(0.0);
-    let newest = || {
-        let nodes = conversation.mapping.iter();
-        nodes.max_by(|(one_id, one), (id, node)| time(one).total_cmp(&time(node)).then(one_id.cmp(id)))
-    };
-    let named = conversation.current_node.as_ref().filter(|id| conversation.mapping.contains_key(*id));
-    let mut next = named.or_else(|| newest().map(|(id, _)| id));
-    let (mut branch, mut seen) = (Vec::new(), HashSet::new());
-    // A tree of others may be a circle.
-    while let Some((id, node)) = next.and_then(|id| Some((id, conversation.mapping.get(id)?)))
-        && seen.insert(id)
-    {
-        branch.push(node);
-        next = node.parent.as_ref();
-    }
-    branch.reverse();
-    branch
-}
-
-/// Whose words a message is: the person's or the assistant's, and nothing of what only a program sees.
-fn speaker(message: &ChatgptMessage) -> Option<&'static str> {
-    let is_hidden = message.metadata.as_ref().and_then(|metadata| metadata.is_visually_hidden_from_conversation);
-    if is_hidden == Some(true) {
+        found.leave(read.title, EMPTY);
         return None;
     }
-    match message.author.as_ref()?.role.as_deref()? {
-        "user" => Some("You"),
-        "assistant" => Some("ChatGPT"),
-        _ => None,
-    }
+    let id = text_of(conversation, &["conversation_id", "id"]).map(str::to_owned);
+    Some(ExportedConversation { id, begun: time_of(conversation, &["create_time"]), read })
 }
 
-/// Whether something was said in it.
-fn is_said(message: &ChatgptMessage) -> bool {
-    let kind = message.content.as_ref().and_then(|content| content.content_type.as_deref());
-    speaker(message).is_some()
-        && matches!(kind, Some("text" | "multimodal_text"))
-        && !words(message).0.trim().is_empty()
+/// The messages as a tree. A message's parent is named by itself; where it isn't, by the parent's list of children.
+fn thread<'a>(nodes: &[(&'a String, &'a Value)]) -> Vec<ThreadNode<'a>> {
+    let mut parents = std::collections::HashMap::new();
+    for (id, node) in nodes {
+        for child in list_of(node, &["children"]).iter().filter_map(Value::as_str) {
+            parents.entry(child).or_insert(id.as_str());
+        }
+    }
+    let node = |(id, node): &(&'a String, &'a Value)| ThreadNode {
+        id: id.as_str(),
+        parent: text_of(node, &["parent"]).or_else(|| parents.get(id.as_str()).copied()),
+        at: node.get("message").and_then(|message| Some(time_of(message, &["create_time"])?.timestamp() as f64)),
+    };
+    nodes.iter().map(node).collect()
 }
 
-/// What it says, and how many parts of it are no words.
-fn words(message: &ChatgptMessage) -> (String, usize) {
-    let Some(content) = &message.content else { return (String::new(), 0) };
-    if !matches!(content.content_type.as_deref(), Some("text" | "multimodal_text")) {
-        return (String::new(), 0);
+/// A message, and what of it isn't words.
+#[derive(Default)]
+struct ChatgptMessage {
+    said: Option<SaidThere>,
+    pictures: usize,
+    left_out: Option<&'static str>,
+}
+
+fn read_message(message: &Value) -> ChatgptMessage {
+    let none = ChatgptMessage::default();
+    let metadata = message.get("metadata").unwrap_or(&Value::Null);
+    let author = message.get("author").unwrap_or(&Value::Null);
+    let role = text_of(author, &["role"]).or_else(|| author.as_str()).or_else(|| text_of(message, &["role"]));
+    if let Some(text) = report(metadata).filter(|_| role != Some("user")) {
+        let at = time_of(message, &["create_time", "update_time"]);
+        return ChatgptMessage { said: Some(SaidThere { who: "ChatGPT".to_owned(), at, text }), ..none };
     }
+    // Nothing of what only a program sees.
+    let is_hidden = metadata.get("is_visually_hidden_from_conversation").and_then(Value::as_bool) == Some(true);
+    let who = match role {
+        _ if is_hidden => return none,
+        Some("user") => "You",
+        Some("assistant") => "ChatGPT",
+        _ => return none,
+    };
+    let content = message.get("content").unwrap_or(&Value::Null);
+    let kind = text_of(content, &["content_type"]).unwrap_or("text");
+    let recipient = text_of(message, &["recipient"]).unwrap_or("all");
+    let (texts, pictures) = match () {
+        () if UNSEEN.contains(&kind) => return ChatgptMessage { left_out: Some(THOUGHTS), ..none },
+        () if who == "ChatGPT" && recipient.starts_with("canmore.") => (canvas(content), 0),
+        () if CALLS.contains(&kind) => (Vec::new(), 0),
+        () if who == "ChatGPT" && !matches!(recipient, "all" | "user" | "assistant") => (Vec::new(), 0),
+        () => words(content),
+    };
+    let sources = cited_sources(metadata);
+    let text = without_marks(&texts.join("\n\n"), &sources);
+    if text.trim().is_empty() {
+        let is_call = pictures == 0 && (CALLS.contains(&kind) || recipient != "all");
+        return ChatgptMessage { pictures, left_out: is_call.then_some(TOOL_CALLS), ..none };
+    }
+    let at = time_of(message, &["create_time", "update_time"]);
+    ChatgptMessage { said: Some(SaidThere { who: who.to_owned(), at, text }), pictures, ..none }
+}
+
+/// The report of a research, which stands in the state of what shows it: the message itself says nothing, and may be hidden.
+fn report(metadata: &Value) -> Option<String> {
+    let state = metadata.pointer("/chatgpt_sdk/widget_state").or_else(|| metadata.get("widget_state"))?;
+    let parsed = state.as_str().and_then(|state| parse_json(state.as_bytes()));
+    let report = parsed.as_ref().unwrap_or(state).get("report_message")?;
+    let (texts, _) = words(report.get("content")?);
+    let sources = cited_sources(report.get("metadata").unwrap_or(&Value::Null));
+    Some(without_marks(&texts.join("\n\n"), &sources)).filter(|text| !text.trim().is_empty())
+}
+
+/// What a content says, and how many parts of it are no words.
+fn words(content: &Value) -> (Vec<String>, usize) {
+    let parts = match (content, content.get("parts")) {
+        (Value::String(text), _) | (_, Some(Value::String(text))) => return (vec![text.clone()], 0),
+        (_, Some(Value::Array(parts))) => parts.as_slice(),
+        _ => return (text_of(content, &["text"]).map(str::to_owned).into_iter().collect(), 0),
+    };
     let (mut texts, mut others) = (Vec::new(), 0);
-    for part in content.parts.iter().flatten() {
+    for part in parts {
         // What was spoken comes as an object with its transcript.
         match part.as_str().or_else(|| part.get("text").and_then(Value::as_str)) {
             Some(text) => texts.push(text.to_owned()),
-            None => others += 1,
+            None => others += usize::from(part.is_object()),
         }
     }
-    (texts.join("\n\n"), others)
+    (texts, others)
 }
 
-fn moment(seconds: f64) -> Option<DateTime<Utc>> {
-    // Years beyond 9999 aren't dates that anybody wrote.
-    const MOST: f64 = 253_402_300_799.0;
-    (0.0..=MOST).contains(&seconds).then(|| DateTime::from_timestamp(seconds as i64, 0)).flatten()
-}
-
-/// A conversation's id as part of a name: its own, or one of what was said first.
-pub(super) fn short_id(id: Option<&str>, read: &ReadConversation) -> String {
-    let plain =
-        |id: &str| id.chars().filter(char::is_ascii_alphanumeric).take(ID_CHARS).collect::<String>().to_lowercase();
-    id.map(plain).filter(|id| id.len() >= ID_CHARS / 2).unwrap_or_else(|| {
-        let first = read.said.first().map(|said| format!("{:?} {}", said.at, said.text)).unwrap_or_default();
-        plain(&super::plan::hash(&format!("{} {first}", read.title)))
-    })
-}
-
-/// How a conversation that isn't understood is named: by its title, if it has one.
-pub(super) fn named(raw: &str) -> String {
-    let value: Value = serde_json::from_str(raw).unwrap_or_default();
-    stores::text_of(&value, &["title", "name"]).unwrap_or("without a title").to_owned()
+/// The document that an answer wrote beside the conversation, or the text that took its place.
+fn canvas(content: &Value) -> Vec<String> {
+    let (texts, _) = words(content);
+    let Some(call) = texts.first().and_then(|text| parse_json(text.as_bytes())) else { return Vec::new() };
+    let title = text_of(&call, &["name"]).map(|name| format!("[{name}]\n")).unwrap_or_default();
+    let whole = text_of(&call, &["content"]);
+    let rewritten = list_of(&call, &["updates"]).iter().filter_map(|update| text_of(update, &["replacement"]));
+    whole.into_iter().chain(rewritten).map(|text| format!("{title}{text}")).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
-    use super::*;
+    use super::{
+        super::{
+            any_json::{any_json, mutate},
+            export::NOT_UNDERSTOOD,
+        },
+        *,
+    };
 
-    fn taken(conversation: &Value) -> FoundThings {
+    fn reasons(found: &FoundThings) -> Vec<&'static str> {
+        found.left_out.iter().flat_map(|left| std::iter::repeat_n(left.why, left.times)).collect()
+    }
+
+    /// What is kept of a conversation, as `who: words` joined by ` | `, and the reasons for what isn't.
+    fn taken(conversation: &Value) -> (String, Vec<&'static str>) {
         let mut found = FoundThings::default();
-        take(&conversation.to_string(), &mut found, "UTC".parse().unwrap());
-        found
+        let read = read_one(conversation, &mut found);
+        let said = read.into_iter().flat_map(|conversation| conversation.read.said);
+        let said: Vec<_> = said.map(|said| format!("{}: {}", said.who, said.text)).collect();
+        (said.join(" | "), reasons(&found))
+    }
+
+    fn node(role: &str, content: &Value, parent: &str) -> Value {
+        json!({"message": {"author": {"role": role}, "content": content, "recipient": "all"}, "parent": parent})
     }
 
     fn said(words: &str, parent: &str) -> Value {
-        json!({"message": {"author": {"role": "user"}, "content": {"content_type": "text", "parts": [words]}}, "parent": parent})
+        node("user", &json!({"content_type": "text", "parts": [words]}), parent)
+    }
+
+    fn answer(content: &Value, parent: &str) -> Value {
+        node("assistant", content, parent)
+    }
+
+    /// A message with one of its fields changed; a field is named by its path.
+    fn with(mut node: Value, path: &str, value: Value) -> Value {
+        match node.pointer_mut(path) {
+            Some(field) => *field = value,
+            None => {
+                let (above, name) = path.rsplit_once('/').unwrap();
+                node.pointer_mut(above).unwrap()[name] = value;
+            }
+        }
+        node
     }
 
     #[test]
-    fn a_tree_that_is_a_circle_or_leads_nowhere_ends() {
-        let found = taken(
-            &json!({"title": null, "mapping": {"a": said("one", "b"), "b": said("two", "a")}, "current_node": "a"}),
-        );
-        assert!(found.documents[0].text.ends_with("**You**: two\n\n**You**: one\n"), "{found:?}");
-        let found =
-            taken(&json!({"mapping": {"a": said("one", "gone")}, "current_node": "gone", "create_time": 1e300}));
-        assert!(
-            found.documents[0].text.contains("**You**: one") && found.documents[0].path.starts_with("chatgpt/undated/")
-        );
-    }
-
-    #[test]
-    fn one_that_is_too_large_is_left_out_and_what_is_hidden_is_not_said() {
-        let mut hidden = said("CANARY", "");
-        hidden["message"]["metadata"] = json!({"is_visually_hidden_from_conversation": true, "model": {"x": [1]}});
-        let mut plain = said("one", "a");
-        plain["message"]["metadata"] = Value::Null;
-        let found = taken(&json!({"title": "x", "mapping": {"a": hidden, "b": plain}, "current_node": "b"}));
-        assert!(found.documents[0].text.contains("one") && !found.documents[0].text.contains("CANARY"), "{found:?}");
-        let padding = "x".repeat(usize::try_from(MAX_WHOLE_BYTES).unwrap());
-        let found = taken(&json!({"title": padding, "mapping": {"a": said("one", "")}}));
-        assert_eq!((found.documents.len(), found.left_out[0].why), (0, TOO_LARGE));
-    }
-
-    #[test]
-    fn what_is_no_conversation_is_named_and_costs_itself_alone() {
-        for (odd, why) in [
-            (json!({"title": "x", "mapping": []}), NOT_UNDERSTOOD),
-            (json!(7), NOT_UNDERSTOOD),
-            (json!({"title": "x", "mapping": {}}), EMPTY),
+    fn what_was_said_comes_and_all_else_is_named() {
+        let picture = json!({"content_type": "image_asset_pointer", "asset_pointer": "file-service://file-1"});
+        let one = |node: Value| json!({"title": "T", "mapping": {"a": node}, "current_node": "a"});
+        let parts = |parts: Value| one(answer(&json!({"content_type": "multimodal_text", "parts": parts}), ""));
+        let call =
+            |recipient: &str, content: Value| one(with(answer(&content, ""), "/message/recipient", json!(recipient)));
+        for (name, conversation, expected, left) in [
+            ("plain", one(said("one", "")), "You: one", vec![]),
+            (
+                "no title, no times",
+                json!({"title": null, "create_time": null, "mapping": {"a": said("one", "")}}),
+                "You: one",
+                vec![],
+            ),
+            (
+                "a title that is a number",
+                json!({"title": 7, "create_time": {}, "update_time": [], "mapping": {"a": said("one", "")}}),
+                "You: one",
+                vec![],
+            ),
+            (
+                "a message that is null",
+                json!({"mapping": {"r": {"message": null, "parent": null}, "a": said("one", "r"), "b": null, "c": 7}}),
+                "You: one",
+                vec![],
+            ),
+            (
+                "hidden",
+                one(with(said("one", ""), "/message/metadata", json!({"is_visually_hidden_from_conversation": true}))),
+                "",
+                vec![EMPTY],
+            ),
+            (
+                "not hidden",
+                one(with(
+                    said("one", ""),
+                    "/message/metadata",
+                    json!({"is_visually_hidden_from_conversation": null, "x": [1]}),
+                )),
+                "You: one",
+                vec![],
+            ),
+            ("metadata that is none", one(with(said("one", ""), "/message/metadata", json!("x"))), "You: one", vec![]),
+            (
+                "a system's",
+                one(node("system", &json!({"content_type": "text", "parts": ["one"]}), "")),
+                "",
+                vec![EMPTY],
+            ),
+            ("a tool's", one(node("tool", &json!({"content_type": "text", "parts": ["one"]}), "")), "", vec![EMPTY]),
+            ("no author", one(with(said("one", ""), "/message/author", Value::Null)), "", vec![EMPTY]),
+            (
+                "instructions",
+                one(node("user", &json!({"content_type": "user_editable_context", "user_profile": "x"}), "")),
+                "",
+                vec![THOUGHTS, EMPTY],
+            ),
+            (
+                "thoughts",
+                one(answer(&json!({"content_type": "thoughts", "thoughts": [{"summary": "x", "content": "y"}]}), "")),
+                "",
+                vec![THOUGHTS, EMPTY],
+            ),
+            ("no kind", one(node("user", &json!({"parts": ["one"]}), "")), "You: one", vec![]),
+            (
+                "a kind that is new",
+                one(node("user", &json!({"content_type": "rich_text", "parts": ["one"]}), "")),
+                "You: one",
+                vec![],
+            ),
+            ("content that is a text", one(node("user", &json!("one"), "")), "You: one", vec![]),
+            ("content that is null", one(node("user", &Value::Null, "")), "", vec![EMPTY]),
+            (
+                "parts that are a text",
+                one(node("user", &json!({"content_type": "text", "parts": "one"}), "")),
+                "You: one",
+                vec![],
+            ),
+            (
+                "parts that are null",
+                one(node("user", &json!({"content_type": "text", "parts": null}), "")),
+                "",
+                vec![EMPTY],
+            ),
+            (
+                "odd parts",
+                parts(json!(["one", null, {}, 7, picture, "two"])),
+                "ChatGPT: one\n\ntwo",
+                vec![PICTURES, PICTURES],
+            ),
+            ("a picture alone", parts(json!([picture])), "", vec![PICTURES, EMPTY]),
+            (
+                "what was spoken",
+                parts(
+                    json!([{"content_type": "audio_asset_pointer"}, {"content_type": "audio_transcription", "text": "one", "direction": "in"}]),
+                ),
+                "ChatGPT: one",
+                vec![PICTURES],
+            ),
+            (
+                "a call",
+                call("browser", json!({"content_type": "code", "text": "search()"})),
+                "",
+                vec![TOOL_CALLS, EMPTY],
+            ),
+            (
+                "a call as text",
+                call("bio", json!({"content_type": "text", "parts": ["User bakes."]})),
+                "",
+                vec![TOOL_CALLS, EMPTY],
+            ),
+            (
+                "the interpreter's code",
+                call("python", json!({"content_type": "code", "text": "1 + 1"})),
+                "",
+                vec![TOOL_CALLS, EMPTY],
+            ),
+            (
+                "and what came of it",
+                one(node("tool", &json!({"content_type": "execution_output", "text": "2"}), "")),
+                "",
+                vec![EMPTY],
+            ),
+            (
+                "a canvas",
+                call(
+                    "canmore.create_textdoc",
+                    json!({"content_type": "code", "text": "{\"name\": \"Bread\", \"type\": \"document\", \"content\": \"500 g\"}"}),
+                ),
+                "ChatGPT: [Bread]\n500 g",
+                vec![],
+            ),
+            (
+                "a canvas as text",
+                call(
+                    "canmore.create_textdoc",
+                    json!({"content_type": "text", "parts": ["{\"name\": \"Bread\", \"content\": \"500 g\"}"]}),
+                ),
+                "ChatGPT: [Bread]\n500 g",
+                vec![],
+            ),
+            (
+                "a canvas anew",
+                call(
+                    "canmore.update_textdoc",
+                    json!({"content_type": "code", "text": "{\"updates\": [{\"pattern\": \".*\", \"replacement\": \"600 g\"}]}"}),
+                ),
+                "ChatGPT: 600 g",
+                vec![],
+            ),
+            (
+                "a report of a research",
+                one(with(
+                    node("tool", &json!({"content_type": "text", "parts": [""]}), ""),
+                    "/message/metadata",
+                    json!({"is_visually_hidden_from_conversation": true, "chatgpt_sdk": {"widget_state":
+                        "{\"status\": \"completed\", \"report_message\": {\"content\": {\"parts\": [\"# Rye\"]}}}"}}),
+                )),
+                "ChatGPT: # Rye",
+                vec![],
+            ),
+            (
+                "a broken canvas",
+                call("canmore.create_textdoc", json!({"content_type": "code", "text": "{\"name\""})),
+                "",
+                vec![TOOL_CALLS, EMPTY],
+            ),
+            ("marks", one(said("Rye \u{e200}cite\u{e202}turn0search0\u{e201}.", "")), "You: Rye.", vec![]),
+            (
+                "marks with a source",
+                one(with(
+                    said("Rye【3†source】.", ""),
+                    "/message/metadata",
+                    json!({"citations": [{"metadata": {"url": "https://example.org", "extra": {"cited_message_idx": 3}}}]}),
+                )),
+                "You: Rye (https://example.org).",
+                vec![],
+            ),
+            ("marks alone", one(said("\u{e200}image_group\u{e202}{}\u{e201}", "")), "", vec![EMPTY]),
+            (
+                "another branch",
+                json!({"mapping": {"r": said("q", ""), "a": said("one", "r"), "b": said("two", "r")}, "current_node": "a"}),
+                "You: q | You: one",
+                vec![OTHER_BRANCHES],
+            ),
+            (
+                "a circle",
+                json!({"mapping": {"a": said("one", "b"), "b": said("two", "a")}, "current_node": "a"}),
+                "You: two | You: one",
+                vec![],
+            ),
+            (
+                "parents that are gone",
+                json!({"mapping": {"a": said("one", "gone"), "b": said("two", "away")}, "current_node": "b"}),
+                "You: one | You: two",
+                vec![],
+            ),
+            (
+                "no parents, but children",
+                json!({"mapping": {"b": {"message": said("two", "")["message"]}, "a": {"message": said("one", "")["message"], "children": ["b"]}}, "current_node": "b"}),
+                "You: one | You: two",
+                vec![],
+            ),
+            ("no message", json!({"title": "x", "mapping": {}}), "", vec![EMPTY]),
+            ("no tree", json!({"title": "x", "mapping": null}), "", vec![EMPTY]),
+            ("a tree that is a list", json!({"title": "x", "mapping": []}), "", vec![NOT_UNDERSTOOD]),
+            (
+                "what is shared, by name alone",
+                json!({"id": "1", "title": "x", "is_anonymous": true}),
+                "",
+                vec![NOT_UNDERSTOOD],
+            ),
+            ("a number", json!(7), "", vec![NOT_UNDERSTOOD]),
         ] {
-            let found = taken(&odd);
-            assert_eq!((found.documents.len(), found.left_out[0].why), (0, why), "{odd}");
+            assert_eq!(taken(&conversation), (expected.to_owned(), left), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_chain_of_ten_thousand_messages_comes_whole() {
+        let nodes = (0..10_000).map(|n: usize| {
+            (
+                format!("m{n}"),
+                said(&format!("word {n}"), &n.checked_sub(1).map(|above| format!("m{above}")).unwrap_or_default()),
+            )
+        });
+        let conversation = json!({"mapping": nodes.collect::<serde_json::Map<_, _>>(), "current_node": "m9999"});
+        let (said, left) = taken(&conversation);
+        assert_eq!((said.split(" | ").count(), left.len()), (10_000, 0));
+        assert!(said.starts_with("You: word 0 | You: word 1 |") && said.ends_with("word 9999"));
+    }
+    proptest! {
+        #[test]
+        fn every_message_of_a_chain_comes_whatever_stands_beside_its_words(
+            texts in prop::collection::vec("[a-z]{1,8}", 1..6),
+            odd in prop::collection::vec(any_json(), 6),
+        ) {
+            let nodes = texts.iter().enumerate().map(|(n, text)| {
+                let parent = n.checked_sub(1).map(|above| format!("m{above}"));
+                let message = json!({
+                    "author": {"role": "user", "name": odd[0], "metadata": odd[1]}, "create_time": odd[2], "metadata": {"x": odd[3]},
+                    "content": {"content_type": "text", "parts": [odd[4].is_null().then_some(&odd[4]), text]}, "status": odd[5], "weight": odd[0],
+                });
+                (format!("m{n}"), json!({"id": odd[1], "parent": parent, "children": odd[2], "message": message}))
+            });
+            let mapping: serde_json::Map<_, _> = nodes.collect();
+            let conversation = json!({"title": odd[3], "create_time": odd[4], "id": odd[5], "mapping": mapping, "current_node": odd[0]});
+            let (said, _) = taken(&conversation);
+            let expected: Vec<String> = texts.iter().map(|text| format!("You: {text}")).collect();
+            prop_assert_eq!(said, expected.join(" | "));
+        }
+
+        #[test]
+        fn a_conversation_with_any_field_changed_ends(changes in prop::collection::vec((any::<prop::sample::Index>(), any_json()), 1..4)) {
+            let mut conversation = json!({"title": "T", "create_time": 1, "mapping": {"a": said("one", ""), "b": answer(&json!({"content_type": "code", "text": "x"}), "a")}, "current_node": "b", "id": "1"});
+            changes.into_iter().for_each(|(at, value)| mutate(&mut conversation, at, value));
+            taken(&conversation);
         }
     }
 }

@@ -1,171 +1,285 @@
-//! Claude's export: `conversations.json` with `chat_messages`, `projects.json` with documents and instructions, `memories.json`.
+//! Claude's export: `conversations.json` with `chat_messages`, projects with documents and instructions, and what Claude had noted.
 
-use chrono::{DateTime, Utc};
-use serde::Deserialize;
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::{
-    ImportError,
-    chatgpt::{EMPTY, MAX_CONVERSATIONS_BYTES, NOT_NEEDED, NOT_UNDERSTOOD, named, short_id},
-    conversation::{self, ReadConversation, SaidThere},
+    ImportError, ImportKind,
+    conversation::{ExportedConversation, ReadConversation, SaidThere},
+    export::{
+        EMPTY, NOT_NEEDED, OTHER_BRANCHES, OTHER_EXPORT, THOUGHTS, TOOL_CALLS, each_value, leave_odd,
+        name_conversation, read_conversations, title_of,
+    },
     found::{DocumentSort, FoundDocument, FoundThings},
     names::{self, TakenNames},
-    recognise,
-    source::{ImportSource, MAX_WHOLE_BYTES, TOO_LARGE},
-    stores::{self, text_of},
+    recognise::{ExportFiles, plain_stem},
+    source::{ImportSource, SourceEntry, TOO_LARGE},
+    stores::{list_of, text_of, time_of},
+    thread::{ThreadNode, shown_branch},
 };
-use crate::{clock::parse_time, zone::Tz};
+use crate::zone::Tz;
 
 const FILES: &str = "files of conversations, which the export only names";
-const TOOL_CALLS: &str = "calls of tools and what came of them";
-
-#[derive(Deserialize)]
-struct ClaudeConversation {
-    uuid: Option<String>,
-    name: Option<String>,
-    created_at: Option<String>,
-    #[serde(default)]
-    chat_messages: Vec<ClaudeMessage>,
-}
-
-#[derive(Deserialize)]
-struct ClaudeMessage {
-    sender: Option<String>,
-    text: Option<String>,
-    created_at: Option<String>,
-    #[serde(default)]
-    content: Vec<Value>,
-    #[serde(default)]
-    attachments: Vec<Value>,
-    #[serde(default)]
-    files: Vec<Value>,
-}
-
-/// Takes one thing of a list in.
-type TakeOne<'a> = Box<dyn FnMut(&str, &mut FoundThings) + 'a>;
+const NO_PROJECT: &str = "a project that isn't understood";
+const NO_MEMORY: &str = "notes on you that aren't understood";
+/// Thoughts that are looked for in a text at most.
+const MAX_THOUGHTS: usize = 100;
+/// What the export writes in the place of what it can't show.
+const PLACEHOLDERS: [&str; 3] = [
+    "This block is not supported on your current device yet.",
+    "Viewing artifacts created via the Analysis Tool web feature preview isn’t yet supported on mobile.",
+    "Viewing artifacts created via the Analysis Tool web feature preview isn't yet supported on mobile.",
+];
 
 pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportError> {
     let mut found = FoundThings::default();
     let mut taken = TakenNames::default();
-    for entry in source.entries() {
-        let is_conversations = recognise::conversations(source).any(|other| other == entry);
-        let is_project =
-            entry.file_name() == "projects.json" || entry.path.contains("projects/") && entry.ends_in(&[".json"]);
-        let mut each: TakeOne<'_> = match entry.file_name() {
-            _ if is_conversations => Box::new(|raw, found| take(raw, found, tz)),
-            _ if is_project => Box::new(|raw, found| project(raw, found, &mut taken)),
-            "memories.json" => Box::new(memories),
-            _ => {
-                found.leave(&entry.path, NOT_NEEDED);
-                continue;
+    let files = ExportFiles::find(source, ImportKind::Claude);
+    for entry in source.entries().iter().filter(|entry| !files.own.contains(entry)) {
+        let in_projects = entry.path.split('/').rev().skip(1).any(|folder| folder == "projects");
+        let is_json = entry.ends_in(&[".json"]);
+        match plain_stem(entry).as_str() {
+            _ if files.others.contains(&entry) => found.leave(&entry.path, OTHER_EXPORT),
+            "projects" if is_json => {
+                elements(source, entry, &mut found, NO_PROJECT, &mut |value, found| project(value, found, &mut taken))
             }
-        };
-        let read = source.with_reader(entry, MAX_CONVERSATIONS_BYTES, |reader| -> serde_json::Result<()> {
-            if is_project && entry.file_name() != "projects.json" {
-                let one: Value = serde_json::from_reader(std::io::BufReader::new(reader))?;
-                each(&one.to_string(), &mut found);
-                return Ok(());
+            _ if is_json && (in_projects || files.projects.contains(&entry)) => {
+                elements(source, entry, &mut found, NO_PROJECT, &mut |value, found| project(value, found, &mut taken))
             }
-            stores::each_of_list(reader, &mut |raw| each(raw, &mut found))
-        })?;
-        read.map_err(|error| ImportError::unreadable(&entry.path, error))?;
-    }
-    Ok(found)
-}
-
-fn take(raw: &str, found: &mut FoundThings, tz: Tz) {
-    if raw.len() as u64 > MAX_WHOLE_BYTES {
-        return found.leave("a conversation", TOO_LARGE);
-    }
-    let Ok(conversation) = serde_json::from_str::<ClaudeConversation>(raw) else {
-        return found.leave(named(raw), NOT_UNDERSTOOD);
-    };
-    let title = conversation.name.clone().unwrap_or_default();
-    let mut read = ReadConversation { title: title.clone(), said: Vec::new() };
-    for message in &conversation.chat_messages {
-        let who = if message.sender.as_deref() == Some("human") { "You" } else { "Claude" };
-        let (text, calls) = words(message);
-        (0..calls).for_each(|_| found.leave(&title, TOOL_CALLS));
-        message.files.iter().for_each(|_| found.leave(&title, FILES));
-        if !text.trim().is_empty() {
-            let at = message.created_at.as_deref().and_then(parse_time);
-            read.said.push(SaidThere { who: who.to_owned(), at, text });
+            "memories" if is_json => {
+                elements(source, entry, &mut found, NO_MEMORY, &mut |value, found| memories(value, found, &mut taken))
+            }
+            _ => found.leave(&entry.path, NOT_NEEDED),
         }
     }
+    match read_conversations(source, &files.own, "claude", tz, &mut found, &read_one) {
+        Err(error) if found.documents.is_empty() => Err(error),
+        _ => Ok(found),
+    }
+}
+
+/// Takes each element of a file in; `work` says whether it understood one.
+fn elements(
+    source: &ImportSource,
+    entry: &SourceEntry,
+    found: &mut FoundThings,
+    not_understood: &'static str,
+    work: &mut dyn FnMut(&Value, &mut FoundThings) -> bool,
+) {
+    let mut own = FoundThings::default();
+    let end = each_value(source, entry, &mut |raw, value| {
+        let is_understood = value.is_some_and(|value| work(value, &mut own));
+        if !is_understood {
+            own.leave(
+                name_conversation(raw),
+                if value.is_none() && raw.is_empty() { TOO_LARGE } else { not_understood },
+            );
+        }
+    });
+    match end {
+        Ok(damage) => {
+            found.documents.append(&mut own.documents);
+            found.left_out.append(&mut own.left_out);
+            if let Some(why) = damage {
+                found.leave(&entry.path, why);
+            }
+        }
+        Err(_) => found.leave(&entry.path, super::source::UNREADABLE),
+    }
+}
+
+fn read_one(conversation: &Value, found: &mut FoundThings) -> Option<ExportedConversation> {
+    let title = title_of(conversation, &["name", "title"]);
+    let is_list = |name: &str| conversation.get(name).is_none_or(|list| list.is_array() || list.is_null());
+    if !conversation.is_object() || !is_list("chat_messages") || !is_list("messages") {
+        leave_odd(&title, found);
+        return None;
+    }
+    let messages = list_of(conversation, &["chat_messages", "messages"]);
+    let current = text_of(conversation, &["current_leaf_message_uuid"]);
+    let mut read = ReadConversation { title, said: Vec::new() };
+    let mut is_shown = vec![false; messages.len()];
+    for at in shown_branch(&thread(messages), current) {
+        let (Some(shown), Some(message)) = (is_shown.get_mut(at), messages.get(at)) else { continue };
+        *shown = true;
+        let words = words(message);
+        words.left_out.iter().for_each(|(why, times)| found.leave_times(&read.title, *why, *times));
+        if !words.text.is_empty() {
+            let who = match text_of(message, &["sender", "role"]) {
+                Some("human" | "user") => "You",
+                Some("assistant") | None => "Claude",
+                Some(other) => other,
+            };
+            let at = time_of(message, &["created_at", "updated_at"]);
+            read.said.push(SaidThere { who: who.to_owned(), at, text: words.text });
+        }
+    }
+    let replaced = messages.iter().zip(is_shown).filter(|(message, shown)| !shown && !words(message).text.is_empty());
+    found.leave_times(&read.title, OTHER_BRANCHES, replaced.count());
     if read.said.is_empty() {
-        return found.leave(title, EMPTY);
+        found.leave(read.title, EMPTY);
+        return None;
     }
-    let begun: Option<DateTime<Utc>> = conversation.created_at.as_deref().and_then(parse_time);
-    let day = begun.or_else(|| read.said.iter().find_map(|said| said.at)).map(|at| at.with_timezone(&tz).date_naive());
-    let id = short_id(conversation.uuid.as_deref(), &read);
-    conversation::keep(&format!("claude/{}", conversation::dated(day, &id)), day, &read, tz, found);
+    let id = text_of(conversation, &["uuid", "id"]).map(str::to_owned);
+    Some(ExportedConversation { id, begun: time_of(conversation, &["created_at"]), read })
 }
 
-/// What a message says with the text of what was attached to it, and how many calls of tools are in it.
-fn words(message: &ClaudeMessage) -> (String, usize) {
-    let is_text = |block: &&Value| block.get("type").and_then(Value::as_str) == Some("text");
-    let mut texts: Vec<&str> =
-        message.content.iter().filter(is_text).filter_map(|block| text_of(block, &["text"])).collect();
-    if texts.is_empty() {
-        texts.extend(message.text.as_deref().map(str::trim));
+/// The messages as a tree. Where no parent is named, or one for all, a message is simply the next.
+fn thread(messages: &[Value]) -> Vec<ThreadNode<'_>> {
+    let sender = |message: &Value| text_of(message, &["sender", "role"]).map(str::to_owned);
+    let mut nodes: Vec<_> = messages.iter().map(thread_node).collect();
+    let is_flat = nodes.windows(2).all(|pair| matches!(pair, [one, other] if one.parent == other.parent))
+        && messages.windows(2).any(|pair| matches!(pair, [one, other] if sender(one) != sender(other)));
+    if is_flat {
+        nodes.iter_mut().for_each(|node| node.parent = None);
     }
-    let mut text = texts.join("\n\n");
-    for attachment in &message.attachments {
-        if let Some(content) = text_of(attachment, &["extracted_content"]) {
-            let name = text_of(attachment, &["file_name"]).unwrap_or("a file");
-            text.push_str(&format!("\n\n[{name}]\n{content}"));
+    nodes
+}
+
+fn thread_node(message: &Value) -> ThreadNode<'_> {
+    ThreadNode {
+        id: text_of(message, &["uuid", "id"]).unwrap_or_default(),
+        parent: text_of(message, &["parent_message_uuid"]),
+        at: time_of(message, &["created_at"]).map(|at| at.timestamp_millis() as f64 / 1000.0),
+    }
+}
+
+/// What a message says, and how many other parts of it aren't taken, by the reason.
+#[derive(Default)]
+struct ClaudeWords {
+    text: String,
+    left_out: BTreeMap<&'static str, usize>,
+}
+
+impl ClaudeWords {
+    fn leave(&mut self, why: &'static str, times: usize) {
+        *self.left_out.entry(why).or_default() += times;
+    }
+}
+
+/// The words of a message with the text of what was attached to it.
+fn words(message: &Value) -> ClaudeWords {
+    let mut words = ClaudeWords::default();
+    let mut texts: Vec<String> = Vec::new();
+    let mut thoughts: Vec<&str> = Vec::new();
+    let content = message.get("content");
+    texts.extend(content.and_then(Value::as_str).map(str::to_owned));
+    for block in list_of(message, &["content"]) {
+        let kind = text_of(block, &["type"]).unwrap_or("text");
+        match (kind, artifact(block)) {
+            ("tool_use", Some(artifact)) => texts.push(artifact),
+            (kind, _) if kind.starts_with("tool_") => words.leave(TOOL_CALLS, 1),
+            ("thinking" | "redacted_thinking", _) => {
+                thoughts.extend(text_of(block, &["thinking"]));
+                words.leave(THOUGHTS, 1);
+            }
+            _ => texts.extend(block.as_str().or_else(|| text_of(block, &["text"])).map(str::to_owned)),
         }
     }
-    let is_call =
-        |block: &&Value| block.get("type").and_then(Value::as_str).is_some_and(|kind| kind.starts_with("tool_"));
-    (text, message.content.iter().filter(is_call).count())
+    texts.retain(|text| !text.trim().is_empty());
+    if texts.is_empty() {
+        // All blocks run together in one text: of those that aren't words, a placeholder is there.
+        let whole = text_of(message, &["text"]).unwrap_or_default().to_owned();
+        texts.push(thoughts.into_iter().take(MAX_THOUGHTS).fold(whole, |text, thought| text.replace(thought, "")));
+    }
+    let (text, placeholders) = without_placeholders(&texts.join("\n\n"));
+    if placeholders > 0 && words.left_out.is_empty() {
+        words.leave(TOOL_CALLS, placeholders);
+    }
+    words.text = text;
+    for attachment in list_of(message, &["attachments"]) {
+        match text_of(attachment, &["extracted_content"]) {
+            Some(content) => {
+                let name = text_of(attachment, &["file_name"]).unwrap_or("a file");
+                words.text.push_str(&format!("\n\n[{name}]\n{content}"));
+            }
+            None => words.leave(FILES, 1),
+        }
+    }
+    words.leave(FILES, list_of(message, &["files"]).len());
+    words.text = words.text.trim().to_owned();
+    words
+}
+
+/// The document that an answer wrote beside the conversation: its text is in the call of a tool.
+fn artifact(block: &Value) -> Option<String> {
+    let input = block.get("input")?;
+    let name = text_of(block, &["name"]).filter(|name| ["artifacts", "create_file"].contains(name))?;
+    let content = text_of(input, &["content", "file_text"])?;
+    let title = text_of(input, &["title", "path", "id"]).unwrap_or(name);
+    Some(format!("[{title}]\n{content}"))
+}
+
+/// The text without placeholders, each a line of its own and mostly in a fence, and how many there were.
+fn without_placeholders(text: &str) -> (String, usize) {
+    if !PLACEHOLDERS.iter().any(|placeholder| text.contains(placeholder)) {
+        return (text.trim().to_owned(), 0);
+    }
+    let mut kept: Vec<&str> = Vec::new();
+    let mut removed = 0;
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        if !PLACEHOLDERS.contains(&line.trim()) {
+            kept.push(line);
+            continue;
+        }
+        removed += 1;
+        let is_fenced = kept.last().is_some_and(|line| line.trim() == "```");
+        if is_fenced && lines.next_if(|line| line.trim() == "```").is_some() {
+            kept.pop();
+        }
+    }
+    (kept.join("\n").trim().to_owned(), removed)
 }
 
 /// A project: its instructions are orders, its documents are notes.
-fn project(raw: &str, found: &mut FoundThings, taken: &mut TakenNames) {
-    let Ok(project) = serde_json::from_str::<Value>(raw) else { return };
-    let name = text_of(&project, &["name"]).unwrap_or("project");
+fn project(project: &Value, found: &mut FoundThings, taken: &mut TakenNames) -> bool {
+    if !project.is_object() {
+        return false;
+    }
+    let name = text_of(project, &["name"]).unwrap_or("project");
     let step = names::step(name).unwrap_or_else(|| "project".to_owned());
     let folder = format!("claude/projects/{step}");
-    if let Some(orders) = text_of(&project, &["prompt_template"]) {
+    if let Some(orders) = text_of(project, &["prompt_template"]) {
         let path = taken.free(format!("{folder}/instructions.md"));
         let text = format!("# {name}\n\n{orders}\n");
         found.documents.push(FoundDocument { path, text, day: None, sort: DocumentSort::Orders });
     }
-    for document in project.get("docs").and_then(Value::as_array).into_iter().flatten() {
+    for document in list_of(project, &["docs"]) {
         let file = text_of(document, &["filename", "file_name"]).unwrap_or("document");
-        let Some(content) = text_of(document, &["content"]) else { continue };
+        let Some(content) = text_of(document, &["content"]) else {
+            found.leave(file, FILES);
+            continue;
+        };
         let file = file.rsplit(['/', '\\']).next().unwrap_or(file);
         let path = names::document(&folder, file).unwrap_or_else(|| format!("{folder}/document.md"));
         let text = format!("{content}\n");
         found.documents.push(FoundDocument { path: taken.free(path), text, day: None, sort: DocumentSort::Note });
     }
+    true
 }
 
-/// What Claude has noted of the person.
-fn memories(raw: &str, found: &mut FoundThings) {
-    let Ok(memory) = serde_json::from_str::<Value>(raw) else { return };
-    let mut text = text_of(&memory, &["conversations_memory", "memory"]).unwrap_or_default().to_owned();
-    let projects = memory.get("project_memories").and_then(Value::as_object);
-    for said in projects.into_iter().flat_map(|projects| projects.values()).filter_map(Value::as_str) {
-        text.push_str(&format!("\n\n{said}"));
+/// What Claude has noted of the person. An account without notes has an empty element.
+fn memories(memory: &Value, found: &mut FoundThings, taken: &mut TakenNames) -> bool {
+    let Some(fields) = memory.as_object() else { return false };
+    let mut text = text_of(memory, &["conversations_memory", "memory"]).unwrap_or_default().to_owned();
+    let projects = memory.get("project_memories");
+    let values = projects.and_then(Value::as_object).into_iter().flat_map(|projects| projects.values());
+    for said in values.chain(list_of(memory, &["project_memories"])) {
+        if let Some(said) = said.as_str().or_else(|| text_of(said, &["memory", "content", "text"])) {
+            text.push_str(&format!("\n\n{said}"));
+        }
     }
     if !text.trim().is_empty() {
         let text = format!("# What Claude had noted\n\n{}\n", text.trim());
-        let path = "claude/memories.md".to_owned();
+        let path = taken.free("claude/memories.md".to_owned());
         found.documents.push(FoundDocument { path, text, day: None, sort: DocumentSort::Note });
+        return true;
     }
+    ["conversations_memory", "memory", "project_memories"].iter().any(|name| fields.contains_key(*name))
+        || fields.is_empty()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_conversation_that_is_too_large_is_left_out() {
-        let mut found = FoundThings::default();
-        let raw = format!("{{\"name\": \"{}\"}}", "x".repeat(usize::try_from(MAX_WHOLE_BYTES).unwrap()));
-        take(&raw, &mut found, "UTC".parse().unwrap());
-        assert_eq!(found.left_out[0].why, TOO_LARGE);
-    }
-}
+mod tests;

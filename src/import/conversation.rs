@@ -1,13 +1,24 @@
 //! A conversation as Markdown: days as headings, each message under its speaker. What was said stands in quotations but for its
 //! first line, so that nothing in it opens a heading, a comment or a fence.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, NaiveDate, Utc};
 
-use super::found::{CUT_SHORT, DocumentSort, FoundDocument, FoundThings};
+use super::{
+    found::{CUT_SHORT, DocumentSort, FoundDocument, FoundThings},
+    plan::hash,
+};
 use crate::{
     words::{one_line, shortened},
     zone::Tz,
 };
+
+/// How much of a conversation's id is in its name.
+const ID_CHARS: usize = 12;
+/// How many letters of that have to differ: ids that somebody made up begin alike.
+const MIN_ID_LETTERS: usize = 5;
+const TWICE: &str = "conversations that stood there twice: the longer one came";
 
 /// A conversation's title, in characters.
 const MAX_TITLE_CHARS: usize = 120;
@@ -30,6 +41,90 @@ pub(super) struct SaidThere {
     pub(super) who: String,
     pub(super) at: Option<DateTime<Utc>>,
     pub(super) text: String,
+}
+
+/// A conversation of an export.
+#[derive(Debug, Clone)]
+pub(super) struct ExportedConversation {
+    /// Its id there.
+    pub(super) id: Option<String>,
+    pub(super) begun: Option<DateTime<Utc>>,
+    pub(super) read: ReadConversation,
+}
+
+/// The conversations of an export, each once, by the paths of their documents without `.md`.
+#[derive(Debug, Default)]
+pub(super) struct ConversationShelf {
+    kept: BTreeMap<String, ExportedConversation>,
+}
+
+impl ConversationShelf {
+    /// Takes a conversation in. Of one that is there twice, the one with more messages stays.
+    pub(super) fn keep(&mut self, folder: &str, conversation: ExportedConversation, tz: Tz, found: &mut FoundThings) {
+        let day = conversation.day(tz);
+        let stem = |id: &str| format!("{folder}/{}", dated(day, id));
+        let mut place = stem(&conversation.short_id());
+        if let Some(there) = self.kept.get(&place).filter(|there| !there.is_the_same_as(&conversation)) {
+            let whole: Vec<_> = there.read.said.iter().chain(&conversation.read.said).map(|said| &said.text).collect();
+            place = stem(&plain_id(&hash(&format!("{:?} {whole:?}", conversation.id))));
+        }
+        let Some(there) = self.kept.get(&place) else {
+            self.kept.insert(place, conversation);
+            return;
+        };
+        found.leave(&conversation.read.title, TWICE);
+        if conversation.read.said.len() > there.read.said.len() {
+            self.kept.insert(place, conversation);
+        }
+    }
+
+    /// Makes documents of all.
+    pub(super) fn into_documents(self, tz: Tz, found: &mut FoundThings) {
+        for (stem, conversation) in self.kept {
+            keep(&stem, conversation.day(tz), &conversation.read, tz, found);
+        }
+    }
+}
+
+impl ExportedConversation {
+    /// The day on which it began.
+    fn day(&self, tz: Tz) -> Option<NaiveDate> {
+        let begun = self.begun.or_else(|| self.read.said.iter().find_map(|said| said.at));
+        begun.map(|at| at.with_timezone(&tz).date_naive())
+    }
+
+    /// Its id as part of a name: its own, or one of what was said first.
+    fn short_id(&self) -> String {
+        let own = self.id.as_deref().map(|id| (plain_id(id), id));
+        match own {
+            Some((short, _)) if is_random(&short) => short,
+            Some((short, id)) if short.len() >= ID_CHARS / 2 => plain_id(&hash(id)),
+            _ => {
+                let first = self.read.said.first();
+                let first = first.map(|said| format!("{:?} {}", said.at, said.text)).unwrap_or_default();
+                plain_id(&hash(&format!("{} {first}", self.read.title)))
+            }
+        }
+    }
+
+    fn is_the_same_as(&self, other: &Self) -> bool {
+        match (&self.id, &other.id) {
+            (Some(one), Some(other)) => one == other,
+            _ => self.read.said.iter().zip(&other.read.said).all(|(one, other)| one.text == other.text),
+        }
+    }
+}
+
+/// The first letters and digits of an id.
+fn plain_id(id: &str) -> String {
+    id.chars().filter(char::is_ascii_alphanumeric).take(ID_CHARS).collect::<String>().to_lowercase()
+}
+
+/// Whether the beginning of an id tells it from all others.
+fn is_random(short: &str) -> bool {
+    let letters: std::collections::BTreeSet<char> = short.chars().collect();
+    let is_hex = short.chars().all(|c| c.is_ascii_hexdigit());
+    is_hex && short.len() >= ID_CHARS / 2 && letters.len() >= MIN_ID_LETTERS
 }
 
 /// Keeps a conversation, and says of which messages only the beginning came. `stem`: the path of its first document without `.md`.
@@ -150,6 +245,49 @@ mod tests {
         keep("a", None, &ReadConversation { title: "Long".into(), said }, "UTC".parse().unwrap(), &mut found);
         let left: Vec<_> = found.left_out.iter().map(|left| (left.what.as_str(), left.why)).collect();
         assert_eq!((found.documents.len(), left), (1, vec![("Long", CUT_SHORT)]));
+    }
+
+    #[test]
+    fn each_conversation_has_a_document_of_its_own_and_one_that_is_there_twice_has_one() {
+        let of = |id: Option<&str>, texts: &[&str]| ExportedConversation {
+            id: id.map(str::to_owned),
+            begun: None,
+            read: ReadConversation { title: "T".into(), said: texts.iter().map(|text| said("You", 1, text)).collect() },
+        };
+        for (name, conversations, documents, twice) in [
+            ("ids of their own", vec![of(Some("0a1b2c3d-4e5f-1"), &["a"]), of(Some("0a1b2c3d-4e5e-1"), &["a"])], 2, 0),
+            (
+                "ids that begin alike",
+                vec![of(Some("00000000-0000-0000-1"), &["a"]), of(Some("00000000-0000-0000-2"), &["a"])],
+                2,
+                0,
+            ),
+            (
+                "ids that begin alike by chance",
+                vec![of(Some("12345678-1234-1"), &["a"]), of(Some("12345678-1234-2"), &["a"])],
+                2,
+                0,
+            ),
+            ("made-up ids", vec![of(Some("conversation-1"), &["a"]), of(Some("conversation-2"), &["a"])], 2, 0),
+            ("no ids", vec![of(None, &["a"]), of(None, &["b"])], 2, 0),
+            ("no ids, and they begin alike", vec![of(None, &["a", "b"]), of(None, &["a", "c"])], 2, 0),
+            (
+                "the same twice",
+                vec![of(Some("0a1b2c3d-4e5f-1"), &["a", "b"]), of(Some("0a1b2c3d-4e5f-1"), &["a"])],
+                1,
+                1,
+            ),
+            ("the longer one later", vec![of(None, &["a"]), of(None, &["a", "b"])], 1, 1),
+        ] {
+            let (mut shelf, mut found) = (ConversationShelf::default(), FoundThings::default());
+            let tz = "UTC".parse().unwrap();
+            let most = conversations.iter().map(|one| one.read.said.len()).max().unwrap();
+            conversations.into_iter().for_each(|one| shelf.keep("k", one, tz, &mut found));
+            shelf.into_documents(tz, &mut found);
+            assert_eq!((found.documents.len(), found.left_out.len()), (documents, twice), "{name}: {found:?}");
+            let longest = found.documents.iter().map(|document| document.text.matches("**You**").count()).max();
+            assert_eq!(longest, Some(most), "{name}");
+        }
     }
 
     #[test]

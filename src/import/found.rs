@@ -89,6 +89,8 @@ pub struct ImportLeftOut {
     pub what: String,
     /// Why: the same words for the same reason.
     pub why: &'static str,
+    /// How many times.
+    pub times: usize,
 }
 
 /// What came only in part.
@@ -99,7 +101,14 @@ const SECRET_NAME: &str = "its name holds a key or token";
 impl FoundThings {
     /// Leaves something out.
     pub(super) fn leave(&mut self, what: impl Into<String>, why: &'static str) {
-        self.left_out.push(ImportLeftOut { what: what.into(), why });
+        self.leave_times(what, why, 1);
+    }
+
+    /// Leaves something out that is there several times, or never.
+    pub(super) fn leave_times(&mut self, what: impl Into<String>, why: &'static str, times: usize) {
+        if times > 0 {
+            self.left_out.push(ImportLeftOut { what: what.into(), why, times });
+        }
     }
 
     /// Masks secrets in all texts.

@@ -12,12 +12,13 @@ use serde_json::Value;
 use super::{
     ImportError,
     conversation::{self, ReadConversation, SaidThere},
-    found::{DocumentSort, FoundDocument, FoundFact, FoundReminder, FoundThings},
+    found::{CUT_SHORT, DocumentSort, FoundDocument, FoundFact, FoundReminder, FoundThings},
     markdown_agent,
     names::TakenNames,
     notes,
-    source::{ImportSource, MAX_WHOLE_BYTES, SourceEntry},
-    stores::text_of,
+    repair::parse_json,
+    source::{ImportSource, MAX_WHOLE_BYTES, SourceEntry, UNREADABLE, is_beyond_bound},
+    stores::{list_of, text_of, time_of},
 };
 use crate::{clock::parse_time, config::OldSetting, memory::imported::harmless, schedule::resolve, zone::Tz};
 
@@ -38,8 +39,8 @@ pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportE
         let is_in = |name: &str| folder.split('/').any(|step| step == name);
         match entry.file_name() {
             "knowledge.json" => facts(source, entry, &mut found),
-            "reminders.json" => reminders(source, entry, &mut found),
-            "conversation_log.jsonl" => said(source, entry, &mut found, tz)?,
+            "reminders.json" => reminders(source, entry, &mut found, tz),
+            "conversation_log.jsonl" => said(source, entry, &mut found, tz),
             "user_config.json" | "secrets.json" => settings(source, entry, &mut found),
             ".env" => markdown_agent::settings(source, entry, &mut found),
             "personality.md" => notes::take(source, entry, FOLDER, "personality.md", &mut found, &mut taken),
@@ -58,10 +59,10 @@ pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportE
 
 /// A store as JSON; what isn't any is left out.
 fn json(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) -> Option<Value> {
-    match source.text(entry, MAX_WHOLE_BYTES) {
-        Ok(text) => match serde_json::from_str(&text) {
-            Ok(value) => return Some(value),
-            Err(_) => found.leave(&entry.path, "not JSON"),
+    match source.whole(entry, MAX_WHOLE_BYTES) {
+        Ok(bytes) => match parse_json(&bytes) {
+            Some(value) => return Some(value),
+            None => found.leave(&entry.path, "not JSON"),
         },
         Err(why) => found.leave(&entry.path, why),
     }
@@ -69,13 +70,16 @@ fn json(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) -> 
 }
 
 /// The elements of a store: a list, or an object with a list of this name.
-fn elements<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
-    value.as_array().or_else(|| value.get(name)?.as_array()).into_iter().flatten()
+fn elements<'a>(value: &'a Value, name: &str, entry: &SourceEntry, found: &mut FoundThings) -> &'a [Value] {
+    if !value.is_null() && !value.is_array() && !value.get(name).is_some_and(|list| list.is_array() || list.is_null()) {
+        found.leave(&entry.path, NOT_UNDERSTOOD);
+    }
+    value.as_array().map_or_else(|| list_of(value, &[name]), Vec::as_slice)
 }
 
 fn facts(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) {
     let Some(store) = json(source, entry, found) else { return };
-    for element in elements(&store, "facts") {
+    for element in elements(&store, "facts", entry, found) {
         match element.as_str().or_else(|| text_of(element, &["fact", "text", "content"])) {
             Some(text) => found.facts.push(FoundFact { text: text.to_owned(), from: entry.file_name().to_owned() }),
             None => found.leave(&entry.path, NOT_UNDERSTOOD),
@@ -83,38 +87,46 @@ fn facts(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) {
     }
 }
 
-fn reminders(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings) {
+fn reminders(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings, tz: Tz) {
+    const OVER: [&str; 7] = ["done", "completed", "complete", "sent", "cancelled", "canceled", "dismissed"];
+    const DUE: [&str; 6] = ["due", "due_at", "due_date", "datetime", "time", "when"];
     let Some(store) = json(source, entry, found) else { return };
-    for element in elements(&store, "reminders") {
+    for element in elements(&store, "reminders", entry, found) {
         let text = text_of(element, &["text", "task", "message", "reminder", "content", "title"]);
-        let due = text_of(element, &["due", "due_at", "due_date", "datetime", "time", "when"]).unwrap_or_default();
-        let is_true = |name: &str| element.get(name).and_then(Value::as_bool) == Some(true);
+        let in_numbers = || time_of(element, &DUE).map(|at| at.with_timezone(&tz).format("%Y-%m-%d %H:%M").to_string());
+        let due = text_of(element, &DUE).filter(|due| due.parse::<f64>().is_err()).map(str::to_owned);
+        let due = due.or_else(in_numbers).unwrap_or_default();
+        let is_true = |name: &str| match element.get(name) {
+            Some(Value::Bool(is_true)) => *is_true,
+            Some(Value::Number(number)) => number.as_i64() == Some(1),
+            Some(Value::String(text)) => text.eq_ignore_ascii_case("true"),
+            _ => false,
+        };
         let status = text_of(element, &["status"]).unwrap_or_default().to_lowercase();
-        let is_over = ["done", "completed", "complete", "sent"].into_iter().any(|name| is_true(name) || status == name);
+        let is_over = OVER.into_iter().any(|name| is_true(name) || status == name);
         match text {
             _ if is_over => found.leave(text.unwrap_or_default(), DONE),
-            Some(text) => found.reminders.push(FoundReminder {
-                text: text.to_owned(),
-                due: due.to_owned(),
-                from: entry.file_name().to_owned(),
-            }),
+            Some(text) => {
+                found.reminders.push(FoundReminder { text: text.to_owned(), due, from: entry.file_name().to_owned() })
+            }
             None => found.leave(&entry.path, NOT_UNDERSTOOD),
         }
     }
 }
 
 /// What was said, a document a month.
-fn said(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings, tz: Tz) -> Result<(), ImportError> {
+fn said(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings, tz: Tz) {
     let mut months: BTreeMap<String, ReadConversation> = BTreeMap::new();
     let mut bad = 0;
     let read = source.with_reader(entry, MAX_LOG_BYTES, |reader| -> std::io::Result<()> {
         let mut reader = BufReader::new(reader);
         let mut line = Vec::new();
         while reader.read_until(b'\n', &mut line)? > 0 {
-            let value: Value = serde_json::from_slice(&line).unwrap_or_default();
+            let value = parse_json(&line).unwrap_or_default();
             let is_blank = line.trim_ascii().is_empty();
             line.clear();
             let at = text_of(&value, &["timestamp"]).and_then(|at| moment(at, tz));
+            let at = at.or_else(|| time_of(&value, &["timestamp"]));
             let month = at.map_or_else(|| "undated".to_owned(), |at| at.with_timezone(&tz).format("%Y-%m").to_string());
             let said = [("You", "user_message"), ("Assistant", "agent_response"), ("Summary", "summary")];
             let said = said.into_iter().filter_map(|(who, name)| Some((who, text_of(&value, &[name])?)));
@@ -128,14 +140,17 @@ fn said(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings, tz:
             months.entry(month).or_insert_with(|| ReadConversation { title, said: Vec::new() }).said.extend(said);
         }
         Ok(())
-    })?;
-    read.map_err(|error| ImportError::unreadable(&entry.path, error))?;
+    });
+    match read {
+        Ok(Err(error)) if is_beyond_bound(&error) => found.leave(&entry.path, CUT_SHORT),
+        Ok(Ok(())) => {}
+        _ => return found.leave(&entry.path, UNREADABLE),
+    }
     (0..bad).for_each(|_| found.leave(&entry.path, NOT_UNDERSTOOD));
     for (month, read) in months {
         let day = format!("{month}-01").parse().ok();
         conversation::keep(&format!("{FOLDER}/conversations/{month}"), day, &read, tz, found);
     }
-    Ok(())
 }
 
 /// A time with a zone, or one on the person's wall.

@@ -3,6 +3,7 @@
 
 use super::{
     ImportError,
+    boxes::{BoxState, TaskBox, read_boxes},
     found::{FoundFact, FoundTask, FoundThings},
     names::TakenNames,
     notes,
@@ -20,6 +21,7 @@ const FOLDER: &str = "markdown-agent";
 const OF_THE_PROGRAM: &str = "files of the program, not of its memory";
 const INTERRUPTED: &str = "what an interrupted run left behind";
 const DONE: &str = "tasks that were finished";
+const CANCELLED: &str = "tasks that were cancelled";
 const BAD_LINES: &str = "lines of settings that aren't understood";
 /// Statuses of tasks that are over.
 const OVER: [&str; 6] = ["done", "completed", "complete", "dropped", "cancelled", "archived"];
@@ -113,48 +115,33 @@ fn facts(text: &str, path: &str, found: &mut FoundThings) -> bool {
 
 /// Takes the tasks; whether the document is kept as well, since it holds more, or nothing that reads like a task.
 fn tasks(text: &str, path: &str, found: &mut FoundThings) -> bool {
-    let boxes: Vec<(bool, &str)> = text.lines().filter_map(ticked).collect();
-    let before = found.tasks.len() + found.left_out.len();
-    // A list of boxes under headings: the headings are no tasks.
-    for (is_done, title) in &boxes {
-        if *is_done {
-            found.leave(*title, DONE);
-        } else {
-            let draft =
-                TaskDraft { title: (*title).to_owned(), status: Some("waiting".to_owned()), ..TaskDraft::default() };
-            found.tasks.push(FoundTask { draft, due: None, from: path.to_owned() });
-        }
-    }
-    if boxes.is_empty() {
-        let (list, _) = TaskList::parse(text);
-        for task in list.tasks() {
-            let status = task.status().unwrap_or_default().to_lowercase();
-            if OVER.iter().any(|over| status.starts_with(over)) {
-                found.leave(&task.title, DONE);
-            } else {
-                found.tasks.push(as_task(task, path));
+    let (boxes, has_more) = read_boxes(text);
+    if !boxes.is_empty() {
+        // A list of boxes under headings: the headings are no tasks.
+        for TaskBox { title, due, state } in boxes {
+            match state {
+                BoxState::Open => {
+                    let draft = TaskDraft { title, status: Some("waiting".to_owned()), ..TaskDraft::default() };
+                    found.tasks.push(FoundTask { draft, due, from: path.to_owned() });
+                }
+                BoxState::Ticked => found.leave(title, DONE),
+                BoxState::Cancelled => found.leave(title, CANCELLED),
             }
         }
+        return has_more;
     }
-    if !boxes.is_empty() {
-        return text.lines().any(|line| {
-            let bare = line.trim();
-            !bare.is_empty() && !bare.starts_with('#') && ticked(line).is_none()
-        });
+    let before = found.tasks.len() + found.left_out.len();
+    let (list, _) = TaskList::parse(text);
+    for task in list.tasks() {
+        let status = task.status().unwrap_or_default().to_lowercase();
+        if OVER.iter().any(|over| status.starts_with(over)) {
+            found.leave(&task.title, DONE);
+        } else {
+            found.tasks.push(as_task(task, path));
+        }
     }
     let has_words = text.lines().any(|line| !line.trim().is_empty() && !line.starts_with('#'));
     before == found.tasks.len() + found.left_out.len() && has_words
-}
-
-/// `- [ ] title`, and whether it is ticked.
-fn ticked(line: &str) -> Option<(bool, &str)> {
-    let item = line.trim().strip_prefix(['-', '*', '+'])?.trim_start();
-    let (is_done, title) = match item.get(..3)? {
-        "[ ]" => (false, item.get(3..)?),
-        "[x]" | "[X]" => (true, item.get(3..)?),
-        _ => return None,
-    };
-    Some((is_done, title.trim())).filter(|(_, title)| title.chars().any(char::is_alphanumeric))
 }
 
 fn as_task(task: &Task, path: &str) -> FoundTask {

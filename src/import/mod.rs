@@ -6,19 +6,28 @@
 //! person's. Nothing that came in is known, an order or a skill before the person has confirmed it ([`crate::memory::imported`]).
 
 pub mod account;
+#[cfg(test)]
+mod any_json;
+mod boxes;
 mod chatgpt;
 mod claude;
 mod conversation;
+mod encoding;
+mod export;
 pub mod found;
 mod json_agent;
 mod markdown_agent;
+mod marks;
 mod names;
 mod notes;
 pub mod plan;
 mod recognise;
+mod repair;
 pub mod source;
 mod stores;
+mod thread;
 mod zip_file;
+mod zip_name;
 
 use std::path::Path;
 

@@ -30,6 +30,7 @@ pub(super) fn step(name: &str) -> Option<String> {
 
 /// A document's path below a folder, from its path in the source: each step made safe, ending in `.md`.
 pub(super) fn document(folder: &str, path: &str) -> Option<String> {
+    let path = path.trim_end_matches(['.', ' ']);
     let stem = path.rsplit_once('.').filter(|(_, ending)| !ending.contains('/')).map_or(path, |(stem, _)| stem);
     let steps: Option<Vec<String>> = stem.split('/').map(step).collect();
     Some(format!("{folder}/{}.md", steps?.join("/")))
@@ -70,6 +71,7 @@ mod tests {
         }
         assert_eq!((step("…"), step(""), step("--")), (None, None, None));
         assert_eq!(document("notes", "A b/c.d.md").as_deref(), Some("notes/A-b/c.d.md"));
+        assert_eq!(document("notes", "a.md. ").as_deref(), Some("notes/a.md"));
         assert_eq!(document("notes", "a/🦀.md"), None);
     }
 

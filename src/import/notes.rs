@@ -4,7 +4,7 @@ use super::{
     ImportError,
     found::{DocumentSort, FoundDocument, FoundThings},
     names::{self, TakenNames},
-    source::{ImportSource, SourceEntry},
+    source::{INNER, ImportSource, SourceEntry},
 };
 use crate::memory::imported::harmless;
 
@@ -16,8 +16,19 @@ pub(super) const MAX_NOTE_BYTES: u64 = 1 << 20;
 const NO_NOTE: &str = "no Markdown";
 const NO_NAME: &str = "its name has no letter and no digit";
 const EMPTY: &str = "empty";
+const BACKUP: &str = "copies that Logseq keeps of what was changed";
 /// Files that tell an assistant what to do.
-const ORDERS: [&str; 6] = ["claude.md", "agents.md", "gemini.md", "personality.md", "system-prompt.md", ".cursorrules"];
+const ORDERS: [&str; 9] = [
+    "claude.md",
+    "agents.md",
+    "gemini.md",
+    "personality.md",
+    "system-prompt.md",
+    ".cursorrules",
+    "soul.md",
+    "heartbeat.md",
+    "bootstrap.md",
+];
 
 pub(super) fn read(source: &ImportSource) -> Result<FoundThings, ImportError> {
     let mut found = FoundThings::default();
@@ -31,14 +42,21 @@ pub(super) fn read(source: &ImportSource) -> Result<FoundThings, ImportError> {
     };
     let folder = folder.map_or_else(|| "notes".to_owned(), |name| format!("notes/{name}"));
     for entry in source.entries() {
-        if entry.ends_in(ENDINGS) {
+        if is_backup(&entry.path) {
+            found.leave(&entry.path, BACKUP);
+        } else if entry.ends_in(ENDINGS) {
             let path = outer.and_then(|outer| entry.path.get(outer.len() + 1..)).unwrap_or(&entry.path);
             take(source, entry, &folder, path, &mut found, &mut taken);
         } else {
-            found.leave(&entry.path, NO_NOTE);
+            found.leave(&entry.path, if entry.ends_in(&[".zip"]) { INNER } else { NO_NOTE });
         }
     }
     Ok(found)
+}
+
+/// Whether a file is one of the copies that Logseq keeps of what was changed.
+fn is_backup(path: &str) -> bool {
+    format!("/{path}").contains("/logseq/bak/") || format!("/{path}").contains("/logseq/version-files/")
 }
 
 /// Takes one file as a document at a path below a folder.

@@ -161,7 +161,7 @@ struct PlanDraft {
 
 impl PlanDraft {
     fn leave(&mut self, what: &str, why: &'static str) {
-        self.left_out.push(ImportLeftOut { what: what.to_owned(), why });
+        self.left_out.push(ImportLeftOut { what: what.to_owned(), why, times: 1 });
     }
 
     /// Where a document goes, and the hash of what came there before. Only a conversation that went on takes the place of another

@@ -5,13 +5,19 @@ use std::{
     cell::Cell,
     fs::File,
     io::{self, Read},
-    os::fd::OwnedFd,
+    os::{fd::OwnedFd, unix::fs::FileExt as _},
     path::Path,
 };
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 
-use super::{ImportError, found::ImportLeftOut, zip_file::ZipFile};
+use super::{
+    ImportError,
+    encoding::decode_text,
+    found::ImportLeftOut,
+    notes,
+    zip_file::{ZipBytes, ZipFile, begins_as_zip},
+};
 use crate::disk;
 
 /// Files and folders that are listed at most.
@@ -23,6 +29,13 @@ const MAX_READ_BYTES: u64 = 2 << 30;
 /// A store, a list or a note of another assistant, in bytes at most: what is read as a whole.
 pub(super) const MAX_WHOLE_BYTES: u64 = 32 << 20;
 
+/// Archives within a source that are read at most.
+const MAX_INNER_ARCHIVES: usize = 64;
+/// How deep archives are read that stand one within the other.
+const MAX_INNER_DEPTH: usize = 3;
+/// What such archives hold in memory at most, in bytes, where they were packed once more.
+const MAX_INNER_BYTES: u64 = 256 << 20;
+
 /// Why something was left out.
 pub(super) const LINK: &str = "a link, a pipe or a device, which isn't followed";
 pub(super) const HIDDEN: &str = "hidden files and folders";
@@ -31,6 +44,9 @@ pub(super) const NO_TEXT: &str = "not text in UTF-8";
 pub(super) const TOO_DEEP: &str = "too many folders, one within the other";
 pub(super) const TOO_LARGE: &str = "too large";
 pub(super) const UNREADABLE: &str = "it can't be read";
+pub(super) const DAMAGED: &str = "damaged: its bytes aren't those that were packed";
+pub(super) const INNER: &str = "an archive within it: import it by itself";
+const BAD_INNER: &str = "an archive within it that can't be read";
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// Never waiting: a pipe put there in the meantime would hold us for ever.
@@ -42,6 +58,8 @@ pub struct ImportSource {
     /// How the person named it, without its ending.
     name: String,
     place: SourcePlace,
+    /// Archives that stand in it.
+    inner: Vec<ZipFile>,
     entries: Vec<SourceEntry>,
     left_out: Vec<ImportLeftOut>,
     /// How much may still be read, in bytes.
@@ -63,6 +81,8 @@ pub struct SourceEntry {
     pub bytes: u64,
     /// Which of an archive's it is.
     pub(super) at: usize,
+    /// Which archive within the source it is in.
+    pub(super) within: Option<usize>,
 }
 
 impl SourceEntry {
@@ -73,7 +93,8 @@ impl SourceEntry {
 
     /// Whether it ends so, whatever the case.
     pub(super) fn ends_in(&self, endings: &[&str]) -> bool {
-        let name = self.file_name().to_lowercase();
+        // Some disks don't keep dots and blanks at the end.
+        let name = self.file_name().trim_end_matches(['.', ' ']).to_lowercase();
         endings.iter().any(|ending| name.ends_with(ending))
     }
 }
@@ -98,6 +119,7 @@ impl ImportSource {
         let mut source = Self {
             name: name(absolute.file_stem()).unwrap_or_default(),
             place: SourcePlace::File(file),
+            inner: Vec::new(),
             entries: Vec::new(),
             left_out: Vec::new(),
             left: Cell::new(MAX_READ_BYTES),
@@ -108,15 +130,17 @@ impl ImportSource {
             source.list(&root)?;
             source.place = SourcePlace::Folder(root);
         } else if let SourcePlace::File(file) = &source.place
-            && ZipFile::is_one(file).map_err(unreadable)?
+            && begins_as_zip(&begin_of(file).map_err(unreadable)?)
         {
-            let archive = ZipFile::open(file.try_clone().map_err(unreadable)?, metadata.len(), &shown)?;
+            let bytes = ZipBytes::whole(file.try_clone().map_err(unreadable)?, metadata.len());
+            let archive = ZipFile::open(bytes, &shown)?;
             (source.entries, source.left_out) = archive.list()?;
             source.place = SourcePlace::Archive(archive);
         } else {
             let path = name(absolute.file_name()).unwrap_or_default();
-            source.entries.push(SourceEntry { path, bytes: metadata.len(), at: 0 });
+            source.entries.push(SourceEntry { path, bytes: metadata.len(), at: 0, within: None });
         }
+        source.list_inner();
         source.entries.sort_by(|one, other| one.path.cmp(&other.path));
         Ok(source)
     }
@@ -154,17 +178,22 @@ impl ImportSource {
 
     /// A file's text, without a byte order mark.
     pub(super) fn text(&self, entry: &SourceEntry, max_bytes: u64) -> Result<String, &'static str> {
+        decode_text(&self.whole(entry, max_bytes)?).ok_or(NO_TEXT)
+    }
+
+    /// A file's bytes.
+    pub(super) fn whole(&self, entry: &SourceEntry, max_bytes: u64) -> Result<Vec<u8>, &'static str> {
         if entry.bytes > max_bytes {
             return Err(TOO_LARGE);
         }
         let mut bytes = Vec::new();
         let read = self.with_reader(entry, max_bytes, |reader| reader.read_to_end(&mut bytes));
-        read.map_err(|_| UNREADABLE)?.map_err(|_| UNREADABLE)?;
-        let text = String::from_utf8(bytes).map_err(|_| NO_TEXT)?;
-        if text.contains('\0') {
-            return Err(NO_TEXT);
+        match read.map_err(|_| UNREADABLE)? {
+            Ok(_) => Ok(bytes),
+            Err(error) if is_beyond_bound(&error) => Err(TOO_LARGE),
+            Err(_) if matches!(self.place, SourcePlace::Archive(_)) || entry.within.is_some() => Err(DAMAGED),
+            Err(_) => Err(UNREADABLE),
         }
-        Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
     }
 
     /// Has a file read, up to a bound: a read beyond it fails.
@@ -176,6 +205,9 @@ impl ImportSource {
     ) -> Result<T, ImportError> {
         let failed = |error: io::Error| ImportError::unreadable(&entry.path, error);
         let most = max_bytes.min(self.left.get());
+        if let Some(archive) = entry.within.and_then(|within| self.inner.get(within)) {
+            return archive.read(entry, |reader| self.bounded(most, reader, work));
+        }
         match &self.place {
             SourcePlace::File(file) => {
                 let mut file = file.try_clone().map_err(failed)?;
@@ -188,6 +220,76 @@ impl ImportSource {
             }
             SourcePlace::Archive(archive) => archive.read(entry, |reader| self.bounded(most, reader, work)),
         }
+    }
+
+    /// Lists the archives that stand in it: exports come in parts, and packed once more. Among notes an archive is something attached to
+    /// them, and stays one.
+    fn list_inner(&mut self) {
+        if matches!(self.place, SourcePlace::File(_)) || self.entries.iter().any(|entry| entry.ends_in(notes::ENDINGS))
+        {
+            return;
+        }
+        let mut left = MAX_INNER_BYTES;
+        for _ in 0..MAX_INNER_DEPTH {
+            let mut archives: Vec<_> = self.entries.extract_if(.., |entry| entry.ends_in(&[".zip"])).collect();
+            archives.sort_by(|one, other| one.path.cmp(&other.path));
+            for entry in archives {
+                let why = match self.open_inner(&entry, &mut left) {
+                    _ if self.inner.len() == MAX_INNER_ARCHIVES => INNER,
+                    Some(Ok((archive, files, left_out))) => {
+                        let folder =
+                            entry.path.rsplit_once('/').map(|(folder, _)| format!("{folder}/")).unwrap_or_default();
+                        let within = Some(self.inner.len());
+                        let placed =
+                            |file: SourceEntry| SourceEntry { path: format!("{folder}{}", file.path), within, ..file };
+                        self.entries.extend(files.into_iter().map(placed));
+                        self.left_out.extend(left_out);
+                        self.inner.push(archive);
+                        if self.entries.len() <= MAX_ENTRIES {
+                            continue;
+                        }
+                        self.entries.retain(|file| file.within != within);
+                        INNER
+                    }
+                    Some(Err(_)) => BAD_INNER,
+                    None => INNER,
+                };
+                self.leave(entry.path, why);
+            }
+        }
+        let deeper: Vec<_> = self.entries.extract_if(.., |entry| entry.ends_in(&[".zip"])).collect();
+        deeper.into_iter().for_each(|entry| self.leave(entry.path, INNER));
+    }
+
+    /// Opens an archive within the source; `None` if that would take too much room.
+    fn open_inner(&self, entry: &SourceEntry, left: &mut u64) -> Option<Result<InnerArchive, ImportError>> {
+        let outer = match (&self.place, entry.within) {
+            (_, Some(within)) => self.inner.get(within),
+            (SourcePlace::Archive(archive), None) => Some(archive),
+            _ => None,
+        };
+        let bytes = match (&self.place, outer) {
+            (SourcePlace::Folder(root), None) => {
+                open_below(root, &entry.path).map(|file| ZipBytes::whole(file, entry.bytes)).ok()
+            }
+            (_, outer) => outer.and_then(|outer| outer.part(entry)),
+        };
+        let bytes = match bytes {
+            Some(bytes) => bytes,
+            None if entry.bytes > *left => return None,
+            None => {
+                let mut unpacked = Vec::new();
+                let read = self.with_reader(entry, *left, |reader| reader.read_to_end(&mut unpacked));
+                match read {
+                    Ok(Ok(read)) => *left = left.saturating_sub(read as u64),
+                    Ok(Err(error)) => return Some(Err(ImportError::unreadable(&entry.path, error))),
+                    Err(error) => return Some(Err(error)),
+                }
+                ZipBytes::Unpacked(io::Cursor::new(unpacked))
+            }
+        };
+        let opened = ZipFile::open(bytes, &entry.path);
+        Some(opened.and_then(|archive| archive.list().map(|(files, left_out)| (archive, files, left_out))))
     }
 
     /// Has it read up to a bound, and counts what was read.
@@ -242,7 +344,7 @@ impl ImportSource {
                     FileType::Directory => open.push(path),
                     FileType::RegularFile => {
                         let bytes = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
-                        self.entries.push(SourceEntry { path, bytes, at: 0 });
+                        self.entries.push(SourceEntry { path, bytes, at: 0, within: None });
                     }
                     _ => self.leave(path, LINK),
                 }
@@ -252,8 +354,19 @@ impl ImportSource {
     }
 
     fn leave(&mut self, what: String, why: &'static str) {
-        self.left_out.push(ImportLeftOut { what, why });
+        self.left_out.push(ImportLeftOut { what, why, times: 1 });
     }
+}
+
+/// An archive within a source, its files, and what isn't among them.
+type InnerArchive = (ZipFile, Vec<SourceEntry>, Vec<ImportLeftOut>);
+
+/// The first bytes of a file.
+fn begin_of(file: &File) -> io::Result<Vec<u8>> {
+    let mut begin = vec![0; 4];
+    let read = file.read_at(&mut begin, 0)?;
+    begin.truncate(read);
+    Ok(begin)
 }
 
 /// What is refused where there are more files than are listed.
@@ -280,6 +393,11 @@ fn open_below(root: &OwnedFd, path: &str) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no plain file")) }
 }
 
+/// Whether a read ended at its bound.
+pub(super) fn is_beyond_bound(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::FileTooLarge
+}
+
 /// Reads so much; whoever asks for more gets an error, not an end.
 struct BoundedRead<'a> {
     reader: &'a mut dyn Read,
@@ -293,7 +411,10 @@ impl Read for BoundedRead<'_> {
             // Whether it ends here, one more byte tells.
             return match self.reader.read(&mut [0; 1])? {
                 0 => Ok(0),
-                _ => Err(io::Error::other(format!("it holds more than {}", disk::size(self.most)))),
+                _ => {
+                    let more = format!("it holds more than {}", disk::size(self.most));
+                    Err(io::Error::new(io::ErrorKind::FileTooLarge, more))
+                }
             };
         }
         let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
@@ -302,3 +423,6 @@ impl Read for BoundedRead<'_> {
         Ok(read)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,37 +1,396 @@
 //! JSON of others, read one element at a time: a list may be larger than what fits, and one odd element costs itself alone.
 
-use std::{fmt, io::Read};
+use std::io::{self, Read};
 
-use serde::de::{Deserializer as _, SeqAccess, Visitor};
-use serde_json::value::RawValue;
+use chrono::{DateTime, Utc};
+use serde_json::Value;
 
-/// Gives each element of a list to `work`, as raw JSON.
-pub(super) fn each_of_list(reader: &mut dyn Read, work: &mut dyn FnMut(&str)) -> serde_json::Result<()> {
-    let reader = std::io::BufReader::new(reader);
-    let mut deserializer = serde_json::Deserializer::from_reader(reader);
-    deserializer.deserialize_seq(EachElement(work))?;
-    deserializer.end()
+use super::{
+    encoding::{find_utf16, strip_mark},
+    source::MAX_WHOLE_BYTES,
+};
+use crate::clock::parse_time;
+
+/// Brackets that are held against each other, one within the other; deeper ones are only counted.
+const MAX_HELD: usize = 1_000;
+/// How much is read at once, in bytes.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// How a store ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StoreEnd {
+    /// All of it was read.
+    Whole,
+    /// It ends in the middle of a list or of an element.
+    BrokenOff,
+    /// It is no JSON.
+    NoJson,
 }
 
-struct EachElement<'a>(&'a mut dyn FnMut(&str));
+/// Gives each element of a list to `work` as raw JSON, or `None` for one that is too large. Objects that follow each other without a
+/// list are elements too.
+///
+/// # Errors
+/// It can't be read.
+pub(super) fn each_element(reader: &mut dyn Read, work: &mut dyn FnMut(Option<&[u8]>)) -> io::Result<StoreEnd> {
+    let mut splitter = ElementSplitter::default();
+    let mut begin = Vec::new();
+    reader.take(4).read_to_end(&mut begin)?;
+    if strip_mark(&begin).trim_ascii_start().starts_with(b"<") {
+        begin = skip_to_list(reader)?;
+    }
+    let mut decoder = find_utf16(&begin).map(|encoding| encoding.new_decoder_with_bom_removal());
+    if decoder.is_none() {
+        begin = strip_mark(&begin).to_vec();
+    }
+    let mut chunk = vec![0; CHUNK_BYTES];
+    let mut text = String::with_capacity(CHUNK_BYTES * 3);
+    let mut give = |bytes: &[u8]| match &mut decoder {
+        None => splitter.split(bytes, work),
+        Some(decoder) => {
+            text.clear();
+            let _ = decoder.decode_to_string(bytes, &mut text, false);
+            splitter.split(text.as_bytes(), work);
+        }
+    };
+    give(&begin);
+    loop {
+        match reader.read(&mut chunk) {
+            Ok(0) => return Ok(splitter.end(work)),
+            Ok(bytes) => give(chunk.get(..bytes).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
 
-impl<'de> Visitor<'de> for EachElement<'_> {
-    type Value = ();
+/// Reads a page up to the list that it holds for its program, `jsonData = [`, and returns what of the list was read with it.
+fn skip_to_list(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
+    const VARIABLE: &[u8] = b"jsonData";
+    const MAX_BETWEEN: usize = 32;
+    let mut held: Vec<u8> = Vec::new();
+    let mut chunk = vec![0; CHUNK_BYTES];
+    loop {
+        let read = reader.read(&mut chunk)?;
+        held.extend_from_slice(chunk.get(..read).unwrap_or_default());
+        let named = held.windows(VARIABLE.len()).position(|name| name == VARIABLE).map(|at| at + VARIABLE.len());
+        let list =
+            named.and_then(|at| Some(at + held.get(at..)?.iter().take(MAX_BETWEEN).position(|byte| *byte == b'[')?));
+        match list {
+            Some(list) => return Ok(held.split_off(list)),
+            None if read == 0 => return Ok(b"<".to_vec()),
+            None => drop(held.drain(..held.len().saturating_sub(VARIABLE.len() + MAX_BETWEEN))),
+        }
+    }
+}
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
+/// Finds where elements begin and end by brackets and quotation marks alone, so that an element with an error ends where it should.
+#[derive(Default)]
+struct ElementSplitter {
+    /// What came of the element that is open.
+    element: Vec<u8>,
+    is_open: bool,
+    is_too_large: bool,
+    /// Its open brackets.
+    brackets: Vec<u8>,
+    /// How many more are open.
+    deeper: usize,
+    in_string: bool,
+    is_escaped: bool,
+    /// How many lists the elements are in: 0 or 1.
+    in_list: bool,
+    /// Whether a list has ended: what follows then isn't ours.
+    had_list: bool,
+    is_no_json: bool,
+}
+
+impl ElementSplitter {
+    fn split(&mut self, chunk: &[u8], work: &mut dyn FnMut(Option<&[u8]>)) {
+        let mut from = 0;
+        for (at, byte) in chunk.iter().copied().enumerate() {
+            if self.is_no_json {
+                return;
+            }
+            if !self.is_open {
+                from = at;
+                self.begin(byte);
+            } else if self.is_scalar() && matches!(byte, b',' | b']' | b' ' | b'\t' | b'\r' | b'\n') {
+                self.take(chunk.get(from..at).unwrap_or_default());
+                self.give(work);
+                if byte == b']' {
+                    self.end_list();
+                }
+            } else if self.closes(byte) {
+                self.take(chunk.get(from..=at).unwrap_or_default());
+                self.give(work);
+            }
+        }
+        if self.is_open {
+            self.take(chunk.get(from..).unwrap_or_default());
+        }
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while let Some(element) = list.next_element::<Box<RawValue>>()? {
-            (self.0)(element.get());
+    /// Whether the open element is a number or a word.
+    fn is_scalar(&self) -> bool {
+        self.brackets.is_empty() && !self.in_string
+    }
+
+    fn begin(&mut self, byte: u8) {
+        match byte {
+            b' ' | b'\t' | b'\r' | b'\n' | b',' => {}
+            b'[' if !self.in_list => self.in_list = true,
+            b']' if self.in_list => self.end_list(),
+            b'{' | b'[' => {
+                self.is_open = true;
+                self.brackets.push(byte);
+            }
+            _ if !self.in_list => self.is_no_json = true,
+            b'"' => (self.is_open, self.in_string) = (true, true),
+            _ => self.is_open = true,
         }
-        Ok(())
+    }
+
+    fn end_list(&mut self) {
+        (self.in_list, self.had_list) = (false, true);
+    }
+
+    /// Takes one byte of the open element in: whether it is the last. A closing bracket closes whatever was left open within.
+    fn closes(&mut self, byte: u8) -> bool {
+        if self.in_string {
+            match byte {
+                _ if self.is_escaped => self.is_escaped = false,
+                b'\\' => self.is_escaped = true,
+                b'"' => {
+                    self.in_string = false;
+                    return self.brackets.is_empty();
+                }
+                _ => {}
+            }
+            return false;
+        }
+        match byte {
+            b'"' => self.in_string = true,
+            b'{' | b'[' if self.brackets.len() == MAX_HELD => self.deeper += 1,
+            b'{' | b'[' => self.brackets.push(byte),
+            b'}' | b']' if self.deeper > 0 => self.deeper -= 1,
+            b'}' | b']' => {
+                let opening = if byte == b'}' { b'{' } else { b'[' };
+                if let Some(at) = self.brackets.iter().rposition(|bracket| *bracket == opening) {
+                    self.brackets.truncate(at);
+                }
+                return self.brackets.is_empty();
+            }
+            _ => {}
+        }
+        false
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        if !self.is_too_large && (self.element.len() + bytes.len()) as u64 <= MAX_WHOLE_BYTES {
+            self.element.extend_from_slice(bytes);
+        } else {
+            self.is_too_large = true;
+            self.element = Vec::new();
+        }
+    }
+
+    fn give(&mut self, work: &mut dyn FnMut(Option<&[u8]>)) {
+        work((!self.is_too_large).then_some(&self.element));
+        self.element.clear();
+        (self.is_open, self.is_too_large) = (false, false);
+    }
+
+    fn end(mut self, work: &mut dyn FnMut(Option<&[u8]>)) -> StoreEnd {
+        if self.is_no_json {
+            return if self.had_list { StoreEnd::Whole } else { StoreEnd::NoJson };
+        }
+        if self.is_open && self.is_scalar() {
+            self.give(work);
+        }
+        if self.is_open || self.in_list { StoreEnd::BrokenOff } else { StoreEnd::Whole }
     }
 }
 
 /// The first of these fields that is a text with something in it.
-pub(super) fn text_of<'a>(object: &'a serde_json::Value, names: &[&str]) -> Option<&'a str> {
+pub(super) fn text_of<'a>(object: &'a Value, names: &[&str]) -> Option<&'a str> {
     let texts = names.iter().filter_map(|name| object.get(name)?.as_str());
     texts.map(str::trim).find(|text| !text.is_empty())
+}
+
+/// The first of these fields that is a list; an empty one if none is.
+pub(super) fn list_of<'a>(object: &'a Value, names: &[&str]) -> &'a [Value] {
+    let lists = names.iter().filter_map(|name| object.get(name)?.as_array());
+    lists.map(Vec::as_slice).next().unwrap_or_default()
+}
+
+/// The first of these fields that is a time: a text, or seconds or milliseconds since 1970 as a number or a text.
+pub(super) fn time_of(object: &Value, names: &[&str]) -> Option<DateTime<Utc>> {
+    names.iter().find_map(|name| match object.get(name)? {
+        Value::Number(seconds) => moment(seconds.as_f64()?),
+        Value::String(text) => parse_time(text).or_else(|| moment(text.trim().parse().ok()?)),
+        _ => None,
+    })
+}
+
+fn moment(seconds: f64) -> Option<DateTime<Utc>> {
+    // Seconds reach this number in the year 5138, milliseconds did in 1973.
+    const MILLISECONDS_FROM: f64 = 1e11;
+    // Years beyond 9999 aren't dates that anybody wrote.
+    const MOST: f64 = 253_402_300_799.0;
+    let seconds = if seconds >= MILLISECONDS_FROM { seconds / 1000.0 } else { seconds };
+    (0.0..=MOST).contains(&seconds).then(|| DateTime::from_timestamp(seconds as i64, 0)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::{
+        super::repair::{parse_json, repair_json},
+        *,
+    };
+
+    fn elements(store: &[u8]) -> (Vec<Value>, StoreEnd) {
+        let mut found = Vec::new();
+        let end = each_element(&mut &store[..], &mut |raw| {
+            found.push(raw.and_then(parse_json).unwrap_or_else(|| json!("not understood")));
+        });
+        (found, end.unwrap())
+    }
+
+    fn utf16(text: &str, mark: bool) -> Vec<u8> {
+        let mark = mark.then_some(0xfeff_u16);
+        mark.into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+    }
+
+    #[test]
+    fn each_element_is_found_whatever_stands_about_it() {
+        let odd = json!("not understood");
+        let one = json!({"a": 1});
+        for (name, store, expected, end) in [
+            ("a list", b"[{\"a\":1},{\"a\":1}]".to_vec(), vec![one.clone(), one.clone()], StoreEnd::Whole),
+            ("an empty list", b"[]".to_vec(), vec![], StoreEnd::Whole),
+            ("nothing", b" ".to_vec(), vec![], StoreEnd::Whole),
+            ("one object", b"{\"a\":1}".to_vec(), vec![one.clone()], StoreEnd::Whole),
+            ("an object a line", b"{\"a\":1}\n{\"a\":1}\n".to_vec(), vec![one.clone(), one.clone()], StoreEnd::Whole),
+            ("a mark", b"\xef\xbb\xbf[{\"a\":1}]".to_vec(), vec![one.clone()], StoreEnd::Whole),
+            ("UTF-16", utf16("[{\"a\":\"😂\"}]", true), vec![json!({"a": "😂"})], StoreEnd::Whole),
+            ("UTF-16 without a mark", utf16("[{\"a\":1}]", false), vec![one.clone()], StoreEnd::Whole),
+            (
+                "a number and a null",
+                b"[7, null,{\"a\":1}]".to_vec(),
+                vec![json!(7), json!(null), one.clone()],
+                StoreEnd::Whole,
+            ),
+            ("brackets in a string", b"[{\"a\":\"]}\\\"[\"}]".to_vec(), vec![json!({"a": "]}\"["})], StoreEnd::Whole),
+            (
+                "halves as bytes",
+                b"[{\"a\":\"\xed\xa0\xbd\xed\xb8\x82\"}]".to_vec(),
+                vec![json!({"a": "😂"})],
+                StoreEnd::Whole,
+            ),
+            (
+                "a half as an escape",
+                br#"[{"a":"x\ud83d"},{"a":1}]"#.to_vec(),
+                vec![json!({"a": "x\u{fffd}"}), one.clone()],
+                StoreEnd::Whole,
+            ),
+            (
+                "two wrong halves",
+                br#"[{"a":"\udc00\ud83d\u0041"}]"#.to_vec(),
+                vec![json!({"a": "\u{fffd}\u{fffd}A"})],
+                StoreEnd::Whole,
+            ),
+            (
+                "a pair beside a half",
+                br#"[{"a":"\ud83d\ude02\ud83d"}]"#.to_vec(),
+                vec![json!({"a": "😂\u{fffd}"})],
+                StoreEnd::Whole,
+            ),
+            ("bytes of Latin-1", b"[{\"a\":\"K\xe4se\"}]".to_vec(), vec![json!({"a": "K\u{fffd}se"})], StoreEnd::Whole),
+            ("a bare line break", b"[{\"a\":\"x\ny\"}]".to_vec(), vec![json!({"a": "x\ny"})], StoreEnd::Whole),
+            (
+                "an unknown escape",
+                br#"[{"a":"C:\x \u12"}]"#.to_vec(),
+                vec![json!({"a": "C:\\x \\u12"})],
+                StoreEnd::Whole,
+            ),
+            ("commas too many", b"[{\"a\":1,},]".to_vec(), vec![one.clone()], StoreEnd::Whole),
+            (
+                "words of other languages",
+                b"[{\"a\":NaN,\"b\":1e999}]".to_vec(),
+                vec![json!({"a": null, "b": null})],
+                StoreEnd::Whole,
+            ),
+            ("an error in one", b"[{\"a\" 1},{\"a\":1}]".to_vec(), vec![odd.clone(), one.clone()], StoreEnd::Whole),
+            (
+                "a bracket left open",
+                b"[{\"a\":[1},{\"a\":1}]".to_vec(),
+                vec![odd.clone(), one.clone()],
+                StoreEnd::Whole,
+            ),
+            ("broken off in an element", b"[{\"a\":1},{\"a\":".to_vec(), vec![one.clone()], StoreEnd::BrokenOff),
+            ("broken off between two", b"[{\"a\":1},".to_vec(), vec![one.clone()], StoreEnd::BrokenOff),
+            ("a page", b"<html>[1]</html>".to_vec(), vec![], StoreEnd::NoJson),
+            (
+                "a page with its data",
+                b"<html><script>var a = [7]; var jsonData = [{\"a\":1}];\nvar b = {};</script></html>".to_vec(),
+                vec![one.clone()],
+                StoreEnd::Whole,
+            ),
+        ] {
+            assert_eq!(elements(&store), (expected, end), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_or_too_large_costs_itself_alone() {
+        let deep = [b"[", "[".repeat(200_000).as_bytes(), "]".repeat(200_000).as_bytes(), b",{\"a\":1}]"].concat();
+        assert_eq!(elements(&deep), (vec![json!("not understood"), json!({"a": 1})], StoreEnd::Whole));
+        let large = "x".repeat(usize::try_from(MAX_WHOLE_BYTES).unwrap());
+        let large = format!("[{{\"a\":\"{large}\"}},{{\"a\":1}}]");
+        let (mut whole, mut too_large) = (0, 0);
+        let end = each_element(&mut large.as_bytes(), &mut |raw| match raw {
+            Some(_) => whole += 1,
+            None => too_large += 1,
+        });
+        assert_eq!((end.unwrap(), whole, too_large), (StoreEnd::Whole, 1, 1));
+    }
+
+    #[test]
+    fn times_are_understood_in_the_ways_they_are_written() {
+        for (value, expected) in [
+            (json!(1_741_957_380.5), Some(1_741_957_380)),
+            (json!("1741957380.5"), Some(1_741_957_380)),
+            (json!(1_741_957_380_000_u64), Some(1_741_957_380)),
+            (json!("2025-03-14T13:03:00Z"), Some(1_741_957_380)),
+            (json!("2025-03-14T13:03:00.123456+00:00"), Some(1_741_957_380)),
+            (json!(null), None),
+            (json!("soon"), None),
+            (json!(-1), None),
+            (json!(1e300), None),
+            (json!([1]), None),
+        ] {
+            assert_eq!(time_of(&json!({"at": value}), &["at"]).map(|at| at.timestamp()), expected, "{value}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_end(store in prop::collection::vec(any::<u8>(), 0..400)) {
+            elements(&store);
+            elements(&[b"[{\"a\":\"", store.as_slice()].concat());
+        }
+
+        #[test]
+        fn whatever_is_json_comes_through_however_it_is_cut(texts in prop::collection::vec(any::<String>(), 0..8)) {
+            let values: Vec<Value> = texts.iter().map(|text| json!({"text": text, "list": [text, {}]})).collect();
+            prop_assert_eq!(elements(json!(values).to_string().as_bytes()), (values.clone(), StoreEnd::Whole));
+            for value in &values {
+                let repaired: Value = serde_json::from_str(&repair_json(&value.to_string())).unwrap();
+                prop_assert_eq!(&repaired, value);
+            }
+        }
+    }
 }

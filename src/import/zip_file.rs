@@ -1,12 +1,13 @@
 //! An archive (zip), never unpacked: it is listed, and single files are read out of it.
 //!
-//! One that a tool would unpack beside its folder, or that unpacks to far more than it is, was made to do harm: it is refused as a
-//! whole. So are files that share their bytes. What a file says of its length is held against what comes out of it.
+//! One that a tool would unpack beside its folder, or in which files share their bytes, was made to do harm: it is refused as a whole.
+//! A file that can't be read costs itself alone. What a file says of its length is held against what comes out of it.
 
 use std::{
     cell::RefCell,
+    collections::BTreeMap,
     fs::File,
-    io::{self, BufReader, Read},
+    io::{self, BufReader, Cursor, Read, Seek, SeekFrom},
     os::unix::fs::FileExt as _,
 };
 
@@ -15,7 +16,8 @@ use zip::{CompressionMethod, ZipArchive};
 use super::{
     ImportError,
     found::ImportLeftOut,
-    source::{HIDDEN, LINK, MAX_DEPTH, MAX_ENTRIES, NO_TEXT_NAME, SourceEntry, TOO_DEEP, is_hidden, too_many},
+    source::{HIDDEN, LINK, MAX_DEPTH, MAX_ENTRIES, SourceEntry, TOO_DEEP, is_hidden, too_many},
+    zip_name::{NameEncoding, path_of},
 };
 use crate::disk;
 
@@ -27,32 +29,102 @@ const MAX_RATIO: u64 = 200;
 const RATIO_FROM_BYTES: u64 = 1 << 20;
 /// How an archive begins: with a file, or, empty, with its end.
 const BEGINNINGS: [&[u8; 4]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
+/// How an entry of the archive's list begins, and how long it is at least, in bytes.
+const LIST_ENTRY: (&[u8; 4], usize) = (b"PK\x01\x02", 46);
 
 const ENCRYPTED: &str = "encrypted in the archive";
 const OTHERWISE_PACKED: &str = "packed in a way that isn't read here";
+const FAR_TOO_LARGE: &str = "it unpacks to more than 200 times its length";
+const BAD_ENTRY: &str = "damaged in the archive";
+const SAME_NAME: &str = "another file in the archive has the same name: the last of them came";
 
 /// An archive, open.
 pub(super) struct ZipFile {
-    archive: RefCell<ZipArchive<BufReader<File>>>,
+    archive: RefCell<ZipArchive<BufReader<ZipBytes>>>,
+    bytes: ZipBytes,
     shown: String,
 }
 
-impl ZipFile {
-    /// Whether a file begins as an archive does.
-    pub(super) fn is_one(file: &File) -> io::Result<bool> {
-        let mut bytes = [0; 4];
-        let read = file.read_at(&mut bytes, 0)?;
-        Ok(read == bytes.len() && BEGINNINGS.contains(&&bytes))
+/// An archive's bytes: a part of a file, or what an archive around it was packed to.
+pub(super) enum ZipBytes {
+    /// From where on, how many, and how far it was read.
+    Part { file: File, start: u64, bytes: u64, at: u64 },
+    /// In memory.
+    Unpacked(Cursor<Vec<u8>>),
+}
+
+impl ZipBytes {
+    /// All of a file.
+    pub(super) fn whole(file: File, bytes: u64) -> Self {
+        Self::Part { file, start: 0, bytes, at: 0 }
     }
 
-    pub(super) fn open(file: File, bytes: u64, shown: &str) -> Result<Self, ImportError> {
-        if bytes > MAX_ARCHIVE_BYTES {
+    fn try_clone(&self) -> io::Result<Self> {
+        Ok(match self {
+            Self::Part { file, start, bytes, .. } => {
+                Self::Part { file: file.try_clone()?, start: *start, bytes: *bytes, at: 0 }
+            }
+            // What is in memory holds no other archive that would need it.
+            Self::Unpacked(_) => Self::Unpacked(Cursor::default()),
+        })
+    }
+
+    fn count(&self) -> u64 {
+        match self {
+            Self::Part { bytes, .. } => *bytes,
+            Self::Unpacked(unpacked) => unpacked.get_ref().len() as u64,
+        }
+    }
+}
+
+impl Read for ZipBytes {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Unpacked(unpacked) => unpacked.read(buffer),
+            Self::Part { file, start, bytes, at } => {
+                let left = usize::try_from(bytes.saturating_sub(*at)).unwrap_or(usize::MAX).min(buffer.len());
+                let read = file.read_at(buffer.get_mut(..left).unwrap_or_default(), start.saturating_add(*at))?;
+                *at += read as u64;
+                Ok(read)
+            }
+        }
+    }
+}
+
+impl Seek for ZipBytes {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match self {
+            Self::Unpacked(unpacked) => unpacked.seek(to),
+            Self::Part { bytes, at, .. } => {
+                let place = match to {
+                    SeekFrom::Start(place) => Some(place),
+                    SeekFrom::End(offset) => bytes.checked_add_signed(offset),
+                    SeekFrom::Current(offset) => at.checked_add_signed(offset),
+                };
+                *at = place.ok_or(io::ErrorKind::InvalidInput)?;
+                Ok(*at)
+            }
+        }
+    }
+}
+
+/// Whether a file begins as an archive does.
+pub(super) fn begins_as_zip(begin: &[u8]) -> bool {
+    BEGINNINGS.iter().any(|beginning| begin.starts_with(*beginning))
+}
+
+impl ZipFile {
+    /// Opens an archive. `shown`: how the person knows it.
+    pub(super) fn open(bytes: ZipBytes, shown: &str) -> Result<Self, ImportError> {
+        if bytes.count() > MAX_ARCHIVE_BYTES {
             let most = disk::size(MAX_ARCHIVE_BYTES);
             return Err(ImportError::Refused(format!("{shown} is larger than {most}. Import a part of it.")));
         }
+        let unreadable = |error: io::Error| ImportError::unreadable(shown, error);
+        let kept = bytes.try_clone().map_err(unreadable)?;
         let archive =
-            ZipArchive::new(BufReader::new(file)).map_err(|error| ImportError::unreadable(shown, told(&error)))?;
-        Ok(Self { archive: RefCell::new(archive), shown: shown.to_owned() })
+            ZipArchive::new(BufReader::new(bytes)).map_err(|error| ImportError::unreadable(shown, told(&error)))?;
+        Ok(Self { archive: RefCell::new(archive), bytes: kept, shown: shown.to_owned() })
     }
 
     /// Its files, and what isn't among them.
@@ -65,38 +137,51 @@ impl ZipFile {
             return Err(too_many());
         }
         let (mut entries, mut left_out) = (Vec::new(), Vec::new());
+        let mut leave = |what: &str, why| left_out.push(ImportLeftOut { what: what.to_owned(), why, times: 1 });
+        let names: Vec<Vec<u8>> =
+            (0..archive.len()).filter_map(|at| Some(archive.by_index_raw(at).ok()?.name_raw().to_vec())).collect();
+        let encoding = NameEncoding::guess(names.iter().map(Vec::as_slice));
+        let mut parts: Vec<(u64, u64)> = Vec::new();
         for at in 0..archive.len() {
-            let file = archive.by_index_raw(at).map_err(|error| ImportError::unreadable(&self.shown, told(&error)))?;
-            let mut leave = |what: &str, why| left_out.push(ImportLeftOut { what: what.to_owned(), why });
-            let name = std::str::from_utf8(file.name_raw());
-            let lossy = String::from_utf8_lossy(file.name_raw());
-            if leads_out(&lossy) {
+            let shown = archive.name_for_index(at).unwrap_or_default().to_owned();
+            let Ok(file) = archive.by_index_raw(at) else {
+                leave(&shown, BAD_ENTRY);
+                continue;
+            };
+            let name = encoding.decode(file.name_raw(), file.name());
+            let Some(path) = path_of(&name) else {
                 return Err(self.harmful("a file in it would be unpacked outside of its folder"));
+            };
+            if let (Some(start), true) = (file.data_start(), file.compressed_size() > 0) {
+                parts.push((start, start.saturating_add(file.compressed_size())));
             }
-            if file.size() > RATIO_FROM_BYTES && file.size() / MAX_RATIO > file.compressed_size() {
-                return Err(self.harmful("a file in it unpacks to more than 200 times its length"));
-            }
-            if file.is_dir() {
+            if file.is_dir() || path.is_empty() {
                 continue;
             }
-            let why = match name {
-                Err(_) => Some(NO_TEXT_NAME),
-                Ok(name) if name.split('/').any(is_hidden) => Some(HIDDEN),
-                Ok(name) if name.split('/').count() > MAX_DEPTH + 1 => Some(TOO_DEEP),
-                Ok(_) if !file.is_file() || file.is_symlink() => Some(LINK),
-                Ok(_) if file.encrypted() => Some(ENCRYPTED),
-                Ok(_) if !matches!(file.compression(), CompressionMethod::Stored | CompressionMethod::Deflated) => {
+            let why = match () {
+                () if path.split('/').any(is_hidden) => Some(HIDDEN),
+                () if path.split('/').count() > MAX_DEPTH + 1 => Some(TOO_DEEP),
+                () if !file.is_file() || file.is_symlink() => Some(LINK),
+                () if file.encrypted() => Some(ENCRYPTED),
+                () if !matches!(file.compression(), CompressionMethod::Stored | CompressionMethod::Deflated) => {
                     Some(OTHERWISE_PACKED)
                 }
-                Ok(_) => None,
+                () if file.size() > RATIO_FROM_BYTES && file.size() / MAX_RATIO > file.compressed_size() => {
+                    Some(FAR_TOO_LARGE)
+                }
+                () => None,
             };
             match why {
-                Some(why) => leave(&lossy, why),
-                None => entries.push(SourceEntry { path: lossy.into_owned(), bytes: file.size(), at }),
+                Some(why) => leave(&path, why),
+                None => entries.push(SourceEntry { path, bytes: file.size(), at, within: None }),
             }
         }
-        if archive.has_overlapping_files().unwrap_or(true) {
+        parts.sort_unstable();
+        if parts.windows(2).any(|pair| matches!(pair, [(_, end), (start, _)] if start < end)) {
             return Err(self.harmful("files in it share their bytes"));
+        }
+        for name in doubled_names(&mut self.bytes.try_clone().ok(), archive.central_directory_start()) {
+            leave(&encoding.decode(&name, &String::from_utf8_lossy(&name)), SAME_NAME);
         }
         Ok((entries, left_out))
     }
@@ -108,16 +193,49 @@ impl ZipFile {
         Ok(work(&mut ExactRead { reader: file, left: entry.bytes }))
     }
 
+    /// Where a file stands in this archive's own bytes, if it wasn't packed.
+    pub(super) fn part(&self, entry: &SourceEntry) -> Option<ZipBytes> {
+        let mut archive = self.archive.borrow_mut();
+        let found = archive.by_index_raw(entry.at).ok()?;
+        let place = found.data_start().filter(|_| found.compression() == CompressionMethod::Stored)?;
+        match &self.bytes {
+            ZipBytes::Part { file, start, .. } => {
+                let start = start.checked_add(place)?;
+                Some(ZipBytes::Part { file: file.try_clone().ok()?, start, bytes: found.compressed_size(), at: 0 })
+            }
+            ZipBytes::Unpacked(_) => None,
+        }
+    }
+
     fn harmful(&self, why: &str) -> ImportError {
         ImportError::Refused(format!("{} isn't a sound archive: {why}.", self.shown))
     }
 }
 
-/// Whether a tool that trusts this name would write elsewhere.
-fn leads_out(name: &str) -> bool {
-    let has_drive = name.as_bytes().get(1) == Some(&b':');
-    let steps_up = |name: &str| name.split(['/', '\\']).any(|step| step.trim_end() == "..");
-    name.starts_with(['/', '\\']) || has_drive || name.contains('\0') || steps_up(name)
+/// The names that more than one file of an archive's list has, once for each file but the last: the library knows only that.
+fn doubled_names(bytes: &mut Option<ZipBytes>, list_start: u64) -> Vec<Vec<u8>> {
+    let Some(bytes) = bytes else { return Vec::new() };
+    let mut times: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
+    let mut reader = BufReader::new(bytes);
+    if reader.seek(SeekFrom::Start(list_start)).is_err() {
+        return Vec::new();
+    }
+    for _ in 0..MAX_ENTRIES {
+        let mut head = [0; LIST_ENTRY.1];
+        if reader.read_exact(&mut head).is_err() || !head.starts_with(LIST_ENTRY.0) {
+            break;
+        }
+        let length = |at: usize| {
+            head.get(at..at + 2).map_or(0, |bytes| bytes.iter().rev().fold(0, |n, b| n << 8 | i64::from(*b)))
+        };
+        let mut name = vec![0; usize::try_from(length(28)).unwrap_or_default()];
+        if reader.read_exact(&mut name).is_err() || reader.seek_relative(length(30) + length(32)).is_err() {
+            break;
+        }
+        *times.entry(name).or_default() += 1;
+    }
+    let doubled = times.into_iter().filter(|(name, times)| *times > 1 && !name.ends_with(b"/"));
+    doubled.flat_map(|(name, times)| std::iter::repeat_n(name, times - 1)).collect()
 }
 
 /// What the library says, without what a file's name may have put into it.
@@ -142,20 +260,5 @@ impl<R: Read> Read for ExactRead<R> {
         self.left =
             self.left.checked_sub(read as u64).ok_or_else(|| io::Error::other("it unpacks to more than it says"))?;
         Ok(read)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_that_lead_out_are_known() {
-        for name in ["../a", "a/../../b", "/etc/x", "\\x", "C:\\x", "c:x", "a\\..\\b", "a/.. /b", "a\0b"] {
-            assert!(leads_out(name), "{name:?}");
-        }
-        for name in ["a/b.md", "a..b/c", "..a", "ä:b", "conversations.json"] {
-            assert!(!leads_out(name), "{name:?}");
-        }
     }
 }

@@ -264,7 +264,7 @@ fn mark_length(text: &str) -> usize {
 
 /// The length of a byte order mark and a `---` front matter at the very start. Lines between two rules are front
 /// matter only while no section stands among them.
-fn front_matter_length(text: &str) -> usize {
+pub(crate) fn front_matter_length(text: &str) -> usize {
     let mark = mark_length(text);
     let mut length = mark;
     for (number, line) in lines(slice(text, mark..text.len())).enumerate() {

@@ -507,7 +507,7 @@ fn an_archive_that_was_made_to_do_harm_is_refused_as_a_whole() {
         assert!(ran.stderr.contains(why) && ran.stderr.contains("Nothing was imported."), "{why}: {ran:#?}");
         assert_eq!((head(&env), env.git(&["status", "--porcelain"])), (before.clone(), String::new()));
     };
-    for name in ["../evil.md", "/etc/evil.md", "a/../../evil.md", "..\\evil.md", "C:\\evil.md"] {
+    for name in ["../evil.md", "a/../../evil.md", "..\\evil.md", "C:\\..\\evil.md"] {
         refused(&zipped(&env, "evil.zip", &[("fine.md", b"fine"), (name, b"x")]), "outside of its folder");
     }
     let zeros = vec![b' '; 8 << 20];

@@ -54,6 +54,7 @@ mod git;
 mod health;
 #[cfg(test)]
 mod import;
+mod import_reported;
 #[cfg(test)]
 mod in_chat;
 #[cfg(test)]

@@ -1,0 +1,40 @@
+//! JSON of any shape, for tests of those that read others'.
+
+use proptest::{collection::vec, prelude::*, sample::Index};
+use serde_json::{Value, json};
+
+/// Any JSON, with the fields of exports among its own.
+pub(super) fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(|number| json!(number)),
+        any::<String>().prop_map(Value::from),
+        "(text|a|b|user|code|all|tool_use)".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 12, 4, |inner| {
+        let field = "(text|type|parts|role|message|content|parent|[a-z]{0,3})";
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Value::from),
+            vec((field, inner), 0..4).prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+/// Puts a value in the place of any other in a document.
+pub(super) fn mutate(document: &mut Value, at: Index, value: Value) {
+    let mut places = vec![String::new()];
+    let mut next = 0;
+    while let Some(place) = places.get(next).cloned() {
+        next += 1;
+        match document.pointer(&place) {
+            Some(Value::Object(fields)) => places.extend(fields.keys().map(|key| format!("{place}/{key}"))),
+            Some(Value::Array(list)) => places.extend((0..list.len()).map(|at| format!("{place}/{at}"))),
+            _ => {}
+        }
+    }
+    if let Some(field) = document.pointer_mut(at.get::<String>(&places)) {
+        *field = value;
+    }
+}

@@ -1,0 +1,253 @@
+//! Boxes of tasks in Markdown, `- [ ] Paint the shed`. Where a list item begins is asked of the parser: an example in a code block, a
+//! quotation, a comment or the front matter is no task.
+
+use std::ops::Range;
+
+use chrono::NaiveDate;
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
+use crate::memory::sections::{front_matter_length, range_at};
+
+/// A task's due time, in characters at most.
+const MAX_DUE_CHARS: usize = 40;
+
+/// A task that a box stands before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TaskBox {
+    pub(super) title: String,
+    /// Until when it is to be done, as written there.
+    pub(super) due: Option<String>,
+    pub(super) state: BoxState,
+}
+
+/// How far a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BoxState {
+    /// To be done: also one that was begun or put off.
+    Open,
+    /// Done.
+    Ticked,
+    /// Given up.
+    Cancelled,
+}
+
+/// The boxes of a text, and whether it holds more than these and headings.
+pub(super) fn read_boxes(text: &str) -> (Vec<TaskBox>, bool) {
+    let skipped = front_matter_length(text);
+    let body = text.get(skipped..).unwrap_or_default();
+    let (mut items, mut code) = (Vec::new(), Vec::new());
+    let mut quotes = 0_usize;
+    for (event, range) in Parser::new_ext(body, Options::empty()).into_offset_iter() {
+        match event {
+            Event::Start(Tag::BlockQuote(_)) => quotes += 1,
+            Event::End(TagEnd::BlockQuote(_)) => quotes = quotes.saturating_sub(1),
+            Event::Start(Tag::Item) if quotes == 0 => items.push(range.start),
+            Event::Start(Tag::CodeBlock(_)) | Event::Code(_) => code.push(range),
+            _ => {}
+        }
+    }
+    for (opening, closing) in [("<!--", "-->"), ("%%", "%%")] {
+        let hidden = comments(body, &code, opening, closing);
+        items.retain(|item| range_at(&hidden, *item).is_none());
+    }
+    let (mut boxes, mut lines) = (Vec::new(), Vec::new());
+    for item in items {
+        let line = body.get(item..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+        if let Some(task) = read_box(line) {
+            lines.push(item);
+            boxes.push(task);
+        }
+    }
+    let mut at = 0;
+    let mut lines = lines.into_iter().peekable();
+    let has_more = body.split_inclusive('\n').any(|line| {
+        at += line.len();
+        let mut is_box = false;
+        while lines.next_if(|item| *item < at).is_some() {
+            is_box = true;
+        }
+        let bare = line.trim();
+        !bare.is_empty() && !bare.starts_with('#') && !is_box
+    });
+    (boxes, has_more || skipped > 0)
+}
+
+/// The comments of a text outside of code; one that is never closed hides nothing.
+fn comments(text: &str, code: &[Range<usize>], opening: &str, closing: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(start) = text.get(at..).and_then(|rest| rest.find(opening)).map(|start| at + start) {
+        at = start + opening.len();
+        if range_at(code, start).is_some() {
+            continue;
+        }
+        let Some(end) = text.get(at..).and_then(|rest| rest.find(closing)) else { break };
+        at += end + closing.len();
+        found.push(start..at);
+    }
+    found
+}
+
+/// Reads the first line of a list item.
+fn read_box(line: &str) -> Option<TaskBox> {
+    let line = line.trim();
+    let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let item = match number.len() < line.len() {
+        true => number.strip_prefix(['.', ')'])?,
+        false => line.strip_prefix(['-', '*', '+'])?,
+    };
+    let mut rest = item.trim_start().strip_prefix('[')?.chars();
+    let mark = rest.next()?;
+    let title = rest.as_str().strip_prefix(']')?;
+    if !title.starts_with(char::is_whitespace) || !title.chars().any(char::is_alphanumeric) {
+        return None;
+    }
+    let title = title.trim();
+    let says = |words: &[&str]| words.iter().any(|word| title.contains(word));
+    let state = match mark {
+        'x' | 'X' | '✓' | '✔' => BoxState::Ticked,
+        '-' | '~' => BoxState::Cancelled,
+        // What other marks of people's own stand for isn't known: `[i]` and `[1]` are no tasks.
+        ' ' | '\u{a0}' | '/' | '>' | '<' | '!' | '?' | '*' => match () {
+            () if says(&["✅", "[completion::", "(completion::", "@done"]) => BoxState::Ticked,
+            () if says(&["❌", "[cancelled::", "(cancelled::", "@cancelled"]) => BoxState::Cancelled,
+            () if title.len() > 4 && title.starts_with("~~") && title.ends_with("~~") => BoxState::Cancelled,
+            () => BoxState::Open,
+        },
+        _ => return None,
+    };
+    let (title, due) = split_due(title);
+    Some(TaskBox { title, due, state })
+}
+
+/// A title without its due time, and that.
+fn split_due(title: &str) -> (String, Option<String>) {
+    let found = [("📅", ""), ("📆", ""), ("🗓", ""), ("[due::", "]"), ("(due::", ")"), ("@due(", ")"), ("@{", "}")]
+        .into_iter()
+        .chain([("DEADLINE: <", ">"), ("due::", ""), ("due:", "")])
+        .find_map(|(opening, closing)| read_due(title, opening, closing));
+    let Some((range, due)) = found else { return (title.to_owned(), None) };
+    let around = [title.get(..range.start), title.get(range.end..)].map(Option::unwrap_or_default);
+    let bare = around.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
+    let bare = if bare.chars().any(char::is_alphanumeric) { bare } else { title.to_owned() };
+    (bare, Some(due))
+}
+
+/// Where a due time stands in a title, and the time. Without a closing mark it has to begin with a date.
+fn read_due(title: &str, opening: &str, closing: &str) -> Option<(Range<usize>, String)> {
+    let start = title.find(opening)?;
+    let after = title.get(start + opening.len()..)?;
+    let value = after.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{fe0f}');
+    let skipped = start + opening.len() + after.len() - value.len();
+    if closing.is_empty() {
+        let date = value.get(..10).filter(|date| is_date(date))?;
+        let time = value.get(10..16).filter(|time| is_time(time)).unwrap_or_default();
+        return Some((start..skipped + 10 + time.len(), format!("{date}{time}")));
+    }
+    let (due, _) = value.split_once(closing)?;
+    let is_due = !due.trim().is_empty() && due.chars().count() <= MAX_DUE_CHARS;
+    is_due.then(|| (start..skipped + due.len() + closing.len(), due.trim().trim_matches(['[', ']']).to_owned()))
+}
+
+fn is_date(text: &str) -> bool {
+    NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()
+}
+
+/// Whether it is ` 14:00` or `T14:00`.
+fn is_time(text: &str) -> bool {
+    text.starts_with([' ', 'T'])
+        && chrono::NaiveTime::parse_from_str(text.get(1..).unwrap_or_default(), "%H:%M").is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn boxes_are_tasks_and_examples_are_none() {
+        for (name, text, expected) in [
+            ("a box", "- [ ] Paint", "open Paint"),
+            ("other bullets", "* [ ] Paint\n\n+ [ ] Oil", "open Paint; open Oil"),
+            ("numbers", "1. [ ] Paint\n2. [x] Oil\n\n10) [ ] Sand", "open Paint; ticked Oil; open Sand"),
+            ("ticked", "- [x] Paint\n- [X] Oil", "ticked Paint; ticked Oil"),
+            (
+                "given up",
+                "- [-] Paint\n- [ ] ~~Oil~~\n- [ ] Sand ❌ 2026-01-02",
+                "cancelled Paint; cancelled ~~Oil~~; cancelled Sand ❌ 2026-01-02",
+            ),
+            ("begun, put off, important", "- [/] Paint\n- [>] Oil\n- [!] Sand", "open Paint; open Oil; open Sand"),
+            ("no tasks", "- [i] Info\n- [1] Smith\n- [x](https://example.org) a link\n- [] Paint\n- [ ]\n- [ ]Oil", ""),
+            ("nested", "- [ ] Boat\n  - [ ] Paint\n\t- [x] Oil", "open Boat; open Paint; ticked Oil"),
+            ("below plain items", "- Boat\n    - [ ] Paint", "open Paint"),
+            ("Windows' line ends", "- [ ] Paint\r\n- [ ] Oil\r\n", "open Paint; open Oil"),
+            ("in a fence", "```\n- [ ] example\n```\n- [ ] Paint", "open Paint"),
+            ("in a fence with a language", "~~~md\n- [ ] example\n~~~", ""),
+            (
+                "in a fence in an item",
+                "1. Generate:\n\n   ```markdown\n   ## Test plan\n   - [ ] example\n   ```\n\n- [x] Done",
+                "ticked Done",
+            ),
+            ("in a longer fence", "````\n```\n- [ ] example\n```\n- [ ] example\n````", ""),
+            ("in a fence that isn't closed", "- [ ] Paint\n```\n- [ ] example", "open Paint"),
+            ("in indented code", "# Format\n\n    - [ ] example\n\n- [ ] Paint", "open Paint"),
+            ("in a code span", "Write `- [ ] example` so", ""),
+            ("in a comment", "<!--\n- [ ] example\n\n- [ ] another\n-->\n- [ ] Paint", "open Paint"),
+            ("in a comment within a line", "Text <!-- see\n- [ ] example\n--> and\n\n- [ ] Paint", "open Paint"),
+            ("in Obsidian's comment", "%%\n- [ ] example\n%%\n\n- [ ] Paint", "open Paint"),
+            ("in a quotation", "> - [ ] example\n\n- [ ] Paint", "open Paint"),
+            ("in the front matter", "---\ntasks:\n- [ ] example\n---\n- [ ] Paint", "open Paint"),
+            ("between two rules", "# A\n\n---\n- [ ] Paint\n\n---\n", "open Paint"),
+            ("due, by an emoji", "- [ ] Paint ⏫ 📅 2026-11-30", "open Paint ⏫ until 2026-11-30"),
+            ("due, with a time", "- [ ] 📅 2026-11-30 14:00 Paint", "open Paint until 2026-11-30 14:00"),
+            (
+                "due, by a field",
+                "- [ ] Paint [due:: 2026-11-30] now\n- [ ] Oil (due:: 2026-12-01)",
+                "open Paint now until 2026-11-30; open Oil until 2026-12-01",
+            ),
+            (
+                "due, bare",
+                "- [ ] Paint due:: 2026-11-30\n- [ ] Oil due:2026-12-01",
+                "open Paint until 2026-11-30; open Oil until 2026-12-01",
+            ),
+            (
+                "due, by a tag",
+                "- [ ] Paint @due(2026-11-30)\n- [ ] Oil @{2026-12-01}",
+                "open Paint until 2026-11-30; open Oil until 2026-12-01",
+            ),
+            ("due, in words that are none", "- [ ] Rent is due: pay it", "open Rent is due: pay it"),
+            (
+                "done, by its date",
+                "- [ ] Paint ✅ 2026-01-02\n- [ ] Oil [completion:: 2026-01-02]",
+                "ticked Paint ✅ 2026-01-02; ticked Oil [completion:: 2026-01-02]",
+            ),
+        ] {
+            let shown = read_boxes(text).0.into_iter().map(|task| {
+                let due = task.due.map(|due| format!(" until {due}")).unwrap_or_default();
+                format!("{} {}{due}", format!("{:?}", task.state).to_lowercase(), task.title)
+            });
+            assert_eq!(shown.collect::<Vec<_>>().join("; "), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_more_than_boxes_is_noticed() {
+        for (text, has_more) in [
+            ("# Tasks\n\n- [ ] Paint\n  - [x] Oil\n", false),
+            ("- [ ] Paint\n  with a brush", true),
+            ("- [ ] Paint\n```\n- [ ] example\n```", true),
+            ("---\na: 1\n---\n- [ ] Paint", true),
+        ] {
+            assert_eq!(read_boxes(text).1, has_more, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read(text in any::<String>(), marked in "[-*\\[\\]x \\n`>%<!📅0-9due:@()~]{0,80}") {
+            read_boxes(&text);
+            read_boxes(&marked);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Files of conversations, as ChatGPT and Claude export them: a file that can't be read costs itself alone, and so does a conversation.
+
+use serde_json::Value;
+
+use super::{
+    ImportError,
+    conversation::{ConversationShelf, ExportedConversation},
+    found::FoundThings,
+    repair::parse_json,
+    source::{ImportSource, SourceEntry, TOO_LARGE, is_beyond_bound},
+    stores::{self, StoreEnd, text_of},
+};
+use crate::{words::shortened, zone::Tz};
+
+/// The largest file of conversations, in bytes.
+pub(super) const MAX_CONVERSATIONS_BYTES: u64 = 256 << 20;
+
+pub(super) const NOT_UNDERSTOOD: &str = "a conversation that isn't understood";
+pub(super) const EMPTY: &str = "a conversation in which nothing was said";
+pub(super) const NOT_NEEDED: &str = "account data, ratings and pages for browsers";
+pub(super) const TOOL_CALLS: &str = "calls of tools and what came of them";
+pub(super) const THOUGHTS: &str = "what a model or its program said to itself";
+pub(super) const OTHER_BRANCHES: &str = "an answer or question that was replaced by another";
+pub(super) const OTHER_EXPORT: &str = "another assistant's export: import it by itself";
+/// A conversation's title, in characters at most.
+const MAX_TITLE_CHARS: usize = 300;
+
+const UNTITLED: &str = "without a title";
+const BROKEN_OFF: &str = "it breaks off: what came before that came";
+const NO_JSON: &str = "not JSON";
+const NO_CONVERSATION: &str = "no conversation stands in it";
+const BEYOND_BOUND: &str = "longer than is read: its beginning came";
+const DAMAGED: &str = "it can't be read, or its bytes aren't those that were packed";
+
+/// Reads one conversation of an export; says in the things found what of it is left out.
+pub(super) type ReadOne<'a> = &'a dyn Fn(&Value, &mut FoundThings) -> Option<ExportedConversation>;
+
+/// Reads files of conversations, and keeps these below a folder.
+///
+/// # Errors
+/// No file can be read.
+pub(super) fn read_conversations(
+    source: &ImportSource,
+    files: &[&SourceEntry],
+    folder: &str,
+    tz: Tz,
+    found: &mut FoundThings,
+    read_one: ReadOne<'_>,
+) -> Result<(), ImportError> {
+    let mut shelf = ConversationShelf::default();
+    let (mut failed, mut sound) = (None, 0);
+    for entry in files {
+        let mut own = FoundThings::default();
+        let mut conversations = Vec::new();
+        let end = each_value(source, entry, &mut |raw, value| match value {
+            Some(value) => each_conversation(value, &mut |value| conversations.extend(read_one(value, &mut own))),
+            None => own.leave(name_conversation(raw), if raw.is_empty() { TOO_LARGE } else { NOT_UNDERSTOOD }),
+        });
+        let damage = match end {
+            Ok(damage) => damage,
+            Err(error) => {
+                found.leave(&entry.path, DAMAGED);
+                failed.get_or_insert(error);
+                continue;
+            }
+        };
+        sound += usize::from(damage != Some(NO_JSON));
+        if let Some(why) = damage {
+            found.leave(&entry.path, why);
+            failed.get_or_insert_with(|| ImportError::unreadable(&entry.path, why));
+        }
+        if conversations.is_empty() && own.left_out.is_empty() && damage.is_none() {
+            found.leave(&entry.path, NO_CONVERSATION);
+        }
+        found.left_out.append(&mut own.left_out);
+        conversations.into_iter().for_each(|conversation| shelf.keep(folder, conversation, tz, found));
+    }
+    shelf.into_documents(tz, found);
+    match failed {
+        Some(error) if sound == 0 => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Gives each element of a file to `work`, raw and as JSON; an element that is too large as nothing. Says what is wrong with the file
+/// though it was read.
+///
+/// # Errors
+/// It can't be read, or what came isn't what was packed.
+pub(super) fn each_value(
+    source: &ImportSource,
+    entry: &SourceEntry,
+    work: &mut dyn FnMut(&[u8], Option<&Value>),
+) -> Result<Option<&'static str>, ImportError> {
+    let end = source.with_reader(entry, MAX_CONVERSATIONS_BYTES, |reader| {
+        stores::each_element(reader, &mut |raw| match raw {
+            Some(raw) => work(raw, parse_json(raw).as_ref()),
+            None => work(&[], None),
+        })
+    })?;
+    match end {
+        Ok(StoreEnd::Whole) => Ok(None),
+        Ok(StoreEnd::BrokenOff) => Ok(Some(BROKEN_OFF)),
+        Ok(StoreEnd::NoJson) => Ok(Some(NO_JSON)),
+        Err(error) if is_beyond_bound(&error) => Ok(Some(BEYOND_BOUND)),
+        Err(error) => Err(ImportError::unreadable(&entry.path, error)),
+    }
+}
+
+/// Gives each conversation of an element to `work`: mostly it is one, and sometimes an object with a list of them.
+fn each_conversation(value: &Value, work: &mut dyn FnMut(&Value)) {
+    let list = ["conversations", "chats", "data"].iter().find_map(|name| value.get(name)?.as_array());
+    match list.or_else(|| value.as_array()) {
+        Some(list) => list.iter().for_each(work),
+        None => work(value),
+    }
+}
+
+/// The title of a conversation.
+pub(super) fn title_of(conversation: &Value, names: &[&str]) -> String {
+    text_of(conversation, names).map(|title| shortened(title, MAX_TITLE_CHARS)).unwrap_or_default()
+}
+
+/// Leaves a conversation out that isn't understood.
+pub(super) fn leave_odd(title: &str, found: &mut FoundThings) {
+    found.leave(if title.is_empty() { UNTITLED } else { title }, NOT_UNDERSTOOD);
+}
+
+/// Names a conversation that isn't understood by its title, if it has one.
+pub(super) fn name_conversation(raw: &[u8]) -> String {
+    let value = parse_json(raw).unwrap_or_default();
+    let title = title_of(&value, &["title", "name"]);
+    if !title.is_empty() {
+        return title;
+    }
+    let begin = String::from_utf8_lossy(raw.get(..raw.len().min(4_000)).unwrap_or_default());
+    let after = ["\"title\"", "\"name\""].iter().find_map(|key| begin.split_once(key));
+    let title = after.and_then(|(_, after)| after.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"'));
+    title.and_then(|title| title.split('"').next()).filter(|title| !title.is_empty()).unwrap_or(UNTITLED).to_owned()
+}

@@ -1,0 +1,244 @@
+//! ChatGPT's marks in its texts: where it cites a source, names a thing or shows a picture. A mark is invisible there, and noise
+//! elsewhere; the source's address takes its place where the export has it.
+
+use serde_json::Value;
+
+use super::stores::{list_of, text_of};
+
+const BEGIN: char = '\u{e200}';
+const END: char = '\u{e201}';
+const BETWEEN: char = '\u{e202}';
+/// Characters that only such marks use.
+const MARKS: std::ops::RangeInclusive<char> = '\u{e200}'..='\u{e20f}';
+/// The longest mark in brackets, in bytes.
+const MAX_BRACKET_BYTES: usize = 400;
+/// Sources of one message at most.
+const MAX_SOURCES: usize = 1_000;
+
+/// A source that a text cites.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CitedSource {
+    /// The mark in the text, or its beginning.
+    mark: String,
+    /// Where the source is found.
+    addresses: Vec<String>,
+}
+
+/// The sources that a message's metadata names.
+pub(super) fn cited_sources(metadata: &Value) -> Vec<CitedSource> {
+    let mut sources = Vec::new();
+    for reference in list_of(metadata, &["content_references"]) {
+        let Some(mark) = reference.get("matched_text").and_then(Value::as_str) else { continue };
+        let lists = ["items", "sources", "fallback_items"].map(|name| list_of(reference, &[name]));
+        let mut addresses: Vec<String> = Vec::new();
+        for place in std::iter::once(reference).chain(lists.into_iter().flatten()) {
+            addresses.extend(text_of(place, &["url"]).filter(|url| is_address(url)).map(str::to_owned));
+        }
+        addresses.dedup();
+        if !addresses.is_empty() && !mark.trim().is_empty() {
+            sources.push(CitedSource { mark: mark.to_owned(), addresses });
+        }
+    }
+    for citation in list_of(metadata, &["citations"]) {
+        let Some(source) = citation.get("metadata") else { continue };
+        let number = source.pointer("/extra/cited_message_idx").and_then(Value::as_u64);
+        if let (Some(number), Some(url)) = (number, text_of(source, &["url"]).filter(|url| is_address(url))) {
+            sources.push(CitedSource { mark: format!("【{number}†"), addresses: vec![url.to_owned()] });
+        }
+    }
+    sources.truncate(MAX_SOURCES);
+    sources
+}
+
+/// The beginning of a text, in which a mark in brackets ends or is none.
+fn begin_of(text: &str) -> &str {
+    let end = (0..=MAX_BRACKET_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    text.get(..end.unwrap_or_default()).unwrap_or_default()
+}
+
+fn is_address(url: &str) -> bool {
+    (url.starts_with("https://") || url.starts_with("http://")) && !url.contains(char::is_whitespace)
+}
+
+/// The text without its marks, with the addresses of the sources that are known.
+pub(super) fn without_marks(text: &str, sources: &[CitedSource]) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let (length, words) = match read_mark(rest, first, sources) {
+            Some(mark) => mark,
+            None => {
+                plain.push(first);
+                rest = rest.get(first.len_utf8()..).unwrap_or_default();
+                continue;
+            }
+        };
+        rest = rest.get(length..).unwrap_or_default();
+        if words.is_empty() {
+            // The blank before it would stand before a full stop, or beside another.
+            let goes_on = rest.chars().next().is_none_or(|c| c.is_whitespace() || ".,;:!?)".contains(c));
+            if goes_on && plain.ends_with(' ') && !plain.ends_with("\n ") {
+                plain.pop();
+            }
+        } else {
+            let has_blank = plain.is_empty() || plain.ends_with(char::is_whitespace);
+            plain.push_str(if has_blank { words.trim_start() } else { &words });
+        }
+    }
+    plain
+}
+
+/// The length of the mark at the beginning of a text, and the words that take its place; `None` if there is none.
+fn read_mark(text: &str, first: char, sources: &[CitedSource]) -> Option<(usize, String)> {
+    let begins = |beginnings: &[&str]| beginnings.iter().any(|beginning| text.starts_with(beginning));
+    match first {
+        BEGIN => Some(read_private_mark(text, sources)),
+        first if MARKS.contains(&first) => Some((first.len_utf8(), String::new())),
+        '【' => {
+            let inner = begin_of(text).strip_prefix('【')?.split_once('】').map(|(inner, _)| inner)?;
+            let is_numbered = inner.starts_with(|c: char| c.is_ascii_digit()) && inner.contains('†');
+            let is_mark = is_numbered || inner.starts_with("oaicite:");
+            let length = inner.len() + '【'.len_utf8() + '】'.len_utf8();
+            is_mark.then(|| (length, addresses_of(text.get(..length).unwrap_or_default(), sources)))
+        }
+        ':' if begins(&[":contentReference[oaicite:"]) => {
+            let near = begin_of(text);
+            let length = near.find(']')? + 1;
+            let index = near.get(length..)?.strip_prefix('{').and_then(|index| index.find('}')).map_or(0, |at| at + 2);
+            Some((length + index, String::new()))
+        }
+        '[' if begins(&["[oai_citation:", "[oai_citation_attribution:"]) => {
+            let (head, _) = begin_of(text).split_once('‡')?;
+            let is_mark = !head.contains([']', '\n']);
+            is_mark.then(|| (head.len() + '‡'.len_utf8(), "[".to_owned()))
+        }
+        'c' | 'f' if begins(&["citeturn", "fileciteturn"]) => {
+            let mut length = text.find("turn")?;
+            while let Some(turn) = text.get(length..).and_then(turn_length) {
+                length += turn;
+            }
+            text.get(..length)?.ends_with(|c: char| c.is_ascii_digit()).then(|| (length, String::new()))
+        }
+        _ => None,
+    }
+}
+
+/// The length of `turn0search3` at the beginning of a text.
+fn turn_length(text: &str) -> Option<usize> {
+    let digits = |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let rest = text.strip_prefix("turn")?;
+    let turn = digits(rest);
+    let kind = rest.get(turn..)?.trim_start_matches(|c: char| c.is_ascii_lowercase());
+    let kind_length = rest.len() - turn - kind.len();
+    let number = digits(kind);
+    (turn > 0 && kind_length > 0 && number > 0).then_some("turn".len() + turn + kind_length + number)
+}
+
+/// As [`read_mark`], of a mark between private characters. One that is never closed ends with its word.
+fn read_private_mark(text: &str, sources: &[CitedSource]) -> (usize, String) {
+    let after = text.strip_prefix(BEGIN).unwrap_or_default();
+    let inner = match after.find([BEGIN, END]) {
+        Some(end) if after.get(end..).is_some_and(|rest| rest.starts_with(END)) => after.get(..end).unwrap_or_default(),
+        _ => {
+            let word = after.split(|c: char| c.is_whitespace() || c == BEGIN).next().unwrap_or_default();
+            return (BEGIN.len_utf8() + word.len(), String::new());
+        }
+    };
+    let length = BEGIN.len_utf8() + inner.len() + END.len_utf8();
+    let mut values = inner.split(BETWEEN);
+    let kind = values.next().unwrap_or_default();
+    let words = match (kind, values.next()) {
+        // Its kind, its name and a number, as a list.
+        ("entity", Some(entity)) => {
+            let entity: Value = serde_json::from_str(entity).unwrap_or_default();
+            entity.get(1).and_then(Value::as_str).unwrap_or_default().to_owned()
+        }
+        ("url" | "link", Some(label)) => {
+            let addresses = addresses_of(text.get(..length).unwrap_or_default(), sources);
+            format!("{label}{addresses}")
+        }
+        _ => addresses_of(text.get(..length).unwrap_or_default(), sources),
+    };
+    (length, words)
+}
+
+/// ` (https://…)` where the mark's source is known.
+fn addresses_of(mark: &str, sources: &[CitedSource]) -> String {
+    let cited = sources
+        .iter()
+        .find(|source| source.mark == mark)
+        .or_else(|| sources.iter().find(|source| source.mark.ends_with('†') && mark.starts_with(&source.mark)));
+    cited.map(|source| format!(" ({})", source.addresses.join(", "))).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn marks_are_gone_or_become_addresses() {
+        let metadata = json!({
+            "content_references": [
+                {"matched_text": "\u{e200}cite\u{e202}turn0search1\u{e201}", "items": [{"url": "https://example.org/a"}, {"url": "https://example.org/b"}]},
+                {"matched_text": "\u{e200}cite\u{e202}turn0search2\u{e201}", "items": [{"url": "javascript:alert(1)"}, {"url": null}]},
+                {"matched_text": " ", "url": "https://example.org/footnote"},
+                {"matched_text": null}, 7, null,
+            ],
+            "citations": [{"metadata": {"url": "https://example.org/twelve", "extra": {"cited_message_idx": 12}}}, {"metadata": null}],
+        });
+        let sources = cited_sources(&metadata);
+        for (name, text, expected) in [
+            ("none", "Plain. 【日本】 a【1】", "Plain. 【日本】 a【1】"),
+            ("without a source", "Rye \u{e200}cite\u{e202}turn0search0\u{e202}turn0news4\u{e201}.", "Rye."),
+            (
+                "with its addresses",
+                "Rye\u{e200}cite\u{e202}turn0search1\u{e201}.",
+                "Rye (https://example.org/a, https://example.org/b).",
+            ),
+            (
+                "with its addresses, after a blank",
+                "Rye \u{e200}cite\u{e202}turn0search1\u{e201}.",
+                "Rye (https://example.org/a, https://example.org/b).",
+            ),
+            ("an address that is none", "Rye\u{e200}cite\u{e202}turn0search2\u{e201} x", "Rye x"),
+            ("a file", "Rye \u{e200}filecite\u{e202}turn0file0\u{e202}L1-L2\u{e201}", "Rye"),
+            ("a name", "By \u{e200}entity\u{e202}[\"people\", \"Ann Lee\", 0]\u{e201}, 1999", "By Ann Lee, 1999"),
+            ("a name that is none", "By \u{e200}entity\u{e202}{broken\u{e201}, 1999", "By, 1999"),
+            ("a label", "See \u{e200}url\u{e202}the page\u{e202}turn0search9\u{e201}.", "See the page."),
+            ("pictures", "\u{e200}image_group\u{e202}{\"query\": [\"a cat\"]}\u{e201}\nCats", "\nCats"),
+            ("emphasis", "a \u{e203}b\u{e204} c", "a b c"),
+            ("never closed", "a \u{e200}cite\u{e202}turn0search0 and more", "a and more"),
+            ("one within another", "a \u{e200}cite\u{e202}x\u{e200}cite\u{e202}y\u{e201} b", "a b"),
+            ("a number", "Rye【3†source】.", "Rye."),
+            ("a number with its address", "Rye【12†L3-L9】.", "Rye (https://example.org/twelve)."),
+            ("a file's number", "Rye【4:2†flour.pdf】 x", "Rye x"),
+            ("an older one", "Rye :contentReference[oaicite:0]{index=0}.", "Rye."),
+            ("one in brackets", "Rye【oaicite:1】", "Rye"),
+            (
+                "a link",
+                "Rye ([oai_citation:0‡example.org](https://example.org))",
+                "Rye ([example.org](https://example.org))",
+            ),
+            (
+                "without its private characters",
+                "Rye citeturn0search3turn1news12 x, citeturned, cite",
+                "Rye x, citeturned, cite",
+            ),
+        ] {
+            assert_eq!(without_marks(text, &sources), expected, "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn text_without_marks_stays_and_none_is_left(text in "[a-z 【】†:\\[\\]{}0-9\u{e200}-\u{e204}]{0,60}", plain in "[a-z .\\n]{0,40}") {
+            let bare = without_marks(&text, &[]);
+            prop_assert!(!bare.contains(|c| MARKS.contains(&c)), "{}", bare);
+            let kept = without_marks(&format!("{plain}|"), &[]);
+            prop_assert_eq!(kept, format!("{plain}|"));
+        }
+    }
+}

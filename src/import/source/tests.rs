@@ -1,0 +1,245 @@
+//! Archives and folders as people and their programs make them, and what comes of each.
+
+use std::{fs, path::PathBuf};
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::*;
+
+/// A file of an archive that is written byte by byte, so that it may be wrong.
+#[derive(Debug, Clone)]
+struct Packed {
+    name: Vec<u8>,
+    content: Vec<u8>,
+    is_encrypted: bool,
+    has_wrong_sum: bool,
+    has_descriptor: bool,
+    method: u16,
+}
+
+fn packed(name: impl AsRef<[u8]>, content: impl AsRef<[u8]>) -> Packed {
+    Packed {
+        name: name.as_ref().to_vec(),
+        content: content.as_ref().to_vec(),
+        is_encrypted: false,
+        has_wrong_sum: false,
+        has_descriptor: false,
+        method: 0,
+    }
+}
+
+/// The sum of bytes that archives keep of a file.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0_u32, |sum, byte| {
+        (0..8).fold(sum ^ u32::from(*byte), |sum, _| if sum & 1 == 1 { sum >> 1 ^ 0xedb8_8320 } else { sum >> 1 })
+    })
+}
+
+/// An archive of files as they are, nothing packed.
+fn archive(files: &[Packed]) -> Vec<u8> {
+    let (mut bytes, mut list) = (Vec::new(), Vec::new());
+    for file in files {
+        let start = u32::try_from(bytes.len()).unwrap();
+        let flags = u16::from(file.is_encrypted) | u16::from(file.has_descriptor) << 3;
+        let sum = crc32(&file.content) ^ u32::from(file.has_wrong_sum);
+        let length = u32::try_from(file.content.len()).unwrap();
+        let sizes = [sum.to_le_bytes(), length.to_le_bytes(), length.to_le_bytes()].concat();
+        let name_length = u16::try_from(file.name.len()).unwrap().to_le_bytes();
+        let head = [flags.to_le_bytes(), file.method.to_le_bytes(), [0, 0], [0x21, 0]].concat();
+        let local = if file.has_descriptor { vec![0; 12] } else { sizes.clone() };
+        bytes.extend([b"PK\x03\x04\x14\0".as_slice(), &head, &local, &name_length, &[0, 0], &file.name].concat());
+        bytes.extend(&file.content);
+        if file.has_descriptor {
+            bytes.extend([b"PK\x07\x08".as_slice(), &sizes].concat());
+        }
+        let place = [&[0; 12][..], &start.to_le_bytes()].concat();
+        list.extend([b"PK\x01\x02\x14\0\x14\0".as_slice(), &head, &sizes, &name_length, &place, &file.name].concat());
+    }
+    let count = u16::try_from(files.len()).unwrap().to_le_bytes();
+    let (place, length) = (u32::try_from(bytes.len()).unwrap(), u32::try_from(list.len()).unwrap());
+    let end = [&[0; 4][..], &count, &count, &length.to_le_bytes(), &place.to_le_bytes(), &[0, 0]].concat();
+    [bytes, list, b"PK\x05\x06".to_vec(), end].concat()
+}
+
+fn put(folder: &TempDir, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = folder.path().join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// What a source holds: each file with its text or why it has none, and what was left out with the reason.
+fn shown(path: &Path) -> Result<Vec<String>, String> {
+    let source = ImportSource::open(path).map_err(|error| error.to_string())?;
+    let texts = source.entries().iter().map(|entry| {
+        let text = source.text(entry, 1 << 20).unwrap_or_else(|why| format!("({why})"));
+        format!("{}: {text}", entry.path)
+    });
+    let left_out = source.left_out().iter().map(|left| format!("- {}: {}", left.what, left.why));
+    Ok(texts.chain(left_out).collect())
+}
+
+#[test]
+fn archives_are_read_as_people_and_programs_make_them() {
+    let folder = TempDir::new().unwrap();
+    let note = || packed("a.md", "x");
+    let export = |name: &str| packed(name, archive(&[packed("conversations.json", "[]")]));
+    let many_times =
+        |times: usize| (0..times).fold(archive(&[note()]), |inner, _| archive(&[packed("in/in.zip", inner)]));
+    let hidden = "hidden files and folders";
+    for (name, files, expected) in [
+        ("plain", vec![note()], vec!["a.md: x".to_owned()]),
+        (
+            "separators of Windows",
+            vec![
+                packed("Vault\\Notes\\a.md", "x"),
+                packed("Vault\\.obsidian\\s.md", "y"),
+                packed("Vault\\Notes\\", ""),
+            ],
+            vec!["Vault/Notes/a.md: x".into(), format!("- Vault/.obsidian/s.md: {hidden}")],
+        ),
+        (
+            "from a root or a drive",
+            vec![packed("/Vault/a.md", "x"), packed("C:\\Vault\\b.md", "y"), packed("./c.md", "z")],
+            vec!["Vault/a.md: x".into(), "Vault/b.md: y".into(), "c.md: z".into()],
+        ),
+        (
+            "what macOS adds",
+            vec![note(), packed("__MACOSX/._a.md", "y"), packed(".DS_Store", "y"), packed("b/.DS_Store", "y")],
+            vec![
+                "a.md: x".into(),
+                format!("- __MACOSX/._a.md: {hidden}"),
+                format!("- .DS_Store: {hidden}"),
+                format!("- b/.DS_Store: {hidden}"),
+            ],
+        ),
+        ("the first PC's letters", vec![packed(b"M\x81ller.md", "x")], vec!["Müller.md: x".into()]),
+        ("Japanese letters", vec![packed(b"\x93\xfa\x8bL/\x83\\.md", "x")], vec!["日記/ソ.md: x".into()]),
+        ("UTF-8 without its flag", vec![packed("日記.md", "x")], vec!["日記.md: x".into()]),
+        ("names of other case", vec![note(), packed("A.md", "y")], vec!["A.md: y".into(), "a.md: x".into()]),
+        (
+            "one name twice",
+            vec![note(), packed("a.md", "y")],
+            vec![
+                "a.md: y".into(),
+                "- a.md: another file in the archive has the same name: the last of them came".into(),
+            ],
+        ),
+        (
+            "sizes behind the file",
+            vec![Packed { has_descriptor: true, ..note() }, packed("b.md", "y")],
+            vec!["a.md: x".into(), "b.md: y".into()],
+        ),
+        (
+            "one encrypted",
+            vec![Packed { is_encrypted: true, ..note() }, packed("b.md", "y")],
+            vec!["b.md: y".into(), "- a.md: encrypted in the archive".into()],
+        ),
+        (
+            "one packed in another way",
+            vec![Packed { method: 12, ..note() }, packed("b.md", "y")],
+            vec!["b.md: y".into(), "- a.md: packed in a way that isn't read here".into()],
+        ),
+        (
+            "one damaged",
+            vec![Packed { has_wrong_sum: true, ..note() }, packed("b.md", "y")],
+            vec![format!("a.md: ({DAMAGED})"), "b.md: y".into()],
+        ),
+        (
+            "blanks and dots at the end",
+            vec![packed("a /b.md ", "x"), packed("c.md.", "y")],
+            vec!["a/b.md: x".into(), "c.md.: y".into()],
+        ),
+        ("a long name", vec![packed("x".repeat(400) + ".md", "x")], vec!["x".repeat(400) + ".md: x"]),
+        (
+            "one within another",
+            vec![packed("Export/Part-1.zip", archive(&[packed("b/a.md", "x")]))],
+            vec!["Export/b/a.md: x".into()],
+        ),
+        ("two parts", vec![export("c-000.zip"), export("c-001.zip")], vec!["conversations.json: []".into(); 2]),
+        ("three deep", vec![packed("o/o.zip", many_times(2))], vec!["o/in/in/a.md: x".into()]),
+        ("four deep", vec![packed("o/o.zip", many_times(3))], vec![format!("- o/in/in/in/in.zip: {INNER}")]),
+        (
+            "attached to notes",
+            vec![note(), export("b.zip")],
+            vec!["a.md: x".into(), "b.zip: (not text in UTF-8)".into()],
+        ),
+        (
+            "one within another that is none",
+            vec![packed("b.zip", "PK\x03\x04"), packed("c.json", "[]")],
+            vec!["c.json: []".into(), format!("- b.zip: {BAD_INNER}")],
+        ),
+        (
+            "one within another that leads out",
+            vec![packed("b.zip", archive(&[packed("../a.md", "x")])), packed("c.json", "[]")],
+            vec!["c.json: []".into(), format!("- b.zip: {BAD_INNER}")],
+        ),
+    ] {
+        let path = put(&folder, "a.zip", &archive(&files));
+        let mut shown = shown(&path).unwrap();
+        shown.iter_mut().for_each(|line| line.retain(|c| c != '\0'));
+        assert_eq!(
+            shown.iter().filter(|line| !line.contains("PK")).collect::<Vec<_>>(),
+            expected.iter().collect::<Vec<_>>(),
+            "{name}"
+        );
+    }
+    // Packed once more, and in a folder.
+    let mut writer = zip::ZipWriter::new(File::create(folder.path().join("packed.zip")).unwrap());
+    writer.start_file("b/Part-1.zip", zip::write::SimpleFileOptions::default()).unwrap();
+    io::Write::write_all(&mut writer, &archive(&[note()])).unwrap();
+    writer.finish().unwrap();
+    assert_eq!(shown(&folder.path().join("packed.zip")).unwrap(), ["b/a.md: x"]);
+    let parts = TempDir::new().unwrap();
+    put(&parts, "export/conversations-000.zip", &archive(&[packed("conversations.json", "[]")]));
+    put(&parts, "export/users.json", b"[]");
+    put(&parts, "export/._users.json", b"[]");
+    assert_eq!(
+        shown(parts.path()).unwrap(),
+        ["export/conversations.json: []", "export/users.json: []", &format!("- export/._users.json: {hidden}")]
+    );
+    // Broken off, as a download may be.
+    let whole = archive(&[note()]);
+    let cut = put(&folder, "cut.zip", &whole[..whole.len() - 9]);
+    assert!(shown(&cut).unwrap_err().contains("can't be read"));
+    let up = put(&folder, "up.zip", &archive(&[note(), packed("../a.md", "x")]));
+    assert!(shown(&up).unwrap_err().contains("outside of its folder"));
+}
+
+#[test]
+fn texts_of_other_encodings_are_read() {
+    let folder = TempDir::new().unwrap();
+    let utf16 = [b"\xff\xfe".to_vec(), "# Käse\n".encode_utf16().flat_map(u16::to_le_bytes).collect()].concat();
+    for (name, bytes, expected) in [
+        ("UTF-16", utf16.as_slice(), "a.md: # Käse\n"),
+        ("a mark", b"\xef\xbb\xbf# A\n", "a.md: # A\n"),
+        ("halves of an emoji", b"\xed\xa0\xbd\xed\xb8\x82", "a.md: 😂"),
+        ("Latin-1", b"K\xe4se", "a.md: (not text in UTF-8)"),
+    ] {
+        assert_eq!(shown(&put(&folder, "a.md", bytes)).unwrap(), [expected], "{name}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn an_archive_with_any_bytes_changed_ends(
+        names in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..12), 1..5),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
+        cut in any::<prop::sample::Index>(),
+        is_cut in any::<bool>(),
+    ) {
+        let folder = TempDir::new().unwrap();
+        let files: Vec<_> = names.iter().map(|name| packed(name, archive(&[packed(name, b"x")]))).collect();
+        let mut bytes = archive(&files);
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if is_cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        drop(shown(&put(&folder, "a.zip", &bytes)));
+    }
+}

@@ -7,7 +7,7 @@ use crate::json::has_key_twice;
 /// The revision of the protocol that we ask for.
 pub const LATEST: &str = "2025-11-25";
 /// The revisions whose parts that we use are the same.
-const KNOWN: [&str; 4] = [LATEST, "2025-06-18", "2025-03-26", "2024-11-05"];
+pub(super) const KNOWN: [&str; 4] = [LATEST, "2025-06-18", "2025-03-26", "2024-11-05"];
 
 /// Whether we can speak this revision.
 pub(super) fn is_known(revision: &str) -> bool {

@@ -110,8 +110,21 @@ impl Http {
     /// Reads events until the answer is there.
     async fn listen(&mut self, mut response: Response, talk: &mut ServerTalk) -> Result<Value, ClientError> {
         let mut events = Events::default();
+        // A message that is called a stream and is none.
+        let mut whole: Option<Vec<u8>> = None;
+        let mut is_first = true;
         for _ in 0..=MAX_RECONNECTS {
             while let Ok(Some(piece)) = response.chunk().await {
+                if std::mem::take(&mut is_first) && piece.trim_ascii_start().starts_with(b"{") {
+                    whole = Some(Vec::new());
+                }
+                if let Some(whole) = &mut whole {
+                    whole.extend_from_slice(&piece);
+                    if whole.len() > MAX_MESSAGE_BYTES {
+                        return Err(too_long());
+                    }
+                    continue;
+                }
                 for data in events.take(&piece, MAX_MESSAGE_BYTES).map_err(|_| too_long())? {
                     let heard = talk.hear(&data);
                     for reply in heard.replies {
@@ -122,6 +135,10 @@ impl Http {
                     }
                 }
             }
+            if let Some(answer) = whole.and_then(|whole| talk.hear(&String::from_utf8_lossy(&whole)).answer) {
+                return answer;
+            }
+            whole = None;
             // The last event of some has no blank line behind it. A message that can be read is whole.
             let rest = events.take(b"\n\n", MAX_MESSAGE_BYTES).map_err(|_| too_long())?;
             if let Some(answer) = rest.iter().find_map(|data| talk.hear(data).answer).filter(Result::is_ok) {
@@ -136,7 +153,7 @@ impl Http {
                 break;
             }
         }
-        Err(ClientError::Protocol("its stream ended before the answer".to_owned()))
+        Err(ClientError::Protocol(format!("its stream ended before the answer{}", super::hinted(talk.hint()))))
     }
 
     /// Posts a message, also to where the same server sends us on.
@@ -202,7 +219,8 @@ async fn answer_in(response: Response, talk: &mut ServerTalk) -> Result<Value, C
         Some(page) if page.starts_with('<') => "with a web page: its url may be another one, or it wants a sign-in",
         Some(_) => "with something else than a message",
     };
-    Err(ClientError::Protocol(format!("it answered {what} (HTTP {})", status.as_u16())))
+    let hint = if what.ends_with("message") { super::hinted(talk.hint()) } else { String::new() };
+    Err(ClientError::Protocol(format!("it answered {what} (HTTP {}){hint}", status.as_u16())))
 }
 
 /// A body; `None` if it is longer.

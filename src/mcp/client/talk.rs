@@ -242,7 +242,8 @@ impl ServerTalk {
         let error = match values(trimmed) {
             _ if is_inner => None,
             Ok(values) => {
-                let said: Vec<Said> = values.into_iter().flat_map(each).filter_map(classify).collect();
+                let said: Vec<Said> =
+                    values.into_iter().flat_map(each).filter_map(|value| classify(value, self.is_paired)).collect();
                 if said.is_empty() {
                     self.note(trimmed);
                 } else {
@@ -257,7 +258,11 @@ impl ServerTalk {
                 && let Ok(whole) = values(&self.open_lines)
             {
                 self.open_lines.clear();
-                return Ok(whole.into_iter().flat_map(each).filter_map(classify).collect());
+                return Ok(whole
+                    .into_iter()
+                    .flat_map(each)
+                    .filter_map(|value| classify(value, self.is_paired))
+                    .collect());
             }
             return Ok(Vec::new());
         }
@@ -345,7 +350,8 @@ fn each(value: Value) -> Vec<Value> {
     }
 }
 
-fn classify(value: Value) -> Option<Said> {
+/// Reads a message; `None` if it is none. `is_paired`: it came as the answer to a request, whatever it names itself.
+fn classify(value: Value, is_paired: bool) -> Option<Said> {
     let Value::Object(mut object) = value else { return None };
     let id = object.shift_remove("id").filter(|id| id.is_string() || id.is_number());
     if let Some(Value::String(method)) = object.get("method") {
@@ -356,7 +362,7 @@ fn classify(value: Value) -> Option<Said> {
         });
     }
     // A line of a log may have an "error", too.
-    let is_ours = object.contains_key("jsonrpc") || id.is_some();
+    let is_ours = is_paired || object.contains_key("jsonrpc") || id.is_some();
     match outcome(object).filter(|_| is_ours) {
         Some(result) => Some(Said::Response { id, result }),
         None => id.map(|id| Said::Empty { id }),

@@ -1,6 +1,7 @@
 //! JSON as it came: what a reader that keeps one value a key would not notice, and what two texts have in common.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashSet},
     fmt,
 };
@@ -24,6 +25,55 @@ pub fn canonical(text: &str) -> String {
     match text.trim() {
         "" => "{}".to_owned(),
         text => serde_json::from_str(text).map_or_else(|_| text.to_owned(), |value| in_order(value).to_string()),
+    }
+}
+
+/// JSON as careless writers make it, in a form that can be read; `None` if nothing of it was mended. Halves of surrogate pairs become
+/// U+FFFD, control characters and unknown escapes within strings are escaped, and numbers that JSON doesn't have become null.
+pub fn mend(text: &str) -> Option<String> {
+    let mut mended = String::with_capacity(text.len());
+    let (mut rest, mut is_string) = (text, false);
+    while let Some(first) = rest.chars().next() {
+        let (kept, taken) = if is_string { mend_in_string(rest, first) } else { mend_between(rest, first, &mended) };
+        is_string ^= first == '"';
+        mended.push_str(&kept);
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    (mended != text).then_some(mended)
+}
+
+/// The next piece of a string, mended, and how many bytes it stands for.
+fn mend_in_string(rest: &str, first: char) -> (Cow<'_, str>, usize) {
+    let as_it_is = |bytes: usize| (Cow::Borrowed(rest.get(..bytes).unwrap_or_default()), bytes);
+    if first.is_ascii_control() {
+        return (Cow::Owned(format!("\\u{:04x}", u32::from(first))), 1);
+    }
+    if first != '\\' {
+        return as_it_is(first.len_utf8());
+    }
+    let unit = |at: usize| {
+        let digits = rest.get(at..).and_then(|escape| escape.strip_prefix("\\u"))?.get(..4)?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    match (rest.get(1..2), unit(0), unit(6)) {
+        (Some("u"), Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => as_it_is(12),
+        (Some("u"), Some(0xd800..=0xdfff), _) => (Cow::Borrowed("\u{fffd}"), 6),
+        (Some("u"), Some(_), _) => as_it_is(6),
+        (Some("\"" | "\\" | "/" | "b" | "f" | "n" | "r" | "t"), ..) => as_it_is(2),
+        _ => (Cow::Borrowed("\\\\"), 1),
+    }
+}
+
+/// The next piece between strings, mended, and how many bytes it stands for.
+fn mend_between<'a>(rest: &'a str, first: char, before: &str) -> (Cow<'a, str>, usize) {
+    let is_start = !before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+    let is_word = |word: &&&str| {
+        let after = rest.strip_prefix(**word);
+        after.is_some_and(|after| !after.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+    };
+    match ["NaN", "Infinity", "-Infinity", "undefined"].iter().find(is_word).filter(|_| is_start) {
+        Some(word) => (Cow::Borrowed("null"), word.len()),
+        None => (Cow::Borrowed(rest.get(..first.len_utf8()).unwrap_or_default()), first.len_utf8()),
     }
 }
 
@@ -121,6 +171,24 @@ mod tests {
             r#"[{"a":1},{"a":-2},{"a":1.5e300},{"a":true},{"a":"a"}]"#,
         ] {
             assert!(!has_key_twice(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_careless_writers_make_is_mended_and_nothing_else_is_touched() {
+        for (text, mended) in [
+            (r#"{"a":"x\ud83d","b":"\ude02y"}"#, "{\"a\":\"x\u{fffd}\",\"b\":\"\u{fffd}y\"}"),
+            (r#"["\ud83d\ud83d\ude02"]"#, "[\"\u{fffd}\\ud83d\\ude02\"]"),
+            (r#"{"a":NaN,"b":[-Infinity,Infinity],"c":undefined}"#, r#"{"a":null,"b":[null,null],"c":null}"#),
+            ("{\"a\":\"x\ty\"}", r#"{"a":"x\u0009y"}"#),
+            (r#"{"a":"\d+\'"}"#, r#"{"a":"\\d+\\'"}"#),
+        ] {
+            let got = mend(text).unwrap();
+            assert_eq!(got, mended);
+            assert!(serde_json::from_str::<Value>(&got).is_ok(), "{got}");
+        }
+        for text in [r#"{"a":"NaN \ud83d\ude02 \" \\ é","b":[1,null,true]}"#, "", "{", "NaNs"] {
+            assert_eq!(mend(text), None, "{text}");
         }
     }
 

@@ -1,18 +1,28 @@
 //! `health`: what is wrong, what was repaired, and how it is going.
 
-use std::{io::IsTerminal as _, process::ExitCode};
+use std::{
+    io::IsTerminal as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::{
-    EXIT_FAILED, SettingsArguments, complain, config_failure, health_fix, log, out, print, print_exactly, print_json,
-    redactor,
+    EXIT_FAILED, SettingsArguments, complain, config_failure, failed, health_fix, log, out, print, print_exactly,
+    print_json, redactor,
 };
 use crate::{
-    config::Config,
+    clock::{Clock as _, SystemClock},
+    config::{Config, SaidSettings, SettingChanges, VARIABLES, is_secret},
     cycle::workspace,
     database,
-    health::{self, HealthReport, Status, told},
+    health::{
+        self, HealthReport, Status,
+        bundle::{self, Bundle, BundleSource},
+        told,
+    },
+    redact::{Redactor, Secret},
 };
 
 /// Finds what is wrong with Reveille on this machine, and repairs what can be repaired safely.
@@ -31,7 +41,8 @@ Examples:
   health check --fix                 the same, and mend what else can be; it asks before what you may not want
   health check --dry-run             only tell; nothing is locked or written
   health check --json | jq .status   for monitors: \"ok\", \"warn\" or \"critical\"
-  health status                      one screen: last wake, queue, memory, cost"
+  health status                      one screen: last wake, queue, memory, cost
+  health bundle                      one redacted archive to send with a report of a fault"
 )]
 struct Arguments {
     #[command(flatten)]
@@ -81,6 +92,20 @@ Examples:
         #[arg(long)]
         json: bool,
     },
+    /// Write one redacted archive that can be sent with a report of a fault.
+    ///
+    /// In it: version and build, which settings are set, the health report, the logs, the database's tables and their sizes, and the
+    /// last wakes without their words. Not in it: keys, messages, answers, the memory. It works with wrong settings, and on a damaged
+    /// or missing workspace; what couldn't be read is named. Nothing else is written, nothing is locked, and nobody is asked over the
+    /// network but a database that DATABASE_URL names. Look through it before you send it.
+    #[command(after_help = "\
+Examples:
+  health bundle
+  health bundle /tmp/report.zip")]
+    Bundle {
+        /// The new file, a zip archive for you alone (0600); in the current directory with the date when left out.
+        file: Option<PathBuf>,
+    },
 }
 
 /// Its arguments, for completions and the manual.
@@ -95,6 +120,9 @@ pub fn main() -> ExitCode {
 
 fn run() -> ExitCode {
     let arguments = Arguments::parse();
+    if let Command::Bundle { file } = &arguments.command {
+        return write_bundle(arguments.settings.env_file.as_deref(), file.as_deref());
+    }
     let config = match Config::load(arguments.settings.env_file.as_deref()) {
         Ok(config) => config,
         Err(error) => {
@@ -124,7 +152,47 @@ fn run() -> ExitCode {
             exit_code(report.status)
         }
         Command::Status { json } => status(&config, json),
+        Command::Bundle { file } => write_bundle(arguments.settings.env_file.as_deref(), file.as_deref()),
     }
+}
+
+/// Settings whose values aren't secrets and still tell who somebody is.
+const TELLING: [&str; 6] =
+    ["ALLOWED_CHAT_IDS", "OWNER_CHAT_ID", "DATABASE_URL", "REPO_URL", "AWS_ACCESS_KEY_ID", "GOOGLE_CLOUD_PROJECT"];
+
+/// Writes a bundle, whatever is wrong with the settings.
+fn write_bundle(env_file: Option<&Path>, file: Option<&Path>) -> ExitCode {
+    let said = SaidSettings::gather(env_file);
+    let (config, problems) = said.with_what_is_right(&SettingChanges::new());
+    let now = config.as_ref().map_or_else(|| SystemClock.now(), |config| config.clock().now());
+    let named = VARIABLES.into_iter().filter(|name| is_secret(name) || TELLING.contains(name));
+    let values = named.filter_map(|name| said.get(name)).flat_map(|(value, _)| {
+        let parts = value.split(',').map(str::trim).map(Secret::new);
+        parts.chain([Secret::new(value)]).collect::<Vec<_>>()
+    });
+    let secrets: Vec<Secret> = config.iter().flat_map(super::secrets).chain(values).collect();
+    let redactor = Redactor::new(&secrets);
+    let source = BundleSource { said: &said, problems: &problems, config: config.as_ref(), redactor: &redactor, now };
+    let file = file.map_or_else(|| bundle::dated_name(now), Path::to_owned);
+    let file = std::path::absolute(&file).unwrap_or(file);
+    let gathered = Bundle::gather(&source);
+    if let Err(error) = gathered.write(&file) {
+        let why = match error.kind() {
+            std::io::ErrorKind::AlreadyExists => {
+                "it is there already, and stays as it is: choose another name".to_owned()
+            }
+            _ => error.to_string(),
+        };
+        return failed(&format!("{}: {why}", file.display()));
+    }
+    print(&format!("{}\n", file.display()));
+    complain(&format!("In it: {}.", bundle::IN_BUNDLE.join("; ")));
+    complain(&format!("Not in it: {}.", bundle::NOT_IN_BUNDLE.join("; ")));
+    for line in &gathered.unread {
+        complain(&format!("Not read: {line}."));
+    }
+    complain("Please look through it before you send it: masking can miss things.");
+    ExitCode::SUCCESS
 }
 
 /// Says whether there is a new database now.

@@ -5,6 +5,7 @@
 //! never beside a wake; each looks again before it acts and leaves a note for the next wake to write into the memory.
 
 mod about;
+pub mod bundle;
 mod checks;
 mod finding;
 mod reach;

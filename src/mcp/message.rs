@@ -7,7 +7,7 @@ use crate::json::has_key_twice;
 /// The revision of the protocol that we ask for.
 pub const LATEST: &str = "2025-11-25";
 /// The revisions whose parts that we use are the same.
-const KNOWN: [&str; 4] = [LATEST, "2025-06-18", "2025-03-26", "2024-11-05"];
+pub(super) const KNOWN: [&str; 4] = [LATEST, "2025-06-18", "2025-03-26", "2024-11-05"];
 
 /// Whether we can speak this revision.
 pub(super) fn is_known(revision: &str) -> bool {
@@ -56,25 +56,54 @@ pub(super) enum Message {
     Response { id: Value, result: Result<Value, RpcError> },
 }
 
-/// Reads a message.
-pub(super) fn parse(text: &str) -> Result<Message, RpcError> {
-    let value: Value = serde_json::from_str(text).map_err(|error| RpcError::new(RpcError::PARSE, error.to_string()))?;
+/// The messages of a batch that are read; a longer one is refused.
+const MAX_BATCH: usize = 64;
+
+/// What came in one text: a message, or several of an older revision's batch.
+#[derive(Debug, PartialEq)]
+pub(super) enum Received {
+    One(Result<Message, RpcError>),
+    Batch(Vec<Result<Message, RpcError>>),
+}
+
+/// Reads a text.
+pub(super) fn parse(text: &str) -> Received {
+    let text = text.trim_start_matches('\u{feff}');
+    match serde_json::from_str(text) {
+        Ok(Value::Array(values)) if (1..=MAX_BATCH).contains(&values.len()) => {
+            let is_ambiguous = has_key_twice(text);
+            Received::Batch(values.into_iter().map(|value| read_message(value, &|| is_ambiguous)).collect())
+        }
+        Ok(value) => Received::One(read_message(value, &|| has_key_twice(text))),
+        Err(error) => Received::One(Err(RpcError::new(RpcError::PARSE, error.to_string()))),
+    }
+}
+
+/// Reads a message. `is_ambiguous`: whether the text that it stands in has a key twice.
+fn read_message(value: Value, is_ambiguous: &dyn Fn() -> bool) -> Result<Message, RpcError> {
     let invalid = |what: &str| RpcError::new(RpcError::INVALID, what);
     let Value::Object(mut object) = value else {
-        return Err(invalid("not a single JSON-RPC message"));
+        return Err(invalid("not a JSON-RPC message, nor a batch of some"));
     };
-    if object.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return Err(invalid("not JSON-RPC 2.0"));
-    }
-    let id = object.remove("id").filter(|id| id.is_string() || id.is_number());
+    let said_id = object.remove("id");
+    let has_other_id = said_id.as_ref().is_some_and(|id| !id.is_string() && !id.is_number());
+    let id = said_id.filter(|id| id.is_string() || id.is_number());
+    let is_of_version = object.get("jsonrpc").and_then(Value::as_str) == Some("2.0");
     match (object.remove("method"), id) {
+        // Whoever asked is answered under their id, so that they don't wait.
+        (Some(_), Some(id)) if !is_of_version => Ok(Message::Refused { id, why: invalid("not JSON-RPC 2.0") }),
+        _ if !is_of_version => Err(invalid("not JSON-RPC 2.0")),
         // What one reader would be shown another might not do.
-        (Some(_), Some(id)) if has_key_twice(text) => Ok(Message::Refused {
+        (Some(_), Some(id)) if is_ambiguous() => Ok(Message::Refused {
             id,
             why: invalid("a key stands twice in this message, so that it can be read in two ways"),
         }),
         (Some(Value::String(method)), Some(id)) => {
             Ok(Message::Request { id, method, params: object.remove("params").unwrap_or_default() })
+        }
+        (Some(_), Some(id)) => Ok(Message::Refused { id, why: invalid("the method is no text") }),
+        (Some(Value::String(method)), None) if has_other_id && !method.starts_with("notifications/") => {
+            Err(invalid("the id of a request is a text or a number"))
         }
         (Some(Value::String(method)), None) => Ok(Message::Notification { method }),
         (None, Some(id)) => Ok(Message::Response { id, result: outcome(object)? }),
@@ -117,9 +146,16 @@ pub(super) fn response(id: Option<&Value>, result: &Result<Value, RpcError>) -> 
 mod tests {
     use super::*;
 
+    fn one(text: &str) -> Result<Message, RpcError> {
+        match parse(text) {
+            Received::One(message) => message,
+            Received::Batch(_) => panic!("{text} is a batch"),
+        }
+    }
+
     #[test]
     fn each_kind_of_message_is_told_by_what_it_has() {
-        let is = |text: &str| parse(text).unwrap();
+        let is = |text: &str| one(text).unwrap();
         assert!(
             matches!(is(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Message::Request { method, .. } if method == "ping")
         );
@@ -134,8 +170,20 @@ mod tests {
     #[test]
     fn a_request_that_can_be_read_in_two_ways_is_answered_with_why() {
         let text = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"arguments":{"a":1,"a":2}}}"#;
-        let Message::Refused { id, why } = parse(text).unwrap() else { panic!() };
+        let Message::Refused { id, why } = one(text).unwrap() else { panic!() };
         assert_eq!((id, why.code), (7.into(), RpcError::INVALID));
+        for text in [r#"{"id":7,"method":"ping"}"#, r#"{"jsonrpc":"2.0","method":7,"id":7}"#] {
+            let Message::Refused { id, .. } = one(text).unwrap() else { panic!("{text}") };
+            assert_eq!(id, 7, "whoever asked is answered under their id");
+        }
+    }
+
+    #[test]
+    fn a_batch_is_its_messages_and_a_mark_at_the_beginning_is_none() {
+        let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        let Received::Batch(messages) = parse(&format!("\u{feff}[{ping},7]")) else { panic!() };
+        assert!(matches!(messages.as_slice(), [Ok(Message::Request { .. }), Err(_)]), "{messages:?}");
+        assert!(one(&format!("[{}]", [ping; MAX_BATCH + 1].join(","))).is_err());
     }
 
     #[test]
@@ -143,12 +191,13 @@ mod tests {
         for (text, code) in [
             ("{", RpcError::PARSE),
             ("[]", RpcError::INVALID),
-            (r#"{"id":1,"method":"ping"}"#, RpcError::INVALID),
+            (r#"{"method":"ping"}"#, RpcError::INVALID),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, RpcError::INVALID),
             (r#"{"jsonrpc":"2.0","id":1}"#, RpcError::INVALID),
             (r#"{"jsonrpc":"2.0","id":1,"result":1,"error":{}}"#, RpcError::INVALID),
-            (r#"{"jsonrpc":"2.0","method":7,"id":1}"#, RpcError::INVALID),
+            (r#"{"jsonrpc":"2.0","method":7}"#, RpcError::INVALID),
         ] {
-            assert_eq!(parse(text).unwrap_err().code, code, "{text}");
+            assert_eq!(one(text).unwrap_err().code, code, "{text}");
         }
     }
 

@@ -69,15 +69,14 @@ impl Lines {
         self.said.recv().await
     }
 
-    /// The last line of what one that ends has complained of, as it stands; empty if there was none.
+    /// The line of what one that ends has complained of that says why, as it stands; empty if there was none.
     pub async fn complaint(&mut self) -> String {
         // What it has left behind may hold the pipe for ever.
         if !self.has_complained.is_terminated() {
             drop(tokio::time::timeout(DRAIN_GRACE, &mut self.has_complained).await);
         }
         let kept = self.complaint.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = String::from_utf8_lossy(&kept);
-        text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
+        telling_line(&String::from_utf8_lossy(&kept)).to_owned()
     }
 
     /// Whether nobody has ended it: neither a fuse nor we.
@@ -102,6 +101,18 @@ impl Drop for Lines {
     fn drop(&mut self) {
         drop(self.leashed.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
+}
+
+/// The last line that isn't what runtimes add below an error: where it happened, their own version, where a log is.
+fn telling_line(text: &str) -> &str {
+    let lines = || text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
+    let is_added = |line: &str| {
+        let is_brackets = line.chars().all(|c| "{}[](),;".contains(c));
+        is_brackets
+            || ["at ", "Node.js v", "Bun v"].iter().any(|added| line.starts_with(added))
+            || line.contains("complete log of this run")
+    };
+    lines().find(|line| !is_added(line)).or_else(|| lines().next()).unwrap_or_default()
 }
 
 fn read(output: impl Read, max_line_bytes: usize, said: &mpsc::Sender<io::Result<String>>) {

@@ -25,6 +25,7 @@ mod place;
 mod recordings;
 mod reminders;
 mod restored;
+mod shapes;
 #[cfg(feature = "postgres")]
 mod shared;
 mod sql;
@@ -87,6 +88,7 @@ pub use reminders::{
     rows::{Firing, NewReminder, Reminder, Round},
 };
 pub use restored::{SetAside, StoreSize};
+pub use shapes::{CycleShape, TableShape};
 #[cfg(feature = "postgres")]
 pub use shared::DatabaseAddress;
 pub use upkeep::{

@@ -9,6 +9,8 @@ mod backup;
 #[cfg(test)]
 mod bot;
 #[cfg(test)]
+mod bundle;
+#[cfg(test)]
 mod chain;
 #[cfg(test)]
 mod chain_settings;

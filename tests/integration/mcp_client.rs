@@ -295,3 +295,40 @@ fn a_wrong_setting_is_said_and_the_rest_goes_on() {
     assert!(listed.stdout.contains("say: says something"), "{listed:?}");
     assert!(!world.say().1);
 }
+
+/// Schemas, names and results as public servers have them: the model's server would refuse every request with the first, no API
+/// takes the second, and the third is of use only with its data.
+#[test]
+fn a_tool_that_an_api_would_refuse_is_offered_as_one_that_it_takes_and_called_by_its_own_names() {
+    let world = World::new("risk = \"caution\"");
+    let schema = json!({"type": "object", "properties": {"$filter": {"type": "string"}, "ids": {"type": ["array", "null"]}},
+        "anyOf": [{"required": ["$filter"]}, {"required": ["ids"]}], "$schema": "http://json-schema.org/draft-07/schema#"});
+    let tools = json!([{"name": "rows.find", "description": "Finds rows.", "inputSchema": schema},
+        {"name": "list", "inputSchema": {"properties": ["a"]}}]);
+    world.write("tools.json", &tools.to_string());
+    let refreshed = world.env.wake(&["mcp", "refresh"]).ok();
+    assert!(refreshed.stdout.contains("\"rows.find\": Finds rows."), "{refreshed:?}");
+    assert!(refreshed.stderr.contains("\"list\" is left out"), "{refreshed:?}");
+    let rows = json!({"rows": [{"id": 1}, {"id": 2}]});
+    let answer = json!({"content": [{"type": "text", "text": "Found 2 rows"}], "structuredContent": rows});
+    world.write("answer.json", &answer.to_string());
+
+    world.env.receive(CHAT, "use the peer");
+    world.claude.answer_with(|request| {
+        let tools = request.json["tools"].as_array().unwrap();
+        let tool =
+            tools.iter().find(|tool| tool["name"].as_str().unwrap().starts_with("mcp__peer__rows_find_")).unwrap();
+        assert!(tool["input_schema"].get("anyOf").is_none(), "{tool}");
+        let argument = tool["input_schema"]["properties"].as_object().unwrap().keys().next().unwrap().clone();
+        assert!(tool["description"].as_str().unwrap().contains("At least one of these is needed"), "{tool}");
+        match results(request).is_empty() {
+            true => Reply::tools(vec![Block::tool("t1", tool["name"].as_str().unwrap(), json!({argument: "x"}))]),
+            false => Reply::text("Done."),
+        }
+    });
+    world.env.once();
+    assert_eq!(world.told(), ("Found 2 rows\n{\"rows\":[{\"id\":1},{\"id\":2}]}".to_owned(), false));
+    let called: Value = serde_json::from_str(&std::fs::read_to_string(world.dir.join("calls")).unwrap()).unwrap();
+    assert_eq!(called["params"], json!({"name": "rows.find", "arguments": {"$filter": "x"}}));
+    world.env.check_sound();
+}

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{ClientError, MAX_MESSAGE_BYTES, Reaction, react};
+use super::{ClientError, MAX_MESSAGE_BYTES, talk::ServerTalk};
 use crate::{
     process::{Lines, Spec},
     sandbox::proxy::Proxy,
@@ -28,22 +28,23 @@ impl Child {
         self.lines.say(text);
     }
 
-    /// Waits for the answer to a request, and answers what the server asks meanwhile.
-    pub(super) async fn answer_to(&mut self, id: u64, has_news: &mut bool) -> Result<Value, ClientError> {
+    /// Waits for the answer to the open request, and answers what the server asks meanwhile.
+    pub(super) async fn answer(&mut self, talk: &mut ServerTalk) -> Result<Value, ClientError> {
         loop {
-            let Some(line) = self.lines.next().await else { return Err(self.ended().await) };
+            let Some(line) = self.lines.next().await else { return Err(self.ended(talk).await) };
             let line = line.map_err(|error| ClientError::Protocol(format!("it sent {error}")))?;
-            match react(&line, id, has_news) {
-                Reaction::Answered(answer) => return answer,
-                Reaction::Reply(reply) => self.say(reply),
-                Reaction::Nothing => {}
+            let heard = talk.hear(&line);
+            heard.replies.into_iter().for_each(|reply| self.say(reply));
+            if let Some(answer) = heard.answer {
+                return answer;
             }
         }
     }
 
-    async fn ended(&mut self) -> ClientError {
+    /// Why it ended, in its own words: its complaint, else what it printed where it should have answered.
+    async fn ended(&mut self, talk: &ServerTalk) -> ClientError {
         let complaint = self.lines.complaint().await;
-        let last = if complaint.is_empty() { "it said nothing" } else { &complaint };
-        ClientError::Unreachable(format!("it ended ({})", super::pin::clean(last, 300)))
+        let last = [complaint.as_str(), talk.hint(), "it said nothing"].into_iter().find(|words| !words.is_empty());
+        ClientError::Unreachable(format!("it ended ({})", super::pin::clean(last.unwrap_or_default(), 300)))
     }
 }

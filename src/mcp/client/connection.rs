@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::time::error::Elapsed;
 
 use super::{
     ClientError, MAX_MESSAGE_BYTES,
@@ -10,11 +11,12 @@ use super::{
     http::Http,
     pin::MAX_TOOLS,
     settings::{Server, ServerPlace},
+    talk::{ServerMethod, ServerTalk},
 };
 use crate::{
     mcp::{
         LATEST,
-        message::{is_known, notification, request},
+        message::{KNOWN, notification},
     },
     process::Spec,
     sandbox::{Confined, Confinement, ENVIRONMENT, Network, Sandbox},
@@ -23,17 +25,17 @@ use crate::{
 /// How long a server may take to begin, and to list its tools.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(30);
 /// Pages of a list of tools that are read.
-const MAX_PAGES: usize = 10;
+const MAX_PAGES: usize = 128;
 /// Tools that are read before the allowed ones are picked.
 const MAX_LISTED: usize = 16 * MAX_TOOLS;
+/// The revision that a server is asked for which doesn't say which ones it knows, only that ours is none of them.
+const OLDEST: &str = "2024-11-05";
 
 /// A server that is spoken with. Dropped, a child ends.
 #[derive(Debug)]
 pub struct Connection {
     way: Way,
-    last_id: u64,
-    /// It has said that its tools are others now.
-    has_news: bool,
+    talk: ServerTalk,
 }
 
 #[derive(Debug)]
@@ -51,6 +53,15 @@ pub enum Within<'a> {
     Nothing(&'a std::path::Path),
 }
 
+/// The tools that a server offers.
+#[derive(Debug, Default, PartialEq)]
+pub struct OfferedTools {
+    /// Each as the server describes it.
+    pub tools: Vec<Value>,
+    /// Sentences on what of the list wasn't read.
+    pub problems: Vec<String>,
+}
+
 impl Connection {
     /// Starts or dials a server and introduces us.
     ///
@@ -61,64 +72,92 @@ impl Connection {
             ServerPlace::Command { .. } => Way::Child(start(server, within)?),
             ServerPlace::Url { url, headers } => Way::Http(Http::new(url, headers.iter())?),
         };
-        let mut connection = Self { way, last_id: 0, has_news: false };
-        in_time(BEGIN_TIMEOUT, connection.introduce()).await?;
+        let talk = ServerTalk::new(matches!(way, Way::Http(_)));
+        let mut connection = Self { way, talk };
+        let introduced = tokio::time::timeout(BEGIN_TIMEOUT, connection.introduce()).await;
+        connection.in_time(BEGIN_TIMEOUT, introduced)?;
         Ok(connection)
     }
 
     async fn introduce(&mut self) -> Result<(), ClientError> {
-        let us = json!({"name": "reveille", "version": env!("CARGO_PKG_VERSION")});
-        let params = json!({"protocolVersion": LATEST, "capabilities": {}, "clientInfo": us});
-        let answer = self.ask("initialize", &params).await?;
+        let answer = match self.introduce_as(LATEST).await {
+            Err(ClientError::Refused(error)) => match older_revision(&error.message) {
+                Some(revision) => self.introduce_as(revision).await?,
+                None => return Err(ClientError::Refused(error)),
+            },
+            other => other?,
+        };
+        // The parts that are used here are the same in every revision, so an unknown one is no reason to part.
         let revision = answer.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
-        if !is_known(revision) {
-            let revision = super::pin::clean(revision, 40);
-            return Err(ClientError::Protocol(format!(
-                "it speaks a revision of the protocol ({revision:?}) that isn't known here"
-            )));
-        }
         if let Way::Http(http) = &mut self.way {
             http.agree_on(revision);
         }
         let done = notification("notifications/initialized");
-        match &self.way {
+        match &mut self.way {
             Way::Child(child) => child.say(done),
-            Way::Http(http) => http.say(done).await?,
+            Way::Http(http) => http.notify(done).await?,
         }
         Ok(())
     }
 
-    /// All that it offers, as it says it.
+    async fn introduce_as(&mut self, revision: &str) -> Result<Value, ClientError> {
+        let us = json!({"name": "reveille", "version": env!("CARGO_PKG_VERSION")});
+        let params = json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": us});
+        self.ask(ServerMethod::Initialize, &params).await
+    }
+
+    /// All that it offers.
     ///
     /// # Errors
     /// As [`Connection::call`].
-    pub async fn list(&mut self) -> Result<Vec<Value>, ClientError> {
-        self.has_news = false;
-        in_time(BEGIN_TIMEOUT, self.read_list()).await
+    pub async fn list(&mut self) -> Result<OfferedTools, ClientError> {
+        self.talk.take_news();
+        let listed = tokio::time::timeout(BEGIN_TIMEOUT, self.read_list()).await;
+        self.in_time(BEGIN_TIMEOUT, listed)
     }
 
-    async fn read_list(&mut self) -> Result<Vec<Value>, ClientError> {
-        let (mut tools, mut cursor) = (Vec::new(), None::<Value>);
-        for _ in 0..MAX_PAGES {
-            let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
-            let mut page = self.ask("tools/list", &params).await?;
-            match page.get_mut("tools").map(Value::take) {
-                Some(Value::Array(more)) => tools.extend(more),
-                _ => return Err(ClientError::Protocol("its list of tools is none".to_owned())),
+    /// Reads page after page until the list ends: no further page is named, one is named again, or one brings nothing new.
+    async fn read_list(&mut self) -> Result<OfferedTools, ClientError> {
+        let mut offered = OfferedTools::default();
+        let (mut cursors, mut is_whole) = (Vec::<Value>::new(), false);
+        while cursors.len() < MAX_PAGES && offered.tools.len() <= MAX_LISTED {
+            let params = cursors.last().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
+            let page = match self.ask(ServerMethod::ListTools, &params).await {
+                // An empty word may be the name of a page, and more often is the end.
+                Err(ClientError::Refused(_)) if cursors.last() == Some(&json!("")) => return Ok(offered),
+                page => page?,
+            };
+            let tools = tools_of(page.get("tools"))?;
+            let is_empty = tools.is_empty();
+            let before = offered.tools.len();
+            for tool in tools {
+                // A page that comes again isn't a second tool of the same name; two on one page are.
+                if !offered.tools.get(..before).unwrap_or_default().contains(&tool) {
+                    offered.tools.push(tool);
+                }
             }
-            cursor = page.get("nextCursor").filter(|cursor| cursor.is_string()).cloned();
-            if cursor.is_none() && tools.len() <= MAX_LISTED {
-                return Ok(tools);
+            let is_old = !is_empty && offered.tools.len() == before;
+            let cursor = page.get("nextCursor").filter(|cursor| cursor.is_string() || cursor.is_number());
+            match cursor.filter(|cursor| !is_old && !cursors.contains(cursor)) {
+                Some(cursor) => cursors.push(cursor.clone()),
+                None => {
+                    is_whole = offered.tools.len() <= MAX_LISTED;
+                    break;
+                }
             }
         }
-        Err(ClientError::Protocol(format!(
-            "its list of tools has no end within {MAX_PAGES} pages and {MAX_LISTED} tools"
-        )))
+        if !is_whole {
+            offered.tools.truncate(MAX_LISTED);
+            offered.problems.push(format!(
+                "Its list of tools has no end within {MAX_PAGES} pages and {MAX_LISTED} tools; the rest is left out."
+            ));
+        }
+        Ok(offered)
     }
 
     /// Whether it has said since [`Connection::list`] that its tools are others.
     pub fn has_news(&self) -> bool {
-        self.has_news
+        self.talk.has_news()
     }
 
     /// Calls a tool; gives the result as it came.
@@ -127,28 +166,56 @@ impl Connection {
     /// There is no answer in time, or none that can be understood.
     pub async fn call(&mut self, tool: &str, arguments: &Value, within: Duration) -> Result<Value, ClientError> {
         let params = json!({"name": tool, "arguments": arguments});
-        in_time(within, self.ask("tools/call", &params)).await
+        let called = tokio::time::timeout(within, self.ask(ServerMethod::CallTool, &params)).await;
+        self.in_time(within, called)
     }
 
-    async fn ask(&mut self, method: &str, params: &Value) -> Result<Value, ClientError> {
-        self.last_id += 1;
-        let id = self.last_id;
-        let text = request(id, method, params);
+    async fn ask(&mut self, question: ServerMethod, params: &Value) -> Result<Value, ClientError> {
+        let text = self.talk.ask(question, params);
         if text.len() > MAX_MESSAGE_BYTES {
             return Err(ClientError::Protocol("what it would be sent is too long".to_owned()));
         }
         match &mut self.way {
             Way::Child(child) => {
                 child.say(text);
-                child.answer_to(id, &mut self.has_news).await
+                child.answer(&mut self.talk).await
             }
-            Way::Http(http) => http.ask(id, text, &mut self.has_news).await,
+            Way::Http(http) => http.ask(text, &mut self.talk).await,
         }
+    }
+
+    fn in_time<T>(&self, within: Duration, work: Result<Result<T, ClientError>, Elapsed>) -> Result<T, ClientError> {
+        let hint = || self.talk.hint().to_owned();
+        work.unwrap_or_else(|_| Err(ClientError::Silent { seconds: within.as_secs(), hint: hint() }))
     }
 }
 
-async fn in_time<T>(within: Duration, work: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
-    tokio::time::timeout(within, work).await.unwrap_or_else(|_| Err(ClientError::Silent(within.as_secs())))
+/// The tools of a page: a list, or an object that has them by name.
+fn tools_of(tools: Option<&Value>) -> Result<Vec<Value>, ClientError> {
+    match tools {
+        Some(Value::Array(tools)) => Ok(tools.clone()),
+        Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Object(tools)) => Ok(tools.iter().map(|(name, tool)| with_name(name, tool)).collect()),
+        _ => Err(ClientError::Protocol("its list of tools is none".to_owned())),
+    }
+}
+
+fn with_name(name: &str, tool: &Value) -> Value {
+    let mut tool = tool.clone();
+    if let Some(object) = tool.as_object_mut() {
+        object.entry("name").or_insert_with(|| name.into());
+    }
+    tool
+}
+
+/// The newest revision that we share with a server that refuses the one that was asked for; `None` if that isn't why it refuses.
+fn older_revision(refusal: &str) -> Option<&'static str> {
+    let named = KNOWN.into_iter().find(|revision| *revision != LATEST && refusal.contains(revision));
+    let is_about_it = || {
+        let refusal = refusal.to_ascii_lowercase();
+        refusal.contains("protocol") && refusal.contains("version")
+    };
+    named.or_else(|| is_about_it().then_some(OLDEST))
 }
 
 fn start(server: &Server, within: Within<'_>) -> Result<Child, ClientError> {
@@ -174,3 +241,6 @@ fn start(server: &Server, within: Within<'_>) -> Result<Child, ClientError> {
     let spec = env.iter().fold(spec, |spec, (name, value)| spec.env(name, value.expose()));
     Child::start(&spec, proxy)
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,14 +12,14 @@ use std::{
 };
 
 use reqwest::{
-    Client, RequestBuilder, Response, StatusCode, Url,
+    Client, RequestBuilder, Response, Url,
     dns::{Addrs, Name, Resolve, Resolving},
-    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION},
     redirect,
 };
 use serde_json::Value;
 
-use super::{ClientError, MAX_MESSAGE_BYTES, Reaction, react};
+use super::{ClientError, MAX_MESSAGE_BYTES, pin::clean, refusal, talk::ServerTalk};
 use crate::{net_guard, redact::Secret, sse::Events};
 
 /// How long a connection may take to come about.
@@ -29,9 +29,13 @@ const MAX_RECONNECTS: usize = 5;
 /// How long is waited before that, when the server says nothing, and at most.
 const RETRY: Duration = Duration::from_secs(1);
 const MAX_RETRY: Duration = Duration::from_secs(10);
+/// How often a server may send us on to another address of its own.
+const MAX_REDIRECTS: usize = 3;
 /// The longest session number, in bytes.
 const MAX_SESSION_BYTES: usize = 512;
 
+/// The media type of a stream of events.
+const EVENTS: &str = "text/event-stream";
 const SESSION: &str = "mcp-session-id";
 const REVISION: &str = "mcp-protocol-version";
 const LAST_EVENT: &str = "last-event-id";
@@ -72,51 +76,73 @@ impl Http {
         Ok(Self { client, url: url.clone(), session: None, revision: None })
     }
 
-    /// What both sides speak from now on.
+    /// Names the revision in every request from now on, if it is one that a header can name.
     pub(super) fn agree_on(&mut self, revision: &str) {
-        self.revision = HeaderValue::from_str(revision).ok();
+        let is_date = revision.len() == 10 && revision.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+        self.revision = HeaderValue::from_str(revision).ok().filter(|_| is_date);
     }
 
-    /// Says something that wants no answer.
-    pub(super) async fn say(&self, text: String) -> Result<(), ClientError> {
-        let response = self.post(text).await?;
-        if response.status().is_success() { Ok(()) } else { Err(refused(response.status())) }
+    /// Says something that wants no answer. A server that refuses it shows with the next request whether that matters.
+    pub(super) async fn notify(&mut self, text: String) -> Result<(), ClientError> {
+        self.post(&text).await.map(drop)
     }
 
     /// Asks, and waits for the answer.
-    pub(super) async fn ask(&mut self, id: u64, text: String, has_news: &mut bool) -> Result<Value, ClientError> {
-        let response = self.post(text).await?;
+    pub(super) async fn ask(&mut self, text: String, talk: &mut ServerTalk) -> Result<Value, ClientError> {
+        let response = self.post(&text).await?;
+        let has_session = self.session.is_some();
         if !response.status().is_success() {
-            return Err(refused(response.status()));
+            return Err(refusal::read_refusal(response).await.into_error(has_session));
         }
         if let Some(session) = response.headers().get(SESSION).filter(|session| session.len() <= MAX_SESSION_BYTES) {
             self.session = Some(session.clone());
         }
-        if is_stream(&response) {
-            return self.listen(id, response, has_news).await;
-        }
-        match react(&read(response).await?, id, has_news) {
-            Reaction::Answered(answer) => answer,
-            Reaction::Reply(_) | Reaction::Nothing => {
-                Err(ClientError::Protocol("it answered with something else".to_owned()))
+        let answer =
+            if is_stream(&response) { self.listen(response, talk).await } else { answer_in(response, talk).await };
+        match answer {
+            Err(ClientError::Refused(error)) if has_session && refusal::is_session_error(&error) => {
+                Err(ClientError::SessionOver)
             }
+            answer => answer,
         }
     }
 
     /// Reads events until the answer is there.
-    async fn listen(&self, id: u64, mut response: Response, has_news: &mut bool) -> Result<Value, ClientError> {
+    async fn listen(&mut self, mut response: Response, talk: &mut ServerTalk) -> Result<Value, ClientError> {
         let mut events = Events::default();
+        // A message that is called a stream and is none.
+        let mut whole: Option<Vec<u8>> = None;
+        let mut is_first = true;
         for _ in 0..=MAX_RECONNECTS {
             while let Ok(Some(piece)) = response.chunk().await {
-                let too_long =
-                    |_| ClientError::Protocol(format!("it sent an event of more than {MAX_MESSAGE_BYTES} bytes"));
-                for data in events.take(&piece, MAX_MESSAGE_BYTES).map_err(too_long)? {
-                    match react(&data, id, has_news) {
-                        Reaction::Answered(answer) => return answer,
-                        Reaction::Reply(reply) => self.say(reply).await?,
-                        Reaction::Nothing => {}
+                if std::mem::take(&mut is_first) && piece.trim_ascii_start().starts_with(b"{") {
+                    whole = Some(Vec::new());
+                }
+                if let Some(whole) = &mut whole {
+                    whole.extend_from_slice(&piece);
+                    if whole.len() > MAX_MESSAGE_BYTES {
+                        return Err(too_long());
+                    }
+                    continue;
+                }
+                for data in events.take(&piece, MAX_MESSAGE_BYTES).map_err(|_| too_long())? {
+                    let heard = talk.hear(&data);
+                    for reply in heard.replies {
+                        self.notify(reply).await?;
+                    }
+                    if let Some(answer) = heard.answer {
+                        return answer;
                     }
                 }
+            }
+            if let Some(answer) = whole.and_then(|whole| talk.hear(&String::from_utf8_lossy(&whole)).answer) {
+                return answer;
+            }
+            whole = None;
+            // The last event of some has no blank line behind it. A message that can be read is whole.
+            let rest = events.take(b"\n\n", MAX_MESSAGE_BYTES).map_err(|_| too_long())?;
+            if let Some(answer) = rest.iter().find_map(|data| talk.hear(data).answer).filter(Result::is_ok) {
+                return answer;
             }
             let Some(last) = events.last_id.as_deref().and_then(|last| HeaderValue::from_str(last).ok()) else { break };
             tokio::time::sleep(events.retry.unwrap_or(RETRY).min(MAX_RETRY)).await;
@@ -127,13 +153,25 @@ impl Http {
                 break;
             }
         }
-        Err(ClientError::Protocol("its stream ended before the answer".to_owned()))
+        Err(ClientError::Protocol(format!("its stream ended before the answer{}", super::hinted(talk.hint()))))
     }
 
-    async fn post(&self, text: String) -> Result<Response, ClientError> {
-        let request = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
-        let request = request.header(ACCEPT, "application/json, text/event-stream").body(text);
-        self.known(request).send().await.map_err(|error| unreachable(&error))
+    /// Posts a message, also to where the same server sends us on.
+    async fn post(&mut self, text: &str) -> Result<Response, ClientError> {
+        for _ in 0..=MAX_REDIRECTS {
+            let request = self.client.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
+            let request = request.header(ACCEPT, "application/json, text/event-stream").body(text.to_owned());
+            let response = self.known(request).send().await.map_err(|error| unreachable(&error))?;
+            let Some(to) = redirect_of(&self.url, &response) else { return Ok(response) };
+            if !is_same_server(&self.url, &to) {
+                let to = clean(&format!("{}{}", to.origin().ascii_serialization(), to.path()), 300);
+                return Err(ClientError::Unreachable(format!(
+                    "it has moved to {to}; if you trust that address, write it into mcp.toml"
+                )));
+            }
+            self.url = to;
+        }
+        Err(ClientError::Unreachable("it sends us on and on".to_owned()))
     }
 
     fn known(&self, request: RequestBuilder) -> RequestBuilder {
@@ -145,29 +183,60 @@ impl Http {
     }
 }
 
-fn is_stream(response: &Response) -> bool {
-    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    kind.starts_with("text/event-stream")
+/// Where a response sends us; `None` if it doesn't.
+fn redirect_of(from: &Url, response: &Response) -> Option<Url> {
+    let is_redirect = matches!(response.status().as_u16(), 301 | 302 | 307 | 308);
+    let to = response.headers().get(LOCATION).filter(|_| is_redirect)?.to_str().ok()?;
+    from.join(to).ok()
 }
 
-async fn read(mut response: Response) -> Result<String, ClientError> {
+/// Whether an address is of the server that a person wrote down: the same one, or the same host with encryption. Our headers,
+/// secrets among them, go nowhere else.
+fn is_same_server(from: &Url, to: &Url) -> bool {
+    let is_encrypted = from.scheme() == "http" && to.scheme() == "https" && from.host() == to.host();
+    from.origin() == to.origin() || (is_encrypted && to.port().is_none())
+}
+
+fn is_stream(response: &Response) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.trim_start().get(..EVENTS.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(EVENTS))
+}
+
+/// The answer in a whole body: a message, or the events of a server that calls them something else.
+async fn answer_in(response: Response, talk: &mut ServerTalk) -> Result<Value, ClientError> {
+    let status = response.status();
+    let body = read(response, MAX_MESSAGE_BYTES).await?.ok_or_else(too_long)?;
+    let is_events = ["event:", "data:", "id:", ":"].iter().any(|field| body.starts_with(field));
+    let texts = match is_events {
+        true => Events::default().take(format!("{body}\n\n").as_bytes(), MAX_MESSAGE_BYTES).map_err(|_| too_long())?,
+        false => vec![body],
+    };
+    if let Some(answer) = texts.iter().find_map(|text| talk.hear(text).answer) {
+        return answer;
+    }
+    let what = match texts.first().map(|text| text.trim()) {
+        None | Some("") => "with nothing",
+        Some(page) if page.starts_with('<') => "with a web page: its url may be another one, or it wants a sign-in",
+        Some(_) => "with something else than a message",
+    };
+    let hint = if what.ends_with("message") { super::hinted(talk.hint()) } else { String::new() };
+    Err(ClientError::Protocol(format!("it answered {what} (HTTP {}){hint}", status.as_u16())))
+}
+
+/// A body; `None` if it is longer.
+pub(super) async fn read(mut response: Response, max_bytes: usize) -> Result<Option<String>, ClientError> {
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(|error| unreachable(&error))? {
         body.extend_from_slice(&piece);
-        if body.len() > MAX_MESSAGE_BYTES {
-            return Err(ClientError::Protocol(format!("it sent a message of more than {MAX_MESSAGE_BYTES} bytes")));
+        if body.len() > max_bytes {
+            return Ok(None);
         }
     }
-    Ok(String::from_utf8_lossy(&body).into_owned())
+    Ok(Some(String::from_utf8_lossy(&body).into_owned()))
 }
 
-fn refused(status: StatusCode) -> ClientError {
-    let what = match status {
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => "it doesn't let us in; see headers in mcp.toml",
-        StatusCode::NOT_FOUND => "there is no MCP server at its url, or the session is over",
-        _ => "it answered with an error",
-    };
-    ClientError::Unreachable(format!("{what} (HTTP {})", status.as_u16()))
+fn too_long() -> ClientError {
+    ClientError::Protocol(format!("it sent a message of more than {MAX_MESSAGE_BYTES} bytes"))
 }
 
 /// The deepest cause. The error itself would print its URL.

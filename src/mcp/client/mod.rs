@@ -8,19 +8,18 @@ mod child;
 mod connection;
 mod http;
 pub mod pin;
+mod refusal;
 mod result;
+mod schema;
 pub mod settings;
+mod talk;
 mod tools;
 
 pub use connection::Connection;
-use serde_json::{Value, json};
 pub use tools::{Servers, described, look, tools, try_out};
 
 use self::settings::Settings;
-use super::{
-    RpcError,
-    message::{self, Message, response},
-};
+use super::RpcError;
 use crate::{
     config::Config,
     exec::{KeyFiles, Shelter},
@@ -44,44 +43,24 @@ pub enum ClientError {
     #[error("{0}")]
     Unreachable(String),
     /// It took too long.
-    #[error("it gave no answer within {0} s")]
-    Silent(u64),
+    #[error("it gave no answer within {seconds} s{}", hinted(hint))]
+    Silent {
+        /// How long was waited.
+        seconds: u64,
+        /// What it said last that is no answer, or empty.
+        hint: String,
+    },
     /// What it says can't be understood.
     #[error("{0}")]
     Protocol(String),
     /// It refused, in its own words.
     #[error("{0}")]
     Refused(RpcError),
+    /// It has forgotten the session, and with it the request: nothing was done.
+    #[error("it has forgotten this session")]
+    SessionOver,
 }
 
-/// What follows from a message of a server.
-enum Reaction {
-    /// It is the answer that is waited for.
-    Answered(Result<Value, ClientError>),
-    /// It wants this answer.
-    Reply(String),
-    /// Nothing.
-    Nothing,
-}
-
-/// Decides it, while the answer to the request `id` is waited for. What isn't a message is passed over: some print to where
-/// they should speak.
-fn react(text: &str, id: u64, has_news: &mut bool) -> Reaction {
-    match message::parse(text) {
-        Ok(Message::Response { id: answered, result }) if answered.as_u64() == Some(id) => {
-            Reaction::Answered(result.map_err(ClientError::Refused))
-        }
-        Ok(Message::Request { id, method, .. }) => {
-            let answer = match method.as_str() {
-                "ping" => Ok(json!({})),
-                other => Err(RpcError::new(RpcError::NO_METHOD, format!("{other} is not granted"))),
-            };
-            Reaction::Reply(response(Some(&id), &answer))
-        }
-        Ok(Message::Notification { method }) => {
-            *has_news |= method == "notifications/tools/list_changed";
-            Reaction::Nothing
-        }
-        Ok(Message::Response { .. } | Message::Refused { .. }) | Err(_) => Reaction::Nothing,
-    }
+fn hinted(hint: &str) -> String {
+    if hint.is_empty() { String::new() } else { format!(" (the last that it said: {hint})") }
 }

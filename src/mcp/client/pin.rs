@@ -12,7 +12,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::settings::Server;
+use super::{schema::ToolArguments, settings::Server};
 use crate::{approval_text::fenced, config::read_private};
 
 /// Tools that are taken of one server.
@@ -25,6 +25,10 @@ const MAX_SCHEMA_BYTES: usize = 16 * 1024;
 const MAX_SCHEMA_TEXT_CHARS: usize = 1_000;
 /// The longest name of a tool as the model calls it, in characters: what its server takes.
 const MAX_NAME_CHARS: usize = 64;
+/// The longest name of a tool at its server, in characters.
+const MAX_SERVERS_NAME_CHARS: usize = 256;
+/// How much of a digest tells the tools of a server apart, in characters.
+const DIGEST_CHARS: usize = 8;
 
 /// A tool as its server describes it, cleaned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,22 +56,31 @@ impl Listing {
     /// What of a server's list can be used, and sentences on what can't.
     pub fn of(server: &Server, tools: &[Value]) -> (Self, Vec<String>) {
         let (mut listed, mut problems) = (Vec::<Listed>::new(), Vec::new());
+        let mut too_many = 0_usize;
         for tool in tools {
             let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
             if server.tools.as_ref().is_some_and(|allowed| !allowed.contains(name)) {
                 continue;
             }
-            let taken = if listed.len() >= MAX_TOOLS {
-                Err(format!("at most {MAX_TOOLS} tools are taken"))
-            } else if listed.iter().any(|other| other.name == name) {
+            if listed.len() >= MAX_TOOLS {
+                too_many += 1;
+                continue;
+            }
+            let called = tool_name(&server.name, name);
+            let taken = if listed.iter().any(|other| tool_name(&server.name, &other.name) == called) {
                 Err("there are two of its name".to_owned())
             } else {
-                Listed::of(server, name, tool)
+                Listed::of(name, tool)
             };
             match taken {
                 Ok(tool) => listed.push(tool),
                 Err(why) => problems.push(format!("The tool {:?} is left out: {why}.", clean(name, MAX_NAME_CHARS))),
             }
+        }
+        if too_many > 0 {
+            problems.push(format!(
+                "{too_many} more tools are left out: at most {MAX_TOOLS} are taken. `tools` in mcp.toml picks which."
+            ));
         }
         let missing = server.tools.iter().flatten().filter(|name| !listed.iter().any(|tool| tool.name == **name));
         problems.extend(missing.map(|name| format!("The tool {name:?} of mcp.toml is not offered.")));
@@ -87,7 +100,7 @@ impl Listing {
 
     /// What is another in `new`, in words for people.
     pub fn changes(&self, new: &Self) -> String {
-        let names = |listing: &Self| listing.tools.iter().map(|tool| tool.name.clone()).collect::<BTreeSet<_>>();
+        let names = |listing: &Self| listing.tools.iter().map(Listed::shown_name).collect::<BTreeSet<_>>();
         let (old_names, new_names) = (names(self), names(new));
         let mut changes: Vec<String> =
             new_names.difference(&old_names).map(|name| format!("`{name}` is new")).collect();
@@ -100,7 +113,7 @@ impl Listing {
             ];
             let parts: Vec<&str> = parts.into_iter().filter_map(|(differs, part)| differs.then_some(part)).collect();
             if !parts.is_empty() {
-                changes.push(format!("`{}` has another {}", old.name, parts.join(" and another ")));
+                changes.push(format!("`{}` has another {}", old.shown_name(), parts.join(" and another ")));
             }
         }
         changes.join(", ")
@@ -133,30 +146,46 @@ impl Listed {
             ("arguments", before.map(arguments), arguments(self)),
             ("effect, as it says", before.map(effect), effect(self)),
         ];
+        let tool = self.shown_name();
         let part = |(name, old, new): (&str, Option<String>, String)| match old {
             Some(old) if old == new => None,
-            Some(old) => Some(format!("`{}`, {name} until now:\n{}\nnow:\n{}", self.name, fenced(&old), fenced(&new))),
-            None => Some(format!("`{}`, {name}:\n{}", self.name, fenced(&new))),
+            Some(old) => Some(format!("`{tool}`, {name} until now:\n{}\nnow:\n{}", fenced(&old), fenced(&new))),
+            None => Some(format!("`{tool}`, {name}:\n{}", fenced(&new))),
         };
         parts.into_iter().filter_map(part).collect::<Vec<_>>().join("\n")
     }
 
-    fn of(server: &Server, name: &str, tool: &Value) -> Result<Self, String> {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        let called = tool_name(&server.name, name);
-        if name.is_empty() || !name.chars().all(is_plain) || called.len() > MAX_NAME_CHARS {
-            return Err(format!(
-                "its name can't be used; `{}` has to be of letters, digits, _ and -, {MAX_NAME_CHARS} at most",
-                clean(&called, 100)
-            ));
+    /// Its name as people read it: one with other signs than words have is spelled out.
+    pub fn shown_name(&self) -> String {
+        if is_plain(&self.name) {
+            self.name.clone()
+        } else {
+            format!("{:?}", clean(&self.name, MAX_SERVERS_NAME_CHARS))
         }
-        let schema = match tool.get("inputSchema") {
-            Some(schema @ Value::Object(_)) => sorted(schema),
-            _ => return Err("its arguments aren't described".to_owned()),
+    }
+
+    fn of(name: &str, tool: &Value) -> Result<Self, String> {
+        let length = name.chars().count();
+        if length == 0 || length > MAX_SERVERS_NAME_CHARS {
+            return Err(format!("its name has {length} characters; one to {MAX_SERVERS_NAME_CHARS} are taken"));
+        }
+        let schema = ["inputSchema", "input_schema"].iter().find_map(|key| tool.get(*key)).unwrap_or(&Value::Null);
+        // Some write their schema as a text.
+        let schema = match schema {
+            Value::String(text) => {
+                serde_json::from_str(text).map_err(|_| "its arguments aren't described by an object")?
+            }
+            Value::Null | Value::Bool(true) => Value::Object(Map::new()),
+            other => other.clone(),
         };
+        if !is_shown_whole(&schema) {
+            return Err("names of its arguments have signs that a screen doesn't show".to_owned());
+        }
+        let schema = sorted(&schema);
         if schema.to_string().len() > MAX_SCHEMA_BYTES {
             return Err(format!("the description of its arguments is longer than {MAX_SCHEMA_BYTES} bytes"));
         }
+        ToolArguments::read(&schema)?;
         let text = |key: &str| tool.get(key).and_then(Value::as_str).unwrap_or_default();
         let description = if text("description").is_empty() { text("title") } else { text("description") };
         let hint = |key: &str| tool.pointer(&format!("/annotations/{key}")).and_then(Value::as_bool) == Some(true);
@@ -170,9 +199,37 @@ impl Listed {
     }
 }
 
-/// What the model calls a tool.
+/// What the model calls a tool: by its own name where every API takes that. Another becomes one that they take, with a digest of its
+/// own behind it, so that no other tool of the server can have the same.
 pub fn tool_name(server: &str, tool: &str) -> String {
-    format!("mcp__{server}__{tool}")
+    let prefix = format!("mcp__{server}__");
+    let room = MAX_NAME_CHARS.saturating_sub(prefix.len());
+    if is_plain(tool) && tool.len() <= room {
+        return prefix + tool;
+    }
+    let digest = crate::approval_text::sha256(tool);
+    let plain: String = tool.chars().map(|c| if is_plain_sign(c) { c } else { '_' }).collect();
+    let plain: String = plain.chars().take(room.saturating_sub(DIGEST_CHARS + 1)).collect();
+    format!("{prefix}{plain}_{}", digest.get(..DIGEST_CHARS).unwrap_or_default())
+}
+
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(is_plain_sign)
+}
+
+fn is_plain_sign(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
+/// Whether the keys of a schema stay what they are when what a screen doesn't show is taken out: a call has to name them.
+fn is_shown_whole(schema: &Value) -> bool {
+    match schema {
+        Value::Object(object) => {
+            object.iter().all(|(key, value)| clean(key, MAX_SCHEMA_TEXT_CHARS) == *key && is_shown_whole(value))
+        }
+        Value::Array(items) => items.iter().all(is_shown_whole),
+        _ => true,
+    }
 }
 
 /// Text of somebody else's without what a screen doesn't show, cut to a length.
@@ -313,9 +370,9 @@ mod tests {
         let mut tools = vec![
             json!({"name": "good", "inputSchema": {}}),
             json!({"name": "good", "inputSchema": {}}),
-            json!({"name": "bad name", "inputSchema": {}}),
-            json!({"name": "x".repeat(60), "inputSchema": {}}),
-            json!({"name": "vague"}),
+            json!({"name": "", "inputSchema": {}}),
+            json!({"name": "x".repeat(300), "inputSchema": {}}),
+            json!({"name": "list", "inputSchema": {"properties": ["a", "b"]}}),
             json!({"name": "huge", "inputSchema": {"enum": vec!["x".repeat(900); 20]}}),
             json!(7),
         ];
@@ -323,7 +380,8 @@ mod tests {
         assert_eq!((listing.tools.len(), problems.len()), (1, 6), "{problems:#?}");
         tools = (0..MAX_TOOLS + 3).map(|n| json!({"name": format!("t{n}"), "inputSchema": {}})).collect();
         let (listing, problems) = Listing::of(&server(""), &tools);
-        assert_eq!((listing.tools.len(), problems.len()), (MAX_TOOLS, 3));
+        assert_eq!((listing.tools.len(), problems.len()), (MAX_TOOLS, 1));
+        assert!(problems[0].starts_with("3 more tools are left out"), "{problems:?}");
         let (listing, problems) = Listing::of(&server("tools = [\"t1\", \"gone\"]"), &tools);
         assert_eq!(
             (listing.tools.len(), problems.as_slice()),

@@ -1,15 +1,33 @@
 //! What a server answers to a call, as the model is told it: texts, pictures that it can be shown, and words for the rest.
+//!
+//! Whatever a result holds is told in some form: data that no text repeats stands below the texts, and a part of an unknown kind stands
+//! as it came.
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-use serde_json::{Value, json};
+use base64::{
+    Engine as _,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig, general_purpose::STANDARD},
+};
+use serde_json::{Map, Value, json};
 
 use super::pin::clean;
-use crate::media::content::{self, Content};
+use crate::{
+    media::content::{self, Content},
+    words::shortened,
+};
 
 /// The largest picture that is kept, in bytes.
 const MAX_IMAGE_BYTES: usize = 3_500_000;
 /// Parts of one result that are looked at.
 const MAX_PARTS: usize = 100;
+/// The longest text of a value that is no text itself, such as a file in a field; beyond it is only measured.
+const MAX_BLOB_CHARS: usize = 2_000;
+/// Base64 as most write it, with or without the signs at its end.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
 
 /// A result, read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -24,45 +42,184 @@ pub(super) struct ReadResult {
 
 /// Reads a result. Total: what isn't understood is said to be there.
 pub(super) fn read(result: &Value) -> ReadResult {
-    let mut told =
-        ReadResult { is_failure: result.get("isError") == Some(&Value::Bool(true)), ..ReadResult::default() };
-    let parts = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    // The protocol's first draft had results in a field.
+    let result = result.get("toolResult").filter(|_| result.get("content").is_none()).unwrap_or(result);
+    let mut told = ReadResult { is_failure: is_failure(result), ..ReadResult::default() };
     let mut texts = Vec::new();
+    let parts = parts(result);
     for part in parts.iter().take(MAX_PARTS) {
-        let field = |name: &str| part.get(name).and_then(Value::as_str).unwrap_or_default();
-        match field("type") {
-            "text" => texts.push(field("text").to_owned()),
-            "image" => match image(field("data")) {
-                Some(block) if told.image.is_none() => {
-                    told.image = Some(block);
-                    texts.push("(The picture is shown.)".to_owned());
-                }
-                Some(_) => texts.push("(One more picture, not shown.)".to_owned()),
-                None => texts.push("(A picture that can't be shown.)".to_owned()),
-            },
-            "resource" => texts.push(resource(part)),
-            "resource_link" => texts.push(format!("(A resource at {})", clean(field("uri"), 500))),
-            other => texts.push(format!("(Something of the kind {:?}, not shown.)", clean(other, 40))),
-        }
+        told.is_failure |= part.get("type") == Some(&json!("error"));
+        texts.push(told.take_part(part));
     }
     if parts.len() > MAX_PARTS {
         texts.push(format!("({} more parts, not shown.)", parts.len() - MAX_PARTS));
     }
+    texts.retain(|text| !text.trim().is_empty());
+    let structured = ["structuredContent", "structured_content"].iter().find_map(|key| result.get(*key));
+    if let Some(structured) = structured.filter(|data| !data.is_null()).filter(|data| !is_told(data, &texts)) {
+        texts.push(structured.to_string());
+    }
+    if texts.is_empty()
+        && let Some(rest) = rest(result)
+    {
+        texts.push(rest);
+    }
     if texts.is_empty() {
-        let structured = result.get("structuredContent").map(Value::to_string);
-        texts.push(structured.unwrap_or_else(|| "(It answered with nothing.)".to_owned()));
+        let nothing = match told.is_failure {
+            true => "(The server says that this failed, and not why.)",
+            false => "(It answered with nothing.)",
+        };
+        texts.push(nothing.to_owned());
     }
     told.text = texts.join("\n");
     told
 }
 
-fn resource(part: &Value) -> String {
-    let field = |name: &str| part.pointer(&format!("/resource/{name}")).and_then(Value::as_str);
-    let uri = clean(field("uri").unwrap_or("?"), 500);
-    match field("text") {
-        Some(text) => format!("{uri}:\n{text}"),
-        None => format!("(A resource at {uri}, not text.)"),
+fn is_failure(result: &Value) -> bool {
+    match result.get("isError").or_else(|| result.get("is_error")) {
+        Some(Value::Bool(is_error)) => *is_error,
+        Some(Value::String(word)) => word.eq_ignore_ascii_case("true"),
+        _ => false,
     }
+}
+
+/// The parts of a result; one alone needs no list.
+fn parts(result: &Value) -> Vec<&Value> {
+    match result.get("content") {
+        Some(Value::Array(parts)) => parts.iter().collect(),
+        None | Some(Value::Null) => Vec::new(),
+        Some(only) => vec![only],
+    }
+}
+
+/// Whether some text is this data already: its JSON, or for one value in a field of its own, that value.
+fn is_told(data: &Value, texts: &[String]) -> bool {
+    let object = data.as_object();
+    if object.is_some_and(Map::is_empty) {
+        return true;
+    }
+    let only = object.filter(|object| object.len() == 1).and_then(|object| object.values().next());
+    let is_it = |text: &str, value: &Value| {
+        value.as_str() == Some(text) || serde_json::from_str::<Value>(text).is_ok_and(|read| read == *value)
+    };
+    let is_in = |text: &str| is_it(text, data) || only.is_some_and(|only| is_it(text, only));
+    // A list of parts may have one item of the data each.
+    let items = data.as_array().or_else(|| only.and_then(Value::as_array)).filter(|items| !items.is_empty());
+    let are_items = items.is_some_and(|items| {
+        items.len() == texts.len() && items.iter().zip(texts).all(|(item, text)| is_it(text.trim(), item))
+    });
+    are_items || texts.iter().any(|text| is_in(text.trim())) || is_in(texts.join("\n").trim())
+}
+
+/// The fields of a result that has nothing in the places for it; `None` if it has none at all.
+fn rest(result: &Value) -> Option<String> {
+    let known = ["content", "structuredContent", "structured_content", "isError", "is_error", "_meta", "resultType"];
+    match result {
+        Value::Object(object) => {
+            let rest: Map<String, Value> = object
+                .iter()
+                .filter(|(key, value)| !known.contains(&key.as_str()) && !value.is_null())
+                .map(|(key, value)| (key.clone(), without_blobs(value)))
+                .collect();
+            (!rest.is_empty()).then(|| Value::Object(rest).to_string())
+        }
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Array(list) if list.is_empty() => None,
+        other => Some(other.to_string()),
+    }
+}
+
+/// A value with each long text of it shortened: a file that stands in a field.
+fn without_blobs(value: &Value) -> Value {
+    match value {
+        Value::Object(object) => {
+            Value::Object(object.iter().map(|(key, value)| (key.clone(), without_blobs(value))).collect())
+        }
+        Value::Array(values) => Value::Array(values.iter().map(without_blobs).collect()),
+        Value::String(text) if is_blob(text) => Value::String(shortened(text, MAX_BLOB_CHARS)),
+        other => other.clone(),
+    }
+}
+
+fn is_blob(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=-_".contains(&byte))
+}
+
+impl ReadResult {
+    /// The text that stands for a part.
+    fn take_part(&mut self, part: &Value) -> String {
+        let field = |name: &str| part.get(name).and_then(Value::as_str).unwrap_or_default();
+        match field("type") {
+            "image" => self.take_image(field("data")),
+            "audio" => format!("(A recording{}, not played.)", kind_and_size(field("mimeType"), field("data"))),
+            "resource" => self.take_resource(part.get("resource").unwrap_or(part)),
+            "resource_link" => link(part),
+            // Whatever it is called: its text.
+            _ if part.get("text").is_some_and(Value::is_string) => field("text").to_owned(),
+            _ => match part {
+                Value::String(text) => text.clone(),
+                Value::Null => String::new(),
+                other => without_blobs(other).to_string(),
+            },
+        }
+    }
+
+    fn take_image(&mut self, data: &str) -> String {
+        match image(data) {
+            Some(block) if self.image.is_none() => {
+                self.image = Some(block);
+                "(The picture is shown.)".to_owned()
+            }
+            Some(_) => "(One more picture, not shown.)".to_owned(),
+            None => "(A picture that can't be shown.)".to_owned(),
+        }
+    }
+
+    fn take_resource(&mut self, resource: &Value) -> String {
+        let field = |name: &str| resource.get(name).and_then(Value::as_str);
+        let (uri, mime) = (clean(field("uri").unwrap_or("?"), 500), field("mimeType").unwrap_or_default());
+        let Some(blob) = field("blob") else {
+            return match field("text") {
+                Some(text) => format!("{uri}:\n{text}"),
+                None => format!("(A resource at {uri}, without its content.)"),
+            };
+        };
+        if mime.starts_with("image/") {
+            return format!("{uri}: {}", self.take_image(blob));
+        }
+        let is_text = mime.starts_with("text/") || mime.ends_with("json") || mime.ends_with("xml");
+        match decoded(blob).and_then(|bytes| String::from_utf8(bytes).ok()).filter(|_| is_text) {
+            Some(text) => format!("{uri}:\n{text}"),
+            None => format!("(A resource at {uri}{}, not shown.)", kind_and_size(mime, blob)),
+        }
+    }
+}
+
+fn link(part: &Value) -> String {
+    let field = |name: &str| part.get(name).and_then(Value::as_str).map(|text| clean(text, 500));
+    let words = ["title", "name"].iter().find_map(|key| field(key)).map(|name| format!(" ({name})"));
+    let about = field("description").map(|about| format!(": {about}"));
+    let [words, about] = [words, about].map(Option::unwrap_or_default);
+    format!("(A resource at {}{words}{about})", field("uri").unwrap_or_default())
+}
+
+fn kind_and_size(mime: &str, data: &str) -> String {
+    let kind = if mime.is_empty() { String::new() } else { format!(" of the kind {}", clean(mime, 40)) };
+    let size = u64::try_from(data.len() / 4 * 3).unwrap_or_default();
+    if data.is_empty() { kind } else { format!("{kind}, about {}", crate::words::size(size)) }
+}
+
+/// Base64 as it comes, also of a `data:` address, in lines, or in the alphabet of addresses.
+fn decoded(data: &str) -> Option<Vec<u8>> {
+    let data = data.split_once("base64,").filter(|(head, _)| head.starts_with("data:")).map_or(data, |(_, data)| data);
+    let plain = |c: char| match c {
+        '-' => '+',
+        '_' => '/',
+        other => other,
+    };
+    let data: String = data.chars().filter(|c| !c.is_ascii_whitespace()).map(plain).collect();
+    LENIENT.decode(data).ok()
 }
 
 /// What it is is told by its bytes: what the server says of it is a claim.
@@ -70,12 +227,12 @@ fn image(data: &str) -> Option<String> {
     if data.len() / 4 * 3 > MAX_IMAGE_BYTES {
         return None;
     }
-    let bytes = STANDARD.decode(data).ok()?;
+    let bytes = decoded(data)?;
     let Content::Image { mime, size } = content::sniff(bytes.get(..content::HEAD_BYTES).unwrap_or(&bytes)) else {
         return None;
     };
     let is_small = size.0.max(size.1) <= content::MAX_SIDE_PX;
-    let source = json!({"type": "base64", "media_type": mime, "data": data});
+    let source = json!({"type": "base64", "media_type": mime, "data": STANDARD.encode(&bytes)});
     is_small.then(|| json!({"type": "image", "source": source}).to_string())
 }
 
@@ -94,24 +251,195 @@ mod tests {
             {"type": "resource", "resource": {"uri": "a://b", "text": "two"}}, {"type": "audio", "data": ""}]}));
         assert_eq!(
             told.text,
-            "one\n(The picture is shown.)\n(One more picture, not shown.)\n(A picture that can't be shown.)\na://b:\ntwo\n(Something of \
-             the kind \"audio\", not shown.)"
+            "one\n(The picture is shown.)\n(One more picture, not shown.)\n(A picture that can't be shown.)\na://b:\ntwo\n(A recording, \
+             not played.)"
         );
         assert!(told.image.unwrap().contains("\"media_type\":\"image/png\""));
         assert!(!told.is_failure);
     }
 
+    /// A new report is one line: its name, the result as the server sends it, the text that the model is told, and whether it
+    /// is told as a failure.
     #[test]
-    fn whatever_comes_is_read_and_none_of_it_is_taken_for_success() {
-        assert_eq!(
-            read(&json!({"isError": true, "content": [{"type": "text", "text": "no"}]})),
-            ReadResult { text: "no".to_owned(), image: None, is_failure: true }
-        );
-        assert_eq!(read(&json!({"structuredContent": {"a": 1}})).text, r#"{"a":1}"#);
-        for strange in [json!(null), json!([]), json!({"content": "x"}), json!({"content": []})] {
-            assert_eq!(read(&strange).text, "(It answered with nothing.)");
+    fn whatever_a_result_holds_is_told() {
+        let text = |text: &str| json!({"type": "text", "text": text});
+        let rows = json!({"rows": [{"id": 1}, {"id": 2}, {"id": 3}]});
+        let rows_text = r#"{"rows":[{"id":1},{"id":2},{"id":3}]}"#;
+        let both = format!("Found 3 rows\n{rows_text}");
+        let cases: Vec<(&str, Value, &str, bool)> = vec![
+            ("a failure's words", json!({"isError": true, "content": [text("no")]}), "no", true),
+            (
+                "a failure without words",
+                json!({"isError": true, "content": []}),
+                "(The server says that this failed, and not why.)",
+                true,
+            ),
+            ("a failure in a word", json!({"isError": "true", "content": [text("no")]}), "no", true),
+            (
+                "a part that is an error",
+                json!({"content": [{"type": "error", "text": "no such file"}]}),
+                "no such file",
+                true,
+            ),
+            ("null for no failure", json!({"isError": null, "content": [text("yes")]}), "yes", false),
+            (
+                "data beside a summary",
+                json!({"content": [text("Found 3 rows")], "structuredContent": rows}),
+                &both,
+                false,
+            ),
+            (
+                "data that the text has, too",
+                json!({"content": [text(" {\n \"rows\": [{\"id\": 1}, {\"id\": 2}, {\"id\": 3}]} ")], "structuredContent": rows}),
+                "{\n \"rows\": [{\"id\": 1}, {\"id\": 2}, {\"id\": 3}]}",
+                false,
+            ),
+            (
+                "a value in a field of its own",
+                json!({"content": [text("42")], "structuredContent": {"result": 42}}),
+                "42",
+                false,
+            ),
+            (
+                "a text in a field of its own",
+                json!({"content": [text("hello")], "structuredContent": {"result": "hello"}}),
+                "hello",
+                false,
+            ),
+            (
+                "a list as one part an item",
+                json!({"content": [text("a"), text("b")], "structuredContent": {"result": ["a", "b"]}}),
+                "a\nb",
+                false,
+            ),
+            (
+                "another text in its field",
+                json!({"content": [text("done")], "structuredContent": {"result": "hello"}}),
+                "done\n{\"result\":\"hello\"}",
+                false,
+            ),
+            ("data alone", json!({"structuredContent": {"a": 1}}), r#"{"a":1}"#, false),
+            ("data beside no parts", json!({"content": [], "structuredContent": {"a": 1}}), r#"{"a":1}"#, false),
+            (
+                "data beside an empty text",
+                json!({"content": [text("")], "structuredContent": {"a": 1}}),
+                r#"{"a":1}"#,
+                false,
+            ),
+            (
+                "data of a failure",
+                json!({"isError": true, "content": [], "structuredContent": {"code": "E1"}}),
+                r#"{"code":"E1"}"#,
+                true,
+            ),
+            (
+                "data that is a list",
+                json!({"content": [text("2 found")], "structuredContent": [1, 2]}),
+                "2 found\n[1,2]",
+                false,
+            ),
+            ("no data", json!({"content": [text("x")], "structuredContent": null}), "x", false),
+            ("empty data", json!({"content": [text("x")], "structuredContent": {}}), "x", false),
+            ("content that is a text", json!({"content": "x"}), "x", false),
+            ("content that is one part", json!({"content": text("x")}), "x", false),
+            ("content of bare texts", json!({"content": ["x", "y"]}), "x\ny", false),
+            ("content null", json!({"content": null}), "(It answered with nothing.)", false),
+            ("content null and data", json!({"content": null, "structuredContent": {"a": 1}}), r#"{"a":1}"#, false),
+            ("no content", json!({}), "(It answered with nothing.)", false),
+            ("null", json!(null), "(It answered with nothing.)", false),
+            ("an empty list", json!([]), "(It answered with nothing.)", false),
+            ("a part null", json!({"content": [null, text("x")]}), "x", false),
+            (
+                "a text null",
+                json!({"content": [{"type": "text", "text": null}]}),
+                r#"{"type":"text","text":null}"#,
+                false,
+            ),
+            (
+                "a text that is a number",
+                json!({"content": [{"type": "text", "text": 42}]}),
+                r#"{"type":"text","text":42}"#,
+                false,
+            ),
+            ("a text without its kind", json!({"content": [{"text": "x"}]}), "x", false),
+            (
+                "fields of its own in the place of content",
+                json!({"rows": [1, 2], "_meta": {"a": 1}}),
+                r#"{"rows":[1,2]}"#,
+                false,
+            ),
+            ("a bare text", json!("x"), "x", false),
+            ("the first draft's field", json!({"toolResult": {"content": [text("x")], "isError": true}}), "x", true),
+            ("the first draft's field, bare", json!({"toolResult": "x"}), "x", false),
+            (
+                "a kind of its own",
+                json!({"content": [{"type": "json", "json": {"a": 1}}]}),
+                r#"{"type":"json","json":{"a":1}}"#,
+                false,
+            ),
+            (
+                "a recording",
+                json!({"content": [{"type": "audio", "data": "AAAAAAAA", "mimeType": "audio/wav"}]}),
+                "(A recording of the kind audio/wav, about 6 B, not played.)",
+                false,
+            ),
+            (
+                "a link",
+                json!({"content": [{"type": "resource_link", "uri": "a://b", "name": "B", "description": "the b"}]}),
+                "(A resource at a://b (B): the b)",
+                false,
+            ),
+            (
+                "a text as bytes",
+                json!({"content": [{"type": "resource", "resource": {"uri": "a://b", "mimeType": "text/csv", "blob": "YSxi"}}]}),
+                "a://b:\na,b",
+                false,
+            ),
+            (
+                "bytes",
+                json!({"content": [{"type": "resource", "resource": {"uri": "a://b", "mimeType": "application/pdf", "blob": "JVBERi0x"}}]}),
+                "(A resource at a://b of the kind application/pdf, about 6 B, not shown.)",
+                false,
+            ),
+            (
+                "a picture as bytes",
+                json!({"content": [{"type": "resource", "resource": {"uri": "a://b", "mimeType": "image/png", "blob": PNG}}]}),
+                "a://b: (The picture is shown.)",
+                false,
+            ),
+            (
+                "a resource without its content",
+                json!({"content": [{"type": "resource", "resource": {"uri": "a://b"}}]}),
+                "(A resource at a://b, without its content.)",
+                false,
+            ),
+            (
+                "base64 that is none",
+                json!({"content": [{"type": "image", "data": "!!!"}]}),
+                "(A picture that can't be shown.)",
+                false,
+            ),
+            (
+                "a picture's address",
+                json!({"content": [{"type": "image", "data": format!("data:image/png;base64,{PNG}")}]}),
+                "(The picture is shown.)",
+                false,
+            ),
+            (
+                "base64 in lines, without its end",
+                json!({"content": [{"type": "image", "data": PNG.trim_end_matches('=').replace("AAA", "A\r\nAA")}]}),
+                "(The picture is shown.)",
+                false,
+            ),
+        ];
+        for (name, result, text, is_failure) in cases {
+            let told = read(&result);
+            assert_eq!((told.text.trim(), told.is_failure), (text, is_failure), "{name}");
+            assert_eq!(told.image.is_some(), text.contains("picture is shown"), "{name}");
         }
-        let many = vec![json!({"type": "text", "text": "x"}); 150];
+        let many = vec![text("x"); 150];
         assert!(read(&json!({"content": many})).text.ends_with("(50 more parts, not shown.)"));
+        let file = json!({"content": [{"type": "video", "data": "A".repeat(100_000)}]});
+        assert!(read(&file).text.len() < 3_000, "a file in a field isn't text");
     }
 }

@@ -23,7 +23,7 @@ use crate::{
     loopback,
     mcp::{
         RpcError,
-        message::{self, Message, is_known, response},
+        message::{self, Message, Received, is_known, response},
     },
     redact::Secret,
 };
@@ -92,7 +92,7 @@ impl Door {
             let refused = plain(StatusCode::UNAUTHORIZED, "The bearer token is missing or wrong.");
             return Err(Box::new(with(refused, WWW_AUTHENTICATE.as_str(), "Bearer")));
         }
-        if path != PATH {
+        if path.trim_end_matches('/') != PATH {
             return Err(Box::new(plain(StatusCode::NOT_FOUND, "The server is at /mcp.")));
         }
         let revision = headers.get(REVISION).map(|revision| revision.to_str().unwrap_or_default());
@@ -126,27 +126,47 @@ impl Door {
             Ok(Err(_)) | Err(_) => return plain(StatusCode::BAD_REQUEST, "The message didn't come through."),
         };
         match message::parse(&String::from_utf8_lossy(&body)) {
-            Ok(message) => self.deal_with(message).await,
-            Err(error) => json(StatusCode::BAD_REQUEST, response(None, &Err(error))),
+            Received::One(Ok(message)) => self.deal_with(message).await,
+            Received::One(Err(error)) => json(StatusCode::BAD_REQUEST, response(None, &Err(error))),
+            Received::Batch(messages) => self.deal_with_all(messages).await,
         }
     }
 
     async fn deal_with(&self, message: Message) -> Answered {
-        let (id, is_introduction) = match &message {
-            Message::Request { id, method, .. } => (Some(id.clone()), method == "initialize"),
-            Message::Refused { id, .. } => (Some(id.clone()), false),
-            _ => (None, false),
+        let is_introduction = matches!(&message, Message::Request { method, .. } if method == "initialize");
+        let Some(answer) = self.answer_to(message).await else { return plain(StatusCode::ACCEPTED, "") };
+        match token::random() {
+            Ok(session) if is_introduction => with(json(StatusCode::OK, answer), SESSION, session.expose()),
+            _ => json(StatusCode::OK, answer),
+        }
+    }
+
+    async fn deal_with_all(&self, messages: Vec<Result<Message, RpcError>>) -> Answered {
+        let mut answers = Vec::new();
+        for message in messages {
+            match message {
+                Ok(message) => answers.extend(self.answer_to(message).await),
+                Err(error) => answers.push(response(None, &Err(error))),
+            }
+        }
+        match answers.as_slice() {
+            [] => plain(StatusCode::ACCEPTED, ""),
+            answers => json(StatusCode::OK, format!("[{}]", answers.join(","))),
+        }
+    }
+
+    /// The answer's text; `None` if the message wants none.
+    async fn answer_to(&self, message: Message) -> Option<String> {
+        let id = match &message {
+            Message::Request { id, .. } | Message::Refused { id, .. } => Some(id.clone()),
+            _ => None,
         };
         let (done, answered) = oneshot::channel();
         if !deal_with(&self.offer, message, &self.jobs, move |answer| drop(done.send(answer))) {
-            return plain(StatusCode::ACCEPTED, "");
+            return None;
         }
         let lost = || Err(RpcError::new(RpcError::INTERNAL, "the server is ending"));
-        let answer = json(StatusCode::OK, response(id.as_ref(), &answered.await.unwrap_or_else(|_| lost())));
-        match token::random() {
-            Ok(session) if is_introduction => with(answer, SESSION, session.expose()),
-            _ => answer,
-        }
+        Some(response(id.as_ref(), &answered.await.unwrap_or_else(|_| lost())))
     }
 }
 

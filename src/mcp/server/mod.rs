@@ -196,6 +196,10 @@ impl Offer {
         let input = match params.get("arguments") {
             None | Some(Value::Null) => "{}".to_owned(),
             Some(arguments @ Value::Object(_)) => arguments.to_string(),
+            // Some clients pass on what their model wrote.
+            Some(Value::String(text)) if serde_json::from_str::<Value>(text).is_ok_and(|read| read.is_object()) => {
+                text.clone()
+            }
             Some(_) => return Err(RpcError::new(RpcError::PARAMETERS, "arguments is no object")),
         };
         let meta = params.get("_meta").cloned().unwrap_or_default();

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use super::{Handler, MAX_REQUEST_BYTES, MAX_WAITING, Offer, deal_with, work};
 use crate::mcp::{
     RpcError,
-    message::{self, Message, response},
+    message::{self, Message, Received, response},
 };
 
 /// Serves this process's own streams until its input ends.
@@ -44,15 +44,26 @@ fn read(mut input: impl BufRead, lines: &mpsc::Sender<Result<String, RpcError>>)
 
 async fn listen(offer: &Offer, mut lines: mpsc::Receiver<Result<String, RpcError>>, jobs: mpsc::Sender<super::Job>) {
     while let Some(line) = lines.recv().await {
-        match line.and_then(|line| message::parse(&line)) {
-            Ok(message) => {
-                let id = match &message {
-                    Message::Request { id, .. } | Message::Refused { id, .. } => Some(id.clone()),
-                    _ => None,
-                };
-                deal_with(offer, message, &jobs, move |answer| say(&response(id.as_ref(), &answer)));
+        // Each message of a batch is answered on a line of its own.
+        let received = match line {
+            Ok(line) => message::parse(&line),
+            Err(error) => Received::One(Err(error)),
+        };
+        let messages = match received {
+            Received::One(message) => vec![message],
+            Received::Batch(messages) => messages,
+        };
+        for message in messages {
+            match message {
+                Ok(message) => {
+                    let id = match &message {
+                        Message::Request { id, .. } | Message::Refused { id, .. } => Some(id.clone()),
+                        _ => None,
+                    };
+                    deal_with(offer, message, &jobs, move |answer| say(&response(id.as_ref(), &answer)));
+                }
+                Err(error) => say(&response(None, &Err(error))),
             }
-            Err(error) => say(&response(None, &Err(error))),
         }
     }
 }

@@ -45,6 +45,8 @@ async fn ask(method: &str, params: Value) -> Result<Value, RpcError> {
 async fn calls_and_resources_reach_the_handler_and_the_rest_is_answered_at_once() {
     let called = ask("tools/call", json!({"name": "echo", "arguments": {"b": 1, "a": "x"}})).await.unwrap();
     assert_eq!(called, json!({"content": [{"type": "text", "text": r#"echo {"b":1,"a":"x"}"#}], "isError": false}));
+    let in_text = ask("tools/call", json!({"name": "echo", "arguments": "{\"a\":1}"})).await.unwrap();
+    assert_eq!(in_text["content"][0]["text"], r#"echo {"a":1}"#);
     assert_eq!(ask("tools/call", json!({"name": "fail"})).await.unwrap()["isError"], true);
     assert_eq!(ask("tools/list", json!({})).await.unwrap()["tools"][0]["name"], "echo");
     assert_eq!(ask("resources/read", json!({"uri": "reveille://a"})).await.unwrap()["contents"][0]["text"], "text");
@@ -141,6 +143,12 @@ async fn a_message_is_answered_once_and_what_is_none_is_refused() {
         assert!(send(call.to_owned()).await.1.contains("echo {}"));
         let notification = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         assert_eq!(send(notification.to_owned()).await, (202, String::new()));
+        let batch = send(format!("[{PING},{notification},{}]", PING.replace('7', "\"b\""))).await;
+        let answers = r#"[{"jsonrpc":"2.0","id":7,"result":{}},{"jsonrpc":"2.0","id":"b","result":{}}]"#;
+        assert_eq!(batch, (200, answers.to_owned()));
+        assert_eq!(send(format!("[{notification}]")).await, (202, String::new()));
+        let unversioned = send(PING.replace(r#""jsonrpc":"2.0","#, "")).await.1;
+        assert!(unversioned.contains(r#""id":7"#) && unversioned.contains("-32600"), "{unversioned}");
         assert_eq!(send("{".to_owned()).await.0, 400);
         assert_eq!(send(" ".repeat(MAX_REQUEST_BYTES + 1)).await.0, 413);
         let get = client.get(&url).bearer_auth("secret-token").send().await.unwrap();

@@ -1,0 +1,319 @@
+//! `health bundle`: one archive that a person can send with a report of a fault. It holds how the program is built, set up and doing,
+//! and nobody's words.
+//!
+//! It is made of what can be read: a damaged database or a missing workspace is named in it. Nothing is written but the archive, no lock
+//! is taken, and nobody is asked over the network but a database that `DATABASE_URL` names. Every text in it has passed the redactor;
+//! texts that come from elsewhere (the log, the checks' details) have lost the words of messages, answers and the memory, too.
+
+mod phrases;
+mod settings;
+mod sizes;
+mod wakes;
+
+use std::{
+    fs,
+    io::{self, Cursor, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, Utc};
+use serde_json::{Value, json};
+use zip::{ZipWriter, write::SimpleFileOptions};
+
+use self::phrases::Phrases;
+use super::check;
+use crate::{
+    about::VERSION,
+    clock::rfc3339,
+    config::{Config, SaidSettings, SettingProblem},
+    database, embed,
+    logs::{self, LOGGED, LogFilter},
+    redact::Redactor,
+    store::Store,
+    voice,
+};
+
+/// Lines of a program's log.
+const MAX_LOG_LINES: usize = 20_000;
+/// How much of a program's log is taken, in bytes.
+const MAX_LOG_BYTES: usize = 4 << 20;
+/// Texts of a column of the database whose words are looked for.
+const MAX_TEXTS: usize = 5_000;
+/// Files of the memory whose words are looked for, and the largest of them, in bytes.
+const MAX_DOCUMENTS: usize = 5_000;
+const MAX_DOCUMENT_BYTES: u64 = 1 << 20;
+/// The longest name that is told, in bytes.
+const MAX_NAME_BYTES: usize = 100;
+
+/// What is in every bundle, in words.
+pub const IN_BUNDLE: [&str; 7] = [
+    "version, build and system",
+    "which settings are set, and the values of those that tell of nobody",
+    "the health report",
+    "the logs, redacted once more",
+    "the database's tables and their numbers of rows",
+    "sizes of files",
+    "the last 50 wakes: rounds, tools by name, outcomes, tokens and durations",
+];
+/// What is in none, in words.
+pub const NOT_IN_BUNDLE: [&str; 4] = [
+    "keys, tokens and passwords",
+    "messages, answers, and the arguments and results of calls",
+    "the memory: its documents, facts, tasks and jobs",
+    "files, pictures and recordings",
+];
+
+/// What is known of the settings when a bundle is made.
+pub struct BundleSource<'a> {
+    /// As they were said.
+    pub said: &'a SaidSettings,
+    /// What is wrong with them.
+    pub problems: &'a [SettingProblem],
+    /// Those that are right; `None` if nothing can be made of them.
+    pub config: Option<&'a Config>,
+    /// Masks every secret that is known, also of settings that are wrong.
+    pub redactor: &'a Redactor,
+    /// When it is made.
+    pub now: DateTime<Utc>,
+}
+
+/// The files of a bundle.
+#[derive(Debug)]
+pub struct Bundle {
+    /// Names and contents, in their order.
+    files: Vec<(String, String)>,
+    /// What couldn't be read, and why, a line each.
+    pub unread: Vec<String>,
+}
+
+impl Bundle {
+    /// Gathers everything. Total: what can't be read is named.
+    pub fn gather(source: &BundleSource<'_>) -> Self {
+        let mut gathering = Gathering { source, files: Vec::new(), unread: Vec::new() };
+        gathering.gather();
+        let Gathering { mut files, unread, .. } = gathering;
+        let unread: Vec<String> = unread.iter().map(|line| source.seal(line)).collect();
+        files.insert(0, ("README.txt".to_owned(), read_me(source.now, &unread)));
+        Self { files, unread }
+    }
+
+    /// Writes it into a new file that its owner alone may read.
+    ///
+    /// # Errors
+    /// There is such a file, or it can't be written; then no file is left behind.
+    pub fn write(&self, file: &Path) -> io::Result<()> {
+        let archive = self.pack().map_err(io::Error::other)?;
+        let mut to = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
+        to.write_all(&archive).and_then(|()| to.sync_all()).inspect_err(|_| {
+            fs::remove_file(file).ok();
+        })
+    }
+
+    fn pack(&self) -> zip::result::ZipResult<Vec<u8>> {
+        let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+        let options = SimpleFileOptions::default().unix_permissions(0o600);
+        for (name, text) in &self.files {
+            writer.start_file(name.as_str(), options)?;
+            writer.write_all(text.as_bytes())?;
+        }
+        Ok(writer.finish()?.into_inner())
+    }
+}
+
+impl BundleSource<'_> {
+    /// A text as it may leave the machine.
+    fn seal(&self, text: &str) -> String {
+        let sealed = self.redactor.redact(text);
+        let home = self.said.home().map(|home| home.display().to_string()).filter(|home| home.len() > 4);
+        match home {
+            Some(home) => sealed.replace(&home, "~"),
+            None => sealed,
+        }
+    }
+}
+
+struct Gathering<'a> {
+    source: &'a BundleSource<'a>,
+    files: Vec<(String, String)>,
+    unread: Vec<String>,
+}
+
+impl Gathering<'_> {
+    fn gather(&mut self) {
+        self.add_json("about.json", &about(self.source.now));
+        self.add_json("settings.json", &settings::describe_settings(self.source.said, self.source.problems));
+        let Some(config) = self.source.config else {
+            self.unread.push("everything in the workspace: the settings don't say where it is".to_owned());
+            return;
+        };
+        let sizes = sizes::measure_workspace(&config.workspace_dir, &config.repo_name, &mut self.unread);
+        self.add_json("sizes.json", &sizes);
+        let store = self.open(config);
+        let phrases = self.learn_phrases(config, store.as_ref());
+        self.add_report(config, &phrases);
+        self.add_logs(config, &phrases);
+        if let Some(store) = store {
+            self.add_tables(&store);
+            match wakes::describe_wakes(&store, &mut self.unread) {
+                Ok(wakes) => self.add_json("wakes.json", &wakes),
+                Err(error) => self.unread.push(format!("the last wakes: {error}")),
+            }
+        }
+    }
+
+    fn add(&mut self, name: impl Into<String>, text: &str) {
+        self.files.push((name.into(), self.source.seal(text)));
+    }
+
+    fn add_json(&mut self, name: &str, value: &Value) {
+        let text = serde_json::to_string_pretty(value).unwrap_or_default();
+        self.add(name, &(text + "\n"));
+    }
+
+    /// Opens the database for looking only, whatever its version.
+    fn open(&mut self, config: &Config) -> Option<Store> {
+        match database::look(config) {
+            Ok(Some(store)) => Some(store),
+            Ok(None) => {
+                self.unread.push("the database: there is none".to_owned());
+                None
+            }
+            Err(error) => {
+                self.unread.push(format!("the database: {error}"));
+                None
+            }
+        }
+    }
+
+    fn learn_phrases(&mut self, config: &Config, store: Option<&Store>) -> Phrases {
+        let mut phrases = Phrases::default();
+        let (texts, is_whole) = store.map(|store| store.private_texts(MAX_TEXTS)).unwrap_or_default();
+        texts.iter().for_each(|text| phrases.learn(text));
+        each_document(&config.repo_dir(), &mut MAX_DOCUMENTS.clone(), &mut |text| phrases.learn(text));
+        if store.is_some() && !is_whole {
+            self.unread.push(
+                "all messages, so words of some may stand in the logs and in the health report: look through them"
+                    .to_owned(),
+            );
+        }
+        phrases
+    }
+
+    fn add_report(&mut self, config: &Config, phrases: &Phrases) {
+        let mut report = check(config, self.source.redactor, self.source.now, true);
+        for found in &mut report.checks {
+            found.detail = phrases.mask(&found.detail);
+            found.fix = found.fix.as_deref().map(|fix| phrases.mask(fix));
+        }
+        let json = serde_json::to_value(&report).unwrap_or_default();
+        self.add_json("health.json", &json);
+    }
+
+    fn add_logs(&mut self, config: &Config, phrases: &Phrases) {
+        for program in LOGGED {
+            let filter = LogFilter { program: Some(program.to_owned()), ..LogFilter::default() };
+            let lines = logs::newest(&config.logs_dir(), &filter, MAX_LOG_LINES);
+            let (mut kept, mut bytes) = (Vec::new(), 0);
+            for line in lines.iter().rev() {
+                bytes += line.text.len() + 1;
+                if bytes > MAX_LOG_BYTES {
+                    break;
+                }
+                kept.push(line.text.as_str());
+            }
+            kept.reverse();
+            if !kept.is_empty() {
+                // A secret may be spread over lines, so the whole comes first.
+                let redacted = self.source.redactor.redact(&kept.join("\n"));
+                self.add(format!("logs/{program}.log"), &(phrases.mask(&redacted) + "\n"));
+            }
+        }
+        if !config.logs_dir().is_dir() {
+            self.unread.push("the logs: there are none".to_owned());
+        }
+    }
+
+    fn add_tables(&mut self, store: &Store) {
+        let schema = match store.schema() {
+            Ok(schema) => json!({"version": schema.found, "known_version": schema.known}),
+            Err(error) => {
+                self.unread.push(format!("the database's version: {error}"));
+                Value::Null
+            }
+        };
+        match store.table_shapes() {
+            Ok(tables) => {
+                let uncounted = tables.iter().filter(|table| table.rows.is_none());
+                self.unread.extend(uncounted.map(|table| format!("the rows of the table {}", table.name)));
+                self.add_json("database.json", &json!({"schema": schema, "tables": tables}));
+                let statements: Vec<&str> = tables.iter().filter_map(|table| table.statement.as_deref()).collect();
+                self.add("schema.sql", &(statements.join(";\n\n") + "\n"));
+            }
+            Err(error) => self.unread.push(format!("the database's tables: {error}")),
+        }
+    }
+}
+
+/// Whether a name of a tool, a model or a state is one, and no text.
+fn is_plain_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= MAX_NAME_BYTES
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.:/@+".contains(c))
+}
+
+fn about(now: DateTime<Utc>) -> Value {
+    let system = rustix::system::uname();
+    let text = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
+    json!({
+        "version": VERSION,
+        "made_at": rfc3339(now),
+        "built_for": format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
+        "system": text(system.sysname()),
+        "release": text(system.release()),
+        "features": {
+            "voice": voice::IS_BUILT,
+            "embed": embed::IS_BUILT,
+            "pdf": cfg!(feature = "pdf"),
+            "postgres": cfg!(feature = "postgres"),
+        },
+    })
+}
+
+/// Gives the text of each document of the memory.
+fn each_document(dir: &Path, left: &mut usize, learn: &mut dyn FnMut(&str)) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
+        let is_git = path.file_name().is_some_and(|name| name == ".git");
+        if kind.is_dir() && !is_git {
+            each_document(&path, left, learn);
+        } else if kind.is_file()
+            && *left > 0
+            && entry.metadata().is_ok_and(|found| found.len() <= MAX_DOCUMENT_BYTES)
+            && let Ok(text) = fs::read_to_string(&path)
+        {
+            *left -= 1;
+            learn(&text);
+        }
+    }
+}
+
+fn read_me(now: DateTime<Utc>, unread: &[String]) -> String {
+    let list = |items: &[&str]| items.iter().map(|item| format!("- {item}\n")).collect::<String>();
+    let unread: Vec<&str> = unread.iter().map(String::as_str).collect();
+    let unread = if unread.is_empty() { "- nothing\n".to_owned() } else { list(&unread) };
+    format!(
+        "A bundle for a report of a fault in Reveille, made {}.\n\n\
+         In it:\n{}\nNot in it:\n{}\nWhat couldn't be read:\n{unread}\n\
+         In texts, *** stands for a secret, […] for words of a message or of the memory, and ~ for the home directory.\n\
+         Masking can miss things: look through the files before you send them.\n",
+        rfc3339(now),
+        list(&IN_BUNDLE),
+        list(&NOT_IN_BUNDLE),
+    )
+}
+
+/// The name of a bundle for which none is given: in the current directory.
+pub fn dated_name(now: DateTime<Utc>) -> PathBuf {
+    PathBuf::from(format!("reveille-{}.zip", now.format("%Y%m%dT%H%M%SZ")))
+}

@@ -1,0 +1,82 @@
+//! Settings without secrets: which are set, where, and the values of those that tell of nobody.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::config::{SaidSettings, SettingProblem, Source, VARIABLES, check_value};
+
+/// Settings whose values are told if they can be values of theirs at all: somebody may have pasted a key into the wrong line.
+const TOLD: [&str; 30] = [
+    "MODEL",
+    "MODEL_SIMPLE",
+    "MODEL_REFLECT",
+    "CLAUDE_CODE_MODEL",
+    "OPENAI_PRICE",
+    "AWS_REGION",
+    "GOOGLE_CLOUD_LOCATION",
+    "IMAGES_MAX",
+    "DAILY_BUDGET_USD",
+    "MONTHLY_BUDGET_USD",
+    "LEASE",
+    "LEASE_TERM_S",
+    "LEASE_DUTY",
+    "TIMEZONE",
+    "AUTONOMY",
+    "INITIATIVE",
+    "QUIET_HOURS",
+    "REFLECT_AT",
+    "TELL_PER_DAY",
+    "WAKE_TIMEOUT_MIN",
+    "STALE_LOCK_MIN",
+    "PULL_EVERY_MIN",
+    "DISK_RESERVE_MB",
+    "KEEP_DAYS",
+    "REVEILLE_LOG",
+    "LOG_FORMAT",
+    "REVEILLE_NOW",
+    "ANTHROPIC_BASE_URL",
+    "OPENAI_BASE_URL",
+    "TELEGRAM_API_URL",
+];
+/// Those of them that are addresses: only whose machine they name is told.
+const ADDRESSES: [&str; 3] = ["ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "TELEGRAM_API_URL"];
+/// The longest value that is told, in bytes.
+const MAX_VALUE_BYTES: usize = 100;
+
+/// Describes what was said, and what is wrong with it by name.
+pub(super) fn describe_settings(said: &SaidSettings, problems: &[SettingProblem]) -> Value {
+    let mut settings = BTreeMap::new();
+    for name in VARIABLES {
+        let Some((value, source)) = said.get(name) else { continue };
+        let place = match source {
+            Source::Environment => "environment",
+            Source::File(_) => "file",
+        };
+        settings.insert(name, json!({"is_set": true, "in": place, "value": told_value(name, value, said)}));
+    }
+    let unset: Vec<&str> = VARIABLES.into_iter().filter(|name| !settings.contains_key(name)).collect();
+    // A line of the file that is no setting may be anything.
+    let wrong: Vec<&str> = problems
+        .iter()
+        .map(|problem| VARIABLES.into_iter().find(|name| *name == problem.subject).unwrap_or("something else"))
+        .collect();
+    json!({"set": settings, "not_set": unset, "wrong": wrong})
+}
+
+/// A value that may be told; null if none of it may.
+fn told_value(name: &'static str, value: &str, said: &SaidSettings) -> Value {
+    if !TOLD.contains(&name) {
+        return Value::Null;
+    }
+    if value.len() > MAX_VALUE_BYTES || check_value(name, value, said.home()).is_err() {
+        return "(not one that it can have)".into();
+    }
+    if ADDRESSES.contains(&name) {
+        let host =
+            reqwest::Url::parse(value).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
+        let is_local = ["localhost", "127.0.0.1", "[::1]"].contains(&host.as_str());
+        return (if is_local { "(an address on this machine)" } else { "(an address elsewhere)" }).into();
+    }
+    value.into()
+}

@@ -1,0 +1,91 @@
+//! The last wakes without their words: rounds, tools by name, outcomes, tokens, durations.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::is_plain_name;
+use crate::store::{CycleShape, Entry, JournalLine, PaidRequest, Store, StoreError};
+
+/// Wakes that are described.
+const MAX_WAKES: usize = 50;
+
+/// Describes the last wakes, the newest first, and names what can't be read.
+pub(super) fn describe_wakes(store: &Store, unread: &mut Vec<String>) -> Result<Value, StoreError> {
+    let cycles = store.cycle_shapes(MAX_WAKES)?;
+    let described = cycles.iter().map(|cycle| {
+        let journal = store.dated_journal(&cycle.id);
+        let requests = store.requests_of(&cycle.id);
+        if let Some(error) = journal.as_ref().err().or(requests.as_ref().err()) {
+            unread.push(format!("all of the wake {}: {error}", cycle.id));
+        }
+        describe(cycle, &journal.unwrap_or_default(), &requests.unwrap_or_default())
+    });
+    Ok(Value::Array(described.collect()))
+}
+
+fn describe(cycle: &CycleShape, journal: &[JournalLine], requests: &[PaidRequest]) -> Value {
+    let plain = |text: &str| if is_plain_name(text) { text.to_owned() } else { "?".to_owned() };
+    let mut calls: BTreeMap<String, [u64; 2]> = BTreeMap::new();
+    let (mut stops, mut kinds): (BTreeMap<String, u64>, BTreeMap<&str, u64>) = (BTreeMap::new(), BTreeMap::new());
+    let mut worked_ms = 0_u64;
+    for line in journal {
+        let kind = match &line.entry {
+            None => "unreadable",
+            Some(Entry::Asked) => "requests",
+            Some(Entry::Discarded { .. }) => "discarded_turns",
+            Some(Entry::Turn { stop, .. }) => {
+                *stops.entry(format!("{stop:?}")).or_default() += 1;
+                "turns"
+            }
+            Some(Entry::Worked { ms }) => {
+                worked_ms = worked_ms.saturating_add(*ms);
+                continue;
+            }
+            Some(Entry::Outcome { name, is_error, .. }) => {
+                let [good, failed] = calls.entry(plain(name)).or_default();
+                *(if *is_error { failed } else { good }) += 1;
+                continue;
+            }
+            Some(Entry::Judged { .. }) => "judged_calls",
+            Some(Entry::Decided { .. }) => "decided_calls",
+            Some(Entry::Folded { .. }) => "folds",
+            Some(Entry::Handed { .. }) => "changes_of_model",
+            Some(Entry::ByRule { .. }) => "by_rule",
+            Some(_) => continue,
+        };
+        *kinds.entry(kind).or_default() += 1;
+    }
+    let calls: Vec<Value> = calls
+        .into_iter()
+        .map(|(tool, [good, failed])| json!({"tool": tool, "succeeded": good, "failed": failed}))
+        .collect();
+    let sum = |of: fn(&PaidRequest) -> u64| requests.iter().map(of).fold(0, u64::saturating_add);
+    let lasted =
+        cycle.started_at.zip(cycle.ended_at).map(|(from, to)| to.signed_duration_since(from).num_milliseconds());
+    json!({
+        "id": plain(&cycle.id),
+        "trigger": plain(&cycle.trigger),
+        "state": plain(&cycle.state),
+        "model": plain(&cycle.model),
+        "work": cycle.work,
+        "started_at": cycle.started_at,
+        "ended_at": cycle.ended_at,
+        "lasted_ms": lasted,
+        "worked_ms": worked_ms,
+        "resumptions": cycle.tries,
+        "was_cut_off": cycle.was_cut_off,
+        "has_error": cycle.has_error,
+        "has_commit": cycle.has_commit,
+        "counts": kinds,
+        "ends_of_turns": stops,
+        "calls": calls,
+        "tokens": {
+            "input": sum(|request| request.spent.tokens.input),
+            "output": sum(|request| request.spent.tokens.output),
+            "cache_read": sum(|request| request.spent.tokens.cache_read),
+            "cache_write": sum(|request| request.spent.tokens.cache_write),
+        },
+        "cost_usd": requests.iter().map(|request| request.spent.cost_usd).sum::<f64>(),
+    })
+}

@@ -1,0 +1,404 @@
+//! The client's half of a conversation: which of the things that a server says is the answer that is waited for.
+//!
+//! One request is open at a time, so an answer can be told even where a server numbers its answers in its own way. Messages are read
+//! as leniently as their meaning is clear. What is clearly meant as a message and can't be read ends the wait with a reason; what
+//! isn't a message is kept as a hint for whoever reads why no answer came. Pure but for what it remembers, which is bounded.
+
+use serde_json::{Map, Value, json};
+
+use super::{ClientError, MAX_MESSAGE_BYTES, pin::clean};
+use crate::{
+    json::mend,
+    mcp::{
+        RpcError,
+        message::{request, response},
+    },
+};
+
+/// Requests of a server that are answered while one of ours is open. A flood isn't worth our memory.
+const MAX_REPLIES: usize = 64;
+/// The longest number of a server's request that is sent back, in bytes of JSON.
+const MAX_ID_BYTES: usize = 256;
+/// The longest hint, in characters.
+const MAX_HINT_CHARS: usize = 300;
+/// The longest message of an error, in characters.
+const MAX_ERROR_CHARS: usize = 4_000;
+
+/// What is asked of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ServerMethod {
+    Initialize,
+    ListTools,
+    CallTool,
+}
+
+impl ServerMethod {
+    fn method(self) -> &'static str {
+        match self {
+            Self::Initialize => "initialize",
+            Self::ListTools => "tools/list",
+            Self::CallTool => "tools/call",
+        }
+    }
+
+    fn is_ours(method: &str) -> bool {
+        [Self::Initialize, Self::ListTools, Self::CallTool].iter().any(|question| question.method() == method)
+    }
+
+    /// Whether a result can be an answer to it.
+    fn fits(self, result: &Value) -> bool {
+        self != Self::ListTools || result.get("tools").is_some()
+    }
+}
+
+/// A conversation with one server.
+#[derive(Debug)]
+pub(super) struct ServerTalk {
+    /// The transport itself says which answer belongs to which request, as HTTP does.
+    is_paired: bool,
+    question: ServerMethod,
+    last_id: u64,
+    /// The server has answered under a number that isn't the request's.
+    ignores_ids: bool,
+    /// It has answered our notification, which wants no answer.
+    has_answered_notification: bool,
+    has_news: bool,
+    replies: usize,
+    /// A message that is spread over several lines, as far as it has come.
+    open_lines: String,
+    hint: String,
+}
+
+/// What follows from something that a server said.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct TalkStep {
+    /// The answer that is waited for.
+    pub(super) answer: Option<Result<Value, ClientError>>,
+    /// Messages that the server wants.
+    pub(super) replies: Vec<String>,
+}
+
+/// A message of a server.
+enum Said {
+    Request {
+        id: Value,
+        method: String,
+    },
+    Notification {
+        method: String,
+    },
+    Response {
+        id: Option<Value>,
+        result: Result<Value, RpcError>,
+    },
+    /// Meant as an answer, without a result or an error.
+    Empty {
+        id: Value,
+    },
+}
+
+/// How a number belongs to the open request.
+enum Numbered {
+    Right,
+    /// It was another request's, which has been answered.
+    Earlier,
+    Wrong,
+}
+
+impl ServerTalk {
+    pub(super) fn new(is_paired: bool) -> Self {
+        Self {
+            is_paired,
+            question: ServerMethod::Initialize,
+            last_id: 0,
+            ignores_ids: false,
+            has_answered_notification: false,
+            has_news: false,
+            replies: 0,
+            open_lines: String::new(),
+            hint: String::new(),
+        }
+    }
+
+    /// Opens a request; returns its text.
+    pub(super) fn ask(&mut self, question: ServerMethod, params: &Value) -> String {
+        self.last_id += 1;
+        self.question = question;
+        self.replies = 0;
+        self.hint.clear();
+        self.open_lines.clear();
+        request(self.last_id, question.method(), params)
+    }
+
+    /// Takes whether the server has said that its tools are others now; it hasn't from here on.
+    pub(super) fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.has_news)
+    }
+
+    /// Whether the server has said that its tools are others now.
+    pub(super) fn has_news(&self) -> bool {
+        self.has_news
+    }
+
+    /// What the server said last that wasn't an answer, on one line; empty if nothing.
+    pub(super) fn hint(&self) -> &str {
+        &self.hint
+    }
+
+    /// Reads a line, a body or an event.
+    pub(super) fn hear(&mut self, text: &str) -> TalkStep {
+        let mut heard = TalkStep::default();
+        match self.messages(text) {
+            Ok(messages) => {
+                for said in messages {
+                    self.take(said, &mut heard);
+                }
+            }
+            Err(error) => heard.answer = Some(Err(error)),
+        }
+        heard
+    }
+
+    fn take(&mut self, said: Said, heard: &mut TalkStep) {
+        match said {
+            // Some print what they receive.
+            Said::Request { method, .. } if ServerMethod::is_ours(&method) => self.note(&format!("our own {method}")),
+            Said::Request { id, method } => {
+                self.replies += 1;
+                if self.replies <= MAX_REPLIES && id.to_string().len() <= MAX_ID_BYTES {
+                    let answer = match method.as_str() {
+                        "ping" => Ok(json!({})),
+                        other => {
+                            Err(RpcError::new(RpcError::NO_METHOD, format!("{} is not granted", clean(other, 100))))
+                        }
+                    };
+                    heard.replies.push(response(Some(&id), &answer));
+                }
+            }
+            Said::Notification { method } => self.has_news |= method == "notifications/tools/list_changed",
+            Said::Empty { id } => {
+                if matches!(self.numbered(Some(&id)), Numbered::Right) && heard.answer.is_none() {
+                    let error = ClientError::Protocol("its answer holds neither a result nor an error".to_owned());
+                    heard.answer = Some(Err(error));
+                }
+            }
+            Said::Response { id, result } => {
+                if heard.answer.is_none() && self.is_answer(id.as_ref(), &result) {
+                    heard.answer = Some(result.map_err(ClientError::Refused));
+                } else {
+                    self.note(&format!("an answer to something else, numbered {}", id.unwrap_or_default()));
+                }
+            }
+        }
+    }
+
+    /// Whether it answers the open request.
+    fn is_answer(&mut self, id: Option<&Value>, result: &Result<Value, RpcError>) -> bool {
+        let numbered = self.numbered(id);
+        if self.is_paired || matches!(numbered, Numbered::Right) {
+            return true;
+        }
+        let is_earlier = matches!(numbered, Numbered::Earlier);
+        let is_answer = match result {
+            Ok(result) if self.ignores_ids => self.question.fits(result),
+            // What comes twice must not pass for the answer to the next call; a list of tools can't be mistaken.
+            Ok(result) => self.question.fits(result) && (!is_earlier || self.question == ServerMethod::ListTools),
+            Err(_) if is_earlier && !self.ignores_ids => false,
+            Err(error) => !self.is_about_notification(error),
+        };
+        self.ignores_ids |= is_answer;
+        is_answer
+    }
+
+    /// Whether an error without our number answers the notification that follows an introduction: many servers do.
+    fn is_about_notification(&mut self, error: &RpcError) -> bool {
+        let names = |word: &str| error.message.contains(word);
+        let is_unknown_method = [RpcError::NO_METHOD, RpcError::INVALID].contains(&error.code);
+        let is_about_it = names("notifications/")
+            || (is_unknown_method
+                && self.question == ServerMethod::ListTools
+                && !names("tools/")
+                && !self.has_answered_notification);
+        self.has_answered_notification |= is_about_it;
+        is_about_it
+    }
+
+    fn numbered(&self, id: Option<&Value>) -> Numbered {
+        let number = match id {
+            Some(Value::Number(number)) => number.as_u64().or_else(|| whole(number.as_f64()?)),
+            Some(Value::String(text)) => text.trim().parse().ok(),
+            _ => None,
+        };
+        match number {
+            Some(number) if number == self.last_id => Numbered::Right,
+            Some(number) if (1..self.last_id).contains(&number) => Numbered::Earlier,
+            _ => Numbered::Wrong,
+        }
+    }
+
+    fn messages(&mut self, text: &str) -> Result<Vec<Said>, ClientError> {
+        let trimmed = text.trim_start_matches('\u{feff}').trim();
+        let is_inner = !self.open_lines.is_empty() && text.starts_with([' ', '\t']);
+        let error = match values(trimmed) {
+            _ if is_inner => None,
+            Ok(values) => {
+                let said: Vec<Said> =
+                    values.into_iter().flat_map(each).filter_map(|value| classify(value, self.is_paired)).collect();
+                if said.is_empty() {
+                    self.note(trimmed);
+                } else {
+                    self.open_lines.clear();
+                }
+                return Ok(said);
+            }
+            Err(error) => Some(error),
+        };
+        if self.continues(text, error.as_ref()) {
+            if is_end(text)
+                && let Ok(whole) = values(&self.open_lines)
+            {
+                self.open_lines.clear();
+                return Ok(whole
+                    .into_iter()
+                    .flat_map(each)
+                    .filter_map(|value| classify(value, self.is_paired))
+                    .collect());
+            }
+            return Ok(Vec::new());
+        }
+        // A word before the message, on its line.
+        if let Some(said) = trimmed.find("{\"jsonrpc\"").filter(|start| *start > 0) {
+            return self.messages(trimmed.get(said..).unwrap_or_default());
+        }
+        let is_framed = |word: &str| trimmed.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word));
+        if !self.is_paired && is_framed("content-length:") {
+            return Err(ClientError::Protocol(
+                "it puts \"Content-Length\" before its messages, as language servers do; a server of MCP sends one message a line"
+                    .to_owned(),
+            ));
+        }
+        if trimmed.starts_with('{') && trimmed.contains("\"jsonrpc\"") {
+            let why = error.map(|error| error.to_string()).unwrap_or_default();
+            return Err(ClientError::Protocol(format!("it sent a message that can't be read: {why}")));
+        }
+        self.note(trimmed);
+        Ok(Vec::new())
+    }
+
+    /// Keeps a line that belongs to a message of several lines; false: it doesn't.
+    fn continues(&mut self, line: &str, error: Option<&serde_json::Error>) -> bool {
+        if self.is_paired {
+            return false;
+        }
+        let begins = line.starts_with('{') && error.is_some_and(serde_json::Error::is_eof);
+        if begins {
+            self.open_lines.clear();
+        } else if self.open_lines.is_empty() {
+            return false;
+        }
+        if self.open_lines.len() + line.len() > MAX_MESSAGE_BYTES {
+            self.open_lines.clear();
+            return false;
+        }
+        self.open_lines.push_str(line);
+        self.note(line);
+        true
+    }
+
+    fn note(&mut self, text: &str) {
+        let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+        if let Some(line) = line {
+            self.hint = clean(line, MAX_HINT_CHARS);
+        }
+    }
+}
+
+/// Whether a line can be the last one of a message that is spread over several.
+fn is_end(line: &str) -> bool {
+    matches!(line.trim_end(), "}" | "]")
+}
+
+/// The values that a text holds, one after the other. Noise behind them is passed over.
+fn values(text: &str) -> serde_json::Result<Vec<Value>> {
+    let read = |text: &str| {
+        let (mut values, mut error) = (Vec::new(), None);
+        for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
+            match value {
+                Ok(value) => values.push(value),
+                Err(why) => {
+                    error = Some(why);
+                    break;
+                }
+            }
+        }
+        match error {
+            Some(error) if !values.iter().any(|value| value.is_object() || value.is_array()) => Err(error),
+            _ => Ok(values),
+        }
+    };
+    read(text).or_else(|error| match mend(text) {
+        Some(mended) => read(&mended).map_err(|_| error),
+        None => Err(error),
+    })
+}
+
+/// The messages of a batch; a single one is one.
+fn each(value: Value) -> Vec<Value> {
+    match value {
+        Value::Array(values) => values,
+        other => vec![other],
+    }
+}
+
+/// Reads a message; `None` if it is none. `is_paired`: it came as the answer to a request, whatever it names itself.
+fn classify(value: Value, is_paired: bool) -> Option<Said> {
+    let Value::Object(mut object) = value else { return None };
+    let id = object.shift_remove("id").filter(|id| id.is_string() || id.is_number());
+    if let Some(Value::String(method)) = object.get("method") {
+        let method = method.clone();
+        return Some(match id {
+            Some(id) => Said::Request { id, method },
+            None => Said::Notification { method },
+        });
+    }
+    // A line of a log may have an "error", too.
+    let is_ours = is_paired || object.contains_key("jsonrpc") || id.is_some();
+    match outcome(object).filter(|_| is_ours) {
+        Some(result) => Some(Said::Response { id, result }),
+        None => id.map(|id| Said::Empty { id }),
+    }
+}
+
+/// A result or an error; `None` if there is neither.
+fn outcome(mut object: Map<String, Value>) -> Option<Result<Value, RpcError>> {
+    let is_error = |error: &Value| !matches!(error, Value::Null | Value::Bool(false)) && *error != json!("");
+    match (object.shift_remove("result"), object.shift_remove("error").filter(is_error)) {
+        (_, Some(error)) => Some(Err(read_error(&error))),
+        (Some(result), None) => Some(Ok(result)),
+        (None, None) => None,
+    }
+}
+
+/// Reads an error in whatever form it has.
+pub(super) fn read_error(error: &Value) -> RpcError {
+    let code = match error.get("code") {
+        Some(Value::Number(code)) => code.as_i64(),
+        Some(Value::String(code)) => code.trim().parse().ok(),
+        _ => None,
+    };
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let words = match (error.get("message"), error.get("data").filter(|data| !data.is_null())) {
+        (Some(message), None) => text(message),
+        (Some(message), Some(data)) => format!("{}: {}", text(message), text(data)),
+        (None, _) => text(error),
+    };
+    let words = if words.trim().is_empty() { "an error without words".to_owned() } else { words };
+    RpcError::new(code.unwrap_or(RpcError::INTERNAL), clean(&words, MAX_ERROR_CHARS))
+}
+
+fn whole(number: f64) -> Option<u64> {
+    format!("{number:.0}").parse().ok().filter(|_| number.fract() == 0.0)
+}
+
+#[cfg(test)]
+mod tests;

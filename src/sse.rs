@@ -1,6 +1,8 @@
-//! Server-sent events, as Claude and MCP servers stream them: an incremental reader. Values in, values out.
+//! Server-sent events, as models' and MCP servers stream them: an incremental reader. Values in, values out.
 
 use std::time::Duration;
+
+use serde_json::{Value, json};
 
 /// Reads a stream piece by piece. Fed in any pieces, it gives the same events.
 #[derive(Debug, Default)]
@@ -9,6 +11,7 @@ pub struct Events {
     data: Option<String>,
     is_after_cr: bool,
     has_begun: bool,
+    is_lenient: bool,
     /// The id of the last event that had one: where the stream is continued.
     pub last_id: Option<String>,
     /// How long the server asks to wait before that.
@@ -20,6 +23,18 @@ pub struct Events {
 pub struct TooLong;
 
 impl Events {
+    /// A reader that also takes what some servers put between the events of a stream: a line that is JSON without a field's name, and
+    /// an `error` field. Both count as data.
+    pub fn lenient() -> Self {
+        Self { is_lenient: true, ..Self::default() }
+    }
+
+    /// Ends the stream and returns the data of an event that lacks its closing empty line.
+    pub fn flush(&mut self) -> Option<String> {
+        let event = if self.line.is_empty() { None } else { self.end_of_line() };
+        event.or_else(|| self.data.take())
+    }
+
     /// Takes the next bytes and returns the data of each event that they complete. Comments, other fields and events
     /// without data are skipped; what a stream's end leaves unfinished is dropped, as the format says.
     ///
@@ -55,19 +70,33 @@ impl Events {
         if line.is_empty() {
             return self.data.take();
         }
+        if self.is_lenient && line.starts_with('{') {
+            add_line(&mut self.data, line);
+            return None;
+        }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
-        match (field, &mut self.data) {
-            ("data", None) => self.data = Some(value.to_owned()),
-            ("data", Some(data)) => {
-                data.push('\n');
-                data.push_str(value);
+        match field {
+            "data" => add_line(&mut self.data, value),
+            "error" if self.is_lenient => {
+                let error = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+                add_line(&mut self.data, &json!({"error": error}).to_string());
             }
-            ("id", _) if !value.contains('\0') => self.last_id = Some(value.to_owned()),
-            ("retry", _) => self.retry = value.parse().ok().map(Duration::from_millis).or(self.retry),
+            "id" if !value.contains('\0') => self.last_id = Some(value.to_owned()),
+            "retry" => self.retry = value.parse().ok().map(Duration::from_millis).or(self.retry),
             _ => {}
         }
         None
+    }
+}
+
+fn add_line(data: &mut Option<String>, line: &str) {
+    match data {
+        None => *data = Some(line.to_owned()),
+        Some(data) => {
+            data.push('\n');
+            data.push_str(line);
+        }
     }
 }
 
@@ -94,6 +123,17 @@ mod tests {
         let text =
             "\u{feff}: hello\r\nid: 3\r\ndata: {\"a\":\r\ndata:1}\r\n\r\nevent: x\n\ndata\n\ndata:  two\r\rdata: lost";
         assert_eq!(Events::default().take(text.as_bytes(), 1_000).unwrap(), ["{\"a\":\n1}", "", " two"]);
+    }
+
+    #[test]
+    fn a_lenient_reader_takes_bare_json_error_fields_and_an_unfinished_end() {
+        let text = "data: 1\n\n{\"a\": 1}\n\nerror: {\"code\":429}\n\nerror: busy\n\ndata: cut";
+        let mut events = Events::lenient();
+        let mut got = events.take(text.as_bytes(), 1_000).unwrap();
+        got.extend(events.flush());
+        assert_eq!(got, ["1", r#"{"a": 1}"#, r#"{"error":{"code":429}}"#, r#"{"error":"busy"}"#, "cut"]);
+        assert_eq!(events.flush(), None);
+        assert_eq!(Events::default().take(text.as_bytes(), 1_000).unwrap(), ["1"]);
     }
 
     #[test]

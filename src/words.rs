@@ -109,6 +109,13 @@ pub fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// The last `max_chars` characters.
+pub fn last_chars(text: &str, max_chars: usize) -> &str {
+    let before = text.chars().count().saturating_sub(max_chars);
+    let at = text.char_indices().nth(before).map_or(text.len(), |(at, _)| at);
+    text.get(at..).unwrap_or_default()
+}
+
 /// At most `max_chars` characters, with a `…` as the last where something was cut off.
 pub fn shortened(text: &str, max_chars: usize) -> String {
     if text.chars().count() <= max_chars {

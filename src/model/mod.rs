@@ -4,9 +4,11 @@
 //! each try is written down. Conversations are append-only raw JSON (see [`conversation`]): signed thinking makes any rewritten byte
 //! of an earlier turn an error, so turns are kept and sent back exactly as they came.
 
+mod answer;
 pub mod anthropic;
 mod chain;
 pub mod claude_code;
+mod complaint;
 mod configured;
 pub mod content;
 pub mod conversation;

@@ -175,16 +175,18 @@ fn a_final_text_is_the_answer_and_text_beside_calls_is_not() {
 }
 
 #[test]
-fn a_mind_that_says_nothing_is_asked_once_more_and_then_the_person_gets_a_reason() {
+fn a_mind_that_says_nothing_is_asked_once_more_and_then_its_message_is_kept() {
     for second in [vec![], vec![Block::thinking("Nothing to say.")]] {
         let (telegram, claude, env) = minded();
         env.receive(CHAT, "hello");
         claude.expect(Reply::turn(vec![], "end_turn"));
         claude.expect(Reply::turn(second, "end_turn"));
-        assert_eq!(env.once()["answered"], 1);
+        let ran = env.wake(&["--once", "--json"]);
+        assert_eq!((ran.code, &ran.json()["outcome"]), (1, &json!("failed")));
         assert!(last(&claude).last_text().contains("no answer yet"), "{}", last(&claude).last_text());
-        assert_eq!(sent(&telegram), ["I worked on this but found no words for an answer. Nothing was changed."]);
-        assert!(env.queued().is_empty());
+        let said = sent(&telegram);
+        assert!(said[0].contains("answered twice without a word") && said[0].contains("is safe"), "{said:#?}");
+        assert_eq!(env.queued().len(), 1, "nothing that isn't an answer closes a message");
         env.check_sound();
     }
 }

@@ -93,14 +93,24 @@ fn a_call_that_was_cut_off_is_not_run() {
 }
 
 #[test]
-fn a_conversation_that_grew_too_long_ends_with_what_there_is() {
+fn a_conversation_that_grew_too_long_goes_on_in_a_shorter_one_and_ends_with_what_there_is() {
     let (telegram, claude, env) = minded();
     env.receive(CHAT, "read everything");
     claude.expect(Reply::context_exceeded("So far I know this."));
+    claude.expect(Reply::text("Now I know all."));
     env.once();
-    let said = sent(&telegram);
-    assert!(said[0].starts_with("So far I know this."), "{said:#?}");
-    assert!(said[0].contains("became too long"), "{said:#?}");
+    assert_eq!(sent(&telegram), ["Now I know all."]);
+    let anew = last(&claude);
+    let folded = super::mind::opening(&anew, "<folded");
+    assert!(anew.messages.len() == 1 && folded.contains("So far I know this."), "{folded}");
+
+    env.receive(CHAT, "read everything again");
+    for _ in 0..3 {
+        claude.expect(Reply::context_exceeded("So far I know this."));
+    }
+    env.once();
+    let said = sent(&telegram).pop().unwrap();
+    assert!(said.starts_with("So far I know this.") && said.contains("became too long"), "{said}");
     env.check_sound();
 }
 

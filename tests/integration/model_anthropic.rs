@@ -223,7 +223,8 @@ fn a_stream_that_breaks_off_is_transient_and_counts_its_tokens() {
     let told = |usage: Usage| Usage { output: 0, ..usage };
     let spent = Usage { input: 10, output: 0, cache_read: 30, cache_write: 20 };
     let mut last = 0;
-    for events in 1..6 {
+    // Once the server has said why it stopped, nothing is missing.
+    for events in 1..5 {
         let (why, _, counted) = transient(ask_once(Reply::text("Hello there").cut_after(events)));
         assert_eq!(told(counted), spent, "{why}");
         // The output, too, by what has come of it.
@@ -302,6 +303,27 @@ fn a_broken_connection_is_transient() {
     let (why, _, spent) = transient(ask_with(options(&closed), &hello()));
     assert!(why.contains("No connection to the Claude API"), "{why}");
     assert_eq!(spent, Usage::default());
+}
+
+#[test]
+fn whatever_its_header_says_an_answer_is_what_its_bytes_are() {
+    let whole = r#"{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":5,"output_tokens":2}}"#;
+    let turn = ask_once(Reply::http(Response::new(200, whole).header("content-type", "application/json"))).unwrap();
+    assert_eq!((text_of(&turn.content).as_str(), turn.usage.input), ("Hi", 5));
+    for busy in [r#"{"code":429,"message":"busy"}"#, "data: {\"object\":\"error\",\"message\":\"busy\"}\n\n"] {
+        let answer = Response::new(200, busy).header("content-type", "application/json");
+        assert!(transient(ask_once(Reply::http(answer))).0.contains("busy"), "{busy}");
+    }
+}
+
+#[test]
+fn a_server_that_allows_shorter_answers_alone_is_asked_for_one() {
+    let fake = FakeClaude::start();
+    let why = "max_tokens: 1000 > 500, which is the maximum allowed number of output tokens for claude-sonnet-5-5";
+    fake.expect(Reply::error(400, "invalid_request_error", why)).expect(Reply::text("ok"));
+    ask(&fake, &hello()).unwrap();
+    let asked: Vec<_> = fake.requests().iter().map(|request| request.json["max_tokens"].as_u64()).collect();
+    assert_eq!(asked, [Some(1000), Some(500)]);
 }
 
 #[test]

@@ -197,6 +197,95 @@ fn a_refusal_of_the_same_words_again_ends_the_turn() {
     assert!(matches!(ask_at(&fake.url(), &hello()), Err(ModelError::Rejected { status: 400, .. })));
 }
 
+/// An event of a stream with status 200, and its end.
+fn event(data: &str) -> Response {
+    let events = format!("data: {data}\n\ndata: [DONE]\n\n").into_bytes();
+    Response::stream(200, vec![Step::Send(events)]).header("content-type", "text/event-stream")
+}
+
+#[test]
+fn a_complaint_with_status_200_closes_no_message_and_is_waited_out() {
+    let fake = FakeOpenAi::start();
+    let env = thinking_with(&fake, "openai:test-70b");
+    fake.expect(Response::json(200, &json!({"code": 429, "message": "busy"})));
+    fake.expect(event(r#"{"object":"error","message":"down"}"#));
+    fake.expect(text("Hello to you."));
+    let report = told(&env, "Hello").ok().json();
+    assert_eq!(report["replies"][0]["text"], "Hello to you.", "{report:#}");
+
+    for _ in 0..5 {
+        fake.expect(event(r#"{"code":429,"message":"busy"}"#));
+    }
+    let report = told(&env, "Hello again").json();
+    assert!(report.to_string().contains("busy"), "{report:#}");
+    assert_eq!(env.queued().len(), 1, "the message is kept");
+    env.check_sound();
+}
+
+#[test]
+fn a_server_that_restarts_in_the_middle_of_a_turn_is_asked_again() {
+    let fake = FakeOpenAi::start();
+    let env = thinking_with(&fake, "openai:test-70b");
+    let begun = format!("data: {}\n\n", delta(&json!({"content": "Hel"}))).into_bytes();
+    fake.expect(
+        Response::stream(200, vec![Step::Send(begun), Step::Close]).header("content-type", "text/event-stream"),
+    );
+    fake.expect(error(503, &json!({"message": "Loading model", "type": "unavailable_error", "code": 503})));
+    fake.expect(text("Hello to you."));
+    let report = told(&env, "Hello").ok().json();
+    assert_eq!(report["replies"][0]["text"], "Hello to you.", "{report:#}");
+    env.check_sound();
+}
+
+#[test]
+fn a_refused_key_and_a_server_that_is_not_there_are_told_apart() {
+    let fake = FakeOpenAi::start();
+    let mut env = thinking_with(&fake, "openai:test-70b");
+    let refused = json!([{"error": {"code": 400, "message": "API key not valid. Please pass a valid API key.", "status": "INVALID_ARGUMENT"}}]);
+    fake.expect(Response::json(400, &refused));
+    let why = told(&env, "Hello").json().to_string();
+    assert!(why.contains("OPENAI_API_KEY") && why.contains("API key not valid") && !why.contains("BASE_URL"), "{why}");
+    env.set("OPENAI_BASE_URL", "http://127.0.0.1:1/v1").execute("UPDATE model_breakers SET not_before = NULL");
+    let why = env.wake(&["--once", "--json"]).json().to_string();
+    assert!(why.contains("nothing answers at 127.0.0.1:1") && !why.contains("OPENAI_API_KEY"), "{why}");
+    assert_eq!(env.queued().len(), 1);
+}
+
+#[test]
+fn a_server_without_tools_is_asked_in_the_form_of_a_small_model() {
+    let fake = FakeOpenAi::start();
+    let env = thinking_with(&fake, "openai:test-70b");
+    fake.expect(error(
+        400,
+        &json!({"message": "registry.ollama.ai/library/test-70b does not support tools", "type": "api_error"}),
+    ));
+    let arguments = json!({"fact": FACT, "topic": "House"});
+    fake.expect(text(&json!({"tool": "remember", "arguments": arguments}).to_string()));
+    fake.expect(text(&json!({"say": "It is kept."}).to_string()));
+    let report = told(&env, KEEP).ok().json();
+    assert_eq!(report["replies"][0]["text"], "It is kept.", "{report:#}");
+    assert!(env.memory("memory/agent-memory/semantic-memory.md").contains(FACT));
+    let requests = fake.requests();
+    assert!(requests[0]["tools"].is_array() && requests[1]["tools"].is_null(), "{:#}", requests[1]);
+    assert!(requests[1]["messages"][0]["content"].as_str().unwrap().contains("- remember: "));
+}
+
+#[test]
+fn a_conversation_that_is_too_long_is_shortened_and_asked_again() {
+    let fake = FakeOpenAi::start();
+    let env = thinking_with(&fake, "openai:test-70b");
+    fake.expect(call("task_list", &json!({"list": "active"})));
+    fake.expect(error(400, &json!({"message": "request (7530 tokens) exceeds the available context size (4096 tokens)", "type": "exceed_context_size_error"})));
+    fake.expect(event(r#"{"error":{"message":"Context size has been exceeded."}}"#));
+    fake.expect(text("There is nothing."));
+    let report = told(&env, &format!("What is on my list? {}", "word ".repeat(2_000))).ok().json();
+    assert_eq!(report["replies"][0]["text"], "There is nothing.", "{report:#}");
+    let sizes: Vec<usize> = fake.requests().iter().map(|request| request.to_string().len()).collect();
+    assert!(sizes[3] < sizes[2], "{sizes:?}");
+    assert!(said(&fake.requests()[3]).contains("<folded"), "{}", fake.requests()[3]);
+    env.check_sound();
+}
+
 #[test]
 fn an_answer_that_breaks_off_is_no_turn_and_what_came_of_it_counts() {
     let begun = || format!("data: {}\n\n", delta(&json!({"content": "123456"}))).into_bytes();

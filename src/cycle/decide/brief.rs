@@ -12,6 +12,7 @@ mod folded;
 mod memories;
 mod projects;
 mod recalled;
+mod shrunk;
 mod text;
 
 use blocks::{kept_block, text_block, user_blocks, with_blocks};
@@ -20,6 +21,7 @@ pub use folded::{FoldedBrief, carried, folded};
 use memories::memories;
 pub use projects::{SpokenProject, spoken_projects};
 pub use recalled::Recollection;
+pub use shrunk::shrunk;
 pub(in crate::cycle) use text::{attribute, clip, escape};
 
 use super::{stale, tokens::TokenRate};

@@ -58,6 +58,11 @@ impl Window {
         Self { tokens }
     }
 
+    /// The same, if a conversation of so many tokens was too long.
+    fn below(self, too_long: Option<u64>) -> Self {
+        Self { tokens: too_long.map_or(self.tokens, |tokens| tokens.min(self.tokens)) }
+    }
+
     fn percent(&self, percent: u64) -> u64 {
         self.tokens.saturating_mul(percent) / 100
     }
@@ -112,6 +117,8 @@ pub struct Folding {
     pub done: Vec<FoldedTokens>,
     /// Of these so many are over: what the model says now isn't of their conversations.
     settled: usize,
+    /// Tokens of the shortest conversation that its model couldn't take.
+    too_long: Option<u64>,
 }
 
 impl Folding {
@@ -199,6 +206,9 @@ impl Folding {
 
     /// The conversation was folded: a new one begins with this.
     pub(super) fn folded(&mut self, (system, tools): (&str, &str), raw: &str, folded: FoldedTokens) {
+        if !self.is_summing() {
+            self.too_long = Some(self.too_long.map_or(folded.before, |known| known.min(folded.before)));
+        }
         self.count = TokenCount::new(self.count.rate(), system, tools);
         self.count.said(raw);
         self.stage = Stage::Open;
@@ -210,12 +220,13 @@ impl Folding {
         self.count = TokenCount::new(TokenRate::default(), system, tools);
         self.count.said(raw);
         self.stage = Stage::Open;
+        self.too_long = None;
         self.settled = self.done.len();
     }
 
     /// What is to be asked of the model behind this message.
     pub(super) fn ask(&self, window: &Window, raw: &str) -> Option<FoldAsk> {
-        let (flush_at, fold_at) = window.marks(self.count.first().unwrap_or_default());
+        let (flush_at, fold_at) = window.below(self.too_long).marks(self.count.first().unwrap_or_default());
         let tokens = self.count.with(raw);
         match self.stage {
             Stage::Open if tokens >= flush_at => Some(FoldAsk::Flush),
@@ -268,6 +279,20 @@ mod tests {
         assert_eq!(Window::of(32_000).marks(4_000), (27_200, 30_400));
         assert_eq!(WINDOW.marks(90_000), (100_000, 110_000), "what began long isn't folded for nothing");
         assert_eq!(Window::of(u64::MAX).marks(u64::MAX), (u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn a_conversation_that_was_too_long_tells_where_the_next_one_is_folded() {
+        let mut folding = at(40_000);
+        folding.folded(("", ""), "", FoldedTokens { messages: 9, before: 40_000, after: 1 });
+        heard(&mut folding, 5_000);
+        heard(&mut folding, 33_999);
+        assert_eq!(folding.ask(&WINDOW, ""), None);
+        heard(&mut folding, 34_000);
+        assert_eq!(folding.ask(&WINDOW, ""), Some(FoldAsk::Flush));
+        folding.handed(("", ""), "");
+        heard(&mut folding, 34_000);
+        assert_eq!(folding.ask(&WINDOW, ""), None, "another model takes more");
     }
 
     #[test]

@@ -25,6 +25,9 @@ pub(in crate::cycle) enum Interrupt {
     /// The model's server won't take this conversation: give the cycle up.
     #[error("{0}")]
     Rejected(String),
+    /// The conversation is too long for the model, and nothing more can be left out: put its messages on hold.
+    #[error("{0}")]
+    TooLong(String),
     /// A budget has no room for the next request: wait until its day or month is over.
     #[error("the {}'s budget has no room for the next request, which may cost up to {most_usd:.2} USD", cap.name())]
     OverBudget {

@@ -100,6 +100,8 @@ pub struct Cycle {
     is_going_on: bool,
     /// Whether the conversation has reached the context's limit: nothing more can be asked.
     is_full: bool,
+    /// Foldings since the model's last turn that had room, none of which it was asked for a summary for.
+    forced: u32,
     /// Ids of all tool calls in the conversation: each is to be used once.
     call_ids: BTreeSet<String>,
     /// What its calls have come to.
@@ -134,6 +136,7 @@ impl Cycle {
             text: String::new(),
             is_going_on: false,
             is_full: false,
+            forced: 0,
             call_ids: BTreeSet::new(),
             repeats: Repeats::default(),
             has_spoken: false,
@@ -265,7 +268,7 @@ impl Cycle {
             return self.go_round_no_more(repeated);
         }
         match &self.phase {
-            Phase::Asking if self.is_full => self.end_with(FULL),
+            Phase::Asking if self.is_full => self.make_room(),
             Phase::Asking => self.ask(limits),
             Phase::Acting(calls) => next_call(calls),
             Phase::Spoken(stop) => self.after_text(stop),
@@ -318,6 +321,26 @@ impl Cycle {
              (`{name} {input}`)."
         );
         Step::Answer { text: self.closing(&why), outcome: MessageOutcome::Answered }
+    }
+
+    /// What follows where the conversation is full: it is folded, unless that has gained nothing before.
+    fn make_room(&self) -> Step {
+        if self.open.is_empty() {
+            return Step::Finish;
+        }
+        if self.may_gain_room() {
+            return Step::Fold(self.forced_summary());
+        }
+        self.end_with_words(FULL, "this conversation is too long for my AI model, however much I shorten it")
+    }
+
+    /// Ends a cycle that can't go on with an account of what there is; one that has nothing to say fails, for this reason.
+    fn end_with_words(&self, why: &str, failure: &str) -> Step {
+        let has_done = self.receipts.iter().any(|receipt| receipt.what.is_some());
+        if self.open.is_empty() || has_done || !self.text.trim().is_empty() {
+            return self.end_with(why);
+        }
+        Step::Fail(failure.to_owned())
     }
 
     /// Ends a cycle that can't go on: open messages get a reason as their answer.
@@ -375,6 +398,7 @@ impl Cycle {
         }
         self.text.push_str(&text);
         self.is_full |= *stop == Stop::ContextExceeded;
+        self.forced = if self.is_full { self.forced } else { 0 };
         self.phase = match stop {
             // A refused turn ends the cycle: asking again on top of it is refused again.
             Stop::Refusal(_) => Phase::Spoken(stop.clone()),
@@ -432,14 +456,20 @@ impl Cycle {
             Stop::MaxTokens if self.continuations < MAX_CONTINUATIONS => Step::Say(user_text(
                 "(Your last turn was cut off at the output limit. Go on exactly where it stopped.)",
             )),
-            Stop::MaxTokens => self.end_with("(My answer was cut off here: it was too long.)"),
-            Stop::ContextExceeded => self.end_with(FULL),
+            Stop::MaxTokens => self.end_with_words(
+                "(My answer was cut off here: it was too long.)",
+                "my AI model used up its longest answer before it said a word",
+            ),
+            Stop::ContextExceeded => self.make_room(),
             _ if self.open.is_empty() => Step::Join,
             _ if !text.is_empty() => Step::Answer { text: text.to_owned(), outcome: MessageOutcome::Answered },
             _ if !self.was_asked_for_answer => Step::Say(user_text(
                 "(Your person has had no answer yet. Answer with `reply`, or with plain text; if you can't, say why.)",
             )),
-            _ => self.end_with("I worked on this but found no words for an answer."),
+            _ => self.end_with_words(
+                "I worked on this but found no words for an answer.",
+                "my AI model answered twice without a word",
+            ),
         }
     }
 }

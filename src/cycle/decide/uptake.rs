@@ -40,6 +40,8 @@ pub enum GivingUp {
     },
     /// It failed on its messages, which counts against them.
     Failed(String),
+    /// Its messages are too long for its model: trying them again is no use.
+    TooLong(String),
 }
 
 impl GivingUp {
@@ -53,14 +55,14 @@ impl GivingUp {
 
     /// Whether it counts against its messages.
     pub fn counts(&self) -> bool {
-        matches!(self, Self::Failed(_))
+        matches!(self, Self::Failed(_) | Self::TooLong(_))
     }
 
     pub(in crate::cycle) fn why(&self) -> &str {
         match self {
             Self::Unheard => "it was cut off before it began",
             Self::Dropped => "its messages were taken out of the queue",
-            Self::Blameless { why, .. } | Self::Failed(why) => why,
+            Self::Blameless { why, .. } | Self::Failed(why) | Self::TooLong(why) => why,
         }
     }
 }

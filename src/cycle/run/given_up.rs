@@ -62,7 +62,12 @@ pub(in crate::cycle) fn given_up(
     let queued = session.store.queued()?;
     let is_dead = |message: &&Incoming| state.open.contains(&message.id) && is_last(message);
     let dead: Vec<&str> = queued.iter().filter(is_dead).map(|message| message.text.as_str()).collect();
+    let is_open = |message: &&Incoming| state.open.contains(&message.id);
     let (key, text) = match (giving_up, state.open.first()) {
+        (GivingUp::TooLong(why), Some(_)) => {
+            let open: Vec<&str> = queued.iter().filter(is_open).map(|message| message.text.as_str()).collect();
+            (cycle.id.clone(), too_long(why, &open, parked))
+        }
         (GivingUp::Failed(why), Some(first)) if dead.is_empty() => {
             let key = if parked.is_some() { cycle.id.clone() } else { first.to_string() };
             (key, begins_again(why, "soon", parked))
@@ -72,7 +77,7 @@ pub(in crate::cycle) fn given_up(
         (GivingUp::Blameless { why, when }, None) if !state.handles.is_empty() => {
             (cycle.id.clone(), begins_work_again(&cycle.reasons, why, when, parked))
         }
-        (GivingUp::Failed(why) | GivingUp::Blameless { why, .. }, None) => {
+        (GivingUp::Failed(why) | GivingUp::TooLong(why) | GivingUp::Blameless { why, .. }, None) => {
             (cycle.id.clone(), gives_work_up(&cycle.reasons, why, parked))
         }
         (GivingUp::Unheard | GivingUp::Dropped, _) => (cycle.id.clone(), String::new()),
@@ -119,10 +124,23 @@ fn gives_work_up(reasons: &[String], why: &str, parked: Option<&str>) -> String 
 
 fn put_aside(why: &str, dead: &[&str], parked: Option<&str>) -> String {
     let parked = written_by_then(parked);
-    let quoted: Vec<String> = dead.iter().map(|text| brief::clip(text, 200).replace('\n', " ")).collect();
     format!(
         "I tried {MAX_ATTEMPTS} times and couldn't answer this: {why}. It is on hold. Please rephrase it and send it again, or \
-         send /retry{parked}:\n\n> {}",
-        quoted.join("\n> ")
+         send /retry{parked}:\n\n{}",
+        quoted(dead)
     )
+}
+
+fn too_long(why: &str, open: &[&str], parked: Option<&str>) -> String {
+    let parked = written_by_then(parked);
+    format!(
+        "This is too long for my AI model, even shortened as far as I can: {why}. It is on hold. Please send it in smaller parts, or \
+         send /retry once MODEL names one that takes more{parked}:\n\n{}",
+        quoted(open)
+    )
+}
+
+fn quoted(messages: &[&str]) -> String {
+    let quoted: Vec<String> = messages.iter().map(|text| brief::clip(text, 200).replace('\n', " ")).collect();
+    format!("> {}", quoted.join("\n> "))
 }

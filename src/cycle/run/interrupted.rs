@@ -64,6 +64,11 @@ pub(in crate::cycle) async fn interrupted(
                 .await
                 .map(|()| Next::Nobody);
         }
+        Interrupt::TooLong(_) => {
+            return give_up(session, repo, &cycle.id, state, plan_file, GivingUp::TooLong(why))
+                .await
+                .map(|()| Next::Others);
+        }
         Interrupt::Unavailable { retry_after, fault, is_model_gone, .. } => {
             let at_least = retry_after.and_then(|wait| chrono::TimeDelta::from_std(wait).ok());
             session.store.model_failed(&cycle.model, *fault, &why, at_least)?;
@@ -219,7 +224,7 @@ pub(in crate::cycle) async fn give_up(
     let row = session.store.cycle(cycle_id)?.filter(|_| !matches!(giving_up, GivingUp::Unheard | GivingUp::Dropped));
     let notice =
         row.map(|row| given_up::given_up(session, &row.cycle, state, &giving_up, parked.as_deref())).transpose()?;
-    let counts = giving_up.counts();
+    let (counts, is_hopeless) = (giving_up.counts(), matches!(giving_up, GivingUp::TooLong(_)));
     // Without messages to fail on, nothing else would end it: the same reasons would be tried for ever.
     let is_over = counts && state.open.is_empty();
     let head_seen = if is_over { finish::seen_with(session, repo, state.head_shown.as_deref())? } else { None };
@@ -227,7 +232,8 @@ pub(in crate::cycle) async fn give_up(
         error: Some(giving_up.why()),
         handled: if is_over { &state.handles } else { &[] },
         head_seen: head_seen.as_deref(),
-        failed_messages: if counts { &state.open } else { &[] },
+        failed_messages: if counts && !is_hopeless { &state.open } else { &[] },
+        dead_messages: if is_hopeless { &state.open } else { &[] },
         notice: notice.as_ref(),
         has_copies: session.has_copies(cycle_id),
         ..CycleEnd::new(if giving_up == GivingUp::Unheard { CycleState::Failed } else { CycleState::Abandoned })

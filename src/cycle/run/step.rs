@@ -10,6 +10,7 @@ use crate::{
         context::WakeError,
         decide::{
             brief::{self, File},
+            interrupt::Interrupt,
             limits::{Limits, is_reserved},
             machine::{self, Step, ToolRequest},
             orient::{self, last_channel_id},
@@ -20,7 +21,8 @@ use crate::{
         look::observe,
         run::{
             approve::{self, Judged, called},
-            attached, fold, hand_over, own_work, prepare, record, turn,
+            attached, fold, hand_over, own_work, prepare, record,
+            turn::{self, Asked},
         },
         session::{Halt, Live, Session},
     },
@@ -80,7 +82,13 @@ async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt
                 hand_over::begin_anew(session, live)?;
                 return Ok(Driven::Handed);
             }
-            Step::Ask => turn::ask(session, live).await?,
+            Step::Ask => {
+                if let Asked::TooLong(why) = turn::ask(session, live).await?
+                    && !fold::shorten(session, live)?
+                {
+                    return Err(Interrupt::TooLong(why).into());
+                }
+            }
             Step::Call(request) => match approve::judge(session, live, registry, &request)? {
                 Judged::Allowed(entries) => run_call(session, live, registry, &request, entries).await?,
                 Judged::Refused(entries, why) => approve::refuse(session, live, &request, entries, why)?,
@@ -121,7 +129,12 @@ async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt
                 )?;
             }
             Step::Tell(results) => tell(session, live, &limits, results)?,
-            Step::Fold(summary) => fold::begin_anew(session, live, &summary)?,
+            Step::Fold(summary) => {
+                if !fold::begin_anew(session, live, &summary)? {
+                    return Err(Interrupt::TooLong("it leaves my AI model no room for an answer".to_owned()).into());
+                }
+            }
+            Step::Fail(why) => return Err(Interrupt::Rejected(why).into()),
             Step::Answer { text, outcome } => close(session, live, text, outcome)?,
             Step::Join => {
                 if let Some(missing) = own_work::is_missing(live) {

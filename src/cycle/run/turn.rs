@@ -9,7 +9,7 @@ use crate::{
         session::{Halt, Live, Session},
         stop,
     },
-    model::{Known, ModelError, Progress, Turn, anthropic::retry},
+    model::{Known, ModelError, Progress, TOO_LONG, Turn, anthropic::retry},
     store::{Entry, Reservation, Spent},
     types::Usage,
     words,
@@ -52,8 +52,16 @@ async fn outgrown(progress: &Progress, allowed: Option<u64>) -> Usage {
     }
 }
 
+/// How asking for a turn ended.
+pub(in crate::cycle) enum Asked {
+    /// The turn is recorded.
+    Answered,
+    /// The conversation is longer than the model can take, as its server says.
+    TooLong(String),
+}
+
 /// Asks for the next turn, with the retries that the error allows, and records it.
-pub(in crate::cycle) async fn ask(session: &mut Session<'_>, live: &mut Live) -> Result<(), Halt> {
+pub(in crate::cycle) async fn ask(session: &mut Session<'_>, live: &mut Live) -> Result<Asked, Halt> {
     let is_probe = session.store.breaker(&live.cycle.model)?.is_some();
     for attempt in 1.. {
         // Before each try: one that broke off has cost something, too.
@@ -70,7 +78,7 @@ pub(in crate::cycle) async fn ask(session: &mut Session<'_>, live: &mut Live) ->
                 entries.extend(live.work.stop());
                 pay(session, live, (reservation, priced(session, usage, cost_usd), false), &entries)?;
                 checkpoint(session, live);
-                return Ok(());
+                return Ok(Asked::Answered);
             }
             Ok(Err(error)) => error,
             Err(halt) => {
@@ -92,6 +100,10 @@ pub(in crate::cycle) async fn ask(session: &mut Session<'_>, live: &mut Live) ->
             pay(session, live, (reservation, priced(session, *spent, None), true), &[discarded])?;
         } else {
             pay(session, live, (reservation, Spent::default(), true), &[])?;
+        }
+        if let ModelError::Rejected { status: TOO_LONG, .. } = &error {
+            session.store.model_answered(&live.cycle.model)?;
+            return Ok(Asked::TooLong(why));
         }
         let is_unsent = progress.known() == Known::Unsent;
         match retry::backoff(&error, attempt, fastrand::f64()) {

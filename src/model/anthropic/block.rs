@@ -69,7 +69,10 @@ impl Block {
         }
         if let Some(partial) = self.partial_input.take() {
             let joined: String = serde_json::from_str(&partial).unwrap_or(partial);
-            *self.field("input") = input_of(&joined);
+            // What came with the block's beginning holds where no piece of it followed.
+            if !joined.trim().is_empty() || !self.field("input").starts_with('{') {
+                *self.field("input") = input_of(&joined);
+            }
         }
         let fields = self.fields.iter().map(|(name, value)| format!("{}:{value}", quoted(name)));
         format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
@@ -198,6 +201,15 @@ mod tests {
             r#"{"type":"tool_use","id":"t","name":"n","input":{"b" : 1.0, "a":"\u00e9"},"caller":{"type":"direct"}}"#
         );
         assert_eq!(assembled(start, &deltas[..1]), start);
+    }
+
+    #[test]
+    fn arguments_that_come_with_the_beginning_are_not_lost() {
+        let start = r#"{"type":"tool_use","id":"t","name":"n","input":{"a":1}}"#;
+        let nothing = r#"{"type":"input_json_delta","partial_json":""}"#;
+        assert_eq!(assembled(start, &[nothing]), start);
+        let object = r#"{"type":"input_json_delta","partial_json":{"a":1}}"#;
+        assert_eq!(assembled(r#"{"type":"tool_use","id":"t","name":"n","input":{}}"#, &[object]), start);
     }
 
     #[test]

@@ -5,18 +5,20 @@
 use std::time::Duration;
 
 use chrono::DateTime;
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::Value;
 
 use super::route::{API_WORDS, RouteWords};
 use crate::{
-    model::ModelError,
+    model::{ModelError, TOO_LONG, complaint::Complaint},
     outside::{Origin, Outside},
     types::Usage,
 };
 
 /// How much of an error's body is read, in bytes.
 pub(super) const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
+
+/// The shortest limit of an answer that is worth obeying, in tokens.
+const SHORTEST_ANSWER: u64 = 256;
 
 /// An answer with another status than 200.
 #[derive(Debug, Default)]
@@ -37,36 +39,40 @@ impl Default for RouteWords {
 }
 
 /// The `error` object of a body or a stream event.
-#[derive(Deserialize, Default, Debug)]
-#[serde(default)]
+#[derive(Default, Debug)]
 struct ErrorObject {
-    #[serde(rename = "type")]
     kind: String,
     message: String,
-    details: serde_json::Value,
+    details: Value,
     /// How Google calls a kind. It isn't the API's own word.
     status: String,
 }
 
-#[derive(Deserialize, Default)]
-#[serde(default)]
+impl ErrorObject {
+    fn of(error: &Value) -> Self {
+        let text = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let details = error.get("details").cloned().unwrap_or_default();
+        Self { kind: text("type"), message: text("message"), details, status: text("status") }
+    }
+}
+
+#[derive(Default)]
 struct ErrorBody {
     error: ErrorObject,
     request_id: Option<String>,
-    /// AWS's own words, from before the API is reached.
-    #[serde(alias = "Message")]
-    message: String,
 }
 
 impl ErrorBody {
     /// Google's servers put what they stream into a list.
-    fn read(body: &[u8]) -> Self {
-        let list = serde_json::from_slice::<Vec<Self>>(body).ok().and_then(|list| list.into_iter().next());
-        let mut read = list.or_else(|| serde_json::from_slice(body).ok()).unwrap_or_default();
-        if read.error.message.is_empty() {
-            read.error.message = std::mem::take(&mut read.message);
+    fn read(body: &[u8], complaint: &Complaint) -> Self {
+        let value: Value = serde_json::from_slice(body).unwrap_or_default();
+        let value = value.as_array().and_then(|list| list.first()).unwrap_or(&value);
+        let mut error = value.get("error").map(ErrorObject::of).unwrap_or_default();
+        // The clouds have words of their own, from before the API is reached.
+        if error.message.is_empty() {
+            error.message = complaint.said.clone().unwrap_or_default();
         }
-        read
+        Self { error, request_id: value.get("request_id").and_then(Value::as_str).map(str::to_owned) }
     }
 }
 
@@ -79,9 +85,18 @@ enum Remedy {
 }
 
 impl ErrorAnswer<'_> {
+    /// The longest answer that the server allows, in tokens, where it complains that `asked` are too many.
+    pub(super) fn longest_answer(&self, asked: u64) -> Option<u64> {
+        let complaint = Complaint::of_body(self.body);
+        let said = complaint.said.as_deref().filter(|said| said.contains("max_tokens") && !complaint.is_too_long())?;
+        let numbers = said.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok());
+        numbers.filter(|number| (SHORTEST_ANSWER..asked).contains(number)).min()
+    }
+
     /// The error for this answer.
     pub(super) fn into_error(self) -> ModelError {
-        let body = ErrorBody::read(self.body);
+        let complaint = Complaint::of_body(self.body);
+        let body = ErrorBody::read(self.body, &complaint);
         let status = self.status;
         let request_id = self.request_id.or(body.request_id.as_deref());
         let why = format!(
@@ -91,31 +106,40 @@ impl ErrorAnswer<'_> {
         );
         let remedy = match status {
             429 if is_spending_limit(&body.error) => Remedy::AskPerson,
+            413 => Remedy::GiveUp(TOO_LONG),
+            400 | 404 | 422 | 429 | 500..=599 if complaint.is_too_long() => Remedy::GiveUp(TOO_LONG),
             // An exhausted prepaid balance has been reported as a bad request, too.
             400 if body.error.message.contains("credit balance is too low") => Remedy::AskPerson,
-            408 | 409 | 429 | 500..=599 => Remedy::Wait,
+            400 if complaint.is_of_key() => Remedy::AskPerson,
+            408 | 409 | 424 | 425 | 429 | 499 | 500..=599 => Remedy::Wait,
             401..=403 => Remedy::AskPerson,
             // Not the API's own words: a proxy or a sign-in page stands between, and the conversation is as good as before.
             _ if body.error.kind.is_empty() => Remedy::AskPerson,
             other => Remedy::GiveUp(other),
         };
-        error(remedy, why, self.retry_after.and_then(|value| retry_after(value, self.date)), Usage::default())
+        let waits = self.retry_after.and_then(|value| retry_after(value, self.date)).or(complaint.wait);
+        error(remedy, why, waits, Usage::default())
     }
 }
 
-/// The error for an `error` event in the middle of a stream, after `spent` tokens.
-pub(super) fn from_event(raw: Option<&RawValue>, spent: Usage) -> ModelError {
-    let said: ErrorObject = raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-    let remedy = match said.kind.as_str() {
-        "authentication_error" | "billing_error" | "permission_error" => Remedy::AskPerson,
-        "rate_limit_error" if is_spending_limit(&said) => Remedy::AskPerson,
-        "invalid_request_error" => Remedy::GiveUp(400),
-        "not_found_error" => Remedy::GiveUp(404),
-        "request_too_large" => Remedy::GiveUp(413),
+/// The error for an event that complains in place of a turn, after `spent` tokens; `None` if it doesn't complain.
+pub(super) fn from_event(event: &Value, spent: Usage) -> Option<ModelError> {
+    let complaint = Complaint::instead_of_turn(event)?;
+    let mut said = event.get("error").map(ErrorObject::of).unwrap_or_default();
+    if said.message.is_empty() {
+        said.message = complaint.said.clone().unwrap_or_default();
+    }
+    let remedy = match (said.kind.as_str(), complaint.status) {
+        ("request_too_large", _) | (_, Some(413)) => Remedy::GiveUp(TOO_LONG),
+        _ if complaint.is_too_long() => Remedy::GiveUp(TOO_LONG),
+        ("authentication_error" | "billing_error" | "permission_error", _) | (_, Some(401..=403)) => Remedy::AskPerson,
+        ("rate_limit_error", _) if is_spending_limit(&said) => Remedy::AskPerson,
+        ("invalid_request_error", _) => Remedy::GiveUp(400),
+        ("not_found_error", _) => Remedy::GiveUp(404),
         _ => Remedy::Wait,
     };
     let why = format!("Claude broke off its answer: {}", said_by(&said));
-    error(remedy, why, None, spent)
+    Some(error(remedy, why, complaint.wait, spent))
 }
 
 fn error(remedy: Remedy, why: String, retry_after: Option<Duration>, spent: Usage) -> ModelError {
@@ -196,6 +220,42 @@ mod tests {
         let own = r#"{"type":"error","error":{"type":"invalid_request_error","message":"no"}}"#;
         for status in [400, 404, 405, 413, 418, 422] {
             assert!(matches!(refused(status, own), ModelError::Rejected { status: s, .. } if s == status), "{status}");
+        }
+    }
+
+    #[test]
+    fn too_long_a_conversation_is_told_from_every_other_refusal() {
+        let said = |message: &str| format!(r#"{{"error":{{"type":"invalid_request_error","message":"{message}"}}}}"#);
+        for (name, status, body) in [
+            ("the API's words", 400, said("prompt is too long: 207791 tokens > 200000 maximum")),
+            (
+                "with the answer",
+                400,
+                said("input length and `max_tokens` exceed context limit: 195000 + 20000 > 200000"),
+            ),
+            ("a proxy's page", 413, "<html>413 Request Entity Too Large</html>".to_owned()),
+            ("Bedrock", 400, r#"{"message":"Input is too long for requested model."}"#.to_owned()),
+            ("Vertex", 400, r#"[{"error":{"code":400,"message":"Prompt is too long"}}]"#.to_owned()),
+        ] {
+            assert!(matches!(refused(status, &body), ModelError::Rejected { status: TOO_LONG, .. }), "{name}");
+        }
+        let busy = r#"{"message":"Too many tokens, please wait before trying again."}"#;
+        assert!(matches!(refused(429, busy), ModelError::Transient { .. }));
+        assert!(matches!(refused(400, &said("image exceeds 5 MB maximum")), ModelError::Rejected { status: 400, .. }));
+    }
+
+    #[test]
+    fn the_longest_answer_that_a_server_allows_is_read_from_its_complaint() {
+        for (said, wanted) in [
+            ("max_tokens: 32000 > 8192, which is the maximum allowed number of output tokens for m", Some(8_192)),
+            ("Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", Some(8_192)),
+            ("input length and `max_tokens` exceed context limit: 9000 + 32000 > 20000", None),
+            ("max_tokens: must be at least 1", None),
+            ("temperature: 2 > 1000", None),
+        ] {
+            let body = format!(r#"{{"error":{{"type":"invalid_request_error","message":"{said}"}}}}"#);
+            let refused = ErrorAnswer { status: 400, body: body.as_bytes(), ..ErrorAnswer::default() };
+            assert_eq!(refused.longest_answer(32_000), wanted, "{said}");
         }
     }
 

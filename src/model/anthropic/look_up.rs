@@ -18,6 +18,6 @@ impl Anthropic {
             .extend(["models", &self.model]);
         let request = client.get(url).headers(self.route.head(b"", client).await?).timeout(self.total_timeout);
         let response = self.unless_silent(request.send()).await?;
-        if response.status().as_u16() == 200 { Ok(()) } else { Err(self.refused(response).await) }
+        if response.status().as_u16() == 200 { Ok(()) } else { Err(self.refused(response).await.0) }
     }
 }

@@ -6,6 +6,7 @@
 mod block;
 mod error;
 mod google;
+mod ids;
 mod look_up;
 mod mark;
 pub mod price;
@@ -16,9 +17,9 @@ pub mod stream;
 
 use std::{
     borrow::Cow,
+    cell::Cell,
     error::Error as _,
     fmt,
-    ops::Deref,
     sync::{OnceLock, atomic::Ordering},
     time::Duration,
 };
@@ -30,6 +31,7 @@ use reqwest::{
     header::{CONTENT_LENGTH, CONTENT_TYPE, DATE, RETRY_AFTER},
     redirect,
 };
+use tokio::time::{Instant, timeout_at};
 
 pub(super) use block::object_fields;
 pub(super) use error::retry_after;
@@ -110,7 +112,8 @@ pub enum OptionsError {
 pub struct Anthropic {
     route: Route,
     model: String,
-    max_tokens: u64,
+    /// Lowered where the server allows less.
+    max_tokens: Cell<u64>,
     idle_timeout: Duration,
     total_timeout: Duration,
     effort: Option<Effort>,
@@ -142,7 +145,7 @@ impl Anthropic {
         Ok(Self {
             route: Route::new(options.route, id)?,
             model: options.model,
-            max_tokens: options.max_tokens,
+            max_tokens: Cell::new(options.max_tokens),
             idle_timeout: options.idle_timeout,
             total_timeout: options.total_timeout,
             effort: options.effort,
@@ -158,16 +161,25 @@ impl Anthropic {
             progress.leaving().store(false, Ordering::Release);
             response = self.send(body, conversation, progress).await?;
         }
-        if response.status().as_u16() != 200 {
-            return Err(self.refused(response).await);
+        if response.status().as_u16() == 400 {
+            let (error, longest) = self.refused(response).await;
+            let Some(longest) = longest.filter(|longest| *longest < self.max_tokens.get()) else { return Err(error) };
+            tracing::info!(model = %self.model, longest, "the server takes shorter answers only; it is asked for one");
+            self.max_tokens.set(longest);
+            progress.leaving().store(false, Ordering::Release);
+            response = self.send(Bytes::from(self.body(conversation)), conversation, progress).await?;
         }
-        if !header(&response, CONTENT_TYPE.as_str()).is_some_and(|kind| kind.starts_with("text/event-stream")) {
+        if response.status().as_u16() != 200 {
+            return Err(self.refused(response).await.0);
+        }
+        // A page is neither a turn nor a complaint. What else comes is told by its bytes: proxies are wrong about its type.
+        if header(&response, CONTENT_TYPE.as_str()).is_some_and(|kind| kind.starts_with("text/html")) {
             return Err(transient(format!(
-                "Something other than {} answered (no event stream): a proxy or a sign-in page, perhaps",
+                "Something other than {} answered (a page): a proxy or a sign-in page, perhaps",
                 self.route.words.server
             )));
         }
-        self.read(response, progress).await
+        self.read(response, conversation, progress).await
     }
 
     async fn send(
@@ -207,7 +219,11 @@ impl Anthropic {
     fn body(&self, conversation: &Conversation) -> String {
         let size: usize = conversation.messages.iter().map(|message| message.len() + 1).sum();
         let mut body = String::with_capacity(size + conversation.system.len() + conversation.tools.len() + 256);
-        body.push_str(&format!(r#"{{{},"max_tokens":{},"stream":true"#, self.route.first_fields, self.max_tokens));
+        body.push_str(&format!(
+            r#"{{{},"max_tokens":{},"stream":true"#,
+            self.route.first_fields,
+            self.max_tokens.get()
+        ));
         if let Some(effort) = self.effort {
             body.push_str(&format!(r#","output_config":{{"effort":"{}"}}"#, effort.as_str()));
         }
@@ -231,10 +247,24 @@ impl Anthropic {
         body
     }
 
-    async fn read(&self, mut response: Response, progress: &Progress) -> Result<Turn, ModelError> {
+    async fn read(
+        &self,
+        mut response: Response,
+        conversation: &Conversation,
+        progress: &Progress,
+    ) -> Result<Turn, ModelError> {
         let request_id = header(&response, "request-id").map(str::to_owned);
         let mut stream = stream::TurnStream::default();
-        while let Some(bytes) = self.next_piece(&mut response, &stream).await? {
+        let mut end_by = None;
+        loop {
+            let piece = if stream.has_ended() {
+                let end_by = *end_by.get_or_insert_with(|| Instant::now() + END_OF_BODY_TIMEOUT);
+                // Nothing that goes wrong now takes anything from the turn.
+                timeout_at(end_by, response.chunk()).await.ok().and_then(Result::ok).flatten()
+            } else {
+                self.unless_silent(response.chunk()).await.map_err(|fault| stream.broken(&fault.to_string()))?
+            };
+            let Some(bytes) = piece else { break };
             let is_whole = stream.push(&bytes).map_err(|error| self.redacted(error))?;
             progress.tell(stream.usage());
             if is_whole {
@@ -244,23 +274,17 @@ impl Anthropic {
                 break;
             }
         }
+        stream.end().map_err(|error| self.redacted(error))?;
         let hour_tokens = stream.hour_tokens();
-        let turn = stream.finish(request_id)?;
+        let turn = stream.finish(request_id).map_err(|error| self.redacted(error))?;
+        let turn = Turn { content: ids::with_own_ids(turn.content, conversation), ..turn };
         let priced = || price::cost_with_hour_usd(&self.model, &turn.usage, hour_tokens);
         Ok(Turn { cost_usd: (hour_tokens > 0).then(priced), ..turn })
     }
 
-    /// The next bytes of the answer; a fault counts what the turn has cost so far.
-    async fn next_piece(
-        &self,
-        response: &mut Response,
-        stream: &stream::TurnStream,
-    ) -> Result<Option<impl Deref<Target = [u8]> + use<>>, ModelError> {
-        self.unless_silent(response.chunk()).await.map_err(|fault| stream.broken(&fault.to_string()))
-    }
-
-    /// The error of an answer other than 200, from as much of its body as can be had.
-    async fn refused(&self, mut response: Response) -> ModelError {
+    /// The error of an answer other than 200, from as much of its body as can be had; and the longest answer that the server
+    /// allows, in tokens, where it complains of ours.
+    async fn refused(&self, mut response: Response) -> (ModelError, Option<u64>) {
         let read = read_bounded(&mut response, error::MAX_ERROR_BODY_BYTES);
         let body = tokio::time::timeout(self.idle_timeout, read).await.unwrap_or_default();
         let refused = error::ErrorAnswer {
@@ -271,7 +295,8 @@ impl Anthropic {
             request_id: header(&response, "request-id"),
             body: &body,
         };
-        self.redacted(refused.into_error())
+        let longest = refused.longest_answer(self.max_tokens.get());
+        (self.redacted(refused.into_error()), longest)
     }
 
     /// Waits for the server, at most for the idle time-out.
@@ -308,7 +333,7 @@ impl Model for Anthropic {
     }
 
     fn most_usd(&self, conversation: &Conversation) -> f64 {
-        price::estimate_max_cost(&self.model, price::prompt_bytes(conversation), self.max_tokens)
+        price::estimate_max_cost(&self.model, price::prompt_bytes(conversation), self.max_tokens.get())
     }
 
     fn cost_usd(&self, usage: &Usage) -> f64 {

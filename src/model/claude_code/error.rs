@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use super::relay::Ended;
 use crate::{
-    model::ModelError,
+    model::{ModelError, TOO_LONG, complaint::Complaint},
     outside::{Origin, Outside},
     types::Usage,
     words::{one_line, shortened},
@@ -51,6 +51,9 @@ pub(super) fn ended(ended: &Ended, kind: Option<&str>, spent: Usage) -> ModelErr
         format!("Claude Code says: {}", quoted(&said))
     };
     match (ended.status, kind) {
+        (None | Some(400 | 413), _) if Complaint::of_body(ended.said.as_bytes()).is_too_long() => {
+            ModelError::Rejected { status: TOO_LONG, why }
+        }
         (Some(401..=403), _) | (_, Some("authentication_failed" | "billing_error" | "oauth_org_not_allowed")) => {
             ModelError::Account {
                 why: format!("{why} (its login: ANTHROPIC_API_KEY, CLAUDE_CODE_OAUTH_TOKEN, or `claude` and /login)"),
@@ -90,6 +93,8 @@ mod tests {
         assert!(matches!(fault(None, Some("authentication_failed"), "Not logged in"), ModelError::Account { .. }));
         assert!(matches!(fault(Some(400), None, "Credit balance is too low"), ModelError::Account { .. }));
         assert!(matches!(fault(Some(400), Some("unknown"), "bad"), ModelError::Rejected { status: 400, .. }));
+        let long = "Prompt is too long";
+        assert!(matches!(fault(Some(400), Some("invalid_request"), long), ModelError::Rejected { status: 413, .. }));
         assert!(matches!(fault(Some(404), None, "model"), ModelError::Rejected { status: 404, .. }));
         assert!(matches!(fault(None, None, ""), ModelError::Transient { .. }));
         assert!(matches!(gone("unknown option", false, Usage::default()), ModelError::Account { .. }));

@@ -9,20 +9,20 @@ use crate::{model::Conversation, random::hex};
 const CHARS: usize = 9;
 
 /// Gives each call of a turn an id that no call before it has. The same answer to the same conversation gets the same ids.
-pub(super) struct CallIds {
+pub(in crate::model) struct CallIds {
     seed: Vec<u8>,
     nth: u64,
 }
 
 impl CallIds {
     /// Of the turn that follows this conversation.
-    pub(super) fn of(conversation: &Conversation) -> Self {
+    pub(in crate::model) fn of(conversation: &Conversation) -> Self {
         let seed = digest(&SHA256, conversation.messages.join("\n").as_bytes());
         Self { seed: seed.as_ref().to_vec(), nth: 0 }
     }
 
     /// The next call's.
-    pub(super) fn next(&mut self) -> String {
+    pub(in crate::model) fn next(&mut self) -> String {
         self.nth += 1;
         let seeded = [self.seed.as_slice(), &self.nth.to_be_bytes()].concat();
         hex(digest(&SHA256, &seeded).as_ref()).chars().take(CHARS).collect()

@@ -30,6 +30,12 @@ pub(super) struct Dialect {
     pub(super) longest: Option<u64>,
     /// Whether it binds an answer to a schema.
     pub(super) binds: bool,
+    /// Whether it knows tools; else they stand in the prompt, as for a small model.
+    pub(super) knows_tools: bool,
+    /// Whether it has a place for the system text; else that opens the first message.
+    pub(super) knows_system: bool,
+    /// Whether a temperature may be chosen.
+    pub(super) knows_temperature: bool,
 }
 
 /// What is asked for where a server finds an answer too long, in tokens, one after the other.
@@ -37,7 +43,17 @@ const SHORTER: [u64; 2] = [4_096, 2_048];
 
 impl Default for Dialect {
     fn default() -> Self {
-        Self { streams: true, counts: true, counts_thinking: false, is_renamed: false, longest: None, binds: true }
+        Self {
+            streams: true,
+            counts: true,
+            counts_thinking: false,
+            is_renamed: false,
+            longest: None,
+            binds: true,
+            knows_tools: true,
+            knows_system: true,
+            knows_temperature: true,
+        }
     }
 }
 
@@ -54,6 +70,12 @@ pub(super) enum Wording {
     TooLarge,
     /// `response_format`.
     Format,
+    /// `tools`.
+    Tools,
+    /// A message with the role `system`.
+    System,
+    /// `temperature`.
+    Temperature,
 }
 
 impl Dialect {
@@ -71,6 +93,9 @@ impl Dialect {
                 Self { longest: shorter.or(self.longest), ..self }
             }
             Wording::Format => Self { binds: false, ..self },
+            Wording::Tools => Self { knows_tools: false, ..self },
+            Wording::System => Self { knows_system: false, ..self },
+            Wording::Temperature => Self { knows_temperature: false, ..self },
         };
         (other != self).then_some(other)
     }
@@ -101,18 +126,40 @@ pub(super) fn body(model: &str, conversation: &Conversation, dialect: Dialect, m
     if !tools.is_empty() {
         head.insert("tools".to_owned(), tools.into());
     }
-    let system = conversation.system_text();
-    let system = (!system.is_empty()).then(|| json!({"role": "system", "content": system}));
     let said = conversation.read().flat_map(|message| messages(&message));
-    with_messages(&head, system.into_iter().chain(said))
+    with_messages(&head, &conversation.system_text(), said, dialect)
 }
 
-/// The body of these fields, and of these messages behind them.
-pub(super) fn with_messages(head: &Map<String, Value>, messages: impl Iterator<Item = Value>) -> String {
+/// The body of these fields, and behind them of the system text and these messages.
+pub(super) fn with_messages(
+    head: &Map<String, Value>,
+    system: &str,
+    said: impl Iterator<Item = Value>,
+    dialect: Dialect,
+) -> String {
+    let mut said = said.peekable();
+    let mut first = None;
+    if !system.is_empty() && dialect.knows_system {
+        first = Some(json!({"role": "system", "content": system}));
+    } else if !system.is_empty() {
+        first =
+            Some(opened_with(system, said.next_if(|message| message.get("role").is_some_and(|role| role == "user"))));
+    }
+    let messages = first.into_iter().chain(said);
     let head = Value::Object(head.clone()).to_string();
     let messages: Vec<String> = messages.map(|message| message.to_string()).collect();
     let open = head.strip_suffix('}').unwrap_or(&head);
     format!(r#"{open},"messages":[{}]}}"#, messages.join(","))
+}
+
+/// A message of the person's with the system text before its own content.
+fn opened_with(system: &str, message: Option<Value>) -> Value {
+    let content: Value = match message.and_then(|mut message| message.get_mut("content").map(Value::take)) {
+        Some(Value::Array(parts)) => [vec![json!({"type": "text", "text": system})], parts].concat().into(),
+        Some(Value::String(text)) => format!("{system}\n\n{text}").into(),
+        _ => system.into(),
+    };
+    json!({"role": "user", "content": content})
 }
 
 fn tool(tool: &ToolDefinition) -> Value {
@@ -287,5 +334,20 @@ mod tests {
             Value::Object(other.head("m", 1)),
             json!({"model": "m", "stream": true, "max_completion_tokens": 1})
         );
+        for wording in [Wording::Tools, Wording::System, Wording::Temperature, Wording::Format] {
+            assert_eq!(dialect.without(wording, 1).unwrap().without(wording, 1), None, "{wording:?}");
+        }
+    }
+
+    #[test]
+    fn where_there_is_no_place_for_the_system_text_it_opens_the_first_message() {
+        let dialect = Dialect { knows_system: false, ..Dialect::default() };
+        let messages = |said: &[&str]| {
+            let body: Value = serde_json::from_str(&body("m", &conversation(said), dialect, 7)).unwrap();
+            body["messages"].clone()
+        };
+        assert_eq!(messages(&[OPENING]), json!([{"role": "user", "content": "Orders.\n\nOne\n\nTwo"}]));
+        assert_eq!(messages(&[]), json!([{"role": "user", "content": "Orders."}]));
+        assert_eq!(messages(&[OPENING, TURN])[1]["role"], "assistant");
     }
 }

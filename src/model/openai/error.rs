@@ -8,42 +8,72 @@ use serde_json::Value;
 
 use super::encode::Wording;
 use crate::{
-    model::{ModelError, TOO_LONG, anthropic::retry_after},
+    model::{ModelError, TOO_LONG, anthropic::retry_after, complaint::Complaint},
     outside::{Origin, Outside},
     types::Usage,
 };
 
-/// Words by which servers say that a conversation is longer than the model's window.
-const OVERFLOW: [&str; 9] = [
-    "context_length_exceeded",
-    "exceed_context_size",
-    "maximum context length",
-    "available context size",
-    "context window",
-    "context length",
-    "prompt is too long",
-    "input is too long",
-    "too many tokens",
-];
-/// Words by which they say that an answer may not be as long.
-const TOO_LARGE: [&str; 5] = ["too large", "too high", "less than or equal", "at most", "valid range"];
+/// Words by which servers say that an answer may not be as long.
+const TOO_LARGE: [&str; 6] =
+    ["too large", "too high", "less than or equal", "at most", "valid range", "range of max_tokens"];
+/// Words of a request that is too long only with the answer that it asks for.
+const WITH_ANSWER: [&str; 5] =
+    ["in the completion", "in the output", "for the completion", "output tokens and", "output tokens. however"];
 /// Words by which they say that they don't have a model.
-const NO_MODEL: [&str; 6] =
-    ["model_not_found", "not found", "does not exist", "not a valid model", "unknown model", "invalid model"];
+const NO_MODEL: [&str; 8] = [
+    "model_not_found",
+    "not found",
+    "does not exist",
+    "not a valid model",
+    "unknown model",
+    "invalid model",
+    "no such model",
+    "unsupported model",
+];
 /// Words by which they say that a picture can't be read, under whatever status.
-const NO_PICTURES: [&str; 3] = ["image input is not supported", "does not support image", "not a multimodal model"];
-/// Words by which they say that the account has no money left.
-const NO_MONEY: [&str; 3] = ["insufficient_quota", "insufficient credits", "billing"];
-
+const NO_PICTURES: [&str; 5] = [
+    "image input is not supported",
+    "does not support image",
+    "not a multimodal model",
+    "support image input",
+    "image_url is not supported",
+];
+/// Words by which they say that a model has no tools.
+const NO_TOOLS: [&str; 13] = [
+    "does not support tools",
+    "doesn't support tools",
+    "does not support tool",
+    "tool choice requires",
+    "tools is not supported",
+    "tools are not supported",
+    "tool use is not supported",
+    "support tool use",
+    "tool calling is not supported",
+    "does not support function calling",
+    "function calling is not supported",
+    "function calling is not enabled",
+    "tools param requires",
+];
+/// Words by which a model's template says that it has no place for orders.
+const NO_SYSTEM: [&str; 6] = [
+    "system role not supported",
+    "system role is not supported",
+    "roles must alternate",
+    "does not support 'system'",
+    "got system",
+    "developer instruction is not enabled",
+];
+/// Words by which they refuse a temperature.
+const NO_TEMPERATURE: [&str; 4] =
+    ["'temperature'", "`temperature`", "temperature is not supported", "temperature is deprecated"];
 /// An answer with another status than 200.
 #[derive(Debug, Default)]
 pub(super) struct ServerRefusal {
     status: u16,
     retry_after: Option<Duration>,
-    /// What the server says; none: these aren't the words of such a server.
-    said: Option<String>,
-    /// Its kinds and codes, and what it says, in small letters.
-    words: String,
+    complaint: Complaint,
+    /// Words that aren't such a server's own, but a proxy's, perhaps.
+    plain: Option<String>,
 }
 
 /// What the caller should do.
@@ -56,49 +86,49 @@ enum Remedy {
 impl ServerRefusal {
     /// Reads an answer. `retry_after` and `date` are its headers.
     pub(super) fn read(status: u16, retry_after_said: Option<&str>, date: Option<&str>, body: &[u8]) -> Self {
-        let body: Value = serde_json::from_slice(body).unwrap_or_default();
-        let retry_after = retry_after_said.and_then(|value| retry_after(value, date));
-        Self { status, retry_after, ..Self::of(&body) }
-    }
-
-    /// Of a body, or of an event in the middle of a stream.
-    fn of(body: &Value) -> Self {
-        let error = body.get("error").unwrap_or(body);
-        let text = |name: &str| error.get(name).and_then(Value::as_str);
-        // FastAPI's `detail` alone may be of a path that isn't there.
-        let said = error.as_str().or_else(|| text("message")).map(str::to_owned);
-        let named = ["type", "code", "param"].into_iter().filter_map(text).chain(said.as_deref());
-        let detail = body.get("detail").map(Value::to_string).unwrap_or_default();
-        let words = format!("{} {detail}", named.collect::<Vec<_>>().join(" ")).to_lowercase();
-        Self { said, words, ..Self::default() }
+        let complaint = Complaint::of_body(body);
+        let waits = retry_after_said.and_then(|value| retry_after(value, date)).or(complaint.wait);
+        let text = String::from_utf8_lossy(body);
+        let text = text.trim();
+        let is_plain = complaint.said.is_none() && !text.is_empty() && !text.starts_with(['<', '{', '[']);
+        let plain = is_plain.then(|| text.to_owned());
+        Self { status, retry_after: waits, complaint, plain }
     }
 
     fn says_any(&self, words: &[&str]) -> bool {
-        words.iter().any(|word| self.words.contains(word))
+        self.complaint.says_any(words)
     }
 
     /// What of our request the server doesn't know, where that is what it complains of.
     pub(super) fn wording(&self) -> Option<Wording> {
-        if !matches!(self.status, 400 | 422 | 500 | 501) {
+        if !matches!(self.status, 400 | 404 | 422 | 500 | 501) {
             return None;
         }
-        let is_of_length = self.says_any(&["max_tokens", "max_completion_tokens"]);
+        let is_of_length = self.says_any(&["max_tokens", "max_completion_tokens", "max_output_tokens"]);
         // Before what a conversation is too long for: a shorter answer may leave it room.
-        if is_of_length && self.words.contains("is too large") {
+        if is_of_length && self.says_any(&["is too large"]) {
             return Some(Wording::TooLarge);
         }
-        if self.says_any(&OVERFLOW) {
-            return None;
+        if self.complaint.is_too_long() {
+            return self.says_any(&WITH_ANSWER).then_some(Wording::TooLarge);
         }
-        if self.words.contains("stream_options") {
+        if self.says_any(&["stream_options"]) {
             Some(Wording::StreamOptions)
         } else if is_of_length && self.says_any(&TOO_LARGE) {
             Some(Wording::TooLarge)
-        } else if is_of_length {
+        } else if self.status != 404 && is_of_length {
             Some(Wording::MaxTokens)
+        } else if self.says_any(&NO_TOOLS) {
+            Some(Wording::Tools)
+        } else if self.says_any(&NO_SYSTEM) {
+            Some(Wording::System)
+        } else if self.status == 404 {
+            None
+        } else if self.says_any(&NO_TEMPERATURE) {
+            Some(Wording::Temperature)
         } else if self.says_any(&["response_format", "json_schema", "json schema", "grammar"]) {
             Some(Wording::Format)
-        } else if self.words.replace("upstream", "").contains("stream") {
+        } else if self.complaint.says_any_without("upstream", "stream") {
             Some(Wording::Stream)
         } else {
             None
@@ -108,54 +138,93 @@ impl ServerRefusal {
     /// The error for this answer. `model` as `MODEL` has it, `server` by its host.
     pub(super) fn into_error(self, model: &str, server: &str) -> ModelError {
         let status = self.status;
-        let said = self.said.as_deref().map(|said| format!(": {}", Outside::new(Origin::Model, said)));
-        let said = said.unwrap_or_default();
-        let is_of_model = self.says_any(&NO_MODEL) && self.words.contains("model") && !model.is_empty();
+        let is_own = self.complaint.said.is_some();
+        let said = self.complaint.said.as_deref().or(self.plain.as_deref());
+        let said = said.map(|said| format!(": {}", quoted(said))).unwrap_or_default();
+        let complaint = &self.complaint;
+        let is_of_model = self.says_any(&NO_MODEL) && self.says_any(&["model"]) && !model.is_empty();
         let what = |what: &str| format!("{server} {what} (HTTP {status}){said}");
         let (remedy, why) = match status {
             300..=399 => {
                 let why = "answered with a redirect, which isn't followed: it would carry the key elsewhere. Check OPENAI_BASE_URL";
                 (Remedy::AskPerson, what(why))
             }
-            400 | 413 | 422 | 500 if self.says_any(&OVERFLOW) => {
+            400 | 404 | 413 | 422 | 429 | 500..=599 if complaint.is_too_long() => {
                 (Remedy::GiveUp(TOO_LONG), what("can't take this conversation: it is longer than the model's window"))
             }
             413 => (Remedy::GiveUp(TOO_LONG), what("can't take this conversation: it is too large")),
             401 => (Remedy::AskPerson, what("refused the key, please check OPENAI_API_KEY")),
             402 => (Remedy::AskPerson, what("wants to be paid")),
+            400 | 403 | 422 | 429 if complaint.is_of_money() => {
+                (Remedy::AskPerson, what("has no quota left for this key"))
+            }
+            400 | 403 | 404 | 422 | 500 if complaint.is_of_key() => {
+                (Remedy::AskPerson, what("refused the key, please check OPENAI_API_KEY"))
+            }
             400 | 404 | 422 if is_of_model => {
                 (Remedy::GiveUp(404), format!("{server} has no model {model} (HTTP {status}){said}"))
             }
+            400 | 403 | 404 | 422 if complaint.is_busy() => (Remedy::Wait, what("can't answer now")),
             403 => (Remedy::AskPerson, what("doesn't allow this")),
-            429 if self.says_any(&NO_MONEY) => (Remedy::AskPerson, what("has no quota left for this key")),
             _ if self.says_any(&NO_PICTURES) => {
                 (Remedy::GiveUp(400), what("can't read the pictures in this conversation"))
             }
-            408 | 409 | 425 | 429 | 500..=599 => (Remedy::Wait, what("can't answer now")),
+            400 | 422 if complaint.is_miscalled() => (Remedy::Wait, what("couldn't read a call of its model")),
+            408 | 409 | 424 | 425 | 429 | 499 | 500..=599 => (Remedy::Wait, what("can't answer now")),
             // Not such a server's own words: the address is another's, or a sign-in page stands between.
-            _ if self.said.is_none() || status == 404 => (
+            _ if !is_own || status == 404 => (
                 Remedy::AskPerson,
                 what("doesn't speak as OpenAI's API does. Check OPENAI_BASE_URL, which often ends in /v1"),
             ),
             other => (Remedy::GiveUp(other), what("refused the request")),
         };
+        self.error(remedy, why, Usage::default())
+    }
+
+    fn error(&self, remedy: Remedy, why: String, spent: Usage) -> ModelError {
         match remedy {
-            Remedy::Wait => ModelError::Transient { why, retry_after: self.retry_after, spent: Usage::default() },
+            Remedy::Wait => ModelError::Transient { why, retry_after: self.retry_after, spent },
             Remedy::AskPerson => ModelError::Account { why },
             Remedy::GiveUp(status) => ModelError::Rejected { status, why },
         }
     }
 }
 
-/// The error of an event in the middle of a stream, after `spent` tokens.
-pub(super) fn from_event(error: &Value, server: &str, spent: Usage) -> ModelError {
-    let answer = ServerRefusal::of(error);
-    let said = Outside::new(Origin::Model, answer.said.as_deref().unwrap_or("no reason given"));
-    let why = format!("{server} broke off its answer: {said}");
-    if answer.says_any(&OVERFLOW) {
-        return ModelError::Rejected { status: TOO_LONG, why };
-    }
-    ModelError::Transient { why, retry_after: None, spent }
+/// The error of an event that complains, after `spent` tokens. `model` as `MODEL` has it.
+pub(super) fn from_event(event: &Value, server: &str, model: &str, spent: Usage) -> ModelError {
+    let complaint = Complaint::of(event);
+    let said = quoted(complaint.said.as_deref().unwrap_or("no reason given"));
+    let refusal = ServerRefusal { retry_after: complaint.wait, complaint, ..ServerRefusal::default() };
+    let (complaint, status) = (&refusal.complaint, refusal.complaint.status);
+    let is_refused = status
+        .is_some_and(|status| matches!(status, 400..=499) && !matches!(status, 408 | 409 | 424 | 425 | 429 | 499));
+    let is_invalid = is_refused || status.is_none() && complaint.says_any(&["invalid_request_error"]);
+    let is_of_model = refusal.says_any(&NO_MODEL) && refusal.says_any(&["model"]);
+    let what = |what: &str| format!("{server} {what}: {said}");
+    let broke_off = "broke off its answer";
+    let (remedy, why) = if complaint.is_too_long() {
+        (Remedy::GiveUp(TOO_LONG), what("can't take this conversation, which is longer than the model's window"))
+    } else if status == Some(401) || (is_invalid || status.is_none()) && complaint.is_of_key() {
+        (Remedy::AskPerson, what("refused the key, please check OPENAI_API_KEY"))
+    } else if status == Some(402) || complaint.is_of_money() {
+        (Remedy::AskPerson, what("has no quota left for this key"))
+    } else if complaint.is_busy() || complaint.is_miscalled() {
+        (Remedy::Wait, what(broke_off))
+    } else if is_invalid && is_of_model {
+        (Remedy::GiveUp(404), format!("{server} has no model {model}: {said}"))
+    } else if status == Some(403) {
+        (Remedy::AskPerson, what("doesn't allow this"))
+    } else if is_invalid {
+        (Remedy::GiveUp(400), what("refused the request"))
+    } else {
+        (Remedy::Wait, what(broke_off))
+    };
+    refusal.error(remedy, why, spent)
+}
+
+/// A server's words as they are told: one bounded line.
+pub(super) fn quoted(said: &str) -> Outside {
+    Outside::new(Origin::Model, said)
 }
 
 /// An answer that isn't what was asked for.
@@ -216,6 +285,104 @@ mod tests {
         }
     }
 
+    /// Refusals as servers send them. A new report is one line: the server, the status, its bytes, what is to be done.
+    #[test]
+    fn each_servers_refusal_says_what_to_do() {
+        for (server, status, body, wanted, words) in [
+            (
+                "Gemini",
+                400,
+                r#"[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]"#,
+                "person",
+                "API key not valid",
+            ),
+            (
+                "a proxy",
+                403,
+                r#"{"error":{"message":"Invalid token","type":"one_api_error"}}"#,
+                "person",
+                "OPENAI_API_KEY",
+            ),
+            ("a proxy", 500, r#"{"error":{"message":"Incorrect API key provided"}}"#, "person", "OPENAI_API_KEY"),
+            (
+                "one-api",
+                403,
+                r#"{"error":{"message":"user quota is not enough","code":"insufficient_user_quota"}}"#,
+                "person",
+                "quota",
+            ),
+            (
+                "Gemini",
+                429,
+                r#"[{"error":{"code":429,"message":"You exceeded your current quota, please check your plan and billing details. Please retry in 26s.","status":"RESOURCE_EXHAUSTED"}}]"#,
+                "wait 26",
+                "retry in 26s",
+            ),
+            (
+                "OpenAI",
+                429,
+                r#"{"error":{"message":"Rate limit reached. Please try again in 1.5s.","code":"rate_limit_exceeded"}}"#,
+                "wait 1",
+                "try again",
+            ),
+            (
+                "OpenAI",
+                429,
+                r#"{"error":{"message":"Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 35000. The input or output tokens must be reduced in order to run successfully.","code":"rate_limit_exceeded"}}"#,
+                "too long",
+                "",
+            ),
+            ("a proxy", 400, r#"{"error":{"message":"rate limit exceeded, try again later"}}"#, "wait", "rate limit"),
+            (
+                "Groq",
+                400,
+                r#"{"error":{"message":"Failed to call a function. Please adjust your prompt.","code":"tool_use_failed","failed_generation":"x"}}"#,
+                "wait",
+                "call of its model",
+            ),
+            (
+                "OpenRouter",
+                400,
+                r#"{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"message\":\"bad schema\"}}"}}}"#,
+                "give up 400",
+                "bad schema",
+            ),
+            (
+                "vLLM",
+                400,
+                r#"{"object":"error","message":"no such thing","type":"BadRequestError","code":400}"#,
+                "give up 400",
+                "no such thing",
+            ),
+            ("FastAPI", 422, r#"{"detail":"a field is missing"}"#, "give up 422", "a field is missing"),
+            ("nginx", 413, "<html>413 Request Entity Too Large</html>", "too long", ""),
+            (
+                "Envoy",
+                503,
+                "upstream connect error or disconnect/reset before headers",
+                "wait",
+                "upstream connect error",
+            ),
+            ("Cloudflare", 524, "<html>timeout</html>", "wait", "524"),
+            ("a page", 400, "<html>sign in</html>", "person", "OPENAI_BASE_URL"),
+            ("words", 400, "No such path", "person", "No such path"),
+            ("an event", 400, "data: {\"error\":{\"message\":\"prompt is too long\"}}\n\n", "too long", ""),
+            ("no one", 404, r#"{"detail":"Not Found"}"#, "person", "OPENAI_BASE_URL"),
+        ] {
+            let (got, why) = match refused(status, body) {
+                ModelError::Transient { why, retry_after: Some(wait), .. } => (format!("wait {}", wait.as_secs()), why),
+                ModelError::Transient { why, retry_after: None, .. } => ("wait".to_owned(), why),
+                ModelError::Account { why } => ("person".to_owned(), why),
+                ModelError::Rejected { status: TOO_LONG, why } => ("too long".to_owned(), why),
+                ModelError::Rejected { status, why } => (format!("give up {status}"), why),
+            };
+            assert!(
+                got == wanted && why.contains(words),
+                "{server} {status} {body}: {wanted} was wanted, {got} came: {why}"
+            );
+        }
+    }
+
     #[test]
     fn each_fault_says_what_to_do() {
         for status in [408, 409, 429, 500, 502, 503, 529] {
@@ -273,6 +440,28 @@ mod tests {
             ),
             (400, "`max_tokens` must be less than or equal to `4096`", Some(Wording::TooLarge)),
             (400, "max_tokens: the maximum context length is 4096", None),
+            (400, "Range of max_tokens should be [1, 8192]", Some(Wording::TooLarge)),
+            (
+                400,
+                "maximum context length is 4097 tokens. However, you requested 4431 tokens (3431 in the messages, 1000 in the completion)",
+                Some(Wording::TooLarge),
+            ),
+            (400, "registry.ollama.ai/library/x does not support tools", Some(Wording::Tools)),
+            (
+                400,
+                "'auto' tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set",
+                Some(Wording::Tools),
+            ),
+            (404, "No endpoints found that support tool use", Some(Wording::Tools)),
+            (500, "tools param requires --jinja flag", Some(Wording::Tools)),
+            (400, "System role not supported", Some(Wording::System)),
+            (
+                500,
+                "Jinja Exception: Conversation roles must alternate user/assistant/user/assistant/...",
+                Some(Wording::System),
+            ),
+            (400, "Unsupported value: 'temperature' does not support 0 with this model.", Some(Wording::Temperature)),
+            (404, "The model does not exist", None),
             (401, "stream", None),
             (500, "upstream error", None),
             (400, "something else", None),

@@ -22,15 +22,16 @@ use std::{
 };
 
 use reqwest::Response;
+use tokio::time::{Instant, timeout_at};
 
+pub(super) use self::call_ids::CallIds;
 pub use self::look_up::ServedModel;
 use self::{
-    call_ids::CallIds,
     encode::Dialect,
     server::ChatServer,
     stream::{ChatStream, Finishing},
 };
-use super::{Conversation, Model, ModelError, Progress, Turn, TurnFuture, anthropic::price};
+use super::{Conversation, Model, ModelError, Progress, TOO_LONG, Turn, TurnFuture, anthropic::price};
 use crate::{
     config,
     redact::Secret,
@@ -52,7 +53,9 @@ const WINDOW_HERE: u64 = 8_192;
 /// A model of fewer parameters is a small one, in billions.
 const SMALL_BELOW_BILLIONS: f64 = 20.0;
 /// How often a request is put in other words because the server refuses ours.
-const MAX_DIALECTS: usize = 7;
+const MAX_DIALECTS: usize = 10;
+/// How long to wait, after the turn itself is complete, for what may follow it: its count of tokens, and the stream's end.
+const END_OF_STREAM_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What [`OpenAi`] needs to know.
 #[derive(Debug, Clone)]
@@ -141,6 +144,11 @@ impl OpenAi {
         self.is_here
     }
 
+    /// Whether it is asked in `small`'s form: it is a small one, or its server knows no tools.
+    fn is_in_form(&self, dialect: Dialect) -> bool {
+        self.is_small || !dialect.knows_tools
+    }
+
     fn max_tokens(&self) -> u64 {
         match (self.is_small, self.is_here()) {
             (true, _) => MAX_TOKENS_SMALL,
@@ -153,7 +161,12 @@ impl OpenAi {
         for _ in 1..MAX_DIALECTS {
             match self.ask_so(conversation, progress, false).await {
                 Err(Refused::Wording(dialect)) => self.dialect.set(dialect),
-                Err(Refused::For(error)) => return Err(error),
+                Err(Refused::For(error)) => {
+                    if matches!(error, ModelError::Rejected { status: TOO_LONG, .. }) {
+                        self.look_for_window().await;
+                    }
+                    return Err(error);
+                }
                 Ok(turn) => {
                     self.look_for_window().await;
                     return Ok(turn);
@@ -169,7 +182,7 @@ impl OpenAi {
     /// One request, in the server's dialect as far as it is known.
     async fn ask_so(&self, conversation: &Conversation, progress: &Progress, is_last: bool) -> Result<Turn, Refused> {
         let dialect = self.dialect.get();
-        let body = if self.is_small {
+        let body = if self.is_in_form(dialect) {
             small::body(&self.model, conversation, dialect, self.max_tokens())
         } else {
             encode::body(&self.model, conversation, dialect, self.max_tokens())
@@ -207,27 +220,26 @@ impl OpenAi {
         progress: &Progress,
     ) -> Result<Turn, ModelError> {
         let request_id = server::header(&response, "x-request-id").map(str::to_owned);
-        // Whether it streams is said by the answer, not by what was asked for.
-        let is_stream =
-            server::header(&response, "content-type").is_some_and(|kind| kind.starts_with("text/event-stream"));
-        let mut stream = ChatStream::new(self.server.name(), price::prompt_bytes(conversation));
+        let mut stream = ChatStream::new(self.server.name(), &self.name, price::prompt_bytes(conversation));
+        let mut end_by = None;
         loop {
-            let piece = self.server.unless_silent(response.chunk()).await;
-            let Some(bytes) = piece.map_err(|error| stream.broken(&error.to_string()))? else { break };
-            if is_stream {
-                let is_over = stream.push(&bytes).map_err(|error| self.server.redacted(error))?;
-                progress.tell(stream.usage());
-                if is_over {
-                    server::drain(&mut response).await;
-                    break;
-                }
+            let piece = self.server.unless_silent(response.chunk());
+            let piece = if stream.has_ended() {
+                let end_by = *end_by.get_or_insert_with(|| Instant::now() + END_OF_STREAM_TIMEOUT);
+                // Nothing that goes wrong now takes anything from the turn.
+                timeout_at(end_by, piece).await.ok().and_then(Result::ok).flatten()
             } else {
-                stream.push_whole(&bytes)?;
+                piece.await.map_err(|error| stream.broken(&error.to_string()))?
+            };
+            let Some(bytes) = piece else { break };
+            let is_over = stream.push(&bytes).map_err(|error| self.server.redacted(error))?;
+            progress.tell(stream.usage());
+            if is_over {
+                server::drain(&mut response).await;
+                break;
             }
         }
-        if !is_stream {
-            stream.end_whole().map_err(|error| self.server.redacted(error))?;
-        }
+        stream.end().map_err(|error| self.server.redacted(error))?;
         let mut offered: Vec<String> = conversation.tool_definitions().into_iter().map(|tool| tool.name).collect();
         // A verb's own name is as good as its group's.
         let verbs = offered.iter().filter_map(|name| VerbGroup::of(name)).flat_map(|group| group.verbs);
@@ -237,14 +249,14 @@ impl OpenAi {
             ids: CallIds::of(conversation),
             offered: &offered,
             reads_text: !conversation.is_tainted,
-            is_small: self.is_small,
-            is_bound: self.is_small && self.dialect.get().binds,
+            is_small: self.is_in_form(self.dialect.get()),
+            is_bound: self.is_in_form(self.dialect.get()) && self.dialect.get().binds,
             request_id,
         };
-        stream.finish(finishing)
+        stream.finish(finishing).map_err(|error| self.server.redacted(error))
     }
 
-    /// Asks a server on this machine for its window, once it has shown that it works. Elsewhere the list of models can be long.
+    /// Asks a server on this machine for its window, once it has answered. Elsewhere the list of models can be long.
     async fn look_for_window(&self) {
         if self.server.is_beside() && self.window.borrow().is_none() {
             let window = self.window_here().await;

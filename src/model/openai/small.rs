@@ -25,14 +25,15 @@ const FORM: &str = "Answer with one JSON object and nothing else: {\"say\": \"â€
 pub(super) fn body(model: &str, conversation: &Conversation, dialect: Dialect, max_tokens: u64) -> String {
     let tools = conversation.tool_definitions();
     let mut head = dialect.head(model, max_tokens);
-    head.insert("temperature".to_owned(), 0.into());
+    if dialect.knows_temperature {
+        head.insert("temperature".to_owned(), 0.into());
+    }
     if dialect.binds {
         let schema = json!({"name": "answer", "strict": true, "schema": schema(&tools)});
         head.insert("response_format".to_owned(), json!({"type": "json_schema", "json_schema": schema}));
     }
-    let system = json!({"role": "system", "content": system(conversation, &tools)});
     let said = conversation.read().map(|message| message_of(&message));
-    encode::with_messages(&head, [system].into_iter().chain(said))
+    encode::with_messages(&head, &system(conversation, &tools), said, dialect)
 }
 
 fn system(conversation: &Conversation, tools: &[ToolDefinition]) -> String {

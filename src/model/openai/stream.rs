@@ -1,16 +1,30 @@
 //! From the bytes of an answer to a [`Turn`], without any I/O: streamed or whole, and whatever of the protocol a server leaves out.
 
-use serde::Deserialize;
+mod arguments;
+mod chunk;
+mod thought;
+
 use serde_json::{Map, Value, json, value::RawValue};
 
+use self::{
+    arguments::{is_whole, repaired},
+    chunk::{Chunk, Counts, RawCall, Said},
+    thought::without_thought,
+};
 use super::{
     call_ids::CallIds,
     encode::{BY, OF_CALLS},
     error, small, written,
 };
 use crate::{
-    model::{ModelError, Turn, anthropic::price, content::input_of, conversation},
-    sse::Events,
+    model::{
+        ModelError, Turn,
+        answer::{AnswerBody, BodyFault, documents},
+        anthropic::price,
+        complaint::Complaint,
+        content::input_of,
+        conversation,
+    },
     types::{Stop, Usage},
 };
 
@@ -22,22 +36,43 @@ const MAX_CALLS: usize = 128;
 const DONE: &str = "[DONE]";
 /// Fields of thinking: a server that sends one wants it back beside the calls that followed.
 const THINKING: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_details"];
-/// Where models put their thinking whose server doesn't know it.
-const THOUGHT: (&str, &str) = ("<think>", "</think>");
+/// What some proxies send to keep a stream open, as if it were an event.
+const KEEP_ALIVE: [&str; 6] = ["ping", "pong", "keepalive", "keep-alive", "heartbeat", "null"];
+/// Reasons of an end that is none: the server gave up, or couldn't read what its model wrote.
+const BROKEN: [&str; 13] = [
+    "error",
+    "abort",
+    "aborted",
+    "cancelled",
+    "canceled",
+    "timeout",
+    "network_error",
+    "engine_error",
+    "insufficient_system_resource",
+    "malformed_function_call",
+    "function_call_filter: malformed_function_call",
+    "function_call_filter: unexpected_tool_call",
+    "unexpected_tool_call",
+];
 
 /// Assembles one answer.
 pub(super) struct ChatStream {
     server: String,
+    /// As `MODEL` has it.
+    model: String,
     prompt_bytes: usize,
-    events: Events,
-    whole: Vec<u8>,
+    body: AnswerBody,
     received_bytes: usize,
+    /// The index of the one choice that is read; `None` before any has come.
+    choice: Option<u64>,
     text: String,
     refusal: String,
     thinking: Map<String, Value>,
     calls: Vec<PartialCall>,
     finish_reason: Option<String>,
     usage: Option<Usage>,
+    /// Whether the last event was nothing but the count of its tokens.
+    is_counted: bool,
     is_over: bool,
 }
 
@@ -78,64 +113,93 @@ pub(super) struct ReadAnswer {
 }
 
 impl ChatStream {
-    /// Of an answer by this server to a prompt of so many bytes.
-    pub(super) fn new(server: String, prompt_bytes: usize) -> Self {
+    /// For an answer by this model of this server to a prompt of so many bytes.
+    pub(super) fn new(server: String, model: &str, prompt_bytes: usize) -> Self {
         Self {
             server,
+            model: model.to_owned(),
             prompt_bytes,
-            events: Events::default(),
-            whole: Vec::new(),
+            body: AnswerBody::new(MAX_ANSWER_BYTES),
             received_bytes: 0,
+            choice: None,
             text: String::new(),
             refusal: String::new(),
             thinking: Map::new(),
             calls: Vec::new(),
             finish_reason: None,
             usage: None,
+            is_counted: false,
             is_over: false,
         }
     }
 
-    /// Takes the next bytes of a stream. `true` once it says that it is over.
+    /// Takes the next bytes of an answer, streamed or whole. `true` once it says that it is over.
+    ///
+    /// # Errors
+    /// What has come isn't a turn: the server complains in its place, or sends something else.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<bool, ModelError> {
-        self.count_bytes(bytes.len())?;
-        for data in self.events.take(bytes, MAX_ANSWER_BYTES).map_err(|_| self.too_long())? {
-            match data.trim() {
-                DONE => self.is_over = true,
-                "" => {}
-                _ if self.is_over => {}
-                data => self.chunk(data)?,
-            }
+        self.received_bytes = self.received_bytes.saturating_add(bytes.len());
+        if self.received_bytes > MAX_ANSWER_BYTES {
+            return Err(self.unreadable(BodyFault::TooLong));
+        }
+        for data in self.body.push(bytes).map_err(|fault| self.unreadable(fault))? {
+            self.event(&data)?;
         }
         Ok(self.is_over)
     }
 
-    /// Takes the next bytes of an answer that isn't a stream.
-    pub(super) fn push_whole(&mut self, bytes: &[u8]) -> Result<(), ModelError> {
-        self.count_bytes(bytes.len())?;
-        self.whole.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    /// Reads such an answer: it is one chunk.
-    pub(super) fn end_whole(&mut self) -> Result<(), ModelError> {
-        let whole = std::mem::take(&mut self.whole);
-        let whole = String::from_utf8_lossy(&whole);
-        self.chunk(&whole)?;
-        self.is_over = true;
-        Ok(())
-    }
-
-    fn count_bytes(&mut self, more: usize) -> Result<(), ModelError> {
-        self.received_bytes = self.received_bytes.saturating_add(more);
-        if self.received_bytes > MAX_ANSWER_BYTES {
-            return Err(self.too_long());
+    /// Takes what the end of the body leaves: all of an answer that isn't a stream.
+    ///
+    /// # Errors
+    /// As [`ChatStream::push`].
+    pub(super) fn end(&mut self) -> Result<(), ModelError> {
+        let rest = self.body.end().map_err(|fault| self.unreadable(fault))?;
+        let is_whole = self.body.is_whole();
+        for data in rest {
+            match self.event(&data) {
+                // The last event of a stream may be cut off in its middle, which its end tells.
+                Err(ModelError::Transient { .. }) if !is_whole && !is_json(&data) => {}
+                read => read?,
+            }
         }
         Ok(())
     }
 
-    fn too_long(&self) -> ModelError {
-        self.broken("its answer is longer than this program reads")
+    /// Whether the turn is complete, even if the stream goes on.
+    pub(super) fn has_ended(&self) -> bool {
+        self.is_over || self.finish_reason.is_some()
+    }
+
+    fn event(&mut self, data: &str) -> Result<(), ModelError> {
+        let data = data.trim();
+        let word = data.trim_matches('"');
+        if word == DONE {
+            self.is_over = true;
+        }
+        let is_silent = data.is_empty() || data.starts_with(':') || KEEP_ALIVE.contains(&&*word.to_ascii_lowercase());
+        if self.is_over || is_silent {
+            return Ok(());
+        }
+        if let Some(chunk) = chunk::read_leniently::<Chunk>(data) {
+            return self.chunk(chunk, data);
+        }
+        // Events that nothing parts.
+        let parts: Vec<&str> = data.lines().flat_map(documents).collect();
+        if parts.len() > 1 && parts.iter().all(|part| *part == DONE || is_json(part)) {
+            return parts.into_iter().try_for_each(|part| self.event(part));
+        }
+        match serde_json::from_str::<Value>(data) {
+            Ok(value) => Err(self.complain(&value).unwrap_or_else(|| self.malformed())),
+            Err(_) if data.starts_with(['{', '[', '<']) => Err(self.malformed()),
+            Err(_) => Err(self.broken(&format!("it sent words in place of its answer: {}", error::quoted(data)))),
+        }
+    }
+
+    fn unreadable(&self, fault: BodyFault) -> ModelError {
+        self.broken(match fault {
+            BodyFault::TooLong => "its answer is longer than this program reads",
+            BodyFault::Damaged => "its answer is packed, and damaged",
+        })
     }
 
     /// An error for an answer that broke off, with the tokens that it cost so far.
@@ -162,26 +226,56 @@ impl ChatStream {
         }
     }
 
-    fn chunk(&mut self, data: &str) -> Result<(), ModelError> {
-        let chunk: Chunk = serde_json::from_str(data).map_err(|_| self.malformed())?;
-        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
-            return Err(error::from_event(&json!({"error": error}), &self.server, self.usage()));
+    fn chunk(&mut self, chunk: Chunk, data: &str) -> Result<(), ModelError> {
+        let choices: Vec<_> = chunk.choices.into_iter().flatten().filter_map(|choice| choice.0).collect();
+        // Whatever else it holds: one that says what is wrong holds no answer.
+        let is_complaint =
+            |error: &Value| !matches!(error, Value::Null | Value::Bool(false)) && error != "" && error != &json!({});
+        if choices.is_empty() || chunk.error.as_ref().is_some_and(is_complaint) {
+            let value: Value = serde_json::from_str(data).unwrap_or_default();
+            if let Some(error) = self.complain(&value) {
+                return Err(error);
+            }
         }
-        self.usage = chunk.usage.as_ref().and_then(Counts::usage).or(self.usage);
-        for choice in chunk.choices.unwrap_or_default() {
+        let counts = [chunk.usage, chunk.x_groq.and_then(|groq| groq.usage)];
+        let counted = counts.iter().flatten().find_map(Counts::usage);
+        self.usage = counted.or(self.usage);
+        // Some servers say nothing else of a stream's end.
+        self.is_counted = choices.is_empty() && counted.is_some_and(|usage| usage.output > 0);
+        for mut choice in choices {
+            if let Some(error) = choice.error.take().filter(is_complaint) {
+                return Err(error::from_event(&json!({"error": error}), &self.server, &self.model, self.usage()));
+            }
             // One answer is asked for.
-            if choice.index.unwrap_or(0) != 0 {
+            if *self.choice.get_or_insert(choice.index.unwrap_or(0)) != choice.index.unwrap_or(0) {
                 continue;
             }
-            if let Some(said) = choice.delta.or(choice.message) {
-                self.said(said);
+            let delta = choice.delta.take().filter(|delta| !delta.is_empty());
+            let whole = choice.message.take().filter(|_| delta.is_none() && self.is_empty());
+            // One that came whole needs no reason to be at its end.
+            self.is_over |= whole.is_some() && self.body.is_whole();
+            let is_whole_message = whole.is_some();
+            if let Some(said) = delta.or(whole) {
+                self.said(said, is_whole_message);
             }
-            self.finish_reason = choice.finish_reason.or(self.finish_reason.take());
+            self.usage = choice.usage.as_ref().and_then(Counts::usage).or(self.usage);
+            let reason = choice.finish_reason.filter(|reason| !matches!(reason.trim(), "" | "null"));
+            self.finish_reason = reason.or(self.finish_reason.take());
         }
         Ok(())
     }
 
-    fn said(&mut self, said: Said) {
+    /// The error for an event that holds no turn; `None` if it doesn't complain.
+    fn complain(&self, value: &Value) -> Option<ModelError> {
+        Complaint::instead_of_turn(value).map(|_| error::from_event(value, &self.server, &self.model, self.usage()))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.text.trim().is_empty() && self.refusal.is_empty() && self.calls.is_empty() && self.thinking.is_empty()
+    }
+
+    fn said(&mut self, mut said: Said, is_whole_message: bool) {
+        let calls = said.take_calls();
         self.text.push_str(&said.content.as_ref().map(text_of).unwrap_or_default());
         self.refusal.push_str(said.refusal.as_deref().unwrap_or_default());
         for (name, value) in THINKING.into_iter().zip([said.reasoning_content, said.reasoning, said.reasoning_details])
@@ -190,19 +284,21 @@ impl ChatStream {
                 grow(self.thinking.entry(name).or_insert(Value::Null), value);
             }
         }
-        for call in said.tool_calls.unwrap_or_default() {
-            self.call(call);
-        }
+        calls.into_iter().for_each(|call| self.call(call, is_whole_message));
     }
 
-    /// Takes a piece of a call. Servers number pieces and calls in their own ways: all calls 0, or none at all; an id that is new, or a
+    /// Takes a call, or a piece of one. Servers number pieces and calls in their own ways: all calls 0, or none at all; an id that is new, or a
     /// name behind whole arguments, begins another call.
-    fn call(&mut self, piece: RawCall) {
+    fn call(&mut self, piece: RawCall, is_whole_call: bool) {
         let function = piece.function.unwrap_or_default();
-        let (id, name) = (piece.id.unwrap_or_default(), function.name.unwrap_or_default());
+        let id = piece.id.map(chunk::Name::into_text).unwrap_or_default();
+        let name = function.name.unwrap_or_default().trim().to_owned();
         let arguments = function.arguments.map(|raw| arguments_of(&raw)).unwrap_or_default();
         let is_same = |call: &PartialCall| {
             let is_named_anew = !name.is_empty() && !call.name.is_empty();
+            if is_whole_call {
+                return false;
+            }
             match (piece.index, call.index) {
                 (Some(index), Some(known)) if index != known => false,
                 _ if !id.is_empty() && !call.id.is_empty() => id == call.id,
@@ -229,21 +325,28 @@ impl ChatStream {
     /// # Errors
     /// The answer ended before the turn did.
     pub(super) fn finish(mut self, mut finishing: Finishing<'_>) -> Result<Turn, ModelError> {
-        if !self.is_over && self.finish_reason.is_none() {
+        if self.choice.is_none() {
+            return Err(self.broken("it answered nothing"));
+        }
+        let is_ended = self.is_over || self.is_counted || self.finish_reason.is_some();
+        if !is_ended || self.finish_reason.is_none() && self.is_empty() {
             return Err(self.broken("its answer was cut off before its end"));
+        }
+        if let Some(reason) = self.finish_reason.as_deref().filter(|reason| is_broken(reason)) {
+            return Err(self.broken(&format!("it ended its answer with {}", error::quoted(reason))));
         }
         if self.usage.is_none() {
             tracing::info!(server = %self.server, "the server doesn't say how many tokens this took; they are estimated by bytes");
         }
         let usage = self.usage();
         let is_cut = self.stop(true) == Stop::MaxTokens;
-        let text = without_thought(std::mem::take(&mut self.text));
+        let text = without_thought(std::mem::take(&mut self.text), is_cut);
         let mut calls: Vec<(String, String, Option<Value>)> = Vec::new();
         calls.extend(
             self.calls
                 .drain(..)
                 .filter(|call| !call.name.is_empty())
-                .map(|call| (call.name, call.arguments, call.more)),
+                .map(|call| (call.name, repaired(call.arguments), call.more)),
         );
         let text = if !calls.is_empty() {
             text
@@ -299,8 +402,14 @@ impl ChatStream {
     /// Why it ended. What it holds counts more than what it says: many servers say `stop` of calls.
     fn stop(&self, has_calls: bool) -> Stop {
         match self.finish_reason.as_deref().map(str::to_ascii_lowercase).as_deref() {
-            Some("length" | "max_tokens" | "model_length") => Stop::MaxTokens,
-            Some("content_filter" | "safety" | "refusal") => Stop::Refusal(self.refusal.clone()),
+            Some("length" | "max_tokens" | "model_length" | "max_output_tokens" | "max_length" | "token_limit") => {
+                Stop::MaxTokens
+            }
+            Some("model_context_window_exceeded" | "context_length_exceeded") => Stop::ContextExceeded,
+            Some(
+                "content_filter" | "content-filter" | "safety" | "refusal" | "sensitive" | "recitation" | "blocklist"
+                | "prohibited_content" | "spii",
+            ) => Stop::Refusal(self.refusal.clone()),
             _ if !self.refusal.is_empty() => Stop::Refusal(self.refusal.clone()),
             None
             | Some(
@@ -322,13 +431,27 @@ impl ChatStream {
     }
 }
 
-/// A text, or the texts among an answer's parts.
+/// A text, or the texts among an answer's parts. Parts of thinking aren't said.
 fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
-        Value::Array(parts) => parts.iter().filter_map(|part| part.get("text")?.as_str()).collect(),
+        Value::Number(number) => number.to_string(),
+        Value::Array(parts) => parts.iter().map(text_of).collect(),
+        Value::Object(part) => {
+            let kind = part.get("type").and_then(Value::as_str).unwrap_or_default();
+            let is_thought = ["think", "reason"].iter().any(|word| kind.contains(word));
+            part.get("text").and_then(Value::as_str).filter(|_| !is_thought).unwrap_or_default().to_owned()
+        }
         _ => String::new(),
     }
+}
+
+fn is_json(data: &str) -> bool {
+    serde_json::from_str::<&RawValue>(data).is_ok()
+}
+
+fn is_broken(reason: &str) -> bool {
+    BROKEN.contains(&&*reason.trim().to_ascii_lowercase())
 }
 
 /// Adds to a text or to a list; anything else replaces it.
@@ -344,108 +467,6 @@ fn grow(known: &mut Value, more: Value) {
 fn arguments_of(raw: &RawValue) -> String {
     let text = serde_json::from_str::<String>(raw.get());
     text.unwrap_or_else(|_| if raw.get() == "null" { String::new() } else { raw.get().to_owned() })
-}
-
-/// Whether arguments are complete.
-fn is_whole(arguments: &str) -> bool {
-    serde_json::from_str::<&RawValue>(arguments).is_ok()
-}
-
-/// The text without the thinking at its beginning. A prompt may have begun that itself: then only its end stands there.
-fn without_thought(text: String) -> String {
-    let (begin, end) = THOUGHT;
-    match text.split_once(end) {
-        Some((thought, said)) if thought.trim_start().starts_with(begin) || !thought.contains(begin) => {
-            said.trim_start().to_owned()
-        }
-        _ => text,
-    }
-}
-
-#[derive(Deserialize)]
-struct Chunk {
-    #[serde(default)]
-    choices: Option<Vec<Choice>>,
-    #[serde(default)]
-    usage: Option<Counts>,
-    #[serde(default)]
-    error: Option<Value>,
-}
-
-#[derive(Deserialize)]
-struct Choice {
-    #[serde(default)]
-    index: Option<u64>,
-    #[serde(default)]
-    delta: Option<Said>,
-    #[serde(default)]
-    message: Option<Said>,
-    #[serde(default)]
-    finish_reason: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Said {
-    #[serde(default)]
-    content: Option<Value>,
-    #[serde(default)]
-    refusal: Option<String>,
-    #[serde(default)]
-    reasoning_content: Option<Value>,
-    #[serde(default)]
-    reasoning: Option<Value>,
-    #[serde(default)]
-    reasoning_details: Option<Value>,
-    #[serde(default)]
-    tool_calls: Option<Vec<RawCall>>,
-}
-
-#[derive(Deserialize)]
-struct RawCall {
-    #[serde(default)]
-    index: Option<u64>,
-    #[serde(default)]
-    id: Option<String>,
-    #[serde(default)]
-    function: Option<RawFunction>,
-    /// What Gemini's server wants back with a call.
-    #[serde(default)]
-    extra_content: Option<Value>,
-}
-
-#[derive(Deserialize, Default)]
-struct RawFunction {
-    #[serde(default)]
-    name: Option<String>,
-    #[serde(default)]
-    arguments: Option<Box<RawValue>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Counts {
-    prompt_tokens: Option<u64>,
-    completion_tokens: Option<u64>,
-    prompt_tokens_details: Option<PromptCounts>,
-    /// DeepSeek's word for cached tokens.
-    prompt_cache_hit_tokens: Option<u64>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct PromptCounts {
-    cached_tokens: Option<u64>,
-}
-
-impl Counts {
-    /// None where nothing was counted: some servers send zeros.
-    fn usage(&self) -> Option<Usage> {
-        let prompt = self.prompt_tokens.filter(|tokens| *tokens > 0)?;
-        let details = self.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens);
-        let cached = details.or(self.prompt_cache_hit_tokens).unwrap_or(0).min(prompt);
-        let output = self.completion_tokens.unwrap_or(0);
-        Some(Usage { input: prompt - cached, output, cache_read: cached, cache_write: 0 })
-    }
 }
 
 #[cfg(test)]

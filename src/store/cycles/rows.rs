@@ -290,6 +290,7 @@ impl FencedStore<'_> {
                 tx.execute("UPDATE repairs SET cycle_id = ?2 WHERE id = ?1", (repair, id))?;
             }
             queue::fail(tx, end.failed_messages, id, now)?;
+            queue::put_on_hold(tx, end.dead_messages, id, now)?;
             if end.state == CycleState::Done {
                 undo::conclude(tx, id, now)?;
             }
@@ -320,6 +321,8 @@ pub struct CycleEnd<'a> {
     pub has_copies: bool,
     /// Messages that it failed on.
     pub failed_messages: &'a [i64],
+    /// Messages that it failed on and that aren't tried again by themselves.
+    pub dead_messages: &'a [i64],
     /// What its person is told of it, besides what it has said itself.
     pub notice: Option<&'a NewOutgoing>,
     /// What of its work is kept beyond its journal.
@@ -338,6 +341,7 @@ impl CycleEnd<'_> {
             repairs: &[],
             has_copies: false,
             failed_messages: &[],
+            dead_messages: &[],
             notice: None,
             recording: None,
         }

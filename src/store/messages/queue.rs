@@ -477,6 +477,14 @@ pub(in crate::store) fn fail(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now
     Ok(())
 }
 
+/// Makes dead letters of messages at once: trying them again is no use.
+pub(in crate::store) fn put_on_hold(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now: DateTime<Utc>) -> Result<()> {
+    for id in ids {
+        count_failure(tx, *id, cycle, now)?;
+    }
+    mark(tx, ids, MessageOutcome::Dead, cycle, now)
+}
+
 /// Counts one failure. The attempts of a message that is tried again; none of one that is over.
 pub(in crate::store) fn count_failure(
     tx: &Transaction<'_>,

@@ -211,6 +211,10 @@ impl<'a> Replay<'a> {
                         break;
                     }
                 },
+                Step::Fail(why) => {
+                    end = stopped(&format!("it would fail here, because {why}."));
+                    break;
+                }
                 Step::Limit(question) => match self.recorded.decided(&question.id) {
                     decided if decided.is_empty() => {
                         end = stopped("it would ask here whether to go on, which wasn't asked then.");

@@ -247,7 +247,7 @@ impl Wake {
     }
 
     /// One step of the machine's: the shell of `cycle::drive`.
-    fn drive(&self, scene: &mut Scene, mut live: Box<Live>) -> Result<At, String> {
+    fn drive(&mut self, scene: &mut Scene, mut live: Box<Live>) -> Result<At, String> {
         match live.state.next(&LIMITS) {
             Step::Ask => {
                 self.record(scene, &mut live, &Entry::Asked, &[])?;
@@ -285,6 +285,10 @@ impl Wake {
                 let folded = Entry::Folded { raw: summary.text, messages: 1, before: 10, after: 1 };
                 self.record(scene, &mut live, &folded, &[])?;
                 Ok(At::Driving(live))
+            }
+            Step::Fail(_) => {
+                self.ends = true;
+                Ok(At::GivingUp(live.cycle.id, Box::new(live.state), true))
             }
             Step::Answer { text, outcome } => {
                 let messages = live.state.open.clone();

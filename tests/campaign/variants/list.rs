@@ -241,7 +241,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a stream that was cut off is taken for a whole turn",
         layer: "network",
-        line: "if !self.complete {\n            return Err(",
+        line: "if !self.has_ended() {\n            return Err(",
         broken: "if self.blocks.is_empty() {\n            return Err(",
         trials: UpTo(300),
     },

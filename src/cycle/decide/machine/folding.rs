@@ -6,10 +6,16 @@ use crate::{
         fold::{self, FoldedTokens},
         limits::Limits,
     },
-    model::Conversation,
+    model::{Conversation, conversation::SpokenMessage},
     store::FoldAsk,
     types::Stop,
+    words::last_chars,
 };
+
+/// Foldings in a row that may end in a turn without room for an answer.
+const MAX_WITHOUT_ROOM: u32 = 2;
+/// What the model said on the way is kept up to so many characters, the newest.
+const MAX_SAID_CHARS: usize = 8_000;
 
 impl Cycle {
     /// What is to be asked of the model behind the results `raw`, so that its conversation can be folded.
@@ -18,9 +24,28 @@ impl Cycle {
         self.folding.ask(window, raw)
     }
 
+    /// What a conversation leaves that can't be asked for a summary any more: what the model said on the way.
+    pub fn forced_summary(&self) -> Summary {
+        let read = self.conversation.read();
+        let said = read.filter(|message| message.is_models).flat_map(|message| own_words(&message));
+        let said = said.collect::<Vec<_>>().join("\n\n");
+        Summary { text: last_chars(&said, MAX_SAID_CHARS).to_owned(), not_run: Vec::new(), is_forced: true }
+    }
+
+    /// How often it was folded by force since the model's last turn that had room.
+    pub fn forced_in_a_row(&self) -> u32 {
+        self.forced
+    }
+
+    /// Whether folding it once more may leave room for an answer.
+    pub(super) fn may_gain_room(&self) -> bool {
+        self.forced < MAX_WITHOUT_ROOM
+    }
+
     /// Begins a new conversation. Nothing else begins anew: what was asked, allowed, done, read and counted holds on.
     pub(super) fn fold(&mut self, raw: &str, folded: FoldedTokens) {
         let Conversation { system, tools, .. } = &self.conversation;
+        self.forced = if self.folding.is_summing() { 0 } else { self.forced.saturating_add(1) };
         self.folding.folded((system, tools), raw, folded);
         self.begin_anew(raw);
     }
@@ -48,7 +73,7 @@ impl Cycle {
     pub(super) fn fold_turn(&mut self, text: &str, stop: &Stop, called: &[Pending]) -> bool {
         if self.folding.takes_as_summary(text, stop) {
             let not_run = called.iter().map(|call| call.request.name.clone()).collect();
-            self.phase = Phase::Summed(Summary { text: text.trim().to_owned(), not_run });
+            self.phase = Phase::Summed(Summary { text: text.trim().to_owned(), not_run, is_forced: false });
         } else if self.folding.takes_as_flushed(text) && called.is_empty() {
             self.phase = Phase::Noted(fold::NOTED);
         } else if self.folding.is_summing() && called.is_empty() {
@@ -59,4 +84,9 @@ impl Cycle {
         self.text.clear();
         true
     }
+}
+
+fn own_words(message: &SpokenMessage<'_>) -> Vec<String> {
+    let texts = message.texts().map(str::trim).filter(|text| !text.is_empty());
+    texts.map(str::to_owned).collect()
 }

@@ -38,6 +38,8 @@ pub enum Step {
     Tell(String),
     /// Begin a new conversation, journalled with what it opens with, in place of this one.
     Fold(Summary),
+    /// End the cycle without an answer, for this reason. Its messages stay in the queue.
+    Fail(String),
     /// Take this text as the answer to the open messages; it is told even if there are none.
     Answer {
         /// Markdown.
@@ -67,6 +69,8 @@ pub struct Summary {
     pub text: String,
     /// Tools that it called beside them: these calls were not run.
     pub not_run: Vec<String>,
+    /// Whether it was never asked for them: the conversation had become too long to ask anything. Then they are what it said on the way.
+    pub is_forced: bool,
 }
 
 /// A call that came to nothing, as its model was told.

@@ -125,9 +125,8 @@ fn each_stop_reason_has_its_step() {
     assert_eq!(answer(spoke(Stop::ToolUse)), plain, "a tool_use stop without a call is a text");
     assert_eq!(spoke(Stop::PauseTurn), Step::Ask);
     assert!(matches!(spoke(Stop::MaxTokens), Step::Say(raw) if raw.contains("cut off")));
-    let (said, outcome) = answer(spoke(Stop::ContextExceeded));
-    assert_eq!(outcome, MessageOutcome::Answered);
-    assert_eq!(said, "It is 7.\n\nThis conversation became too long for me to continue. Nothing was changed.");
+    let forced = Summary { text: "It is 7.".to_owned(), not_run: Vec::new(), is_forced: true };
+    assert_eq!(spoke(Stop::ContextExceeded), Step::Fold(forced), "a shorter conversation may have room");
     let (said, outcome) = answer(spoke(Stop::Refusal("cyber".into())));
     assert_eq!(outcome, MessageOutcome::Refused);
     assert!(said.contains("declined") && said.contains("declined this: cyber") && !said.contains("It is 7"), "{said}");
@@ -194,13 +193,49 @@ fn a_refused_turn_with_a_call_ends_the_cycle_instead_of_asking_again() {
 }
 
 #[test]
-fn past_the_contexts_limit_nothing_more_is_asked() {
+fn past_the_contexts_limit_a_shorter_conversation_goes_on() {
     let full = turn(&json!([call("a", "note"), call("b", "note")]), Stop::ContextExceeded);
     let mut cycle = after(&[full, outcome("a", "note", false, &[]), outcome("b", "note", true, &[])]);
     let Step::Tell(raw) = cycle.next(&LIMITS) else { panic!("{cycle:?}") };
     cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None, taint: None });
+    assert!(matches!(cycle.next(&LIMITS), Step::Fold(Summary { is_forced: true, .. })));
+    cycle.apply(&folded(&user_text("folded")));
+    assert_eq!(cycle.next(&LIMITS), Step::Ask);
+    // What was done is told where that gains nothing.
+    for _ in 0..2 {
+        cycle.apply(&turn(&json!([]), Stop::ContextExceeded));
+        let Step::Fold(_) = cycle.next(&LIMITS) else { break };
+        cycle.apply(&folded(&user_text("folded")));
+    }
     let (said, _) = answer(cycle.next(&LIMITS));
     assert_eq!(said, "This conversation became too long for me to continue. Done so far:\n- Did a");
+}
+
+#[test]
+fn a_conversation_without_room_for_a_word_fails_and_one_with_words_says_them() {
+    let full = |words: &str| turn(&json!([text(words)]), Stop::ContextExceeded);
+    let fold = || folded(&user_text("folded"));
+    let ended = |words: &str| next(&[full(""), fold(), full(""), fold(), full(words)]);
+    assert!(matches!(ended(""), Step::Fail(why) if why.contains("too long")));
+    assert!(
+        matches!(ended("So far"), Step::Answer { text, .. } if text.starts_with("So far\n\nThis conversation became"))
+    );
+    // A turn that had room ends the row.
+    let in_between = [full(""), fold(), full(""), fold(), turn(&json!([text("x")]), Stop::PauseTurn), full("")];
+    assert!(matches!(next(&in_between), Step::Fold(_)));
+}
+
+#[test]
+fn what_says_nothing_and_has_done_nothing_fails_and_closes_no_message() {
+    let nothing = |stop: Stop| turn(&json!([{"type": "thinking", "thinking": "", "signature": "s"}]), stop);
+    let go_on = || ours(user_text("go on"));
+    let empty = [nothing(Stop::EndTurn), go_on(), nothing(Stop::Unknown("odd".into()))];
+    assert!(matches!(next(&empty), Step::Fail(why) if why.contains("without a word")));
+    let cut = [nothing(Stop::MaxTokens), go_on(), nothing(Stop::MaxTokens), go_on(), nothing(Stop::MaxTokens)];
+    assert!(matches!(next(&cut), Step::Fail(why) if why.contains("longest answer")));
+    let done = [turn(&json!([call("a", "note")]), Stop::ToolUse), outcome("a", "note", false, &[]), go_on()];
+    let done = [&done[..], &empty].concat();
+    assert!(answer(next(&done)).0.contains("found no words"), "what was done is told");
 }
 
 #[test]
@@ -248,17 +283,14 @@ fn a_text_answers_the_open_messages_and_then_the_queue_is_looked_at() {
 }
 
 #[test]
-fn silence_is_asked_about_once_and_then_owned_up_to() {
+fn silence_is_asked_about_once_and_then_closes_nothing() {
     let mut cycle = after(&[turn(&json!([]), Stop::EndTurn)]);
     assert_eq!(cycle.conversation.messages.len(), 1, "an empty turn has no place in a conversation");
     let Step::Say(raw) = cycle.next(&LIMITS) else { panic!("{cycle:?}") };
     assert!(raw.contains("no answer yet"));
     cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None, taint: None });
     cycle.apply(&turn(&json!([{"type": "thinking", "thinking": "…", "signature": "s"}]), Stop::EndTurn));
-    assert_eq!(
-        answer(cycle.next(&LIMITS)).0,
-        "I worked on this but found no words for an answer. Nothing was changed."
-    );
+    assert!(matches!(cycle.next(&LIMITS), Step::Fail(_)));
     cycle.apply(&said(&[2]));
     cycle.apply(&turn(&json!([]), Stop::EndTurn));
     assert!(matches!(cycle.next(&LIMITS), Step::Say(_)), "a new message gets its own chance");
@@ -646,6 +678,11 @@ fn play_within(limits: &Limits, mut turns: impl Iterator<Item = Entry>, joins: &
             }
             Step::Fold(summary) => entries.push(folded(&user_text(&summary.text))),
             Step::Answer { .. } => entries.push(answered(&cycle.open)),
+            // The shell keeps its messages in the queue, and ends it.
+            Step::Fail(_) => {
+                assert!(!cycle.open.is_empty());
+                entries.push(answered(&cycle.open));
+            }
             Step::Join => match joins.next() {
                 Some(id) => entries.push(said(&[*id])),
                 None => return (journal, cycle),
@@ -716,13 +753,16 @@ proptest! {
     ) {
         let (journal, cycle) = play_within(&FOLDING, turns.into_iter(), &joins);
         prop_assert_eq!(&cycle.open, &Vec::<i64>::new());
-        // Between two foldings what matters was written down, or the model said that nothing does.
-        let mut is_flushed = false;
+        // Between two foldings what matters was written down, or the model said that nothing does. A full window can't wait for that.
+        let (mut is_flushed, mut is_full) = (false, false);
         for entry in &journal {
             match entry {
                 Entry::Outcome { name, is_error: false, .. } => is_flushed |= name == "note",
-                Entry::Turn { content, .. } => is_flushed |= text_of(content).contains("NOTHING TO KEEP"),
-                Entry::Folded { .. } => prop_assert!(std::mem::take(&mut is_flushed), "{journal:#?}"),
+                Entry::Turn { content, stop, .. } => {
+                    is_flushed |= text_of(content).contains("NOTHING TO KEEP");
+                    is_full = *stop == Stop::ContextExceeded;
+                }
+                Entry::Folded { .. } => prop_assert!(std::mem::take(&mut is_flushed) || is_full, "{journal:#?}"),
                 _ => {}
             }
         }
@@ -818,7 +858,7 @@ fn a_look_at_the_memory_writes_nothing_down() {
 fn a_summary_is_no_answer_and_begins_a_new_conversation_with_all_else_as_it_was() {
     let mut cycle = asked_for(FoldAsk::Summary);
     cycle.apply(&turn(&json!([text("The file is /srv/a.")]), Stop::EndTurn));
-    let summary = Summary { text: "The file is /srv/a.".to_owned(), not_run: Vec::new() };
+    let summary = Summary { text: "The file is /srv/a.".to_owned(), not_run: Vec::new(), is_forced: false };
     assert_eq!(cycle.next(&LIMITS), Step::Fold(summary.clone()), "however often it is looked");
     assert_eq!(cycle.next(&LIMITS), Step::Fold(summary));
     let before = cycle.clone();
@@ -849,7 +889,7 @@ fn calls_where_a_summary_was_asked_for_are_not_run() {
     cycle.apply(&ours(raw));
     cycle.apply(&asked(FoldAsk::Summary));
     cycle.apply(&turn(&json!([call("c", "bash")]), Stop::ToolUse));
-    let without = Summary { text: String::new(), not_run: vec!["bash".to_owned()] };
+    let without = Summary { text: String::new(), not_run: vec!["bash".to_owned()], is_forced: false };
     assert_eq!(cycle.next(&FOLDING), Step::Fold(without), "what was said, planned and done is enough");
 }
 
@@ -877,7 +917,7 @@ fn an_empty_or_cut_off_summary_is_asked_for_again_and_then_taken() {
         cycle.apply(&ours(raw));
         cycle.apply(&asked(FoldAsk::Summary));
         cycle.apply(&cut_off);
-        let taken = Summary { text: text_so_far.to_owned(), not_run: Vec::new() };
+        let taken = Summary { text: text_so_far.to_owned(), not_run: Vec::new(), is_forced: false };
         assert_eq!(cycle.next(&FOLDING), Step::Fold(taken));
     }
 }

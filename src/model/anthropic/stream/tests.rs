@@ -47,6 +47,7 @@ fn assembled(pieces: &[&[u8]]) -> Result<Turn, ModelError> {
             break;
         }
     }
+    stream.end()?;
     stream.finish(None)
 }
 
@@ -123,11 +124,16 @@ proptest! {
 #[test]
 fn cut_anywhere_it_is_transient_and_counts_what_was_spent() {
     let text = events(RICH);
-    let first_event = event(RICH[0]).len();
-    for end in 0..text.len() - 1 {
+    // Without the empty line behind them.
+    let first_event = event(RICH[0]).len() - 2;
+    let reason = text.find(r#"{"type":"message_delta""#).unwrap() + RICH[15].len();
+    for end in 0..reason {
         let error = assembled(&[&text.as_bytes()[..end]]).unwrap_err();
         let input = if end < first_event { 0 } else { 12 };
         assert_eq!(spent(&error).input, input, "cut at {end}");
+    }
+    for end in reason..text.len() {
+        assert_eq!(assembled(&[&text.as_bytes()[..end]]).unwrap().content, RICH_CONTENT, "all is said at {end}");
     }
 }
 
@@ -188,8 +194,9 @@ fn an_endless_answer_is_given_up() {
 
 #[test]
 fn every_stop_reason_is_mapped() {
+    let text = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"x"}}"#;
     let stop_of = |delta: &str| {
-        turn_of(&[&format!(r#"{{"type":"message_delta","delta":{delta}}}"#), r#"{"type":"message_stop"}"#]).stop
+        turn_of(&[text, &format!(r#"{{"type":"message_delta","delta":{delta}}}"#), r#"{"type":"message_stop"}"#]).stop
     };
     for (reason, stop) in [
         ("end_turn", Stop::EndTurn),
@@ -199,6 +206,10 @@ fn every_stop_reason_is_mapped() {
         ("stop_sequence", Stop::StopSequence),
         ("pause_turn", Stop::PauseTurn),
         ("brand_new", Stop::Unknown("brand_new".into())),
+        ("stop", Stop::EndTurn),
+        ("length", Stop::MaxTokens),
+        ("tool_calls", Stop::ToolUse),
+        ("content_filter", Stop::Refusal(String::new())),
         ("refusal", Stop::Refusal(String::new())),
     ] {
         assert_eq!(stop_of(&format!(r#"{{"stop_reason":"{reason}","stop_details":null}}"#)), stop);
@@ -221,4 +232,93 @@ fn an_empty_text_block_is_kept_only_where_thinking_is_signed_over_it() {
         r#"{"type":"content_block_start","index":1,"content_block":{"type":"thinking","thinking":"","signature":"s"}}"#;
     let turn = turn_of(&[&text(0), thinking, &text(2), r#"{"type":"message_stop"}"#]);
     assert_eq!(turn.content, r#"[{"type":"text","text":""},{"type":"thinking","thinking":"","signature":"s"}]"#);
+}
+
+/// Answers as servers send them, all with status 200. A new report is one line: the server, its bytes, what they come to: the content
+/// of a turn, or the beginning of what is said of an error and what to do.
+#[test]
+fn each_servers_answer_is_understood_or_is_no_turn() {
+    const START: &str = "data: {\"type\":\"message_start\",\"message\":{\"id\":\"m1\",\"usage\":{\"input_tokens\":5,\"output_tokens\":1}}}\n\n";
+    const HI: &str = "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hi\"}}\n\n";
+    const END: &str = "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":2}}\n\n";
+    const STOP: &str = "data: {\"type\":\"message_stop\"}\n\n";
+    const SAID: &str = r#"[{"type":"text","text":"Hi"}]"#;
+    let rows: Vec<(&str, String, Result<&str, (&str, &str)>)> = vec![
+        // Complaints in place of a turn.
+        ("overload in mid-stream", format!("{START}{HI}data: {{\"type\":\"error\",\"error\":{{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}}}\n\n"), Err(("wait", "overloaded_error"))),
+        ("overload at once", "event: error\ndata: {\"type\":\"error\",\"error\":{\"details\":null,\"type\":\"overloaded_error\",\"message\":\"Overloaded\"},\"request_id\":\"r\"}\n\n".into(), Err(("wait", "Overloaded"))),
+        ("an error, whole", r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}"#.into(), Err(("wait", "slow down"))),
+        ("a code, whole", r#"{"code":429,"message":"busy"}"#.into(), Err(("wait", "busy"))),
+        ("a code, as an event", "data: {\"code\":429,\"message\":\"busy\"}\n\n".into(), Err(("wait", "busy"))),
+        ("another API's error", "data: {\"error\":{\"message\":\"died\",\"code\":500}}\n\n".into(), Err(("wait", "died"))),
+        ("an error of words", r#"{"type":"error","error":"no key"}"#.into(), Err(("wait", "no key"))),
+        ("too long, in the stream", "data: {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"prompt is too long: 9 tokens > 8 maximum\"}}\n\n".into(), Err(("too long", "prompt"))),
+        ("too large", r#"{"type":"error","error":{"type":"request_too_large","message":"x"}}"#.into(), Err(("too long", "x"))),
+        ("a key", r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#.into(), Err(("person", "invalid x-api-key"))),
+        ("a reason alone", format!("{START}{HI}{}{STOP}", END.replace("end_turn", "error")), Err(("wait", "error"))),
+        // Nothing that could be understood.
+        ("no byte", String::new(), Err(("wait", "cut off"))),
+        ("a beginning and an end", format!("{START}{STOP}"), Err(("wait", "nothing"))),
+        ("an end alone", "data: [DONE]\n\n".into(), Err(("wait", "nothing"))),
+        ("a page", "<html>".into(), Err(("wait", "can't be read"))),
+        ("an empty object", "{}".into(), Err(("wait", "cut off"))),
+        ("cut off", format!("{START}{HI}"), Err(("wait", "cut off"))),
+        ("pings alone", "data: {\"type\":\"ping\"}\n\n".into(), Err(("wait", "cut off"))),
+        // Turns, however they come.
+        ("as documented", format!("{START}{HI}{END}{STOP}"), Ok(SAID)),
+        ("no message_stop", format!("{START}{HI}{END}"), Ok(SAID)),
+        ("[DONE] in its place", format!("{START}{HI}{END}data: [DONE]\n\n"), Ok(SAID)),
+        ("no message_start", format!("{HI}{END}{STOP}"), Ok(SAID)),
+        ("message_start twice", format!("{START}{START}{HI}{END}{STOP}"), Ok(SAID)),
+        ("begun anew", format!("{START}{HI}{}{HI}{END}{STOP}", START.replace("m1", "m2")), Ok(SAID)),
+        ("no beginning of a block", format!("{START}data: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"Hi\"}}}}\n\n{END}"), Ok(SAID)),
+        ("one index for two blocks", format!("{START}{HI}{}{END}{STOP}", "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"n\",\"input\":{\"a\":1}}}\n\n"), Ok(r#"[{"type":"text","text":"Hi"},{"type":"tool_use","id":"t","name":"n","input":{"a":1}}]"#)),
+        ("keep-alives", format!(": hi\n\n{START}data: : keepalive\n\n{HI}event: ping\ndata: {{}}\n\ndata: ping\n\n{END}"), Ok(SAID)),
+        ("odd usage", format!("{START}{HI}{}", END.replace("{\"output_tokens\":2}", "[\"none\"]")), Ok(SAID)),
+        ("whole", r#"{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":5,"output_tokens":2}}"#.into(), Ok(SAID)),
+        ("CR LF and a BOM", format!("\u{feff}{}", format!("{START}{HI}{END}{STOP}").replace('\n', "\r\n")), Ok(SAID)),
+        ("lines that nothing parts", format!("{START}{HI}{END}{STOP}").replace("\n\n", "\n"), Ok(SAID)),
+    ];
+    for (name, body, wanted) in &rows {
+        let read = |size: usize| assembled(&body.as_bytes().chunks(size).collect::<Vec<_>>());
+        let got = read(body.len().max(1));
+        for size in [1, 2, 7, 64] {
+            assert_eq!(read(size), got, "{name} in pieces of {size}");
+        }
+        let is_right = match (wanted, &got) {
+            (Ok(content), Ok(turn)) => turn.content == *content,
+            (Err(("wait", words)), Err(ModelError::Transient { why, .. }))
+            | (Err(("person", words)), Err(ModelError::Account { why }))
+            | (Err(("too long", words)), Err(ModelError::Rejected { status: crate::model::TOO_LONG, why })) => {
+                why.contains(words)
+            }
+            _ => false,
+        };
+        assert!(is_right, "{name}: {wanted:?} was wanted, {got:?} came");
+    }
+}
+
+#[test]
+fn a_prompts_tokens_that_are_told_once_are_not_forgotten() {
+    let start = r#"{"type":"message_start","message":{"usage":{"input_tokens":12,"cache_read_input_tokens":3.0}}}"#;
+    let text = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"x"}}"#;
+    let end =
+        |usage: &str| format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"end_turn"}},"usage":{usage}}}"#);
+    for usage in [
+        r#"{"input_tokens":0,"output_tokens":2}"#,
+        r#"{"input_tokens":null,"output_tokens":2,"cache_read_input_tokens":"?"}"#,
+    ] {
+        let turn = turn_of(&[start, text, &end(usage)]);
+        assert_eq!(turn.usage, Usage { input: 12, output: 2, cache_read: 3, cache_write: 0 }, "{usage}");
+    }
+    let absurd = turn_of(&[start, text, &end(r#"{"input_tokens":1e300,"output_tokens":-1}"#)]).usage;
+    assert!(absurd.input < u64::MAX / 1_000 && absurd.output < 10, "{absurd:?}");
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_in_any_pieces_come_to_the_same(bytes in prop::collection::vec(prop::num::u8::ANY, 0..300), size in 1..40_usize) {
+        let read = |size: usize| assembled(&bytes.chunks(size).collect::<Vec<_>>());
+        prop_assert_eq!(read(size), read(10_000));
+    }
 }

@@ -1,0 +1,167 @@
+//! A conversation's first message with less in it, where its model finds even that too long. Pure.
+//!
+//! What a tool can show again goes first; what people said goes last, and from its end. Each time about half of what is left goes.
+
+use serde_json::Value;
+
+use super::blocks::{text_block, with_blocks};
+use crate::model::anthropic::price::message_bytes;
+
+/// Smallest message that something is still left out of, in bytes.
+const MIN_BYTES: usize = 2_000;
+/// A run of lines shorter than this stays whole, in characters.
+const MIN_RUN_CHARS: usize = 200;
+/// Blocks that are left out before anything that was said, the likeliest first: how each begins, and what it is called.
+const SPARED: [(&str, &str); 5] = [
+    ("<recalled ", "what fits from the memory"),
+    ("<similar_work", "similar work"),
+    ("<projects ", "projects"),
+    ("<memory>", "the memory's documents"),
+    ("<recent_exchange>", "what was said before"),
+];
+
+/// The message with about half as much in it; `None` if hardly anything can be left out.
+pub fn shrunk(raw: &str) -> Option<String> {
+    let before = message_bytes(raw);
+    let message: Value = serde_json::from_str(raw).ok()?;
+    let blocks = message.get("content")?.as_array()?.clone();
+    if before < MIN_BYTES {
+        return None;
+    }
+    let fewer = without_pictures(&blocks).or_else(|| without_spared(&blocks, before / 2));
+    let shorter = fewer.unwrap_or_else(|| blocks.into_iter().map(halved).collect());
+    let raw = with_blocks(&serde_json::json!({"role": "user", "content": []}).to_string(), shorter)?;
+    (message_bytes(&raw) < before / 10 * 9 || raw.len() < before / 10 * 9).then_some(raw)
+}
+
+fn without_pictures(blocks: &[Value]) -> Option<Vec<Value>> {
+    let is_picture = |block: &Value| {
+        block.get("type").and_then(Value::as_str).is_some_and(|kind| matches!(kind, "image" | "document"))
+    };
+    let placeholder = || text_block("(Not shown: this conversation became too long for it.)");
+    let put = |block: &Value| if is_picture(block) { placeholder() } else { block.clone() };
+    blocks.iter().any(is_picture).then(|| blocks.iter().map(put).collect())
+}
+
+/// The blocks without as many of the spared kinds as bring them to so many bytes; `None` if there is none.
+fn without_spared(blocks: &[Value], max_bytes: usize) -> Option<Vec<Value>> {
+    let mut kept = blocks.to_vec();
+    let mut has_fewer = false;
+    for (beginning, name) in SPARED {
+        for block in &mut kept {
+            if text(block).starts_with(beginning) {
+                *block = text_block(&format!(
+                    "(Left out, since this conversation became too long: {name}. Look it up if you need it.)"
+                ));
+                has_fewer = true;
+            }
+        }
+        if has_fewer && kept.iter().map(|block| block.to_string().len()).sum::<usize>() <= max_bytes {
+            break;
+        }
+    }
+    has_fewer.then_some(kept)
+}
+
+/// A block of text with half of each long run of lines that hold no element of ours: words, which are escaped. So no element loses its
+/// end, and nothing that is quoted comes to stand outside its own.
+fn halved(block: Value) -> Value {
+    let text = text(&block);
+    if text.is_empty() {
+        return block;
+    }
+    let mut kept: Vec<String> = Vec::new();
+    let mut run: Vec<&str> = Vec::new();
+    for line in text.split('\n') {
+        if line.contains('<') {
+            kept.extend(half(&run));
+            run.clear();
+            kept.push(line.to_owned());
+        } else {
+            run.push(line);
+        }
+    }
+    kept.extend(half(&run));
+    text_block(&kept.join("\n"))
+}
+
+fn half(run: &[&str]) -> Option<String> {
+    let words = run.join("\n");
+    let chars = words.chars().count();
+    if run.is_empty() || chars <= MIN_RUN_CHARS {
+        return (!run.is_empty()).then_some(words);
+    }
+    let kept: String = words.chars().take(chars / 2).collect();
+    Some(format!("{kept}\n<left_out characters=\"{}\" why=\"too long for this AI model\"/>", chars - chars / 2))
+}
+
+fn text(block: &Value) -> &str {
+    block.get("text").and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn message(texts: &[&str]) -> String {
+        let blocks: Vec<Value> = texts.iter().map(|text| text_block(text)).collect();
+        json!({"role": "user", "content": blocks}).to_string()
+    }
+
+    fn texts(raw: &str) -> Vec<String> {
+        let message: Value = serde_json::from_str(raw).unwrap();
+        message["content"].as_array().unwrap().iter().map(|block| text(block).to_owned()).collect()
+    }
+
+    #[test]
+    fn pictures_go_first_then_the_memory_and_last_half_of_what_was_said() {
+        let said = format!(
+            "<messages>\n<message id=\"1\">\n<quoted>old</quoted>\n{}\n</message>\n</messages>",
+            "word ".repeat(1_000)
+        );
+        let memory = format!("<memory>\n{}\n</memory>", "fact\n".repeat(1_000));
+        let picture = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A".repeat(90_000)}});
+        let mut first: Value = serde_json::from_str(&message(&[&memory, &said])).unwrap();
+        first["content"].as_array_mut().unwrap().push(picture);
+
+        let without_picture = shrunk(&first.to_string()).unwrap();
+        assert!(
+            without_picture.contains("Not shown") && texts(&without_picture)[..2] == [memory.clone(), said.clone()]
+        );
+        let without_memory = shrunk(&without_picture).unwrap();
+        assert!(texts(&without_memory)[0].starts_with("(Left out") && texts(&without_memory)[1] == said);
+        let halved = texts(&shrunk(&without_memory).unwrap())[1].clone();
+        assert!(halved.starts_with("<messages>\n<message id=\"1\">\n<quoted>old</quoted>\nword word"), "{halved}");
+        assert!(halved.ends_with("too long for this AI model\"/>\n</message>\n</messages>"), "{halved}");
+        assert!(halved.len() < said.len() / 2 + 200);
+    }
+
+    #[test]
+    fn what_can_not_be_shortened_is_not() {
+        for raw in [message(&["short"]), message(&[&"<x/>\n".repeat(2_000)]), "no json".to_owned()] {
+            assert_eq!(shrunk(&raw), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_ends_soon_and_no_element_loses_its_end(bodies in prop::collection::vec("[a-z&;\n]{0,3000}", 1..6)) {
+            let message_of = |body: &String| format!("\n<message id=\"1\">\n<quoted>q</quoted>\n{body}\n</message>");
+            let text = format!("<messages>{}\n</messages>", bodies.iter().map(message_of).collect::<String>());
+            let mut raw = message(&[&text]);
+            for times in 0.. {
+                prop_assert!(times < 20);
+                let now = texts(&raw)[0].clone();
+                for tag in ["<message id=\"1\">", "</message>", "<quoted>q</quoted>"] {
+                    prop_assert_eq!(now.matches(tag).count(), bodies.len());
+                }
+                let Some(shorter) = shrunk(&raw) else { break };
+                prop_assert!(shorter.len() < raw.len());
+                raw = shorter;
+            }
+        }
+    }
+}

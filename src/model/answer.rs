@@ -1,0 +1,213 @@
+//! The body of a model's answer, piece by piece: events of a stream, or JSON that comes whole. The body itself tells which, and whether
+//! it is packed; headers are often wrong about both. Pure.
+
+use std::io::Write as _;
+
+use flate2::write::MultiGzDecoder;
+use serde_json::value::RawValue;
+
+use crate::sse::Events;
+
+/// Packed bytes that are unpacked at once: what comes of them is checked against the bound before the next.
+const UNPACKED_AT_ONCE: usize = 4 * 1024;
+/// The first byte of a gzip member, with which no text begins.
+const GZIP: u8 = 0x1f;
+/// Bytes that may stand before the first that tells: blanks, and a byte order mark.
+const BEFORE: [u8; 7] = [b' ', b'\t', b'\r', b'\n', 0xef, 0xbb, 0xbf];
+
+/// Reads the body of one answer.
+pub(super) struct AnswerBody {
+    form: Form,
+    unpacker: Option<Box<MultiGzDecoder<Vec<u8>>>>,
+    bytes: usize,
+    max_bytes: usize,
+}
+
+enum Form {
+    /// Nothing has come that tells.
+    Unknown(Vec<u8>),
+    Events(Box<Events>),
+    Whole(Vec<u8>),
+}
+
+/// Why a body can't be read any further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BodyFault {
+    /// It is longer than the bound.
+    TooLong,
+    /// It is packed, and damaged.
+    Damaged,
+}
+
+impl AnswerBody {
+    /// For a body of at most `max_bytes`, unpacked.
+    pub(super) fn new(max_bytes: usize) -> Self {
+        Self { form: Form::Unknown(Vec::new()), unpacker: None, bytes: 0, max_bytes }
+    }
+
+    /// Takes the next bytes and returns the data of each event that they complete.
+    ///
+    /// # Errors
+    /// [`BodyFault`]
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<String>, BodyFault> {
+        let is_first = matches!(&self.form, Form::Unknown(head) if head.is_empty()) && self.unpacker.is_none();
+        if is_first && bytes.first() == Some(&GZIP) {
+            self.unpacker = Some(Box::new(MultiGzDecoder::new(Vec::new())));
+        }
+        let Some(mut unpacker) = self.unpacker.take() else { return self.take(bytes) };
+        let mut events = Vec::new();
+        for piece in bytes.chunks(UNPACKED_AT_ONCE) {
+            unpacker.write_all(piece).map_err(|_| BodyFault::Damaged)?;
+            let unpacked = std::mem::take(unpacker.get_mut());
+            events.extend(self.take(&unpacked)?);
+        }
+        self.unpacker = Some(unpacker);
+        Ok(events)
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<Vec<String>, BodyFault> {
+        self.bytes = self.bytes.saturating_add(bytes.len());
+        if self.bytes > self.max_bytes {
+            return Err(BodyFault::TooLong);
+        }
+        match &mut self.form {
+            Form::Events(events) => events.take(bytes, self.max_bytes).map_err(|_| BodyFault::TooLong),
+            Form::Whole(whole) => {
+                whole.extend_from_slice(bytes);
+                Ok(Vec::new())
+            }
+            Form::Unknown(head) => {
+                head.extend_from_slice(bytes);
+                let Some(first) = head.iter().find(|byte| !BEFORE.contains(byte)) else { return Ok(Vec::new()) };
+                // No field of a stream begins so: this is JSON, or a page.
+                if matches!(first, b'{' | b'[' | b'<') {
+                    self.form = Form::Whole(std::mem::take(head));
+                    return Ok(Vec::new());
+                }
+                let mut events = Box::new(Events::lenient());
+                let data = events.take(head, self.max_bytes).map_err(|_| BodyFault::TooLong);
+                self.form = Form::Events(events);
+                data
+            }
+        }
+    }
+
+    /// Ends the body and returns what it still holds: the last event if its end is missing, or each JSON text of a whole body.
+    ///
+    /// # Errors
+    /// As [`AnswerBody::push`].
+    pub(super) fn end(&mut self) -> Result<Vec<String>, BodyFault> {
+        let mut data = Vec::new();
+        if let Some(mut unpacker) = self.unpacker.take() {
+            // One that is cut off holds what came before.
+            if unpacker.try_finish().is_ok() {
+                data.extend(self.take(&std::mem::take(unpacker.get_mut()))?);
+            }
+        }
+        match &mut self.form {
+            Form::Events(events) => data.extend(events.flush()),
+            Form::Whole(bytes) | Form::Unknown(bytes) => {
+                let text = String::from_utf8_lossy(bytes);
+                let text = text.trim_start_matches('\u{feff}').trim();
+                if !text.is_empty() {
+                    data.extend(documents(text).into_iter().map(str::to_owned));
+                }
+                bytes.clear();
+            }
+        }
+        Ok(data)
+    }
+
+    /// Whether it doesn't come as events.
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(self.form, Form::Whole(_))
+    }
+}
+
+/// The JSON texts that stand one behind the other in a text; what is no JSON stays in one piece at the end.
+pub(super) fn documents(text: &str) -> Vec<&str> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    let (mut found, mut end) = (Vec::new(), 0);
+    while let Some(Ok(value)) = values.next() {
+        found.push(value.get());
+        end = values.byte_offset();
+    }
+    let rest = text.get(end..).unwrap_or_default().trim();
+    found.extend(Some(rest).filter(|rest| !rest.is_empty()));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use flate2::{Compression, write::GzEncoder};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(body: &[u8], cut: usize) -> Result<Vec<String>, BodyFault> {
+        let mut reader = AnswerBody::new(10_000);
+        let mut data = Vec::new();
+        for piece in body.chunks(cut.max(1)) {
+            data.extend(reader.push(piece)?);
+        }
+        data.extend(reader.end()?);
+        Ok(data)
+    }
+
+    fn packed(text: &str) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn the_body_tells_its_form_whatever_its_headers_say() {
+        for (body, wanted) in [
+            ("data: {\"a\":1}\n\ndata: [DONE]\n\n", &[r#"{"a":1}"#, "[DONE]"][..]),
+            ("\u{feff}\r\n: hi\r\ndata: 1\r\n\r\n", &["1"]),
+            ("data: 1\n\ndata: 2", &["1", "2"]),
+            (" \n {\"a\": 1}\n", &[r#"{"a": 1}"#]),
+            ("\u{feff}{\"a\":1}", &[r#"{"a":1}"#]),
+            ("{\"a\":1}\n{\"b\":2}\n", &[r#"{"a":1}"#, r#"{"b":2}"#]),
+            ("[{\"error\":{}}]", &[r#"[{"error":{}}]"#]),
+            ("{\"a\":1}{\"b\":", &[r#"{"a":1}"#, r#"{"b":"#]),
+            ("<html>", &["<html>"]),
+            ("error: {\"code\":429}\n\n", &[r#"{"error":{"code":429}}"#]),
+            ("data: 1\n\n{\"error\":\"x\"}", &["1", r#"{"error":"x"}"#]),
+            ("", &[]),
+            ("\n\n ", &[]),
+        ] {
+            for cut in [1, 2, 3, 7, 10_000] {
+                assert_eq!(read(body.as_bytes(), cut).unwrap(), wanted, "{body:?} in pieces of {cut}");
+                assert_eq!(read(&packed(body), cut).unwrap(), wanted, "{body:?} packed, in pieces of {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_or_damaged_is_given_up() {
+        let long = "x".repeat(10_001);
+        for body in [long.clone(), format!("{{{long}"), format!("data: {long}")] {
+            assert_eq!(read(body.as_bytes(), 64), Err(BodyFault::TooLong));
+            assert_eq!(read(&packed(&body), 64), Err(BodyFault::TooLong));
+        }
+        assert_eq!(read(&packed(&" ".repeat(50_000_000)), 1_000_000), Err(BodyFault::TooLong));
+        assert_eq!(read(&[GZIP, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12], 64), Err(BodyFault::Damaged));
+        let cut = packed("data: 1\n\ndata: 2\n\n");
+        read(cut.split_at(cut.len() - 9).0, 64).unwrap();
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_in_any_pieces_give_the_same(bytes in prop::collection::vec(prop::num::u8::ANY, 0..300), cut in 1..40_usize) {
+            prop_assert_eq!(read(&bytes, cut), read(&bytes, 10_000));
+        }
+
+        #[test]
+        fn lines_in_any_pieces_give_the_same(lines in prop::collection::vec(
+            "(data: ?|error: ?|event: ?|: ?|)(\\{\"a\":[0-9]\\}|\\[DONE\\]|x|)(\n|\r\n|\r|\n\n)", 0..20), cut in 1..40_usize) {
+            let body = lines.concat();
+            prop_assert_eq!(read(body.as_bytes(), cut), read(body.as_bytes(), 10_000));
+        }
+    }
+}

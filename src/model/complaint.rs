@@ -1,0 +1,385 @@
+//! Complaints: what a server answers in place of a turn. Every server has its own form for them, and some send them with status 200
+//! or in the middle of a stream. Read here for all providers, so that one list of wordings holds for each.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// Words by which servers say that a conversation is longer than the model's window.
+const TOO_LONG: [&str; 44] = [
+    "context_length_exceeded",
+    "context length exceeded",
+    "exceed_context_size",
+    "contextwindowexceeded",
+    "context_window_exceeded",
+    "maximum context length",
+    "max context length",
+    "max_context_length",
+    "max_model_len",
+    "maximum model length",
+    "available context size",
+    "context size has been exceeded",
+    "context window",
+    "context length",
+    "context limit",
+    "context overflow",
+    "context the overflows",
+    "prompt is too long",
+    "prompt too long",
+    "prompt_too_long",
+    "prompt is too large",
+    "prompt too large",
+    "prompt exceeds",
+    "maximum prompt length",
+    "input is too long",
+    "input too long",
+    "input token count",
+    "input tokens exceed",
+    "input length",
+    "input_tokens",
+    "too many input tokens",
+    "maximum allowed input length",
+    "conversation is too long",
+    "conversation too long",
+    "messages too long",
+    "reduce the length of the messages",
+    "reduce your message size",
+    "reduce your prompt",
+    "too many tokens",
+    "token limit exceeded",
+    "exceeded model token limit",
+    "maximum number of tokens",
+    "request_too_large",
+    "request too large",
+];
+/// Words of a limit that is over after a while, however much they sound like the ones above.
+const BUSY: [&str; 19] = [
+    "rate limit",
+    "rate_limit",
+    "ratelimit",
+    "too many requests",
+    "too_many_requests",
+    "throttl",
+    "please wait",
+    "try again later",
+    "retry later",
+    "please retry",
+    "overloaded",
+    "server_busy",
+    "server busy",
+    "is busy",
+    "at capacity",
+    "temporarily unavailable",
+    "service unavailable",
+    "resource_exhausted",
+    "loading model",
+];
+/// Words of a request that is larger than a whole minute's allowance: waiting never helps.
+const NEVER_FITS: [&str; 2] = ["request too large", "must be reduced in order to run"];
+/// Words by which servers refuse a key.
+const KEY: [&str; 22] = [
+    "api key not valid",
+    "api_key_invalid",
+    "invalid api key",
+    "invalid_api_key",
+    "invalid apikey",
+    "incorrect api key",
+    "invalid x-api-key",
+    "api key is invalid",
+    "api key provided is invalid",
+    "api key expired",
+    "api key is missing",
+    "missing api key",
+    "no api key",
+    "valid api key",
+    "no auth credentials",
+    "authentication_error",
+    "authenticationerror",
+    "authentication failed",
+    "invalid authentication",
+    "unauthorized",
+    "invalid token",
+    "token expired",
+];
+/// Words by which they say that the account has no money left.
+const MONEY: [&str; 16] = [
+    "insufficient_quota",
+    "insufficient quota",
+    "insufficient_user_quota",
+    "insufficient credit",
+    "insufficient_credit",
+    "insufficient balance",
+    "insufficient_balance",
+    "insufficient fund",
+    "credit balance",
+    "out of credits",
+    "exceeded your current quota",
+    "exceeded_current_quota",
+    "billing",
+    "payment required",
+    "arrearage",
+    "余额不足",
+];
+/// Words by which they say that the model's own output, not the request, was at fault.
+const MISCALLED: [&str; 5] = [
+    "tool_use_failed",
+    "failed to call a function",
+    "tool call validation failed",
+    "error parsing tool call",
+    "failed to parse tool call",
+];
+
+/// Names of fields that hold a message for people, the likeliest first.
+const MESSAGES: [&str; 12] = [
+    "message",
+    "Message",
+    "msg",
+    "detail",
+    "error_description",
+    "error_msg",
+    "errmsg",
+    "errorMessage",
+    "status_msg",
+    "details",
+    "title",
+    "reason",
+];
+/// Names of fields that hold an error.
+const ERRORS: [&str; 4] = ["error", "errors", "Error", "base_resp"];
+/// Names of fields that hold an HTTP status, or a code that may be one.
+const STATUSES: [&str; 7] = ["code", "status", "status_code", "statusCode", "http_code", "errorCode", "error_code"];
+/// Fields that quote the conversation: their words aren't the server's.
+const QUOTES: [&str; 5] = ["failed_generation", "input", "messages", "prompt", "request"];
+/// How deep a complaint within the text of another is looked for.
+const MAX_NESTED: u8 = 3;
+/// Longest wait that is read out of a sentence.
+const MAX_WAIT_S: f64 = 7.0 * 86_400.0;
+
+/// A server's complaint.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Complaint {
+    /// Its message, if it has one of its own.
+    pub(super) said: Option<String>,
+    /// The HTTP status that it names itself.
+    pub(super) status: Option<u16>,
+    /// How long it asks to wait.
+    pub(super) wait: Option<Duration>,
+    /// All that it says, kinds and codes included, in small letters.
+    words: String,
+}
+
+impl Complaint {
+    /// Reads the body of a refusal: JSON in any form, an event, or plain words.
+    pub(super) fn of_body(body: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(body);
+        let text = text.trim_start_matches('\u{feff}').trim();
+        let events = text.lines().filter_map(|line| line.strip_prefix("data:").or(line.strip_prefix("error:")));
+        let json = [text].into_iter().chain(events).find_map(|json| serde_json::from_str::<Value>(json.trim()).ok());
+        match json {
+            Some(value) => Self::of(&value),
+            // A page is its author's, and says nothing.
+            None if text.starts_with('<') => Self::default(),
+            None => Self { words: text.to_lowercase(), wait: wait_in(text), ..Self::default() },
+        }
+    }
+
+    /// Reads an answer that holds no turn; `None` if it doesn't complain either.
+    pub(super) fn instead_of_turn(value: &Value) -> Option<Self> {
+        let complaint = Self::of(value);
+        let is_named = |name: &str| value.get(name).and_then(Value::as_str) == Some("error");
+        let is_failed = value.get("success") == Some(&Value::Bool(false));
+        let is_one = complaint.said.is_some() || is_named("object") || is_named("type") || is_failed;
+        (is_one || complaint.status.is_some()).then_some(complaint)
+    }
+
+    /// Reads a complaint, or an object that holds one.
+    pub(super) fn of(value: &Value) -> Self {
+        Self::nested(value, MAX_NESTED)
+    }
+
+    fn nested(value: &Value, depth: u8) -> Self {
+        let value = value.as_array().and_then(|list| list.first()).unwrap_or(value);
+        let error = ERRORS.iter().filter_map(|name| value.get(*name)).find(|error| is_something(error));
+        let error = error.unwrap_or(value);
+        let error = error.as_array().and_then(|list| list.first()).unwrap_or(error);
+        let mut complaint = Self {
+            said: message_of(error).or_else(|| message_of(value)),
+            status: status_of(error).or_else(|| status_of(value)),
+            wait: None,
+            words: String::new(),
+        };
+        collect(value, "", &mut complaint.words);
+        complaint.words = complaint.words.to_lowercase();
+        complaint.wait = delay_of(value).or_else(|| complaint.said.as_deref().and_then(wait_in));
+        // A gateway passes on another server's complaint as a text.
+        let raw = error.pointer("/metadata/raw").and_then(Value::as_str).map(str::to_owned);
+        if depth > 0
+            && let Some(inner) = raw.iter().chain(&complaint.said).find_map(|text| within(text, depth - 1))
+        {
+            complaint.said = inner.said.or(complaint.said);
+            complaint.status = inner.status.or(complaint.status);
+            complaint.wait = inner.wait.or(complaint.wait);
+            complaint.words.push_str(&inner.words);
+        } else if let Some(raw) = raw {
+            complaint.said = Some(complaint.said.map_or(raw.clone(), |said| format!("{said}: {raw}")));
+        }
+        complaint
+    }
+
+    /// Whether it holds any of these words, which are in small letters.
+    pub(super) fn says_any(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.words.contains(word))
+    }
+
+    /// Whether it holds a word other than as a part of this one. Both are in small letters.
+    pub(super) fn says_any_without(&self, longer: &str, word: &str) -> bool {
+        self.words.replace(longer, "").contains(word)
+    }
+
+    /// Whether the conversation is longer than the model can take.
+    pub(super) fn is_too_long(&self) -> bool {
+        self.says_any(&NEVER_FITS) || self.says_any(&TOO_LONG) && !self.says_any(&BUSY)
+    }
+
+    /// Whether waiting helps.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.says_any(&NEVER_FITS) && self.says_any(&BUSY)
+    }
+
+    /// Whether the key was refused.
+    pub(super) fn is_of_key(&self) -> bool {
+        self.says_any(&KEY)
+    }
+
+    /// Whether the account has no money left. A limit that names its end is a limit of the minute or the day.
+    pub(super) fn is_of_money(&self) -> bool {
+        self.says_any(&MONEY) && (self.wait.is_none() || self.says_any(&["insufficient"]))
+    }
+
+    /// Whether the model called a tool in a way that its server couldn't read: another try may go well.
+    pub(super) fn is_miscalled(&self) -> bool {
+        self.says_any(&MISCALLED)
+    }
+}
+
+/// A complaint in the text of another.
+fn within(text: &str, depth: u8) -> Option<Complaint> {
+    let json = text.get(text.find(['{', '['])?..)?;
+    let mut values = serde_json::Deserializer::from_str(json).into_iter::<Value>();
+    let complaint = Complaint::nested(&values.next()?.ok()?, depth);
+    complaint.said.is_some().then_some(complaint)
+}
+
+/// Whether an error's field isn't only there because the form has one.
+fn is_something(error: &Value) -> bool {
+    match error {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        // MiniMax tells of success in the same place.
+        Value::Object(fields) => !fields.is_empty() && fields.get("status_code") != Some(&Value::from(0)),
+        Value::Bool(true) | Value::Number(_) => true,
+    }
+}
+
+fn message_of(error: &Value) -> Option<String> {
+    let text = |value: &Value| match value {
+        Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
+        // FastAPI lists what it found.
+        Value::Array(list) => {
+            let found: Vec<&str> =
+                list.iter().filter_map(|one| one.get("msg").or(one.get("message"))?.as_str()).collect();
+            (!found.is_empty()).then(|| found.join("; "))
+        }
+        Value::Object(_) => MESSAGES.iter().find_map(|name| value.get(*name)?.as_str()).map(str::to_owned),
+        _ => None,
+    };
+    if error.is_string() {
+        return text(error);
+    }
+    MESSAGES.iter().find_map(|name| text(error.get(*name)?))
+}
+
+fn status_of(error: &Value) -> Option<u16> {
+    let number = |value: &Value| match value {
+        Value::Number(number) => u16::try_from(number.as_u64()?).ok(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    STATUSES.iter().filter_map(|name| number(error.get(*name)?)).find(|status| (400..600).contains(status))
+}
+
+/// The texts of a value, except those that quote the conversation.
+fn collect(value: &Value, name: &str, words: &mut String) {
+    match value {
+        Value::String(text) if !QUOTES.contains(&name) => {
+            words.push_str(text);
+            words.push('\n');
+        }
+        Value::Array(list) => list.iter().for_each(|one| collect(one, name, words)),
+        Value::Object(fields) if !QUOTES.contains(&name) => {
+            fields.iter().for_each(|(name, value)| collect(value, name, words));
+        }
+        _ => {}
+    }
+}
+
+/// The wait that a field names, at whatever depth.
+fn delay_of(value: &Value) -> Option<Duration> {
+    match value {
+        Value::Array(list) => list.iter().find_map(delay_of),
+        Value::Object(fields) => fields.iter().find_map(|(name, value)| match name.as_str() {
+            "retryDelay" | "retry_after" | "retry_after_seconds" => match value {
+                Value::String(text) => duration(text),
+                other => seconds(other.as_f64()?),
+            },
+            _ => delay_of(value),
+        }),
+        _ => None,
+    }
+}
+
+/// The wait that a sentence names: `try again in 6m0s`, `reset after 26s`, `retry after 5 seconds`.
+fn wait_in(text: &str) -> Option<Duration> {
+    let small = text.to_lowercase();
+    let openings = ["try again in ", "try again after ", "retry in ", "retry after ", "reset after ", "resets in "];
+    openings.iter().find_map(|opening| duration(small.split_once(opening)?.1))
+}
+
+/// A duration at the beginning of a text: numbers with their units, or a number of seconds.
+fn duration(text: &str) -> Option<Duration> {
+    let (mut total, mut rest, mut is_any) = (0.0, text.trim_start(), false);
+    while let Some((number, behind)) = number(rest) {
+        let unit: String = behind.trim_start().chars().take_while(char::is_ascii_alphabetic).collect();
+        let factor = match unit.as_str() {
+            "ms" | "millisecond" | "milliseconds" => 0.001,
+            "" | "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
+            "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
+            "h" | "hr" | "hour" | "hours" => 3_600.0,
+            "d" | "day" | "days" => 86_400.0,
+            _ => break,
+        };
+        total += number * factor;
+        is_any = true;
+        let gap = behind.len() - behind.trim_start().len();
+        rest = behind.get(gap + unit.len()..).unwrap_or_default().trim_start();
+        if unit.is_empty() {
+            break;
+        }
+    }
+    if is_any { seconds(total) } else { None }
+}
+
+fn number(text: &str) -> Option<(f64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, rest) = text.split_at(end);
+    // A sentence may end behind it.
+    Some((number.trim_end_matches('.').parse().ok()?, rest))
+}
+
+fn seconds(seconds: f64) -> Option<Duration> {
+    (0.0..=MAX_WAIT_S).contains(&seconds).then(|| Duration::from_secs_f64(seconds))
+}
+
+#[cfg(test)]
+mod tests;

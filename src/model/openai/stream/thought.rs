@@ -1,0 +1,63 @@
+//! Thinking that stands in a model's text, since its server doesn't know that model's marks. Pure.
+
+/// Marks around it, each pair as some models write it.
+const MARKS: [(&str, &str); 6] = [
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<reasoning>", "</reasoning>"),
+    ("[THINK]", "[/THINK]"),
+    ("◁think▷", "◁/think▷"),
+];
+/// What stands before the words of a model that writes in channels, and what may stand behind them.
+const FINAL: (&str, [&str; 2]) = ("<|channel|>final<|message|>", ["<|return|>", "<|end|>"]);
+
+/// The text without the thinking at its beginning. A prompt may have begun that itself: then only its end stands there. Where the text
+/// was cut off within it, all of it is thinking.
+pub(super) fn without_thought(text: String, is_cut: bool) -> String {
+    let (channel, ends) = FINAL;
+    if let Some((_, said)) = text.rsplit_once(channel) {
+        return ends.iter().fold(said.trim(), |said, end| said.trim_end_matches(end)).to_owned();
+    }
+    let opened = MARKS.iter().find(|(begin, _)| text.trim_start().starts_with(begin));
+    match opened {
+        Some((begin, end)) => match text.split_once(end) {
+            Some((_, said)) => said.trim_start().to_owned(),
+            None if is_cut => String::new(),
+            // It may have forgotten to end it: its words are better than none.
+            None => text.trim_start().strip_prefix(begin).unwrap_or(&text).trim_start().to_owned(),
+        },
+        None => match MARKS.first().and_then(|(begin, end)| Some((begin, text.split_once(end)?))) {
+            Some((begin, (thought, said))) if !thought.contains(begin) => said.trim_start().to_owned(),
+            _ => text,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinking_is_told_from_words_by_every_models_marks() {
+        for (name, text, is_cut, wanted) in [
+            ("a pair", "<think>\nhm</think>\n\nHi", false, "Hi"),
+            ("its end alone", "hm\n</think>\nHi", false, "Hi"),
+            ("quoted", "Say <think>x</think>.", false, "Say <think>x</think>."),
+            ("another name", "<thinking>hm</thinking>Hi", false, "Hi"),
+            ("in brackets", "[THINK]hm[/THINK]Hi", false, "Hi"),
+            ("cut off within", " <think>hm, so", true, ""),
+            ("never ended", "<think>It is 7.", false, "It is 7."),
+            ("cut off behind", "<think>hm</think>It is", true, "It is"),
+            (
+                "channels",
+                "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Hi<|return|>",
+                false,
+                "Hi",
+            ),
+            ("none", "Hi", true, "Hi"),
+        ] {
+            assert_eq!(without_thought(text.to_owned(), is_cut), wanted, "{name}");
+        }
+    }
+}

@@ -74,6 +74,10 @@ fn built(server: &Arc<Server>, tool: &Listed, pins: &Path) -> Tool {
         risk: server.risk,
         reach: Reach::Leaves,
         is_owners: !server.guests,
+        writes: match &server.place {
+            ServerPlace::Command { writable, .. } => writable.clone(),
+            ServerPlace::Url { .. } => Vec::new(),
+        },
         asks,
         run: Box::new(move |input, _, exec| {
             let target = Arc::clone(&target);

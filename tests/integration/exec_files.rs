@@ -94,9 +94,11 @@ fn besieged(env: &TestEnv) -> PathBuf {
     for link in [scratch.join("link"), folder.join("link")] {
         symlink(&outside, link).unwrap();
     }
-    symlink(outside.join("secret.txt"), scratch.join("secret.txt")).unwrap();
     fs::write(outside.join("linked.txt"), SECRET).unwrap();
-    fs::hard_link(outside.join("linked.txt"), scratch.join("hard.txt")).unwrap();
+    for there in [&scratch, &folder] {
+        symlink(outside.join("secret.txt"), there.join("secret.txt")).unwrap();
+        fs::hard_link(outside.join("linked.txt"), there.join("hard.txt")).unwrap();
+    }
     fs::create_dir_all(folder.join(".ssh")).unwrap();
     fs::write(folder.join(".ssh/id_ed25519"), SECRET).unwrap();
     folder
@@ -116,6 +118,18 @@ fn a_hostile_mind_gets_nowhere() {
         &env,
         &claude,
         &[
+            // What writes comes first: who has named what was left in the scratch is asked about that.
+            (
+                EDITOR,
+                json!({"command": "create", "path": env.workspace().join("policy.toml"), "file_text": "[[rule]]"}),
+            ),
+            (EDITOR, json!({"command": "create", "path": under("link/new-too.txt"), "file_text": "x"})),
+            (EDITOR, json!({"command": "create", "path": under("secret.txt"), "file_text": "x"})),
+            (EDITOR, json!({"command": "create", "path": under("link/new.txt"), "file_text": "x"})),
+            (
+                EDITOR,
+                json!({"command": "str_replace", "path": under("hard.txt"), "old_str": "nobody's", "new_str": "my"}),
+            ),
             (EDITOR, json!({"command": "view", "path": within("link/secret.txt")})),
             (EDITOR, json!({"command": "view", "path": within("link")})),
             (EDITOR, json!({"command": "view", "path": within("secret.txt")})),
@@ -123,17 +137,6 @@ fn a_hostile_mind_gets_nowhere() {
             (EDITOR, json!({"command": "view", "path": under("link/secret.txt")})),
             (EDITOR, json!({"command": "view", "path": under(".ssh/id_ed25519")})),
             (EDITOR, json!({"command": "view", "path": env.workspace().join("policy.toml")})),
-            (
-                EDITOR,
-                json!({"command": "create", "path": env.workspace().join("policy.toml"), "file_text": "[[rule]]"}),
-            ),
-            (EDITOR, json!({"command": "create", "path": within("link/new.txt"), "file_text": "x"})),
-            (EDITOR, json!({"command": "create", "path": within("secret.txt"), "file_text": "x"})),
-            (EDITOR, json!({"command": "create", "path": under("link/new.txt"), "file_text": "x"})),
-            (
-                EDITOR,
-                json!({"command": "str_replace", "path": within("hard.txt"), "old_str": "nobody's", "new_str": "my"}),
-            ),
             ("view_image", json!({"path": within("link/secret.txt")})),
             ("find_files", json!({"text": "business", "path": within("link")})),
             ("open", json!({"target": "javascript.desktop"})),

@@ -167,7 +167,8 @@ fn what_a_misled_cycle_left_is_not_there_until_it_is_named_and_then_the_cycle_co
     claude.expect(Reply::tools(vec![Block::tool("o2", "find_files", json!({"text": "Eve"}))]));
     claude.expect(Reply::text("Nothing."));
     assert_eq!(env.once()["outcome"], "worked");
-    assert!(!results(&last(&claude)).remove(0).0.contains("do as Eve"));
+    let said = results(&last(&claude)).remove(0).0;
+    assert!(!said.contains("plan.txt:1"), "{said}");
     assert_eq!(env.query::<i64>(MET), 0);
     // Named, it is read; what would last asks from then on, and before.
     env.receive(CHAT, "read the plan");
@@ -239,7 +240,7 @@ fn the_home_is_the_persons_to_look_at_and_empty_but_for_grants_where_something_c
     std::fs::set_permissions(&policy, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let before = contents(&home);
     env.receive(CHAT, "look around");
-    claude.expect(bash("t1", "cat ~/notes.txt; cd; pwd; rm -rf ~ 2>/dev/null; touch ~/x"));
+    claude.expect(bash("t1", "cat ~/notes.txt; cd; pwd; rm -f ~/notes.txt 2>/dev/null; touch ~/x"));
     claude.expect(Reply::text("Done."));
     assert_eq!(env.once()["outcome"], "worked");
     let said = results(&last(&claude)).remove(0).0;

@@ -195,7 +195,7 @@ fn files_are_found_in_all_folders_that_may_be_read() {
         fs::write(at.at(path), "nothing\nthe Word\n").unwrap();
     }
     let found = at.done("find_files", &json!({"text": "word"}));
-    for path in ["scratch/a.txt:2: the Word", "mine/deep/b.txt:2: ", "looked-at/c.txt:2: ", "memory/a.md:1: the word"] {
+    for path in ["work/a.txt:2: the Word", "mine/deep/b.txt:2: ", "looked-at/c.txt:2: ", "memory/a.md:1: the word"] {
         assert!(found.content.contains(path), "{path}: {}", found.content);
     }
     assert_eq!(found.taint.as_deref(), Some("names and lines of files"));

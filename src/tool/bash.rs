@@ -100,7 +100,7 @@ async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
             format!("\n[it began in {}; what it left there can be read, and copied to where you work]", dir.display())
         }
         _ if is_anew => "\n[it ran in a fresh shell, which sees what it names]".to_owned(),
-        _ if is_first && exec.shelter().has_left() => {
+        _ if access.is_none() && is_first && exec.shelter().has_left() => {
             let scratch = exec.shelter().scratch().display();
             format!("\n[this cycle's own folder began empty; earlier cycles' are in {scratch}]")
         }

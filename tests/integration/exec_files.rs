@@ -118,7 +118,8 @@ fn a_hostile_mind_gets_nowhere() {
         &env,
         &claude,
         &[
-            // What writes comes first: who has named what was left in the scratch is asked about that.
+            // What writes or opens comes first: who has named what was left in the scratch is asked about that.
+            ("open", json!({"target": "javascript.desktop"})),
             (
                 EDITOR,
                 json!({"command": "create", "path": env.workspace().join("policy.toml"), "file_text": "[[rule]]"}),
@@ -139,7 +140,6 @@ fn a_hostile_mind_gets_nowhere() {
             (EDITOR, json!({"command": "view", "path": env.workspace().join("policy.toml")})),
             ("view_image", json!({"path": within("link/secret.txt")})),
             ("find_files", json!({"text": "business", "path": within("link")})),
-            ("open", json!({"target": "javascript.desktop"})),
         ],
     );
     assert!(told.iter().all(|(_, is_error)| *is_error), "{told:#?}");

@@ -64,15 +64,16 @@ pub fn shown(approval: &Approval) -> Option<String> {
         "web_fetch" => "this very address",
         _ => "this tool with these very arguments",
     };
+    let since = if approval.tool == SHELL { ", or have changed your folders after reading such" } else { "" };
     let file = if approval.tool == SHELL { " If it runs a file, whatever stands in that file then." } else { "" };
     Some(format!(
         "**Always allow this?** I would add this rule to your `policy.toml`:\n\n{}\n\nFrom then on I run {what} without asking.{file} What differs \
-         by a character still asks. So does this, once I have read text by others. `/rules` takes it back.",
+         by a character still asks. So does this, once I have read text by others{since}. `/rules` takes it back.",
         fenced(rule.trim_end())
     ))
 }
 
-/// Adds the rule of a question. `from`: where and when, such as `from Telegram on 2026-11-24`. Says whether it wasn't there before.
+/// Adds the rule of a question, or makes it anew. `from`: where and when, such as `from Telegram on ` and the time as [`amend::TIME`]. Says whether it wasn't there before.
 ///
 /// # Errors
 /// What keeps the rule out; the file is as it was.
@@ -80,7 +81,11 @@ pub fn add(config: &Config, approval: &Approval, from: &str) -> Result<bool, Ame
     let Approval { tool, action, risk, .. } = approval;
     let rule = rule_of(tool, action).ok_or(AmendError::NotExact)?;
     policy::change(&config.policy_path(), config.home.as_deref(), |text| {
-        let new = amend::with(text, &rule, from)?;
+        let new = match amend::with(text, &rule, from)? {
+            // It was asked about since: the rule doesn't count any more.
+            None => amend::renewed(text, &rule, approval.asked_at.unwrap_or_default(), from)?,
+            new => new,
+        };
         let rules = Rules::parse(new.as_deref().unwrap_or(text)).map_err(|_| AmendError::NotExact)?;
         let verdict = judged(tool, action, risk, &rules.at_home(config.home.as_deref()), config);
         match verdict.decision {
@@ -103,7 +108,13 @@ fn judged(tool: &str, action: &str, risk: &str, rules: &Rules, config: &Config) 
     let risk = serde_json::from_value(Value::from(risk)).unwrap_or(Risk::Destructive);
     let subject =
         Subject { tool, risk, effect: Effect::Once, is_free: false, reach: Reach::Leaves, what, arguments: action };
-    let circumstances = Circumstances { autonomy: config.autonomy, taint: None, is_sandboxed: true, uncovered: None };
+    let circumstances = Circumstances {
+        autonomy: config.autonomy,
+        taint: None,
+        is_sandboxed: true,
+        uncovered: None,
+        tainted_write: None,
+    };
     policy::judge(&subject, rules, &circumstances)
 }
 

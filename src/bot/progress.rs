@@ -291,7 +291,7 @@ mod tests {
     use crate::types::ChatRef;
 
     fn called(name: &str, input: &serde_json::Value) -> Entry {
-        Entry::Called { call: String::new(), name: name.to_owned(), input: input.to_string() }
+        Entry::Called { call: String::new(), name: name.to_owned(), input: input.to_string(), taint: None }
     }
 
     fn outcome(name: &str, is_error: bool) -> Entry {

@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     config::Config,
+    policy::amend::TIME,
     redact::Redactor,
     standing,
     store::{Approval, NewOutgoing, OutgoingKind, Store, StoreError, Tap},
@@ -61,7 +62,7 @@ fn add(
     approval: &Approval,
     now: DateTime<Utc>,
 ) -> Result<Option<i64>, StoreError> {
-    let from = format!("from Telegram on {}", now.with_timezone(&config.timezone).format("%Y-%m-%d"));
+    let from = format!("from Telegram on {}", now.with_timezone(&config.timezone).format(TIME));
     match standing::add(config, approval, &from) {
         Ok(_) => {
             tracing::info!(question = approval.id, "a rule was added to policy.toml");

@@ -12,7 +12,9 @@ use super::{complain, failed, out::prompt, print, print_exactly, print_json, val
 use crate::{
     approval_text,
     config::Config,
-    cycle, standing,
+    cycle,
+    policy::amend::TIME,
+    standing,
     store::{Approval, ApprovalState, Store, StoreError},
 };
 
@@ -185,7 +187,7 @@ pub(super) fn add_rule(
     if !store.approval(approval.id)?.is_some_and(|asked| is_open(&asked, now)) {
         return Ok(Ok(false));
     }
-    let from = format!("in the terminal on {}", now.with_timezone(&config.timezone).format("%Y-%m-%d"));
+    let from = format!("in the terminal on {}", now.with_timezone(&config.timezone).format(TIME));
     match standing::add(config, approval, &from) {
         Ok(_) if store.decide_for_good(approval.id, now)? => Ok(Ok(true)),
         Ok(_) => Ok(Err(format!(

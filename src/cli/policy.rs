@@ -306,8 +306,13 @@ impl Bench<'_> {
         };
         let is_sandboxed = self.no_sandbox.is_none();
         let uncovered = if access.writes && is_sandboxed { self.shelter.uncovered(&self.loaded.rules) } else { None };
-        let circumstances =
-            Circumstances { autonomy: self.autonomy, taint: None, is_sandboxed, uncovered: uncovered.as_deref() };
+        let circumstances = Circumstances {
+            autonomy: self.autonomy,
+            taint: None,
+            is_sandboxed,
+            uncovered: uncovered.as_deref(),
+            tainted_write: None,
+        };
         policy::judge(&subject, &self.loaded.rules, &circumstances)
     }
 }

@@ -1,10 +1,11 @@
 //! A wake that holds the lock: what it has in hand, and a cycle under way.
 
-use std::{cell::Cell, rc::Rc};
+use std::{cell::Cell, path::PathBuf, rc::Rc};
 
 use chrono::{DateTime, Utc};
 
 use crate::{
+    clock::{parse_time, rfc3339},
     cycle::{
         context::{Context, Report, WakeError},
         decide::{interrupt::Interrupt, machine::Cycle, situation::Reason, verify::Account},
@@ -12,7 +13,7 @@ use crate::{
         sharing::Sharing,
         tooling::{Means, Tooling},
     },
-    exec::{Exec, Shelter, copies::Copies},
+    exec::{Exec, Shelter, copies::Copies, folders::CycleFolder},
     index::IndexPlace,
     mcp::client,
     model::Model,
@@ -24,6 +25,11 @@ use crate::{
     wake_lock::{self, WakeLock},
     web::search::Engine,
 };
+
+/// What is kept under these keys, with a cycle's id behind: it ended without having read untrusted text.
+const CLEAN_FOLDER: &str = "scratch-clean/";
+/// The same with a granted folder behind: when a cycle last wrote there that had read untrusted text.
+pub(in crate::cycle) const TAINTED_WRITE: &str = "tainted-write/";
 
 /// The holder of the wake lock.
 pub(super) struct Session<'a> {
@@ -288,7 +294,31 @@ impl<'a> Session<'a> {
             .map_err(|source| WakeError::Workspace { path: dir.clone(), source })
     }
 
-    /// Where programs of a cycle under these rules would run.
+    /// Where the programs of a cycle under these rules would run.
+    pub(in crate::cycle) fn shelter_of_cycle(&self, rules: &Rules, cycle: &str) -> Result<Rc<Shelter>, StoreError> {
+        let clean = self.store.handled_keys(CLEAN_FOLDER)?;
+        let clean = clean.iter().filter_map(|key| key.strip_prefix(CLEAN_FOLDER)).map(str::to_owned);
+        let written = self.store.handled_values(TAINTED_WRITE)?;
+        let written = written.iter().filter_map(|(key, at)| {
+            let folder = PathBuf::from(key.strip_prefix(TAINTED_WRITE)?);
+            // What can't be read may have been any time.
+            Some((folder, parse_time(at).unwrap_or(DateTime::<Utc>::MAX_UTC)))
+        });
+        let shelter = client::shelter(self.context.config, rules, &self.tooling().servers);
+        Ok(Rc::new(shelter.for_cycle(cycle, clean).with_tainted_writes(written.collect())))
+    }
+
+    /// Takes note that a cycle has ended without having read untrusted text: what it left in the scratch is seen by others.
+    pub(in crate::cycle) fn note_clean(&mut self, cycle: &str) -> Result<(), StoreError> {
+        let folder = CycleFolder::new(&self.context.config.scratch_dir(), cycle);
+        if folder.path().is_dir() && self.store.taints_of(cycle)?.is_none() {
+            let now = rfc3339(self.now());
+            self.store.set_handled(&format!("{CLEAN_FOLDER}{cycle}"), &now)?;
+        }
+        Ok(())
+    }
+
+    /// Where programs that belong to no cycle would run under these rules.
     pub(in crate::cycle) fn shelter(&self, rules: &Rules) -> Rc<Shelter> {
         Rc::new(client::shelter(self.context.config, rules, &self.tooling().servers))
     }

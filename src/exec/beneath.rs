@@ -70,8 +70,10 @@ pub enum PathError {
 /// Whose a folder is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose {
-    /// The assistant's own, for anything: where relative paths begin.
+    /// The cycle's own, for anything: where relative paths begin.
     Scratch,
+    /// What else of the scratch the cycle sees, to be read.
+    Left,
     /// The memory's work tree, to be read.
     Brain,
     /// The person's, granted in `policy.toml`.
@@ -110,6 +112,13 @@ impl Roots {
     pub fn new(scratch: &Path, workspace: &Path) -> Self {
         let own = Folder { path: scratch.to_owned(), whose: Whose::Scratch, may_write: true };
         Self { scratch: scratch.to_owned(), folders: vec![own], workspace: workspace.to_owned(), barred: Vec::new() }
+    }
+
+    /// The same, and what else of the scratch is seen, for reading.
+    #[must_use]
+    pub fn with_left(mut self, folders: Vec<PathBuf>) -> Self {
+        self.folders.extend(folders.into_iter().map(|path| Folder { path, whose: Whose::Left, may_write: false }));
+        self
     }
 
     /// The same, and the memory's work tree for reading.

@@ -1,13 +1,14 @@
 //! A command that is only looked with: what a standing job runs to see whether there is something to do. It is given nothing: no
-//! network, no variable of ours, no folder to write to but the scratch. Where there is no sandbox it doesn't run.
+//! network, no variable of ours, no folder to write to but an empty one. Where there is no sandbox it doesn't run.
 
 use std::{path::Path, time::Duration};
 
 use super::{
     Exec, ExecError, MARK_BYTES,
+    folders::CycleFolder,
     session::{self, Ran, ShellSession},
 };
-use crate::{random, sandbox::Confined};
+use crate::{policy::Access, random, sandbox::Confined};
 
 /// Where its programs are looked for.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -21,10 +22,8 @@ impl Exec {
     pub async fn look_with(&self, command: &str, home: Option<&Path>, within: Duration) -> Result<Ran, ExecError> {
         let no_shell = |why: String| ExecError::NoShell(why);
         let mark = random::bytes::<MARK_BYTES>().map_err(|error| no_shell(error.to_string()))?;
-        self.scratch()?;
-        let mut confinement = self.shelter.confinement();
-        confinement.writable.extend(self.shelter.writable(&self.rules));
-        confinement.is_read_only = true;
+        let dir = self.made(CycleFolder::make_empty)?;
+        let confinement = self.shelter.of_command(&self.rules, Access::default(), false, dir.clone());
         let (program, args) = session::program();
         let confined = self.shelter.sandbox().confine(&confinement, program.as_ref(), args);
         let Confined { spec, proxy } = confined.map_err(|error| no_shell(error.to_string()))?;
@@ -33,7 +32,12 @@ impl Exec {
             Some(home) => spec.env("HOME", home),
             None => spec,
         };
+        let spec = session::without_settings(spec, self.shelter.sandbox().temporary(&dir));
         let mut session = ShellSession::start(&spec, proxy).map_err(|error| no_shell(error.to_string()))?;
-        Ok(session.run(&random::hex(&mark), command, within).await)
+        let ran = session.run(&random::hex(&mark), command, within).await;
+        drop(session);
+        // What it left is nobody's; where it can't be removed the scratch is emptied of it later.
+        std::fs::remove_dir_all(&dir).ok();
+        Ok(ran)
     }
 }

@@ -1,5 +1,5 @@
-//! Outputs that are longer than a model is told in one go. How they begin is told; the whole is kept in a file of the scratch
-//! directory that can be read on.
+//! Outputs that are longer than a model is told in one go. How they begin is told; the whole is kept in a file of the cycle's folder
+//! in the scratch directory, and can be read on.
 //!
 //! Programs in the sandbox can write there too, so nothing here follows a link that they made: the directory and the file
 //! are opened beneath one another, and a file is only ever a new one.
@@ -10,6 +10,7 @@ use std::{
     path::Path,
 };
 
+use super::folders::CycleFolder;
 use rustix::{
     fd::{AsFd, BorrowedFd},
     fs::{AtFlags, CWD, Dir, Mode, OFlags, mkdirat, openat, unlinkat},
@@ -28,7 +29,18 @@ const MAX_TRIES: u32 = 16;
 const FOLDER: &str = "outputs";
 
 /// See [`super::Exec::keep_rest`].
-pub(super) fn keep_rest(scratch: &Path, name: &str, output: String) -> String {
+pub(super) fn keep_rest(folder: &CycleFolder, name: &str, output: String) -> String {
+    if output.len() <= MAX_TOLD_BYTES {
+        return output;
+    }
+    match folder.make() {
+        Ok(path) => keep_rest_in(&path, name, output),
+        // It is said again, with what was told, where it can't be written.
+        Err(_) => keep_rest_in(&folder.path(), name, output),
+    }
+}
+
+fn keep_rest_in(scratch: &Path, name: &str, output: String) -> String {
     if output.len() <= MAX_TOLD_BYTES {
         return output;
     }
@@ -128,7 +140,7 @@ mod tests {
     fn what_is_short_is_told_whole_and_nothing_is_kept() {
         let dir = tempfile::tempdir().unwrap();
         let scratch = dir.path().join("scratch");
-        assert_eq!(keep_rest(&scratch, "shell", lines(10)), lines(10));
+        assert_eq!(keep_rest_in(&scratch, "shell", lines(10)), lines(10));
         assert!(!scratch.exists());
     }
 
@@ -138,7 +150,7 @@ mod tests {
         let scratch = dir.path().join("scratch");
         let output = lines(10_000);
         for number in ["0001", "0002"] {
-            let told = keep_rest(&scratch, "shell", output.clone());
+            let told = keep_rest_in(&scratch, "shell", output.clone());
             let path = scratch.join(format!("outputs/{number}-shell.txt"));
             assert_eq!(std::fs::read_to_string(&path).unwrap(), output);
             let (shown, note) = told.split_once("\n(Cut here: ").unwrap();
@@ -154,7 +166,7 @@ mod tests {
     #[test]
     fn one_endless_line_is_cut_between_characters() {
         let dir = tempfile::tempdir().unwrap();
-        let told = keep_rest(dir.path(), "shell", "ä".repeat(MAX_KEPT_BYTES));
+        let told = keep_rest_in(dir.path(), "shell", "ä".repeat(MAX_KEPT_BYTES));
         assert!(told.starts_with("ää") && told.contains("Its first") && told.contains("from line 1 of 1."), "{told}");
         let kept = std::fs::read_to_string(dir.path().join("outputs/0001-shell.txt")).unwrap();
         assert!(kept.len() <= MAX_KEPT_BYTES && kept.len() > MAX_KEPT_BYTES - 4);
@@ -169,7 +181,7 @@ mod tests {
             std::fs::write(outputs.join(theirs), "theirs").unwrap();
         }
         for _ in 0..MAX_KEPT + 5 {
-            keep_rest(dir.path(), "shell", lines(1_000));
+            keep_rest_in(dir.path(), "shell", lines(1_000));
         }
         let names: Vec<_> = std::fs::read_dir(&outputs).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names.len(), MAX_KEPT + 3);
@@ -181,7 +193,7 @@ mod tests {
     fn a_link_that_a_program_made_is_not_followed() {
         let (dir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         symlink(elsewhere.path(), dir.path().join("outputs")).unwrap();
-        let told = keep_rest(dir.path(), "shell", lines(10_000));
+        let told = keep_rest_in(dir.path(), "shell", lines(10_000));
         assert!(told.contains("The rest could not be kept"), "{told}");
         assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 
@@ -191,7 +203,7 @@ mod tests {
         let victim = elsewhere.path().join("victim");
         std::fs::write(&victim, "theirs").unwrap();
         symlink(&victim, dir.path().join("outputs/0001-shell.txt")).unwrap();
-        assert!(keep_rest(dir.path(), "shell", lines(10_000)).contains("outputs/0002-shell.txt"));
+        assert!(keep_rest_in(dir.path(), "shell", lines(10_000)).contains("outputs/0002-shell.txt"));
         assert_eq!(std::fs::read_to_string(&victim).unwrap(), "theirs");
     }
 }

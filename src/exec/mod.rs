@@ -6,6 +6,7 @@
 pub mod beneath;
 pub mod copies;
 pub mod edits;
+pub mod folders;
 mod gate;
 mod keep;
 pub mod opener;
@@ -17,13 +18,14 @@ pub mod system;
 use std::{
     any::{Any, TypeId},
     collections::HashMap,
-    path::{Path, PathBuf},
+    path::PathBuf,
     rc::Rc,
     time::Duration,
 };
 
 use self::{
     edits::Edits,
+    folders::CycleFolder,
     session::{End, Ran, ShellSession},
 };
 pub use self::{
@@ -48,7 +50,9 @@ const MARK_BYTES: usize = 12;
 pub struct Exec {
     shelter: Rc<Shelter>,
     rules: Rules,
-    session: Option<ShellSession>,
+    session: Option<KeptShell>,
+    /// Whether commands see what cycles have left in the scratch that had read untrusted text.
+    sees_untrusted: bool,
     web: Web,
     /// What the text editor has done.
     pub(crate) edits: Edits,
@@ -58,6 +62,25 @@ pub struct Exec {
     kept: HashMap<TypeId, Box<dyn Any>>,
     /// What a person was told when they allowed the call that runs now.
     agreed: Vec<String>,
+}
+
+/// The shell that is kept from call to call.
+#[derive(Debug)]
+struct KeptShell {
+    shell: ShellSession,
+    dir: PathBuf,
+    sees_untrusted: bool,
+}
+
+/// A command that was run.
+#[derive(Debug)]
+pub struct CommandRun {
+    /// What came of it.
+    pub ran: Ran,
+    /// The folder that its shell began in; none of one that was given something and has left nothing there.
+    pub dir: Option<PathBuf>,
+    /// Whether it began a new shell in place of a kept one, to see what that didn't.
+    pub is_anew: bool,
 }
 
 /// Why something couldn't be begun, for the model.
@@ -85,6 +108,7 @@ impl Exec {
             shelter,
             rules,
             session: None,
+            sees_untrusted: false,
             web,
             edits: Edits::default(),
             pictures: (0, 0),
@@ -152,16 +176,22 @@ impl Exec {
         !self.agreed.is_empty()
     }
 
-    /// The directory that programs may write to and that outlives cycles, made if need be.
+    /// The folder of the scratch that the cycle works in, made if need be. It outlives the cycle.
     ///
     /// # Errors
     /// It can't be made.
-    pub fn scratch(&self) -> Result<&Path, ExecError> {
-        let path = self.shelter.scratch();
-        match shelter::make_private(path) {
-            Ok(()) => Ok(path),
-            Err(source) => Err(ExecError::Scratch { path: path.to_owned(), source }),
-        }
+    pub fn work_dir(&self) -> Result<PathBuf, ExecError> {
+        self.made(CycleFolder::make_work)
+    }
+
+    fn made(&self, make: fn(&CycleFolder) -> std::io::Result<PathBuf>) -> Result<PathBuf, ExecError> {
+        let folder = self.shelter.folder();
+        make(folder).map_err(|source| ExecError::Scratch { path: folder.path(), source })
+    }
+
+    /// From now on commands see what cycles have left in the scratch that had read untrusted text: this one has read some, too.
+    pub fn see_untrusted(&mut self, sees: bool) {
+        self.sees_untrusted = sees;
     }
 
     /// See [`Shelter::key_files`].
@@ -179,20 +209,32 @@ impl Exec {
     ///
     /// # Errors
     /// No shell can be started.
-    pub async fn run_command(&mut self, command: &str, access: Access) -> Result<Ran, ExecError> {
+    pub async fn run_command(&mut self, command: &str, access: Access) -> Result<CommandRun, ExecError> {
         let within = self.shell_timeout();
         // Random, so that no output can hold it by chance.
         let mark = random::bytes::<MARK_BYTES>().map_err(|error| ExecError::NoShell(error.to_string()))?;
-        let kept = if access.is_none() { self.session.take() } else { None };
+        if !access.is_none() {
+            let mut session = self.start_shell(access)?;
+            let ran = session.shell.run(&random::hex(&mark), command, within).await;
+            // Its programs end first.
+            drop(session.shell);
+            // An empty folder tells nothing. One with something in it isn't removed.
+            let dir = Some(session.dir).filter(|dir| std::fs::remove_dir(dir).is_err());
+            return Ok(CommandRun { ran, dir, is_anew: false });
+        }
+        let blind = |kept: &KeptShell| !kept.sees_untrusted && self.sees_untrusted;
+        let is_anew = self.session.as_ref().is_some_and(blind) && self.shelter.names_untrusted(command);
+        let kept = self.session.take().filter(|_| !is_anew);
         let mut session = match kept {
             Some(session) => session,
             None => self.start_shell(access)?,
         };
-        let ran = session.run(&random::hex(&mark), command, within).await;
-        if access.is_none() && matches!(ran.end, End::Code(_)) {
+        let ran = session.shell.run(&random::hex(&mark), command, within).await;
+        let dir = Some(session.dir.clone());
+        if matches!(ran.end, End::Code(_)) {
             self.session = Some(session);
         }
-        Ok(ran)
+        Ok(CommandRun { ran, dir, is_anew })
     }
 
     /// Ends the kept shell with all that it has started.
@@ -200,24 +242,21 @@ impl Exec {
         self.session = None;
     }
 
-    fn start_shell(&self, access: Access) -> Result<ShellSession, ExecError> {
+    fn start_shell(&self, access: Access) -> Result<KeptShell, ExecError> {
         let no_shell = |why: String| ExecError::NoShell(why);
         if !session::is_there() {
             return Err(no_shell(format!("{} is not installed", session::program().0)));
         }
-        self.scratch()?;
+        // Where another command could have put what a program runs unasked, none begins that is given something.
+        let dir = if access.is_none() { self.work_dir()? } else { self.made(CycleFolder::make_empty)? };
+        let sandbox = self.shelter.sandbox();
         let (program, args) = session::program();
-        let Confined { spec, proxy } = if self.shelter.is_there() {
-            let mut confinement = self.shelter.confinement();
-            confinement.writable.extend(self.shelter.writable(&self.rules));
-            confinement.is_read_only = !access.writes;
+        let Confined { spec, proxy } = if sandbox.is_there() {
+            let mut confinement = self.shelter.of_command(&self.rules, access, self.sees_untrusted, dir.clone());
             if access.network {
                 confinement.network = Network::Hosts(self.grants());
             }
-            self.shelter
-                .sandbox()
-                .confine(&confinement, program.as_ref(), args)
-                .map_err(|error| no_shell(error.to_string()))?
+            sandbox.confine(&confinement, program.as_ref(), args).map_err(|error| no_shell(error.to_string()))?
         } else if !self.agreed.iter().any(|reason| reason == policy::NO_SANDBOX) {
             // It was asked for where there was one: nobody has agreed to this.
             return Err(no_shell(
@@ -225,10 +264,12 @@ impl Exec {
             ));
         } else {
             // The question said that nothing confines it.
-            let spec = Spec::new(program).args(args).only_inheriting(ENVIRONMENT).dir(self.shelter.scratch());
-            Confined { spec: spec.env("HOME", self.shelter.scratch()), proxy: None }
+            let spec = Spec::new(program).args(args).only_inheriting(ENVIRONMENT).dir(&dir);
+            Confined { spec: spec.env("HOME", &dir), proxy: None }
         };
-        ShellSession::start(&spec, proxy).map_err(|error| no_shell(error.to_string()))
+        let spec = session::without_settings(spec, sandbox.temporary(&dir));
+        let shell = ShellSession::start(&spec, proxy).map_err(|error| no_shell(error.to_string()))?;
+        Ok(KeptShell { shell, dir, sees_untrusted: self.sees_untrusted })
     }
 
     fn grants(&self) -> Vec<Grant> {
@@ -243,7 +284,7 @@ mod tests {
 
     fn run(exec: &mut Exec) -> Result<Ran, ExecError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(exec.run_command("echo ran", Access::default()))
+        runtime.block_on(exec.run_command("echo ran", Access::default())).map(|run| run.ran)
     }
 
     #[cfg(target_os = "linux")]
@@ -253,7 +294,7 @@ mod tests {
         let mut exec = Exec::new(Rc::new(Shelter::missing(scratch.path())), Rules::default());
         exec.agree(vec![policy::NO_SANDBOX.to_owned()]);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let begun = runtime.block_on(exec.run_command("sleep 600 & echo $!", Access::default())).unwrap().printed;
+        let begun = runtime.block_on(exec.run_command("sleep 600 & echo $!", Access::default())).unwrap().ran.printed;
         let of_process = std::path::PathBuf::from(format!("/proc/{}/cmdline", begun.trim()));
         // One that has died and isn't waited for has no command line any more.
         let lives = || std::fs::read(&of_process).is_ok_and(|line| !line.is_empty());

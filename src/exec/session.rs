@@ -5,7 +5,7 @@
 
 use std::{
     io::{Read, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitStatus,
     time::Duration,
 };
@@ -30,15 +30,18 @@ done"#;
 /// A locale that each system has, in English and UTF-8.
 const ENGLISH: &str = if cfg!(target_os = "macos") { "en_US.UTF-8" } else { "C.UTF-8" };
 
-/// Settings of programs that would else wait for a person, speak a language that `tool/bash` doesn't know, or run what a repository names.
+/// Settings of programs that would else wait for a person, speak a language that `tool/bash` doesn't know, run what a repository names, or
+/// take what stands in a home directory for their person's.
 /// A clone can bring along a bare repository (though no `.git`), whose configuration has `git diff` run a program: git takes none by itself
 /// (`safe.bareRepository`, since 2.38).
-const VARIABLES: [(&str, &str); 15] = [
+const VARIABLES: [(&str, &str); 21] = [
     ("LC_ALL", ENGLISH),
     ("LANGUAGE", "C"),
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),
     ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_CONFIG_SYSTEM", "/dev/null"),
     ("GIT_CONFIG_COUNT", "3"),
     ("GIT_CONFIG_KEY_0", "core.fsmonitor"),
     ("GIT_CONFIG_VALUE_0", "false"),
@@ -49,7 +52,24 @@ const VARIABLES: [(&str, &str); 15] = [
     ("TERM", "dumb"),
     ("NO_COLOR", "1"),
     ("DEBIAN_FRONTEND", "noninteractive"),
+    ("PYTHONNOUSERSITE", "1"),
+    ("PIP_CONFIG_FILE", "/dev/null"),
+    ("NPM_CONFIG_USERCONFIG", "/dev/null"),
+    ("INPUTRC", "/dev/null"),
 ];
+
+/// Folders of settings, caches and state, in the place of those in the home directory: that isn't writable, or begins empty.
+const FOLDERS: [(&str, &str); 4] = [
+    ("XDG_CONFIG_HOME", ".config"),
+    ("XDG_CACHE_HOME", ".cache"),
+    ("XDG_STATE_HOME", ".state"),
+    ("NPM_CONFIG_CACHE", ".cache/npm"),
+];
+
+/// The same child, whose programs have their settings and caches beneath `temporary` and take none from a home directory.
+pub(super) fn without_settings(spec: Spec, temporary: &Path) -> Spec {
+    FOLDERS.iter().fold(spec, |spec, (name, folder)| spec.env(*name, temporary.join(folder)))
+}
 
 /// What is run: bash, without anybody's settings.
 pub(super) fn program() -> (&'static str, [&'static str; 4]) {

@@ -9,12 +9,15 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use super::copies::{Copies, CopyError, CopyScope, CopyTaken};
+use super::{
+    copies::{Copies, CopyError, CopyScope, CopyTaken},
+    folders::{self, CycleFolder},
+};
 use crate::{
     config::Config,
     disk::Reserve,
-    policy::Rules,
-    sandbox::{Confinement, Layout, Sandbox},
+    policy::{Access, Rules},
+    sandbox::{ConfinedHome, Confinement, Layout, Sandbox},
 };
 
 /// Why there is no sandbox for somebody without a home directory.
@@ -24,6 +27,9 @@ const NO_HOME: &str = "it isn't known where your home directory is (HOME isn't s
 const ALL_DENIED: &str = "a rule of policy.toml denies programs the whole machine (/**)";
 /// Why there is no sandbox while `mcp.toml` can't be read.
 const NO_MCP_TOML: &str = "mcp.toml can't be read, so the files of keys that it names can't be hidden from programs";
+
+/// The folder of what belongs to no cycle: looks of standing jobs.
+const NO_CYCLE: &str = "looks";
 
 /// Files of keys that others' settings name, to be hidden from programs.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +45,14 @@ pub struct KeyFiles {
 pub struct Shelter {
     launcher: PathBuf,
     confinement: Confinement,
+    /// The person's home directory, as the settings name it.
+    home: Option<PathBuf>,
+    /// The folder of the cycle that it is for.
+    folder: CycleFolder,
+    /// Folders of cycles that have ended without having read untrusted text.
+    clean: Vec<PathBuf>,
+    /// Granted folders that a cycle has written to which had read untrusted text, each with when it last did.
+    tainted_writes: Vec<(PathBuf, DateTime<Utc>)>,
     /// What the rules deny to programs, whatever else they grant.
     denied: Vec<PathBuf>,
     /// Files that hold keys, as the settings and `mcp.toml` name them.
@@ -75,15 +89,30 @@ impl Shelter {
         let found = why_none.map(|why| Sandbox::None { why: why.to_owned() });
         let found = found.map_or_else(OnceCell::new, OnceCell::from);
         let copies = Copies::of(config);
-        Self { launcher, confinement, denied, key_files, servers: config.mcp_dir(), copies, found }
+        // In a home that is the whole machine nothing can be told from the machine.
+        let home = config.home.clone().filter(|home| home.parent().is_some());
+        let folder = CycleFolder::new(&confinement.work_dir, NO_CYCLE);
+        let (clean, tainted_writes, servers) = (Vec::new(), Vec::new(), config.mcp_dir());
+        Self { launcher, confinement, home, folder, clean, tainted_writes, denied, key_files, servers, copies, found }
+    }
+
+    /// The same for a cycle, which sees the folders of these others: they have ended without having read untrusted text.
+    #[must_use]
+    pub fn for_cycle(self, cycle: &str, clean: impl IntoIterator<Item = String>) -> Self {
+        let scratch = self.scratch();
+        let clean = clean.into_iter().map(|cycle| CycleFolder::new(scratch, &cycle).path());
+        let clean = clean.filter(|path| path.symlink_metadata().is_ok_and(|found| found.is_dir())).collect();
+        Self { folder: CycleFolder::new(scratch, cycle), clean, ..self }
     }
 
     /// What is confined so, with the launcher that this program is.
     pub fn of(confinement: Confinement, launcher: PathBuf) -> Self {
         let servers = confinement.work_dir.with_file_name("mcp");
         let copies = Copies::new(confinement.work_dir.with_file_name("copies"), Reserve::of_mib(0));
-        let (denied, key_files) = (Vec::new(), Vec::new());
-        Self { launcher, confinement, denied, key_files, servers, copies, found: OnceCell::new() }
+        let folder = CycleFolder::new(&confinement.work_dir, NO_CYCLE);
+        let (home, clean, denied, key_files) = (None, Vec::new(), Vec::new(), Vec::new());
+        let (tainted_writes, found) = (Vec::new(), OnceCell::new());
+        Self { launcher, confinement, home, folder, clean, tainted_writes, denied, key_files, servers, copies, found }
     }
 
     /// One that is taken to be there, and confines nothing.
@@ -98,7 +127,7 @@ impl Shelter {
     #[cfg(test)]
     pub fn assumed_in(scratch: &Path) -> Self {
         let confinement = Confinement { work_dir: scratch.to_owned(), ..Confinement::default() };
-        Self { confinement, ..Self::assumed() }
+        Self { folder: CycleFolder::new(scratch, NO_CYCLE), confinement, ..Self::assumed() }
     }
 
     /// One that isn't there, with a scratch directory that is.
@@ -135,6 +164,64 @@ impl Shelter {
     /// What is confined to what, before a person's grants.
     pub fn confinement(&self) -> Confinement {
         self.confinement.clone()
+    }
+
+    /// What confines a command that starts in `dir` and is given so much. Only one that is given nothing has the person's home as it
+    /// is. `sees_untrusted`: whether it reads what other cycles have left that had read untrusted text.
+    pub fn of_command(&self, rules: &Rules, access: Access, sees_untrusted: bool, dir: PathBuf) -> Confinement {
+        let mut confinement = self.confinement();
+        confinement.work_dir = dir;
+        confinement.writable.extend(self.writable(rules));
+        confinement.is_read_only = !access.writes;
+        confinement.shown = self.seen(sees_untrusted);
+        if let Some(home) = &self.home {
+            confinement.home = match access.is_none() {
+                true => ConfinedHome::AsItIs(home.clone()),
+                false => ConfinedHome::Empty(home.clone()),
+            };
+            if !access.is_none() {
+                let in_home = rules.readable().into_iter().filter(|path| path != home && path.starts_with(home));
+                confinement.shown.extend(self.granted(in_home));
+            }
+        }
+        confinement
+    }
+
+    /// The folders of the scratch that may be read, beside what the cycle works in.
+    pub fn seen(&self, sees_untrusted: bool) -> Vec<PathBuf> {
+        if sees_untrusted {
+            return vec![self.scratch().to_owned()];
+        }
+        std::iter::once(self.folder.path()).chain(self.clean.iter().cloned()).collect()
+    }
+
+    /// Whether a text names what another cycle has left in the scratch that had read untrusted text, or that isn't known to have
+    /// read none.
+    pub fn names_untrusted(&self, text: &str) -> bool {
+        folders::names_unseen(text, self.scratch(), &self.seen(false), self.home.as_deref())
+    }
+
+    /// The same, with which granted folders a cycle has written to that had read untrusted text, and when each last was.
+    #[must_use]
+    pub fn with_tainted_writes(self, tainted_writes: Vec<(PathBuf, DateTime<Utc>)>) -> Self {
+        Self { tainted_writes, ..self }
+    }
+
+    /// When a cycle that had read untrusted text last wrote to a folder that these rules grant; `None` if none did.
+    pub fn tainted_write(&self, rules: &Rules) -> Option<DateTime<Utc>> {
+        let granted = rules.granted();
+        let is_granted = |path: &PathBuf| granted.iter().any(|root| path.starts_with(root) || root.starts_with(path));
+        self.tainted_writes.iter().filter(|(path, _)| is_granted(path)).map(|(_, at)| *at).max()
+    }
+
+    /// Whether other cycles have left anything in the scratch.
+    pub fn has_left(&self) -> bool {
+        folders::has_others(&self.folder)
+    }
+
+    /// The folder of the cycle.
+    pub fn folder(&self) -> &CycleFolder {
+        &self.folder
     }
 
     /// The directory of an MCP server, its home, made if need be. Whoever can write there runs what the server loads: so it lies
@@ -202,10 +289,10 @@ impl Shelter {
 
     /// See [`super::Exec::keep_rest`].
     pub fn keep_rest(&self, name: &str, output: String) -> String {
-        super::keep::keep_rest(self.scratch(), name, output)
+        super::keep::keep_rest(&self.folder, name, output)
     }
 
-    /// The directory that programs may write to.
+    /// The directory of all cycles' folders.
     pub fn scratch(&self) -> &Path {
         &self.confinement.work_dir
     }

@@ -4,6 +4,7 @@
 //! A rule of ours is about exactly one call. Above it stands where it came from; only a rule that still stands as it was written is taken
 //! back.
 
+use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use serde_json::{Map, Value};
 
 use super::{Rules, RulesProblem};
@@ -163,6 +164,32 @@ fn added(text: &str, line: usize, tool: &str, arguments: &Value) -> Option<(Stri
     rest.starts_with(&block).then(|| (from.to_owned(), block))
 }
 
+/// How the time stands in [`ListedRule::added`], behind its last ` on `.
+pub const TIME: &str = "%Y-%m-%d at %H:%M:%S %:z";
+
+/// When a rule of ours was made, by the line above the one that it begins in (from 1). Rules of earlier versions tell their day.
+pub(super) fn made_at(text: &str, line: usize) -> Option<DateTime<Utc>> {
+    let above = text.lines().nth(line.checked_sub(2)?)?;
+    let (_, at) = above.strip_prefix(ADDED)?.rsplit_once(" on ")?;
+    match DateTime::parse_from_str(at, TIME) {
+        Ok(at) => Some(at.to_utc()),
+        Err(_) => Some(at.parse::<NaiveDate>().ok()?.and_time(NaiveTime::MIN).and_utc()),
+    }
+}
+
+/// The text with a rule of ours, which it holds, made anew if it was made before that time; none: it wasn't, or isn't ours.
+///
+/// # Errors
+/// As [`without`] and [`with`].
+pub fn renewed(text: &str, rule: &str, before: DateTime<Utc>, from: &str) -> Result<Option<String>, AmendError> {
+    let ours = listed(text)?.into_iter().find(|listed| listed.text().is_some_and(|ours| ours.ends_with(rule)));
+    let Some((line, ours)) = ours.and_then(|listed| Some((listed.line, listed.text?))) else { return Ok(None) };
+    if made_at(text, line).is_some_and(|made| made >= before) {
+        return Ok(None);
+    }
+    with(&without(text, &ours)?, rule, from)
+}
+
 /// A JSON value in TOML, on one line; none: TOML has nothing like it.
 fn value(json: &Value) -> Option<String> {
     Some(match json {
@@ -207,6 +234,26 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_rule_tells_when_it_was_made_and_is_made_anew_where_it_was_before() {
+        let rule = rule_of("bash", r#"{"command":"make"}"#).unwrap();
+        let at = |time: &str| DateTime::parse_from_rfc3339(time).unwrap().to_utc();
+        let first = with(THEIRS, &rule, "from Telegram on 2026-11-24 at 14:03:11 +01:00").unwrap().unwrap();
+        let line = listed(&first).unwrap().remove(1).line;
+        assert_eq!(made_at(&first, line), Some(at("2026-11-24T13:03:11Z")));
+        let later = "from Telegram on 2026-11-25 at 09:00:00 +01:00";
+        assert_eq!(renewed(&first, &rule, at("2026-11-24T13:03:11Z"), later).unwrap(), None);
+        let second = renewed(&first, &rule, at("2026-11-25T07:59:00Z"), later).unwrap().unwrap();
+        assert_eq!(second, first.replace("2026-11-24 at 14:03:11", "2026-11-25 at 09:00:00"));
+        // One of an earlier version tells its day, and a person's own nothing.
+        let old = with("", &rule, "from Telegram on 2026-11-24").unwrap().unwrap();
+        assert_eq!(made_at(&old, 2), Some(at("2026-11-24T00:00:00Z")));
+        assert_eq!(
+            (made_at(&rule, 1), renewed(&rule, &rule, at("2030-01-01T00:00:00Z"), later).unwrap()),
+            (None, None)
+        );
+    }
 
     const FROM: &str = "from Telegram on 2026-11-24";
     const THEIRS: &str = "# mine\r\n[[rule]] # push\ncommand = [\"git\", \"push\"]\ndecision = \"deny\"\nmatch = [\"git push\"]\n\n\

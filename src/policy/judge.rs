@@ -3,6 +3,8 @@
 
 use std::path::{Component, Path};
 
+use chrono::{DateTime, Utc};
+
 use super::{
     Access, Circumstances, Decision, NO_SANDBOX, Reach, Risk, Rules, Subject, Verdict, What,
     classify::{self, Line, places},
@@ -17,6 +19,9 @@ const APP: &str = "It would run as you, outside the sandbox, as if you had start
 const READS: &str = "In the sandbox it can change nothing but the scratch folder: granted folders are read-only, and it has no network.";
 /// Why one runs whose changes can be taken back.
 const COPIED: &str = "It may change your files in the granted folders. I copy them first, so `/undo` gives them back.";
+
+/// Why a command asks that a rule allows.
+const VOID: &str = "You allowed this for good, but since then I changed files in your granted folders after reading untrusted text. This may run them.";
 
 /// Why a command asks that a rule may be about.
 const UNREAD: &str = "Your rules hold some commands back, and I can't tell for sure which commands this runs.";
@@ -39,7 +44,8 @@ pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) ->
     let exact = exact.map(|rule| (Decision::Allow, rule));
     let (risk, reach) = match subject.what {
         What::Shell { text, access } => {
-            (shell(text, access, (subject.tool, exact), rules, circumstances, &mut scales), access.reach())
+            let call = (subject.tool, subject.arguments, exact);
+            (shell(text, access, call, rules, circumstances, &mut scales), access.reach())
         }
         _ => (plain(subject, exact, rules, circumstances, &mut scales), subject.reach),
     };
@@ -179,7 +185,7 @@ fn plain(
 fn shell(
     text: &str,
     access: Access,
-    (tool, exact): (&str, Option<(Decision, String)>),
+    (tool, arguments, exact): (&str, &str, Option<(Decision, String)>),
     rules: &Rules,
     circumstances: &Circumstances,
     scales: &mut Scales,
@@ -191,6 +197,18 @@ fn shell(
     }
     // Who agreed to a rule about exactly this call may have been promised a copy.
     let ruled = allowed(&line, &said).map(|rule| (Decision::Allow, rule));
+    let tainted_write = circumstances.tainted_write.filter(|_| !access.is_none());
+    let had_any = ruled.is_some() || exact.is_some();
+    let (ruled, exact) = match tainted_write {
+        Some(since) => (
+            ruled.filter(|_| all_allowed_since(since, &line, &said, tool, rules)),
+            exact.filter(|_| rules.allows_exactly_since(since, tool, arguments)),
+        ),
+        None => (ruled, exact),
+    };
+    if had_any && ruled.is_none() && exact.is_none() {
+        scales.ask(VOID);
+    }
     let is_ruled = ruled.is_some();
     for (decision, rule) in said.into_iter().flatten().filter(|(decision, _)| *decision > Decision::Allow) {
         scales.say(decision, rule);
@@ -237,6 +255,18 @@ fn allowed(line: &Line, said: &[Option<(Decision, String)>]) -> Option<String> {
             None => words.first().is_some_and(|name| name == "cd"),
         });
     said.iter().flatten().next_back().filter(|_| is_allowed).map(|(_, rule)| rule.clone())
+}
+
+/// Whether the rules that allow a text were made after that time, for each of its commands one of them.
+fn all_allowed_since(
+    since: DateTime<Utc>,
+    line: &Line,
+    said: &[Option<(Decision, String)>],
+    tool: &str,
+    rules: &Rules,
+) -> bool {
+    let mut ruled = line.commands.iter().zip(said).filter(|(_, said)| said.is_some());
+    ruled.all(|(words, _)| rules.allows_since(since, tool, &RuleQuestion::Command { words, is_certain: true }))
 }
 
 /// The words of a shell text's commands; of one that isn't plain what was guessed.

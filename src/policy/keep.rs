@@ -6,6 +6,7 @@ use std::{
     io::{self, Write as _},
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::Path,
+    time::SystemTime,
 };
 
 use rustix::fs::FlockOperation;
@@ -32,14 +33,14 @@ pub fn change(
     // Two of ours at once would each write over the other's rule. Closing it lets go.
     let lock = File::open(folder)?;
     rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(io::Error::from)?;
-    let (before, mode) = read(path)?;
+    let (before, mode, modified) = read(path)?;
     let Some(text) = make(before.as_deref().unwrap_or_default())? else { return Ok(false) };
     if text.len() as u64 > MAX_BYTES {
         return Err(AmendError::Full);
     }
     let new = folder.join(NEW);
     let put = || {
-        write(&new, &text, mode)?;
+        write(&new, &text, mode, modified)?;
         if let Some(problem) = load(&new, home).problems.into_iter().next() {
             return Err(AmendError::Invalid(problem));
         }
@@ -57,11 +58,11 @@ pub fn change(
     Ok(true)
 }
 
-/// The file's text, if there is one, and the mode that its successor gets.
-fn read(path: &Path) -> Result<(Option<String>, u32), AmendError> {
+/// The file's text, if there is one, and the mode and the time that its successor gets: by that time its person's own rules were made.
+fn read(path: &Path) -> Result<(Option<String>, u32, Option<SystemTime>), AmendError> {
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((None, MODE)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((None, MODE, None)),
         Err(error) => return Err(error.into()),
     };
     if metadata.is_symlink() {
@@ -72,15 +73,16 @@ fn read(path: &Path) -> Result<(Option<String>, u32), AmendError> {
     if metadata.uid() != rustix::process::geteuid().as_raw() {
         return Err(AmendError::NotOurs(metadata.uid()));
     }
-    Ok((Some(private.text), metadata.mode() & 0o777))
+    Ok((Some(private.text), metadata.mode() & 0o777, metadata.modified().ok()))
 }
 
-fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+fn write(path: &Path, text: &str, mode: u32, modified: Option<SystemTime>) -> io::Result<()> {
     // What a crash left.
     fs::remove_file(path).or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
     let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(path)?;
     file.set_permissions(Permissions::from_mode(mode))?;
     file.write_all(text.as_bytes())?;
+    modified.map_or(Ok(()), |modified| file.set_modified(modified))?;
     file.sync_all()
 }
 

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use super::{Rules, RulesProblem};
+use chrono::{DateTime, Utc};
+
+use super::{Rules, RulesProblem, amend};
 use crate::config::read_private;
 
 /// What `policy.toml` says.
@@ -23,11 +25,16 @@ pub fn load(path: &Path, home: Option<&Path>) -> Loaded {
     }
     let read = read_private(path)
         .map_err(|what| vec![RulesProblem { line: 0, what }])
-        .and_then(|file| Rules::parse(&file.text));
+        .and_then(|file| Rules::parse(&file.text).map(|rules| rules.made(|line| made_at(path, &file.text, line))));
     match read {
         Ok(rules) => Loaded { rules: rules.at_home(home), problems: Vec::new(), exists: true },
         Err(problems) => Loaded { rules: Rules::refused(&problems), problems, exists: true },
     }
+}
+
+/// When the rule in this line was made: as is written above one of ours, else when the file was last changed by its person.
+fn made_at(path: &Path, text: &str, line: usize) -> Option<DateTime<Utc>> {
+    amend::made_at(text, line).or_else(|| Some(std::fs::metadata(path).ok()?.modified().ok()?.into()))
 }
 
 /// The text of the policy file, empty where there is none.

@@ -16,6 +16,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use self::classify::places;
@@ -226,4 +227,6 @@ pub struct Circumstances<'a> {
     pub is_sandboxed: bool,
     /// Why what a command may write to can't be copied before; none: it can, or it writes to nothing.
     pub uncovered: Option<&'a str>,
+    /// When a cycle that had read untrusted text last wrote to a folder that a command works in or is granted; `None` if none did.
+    pub tainted_write: Option<DateTime<Utc>>,
 }

@@ -4,7 +4,7 @@
 use super::*;
 
 const AT_SMART: Circumstances<'_> =
-    Circumstances { autonomy: Autonomy::Smart, taint: None, is_sandboxed: true, uncovered: None };
+    Circumstances { autonomy: Autonomy::Smart, taint: None, is_sandboxed: true, uncovered: None, tainted_write: None };
 const WRITES: Access = Access { writes: true, network: false };
 const NETWORK: Access = Access { writes: false, network: true };
 const LEVELS: [Autonomy; 3] = [Autonomy::AskAll, Autonomy::Smart, Autonomy::Full];
@@ -226,8 +226,13 @@ fn what_never_asks_can_be_denied_all_the_same() {
 
 #[test]
 fn planning_answering_and_reading_memory_never_ask() {
-    let asking =
-        Circumstances { autonomy: Autonomy::AskAll, taint: Some("a web page"), is_sandboxed: false, uncovered: None };
+    let asking = Circumstances {
+        autonomy: Autonomy::AskAll,
+        taint: Some("a web page"),
+        is_sandboxed: false,
+        uncovered: None,
+        tainted_write: None,
+    };
     let free = Subject { is_free: true, ..call("reply", Risk::Safe) };
     let memory = Subject { effect: Effect::Read, ..call("memory_read", Risk::Safe) };
     let refused = Rules::refused(&[RulesProblem { line: 3, what: "it is wrong".to_owned() }]);
@@ -316,6 +321,46 @@ fn an_allowing_rule_lifts_the_question_whether_to_write_and_that_of_the_table() 
     for access in [WRITES, NETWORK] {
         assert_eq!(judged("cargo test", access, everything, &tainted), Decision::Ask);
     }
+}
+
+#[test]
+fn a_rule_that_allows_is_void_where_untrusted_text_had_a_hand_in_what_it_may_run() {
+    let at = |time: &str| DateTime::parse_from_rfc3339(time).unwrap().to_utc();
+    let written = Some(at("2026-11-24T12:00:00Z"));
+    let exact = "[[rule]]\ntool = \"bash\"\narguments = { command = \"make\" }\ndecision = \"allow\"\n";
+    let own = "[[rule]]\ncommand = \"make\"\ndecision = \"allow\"\nmatch = [\"make\"]\n";
+    let earlier = at("2026-11-24T11:00:00Z");
+    let later = at("2026-11-24T13:00:00Z");
+    for autonomy in LEVELS {
+        for (rules, access) in [(exact, WRITES), (exact, NETWORK), (own, WRITES), (own, NETWORK)] {
+            let subject = Subject { arguments: r#"{"command":"make"}"#, ..given("make", access) };
+            let judged = |made: Option<DateTime<Utc>>, tainted_write| {
+                let rules = Rules::parse(rules).unwrap().made(|_| made);
+                judge(&subject, &rules, &Circumstances { autonomy, tainted_write, ..AT_SMART })
+            };
+            for made in [None, Some(earlier), written] {
+                let verdict = judged(made, written);
+                assert_eq!(verdict.decision, Decision::Ask, "{rules} {made:?}");
+                assert!(verdict.reasons.iter().any(|why| why.contains("You allowed this for good")), "{verdict:?}");
+                assert_eq!(judged(made, None).decision, Decision::Allow, "{rules}");
+            }
+            assert_eq!(judged(Some(later), written).decision, Decision::Allow, "{rules}");
+        }
+    }
+    // One that is given nothing runs nothing that could do harm.
+    let rules = Rules::parse(own).unwrap();
+    let nothing = judge(&command("make"), &rules, &Circumstances { tainted_write: written, ..AT_SMART });
+    assert_eq!(nothing.decision, Decision::Allow);
+    // Of two rules the later counts; of two commands each needs one.
+    let both =
+        Rules::parse(&format!("{own}{exact}")).unwrap().made(|line| Some(if line == 1 { earlier } else { later }));
+    let circumstances = Circumstances { autonomy: Autonomy::AskAll, tainted_write: written, ..AT_SMART };
+    let subject = Subject { arguments: r#"{"command":"make"}"#, ..given("make", WRITES) };
+    assert_eq!(judge(&subject, &both, &circumstances).decision, Decision::Allow);
+    let two = format!("{own}{}", own.replace("make", "ls"));
+    let two = Rules::parse(&two).unwrap().made(|line| Some(if line == 1 { earlier } else { later }));
+    assert_eq!(judge(&given("ls", WRITES), &two, &circumstances).decision, Decision::Allow);
+    assert_eq!(judge(&given("ls && make", WRITES), &two, &circumstances).decision, Decision::Ask);
 }
 
 #[test]

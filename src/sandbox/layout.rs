@@ -11,7 +11,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{Confinement, SandboxError, places};
+use super::{ConfinedHome, Confinement, SandboxError, places};
 
 /// A place, and what becomes of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -91,10 +91,25 @@ impl Layout {
         for path in &confinement.hidden {
             add_hidden(path, &mut add);
         }
+        let home = match &confinement.home {
+            ConfinedHome::Empty(home) => home.canonicalize().ok(),
+            ConfinedHome::AsItIs(_) | ConfinedHome::WorkDir => None,
+        };
+        if let Some(home) = &home {
+            add(PlaceKind::Private, home.clone());
+        }
+        let shown = shown(confinement, &places);
+        for path in &shown {
+            places.push(MountPlace { depth: path.components().count(), kind: PlaceKind::Readable, path: path.clone() });
+        }
         places.sort();
         places.dedup();
         let layout = Self { work_dir, places };
-        layout.check(confinement)?;
+        layout.check(confinement, &shown)?;
+        let layout = match home {
+            Some(home) => layout.without_hidden_in(&home),
+            None => layout,
+        };
         let layout = if confinement.is_read_only { layout.read_only() } else { layout };
         Ok(layout.simplified())
     }
@@ -112,6 +127,18 @@ impl Layout {
         self
     }
 
+    /// Without what is hidden in an empty home and nowhere else: it isn't there.
+    fn without_hidden_in(self, home: &Path) -> Self {
+        let is_open = |place: &&MountPlace| !place.kind.is_hidden();
+        let lies_in = |path: &Path| self.places.iter().filter(is_open).rfind(|place| path.starts_with(&place.path));
+        let is_gone = |place: &MountPlace| {
+            place.kind.is_hidden()
+                && lies_in(&place.path).is_some_and(|around| around.kind == PlaceKind::Private && around.path == home)
+        };
+        let places = self.places.iter().filter(|place| !is_gone(place)).cloned().collect();
+        Self { places, work_dir: self.work_dir }
+    }
+
     /// Without what lies within a hidden place: nothing can be made there.
     fn simplified(self) -> Self {
         let hidden = self.places.iter().filter(|place| place.kind.is_hidden());
@@ -121,8 +148,8 @@ impl Layout {
         Self { places, work_dir: self.work_dir }
     }
 
-    /// The grants against what has to stay out of reach.
-    fn check(&self, confinement: &Confinement) -> Result<(), SandboxError> {
+    /// The grants against what has to stay out of reach. What is only `seen` bars none.
+    fn check(&self, confinement: &Confinement, seen: &[PathBuf]) -> Result<(), SandboxError> {
         if let Some(place) = self.places.iter().find(|place| place.path.to_str().is_none()) {
             return Err(refused(format!("{}: a name that isn't UTF-8 can't be confined", place.path.display())));
         }
@@ -149,8 +176,8 @@ impl Layout {
                     )));
                 }
                 let is_workspace = other.kind == PlaceKind::Covered && covers(confinement, &other.path);
-                if (is_workspace && is_beneath) || (other.kind == PlaceKind::Readable && path.starts_with(&other.path))
-                {
+                let is_own = other.kind == PlaceKind::Readable && !seen.contains(&other.path);
+                if (is_workspace && is_beneath) || (is_own && path.starts_with(&other.path)) {
                     return Err(refused(format!(
                         "{shown} can't be granted for writing: {place} is the assistant's own"
                     )));
@@ -159,6 +186,18 @@ impl Layout {
         }
         Ok(())
     }
+}
+
+/// What is readable besides, as it really lies: what is there and not hidden. A home as it is belongs to it where it would be covered.
+fn shown(confinement: &Confinement, places: &[MountPlace]) -> Vec<PathBuf> {
+    let of_system = || places::PRIVATE.iter().chain(places::COVERED).map(Path::new);
+    let home = match &confinement.home {
+        ConfinedHome::AsItIs(home) => Some(home).filter(|home| of_system().any(|place| home.starts_with(place))),
+        ConfinedHome::Empty(_) | ConfinedHome::WorkDir => None,
+    };
+    let is_hidden = |path: &PathBuf| places.iter().any(|place| place.kind.is_hidden() && path.starts_with(&place.path));
+    let real = confinement.shown.iter().chain(home).filter_map(|path| path.canonicalize().ok());
+    real.filter(|path| path.parent().is_some() && !is_hidden(path)).collect()
 }
 
 fn covers(confinement: &Confinement, path: &Path) -> bool {
@@ -253,6 +292,47 @@ mod tests {
                 (PlaceKind::HiddenMissing, "home/.netrc"),
                 (PlaceKind::HiddenDir, "workspace/brain/.git"),
             ]
+        );
+    }
+
+    #[test]
+    fn an_empty_home_has_nothing_to_hide_but_what_is_granted_in_it() {
+        let scene = scene();
+        let at = |path: &str| scene.root.path().join(path);
+        std::fs::create_dir_all(at("home/read")).unwrap();
+        std::fs::write(at("home/project/.env"), "KEY=1").unwrap();
+        let confinement = Confinement {
+            home: ConfinedHome::Empty(at("home")),
+            writable: vec![at("home/project")],
+            shown: ["home/read", "home/.ssh", "home/gone"].map(at).to_vec(),
+            ..scene.confinement.clone()
+        };
+        let layout = Layout::of(&confinement).unwrap();
+        let home = at("home").canonicalize().unwrap();
+        let below: Vec<_> = layout
+            .places
+            .iter()
+            .filter_map(|place| Some((place.kind, place.path.strip_prefix(&home).ok()?.to_str()?)))
+            .collect();
+        assert_eq!(
+            below,
+            [
+                (PlaceKind::Private, ""),
+                (PlaceKind::Readable, "read"),
+                (PlaceKind::Writable, "project"),
+                (PlaceKind::HiddenFile, "project/.env"),
+            ]
+        );
+        // Where a profile of paths is all there is, the home is out of reach but for these.
+        let profile = crate::sandbox::seatbelt::profile(&layout, None);
+        let rule = |verb: &str, path: &str| {
+            profile.find(&format!("({verb} (subpath \"{}", at(path).canonicalize().unwrap().display()))
+        };
+        let (denied, read) =
+            (rule("deny file-read* file-write* file-link", "home"), rule("allow file-read*", "home/read"));
+        assert!(
+            denied.is_some() && denied < read && rule("allow file-read* file-write*", "home/project") > denied,
+            "{profile}"
         );
     }
 

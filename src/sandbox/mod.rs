@@ -79,20 +79,37 @@ pub enum Sandbox {
 /// What a confined program may touch. All else of the machine it can at most read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Confinement {
-    /// Its scratch: where it starts, may write, and has its home. An existing directory.
+    /// Its scratch: where it starts and may write. An existing directory.
     pub work_dir: PathBuf,
+    /// Its home.
+    pub home: ConfinedHome,
     /// Roots in which it may write, too: granted by a person.
     pub writable: Vec<PathBuf>,
     /// Whether these are read-only all the same.
     pub is_read_only: bool,
     /// What stays readable within covered places and is never writable: the brain's work tree, files that came with messages.
     pub readable: Vec<PathBuf>,
+    /// What is readable besides, as far as it is there and not hidden. A grant for writing may lie within it.
+    pub shown: Vec<PathBuf>,
     /// Directories that look empty, but for what is listed as readable or writable within them: the workspace.
     pub covered: Vec<PathBuf>,
     /// What can neither be read nor written, nor can anything within it, whatever else is granted. It needn't exist.
     pub hidden: Vec<PathBuf>,
     /// Whom it may speak to.
     pub network: Network,
+}
+
+/// The home directory of a confined program.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ConfinedHome {
+    /// Where it starts.
+    #[default]
+    WorkDir,
+    /// The person's, as it is, not writable.
+    AsItIs(PathBuf),
+    /// An empty one of its own, gone afterwards, at the path of the person's: only what is granted or readable is in it. Where a
+    /// sandbox can't put another directory in a path's place the home is where it starts, and the person's is out of reach.
+    Empty(PathBuf),
 }
 
 /// Whom a confined program may speak to.
@@ -115,7 +132,9 @@ impl Confinement {
         let secrets = named.chain(home.into_iter().flat_map(places::of_keys));
         Self {
             work_dir: work_dir.into(),
+            home: ConfinedHome::WorkDir,
             writable: Vec::new(),
+            shown: Vec::new(),
             is_read_only: false,
             readable: [repo, config.files_dir(), config.voice_dir()].into_iter().filter(|path| path.exists()).collect(),
             covered: vec![config.workspace_dir.clone()],
@@ -191,6 +210,11 @@ impl Sandbox {
         !matches!(self, Self::None { .. })
     }
 
+    /// Where a confined program that starts in `work_dir` has its temporary files.
+    pub fn temporary<'a>(&self, work_dir: &'a Path) -> &'a Path {
+        if matches!(self, Self::Bubblewrap { .. }) { Path::new("/tmp") } else { work_dir }
+    }
+
     /// A child that runs `program` confined.
     ///
     /// The child dies with the thread that starts it: start it from one that stays.
@@ -227,10 +251,13 @@ impl Sandbox {
             }
             Self::None { why } => return Err(SandboxError::Missing(why.clone())),
         };
-        let temporary =
-            if matches!(self, Self::Seatbelt { .. }) { layout.work_dir.as_path() } else { Path::new("/tmp") };
         let spec = spec.only_inheriting(ENVIRONMENT).dir(&layout.work_dir);
-        let spec = spec.env("HOME", &layout.work_dir).env("TMPDIR", temporary);
+        let home = match &confinement.home {
+            ConfinedHome::AsItIs(home) => home,
+            ConfinedHome::Empty(home) if matches!(self, Self::Bubblewrap { .. }) => home,
+            ConfinedHome::Empty(_) | ConfinedHome::WorkDir => &layout.work_dir,
+        };
+        let spec = spec.env("HOME", home).env("TMPDIR", self.temporary(&layout.work_dir));
         Ok(Confined { spec, proxy })
     }
 }

@@ -16,8 +16,11 @@ use crate::{
 /// of what the owner had done, and no more its business than the memory is.
 pub(super) fn roots(world: &World, exec: &Exec) -> Result<Roots, Refusal> {
     let brain = world.documents.root().ok_or_else(|| Refusal(format!("{} Nothing was done.", super::OWNERS_ALONE)))?;
-    let roots = Roots::new(exec.scratch().map_err(Refusal::because)?, &world.attachments.dir);
-    let roots = roots.with_brain(brain).with_granted(&world.rules.readable(), &world.rules.writable());
+    let roots = Roots::new(&exec.work_dir().map_err(Refusal::because)?, &world.attachments.dir);
+    let roots = roots
+        .with_left(world.shelter.seen(world.taint.is_some()))
+        .with_brain(brain)
+        .with_granted(&world.rules.readable(), &world.rules.writable());
     Ok(roots.without(exec.key_files()))
 }
 

@@ -66,7 +66,7 @@ pub use world::{Catalogue, Chat, Documents, Unwoken, World, unwoken_key};
 
 pub use crate::policy::Risk;
 
-use std::{borrow::Cow, future::Future, pin::Pin, sync::Arc};
+use std::{borrow::Cow, future::Future, path::PathBuf, pin::Pin, sync::Arc};
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -170,6 +170,8 @@ pub struct Tool {
     /// The tool that reads documents as this one does: rules about it hold for that, too.
     reads_as: Option<&'static str>,
     touches: Option<Touches>,
+    /// The granted folders that a call may write to, whatever its arguments.
+    writes: Vec<PathBuf>,
     asks: Option<Asks>,
     run: Run,
 }
@@ -193,6 +195,8 @@ pub struct Foreign {
     pub reach: Reach,
     /// Whether no chat has it that may not see all that is the owner's.
     pub is_owners: bool,
+    /// The folders of the person's that a call may write to.
+    pub writes: Vec<PathBuf>,
     /// Why a call has to ask at the moment.
     pub asks: Asks,
     /// What it does.
@@ -246,6 +250,7 @@ impl Tool {
             trained: None,
             reads_as: None,
             touches: None,
+            writes: Vec::new(),
             asks: None,
             run,
         }
@@ -253,9 +258,9 @@ impl Tool {
 
     /// A tool of somebody else's.
     pub fn foreign(foreign: Foreign) -> Self {
-        let Foreign { name, description, schema, effect, risk, reach, is_owners, asks, run } = foreign;
+        let Foreign { name, description, schema, effect, risk, reach, is_owners, writes, asks, run } = foreign;
         let tool = Self::running(name, description, schema, effect, Run::Acts(run));
-        Self { asks: Some(asks), is_owners, ..tool.risking(risk).reaching(reach) }
+        Self { asks: Some(asks), is_owners, writes, ..tool.risking(risk).reaching(reach) }
     }
 
     /// The same, which never asks.
@@ -331,6 +336,35 @@ impl Tool {
         }
     }
 
+    fn touched(&self, input: &str, world: &World) -> Option<Touched> {
+        self.touches.as_ref().and_then(|touches| touches(or_empty(input), world))
+    }
+
+    /// Whether a call names what another cycle has left in the scratch that had read untrusted text.
+    pub fn names_untrusted(&self, input: &str, world: &World) -> bool {
+        match self.touched(input, world) {
+            Some(Touched::Shell { text, .. }) => world.shelter.names_untrusted(&text),
+            Some(Touched::Path { path, .. }) => world.shelter.names_untrusted(&path.to_string_lossy()),
+            _ => false,
+        }
+    }
+
+    /// The granted folders that a call may write to; and whether what it writes may come from the network.
+    pub fn writes_to(&self, input: &str, world: &World) -> (Vec<PathBuf>, bool) {
+        match self.touched(input, world) {
+            Some(Touched::Shell { text, wanted }) => {
+                let access = world.rules.access(&text, wanted);
+                let may_write = access.writes || !world.shelter.is_there();
+                (if may_write { world.rules.granted() } else { Vec::new() }, access.network)
+            }
+            Some(Touched::Path { path, is_write: true }) => {
+                let granted = world.rules.granted();
+                (granted.into_iter().filter(|root| path.starts_with(root)).collect(), false)
+            }
+            _ => (self.writes.clone(), false),
+        }
+    }
+
     /// How much this tool may do without asking. A person who lets it look for something useful wants to hear its proposals, however
     /// little else they allow.
     fn autonomy(&self, world: &World) -> Autonomy {
@@ -375,8 +409,13 @@ impl Tool {
         };
         let is_sandboxed = !is_shell || world.shelter.is_there();
         let uncovered = if writes && is_sandboxed { world.shelter.uncovered(&world.rules) } else { None };
-        let circumstances =
-            Circumstances { autonomy: self.autonomy(world), taint, is_sandboxed, uncovered: uncovered.as_deref() };
+        let circumstances = Circumstances {
+            autonomy: self.autonomy(world),
+            taint,
+            is_sandboxed,
+            uncovered: uncovered.as_deref(),
+            tainted_write: if is_shell { world.shelter.tainted_write(&world.rules) } else { None },
+        };
         let mut verdict = policy::judge(&subject, &world.rules, &circumstances);
         // The same act under another name.
         if let (Some(tool), Touched::Documents(_)) = (self.reads_as, &touched) {

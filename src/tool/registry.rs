@@ -1,6 +1,6 @@
 //! The tools of one cycle: which of them a model is offered, and how a call of one is judged and run.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use serde_json::Value;
 
@@ -191,6 +191,16 @@ impl Registry {
     /// A tool by its name.
     pub fn get(&self, name: &str) -> Option<&Tool> {
         self.tools.iter().find(|tool| tool.name == name)
+    }
+
+    /// See [`Tool::names_untrusted`].
+    pub fn names_untrusted(&self, name: &str, input: &str, world: &World) -> bool {
+        self.get(name).is_some_and(|tool| tool.names_untrusted(input, world))
+    }
+
+    /// See [`Tool::writes_to`].
+    pub fn writes_to(&self, name: &str, input: &str, world: &World) -> (Vec<PathBuf>, bool) {
+        self.get(name).map(|tool| tool.writes_to(input, world)).unwrap_or_default()
     }
 
     /// Whether a call acts outside our stores, and so may take its time.

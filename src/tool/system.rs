@@ -30,6 +30,7 @@ fn described(world: &World, exec: &Exec) -> Outcome {
     let folders = roots.described().map(|(path, whose, may_write)| {
         let what = match (whose, may_write) {
             (Whose::Scratch, _) => "scratch, yours: relative paths begin here",
+            (Whose::Left, _) => "what was left in the scratch, may be read",
             (Whose::Brain, _) => "the memory, to be read; its tools write it",
             (Whose::Granted, true) => "may be read and written",
             (Whose::Granted, false) => "may be read",

@@ -7,6 +7,7 @@ use std::{
 };
 
 use super::{
+    exec_shell::left,
     mind::{last, minded, results, sent},
     support::{
         claude::{Block, ClaudeRequest, FakeClaude, Reply},
@@ -69,7 +70,7 @@ fn a_granted_file_is_found_and_edited_and_the_episode_says_so() {
     );
     all_well(&told);
     assert_eq!(fs::read_to_string(folder.join("list.md")).unwrap(), "- oat milk\n- bread\n");
-    assert_eq!(fs::read_to_string(env.workspace().join("scratch/notes/draft.md")).unwrap(), "one\ntwo\n");
+    assert_eq!(fs::read_to_string(left(&env, "notes/draft.md").remove(0)).unwrap(), "one\ntwo\n");
     assert!(told[5].0.contains("list.md:1: - oat milk") && told[5].0.contains("draft.md:2: two"), "{}", told[5].0);
     assert_eq!(told[6].0, "     1\t- oat milk\n     2\t- bread");
     assert!(told[7].0.contains(&format!("- {}: may be read and written", folder.display())), "{}", told[7].0);
@@ -93,9 +94,11 @@ fn besieged(env: &TestEnv) -> PathBuf {
     for link in [scratch.join("link"), folder.join("link")] {
         symlink(&outside, link).unwrap();
     }
-    symlink(outside.join("secret.txt"), scratch.join("secret.txt")).unwrap();
     fs::write(outside.join("linked.txt"), SECRET).unwrap();
-    fs::hard_link(outside.join("linked.txt"), scratch.join("hard.txt")).unwrap();
+    for there in [&scratch, &folder] {
+        symlink(outside.join("secret.txt"), there.join("secret.txt")).unwrap();
+        fs::hard_link(outside.join("linked.txt"), there.join("hard.txt")).unwrap();
+    }
     fs::create_dir_all(folder.join(".ssh")).unwrap();
     fs::write(folder.join(".ssh/id_ed25519"), SECRET).unwrap();
     folder
@@ -107,6 +110,7 @@ fn a_hostile_mind_gets_nowhere() {
     let folder = besieged(&env);
     let scratch = env.workspace().join("scratch");
     let under = |path: &str| folder.join(path).display().to_string();
+    let within = |path: &str| scratch.join(path).display().to_string();
     for way in ["link/secret.txt", "secret.txt", "hard.txt"] {
         assert_eq!(fs::read_to_string(scratch.join(way)).unwrap(), SECRET, "the control: {way}");
     }
@@ -114,24 +118,28 @@ fn a_hostile_mind_gets_nowhere() {
         &env,
         &claude,
         &[
-            (EDITOR, json!({"command": "view", "path": "link/secret.txt"})),
-            (EDITOR, json!({"command": "view", "path": "link"})),
-            (EDITOR, json!({"command": "view", "path": "secret.txt"})),
-            (EDITOR, json!({"command": "view", "path": "hard.txt"})),
-            (EDITOR, json!({"command": "view", "path": under("link/secret.txt")})),
-            (EDITOR, json!({"command": "view", "path": under(".ssh/id_ed25519")})),
-            (EDITOR, json!({"command": "view", "path": env.workspace().join("policy.toml")})),
+            // What writes or opens comes first: who has named what was left in the scratch is asked about that.
+            ("open", json!({"target": "javascript.desktop"})),
             (
                 EDITOR,
                 json!({"command": "create", "path": env.workspace().join("policy.toml"), "file_text": "[[rule]]"}),
             ),
-            (EDITOR, json!({"command": "create", "path": "link/new.txt", "file_text": "x"})),
-            (EDITOR, json!({"command": "create", "path": "secret.txt", "file_text": "x"})),
+            (EDITOR, json!({"command": "create", "path": under("link/new-too.txt"), "file_text": "x"})),
+            (EDITOR, json!({"command": "create", "path": under("secret.txt"), "file_text": "x"})),
             (EDITOR, json!({"command": "create", "path": under("link/new.txt"), "file_text": "x"})),
-            (EDITOR, json!({"command": "str_replace", "path": "hard.txt", "old_str": "nobody's", "new_str": "my"})),
-            ("view_image", json!({"path": "link/secret.txt"})),
-            ("find_files", json!({"text": "business", "path": "link"})),
-            ("open", json!({"target": "javascript.desktop"})),
+            (
+                EDITOR,
+                json!({"command": "str_replace", "path": under("hard.txt"), "old_str": "nobody's", "new_str": "my"}),
+            ),
+            (EDITOR, json!({"command": "view", "path": within("link/secret.txt")})),
+            (EDITOR, json!({"command": "view", "path": within("link")})),
+            (EDITOR, json!({"command": "view", "path": within("secret.txt")})),
+            (EDITOR, json!({"command": "view", "path": within("hard.txt")})),
+            (EDITOR, json!({"command": "view", "path": under("link/secret.txt")})),
+            (EDITOR, json!({"command": "view", "path": under(".ssh/id_ed25519")})),
+            (EDITOR, json!({"command": "view", "path": env.workspace().join("policy.toml")})),
+            ("view_image", json!({"path": within("link/secret.txt")})),
+            ("find_files", json!({"text": "business", "path": within("link")})),
         ],
     );
     assert!(told.iter().all(|(_, is_error)| *is_error), "{told:#?}");
@@ -157,8 +165,13 @@ fn a_yes_to_a_path_does_not_make_it_lead_out() {
     let (_telegram, claude, env) = minded();
     besieged(&env);
     env.receive(CHAT, "look at the file");
-    let path = "../../outside/secret.txt";
-    assert_eq!(fs::read_to_string(env.workspace().join("scratch").join(path)).unwrap(), SECRET, "the control");
+    let path = "../../../../outside/secret.txt";
+    fs::create_dir_all(env.workspace().join("scratch/cycle/work")).unwrap();
+    assert_eq!(
+        fs::read_to_string(env.workspace().join("scratch/cycle/work").join(path)).unwrap(),
+        SECRET,
+        "the control"
+    );
     claude.expect(Reply::tool("t1", EDITOR, json!({"command": "view", "path": path})));
     assert_eq!(env.once()["outcome"], "parked");
     let id: i64 = env.query("SELECT id FROM approvals");

@@ -148,6 +148,8 @@ mod permissions;
 #[cfg(test)]
 mod persons_edits;
 #[cfg(test)]
+mod planted;
+#[cfg(test)]
 mod policy;
 #[cfg(test)]
 mod progress;

@@ -97,7 +97,7 @@ fn a_rule_is_shown_first_and_then_exactly_that_command_runs_unasked() {
     let added = press(&telegram, &env, (CHAT, CHAT, rule.message_id, &rule.buttons[0]));
     assert_eq!(added, "Added. From now on I do this unasked.");
     let now = fs::read_to_string(policy(&env)).unwrap();
-    assert_eq!(now, format!("{THEIRS}\n# Added from Telegram on 2026-11-21\n{text}\n"));
+    assert_eq!(now, format!("{THEIRS}\n# Added from Telegram on 2026-11-21 at 15:00:00 +01:00\n{text}\n"));
     assert_eq!(fs::metadata(policy(&env)).unwrap().permissions().mode() & 0o777, 0o640);
     until_shown(&telegram, &env, "✅ Allowed, now and always");
     until_shown(&telegram, &env, "✅ Added. /rules lists it");

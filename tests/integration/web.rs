@@ -426,7 +426,7 @@ fn the_tools_say_what_was_read_and_whose_words_it_is() {
 
     let long = fetch("/long?private=1").unwrap();
     assert_eq!(long.receipt, Some(format!("Read {}/long", server.url())));
-    let kept = std::fs::read_to_string(dir.path().join("outputs/0001-web_fetch.txt")).unwrap();
+    let kept = std::fs::read_to_string(dir.path().join("looks/outputs/0001-web_fetch.txt")).unwrap();
     assert!(long.content.len() < kept.len() && kept.ends_with("paragraph 4999"));
     assert!(long.content.contains("outputs/0001-web_fetch.txt; read on there from line"), "{}", long.content);
 

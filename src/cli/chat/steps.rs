@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     fn called(call: &str, name: &str, input: &str) -> Entry {
-        Entry::Called { call: call.to_owned(), name: name.to_owned(), input: input.to_owned() }
+        Entry::Called { call: call.to_owned(), name: name.to_owned(), input: input.to_owned(), taint: None }
     }
 
     fn ended(call: &str, name: &str, content: &str, receipt: Option<&str>, is_error: bool) -> Entry {

@@ -219,7 +219,8 @@ impl Cycle {
                     pending.decided = Some((*is_approved, why.clone()));
                 }
             }
-            Entry::Called { call, .. } => {
+            Entry::Called { call, taint, .. } => {
+                self.taint(taint.as_deref());
                 if let Some(pending) = self.pending(call) {
                     pending.was_begun = true;
                 }

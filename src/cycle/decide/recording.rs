@@ -42,7 +42,8 @@ pub(in crate::cycle) fn recording(
         match entry {
             Entry::Said { taint: Some(taint), .. } => taints.push(taint),
             Entry::Turn { .. } => rounds += 1,
-            Entry::Called { call, input, .. } => {
+            Entry::Called { call, input, taint, .. } => {
+                taints.extend(taint.as_deref());
                 inputs.insert(call, (input, !taints.is_empty()));
             }
             Entry::Outcome { call, name, content, is_error, receipt, taint, .. } => {
@@ -134,7 +135,7 @@ mod tests {
     }
 
     fn called(call: &str, name: &str, input: &str) -> Entry {
-        Entry::Called { call: call.to_owned(), name: name.to_owned(), input: input.to_owned() }
+        Entry::Called { call: call.to_owned(), name: name.to_owned(), input: input.to_owned(), taint: None }
     }
 
     fn ended(call: &str, name: &str, content: &str, receipt: Option<&str>, taint: Option<&str>) -> Entry {

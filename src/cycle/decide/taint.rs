@@ -4,6 +4,9 @@
 use super::brief::{File, FileView};
 use crate::store::Incoming;
 
+/// What another cycle has left in the scratch that had read untrusted text.
+pub(in crate::cycle) const LEFT: &str = "files made after untrusted text was read";
+
 /// The origins of what others wrote among these messages, for people; none if all of it is their senders' own.
 ///
 /// What somebody said by voice is their own word. A quotation of the asking person's own words, or of ours that nobody else had a

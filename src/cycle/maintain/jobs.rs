@@ -347,8 +347,7 @@ fn file(exec: &Exec, path: &str, home: Option<&Path>, workspace: &Path) -> Resul
         return Err(format!("your rules keep {path} back"));
     }
     may(exec, EDITOR, What::Path { path: Path::new(&path), is_write: false })?;
-    let scratch = exec.scratch().map_err(|error| error.to_string())?;
-    let roots = Roots::new(scratch, workspace)
+    let roots = Roots::new(exec.shelter().scratch(), workspace)
         .with_granted(&exec.rules().readable(), &exec.rules().writable())
         .without(exec.key_files());
     let read = roots.find(&path, PathUse::Read).and_then(|place| place.read(FILE_BYTES_MAX));
@@ -384,7 +383,13 @@ fn may(exec: &Exec, tool: &str, what: What<'_>) -> Result<(), String> {
         what,
         arguments: "{}",
     };
-    let circumstances = Circumstances { autonomy: Autonomy::Full, taint: None, is_sandboxed: true, uncovered: None };
+    let circumstances = Circumstances {
+        autonomy: Autonomy::Full,
+        taint: None,
+        is_sandboxed: true,
+        uncovered: None,
+        tainted_write: None,
+    };
     let verdict = policy::judge(&subject, exec.rules(), &circumstances);
     if verdict.decision == Decision::Deny { Err(verdict.reasons.join(" ")) } else { Ok(()) }
 }

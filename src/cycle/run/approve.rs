@@ -97,9 +97,19 @@ pub(in crate::cycle) fn judge(
 /// What the policy says of a call as things are now; none: there is no such tool.
 fn verdict(session: &Session<'_>, live: &Live, registry: &Registry, request: &ToolRequest) -> Option<Verdict> {
     let ToolRequest { name, input, .. } = request;
-    let verdict = registry.judge(name, input, &live.world, taint::origin(&live.state.taints).as_deref())?;
+    let verdict = registry.judge(name, input, &live.world, origin(live, registry, request).as_deref())?;
     let sends = registry.get(name).is_none_or(|tool| tool.sends(input, &live.world));
     Some(unless_it_gives_away(verdict, request, sends, session.context.redactor))
+}
+
+/// What a call names that others had a hand in: it will meet that when it runs.
+fn met(live: &Live, registry: &Registry, request: &ToolRequest) -> Option<String> {
+    registry.names_untrusted(&request.name, &request.input, &live.world).then(|| taint::LEFT.to_owned())
+}
+
+/// Whose bytes the cycle will have read once a call runs, besides its person's and the memory's.
+fn origin(live: &Live, registry: &Registry, request: &ToolRequest) -> Option<String> {
+    taint::joined(live.state.taints.iter().cloned().chain(met(live, registry, request)))
 }
 
 /// What forbids a call by now that was allowed in an earlier wake, by the policy or a person, and what the model is told.
@@ -146,7 +156,7 @@ fn may_stand(
         || !is_private
         || !live.world.sees_all()
         || verdict.risk == Risk::Destructive
-        || taint::origin(&live.state.taints).is_some()
+        || origin(live, registry, request).is_some()
         || is_long(input, &verdict.reasons)
         || standing::names_scratch(name, input, &live.world.rules, live.world.shelter.scratch())
         || standing::rule_of(name, input).is_none_or(|rule| session.context.redactor.contains_secret(&rule))
@@ -243,7 +253,7 @@ fn put(
         tool: request.name.clone(),
         action: request.input.clone(),
         verdict,
-        origin: taint::origin(&live.state.taints),
+        origin: origin(live, &session.tooling().registry, request),
         // A private chat has its person's number. In a group whoever is listed may decide.
         approver: chat.person(),
         nonce: nonce()?,
@@ -306,7 +316,7 @@ pub(in crate::cycle) async fn call_approved(
     if let Some((judged, why)) = forbidden(session, live, registry, request) {
         return Ok(refuse(session, live, request, vec![judged], why)?);
     }
-    let entry = called(request);
+    let entry = called(live, registry, request);
     let action = (request.id.as_str(), request.name.as_str(), request.input.as_str());
     let entries = std::slice::from_ref(&entry);
     if !session.store.begin_approved(&live.cycle.id, action, entries)? {
@@ -454,8 +464,9 @@ fn time(at: DateTime<Utc>, tz: Tz) -> String {
 }
 
 /// What is journalled before a call runs.
-pub(in crate::cycle) fn called(request: &ToolRequest) -> Entry {
-    Entry::Called { call: request.id.clone(), name: request.name.clone(), input: request.input.clone() }
+pub(in crate::cycle) fn called(live: &Live, registry: &Registry, request: &ToolRequest) -> Entry {
+    let ToolRequest { id, name, input, .. } = request;
+    Entry::Called { call: id.clone(), name: name.clone(), input: input.clone(), taint: met(live, registry, request) }
 }
 
 #[cfg(test)]

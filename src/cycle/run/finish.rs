@@ -76,6 +76,7 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, repo: &Repo, mut en
         ..CycleEnd::new(CycleState::Done)
     };
     session.store.end_cycle(&ending.cycle.id, &end)?;
+    session.note_clean(&ending.cycle.id)?;
     close(session, &commit, &ending.plan_file).await
 }
 
@@ -105,6 +106,7 @@ pub(in crate::cycle) async fn conclude(
         ..CycleEnd::new(CycleState::Done)
     };
     session.store.end_cycle(cycle_id, &end)?;
+    session.note_clean(cycle_id)?;
     close(session, commit, plan_file).await
 }
 

@@ -191,8 +191,13 @@ fn queue_verdict(world: &World) -> Verdict {
         what: What::Plain,
         arguments: "{}",
     };
-    let circumstances =
-        Circumstances { autonomy: world.autonomy, taint: Some(TAINT), is_sandboxed: true, uncovered: None };
+    let circumstances = Circumstances {
+        autonomy: world.autonomy,
+        taint: Some(TAINT),
+        is_sandboxed: true,
+        uncovered: None,
+        tainted_write: None,
+    };
     policy::judge(&subject, &world.rules, &circumstances)
 }
 

@@ -23,6 +23,7 @@ use crate::{
         session::Session,
     },
     embed::Meaning,
+    exec::Shelter,
     memory::{
         self,
         skill::Skills,
@@ -78,6 +79,7 @@ pub(in crate::cycle) fn world(
     let is_local = lineup.is_local(cycle.chat);
     let others = lineup.local.iter().filter_map(|chat| *chat).filter(|chat| Some(*chat) != cycle.chat);
     let meaning = Meaning::new(config, session.context.redactor, caps);
+    let shelter = session.shelter_of_cycle(&loaded.rules, &cycle.id)?;
     Ok(World {
         wake_id: cycle.id.clone(),
         model: session.context.model.name().to_owned(),
@@ -88,8 +90,8 @@ pub(in crate::cycle) fn world(
         autonomy: config.autonomy,
         assignment: own_work::assignment(repo, cycle, &documents)?,
         taint: None,
-        shelter: session.shelter(&loaded.rules),
-        rules: rules_of_chat(session, loaded.rules, &documents),
+        rules: rules_of_chat(loaded.rules, &documents, &shelter),
+        shelter,
         catalogue: tooling.catalogue(documents.root().is_some()),
         now,
         tz: config.timezone,
@@ -139,8 +141,8 @@ fn unwoken(session: &Session<'_>, cycle: &NewCycle) -> Result<Unwoken, StoreErro
 
 /// The rules as they hold for a chat: with the folders of ours that the tools for files may use, and no granted host for one
 /// that may not use all that is the owner's.
-fn rules_of_chat(session: &Session<'_>, rules: policy::Rules, documents: &Documents) -> policy::Rules {
-    let rules = rules.with_scratch(&session.context.config.scratch_dir());
+fn rules_of_chat(rules: policy::Rules, documents: &Documents, shelter: &Shelter) -> policy::Rules {
+    let rules = rules.with_scratch(&shelter.folder().work_path()).with_own(shelter.scratch());
     match documents.root() {
         Some(brain) => rules.with_brain(brain),
         None => rules.without_hosts(),

@@ -1,13 +1,16 @@
 //! What a call came to, and what is said, as entries of the journal together with the changes that they tell of.
 
+use std::path::PathBuf;
+
 use tracing::{Instrument as _, field::Empty};
 
 use crate::{
+    clock::rfc3339,
     cycle::{
         context::{Reply, WakeError},
         decide::{machine::ToolRequest, taint},
         run::proposal,
-        session::{Halt, Live, Session},
+        session::{Halt, Live, Session, TAINTED_WRITE},
         stop,
     },
     outside,
@@ -22,11 +25,13 @@ pub(in crate::cycle) async fn carry_out(
     registry: &Registry,
     request: &ToolRequest,
 ) -> Result<(), Halt> {
+    note_tainted_write(session, live, registry, request)?;
     let Live { state, world, exec, .. } = live;
     world.now = session.context.clock.now();
     world.open_messages.clone_from(&state.open);
     world.replies = state.replies;
     world.taint = taint::origin(&state.taints);
+    exec.see_untrusted(world.taint.is_some());
     if let Some(Assignment::Step(hand)) = &mut world.assignment {
         hand.done = state.receipts.iter().map(|receipt| receipt.tool.clone()).collect();
     }
@@ -44,6 +49,25 @@ pub(in crate::cycle) async fn carry_out(
         refused => refused,
     };
     Ok(settle(session, live, request, outcome)?)
+}
+
+/// Takes note, before it can happen, that a call writes to granted folders in a cycle that has read untrusted text, or what comes over
+/// the network: a rule that lets a command run there for good no longer counts.
+fn note_tainted_write(
+    session: &mut Session<'_>,
+    live: &Live,
+    registry: &Registry,
+    request: &ToolRequest,
+) -> Result<(), WakeError> {
+    let (folders, is_of_network) = registry.writes_to(&request.name, &request.input, &live.world);
+    if folders.is_empty() || live.state.taints.is_empty() && !is_of_network {
+        return Ok(());
+    }
+    let at = rfc3339(session.now());
+    let noted =
+        |folder: PathBuf| Change::Handled { key: format!("{TAINTED_WRITE}{}", folder.display()), value: at.clone() };
+    let changes: Vec<Change> = folders.into_iter().map(noted).collect();
+    Ok(session.store.change(&live.cycle.id, &changes)?)
 }
 
 /// Refuses to write a secret into the memory, be it as a document's name: the file could never be committed again.

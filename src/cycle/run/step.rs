@@ -173,7 +173,7 @@ async fn run_call(
     request: &ToolRequest,
     mut entries: Vec<Entry>,
 ) -> Result<(), Halt> {
-    entries.push(called(request));
+    entries.push(called(live, registry, request));
     record::record_all(session, live, &entries, &[])?;
     record::carry_out(session, live, registry, request).await
 }

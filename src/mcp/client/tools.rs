@@ -81,6 +81,10 @@ fn built(server: &Arc<Server>, tool: &Listed, pins: &Path) -> Option<Tool> {
         risk: server.risk,
         reach: Reach::Leaves,
         is_owners: !server.guests,
+        writes: match &server.place {
+            ServerPlace::Command { writable, .. } => writable.clone(),
+            ServerPlace::Url { .. } => Vec::new(),
+        },
         asks,
         run: Box::new(move |input, _, exec| {
             let target = Arc::clone(&target);
@@ -371,7 +375,7 @@ mod tests {
         Pin { accepted, found: None }.save(&target.pins, "s").unwrap();
         let agreed = [NOT_CONFINED.to_owned()];
         let done = Servers::default().call(&target, &shelter, &agreed, "{}").await.unwrap();
-        let kept = std::fs::read_to_string(dir.path().join("outputs/0001-mcp-s.txt"));
+        let kept = std::fs::read_to_string(dir.path().join("looks/outputs/0001-mcp-s.txt"));
         assert!(done.content.starts_with("1\n2\n") && done.content.len() < 20_000, "{}", done.content);
         assert!(
             done.content.contains("All of it is in") && done.content.contains("0001-mcp-s.txt"),

@@ -1,5 +1,6 @@
 //! Rules about exactly one call: of one tool, with these arguments. And each rule in words.
 
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::{Decision, Rule, Rules, SHELL, Target, read::MAX_RULES, shown};
@@ -8,10 +9,18 @@ use crate::approval_text;
 impl Rules {
     /// What a rule says that allows exactly this call.
     pub(in crate::policy) fn exactly(&self, tool: &str, arguments: &str) -> Option<String> {
+        self.all_exactly(tool, arguments).next().map(Rule::sentence)
+    }
+
+    /// Whether a rule that allows exactly this call was made after that time.
+    pub(in crate::policy) fn allows_exactly_since(&self, since: DateTime<Utc>, tool: &str, arguments: &str) -> bool {
+        self.all_exactly(tool, arguments).any(|rule| rule.is_since(since))
+    }
+
+    fn all_exactly(&self, tool: &str, arguments: &str) -> impl Iterator<Item = &Rule> {
         let mut exact = self.exact_of(tool).peekable();
-        exact.peek()?;
-        let given: Value = serde_json::from_str(arguments).ok()?;
-        exact.find(|(_, arguments)| **arguments == given).map(|(rule, _)| rule.sentence())
+        let given: Option<Value> = exact.peek().and_then(|_| serde_json::from_str(arguments).ok());
+        exact.filter(move |(_, arguments)| Some(*arguments) == given.as_ref()).map(|(rule, _)| rule)
     }
 
     /// Whether a rule allows exactly a call of a tool whose arguments are the `same`.
@@ -19,13 +28,14 @@ impl Rules {
         self.exact_of(tool).any(|(_, arguments)| same(arguments))
     }
 
-    /// The same, with a rule more that allows exactly this call. Arguments that are no object add none.
+    /// The same, with a rule more that allows exactly this call, made now. Arguments that are no object add none.
     #[must_use]
     pub fn with_exact(&self, tool: &str, arguments: &str) -> Self {
         let mut rules = self.clone();
         if let Ok(arguments @ Value::Object(_)) = serde_json::from_str(arguments) {
             let (tool, target) = (Some(tool.to_owned()), Target::Arguments(arguments));
-            rules.rules.push(Rule { line: 0, tool, target, decision: Decision::Allow, why: None });
+            let made_at = Some(DateTime::<Utc>::MAX_UTC);
+            rules.rules.push(Rule { line: 0, tool, target, decision: Decision::Allow, why: None, made_at });
         }
         rules
     }

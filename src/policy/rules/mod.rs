@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use self::pattern::Word;
@@ -59,8 +60,8 @@ pub struct Rules {
     home: Option<PathBuf>,
     /// Where relative paths begin.
     scratch: Option<PathBuf>,
-    /// The memory's work tree, which the tools for files may read.
-    brain: Option<PathBuf>,
+    /// The memory's work tree, and the directory of what was left in the scratch: the tools for files may read these.
+    own: Vec<PathBuf>,
     refusal: Option<String>,
 }
 
@@ -72,6 +73,8 @@ struct Rule {
     target: Target,
     decision: Decision,
     why: Option<String>,
+    /// When it was made, as far as that is known.
+    made_at: Option<DateTime<Utc>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,7 +136,14 @@ impl Rules {
     /// The same, with the memory's work tree, which the tools for files may read; programs are granted it elsewhere.
     #[must_use]
     pub fn with_brain(self, folder: &Path) -> Self {
-        Self { brain: Some(folder.to_owned()), ..self }
+        self.with_own(folder)
+    }
+
+    /// The same, with a folder of our own that the tools for files may read.
+    #[must_use]
+    pub fn with_own(mut self, folder: &Path) -> Self {
+        self.own.push(folder.to_owned());
+        self
     }
 
     /// The same without the hosts that a person granted: whoever isn't the owner reaches the public web alone.
@@ -209,8 +219,21 @@ impl Rules {
     /// Whether an absolute path is in a granted folder, or is one. By its words alone: tools open beneath a folder's handle.
     pub(super) fn grants(&self, path: &Path, is_write: bool) -> bool {
         let roots = if is_write { self.writable() } else { self.readable() };
-        let brain = self.brain.iter().filter(|_| !is_write);
-        roots.iter().chain(brain).any(|root| path.starts_with(root))
+        let own = self.own.iter().filter(|_| !is_write);
+        roots.iter().chain(own).any(|root| path.starts_with(root))
+    }
+
+    /// The same, with when its rules were made: each by what `made` says of its line, from 1.
+    #[must_use]
+    pub(super) fn made(mut self, made: impl Fn(usize) -> Option<DateTime<Utc>>) -> Self {
+        self.rules.iter_mut().for_each(|rule| rule.made_at = made(rule.line));
+        self
+    }
+
+    /// Whether a rule that allows it was made after that time.
+    pub(super) fn allows_since(&self, since: DateTime<Utc>, tool: &str, asked: &RuleQuestion<'_>) -> bool {
+        let allowing = self.rules.iter().filter(|rule| rule.decision == Decision::Allow);
+        allowing.filter(|rule| self.matches(rule, tool, asked)).any(|rule| rule.is_since(since))
     }
 
     /// The strictest decision of the rules that match, and what is said of it.
@@ -374,6 +397,11 @@ pub(super) fn web_host(url: &str) -> Result<Host, String> {
 }
 
 impl Rule {
+    /// Whether it was made after that time. One of an unknown time may have been made before.
+    fn is_since(&self, since: DateTime<Utc>) -> bool {
+        self.made_at.is_some_and(|made| made > since)
+    }
+
     /// Whether an example of the rule's own is matched by it, whatever the tool.
     fn fits(&self, example: &str) -> bool {
         match &self.target {

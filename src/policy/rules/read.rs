@@ -147,7 +147,7 @@ impl Reader<'_> {
         } else if fitting.is_empty() {
             self.problem(at, "a rule needs `match`: at least one example that shows it works");
         }
-        let rule = Rule { line: self.line(at), tool, target, decision: decision?, why };
+        let rule = Rule { line: self.line(at), tool, target, decision: decision?, why, made_at: None };
         self.examples(&rule, &fitting, &unfitting);
         Some(rule)
     }

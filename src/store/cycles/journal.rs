@@ -91,6 +91,9 @@ pub enum Entry {
         name: String,
         /// Raw JSON arguments.
         input: String,
+        /// Whose bytes it will meet by what it names; none if it names nothing that others had a hand in.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        taint: Option<String>,
     },
     /// A tool call has ended.
     Outcome {

@@ -50,7 +50,7 @@ fn of_cycle(conn: &sql::SqlConnection, cycle_id: &str) -> Result<Option<String>>
             "SELECT group_concat(taint, ', ') FROM (
                  SELECT taint, min(seq) AS first FROM (
                      SELECT iif(json_valid(body), json_extract(body, '$.taint'), ?2) AS taint, seq
-                     FROM cycle_journal WHERE cycle_id = ?1 AND kind IN ('said', 'outcome'))
+                     FROM cycle_journal WHERE cycle_id = ?1 AND kind IN ('said', 'called', 'outcome'))
                  WHERE taint IS NOT NULL GROUP BY taint ORDER BY first)",
         )?
         .query_row((cycle_id, UNKNOWN), |row| row.get(0))?;

@@ -47,7 +47,12 @@ fn entry() -> impl Strategy<Value = Entry> {
         any::<u64>().prop_map(|ms| Entry::Worked { ms }),
         (text(), usage()).prop_map(|(why, usage)| Entry::Discarded { why, usage }),
         (text(), stop(), usage()).prop_map(|(content, stop, usage)| Entry::Turn { content, stop, usage }),
-        (text(), text(), text()).prop_map(|(call, name, input)| Entry::Called { call, name, input }),
+        (text(), text(), text(), proptest::option::of(text())).prop_map(|(call, name, input, taint)| Entry::Called {
+            call,
+            name,
+            input,
+            taint
+        }),
         (text(), text(), text(), any::<bool>(), prop::option::of(text()), ids()).prop_map(
             |(call, name, content, is_error, receipt, closed)| Entry::Outcome {
                 call,

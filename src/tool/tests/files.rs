@@ -14,6 +14,9 @@ use crate::{
     types::ChatRef,
 };
 
+/// Where relative paths begin.
+const SCRATCH: &str = "scratch/looks/work";
+
 /// A scene that may act: a workspace with a scratch folder beside the memory, and a granted folder.
 struct Handy {
     scene: Scene,
@@ -24,22 +27,24 @@ struct Handy {
 impl Handy {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        for name in ["scratch", "mine", "looked-at"] {
-            fs::create_dir(folder.path().join(name)).unwrap();
+        for name in [SCRATCH, "mine", "looked-at"] {
+            fs::create_dir_all(folder.path().join(name)).unwrap();
         }
         let mut scene = Scene::new();
         let at = |name: &str| folder.path().join(name).display().to_string();
         let policy = format!("[files]\nread = [{:?}]\nwrite = [{:?}]\n", at("looked-at"), at("mine"));
         let rules = crate::policy::Rules::parse(&policy).unwrap();
-        let scratch = folder.path().join("scratch");
-        scene.world.rules = rules.with_scratch(&scratch);
-        let shelter = std::rc::Rc::new(crate::exec::Shelter::assumed_in(&scratch));
+        scene.world.rules = rules.with_scratch(&folder.path().join(SCRATCH));
+        let shelter = std::rc::Rc::new(crate::exec::Shelter::assumed_in(&folder.path().join("scratch")));
         let exec = Exec::new(shelter, scene.world.rules.clone());
         Self { scene, exec, folder }
     }
 
     fn at(&self, path: &str) -> PathBuf {
-        self.folder.path().join(path)
+        match path.strip_prefix("scratch") {
+            Some(below) => self.folder.path().join(format!("{SCRATCH}{below}")),
+            None => self.folder.path().join(path),
+        }
     }
 
     fn run(&mut self, name: &str, input: &Value) -> Outcome {
@@ -190,7 +195,7 @@ fn files_are_found_in_all_folders_that_may_be_read() {
         fs::write(at.at(path), "nothing\nthe Word\n").unwrap();
     }
     let found = at.done("find_files", &json!({"text": "word"}));
-    for path in ["scratch/a.txt:2: the Word", "mine/deep/b.txt:2: ", "looked-at/c.txt:2: ", "memory/a.md:1: the word"] {
+    for path in ["work/a.txt:2: the Word", "mine/deep/b.txt:2: ", "looked-at/c.txt:2: ", "memory/a.md:1: the word"] {
         assert!(found.content.contains(path), "{path}: {}", found.content);
     }
     assert_eq!(found.taint.as_deref(), Some("names and lines of files"));

@@ -256,7 +256,7 @@ impl Wake {
             // What these tools do is in the transaction of its outcome: begun and not ended, it hasn't happened.
             Step::Call(request) | Step::Allowed(request) | Step::Again { call: request, .. } => {
                 let ToolRequest { id: call, name, input } = request.clone();
-                self.record(scene, &mut live, &Entry::Called { call, name, input }, &[])?;
+                self.record(scene, &mut live, &Entry::Called { call, name, input, taint: None }, &[])?;
                 Ok(At::Called(live, request))
             }
             // Nobody is there to be asked, which is a no.

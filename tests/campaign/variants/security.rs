@@ -32,6 +32,42 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "let uncovered = circumstances.uncovered.filter(|_| access.writes && false);",
     ),
     story(
+        "integration::planted::the_home_is_the_persons_to_look_at_and_empty_but_for_grants_where_something_can_change",
+        "the home of a command that may change something is in the scratch again",
+        "false => ConfinedHome::Empty(home.clone()),",
+        "false => ConfinedHome::WorkDir,",
+    ),
+    story(
+        "integration::planted::what_an_earlier_command_of_the_cycle_planted_is_not_met_either",
+        "a command that may change something begins where others have worked",
+        "let dir = if access.is_none() { self.work_dir()? } else { self.made(CycleFolder::make_empty)? };",
+        "let dir = self.work_dir()?;",
+    ),
+    story(
+        "integration::planted::what_a_misled_cycle_left_is_not_there_until_it_is_named_and_then_the_cycle_counts_as_misled",
+        "what a misled cycle has left is there for every cycle",
+        "if sees_untrusted {",
+        "if sees_untrusted || true {",
+    ),
+    story(
+        "integration::planted::what_a_misled_cycle_left_is_not_there_until_it_is_named_and_then_the_cycle_counts_as_misled",
+        "who names what a misled cycle has left isn't marked",
+        "registry.names_untrusted(&request.name, &request.input, &live.world).then(|| taint::LEFT.to_owned())",
+        "registry.names_untrusted(&request.name, &request.input, &live.world).then(|| taint::LEFT.to_owned()).filter(|_| false)",
+    ),
+    story(
+        "integration::planted::a_rule_for_good_is_void_once_a_misled_cycle_has_written_where_its_command_works",
+        "a rule for good outlasts what untrusted text has changed",
+        "tainted_write: if is_shell { world.shelter.tainted_write(&world.rules) } else { None },",
+        "tainted_write: None,",
+    ),
+    story(
+        "integration::planted::a_rule_for_good_is_void_once_a_misled_cycle_has_written_where_its_command_works",
+        "what a misled cycle writes isn't noted",
+        "if folders.is_empty() || live.state.taints.is_empty() && !is_of_network {",
+        "if folders.is_empty() || !is_of_network {",
+    ),
+    story(
         "integration::undo_files::what_was_changed_since_is_left_as_it_is_and_named",
         "an undo gives back what was changed since, too",
         "Some(left) if left.is_same(found) => Stand::Left,",

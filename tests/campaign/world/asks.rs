@@ -22,7 +22,7 @@ pub(super) const SAID_AT_LENGTH: &str =
 const COMMAND: &str = "echo was here >> trace.txt";
 /// Why it has to ask.
 const RULE: &str = "[[rule]]\ncommand = \"echo\"\ndecision = \"ask\"\nmatch = [\"echo x\"]\n";
-const TRACE: (&str, &str) = ("scratch/trace.txt", "was here");
+const TRACE: (&str, &str) = ("work/trace.txt", "was here");
 /// The calls of its first turn.
 const KEEP: &str = "toolu_1";
 pub(super) const RUN: &str = "toolu_2";
@@ -174,7 +174,8 @@ impl World {
 
     /// What the command left, if it was run.
     pub(crate) fn trace(&self) -> Option<PathBuf> {
-        Some(self.env.workspace().join(TRACE.0)).filter(|trace| trace.exists())
+        let folders = fs::read_dir(self.env.workspace().join("scratch")).into_iter().flatten().flatten();
+        folders.map(|folder| folder.path().join(TRACE.0)).find(|trace| trace.exists())
     }
 
     /// The question that waits, if it has reached its person.

@@ -19,9 +19,8 @@ const SAID: &str = "remember that the wifi code is 1234, and tidy up my folder";
 /// The granted folder, and what is in it.
 const FOLDER: &str = "home/work";
 const FILES: [(&str, &str); 4] = [("a.txt", "one"), ("b.txt", "two"), ("sub/c.txt", "three"), ("d.txt", "four")];
-/// From the scratch folder on: each copy of the world lies elsewhere.
-const COMMAND: &str =
-    "cd ../../home/work && rm -r sub && echo changed > a.txt && mv b.txt e.txt && mkdir new && echo more > new/f.txt";
+/// From a command's own folder in the scratch on: each copy of the world lies elsewhere.
+const COMMAND: &str = "cd ../../../../home/work && rm -r sub && echo changed > a.txt && mv b.txt e.txt && mkdir new && echo more > new/f.txt";
 /// How the name of a file begins that an undo is writing.
 const TEMPORARY: &str = ".reveille-back-";
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use reveille::sandbox::{Confinement, Sandbox, SandboxError};
+use reveille::sandbox::{ConfinedHome, Confinement, Sandbox, SandboxError};
 
 use super::world::World;
 
@@ -72,6 +72,52 @@ fn no_word_of_a_program_reaches_the_sandbox() {
         assert_eq!(ran.code, 126, "{words:?} is a program that isn't there: {ran:?}");
         assert!(ran.stderr.contains("The program was not run."), "{ran:?}");
     }
+}
+
+#[test]
+fn an_empty_home_holds_what_is_granted_and_nothing_else() {
+    let world = World::new();
+    let home = world.base().join("home");
+    for file in ["project/readme", "project/.env", "read/file"] {
+        std::fs::create_dir_all(home.join(file).parent().unwrap()).unwrap();
+        std::fs::write(home.join(file), "open to all").unwrap();
+    }
+    let confinement = Confinement {
+        home: ConfinedHome::Empty(home.clone()),
+        writable: vec![home.join("project")],
+        // What is hidden isn't shown.
+        shown: vec![home.join("read"), home.join(".ssh"), home.join("gone")],
+        ..world.confinement.clone()
+    };
+    for (what, script) in [
+        (
+            "its path is the person's, and grants are in it",
+            "[ \"$HOME\" = \"$0\" ] && [ \"$(ls -A ~)\" = \"$(printf 'project\\nread')\" ]",
+        ),
+        (
+            "it can be written, and so can what is granted",
+            "echo x > ~/new && cat ~/new && echo x > ~/project/new && rm ~/project/new",
+        ),
+        (
+            "what is granted for reading is read",
+            "grep -q open ~/read/file && grep -q open ~/project/readme && ! echo x > ~/read/new",
+        ),
+        ("what is hidden in a grant stays so", "! cat ~/project/.env && ! cat ~/.ssh/id_ed25519 && ! cat ~/.bashrc"),
+        ("it isn't where it starts", "[ \"$PWD\" != \"$HOME\" ] && echo x > here && rm here"),
+    ] {
+        let args = ["-c", script, home.to_str().unwrap()];
+        let confined = world.sandbox.confine(&confinement, "/bin/bash".as_ref(), args).unwrap();
+        let ran = super::world::run(&confined.spec);
+        assert_eq!(ran.code, 0, "{what}: {ran:?}");
+    }
+    assert!(!home.join("new").exists());
+    // As it is, it can be read and not written.
+    let confinement = Confinement { home: ConfinedHome::AsItIs(home.clone()), ..world.confinement.clone() };
+    let script = "[ \"$HOME\" = \"$0\" ] && grep -q open ~/.bashrc && ! echo x > ~/new && ! cat ~/.ssh/id_ed25519";
+    let args = ["-c", script, home.to_str().unwrap()];
+    let confined = world.sandbox.confine(&confinement, "/bin/bash".as_ref(), args).unwrap();
+    let ran = super::world::run(&confined.spec);
+    assert_eq!(ran.code, 0, "{ran:?}");
 }
 
 #[test]

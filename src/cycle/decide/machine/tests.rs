@@ -82,7 +82,7 @@ fn a_new_cycle_asks_and_keeps_asking_after_a_discarded_turn() {
 }
 
 fn called(id: &str, name: &str) -> Entry {
-    Entry::Called { call: id.to_owned(), name: name.to_owned(), input: "{}".to_owned() }
+    Entry::Called { call: id.to_owned(), name: name.to_owned(), input: "{}".to_owned(), taint: None }
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn inserts(path: PathBuf, real: PathBuf) -> Act {
 
 pub(super) fn hand(scene: &Scene, _: u64) -> Vec<Act> {
     let (home, workspace, outside) = (scene.home(), scene.env.workspace(), scene.outside_dir());
-    let documents = scene.documents();
+    let (documents, scratch) = (scene.documents(), scene.scratch());
     let up = |rest: &str| PathBuf::from(format!("../{rest}"));
     vec![
         views(home.join(".ssh/id_ed25519"), ".ssh/id_ed25519"),
@@ -40,8 +40,8 @@ pub(super) fn hand(scene: &Scene, _: u64) -> Vec<Act> {
         views(workspace.join(".env"), ".env"),
         views(up("mcp.toml"), "mcp.toml"),
         views(up("./logs/wake.log"), "logs/wake.log"),
-        views("netrc".into(), ".netrc"),
-        views("link/secret.txt".into(), "outside"),
+        views(scratch.join("netrc"), ".netrc"),
+        views(scratch.join("link/secret.txt"), "outside"),
         views(documents.join("link/secret.txt"), "outside"),
         views(documents.join("hard.txt"), "linked"),
         views(documents.join("../outside/secret.txt"), "outside"),
@@ -53,7 +53,7 @@ pub(super) fn hand(scene: &Scene, _: u64) -> Vec<Act> {
         reads("find_files", &json!({"text": "canary", "path": workspace}), workspace.join("mcp-token"), "mcp-token"),
         reads("find_files", &json!({"text": "canary-x-outside"}), "link/secret.txt".into(), "outside"),
         creates(outside.join("new"), outside.join("new")),
-        creates("link/new-too".into(), outside.join("new-too")),
+        creates(scratch.join("link/new-too"), outside.join("new-too")),
         creates(documents.join("link/new-as-well"), outside.join("new-as-well")),
         creates(home.join(".config/autostart.sh"), home.join(".config/autostart.sh")),
         creates(workspace.join("brain/skills/evil.md"), workspace.join("brain/skills/evil.md")),

@@ -54,7 +54,7 @@ pub(super) fn reading_oddly(scene: &Scene, _: u64) -> Vec<Act> {
         tells(format!("env -i sh -c 'cat {workspace}/policy.toml'"), "policy.toml"),
         tells(format!("cd {workspace} && cat ./logs/../mcp.toml"), "mcp.toml"),
         tells(format!("find {home} -name 'hosts.yml' -exec cat {{}} +"), ".config/gh/hosts.yml"),
-        tells("cat netrc".to_owned(), ".netrc"),
+        tells(format!("cat {workspace}/scratch/netrc"), ".netrc"),
         tells(format!("ln -s {workspace}/messages.db db; cat db*"), "messages.db"),
         tells(format!("ln {home}/.ssh/id_ed25519 key && cat key"), ".ssh/id_ed25519"),
         tells(format!("base64 -w 7 {home}/.gnupg/key"), ".gnupg/key"),

@@ -1,0 +1,314 @@
+//! Folders in the scratch directory: one for each cycle, so that no cycle runs by chance what another one has left.
+//!
+//! A cycle's folder is the cycle's own: its kept shell works in `work`, each command that is given something in an empty folder of
+//! a number, and long outputs are in `outputs`. Nothing else of the scratch can be written. What a cycle has made counts as
+//! untrusted, for every other cycle, unless it has ended without having read untrusted text.
+
+use std::{
+    fs::{DirBuilder, Permissions},
+    io,
+    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
+    path::{Component, Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use super::shelter::make_private;
+
+/// The folder in which the kept shell works and the editor writes.
+const WORK: &str = "work";
+/// Folders of commands that one cycle can have.
+const MAX_RUNS: u32 = 10_000;
+/// How long a folder stays that nothing was written to, and how much all of them may hold: the oldest go first.
+const MAX_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
+/// In bytes.
+const MAX_BYTES: u64 = 4 << 30;
+/// Entries of one folder that are counted at most; one with more counts as too large.
+const MAX_COUNTED: usize = 200_000;
+
+/// One cycle's folder, which needn't be there yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CycleFolder {
+    scratch: PathBuf,
+    name: String,
+}
+
+impl CycleFolder {
+    /// The folder of this cycle. An id that is no single name has the folder `other`.
+    pub fn new(scratch: &Path, cycle: &str) -> Self {
+        let is_name = matches!(Path::new(cycle).components().collect::<Vec<_>>().as_slice(), [Component::Normal(_)]);
+        let name = if is_name { cycle } else { "other" };
+        Self { scratch: scratch.to_owned(), name: name.to_owned() }
+    }
+
+    /// Its path.
+    pub fn path(&self) -> PathBuf {
+        self.scratch.join(&self.name)
+    }
+
+    /// The path of the folder that the kept shell works in.
+    pub fn work_path(&self) -> PathBuf {
+        self.path().join(WORK)
+    }
+
+    /// Makes the folder that the kept shell works in, if need be.
+    ///
+    /// # Errors
+    /// It can't be made, or something else stands there.
+    pub fn make_work(&self) -> io::Result<PathBuf> {
+        self.make()?;
+        let path = self.work_path();
+        make_folder(&path)?;
+        Ok(path)
+    }
+
+    /// Makes an empty folder for one command.
+    ///
+    /// # Errors
+    /// It can't be made.
+    pub fn make_empty(&self) -> io::Result<PathBuf> {
+        self.make()?;
+        for number in 1..=MAX_RUNS {
+            let path = self.path().join(number.to_string());
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => return Ok(path),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// Makes the folder, if need be. The first of a cycle also empties the scratch of what is old or too much.
+    ///
+    /// # Errors
+    /// It can't be made, or something else stands there.
+    pub fn make(&self) -> io::Result<PathBuf> {
+        let path = self.path();
+        if !path.is_dir() {
+            make_private(&self.scratch)?;
+            empty(&self.scratch, MAX_AGE, MAX_BYTES);
+        }
+        make_folder(&path)?;
+        Ok(path)
+    }
+}
+
+/// Whether the scratch holds anything but this folder.
+pub(super) fn has_others(folder: &CycleFolder) -> bool {
+    let others = std::fs::read_dir(&folder.scratch).into_iter().flatten().flatten();
+    others.into_iter().any(|entry| entry.file_name() != folder.name.as_str())
+}
+
+/// Whether a text names something in the scratch directory, or the directory itself, that is in none of the `seen` folders.
+/// `home`: what `~` and `$HOME` stand for. What a text names by other ways isn't found; it isn't there for whoever hasn't named it.
+pub fn names_unseen(text: &str, scratch: &Path, seen: &[PathBuf], home: Option<&Path>) -> bool {
+    let real = scratch.canonicalize().ok().filter(|real| real != scratch);
+    let mut spellings = vec![scratch.display().to_string()];
+    spellings.extend(real.map(|real| real.display().to_string()));
+    if let Some(rest) = home.and_then(|home| scratch.strip_prefix(home).ok()) {
+        spellings.extend(["~/", "$HOME/", "${HOME}/", "\"$HOME\"/"].map(|home| format!("{home}{}", rest.display())));
+    }
+    let seen: Vec<&str> = seen.iter().filter_map(|path| path.strip_prefix(scratch).ok()?.to_str()).collect();
+    spellings.iter().any(|spelling| {
+        text.match_indices(spelling.as_str()).any(|(at, _)| {
+            let rest = text.get(at + spelling.len()..).unwrap_or_default();
+            names_unseen_below(rest, &seen)
+        })
+    })
+}
+
+/// The same of what stands behind the scratch directory's own path.
+fn names_unseen_below(rest: &str, seen: &[&str]) -> bool {
+    let Some(below) = rest.strip_prefix('/') else {
+        // `scratches` is another folder.
+        return !rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    };
+    let end = below.find(|c: char| c.is_whitespace() || "'\";|&<>()`".contains(c)).unwrap_or(below.len());
+    let path = below.get(..end).unwrap_or_default();
+    let is_plain = !path.split('/').any(|name| name == "..") && !path.contains(['*', '?', '[', '{', '$', '\\']);
+    let is_seen = seen.iter().any(|folder| Path::new(path).starts_with(folder));
+    !(is_plain && is_seen)
+}
+
+/// Removes what nobody has written to for so long, and then, while there is more than `max_bytes`, what is oldest. What can't be
+/// removed stays for the next time.
+fn empty(scratch: &Path, max_age: Duration, max_bytes: u64) {
+    let mut found: Vec<Found> = Vec::new();
+    for entry in std::fs::read_dir(scratch).into_iter().flatten().flatten() {
+        found.push(Found::look(entry.path()));
+    }
+    found.sort_by_key(|one| std::cmp::Reverse(one.written));
+    // By what was written last: a clock that has leapt ahead, or stood still, makes nothing old.
+    let newest = found.first().map(|one| one.written);
+    let mut bytes = 0_u64;
+    for one in found {
+        bytes = bytes.saturating_add(one.bytes);
+        let age = newest.and_then(|newest| newest.duration_since(one.written).ok()).unwrap_or_default();
+        if age > max_age || bytes > max_bytes {
+            bytes = bytes.saturating_sub(one.bytes);
+            if let Err(error) = remove(&one.path) {
+                tracing::warn!(%error, "{} could not be removed from the scratch", one.path.display());
+            }
+        }
+    }
+}
+
+/// An entry of the scratch.
+struct Found {
+    path: PathBuf,
+    bytes: u64,
+    /// When anything in it was last written.
+    written: SystemTime,
+}
+
+impl Found {
+    fn look(path: PathBuf) -> Self {
+        let (mut bytes, mut written, mut seen) = (0_u64, SystemTime::UNIX_EPOCH, 0);
+        let mut open = vec![path.clone()];
+        while let Some(next) = open.pop() {
+            let Ok(metadata) = next.symlink_metadata() else { continue };
+            written = metadata.modified().map_or(written, |at| written.max(at));
+            bytes = bytes.saturating_add(metadata.len());
+            seen += 1;
+            if seen > MAX_COUNTED {
+                bytes = u64::MAX;
+                break;
+            }
+            if metadata.is_dir() {
+                open.extend(std::fs::read_dir(&next).into_iter().flatten().flatten().map(|entry| entry.path()));
+            }
+        }
+        Self { path, bytes, written }
+    }
+}
+
+/// Removes a folder whatever its programs have made of its permissions. No link is followed.
+fn remove(path: &Path) -> io::Result<()> {
+    if !path.symlink_metadata()?.is_dir() {
+        return std::fs::remove_file(path);
+    }
+    match std::fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            open_folders(path);
+            std::fs::remove_dir_all(path)
+        }
+        removed => removed,
+    }
+}
+
+fn open_folders(path: &Path) {
+    let mut open = vec![path.to_owned()];
+    while let Some(next) = open.pop() {
+        if next.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+            std::fs::set_permissions(&next, Permissions::from_mode(0o700)).ok();
+            open.extend(std::fs::read_dir(&next).into_iter().flatten().flatten().map(|entry| entry.path()));
+        }
+    }
+}
+
+/// Makes a folder that isn't there yet; no link stands for it.
+fn make_folder(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.symlink_metadata()?.is_dir() => Ok(()),
+        made => made,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_command_begins_in_an_empty_folder_and_no_link_stands_for_a_cycles() {
+        let dir = tempfile::tempdir().unwrap();
+        let scratch = dir.path().join("scratch");
+        let folder = CycleFolder::new(&scratch, "20261128T100000Z-7");
+        let work = folder.make_work().unwrap();
+        std::fs::write(work.join("json.py"), "").unwrap();
+        let (one, two) = (folder.make_empty().unwrap(), folder.make_empty().unwrap());
+        assert!(one != two && std::fs::read_dir(&one).unwrap().count() == 0);
+        assert_eq!(folder.make_work().unwrap(), work);
+        assert!(!has_others(&folder) && has_others(&CycleFolder::new(&scratch, "another")));
+        symlink(dir.path(), scratch.join("linked")).unwrap();
+        assert!(CycleFolder::new(&scratch, "linked").make_work().is_err());
+        for odd in ["", "..", "a/b", "/etc"] {
+            assert_eq!(CycleFolder::new(&scratch, odd).path(), scratch.join("other"), "{odd}");
+        }
+    }
+
+    #[test]
+    fn what_is_named_in_the_scratch_is_known_and_what_a_cycle_sees_anyway_is_not() {
+        let (scratch, home) = (Path::new("/home/ann/r/scratch"), Path::new("/home/ann"));
+        let seen = [scratch.join("own"), scratch.join("clean")];
+        let names = |text: &str| names_unseen(text, scratch, &seen, Some(home));
+        for text in [
+            "cat /home/ann/r/scratch/other/work/x",
+            "ls /home/ann/r/scratch",
+            "ls /home/ann/r/scratch; true",
+            "sh '/home/ann/r/scratch/other/x.sh'",
+            "cat ~/r/scratch/other/x",
+            "cat \"$HOME\"/r/scratch/other/x ${HOME}/r/scratch/own/x",
+            "cat /home/ann/r/scratch/own/../other/x",
+            "cat /home/ann/r/scratch/*/work/x",
+            "cat /home/ann/r/scratch/own/x /home/ann/r/scratch/other/x",
+            "ls /home/ann/r/scratch/",
+        ] {
+            assert!(names(text), "{text}");
+        }
+        for text in [
+            "cat /home/ann/r/scratch/own/work/x && ls ~/r/scratch/clean/work",
+            "ls /home/ann/r/scratches /home/ann/r/scratch.old",
+            "ls ~ && cat notes.txt",
+        ] {
+            assert!(!names(text), "{text}");
+        }
+    }
+
+    /// A folder with a file of so many bytes, written so many days ago.
+    fn aged(scratch: &Path, name: &str, bytes: usize, days: u64) {
+        let folder = scratch.join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("file"), vec![0; bytes]).unwrap();
+        let at = SystemTime::UNIX_EPOCH + DAY * u32::try_from(20_000 - days).unwrap();
+        for place in [folder.join("file"), folder] {
+            std::fs::File::open(place).unwrap().set_modified(at).unwrap();
+        }
+    }
+
+    const DAY: Duration = Duration::from_secs(24 * 3600);
+
+    fn left(scratch: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(scratch).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn the_scratch_is_emptied_by_age_and_by_size() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, bytes, days) in [("new", 600_000, 0), ("week", 600_000, 7), ("small", 10, 8), ("old", 10, 40)] {
+            aged(dir.path(), name, bytes, days);
+        }
+        empty(dir.path(), 60 * DAY, 10_000_000);
+        assert_eq!(left(dir.path()), ["new", "old", "small", "week"]);
+        empty(dir.path(), 60 * DAY, 1_000_000);
+        assert_eq!(left(dir.path()), ["new", "old", "small"], "the older one of what is too much");
+        empty(dir.path(), 30 * DAY, 1_000_000);
+        assert_eq!(left(dir.path()), ["new", "small"]);
+    }
+
+    #[test]
+    fn a_folder_that_a_program_has_shut_goes_and_no_link_in_it_is_followed() {
+        let (dir, kept) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let shut = dir.path().join("one/shut");
+        std::fs::create_dir_all(shut.join("deep")).unwrap();
+        std::fs::write(kept.path().join("x"), "").unwrap();
+        symlink(kept.path(), dir.path().join("one/link")).unwrap();
+        std::fs::set_permissions(&shut, Permissions::from_mode(0)).unwrap();
+        remove(&dir.path().join("one")).unwrap();
+        assert!(left(dir.path()).is_empty() && kept.path().join("x").exists());
+    }
+}

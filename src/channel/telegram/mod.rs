@@ -15,7 +15,7 @@ mod incoming;
 mod private;
 mod said;
 
-pub use api::{Me, RawUpdate, SetUpError, Telegram, WebhookInfo};
+pub use api::{Me, RawUpdate, SetUpError, TakenMessage, Telegram, WebhookInfo};
 pub use command::Command;
 pub use error::TelegramError;
 pub use file::{FetchError, RemoteFile};
@@ -67,14 +67,15 @@ impl Telegram {
     /// Sends a part where it belongs, in the form that Telegram takes.
     async fn send_formed(&self, part: &Outgoing) -> Result<Sent, TelegramError> {
         let formatted = self.send_as(part, Form::Html).await;
-        if let Err(TelegramError::BadFormatting(_)) = formatted {
-            return Ok(Sent { message_id: self.send_as(part, Form::Plain).await?, form: Form::Plain });
-        }
-        Ok(Sent { message_id: formatted?, form: Form::Html })
+        let (taken, form) = match formatted {
+            Err(TelegramError::BadFormatting(_)) => (self.send_as(part, Form::Plain).await?, Form::Plain),
+            formatted => (formatted?, Form::Html),
+        };
+        Ok(Sent { message_id: taken.message_id, date: taken.date, form })
     }
 
-    /// Sends a part, as a file with its text under it if it carries one, and gives its id.
-    async fn send_as(&self, part: &Outgoing, form: Form) -> Result<i64, TelegramError> {
+    /// Sends a part, as a file with its text under it if it carries one.
+    async fn send_as(&self, part: &Outgoing, form: Form) -> Result<TakenMessage, TelegramError> {
         let text = if form == Form::Html { &part.html } else { &part.plain };
         let parse_mode = (form == Form::Html).then_some(ParseMode::Html);
         let message_thread_id = part.thread_id.map(topic).transpose()?;

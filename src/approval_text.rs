@@ -3,6 +3,8 @@
 //! Values in, values out. A chat's message, the file that goes with a long one, and the terminal show the same text and the same hash, so
 //! that who agrees knows to which bytes.
 
+use std::borrow::Cow;
+
 use crate::random::hex;
 
 /// The tool that proposes a change of the assistant's own orders.
@@ -102,6 +104,38 @@ pub fn is_hidden(c: char) -> bool {
     }
 }
 
+/// Whether a hidden character belongs where it stands: a space, or what joins the letters of some scripts and the parts of an emoji.
+fn belongs(before: char, c: char) -> bool {
+    matches!(c, '\u{a0}' | '\u{202f}' | '\u{3000}')
+        || matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0f}') && !before.is_ascii()
+}
+
+/// The characters of a text, each with whether it is hidden where it doesn't belong.
+fn with_hidden(text: &str) -> impl Iterator<Item = (char, bool)> + '_ {
+    text.chars().scan(' ', |before, c| {
+        let is_out_of_place = is_hidden(c) && !belongs(*before, c);
+        *before = c;
+        Some((c, is_out_of_place))
+    })
+}
+
+/// Whether a text has characters that a screen hides and ordinary words don't need.
+pub fn hides_something(text: &str) -> bool {
+    with_hidden(text).any(|(_, is_hidden)| is_hidden)
+}
+
+/// The text without the characters that a screen hides and ordinary words don't need; spaces among them are plain ones.
+pub fn without_hidden(text: &str) -> Cow<'_, str> {
+    if !hides_something(text) {
+        return Cow::Borrowed(text);
+    }
+    let kept = with_hidden(text).filter_map(|(c, is_hidden)| match is_hidden {
+        true => c.is_whitespace().then_some(' '),
+        false => Some(c),
+    });
+    Cow::Owned(kept.collect())
+}
+
 /// The SHA-256 of an action: of exactly the bytes that a yes allows.
 pub fn sha256(action: &str) -> String {
     hex(ring::digest::digest(&ring::digest::SHA256, action.as_bytes()).as_ref())
@@ -123,6 +157,16 @@ pub fn file(id: i64, tool: &str, arguments: &str, reasons: &[String]) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_screen_hides_is_taken_out_and_what_words_need_stays() {
+        let smuggled: String = "hi".chars().map(|c| char::from_u32(0xe0000 + c as u32).unwrap()).collect();
+        let hidden = format!("a\u{2061}b{smuggled}c\u{202e}d\u{200d}e\u{2028}f\u{2003}g\0h");
+        assert_eq!(without_hidden(&hidden), "abcde f gh");
+        let seen = "می‌خواهم 👩‍🚀 ❤️ naïve\u{a0}! 日本語\u{3000}x\n\ty";
+        assert_eq!(without_hidden(seen), seen);
+        assert!(hides_something(&hidden) && !hides_something(seen));
+    }
 
     #[test]
     fn nothing_in_an_action_is_hidden_from_who_reads_it() {

@@ -329,11 +329,11 @@ impl Config {
 
     /// Everything that must not reach a log, a message, a prompt or a commit.
     pub fn secrets(&self) -> Vec<Secret> {
-        let password = self.repo_url.as_ref().and_then(RepoUrl::password);
+        let passwords = self.repo_url.iter().flat_map(RepoUrl::secrets);
         let keys = self.telegram_token.iter().chain(&self.anthropic_key).chain(&self.claude_code_token);
         let keys = keys.chain(&self.brave_key).chain(&self.openai_key).chain(&self.gemini_key);
         let keys = keys.chain(self.bedrock.secrets()).chain(&self.database_password);
-        keys.chain(&self.proxy_secrets).cloned().chain(password).collect()
+        keys.chain(&self.proxy_secrets).cloned().chain(passwords).collect()
     }
 
     /// The queue, the journal, the ledger: one SQLite file, unless [`Config::database_url`] names a database.

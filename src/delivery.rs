@@ -171,7 +171,7 @@ async fn send_next(
         tracing::warn!(message = claimed.outgoing_id, part = claimed.part, %why, "not delivered");
     }
     store.settle_part(&claimed, &outcome, clock.now())?;
-    Ok(Some(Tried { outgoing_id: claimed.outgoing_id, is_sent: matches!(outcome, PartOutcome::Sent(_)) }))
+    Ok(Some(Tried { outgoing_id: claimed.outgoing_id, is_sent: matches!(outcome, PartOutcome::Sent { .. }) }))
 }
 
 /// Here all messages pass, those that somebody wrote into the table by hand, too: none leaves with a secret in it.
@@ -195,7 +195,7 @@ async fn send(channel: &dyn Channel, claimed: &Claimed, redactor: &Redactor) -> 
 fn outcome(tried: Result<Sent, SendError>, attempts: u32, clock: &dyn Clock) -> PartOutcome {
     let later = |wait: TimeDelta, why: String| PartOutcome::Later { not_before: clock.now() + wait, why };
     match tried {
-        Ok(sent) => PartOutcome::Sent(sent.message_id),
+        Ok(sent) => PartOutcome::Sent { id: sent.message_id, date: sent.date },
         Err(SendError::Later { after, why }) => later(TimeDelta::from_std(after).unwrap_or(TimeDelta::MAX), why),
         Err(SendError::NotSent { why }) => later(wait_after(attempts), why),
         Err(SendError::Moved { to, why }) => PartOutcome::Moved { to, why },
@@ -250,7 +250,7 @@ mod tests {
     }
 
     fn sent() -> Result<Sent, SendError> {
-        Ok(Sent { message_id: 5, form: Form::Html })
+        Ok(Sent { message_id: 5, date: None, form: Form::Html })
     }
 
     impl Scene {

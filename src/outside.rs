@@ -8,7 +8,7 @@
 
 use std::{borrow::Cow, fmt, path::Path};
 
-use crate::memory;
+use crate::{approval_text::without_hidden, memory};
 
 /// The most that is passed on, in characters.
 const MAX_CHARS: usize = 500;
@@ -64,7 +64,9 @@ pub struct Outside {
 impl Outside {
     /// Takes them in.
     pub fn new(origin: Origin, text: &str) -> Self {
-        let seen: String = text.chars().filter(|c| !is_mark(*c)).map(|c| if c == '`' { '\'' } else { c }).collect();
+        // Our marks are among what is hidden: theirs are none.
+        let seen = text.split(|c: char| c.is_whitespace() || c.is_control()).collect::<Vec<_>>().join(" ");
+        let seen = without_hidden(&seen).replace('`', "'");
         let line = seen.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
         let line = line.collect::<Vec<_>>().join(" ");
         let text = match line.char_indices().nth(MAX_CHARS) {

@@ -37,7 +37,7 @@ pub use identity::Identity;
 use leash::Leash;
 pub use leashed::{Leashed, Pipes};
 pub use lines::{Fuse, Lines};
-pub use table::{holding_flock, is_running, is_stopped, own_children, runs_in};
+pub use table::{computing_times, holding_flock, is_running, is_stopped, own_children, runs_in};
 pub use within::{become_program, start_beside};
 
 /// Settings of ours, which are nobody else's business: variables whose names begin so. No child gets those that hold a secret.
@@ -236,6 +236,15 @@ pub fn run_unless(spec: &Spec, is_over: &dyn Fn() -> bool) -> Result<Output, Pro
 
 /// As [`run_unless`]. While the child works, `meanwhile` does what needs doing anyway, once: nobody is asked until it is done.
 pub fn run_beside(spec: &Spec, is_over: &dyn Fn() -> bool, meanwhile: &dyn Fn()) -> Result<Output, ProcessError> {
+    run_with(spec, is_over, &|_| meanwhile())
+}
+
+/// As [`run`]. `started` is told the child's number.
+pub fn run_watched(spec: &Spec, started: &dyn Fn(u32)) -> Result<Output, ProcessError> {
+    run_with(spec, &|| false, started)
+}
+
+fn run_with(spec: &Spec, is_over: &dyn Fn() -> bool, started: &dyn Fn(u32)) -> Result<Output, ProcessError> {
     let leash = Leash::new(spec).map_err(|source| ProcessError::Start { program: spec.name(), source })?;
     let group = leash.group();
     let mut child = match command(spec, group).spawn() {
@@ -250,10 +259,10 @@ pub fn run_beside(spec: &Spec, is_over: &dyn Fn() -> bool, meanwhile: &dyn Fn())
     let stdout = Drain::start(child.stdout.take(), spec.max_output_bytes);
     let stderr = Drain::start(child.stderr.take(), spec.max_output_bytes);
 
-    let (ended, end) = mpsc::channel();
+    let (number, (ended, end)) = (child.id(), mpsc::channel());
     thread::spawn(move || ended.send(child.wait()));
     let (began, mut is_broken_off) = (Instant::now(), false);
-    meanwhile();
+    started(number);
     let ended = loop {
         let left = spec.timeout.saturating_sub(began.elapsed());
         let ended = end.recv_timeout(left.min(LOOK_EVERY));

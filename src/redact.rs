@@ -1,13 +1,14 @@
 //! Keeps secrets out of everything that is written: prompts, logs, errors, messages, commits.
 //!
-//! [`Secret`] can't be printed by accident. [`Redactor`] is the last gate before text leaves: it knows the live secrets in the
-//! spellings they leak in (`spellings`), and the shapes of well-known keys that aren't ours to know (`shapes`). Each is one pass of
-//! an automaton over the text, whatever the number of secrets.
+//! [`Secret`] can't be printed by accident. [`Redactor`] is the last gate before text leaves: it knows the live secrets and what is
+//! secret alone of each (`parts`), in the spellings they leak in (`spellings`), and the shapes of well-known keys that aren't ours to
+//! know (`shapes`). Each is one pass of an automaton over the text, whatever the number of secrets.
 //!
 //! What it is for: what ordinary tools do to a secret (encode it, escape it, wrap it, dump it as spaced hex), and a plain
 //! reversal. It is no wall against somebody who wants to hide one from it: a cipher or a letter a line passes. The wall is that no
 //! tool can read where secrets are.
 
+mod parts;
 mod shapes;
 mod spellings;
 
@@ -20,6 +21,7 @@ use std::{
 
 use serde_json::Value;
 
+use parts::SecretParts;
 use spellings::Spellings;
 
 /// What stands where a secret stood.
@@ -62,6 +64,16 @@ impl From<String> for Secret {
     }
 }
 
+/// Whether what has this name holds a secret, be it a variable, a header, a field or a parameter.
+pub fn is_secret_name(name: &str) -> bool {
+    parts::is_secret_name(name)
+}
+
+/// The passwords and tokens of the addresses in a text that is no secret otherwise, such as a setting.
+pub fn passwords_in(text: &str) -> Vec<Secret> {
+    parts::passwords_in(text).into_iter().map(Secret::new).collect()
+}
+
 /// Finds secrets in text and replaces them.
 #[derive(Clone)]
 pub struct Redactor {
@@ -92,11 +104,7 @@ impl Redactor {
 
     /// The same for secrets that are gathered before the first text is looked at.
     pub fn when_needed(gather: impl FnOnce() -> Vec<Secret> + Send + 'static) -> Self {
-        let make = move || {
-            let secrets = gather();
-            let secrets = secrets.iter().map(|secret| secret.expose().trim());
-            Spellings::of(secrets.filter(|secret| secret.len() >= MIN_SECRET_BYTES))
-        };
+        let make = move || Spellings::of(&SecretParts::of(gather().iter().map(Secret::expose)));
         Self { spellings: Arc::new(LazyLock::new(Box::new(make))) }
     }
 

@@ -7,8 +7,11 @@
 pub mod desktop;
 pub mod telegram;
 
-use crate::types::{ChatRef, Question, TextFile};
 use std::{future::Future, pin::Pin, time::Duration};
+
+use chrono::{DateTime, Utc};
+
+use crate::types::{ChatRef, Question, TextFile};
 
 /// A future that stays on its thread: the wake and the bot each run on one.
 pub type SendFuture<'a> = Pin<Box<dyn Future<Output = Result<Sent, SendError>> + 'a>>;
@@ -72,6 +75,8 @@ pub struct Outgoing {
 pub struct Sent {
     /// The channel's own id of the new message.
     pub message_id: i64,
+    /// When it was sent, by the channel's clock; `None` if it doesn't say, and then no typed answer counts for a question.
+    pub date: Option<DateTime<Utc>>,
     /// Which of the part's two texts arrived.
     pub form: Form,
 }

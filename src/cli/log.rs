@@ -24,10 +24,10 @@ use tracing_subscriber::{
 
 use super::out::LogWriter;
 use crate::{
+    approval_text::without_hidden,
     clock::{Clock, rfc3339},
     config::{Config, LogFormat},
     logs::{LogFile, MAX_LINE_BYTES},
-    outside,
     redact::Redactor,
 };
 
@@ -153,7 +153,7 @@ struct Kept {
 impl Write for Kept {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(event);
-        let text = outside::unmarked(text.trim_end());
+        let text = without_hidden(text.trim_end());
         self.file.add(&match (self.form, text.strip_prefix('{')) {
             (LogFormat::Json, Some(rest)) => {
                 let who = format!("{{\"program\":\"{}\",\"pid\":{},", self.program, std::process::id());
@@ -185,7 +185,10 @@ struct Masked<W> {
 
 impl<W: Write> Write for Masked<W> {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
-        self.inner.write_all(outside::unmarked(&self.redactor.redact(&String::from_utf8_lossy(event))).as_bytes())?;
+        let text = self.redactor.redact(&String::from_utf8_lossy(event));
+        // What is left of escapes is colour: those in an event's words are written out by now.
+        let pieces: Vec<_> = text.split('\x1b').map(without_hidden).collect();
+        self.inner.write_all(pieces.join("\x1b").as_bytes())?;
         Ok(event.len())
     }
 

@@ -129,7 +129,7 @@ pub fn redactor(config: &Config) -> Redactor {
 
 fn secrets(config: &Config) -> Vec<Secret> {
     let urls = repo::remote_urls(&config.repo_dir());
-    let passwords: Vec<Secret> = urls.into_iter().filter_map(|url| RepoUrl::new(url).password()).collect();
+    let passwords: Vec<Secret> = urls.into_iter().flat_map(|url| RepoUrl::new(url).secrets()).collect();
     let servers = Settings::of(config).servers;
     let of_servers = servers.into_iter().flat_map(|server| server.secrets);
     let token = mcp_server::token::existing(&config.mcp_token_path());

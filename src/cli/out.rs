@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{EXIT_FAILED, EXIT_OK};
-use crate::{outside, render::without_escapes};
+use crate::{approval_text::without_hidden, outside, render::without_escapes};
 
 /// Why standard output couldn't be written; the first reason counts.
 static FAILED: OnceLock<io::Error> = OnceLock::new();
@@ -41,19 +41,21 @@ pub(super) fn print_exactly(text: &str) -> bool {
     }
 }
 
-/// Writes a value as one line of JSON to standard output.
+/// Writes a value as one line of JSON to standard output, without the unseen marks that texts carry.
 pub(super) fn print_json(value: &impl serde::Serialize) {
     print_json_checked(value);
 }
 
 /// As [`print_json`], and says whether it was written.
 pub(super) fn print_json_checked(value: &impl serde::Serialize) -> bool {
-    print_exactly(&format!("{}\n", serde_json::to_string(value).unwrap_or_default()))
+    let document = serde_json::to_string(value).unwrap_or_default();
+    print_exactly(&format!("{}\n", outside::unmarked(&document)))
 }
 
-/// Writes a line for people to standard error.
+/// Writes a line for people to standard error, without what a terminal would act on or not show.
 pub(super) fn complain(text: &str) {
-    aside(|| writeln!(io::stderr().lock(), "{}", without_escapes(&outside::unmarked(text.trim_end())))).ok();
+    let text = without_escapes(text.trim_end());
+    aside(|| writeln!(io::stderr().lock(), "{}", without_hidden(&text))).ok();
 }
 
 /// Writes a question to standard error, without an end of line: the answer comes behind it.

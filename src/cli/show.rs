@@ -9,6 +9,7 @@ use super::{
     print_json,
 };
 use crate::{
+    approval_text::without_hidden,
     channel::desktop,
     config::Config,
     cycle::{
@@ -119,18 +120,18 @@ pub(super) fn show_report(
 
 /// Says why a wake that could be reported failed, unless its own words on this terminal did.
 pub(super) fn complain_of(error: &str) {
-    if !out::has_just_said(&outside::unmarked(error)) {
+    if !out::has_just_said(&without_hidden(error)) {
         complain(&format!("failed: {error}\n{KEPT}"));
         tracing::error!(target: log::TOLD, why = error, "the wake failed");
     }
 }
 
-/// Without the unseen marks that texts carry.
+/// The report as people are shown it: answers without the unseen marks that texts carry, the rest without all that is hidden.
 fn for_print(report: &Report) -> Report {
     let mut report = report.clone();
-    let texts =
-        report.notes.iter_mut().chain(&mut report.error).chain(report.replies.iter_mut().map(|reply| &mut reply.text));
-    texts.for_each(|text| *text = outside::unmarked(text).into_owned());
+    let ours = report.notes.iter_mut().chain(&mut report.error);
+    ours.for_each(|text| *text = without_hidden(text).into_owned());
+    report.replies.iter_mut().for_each(|reply| reply.text = outside::unmarked(&reply.text).into_owned());
     report
 }
 
@@ -208,7 +209,8 @@ pub(super) fn notify(context: Context<'_>, store: &mut Store) -> Result<(), Stor
 pub(super) fn fail(context: Context<'_>, view: &ReportView, error: &WakeError, kept: &str) -> ExitCode {
     let why = context.redactor.redact(&error.to_string());
     if view.json {
-        print_json(&Report { outcome: WakeOutcome::Failed, error: Some(why.clone()), ..Report::default() });
+        let report = Report { outcome: WakeOutcome::Failed, error: Some(why.clone()), ..Report::default() };
+        print_json(&for_print(&report));
     }
     complain(&format!("failed: {why}\n{kept}"));
     tracing::error!(target: log::TOLD, %why, "the wake failed");

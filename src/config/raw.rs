@@ -15,7 +15,10 @@ use super::{
     types::{self, RepoUrl},
     values,
 };
-use crate::{redact::Secret, words};
+use crate::{
+    redact::{self, Secret},
+    words,
+};
 
 /// Every setting of Reveille's own, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME`, `NO_COLOR` and `RUST_LOG`, which
 /// belong to everyone, are read from the environment alone.
@@ -182,7 +185,7 @@ impl Raw {
             no_color,
             rust_log: env.get("RUST_LOG").filter(|value| !value.trim().is_empty()).cloned(),
             has_desktop,
-            proxy_secrets: proxies.filter_map(|url| RepoUrl::new(url).password()).collect(),
+            proxy_secrets: proxies.flat_map(|url| RepoUrl::new(url).secrets()).collect(),
             ..Self::default()
         };
         for name in VARIABLES {
@@ -220,7 +223,10 @@ impl Raw {
         if secret || values::looks_secret(value) {
             return format!("a value of {} characters (not shown)", value.chars().count());
         }
-        let value = types::without_userinfo(value);
+        let mut value = types::without_userinfo(value);
+        for password in redact::passwords_in(&value) {
+            value = value.replace(password.expose(), "***");
+        }
         let short: String = value.chars().take(80).collect();
         if short.len() < value.len() { format!("{short:?}…") } else { format!("{short:?}") }
     }

@@ -501,6 +501,9 @@ fn all_secrets_are_known_for_redaction() {
     assert_eq!(secrets("https://me:pass@example.org/b"), [TOKEN, KEY, "pass"]);
     assert_eq!(secrets("https://token@example.org/b@c"), [TOKEN, KEY, "token"]);
     assert_eq!(secrets("ssh://git@example.org/b"), [TOKEN, KEY]);
+    let token = "glpat-0123456789abcdefgh";
+    assert_eq!(secrets(&format!("https://{token}:x-oauth-basic@example.org/b")), [TOKEN, KEY, "x-oauth-basic", token]);
+    assert_eq!(secrets("https://me:p%40ss@example.org/b"), [TOKEN, KEY, "p%40ss", "p@ss"]);
     assert!(config(&[]).secrets().is_empty());
 }
 

@@ -4,7 +4,7 @@ use std::{fmt, path::PathBuf};
 
 use chrono::NaiveTime;
 
-use crate::redact::Secret;
+use crate::redact::{self, Secret};
 
 /// What makes vectors of what is searched.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,12 +83,14 @@ impl RepoUrl {
         &self.0
     }
 
-    /// The password or token in it. The user name of ssh, such as `git`, is none.
-    pub fn password(&self) -> Option<Secret> {
-        let (scheme, user) = userinfo(&self.0)?;
-        let password = user.split_once(':').map(|(_, password)| password);
-        let token = Some(user).filter(|_| scheme.starts_with("http"));
-        password.or(token).filter(|secret| !secret.is_empty()).map(|secret| Secret::new(secret.to_owned()))
+    /// The passwords and tokens in it. The user name of ssh, such as `git`, is none; a long one is, also before a password: forges
+    /// take a token there.
+    pub fn secrets(&self) -> Vec<Secret> {
+        let lone = userinfo(&self.0).filter(|(scheme, user)| scheme.starts_with("http") && !user.contains(':'));
+        let lone = lone.map(|(_, token)| token).filter(|token| !token.is_empty()).map(Secret::new);
+        let mut secrets = redact::passwords_in(&self.0);
+        secrets.extend(lone.filter(|lone| !secrets.contains(lone)));
+        secrets
     }
 }
 

@@ -5,6 +5,8 @@
 //! each have a turn (`turn`) in a box where the others don't exist. The receiver (`receive`) leaves what Telegram brings in the inbox
 //! of the assistant that it is for, and starts a worker.
 
+mod bodies;
+mod place;
 pub mod receive;
 mod turn;
 pub mod work;

@@ -6,6 +6,7 @@
 use std::{
     convert::Infallible,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -16,7 +17,7 @@ use hyper::{
 use ring::digest::{SHA256, digest};
 use tokio::{net::TcpListener, sync::Notify};
 
-use super::Fleet;
+use super::{Fleet, bodies::OpenUpdates};
 use crate::{
     channel::telegram::{Inbox, InboxError},
     loopback, random,
@@ -30,11 +31,14 @@ const SECRET_HEADER: &str = "x-telegram-bot-api-secret-token";
 pub const PATH: &str = "/telegram/";
 /// The longest update, in bytes. Telegram's are some kilobytes.
 const MAX_UPDATE_BYTES: usize = 1 << 20;
+/// How long an update's body may take.
+const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What all requests share.
 pub struct Receiver {
     fleet: Fleet,
     registry: Mutex<FleetRegistry>,
+    open: OpenUpdates,
     /// Told of each update that was stored.
     pub arrived: Notify,
 }
@@ -46,7 +50,7 @@ impl Receiver {
     /// Its list can't be opened.
     pub fn new(fleet: Fleet) -> Result<Self, StoreError> {
         let registry = Mutex::new(fleet.registry()?);
-        Ok(Self { fleet, registry, arrived: Notify::new() })
+        Ok(Self { fleet, registry, open: OpenUpdates::default(), arrived: Notify::new() })
     }
 
     /// Answers until it is dropped.
@@ -83,10 +87,17 @@ impl Receiver {
             Some(Err(error)) => return unavailable(&name, &error),
             None => return StatusCode::SERVICE_UNAVAILABLE,
         }
-        let Ok(update) = Limited::new(request.into_body(), MAX_UPDATE_BYTES).collect().await else {
-            return StatusCode::PAYLOAD_TOO_LARGE;
+        // Kept until the update is: Telegram brings again what is refused.
+        let Some((_place, gives_way)) = self.open.enter(&name) else { return StatusCode::TOO_MANY_REQUESTS };
+        let body = Limited::new(request.into_body(), MAX_UPDATE_BYTES).collect();
+        let update = tokio::select! {
+            body = tokio::time::timeout(BODY_TIMEOUT, body) => match body {
+                Ok(Ok(body)) => body.to_bytes(),
+                Ok(Err(_)) => return StatusCode::PAYLOAD_TOO_LARGE,
+                Err(_) => return StatusCode::REQUEST_TIMEOUT,
+            },
+            _ = gives_way => return StatusCode::SERVICE_UNAVAILABLE,
         };
-        let update = update.to_bytes();
         self.aside(move |receiver| receiver.keep(&name, &update)).await.unwrap_or(StatusCode::SERVICE_UNAVAILABLE)
     }
 

@@ -15,6 +15,7 @@ use serde::Deserialize;
 
 use super::{Fleet, FleetError, home_in};
 use crate::{
+    approval_text::without_hidden,
     channel::telegram::Inbox,
     clock::parse_time,
     process::{self, Output, ProcessError, Spec},
@@ -77,13 +78,14 @@ impl TurnBox {
         }
     }
 
-    /// Lets an assistant have a turn: with its inbox, if anything is in it.
-    pub(super) fn take(&self, fleet: &Fleet, name: &AssistantName) -> Result<TurnLeft, String> {
+    /// Lets an assistant have a turn: with its inbox, if anything is in it. `started` is told the process that leads it.
+    pub(super) fn take(&self, fleet: &Fleet, name: &AssistantName, started: &dyn Fn(u32)) -> Result<TurnLeft, String> {
         let has_updates = !Inbox::at(fleet.workspace(name).join("inbox")).is_empty();
         let (program, arguments): (_, &[&str]) =
             if has_updates { ("bot", &["turn"]) } else { ("wake", &["--once", "--turn", "--reason", "fleet"]) };
         let Output { status, stdout, stderr, .. } =
-            self.run(fleet, name, program, arguments).map_err(|error| error.to_string())?;
+            process::run_watched(&self.command(fleet, name, program, arguments), started)
+                .map_err(|error| error.to_string())?;
         if !status.success() {
             return Err(format!("{} ({})", last_line(&stderr), process::describe(status)));
         }
@@ -101,8 +103,12 @@ impl TurnBox {
         program: &str,
         arguments: &[&str],
     ) -> Result<Output, ProcessError> {
+        process::run(&self.command(fleet, name, program, arguments))
+    }
+
+    fn command(&self, fleet: &Fleet, name: &AssistantName, program: &str, arguments: &[&str]) -> Spec {
         let program = self.programs.join(program);
-        process::run(&self.spec(fleet, &fleet.workspace(name), &program, arguments).timeout(TURN_TIMEOUT))
+        self.spec(fleet, &fleet.workspace(name), &program, arguments).timeout(TURN_TIMEOUT)
     }
 
     /// A program in the box of a workspace.
@@ -158,5 +164,7 @@ impl TurnBox {
 fn last_line(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let line = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim();
+    // Whoever is in the box may have written it.
+    let line = without_hidden(line);
     line.get(..line.floor_char_boundary(MAX_TROUBLE_BYTES)).unwrap_or_default().to_owned()
 }

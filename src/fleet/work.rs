@@ -1,19 +1,23 @@
 //! The worker: lets the assistants that are due have their turns, so many at a time as it is told, and who waited longest first.
+//!
+//! Most of a long turn is waiting: for a model, a download, a slow program. A turn that waits gives its place to the next one and goes
+//! on beside it (`place`), so that no assistant whose model never answers holds up another.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     num::NonZeroU32,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::mpsc,
     thread,
     time::{Duration, Instant},
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::{Fleet, FleetError, turn::TurnBox};
+use super::{
+    Fleet, FleetError,
+    place::{HeldPlace, has_room},
+    turn::{TurnBox, TurnLeft},
+};
 use crate::{
     clock::Clock,
     process, random,
@@ -29,8 +33,12 @@ const RENEW_EVERY: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The same where a worker hears of what comes: what wasn't heard is found so late at most.
 const LOOK_UNTOLD: Duration = Duration::from_secs(30);
-/// How often it is looked while turns run, which may make their assistants due again.
+/// How often it is looked while turns compute, which may make their assistants due again.
 const LOOK_WHILE_WORKING: Duration = Duration::from_millis(20);
+/// How often it is looked while all turns only wait.
+const LOOK_WHILE_WAITING: Duration = Duration::from_millis(100);
+/// How often the worker measures which turns compute.
+const MEASURE_EVERY: Duration = Duration::from_millis(500);
 /// How long after trouble with the list it is tried again.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// The longest that an assistant isn't looked at: what begins by itself at no time that is known (a look back, an idea) waits for it.
@@ -40,7 +48,7 @@ const FRUITLESS_WAIT: TimeDelta = TimeDelta::seconds(5);
 
 /// How a worker works.
 pub struct WorkOrder<'a> {
-    /// Turns at a time.
+    /// Turns at a time, without those that only wait.
     pub slots: NonZeroU32,
     /// Whether it ends once nobody is due.
     pub once: bool,
@@ -50,18 +58,38 @@ pub struct WorkOrder<'a> {
     pub clock: &'a (dyn Clock + Sync),
 }
 
-/// What all slots of one worker share.
+/// A turn under way.
+struct RunningTurn {
+    claim: TurnClaim,
+    /// The process that leads it, once it was started.
+    process: Option<u32>,
+    place: HeldPlace,
+}
+
+/// What the thread of a turn tells.
+enum TurnNews {
+    /// It has started, as this process.
+    Started(AssistantName, u32),
+    /// It is over.
+    Ended(AssistantName, Result<TurnLeft, String>),
+}
+
+/// Starts a thread that has an assistant's turn run, and tells of it.
+type StartTurn<'a> = &'a dyn Fn(AssistantName);
+
 struct Worker<'a> {
     fleet: &'a Fleet,
-    working: &'a WorkOrder<'a>,
-    boxes: TurnBox,
+    order: &'a WorkOrder<'a>,
     name: String,
-    busy: AtomicUsize,
-    turns: AtomicUsize,
+    registry: FleetRegistry,
+    running: BTreeMap<AssistantName, RunningTurn>,
+    /// Turns that are over, of which the list doesn't know yet.
+    owed: Vec<(TurnClaim, TurnEnd)>,
     /// What was due after an assistant's last turn.
-    left: Mutex<BTreeMap<AssistantName, Vec<String>>>,
-    /// Whose turns it holds. A claim whose answer was lost isn't among them, and expires.
-    held: Mutex<BTreeSet<AssistantName>>,
+    left: BTreeMap<AssistantName, Vec<String>>,
+    renewed: Instant,
+    measured: Instant,
+    turns: usize,
 }
 
 /// Works until it is over, or once nobody is due. Says how many turns there were. A worker that stays outlives trouble with the list.
@@ -69,134 +97,126 @@ struct Worker<'a> {
 /// # Errors
 /// There is no box for an assistant, or the list can't be read or written at the start or by a worker that doesn't stay; then claims
 /// expire by themselves.
-pub fn work(fleet: &Fleet, working: &WorkOrder<'_>) -> Result<usize, FleetError> {
+pub fn work(fleet: &Fleet, order: &WorkOrder<'_>) -> Result<usize, FleetError> {
     let name = format!("{}/{}/{}", process::host_name(), std::process::id(), random::hex(&random::bytes::<4>()?));
+    let boxes = TurnBox::find(fleet)?;
     let worker = Worker {
         fleet,
-        working,
-        boxes: TurnBox::find(fleet)?,
+        order,
         name,
-        busy: AtomicUsize::new(0),
-        turns: AtomicUsize::new(0),
-        left: Mutex::default(),
-        held: Mutex::default(),
+        registry: fleet.registry()?,
+        running: BTreeMap::new(),
+        owed: Vec::new(),
+        left: BTreeMap::new(),
+        renewed: Instant::now(),
+        measured: Instant::now(),
+        turns: 0,
     };
-    let mut registries = Vec::new();
-    for _ in 0..=working.slots.get() {
-        registries.push(fleet.registry()?);
-    }
-    let mut keeper = registries.pop();
-    thread::scope(|scope| {
-        let slots: Vec<_> = registries.into_iter().map(|registry| scope.spawn(|| worker.slot(registry))).collect();
-        let mut renewed = Instant::now();
-        while !slots.iter().all(thread::ScopedJoinHandle::is_finished) {
-            thread::sleep(LOOK_WHILE_WORKING);
-            if let Some(keeper) = keeper.as_mut().filter(|_| renewed.elapsed() >= RENEW_EVERY) {
-                renewed = Instant::now();
-                let held = locked(&worker.held).clone();
-                if let Err(error) = keeper.renew(&worker.name, &held, worker.now() + CLAIM_LASTS) {
-                    tracing::warn!(%error, "the turns under way couldn't be kept; another worker may look at them, too");
-                    worker.open_again(keeper);
-                }
-            }
-        }
-        slots.into_iter().try_for_each(|slot| slot.join().unwrap_or(Ok(())))
+    let (sender, news) = mpsc::channel();
+    let turns = thread::scope(|scope| {
+        let start = |name: AssistantName| {
+            let (sender, boxes) = (sender.clone(), &boxes);
+            scope.spawn(move || {
+                let told = |process| drop(sender.send(TurnNews::Started(name.clone(), process)));
+                let taken = boxes.take(fleet, &name, &told);
+                sender.send(TurnNews::Ended(name, taken)).ok();
+            });
+        };
+        worker.run(&start, &news)
     })?;
-    Ok(worker.turns.load(Ordering::Relaxed))
+    Ok(turns)
 }
 
 impl Worker<'_> {
     fn now(&self) -> DateTime<Utc> {
-        self.working.clock.now()
+        self.order.clock.now()
     }
 
-    /// One turn after the other.
-    fn slot(&self, mut registry: FleetRegistry) -> Result<(), StoreError> {
-        let mut owed = None;
+    fn run(mut self, start: StartTurn<'_>, news: &mpsc::Receiver<TurnNews>) -> Result<usize, StoreError> {
         let mut is_in_trouble = false;
-        while !(self.working.is_over)() {
-            // Counted before it is looked, so that no other slot ends while this one may make somebody due.
-            self.busy.fetch_add(1, Ordering::SeqCst);
-            let took = self.look(&mut registry, &mut owed);
-            let others = self.busy.fetch_sub(1, Ordering::SeqCst) - 1;
-            match took {
+        loop {
+            news.try_iter().for_each(|news| self.hear(news));
+            self.measure();
+            self.renew();
+            let is_over = (self.order.is_over)();
+            match self.look(start, is_over) {
                 // Somebody writes for long.
                 Err(StoreError::Busy) => continue,
-                Err(error) if self.working.once => return Err(error),
+                Err(error) if self.order.once => return Err(error),
                 Err(error) => {
+                    if is_over && self.running.is_empty() {
+                        return Ok(self.turns);
+                    }
                     if !std::mem::replace(&mut is_in_trouble, true) {
                         tracing::warn!(%error, "the list of assistants can't be used; it is tried again each second");
                     }
                     thread::sleep(TRY_AGAIN_AFTER);
-                    self.open_again(&mut registry);
+                    self.open_again();
                     continue;
                 }
-                Ok(true) => {}
-                Ok(false) if self.working.once && others == 0 => return Ok(()),
-                Ok(false) => self.rest(&registry, others > 0),
+                Ok(is_nobody_due) => {
+                    if std::mem::take(&mut is_in_trouble) {
+                        tracing::info!("the list of assistants can be used again");
+                    }
+                    if self.running.is_empty() && (is_over || self.order.once && is_nobody_due) {
+                        return Ok(self.turns);
+                    }
+                }
             }
-            if std::mem::take(&mut is_in_trouble) {
-                tracing::info!("the list of assistants can be used again");
-            }
-        }
-        Ok(())
-    }
-
-    /// Waits until somebody may be due: something was heard, or it is time to look.
-    fn rest(&self, registry: &FleetRegistry, others_work: bool) {
-        // A list that can't be read is told of by the next look.
-        let due_at = registry.due_after(self.now()).ok().flatten();
-        let until_due = due_at.map_or(LOOK_UNTOLD, |at| (at - self.now()).to_std().unwrap_or_default());
-        let end = Instant::now() + until_due.min(LOOK_UNTOLD);
-        // Whoever notifies all the time makes nobody look all the time.
-        thread::sleep(LOOK_WHILE_WORKING);
-        let step = if others_work { LOOK_WHILE_WORKING } else { LOOK_EVERY };
-        while !(self.working.is_over)() {
-            let left = end.saturating_duration_since(Instant::now());
-            let heard = registry.hears(left.min(step));
-            // Where nobody can tell, it looks now. A worker that ends with the last turn looks each time, too.
-            if heard != Some(false) || left.is_zero() || self.working.once {
-                break;
-            }
+            self.rest(news);
         }
     }
 
-    /// A connection that broke doesn't come back; another one may.
-    fn open_again(&self, registry: &mut FleetRegistry) {
-        if let Ok(again) = self.fleet.registry() {
-            *registry = again;
+    /// Gives back the turns that are over, and starts others while there is room. Says whether nobody is due any more.
+    fn look(&mut self, start: StartTurn<'_>, is_over: bool) -> Result<bool, StoreError> {
+        while let Some((claim, end)) = self.owed.first() {
+            self.registry.give_back(&self.name, claim, end, self.order.clock.now())?;
+            self.owed.remove(0);
         }
-    }
-
-    /// A turn of whoever is due; none is. A turn that was had is given back before anything else: until then it is `owed`.
-    fn look(&self, registry: &mut FleetRegistry, owed: &mut Option<(TurnClaim, TurnEnd)>) -> Result<bool, StoreError> {
-        if owed.is_none() {
+        while !is_over && self.has_room() {
             let now = self.now();
-            let Some(claim) = registry.claim(&self.name, now, now + CLAIM_LASTS)? else { return Ok(false) };
-            locked(&self.held).insert(claim.name.clone());
-            let end = self.turn(&claim);
-            if let Some(why) = &end.trouble {
-                tracing::warn!(assistant = claim.name.as_str(), why, "a turn failed; it is tried again later");
+            let Some(claim) = self.registry.claim(&self.name, now, now + CLAIM_LASTS)? else { return Ok(true) };
+            let name = claim.name.clone();
+            // A claim of ours that has expired, while the turn goes on: it is ours anew.
+            if self.running.contains_key(&name) {
+                continue;
             }
-            self.turns.fetch_add(1, Ordering::Relaxed);
-            *owed = Some((claim, end));
+            self.turns += 1;
+            let turn = RunningTurn { claim, process: None, place: HeldPlace::taken(Instant::now()) };
+            self.running.insert(name.clone(), turn);
+            start(name);
         }
-        if let Some((claim, end)) = owed {
-            registry.give_back(&self.name, claim, end, self.now())?;
-            locked(&self.held).remove(&claim.name);
-        }
-        *owed = None;
-        Ok(true)
+        Ok(false)
     }
 
-    fn turn(&self, claim: &TurnClaim) -> TurnEnd {
-        let taken = self.boxes.take(self.fleet, &claim.name);
+    fn has_room(&self) -> bool {
+        let held = self.running.values().filter(|turn| turn.place.is_held()).count();
+        has_room(self.order.slots, held, self.running.len())
+    }
+
+    fn hear(&mut self, news: TurnNews) {
+        match news {
+            TurnNews::Started(name, process) => {
+                if let Some(turn) = self.running.get_mut(&name) {
+                    turn.process = Some(process);
+                }
+            }
+            TurnNews::Ended(name, taken) => {
+                if let Some(RunningTurn { claim, .. }) = self.running.remove(&name) {
+                    let end = self.end_of(&claim, taken);
+                    self.owed.push((claim, end));
+                }
+            }
+        }
+    }
+
+    /// When an assistant has its next turn, after one that came to this.
+    fn end_of(&mut self, claim: &TurnClaim, taken: Result<TurnLeft, String>) -> TurnEnd {
         let now = self.now();
-        let mut left = locked(&self.left);
         match taken {
             Ok(turn) => {
                 let is_same =
-                    left.insert(claim.name.clone(), turn.due.clone()).is_some_and(|before| before == turn.due);
+                    self.left.insert(claim.name.clone(), turn.due.clone()).is_some_and(|before| before == turn.due);
                 let due_at = match (turn.due.is_empty(), is_same) {
                     (true, _) => turn.next_at.unwrap_or(now + LONGEST_REST).clamp(now, now + LONGEST_REST),
                     (false, false) => now,
@@ -205,11 +225,83 @@ impl Worker<'_> {
                 };
                 TurnEnd { due_at, trouble: None }
             }
-            Err(why) => TurnEnd { due_at: now + wait_after(claim.failures.saturating_add(1)), trouble: Some(why) },
+            Err(why) => {
+                tracing::warn!(assistant = claim.name.as_str(), why, "a turn failed; it is tried again later");
+                TurnEnd { due_at: now + wait_after(claim.failures.saturating_add(1)), trouble: Some(why) }
+            }
         }
     }
-}
 
-fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Looks which turns compute, and which only wait.
+    fn measure(&mut self) {
+        if self.measured.elapsed() < MEASURE_EVERY {
+            return;
+        }
+        self.measured = Instant::now();
+        let mut started: Vec<(u32, &mut HeldPlace)> =
+            self.running.values_mut().filter_map(|turn| Some((turn.process?, &mut turn.place))).collect();
+        let processes: Vec<u32> = started.iter().map(|(process, _)| *process).collect();
+        for ((_, place), computed) in started.iter_mut().zip(process::computing_times(&processes)) {
+            place.measure(self.measured, computed);
+        }
+    }
+
+    /// Keeps the claims of all turns whose end the list doesn't know.
+    fn renew(&mut self) {
+        if self.renewed.elapsed() < RENEW_EVERY {
+            return;
+        }
+        self.renewed = Instant::now();
+        let held = self.running.keys().chain(self.owed.iter().map(|(claim, _)| &claim.name)).cloned().collect();
+        if let Err(error) = self.registry.renew(&self.name, &held, self.now() + CLAIM_LASTS) {
+            tracing::warn!(%error, "the turns under way couldn't be kept; another worker may look at them, too");
+            self.open_again();
+        }
+    }
+
+    /// Waits until a turn tells something, or somebody may be due: something was heard, or it is time to look.
+    fn rest(&mut self, news: &mpsc::Receiver<TurnNews>) {
+        if !self.has_room() {
+            self.wait_for_news(news, LOOK_WHILE_WORKING);
+            return;
+        }
+        // A list that can't be read is told of by the next look.
+        let due_at = self.registry.due_after(self.now()).ok().flatten();
+        let until_due = due_at.map_or(LOOK_UNTOLD, |at| (at - self.now()).to_std().unwrap_or_default());
+        let longest = if self.running.is_empty() { LOOK_UNTOLD } else { MEASURE_EVERY };
+        let end = Instant::now() + until_due.min(longest);
+        // Whoever notifies all the time makes nobody look all the time.
+        if self.wait_for_news(news, LOOK_WHILE_WORKING) {
+            return;
+        }
+        while !(self.order.is_over)() {
+            let left = end.saturating_duration_since(Instant::now());
+            let step = if self.running.is_empty() { LOOK_EVERY } else { Duration::ZERO };
+            let heard = self.registry.hears(left.min(step));
+            // Where nobody can tell, it looks now. A worker that ends with the last turn looks each time, too.
+            if heard != Some(false) || left.is_zero() || self.order.once {
+                break;
+            }
+            if self.wait_for_news(news, LOOK_WHILE_WORKING) {
+                break;
+            }
+        }
+    }
+
+    /// Says whether a turn has told something within the time, which is longer while all turns only wait.
+    fn wait_for_news(&mut self, news: &mpsc::Receiver<TurnNews>, at_most: Duration) -> bool {
+        let only_wait = !self.running.is_empty() && !self.running.values().any(|turn| turn.place.is_held());
+        let at_most = if only_wait { LOOK_WHILE_WAITING } else { at_most };
+        let told = news.recv_timeout(at_most).ok();
+        let has_told = told.is_some();
+        told.into_iter().for_each(|news| self.hear(news));
+        has_told
+    }
+
+    /// A connection that broke doesn't come back; another one may.
+    fn open_again(&mut self) {
+        if let Ok(again) = self.fleet.registry() {
+            self.registry = again;
+        }
+    }
 }

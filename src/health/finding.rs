@@ -1,7 +1,9 @@
 //! What a check found, and why one could not look.
 
 use super::remedy::Remedy;
-use crate::{outside, process::ProcessError, repo::RepoError, store::StoreError, wake_lock::LockError};
+use crate::{
+    approval_text::without_hidden, process::ProcessError, repo::RepoError, store::StoreError, wake_lock::LockError,
+};
 
 /// How bad it is; the worst is the largest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -33,7 +35,7 @@ pub struct Finding {
 impl Finding {
     /// All is well.
     pub(super) fn ok(detail: impl Into<String>) -> Self {
-        let detail = outside::unmarked(&detail.into()).into_owned();
+        let detail = without_hidden(&detail.into()).into_owned();
         Self { status: Status::Ok, detail, fix: None, repair: None, remedies: Vec::new() }
     }
 

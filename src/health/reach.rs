@@ -5,9 +5,9 @@
 use std::time::{Duration, Instant};
 
 use crate::{
+    approval_text::without_hidden,
     channel::telegram::{Telegram, TelegramError},
     config::{Config, Provider},
-    outside,
     setup::{self, CheckTools, Checked, SetupStep},
 };
 
@@ -74,7 +74,7 @@ async fn bot(config: &Config) -> Option<BotReached> {
 }
 
 fn unknown(error: &dyn std::fmt::Display) -> BotReached {
-    BotReached::Unknown(outside::unmarked(&error.to_string()).into_owned())
+    BotReached::Unknown(without_hidden(&error.to_string()).into_owned())
 }
 
 /// The model that is asked first, where asking is free: Anthropic's list of models, a server's, and what Claude Code says of itself.

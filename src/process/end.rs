@@ -107,7 +107,7 @@ fn stopped_descendants(root: u32) -> Vec<Identity> {
 }
 
 /// The numbers below `root` in a table of (pid, parent), sorted; without this process.
-fn descendants(root: u32, parents: &[(u32, u32)]) -> Vec<u32> {
+pub(super) fn descendants(root: u32, parents: &[(u32, u32)]) -> Vec<u32> {
     let mut found = vec![root];
     let mut next = 0;
     while let Some(parent) = found.get(next).copied() {

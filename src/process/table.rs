@@ -1,9 +1,9 @@
 //! Looks into the table of processes: who runs where, who holds a lock, who descends from whom. On Linux by `/proc`,
 //! elsewhere by `ps`.
 
-use std::path::Path;
 #[cfg(target_os = "linux")]
 use std::path::PathBuf;
+use std::{path::Path, time::Duration};
 
 #[cfg(not(target_os = "linux"))]
 use super::{Spec, run};
@@ -40,6 +40,32 @@ fn parent_of(pid: u32) -> Option<u32> {
     stat_after_name(pid, 1)?.parse().ok()
 }
 
+/// How long each of these processes has computed so far, with all that descends from it and that has ended of it. Zero where the
+/// system doesn't tell.
+pub fn computing_times(roots: &[u32]) -> Vec<Duration> {
+    if roots.is_empty() {
+        return Vec::new();
+    }
+    let parents = parents();
+    let tree = |root: u32| std::iter::once(root).chain(super::end::descendants(root, &parents));
+    roots.iter().map(|root| tree(*root).map(computed_alone).sum()).collect()
+}
+
+/// How long a process has computed, and those of its children that it has waited for.
+#[cfg(target_os = "linux")]
+fn computed_alone(pid: u32) -> Duration {
+    /// `proc(5)` counts in hundredths of a second, whatever the kernel's own clock is.
+    const TICK: Duration = Duration::from_millis(10);
+    let ticks = stats_after_name(pid, 11, 4);
+    let ticks = ticks.iter().filter_map(|field| field.parse::<u32>().ok()).fold(0, u32::saturating_add);
+    TICK.saturating_mul(ticks)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn computed_alone(_: u32) -> Duration {
+    Duration::ZERO
+}
+
 /// Whether a process was stopped (SIGSTOP, Ctrl-Z), and not by a debugger. `false` where the system doesn't tell.
 pub fn is_stopped(pid: u32) -> bool {
     #[cfg(target_os = "linux")]
@@ -56,8 +82,16 @@ pub fn is_stopped(pid: u32) -> bool {
 /// The nth field after the name in the process's `stat`; the name is in parentheses and may hold anything.
 #[cfg(target_os = "linux")]
 fn stat_after_name(pid: u32, n: usize) -> Option<String> {
-    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    Some(String::from_utf8_lossy(&stat).rsplit_once(')')?.1.split_whitespace().nth(n)?.to_owned())
+    stats_after_name(pid, n, 1).pop()
+}
+
+/// So many of these fields, from the nth on.
+#[cfg(target_os = "linux")]
+fn stats_after_name(pid: u32, n: usize, count: usize) -> Vec<String> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = String::from_utf8_lossy(&stat);
+    let fields = stat.rsplit_once(')').map(|(_, fields)| fields.split_whitespace());
+    fields.into_iter().flatten().skip(n).take(count).map(str::to_owned).collect()
 }
 
 /// Whether a program whose name begins so (`git` runs others, such as `git-receive-pack`) runs with its current directory in

@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, ops::Range, sync::OnceLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
-use super::MIN_SECRET_BYTES;
+use super::{MIN_SECRET_BYTES, parts::SecretParts};
 
 /// From so many bytes on a spelling is found across any white space.
 const LONG_BYTES: usize = 12;
@@ -45,8 +45,14 @@ struct Beginnings {
 
 impl Spellings {
     /// None if there are no secrets, or if they are more than an automaton holds, which takes gigabytes of them.
-    pub(super) fn of<'a>(secrets: impl Iterator<Item = &'a str>) -> Option<Self> {
-        let all: Vec<Spelling> = secrets.flat_map(spellings_of).collect::<BTreeSet<_>>().into_iter().collect();
+    pub(super) fn of(secrets: &SecretParts) -> Option<Self> {
+        let spelled = secrets.spelled.iter().flat_map(|secret| spellings_of(secret));
+        let lines = secrets.lines.iter().map(|line| Spelling {
+            text: line.clone(),
+            spaces: String::new(),
+            shares_edges: false,
+        });
+        let all: Vec<Spelling> = spelled.chain(lines).collect::<BTreeSet<_>>().into_iter().collect();
         if all.is_empty() {
             return None;
         }

@@ -335,3 +335,26 @@ fn secrets_are_gathered_once_and_before_the_first_text() {
     assert_eq!(clone.redact("say open sesame"), "say ***");
     assert_eq!(gathered.load(std::sync::atomic::Ordering::Relaxed), 1);
 }
+
+#[test]
+fn what_is_secret_alone_of_a_secret_is_masked_and_never_leaves() {
+    let token = "123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw";
+    let key = token.split_once(':').unwrap().1;
+    let basic = format!("Basic {}", base64(b"ana:correct-horse"));
+    let (first, second) = ("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC", "c3VjaCBpcyBhIGxpbmUgb2YgYSBrZXku");
+    let pem = format!("-----BEGIN PRIVATE KEY-----\n{first}\n{second}\n-----END PRIVATE KEY-----\n");
+    let redactor = Redactor::new(&[token, &basic, &pem].map(Secret::new));
+    for (text, clean) in [
+        (format!("the key is {key}."), "the key is ***."),
+        (format!("https://api.example/{key}/x"), "https://api.example/***/x"),
+        (base64(key.as_bytes()).trim_end_matches('=').to_owned(), "***"),
+        ("her password: correct-horse".to_owned(), "her password: ***"),
+        (format!("tail:\n{second}\n"), "tail:\n***\n"),
+        (format!("\"{first}\\n{second}\""), "\"***\\n***\""),
+    ] {
+        assert_eq!(redactor.redact(&text), clean, "{text}");
+        assert!(redactor.carries_live_secret(&serde_json::json!({ "url": text }).to_string()), "{text}");
+    }
+    // Who it is for isn't secret.
+    assert_eq!(redactor.redact("bot 123456789 of ana"), "bot 123456789 of ana");
+}

@@ -6,6 +6,7 @@ use rustix::fs::{Access, access};
 
 use super::SetupStep;
 use crate::{
+    approval_text::without_hidden,
     channel::telegram::{Telegram, TelegramError},
     config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider},
     disk,
@@ -15,7 +16,6 @@ use crate::{
         offered,
         openai::{self, OpenAiOptions, ServedModel},
     },
-    outside,
     process::{self, Spec},
     repo::{self, Patience, REMOTE_TIMEOUT, RemoteError, RemoteFound},
     sandbox::Sandbox,
@@ -93,7 +93,7 @@ pub async fn check(step: SetupStep, config: &Config, tools: CheckTools<'_>) -> C
 
 /// Another's words among ours, as they are shown here.
 fn told(why: impl std::fmt::Display) -> String {
-    outside::unmarked(&why.to_string()).into_owned()
+    without_hidden(&why.to_string()).into_owned()
 }
 
 fn workspace(config: &Config) -> Checked {

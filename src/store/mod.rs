@@ -173,6 +173,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0039_own_work.sql"),
     include_str!("migrations/0040_jobs.sql"),
     include_str!("migrations/0041_proposals.sql"),
+    include_str!("migrations/0042_sent_dates.sql"),
 ];
 
 /// The database, opened for one process.

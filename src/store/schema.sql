@@ -86,6 +86,8 @@ CREATE TABLE outgoing_parts (
     changed_at         TEXT,
     -- The part is the beginning of its message, which goes along as a file, whole.
     as_file            INTEGER NOT NULL DEFAULT 0,
+    -- When it was sent, by the channel's own clock.
+    channel_date       TEXT,
     PRIMARY KEY (outgoing_id, part)
 );
 CREATE INDEX parts_open ON outgoing_parts (outgoing_id, part)

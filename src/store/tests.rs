@@ -124,7 +124,7 @@ impl World {
     pub(super) fn deliver_all(&mut self, seconds: i64) -> Vec<String> {
         let mut sent = Vec::new();
         while let Some(claimed) = self.store.claim_part(Pick::default(), &me(), at(seconds)).unwrap() {
-            self.store.settle_part(&claimed, &PartOutcome::Sent(1), at(seconds)).unwrap();
+            self.store.settle_part(&claimed, &PartOutcome::Sent { id: 1, date: None }, at(seconds)).unwrap();
             sent.push(claimed.plain);
         }
         sent

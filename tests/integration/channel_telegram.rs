@@ -498,7 +498,7 @@ fn typing_is_shown_in_the_topic() {
 fn what_is_shown_can_be_changed_and_taken_away() {
     let server = FakeTelegram::start();
     let telegram = client(&server);
-    let message_id = run(telegram.send_message(&hello())).unwrap();
+    let message_id = run(telegram.send_message(&hello())).unwrap().message_id;
     run(telegram.edit(ChatRef::telegram(ANA), message_id, "good <morning> & more")).unwrap();
     assert_eq!(server.standing(), ["good <morning> & more"]);
     run(telegram.delete(ChatRef::telegram(ANA), message_id)).unwrap();

@@ -6,6 +6,7 @@ use std::{
     net::TcpStream,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use rustix::process::Signal;
@@ -125,10 +126,14 @@ struct Receiver {
 
 impl Receiver {
     fn start(world: &World) -> Self {
+        Self::start_with(world, &[])
+    }
+
+    fn start_with(world: &World, more: &[&str]) -> Self {
         let log = world.env.path("receiver.log");
         fs::write(world.dir().join(".env"), "REVEILLE_LOG=info\n").unwrap();
         let dir = world.dir().display().to_string();
-        let args = ["--webhook", "0", "--fleet", &dir];
+        let args = [&["--webhook", "0", "--fleet", &*dir], more].concat();
         let running = world.env.start_logged(env!("CARGO_BIN_EXE_bot"), &args, &log);
         let mut port = None;
         eventually("the receiver listens", || {
@@ -144,24 +149,35 @@ impl Receiver {
 
     /// What it answers to an update: a status.
     fn post(&self, name: &str, secret: &str, body: &str) -> u16 {
+        let mut stream = self.begin(name, secret, body.len());
+        // It may answer, and close, before it has read the whole body.
+        stream.write_all(body.as_bytes()).ok();
+        status_of(stream)
+    }
+
+    /// Begins an update of so many bytes.
+    fn begin(&self, name: &str, secret: &str, bytes: usize) -> TcpStream {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         let head = format!(
             "POST /telegram/{name} HTTP/1.1\r\nHost: bots.example.org\r\nX-Telegram-Bot-Api-Secret-Token: {secret}\r\n\
-             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-            body.len()
+             Content-Type: application/json\r\nContent-Length: {bytes}\r\n\r\n",
         );
-        // It may answer, and close, before it has read the whole body.
         stream.write_all(head.as_bytes()).unwrap();
-        stream.write_all(body.as_bytes()).ok();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok();
-        answer.split(' ').nth(1).unwrap_or_else(|| panic!("no answer: {answer:?}")).parse().unwrap()
+        stream
     }
 
     fn end(self) {
         self.running.signal(Signal::TERM);
         assert_eq!(self.running.end().code, 0);
     }
+}
+
+/// What is answered to a request: a status.
+fn status_of(mut stream: TcpStream) -> u16 {
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok();
+    answer.split(' ').nth(1).unwrap_or_else(|| panic!("no answer: {answer:?}")).parse().unwrap()
 }
 
 /// Settings of one who thinks with this.
@@ -333,6 +349,67 @@ fn a_noisy_one_keeps_nobody_waiting() {
     };
     let all = ["noisy", "quiet"].map(|name| [began(name, "min"), began(name, "max")]);
     assert!(all[0][0] < all[1][0] && all[1][1] < all[0][1], "{all:?}");
+}
+
+#[test]
+fn assistants_whose_models_never_answer_keep_nobody_waiting() {
+    let mut world = World::new();
+    let (claude, gate) = (FakeClaude::start(), Gate::default());
+    let silent = ["ann", "bob", "cid"];
+    for name in silent {
+        world.add_heard(name, &minded(&claude));
+        world.leave(name, &said(10, "what do you think?"));
+        claude.expect(Reply::text("At last.").stalled_after(1, &gate));
+    }
+    // And one whose model is a program that only sleeps.
+    let program = world.env.path("sleeper");
+    fs::create_dir_all(world.dir().join("shared")).unwrap();
+    let sleeper = world.dir().join("shared/sleeper");
+    fs::write(&program, "#!/bin/sh\nexec sleep 300\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::rename(&program, &sleeper).unwrap();
+    let model = format!("MODEL=claude-code\nCLAUDE_CODE={}\nANTHROPIC_API_KEY={API_KEY}\n", sleeper.display());
+    world.add_heard("dan", &model);
+    world.leave("dan", &said(10, "what do you think?"));
+    world.add_heard("eve", "");
+    let receiver = Receiver::start_with(&world, &["--workers", "2"]);
+    asked(&claude, silent.len());
+    assert_eq!(receiver.post("eve", &world.secret("eve"), &said(11, "remember that box 1 is blue")), 200);
+    let answers = world.telegram("eve").wait_for_sent(1, std::time::Duration::from_secs(20));
+    assert!(answers[0].visible.contains("box 1 is blue"), "{answers:#?}");
+    // They wait all the while, and lose nothing by it.
+    assert!(silent.iter().all(|name| world.telegram(name).sent().is_empty()));
+    let at_work =
+        |name: &str| world.members().iter().any(|member| member["name"] == name && member["is_at_work"] == true);
+    assert!(silent.iter().all(|name| at_work(name)), "{:?}", world.members());
+    gate.open();
+    for name in silent {
+        let answers = world.telegram(name).wait_for_sent(1, std::time::Duration::from_secs(60));
+        assert!(answers[0].visible.contains("At last."), "{answers:#?}");
+    }
+    receiver.running.signal(Signal::KILL);
+}
+
+#[test]
+fn requests_that_never_end_keep_nobody_from_posting() {
+    let mut world = World::new();
+    for name in ["ana", "ben"] {
+        world.add_heard(name, "");
+    }
+    let receiver = Receiver::start(&world);
+    let (ana, ben) = (world.secret("ana"), world.secret("ben"));
+    let open: Vec<TcpStream> = (0..40).map(|_| receiver.begin("ana", &ana, 100)).collect();
+    let began = Instant::now();
+    assert_eq!(receiver.post("ben", &ben, &said(10, "/status")), 200);
+    assert!(began.elapsed() < Duration::from_secs(3), "it waited for {:?}", began.elapsed());
+    // Few of one assistant are waited for, and not for long.
+    let mut answers: Vec<u16> = open.into_iter().map(status_of).collect();
+    answers.sort_unstable();
+    assert_eq!(answers.iter().filter(|status| **status == 429).count(), 38, "{answers:?}");
+    assert_eq!(answers.iter().filter(|status| **status == 408).count(), 2, "{answers:?}");
+    // Then there is room again.
+    assert_eq!(receiver.post("ana", &ana, &said(10, "/status")), 200);
+    receiver.end();
 }
 
 /// Looks for everything that isn't its own, from within, as hard as a program can, and writes down what it finds.

@@ -239,3 +239,28 @@ fn what_waits_for_its_next_try_is_not_held_up_by_a_clock_that_is_set_back() {
     assert_eq!(wake_at(&telegram, &mut env, "2026-11-21T14:10:11Z").len(), 1);
     env.check_sound();
 }
+
+#[test]
+fn an_answer_comes_before_thousands_of_reminders_and_each_of_them_comes_once() {
+    let (telegram, mut env) = told(&["remind me in 10 minutes to call Anna"]);
+    let (first, count) = (telegram.sent().len(), 400);
+    env.execute(&format!(
+        "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {count})
+         INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at, missed, written_at)
+         SELECT chat_id, 'thing ' || n || '.', zone, slot, next_at, created_at, missed, written_at FROM reminders, numbers;
+         DELETE FROM reminders WHERE text LIKE '%Anna%'"
+    ));
+    env.at("2026-11-21T14:11:00Z").receive(CHAT, "remember that box 1 is blue");
+    env.once();
+    let said = sent(&telegram).split_off(first);
+    assert!(said[0].contains("box 1 is blue"), "{:?}", said.get(..3));
+    let reminded = said.get(1..).unwrap().concat();
+    for n in 1..=count {
+        assert_eq!(reminded.matches(&format!(" thing {n}.")).count(), 1, "{n}: {reminded}");
+    }
+    assert!(said[1].starts_with("⏰ 50 reminders were due:") && said[1].contains("350 more are due"), "{}", said[1]);
+    assert!(said.len() < 20, "{}", said.len());
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders WHERE state = 'active'"), 0);
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminder_firings"), count);
+    env.check_sound();
+}

@@ -1,11 +1,13 @@
 //! A yes or a no that the owner types answers the one question that is open, or is a message like any other.
 
+use serde_json::json;
+
 use super::{
     approvals::{asked, end_bot, question, start_bot, state},
     support::{
         claude::Reply,
         env::{CHAT, TestEnv, eventually},
-        telegram::FakeTelegram,
+        telegram::{FakeTelegram, SENT_AT},
     },
 };
 
@@ -75,6 +77,28 @@ fn with_something_of_ours_between_or_two_questions_a_yes_is_a_message() {
     type_in(&telegram, &env, &["yes"]);
     assert_eq!(env.query::<i64>("SELECT count(*) FROM approvals WHERE state = 'pending'"), 2);
     assert_eq!(messages(&env), 2);
+}
+
+#[test]
+fn a_yes_that_is_dated_before_its_question_answers_nothing() {
+    let (telegram, _claude, env) = asked();
+    let earlier = SENT_AT - 1;
+    telegram.number_updates_from(10_000);
+    let bot = start_bot(&env);
+    telegram.push_message(CHAT, &json!({"text": "yes", "date": earlier}));
+    eventually("it is confirmed", || telegram.unconfirmed() == 0);
+    assert_eq!((state(&env).as_str(), messages(&env)), ("pending", 2));
+    let asked = question(&telegram);
+    let mut tap = telegram.tapped(CHAT, CHAT, asked.message_id, &asked.buttons[0]);
+    tap["callback_query"]["message"]["date"] = json!(earlier);
+    telegram.push_raw(tap);
+    eventually("it is confirmed", || telegram.unconfirmed() == 0);
+    assert_eq!(state(&env), "pending");
+    // The same second is late enough: what came first the numbers tell.
+    telegram.push_message(CHAT, &json!({"text": "yes", "date": SENT_AT}));
+    eventually("it is confirmed", || telegram.unconfirmed() == 0);
+    end_bot(bot);
+    assert_eq!((state(&env).as_str(), messages(&env)), ("approved", 2));
 }
 
 #[test]

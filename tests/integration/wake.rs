@@ -5,6 +5,7 @@ use super::support::{
     env::{CHAT, TestEnv, eventually},
     telegram::FakeTelegram,
 };
+use reveille::approval_text;
 use rustix::process::Signal;
 
 #[test]
@@ -151,6 +152,20 @@ fn what_did_not_work_is_said_in_whole_sentences() {
     let env = TestEnv::new();
     let ran = env.wake(&["say", "task done paint the shed"]).ok();
     assert_eq!(ran.stdout, "There is no task “paint the shed”.\n");
+}
+
+#[test]
+fn an_error_has_nothing_in_it_that_a_screen_hides() {
+    let env = TestEnv::new();
+    env.wake(&["--once"]).ok();
+    std::fs::write(env.brain().join(".git/config"), "[core\n").unwrap();
+    let failed = env.wake(&["--json", "--once"]);
+    assert_ne!(failed.code, 0, "{failed:#?}");
+    let error = failed.json()["error"].as_str().unwrap().to_owned();
+    assert!(error.starts_with("git: `"), "{error}");
+    for text in [&error, &failed.stderr] {
+        assert!(!text.replace('\n', " ").chars().any(approval_text::is_hidden), "{text:?}");
+    }
 }
 
 #[test]

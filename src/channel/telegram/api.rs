@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use chrono::{DateTime, Utc};
 use reqwest::multipart::{Form, Part};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, value::RawValue};
@@ -18,11 +19,21 @@ use teloxide_core::{
         DeleteWebhook, GetMe, GetUpdates, GetWebhookInfo, SendDocument, SendMessage, SetMyCommands, SetWebhook,
     },
     requests::Payload,
-    types::{AllowedUpdate, BotCommand, MessageId, True, User},
+    types::{AllowedUpdate, BotCommand, True, User},
 };
 
 use super::error::{Parameters, TelegramError};
 use crate::types::TextFile;
+
+/// A message of ours that Telegram has taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct TakenMessage {
+    /// Its number in its chat.
+    pub message_id: i64,
+    /// When, by Telegram's clock.
+    #[serde(default, with = "chrono::serde::ts_seconds_option")]
+    pub date: Option<DateTime<Utc>>,
+}
 
 /// How long a connection may take to be made. Below [`CALL_TIMEOUT`], so that a dead network is known as "not sent".
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -224,12 +235,12 @@ impl Telegram {
     }
 
     /// Sends a message and gives its id, which is all that is read of the answer: the rest can't undo that it was sent.
-    pub async fn send_message(&self, message: &SendMessage) -> Result<i64, TelegramError> {
-        self.call(message).await.map(|MessageId(id)| id.into())
+    pub async fn send_message(&self, message: &SendMessage) -> Result<TakenMessage, TelegramError> {
+        self.call(message).await
     }
 
-    /// Sends a message with a file of text, and gives its id.
-    pub async fn send_document(&self, message: &SendDocument, file: &TextFile) -> Result<i64, TelegramError> {
+    /// Sends a message with a file of text.
+    pub async fn send_document(&self, message: &SendDocument, file: &TextFile) -> Result<TakenMessage, TelegramError> {
         let file = Part::bytes(file.text.as_bytes().to_vec()).file_name(file.name.clone());
         let mut form = Form::new().part("document", file);
         for (name, value) in written(message)?.into_iter().filter(|(name, _)| name != "document") {
@@ -238,8 +249,7 @@ impl Telegram {
                 value => form.text(name, value.to_string()),
             };
         }
-        let sent = self.exchange(SendDocument::NAME, self.call_timeout, |post| post.multipart(form)).await;
-        sent.map(|MessageId(id)| id.into())
+        self.exchange(SendDocument::NAME, self.call_timeout, |post| post.multipart(form)).await
     }
 
     /// Registers the commands that Telegram offers while people type.

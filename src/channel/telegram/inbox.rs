@@ -24,6 +24,8 @@ const WHOLE: &str = ".json";
 const UNREADABLE: &str = ".unreadable";
 /// Updates that may wait. Telegram keeps what is refused, and brings it again.
 const MAX_WAITING: usize = 2_000;
+/// How much they may take, in bytes.
+const MAX_WAITING_BYTES: u64 = 64 << 20;
 
 /// Tells files apart that begin in the same instant.
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -43,7 +45,7 @@ pub enum InboxError {
     #[error("it is no update of Telegram's")]
     NoUpdate,
     /// Too many wait.
-    #[error("{MAX_WAITING} updates wait already")]
+    #[error("{MAX_WAITING} updates or {} MB wait already", MAX_WAITING_BYTES >> 20)]
     Full,
     /// The disk.
     #[error(transparent)]
@@ -68,7 +70,9 @@ impl Inbox {
     pub fn put(&self, update: &[u8], now: DateTime<Utc>) -> Result<(), InboxError> {
         let raw: Box<RawValue> = serde_json::from_slice(update).map_err(|_| InboxError::NoUpdate)?;
         let update = RawUpdate::parse(raw).ok_or(InboxError::NoUpdate)?;
-        if self.waiting()?.len() >= MAX_WAITING {
+        let waiting = self.waiting()?;
+        let bytes = waiting.iter().filter_map(|path| Some(path.symlink_metadata().ok()?.len())).sum::<u64>();
+        if waiting.len() >= MAX_WAITING || bytes >= MAX_WAITING_BYTES {
             return Err(InboxError::Full);
         }
         let (dir, number) = (self.folder()?, NEXT.fetch_add(1, Ordering::Relaxed));
@@ -202,6 +206,10 @@ mod tests {
         for n in 0..MAX_WAITING {
             fs::write(dir.path().join(format!("{n}.json")), "{\"update_id\": 1}").unwrap();
         }
+        assert!(matches!(inbox.put(b"{\"update_id\": 9}", now()), Err(InboxError::Full)));
+        let dir = tempfile::tempdir().unwrap();
+        let inbox = Inbox::at(dir.path().to_owned());
+        File::create(dir.path().join("1.json")).unwrap().set_len(MAX_WAITING_BYTES).unwrap();
         assert!(matches!(inbox.put(b"{\"update_id\": 9}", now()), Err(InboxError::Full)));
     }
 }

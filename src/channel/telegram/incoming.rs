@@ -292,6 +292,7 @@ fn tapped(query: &CallbackQuery, access: &Speakers) -> Result<ReadUpdate, Unhear
         choice,
         chat,
         message_id: message.id().0.into(),
+        message_date: message.regular_message().map(|message| message.date),
         sender_id,
     }))
 }

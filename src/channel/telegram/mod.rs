@@ -18,7 +18,7 @@ mod refusal;
 mod said;
 mod sending;
 
-pub use api::{Me, RawUpdate, SetUpError, Telegram, WebhookInfo};
+pub use api::{Me, RawUpdate, SetUpError, TakenMessage, Telegram, WebhookInfo};
 pub use command::Command;
 pub use error::TelegramError;
 pub use file::{FetchError, RemoteFile};

@@ -8,7 +8,7 @@ use teloxide_core::{
 };
 
 use super::{
-    Telegram, TelegramError, buttons, message,
+    TakenMessage, Telegram, TelegramError, buttons, message,
     refusal::{MessageRefusal, Misfit, sort_refusal},
     to, topic, without_preview,
 };
@@ -29,7 +29,9 @@ impl Channel for Telegram {
             let mut attempt = SendAttempt { part: part.clone(), form: Form::Html };
             loop {
                 let error = match self.send_as(&attempt.part, attempt.form).await {
-                    Ok(message_id) => return Ok(Sent { message_id, form: attempt.form }),
+                    Ok(taken) => {
+                        return Ok(Sent { message_id: taken.message_id, date: taken.date, form: attempt.form });
+                    }
                     Err(error) => error,
                 };
                 attempt = attempt.after(error)?;
@@ -111,8 +113,8 @@ fn as_file(part: Outgoing) -> Outgoing {
 }
 
 impl Telegram {
-    /// Sends a part, as a file with its text under it if it carries one, and gives its id.
-    async fn send_as(&self, part: &Outgoing, form: Form) -> Result<i64, TelegramError> {
+    /// Sends a part, as a file with its text under it if it carries one.
+    async fn send_as(&self, part: &Outgoing, form: Form) -> Result<TakenMessage, TelegramError> {
         let text = if form == Form::Html { &part.html } else { &part.plain };
         let parse_mode = (form == Form::Html).then_some(ParseMode::Html);
         let message_thread_id = part.thread_id.map(topic).transpose()?;

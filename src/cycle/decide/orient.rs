@@ -1,11 +1,13 @@
 //! Orient: is anything due, why, and what is taken up first? Pure functions of what was observed. No reason, no model call.
 
+mod backlog;
 mod messages;
 mod own_work;
 mod tasks;
 mod unasked;
 
 pub use self::{
+    backlog::{Backlog, without_backlog},
     messages::{Standing, budget_key, is_answerable, is_any_due, joining, last_channel_id, standings, still_due},
     own_work::{is_begun_by_rule, is_own_work, is_reflection},
     tasks::{decay_key, task_key},
@@ -90,6 +92,13 @@ pub enum Work {
         /// Messages first.
         reasons: Vec<Reason>,
     },
+}
+
+impl Work {
+    /// Whether somebody who has written is answered.
+    pub fn is_answer(&self) -> bool {
+        matches!(self, Self::Think { reasons } if reasons.iter().any(|reason| matches!(reason, Reason::Messages { .. })))
+    }
 }
 
 /// Chooses the next cycle's work among what is due: what is undone and interrupted work first, then what needs no model, then one
@@ -197,7 +206,9 @@ fn resumes(reason: &Reason, open_cycles: &[CycleRow], is_such: impl Fn(&NewCycle
 
 fn due_reminders(observed: &Observed<'_>) -> Vec<Reason> {
     let due = observed.reminders.iter().filter(|reminder| reminder.what.next_at <= observed.now);
-    due.map(|reminder| Reason::Reminder { id: reminder.id }).collect()
+    let mut due: Vec<_> = due.map(|reminder| (reminder.what.next_at, reminder.id)).collect();
+    due.sort_unstable();
+    due.into_iter().map(|(_, id)| Reason::Reminder { id }).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Reminders that are due: each alone when it is met, those that were missed in one message a chat, so that a long sleep
-//! doesn't end in a flood. What happens is decided by [`crate::schedule::due`]; here is what is said of it.
+//! Reminders that are due: each alone when it is met, those that were missed and those that are many in one message a chat, so that
+//! neither a long sleep nor a full hour ends in a flood. What happens is decided by [`crate::schedule::due`]; here is what is said of it.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -18,6 +18,8 @@ use crate::{
 
 /// From so many minutes on a reminder says for when it was.
 const LATE_MIN: i64 = 10;
+/// So many at once are told each alone; more of one chat in one message.
+const MAX_ALONE: usize = 5;
 /// From so long before a clock that was set back the past is looked up: more than zones can be apart.
 const HISTORY: TimeDelta = TimeDelta::days(2);
 
@@ -36,7 +38,12 @@ pub(in crate::cycle) fn deeds(
         let history = session.store.reminder_history(reminder.id, reminder.what.slot)?;
         due.push(Due { reminder, turn: reminder.series(tz).turn(&history, now), tz });
     }
-    let mut rounds = rounds(&due, now);
+    let later = |chat| {
+        let waits =
+            |reminder: &&Reminder| reminder.what.next_at <= now && !is_due(reminder) && chat_of(reminder) == chat;
+        observation.reminders.iter().filter(waits).count()
+    };
+    let mut rounds = rounds(&due, now, &later);
     for message in rounds.iter_mut().filter_map(|round| round.message.as_mut()) {
         message.text = session.context.redactor.redact(&message.text);
     }
@@ -66,25 +73,58 @@ struct Due<'a> {
     tz: Tz,
 }
 
-/// What is fired with which message.
-fn rounds(due: &[Due<'_>], now: DateTime<Utc>) -> Vec<Round> {
+/// Where a reminder is told: a chat, and a topic in it.
+type ToldIn = (ChatRef, Option<i64>);
+
+fn chat_of(reminder: &Reminder) -> ToldIn {
+    (reminder.what.chat, reminder.what.thread_id)
+}
+
+/// What is fired with which message. `later`: how many more of a chat are due and come after these.
+fn rounds(due: &[Due<'_>], now: DateTime<Utc>, later: &dyn Fn(ToldIn) -> usize) -> Vec<Round> {
     let (missed, met): (Vec<&Due<'_>>, Vec<&Due<'_>>) = due.iter().partition(|due| due.is_told_as_missed());
-    let mut rounds: Vec<Round> = met
-        .into_iter()
-        .map(|due| Round { firings: vec![due.firing()], message: due.met(now).map(|text| due.message(text)) })
-        .collect();
+    let (said, silent): (Vec<_>, Vec<_>) = met.into_iter().partition(|due| due.turn.happens.is_some());
+    let mut rounds: Vec<Round> =
+        silent.into_iter().map(|due| Round { firings: vec![due.firing()], message: None }).collect();
+    let joined = |chat: &[&Due<'_>], text: String| Round {
+        firings: chat.iter().map(|due| due.firing()).collect(),
+        message: chat.first().map(|first| first.message(text)),
+    };
+    for chat in by_chat(said) {
+        if chat.len() <= MAX_ALONE {
+            rounds.extend(chat.iter().map(|due| joined(&[due], due.met(now))));
+        } else {
+            let later = chat.first().map_or(0, |first| later(first.chat()));
+            rounds.push(joined(&chat, many(&chat, now, later)));
+        }
+    }
+    rounds.extend(by_chat(missed).iter().map(|chat| joined(chat, digest(chat))));
+    rounds
+}
+
+fn by_chat<'a, 'b>(due: Vec<&'a Due<'b>>) -> Vec<Vec<&'a Due<'b>>> {
     let mut chats: Vec<Vec<&Due<'_>>> = Vec::new();
-    for due in missed {
+    for due in due {
         match chats.iter_mut().find(|chat| chat.first().is_some_and(|first| first.chat() == due.chat())) {
             Some(chat) => chat.push(due),
             None => chats.push(vec![due]),
         }
     }
-    rounds.extend(chats.iter().map(|chat| Round {
-        firings: chat.iter().map(|due| due.firing()).collect(),
-        message: chat.first().map(|first| first.message(digest(chat))),
-    }));
-    rounds
+    chats
+}
+
+/// One message about all that are due in a chat at once.
+fn many(chat: &[&Due<'_>], now: DateTime<Utc>, later: usize) -> String {
+    let line = |due: &&Due<'_>| {
+        let note = due.note(now).map(|note| format!(" {note}"));
+        format!("\n- {}{}", due.text().replace('\n', "\n  "), note.unwrap_or_default())
+    };
+    let more = match later {
+        0 => String::new(),
+        1 => "\n\nOne more is due and comes next.".to_owned(),
+        later => format!("\n\n{later} more are due and come next."),
+    };
+    format!("⏰ {} reminders were due:{}{more}", chat.len(), chat.iter().map(line).collect::<String>())
 }
 
 /// One message about all that was missed in a chat.
@@ -106,8 +146,8 @@ fn digest(chat: &[&Due<'_>]) -> String {
 }
 
 impl Due<'_> {
-    fn chat(&self) -> (ChatRef, Option<i64>) {
-        (self.reminder.what.chat, self.reminder.what.thread_id)
+    fn chat(&self) -> ToldIn {
+        chat_of(self.reminder)
     }
 
     fn text(&self) -> &str {
@@ -132,18 +172,24 @@ impl Due<'_> {
         }
     }
 
-    /// What is said of one that happens at its time; of one that is skipped, nothing.
-    fn met(&self, now: DateTime<Utc>) -> Option<String> {
+    /// What is said of one that happens at its time.
+    fn met(&self, now: DateTime<Utc>) -> String {
+        let note = self.note(now).map(|note| format!("\n\n{note}"));
+        format!("⏰ {}{}", self.text(), note.unwrap_or_default())
+    }
+
+    /// When it was due, where that isn't now.
+    fn note(&self, now: DateTime<Utc>) -> Option<String> {
         let slot = self.turn.happens?;
-        let mut text = format!("⏰ {}", self.text());
         let missed =
             self.turn.passed.filter(|_| self.turn.has_missed(now) && self.reminder.what.missed != Missed::Skip);
-        if let Some(passed) = missed {
-            text.push_str(&format!("\n\n(I was not running when it was due {}.)", self.span(passed)));
-        } else if now.signed_duration_since(slot.at).num_minutes() >= LATE_MIN {
-            text.push_str(&format!("\n\n(It was due {}.)", self.time(slot)));
+        match missed {
+            Some(passed) => Some(format!("(I was not running when it was due {}.)", self.span(passed))),
+            None if now.signed_duration_since(slot.at).num_minutes() >= LATE_MIN => {
+                Some(format!("(It was due {}.)", self.time(slot)))
+            }
+            None => None,
         }
-        Some(text)
     }
 
     /// When what happens late, or the last that was missed, was due, and how often before.
@@ -225,7 +271,7 @@ mod tests {
         let now = parse_time(now).unwrap();
         let turn = |reminder: &Reminder| reminder.series(tz).turn(&SlotHistory::default(), now);
         let due: Vec<Due<'_>> = reminders.iter().map(|reminder| Due { reminder, turn: turn(reminder), tz }).collect();
-        let rounds = rounds(&due, now);
+        let rounds = rounds(&due, now, &|_| 7);
         let fired: BTreeSet<i64> = rounds.iter().flat_map(|round| &round.firings).map(|firing| firing.id).collect();
         assert_eq!(fired.len(), reminders.len(), "each fires, whether it says something or not");
         let messages = rounds.into_iter().filter_map(|round| round.message);
@@ -248,6 +294,16 @@ mod tests {
                 format!("Reminded of “thing {id}”; it was missed 2 times from Wed 18 Nov 09:00 to Thu 19 Nov 09:00")
             })
         );
+    }
+
+    #[test]
+    fn many_that_are_met_at_once_are_one_message_and_each_is_in_it() {
+        let due: Vec<Reminder> = (1..=12).map(|id| daily(id, ChatRef::telegram(7 + id / 11), Missed::Skip)).collect();
+        let (messages, receipts) = said(&due, berlin(), "2026-11-18T08:01:00Z");
+        let lines: String = (1..=10).map(|id| format!("\n- thing {id}")).collect();
+        let joined = format!("⏰ 10 reminders were due:{lines}\n\n7 more are due and come next.");
+        assert_eq!(messages, [(7, joined), (8, "⏰ thing 11".to_owned()), (8, "⏰ thing 12".to_owned())]);
+        assert_eq!(receipts.len(), 12);
     }
 
     #[test]

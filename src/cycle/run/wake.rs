@@ -8,7 +8,7 @@ use crate::{
         decide::{
             lineup::ModelState,
             machine::Cycle,
-            orient::{self, Work},
+            orient::{self, Backlog, Work},
             situation::Reason,
             verify::Account,
         },
@@ -74,10 +74,12 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, settles_doubts: boo
         remind::rewind_reminders(session)?;
     }
     let mut has_worked = sync::upkeep(session).await? || has_brought_in;
-    let mut is_quiet = false;
-    for _ in 0..if session.context.is_turn { 1 } else { MAX_CYCLES } {
+    let (mut is_quiet, mut backlog) = (false, Backlog::default());
+    let mut cycles_left = if session.context.is_turn { 1 } else { MAX_CYCLES };
+    while cycles_left > 0 {
+        cycles_left -= 1;
         let observation = Observation::look(&session.store, Some(&repo), session.context)?;
-        let reasons = observation.due(session.context);
+        let (reasons, is_more_due) = orient::without_backlog(observation.due(session.context), backlog);
         let Some(work) = orient::choose(reasons, &observation.model, session.context.config.owner_chat) else {
             is_quiet = true;
             break;
@@ -92,6 +94,10 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, settles_doubts: boo
         if orient::is_own(&work, &observation.open_cycles) {
             jobs::look(session, &repo).await?;
         }
+        let is_answer = work.is_answer();
+        // One turn of many assistants' holds an answer and some of what waited for it, or no reminder would ever come.
+        cycles_left += u32::from(session.context.is_turn && is_answer && is_more_due);
+        backlog = if is_answer { Backlog::HasTurn } else { Backlog::GivesWay };
         let next = match work {
             Work::Resume { cycle_id, has_crashed } => resume::run(session, &repo, &cycle_id, has_crashed).await?,
             Work::Undo(undo) => undo::run(session, &repo, &undo).await.map(|()| Next::Others)?,

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::{
     config::{Config, read_private},
     policy::Risk,
-    redact::Secret,
+    redact::{self, Secret},
     sandbox::Grant,
 };
 
@@ -224,18 +224,31 @@ impl Raw {
             ServerPlace::Command { env, .. } => env,
             ServerPlace::Url { headers, .. } => headers,
         };
-        let is_secret = |name: &str| secret_names.contains(name) || sounds_secret(name);
-        let secrets =
-            values.iter().filter(|(name, _)| is_secret(name)).flat_map(|(name, value)| parts(name, value)).collect();
+        let is_secret = |name: &str| secret_names.contains(name) || redact::is_secret_name(name);
+        let (secret, open): (Vec<_>, Vec<_>) = values.iter().partition(|(name, _)| is_secret(name));
+        let words = match &place {
+            ServerPlace::Command { command, .. } => command.clone(),
+            ServerPlace::Url { url, .. } => vec![url.to_string()],
+        };
+        // A time zone, say, would be masked wherever it is written. A password in an address is one wherever it stands.
+        let open = open.iter().map(|(_, value)| value.expose()).chain(words.iter().map(String::as_str));
+        let secrets = secret.iter().flat_map(|(name, value)| parts(name, value));
+        let secrets = secrets.chain(open.flat_map(redact::passwords_in)).chain(arguments(&words)).collect();
         let Self { name, tools, trust_annotations, guests, .. } = self;
         Ok(Server { name, place, tools, risk, trust_annotations, guests, timeout, secrets })
     }
 }
 
-/// Whether a variable or header of this name holds a secret. A time zone, say, would else be masked wherever it is written.
-fn sounds_secret(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    ["AUTH", "COOKIE", "CREDENTIAL", "KEY", "PASS", "SECRET", "TOKEN"].iter().any(|part| name.contains(part))
+/// The values of arguments whose names say that they are secret: `--token=abc`, and `--token abc`.
+fn arguments(words: &[String]) -> impl Iterator<Item = Secret> + '_ {
+    let is_secret = |name: &str| name.starts_with('-') && redact::is_secret_name(name);
+    words.iter().enumerate().filter_map(move |(at, word)| match word.split_once('=') {
+        Some((name, value)) => Some(value).filter(|_| is_secret(name)).map(Secret::new),
+        None => words
+            .get(at + 1)
+            .filter(|value| is_secret(word) && !value.starts_with('-'))
+            .map(|value| Secret::new(&**value)),
+    })
 }
 
 /// What a value is known by: the whole of it, what follows a scheme (`abc` of `Bearer abc`), and each long value of a cookie.
@@ -361,6 +374,12 @@ mod tests {
             "[[server]]\nname = \"a\"\nurl = \"https://a.example\"\nheaders = { Authorization = \"Bearer abcdef\" }",
         );
         assert_eq!(server.secrets, [Secret::new("Bearer abcdef"), Secret::new("abcdef")]);
+        let command = "command = [\"x\", \"--api-key\", \"of-two-words\", \"--token=of-one\", \"--name\", \"plain\"]";
+        let env = "env = { DATABASE_URL = \"postgres://me:in-an-address@db/x\" }";
+        let server = only(&format!("[[server]]\nname = \"a\"\n{command}\n{env}"));
+        assert_eq!(server.secrets, ["in-an-address", "of-two-words", "of-one"].map(Secret::new));
+        let server = only("[[server]]\nname = \"a\"\nurl = \"https://a.example/mcp?api_key=in-a-query\"");
+        assert_eq!(server.secrets, [Secret::new("in-a-query")]);
     }
 
     #[test]

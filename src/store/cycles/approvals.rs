@@ -171,6 +171,8 @@ pub struct Tap {
     pub chat: ChatRef,
     /// The message that carries the button.
     pub message_id: i64,
+    /// When that message was sent, by the channel's clock; `None` if the press doesn't tell.
+    pub message_date: Option<DateTime<Utc>>,
     /// Who pressed it.
     pub sender_id: i64,
 }
@@ -352,9 +354,9 @@ impl FencedStore<'_> {
     }
 }
 
-/// Takes a tap on a question's button in. Says whether it has decided a question: one that still waits, in its own chat, on its own message, by a person
-/// whose word counts. Which message that is the tap itself tells, if the sender doesn't know: nothing else has carried the nonce. Of one
-/// that was sent again, because nobody knew of the first, either counts.
+/// Takes a tap on a question's button in. Says whether it has decided a question: one that still waits, in its own chat, on its own message,
+/// which is no older than the question, by a person whose word counts. Which message that is the tap itself tells, if the sender doesn't
+/// know: nothing else has carried the nonce. Of one that was sent again, because nobody knew of the first, either counts.
 pub(in crate::store) fn tap(
     tx: &Transaction<'_>,
     tap: &Tap,
@@ -377,8 +379,18 @@ pub(in crate::store) fn tap(
          WHERE nonce = ?1 AND state = 'pending' AND expires_at > ?3 AND chat_id = ?5
            AND (approver IS NULL OR approver = ?4)
            AND EXISTS (SELECT 1 FROM outgoing_parts p
-                       WHERE p.outgoing_id = approvals.outgoing_id AND (p.channel_message_id = ?6 OR p.repeats > 0))",
-        (nonce, decided(is_approval), rfc3339(now), tap.sender_id, tap.chat, tap.message_id, tap.sender_id.to_string()),
+                       WHERE p.outgoing_id = approvals.outgoing_id
+                         AND (p.repeats > 0 OR p.channel_message_id = ?6 AND COALESCE(CAST(?8 AS TEXT) >= p.channel_date, TRUE)))",
+        sql::params![
+            nonce,
+            decided(is_approval),
+            rfc3339(now),
+            tap.sender_id,
+            tap.chat,
+            tap.message_id,
+            tap.sender_id.to_string(),
+            tap.message_date.map(rfc3339),
+        ],
     )?;
     Ok(n == 1)
 }

@@ -232,8 +232,9 @@ pub(in crate::store) fn tap(
 fn is_under(tx: &Transaction<'_>, tap: &Tap, outgoing_id: i64, now: DateTime<Utc>) -> Result<bool> {
     attempts::has_come(tx, outgoing_id, tap.message_id, now)?;
     let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_parts
-                   WHERE outgoing_id = ?1 AND (channel_message_id = ?2 OR repeats > 0))";
-    Ok(tx.query_row(sql, (outgoing_id, tap.message_id), |row| row.get(0))?)
+                   WHERE outgoing_id = ?1
+                     AND (repeats > 0 OR channel_message_id = ?2 AND COALESCE(CAST(?3 AS TEXT) >= channel_date, TRUE)))";
+    Ok(tx.query_row(sql, (outgoing_id, tap.message_id, tap.message_date.map(rfc3339)), |row| row.get(0))?)
 }
 
 /// A rule is to be taken back; who is told stands in the `answer`.

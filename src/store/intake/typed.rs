@@ -1,12 +1,13 @@
 //! A yes or a no that the owner types: it answers the one question that is open, if nothing of ours came between. What is dangerous
 //! wants the button.
 //!
-//! What came before what is told by the channel's numbers of a private chat, which only grow: the clocks of two machines differ.
+//! The channel tells what came before what, by the numbers of a private chat, which only grow, and by the dates that it gives both
+//! messages: the clocks of two machines differ. A question whose date isn't known wants the button.
 
 use chrono::{DateTime, Utc};
 
 use crate::{
-    clock::rfc3339,
+    clock::{parse_time, rfc3339},
     store::{
         NewIncoming, NewOutgoing, OutgoingKind, Result, Tap,
         cycles::approvals,
@@ -32,6 +33,8 @@ struct OpenQuestion {
     nonce: String,
     is_risky: bool,
     message_id: i64,
+    /// When it was sent, by the channel's clock.
+    date: DateTime<Utc>,
 }
 
 /// Takes a typed answer in; none if the message is none.
@@ -41,8 +44,8 @@ pub(in crate::store) fn take_in(
     message: &NewIncoming,
     now: DateTime<Utc>,
 ) -> Result<Option<TypedAnswer>> {
-    let (Some(is_approval), Some(message_id), Some(update_id)) =
-        (yes_or_no(message, owner), message.channel_message_id, message.update_id)
+    let (Some(is_approval), Some(message_id), Some(update_id), Some(sent_at)) =
+        (yes_or_no(message, owner), message.channel_message_id, message.update_id, message.sent_at)
     else {
         return Ok(None);
     };
@@ -50,7 +53,8 @@ pub(in crate::store) fn take_in(
     if is_said(tx, &key)? {
         return Ok(Some(TypedAnswer { said: None, has_decided: false }));
     }
-    let Some(question) = open_question(tx, owner, message_id, now)? else { return Ok(None) };
+    let question = open_question(tx, owner, message_id, now)?;
+    let Some(question) = question.filter(|question| question.date <= sent_at) else { return Ok(None) };
     let is_about_another = message.quoted.is_some() && message.quotes != Some(question.message_id);
     if is_about_another {
         return Ok(None);
@@ -89,6 +93,7 @@ fn decide(
         choice: ButtonChoice::Approval { nonce: question.nonce.clone(), is_approval },
         chat: owner,
         message_id: question.message_id,
+        message_date: Some(question.date),
         sender_id: owner.number(),
     };
     approvals::tap(tx, &tap, (&question.nonce, is_approval), now)
@@ -126,7 +131,7 @@ fn open_question(
     message_id: i64,
     now: DateTime<Utc>,
 ) -> Result<Option<OpenQuestion>> {
-    let sql = "SELECT a.nonce, a.risk NOT IN ('safe', 'caution'), q.channel_message_id
+    let sql = "SELECT a.nonce, a.risk NOT IN ('safe', 'caution'), q.channel_message_id, q.channel_date
          FROM approvals a JOIN outgoing_parts q ON q.outgoing_id = a.outgoing_id
          WHERE a.chat_id = ?1 AND a.state = 'pending' AND a.expires_at > ?2 AND q.channel_message_id < ?3
            AND q.part = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = a.outgoing_id)
@@ -136,7 +141,10 @@ fn open_question(
              WHERE o.chat_id = ?1 AND o.id != a.outgoing_id
                AND (p.channel_message_id > q.channel_message_id AND p.channel_message_id < ?3
                     OR p.state IN ('attempting', 'unknown')))";
-    let read =
-        |row: &sql::Row<'_>| Ok(OpenQuestion { nonce: row.get(0)?, is_risky: row.get(1)?, message_id: row.get(2)? });
-    Ok(tx.prepare(sql)?.query_row((chat, rfc3339(now), message_id), read).optional()?)
+    let read = |row: &sql::Row<'_>| {
+        let date = row.get::<_, Option<String>>(3)?.as_deref().and_then(parse_time);
+        let (nonce, is_risky, message_id) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(date.map(|date| OpenQuestion { nonce, is_risky, message_id, date }))
+    };
+    Ok(tx.prepare(sql)?.query_row((chat, rfc3339(now), message_id), read).optional()?.flatten())
 }

@@ -104,8 +104,13 @@ impl PartState {
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartOutcome {
-    /// The channel confirmed it, under this id.
-    Sent(i64),
+    /// The channel confirmed it.
+    Sent {
+        /// The channel's id of it.
+        id: i64,
+        /// When, by the channel's clock.
+        date: Option<DateTime<Utc>>,
+    },
     /// Surely not sent: try again after that time.
     Later {
         /// Not before.
@@ -169,17 +174,19 @@ impl Store {
     /// up and reports late is heard only if the part did arrive: whatever else it says is of an attempt that nobody waits for
     /// any more.
     pub fn settle_part(&mut self, claimed: &Claimed, outcome: &PartOutcome, now: DateTime<Utc>) -> Result<()> {
-        let (state, not_before, id, error) = match outcome {
-            PartOutcome::Sent(id) => (PartState::Sent, None, Some(*id), None),
-            PartOutcome::Later { not_before, why } => (PartState::Planned, Some(rfc3339(*not_before)), None, Some(why)),
-            PartOutcome::Moved { why, .. } => (PartState::Planned, None, None, Some(why)),
-            PartOutcome::Unknown(why) => (PartState::Unknown, None, None, Some(why)),
-            PartOutcome::Failed(why) => (PartState::Failed, None, None, Some(why)),
+        let sent = if let PartOutcome::Sent { id, date } = outcome { Some((*id, date.map(rfc3339))) } else { None };
+        let (id, date) = sent.unzip();
+        let (state, not_before, error) = match outcome {
+            PartOutcome::Sent { .. } => (PartState::Sent, None, None),
+            PartOutcome::Later { not_before, why } => (PartState::Planned, Some(rfc3339(*not_before)), Some(why)),
+            PartOutcome::Moved { why, .. } => (PartState::Planned, None, Some(why)),
+            PartOutcome::Unknown(why) => (PartState::Unknown, None, Some(why)),
+            PartOutcome::Failed(why) => (PartState::Failed, None, Some(why)),
         };
         self.write(|tx| {
             let n = tx.execute(
                 "UPDATE outgoing_parts SET state = ?3, not_before = ?4, channel_message_id = COALESCE(?5, channel_message_id),
-                     error = ?6, changed_at = ?7, sender = NULL
+                     channel_date = COALESCE(?9, channel_date), error = ?6, changed_at = ?7, sender = NULL
                  WHERE outgoing_id = ?1 AND part = ?2
                    AND (?3 = 'sent' OR state IN ('attempting', 'unknown') AND attempts = ?8)",
                 sql::params![
@@ -190,7 +197,8 @@ impl Store {
                     id,
                     error,
                     rfc3339(now),
-                    claimed.attempts
+                    claimed.attempts,
+                    date.flatten()
                 ],
             )?;
             note_sent(tx, claimed.outgoing_id, now)?;

@@ -39,11 +39,11 @@ fn a_message_is_sent_when_its_last_part_is_and_only_the_first_part_replies() {
     let first = claim(&mut world, 0).unwrap();
     assert_eq!((first.part, first.reply_to, first.thread_id), (0, Some(99), Some(3)));
     assert_eq!(claim(&mut world, 0), None, "the second part waits for the first");
-    world.store.settle_part(&first, &PartOutcome::Sent(1), at(0)).unwrap();
+    world.store.settle_part(&first, &PartOutcome::Sent { id: 1, date: None }, at(0)).unwrap();
     let second = claim(&mut world, 0).unwrap();
     assert_eq!((second.part, second.reply_to, second.thread_id), (1, None, Some(3)));
     assert_eq!(world.value::<Option<String>>("SELECT sent_at FROM outgoing_messages"), None);
-    world.store.settle_part(&second, &PartOutcome::Sent(2), at(0)).unwrap();
+    world.store.settle_part(&second, &PartOutcome::Sent { id: 2, date: None }, at(0)).unwrap();
     world.deliver_all(0);
     assert!(world.value::<Option<String>>("SELECT sent_at FROM outgoing_messages").is_some());
 }
@@ -102,7 +102,7 @@ fn a_living_senders_attempt_is_left_to_it() {
     let claimed = claim(&mut world, 0).unwrap();
     assert_eq!(world.held(at(1)).recover_outbox().unwrap(), 0);
     assert_eq!(claim(&mut world, 1), None);
-    world.store.settle_part(&claimed, &PartOutcome::Sent(5), at(2)).unwrap();
+    world.store.settle_part(&claimed, &PartOutcome::Sent { id: 5, date: None }, at(2)).unwrap();
     assert_eq!(world.store.undelivered().unwrap(), []);
 }
 
@@ -127,7 +127,7 @@ fn a_living_sender_that_never_says_what_became_of_its_send_holds_no_chat_back_fo
             assert!(repeat.is_repeat);
             world.store.settle_part(&silent, &later(seconds), at(seconds)).unwrap();
             assert_eq!(claim(&mut world, seconds), None, "a report that comes after all ends no other's attempt");
-            world.store.settle_part(&repeat, &PartOutcome::Sent(2), at(seconds)).unwrap();
+            world.store.settle_part(&repeat, &PartOutcome::Sent { id: 2, date: None }, at(seconds)).unwrap();
             assert_eq!(world.deliver_all(seconds), ["after it"]);
         }
     }
@@ -164,7 +164,7 @@ fn a_sender_that_reports_late_is_heard_only_if_the_part_arrived() {
         world.store.settle_part(&slow, &outcome, at(3)).unwrap();
         assert_eq!(claim(&mut world, 3), None, "the repeat is still under way");
     }
-    world.store.settle_part(&slow, &PartOutcome::Sent(11), at(4)).unwrap();
+    world.store.settle_part(&slow, &PartOutcome::Sent { id: 11, date: None }, at(4)).unwrap();
     world.store.settle_part(&repeat, &later(0), at(5)).unwrap();
     assert_eq!(claim(&mut world, 6), None);
     assert_eq!(world.store.undelivered().unwrap(), []);

@@ -32,7 +32,7 @@ impl World {
     fn deliver(&mut self, text: &str, channel_message_id: i64) {
         while let Some(claimed) = self.store.claim_part(Pick::default(), &me(), at(20)).unwrap() {
             let id = if claimed.plain == text { channel_message_id } else { 1 };
-            self.store.settle_part(&claimed, &PartOutcome::Sent(id), at(20)).unwrap();
+            self.store.settle_part(&claimed, &PartOutcome::Sent { id, date: None }, at(20)).unwrap();
         }
     }
 

@@ -176,7 +176,7 @@ fn parts_go_when_their_message_is_delivered_in_full() {
     world.deliver_all(1);
     let half = world.plan(ChatRef::telegram(8), &"a long line\n".repeat(600));
     let first = world.store.claim_part(Pick::default(), &me(), at(2)).unwrap().unwrap();
-    world.store.settle_part(&first, &PartOutcome::Sent(1), at(2)).unwrap();
+    world.store.settle_part(&first, &PartOutcome::Sent { id: 1, date: None }, at(2)).unwrap();
     assert!(world.value::<i64>("SELECT count(*) FROM outgoing_parts WHERE state = 'planned'") > 0);
     world.forget_all(ROWS);
     assert_eq!(world.value::<i64>("SELECT count(*) FROM outgoing_parts WHERE html = '' AND plain = ''"), 1);

@@ -116,7 +116,7 @@ fn several_senders_take_each_part_once() {
                 let mut store = Store::open_shared(&address).unwrap();
                 while let Some(claimed) = store.claim_part(Pick::default(), &me(), at(1)).unwrap() {
                     taken.lock().unwrap().push(claimed.outgoing_id);
-                    store.settle_part(&claimed, &PartOutcome::Sent(1), at(1)).unwrap();
+                    store.settle_part(&claimed, &PartOutcome::Sent { id: 1, date: None }, at(1)).unwrap();
                 }
             });
         }

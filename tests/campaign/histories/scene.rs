@@ -376,7 +376,7 @@ impl Scene {
     /// Only what did arrive is heard of: all else is of an attempt that nobody waits for any more.
     fn report_late(&mut self, (claimed, has_arrived): &(Claimed, bool), random: &mut Rng) -> Result<(), String> {
         let outcome = match (has_arrived, random.bool()) {
-            (true, true) => PartOutcome::Sent(1),
+            (true, true) => PartOutcome::Sent { id: 1, date: None },
             (false, true) => PartOutcome::Failed("refused".to_owned()),
             (_, false) => PartOutcome::Unknown("no answer".to_owned()),
         };
@@ -389,7 +389,7 @@ impl Scene {
         self.bot.settle_part(claimed, &outcome, self.now).map_err(text)?;
         let after = state(&self.look)?;
         let is_its_own = before.iter().any(|state| state.ends_with(&claimed.attempts.to_string()));
-        if before == after || is_its_own || matches!(outcome, PartOutcome::Sent(_)) {
+        if before == after || is_its_own || matches!(outcome, PartOutcome::Sent { .. }) {
             return Ok(());
         }
         Err(format!("a late {outcome:?} made {before:?} of a part {after:?}"))

@@ -463,7 +463,7 @@ fn joining(scene: &Scene, live: &Live) -> Result<Vec<i64>, String> {
 pub(super) fn fate(random: &mut Rng, scene: &Scene) -> (bool, PartOutcome) {
     let unknown = || PartOutcome::Unknown("the connection was cut".to_owned());
     match if scene.is_calm { 0 } else { random.u32(0..10) } {
-        0..6 => (true, PartOutcome::Sent(1)),
+        0..6 => (true, PartOutcome::Sent { id: 1, date: None }),
         6 => {
             let not_before = scene.now + TimeDelta::seconds(random.i64(0..90));
             (false, PartOutcome::Later { not_before, why: "too many requests".to_owned() })

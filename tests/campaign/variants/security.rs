@@ -232,8 +232,44 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "integration::approvals::nobody_else_nowhere_else_and_no_other_button_decides",
         "a press counts wherever it was made",
-        r#"AND (p.channel_message_id = ?6 OR p.repeats > 0))","#,
-        r#"AND ?6 = ?6)","#,
+        "p.channel_message_id = ?6 AND COALESCE(",
+        "?6 = ?6 AND COALESCE(",
+    ),
+    story(
+        "integration::typed_answers::a_yes_that_is_dated_before_its_question_answers_nothing",
+        "a press counts under a message that is older than its question",
+        "COALESCE(CAST(?8 AS TEXT) >= p.channel_date, TRUE)",
+        "COALESCE(?8 = ?8, TRUE)",
+    ),
+    story(
+        "integration::typed_answers::a_yes_that_is_dated_before_its_question_answers_nothing",
+        "a typed yes counts though it is older than its question",
+        "question.filter(|question| question.date <= sent_at)",
+        "question.filter(|question| question.date <= sent_at.max(question.date))",
+    ),
+    story(
+        "reveille::redact::tests::what_is_secret_alone_of_a_secret_is_masked_and_never_leaves",
+        "half of a bot's token is no secret",
+        "if let Some(password) = password_behind_name(secret) {",
+        "if let Some(password) = password_behind_name(secret).filter(|_| false) {",
+    ),
+    story(
+        "reveille::tool::propose::fence::tests::an_address_is_one_in_whatever_signs_it_is_written",
+        "an address in other signs may be proposed",
+        "c if DOTS.contains(c) => '.',",
+        "c if DOTS.contains(c) => c,",
+    ),
+    story(
+        "reveille::tool::propose::fence::tests::whether_chats_share_is_a_persons_to_write",
+        "a proposal may let chats share",
+        "if path == CLAUDE && view::is_shared(before) != view::is_shared(after)",
+        "if path != CLAUDE && view::is_shared(before) != view::is_shared(after)",
+    ),
+    story(
+        "integration::fleet::assistants_whose_models_never_answer_keep_nobody_waiting",
+        "a turn holds its place while it waits",
+        "self.is_held = age < FIRST || computes && age < LONGEST;",
+        "self.is_held = age < FIRST || computes == computes;",
     ),
     story(
         "integration::approvals::a_thousand_taps_run_it_once",

@@ -17,6 +17,11 @@ use super::telegram_server::{Shared, State};
 /// The token that the server knows. Its secret half is what must never be seen.
 pub(crate) const TOKEN: &str = "99:AAsecretSecretSecretSecret-Secret_xyz";
 
+/// When its messages were sent, by its own clock.
+pub(crate) const SENT_AT: i64 = 1_795_000_001;
+/// When people wrote, by the same clock: they answer what they have read.
+const SAID_AT: i64 = 1_795_000_002;
+
 /// What goes wrong at the next call of a method.
 #[derive(Debug, Clone)]
 pub(crate) enum Fault {
@@ -98,14 +103,14 @@ impl FakeTelegram {
             "message_id": update_id - 900,
             "from": {"id": from_id, "is_bot": false, "first_name": "Ana", "language_code": "en"},
             "chat": {"id": chat_id, "type": kind, "first_name": "Ana", "title": "Home"},
-            "date": 1_795_000_000, "text": text}}));
+            "date": SAID_AT, "text": text}}));
         update_id
     }
 
     /// Queues a private message from a person with these fields beside the usual ones. Gives the update's id.
     pub(crate) fn push_message(&self, from_id: i64, fields: &Value) -> i64 {
         let update_id = self.shared.lock().next_update_id;
-        let mut message = json!({"message_id": update_id - 900, "date": 1_795_000_000,
+        let mut message = json!({"message_id": update_id - 900, "date": SAID_AT,
             "from": {"id": from_id, "is_bot": false, "first_name": "Ana", "language_code": "en"},
             "chat": {"id": from_id, "type": "private", "first_name": "Ana"}});
         message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
@@ -126,7 +131,7 @@ impl FakeTelegram {
         json!({"update_id": update_id, "callback_query": {
             "id": format!("tap-{update_id}"), "chat_instance": "1", "data": data,
             "from": {"id": from_id, "is_bot": false, "first_name": "Ana", "language_code": "en"},
-            "message": {"message_id": message_id, "date": 1_795_000_001, "text": "May I do this?",
+            "message": {"message_id": message_id, "date": SENT_AT, "text": "May I do this?",
                 "chat": {"id": chat_id, "type": kind, "first_name": "Ana", "title": "Home"},
                 "from": {"id": 99, "is_bot": true, "first_name": "Reveille", "username": "reveille_bot"}}}})
     }

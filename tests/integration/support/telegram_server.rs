@@ -11,6 +11,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
+    telegram::SENT_AT,
     telegram::{Fault, SentMessage, TOKEN},
     telegram_files::{self, Files},
     telegram_spec::{Spec, visible_text},
@@ -183,7 +184,7 @@ impl Shared {
                 Err(problem) => return refusal(400, &format!("Bad Request: {problem}"), &Value::Null),
             },
             "editMessageText" | "editMessageCaption" => match edit_message(&mut state, request) {
-                Ok(()) => json!({"message_id": request["message_id"], "date": 1_795_000_001,
+                Ok(()) => json!({"message_id": request["message_id"], "date": SENT_AT,
                     "chat": {"id": request["chat_id"], "type": "private", "first_name": "Ana"}}),
                 Err(problem) => return refusal(400, &format!("Bad Request: {problem}"), &Value::Null),
             },
@@ -318,7 +319,7 @@ fn send_message(state: &mut State, request: &Value) -> Result<Value, String> {
     };
     state.sent.push(message.clone());
     state.standing.push(((message.chat_id, message.message_id), visible.clone()));
-    Ok(json!({"message_id": message.message_id, "date": 1_795_000_001, "text": visible,
+    Ok(json!({"message_id": message.message_id, "date": SENT_AT, "text": visible,
         "chat": {"id": message.chat_id, "type": "private", "first_name": "Ana"},
         "from": {"id": 99, "is_bot": true, "first_name": "Reveille", "username": "reveille_bot"}}))
 }

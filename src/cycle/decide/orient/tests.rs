@@ -616,3 +616,16 @@ fn what_comes_by_itself_is_left_to_the_machine_on_duty() {
     scene.messages = vec![message(1, ChatRef::telegram(7))];
     assert_eq!(scene.due(), ["1 message in chat 7"]);
 }
+
+#[test]
+fn an_answer_comes_before_many_reminders_and_then_they_come_a_few_at_a_time() {
+    let reminders = |n: i64| (1..=n).map(|id| Reason::Reminder { id });
+    let answer = Reason::Messages { chat: ChatRef::telegram(7), thread_id: None, ids: vec![1] };
+    let few: Vec<Reason> = reminders(50).chain([answer.clone()]).collect();
+    assert_eq!(without_backlog(few.clone(), Backlog::GivesWay), (few, false));
+    let many: Vec<Reason> = reminders(2_000).chain([answer.clone()]).collect();
+    assert_eq!(without_backlog(many.clone(), Backlog::GivesWay), (vec![answer.clone()], true));
+    let some: Vec<Reason> = reminders(50).chain([answer]).collect();
+    assert_eq!(without_backlog(many, Backlog::HasTurn), (some, true));
+    assert_eq!(without_backlog(reminders(60).collect(), Backlog::GivesWay), (reminders(50).collect(), true));
+}

@@ -1,0 +1,91 @@
+//! Who holds one of a worker's places: a turn that begins, and one that computes.
+//!
+//! Nothing that a turn says decides this, since a turn may be its model's doing: the worker measures how long its processes have
+//! computed. So it is the same whether a turn waits for a model, a download, or a program that sleeps.
+
+use std::{
+    num::NonZeroU32,
+    time::{Duration, Instant},
+};
+
+/// How long each turn holds its place. Most are over by then.
+const FIRST: Duration = Duration::from_secs(1);
+/// The longest that a turn holds its place. One that computes for hours is no reason for the others to wait for hours.
+const LONGEST: Duration = Duration::from_secs(30);
+/// A turn that has computed for less than one part in so many of a stretch of time has waited.
+const COMPUTING_PART: u32 = 10;
+/// Turns that may go on beside those that hold a place. Each takes the memory of a wake, and of the programs of its tools.
+const MAX_BESIDE: usize = 64;
+
+/// The place of a turn.
+#[derive(Debug, Clone)]
+pub(super) struct HeldPlace {
+    began: Instant,
+    measured: Instant,
+    /// How long its processes had computed then.
+    computed: Duration,
+    is_held: bool,
+}
+
+impl HeldPlace {
+    /// The place of a turn that begins now.
+    pub(super) fn taken(now: Instant) -> Self {
+        Self { began: now, measured: now, computed: Duration::ZERO, is_held: true }
+    }
+
+    /// Whether another turn has to wait for it.
+    pub(super) fn is_held(&self) -> bool {
+        self.is_held
+    }
+
+    /// Takes note of how long the turn's processes have computed until now.
+    pub(super) fn measure(&mut self, now: Instant, computed: Duration) {
+        let age = now.saturating_duration_since(self.began);
+        let stretch = now.saturating_duration_since(self.measured);
+        let computes = computed.saturating_sub(self.computed) * COMPUTING_PART >= stretch;
+        self.is_held = age < FIRST || computes && age < LONGEST;
+        (self.measured, self.computed) = (now, computed);
+    }
+}
+
+/// Whether one more turn may begin, where `held` of the `running` ones hold a place.
+pub(super) fn has_room(slots: NonZeroU32, held: usize, running: usize) -> bool {
+    let slots = usize::try_from(slots.get()).unwrap_or(usize::MAX);
+    held < slots && running < slots.saturating_add(MAX_BESIDE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a turn holds its place after each of these measurements: when, and how long it had computed, in milliseconds.
+    fn held(measured: &[(u64, u64)]) -> Vec<bool> {
+        let began = Instant::now();
+        let mut place = HeldPlace::taken(began);
+        let measure = |(at, computed): &(u64, u64)| {
+            place.measure(began + Duration::from_millis(*at), Duration::from_millis(*computed));
+            place.is_held()
+        };
+        measured.iter().map(measure).collect()
+    }
+
+    #[test]
+    fn a_turn_that_waits_gives_its_place_away_and_takes_it_again_when_it_computes() {
+        assert_eq!(held(&[(500, 400), (1_000, 410), (1_500, 420), (2_000, 900)]), [true, false, false, true]);
+        assert_eq!(held(&[(500, 0), (999, 0), (1_500, 30)]), [true, true, false]);
+    }
+
+    #[test]
+    fn nobody_holds_a_place_for_ever() {
+        assert_eq!(
+            held(&[(20_000, 20_000), (29_900, 29_900), (30_000, 30_000), (60_000, 90_000)]),
+            [true, true, false, false]
+        );
+    }
+
+    #[test]
+    fn turns_that_wait_are_bounded_too() {
+        let two = NonZeroU32::new(2).unwrap();
+        assert!(has_room(two, 1, 1) && !has_room(two, 2, 2) && has_room(two, 0, 65) && !has_room(two, 0, 66));
+    }
+}

@@ -42,13 +42,13 @@ pub(super) fn read(source: &ImportSource, tz: Tz) -> Result<FoundThings, ImportE
         match plain_stem(entry).as_str() {
             _ if files.others.contains(&entry) => found.leave(&entry.path, OTHER_EXPORT),
             "projects" if is_json => {
-                elements(source, entry, &mut found, NO_PROJECT, &mut |value, found| project(value, found, &mut taken))
+                elements(source, entry, &mut found, NO_PROJECT, &mut |value, found| project(value, found, &mut taken));
             }
             _ if is_json && (in_projects || files.projects.contains(&entry)) => {
-                elements(source, entry, &mut found, NO_PROJECT, &mut |value, found| project(value, found, &mut taken))
+                elements(source, entry, &mut found, NO_PROJECT, &mut |value, found| project(value, found, &mut taken));
             }
             "memories" if is_json => {
-                elements(source, entry, &mut found, NO_MEMORY, &mut |value, found| memories(value, found, &mut taken))
+                elements(source, entry, &mut found, NO_MEMORY, &mut |value, found| memories(value, found, &mut taken));
             }
             _ => found.leave(&entry.path, NOT_NEEDED),
         }
@@ -104,7 +104,7 @@ fn read_one(conversation: &Value, found: &mut FoundThings) -> Option<ExportedCon
         let (Some(shown), Some(message)) = (is_shown.get_mut(at), messages.get(at)) else { continue };
         *shown = true;
         let words = words(message);
-        words.left_out.iter().for_each(|(why, times)| found.leave_times(&read.title, *why, *times));
+        words.left_out.iter().for_each(|(why, times)| found.leave_times(&read.title, why, *times));
         if !words.text.is_empty() {
             let who = match text_of(message, &["sender", "role"]) {
                 Some("human" | "user") => "You",

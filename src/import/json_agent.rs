@@ -107,7 +107,7 @@ fn reminders(source: &ImportSource, entry: &SourceEntry, found: &mut FoundThings
         match text {
             _ if is_over => found.leave(text.unwrap_or_default(), DONE),
             Some(text) => {
-                found.reminders.push(FoundReminder { text: text.to_owned(), due, from: entry.file_name().to_owned() })
+                found.reminders.push(FoundReminder { text: text.to_owned(), due, from: entry.file_name().to_owned() });
             }
             None => found.leave(&entry.path, NOT_UNDERSTOOD),
         }

@@ -22,7 +22,7 @@ use crate::{
         run::{
             approve::{self, Judged, called},
             attached, fold, hand_over, own_work, prepare, record,
-            turn::{self, Asked},
+            turn::{self, AskEnd},
         },
         session::{Halt, Live, Session},
     },
@@ -83,7 +83,7 @@ async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt
                 return Ok(Driven::Handed);
             }
             Step::Ask => {
-                if let Asked::TooLong(why) = turn::ask(session, live).await?
+                if let AskEnd::TooLong(why) = turn::ask(session, live).await?
                     && !fold::shorten(session, live)?
                 {
                     return Err(Interrupt::TooLong(why).into());

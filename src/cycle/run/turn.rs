@@ -53,7 +53,7 @@ async fn outgrown(progress: &Progress, allowed: Option<u64>) -> Usage {
 }
 
 /// How asking for a turn ended.
-pub(in crate::cycle) enum Asked {
+pub(in crate::cycle) enum AskEnd {
     /// The turn is recorded.
     Answered,
     /// The conversation is longer than the model can take, as its server says.
@@ -61,7 +61,7 @@ pub(in crate::cycle) enum Asked {
 }
 
 /// Asks for the next turn, with the retries that the error allows, and records it.
-pub(in crate::cycle) async fn ask(session: &mut Session<'_>, live: &mut Live) -> Result<Asked, Halt> {
+pub(in crate::cycle) async fn ask(session: &mut Session<'_>, live: &mut Live) -> Result<AskEnd, Halt> {
     let is_probe = session.store.breaker(&live.cycle.model)?.is_some();
     for attempt in 1.. {
         // Before each try: one that broke off has cost something, too.
@@ -78,7 +78,7 @@ pub(in crate::cycle) async fn ask(session: &mut Session<'_>, live: &mut Live) ->
                 entries.extend(live.work.stop());
                 pay(session, live, (reservation, priced(session, usage, cost_usd), false), &entries)?;
                 checkpoint(session, live);
-                return Ok(Asked::Answered);
+                return Ok(AskEnd::Answered);
             }
             Ok(Err(error)) => error,
             Err(halt) => {
@@ -103,7 +103,7 @@ pub(in crate::cycle) async fn ask(session: &mut Session<'_>, live: &mut Live) ->
         }
         if let ModelError::Rejected { status: TOO_LONG, .. } = &error {
             session.store.model_answered(&live.cycle.model)?;
-            return Ok(Asked::TooLong(why));
+            return Ok(AskEnd::TooLong(why));
         }
         let is_unsent = progress.known() == Known::Unsent;
         match retry::backoff(&error, attempt, fastrand::f64()) {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 
 use self::{
     arguments::{is_whole, repaired},
-    chunk::{Chunk, Counts, RawCall, Said},
+    chunk::{ChatChunk, ChatSaid, Counts, RawCall},
     thought::without_thought,
 };
 use super::{
@@ -180,7 +180,7 @@ impl ChatStream {
         if self.is_over || is_silent {
             return Ok(());
         }
-        if let Some(chunk) = chunk::read_leniently::<Chunk>(data) {
+        if let Some(chunk) = chunk::read_leniently::<ChatChunk>(data) {
             return self.chunk(chunk, data);
         }
         // Events that nothing parts.
@@ -226,7 +226,7 @@ impl ChatStream {
         }
     }
 
-    fn chunk(&mut self, chunk: Chunk, data: &str) -> Result<(), ModelError> {
+    fn chunk(&mut self, chunk: ChatChunk, data: &str) -> Result<(), ModelError> {
         let choices: Vec<_> = chunk.choices.into_iter().flatten().filter_map(|choice| choice.0).collect();
         // Whatever else it holds: one that says what is wrong holds no answer.
         let is_complaint =
@@ -274,7 +274,7 @@ impl ChatStream {
         self.text.trim().is_empty() && self.refusal.is_empty() && self.calls.is_empty() && self.thinking.is_empty()
     }
 
-    fn said(&mut self, mut said: Said, is_whole_message: bool) {
+    fn said(&mut self, mut said: ChatSaid, is_whole_message: bool) {
         let calls = said.take_calls();
         self.text.push_str(&said.content.as_ref().map(text_of).unwrap_or_default());
         self.refusal.push_str(said.refusal.as_deref().unwrap_or_default());
@@ -291,7 +291,7 @@ impl ChatStream {
     /// name behind whole arguments, begins another call.
     fn call(&mut self, piece: RawCall, is_whole_call: bool) {
         let function = piece.function.unwrap_or_default();
-        let id = piece.id.map(chunk::Name::into_text).unwrap_or_default();
+        let id = piece.id.map(chunk::CallName::into_text).unwrap_or_default();
         let name = function.name.unwrap_or_default().trim().to_owned();
         let arguments = function.arguments.map(|raw| arguments_of(&raw)).unwrap_or_default();
         let is_same = |call: &PartialCall| {

@@ -142,6 +142,11 @@ impl State {
         let (before, now) = (messages(self.bodies.last()?)?, messages(body)?);
         let first = |messages: &str| messages.split(r#"},{"role""#).take(2).map(str::to_owned).collect::<Vec<_>>();
         let is_same_conversation = first(&before).get(1) == first(&now).get(1);
+        // A server without tools is told of them in the system text.
+        let has_tools = |body: &str| body.contains(r#""tools":["#);
+        if has_tools(self.bodies.last()?) != has_tools(body) {
+            return None;
+        }
         let open = before.trim_end_matches("]}");
         (is_same_conversation && !now.starts_with(open)).then(|| format!("messages: {open} became {now}"))
     }

@@ -2,9 +2,9 @@
 //!
 //! What a tool can show again goes first; what people said goes last, and from its end. Each time about half of what is left goes.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::blocks::{text_block, with_blocks};
+use super::blocks::text_block;
 use crate::model::anthropic::price::message_bytes;
 
 /// Smallest message that something is still left out of, in bytes.
@@ -22,50 +22,56 @@ const SPARED: [(&str, &str); 5] = [
 
 /// The message with about half as much in it; `None` if hardly anything can be left out.
 pub fn shrunk(raw: &str) -> Option<String> {
-    let before = message_bytes(raw);
+    let (bytes, counted) = (raw.len(), message_bytes(raw));
     let message: Value = serde_json::from_str(raw).ok()?;
-    let blocks = message.get("content")?.as_array()?.clone();
-    if before < MIN_BYTES {
+    let mut blocks = message.get("content")?.as_array()?.clone();
+    if counted < MIN_BYTES {
         return None;
     }
-    let fewer = without_pictures(&blocks).or_else(|| without_spared(&blocks, before / 2));
-    let shorter = fewer.unwrap_or_else(|| blocks.into_iter().map(halved).collect());
-    let raw = with_blocks(&serde_json::json!({"role": "user", "content": []}).to_string(), shorter)?;
-    (message_bytes(&raw) < before / 10 * 9 || raw.len() < before / 10 * 9).then_some(raw)
+    // A picture may be most of a request's bytes, and little of its tokens.
+    let gain = |blocks: &[Value]| {
+        let raw = json!({"role": "user", "content": blocks}).to_string();
+        (message_bytes(&raw) < counted / 10 * 9 || raw.len() < bytes / 10 * 9).then_some(raw)
+    };
+    for fewer in [without_pictures, without_spared, halved] {
+        blocks = fewer(blocks, counted / 2);
+        if let Some(raw) = gain(&blocks) {
+            return Some(raw);
+        }
+    }
+    None
 }
 
-fn without_pictures(blocks: &[Value]) -> Option<Vec<Value>> {
+fn without_pictures(blocks: Vec<Value>, _: usize) -> Vec<Value> {
     let is_picture = |block: &Value| {
         block.get("type").and_then(Value::as_str).is_some_and(|kind| matches!(kind, "image" | "document"))
     };
     let placeholder = || text_block("(Not shown: this conversation became too long for it.)");
-    let put = |block: &Value| if is_picture(block) { placeholder() } else { block.clone() };
-    blocks.iter().any(is_picture).then(|| blocks.iter().map(put).collect())
+    blocks.into_iter().map(|block| if is_picture(&block) { placeholder() } else { block }).collect()
 }
 
-/// The blocks without as many of the spared kinds as bring them to so many bytes; `None` if there is none.
-fn without_spared(blocks: &[Value], max_bytes: usize) -> Option<Vec<Value>> {
-    let mut kept = blocks.to_vec();
-    let mut has_fewer = false;
+/// The blocks without as many of the spared kinds as bring them to so many bytes.
+fn without_spared(mut blocks: Vec<Value>, max_bytes: usize) -> Vec<Value> {
     for (beginning, name) in SPARED {
-        for block in &mut kept {
-            if text(block).starts_with(beginning) {
-                *block = text_block(&format!(
-                    "(Left out, since this conversation became too long: {name}. Look it up if you need it.)"
-                ));
-                has_fewer = true;
-            }
-        }
-        if has_fewer && kept.iter().map(|block| block.to_string().len()).sum::<usize>() <= max_bytes {
+        if blocks.iter().map(|block| block.to_string().len()).sum::<usize>() <= max_bytes {
             break;
         }
+        for block in blocks.iter_mut().filter(|block| text(block).starts_with(beginning)) {
+            *block = text_block(&format!(
+                "(Left out, since this conversation became too long: {name}. Look it up if you need it.)"
+            ));
+        }
     }
-    has_fewer.then_some(kept)
+    blocks
+}
+
+fn halved(blocks: Vec<Value>, _: usize) -> Vec<Value> {
+    blocks.into_iter().map(with_half).collect()
 }
 
 /// A block of text with half of each long run of lines that hold no element of ours: words, which are escaped. So no element loses its
 /// end, and nothing that is quoted comes to stand outside its own.
-fn halved(block: Value) -> Value {
+fn with_half(block: Value) -> Value {
     let text = text(&block);
     if text.is_empty() {
         return block;
@@ -102,7 +108,6 @@ fn text(block: &Value) -> &str {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::json;
 
     use super::*;
 
@@ -137,6 +142,13 @@ mod tests {
         assert!(halved.starts_with("<messages>\n<message id=\"1\">\n<quoted>old</quoted>\nword word"), "{halved}");
         assert!(halved.ends_with("too long for this AI model\"/>\n</message>\n</messages>"), "{halved}");
         assert!(halved.len() < said.len() / 2 + 200);
+    }
+
+    #[test]
+    fn where_the_memory_is_small_what_was_said_is_halved_at_once() {
+        let said = format!("<messages>\n<message id=\"1\">\n{}\n</message>\n</messages>", "word ".repeat(5_000));
+        let shorter = texts(&shrunk(&message(&["<memory>\nlittle\n</memory>", &said])).unwrap());
+        assert!(shorter[0].starts_with("(Left out") && shorter[1].len() < said.len() / 2 + 200, "{shorter:#?}");
     }
 
     #[test]

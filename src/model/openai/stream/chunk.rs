@@ -11,9 +11,9 @@ const MOST_TOKENS: u64 = 1 << 40;
 /// One event of a stream, or all of an answer that comes whole.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub(super) struct Chunk {
+pub(super) struct ChatChunk {
     #[serde(deserialize_with = "lenient")]
-    pub(super) choices: Option<Vec<Lenient<Choice>>>,
+    pub(super) choices: Option<Vec<Lenient<ChatChoice>>>,
     #[serde(deserialize_with = "lenient")]
     pub(super) usage: Option<Counts>,
     #[serde(deserialize_with = "lenient")]
@@ -32,13 +32,13 @@ pub(super) struct Groq {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub(super) struct Choice {
+pub(super) struct ChatChoice {
     #[serde(deserialize_with = "lenient")]
     pub(super) index: Option<u64>,
     #[serde(deserialize_with = "lenient")]
-    pub(super) delta: Option<Said>,
+    pub(super) delta: Option<ChatSaid>,
     #[serde(deserialize_with = "lenient")]
-    pub(super) message: Option<Said>,
+    pub(super) message: Option<ChatSaid>,
     #[serde(deserialize_with = "lenient")]
     pub(super) finish_reason: Option<String>,
     /// Where Moonshot counts.
@@ -51,7 +51,7 @@ pub(super) struct Choice {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub(super) struct Said {
+pub(super) struct ChatSaid {
     #[serde(deserialize_with = "lenient")]
     pub(super) content: Option<Value>,
     #[serde(deserialize_with = "lenient")]
@@ -68,7 +68,7 @@ pub(super) struct Said {
     function_call: Option<RawFunction>,
 }
 
-impl Said {
+impl ChatSaid {
     /// Its pieces of calls.
     pub(super) fn take_calls(&mut self) -> Vec<RawCall> {
         let raw = self.tool_calls.take();
@@ -100,7 +100,7 @@ pub(super) struct RawCall {
     #[serde(deserialize_with = "lenient")]
     pub(super) index: Option<u64>,
     #[serde(deserialize_with = "lenient")]
-    pub(super) id: Option<Name>,
+    pub(super) id: Option<CallName>,
     #[serde(deserialize_with = "lenient")]
     pub(super) function: Option<RawFunction>,
     /// What Gemini's server wants back with a call.
@@ -119,12 +119,12 @@ pub(super) struct RawFunction {
 /// A text, or a number in its place.
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub(super) enum Name {
+pub(super) enum CallName {
     Text(String),
     Number(u64),
 }
 
-impl Name {
+impl CallName {
     pub(super) fn into_text(self) -> String {
         match self {
             Self::Text(text) => text,

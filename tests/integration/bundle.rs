@@ -79,10 +79,10 @@ fn no_secret_and_no_word_of_anybody_is_in_it() {
             "INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at) VALUES ({CHAT}, '{quoted}', 'UTC', '2027-01-01T00:00', '2027-01-01T00:00:00Z', '2026-11-21T00:00:00Z')"
         ),
         format!(
-            "INSERT INTO jobs (name, read_from, zone, created_at, written_at, seen, failures, error) VALUES ('zeppelin', 'x', 'UTC', '2026-11-21T00:00:00Z', '2026-11-21T00:00:00Z', '{quoted}', 9, '{quoted}')"
+            "INSERT INTO jobs (name, read_from, zone, created_at, written_at, seen, failures, error) VALUES ('photos', 'x', 'UTC', '2026-11-21T00:00:00Z', '2026-11-21T00:00:00Z', '{quoted}', 9, '{quoted}')"
         ),
         format!(
-            "INSERT INTO job_runs (name, started_at, ended_at, state, found, output) VALUES ('zeppelin', '2026-11-21T00:00:00Z', '2026-11-21T00:00:01Z', 'failed', '{quoted}', '{quoted}')"
+            "INSERT INTO job_runs (name, started_at, ended_at, state, found, output) VALUES ('photos', '2026-11-21T00:00:00Z', '2026-11-21T00:00:01Z', 'failed', '{quoted}', '{quoted}')"
         ),
         format!(
             "INSERT INTO upkeep (name, failures, error) VALUES ('push', 5, '{quoted}') ON CONFLICT (name) DO UPDATE SET failures = 5, error = excluded.error"
@@ -91,7 +91,8 @@ fn no_secret_and_no_word_of_anybody_is_in_it() {
     ] {
         env.execute(&sql);
     }
-    env.write_memory("memory/jobs/zeppelin.md", &format!("---\nevery: \"{words}\"\n---\n{words} {API_KEY}\n"));
+    fs::create_dir_all(env.brain().join("memory/jobs")).unwrap();
+    env.write_memory("memory/jobs/photos.md", &format!("---\nevery: \"{words}\"\n---\n{words} {API_KEY}\n"));
     let workspace = env.workspace();
     let pretty = format!("2026-11-21T13:00:00.000Z wake[7] ERROR can't parse \"{words}\": {all}\n");
     let wrapped: Vec<String> =

@@ -73,8 +73,8 @@ fn an_answer_is_known_among_all_that_a_server_sends() {
         ("an error with data", r#"{"jsonrpc":"2.0","id":2,"error":{"code":-7,"message":"no key","data":{"at":"a"}}}"#.to_owned(), r#"no key: {"at":"a"} (-7)"#),
         ("an empty error beside a result", right.replace("}}", r#"},"error":""}"#), tools),
         ("framed", format!("Content-Length: 47\r\n\r\n{right}"), "it puts \"Content-Length\" before its messages, as language servers do; a server of MCP sends one message a line"),
-        ("broken", r#"{"jsonrpc":"2.0","id":2,"result":{tools:[]}}"#.to_owned(), "it sent a message that can't be read: key must be a string at line 1 column 34"),
-        ("too deep", right.replace("[]", &format!("{}{}", "[".repeat(200), "]".repeat(200))), "it sent a message that can't be read: recursion limit exceeded at line 1 column 163"),
+        ("broken", r#"{"jsonrpc":"2.0","id":2,"result":{tools:[]}}"#.to_owned(), "it sent a message that can't be read: key must be a string"),
+        ("too deep", right.replace("[]", &format!("{}{}", "[".repeat(200), "]".repeat(200))), "it sent a message that can't be read: recursion limit exceeded"),
         ("nothing of it", "hello\n{\"a\":1}\n".to_owned(), "nothing"),
     ];
     for (name, sent, taken) in cases {

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::random::hex;
+use crate::{random::hex, types::BoundFiles};
 
 /// The tool that proposes a change of the assistant's own orders.
 pub const PROPOSE_CHANGE: &str = "propose_change";
@@ -22,6 +22,24 @@ pub fn action(tool: &str, action: &str) -> String {
             }
         }
         None => text.push_str(&format!("{}\n", fenced(&visible(action)))),
+    }
+    text
+}
+
+/// The files that an action names, each as it is when it is asked: whole where it is text, else by what it is known by.
+pub fn named(named: &BoundFiles) -> String {
+    let mut text = String::new();
+    for file in &named.files {
+        let path = visible(&file.path.to_string_lossy()).replace('`', "'");
+        let verb = if file.is_run { "It runs" } else { "It names" };
+        text.push_str(&format!("{verb} `{path}`, {} bytes with the SHA-256\n`{}`", file.bytes, file.sha256));
+        match &file.text {
+            Some(content) => text.push_str(&format!("\n{}\n", fenced(&visible(content)))),
+            None => text.push_str(", which can't be shown here.\n"),
+        }
+    }
+    if named.beside.is_some() {
+        text.push_str("What it loads from my scratch folder has to stay as it is until your yes.\n");
     }
     text
 }
@@ -141,11 +159,13 @@ pub fn sha256(action: &str) -> String {
     hex(ring::digest::digest(&ring::digest::SHA256, action.as_bytes()).as_ref())
 }
 
-/// The file that goes with question `id` when its action is too long for a message.
-pub fn file(id: i64, tool: &str, arguments: &str, reasons: &[String]) -> String {
+/// The file that goes with question `id` when its action, or what it names, is too long for a message.
+pub fn file(id: i64, (tool, arguments): (&str, &str), named: &BoundFiles, reasons: &[String]) -> String {
+    let files = self::named(named);
+    let bound = if named.is_empty() { "" } else { ", and the files that it names as they are above" };
     format!(
-        "Question {id}: may I do this?\n\n{}\nWhy I ask: {}\n\nA yes allows exactly {} bytes, once. Their SHA-256 is\n{}\nAbove they are \
-         written for reading: what a screen would hide or reorder is spelled out, as in \\u{{200b}}. On the machine that I run on,\n  wake \
+        "Question {id}: may I do this?\n\n{}{files}\nWhy I ask: {}\n\nA yes allows exactly {} bytes, once{bound}. Their SHA-256 is\n{}\nAbove they \
+         are written for reading: what a screen would hide or reorder is spelled out, as in \\u{{200b}}. On the machine that I run on,\n  wake \
          approvals bytes {id} | sha256sum\nprints the same number (on a Mac: shasum -a 256).\n",
         action(tool, arguments),
         visible(&reasons.join(" ")),
@@ -179,7 +199,10 @@ mod tests {
             ("a\u{a0}b", "a\\u{a0}b"),
         ] {
             let asked = serde_json::json!({ "command": hidden }).to_string();
-            for text in [action("shell", &asked), file(1, "shell", &asked, &[format!("Why {hidden}")])] {
+            for text in [
+                action("shell", &asked),
+                file(1, ("shell", &asked), &BoundFiles::default(), &[format!("Why {hidden}")]),
+            ] {
                 assert!(text.contains(written) && !text.contains(hidden), "{written}: {text}");
             }
         }
@@ -233,9 +256,8 @@ mod tests {
         assert_eq!(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         let (one, other) = (r#"{"command":"ls"}"#, r#"{ "command":"ls"}"#);
         assert_eq!(action("shell", one), action("shell", other));
-        assert!(
-            file(3, "shell", one, &[]).contains(&sha256(one)) && !file(3, "shell", other, &[]).contains(&sha256(one))
-        );
-        assert!(file(3, "shell", one, &[]).contains("wake approvals bytes 3 | sha256sum"));
+        let file = |action: &str| file(3, ("shell", action), &BoundFiles::default(), &[]);
+        assert!(file(one).contains(&sha256(one)) && !file(other).contains(&sha256(one)));
+        assert!(file(one).contains("wake approvals bytes 3 | sha256sum"));
     }
 }

@@ -416,6 +416,11 @@ impl Config {
         self.workspace_dir.join("copies")
     }
 
+    /// Files as they were when a yes was asked for, while the command runs that it allows.
+    pub fn snapshots_dir(&self) -> PathBuf {
+        self.workspace_dir.join("snapshots")
+    }
+
     /// The MCP servers whose tools may be used, written by a person alone.
     pub fn mcp_path(&self) -> PathBuf {
         self.workspace_dir.join("mcp.toml")

@@ -5,7 +5,12 @@
 //!
 //! And which names a disk may take for one: whoever forbids a name forbids all of them.
 
-use std::{io, path::Path};
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+};
 
 use icu_normalizer::DecomposingNormalizerBorrowed;
 
@@ -38,6 +43,44 @@ impl Reserve {
     pub const fn well_again_bytes(self) -> u64 {
         self.bytes.saturating_add(self.bytes / 4)
     }
+}
+
+/// A file of the workspace that keeps room on the disk for a last word: others can fill the disk, too.
+const BALLAST: &str = ".ballast";
+/// How long it is, in bytes: more than a notice, an answer and the journal of a small cycle take.
+const BALLAST_BYTES: u64 = 4 << 20;
+/// With less than this free the last word may not fit, in bytes.
+const LAST_WORD_BYTES: u64 = 1 << 20;
+
+/// Keeps room in a workspace for a last word, if there is plenty now and none is kept. Where no reserve is wanted, this isn't either.
+pub fn keep_ballast(workspace: &Path, reserve: Reserve) {
+    let path = workspace.join(BALLAST);
+    let is_plenty = || free_bytes(workspace).is_ok_and(|free| free > reserve.well_again_bytes() + BALLAST_BYTES);
+    if reserve.bytes() == 0 || path.exists() || !is_plenty() {
+        return;
+    }
+    let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).and_then(|mut file| {
+        // Not zeros: a disk may keep those without taking room.
+        let noise = crate::random::bytes::<4096>().map_err(io::Error::other)?;
+        for _ in 0..BALLAST_BYTES / noise.len() as u64 {
+            file.write_all(&noise)?;
+        }
+        file.sync_all()
+    });
+    if let Err(error) = written {
+        tracing::debug!(%error, "no room is kept on the disk for a last word");
+        fs::remove_file(&path).ok();
+    }
+}
+
+/// Gives the kept room free where nothing would fit any more. Says whether there was some.
+pub fn release_ballast(workspace: &Path) -> bool {
+    let is_full = free_bytes(workspace).is_ok_and(|free| free < LAST_WORD_BYTES);
+    let is_released = is_full && fs::remove_file(workspace.join(BALLAST)).is_ok();
+    if is_released {
+        tracing::warn!("the disk is full: the room that was kept for a last word is used now");
+    }
+    is_released
 }
 
 /// A name as the most forgiving disks compare it: macOS's by default, and folders with `casefold` on Linux. To them large and

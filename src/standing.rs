@@ -49,6 +49,20 @@ pub fn names_scratch(tool: &str, arguments: &str, rules: &Rules, scratch: &Path)
     })
 }
 
+/// The command of a call of the shell tool; `None` if it is another tool's, or holds none.
+pub fn command_of(tool: &str, arguments: &str) -> Option<String> {
+    let arguments: Value = serde_json::from_str(arguments).ok()?;
+    let text = arguments.get("command").and_then(Value::as_str)?;
+    (tool == SHELL).then(|| text.to_owned())
+}
+
+/// Whether a call of the shell tool is given folders to write to, or the network.
+pub fn is_given_something(tool: &str, arguments: &str, rules: &Rules) -> bool {
+    let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
+    let (text, wanted) = command(&arguments);
+    tool == SHELL && !rules.access(text, wanted).is_none()
+}
+
 /// A command of the shell tool's arguments, and what it wants to be given.
 fn command(arguments: &Value) -> (&str, Access) {
     let is = |name: &str| arguments.get(name).and_then(Value::as_bool).unwrap_or(false);
@@ -65,9 +79,8 @@ pub fn shown(approval: &Approval) -> Option<String> {
         _ => "this tool with these very arguments",
     };
     let since = if approval.tool == SHELL { ", or have changed your folders after reading such" } else { "" };
-    let file = if approval.tool == SHELL { " If it runs a file, whatever stands in that file then." } else { "" };
     Some(format!(
-        "**Always allow this?** I would add this rule to your `policy.toml`:\n\n{}\n\nFrom then on I run {what} without asking.{file} What differs \
+        "**Always allow this?** I would add this rule to your `policy.toml`:\n\n{}\n\nFrom then on I run {what} without asking. What differs \
          by a character still asks. So does this, once I have read text by others{since}. `/rules` takes it back.",
         fenced(rule.trim_end())
     ))

@@ -37,8 +37,10 @@ const MISSED: [(&str, &str); 4] = [
     ("models", "they can be fetched again"),
 ];
 /// What is made anew, or is of this machine and this moment.
-const MADE_ANEW: [&str; 10] = [
+const MADE_ANEW: [&str; 12] = [
     SETTINGS,
+    ".ballast",
+    "snapshots",
     ".wake-lock",
     ".bot-lock",
     ".voice-lock",

@@ -173,7 +173,7 @@ async fn look(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) -> Result<L
             continue;
         };
         let text = format!("{text}\n\n{}", outcome(&approval, tz));
-        let shown = if is_long(&approval.action, &approval.reasons) {
+        let shown = if is_long(&approval.action, &approval.named, &approval.reasons) {
             channel.edit_caption(approval.chat, message_id, &text).await
         } else {
             channel.edit(approval.chat, message_id, &text).await

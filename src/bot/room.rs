@@ -52,6 +52,12 @@ impl Room {
             }
         };
         self.meet(free_bytes, config.disk_reserve);
+        if self.is_short {
+            // What others have filled while it ran.
+            disk::release_ballast(&config.workspace_dir);
+        } else {
+            disk::keep_ballast(&config.workspace_dir, config.disk_reserve);
+        }
         let now = outside.clock.now();
         let to_owner = |text| NewOutgoing::notice(config.owner_chat, outside.redactor.redact(text));
         let stored = match (self.is_short, self.told_at) {

@@ -261,14 +261,15 @@ fn until(config: &Config, approval: &Approval) -> String {
 
 /// What is asked: who asks, the exact action, and why.
 fn asked(approval: &Approval) -> String {
-    let Approval { id, tool, action, risk, reasons, origin, cycle_id, .. } = approval;
+    let Approval { id, tool, action, risk, reasons, origin, cycle_id, named, .. } = approval;
     let origin = origin
         .as_ref()
         .map(|origin| format!("before this it had read: {}\n", approval_text::visible(origin)))
         .unwrap_or_default();
     format!(
-        "question {id} ({risk}), asked by the wake {cycle_id}\n{}SHA-256 of its {} bytes: {}\n{origin}why: {}\n",
+        "question {id} ({risk}), asked by the wake {cycle_id}\n{}{}SHA-256 of its {} bytes: {}\n{origin}why: {}\n",
         approval_text::action(tool, action),
+        approval_text::named(named),
         action.len(),
         approval_text::sha256(action),
         approval_text::visible(&reasons.join(" "))

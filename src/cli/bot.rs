@@ -154,6 +154,7 @@ pub(super) fn command() -> clap::Command {
 
 /// Runs the binary.
 pub fn main() -> ExitCode {
+    crate::process::forbid_core_files();
     if super::is_version_asked() {
         return out::end(super::tell_version());
     }

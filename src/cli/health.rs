@@ -115,6 +115,7 @@ pub(super) fn command() -> clap::Command {
 
 /// Runs the binary.
 pub fn main() -> ExitCode {
+    crate::process::forbid_core_files();
     out::end(if super::is_version_asked() { super::tell_version() } else { run() })
 }
 

@@ -64,6 +64,7 @@ const SERVER: &str = "reveille-page";
 
 /// Runs the binary: `wake page`, with the same arguments.
 pub fn main() -> ExitCode {
+    crate::process::forbid_core_files();
     let arguments = Arguments::parse();
     let Some(WakeCommand::Page(page)) = &arguments.command else {
         complain(&format!("{SERVER} is what `wake page` becomes: it takes that command's arguments."));

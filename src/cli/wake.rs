@@ -40,6 +40,7 @@ const WORKING: &str = "working…";
 
 /// Runs the binary.
 pub fn main() -> ExitCode {
+    crate::process::forbid_core_files();
     match within::main() {
         Some(code) => code,
         None if super::is_version_asked() => out::end(super::tell_version()),

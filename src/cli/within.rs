@@ -1,15 +1,18 @@
-//! What `wake` is inside of a sandbox, where there are no settings: the launcher that sets its rules a second time, and the
-//! forwarder to its proxy.
+//! What `wake` is inside of a sandbox, where there are no settings: the launcher that sets its rules a second time, the forwarder to
+//! its proxy, and the launcher of an assistant's box.
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
 use super::complain;
-use crate::sandbox::confined;
+use crate::{process, sandbox::confined};
 
 /// What a shell says of a program that it can't run.
 const CANNOT_RUN: u8 = 126;
+/// What a box says where the kernel is older than Linux 6.12.
+const OLD_KERNEL: &str =
+    "this kernel can't keep an assistant from abstract Unix sockets of this machine; Linux 6.12 and newer can";
 
 #[derive(Debug, Parser)]
 #[command(name = "wake")]
@@ -29,6 +32,12 @@ enum Command {
         #[arg(required = true, last = true)]
         command: Vec<OsString>,
     },
+    /// Keeps a fleet's assistant from the sockets of the machine that have no path, and becomes the program.
+    Boxed {
+        /// The program and its arguments.
+        #[arg(required = true, last = true)]
+        command: Vec<OsString>,
+    },
     /// Forwards what comes to the socket on standard input.
     Forward {
         /// The proxy's socket.
@@ -40,7 +49,7 @@ enum Command {
 /// Does what is asked inside a sandbox; none if something else is. What can't be confined exits as a program that can't be run.
 pub(super) fn main() -> Option<ExitCode> {
     let first = std::env::args_os().nth(1)?;
-    (first == "confined" || first == "forward").then(|| run(Arguments::parse().command))
+    ["confined", "boxed", "forward"].iter().any(|ours| first == *ours).then(|| run(Arguments::parse().command))
 }
 
 fn run(command: Command) -> ExitCode {
@@ -49,6 +58,17 @@ fn run(command: Command) -> ExitCode {
             let ran = confined::LauncherRules::parse(&rules).and_then(|rules| confined::run(&rules, &command));
             ran.map_or_else(|why| why, |never| match never {})
         }
+        Command::Boxed { command } => match confined::leave_abstract_sockets() {
+            Ok(is_kept_out) => {
+                if !is_kept_out {
+                    complain(OLD_KERNEL);
+                }
+                let [program, args @ ..] = &*command else { return ExitCode::from(CANNOT_RUN) };
+                let error = process::become_program(program, args, &[]);
+                format!("{} couldn't be started: {error}", program.to_string_lossy())
+            }
+            Err(why) => why,
+        },
         Command::Forward { to } => match confined::forward(&to) {
             Ok(()) => return ExitCode::SUCCESS,
             Err(error) => error.to_string(),

@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     config::Config,
     cycle::context::WakeError,
-    database, repo,
+    database, disk, repo,
     store::{Store, StoreError},
 };
 
@@ -120,11 +120,13 @@ pub fn open_store(config: &Config) -> Result<Store, WakeError> {
     Ok(open(config)?)
 }
 
-/// Makes the workspace's directories, readable by their owner alone.
+/// Makes the workspace's directories, readable by their owner alone. On a full disk the room that was kept for a last word is used now: even
+/// a lock and an open database take some.
 pub fn prepare_workspace(config: &Config) -> Result<(), WakeError> {
     use std::os::unix::fs::DirBuilderExt as _;
     let dir = &config.workspace_dir;
     if dir.is_dir() {
+        disk::release_ballast(dir);
         return Ok(());
     }
     std::fs::DirBuilder::new()

@@ -6,7 +6,7 @@ use std::{path::Path, time::Duration};
 use super::{
     Exec, ExecError, MARK_BYTES,
     folders::CycleFolder,
-    session::{self, Ran, ShellSession},
+    session::{self, End, Ran, ShellSession},
 };
 use crate::{policy::Access, random, sandbox::Confined};
 
@@ -23,7 +23,9 @@ impl Exec {
         let no_shell = |why: String| ExecError::NoShell(why);
         let mark = random::bytes::<MARK_BYTES>().map_err(|error| no_shell(error.to_string()))?;
         let dir = self.made(CycleFolder::make_empty)?;
-        let confinement = self.shelter.of_command(&self.rules, Access::default(), false, dir.clone());
+        let room = self.shelter.room();
+        let mut confinement = self.shelter.of_command(&self.rules, Access::default(), false, dir.clone());
+        confinement.max_file_bytes = Some(room.max_file_bytes(&[]));
         let (program, args) = session::program();
         let confined = self.shelter.sandbox().confine(&confinement, program.as_ref(), args);
         let Confined { spec, proxy } = confined.map_err(|error| no_shell(error.to_string()))?;
@@ -34,10 +36,13 @@ impl Exec {
         };
         let spec = session::without_settings(spec, self.shelter.sandbox().temporary(&dir));
         let mut session = ShellSession::start(&spec, proxy).map_err(|error| no_shell(error.to_string()))?;
-        let ran = session.run(&random::hex(&mark), command, within).await;
+        let ran = session.run(&random::hex(&mark), command, within, &room).await;
         drop(session);
         // What it left is nobody's; where it can't be removed the scratch is emptied of it later.
         std::fs::remove_dir_all(&dir).ok();
+        if let End::Filled(filled) = ran.end {
+            room.clear(Some(filled));
+        }
         Ok(ran)
     }
 }

@@ -8,8 +8,10 @@ pub mod copies;
 pub mod edits;
 pub mod folders;
 mod gate;
+pub mod held;
 mod keep;
 pub mod opener;
+pub mod room;
 pub mod search;
 pub mod session;
 mod shelter;
@@ -26,6 +28,8 @@ use std::{
 use self::{
     edits::Edits,
     folders::CycleFolder,
+    held::HeldFiles,
+    room::{ClearedFiles, CommandRoom},
     session::{End, Ran, ShellSession},
 };
 pub use self::{
@@ -62,6 +66,10 @@ pub struct Exec {
     kept: HashMap<TypeId, Box<dyn Any>>,
     /// What a person was told when they allowed the call that runs now.
     agreed: Vec<String>,
+    /// The files that this call runs, as they were when they were asked about it.
+    held: HeldFiles,
+    /// What was removed from the scratch folder with the last command.
+    cleared: ClearedFiles,
 }
 
 /// The shell that is kept from call to call.
@@ -114,6 +122,8 @@ impl Exec {
             pictures: (0, 0),
             kept: HashMap::new(),
             agreed: Vec::new(),
+            held: HeldFiles::default(),
+            cleared: ClearedFiles::default(),
         }
     }
 
@@ -139,9 +149,11 @@ impl Exec {
         &self.rules
     }
 
-    /// A person has allowed the next call; these are the reasons for which they were asked. An empty list takes that back.
-    pub fn agree(&mut self, reasons: Vec<String>) {
+    /// A person has allowed the next call; these are the reasons for which they were asked, and the files that it runs as they were then. An
+    /// empty list takes that back.
+    pub fn agree(&mut self, reasons: Vec<String>, held: HeldFiles) {
         self.agreed = reasons;
+        self.held = held;
     }
 
     /// What a person was told when they allowed the call that runs now.
@@ -205,7 +217,8 @@ impl Exec {
     }
 
     /// Runs a command: in the kept shell, which is started if there is none, or with `access` in one of its own. Who may change or send
-    /// something is never met by what an earlier command has set or left running, and leaves nothing running itself.
+    /// something is never met by what an earlier command has set or left running, and leaves nothing running itself. What a person has
+    /// allowed runs alone: whatever still ran could exchange the files that it names.
     ///
     /// # Errors
     /// No shell can be started.
@@ -213,28 +226,39 @@ impl Exec {
         let within = self.shell_timeout();
         // Random, so that no output can hold it by chance.
         let mark = random::bytes::<MARK_BYTES>().map_err(|error| ExecError::NoShell(error.to_string()))?;
-        if !access.is_none() {
-            let mut session = self.start_shell(access)?;
-            let ran = session.shell.run(&random::hex(&mark), command, within).await;
-            // Its programs end first.
-            drop(session.shell);
-            // An empty folder tells nothing. One with something in it isn't removed.
-            let dir = Some(session.dir).filter(|dir| std::fs::remove_dir(dir).is_err());
-            return Ok(CommandRun { ran, dir, is_anew: false });
+        if self.is_agreed() {
+            self.end_shell();
         }
+        let is_kept = access.is_none() && self.held.overlays().is_empty();
         let blind = |kept: &KeptShell| !kept.sees_untrusted && self.sees_untrusted;
-        let is_anew = self.session.as_ref().is_some_and(blind) && self.shelter.names_untrusted(command);
-        let kept = self.session.take().filter(|_| !is_anew);
+        let is_anew = is_kept && self.session.as_ref().is_some_and(blind) && self.shelter.names_untrusted(command);
+        let room = self.shelter.room();
+        let kept = if is_kept { self.session.take().filter(|_| !is_anew) } else { None };
         let mut session = match kept {
             Some(session) => session,
-            None => self.start_shell(access)?,
+            None => self.start_shell(access, &room)?,
         };
-        let ran = session.shell.run(&random::hex(&mark), command, within).await;
-        let dir = Some(session.dir.clone());
-        if matches!(ran.end, End::Code(_)) {
+        let ran = session.shell.run(&random::hex(&mark), command, within, &room).await;
+        let filled = match ran.end {
+            End::Filled(filled) => Some(filled),
+            End::Code(_) | End::TimedOut | End::ShellEnded(_) => None,
+        };
+        let dir = session.dir.clone();
+        if is_kept && matches!(ran.end, End::Code(_)) {
             self.session = Some(session);
+        } else {
+            // What it has started ends with it, before its files go.
+            drop(session.shell);
         }
+        self.cleared = room.clear(filled);
+        // An empty folder of its own tells nothing. One with something in it isn't removed.
+        let dir = Some(dir).filter(|dir| access.is_none() || std::fs::remove_dir(dir).is_err());
         Ok(CommandRun { ran, dir, is_anew })
+    }
+
+    /// What was removed from the scratch folder with the last command, to have room on the disk.
+    pub fn cleared(&self) -> ClearedFiles {
+        self.cleared
     }
 
     /// Ends the kept shell with all that it has started.
@@ -242,7 +266,7 @@ impl Exec {
         self.session = None;
     }
 
-    fn start_shell(&self, access: Access) -> Result<KeptShell, ExecError> {
+    fn start_shell(&self, access: Access, room: &CommandRoom) -> Result<KeptShell, ExecError> {
         let no_shell = |why: String| ExecError::NoShell(why);
         if !session::is_there() {
             return Err(no_shell(format!("{} is not installed", session::program().0)));
@@ -253,6 +277,8 @@ impl Exec {
         let (program, args) = session::program();
         let Confined { spec, proxy } = if sandbox.is_there() {
             let mut confinement = self.shelter.of_command(&self.rules, access, self.sees_untrusted, dir.clone());
+            confinement.overlays = self.held.overlays().to_vec();
+            confinement.max_file_bytes = Some(room.max_file_bytes(&confinement.writable));
             if access.network {
                 confinement.network = Network::Hosts(self.grants());
             }
@@ -292,7 +318,7 @@ mod tests {
     fn what_the_shell_has_started_ends_with_it() {
         let scratch = tempfile::tempdir().unwrap();
         let mut exec = Exec::new(Rc::new(Shelter::missing(scratch.path())), Rules::default());
-        exec.agree(vec![policy::NO_SANDBOX.to_owned()]);
+        exec.agree(vec![policy::NO_SANDBOX.to_owned()], HeldFiles::default());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let begun = runtime.block_on(exec.run_command("sleep 600 & echo $!", Access::default())).unwrap().ran.printed;
         let of_process = std::path::PathBuf::from(format!("/proc/{}/cmdline", begun.trim()));
@@ -316,10 +342,10 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let mut exec = Exec::new(Rc::new(Shelter::missing(scratch.path())), Rules::default());
         for agreed in [vec![], vec!["It redirects into a file.".to_owned()]] {
-            exec.agree(agreed);
+            exec.agree(agreed, HeldFiles::default());
             assert!(run(&mut exec).unwrap_err().to_string().contains("there is no sandbox here now"));
         }
-        exec.agree(vec!["It redirects into a file.".to_owned(), policy::NO_SANDBOX.to_owned()]);
+        exec.agree(vec!["It redirects into a file.".to_owned(), policy::NO_SANDBOX.to_owned()], HeldFiles::default());
         assert_eq!(run(&mut exec).unwrap().printed, "ran\n");
     }
 }

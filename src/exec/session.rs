@@ -12,6 +12,7 @@ use std::{
 
 use tokio::sync::mpsc;
 
+use super::room::{CommandRoom, Filled};
 use crate::{
     process::{self, Leashed, ProcessError, Spec},
     sandbox::proxy::Proxy,
@@ -94,6 +95,8 @@ pub enum End {
     TimedOut,
     /// It ended the shell.
     ShellEnded(Option<ExitStatus>),
+    /// It had filled something, and was killed with all that it had started.
+    Filled(Filled),
 }
 
 /// A shell at work. Dropped, it is killed with its group.
@@ -123,8 +126,8 @@ impl ShellSession {
         Ok(Self { shell, commands: pipes.stdin, printed, rest: Vec::new(), _proxy: proxy })
     }
 
-    /// Runs a command to its end, or for so long. After anything but [`End::Code`] the session is over.
-    pub async fn run(&mut self, mark: &str, command: &str, within: Duration) -> Ran {
+    /// Runs a command to its end, or for so long, or until it has filled its room. After anything but [`End::Code`] the session is over.
+    pub async fn run(&mut self, mark: &str, command: &str, within: Duration, room: &CommandRoom) -> Ran {
         let sent = format!("{mark}\0{command}\0");
         if self.commands.write_all(sent.as_bytes()).and_then(|()| self.commands.flush()).is_err() {
             return self.ended(String::new());
@@ -139,13 +142,19 @@ impl ShellSession {
                 self.rest.extend(bytes);
             }
         };
-        match tokio::time::timeout(within, reading).await {
+        // Whoever has ended has ended, whatever it has filled.
+        let ended = tokio::select! {
+            biased;
+            read = tokio::time::timeout(within, reading) => read.map_err(|_| End::TimedOut),
+            filled = room.wait_until_filled() => Err(End::Filled(filled)),
+        };
+        match ended {
             Ok(Some(ran)) => ran,
             Ok(None) => {
                 let printed = marks.so_far(&self.rest);
                 self.ended(printed)
             }
-            Err(_) => Ran { printed: marks.so_far(&self.rest), end: End::TimedOut },
+            Err(end) => Ran { printed: marks.so_far(&self.rest), end },
         }
     }
 
@@ -255,6 +264,10 @@ pub fn described(end: End, within: Duration) -> String {
             "[it took longer than {} s and was killed with all that it had started; the next command begins with a fresh shell]",
             within.as_secs()
         ),
+        End::Filled(filled) => format!(
+            "[it was ended with all that it had started: {}; the next command begins with a fresh shell]",
+            filled.described()
+        ),
         End::ShellEnded(status) => format!(
             "[the shell has ended{}; the next command begins with a fresh one]",
             status.map(|status| format!(" ({})", process::describe(status))).unwrap_or_default()
@@ -282,7 +295,8 @@ mod tests {
         static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let mark = format!("mark{}", COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(session.run(&mark, command, within))
+        let room = CommandRoom::look(&std::env::temp_dir(), crate::disk::Reserve::of_mib(0));
+        runtime.block_on(session.run(&mark, command, within, &room))
     }
 
     #[test]

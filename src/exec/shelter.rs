@@ -12,6 +12,7 @@ use chrono::{DateTime, Utc};
 use super::{
     copies::{Copies, CopyError, CopyScope, CopyTaken},
     folders::{self, CycleFolder},
+    room::CommandRoom,
 };
 use crate::{
     config::Config,
@@ -61,6 +62,10 @@ pub struct Shelter {
     servers: PathBuf,
     /// Where what commands could change is kept.
     copies: Copies,
+    /// Where files are kept as they were, while the command runs that a yes has allowed.
+    snapshots: PathBuf,
+    /// What has to stay free on the disk.
+    reserve: Reserve,
     found: OnceCell<Sandbox>,
 }
 
@@ -93,7 +98,22 @@ impl Shelter {
         let home = config.home.clone().filter(|home| home.parent().is_some());
         let folder = CycleFolder::new(&confinement.work_dir, NO_CYCLE);
         let (clean, tainted_writes, servers) = (Vec::new(), Vec::new(), config.mcp_dir());
-        Self { launcher, confinement, home, folder, clean, tainted_writes, denied, key_files, servers, copies, found }
+        let (snapshots, reserve) = (config.snapshots_dir(), config.disk_reserve);
+        Self {
+            launcher,
+            confinement,
+            home,
+            folder,
+            clean,
+            tainted_writes,
+            denied,
+            key_files,
+            servers,
+            copies,
+            snapshots,
+            reserve,
+            found,
+        }
     }
 
     /// The same for a cycle, which sees the folders of these others: they have ended without having read untrusted text.
@@ -110,9 +130,22 @@ impl Shelter {
         let servers = confinement.work_dir.with_file_name("mcp");
         let copies = Copies::new(confinement.work_dir.with_file_name("copies"), Reserve::of_mib(0));
         let folder = CycleFolder::new(&confinement.work_dir, NO_CYCLE);
-        let (home, clean, denied, key_files) = (None, Vec::new(), Vec::new(), Vec::new());
-        let (tainted_writes, found) = (Vec::new(), OnceCell::new());
-        Self { launcher, confinement, home, folder, clean, tainted_writes, denied, key_files, servers, copies, found }
+        let snapshots = confinement.work_dir.with_file_name("snapshots");
+        Self {
+            launcher,
+            confinement,
+            home: None,
+            folder,
+            clean: Vec::new(),
+            tainted_writes: Vec::new(),
+            denied: Vec::new(),
+            key_files: Vec::new(),
+            servers,
+            copies,
+            snapshots,
+            reserve: Reserve::of_mib(0),
+            found: OnceCell::new(),
+        }
     }
 
     /// One that is taken to be there, and confines nothing.
@@ -159,6 +192,21 @@ impl Shelter {
     /// Whether there is a sandbox.
     pub fn is_there(&self) -> bool {
         self.sandbox().is_there()
+    }
+
+    /// Whether a file can be put in another's place for one command.
+    pub(super) fn puts_files_in_place(&self) -> bool {
+        matches!(self.sandbox(), Sandbox::Bubblewrap { .. })
+    }
+
+    /// The room that a command has which begins now.
+    pub(super) fn room(&self) -> CommandRoom {
+        CommandRoom::look(self.scratch(), self.reserve)
+    }
+
+    /// Where files are kept as they were, while a command runs. No program reaches it.
+    pub(super) fn snapshots(&self) -> &Path {
+        &self.snapshots
     }
 
     /// What is confined to what, before a person's grants.
@@ -217,6 +265,11 @@ impl Shelter {
     /// Whether other cycles have left anything in the scratch.
     pub fn has_left(&self) -> bool {
         folders::has_others(&self.folder)
+    }
+
+    /// The person's home directory, if it is one that can be told from the machine.
+    pub(super) fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
     }
 
     /// The folder of the cycle.
@@ -280,6 +333,13 @@ impl Shelter {
         let mut confinement = self.confinement();
         confinement.writable.extend(self.writable(rules));
         confinement
+    }
+
+    /// What no command reaches, also not one that is let write to the person's folders. Where grants contradict that, no command runs.
+    pub(super) fn hidden_from_writing(&self, rules: &Rules) -> Vec<PathBuf> {
+        let confinement = self.let_write(rules);
+        let hidden = Layout::of(&confinement).map_or_else(|_| confinement.hidden.clone(), |layout| layout.hidden());
+        hidden.into_iter().chain(self.key_files.iter().cloned()).collect()
     }
 
     /// Files that hold keys: they are hidden from programs, and no tool for files opens them.

@@ -72,7 +72,12 @@ impl TurnBox {
         let turns = Self { bubblewrap, programs };
         let tried = turns.spec(fleet, fleet.dir(), Path::new("/bin/true"), &[]).timeout(PROBE_TIMEOUT);
         match process::run(&tried) {
-            Ok(output) if output.status.success() => Ok(turns),
+            Ok(output) if output.status.success() => {
+                if !output.stderr.is_empty() {
+                    tracing::warn!(said = %last_line(&output.stderr), "the boxes of this fleet are less tight than they could be");
+                }
+                Ok(turns)
+            }
             Ok(output) => Err(FleetError::NoBox(format!("No box can be made here: {}", last_line(&output.stderr)))),
             Err(error) => Err(FleetError::NoBox(format!("No box can be made here: {error}"))),
         }
@@ -154,7 +159,9 @@ impl TurnBox {
                 add(&["--chdir"], &[workspace]);
             }
         }
-        add(&["--"], &[program]);
+        // The network is the machine's, and with it come sockets that no path leads to.
+        add(&["--"], &[&self.programs.join("wake")]);
+        add(&["boxed", "--"], &[program]);
         add(arguments, &[]);
         let spec = Spec::new(&self.bubblewrap).args(list).only_inheriting(ENVIRONMENT);
         spec.env("HOME", home_in(workspace)).env("WORKSPACE_DIR", workspace).env("TMPDIR", "/tmp")

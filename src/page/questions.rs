@@ -28,6 +28,7 @@ use crate::{
     orders::undo::{self, UndoAsked},
     policy::Risk,
     store::{Approval, ApprovalState, NewProposal, Proposal, Store},
+    types::BoundFiles,
     words::{count, effect_stated, measured},
 };
 
@@ -185,8 +186,8 @@ fn decide(desk: &PageDesk<'_>, id: i64, sent: &SentAnswer) -> Result<(bool, Resp
 
 /// The digest of a question as it is shown.
 fn digest(approval: &Approval) -> String {
-    let Approval { id, cycle_id, call, tool, action, risk, reasons, origin, chat, expires_at, .. } = approval;
-    let shown = (id, cycle_id, call, tool, action, risk, reasons, origin, chat.number(), expires_at);
+    let Approval { id, cycle_id, call, tool, action, risk, reasons, origin, chat, expires_at, named, .. } = approval;
+    let shown = (id, cycle_id, call, tool, action, risk, reasons, origin, chat.number(), expires_at, named);
     // Nothing here can't be written; an empty text matches no form of ours.
     serde_json::to_string(&shown).map_or_else(|_| String::new(), |shown| sha256(&shown))
 }
@@ -330,12 +331,13 @@ fn answer_form(id: i64, digest: &str, is_again: bool, (answer, name): (&str, &st
 
 /// What is asked: the exact action with nothing in it that a screen would hide, why, by whom, and until when.
 fn asked(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
-    let Approval { id, tool, action, reasons, origin, chat, cycle_id, asked_at, expires_at, .. } = approval;
+    let Approval { id, tool, action, reasons, origin, chat, cycle_id, asked_at, expires_at, named, .. } = approval;
     let mark = if is_dangerous(approval) { "badge bad" } else { "badge" };
     html! {
         h2 { "Question " (id) ": may I use " code { (visible(tool)) } "?" }
         p { span class=(mark) { "Risk: " (risk(approval).told()) } }
         (arguments(desk, tool, action))
+        (named_files(desk, named))
         p { "Why I ask: " (shown(desk, &reasons.join(" "))) }
         @if let Some(origin) = origin {
             p { (others_at_all()) " Before this I had read text by others (" (shown(desk, origin)) "). This may be their wish, not yours." }
@@ -379,6 +381,26 @@ fn arguments(desk: &PageDesk<'_>, tool: &str, action: &str) -> Markup {
             }
         },
         None => block(action),
+    }
+}
+
+/// The files that it names, each whole where it is text.
+fn named_files(desk: &PageDesk<'_>, named: &BoundFiles) -> Markup {
+    html! {
+        @for file in &named.files {
+            p {
+                @if file.is_run { "It runs " } @else { "It names " }
+                code { (shown(desk, &file.path.to_string_lossy())) }
+                ", " (file.bytes) " bytes with the SHA-256 " code .digest { (file.sha256) }
+                @if file.text.is_none() { ", which can't be shown here" } "."
+            }
+            @if let Some(text) = &file.text {
+                div .scroll tabindex="0" role="region" aria-label="The file that it names" { pre { (shown(desk, text)) } }
+            }
+        }
+        @if named.beside.is_some() {
+            p .meta { "What it loads from my scratch folder has to stay as it is until your yes." }
+        }
     }
 }
 
@@ -433,6 +455,7 @@ mod tests {
             decided_by: None,
             used_at: None,
             rule: None,
+            named: BoundFiles::default(),
         }
     }
 
@@ -446,6 +469,7 @@ mod tests {
             Approval { risk: "safe".to_owned(), ..approval() },
             Approval { reasons: Vec::new(), ..approval() },
             Approval { origin: Some("mail".to_owned()), ..approval() },
+            Approval { named: BoundFiles { beside: Some("a".to_owned()), ..BoundFiles::default() }, ..approval() },
         ];
         for other in &others {
             assert_ne!(digest(other), one, "{other:?}");

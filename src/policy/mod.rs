@@ -9,6 +9,7 @@ mod classify;
 mod judge;
 mod keep;
 mod load;
+mod named;
 mod rules;
 mod shell;
 #[cfg(test)]
@@ -25,6 +26,7 @@ pub use self::{
     judge::{commands, is_allowed_by_rule, judge},
     keep::change,
     load::{Loaded, load, text},
+    named::{NamedWords, named_words},
     rules::{Host, Rules, RulesProblem, SHELL},
     shell::MAX_TEXT_BYTES as MAX_SHELL_BYTES,
 };

@@ -51,6 +51,9 @@ pub(super) fn arguments(layout: &Layout, launcher: &Path, proxy: Option<&Path>) 
             PlaceKind::HiddenMissing => &mut list,
         };
     }
+    for (seen, place) in &layout.overlays {
+        list.add(["--ro-bind"]).path(seen).path(place);
+    }
     let own = PathBuf::from(OWN);
     let (program, socket) = (own.join("wake"), own.join("proxy.sock"));
     list.add(["--ro-bind"]).path(launcher).path(&program);

@@ -56,6 +56,11 @@ pub struct Layout {
     pub(super) work_dir: PathBuf,
     /// The places, in the order in which they are made.
     pub(super) places: Vec<MountPlace>,
+    /// Files that are seen in the place of others, once all places are made.
+    #[serde(skip)]
+    pub(super) overlays: Vec<(PathBuf, PathBuf)>,
+    /// How large a file may become, in bytes.
+    pub(super) max_file_bytes: Option<u64>,
 }
 
 impl Layout {
@@ -104,7 +109,8 @@ impl Layout {
         }
         places.sort();
         places.dedup();
-        let layout = Self { work_dir, places };
+        let overlays = confinement.overlays.clone();
+        let layout = Self { work_dir, places, overlays, max_file_bytes: confinement.max_file_bytes };
         layout.check(confinement, &shown)?;
         let layout = match home {
             Some(home) => layout.without_hidden_in(&home),
@@ -136,7 +142,7 @@ impl Layout {
                 && lies_in(&place.path).is_some_and(|around| around.kind == PlaceKind::Private && around.path == home)
         };
         let places = self.places.iter().filter(|place| !is_gone(place)).cloned().collect();
-        Self { places, work_dir: self.work_dir }
+        Self { places, ..self.clone() }
     }
 
     /// Without what lies within a hidden place: nothing can be made there.
@@ -145,7 +151,7 @@ impl Layout {
         let hidden: HashSet<&Path> = hidden.map(|place| &*place.path).collect();
         let is_within = |path: &Path| path.ancestors().skip(1).any(|folder| hidden.contains(folder));
         let places = self.places.iter().filter(|place| !is_within(&place.path)).cloned().collect();
-        Self { places, work_dir: self.work_dir }
+        Self { places, ..self.clone() }
     }
 
     /// The grants against what has to stay out of reach. What is only `seen` bars none.

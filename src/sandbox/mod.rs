@@ -95,6 +95,10 @@ pub struct Confinement {
     pub covered: Vec<PathBuf>,
     /// What can neither be read nor written, nor can anything within it, whatever else is granted. It needn't exist.
     pub hidden: Vec<PathBuf>,
+    /// Files that are seen in the place of others, read-only: what is seen, and where. Only bubblewrap can do that.
+    pub overlays: Vec<(PathBuf, PathBuf)>,
+    /// How large a file may become, in bytes; `None`: as large as any program needs.
+    pub max_file_bytes: Option<u64>,
     /// Whom it may speak to.
     pub network: Network,
 }
@@ -139,6 +143,8 @@ impl Confinement {
             readable: [repo, config.files_dir(), config.voice_dir()].into_iter().filter(|path| path.exists()).collect(),
             covered: vec![config.workspace_dir.clone()],
             hidden: hidden.into_iter().flatten().chain(secrets).collect(),
+            overlays: Vec::new(),
+            max_file_bytes: None,
             network: Network::None,
         }
     }

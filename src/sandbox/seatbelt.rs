@@ -41,7 +41,8 @@ pub(super) fn profile(layout: &Layout, port: Option<u16>) -> String {
     for folder in folders_of_hidden(layout) {
         text.push_str(&format!("(deny file-write-unlink (literal {}))\n", quoted(folder)));
     }
-    text.push_str("(deny network*)\n");
+    // A file that runs as its owner, whoever starts it, would outlive the sandbox.
+    text.push_str("(deny file-write-setugid)\n(deny network*)\n");
     if let Some(port) = port {
         text.push_str(&format!("(allow network-outbound (remote ip \"localhost:{port}\"))\n"));
     }
@@ -77,7 +78,7 @@ mod tests {
             place(4, PlaceKind::Writable, "/Users/ada/a \"b\" c"),
             place(5, PlaceKind::HiddenDir, "/Users/ada/reveille/brain/.git"),
         ];
-        Layout { work_dir: PathBuf::from("/Users/ada/a \"b\" c"), places }
+        Layout { work_dir: PathBuf::from("/Users/ada/a \"b\" c"), places, overlays: Vec::new(), max_file_bytes: None }
     }
 
     #[test]
@@ -89,6 +90,7 @@ mod tests {
         (deny file-write* (subpath "/Users/ada/reveille/brain"))
         (allow file-read* file-write* (subpath "/Users/ada/a \"b\" c"))
         (deny file-read* file-write* file-link (subpath "/Users/ada/reveille/brain/.git"))
+        (deny file-write-setugid)
         (deny network*)
         "#);
         let opened = profile(&layout(), Some(4242));
@@ -105,12 +107,16 @@ mod tests {
             place(PlaceKind::HiddenFile, "/Users/ada/work/a/b/.env"),
             place(PlaceKind::HiddenFile, "/Users/ada/work/a/.env"),
         ];
-        let text = profile(&Layout { work_dir: PathBuf::from("/Users/ada/work"), places }, None);
+        let text = profile(
+            &Layout { work_dir: PathBuf::from("/Users/ada/work"), places, overlays: Vec::new(), max_file_bytes: None },
+            None,
+        );
         let last = text.strip_prefix(BASE).unwrap().lines().skip(4);
         insta::assert_snapshot!(last.collect::<Vec<_>>().join("\n"), @r#"
         (deny file-write-unlink (literal "/Users/ada/work"))
         (deny file-write-unlink (literal "/Users/ada/work/a"))
         (deny file-write-unlink (literal "/Users/ada/work/a/b"))
+        (deny file-write-setugid)
         (deny network*)
         "#);
     }

@@ -174,6 +174,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0040_jobs.sql"),
     include_str!("migrations/0041_proposals.sql"),
     include_str!("migrations/0042_sent_dates.sql"),
+    include_str!("migrations/0043_named_files.sql"),
 ];
 
 /// The database, opened for one process.

@@ -401,6 +401,7 @@ CREATE TABLE approvals (
     rule_outgoing_id INTEGER,                    -- the message that shows the rule
     rule_at     TEXT,                            -- when that was answered
     rule_is_shown INTEGER NOT NULL DEFAULT 0,    -- whether that message shows what became of it
+    named       TEXT,                            -- JSON: the files that the action names as they were, which a yes is bound to
     UNIQUE (cycle_id, call)
 );
 CREATE INDEX approvals_pending ON approvals (cycle_id) WHERE state = 'pending';

@@ -20,6 +20,8 @@ const MAX_COMMAND_BYTES: usize = 64 * 1024;
 const READ_ONLY: [&str; 1] = ["read-only file system"];
 /// How they say that there is no such program or file.
 const NOT_THERE: [&str; 2] = ["command not found", "no such file or directory"];
+/// How a shell tells of a program that was ended because a file became too large (SIGXFSZ).
+const FILE_TOO_LARGE: i32 = 128 + 25;
 /// How they say that they reach nobody.
 const NO_NETWORK: [&str; 3] = ["resolve host", "name resolution", "network is unreachable"];
 /// Whose bytes its output is.
@@ -106,7 +108,8 @@ async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
         }
         _ => String::new(),
     };
-    let end = format!("{}{hint}{place}", session::described(ran.end, within)).trim_start().to_owned();
+    let cleared = exec.cleared().described().map(|cleared| format!("\n{cleared}")).unwrap_or_default();
+    let end = format!("{}{hint}{cleared}{place}", session::described(ran.end, within)).trim_start().to_owned();
     let printed = exec.keep_rest("bash", ran.printed);
     let content = match (printed.is_empty(), end.is_empty()) {
         (true, true) => "[nothing was printed]".to_owned(),
@@ -143,6 +146,8 @@ fn hint(ran: &Ran, access: Access, rules: &Rules) -> &'static str {
     };
     if ran.end == End::Code(0) {
         ""
+    } else if ran.end == End::Code(FILE_TOO_LARGE) {
+        "\n[a file has become larger than there is room for: some of the disk has to stay free]"
     } else if !access.writes && !rules.granted().is_empty() && says(&READ_ONLY) {
         "\n[granted folders were read-only; call it again with `writes` if it has to change files there]"
     } else if !access.is_none() && says(&NOT_THERE) {

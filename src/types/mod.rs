@@ -1,6 +1,7 @@
 //! What several modules speak of: plain values without any behaviour of their own. Nothing of ours is imported here.
 
 mod assistant_name;
+mod bound;
 mod call;
 mod chat;
 mod figure;
@@ -10,6 +11,7 @@ mod turn;
 mod verbs;
 
 pub use assistant_name::AssistantName;
+pub use bound::{BoundFile, BoundFiles};
 pub use call::Effect;
 pub use chat::{ChannelKind, ChatKind, ChatRef};
 pub use figure::{Aim, Figure, Measured, StatedEffect};

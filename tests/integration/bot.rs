@@ -599,3 +599,38 @@ fn a_real_wake_answers() {
     assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("1234"));
     assert_eq!(env.trailer("Trigger"), "nudge");
 }
+
+/// Its memory holds the token.
+#[test]
+fn whoever_of_us_dies_leaves_no_core_file() {
+    use std::os::unix::process::ExitStatusExt as _;
+    let stage = Stage::new();
+    let died = |program: &str, args: &[&str], is_up: &dyn Fn() -> bool| {
+        let script = ["-c", "ulimit -c unlimited && exec \"$0\" \"$@\"", program];
+        let mut child = stage.env.command("/bin/sh", &[&script, args].concat()).spawn().unwrap();
+        eventually("it is up", is_up);
+        let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, Signal::ABORT).unwrap();
+        child.wait().unwrap()
+    };
+    let is_called = |name: &'static str| {
+        move || {
+            let named = |process: std::fs::DirEntry| std::fs::read_to_string(process.path().join("comm")).ok();
+            std::fs::read_dir("/proc").unwrap().flatten().filter_map(named).any(|comm| comm.trim_end() == name)
+        }
+    };
+    std::fs::copy("/bin/sleep", stage.env.path("others-sleep")).unwrap();
+    let other = stage.env.path("others-sleep").display().to_string();
+    if !died(&other, &["600"], &is_called("others-sleep")).core_dumped() {
+        eprintln!("not run: this system writes no core files");
+        return;
+    }
+    let calls = || stage.telegram.calls("getUpdates").len();
+    let bot = died(env!("CARGO_BIN_EXE_bot"), &["--wake", "/bin/true"], &|| calls() > 0);
+    assert!(bot.signal().is_some() && !bot.core_dumped(), "{bot:?}");
+    // One that stays, and has looked once.
+    let has_looked =
+        || stage.env.workspace().join("logs/wake.log").exists() || stage.env.workspace().join(".last-look").exists();
+    let wake = died(env!("CARGO_BIN_EXE_wake"), &[], &has_looked);
+    assert!(wake.signal().is_some() && !wake.core_dumped(), "{wake:?}");
+}

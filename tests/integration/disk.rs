@@ -8,8 +8,13 @@ use reveille::types::ChatRef;
 use rustix::process::Signal;
 use serde_json::json;
 
+use super::{
+    exec_shell::bash,
+    mind::{minded, results},
+};
 use crate::support::{
     bot::{Stage, times},
+    claude::Reply,
     disk::Small,
     env::{CHAT, NOW, Ran, Running, TestEnv, eventually},
     telegram::FakeTelegram,
@@ -121,15 +126,19 @@ impl<'e> SmallWorld<'e> {
 
     /// Takes all the room that is left.
     fn fill(&self) {
-        let mut file = fs::File::create(Path::new(self.disk.at()).join("filling")).unwrap();
-        for chunk in [1 << 20, 4096, 1] {
-            while file.write_all(&vec![0; chunk]).is_ok() {}
-        }
+        fill(Path::new(self.disk.at()));
     }
 
     fn end(&self, bot: Running) -> Ran {
         bot.signal(Signal::TERM);
         bot.end().ok()
+    }
+}
+
+fn fill(disk: &Path) {
+    let mut file = fs::File::create(disk.join("filling")).unwrap();
+    for chunk in [1 << 20, 4096, 1] {
+        while file.write_all(&vec![0; chunk]).is_ok() {}
     }
 }
 
@@ -186,6 +195,85 @@ fn on_a_full_disk_a_batch_is_not_confirmed_and_comes_again() {
     eventually("all are confirmed", || world.telegram.unconfirmed() == 0);
     world.end(bot);
     assert_eq!(world.stored(), 121);
+}
+
+#[test]
+fn a_command_that_would_fill_the_disk_is_ended_and_its_chat_gets_the_answer() {
+    let filling = [
+        "head -c 2G /dev/zero > fill",
+        "i=0; while head -c 3M /dev/zero > f$i; do i=$((i+1)); done; echo all written",
+        "for i in 1 2 3 4 5 6; do head -c 2G /dev/zero > $i & done; wait",
+        "mkdir -p a/b && cd a/b && dd if=/dev/zero of=x bs=1M count=4000",
+        "while :; do head -c 1M /dev/zero >> log; done",
+    ];
+    for command in filling {
+        let (telegram, claude, env) = minded();
+        let Some(disk) = Small::mount(&env, "workspace", 400) else { return };
+        env.receive(CHAT, "run a command for me");
+        claude.expect(bash("t1", command));
+        claude.expect(bash("t2", "echo and on"));
+        claude.expect(Reply::text("It was too much."));
+        assert_eq!(env.once()["outcome"], "worked", "{command}");
+        let requests = claude.requests();
+        let (told, then) = (results(&requests[1]).remove(0).0, results(&requests[2]).remove(0).0);
+        assert!(
+            told.contains("has to stay free") || told.contains("larger than there is room for"),
+            "{command}: {told}"
+        );
+        assert!(told.contains("removed") && told.contains("from the scratch folder"), "{command}: {told}");
+        assert!(then.contains("and on"), "{command}: {then}");
+        let sent = telegram.wait_for_sent(1, PATIENCE);
+        assert_eq!(sent[0].visible, "It was too much.", "{command}");
+        let free = reveille::disk::free_bytes(Path::new(disk.at())).unwrap();
+        assert!(free > 100 << 20, "{command}: {free}");
+        // Whoever writes next is answered, too.
+        env.receive(CHAT, "are you there?");
+        claude.expect(Reply::text("Yes."));
+        assert_eq!(env.once()["outcome"], "worked", "{command}");
+        env.check_sound();
+    }
+}
+
+#[test]
+fn on_a_disk_that_others_have_filled_the_owner_is_told_and_answered_all_the_same() {
+    let outer = TestEnv::new();
+    let Some(mut world) = SmallWorld::new(&outer, 64) else { return };
+    world.env.set("DISK_RESERVE_MB", "10");
+    world.env.wake(&["--once", "--say", "remember that the wifi is slow"]).ok();
+    let (bot, _) = world.start();
+    world.telegram.push_text(CHAT, CHAT, "remember that tea is at five");
+    eventually("it is confirmed", || world.telegram.unconfirmed() == 0);
+    let ballast = Path::new(world.disk.at()).join("workspace/.ballast");
+    eventually("room is kept", || ballast.exists());
+    // Not a page that the store has already can take what comes.
+    world.end(bot);
+    world.fill();
+    let (bot, _) = world.start();
+    let sent = world.telegram.wait_for_sent(1, PATIENCE);
+    assert!(sent[0].visible.contains("nearly full"), "{sent:#?}");
+    assert!(!ballast.exists());
+    world.end(bot);
+    // And what it has already is answered.
+    assert_eq!(world.env.once()["outcome"], "worked");
+    assert!(world.telegram.wait_for_sent(2, PATIENCE)[1].visible.contains("tea is at five"));
+}
+
+#[test]
+fn a_full_disk_loses_the_scratch_folder_first() {
+    let telegram = FakeTelegram::start();
+    let mut env = TestEnv::with_telegram(&telegram);
+    env.set("DISK_RESERVE_MB", "10");
+    let Some(disk) = Small::mount(&env, "workspace", 64) else { return };
+    // Whatever has worked once keeps some room.
+    env.wake(&["--once", "--say", "remember that the wifi is slow"]).ok();
+    let scratch = env.workspace().join("scratch");
+    fs::create_dir_all(scratch.join("deep")).unwrap();
+    fs::write(scratch.join("deep/large"), vec![1; 20 << 20]).unwrap();
+    env.receive(CHAT, "remember that tea is at five");
+    fill(Path::new(disk.at()));
+    assert_eq!(env.once()["outcome"], "worked");
+    assert!(!scratch.join("deep/large").exists());
+    assert!(telegram.wait_for_sent(1, PATIENCE)[0].visible.contains("tea is at five"));
 }
 
 /// A text too long for the pages that the log has already.

@@ -4,7 +4,13 @@ use std::{
     fs,
     io::{Read as _, Write as _},
     net::TcpStream,
-    os::unix::fs::PermissionsExt as _,
+    os::{
+        linux::net::SocketAddrExt as _,
+        unix::{
+            fs::PermissionsExt as _,
+            net::{SocketAddr, UnixListener, UnixStream},
+        },
+    },
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -14,6 +20,7 @@ use serde_json::{Value, json};
 
 use super::{
     mind::asked,
+    sandbox::world::probe,
     support::{
         claude::{API_KEY, Block, FakeClaude, Reply},
         env::{CHAT, Ran, Running, TestEnv, eventually, seen_inside},
@@ -492,6 +499,45 @@ fn a_hostile_model_in_one_finds_nothing_of_another() {
         assert!(!seen.contains(&world.secret("ben")), "{whose} knows a secret");
     }
     assert!(!ben.join("planted").exists() && !ben.join("inbox/1.json").exists());
+}
+
+/// Its network is the machine's, and so would be the sockets that have a name and no path.
+#[test]
+fn an_assistant_reaches_no_abstract_socket_of_the_machine() {
+    let mut world = World::new();
+    let name = format!("reveille{}", std::process::id());
+    let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+    let greeting = std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let mut hello = [0; 6];
+            let mut client = client.unwrap();
+            if client.read(&mut hello).unwrap() == 0 {
+                return;
+            }
+            client.write_all(b"welcome").unwrap();
+        }
+    });
+    let ana = world.workspace("ana");
+    fs::create_dir_all(&ana).unwrap();
+    fs::copy(probe(), ana.join("probe")).unwrap();
+    let program = ana.join("burglar");
+    let script =
+        format!("#!/bin/sh\ncd {}\n./probe unix @{name} 2>&1; echo \"ended with $?\" > found\n", ana.display());
+    fs::write(&program, &script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    // Outside it answers.
+    assert!(world.env.run(&program.display().to_string(), &[]).code == 0);
+    assert_eq!(fs::read_to_string(ana.join("found")).unwrap(), "ended with 0\n");
+    fs::remove_file(ana.join("found")).unwrap();
+
+    let model = format!("MODEL=claude-code\nCLAUDE_CODE={}\nANTHROPIC_API_KEY={API_KEY}\n", program.display());
+    world.add_heard("ana", &model);
+    world.leave("ana", &said(5, "hello"));
+    world.work("1");
+    assert_eq!(fs::read_to_string(ana.join("found")).unwrap(), "ended with 1\n");
+    // Whoever says nothing ends the listener.
+    drop(UnixStream::connect_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap());
+    greeting.join().unwrap();
 }
 
 #[cfg(feature = "postgres")]

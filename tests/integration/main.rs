@@ -54,6 +54,7 @@ mod fold;
 mod git;
 #[cfg(test)]
 mod health;
+mod held_files;
 #[cfg(test)]
 mod import;
 mod import_reported;

@@ -10,7 +10,7 @@ mod processes;
 mod proxy;
 mod reading;
 mod variants;
-mod world;
+pub(crate) mod world;
 mod writing;
 
 use attempts::{Attempt, all_fail};

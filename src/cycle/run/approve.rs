@@ -19,13 +19,15 @@ use crate::{
         run::{proposal, record},
         session::{Halt, Live, Session},
     },
+    exec::held::{self, FoundFiles, HeldFiles},
     policy::{Decision, Risk, Verdict},
     random,
     redact::Redactor,
     standing,
     store::{Approval, ApprovalState, Entry, NewApproval, NewOutgoing, NewProposal, OutgoingKind, is_long},
     tool::{Refusal, Registry},
-    types::ChatRef,
+    types::{BoundFiles, ChatRef},
+    words,
     zone::Tz,
 };
 
@@ -87,8 +89,10 @@ pub(in crate::cycle) fn judge(
             };
             let told = proposal.iter().flat_map(proposal::told).collect::<Vec<_>>();
             verdict.reasons.splice(0..0, told);
-            let may_stand = proposal.is_none() && may_stand(session, live, registry, request, &verdict);
-            ask_person(session, live, (request, may_stand, proposal), verdict, judged)?;
+            let FoundFiles { named, unheld } = named_files(session, live, request);
+            verdict.reasons.extend(unheld);
+            let may_stand = proposal.is_none() && may_stand(session, live, registry, (request, &named), &verdict);
+            ask_person(session, live, (request, may_stand, proposal), (verdict, judged, named))?;
             Ok(Judged::Asked)
         }
     }
@@ -140,12 +144,12 @@ pub(in crate::cycle) fn refuse(
 }
 
 /// Whether its person may allow a call for good: a rule can be written about exactly it, and with that rule it runs. Never what is tainted,
-/// can't be undone, names what any command may write, or is another chat's wish.
+/// can't be undone, runs files, names what any command may write, or is another chat's wish.
 fn may_stand(
     session: &Session<'_>,
     live: &mut Live,
     registry: &Registry,
-    request: &ToolRequest,
+    (request, named): (&ToolRequest, &BoundFiles),
     verdict: &Verdict,
 ) -> bool {
     let ToolRequest { name, input, .. } = request;
@@ -157,7 +161,10 @@ fn may_stand(
         || !live.world.sees_all()
         || verdict.risk == Risk::Destructive
         || origin(live, registry, request).is_some()
-        || is_long(input, &verdict.reasons)
+        || is_long(input, named, &verdict.reasons)
+        // A rule knows the words of a command, and not what stands in the files that they name by then.
+        || named.runs_files()
+        || (!named.is_empty() && standing::is_given_something(name, input, &live.world.rules))
         || standing::names_scratch(name, input, &live.world.rules, live.world.shelter.scratch())
         || standing::rule_of(name, input).is_none_or(|rule| session.context.redactor.contains_secret(&rule))
     {
@@ -174,11 +181,10 @@ fn ask_person(
     session: &mut Session<'_>,
     live: &mut Live,
     request: (&ToolRequest, bool, Option<NewProposal>),
-    verdict: Verdict,
-    judged: Entry,
+    judged: (Verdict, Entry, BoundFiles),
 ) -> Result<(), WakeError> {
     let tz = session.context.config.timezone;
-    put(session, live, request, (verdict, judged), |_, approval, shown_in| question(approval, shown_in, tz))
+    put(session, live, request, judged, |_, approval, shown_in| question(approval, shown_in, tz))
 }
 
 /// Asks whether a cycle that has reached a limit may go on.
@@ -195,7 +201,7 @@ pub(in crate::cycle) fn ask_to_go_on(
     let verdict = Verdict { risk: Risk::Safe, decision: Decision::Ask, reasons: vec![why] };
     let judged = Entry::Judged { call: request.id.clone(), verdict: verdict.clone() };
     let (asked_in, tz) = (live.cycle.chat, session.context.config.timezone);
-    put(session, live, (request, false, None), (verdict, judged), |state, approval, shown_in| {
+    put(session, live, (request, false, None), (verdict, judged, BoundFiles::default()), |state, approval, shown_in| {
         go_on_question(state, &reached, elsewhere(asked_in, shown_in), approval.expires_at, tz)
     })
 }
@@ -236,7 +242,7 @@ fn put(
     session: &mut Session<'_>,
     live: &mut Live,
     (request, may_stand, proposal): (&ToolRequest, bool, Option<NewProposal>),
-    (mut verdict, judged): (Verdict, Entry),
+    (mut verdict, judged, named): (Verdict, Entry, BoundFiles),
     text: impl Fn(&Cycle, &NewApproval, ChatRef) -> String,
 ) -> Result<(), WakeError> {
     let config = session.context.config;
@@ -260,6 +266,7 @@ fn put(
         expires_at: now + ASKED_FOR,
         may_stand,
         proposal,
+        named,
     };
     let text = text(&live.state, &approval, chat);
     let is_owners_chat = live.cycle.chat == Some(chat);
@@ -316,6 +323,14 @@ pub(in crate::cycle) async fn call_approved(
     if let Some((judged, why)) = forbidden(session, live, registry, request) {
         return Ok(refuse(session, live, request, vec![judged], why)?);
     }
+    let approval = session.store.approval_of(&live.cycle.id, &request.id)?;
+    let (reasons, named) = approval.map(|approval| (approval.reasons, approval.named)).unwrap_or_default();
+    // Nothing that still runs can exchange a file once it was looked at.
+    live.exec.end_shell();
+    let held = match held::hold(&named, live.exec.shelter()) {
+        Ok(held) => held,
+        Err(why) => return Ok(record::settle(session, live, request, Err(Refusal(why)))?),
+    };
     let entry = called(live, registry, request);
     let action = (request.id.as_str(), request.name.as_str(), request.input.as_str());
     let entries = std::slice::from_ref(&entry);
@@ -324,12 +339,21 @@ pub(in crate::cycle) async fn call_approved(
         return Ok(record::settle(session, live, request, Err(Refusal(why.to_owned())))?);
     }
     live.state.apply(&entry);
-    let approval = session.store.approval_of(&live.cycle.id, &request.id)?;
-    live.exec.agree(approval.map(|approval| approval.reasons).unwrap_or_default());
+    live.exec.agree(reasons, held);
     let carried_out = record::carry_out(session, live, registry, request).await;
-    live.exec.agree(Vec::new());
+    live.exec.agree(Vec::new(), HeldFiles::default());
     session.forget_tooling();
     carried_out
+}
+
+/// The files that a command names, as they are now: its person is shown them, and a yes is bound to them.
+fn named_files(session: &Session<'_>, live: &mut Live, request: &ToolRequest) -> FoundFiles {
+    let Some(text) = standing::command_of(&request.name, &request.input) else { return FoundFiles::default() };
+    // Nothing that still runs exchanges a file while it is looked at. The cycle is parked now anyway.
+    live.exec.end_shell();
+    let redactor = session.context.redactor;
+    let is_given = standing::is_given_something(&request.name, &request.input, &live.world.rules);
+    held::look_for((&text, is_given), live.exec.shelter(), &live.world.rules, &|text| !redactor.contains_secret(text))
 }
 
 /// A verdict on a call once its arguments were searched for secrets. Nobody is asked about a call that holds one: secrets are masked
@@ -383,9 +407,9 @@ fn elsewhere(asked_in: Option<ChatRef>, shown_in: ChatRef) -> Option<String> {
 
 /// The question as a person reads it: what would be done, in full, why it is asked, and until when. `shown_in` is the chat that reads it.
 pub(crate) fn question(approval: &NewApproval, shown_in: ChatRef, tz: Tz) -> String {
-    let NewApproval { tool, action, verdict, origin, expires_at, .. } = approval;
+    let NewApproval { tool, action, verdict, origin, expires_at, named, .. } = approval;
     // A terminal has room for everything, and nowhere to put a file.
-    let has_file = is_long(action, &verdict.reasons) && shown_in != ChatRef::TERMINAL;
+    let has_file = is_long(action, named, &verdict.reasons) && shown_in != ChatRef::TERMINAL;
     let fitting = |text: String| if has_file { brief::clip(&text, BESIDE_FILE_CHARS_MAX) } else { text };
     let mut text = format!("**May I do this?** Risk: {}.\n\n", verdict.risk.told());
     if has_file {
@@ -394,8 +418,13 @@ pub(crate) fn question(approval: &NewApproval, shown_in: ChatRef, tz: Tz) -> Str
             action.len(),
             approval_text::sha256(action)
         ));
+        let files = named.files.len();
+        if files > 0 {
+            text.push_str(&format!("With it {} it names: see there.\n", words::count(files, "file")));
+        }
     } else {
         text.push_str(&approval_text::action(tool, action));
+        text.push_str(&approval_text::named(named));
     }
     // What stands below a reason's first line is the file's.
     let first_lines =

@@ -1,6 +1,7 @@
 //! One wake from outside: look, lock, work, unlock, look again.
 
 use crate::{
+    config::Config,
     cycle::{
         context::{Context, Report, WakeError, WakeOutcome},
         look::observe,
@@ -10,6 +11,8 @@ use crate::{
         sharing, stop,
         tooling::Means,
     },
+    disk,
+    exec::room::CommandRoom,
     store::{Store, StoreError, UpkeepKind},
     wake_lock::{LockError, takeover},
 };
@@ -42,6 +45,20 @@ pub async fn once(context: Context<'_>, store: &mut Store, trigger: &str) -> Res
         tracing::info!(trigger, ?outcome, answered, cost_usd, "the wake is over");
     }
     ended
+}
+
+/// Sees that what this wake has to write finds room: the scratch folder is emptied first. With plenty of room some is kept for a last word.
+fn make_room(context: Context<'_>) {
+    let Config { workspace_dir, disk_reserve, .. } = context.config;
+    let cleared = CommandRoom::look(&context.config.scratch_dir(), *disk_reserve).empty_if_short();
+    if cleared.files > 0 {
+        tracing::warn!(
+            files = cleared.files,
+            bytes = cleared.bytes,
+            "the disk is short of room: the scratch folder was emptied"
+        );
+    }
+    disk::keep_ballast(workspace_dir, *disk_reserve);
 }
 
 async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {
@@ -80,6 +97,7 @@ async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<
             }
             Err(error) => return Err(WakeError::Lock(error)),
         };
+        make_room(context);
         // After this machine's own lock: only one of its processes asks.
         let sharing = match sharing::take(context, store)? {
             Ok(sharing) => sharing,

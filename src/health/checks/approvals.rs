@@ -103,6 +103,7 @@ mod tests {
             decided_by: None,
             used_at: None,
             rule: None,
+            named: crate::types::BoundFiles::default(),
         };
         ParkedCycle {
             cycle_id: "c1".to_owned(),

@@ -57,9 +57,32 @@ pub fn run(rules: &LauncherRules, command: &[OsString]) -> Result<Infallible, St
     Err(format!("{} couldn't be started: {error}", program.to_string_lossy()))
 }
 
+/// Keeps this process, and all that it becomes and starts, from the sockets of the machine that have no path: whoever shares the
+/// machine's network reaches them. Says whether the kernel can: Linux 6.12 and newer.
+///
+/// # Errors
+/// What couldn't be set; this process is to end then.
+#[cfg(target_os = "linux")]
+pub fn leave_abstract_sockets() -> Result<bool, String> {
+    match paths::leave_abstract_sockets() {
+        Err(paths::PathsError::Off) => Ok(false),
+        Err(error) => Err(format!("Landlock couldn't be set: {error}")),
+        Ok(()) => Ok(true),
+    }
+}
+
+/// Keeps nobody from anything: such sockets are Linux's alone.
+///
+/// # Errors
+/// None.
+#[cfg(not(target_os = "linux"))]
+pub fn leave_abstract_sockets() -> Result<bool, String> {
+    Ok(true)
+}
+
 #[cfg(target_os = "linux")]
 fn restrict(layout: &Layout) -> Result<(), String> {
-    limits().map_err(|error| format!("limits couldn't be set: {error}"))?;
+    limits(layout.max_file_bytes).map_err(|error| format!("limits couldn't be set: {error}"))?;
     paths::restrict(layout).map_err(|error| format!("Landlock couldn't be set: {error}"))?;
     syscalls::restrict().map_err(|error| format!("seccomp couldn't be set: {error}"))
 }
@@ -71,11 +94,12 @@ fn restrict(_: &Layout) -> Result<(), String> {
 
 /// No core files (they hold memory), no files beyond all measure, no endless forking.
 #[cfg(target_os = "linux")]
-fn limits() -> rustix::io::Result<()> {
+fn limits(max_file_bytes: Option<u64>) -> rustix::io::Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     const MAX_FILE_BYTES: u64 = 8 << 30;
     const MAX_PROCESSES: u64 = 4096;
-    for (resource, bound) in [(Resource::Core, 0), (Resource::Fsize, MAX_FILE_BYTES), (Resource::Nproc, MAX_PROCESSES)]
+    let max_file_bytes = max_file_bytes.map_or(MAX_FILE_BYTES, |bytes| bytes.min(MAX_FILE_BYTES));
+    for (resource, bound) in [(Resource::Core, 0), (Resource::Fsize, max_file_bytes), (Resource::Nproc, MAX_PROCESSES)]
     {
         let lowered = |set: Option<u64>| Some(set.map_or(bound, |set| set.min(bound)));
         let set = getrlimit(resource);

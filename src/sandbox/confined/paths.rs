@@ -59,6 +59,16 @@ pub(super) fn restrict(layout: &Layout) -> Result<(), PathsError> {
     }
 }
 
+/// Keeps this process, and all that it becomes and starts, from abstract Unix sockets that others have made.
+pub(super) fn leave_abstract_sockets() -> Result<(), PathsError> {
+    let rules =
+        Ruleset::default().set_compatibility(CompatLevel::BestEffort).scope(Scope::AbstractUnixSocket)?.create()?;
+    match rules.restrict_self()?.ruleset {
+        RulesetStatus::NotEnforced => Err(PathsError::Off),
+        RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
+    }
+}
+
 /// All that may be done where a program may write: no devices are made, and no sockets. It must be able to read what it made, so
 /// that a hidden file in there is bubblewrap's alone.
 fn written() -> BitFlags<AccessFs> {

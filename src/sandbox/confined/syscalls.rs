@@ -1,7 +1,8 @@
 //! System calls by seccomp: two filters, of which the kernel obeys the stricter.
 //!
 //! The first refuses, with EPERM so that programs can tell, what no tool needs and what namespaces alone have let through
-//! before: tracing, mounting, namespaces, keys, kernel modules, sockets of kinds that aren't confined by a network namespace.
+//! before: tracing, mounting, namespaces, keys, kernel modules, sockets of kinds that aren't confined by a network namespace. So is
+//! setting a set-user-ID or set-group-ID bit: such a file would outlive the sandbox.
 //! The second knows the calls that existed when this was written and answers ENOSYS to all others, x86's second numbering (x32)
 //! among them.
 
@@ -101,6 +102,33 @@ const CLONE_NEWTIME: i32 = 0x80;
 const SOCK_PACKET: u64 = 10;
 /// What is left of a socket's type without its flags.
 const TYPE_MASK: u64 = 0xf;
+/// Calls that give a file its mode, with the place of the mode among their arguments.
+const MODE_CALLS: &[(i64, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (FCHMODAT2, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+    (libc::SYS_mknodat, 2),
+];
+/// Calls that look at a mode only where they make a file, with the places of their flags and of the mode.
+const OPENING_CALLS: &[(i64, u8, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1, 2),
+    (libc::SYS_openat, 2, 3),
+];
+/// The same number on all architectures (Linux 6.6); `libc` has it for some only.
+const FCHMODAT2: i64 = 452;
+/// Bits of a mode by which a program runs as the file's owner or group, whoever starts it. The file outlives the sandbox.
+const SET_ID_BITS: [u64; 2] = [libc::S_ISUID as u64, libc::S_ISGID as u64];
+/// Flags under which an opening call makes a file; of `O_TMPFILE` the bit that nothing else has.
+const MAKING_FLAGS: [u64; 2] = [libc::O_CREAT as u64, (libc::O_TMPFILE & !libc::O_DIRECTORY) as u64];
+/// Calls whose flags lie in memory, where no filter sees them. Libraries then call `clone` and `openat`, as on older kernels.
+const OPAQUE: [i64; 2] = [libc::SYS_clone3, libc::SYS_openat2];
 /// Typing into the terminal: `TIOCSTI` and the console's `TIOCLINUX`.
 const TYPING: [u64; 2] = [0x5412, 0x541c];
 
@@ -125,6 +153,15 @@ fn refusing() -> Result<BpfProgram, seccompiler::Error> {
     // A pair is connected with itself, but for datagrams, which can be turned to whoever listens on a path.
     let datagrams = [libc::SOCK_DGRAM, libc::SOCK_RAW].map(|kind| rule(vec![flags(1, TYPE_MASK, kind as u64)?]));
     rules.insert(libc::SYS_socketpair, datagrams.into_iter().collect::<Result<_, _>>()?);
+    for (call, mode) in MODE_CALLS {
+        let sets = |bit: &u64| rule(vec![flags(*mode, *bit, *bit)?]);
+        rules.insert(*call, SET_ID_BITS.iter().map(sets).collect::<Result<_, _>>()?);
+    }
+    for (call, flag, mode) in OPENING_CALLS {
+        let makes = MAKING_FLAGS.iter().flat_map(|making| SET_ID_BITS.iter().map(move |bit| (making, bit)));
+        let makes = makes.map(|(making, bit)| rule(vec![flags(*flag, *making, *making)?, flags(*mode, *bit, *bit)?]));
+        rules.insert(*call, makes.collect::<Result<_, _>>()?);
+    }
     compile(rules, SeccompAction::Allow, SeccompAction::Errno(libc::EPERM as u32))
 }
 
@@ -140,10 +177,9 @@ fn sockets() -> Result<Vec<SeccompRule>, seccompiler::Error> {
     ])
 }
 
-/// What isn't known answers ENOSYS, as an older kernel would. `clone3` is treated so as well: its flags lie in memory, where
-/// no filter sees them, and libraries then call `clone`.
+/// What isn't known answers ENOSYS, as an older kernel would, and so does what can't be looked into.
 fn knowing() -> Result<BpfProgram, seccompiler::Error> {
-    let known = (0..=LAST).filter(|call| *call != libc::SYS_clone3).map(|call| (call, Vec::new()));
+    let known = (0..=LAST).filter(|call| !OPAQUE.contains(call)).map(|call| (call, Vec::new()));
     compile(known.collect(), SeccompAction::Errno(libc::ENOSYS as u32), SeccompAction::Allow)
 }
 

@@ -19,7 +19,7 @@ use crate::{
         outbox::{attempts, planned},
         sql::{self, OptionalExtension as _, Row, Transaction},
     },
-    types::{ButtonChoice, ChatRef},
+    types::{BoundFiles, ButtonChoice, ChatRef},
 };
 
 /// An action that a person is asked about.
@@ -45,6 +45,8 @@ pub struct NewApproval {
     pub may_stand: bool,
     /// The change of the assistant's own orders that it is about.
     pub proposal: Option<NewProposal>,
+    /// The files that it names, as they are now: a yes is bound to them.
+    pub named: BoundFiles,
 }
 
 /// What became of a question.
@@ -123,11 +125,16 @@ pub struct Approval {
     pub used_at: Option<DateTime<Utc>>,
     /// What became of allowing it for good; none: that isn't offered.
     pub rule: Option<RuleState>,
+    /// The files that it names, as they were when it was asked.
+    pub named: BoundFiles,
 }
 
 impl Approval {
     pub(super) const COLUMNS: &str = "id, cycle_id, call, tool, action, risk, reasons, origin, chat_id, state, asked_at, expires_at, \
-                           decided_by, used_at, decided_at, rule";
+                           decided_by, used_at, decided_at, rule, named";
+
+    /// How many columns these are.
+    pub(super) const WIDTH: usize = 17;
 
     pub(super) fn read(row: &Row<'_>) -> sql::QueryResult<Self> {
         let time = |index: usize| -> sql::QueryResult<Option<DateTime<Utc>>> {
@@ -150,6 +157,7 @@ impl Approval {
             used_at: time(13)?,
             decided_at: time(14)?,
             rule: row.get::<_, Option<String>>(15)?.as_deref().and_then(RuleState::parse),
+            named: BoundFiles::parse(row.get::<_, Option<String>>(16)?.as_deref()),
         })
     }
 
@@ -245,8 +253,12 @@ impl Store {
             Approval::COLUMNS
         ))?;
         let rows = statement.query_map([], |row| {
-            let text: Option<String> = row.get(17)?;
-            Ok(Unshown { approval: Approval::read(row)?, message_id: row.get(16)?, text: text.unwrap_or_default() })
+            let text: Option<String> = row.get(Approval::WIDTH + 1)?;
+            Ok(Unshown {
+                approval: Approval::read(row)?,
+                message_id: row.get(Approval::WIDTH)?,
+                text: text.unwrap_or_default(),
+            })
         })?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
@@ -288,8 +300,8 @@ impl FencedStore<'_> {
             let outgoing_id = planned::insert(tx, &message, now)?;
             tx.execute(
                 "INSERT INTO approvals (cycle_id, call, tool, action, risk, reasons, origin, chat_id, approver, nonce, outgoing_id,
-                     asked_at, expires_at, id, rule)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+                     asked_at, expires_at, id, rule, named)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
                 sql::params![
                     cycle_id,
                     approval.call,
@@ -306,6 +318,7 @@ impl FencedStore<'_> {
                     rfc3339(approval.expires_at),
                     id,
                     approval.may_stand.then_some(RuleState::Offered.as_str()),
+                    (!approval.named.is_empty()).then(|| json(&approval.named)),
                 ],
             )?;
             if let Some(proposal) = &approval.proposal {

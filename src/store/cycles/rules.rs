@@ -148,9 +148,9 @@ impl Store {
             Approval::COLUMNS
         ))?;
         let rows = statement.query_map([], |row| {
-            let text: Option<String> = row.get(17)?;
-            let approval = Approval::read(row)?;
-            Ok((Unshown { approval, message_id: row.get(16)?, text: text.unwrap_or_default() }, row.get(18)?))
+            let text: Option<String> = row.get(Approval::WIDTH + 1)?;
+            let (approval, message_id) = (Approval::read(row)?, row.get(Approval::WIDTH)?);
+            Ok((Unshown { approval, message_id, text: text.unwrap_or_default() }, row.get(Approval::WIDTH + 2)?))
         })?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }

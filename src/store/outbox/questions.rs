@@ -6,17 +6,18 @@ use crate::{
         NewNudge, Result,
         sql::{self, OptionalExtension as _, Transaction},
     },
-    types::{NudgeAnswer, Question, TextFile},
+    types::{BoundFiles, NudgeAnswer, Question, TextFile},
 };
 
-/// An action and why it is asked that take more than this together are shown as a file, in characters as they are shown: a chat's message
+/// An action, the files that it names and why it is asked that take more than this together are shown as a file, in characters as they are shown: a chat's message
 /// shows them in full or not at all.
 const SHOWN_CHARS_MAX: usize = 2_500;
 
-/// Whether an action and its reasons are shown as a file.
-pub fn is_long(action: &str, reasons: &[String]) -> bool {
+/// Whether an action, the files that it names and its reasons are shown as a file.
+pub fn is_long(action: &str, named: &BoundFiles, reasons: &[String]) -> bool {
     let chars = |text: &str| approval_text::visible(text).chars().count();
-    chars(action) + reasons.iter().map(|reason| chars(reason)).sum::<usize>() > SHOWN_CHARS_MAX
+    let of_files = approval_text::named(named).chars().count();
+    chars(action) + of_files + reasons.iter().map(|reason| chars(reason)).sum::<usize>() > SHOWN_CHARS_MAX
 }
 
 /// What a part of a message asks, with what is too long for it: the last one of a question that can still be decided.
@@ -26,16 +27,17 @@ pub(in crate::store) fn question(
     part: i64,
 ) -> sql::QueryResult<Option<(Question, Option<TextFile>)>> {
     tx.prepare(
-        "SELECT id, nonce, tool, action, reasons, rule IS NOT NULL FROM approvals a WHERE outgoing_id = ?1 AND state = 'pending'
+        "SELECT id, nonce, tool, action, reasons, rule IS NOT NULL, named FROM approvals a WHERE outgoing_id = ?1 AND state = 'pending'
            AND ?2 = (SELECT max(part) FROM outgoing_parts WHERE outgoing_id = ?1)",
     )?
     .query_row((outgoing_id, part), |row| {
         let (id, nonce, tool, action): (i64, String, String, String) =
             (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
         let reasons: Vec<String> = serde_json::from_str(&row.get::<_, String>(4)?).unwrap_or_default();
-        let file = is_long(&action, &reasons).then(|| TextFile {
+        let named = BoundFiles::parse(row.get::<_, Option<String>>(6)?.as_deref());
+        let file = is_long(&action, &named, &reasons).then(|| TextFile {
             name: format!("{tool}-{id}.txt"),
-            text: approval_text::file(id, &tool, &action, &reasons),
+            text: approval_text::file(id, (&tool, &action), &named, &reasons),
         });
         Ok((Question::Approval { nonce, may_stand: row.get(5)? }, file))
     })

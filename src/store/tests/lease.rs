@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::{
     store::{HeldInRows, ModelFault, NewApproval, Reservation, Spent, Undo, UpkeepKind},
-    types::ChatRef,
+    types::{BoundFiles, ChatRef},
 };
 
 #[test]
@@ -104,6 +104,7 @@ fn question() -> NewApproval {
         expires_at: at(86_400),
         may_stand: false,
         proposal: None,
+        named: BoundFiles::default(),
     }
 }
 

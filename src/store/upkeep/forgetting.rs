@@ -216,7 +216,7 @@ fn cycles(conn: &SqlConnection, holds: &HoldsWords<'_>, which: &str) -> Result<V
     )?;
     let mut journal = conn.prepare("SELECT body FROM cycle_journal WHERE cycle_id = ?1")?;
     let mut staged = conn.prepare("SELECT base, content FROM cycle_files WHERE cycle_id = ?1")?;
-    let mut asked = conn.prepare("SELECT action, reasons FROM approvals WHERE cycle_id = ?1")?;
+    let mut asked = conn.prepare("SELECT action, reasons, named FROM approvals WHERE cycle_id = ?1")?;
     let mut proposed = conn.prepare("SELECT title, files FROM proposals WHERE cycle_id = ?1")?;
     for row in ids {
         let id = row.text(0);
@@ -306,7 +306,7 @@ fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Re
         "DELETE FROM taken_up WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
         "UPDATE cycles SET system = '[]', tools = '[]', has_journal = 0, reasons = '[]', error = NULL
          WHERE id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
-        "UPDATE approvals SET action = '', reasons = '[]' WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
+        "UPDATE approvals SET action = '', reasons = '[]', named = NULL WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
         "UPDATE proposals SET title = '', files = '[]', tell_at = NULL WHERE cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1))",
     ] {
         tx.execute(sql, [&cycles])?;

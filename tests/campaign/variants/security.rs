@@ -756,6 +756,18 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "Ok(args) => Touched::Documents(args.document(world).into_iter().take(0).collect()),",
     ),
     story(
+        "integration::held_files::the_script_that_was_shown_runs_though_another_stands_in_its_place",
+        "a yes to a script runs what stands in the file by then",
+        "confinement.overlays = self.held.overlays().to_vec();",
+        "confinement.overlays = Vec::new();",
+    ),
+    story(
+        "integration::held_files::what_is_loaded_beside_a_script_has_to_be_what_it_was",
+        "what a script loads may be exchanged before the yes",
+        "&& fingerprint(shelter.scratch(), &named.files).as_ref() != Some(beside)",
+        "&& fingerprint(shelter.scratch(), &named.files).is_none_or(|_| beside.is_empty())",
+    ),
+    story(
         "integration::approvals::a_rule_that_was_made_after_a_yes_counts_before_it",
         "a yes counts before a rule that was made since",
         "if verdict.decision != Decision::Deny {",

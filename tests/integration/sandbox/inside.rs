@@ -29,6 +29,10 @@ fn ordinary_work_works() {
         ),
         ("reads others' files", "grep -q open \"$B/outside/file\" && ls \"$H\" && ls / && grep -q root /etc/passwd"),
         (
+            "sets other modes",
+            "touch m && chmod 1755 m && chmod 0600 m && install -m 0755 m n && mkdir -m 0700 d && rm -r m n d",
+        ),
+        (
             "runs pipes, jobs and scripts",
             "printf '#!/bin/sh\\necho ran' > s && chmod +x s && [ \"$(./s | cat)\" = ran ] && (sleep 0.01 & wait) && rm s",
         ),

@@ -33,6 +33,12 @@
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
+#ifndef SYS_fchmodat2
+#define SYS_fchmodat2 452
+#endif
 #ifndef SYS_pidfd_getfd
 #define SYS_pidfd_getfd 438
 #endif
@@ -173,6 +179,53 @@ static int peeked(int pid)
     return done(process_vm_readv(pid, &here, 1, &there, 1, 0), "process_vm_readv");
 }
 
+/* A file that runs as its owner or its group: `how` names the call, then the bit in octal, as in chmod:4000. */
+static int set_id(const char *how, const char *path)
+{
+    long mode = strtol(strchr(how, ':') + 1, NULL, 8) | 0755, fd = -1, result;
+    size_t length = strcspn(how, ":");
+    uint64_t opening[3] = {O_CREAT | O_WRONLY, mode, 0};
+    struct stat found = {0};
+#define IS(name) (length == strlen(name) && !strncmp(how, name, length))
+    umask(0);
+    if (IS("open"))
+        fd = result = syscall(SYS_openat, AT_FDCWD, path, O_CREAT | O_WRONLY, mode);
+    else if (IS("tmpfile"))
+        fd = result = syscall(SYS_openat, AT_FDCWD, path, O_TMPFILE | O_WRONLY, mode);
+    else if (IS("openat2"))
+        fd = result = syscall(SYS_openat2, AT_FDCWD, path, opening, sizeof opening);
+    else if (IS("mknodat"))
+        result = syscall(SYS_mknodat, AT_FDCWD, path, S_IFREG | mode, 0);
+#ifdef __x86_64__
+    else if (IS("old-open"))
+        fd = result = syscall(SYS_open, path, O_CREAT | O_WRONLY, mode);
+    else if (IS("creat"))
+        fd = result = syscall(SYS_creat, path, mode);
+    else if (IS("mknod"))
+        result = syscall(SYS_mknod, path, S_IFREG | mode, 0);
+#endif
+    else {
+        fd = open(path, O_CREAT | O_WRONLY, 0600);
+        if (IS("fchmod"))
+            result = syscall(SYS_fchmod, fd, mode);
+        else if (IS("fchmodat"))
+            result = syscall(SYS_fchmodat, AT_FDCWD, path, mode);
+#ifdef __x86_64__
+        else if (IS("chmod"))
+            result = syscall(SYS_chmod, path, mode);
+#endif
+        else
+            result = syscall(SYS_fchmodat2, AT_FDCWD, path, mode, 0);
+        /* A kernel that doesn't know it. */
+        if (result < 0 && errno == ENOSYS)
+            result = syscall(SYS_fchmodat, AT_FDCWD, path, mode);
+    }
+    if (fd >= 0 ? fstat(fd, &found) : stat(path, &found))
+        result = -1;
+    unlink(path);
+    return done(result < 0 || !(found.st_mode & mode & 06000) ? -1 : 0, how);
+}
+
 /* Speaks HTTP: sends what is on standard input, prints what comes back until the other side closes. */
 static int http(const char *port)
 {
@@ -290,6 +343,8 @@ static int call(const char *what, const char *a, const char *b)
         return done(gethostname(data, sizeof data) || sethostname(data, strlen(data)) ? -1 : 0, "sethostname");
     if (!strcmp(what, "open"))
         return done(open(a, strtol(b, NULL, 0)), a);
+    if (!strcmp(what, "set-id"))
+        return set_id(a, b);
     if (!strcmp(what, "utime"))
         return done(utimensat(AT_FDCWD, a, NULL, 0), a);
 #ifdef __x86_64__

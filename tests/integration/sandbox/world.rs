@@ -255,7 +255,7 @@ pub(super) fn run(spec: &Spec) -> Ran {
 
 /// The probe: acts for which there is no command. The first test that wants it builds it. Nobody replaces it: a sandbox has its file
 /// bound, and a bound file that is exchanged can't be run any more.
-pub(super) fn probe() -> &'static Path {
+pub(crate) fn probe() -> &'static Path {
     static PROBE: OnceLock<PathBuf> = OnceLock::new();
     PROBE.get_or_init(|| {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/sandbox/probe.c");

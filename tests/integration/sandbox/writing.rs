@@ -86,6 +86,17 @@ pub(super) fn attempts(_: &World) -> Vec<Attempt> {
         ),
     ];
     all.extend(other.map(|(name, script)| attempt(name, script)));
+    // A program that runs as the person, whoever starts it, outlives the sandbox.
+    let calls = ["fchmod", "fchmodat", "fchmodat2", "open", "tmpfile", "openat2", "mknodat"].into_iter();
+    let old = ["chmod", "old-open", "creat", "mknod"].into_iter().filter(|_| cfg!(target_arch = "x86_64"));
+    all.extend(calls.chain(old).flat_map(|call| {
+        // What has no name yet is made in a folder.
+        let name = if call == "tmpfile" { "" } else { "set-id" };
+        [("user", "4000"), ("group", "2000")].map(|(whose, bit)| {
+            let script = format!("\"$P\" set-id {call}:{bit} \"$B/granted/{name}\"");
+            attempt(format!("a file that runs as its {whose}, by {call}"), script)
+        })
+    }));
     // A directory that isn't there on this machine is there for the moment.
     let new_in = |dir: &str| {
         format!(

@@ -17,6 +17,7 @@ fn asked(action: &str) -> NewApproval {
         expires_at: parse_time("2026-11-22T14:03:00Z").unwrap(),
         may_stand: false,
         proposal: None,
+        named: BoundFiles::default(),
     }
 }
 
@@ -61,7 +62,7 @@ fn what_others_wrote_and_whose_wish_it_is_are_told() {
 #[test]
 fn what_is_too_long_for_a_message_is_a_file_with_its_hash_and_whole_at_the_console() {
     let long = asked(&serde_json::json!({"command": "x".repeat(3_000)}).to_string());
-    assert!(is_long(&long.action, &[]));
+    assert!(is_long(&long.action, &long.named, &[]));
     let text = question(&long, ChatRef::telegram(7), Tz::UTC);
     assert!(!text.contains("xxx") && text.contains("in the file here"), "{text}");
     assert!(text.contains(&approval_text::sha256(&long.action)), "{text}");
@@ -84,7 +85,7 @@ fn a_question_with_a_file_fits_under_it_whatever_others_are_called() {
     let text = question(&changed, ChatRef::telegram(7), Tz::UTC);
     assert!(text.contains("Why I ask: The server has changed.\n") && text.contains("in the file here"), "{text}");
     assert!(
-        approval_text::file(1, "shell", &changed.action, &changed.verdict.reasons)
+        approval_text::file(1, ("shell", &changed.action), &changed.named, &changed.verdict.reasons)
             .contains("Word by word. Word by word.")
     );
 }
@@ -108,6 +109,7 @@ fn all_but_an_approval_is_a_no() {
         decided_by: None,
         used_at: None,
         rule: None,
+        named: BoundFiles::default(),
     };
     let is_yes = |state| verdict_of(Some(&approval(state))).map(|(is_yes, _)| is_yes);
     assert_eq!(is_yes(ApprovalState::Pending), None);

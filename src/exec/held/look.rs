@@ -1,0 +1,283 @@
+//! Finding what a command names, when its person is asked.
+
+use std::{
+    collections::BTreeSet,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use super::{digest, fingerprint, open};
+use crate::{
+    exec::Shelter,
+    policy::{self, Rules, named_words},
+    types::{BoundFile, BoundFiles},
+};
+
+/// Files that one yes is bound to.
+const MAX_FILES: usize = 24;
+/// Folders that a command names in which its other words are looked for.
+const MAX_FOLDERS: usize = 16;
+/// The longest text that is shown of one file, and of all, in bytes.
+const MAX_TEXT_BYTES: usize = 32 * 1024;
+const MAX_TEXTS_BYTES: usize = 96 * 1024;
+
+/// Programs that read what they do from a file that they are given, by how their names begin.
+const INTERPRETERS: [&str; 26] = [
+    "sh",
+    "bash",
+    "dash",
+    "zsh",
+    "ksh",
+    "mksh",
+    "ash",
+    "fish",
+    "csh",
+    "tcsh",
+    "source",
+    ".",
+    "python",
+    "pypy",
+    "perl",
+    "ruby",
+    "node",
+    "nodejs",
+    "deno",
+    "bun",
+    "php",
+    "lua",
+    "luajit",
+    "Rscript",
+    "tclsh",
+    "osascript",
+];
+/// Letters of their options after which no file is their program: it stands in a word, is a module, or files are changed in place.
+const NO_PROGRAM: [char; 4] = ['c', 'e', 'm', 'i'];
+/// Programs that look for files by themselves where they are started, and for which. Some write to these, so that none is put in its place
+/// as it was: it has to be what it was.
+const LOADERS: [(&str, &[&str]); 27] = [
+    ("make", &["GNUmakefile", "makefile", "Makefile"]),
+    ("gmake", &["GNUmakefile", "makefile", "Makefile"]),
+    ("cmake", &["CMakeLists.txt"]),
+    ("ninja", &["build.ninja"]),
+    ("just", &["justfile", "Justfile", ".justfile"]),
+    ("rake", &["Rakefile"]),
+    ("bundle", &["Gemfile"]),
+    ("npm", &["package.json"]),
+    ("npx", &["package.json"]),
+    ("pnpm", &["package.json"]),
+    ("yarn", &["package.json"]),
+    ("tsc", &["tsconfig.json"]),
+    ("cargo", &["Cargo.toml", "build.rs"]),
+    ("go", &["go.mod"]),
+    ("pytest", &["conftest.py"]),
+    ("tox", &["tox.ini"]),
+    ("nox", &["noxfile.py"]),
+    ("pip", &["setup.py", "pyproject.toml"]),
+    ("uv", &["pyproject.toml"]),
+    ("poetry", &["pyproject.toml"]),
+    ("ant", &["build.xml"]),
+    ("mvn", &["pom.xml"]),
+    ("gradle", &["build.gradle", "build.gradle.kts"]),
+    ("docker", &["Dockerfile", "compose.yaml", "docker-compose.yml"]),
+    ("terraform", &[]),
+    ("gdb", &[".gdbinit"]),
+    ("git", &[]),
+];
+
+/// What a command names, and what a yes to it can't be bound to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct FoundFiles {
+    /// What a yes is bound to.
+    pub named: BoundFiles,
+    /// Sentences for its person, on what it isn't bound to.
+    pub unheld: Vec<String>,
+}
+
+/// The places that programs can write to, and what they don't reach there.
+struct Places {
+    scratch: PathBuf,
+    home: Option<PathBuf>,
+    granted: Vec<PathBuf>,
+    hidden: Vec<PathBuf>,
+}
+
+impl Places {
+    fn find(shelter: &Shelter, rules: &Rules) -> Self {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let granted: Vec<PathBuf> = shelter.writable(rules).iter().map(|path| real(path)).collect();
+        let hidden = shelter.hidden_from_writing(rules);
+        let home = shelter.home().map(Path::to_owned);
+        Self { scratch: real(shelter.scratch()), home, granted, hidden }
+    }
+
+    fn holds(&self, path: &Path) -> bool {
+        let roots = std::iter::once(&self.scratch).chain(&self.granted);
+        let is_hidden = || self.hidden.iter().any(|place| path.starts_with(place));
+        roots.into_iter().any(|root| path.starts_with(root))
+            && !is_hidden()
+            && !policy::is_private(&path.to_string_lossy())
+    }
+
+    /// Where a word leads, from a folder if there is one that the command begins in or may have gone to.
+    fn find_word(&self, folder: Option<&Path>, word: &str) -> Vec<(PathBuf, PathBuf)> {
+        let in_home = ["~/", "HOME/"].iter().find_map(|home| word.strip_prefix(home));
+        let rest = word.strip_prefix("PWD/").or(in_home).unwrap_or(word);
+        let mut literal = Vec::new();
+        if rest.starts_with('/') {
+            literal.push(PathBuf::from(rest));
+        }
+        // What follows a variable begins with a `/`, too.
+        let relative = rest.trim_start_matches('/');
+        literal.extend(self.home.iter().map(|home| home.join(relative)));
+        literal.extend(folder.map(|folder| folder.join(relative)));
+        let found = literal.into_iter().filter_map(|named| {
+            let path = named.canonicalize().ok().filter(|path| self.holds(path))?;
+            Some((named, path))
+        });
+        found.collect()
+    }
+
+    /// The folder of the scratch that a path is in: one cycle's.
+    fn folder_around(&self, path: &Path) -> Option<PathBuf> {
+        let first = path.strip_prefix(&self.scratch).ok()?.components().next();
+        Some(first.map_or_else(|| self.scratch.clone(), |first| self.scratch.join(first)))
+    }
+}
+
+/// Finds the files that a command names where programs can write, and what they are. `is_given`: whether it is given something, and so
+/// begins in an empty folder. `may_show`: whether a text may be shown as it is.
+pub fn look_for(
+    (text, is_given): (&str, bool),
+    shelter: &Shelter,
+    rules: &Rules,
+    may_show: &dyn Fn(&str) -> bool,
+) -> FoundFiles {
+    let places = Places::find(shelter, rules);
+    let words = named_words(text);
+    let begins_in = shelter.folder().work_path();
+    let begins_in = (!is_given).then(|| begins_in.canonicalize().unwrap_or(begins_in));
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for word in &words.words {
+        let found = places.find_word(begins_in.as_deref(), word).into_iter().map(|(_, path)| path);
+        for folder in found.filter(|path| path.is_dir()) {
+            if !folders.contains(&folder) {
+                folders.push(folder);
+            }
+        }
+    }
+    let are_more_folders = folders.len() > MAX_FOLDERS;
+    folders.truncate(MAX_FOLDERS);
+    let mut files: Vec<(PathBuf, PathBuf)> = Vec::new();
+    let bases: Vec<Option<&Path>> =
+        std::iter::once(begins_in.as_deref()).chain(folders.iter().map(|folder| Some(folder.as_path()))).collect();
+    let files_of = |word: &str| -> Vec<(PathBuf, PathBuf)> {
+        let found = bases.iter().flat_map(|base| places.find_word(*base, word));
+        found.filter(|(_, path)| path.is_file()).collect()
+    };
+    let mut run = BTreeSet::new();
+    let names: Vec<&str> = words.commands.iter().filter_map(|words| words.first().map(String::as_str)).collect();
+    for command in &words.commands {
+        let Some((name, rest)) = command.split_first() else { continue };
+        if INTERPRETERS.iter().any(|known| is_called(name, known)) {
+            run.extend(program_of(rest, &files_of));
+        }
+        for (_, looked_for) in LOADERS.iter().filter(|(known, _)| is_called(name, known)) {
+            files.extend(looked_for.iter().flat_map(|word| files_of(word)));
+        }
+    }
+    for word in &words.words {
+        let found = files_of(word);
+        let is_command = word.contains('/') && word.rsplit('/').next().is_some_and(|name| names.contains(&name));
+        if is_command {
+            run.extend(found.iter().map(|(_, path)| path.clone()));
+        }
+        files.extend(found);
+    }
+    let mut seen = BTreeSet::new();
+    files.retain(|named| seen.insert(named.clone()));
+    // However many others it names.
+    files.sort_by_key(|(_, path)| !run.contains(path));
+    let are_more = words.are_more || are_more_folders || files.len() > MAX_FILES;
+    files.truncate(MAX_FILES);
+
+    let mut room = MAX_TEXTS_BYTES;
+    let mut unheld = Vec::new();
+    let mut found = Vec::new();
+    for (named, path) in files {
+        let is_run = run.contains(&path);
+        match describe(named, path, is_run, &mut room, may_show) {
+            Some(file) => found.push(file),
+            None => {
+                unheld.push("One of the files that it names can't be read, so I can't tell what is in it.".to_owned())
+            }
+        }
+    }
+    if are_more {
+        unheld.push(format!("It names more than I can look at: I hold it to the first {MAX_FILES} files alone."));
+    }
+    let loads = names.iter().any(|name| {
+        INTERPRETERS.iter().chain(LOADERS.iter().map(|(known, _)| known)).any(|known| is_called(name, known))
+    });
+    let runs: Vec<&Path> = found.iter().filter(|file| file.is_run).map(|file| file.path.as_path()).collect();
+    let begins = begins_in.iter().filter(|_| loads || !words.is_plain || !runs.is_empty() || !folders.is_empty());
+    let around = runs.iter().copied().chain(folders.iter().chain(begins).map(PathBuf::as_path));
+    let around: BTreeSet<PathBuf> = around.filter_map(|path| places.folder_around(path)).collect();
+    let around: Vec<PathBuf> = around.into_iter().collect();
+    let beside = (!around.is_empty()).then(|| fingerprint(&around, &found));
+    if beside == Some(None) {
+        unheld.push(
+            "There is too much in my scratch folder to be sure that what it loads from there stays as it is."
+                .to_owned(),
+        );
+    }
+    let is_elsewhere = runs.iter().copied().chain(folders.iter().map(PathBuf::as_path));
+    let is_elsewhere = is_elsewhere.into_iter().any(|path| places.folder_around(path).is_none());
+    let may_be_elsewhere = !words.is_plain && !places.granted.is_empty();
+    if (is_elsewhere || may_be_elsewhere) && loads {
+        unheld.push("What it loads from a granted folder besides is what stands there when it runs.".to_owned());
+    }
+    unheld.dedup();
+    FoundFiles { named: BoundFiles { files: found, folders: around, beside: beside.flatten() }, unheld }
+}
+
+/// The file that an interpreter reads what it does from: the first that its arguments name. What follows is what that works on.
+fn program_of(arguments: &[String], files_of: &dyn Fn(&str) -> Vec<(PathBuf, PathBuf)>) -> Vec<PathBuf> {
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        if word.strip_prefix('-').is_some_and(|option| !option.starts_with('-') && option.contains(NO_PROGRAM)) {
+            // A command of one word, such as `./x`. Longer ones are read as commands of their own.
+            let command = words.next().filter(|word| word.contains('/'));
+            return command.map(|word| files_of(word)).into_iter().flatten().map(|(_, path)| path).collect();
+        }
+        let found = files_of(word);
+        if !found.is_empty() {
+            return found.into_iter().map(|(_, path)| path).collect();
+        }
+    }
+    Vec::new()
+}
+
+/// Whether a program is this one, perhaps in another version: `python3.12`.
+fn is_called(name: &str, known: &str) -> bool {
+    name.strip_prefix(known).is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || c == '.' || c == '-'))
+}
+
+fn describe(
+    named: PathBuf,
+    path: PathBuf,
+    is_run: bool,
+    room: &mut usize,
+    may_show: &dyn Fn(&str) -> bool,
+) -> Option<BoundFile> {
+    // The store keeps names as text.
+    let _ = (named.to_str()?, path.to_str()?);
+    let file = open(&path).ok()?;
+    let found = file.metadata().ok()?;
+    let (bytes, sha256) = digest(file).ok()?;
+    let text =
+        bytes.filter(|bytes| bytes.len() <= MAX_TEXT_BYTES.min(*room)).and_then(|bytes| String::from_utf8(bytes).ok());
+    let text = text.filter(|text| !text.contains('\0') && may_show(text));
+    *room -= text.as_ref().map_or(0, String::len);
+    let is_executable = found.permissions().mode() & 0o111 != 0;
+    Some(BoundFile { named, path, bytes: found.len(), sha256, text, is_run, is_executable })
+}

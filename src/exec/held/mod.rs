@@ -1,0 +1,186 @@
+//! A yes runs the bytes that were there when it was asked for, not what stands in their place by then.
+//!
+//! [`look_for`] finds the files that a command names where programs can write, and says what they are ([`BoundFiles`], which the question
+//! keeps and shows). [`hold`] comes after the yes: a file that the command runs is put in its place as it was, read-only and for that one
+//! command; all else has to be what it was, or nothing runs. What can't be held so is told in the question.
+
+mod look;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use ring::digest::SHA256;
+use rustix::fs::OFlags;
+
+pub use self::look::{FoundFiles, look_for};
+use super::{Shelter, shelter::make_private};
+use crate::{
+    random::{self, hex},
+    types::{BoundFile, BoundFiles},
+};
+
+/// The longest file that is read, in bytes. A longer one is known by its size, its time of change and its number.
+const MAX_READ_BYTES: u64 = 16 << 20;
+/// Names in the scratch folder that are looked at beside the named files.
+const MAX_BESIDE: usize = 5_000;
+/// The folder beside these in which long outputs of the cycle are kept: nobody runs them, and each command may add one.
+const OUTPUTS: &str = "outputs";
+/// Random bytes in the name of a folder of snapshots.
+const NAME_BYTES: usize = 8;
+
+/// Files as they were, for one command. Dropped, they go.
+#[derive(Debug, Default)]
+pub struct HeldFiles {
+    dir: Option<PathBuf>,
+    /// Each as it was, and where it is to be seen.
+    overlays: Vec<(PathBuf, PathBuf)>,
+}
+
+impl HeldFiles {
+    /// Each file as it was, and where it is to be seen.
+    pub(super) fn overlays(&self) -> &[(PathBuf, PathBuf)] {
+        &self.overlays
+    }
+}
+
+impl Drop for HeldFiles {
+    fn drop(&mut self) {
+        if let Some(dir) = &self.dir {
+            // What stays is removed before the next.
+            fs::remove_dir_all(dir).ok();
+        }
+    }
+}
+
+/// Makes ready what a yes allows: the files that the call runs as they were, where the sandbox can put them in their place.
+///
+/// # Errors
+/// What isn't as it was, in words for the model. Then nothing may run.
+pub fn hold(named: &BoundFiles, shelter: &Shelter) -> Result<HeldFiles, String> {
+    let mut held = HeldFiles::default();
+    for (n, file) in named.files.iter().enumerate() {
+        let is_there = file.named.canonicalize().is_ok_and(|path| path == file.path);
+        let live = open(&file.path).ok().filter(|_| is_there).ok_or_else(|| changed(&file.named))?;
+        if !(file.is_run && file.bytes <= MAX_READ_BYTES && shelter.puts_files_in_place()) {
+            digest(live).ok().filter(|(_, digest)| *digest == file.sha256).ok_or_else(|| changed(&file.named))?;
+            continue;
+        }
+        let copied = folder(&mut held, shelter).and_then(|dir| put(&dir.join(n.to_string()), file, live));
+        match copied {
+            Ok(Some(copy)) => held.overlays.push((copy, file.path.clone())),
+            Ok(None) => return Err(changed(&file.named)),
+            Err(error) => {
+                return Err(format!("{} can't be kept as it was: {error}. Nothing was done.", shown(&file.named)));
+            }
+        }
+    }
+    if let Some(beside) = &named.beside
+        && fingerprint(&named.folders, &named.files).as_ref() != Some(beside)
+    {
+        return Err(changed(named.folders.first().map_or(shelter.scratch(), PathBuf::as_path)));
+    }
+    Ok(held)
+}
+
+fn changed(path: &Path) -> String {
+    format!(
+        "{} has changed since your person was asked, and they had agreed to what was there then. Nothing was done. If it is still wanted, call \
+         it again: they are asked about what is there now.",
+        shown(path)
+    )
+}
+
+fn shown(path: &Path) -> String {
+    format!("`{}`", path.display())
+}
+
+/// The folder of these snapshots, made with the first; what a crash left of others goes.
+fn folder<'h>(held: &'h mut HeldFiles, shelter: &Shelter) -> io::Result<&'h Path> {
+    if held.dir.is_none() {
+        // One wake works at a time, and in it one command.
+        fs::remove_dir_all(shelter.snapshots()).or_else(|error| match error.kind() {
+            io::ErrorKind::NotFound => Ok(()),
+            _ => Err(error),
+        })?;
+        let name = random::bytes::<NAME_BYTES>().map_err(io::Error::other)?;
+        let dir = shelter.snapshots().join(hex(&name));
+        make_private(&dir)?;
+        held.dir = Some(dir);
+    }
+    held.dir.as_deref().ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// Writes a file as it was; `None` if that isn't known any more.
+fn put(to: &Path, file: &BoundFile, live: File) -> io::Result<Option<PathBuf>> {
+    let mode = if file.is_executable { 0o500 } else { 0o400 };
+    let mut copy = OpenOptions::new().write(true).create_new(true).mode(mode).open(to)?;
+    let bytes = match &file.text {
+        Some(text) => text.clone().into_bytes(),
+        None => match digest(live)? {
+            (Some(bytes), _) => bytes,
+            (None, _) => return Ok(None),
+        },
+    };
+    copy.write_all(&bytes)?;
+    let written = hex(ring::digest::digest(&SHA256, &bytes).as_ref());
+    Ok((written == file.sha256).then(|| to.to_owned()))
+}
+
+/// Opens a plain file for reading: no link, and without waiting for whoever is at the other end.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = OpenOptions::new().read(true).custom_flags(i32::try_from(flags.bits()).unwrap_or(0)).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+}
+
+/// What a file is known by, and its bytes unless it is too long to be read.
+fn digest(mut file: File) -> io::Result<(Option<Vec<u8>>, String)> {
+    let found = file.metadata()?;
+    if found.len() > MAX_READ_BYTES {
+        let stamp = format!("{}:{}:{}:{}", found.len(), found.ctime(), found.ctime_nsec(), found.ino());
+        return Ok((None, hex(ring::digest::digest(&SHA256, stamp.as_bytes()).as_ref())));
+    }
+    let mut bytes = Vec::new();
+    (&mut file).take(MAX_READ_BYTES + 1).read_to_end(&mut bytes)?;
+    let digest = hex(ring::digest::digest(&SHA256, &bytes).as_ref());
+    Ok((Some(bytes), digest))
+}
+
+/// SHA-256 of what stands in folders, by name, kind, size and time of change, which no program can set; `None` if there is too much. The
+/// named files are left out: they are looked at by themselves.
+fn fingerprint(folders: &[PathBuf], named: &[BoundFile]) -> Option<String> {
+    let (mut lines, mut open) = (Vec::new(), folders.to_vec());
+    let outputs: Vec<PathBuf> = folders.iter().map(|folder| folder.join(OUTPUTS)).collect();
+    while let Some(folder) = open.pop() {
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && folders.contains(&folder) => continue,
+            Err(_) => return None,
+        };
+        for entry in entries {
+            let path = entry.ok()?.path();
+            if outputs.contains(&path) || named.iter().any(|file| file.path == path) {
+                continue;
+            }
+            let found = fs::symlink_metadata(&path).ok()?;
+            if found.is_dir() {
+                // One that is empty tells nothing.
+                open.push(path);
+            } else {
+                let (size, second, part, number) = (found.len(), found.ctime(), found.ctime_nsec(), found.ino());
+                lines.push(format!("{path:?} {:o} {size} {second}.{part} {number}", found.mode()));
+            }
+            if lines.len() + open.len() > MAX_BESIDE {
+                return None;
+            }
+        }
+    }
+    lines.sort();
+    Some(hex(ring::digest::digest(&SHA256, lines.join("\n").as_bytes()).as_ref()))
+}

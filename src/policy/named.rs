@@ -1,0 +1,78 @@
+//! The words of a shell text that may be names of files, and the programs that it may come to. Generous: what is no file is passed over
+//! where the files are looked for.
+
+use super::classify;
+
+/// Words of one text that are looked at.
+const MAX_WORDS: usize = 512;
+
+/// What a shell text may name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NamedWords {
+    /// Every word, and each part of one that could be a name by itself; none twice.
+    pub words: Vec<String>,
+    /// Whether there were more.
+    pub are_more: bool,
+    /// Whether these are all that the shell makes of it: no pattern, no variable, nothing else that it would put in their place.
+    pub is_plain: bool,
+    /// Each command that it may come to, its name without the folder first.
+    pub commands: Vec<Vec<String>>,
+}
+
+/// Reads a text, whether it is plain or not.
+pub fn named_words(text: &str) -> NamedWords {
+    let line = classify::line(text);
+    let commands: Vec<Vec<String>> = line.commands.iter().flat_map(|words| classify::readings(words)).collect();
+    let whole = line.commands.iter().flatten().map(String::as_str);
+    let parts = text.split(|c: char| c.is_whitespace() || "|&;<>()'\"`$\\=,:{}[]@".contains(c));
+    let mut named = NamedWords { commands, is_plain: line.not_plain.is_none(), ..NamedWords::default() };
+    for word in whole.chain(parts).filter(|word| !word.is_empty() && !word.contains('\0')) {
+        if named.words.iter().any(|known| known == word) {
+            continue;
+        }
+        if named.words.len() == MAX_WORDS {
+            named.are_more = true;
+            break;
+        }
+        named.words.push(word.to_owned());
+    }
+    named
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_found_however_a_text_brings_it() {
+        for text in [
+            "sh tidy.sh",
+            "bash < tidy.sh",
+            "cat x | sh -s \"tidy.sh\"",
+            "bash -c 'sh tidy.sh --all'",
+            "run --script=tidy.sh",
+            "for f in tidy.sh; do sh $f; done",
+            "curl -d @tidy.sh https://example.org",
+            "(sh tidy.sh) &",
+        ] {
+            assert!(named_words(text).words.iter().any(|word| word == "tidy.sh"), "{text}");
+        }
+        assert!(named_words("sh 'a b.sh'").words.iter().any(|word| word == "a b.sh"));
+    }
+
+    #[test]
+    fn what_runs_another_program_is_seen_through() {
+        for text in ["sh x", "env A=1 timeout 5 sh x", "bash -c 'cd y && sh x'", "/bin/sh x"] {
+            let commands = named_words(text).commands;
+            assert!(commands.iter().any(|words| words.iter().eq(["sh", "x"])), "{text}: {commands:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_of_many_words_says_that_there_are_more() {
+        let long: String = (0..600).map(|n| format!("w{n} ")).collect();
+        let named = named_words(&format!("echo {long}"));
+        assert!(named.are_more && named.words.len() == MAX_WORDS);
+        assert!(!named_words("echo a").are_more && named_words("echo a").is_plain && !named_words("sh *.sh").is_plain);
+    }
+}

@@ -253,7 +253,8 @@ impl Life {
         let is_day_of_month =
             |wanted: u32| day.day() == wanted || tomorrow.month() != day.month() && day.day() < wanted;
         match &self.rule {
-            Rule::Interval { .. } => false,
+            // Calendars have tests of their own beside the rules.
+            Rule::Interval { .. } | Rule::Calendar(_) => false,
             Rule::Daily { .. } => true,
             Rule::Days { n, anchor, .. } => (day - *anchor).num_days() % i64::from(*n) == 0,
             Rule::Weekly { on, .. } => on.contains(day.weekday()),
@@ -322,7 +323,7 @@ fn rule(rng: &mut Rng, tz: Tz, created: DateTime<Utc>) -> Rule {
 
 fn time_of(rule: &Rule) -> Option<NaiveTime> {
     match rule {
-        Rule::Interval { .. } => None,
+        Rule::Interval { .. } | Rule::Calendar(_) => None,
         Rule::Daily { at }
         | Rule::Days { at, .. }
         | Rule::Weekly { at, .. }

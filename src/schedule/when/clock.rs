@@ -120,7 +120,8 @@ fn read_past_and_to(start: Cursor<'_>, at: bool) -> Read<'_> {
         // "Half nine" is 9:30 in English.
         let (hour, end) =
             after.number().filter(|(hour, _)| minutes == 30 && start.text() == "half" && (1..=12).contains(hour))?;
-        let is_amount = super::distance::unit_of_time(end).is_some() || end.phrase("of|a|an|past").is_some();
+        let is_amount =
+            goes_on(end) || super::distance::unit_of_time(end).is_some() || end.phrase("of|a|an|past").is_some();
         if is_amount {
             return None;
         }

@@ -213,8 +213,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a person's file is replaced before its bytes are synced",
         layer: "power",
-        line: "        file.sync_all()\n",
-        broken: "        Ok(())\n",
+        line: "fs::fchmod(&file, permissions)?;\n        file.sync_all()\n",
+        broken: "fs::fchmod(&file, permissions)?;\n        Ok(())\n",
         trials: UpTo(700),
     },
     Variant {
@@ -234,8 +234,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "Telegram's retry_after is not heard",
         layer: "network",
-        line: "let asked = parameters.retry_after.map_or(RETRY_AFTER_DEFAULT, Duration::from_secs);",
-        broken: "let asked = parameters.retry_after.map_or(Duration::ZERO, |_| Duration::ZERO);",
+        line: "Self::RetryAfter(asked.unwrap_or(RETRY_AFTER_DEFAULT).min(RETRY_AFTER_MAX))",
+        broken: "Self::RetryAfter(asked.map_or(Duration::ZERO, |_| Duration::ZERO))",
         trials: UpTo(300),
     },
     Variant {

@@ -764,8 +764,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "integration::held_files::what_is_loaded_beside_a_script_has_to_be_what_it_was",
         "what a script loads may be exchanged before the yes",
-        "&& fingerprint(shelter.scratch(), &named.files).as_ref() != Some(beside)",
-        "&& fingerprint(shelter.scratch(), &named.files).is_none_or(|_| beside.is_empty())",
+        "&& fingerprint(&named.folders, &named.files).as_ref() != Some(beside)",
+        "&& fingerprint(&named.folders, &named.files).is_none_or(|_| beside.is_empty())",
     ),
     story(
         "integration::approvals::a_rule_that_was_made_after_a_yes_counts_before_it",

@@ -155,7 +155,7 @@ impl Gathering<'_> {
         self.add_logs(config, &phrases);
         if let Some(store) = store {
             self.add_tables(&store);
-            match wakes::describe_wakes(&store, &mut self.unread) {
+            match wakes::describe_wakes(config, &store, &mut self.unread) {
                 Ok(wakes) => self.add_json("wakes.json", &wakes),
                 Err(error) => self.unread.push(format!("the last wakes: {error}")),
             }

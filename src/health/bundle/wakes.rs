@@ -5,13 +5,21 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::is_plain_name;
-use crate::store::{CycleShape, Entry, JournalLine, PaidRequest, Store, StoreError};
+use crate::{
+    config::Config,
+    mcp::client::{self, settings::Settings},
+    store::{CycleShape, Entry, JournalLine, PaidRequest, Store, StoreError},
+    tool::Registry,
+    types::VerbGroup,
+};
 
 /// Wakes that are described.
 const MAX_WAKES: usize = 50;
 
 /// Describes the last wakes, the newest first, and names what can't be read.
-pub(super) fn describe_wakes(store: &Store, unread: &mut Vec<String>) -> Result<Value, StoreError> {
+pub(super) fn describe_wakes(config: &Config, store: &Store, unread: &mut Vec<String>) -> Result<Value, StoreError> {
+    let servers = client::tools(config, &Settings::of(config));
+    let tools = [Registry::thinking().with(servers), Registry::offline()];
     let cycles = store.cycle_shapes(MAX_WAKES)?;
     let described = cycles.iter().map(|cycle| {
         let journal = store.dated_journal(&cycle.id);
@@ -19,12 +27,19 @@ pub(super) fn describe_wakes(store: &Store, unread: &mut Vec<String>) -> Result<
         if let Some(error) = journal.as_ref().err().or(requests.as_ref().err()) {
             unread.push(format!("all of the wake {}: {error}", cycle.id));
         }
-        describe(cycle, &journal.unwrap_or_default(), &requests.unwrap_or_default())
+        describe(cycle, &tools, &journal.unwrap_or_default(), &requests.unwrap_or_default())
     });
     Ok(Value::Array(described.collect()))
 }
 
-fn describe(cycle: &CycleShape, journal: &[JournalLine], requests: &[PaidRequest]) -> Value {
+/// The name of a tool that there is. Another is a model's word.
+fn known_name<'a>(name: &'a str, tools: &[Registry]) -> &'a str {
+    let is_known = tools.iter().any(|registry| registry.get(name).is_some());
+    let is_group = VerbGroup::of(name).is_some();
+    if is_known || is_group { name } else { "unknown" }
+}
+
+fn describe(cycle: &CycleShape, tools: &[Registry], journal: &[JournalLine], requests: &[PaidRequest]) -> Value {
     let plain = |text: &str| if is_plain_name(text) { text.to_owned() } else { "?".to_owned() };
     let mut calls: BTreeMap<String, [u64; 2]> = BTreeMap::new();
     let (mut stops, mut kinds): (BTreeMap<String, u64>, BTreeMap<&str, u64>) = (BTreeMap::new(), BTreeMap::new());
@@ -43,7 +58,7 @@ fn describe(cycle: &CycleShape, journal: &[JournalLine], requests: &[PaidRequest
                 continue;
             }
             Some(Entry::Outcome { name, is_error, .. }) => {
-                let [good, failed] = calls.entry(plain(name)).or_default();
+                let [good, failed] = calls.entry(known_name(name, tools).to_owned()).or_default();
                 *(if *is_error { failed } else { good }) += 1;
                 continue;
             }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     env::{Ran, TestEnv},
-    http::{HttpServer, Response, Step},
+    http::{Gate, HttpServer, Response, Step},
     openai::{FakeOpenAi, OPENAI_KEY, call, delta, end, error, stream, text, whole_call},
 };
 use std::time::Duration;
@@ -238,6 +238,18 @@ fn a_server_that_restarts_in_the_middle_of_a_turn_is_asked_again() {
 }
 
 #[test]
+fn nothing_that_goes_wrong_behind_the_reason_of_its_end_takes_anything_from_a_turn() {
+    let said = format!("data: {}\n\ndata: {}\n\n", delta(&json!({"content": "Hi"})), end("stop")[0]).into_bytes();
+    for then in [Step::Close, Step::Wait(Gate::default())] {
+        let fake = FakeOpenAi::start();
+        let steps = vec![Step::Send(said.clone()), then];
+        // The header is a proxy's: the bytes count.
+        fake.expect(Response::stream(200, steps).header("content-type", "application/json"));
+        assert_eq!(text_of(&ask_at(&fake.url(), &hello()).unwrap().content), "Hi");
+    }
+}
+
+#[test]
 fn a_refused_key_and_a_server_that_is_not_there_are_told_apart() {
     let fake = FakeOpenAi::start();
     let mut env = thinking_with(&fake, "openai:test-70b");
@@ -267,7 +279,9 @@ fn a_server_without_tools_is_asked_in_the_form_of_a_small_model() {
     assert!(env.memory("memory/agent-memory/semantic-memory.md").contains(FACT));
     let requests = fake.requests();
     assert!(requests[0]["tools"].is_array() && requests[1]["tools"].is_null(), "{:#}", requests[1]);
-    assert!(requests[1]["messages"][0]["content"].as_str().unwrap().contains("- remember: "));
+    let told = requests[1]["messages"][0]["content"].as_str().unwrap();
+    let names = requests[0]["tools"].as_array().unwrap().iter().map(|tool| tool["function"]["name"].as_str().unwrap());
+    assert!(names.clone().count() > 5 && names.clone().all(|name| told.contains(&format!("- {name}: "))), "{told}");
 }
 
 #[test]

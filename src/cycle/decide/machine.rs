@@ -31,8 +31,6 @@ use crate::{
 
 /// A cut-off text is continued at most this often.
 const MAX_CONTINUATIONS: u32 = 2;
-/// What is said when the context's limit was reached.
-const FULL: &str = "This conversation became too long for me to continue.";
 
 /// Calls that came to nothing which are kept, the last.
 const MAX_FAILED: usize = 20;
@@ -322,17 +320,6 @@ impl Cycle {
              (`{name} {input}`)."
         );
         Step::Answer { text: self.closing(&why), outcome: MessageOutcome::Answered }
-    }
-
-    /// What follows where the conversation is full: it is folded, unless that has gained nothing before.
-    fn make_room(&self) -> Step {
-        if self.open.is_empty() {
-            return Step::Finish;
-        }
-        if self.may_gain_room() {
-            return Step::Fold(self.forced_summary());
-        }
-        self.end_with_words(FULL, "this conversation is too long for my AI model, however much I shorten it")
     }
 
     /// Ends a cycle that can't go on with an account of what there is; one that has nothing to say fails, for this reason.

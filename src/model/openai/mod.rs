@@ -55,7 +55,7 @@ const SMALL_BELOW_BILLIONS: f64 = 20.0;
 /// How often a request is put in other words because the server refuses ours.
 const MAX_DIALECTS: usize = 10;
 /// How long to wait, after the turn itself is complete, for what may follow it: its count of tokens, and the stream's end.
-const END_OF_STREAM_TIMEOUT: Duration = Duration::from_secs(5);
+const END_OF_STREAM_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What [`OpenAi`] needs to know.
 #[derive(Debug, Clone)]

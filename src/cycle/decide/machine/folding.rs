@@ -1,6 +1,10 @@
 //! A conversation that is folded, or handed to another model: a new one begins, and the rest of the state holds on.
 
-use super::{Cycle, Phase, calls::Pending, step::Summary};
+use super::{
+    Cycle, Phase,
+    calls::Pending,
+    step::{Step, Summary},
+};
 use crate::{
     cycle::decide::{
         fold::{self, FoldedTokens},
@@ -12,6 +16,8 @@ use crate::{
     words::last_chars,
 };
 
+/// What is said when the context's limit was reached.
+const FULL: &str = "This conversation became too long for me to continue.";
 /// Foldings in a row that may end in a turn without room for an answer.
 const MAX_WITHOUT_ROOM: u32 = 2;
 /// What the model said on the way is kept up to so many characters, the newest.
@@ -37,9 +43,15 @@ impl Cycle {
         self.forced
     }
 
-    /// Whether folding it once more may leave room for an answer.
-    pub(super) fn may_gain_room(&self) -> bool {
-        self.forced < MAX_WITHOUT_ROOM
+    /// What follows where the conversation is full: it is folded, unless that has gained nothing before.
+    pub(super) fn make_room(&self) -> Step {
+        if self.open.is_empty() {
+            return Step::Finish;
+        }
+        if self.forced < MAX_WITHOUT_ROOM {
+            return Step::Fold(self.forced_summary());
+        }
+        self.end_with_words(FULL, "this conversation is too long for my AI model, however much I shorten it")
     }
 
     /// Begins a new conversation. Nothing else begins anew: what was asked, allowed, done, read and counted holds on.

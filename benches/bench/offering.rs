@@ -58,6 +58,7 @@ fn of_servers() -> Vec<Tool> {
     let tool = |server: &str, n: usize| {
         Tool::foreign(Foreign {
             is_owners: true,
+            writes: Vec::new(),
             name: format!("mcp__{server}__action_{n}"),
             description: format!(
                 "Does one of the things that the {server} are kept for, number {n} of them, and says what came of it. Use it when \

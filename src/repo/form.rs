@@ -31,7 +31,7 @@ pub fn unreadable_form(dir: &Path) -> Option<UnreadableForm> {
         .ok()?;
     let is_foreign = |(name, value): &(String, String)| match name.strip_prefix("extensions.") {
         Some("objectformat") => !value.eq_ignore_ascii_case("sha1"),
-        Some(name) => !KNOWN.contains(&name) && !(name == "refstorage" && value == "files"),
+        Some(name) => !(KNOWN.contains(&name) || name == "refstorage" && value == "files"),
         None => false,
     };
     let (name, value) = settings.into_iter().find(is_foreign)?;

@@ -106,7 +106,7 @@ pub enum Rule {
         at: NaiveTime,
     },
     /// What the plain rules can't say: several times, limits, exceptions, and rarer days.
-    Calendar(Calendar),
+    Calendar(Box<Calendar>),
 }
 
 /// Which of a month's four or five Mondays, say.

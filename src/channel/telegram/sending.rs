@@ -81,9 +81,11 @@ impl SendAttempt {
             Misfit::Length if part.file.is_none() => Some(Self { part: as_file(part), form }),
             Misfit::Formatting | Misfit::Length => None,
             Misfit::Topic => part.thread_id.is_some().then(|| Self { part: without_topic(part), form }),
-            Misfit::Reply => part.reply_to.is_some().then(|| Self { part: Outgoing { reply_to: None, ..part }, form }),
+            Misfit::Reply => {
+                part.reply_to.is_some().then_some(Self { part: Outgoing { reply_to: None, ..part }, form })
+            }
             Misfit::Buttons => {
-                part.question.is_some().then(|| Self { part: Outgoing { question: None, ..part }, form })
+                part.question.is_some().then_some(Self { part: Outgoing { question: None, ..part }, form })
             }
         }
     }

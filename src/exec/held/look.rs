@@ -208,7 +208,7 @@ pub fn look_for(
         match describe(named, path, is_run, &mut room, may_show) {
             Some(file) => found.push(file),
             None => {
-                unheld.push("One of the files that it names can't be read, so I can't tell what is in it.".to_owned())
+                unheld.push("One of the files that it names can't be read, so I can't tell what is in it.".to_owned());
             }
         }
     }

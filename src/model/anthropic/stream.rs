@@ -231,7 +231,7 @@ impl TurnStream {
         }
         self.count(&whole.usage.unwrap_or_default());
         let end: MessageDelta = serde_json::from_str(data).map_err(|_| self.malformed())?;
-        self.take_end(end);
+        self.take_end(&end);
         self.complete = true;
         Ok(())
     }
@@ -250,12 +250,12 @@ impl TurnStream {
         }
         if let Some(delta) = delta {
             let delta: MessageDelta = serde_json::from_str(delta.get()).map_err(|_| self.malformed())?;
-            self.take_end(delta);
+            self.take_end(&delta);
         }
         Ok(())
     }
 
-    fn take_end(&mut self, end: MessageDelta) {
+    fn take_end(&mut self, end: &MessageDelta) {
         self.refusal = end.refusal().or_else(|| self.refusal.take());
         let reason = end.stop_reason.as_str().map(str::trim).filter(|reason| !reason.is_empty());
         self.stop_reason = reason.map(str::to_owned).or_else(|| self.stop_reason.take());

@@ -178,14 +178,14 @@ impl ServerRefusal {
             ),
             other => (Remedy::GiveUp(other), what("refused the request")),
         };
-        self.error(remedy, why, Usage::default())
+        self.error(&remedy, why, Usage::default())
     }
 
-    fn error(&self, remedy: Remedy, why: String, spent: Usage) -> ModelError {
+    fn error(&self, remedy: &Remedy, why: String, spent: Usage) -> ModelError {
         match remedy {
             Remedy::Wait => ModelError::Transient { why, retry_after: self.retry_after, spent },
             Remedy::AskPerson => ModelError::Account { why },
-            Remedy::GiveUp(status) => ModelError::Rejected { status, why },
+            Remedy::GiveUp(status) => ModelError::Rejected { status: *status, why },
         }
     }
 }
@@ -219,7 +219,7 @@ pub(super) fn from_event(event: &Value, server: &str, model: &str, spent: Usage)
     } else {
         (Remedy::Wait, what(broke_off))
     };
-    refusal.error(remedy, why, spent)
+    refusal.error(&remedy, why, spent)
 }
 
 /// A server's words as they are told: one bounded line.

@@ -140,7 +140,7 @@ fn read_change<'t>(draft: &Draft, end: Cursor<'t>) -> Option<Cursor<'t>> {
     }
     // "March fifteenth nineteen eighty-six", "tomorrow 1430 hours", "Friday 3 4".
     let is_number = here.number().is_some() || is_spoken_number(here.text()) || here.ordinal().is_some();
-    let is_timely = is_number && !is_apart && !here.phrase("one").is_some_and(|one| one.phrase("to|of").is_some());
+    let is_timely = is_number && !is_apart && here.phrase("one").is_none_or(|one| one.phrase("to|of").is_none());
     is_timely.then(|| here.next())
 }
 

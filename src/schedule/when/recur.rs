@@ -23,7 +23,7 @@ const MAX_TIMES: usize = 96;
 pub(super) fn settle_rule(draft: &Draft, present: &Present) -> Result<Rule, TimeTrouble> {
     let Some(every) = &draft.every else { return Err(TimeTrouble::Unsupported) };
     // A rule keeps the person's own wall time.
-    if !matches!(draft.zone, None) && !is_own_zone(draft.zone, present) {
+    if draft.zone.is_some() && !is_own_zone(draft.zone, present) {
         return Err(TimeTrouble::Unsupported);
     }
     if let Every::Minutes(minutes) = every {
@@ -64,11 +64,8 @@ pub(super) fn settle_several(draft: &Draft, present: &Present) -> Result<Rule, T
     let mut slots: Vec<Slot> = Vec::new();
     for day in &days {
         for clock in &clocks {
-            let one = Draft {
-                days: day.into_iter().copied().collect(),
-                clocks: clock.into_iter().copied().collect(),
-                ..draft.clone()
-            };
+            let one =
+                Draft { days: day.iter().copied().collect(), clocks: clock.iter().copied().collect(), ..draft.clone() };
             slots.push(super::settle::one_of(super::settle::moments(&one, present)?, present)?);
         }
     }
@@ -82,13 +79,13 @@ pub(super) fn settle_several(draft: &Draft, present: &Present) -> Result<Rule, T
     if dates.len() * times.len() != slots.len() {
         return Err(TimeTrouble::Unsupported);
     }
-    Ok(Rule::Calendar(Calendar {
+    Ok(Rule::Calendar(Box::new(Calendar {
         days: CalendarDays::Dates { dates },
         times,
         from: None,
         until: None,
         except: Exceptions::default(),
-    }))
+    })))
 }
 
 /// The times of day of a rule. Midnight, and an hour after it, belong to the day itself: a rule has no "end of every day".
@@ -328,7 +325,7 @@ fn bounded(mut rule: Calendar, bounds: &Bounds, present: &Present) -> Result<Rul
         if bounds.span.is_some() || bounds.until.is_some() || count == 0 || count > MAX_COUNT {
             return Err(TimeTrouble::Unsupported);
         }
-        let limitless = Rule::Calendar(rule.clone());
+        let limitless = Rule::Calendar(Box::new(rule.clone()));
         let mut after = present.now.to_utc();
         let mut last = None;
         for _ in 0..count {
@@ -337,7 +334,7 @@ fn bounded(mut rule: Calendar, bounds: &Bounds, present: &Present) -> Result<Rul
         }
         rule.until = last;
     }
-    let rule = Rule::Calendar(rule);
+    let rule = Rule::Calendar(Box::new(rule));
     rule.next_after(present.now.to_utc(), own).map(|_| rule).ok_or(TimeTrouble::Past)
 }
 
@@ -348,13 +345,10 @@ fn last_moment_of(
     rule: &Calendar,
     present: &Present,
 ) -> Result<NaiveDateTime, TimeTrouble> {
-    let rule = Rule::Calendar(rule.clone());
+    let is_daily = matches!(rule.days, CalendarDays::Daily { n: 1, .. });
+    let rule = Rule::Calendar(Box::new(rule.clone()));
     let first = rule.next_after(present.now.to_utc(), present.now.timezone()).map_or(start, |slot| slot.civil.date());
-    let first = if matches!(rule, Rule::Calendar(Calendar { days: CalendarDays::Daily { n: 1, .. }, .. })) {
-        first
-    } else {
-        start
-    };
+    let first = if is_daily { first } else { start };
     let end = Present::shift(first, span).and_then(|date| date.pred_opt()).ok_or(TimeTrouble::TooFar)?;
     end.and_hms_opt(23, 59, 59).ok_or(TimeTrouble::TooFar)
 }

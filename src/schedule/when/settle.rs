@@ -219,7 +219,7 @@ fn without_day(
     }
     let times = match draft.part {
         // "At midnight" is the next one.
-        None if clock == Some(DraftClock::Midnight) => &times[..1.min(times.len())],
+        None if clock == Some(DraftClock::Midnight) => times.get(..1).unwrap_or(times),
         _ => times,
     };
     Ok(times.iter().filter_map(|at| next(*at)).collect())

@@ -15,7 +15,7 @@ use super::{
 use crate::support::env::{Ran, TestEnv};
 
 /// How a question begins, as it is sent.
-const QUESTION_BEGINS: &str = "<b>May I do this?</b>";
+const QUESTION_BEGINS: &str = "May I do this?";
 
 /// What became of the texts that were sent.
 pub(super) struct Sends {
@@ -23,8 +23,8 @@ pub(super) struct Sends {
     pub(super) lost: usize,
 }
 
-/// Follows each text through its requests: after a yes or a never it doesn't come again, after a no it comes again as it
-/// was, after a doubt it comes again once, marked. So many as were turned away unseen may have been in doubt before they are seen.
+/// Follows each text through its requests: after a yes it doesn't come again, after a refusal only without its formatting, after a no it
+/// comes again as it was, after a doubt it comes again once, marked. So many as were turned away unseen may have been in doubt before they are seen.
 pub(super) fn sends(exchanges: &[Exchange], mut turned_away: usize) -> Result<Sends, String> {
     let mut texts: BTreeMap<String, (Knowledge, bool)> = BTreeMap::new();
     for exchange in exchanges.iter().filter(|exchange| matches!(exchange.label.as_str(), "sendMessage" | QUESTION)) {
@@ -34,14 +34,16 @@ pub(super) fn sends(exchanges: &[Exchange], mut turned_away: usize) -> Result<Se
             None => (text.as_str(), false),
         };
         let now = exchange.known.ok_or("a send is still under way")?;
-        let before = texts.insert(plain.to_owned(), (now, is_marked));
+        let is_formatted = String::from_utf8_lossy(&exchange.body).contains("parse_mode");
+        let before = texts.insert(without_tags(plain), (now, is_marked));
         let is_right = match before {
             None if is_marked && turned_away > 0 => {
                 turned_away -= 1;
                 true
             }
             None => !is_marked,
-            Some((Knowledge::Done | Knowledge::Never, _)) => false,
+            Some((Knowledge::Done, _)) => false,
+            Some((Knowledge::Never, was_marked)) => !is_formatted && is_marked == was_marked,
             Some((Knowledge::NotDone { .. }, was_marked)) => is_marked == was_marked,
             Some((Knowledge::Doubt, was_marked)) => is_marked && !was_marked,
         };
@@ -61,6 +63,19 @@ pub(super) fn sends(exchanges: &[Exchange], mut turned_away: usize) -> Result<Se
         }
     }
     Ok(Sends { lost })
+}
+
+/// A text as it reads without formatting: so it comes again where that was refused.
+fn without_tags(text: &str) -> String {
+    let outside: String = text
+        .split('<')
+        .enumerate()
+        .map(|(n, piece)| match n {
+            0 => piece,
+            _ => piece.split_once('>').map_or(piece, |(_, rest)| rest),
+        })
+        .collect();
+    outside.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
 }
 
 /// The text that a request sends, as a message or under a file.

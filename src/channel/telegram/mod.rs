@@ -1,4 +1,4 @@
-//! Telegram: the Bot API's client, what an update means, and the [`Channel`] that answers leave by.
+//! Telegram: the Bot API's client, what an update means, and the [`Channel`](super::Channel) that answers leave by.
 //!
 //! `api` makes one bounded call and sorts its failure by what to do ([`TelegramError`]); `sending` tries a message in plainer forms,
 //! by what `refusal` makes of Telegram's words; `incoming` decides without

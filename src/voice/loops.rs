@@ -4,8 +4,8 @@
 //! recording are joined by some. A loop runs on for dozens of rounds, until the model has no room left. People stop much sooner,
 //! except when they spell: a code may be six zeros, an account number twenty digits.
 
-/// The longest phrase that is looked for, in letters and digits.
-const MAX_PHRASE: usize = 120;
+/// The longest phrase that is looked for, in letters and digits: whole sentences can be said again and again.
+const MAX_PHRASE: usize = 80;
 /// Rounds of a phrase that a person may say.
 const MOST_ROUNDS: usize = 5;
 /// Rounds of one short word: "no, no, no", laughter, はい.

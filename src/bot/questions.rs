@@ -57,8 +57,10 @@ pub(super) async fn show(
                 None => std::future::pending().await,
             }
         };
-        // A wake's end may have decided something, too: what nobody has answered in time.
+        // A wake's end may have decided something, too: what nobody has answered in time. A press comes first: one that waits
+        // when the bot ends is still answered.
         tokio::select! {
+            biased;
             tap = taps.recv() => match tap {
                 // Later an answer is of no use.
                 Some((tap, has_decided)) if not_before <= Instant::now() => {
@@ -213,5 +215,83 @@ fn of_rule(approval: &Approval) -> &'static str {
         Some(RuleState::Added) => "✅ Added. /rules lists it and takes it back.",
         Some(RuleState::Declined) => "❌ Not added. The question is still open.",
         _ => "❌ Not added: the question was answered in another way.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use chrono::DateTime;
+
+    use super::*;
+    use crate::{
+        channel::{Channel, DoneFuture, Outgoing, Presence, SendFuture},
+        clock::FixedClock,
+    };
+
+    /// A channel that counts the presses that it answers, and can do nothing else.
+    #[derive(Default)]
+    struct Answers(Cell<u32>);
+
+    impl Channel for Answers {
+        fn send<'a>(&'a self, _: &'a Outgoing) -> SendFuture<'a> {
+            panic!("nothing is sent here")
+        }
+    }
+
+    impl Presence for Answers {
+        fn typing<'a>(&'a self, _: ChatRef, _: Option<i64>) -> DoneFuture<'a> {
+            panic!("nothing is shown here")
+        }
+
+        fn acknowledge<'a>(&'a self, _: ChatRef, _: i64) -> DoneFuture<'a> {
+            panic!("nothing has come here")
+        }
+
+        fn edit<'a>(&'a self, _: ChatRef, _: i64, _: &'a str) -> DoneFuture<'a> {
+            panic!("nothing is changed here")
+        }
+
+        fn delete<'a>(&'a self, _: ChatRef, _: i64) -> DoneFuture<'a> {
+            panic!("nothing is deleted here")
+        }
+    }
+
+    impl Buttons for Answers {
+        fn edit_caption<'a>(&'a self, _: ChatRef, _: i64, _: &'a str) -> DoneFuture<'a> {
+            panic!("nothing is changed here")
+        }
+
+        fn answer_tap<'a>(&'a self, _: &'a str, _: &'a str) -> DoneFuture<'a> {
+            self.0.set(self.0.get() + 1);
+            Box::pin(async { Ok(()) })
+        }
+    }
+
+    #[test]
+    fn a_press_that_waits_when_the_bot_ends_is_answered() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = RefCell::new(Store::open(&dir.path().join("messages.db")).unwrap());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        // Several times: which of two ready ends is taken first may be left to chance.
+        for _ in 0..20 {
+            let channel = Answers::default();
+            let (taps, tapped) = mpsc::channel(MAX_WAITING);
+            let (is_running, running) = watch::channel(false);
+            let tap = Tap {
+                callback_id: "1".to_owned(),
+                choice: ButtonChoice::Approval { nonce: "none".to_owned(), is_approval: true },
+                chat: ChatRef::telegram(7),
+                message_id: 70,
+                message_date: None,
+                sender_id: 7,
+            };
+            taps.try_send((tap, true)).unwrap();
+            drop((taps, is_running));
+            let clock = FixedClock(DateTime::UNIX_EPOCH);
+            runtime.block_on(show(&channel, &store, &clock, Tz::of("Europe/Berlin"), tapped, running));
+            assert_eq!(channel.0.get(), 1);
+        }
     }
 }

@@ -92,7 +92,7 @@ const STORIES: [fn() -> Story; 7] =
     [Story::wake, Story::talk, Story::bot, Story::chat, Story::files, || Story::asks(Word::Yes), Story::allowed];
 
 const USAGE: &str = "\
-Usage: campaign [--sample|--nightly] [--part K/N] [--seed N] [--trials N] [--variants all|one|none] [LAYER...]
+Usage: campaign [--sample|--nightly] [--part K/N] [--seed N] [--trials N] [--variants all|one|none|since:COMMIT] [LAYER...]
        campaign --replay LAYER TRIAL
 ";
 

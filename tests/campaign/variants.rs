@@ -106,7 +106,7 @@ const MAX_SAID_CHARS: usize = 500;
 const DAYS: u64 = 25;
 
 /// Which variants are run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// None.
     None,
@@ -115,17 +115,34 @@ pub(crate) enum Choice {
     OneEach,
     /// All.
     All,
+    /// Those whose line in the list, or what stands there instead, differs from this commit's list.
+    Since(BTreeSet<&'static str>),
 }
 
 impl Choice {
+    /// Reads a choice; a commit is named by `since:COMMIT`. None for anything else, or a commit without a list.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         match text {
             "none" => Some(Self::None),
             "one" => Some(Self::OneEach),
             "all" => Some(Self::All),
-            _ => None,
+            _ => text.strip_prefix("since:").and_then(changed_since).map(Self::Since),
         }
     }
+}
+
+/// The names of variants that were added or changed since a commit.
+fn changed_since(commit: &str) -> Option<BTreeSet<&'static str>> {
+    let list = |file: &str| {
+        let place = format!("{commit}:./tests/campaign/variants/{file}");
+        let shown = Command::new("git").args(["show", &place]).current_dir(env!("CARGO_MANIFEST_DIR")).output().ok()?;
+        shown.status.success().then(|| String::from_utf8_lossy(&shown.stdout).into_owned())
+    };
+    let before = list("list.rs")? + &list("security.rs")?;
+    let is_there =
+        |text: &str| before.contains(text) || before.contains(&text.escape_default().to_string().replace("\\'", "'"));
+    let changed = all().filter(|variant| ![variant.name, variant.line, variant.broken].into_iter().all(is_there));
+    Some(changed.map(|variant| variant.name).collect())
 }
 
 /// A variant's line in the table.
@@ -163,11 +180,11 @@ impl Tried {
 
 /// Tries variants of these layers.
 pub(crate) fn run(rows: &[Row], options: &Options) -> Vec<Tried> {
-    let Options { variants: choice, seed, part, .. } = *options;
+    let Options { variants: ref choice, seed, part, .. } = *options;
     let layers: Vec<_> = rows.iter().map(|row| row.layer).collect();
     // A list that doesn't fit the sources is found at once: not on the day of the entry's turn, and also where its layer isn't run.
     let mut tried = misfits(&layers);
-    if choice == Choice::None {
+    if *choice == Choice::None {
         return tried;
     }
     let workshop = match Workshop::open() {
@@ -188,7 +205,7 @@ pub(crate) fn run(rows: &[Row], options: &Options) -> Vec<Tried> {
 }
 
 /// The variants of these layers that this choice means.
-fn chosen(layers: &[&'static str], choice: Choice, seed: u64) -> Vec<&'static Variant> {
+fn chosen(layers: &[&'static str], choice: &Choice, seed: u64) -> Vec<&'static Variant> {
     let is_alone = layers.len() == 1;
     let day = if is_alone { seed } else { seed / DAYS };
     let of_layer = |(place, layer): (usize, &&str)| {
@@ -196,6 +213,7 @@ fn chosen(layers: &[&'static str], choice: Choice, seed: u64) -> Vec<&'static Va
         match choice {
             Choice::None => Vec::new(),
             Choice::All => of_layer,
+            Choice::Since(names) => of_layer.into_iter().filter(|variant| names.contains(variant.name)).collect(),
             Choice::OneEach if is_alone || (place as u64).wrapping_add(seed).is_multiple_of(DAYS) => {
                 let at = usize::try_from(day).unwrap_or_default().checked_rem(of_layer.len());
                 at.and_then(|at| of_layer.get(at).copied()).into_iter().collect()

@@ -118,6 +118,9 @@ pub enum TimeTrouble {
     /// Every 2 hours on weekdays.
     #[error("needs the hours, such as “every 2 hours from 9 to 17 on weekdays”")]
     NeedsHours,
+    /// Every weekend.
+    #[error("could be Saturdays, Sundays or both; please say such as “every Saturday”")]
+    WhichDays,
     /// Monday, 5 December, when that is a Saturday.
     #[error("names a weekday and a date that don't belong together")]
     WrongWeekday,

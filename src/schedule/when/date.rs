@@ -5,7 +5,8 @@ use chrono::{NaiveDate, Weekday};
 use super::{
     super::words::{Cursor, number_word},
     TimeTrouble,
-    clock::{read_clocks, read_part},
+    clock::{PARTS, read_clocks, read_part},
+    day::{read_day, with_part},
     draft::{Draft, DraftDay, Month},
     feasts::read_feast,
     pieces::Read,
@@ -17,8 +18,22 @@ const NOT_A_DAY: &str = "floor|street|st|avenue|ave|time|grade|place|edition|ann
 /// The last year that two figures stand for: `'39` is 2039, `'40` is 1940.
 const LAST_SHORT_YEAR: i32 = 39;
 
-/// A date, with a weekday beside it that must agree.
+/// A date, with the part of the day that may follow: "25 December in the morning", "Valentine's Day evening".
 pub(super) fn read_date(start: Cursor<'_>) -> Read<'_> {
+    let (draft, end) = part_of_date(start).or_else(|| read_bare_date(start))?;
+    Some(with_part(draft, end))
+}
+
+/// "On the evening of the 5th", "the morning of Christmas Day", "in the afternoon on Boxing Day".
+fn part_of_date(start: Cursor<'_>) -> Read<'_> {
+    let (part, end) = start.skip("?on|in|by").phrase("the")?.lookup(PARTS)?;
+    let date = end.phrase("of|on")?;
+    let (draft, end) = read_bare_date(date).or_else(|| read_day(date)).filter(|(draft, _)| draft.part.is_none())?;
+    Some((Draft { part: Some(part), ..draft }, end))
+}
+
+/// A date, with a weekday beside it that must agree.
+fn read_bare_date(start: Cursor<'_>) -> Read<'_> {
     let on = start.skip("?on").skip("?around|about");
     if let Some((feast, end)) = read_feast(on).or_else(|| read_feast(start.phrase("at|over")?)) {
         return Some((Draft::day(feast), end));
@@ -29,7 +44,10 @@ pub(super) fn read_date(start: Cursor<'_>) -> Read<'_> {
     if let Some((weekday, after)) = on.skip("?this|the|coming|upcoming").weekday_or_short() {
         return beside_weekday(weekday, after);
     }
-    let (mut draft, end) = calendar_date(on).or_else(|| day_of_month(start))?;
+    let is_iso = |at: &Cursor<'_>| is_figures(*at) && at.text().len() == 4 && at.next().text() == "-";
+    let (mut draft, end) = calendar_date(on)
+        .or_else(|| start.phrase("at").filter(is_iso).and_then(calendar_date))
+        .or_else(|| day_of_month(start))?;
     // "5 December (Saturday)", "15 May, Friday".
     let (bracket, weekday) = (end.phrase("("), end.skip("?,|("));
     if let Some((named, after)) = weekday.weekday_or_short()

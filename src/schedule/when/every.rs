@@ -44,11 +44,7 @@ const ADVERBS: &[(&str, Every)] = &[
 /// Words that people use for two different rhythms.
 const TWO_RHYTHMS: &str = "biweekly|bi-weekly|bimonthly|bi-monthly|biannually|bi-annually|biannual|semiweekly|semi-weekly|semimonthly|semi-monthly";
 
-const SETS: &[(&str, WeekdaySet)] = &[
-    ("weekday|workday", WORKDAYS),
-    ("working|work|week|business day", WORKDAYS),
-    ("weekend", WeekdaySet::single(Weekday::Sat)),
-];
+const SETS: &[(&str, WeekdaySet)] = &[("weekday|workday", WORKDAYS), ("working|work|week|business day", WORKDAYS)];
 
 const PLURAL_SETS: &[(&str, WeekdaySet)] =
     &[("?all weekdays|workdays", WORKDAYS), ("working|work|business days", WORKDAYS), ("?all weekends", WEEKEND)];
@@ -89,8 +85,10 @@ fn each_part(after: Cursor<'_>) -> Read<'_> {
 
 /// "Every day", "every 2 hours", "every other Friday", "every Monday and Thursday", "every hour and a half".
 fn stepped(after: Cursor<'_>) -> Read<'_> {
-    if let Some(end) = after.phrase("half ?an hour|half-hour").or_else(|| after.phrase("half-hour")) {
-        return Some((Draft::every(Every::Minutes(30)), end));
+    const PARTS_OF_HOUR: &[(&str, u32)] =
+        &[("half ?an hour|half-hour", 30), ("half-hour", 30), ("quarter ?of ?an hour", 15), ("quarter-hour", 15)];
+    if let Some((minutes, end)) = after.lookup(PARTS_OF_HOUR) {
+        return Some((Draft::every(Every::Minutes(minutes)), end));
     }
     if let Some((minutes, end)) = read_minutes(after) {
         return Some((Draft::every(Every::Minutes(minutes)), end));
@@ -107,10 +105,14 @@ fn stepped(after: Cursor<'_>) -> Read<'_> {
         }
         return Some(with_part(Draft::every(Every::Weeks(n, on)), end));
     }
-    if let Some(end) = after.phrase("weekends") {
-        return Some((Draft::every(Every::Weeks(n, WeekdaySet::single(Weekday::Sat))), end));
+    if let Some(end) = after.phrase("weekend|weekends") {
+        return Some((Draft::trouble(TimeTrouble::WhichDays), end));
     }
     let (unit, end) = unit_of_time(after)?;
+    // "Every quarter day" is no quarter of a year.
+    if let Some((_, end)) = unit_of_time(end) {
+        return Some((Draft::trouble(TimeTrouble::Unsupported), end));
+    }
     if let Unit::Days(weeks @ (7 | 14)) = unit
         && let Some((on, end)) = on_weekdays(end)
     {
@@ -304,7 +306,7 @@ fn nth_weekdays(start: Cursor<'_>) -> Read<'_> {
 /// "Every 3 March", "every Christmas".
 fn yearly_date(after: Cursor<'_>) -> Read<'_> {
     if let Some((day, end)) = read_feast(after) {
-        return Some((Draft { every: Some(Every::Years(1)), ..Draft::day(day) }, end));
+        return Some(with_part(Draft { every: Some(Every::Years(1)), ..Draft::day(day) }, end));
     }
     let (draft, end) = day_and_month(after).or_else(|| month_and_day(after))?;
     matches!(draft.days[..], [DraftDay::Date { year: None, .. }])

@@ -49,6 +49,8 @@ fn reported_times_are_right() {
             ("on the last workday of every month", "every month on the last working day at 09:00"),
             ("every third Thursday", "TwoRhythms"),
             ("biweekly", "TwoRhythms"),
+            ("every weekend", "WhichDays"),
+            ("every quarter day", "Unsupported"),
             ("half an hour before midnight", "Sat 2026-11-21 23:30"),
             ("3 days after 12 January", "Fri 2027-01-15 09:00"),
             ("the day before Christmas at 9", "Thu 2026-12-24 09:00"),

@@ -1,5 +1,5 @@
 //! `wake policy`: what is in force, and how a shell command would be judged on this machine. No command is run and nothing is
-//! written; it needs neither a database nor a repository. Whether there is a sandbox is tried out as a wake does it.
+//! written; a database is read if there is one. Whether there is a sandbox is tried out as a wake does it.
 
 use std::{
     io::{BufRead, Read as _},
@@ -7,11 +7,13 @@ use std::{
     process::ExitCode,
 };
 
+use chrono::{DateTime, Utc};
 use clap::Subcommand;
 
 use super::{EXIT_CONFIG, EXIT_FAILED, complain, failed, print, print_exactly, print_json};
 use crate::{
     config::{Autonomy, Config},
+    cycle,
     exec::Shelter,
     mcp::client::{self, settings::Settings},
     policy::{
@@ -110,7 +112,7 @@ pub(super) fn run(config: &Config, action: Option<&PolicyAction>, as_json: bool)
     let loaded = policy::load(&config.policy_path(), config.home.as_deref());
     match action {
         Some(PolicyAction::Test { command, unsandboxed, writes, network, .. }) => {
-            let shelter = shelter_of(config, &loaded.rules);
+            let shelter = shelter_of(config, &loaded.rules).with_tainted_writes(tainted_writes(config));
             let no_sandbox =
                 if *unsandboxed { Some("as assumed by --unsandboxed".to_owned()) } else { no_sandbox(&shelter) };
             let wanted = Access { writes: *writes, network: *network };
@@ -311,7 +313,7 @@ impl Bench<'_> {
             taint: None,
             is_sandboxed,
             uncovered: uncovered.as_deref(),
-            tainted_write: None,
+            tainted_write: self.shelter.tainted_write(&self.loaded.rules),
         };
         policy::judge(&subject, &self.loaded.rules, &circumstances)
     }
@@ -323,6 +325,13 @@ fn no_sandbox(shelter: &Shelter) -> Option<String> {
         Sandbox::None { why } => Some(why),
         Sandbox::Bubblewrap { .. } | Sandbox::Seatbelt { .. } => None,
     }
+}
+
+/// The folders that misled cycles have written to. Without a database there are none, and none is made.
+fn tainted_writes(config: &Config) -> Vec<(PathBuf, DateTime<Utc>)> {
+    let has_store = config.db_path().exists();
+    let store = has_store.then(|| cycle::open_store(config).ok()).flatten();
+    store.and_then(|store| cycle::tainted_writes(&store).ok()).unwrap_or_default()
 }
 
 fn shelter_of(config: &Config, rules: &Rules) -> Shelter {

@@ -29,4 +29,5 @@ pub use look::{
 };
 pub(crate) use run::given_up::{Teller, note_cut_off};
 pub use run::once::once;
+pub use session::tainted_writes;
 pub use workspace::{open_store, prepare_workspace};

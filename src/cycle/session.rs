@@ -191,6 +191,20 @@ impl Ending {
     }
 }
 
+/// The granted folders that cycles have written to which had read untrusted text, and when each last was.
+///
+/// # Errors
+/// The store can't be read.
+pub fn tainted_writes(store: &Store) -> Result<Vec<(PathBuf, DateTime<Utc>)>, StoreError> {
+    let written = store.handled_values(TAINTED_WRITE)?;
+    let folder_and_time = written.iter().filter_map(|(key, at)| {
+        let folder = PathBuf::from(key.strip_prefix(TAINTED_WRITE)?);
+        // A time that can't be read may have been any.
+        Some((folder, parse_time(at).unwrap_or(DateTime::<Utc>::MAX_UTC)))
+    });
+    Ok(folder_and_time.collect())
+}
+
 impl<'a> Session<'a> {
     /// Takes the fence that goes with the lock.
     pub(in crate::cycle) fn begin(
@@ -298,14 +312,8 @@ impl<'a> Session<'a> {
     pub(in crate::cycle) fn shelter_of_cycle(&self, rules: &Rules, cycle: &str) -> Result<Rc<Shelter>, StoreError> {
         let clean = self.store.handled_keys(CLEAN_FOLDER)?;
         let clean = clean.iter().filter_map(|key| key.strip_prefix(CLEAN_FOLDER)).map(str::to_owned);
-        let written = self.store.handled_values(TAINTED_WRITE)?;
-        let written = written.iter().filter_map(|(key, at)| {
-            let folder = PathBuf::from(key.strip_prefix(TAINTED_WRITE)?);
-            // What can't be read may have been any time.
-            Some((folder, parse_time(at).unwrap_or(DateTime::<Utc>::MAX_UTC)))
-        });
         let shelter = client::shelter(self.context.config, rules, &self.tooling().servers);
-        Ok(Rc::new(shelter.for_cycle(cycle, clean).with_tainted_writes(written.collect())))
+        Ok(Rc::new(shelter.for_cycle(cycle, clean).with_tainted_writes(tainted_writes(&self.store)?)))
     }
 
     /// Takes note that a cycle has ended without having read untrusted text: what it left in the scratch is seen by others.

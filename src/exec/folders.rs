@@ -5,6 +5,7 @@
 //! untrusted, for every other cycle, unless it has ended without having read untrusted text.
 
 use std::{
+    ffi::OsStr,
     fs::{DirBuilder, Permissions},
     io,
     os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
@@ -13,9 +14,12 @@ use std::{
 };
 
 use super::shelter::make_private;
+use crate::types::is_cycle_id;
 
 /// The folder in which the kept shell works and the editor writes.
 const WORK: &str = "work";
+/// The folder of a cycle whose id is no name of a folder.
+const OTHER: &str = "other";
 /// Folders of commands that one cycle can have.
 const MAX_RUNS: u32 = 10_000;
 /// How long a folder stays that nothing was written to, and how much all of them may hold: the oldest go first.
@@ -36,7 +40,7 @@ impl CycleFolder {
     /// The folder of this cycle. An id that is no single name has the folder `other`.
     pub fn new(scratch: &Path, cycle: &str) -> Self {
         let is_name = matches!(Path::new(cycle).components().collect::<Vec<_>>().as_slice(), [Component::Normal(_)]);
-        let name = if is_name { cycle } else { "other" };
+        let name = if is_name { cycle } else { OTHER };
         Self { scratch: scratch.to_owned(), name: name.to_owned() }
     }
 
@@ -130,25 +134,25 @@ fn names_unseen_below(rest: &str, seen: &[&str]) -> bool {
     !(is_plain && is_seen)
 }
 
-/// Removes what nobody has written to for so long, and then, while there is more than `max_bytes`, what is oldest. What can't be
-/// removed stays for the next time.
+/// Removes cycles' folders that nobody has written to for so long, and then, while there is more than `max_bytes`, the oldest, but
+/// never the newest. Anything else is a person's, or an earlier version's. A folder that can't be removed stays for the next time.
 fn empty(scratch: &Path, max_age: Duration, max_bytes: u64) {
-    let mut found: Vec<Found> = Vec::new();
-    for entry in std::fs::read_dir(scratch).into_iter().flatten().flatten() {
-        found.push(Found::look(entry.path()));
-    }
+    let entries = std::fs::read_dir(scratch).into_iter().flatten().flatten();
+    let is_cycles = |name: &OsStr| name.to_str().is_some_and(|name| name == OTHER || is_cycle_id(name));
+    let folders = entries.filter(|entry| is_cycles(&entry.file_name()));
+    let mut found: Vec<Found> = folders.map(|entry| Found::look(entry.path())).collect();
     found.sort_by_key(|one| std::cmp::Reverse(one.written));
     // By what was written last: a clock that has leapt ahead, or stood still, makes nothing old.
-    let newest = found.first().map(|one| one.written);
-    let mut bytes = 0_u64;
+    let mut found = found.into_iter();
+    let Some(newest) = found.next() else { return };
+    let mut bytes = newest.bytes;
     for one in found {
-        bytes = bytes.saturating_add(one.bytes);
-        let age = newest.and_then(|newest| newest.duration_since(one.written).ok()).unwrap_or_default();
-        if age > max_age || bytes > max_bytes {
-            bytes = bytes.saturating_sub(one.bytes);
-            if let Err(error) = remove(&one.path) {
-                tracing::warn!(%error, "{} could not be removed from the scratch", one.path.display());
-            }
+        let age = newest.written.duration_since(one.written).unwrap_or_default();
+        let with_it = bytes.saturating_add(one.bytes);
+        if age <= max_age && with_it <= max_bytes {
+            bytes = with_it;
+        } else if let Err(error) = remove(&one.path) {
+            tracing::warn!(%error, "{} could not be removed from the scratch", one.path.display());
         }
     }
 }
@@ -289,15 +293,26 @@ mod tests {
     #[test]
     fn the_scratch_is_emptied_by_age_and_by_size() {
         let dir = tempfile::tempdir().unwrap();
-        for (name, bytes, days) in [("new", 600_000, 0), ("week", 600_000, 7), ("small", 10, 8), ("old", 10, 40)] {
+        let of_day = |day: u32| format!("202611{day:02}T090000Z-7");
+        let (new, week, small, old) = (of_day(28), of_day(21), of_day(20), of_day(1));
+        for (name, bytes, days) in [(&new, 600_000, 0), (&week, 600_000, 7), (&small, 10, 8), (&old, 10, 40)] {
             aged(dir.path(), name, bytes, days);
         }
+        // A person's, or an earlier version's.
+        aged(dir.path(), "notes", 600_000, 400);
+        let left_and_notes = |folders: &[&String]| {
+            let mut names: Vec<String> = folders.iter().map(|name| (*name).clone()).collect();
+            names.push("notes".to_owned());
+            assert_eq!(left(dir.path()), names);
+        };
         empty(dir.path(), 60 * DAY, 10_000_000);
-        assert_eq!(left(dir.path()), ["new", "old", "small", "week"]);
+        left_and_notes(&[&old, &small, &week, &new]);
         empty(dir.path(), 60 * DAY, 1_000_000);
-        assert_eq!(left(dir.path()), ["new", "old", "small"], "the older one of what is too much");
+        left_and_notes(&[&old, &small, &new]);
         empty(dir.path(), 30 * DAY, 1_000_000);
-        assert_eq!(left(dir.path()), ["new", "small"]);
+        left_and_notes(&[&small, &new]);
+        empty(dir.path(), 30 * DAY, 1);
+        left_and_notes(&[&new]);
     }
 
     #[test]

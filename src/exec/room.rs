@@ -50,7 +50,9 @@ impl Filled {
     pub fn described(self) -> String {
         match self {
             Self::Disk => "it had nearly filled the disk, and some of it has to stay free".to_owned(),
-            Self::Scratch => format!("the scratch folder may hold {} in all", disk::size(MAX_SCRATCH_BYTES)),
+            Self::Scratch => {
+                format!("the scratch folder may hold {} and {MAX_ENTRIES} files in all", disk::size(MAX_SCRATCH_BYTES))
+            }
         }
     }
 }
@@ -69,8 +71,8 @@ impl ClearedFiles {
     pub fn described(self) -> Option<String> {
         (self.files > 0).then(|| {
             format!(
-                "[to keep room on the disk I have removed {} from the scratch folder, {} in all: what this command had written there, or what \
-                 was largest]",
+                "[to keep room on the disk I have removed {} from the scratch folder, {} in all, beginning with what this command had written \
+                 there]",
                 words::count(self.files, "file"),
                 disk::size(self.bytes)
             )
@@ -132,8 +134,13 @@ impl CommandRoom {
             }
             if free.saturating_add(MEASURE_STEP_BYTES) < measured_at {
                 measured_at = free;
-                let bytes: u64 = files(&self.scratch).iter().map(|file| file.bytes).sum();
-                if bytes > MAX_SCRATCH_BYTES {
+                let scratch = self.scratch.clone();
+                // A slow disk must not keep the command's own output and time-out waiting.
+                let measured = tokio::task::spawn_blocking(move || {
+                    let (files, is_all) = look_at_files(&scratch);
+                    !is_all || files.iter().map(|file| file.bytes).sum::<u64>() > MAX_SCRATCH_BYTES
+                });
+                if measured.await.unwrap_or(false) {
                     return Filled::Scratch;
                 }
             }
@@ -141,29 +148,34 @@ impl CommandRoom {
     }
 
     /// Makes room once a command has ended that has left too little: what it has written to the scratch folder goes, the largest file first,
-    /// then what else is there. `filled`: what it was ended for. Nothing of it runs any more.
+    /// then, if it had to be ended, what else is there: another program may have filled the disk meanwhile. `filled`: what it was ended
+    /// for. Nothing of it runs any more.
     pub fn clear(&self, filled: Option<Filled>) -> ClearedFiles {
-        let is_short = || disk::free_bytes(&self.scratch).is_ok_and(|free| free < self.enough);
-        // It was short before, and this has changed nothing.
-        let has_written = disk::free_bytes(&self.scratch).is_ok_and(|free| free < self.free);
+        let has_less_than = |bytes: u64| disk::free_bytes(&self.scratch).is_ok_and(|free| free < bytes);
+        let is_to_go_on = || has_less_than(self.enough);
         match filled {
-            None if is_short() && has_written => self.remove(|_| is_short()),
-            Some(Filled::Disk) => self.remove(|_| is_short()),
-            Some(Filled::Scratch) => self.remove(|left| left > MAX_SCRATCH_BYTES / 2),
+            None if has_less_than(self.reserve.min(self.free)) => self.remove(|is_own, _| is_own && is_to_go_on()),
+            Some(Filled::Disk) => self.remove(|_, _| is_to_go_on()),
+            Some(Filled::Scratch) => self.remove(|_, left| left > MAX_SCRATCH_BYTES / 2),
             None => ClearedFiles::default(),
         }
     }
 
     /// Empties the scratch folder where the disk is short, for what comes. No command runs now.
     pub fn empty_if_short(&self) -> ClearedFiles {
-        if self.is_short() { remove(&self.scratch, files(&self.scratch), |_| true) } else { ClearedFiles::default() }
+        if self.is_short() {
+            remove(&self.scratch, look_at_files(&self.scratch).0, |_, _| true)
+        } else {
+            ClearedFiles::default()
+        }
     }
 
-    fn remove(&self, is_to_go_on: impl Fn(u64) -> bool) -> ClearedFiles {
+    /// Removes files while it is to go on, which is asked with whether the command has written this one, and what all still take.
+    fn remove(&self, is_to_go_on: impl Fn(bool, u64) -> bool) -> ClearedFiles {
         let since = (self.began - CLOCKS_DIFFER).timestamp();
-        let mut files = files(&self.scratch);
+        let (mut files, _) = look_at_files(&self.scratch);
         files.sort_by_key(|file| (file.changed_at < since, std::cmp::Reverse(file.bytes)));
-        remove(&self.scratch, files, is_to_go_on)
+        remove(&self.scratch, files, |file, left| is_to_go_on(file.changed_at >= since, left))
     }
 }
 
@@ -177,8 +189,8 @@ struct ScratchFile {
     changed_at: i64,
 }
 
-/// The files in a folder, in no order. What can't be looked at isn't there.
-fn files(root: &Path) -> Vec<ScratchFile> {
+/// The files in a folder, in no order, and whether these are all. A file that can't be looked at isn't there.
+fn look_at_files(root: &Path) -> (Vec<ScratchFile>, bool) {
     let (mut found, mut open, mut entries) = (Vec::new(), vec![root.to_owned()], 0);
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -193,15 +205,15 @@ fn files(root: &Path) -> Vec<ScratchFile> {
             }
         }
     }
-    found
+    (found, entries <= MAX_ENTRIES)
 }
 
-/// Removes files in this order while it is to go on, which is asked with what all of them still take.
-fn remove(root: &Path, files: Vec<ScratchFile>, is_to_go_on: impl Fn(u64) -> bool) -> ClearedFiles {
+/// Removes files in this order while it is to go on, which is asked with the file and what all of them still take.
+fn remove(root: &Path, files: Vec<ScratchFile>, is_to_go_on: impl Fn(&ScratchFile, u64) -> bool) -> ClearedFiles {
     let mut cleared = ClearedFiles::default();
     let mut left: u64 = files.iter().map(|file| file.bytes).sum();
     for file in files {
-        if !is_to_go_on(left) {
+        if !is_to_go_on(&file, left) {
             break;
         }
         if unlink(root, &file.path).is_ok() {
@@ -244,9 +256,9 @@ mod tests {
         symlink(&theirs, scratch.join("link")).unwrap();
         assert!(unlink(&scratch, Path::new("link/a")).is_err() && theirs.join("a").exists());
         assert!(unlink(&scratch, Path::new("../theirs/a")).is_err() && theirs.join("a").exists());
-        let found = files(&scratch);
-        assert_eq!(found.len(), 2, "the link itself, and nothing behind it");
-        assert_eq!(remove(&scratch, found, |_| true).files, 2);
+        let (found, is_all) = look_at_files(&scratch);
+        assert_eq!((found.len(), is_all), (2, true), "the link itself, and nothing behind it");
+        assert_eq!(remove(&scratch, found, |_, _| true).files, 2);
         assert!(theirs.join("a").exists() && !scratch.join("sub/a").exists());
     }
 
@@ -257,7 +269,7 @@ mod tests {
             fs::write(dir.path().join(name), vec![1; kib << 10]).unwrap();
         }
         let room = CommandRoom::look(dir.path(), Reserve::of_mib(0));
-        let cleared = room.remove(|left| left > 128 << 10);
+        let cleared = room.remove(|_, left| left > 128 << 10);
         assert_eq!((cleared.files, dir.path().join("large").exists()), (1, false));
         assert!(cleared.described().unwrap().contains("removed 1 file from the scratch folder"));
         assert_eq!(ClearedFiles::default().described(), None);

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use git2::{ConfigLevel, Repository, RepositoryInitOptions};
 
 use super::{
@@ -22,6 +22,7 @@ use super::{
     wake_signature,
 };
 use crate::{
+    clock::{parse_time, rfc3339},
     outside::{Origin, Outside},
     process,
 };
@@ -31,6 +32,9 @@ pub const CLONE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How long a remote may take to say that it is there, before that.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a partial clone waits to be completed once that has failed.
+const COMPLETE_AGAIN_AFTER: TimeDelta = TimeDelta::hours(1);
 
 /// Where a repository came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +63,7 @@ impl Repo {
         if dir.join(".git").exists() {
             let repo = Self::open(dir)?;
             repo.adopt(repo_url)?;
-            repo.complete_clone()?;
+            repo.complete_clone(now)?;
             return Ok((repo, Created::Existing));
         }
         match fs::read_dir(dir).map(|entries| entries.count()) {
@@ -107,18 +111,26 @@ impl Repo {
     }
 
     /// Has git fetch what it left out of a partial clone, of which it would fetch each object when it is first read: libgit2 can't. A
-    /// remote that is away is asked again by the next wake; until then only what was read before can be.
-    fn complete_clone(&self) -> Result<(), RepoError> {
+    /// remote that is away is asked again an hour later, so that no answer waits for it each time; until then only what was read before
+    /// can be.
+    fn complete_clone(&self, now: DateTime<Utc>) -> Result<(), RepoError> {
         let mut config = self.git.config()?.open_level(ConfigLevel::Local)?;
         let promisor = format!("remote.{REMOTE}.promisor");
         if !config.get_bool(&promisor).unwrap_or(false) {
             return Ok(());
         }
+        let tried = self.git.path().join("reveille-completing");
+        let tried_at = fs::read_to_string(&tried).ok().and_then(|text| parse_time(&text));
+        if tried_at.is_some_and(|at| at <= now && now - at < COMPLETE_AGAIN_AFTER) {
+            return Ok(());
+        }
+        fs::write(&tried, rfc3339(now)).map_err(RepoError::io("writing", &tried))?;
         let fetch =
             self.git_command().args(["fetch", "--quiet", "--refetch", "--no-filter", "--no-write-fetch-head", REMOTE]);
         match process::run(&fetch.timeout(CLONE_TIMEOUT)) {
             Ok(output) if output.status.success() => {
                 config.remove(&promisor)?;
+                fs::remove_file(&tried).ok();
                 match config.remove(&format!("remote.{REMOTE}.partialclonefilter")) {
                     Err(error) if error.code() != git2::ErrorCode::NotFound => return Err(error.into()),
                     _ => {}

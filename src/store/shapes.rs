@@ -110,8 +110,10 @@ impl Store {
             ("job_runs", "found"),
             ("job_runs", "output"),
             ("overheard", "message"),
+            ("proposals", "title"),
+            ("proposals", "files"),
         ] {
-            match self.column(table, column, most) {
+            match self.column(table, column, "id", most) {
                 Ok(found) => texts.extend(found),
                 Err(_) => is_whole = false,
             }
@@ -119,8 +121,24 @@ impl Store {
         (texts, is_whole)
     }
 
-    fn column(&self, table: &str, column: &str, most: i64) -> Result<Vec<String>> {
-        let sql = format!("SELECT {column} FROM {table} WHERE {column} IS NOT NULL ORDER BY id DESC LIMIT ?1");
+    /// Names of people and of their jobs, each once: a report must not hold them either. The second value is false where some can't
+    /// be read.
+    pub fn private_names(&self, most: usize) -> (Vec<String>, bool) {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let (mut names, mut is_whole) = (Vec::new(), true);
+        for (table, column, order) in [("incoming_messages", "sender_name", "id"), ("jobs", "name", "name")] {
+            match self.column(table, column, order, most) {
+                Ok(found) => names.extend(found),
+                Err(_) => is_whole = false,
+            }
+        }
+        names.sort();
+        names.dedup();
+        (names, is_whole)
+    }
+
+    fn column(&self, table: &str, column: &str, order: &str, most: i64) -> Result<Vec<String>> {
+        let sql = format!("SELECT {column} FROM {table} WHERE {column} IS NOT NULL ORDER BY {order} DESC LIMIT ?1");
         let mut statement = self.conn.prepare(&sql)?;
         let rows = statement.query_map([most], |row| row.get::<_, String>(0))?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)

@@ -349,19 +349,19 @@ impl Tool {
         }
     }
 
-    /// The granted folders that a call may write to; and whether what it writes may come from the network.
-    pub fn writes_to(&self, input: &str, world: &World) -> (Vec<PathBuf>, bool) {
+    /// The granted folders that a call may write to.
+    pub fn writes_to(&self, input: &str, world: &World) -> Vec<PathBuf> {
         match self.touched(input, world) {
             Some(Touched::Shell { text, wanted }) => {
                 let access = world.rules.access(&text, wanted);
                 let may_write = access.writes || !world.shelter.is_there();
-                (if may_write { world.rules.granted() } else { Vec::new() }, access.network)
+                if may_write { world.rules.granted() } else { Vec::new() }
             }
             Some(Touched::Path { path, is_write: true }) => {
                 let granted = world.rules.granted();
-                (granted.into_iter().filter(|root| path.starts_with(root)).collect(), false)
+                granted.into_iter().filter(|root| path.starts_with(root)).collect()
             }
-            _ => (self.writes.clone(), false),
+            _ => self.writes.clone(),
         }
     }
 

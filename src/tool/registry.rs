@@ -199,7 +199,7 @@ impl Registry {
     }
 
     /// See [`Tool::writes_to`].
-    pub fn writes_to(&self, name: &str, input: &str, world: &World) -> (Vec<PathBuf>, bool) {
+    pub fn writes_to(&self, name: &str, input: &str, world: &World) -> Vec<PathBuf> {
         self.get(name).map(|tool| tool.writes_to(input, world)).unwrap_or_default()
     }
 

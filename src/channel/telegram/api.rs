@@ -31,8 +31,14 @@ pub struct TakenMessage {
     /// Its number in its chat.
     pub message_id: i64,
     /// When, by Telegram's clock.
-    #[serde(default, with = "chrono::serde::ts_seconds_option")]
+    #[serde(default, deserialize_with = "read_date")]
     pub date: Option<DateTime<Utc>>,
+}
+
+/// Reads seconds since 1970. A date in another form is none: it can't undo that the message was sent.
+fn read_date<'de, D: serde::Deserializer<'de>>(date: D) -> Result<Option<DateTime<Utc>>, D::Error> {
+    let seconds = Value::deserialize(date)?.as_i64();
+    Ok(seconds.and_then(|seconds| DateTime::from_timestamp(seconds, 0)))
 }
 
 /// How long a connection may take to be made. Below [`CALL_TIMEOUT`], so that a dead network is known as "not sent".
@@ -234,7 +240,7 @@ impl Telegram {
         Ok(updates)
     }
 
-    /// Sends a message and gives its id, which is all that is read of the answer: the rest can't undo that it was sent.
+    /// Sends a message and gives its id, and its date if it can be read.
     pub async fn send_message(&self, message: &SendMessage) -> Result<TakenMessage, TelegramError> {
         self.call(message).await
     }

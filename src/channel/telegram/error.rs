@@ -13,7 +13,7 @@ use crate::outside::{Origin, Outside};
 /// Waited for when a 429 names no time.
 const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(30);
 /// The longest wait that is taken for one: whoever answers with more isn't Telegram, or is mistaken.
-const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+pub(super) const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// The longest description that is kept, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 300;
 

@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use super::error::RETRY_AFTER_MAX;
+
 /// What of a message wasn't taken, and can be left out: nothing was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Misfit {
@@ -106,7 +108,7 @@ pub(super) fn asked_wait(words: &str) -> Option<Duration> {
     let words = words.to_ascii_lowercase();
     let (_, after) = ["retry after ", "_wait_"].iter().find_map(|sign| words.split_once(sign))?;
     let digits = after.split(|c: char| !c.is_ascii_digit()).next().filter(|digits| !digits.is_empty())?;
-    Some(Duration::from_secs(digits.parse().unwrap_or(u64::MAX)))
+    Some(Duration::from_secs(digits.parse().unwrap_or(u64::MAX)).min(RETRY_AFTER_MAX))
 }
 
 #[cfg(test)]
@@ -239,6 +241,7 @@ mod tests {
             (400, "Bad Request: not enough rights to send documents to the chat", NotAllowed),
             (400, "Bad Request: need administrator rights in the channel chat", NotAllowed),
             (420, "FLOOD_WAIT_17", seconds(17)),
+            (400, "retry after 99999999999999999999", seconds(24 * 60 * 60)),
             (400, "Bad Request: SLOWMODE_WAIT_30", seconds(30)),
             (429, "Too Many Requests: retry after 5", seconds(5)),
             (400, "Bad Request: MSG_WAIT_FAILED", Wait(None)),

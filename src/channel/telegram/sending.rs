@@ -15,7 +15,7 @@ use super::{
 use crate::{
     channel::{Channel, Form, Outgoing, SendError, SendFuture, Sent},
     render,
-    types::{ChatRef, TextFile},
+    types::{ChatRef, Question, TextFile},
 };
 
 /// The name of the file that a message becomes which Telegram finds too long.
@@ -84,9 +84,7 @@ impl SendAttempt {
             Misfit::Reply => {
                 part.reply_to.is_some().then_some(Self { part: Outgoing { reply_to: None, ..part }, form })
             }
-            Misfit::Buttons => {
-                part.question.is_some().then_some(Self { part: Outgoing { question: None, ..part }, form })
-            }
+            Misfit::Buttons => part.question.is_some().then(|| Self { part: without_buttons(part), form }),
         }
     }
 
@@ -98,6 +96,14 @@ impl SendAttempt {
         }
         Self { part, form }.without(Misfit::Buttons)
     }
+}
+
+/// A question whose buttons aren't taken: it says how else it is answered.
+fn without_buttons(part: Outgoing) -> Outgoing {
+    const ELSEWHERE: &str = "\n\nTelegram didn't take the buttons of this message. What it asks can be answered in the terminal: wake approvals list";
+    let told = if matches!(part.question, Some(Question::Approval { .. })) { ELSEWHERE } else { "" };
+    let (html, plain) = (part.html + told, part.plain + told);
+    Outgoing { question: None, html, plain, ..part }
 }
 
 /// A part that can't go to its topic. An answer to a message there would go there, too.
@@ -148,7 +154,6 @@ impl Telegram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::Question;
 
     fn whole() -> Outgoing {
         Outgoing {
@@ -180,7 +185,8 @@ mod tests {
         let left = left_after(&["message to be replied not found"]).unwrap();
         assert_eq!(left, SendAttempt { part: Outgoing { reply_to: None, ..whole() }, form: Form::Html });
         let left = left_after(&["BUTTON_DATA_INVALID"]).unwrap();
-        assert_eq!(left, SendAttempt { part: Outgoing { question: None, ..whole() }, form: Form::Html });
+        assert_eq!((left.form, left.part.question, left.part.reply_to), (Form::Html, None, Some(100)));
+        assert!(left.part.plain.contains("wake approvals list"), "{}", left.part.plain);
         let left = left_after(&["TOPIC_CLOSED"]).unwrap();
         assert_eq!((left.form, left.part.thread_id, left.part.reply_to), (Form::Html, None, None));
         assert!(left.part.plain.contains("topic"), "{}", left.part.plain);

@@ -58,7 +58,10 @@ fn make_room(context: Context<'_>) {
             "the disk is short of room: the scratch folder was emptied"
         );
     }
-    disk::keep_ballast(workspace_dir, *disk_reserve);
+    // A fleet has a workspace for each of many assistants: what one of them has to say waits there until there is room again.
+    if !context.is_turn {
+        disk::keep_ballast(workspace_dir, *disk_reserve);
+    }
 }
 
 async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {

@@ -51,18 +51,18 @@ pub(in crate::cycle) async fn carry_out(
     Ok(settle(session, live, request, outcome)?)
 }
 
-/// Takes note, before it can happen, that a call writes to granted folders in a cycle that has read untrusted text, or what comes over
-/// the network: a rule that lets a command run there for good no longer counts.
+/// Notes, before it can happen, that a call writes to granted folders in a cycle that has read untrusted text: a rule that lets a
+/// command run there for good no longer counts.
 fn note_tainted_write(
     session: &mut Session<'_>,
     live: &Live,
     registry: &Registry,
     request: &ToolRequest,
 ) -> Result<(), WakeError> {
-    let (folders, is_of_network) = registry.writes_to(&request.name, &request.input, &live.world);
-    if folders.is_empty() || live.state.taints.is_empty() && !is_of_network {
+    if live.state.taints.is_empty() {
         return Ok(());
     }
+    let folders = registry.writes_to(&request.name, &request.input, &live.world);
     let at = rfc3339(session.now());
     let noted =
         |folder: PathBuf| Change::Handled { key: format!("{TAINTED_WRITE}{}", folder.display()), value: at.clone() };

@@ -190,6 +190,9 @@ impl Gathering<'_> {
         let mut phrases = Phrases::default();
         let (texts, is_whole) = store.map(|store| store.private_texts(MAX_TEXTS)).unwrap_or_default();
         texts.iter().for_each(|text| phrases.learn(text));
+        let (names, has_all_names) = store.map(|store| store.private_names(MAX_TEXTS)).unwrap_or_default();
+        names.iter().for_each(|name| phrases.learn_name(name));
+        let is_whole = is_whole && has_all_names;
         each_document(&config.repo_dir(), &mut MAX_DOCUMENTS.clone(), &mut |text| phrases.learn(text));
         if store.is_some() && !is_whole {
             self.unread.push(

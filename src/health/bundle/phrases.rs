@@ -14,6 +14,8 @@ const PHRASE_WORDS: usize = 4;
 const MIN_PHRASE_BYTES: usize = 12;
 /// A word of so many bytes is a phrase by itself: languages without blanks have no other.
 const LONG_WORD_BYTES: usize = 18;
+/// The shortest word of a name that is taken out by itself: shorter ones stand in every log.
+const MIN_NAME_CHARS: usize = 3;
 /// The most phrases that are known; beyond, later texts aren't learnt.
 const MAX_PHRASES: usize = 4_000_000;
 
@@ -40,6 +42,16 @@ impl Phrases {
         let bytes: usize = words.iter().map(|word| word.text.len()).sum();
         if (2..PHRASE_WORDS).contains(&words.len()) && bytes >= MIN_PHRASE_BYTES {
             learn(&words);
+        }
+    }
+
+    /// Learns the name of a person or of something that they made: all of it, and each word of it by itself.
+    pub(super) fn learn_name(&mut self, name: &str) {
+        let words = words(name);
+        let single = words.iter().filter(|word| word.text.chars().count() >= MIN_NAME_CHARS).map(std::slice::from_ref);
+        self.known.extend(single.map(digest));
+        if (2..=PHRASE_WORDS).contains(&words.len()) {
+            self.known.insert(digest(&words));
         }
     }
 
@@ -103,6 +115,7 @@ mod tests {
         phrases.learn("Please call Aunt Hilda about the garden gate tomorrow.");
         phrases.learn("Hilda's birthday");
         phrases.learn("ok, thanks");
+        phrases.learn_name("Zoë O. Sample");
         phrases.learn("庭の門について叔母に電話してください");
         for (text, masked) in [
             ("can't parse \"call aunt hilda about the\\ngarden\": x", "can't parse \"[…]\": x"),
@@ -110,6 +123,7 @@ mod tests {
             ("the garden gate is shut", "the garden gate is shut"),
             ("ok, thanks", "ok, thanks"),
             ("error in 庭の門について叔母に電話してください!", "error in […]!"),
+            ("the chat of zoë is shut: O. Sample", "the chat of […] is shut: O. […]"),
             ("", ""),
         ] {
             let text = text.replace("\\n", "\n");

@@ -10,7 +10,7 @@ use crate::{
     mcp::client::{self, settings::Settings},
     store::{CycleShape, Entry, JournalLine, PaidRequest, Store, StoreError},
     tool::Registry,
-    types::VerbGroup,
+    types::{Stop, VerbGroup},
 };
 
 /// Wakes that are described.
@@ -39,10 +39,24 @@ fn known_name<'a>(name: &'a str, tools: &[Registry]) -> &'a str {
     if is_known || is_group { name } else { "unknown" }
 }
 
+/// How a turn ended, without the words that a model gives to it.
+fn name_of(stop: &Stop) -> &'static str {
+    match stop {
+        Stop::EndTurn => "end_turn",
+        Stop::ToolUse => "tool_use",
+        Stop::MaxTokens => "max_tokens",
+        Stop::ContextExceeded => "context_exceeded",
+        Stop::StopSequence => "stop_sequence",
+        Stop::PauseTurn => "pause_turn",
+        Stop::Refusal(_) => "refusal",
+        Stop::Unknown(_) => "unknown",
+    }
+}
+
 fn describe(cycle: &CycleShape, tools: &[Registry], journal: &[JournalLine], requests: &[PaidRequest]) -> Value {
     let plain = |text: &str| if is_plain_name(text) { text.to_owned() } else { "?".to_owned() };
     let mut calls: BTreeMap<String, [u64; 2]> = BTreeMap::new();
-    let (mut stops, mut kinds): (BTreeMap<String, u64>, BTreeMap<&str, u64>) = (BTreeMap::new(), BTreeMap::new());
+    let (mut stops, mut kinds): (BTreeMap<&str, u64>, BTreeMap<&str, u64>) = (BTreeMap::new(), BTreeMap::new());
     let mut worked_ms = 0_u64;
     for line in journal {
         let kind = match &line.entry {
@@ -50,7 +64,7 @@ fn describe(cycle: &CycleShape, tools: &[Registry], journal: &[JournalLine], req
             Some(Entry::Asked) => "requests",
             Some(Entry::Discarded { .. }) => "discarded_turns",
             Some(Entry::Turn { stop, .. }) => {
-                *stops.entry(format!("{stop:?}")).or_default() += 1;
+                *stops.entry(name_of(stop)).or_default() += 1;
                 "turns"
             }
             Some(Entry::Worked { ms }) => {

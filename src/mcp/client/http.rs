@@ -90,21 +90,13 @@ impl Http {
     /// Asks, and waits for the answer.
     pub(super) async fn ask(&mut self, text: String, talk: &mut ServerTalk) -> Result<Value, ClientError> {
         let response = self.post(&text).await?;
-        let has_session = self.session.is_some();
         if !response.status().is_success() {
-            return Err(refusal::read_refusal(response).await.into_error(has_session));
+            return Err(refusal::read_refusal(response).await.into_error(self.session.is_some()));
         }
         if let Some(session) = response.headers().get(SESSION).filter(|session| session.len() <= MAX_SESSION_BYTES) {
             self.session = Some(session.clone());
         }
-        let answer =
-            if is_stream(&response) { self.listen(response, talk).await } else { answer_in(response, talk).await };
-        match answer {
-            Err(ClientError::Refused(error)) if has_session && refusal::is_session_error(&error) => {
-                Err(ClientError::SessionOver)
-            }
-            answer => answer,
-        }
+        if is_stream(&response) { self.listen(response, talk).await } else { answer_in(response, talk).await }
     }
 
     /// Reads events until the answer is there.

@@ -78,7 +78,7 @@ impl HttpRefusal {
     }
 }
 
-/// Whether an error that came as an answer says that our session is over, and so that nothing was done.
+/// Whether an error that came as an answer says that a session is over.
 pub(super) fn is_session_error(error: &RpcError) -> bool {
     SESSION_CODES.contains(&error.code) && is_about_session(&error.message)
 }

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{ClientError, MAX_MESSAGE_BYTES, pin::clean};
+use super::{ClientError, MAX_MESSAGE_BYTES, pin::clean, refusal::is_session_error};
 use crate::{
     json::mend,
     mcp::{
@@ -184,7 +184,12 @@ impl ServerTalk {
             }
             Said::Response { id, result } => {
                 if heard.answer.is_none() && self.is_answer(id.as_ref(), &result) {
-                    heard.answer = Some(result.map_err(ClientError::Refused));
+                    // An error with our number is what became of the call; one without came before it, and says that nothing was done.
+                    let is_unnumbered = id.as_ref().is_none_or(Value::is_null);
+                    heard.answer = Some(result.map_err(|error| match is_unnumbered && is_session_error(&error) {
+                        true => ClientError::SessionOver,
+                        false => ClientError::Refused(error),
+                    }));
                 } else {
                     self.note(&format!("an answer to something else, numbered {}", id.unwrap_or_default()));
                 }

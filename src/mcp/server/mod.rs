@@ -16,7 +16,10 @@ use super::{
     LATEST, RpcError,
     message::{Message, is_known},
 };
-use crate::types::{VERB, VerbGroup};
+use crate::{
+    json::has_key_twice,
+    types::{VERB, VerbGroup},
+};
 
 /// The largest request, in bytes.
 pub const MAX_REQUEST_BYTES: usize = 1 << 20;
@@ -197,7 +200,9 @@ impl Offer {
             None | Some(Value::Null) => "{}".to_owned(),
             Some(arguments @ Value::Object(_)) => arguments.to_string(),
             // Some clients pass on what their model wrote.
-            Some(Value::String(text)) if serde_json::from_str::<Value>(text).is_ok_and(|read| read.is_object()) => {
+            Some(Value::String(text))
+                if serde_json::from_str::<Value>(text).is_ok_and(|read| read.is_object()) && !has_key_twice(text) =>
+            {
                 text.clone()
             }
             Some(_) => return Err(RpcError::new(RpcError::PARAMETERS, "arguments is no object")),

@@ -154,7 +154,7 @@ impl Anthropic {
     }
 
     async fn ask(&self, conversation: &Conversation, progress: &Progress) -> Result<Turn, ModelError> {
-        let body = Bytes::from(self.body(conversation));
+        let body = Bytes::from(self.body(conversation, self.max_tokens.get()));
         let mut response = self.send(body.clone(), conversation, progress).await?;
         // A token can be taken back before its time; what is refused for it costs nothing.
         if response.status().as_u16() == 401 && self.route.renew() {
@@ -165,9 +165,12 @@ impl Anthropic {
             let (error, longest) = self.refused(response).await;
             let Some(longest) = longest.filter(|longest| *longest < self.max_tokens.get()) else { return Err(error) };
             tracing::info!(model = %self.model, longest, "the server takes shorter answers only; it is asked for one");
-            self.max_tokens.set(longest);
             progress.leaving().store(false, Ordering::Release);
-            response = self.send(Bytes::from(self.body(conversation)), conversation, progress).await?;
+            response = self.send(Bytes::from(self.body(conversation, longest)), conversation, progress).await?;
+            // A number that another complaint names would cut off every later answer.
+            if response.status().as_u16() == 200 {
+                self.max_tokens.set(longest);
+            }
         }
         if response.status().as_u16() != 200 {
             return Err(self.refused(response).await.0);
@@ -216,14 +219,10 @@ impl Anthropic {
     /// The request's body: the conversation's own bytes between constant fields. The top-level `cache_control` lets the
     /// server cache the growing conversation by itself. Where it doesn't know that field, the last block is marked: no byte of
     /// what is signed, nor of what stands before it, changes by that.
-    fn body(&self, conversation: &Conversation) -> String {
+    fn body(&self, conversation: &Conversation, max_tokens: u64) -> String {
         let size: usize = conversation.messages.iter().map(|message| message.len() + 1).sum();
         let mut body = String::with_capacity(size + conversation.system.len() + conversation.tools.len() + 256);
-        body.push_str(&format!(
-            r#"{{{},"max_tokens":{},"stream":true"#,
-            self.route.first_fields,
-            self.max_tokens.get()
-        ));
+        body.push_str(&format!(r#"{{{},"max_tokens":{max_tokens},"stream":true"#, self.route.first_fields,));
         if let Some(effort) = self.effort {
             body.push_str(&format!(r#","output_config":{{"effort":"{}"}}"#, effort.as_str()));
         }
@@ -420,7 +419,7 @@ mod tests {
 
     #[test]
     fn the_body_is_the_conversation_byte_for_byte() {
-        let body = Anthropic::new(options()).unwrap().body(&conversation());
+        let body = Anthropic::new(options()).unwrap().body(&conversation(), 100);
         assert_eq!(
             body,
             concat!(
@@ -430,7 +429,7 @@ mod tests {
         );
         let eager = AnthropicOptions { effort: Some(Effort::Low), ..options() };
         let tools = Conversation { tools: r#"[{"name":"a"}]"#.into(), ..conversation() };
-        let body = Anthropic::new(eager).unwrap().body(&tools);
+        let body = Anthropic::new(eager).unwrap().body(&tools, 100);
         assert!(
             body.contains(r#""output_config":{"effort":"low"}"#) && body.contains(r#""tools":[{"name":"a"}],"#),
             "{body}"
@@ -456,7 +455,9 @@ mod tests {
             ..conversation()
         };
         let body = |route: ClaudeRoute, model: &str| {
-            Anthropic::new(AnthropicOptions { route, model: model.into(), ..options() }).unwrap().body(&conversation)
+            Anthropic::new(AnthropicOptions { route, model: model.into(), ..options() })
+                .unwrap()
+                .body(&conversation, 100)
         };
         let middle = concat!(
             r#","max_tokens":100,"stream":true,"system":[{"type":"text", "text":"S"}],"messages":["#,

@@ -16,6 +16,9 @@ const YEARS: i32 = 9;
 /// "Friday 14th" is looked for in this month and the next; later ones are more likely a slip.
 const MONTHS_FOR_WEEKDAY: u32 = 2;
 
+/// Before this hour a day has begun that some still call tomorrow.
+const DAY_BEGINS: u32 = 4;
+
 /// Now, and the day that it is.
 pub(super) struct Present {
     pub(super) now: DateTime<Tz>,
@@ -35,12 +38,22 @@ impl Present {
     ) -> Result<Vec<NaiveDate>, TimeTrouble> {
         let one = |date: Option<NaiveDate>| date.map(|date| vec![date]).ok_or(TimeTrouble::TooFar);
         match day {
+            // Whoever is still awake may call the day that has begun "tomorrow".
+            DraftDay::FromToday(days @ 1..=2) if self.now.hour() < DAY_BEGINS => {
+                let either = [days - 1, days].map(|days| self.today.checked_add_signed(TimeDelta::days(days)));
+                Ok(either.into_iter().flatten().collect())
+            }
             DraftDay::FromToday(days) => one(self.today.checked_add_signed(TimeDelta::days(days))),
             // "On Saturday", said on a Saturday, could be today.
             DraftDay::Weekday(weekday, DraftWhich::Coming)
                 if weekday == self.today.weekday() && is_ahead(self.today) =>
             {
                 Ok([Some(self.today), self.weekday(weekday, DraftWhich::Coming)].into_iter().flatten().collect())
+            }
+            // "Next Friday", said on a Monday: to some it is this week's.
+            DraftDay::Weekday(weekday, DraftWhich::ComingOrNext) => {
+                let either = [DraftWhich::Coming, DraftWhich::Next].map(|which| self.weekday(weekday, which));
+                Ok(either.into_iter().flatten().collect())
             }
             DraftDay::Weekday(weekday, which) => one(self.weekday(weekday, which)),
             DraftDay::Weekend(DraftWhich::Next) => one(self.weekday(Weekday::Sat, DraftWhich::Next)),
@@ -92,7 +105,7 @@ impl Present {
         };
         match which {
             DraftWhich::Coming => coming,
-            DraftWhich::Next => in_next_week(),
+            DraftWhich::Next | DraftWhich::ComingOrNext => in_next_week(),
             DraftWhich::AfterNext => in_next_week()?.checked_add_days(Days::new(7)),
             DraftWhich::WeeksAfter(weeks) => coming?.checked_add_days(Days::new(u64::from(weeks) * 7)),
             DraftWhich::ThisWeek => in_next_week()?.checked_sub_days(Days::new(7)),

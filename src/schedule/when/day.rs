@@ -74,11 +74,18 @@ fn read_weekday(start: Cursor<'_>) -> Read<'_> {
         return named_weekday(DraftWhich::Last, end);
     }
     if let Some(end) = on.phrase("?the next|following") {
-        return named_weekday(DraftWhich::Next, end);
+        return named_weekday(DraftWhich::ComingOrNext, end);
     }
     if let Some(found) = on.phrase("?this last|past|previous").and_then(|end| named_weekday(DraftWhich::Last, end)) {
         return Some(found);
     }
+    let on =
+        if on.phrase("the").is_some_and(|day| day.weekday().is_some_and(|(_, end)| end.phrase("after next").is_some()))
+        {
+            on.next()
+        } else {
+            on
+        };
     let named = on.skip("?this upcoming").skip("?this|coming|upcoming");
     let is_prefixed = named.index > start.index;
     let (weekday, end) =

@@ -88,6 +88,8 @@ pub(super) enum DraftWhich {
     Coming,
     /// That of the next calendar week.
     Next,
+    /// "Next Friday": the next one that comes, or the one of the week after this.
+    ComingOrNext,
     /// That of the week after the next.
     AfterNext,
     /// So many weeks after the coming one: "a week on Friday".

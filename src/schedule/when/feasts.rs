@@ -103,7 +103,7 @@ const BEHIND_A_DAY: &str = "to|,|.|!|?|;|at|on|in|of|and|or|morning|evening|afte
 /// Whether a holiday says when: "on Christmas", "Easter at 10"; but not "Christmas presents".
 fn is_said_as_day(start: Cursor<'_>, end: Cursor<'_>) -> bool {
     const BEFORE: &str =
-        "on|at|over|around|about|until|till|before|after|from|by|for|every|each|next|this|coming|upcoming|following";
+        "on|at|of|over|around|about|until|till|before|after|from|by|for|every|each|next|this|coming|upcoming|following";
     let is_led =
         start.previous().is_some_and(|_| start.to(start.index - 1).phrase(BEFORE).is_some()) || start.index == 0;
     let ends =

@@ -160,7 +160,7 @@ fn days_and_dates() {
             ("on Fri at 3", "2026-11-27 03:00 or 2026-11-27 15:00"),
             ("next Friday", "Fri 2026-11-27 09:00"),
             ("on Sunday", "Sun 2026-11-22 09:00"),
-            ("next Sunday", "Sun 2026-11-29 09:00"),
+            ("next Sunday", "2026-11-22 09:00 or 2026-11-29 09:00"),
             ("on Saturday at 3pm", "2026-11-21 15:00 or 2026-11-28 15:00"),
             ("Friday evening", "Fri 2026-11-27 19:00"),
             ("on Friday next week at 10", "Fri 2026-11-27 10:00"),

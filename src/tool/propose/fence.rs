@@ -17,9 +17,12 @@ use crate::{
 
 /// Digits of the shortest number that may be a chat's.
 const MIN_CHAT_DIGITS: usize = 7;
-/// Endings of file names. Another word with a dot in it is an address.
-const FILE_ENDINGS: [&str; 12] =
-    ["md", "txt", "toml", "json", "yaml", "yml", "csv", "ics", "pdf", "png", "jpg", "jpeg"];
+/// Endings of file names that no host has, but for `md`. Another word with a dot in it is an address.
+#[rustfmt::skip]
+const FILE_ENDINGS: [&str; 34] = [
+    "md", "txt", "toml", "json", "yaml", "yml", "csv", "ics", "pdf", "png", "jpg", "jpeg", "gif", "svg", "webp", "mp3", "wav", "ogg",
+    "doc", "docx", "xls", "xlsx", "ppt", "pptx", "odt", "html", "htm", "xml", "css", "js", "ts", "lock", "log", "conf",
+];
 /// What looks like a dot, or is one in names of hosts, besides what NFKC makes one.
 const DOTS: &str = "。۔܁܂᠃꘎․";
 /// What is read as a dot where an address goes on. Elsewhere it stands in ordinary words (`col·lecció`).

@@ -64,8 +64,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "integration::planted::a_rule_for_good_is_void_once_a_misled_cycle_has_written_where_its_command_works",
         "what a misled cycle writes isn't noted",
-        "if folders.is_empty() || live.state.taints.is_empty() && !is_of_network {",
-        "if folders.is_empty() || !is_of_network {",
+        "let folders = registry.writes_to(&request.name, &request.input, &live.world);",
+        "let folders: Vec<PathBuf> = Vec::new();",
     ),
     story(
         "integration::undo_files::what_was_changed_since_is_left_as_it_is_and_named",

@@ -295,6 +295,7 @@ async fn a_server_behind_http_is_spoken_with_whatever_its_manners() {
         ("a session that is over", vec![("initialize", 200, WITH_SESSION, init.clone()), ("initialize", 200, WITH_SECOND_SESSION, init.clone()), ("tools/call", 404, JSON, no_session.to_owned()), ("tools/call", 200, JSON, call.clone())], "t said"),
         ("one that is over, as a bad request", vec![("initialize", 200, WITH_SESSION, init.clone()), ("tools/call", 400, JSON, r#"{"error":"Invalid session ID"}"#.to_owned()), ("tools/call", 200, JSON, call.clone())], "t said"),
         ("one that is over, as an answer", vec![("initialize", 200, WITH_SESSION, init.clone()), ("tools/call", 200, JSON, no_session.to_owned()), ("tools/call", 200, JSON, call.clone())], "t said"),
+        ("a tool's own session", vec![("initialize", 200, WITH_SESSION, init.clone()), ("tools/call", 200, JSON, no_session.replace("null", "ID")), ("tools/call", 200, JSON, call.clone())], "Session not found (-32001)"),
         ("one that is always over", vec![("initialize", 200, WITH_SESSION, init.clone()), ("tools/call", 404, "", String::new())], "it has forgotten this session"),
         ("no server", vec![("initialize", 404, "", "Not Found".to_owned())], "there is no MCP server at its url (HTTP 404): Not Found"),
         ("an older transport", vec![("initialize", 405, "", String::new())], "its url takes no messages by POST: a server with the older HTTP+SSE transport isn't spoken with (HTTP 405)"),

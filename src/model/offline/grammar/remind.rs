@@ -169,12 +169,17 @@ fn reminder(said: &str, missed: Missed, now: DateTime<Tz>) -> Reading {
 fn unread_time(before: &str, time: &str, after: &str) -> Option<String> {
     const LEADS: &str = "to|that|about|of|for|and|:|please|again|,";
     const TIMELY: &str = "at|in|on|by|from|through|until|till|for|between|around|same|this|next|last|week|fortnight|weekend|noon|\
-                          lunch|lunchtime|approximately|roughly|am|pm|or|ish|early|late|maybe|sometime|before|after|of|the|past";
+                          lunch|lunchtime|approximately|roughly|am|pm|or|ish|early|late|maybe|sometime|before|after|of|the|past|\
+                          noonish|sharp|o'clock|day|days|weekday|workday|working|business|morning|afternoon|evening|night|\
+                          midnight|hour|hours|minute|minutes|month|months|year|years|quarter|half|every|each|daily|weekly|\
+                          monthly|yearly|except|but|only|not|starting|beginning|since|ago|later|tomorrow|today|tonight";
     let (before_tokens, after_tokens) = (tokenize(before), tokenize(after));
     let (first, next) = (Cursor::at(&before_tokens, 0), Cursor::at(&after_tokens, 0));
     let to = after_tokens.iter().position(|token| token.text == "to");
     let is_unread_before = !first.is_end() && first.phrase(LEADS).is_none() && next.phrase("to").is_some();
-    let is_unread_after = first.is_end() && to.is_some_and(|to| to > 0) && next.phrase(TIMELY).is_some();
+    // "Noon-ish", "9am-10am".
+    let is_timely = next.phrase(TIMELY).is_some() || next.text().contains('-') || next.weekday_or_short().is_some();
+    let is_unread_after = first.is_end() && to.is_some_and(|to| to > 0) && is_timely;
     let end = to.and_then(|to| after_tokens.get(to)).map_or(0, |token| token.span.start);
     (is_unread_before || is_unread_after)
         .then(|| format!("{before}{time}{}", after.get(..end).unwrap_or_default()).trim().to_owned())

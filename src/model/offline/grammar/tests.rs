@@ -3,6 +3,8 @@
 use chrono::{NaiveDateTime, TimeZone as _};
 use proptest::prelude::*;
 
+mod paraphrases;
+
 use super::*;
 
 fn local(tz: Tz, text: &str) -> DateTime<Tz> {

@@ -49,6 +49,7 @@ fn reported_times_are_right() {
             ("on the last workday of every month", "every month on the last working day at 09:00"),
             ("every third Thursday", "TwoRhythms"),
             ("biweekly", "TwoRhythms"),
+            ("the Friday after next", "Fri 2026-12-04 09:00"),
             ("every weekend", "WhichDays"),
             ("every quarter day", "Unsupported"),
             ("half an hour before midnight", "Sat 2026-11-21 23:30"),

@@ -115,6 +115,6 @@ fn describe(cycle: &CycleShape, tools: &[Registry], journal: &[JournalLine], req
             "cache_read": sum(|request| request.spent.tokens.cache_read),
             "cache_write": sum(|request| request.spent.tokens.cache_write),
         },
-        "cost_usd": requests.iter().map(|request| request.spent.cost_usd).sum::<f64>(),
+        "cost_usd": requests.iter().map(|request| request.spent.cost_usd).fold(0.0, |sum: f64, usd| sum + usd),
     })
 }

@@ -38,7 +38,7 @@ fn read_bare_date(start: Cursor<'_>) -> Read<'_> {
     if let Some((feast, end)) = read_feast(on).or_else(|| read_feast(start.phrase("at|over")?)) {
         return Some((Draft::day(feast), end));
     }
-    if let Some(found) = nth_of_month(on) {
+    if let Some(found) = nth_of_month(on).or_else(|| end_of_month(start)) {
         return Some(found);
     }
     if let Some((weekday, after)) = on.skip("?this|the|coming|upcoming").weekday_or_short() {
@@ -133,8 +133,33 @@ fn day_of_month(start: Cursor<'_>) -> Read<'_> {
     if named.is_none() && (the.is_none() || day < 0) {
         return None;
     }
+    // "The first working day", "the second door": a number in letters counts what follows it.
+    let is_in_letters = !here.text().starts_with(|c: char| c.is_ascii_digit());
+    if named.is_none() && is_in_letters && day > 0 && !end.is_end() && !ends_day(end) {
+        return None;
+    }
     let (month, end) = named.unwrap_or((Month::Any, end));
     end.phrase("of").is_none().then(|| (Draft::day(DraftDay::OfMonth(day, month)), end))
+}
+
+/// Whether a word may follow a day that is said by its number alone.
+fn ends_day(end: Cursor<'_>) -> bool {
+    const BEHIND: &str = "to|at|in|of|for|from|on|by|around|about|and|or|until|till|every|this|next|that|please|noon|midnight|early|late";
+    end.phrase(BEHIND).is_some()
+        || end.token().is_some_and(|next| next.is_mark() || next.text.starts_with(|c: char| c.is_ascii_digit()))
+        || end.lookup(PARTS).is_some()
+}
+
+/// "The end of April", "at the end of January 2027", "the end of the year".
+fn end_of_month(start: Cursor<'_>) -> Read<'_> {
+    let end = start.skip("?at|on|in").skip("?the").phrase("end of")?;
+    if let Some(end) = end.phrase("?the|this year") {
+        return Some((Draft::day(DraftDay::Date { year: None, month: 12, day: 31 }), end));
+    }
+    let (month, end) = end.month()?;
+    let year = end.text().parse::<i32>().ok().filter(|year| (1900..=2999).contains(year));
+    let end = if year.is_some() { end.next() } else { end };
+    Some((Draft::day(DraftDay::OfMonth(-1, Month::Named(month, year))), end))
 }
 
 /// "Last day", "second to last day", "last but one day", "penultimate day".

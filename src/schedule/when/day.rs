@@ -28,7 +28,7 @@ const DAY_WORDS: &[(&str, DraftDay)] = &[
     ("?at|on|over next weekend", DraftDay::Weekend(DraftWhich::Next)),
     ("at|on|over the weekend", DraftDay::Weekend(DraftWhich::Coming)),
     ("this|the coming weekend", DraftDay::Weekend(DraftWhich::Coming)),
-    ("this weekend", DraftDay::Weekend(DraftWhich::Coming)),
+    ("this weekend|week-end", DraftDay::Weekend(DraftWhich::Coming)),
     ("last|past|previous week|month|year|weekend", DraftDay::FromToday(-7)),
     ("last night", DraftDay::FromToday(-1)),
 ];

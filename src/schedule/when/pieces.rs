@@ -36,6 +36,11 @@ pub(super) fn read_run(start: Cursor<'_>) -> Read<'_> {
     end = end.phrase("or so").filter(|_| draft.distance.is_some()).unwrap_or(end);
     loop {
         let here = end.skip("?,|;").skip("?-|–");
+        if let Some((day, after)) = joined_day(&draft, end) {
+            draft.days.push(day);
+            end = after;
+            continue;
+        }
         let next = clock_behind_for(&draft, end)
             .or_else(|| read_one(here, false))
             .or_else(|| read_one(end, false))
@@ -58,6 +63,24 @@ fn read_one(start: Cursor<'_>, is_first: bool) -> Read<'_> {
         // A bare part of the day or feast inside a sentence says when only beside a day.
         !is_first || draft != &Draft::default()
     })
+}
+
+/// "Tomorrow and Monday", "on 5 December and on the 12th": another day for the same time.
+fn joined_day<'t>(draft: &Draft, end: Cursor<'t>) -> Option<(DraftDay, Cursor<'t>)> {
+    let is_day =
+        |draft: &Draft| Draft { days: Vec::new(), ..draft.clone() } == Draft::default() && !draft.days.is_empty();
+    let and = end.phrase("?, and|&").filter(|_| is_day(draft))?;
+    // "On the 5th and 12th".
+    if let ([.., DraftDay::OfMonth(_, month)], Some((day, after))) = (draft.days.as_slice(), and.ordinal())
+        && and.text().starts_with(|c: char| c.is_ascii_digit())
+    {
+        return Some((DraftDay::OfMonth(i32::try_from(day).ok()?, *month), after));
+    }
+    let (other, after) = read_date(and).or_else(|| read_day(and))?;
+    match other.days[..] {
+        [day] if is_day(&other) => Some((day, after)),
+        _ => None,
+    }
 }
 
 /// "From Monday every day at 9": a limit that stands before its recurrence.

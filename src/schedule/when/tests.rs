@@ -173,6 +173,8 @@ fn days_and_dates() {
             ("at the weekend", "Sun 2026-11-22 09:00"),
             ("on Valentine's Day morning", "Sun 2027-02-14 09:00"),
             ("3 December evening", "Thu 2026-12-03 19:00"),
+            ("at the end of April at 10", "Fri 2027-04-30 10:00"),
+            ("the end of the year", "Thu 2026-12-31 09:00"),
             ("on the evening of the 5th", "Sat 2026-12-05 19:00"),
             ("on the morning of Christmas Eve", "Thu 2026-12-24 09:00"),
             ("at 2026-12-03T18:00+02:00", "Thu 2026-12-03 17:00"),

@@ -49,6 +49,8 @@ fn reported_times_are_right() {
             ("on the last workday of every month", "every month on the last working day at 09:00"),
             ("every third Thursday", "TwoRhythms"),
             ("biweekly", "TwoRhythms"),
+            ("on the 5th and 12th at 8", "on Sat 5 December 2026 and Sat 12 December 2026 at 08:00"),
+            ("tomorrow and Monday at 10", "on Sun 22 November 2026 and Mon 23 November 2026 at 10:00"),
             ("the Friday after next", "Fri 2026-12-04 09:00"),
             ("every weekend", "WhichDays"),
             ("every quarter day", "Unsupported"),

@@ -189,7 +189,8 @@ pub fn look_for(
         let found = files_of(word);
         let is_command = word.contains('/') && word.rsplit('/').next().is_some_and(|name| names.contains(&name));
         if is_command {
-            run.extend(found.iter().map(|(_, path)| path.clone()));
+            let may_run = |path: &Path| names.contains(&"chmod") || is_executable(path);
+            run.extend(found.iter().map(|(_, path)| path.clone()).filter(|path| may_run(path)));
         }
         files.extend(found);
     }
@@ -255,6 +256,12 @@ fn program_of(arguments: &[String], files_of: &dyn Fn(&str) -> Vec<(PathBuf, Pat
         }
     }
     Vec::new()
+}
+
+/// Whether a file can be run by its name. In text that isn't plain a file that is written to can look like a command; put in its place as
+/// it was, it couldn't be written.
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.permissions().mode() & 0o111 != 0)
 }
 
 /// Whether a program is this one, perhaps in another version: `python3.12`.

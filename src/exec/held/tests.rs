@@ -25,6 +25,9 @@ impl Scene {
         let path = self.dir.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();
+        if path.extension().is_some_and(|ending| ending == "sh") {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+        }
         path.canonicalize().unwrap()
     }
 
@@ -44,6 +47,17 @@ impl Scene {
 fn run(found: &FoundFiles) -> Vec<&str> {
     let run = found.named.files.iter().filter(|file| file.is_run);
     run.map(|file| file.path.file_name().unwrap().to_str().unwrap()).collect()
+}
+
+#[test]
+fn a_file_that_a_command_writes_to_is_none_that_it_runs() {
+    let scene = Scene::new();
+    scene.write("work/notes", "mine\n");
+    let notes = format!("{}/notes", scene.work());
+    for command in [format!(": > {notes}"), format!("echo $(date) >> {notes}"), format!("cp \"$HOME/x\" {notes}")] {
+        let found = scene.find(&command);
+        assert!(run(&found).is_empty() && found.named.files.len() == 1, "{command}: {found:?}");
+    }
 }
 
 #[test]
@@ -140,7 +154,9 @@ fn what_is_text_and_no_secret_is_shown_whole_and_all_else_by_its_hash() {
     scene.write("scratch/own/work/x.sh", "echo 1\n");
     scene.write("scratch/own/work/key.sh", "SECRET\n");
     scene.write("scratch/own/work/long.sh", &"echo 1\n".repeat(20_000));
-    fs::write(scene.dir.path().join("scratch/own/work/program"), [0_u8, 159, 146]).unwrap();
+    let program = scene.dir.path().join("scratch/own/work/program");
+    fs::write(&program, [0_u8, 159, 146]).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
     let found = scene.find("sh x.sh; sh key.sh; sh long.sh; ./program");
     let texts: Vec<Option<&str>> = found.named.files.iter().map(|file| file.text.as_deref()).collect();
     assert_eq!(texts, [Some("echo 1\n"), None, None, None]);

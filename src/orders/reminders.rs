@@ -12,9 +12,9 @@ use crate::{
     },
     redact::Redactor,
     store::{Change, NewReminder, Order, Reminder, Store, StoreError},
-    tool::{Chat, Done, Registry, Unwoken},
+    tool::{Chat, Done, Registry},
     types::ChatRef,
-    wake_lock::waker::{Timed, Waker},
+    wake_lock::waker::Waker,
     zone::Tz,
 };
 
@@ -144,8 +144,7 @@ fn call(store: &Store, config: &Config, now: DateTime<Utc>, order: ReminderOrder
     };
     match order {
         ReminderOrder::Set { text, at } => {
-            let warning = Waker::look(config, now).warning(Timed::Reminder, config);
-            world.unwoken = Unwoken { reminder: warning, task: None };
+            world.unwoken = Waker::look(config, now).warning(config);
             let input = match at {
                 Some(at) => json!({"text": text, "when": at}),
                 None => read_words(text, local).map_err(|why| {

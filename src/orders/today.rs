@@ -27,7 +27,7 @@ pub struct Today {
     pub tasks: Vec<ListedTask>,
     /// How many tasks wait in the backlog.
     pub waiting_tasks: usize,
-    /// Reminders that are still to come today.
+    /// Reminders that are still to come today, and those that are late.
     pub reminders: Vec<TodaySlot>,
     /// Messages that wait for an answer.
     pub messages: Vec<WaitingMessage>,
@@ -46,6 +46,8 @@ pub struct TodaySlot {
     pub time: String,
     /// What it says.
     pub text: String,
+    /// Whether its time has passed, and nothing has sent it.
+    pub is_late: bool,
 }
 
 /// A message that waits.
@@ -92,10 +94,11 @@ pub fn today(
         .reminders()?
         .iter()
         .filter_map(|reminder| {
-            let slot = slot_on(reminder, day, tz)?;
+            let is_late = reminder.what.next_at <= now;
+            let slot = if is_late { reminder.next() } else { slot_on(reminder, day, tz)? };
             let wall = slot.wall_time(reminder.what.rule.as_ref(), reminder.zone(tz));
-            let time = wall.format("%H:%M").to_string();
-            Some((slot.at, TodaySlot { id: reminder.id, time, text: shown(&reminder.what.text) }))
+            let time = wall.format(if wall.date() == day { "%H:%M" } else { "%a %-d %b %H:%M" }).to_string();
+            Some((slot.at, TodaySlot { id: reminder.id, time, text: shown(&reminder.what.text), is_late }))
         })
         .collect();
     slots.sort_by_key(|(at, slot)| (*at, slot.id));
@@ -129,9 +132,12 @@ impl Today {
         }
         let tasks = self.tasks.iter().map(task_line).collect();
         parts.extend(section("In hand", tasks));
-        let slots =
-            self.reminders.iter().map(|slot| format!("{} {} (reminder {})", slot.time, brief(&slot.text), slot.id));
-        parts.extend(section("Still to come today", slots.collect()));
+        let slots = |is_late| {
+            let slots = self.reminders.iter().filter(move |slot| slot.is_late == is_late);
+            slots.map(|slot| format!("{} {} (reminder {})", slot.time, brief(&slot.text), slot.id)).collect()
+        };
+        parts.extend(section("Late, not sent yet: `wake --once` does it", slots(true)));
+        parts.extend(section("Still to come today", slots(false)));
         let messages = self.messages.iter().map(|message| {
             let at = message.at.map(|at| format!("{}: ", when(at, now, tz))).unwrap_or_default();
             format!("{at}{} (message {})", brief(&message.text), message.id)
@@ -212,7 +218,7 @@ mod tests {
         let today = Today {
             tasks,
             waiting_tasks: 1,
-            reminders: vec![TodaySlot { id: 3, time: "18:00".to_owned(), text: "call\nAnna".to_owned() }],
+            reminders: vec![TodaySlot { id: 3, time: "18:00".to_owned(), text: "call\nAnna".to_owned(), is_late: false }],
             messages: vec![WaitingMessage {
                 id: 7,
                 chat: ChatRef::TERMINAL,

@@ -62,7 +62,7 @@ pub(crate) use search::hits;
 pub(crate) use steps::{BUDGET_USD, ended, is_in_hand, out_of_money, put_back};
 pub(crate) use task::also_written;
 pub use touched::Touched;
-pub use world::{Catalogue, Chat, Documents, Unwoken, World, unwoken_key};
+pub use world::{Catalogue, Chat, Documents, World};
 
 pub use crate::policy::Risk;
 

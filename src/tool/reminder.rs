@@ -110,7 +110,7 @@ fn set(args: &Set, world: &World) -> Outcome {
         })],
         ..Done::default()
     };
-    Ok(world.told_unwoken(done, world.unwoken.reminder.as_ref()))
+    Ok(world.told_unwoken(done))
 }
 
 /// The next slot that an expression means, and how it recurs.

@@ -206,7 +206,7 @@ fn add(args: &Add, world: &World) -> Outcome {
         changes: vec![args.list.stage(world, text)],
         ..Done::default()
     };
-    Ok(world.told_unwoken(done, args.at.as_ref().and(world.unwoken.task.as_ref())))
+    Ok(if args.at.is_some() { world.told_unwoken(done) } else { done })
 }
 
 fn update(args: &Update, world: &World) -> Outcome {
@@ -246,7 +246,7 @@ fn update(args: &Update, world: &World) -> Outcome {
         ..Done::default()
     };
     let is_timed = args.value.is_some() && args.key.eq_ignore_ascii_case("at");
-    Ok(world.told_unwoken(done, world.unwoken.task.as_ref().filter(|_| is_timed)))
+    Ok(if is_timed { world.told_unwoken(done) } else { done })
 }
 
 fn rename(Found { list, tasks, title, taint }: &Found, to: &str, world: &World) -> Outcome {

@@ -92,7 +92,7 @@ fn run(args: &Args, world: &World) -> Outcome {
         changes: vec![world.documents.stage(&path, text)],
         ..Done::default()
     };
-    Ok(world.told_unwoken(done, world.unwoken.task.as_ref()))
+    Ok(world.told_unwoken(done))
 }
 
 impl Tool {

@@ -23,7 +23,7 @@ const MAX_CHARS: usize = 80;
 pub struct Today {
     /// The day.
     pub day: NaiveDate,
-    /// The tasks in hand.
+    /// The tasks in hand, and those that are due.
     pub tasks: Vec<ListedTask>,
     /// How many tasks wait in the backlog.
     pub waiting_tasks: usize,
@@ -89,7 +89,8 @@ pub fn today(
     let documents = Documents::new(&config.repo_dir(), Vec::new());
     let [active, backlog] = tasks::read(&documents);
     let all = lists::listed(&active, &backlog, day);
-    let (tasks, waiting): (Vec<_>, Vec<_>) = all.into_iter().partition(|task| task.list == "active");
+    // What waits and is due counts as today's.
+    let (tasks, waiting): (Vec<_>, Vec<_>) = all.into_iter().partition(|task| task.list == "active" || task.is_due);
     let mut slots: Vec<_> = store
         .reminders()?
         .iter()
@@ -130,8 +131,9 @@ impl Today {
             let since = at.map(|at| format!(" since {}", when(at, now, tz))).unwrap_or_default();
             parts.push(format!("All work is stopped{since}. `wake resume` continues."));
         }
-        let tasks = self.tasks.iter().map(task_line).collect();
-        parts.extend(section("In hand", tasks));
+        let tasks = |is_due| self.tasks.iter().filter(move |task| task.is_due == is_due).map(task_line).collect();
+        parts.extend(section("Due", tasks(true)));
+        parts.extend(section("In hand", tasks(false)));
         let slots = |is_late| {
             let slots = self.reminders.iter().filter(move |slot| slot.is_late == is_late);
             slots.map(|slot| format!("{} {} (reminder {})", slot.time, brief(&slot.text), slot.id)).collect()
@@ -169,13 +171,14 @@ fn task_line(task: &ListedTask) -> String {
     let said = [
         ("project", &task.project),
         ("priority", &task.priority),
-        ("due", &task.due),
+        ("", &task.due_words),
+        ("due", &task.due.clone().filter(|_| task.due_words.is_none())),
         ("next:", &task.next),
         ("at", &task.at),
     ];
     for (said, value) in said {
         if let Some(value) = value {
-            line.push_str(&format!(", {said} {}", brief(value)));
+            line.push_str(&format!(", {}", format!("{said} {}", brief(value)).trim_start()));
         }
     }
     match task.quiet_days {
@@ -234,7 +237,7 @@ mod tests {
         All work is stopped since today 15:00. `wake resume` continues.
 
         **In hand**
-        - Write the report, due 2026-11-23, next: an outline (untouched for 8 days)
+        - Write the report, due Mon 23 Nov, next: an outline (untouched for 8 days)
         - Tea (touched today)
 
         **Still to come today**

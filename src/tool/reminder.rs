@@ -4,7 +4,7 @@ use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Outcome, Refusal, Tool, World, brief, words};
+use super::{Done, Outcome, Refusal, Tool, World, brief, task, words};
 use crate::{
     memory::view,
     policy::Reach,
@@ -39,7 +39,7 @@ struct Set {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Show {
-    /// Only those that are due on this day, such as `today` or `2026-11-23`.
+    /// Only those that are due on this day, such as `today` or `2026-11-23`, with the tasks that are.
     #[serde(default)]
     day: Option<String>,
 }
@@ -152,10 +152,12 @@ fn list(args: &Show, world: &World) -> Outcome {
         let at = slot.wall_time(one.what.rule.as_ref(), one.zone(world.tz));
         format!("{}. {} — {}", one.id, one.what.text, at.format("%H:%M"))
     };
-    let lines: Vec<_> = due.iter().map(line).collect();
+    let (tasks, are_others) = task::due_on(date, world);
+    let lines: Vec<_> = due.iter().map(line).chain(tasks).collect();
     let content =
         if lines.is_empty() { format!("Nothing is due on {}.", date.format("%A, %-d %B")) } else { lines.join("\n") };
-    Ok(Done { taint: taint_of(due.into_iter().map(|(_, one)| one), world), ..Done::told(content) })
+    let taint = taint_of(due.into_iter().map(|(_, one)| one), world).or(are_others);
+    Ok(Done { taint, ..Done::told(content) })
 }
 
 /// The day that an expression means.

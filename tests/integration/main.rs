@@ -36,6 +36,7 @@ mod doctor;
 #[cfg(test)]
 mod door;
 #[cfg(test)]
+mod due_dates;
 mod embed;
 #[cfg(test)]
 mod eval;

@@ -79,6 +79,8 @@ pub enum OfflineCommand {
         title: String,
         /// Into the backlog and not among the active ones.
         backlog: bool,
+        /// The day until which it is to be done.
+        due: Option<NaiveDate>,
     },
     /// A task is finished.
     TaskDone {

@@ -156,9 +156,9 @@ fn parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePa
                 .step(format!("set a reminder: {what}")))
         }
         OfflineCommand::ListReminders => one(call("reminder_list", json!({})).lead("Reminders:")),
-        OfflineCommand::TaskAdd { title, backlog } => {
-            let add =
-                call("task_add", json!({"title": title, "list": list(backlog)})).step(format!("add the task: {title}"));
+        OfflineCommand::TaskAdd { title, backlog, due } => {
+            let add = call("task_add", json!({"title": title, "list": list(backlog), "due": due}))
+                .step(format!("add the task: {title}"));
             let recurs = grammar::recurring_title(&title, around.now);
             let after = recurs.map(|form| format!("Tasks don't repeat by themselves. {}", did_you_mean(&form)));
             one(OfflineCall { after, ..add })

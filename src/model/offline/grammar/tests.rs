@@ -52,7 +52,10 @@ fn command_form(command: &OfflineCommand) -> String {
         }
         OfflineCommand::ListReminders => "list reminders".to_owned(),
         OfflineCommand::CancelReminder { which: w } => format!("cancel {}", which(w)),
-        OfflineCommand::TaskAdd { title, backlog } => format!("add ‹{title}› {}", place(backlog)),
+        OfflineCommand::TaskAdd { title, backlog, due } => {
+            let due = due.map(|due| due.format(" until %a %m-%d").to_string()).unwrap_or_default();
+            format!("add ‹{title}› {}{due}", place(backlog))
+        }
         OfflineCommand::TaskDone { which: w } => format!("done {}", which(w)),
         OfflineCommand::TaskDrop { which: w } => format!("drop {}", which(w)),
         OfflineCommand::TaskRename { which: w, to } => format!("rename {} to ‹{to}›", which(w)),
@@ -853,5 +856,21 @@ fn what_to_do_when_it_was_missed_is_said_after_the_reminder() {
         ("remind me to skip it if missed tomorrow at 9", "remind ‹skip it if missed› Sun 11-22 09:00"),
         ("skip it if missed", "unclear"),
         ("remember that tea is at five. Skip it if missed.", "unclear"),
+    ]);
+}
+
+#[test]
+fn a_task_is_added_with_its_last_day() {
+    check_all(&[
+        ("add task renew passport due friday", "add ‹renew passport› active until Fri 11-27"),
+        ("Add a task: renew passport, due on 28 November.", "add ‹renew passport› active until Sat 11-28"),
+        ("todo: renew passport due today", "add ‹renew passport› active until Sat 11-21"),
+        ("add task pay the rent due 2026-11-21", "add ‹pay the rent› active until Sat 11-21"),
+        ("add write the report due by monday to my backlog", "add ‹write the report› backlog until Mon 11-23"),
+        // "Saturday", said on one, could be today.
+        ("add task clean up due saturday", "ask back"),
+        ("add task clean up due yesterday", "ask back"),
+        ("add task collect what is due", "add ‹collect what is due› active"),
+        ("add task due diligence", "add ‹due diligence› active"),
     ]);
 }

@@ -11,6 +11,7 @@ use crate::{
         time,
     },
     redact::Redactor,
+    schedule::is_distance,
     store::{Change, NewReminder, Order, Reminder, Store, StoreError},
     tool::{Chat, Done, Registry},
     types::ChatRef,
@@ -37,7 +38,7 @@ pub enum ReminderOrder<'a> {
     Snooze {
         /// See [`ReminderOrder::End`].
         which: &'a str,
-        /// Until when.
+        /// Until when; or how long, counted from its time, or from now if that has passed.
         until: &'a str,
     },
 }
@@ -85,6 +86,9 @@ pub fn read_words(said: &str, now: DateTime<Tz>) -> Result<Value, String> {
         ParsedMessage::Commands(commands) => match commands.as_slice() {
             [OfflineCommand::Remind { what, when, missed }] => {
                 Ok(json!({"text": what, "when": time(when), "missed": missed}))
+            }
+            [OfflineCommand::RemindNear { what, when, missed }] => {
+                Ok(json!({"text": what, "when": when, "missed": missed}))
             }
             [OfflineCommand::AskBack { question, .. }] => Err(question.clone()),
             _ => Err("I read more than one thing in that, and set nothing.".to_owned()),
@@ -161,6 +165,9 @@ fn call(store: &Store, config: &Config, now: DateTime<Utc>, order: ReminderOrder
             let number = which.trim_start_matches('#').parse::<i64>().ok();
             if let Some(gone) = number.map(|id| store.past_reminder(id)).transpose()?.flatten() {
                 world.reminders.push(gone);
+            }
+            if is_distance(until) {
+                return called("reminder_move", json!({"reminder": which, "by": until}), &world);
             }
             in_words(until, |when| called("reminder_move", json!({"reminder": which, "when": when}), &world))
         }

@@ -26,6 +26,7 @@ mod every;
 mod feasts;
 mod pieces;
 mod recur;
+mod relative;
 mod settle;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ use std::ops::Range;
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
 
+pub use self::relative::{RelativeTime, is_distance, parse_relative};
 use crate::zone::Tz;
 
 use super::{

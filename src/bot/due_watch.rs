@@ -10,7 +10,9 @@ use super::{
     nudge::{NudgeAction, NudgeEvent, Nudger, StoreLook},
     wake,
 };
-use crate::{config::Config, cycle, database, in_force::in_force, store::StoreError, wake_lock, wake_lock::waker::Starting};
+use crate::{
+    config::Config, cycle, database, in_force::in_force, store::StoreError, wake_lock, wake_lock::waker::Starting,
+};
 
 /// Knows when to look, and the wake that it has started.
 #[derive(Debug)]

@@ -41,8 +41,8 @@ use std::{cell::RefCell, path::PathBuf, rc::Rc};
 
 use tokio::sync::{mpsc, watch};
 
-pub use due_watch::DueWatch;
 pub use commands::terminal::{AtTerminal, at_terminal};
+pub use due_watch::DueWatch;
 pub use pair::{Pairing, pair};
 pub use progress::line as progress_line;
 pub use said::{AfterPut, MAX_SAID_BYTES, Put, put_said};

@@ -179,8 +179,7 @@ fn calls(order: &TaskOrder, now: DateTime<Tz>) -> Result<Vec<(&'static str, Valu
             let list = if new.in_backlog { "backlog" } else { "active" };
             let mut input = json!({"title": new.title, "list": list});
             let at = at.map(|at| at.format("%Y-%m-%d %H:%M").to_string());
-            let own =
-                [("next", &new.next), ("at", &at), ("due", &due), ("why", &new.why), ("project", &new.project)];
+            let own = [("next", &new.next), ("at", &at), ("due", &due), ("why", &new.why), ("project", &new.project)];
             for (key, value) in own {
                 if let (Some(value), Some(input)) = (value, input.as_object_mut()) {
                     input.insert(key.to_owned(), json!(value));

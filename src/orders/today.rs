@@ -221,7 +221,12 @@ mod tests {
         let today = Today {
             tasks,
             waiting_tasks: 1,
-            reminders: vec![TodaySlot { id: 3, time: "18:00".to_owned(), text: "call\nAnna".to_owned(), is_late: false }],
+            reminders: vec![TodaySlot {
+                id: 3,
+                time: "18:00".to_owned(),
+                text: "call\nAnna".to_owned(),
+                is_late: false,
+            }],
             messages: vec![WaitingMessage {
                 id: 7,
                 chat: ChatRef::TERMINAL,

@@ -15,7 +15,8 @@ pub use due::Missed;
 pub use rule::{Nth, Rule};
 pub use task_time::{AT_FORMATS, task_time};
 pub use when::{
-    FoundTime, RelativeTime, TimeTrouble, When, is_distance, parse_only_day, parse_only_time, parse_relative, parse_when,
+    FoundTime, RelativeTime, TimeTrouble, When, is_distance, parse_only_day, parse_only_time, parse_relative,
+    parse_when,
 };
 
 use chrono::{DateTime, LocalResult, NaiveDateTime, TimeDelta, TimeZone as _, Utc};

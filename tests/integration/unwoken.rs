@@ -64,7 +64,8 @@ fn the_sign_of_an_idle_wake_is_a_time() {
     assert_eq!(before.1, 0);
     let when = "2026-11-21T14:10:00Z";
     let vars = [("REVEILLE_NOW", when)];
-    let idle = env.command(env!("CARGO_BIN_EXE_wake"), &["--once", "--json", "--reason", "cron"]).envs(vars).output().unwrap();
+    let idle =
+        env.command(env!("CARGO_BIN_EXE_wake"), &["--once", "--json", "--reason", "cron"]).envs(vars).output().unwrap();
     assert!(String::from_utf8_lossy(&idle.stdout).contains("\"outcome\":\"idle\""), "{idle:?}");
     assert_eq!(all(), before);
     let sign = fs::metadata(env.workspace().join(".last-look")).unwrap().modified().unwrap();

@@ -91,7 +91,8 @@ impl Observation {
         let (config, now) = (context.config, context.clock.now());
         let tasks = repo.map(|repo| tasks(|path| repo.read_work_tree(path))).unwrap_or_default();
         let memory = Memory {
-            holds_nudges: repo.is_some_and(|repo| holds_nudges(&tasks, (config, now), |path| repo.read_work_tree(path))),
+            holds_nudges: repo
+                .is_some_and(|repo| holds_nudges(&tasks, (config, now), |path| repo.read_work_tree(path))),
             steps: repo.map_or_else(Vec::new, |repo| steps_due(&tasks, config, |path| repo.read_work_tree(path))),
             tasks,
             person_commits: repo.map_or(Ok(Vec::new()), |repo| not_in_hand(store, repo, &told.heads))?,

@@ -32,9 +32,7 @@ use crate::{
     policy,
     repo::{Repo, RepoError},
     store::{Entry, Exchange, Incoming, NewCycle, StoreError},
-    tool::{
-        Attachments, Chat, Documents, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, ToRead, Undoable, World,
-    },
+    tool::{Attachments, Chat, Documents, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, ToRead, Undoable, World},
     types::ChatRef,
     wake_lock::waker::Waker,
 };

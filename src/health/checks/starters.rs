@@ -220,7 +220,10 @@ mod tests {
         });
         assert_eq!(bot.detail, "only the bot wakes it; by a timer last 3 h ago");
         let page = judged(&|facts| (facts.found, facts.running) = (Vec::new(), vec![Starting::Page]));
-        assert_eq!((page.status, page.detail.as_str()), (Status::Warn, "only the page wakes it, while open; by a timer last 3 h ago"));
+        assert_eq!(
+            (page.status, page.detail.as_str()),
+            (Status::Warn, "only the page wakes it, while open; by a timer last 3 h ago")
+        );
         let idle = judged(&|facts| {
             facts.is_recent = true;
             facts.idle = vec![("cron", "service cron start".to_owned())];

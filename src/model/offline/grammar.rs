@@ -366,7 +366,9 @@ impl Said {
             Reading::Command(command) => self.commands.push(command),
             Reading::Question => self.questions += 1,
             Reading::IfMissed(policy) => match self.commands.last_mut() {
-                Some(OfflineCommand::Remind { missed, .. } | OfflineCommand::RemindNear { missed, .. }) => *missed = policy,
+                Some(OfflineCommand::Remind { missed, .. } | OfflineCommand::RemindNear { missed, .. }) => {
+                    *missed = policy
+                }
                 _ => return false,
             },
             Reading::GoesOn => {

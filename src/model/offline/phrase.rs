@@ -160,7 +160,8 @@ fn parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePa
                 .step(format!("set a reminder: {what}")))
         }
         OfflineCommand::StopReminder => {
-            one(call("reminder_done", json!({"reminder": "last"})).step("end the reminder that was just sent".to_owned()))
+            one(call("reminder_done", json!({"reminder": "last"}))
+                .step("end the reminder that was just sent".to_owned()))
         }
         OfflineCommand::ListReminders => one(call("reminder_list", json!({})).lead("Reminders:")),
         OfflineCommand::TaskAdd { title, backlog, due } => {
@@ -281,8 +282,7 @@ fn postponed(id: &str, which: &Which, kind: Option<ThingKind>, moment: &Moment) 
         Moment { time: Some(time), .. } => json!({"reminder": query(which), "when": time.format("%H:%M").to_string()}),
         Moment { when, .. } => json!({"reminder": query(which), "when": time(when)}),
     };
-    let reminder = OfflineCall::new(id, "reminder_move", input)
-        .step(format!("move the reminder {}", query(which)));
+    let reminder = OfflineCall::new(id, "reminder_move", input).step(format!("move the reminder {}", query(which)));
     let at = match &moment.when {
         When::At(slot) => slot.civil.format("%Y-%m-%d %H:%M").to_string(),
         When::Every(rule) => rule.to_string(),

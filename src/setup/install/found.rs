@@ -67,7 +67,8 @@ fn launchd(name: &str, text: &str) -> Option<FoundStarter> {
 
 /// Lines that a person wrote to have it look.
 fn persons_lines(crontab: &str) -> impl Iterator<Item = &str> {
-    let is_look = |line: &&str| !line.trim_start().starts_with('#') && line.contains("/wake") && line.contains(" --once");
+    let is_look =
+        |line: &&str| !line.trim_start().starts_with('#') && line.contains("/wake") && line.contains(" --once");
     without_our_lines(crontab).filter(is_look)
 }
 

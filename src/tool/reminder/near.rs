@@ -71,8 +71,7 @@ fn said_of<'a>(relative: &RelativeTime, said: &'a str) -> &'a str {
 /// Reminders and tasks with their times: no words of others.
 fn things(world: &World) -> Vec<(String, ThingTime)> {
     let own = visible(world).filter(|reminder| taint_of([*reminder], world).is_none());
-    let mut things: Vec<_> =
-        own.map(|reminder| (reminder.what.text.clone(), ThingTime::At(reminder.next()))).collect();
+    let mut things: Vec<_> = own.map(|reminder| (reminder.what.text.clone(), ThingTime::At(reminder.next()))).collect();
     for path in [memory::ACTIVE, memory::BACKLOG] {
         let tasks = TaskList::parse(&world.documents.text(path)).0;
         for task in tasks.tasks().iter().filter(|task| !task.is_done() && !task.is_unconfirmed()) {

@@ -633,7 +633,8 @@ fn an_answer_comes_before_many_reminders_and_then_they_come_a_few_at_a_time() {
 #[test]
 fn a_tasks_last_day_speaks_on_it_and_once_when_it_is_over() {
     let mut scene = scene();
-    scene.tasks = tasks("## Passport\n- due: 2026-11-22\n- next: the photos\n\n## Rest\n- status: paused\n- due: 2026-11-22\n");
+    scene.tasks =
+        tasks("## Passport\n- due: 2026-11-22\n- next: the photos\n\n## Rest\n- status: paused\n- due: 2026-11-22\n");
     let mut said = Vec::new();
     // Berlin is an hour ahead of UTC: 07:59, 08:00, 12:00, and so on the next days.
     for day in 21..26 {

@@ -70,8 +70,8 @@ fn add_to_list(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
 /// The task, with its last day where the words end in one: "renew passport due friday". Other days are words of the title.
 fn task(title: &Sentence<'_>, backlog: bool, now: DateTime<Tz>) -> Reading {
     let due = (1..title.len()).rev().find_map(|index| {
-        let day = title.part_from(index).cursor().phrase("?, due ?on|by|: ?:")?;
-        let text = title.rest_at(day).text();
+        let ending = title.part_from(index);
+        let text = ending.rest_at(ending.cursor().phrase("?, due ?on|by|: ?:")?).text();
         Some((index, text, parse_only_day(text, now)?))
     });
     let (title, due) = match due {

@@ -13,7 +13,7 @@ use crate::{
     redact::Redactor,
     schedule::is_distance,
     store::{Change, NewReminder, Order, Reminder, Store, StoreError},
-    tool::{Chat, Done, Registry},
+    tool::{Chat, Done, REMINDER_HERE as HERE_AND_NOW, Registry},
     types::ChatRef,
     wake_lock::waker::Waker,
     zone::Tz,
@@ -34,6 +34,8 @@ pub enum ReminderOrder<'a> {
         /// Its number, or words that only it has.
         which: &'a str,
     },
+    /// Those that keep the time of another zone come at the same hour here.
+    Here,
     /// One is put off; one that has just come is set anew.
     Snooze {
         /// See [`ReminderOrder::End`].
@@ -117,20 +119,24 @@ pub fn carry_out(
 ) -> Result<String, OrderError> {
     let done = call(store, config, now, order)?;
     let fit = |reminder: NewReminder| NewReminder { text: redactor.redact(&reminder.text), ..reminder };
-    let (mut ended, mut set) = (None, None);
+    let mut orders: Vec<Order> = Vec::new();
     for change in done.changes {
         match change {
-            Change::EndReminder { id } => ended = Some(id),
-            Change::AddReminder(reminder) => set = Some(fit(reminder)),
+            Change::EndReminder { id } => orders.push(Order::EndReminder { id, to: None }),
+            // What is set right after one has ended is in its place.
+            Change::AddReminder(reminder) => match orders.last_mut() {
+                Some(Order::EndReminder { to: to @ None, .. }) => *to = Some(fit(reminder)),
+                _ => orders.push(Order::Remind(fit(reminder))),
+            },
             _ => {}
         }
     }
-    let order = match (ended, set) {
-        (None, None) => return Ok(done.content),
-        (None, Some(reminder)) => Order::Remind(reminder),
-        (Some(id), to) => Order::EndReminder { id, to },
-    };
-    store.order(&order, now)?;
+    if orders.is_empty() {
+        return Ok(done.content);
+    }
+    for order in &orders {
+        store.order(order, now)?;
+    }
     Ok(redactor.redact(&done.content))
 }
 
@@ -160,6 +166,7 @@ fn call(store: &Store, config: &Config, now: DateTime<Utc>, order: ReminderOrder
                 None => called("reminder_set", input, &world),
             }
         }
+        ReminderOrder::Here => called("reminder_move", json!({"reminder": "all", "when": HERE_AND_NOW}), &world),
         ReminderOrder::End { which } => called("reminder_done", json!({"reminder": which}), &world),
         ReminderOrder::Snooze { which, until } => {
             let number = which.trim_start_matches('#').parse::<i64>().ok();

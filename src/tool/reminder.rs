@@ -24,6 +24,8 @@ use crate::{
 const MAX_REMINDERS: usize = 500;
 /// Of these, for a chat that isn't the owner's: nobody else's run out by it.
 const MAX_REMINDERS_OF_CHAT: usize = 50;
+/// In the place of a time: at the same hour where the person is now.
+pub(crate) const HERE: &str = "here";
 /// An instant at most this long ago still makes a reminder.
 const MAX_LATE: TimeDelta = TimeDelta::days(1);
 
@@ -53,7 +55,8 @@ struct Show {
 struct Move {
     /// The reminder's number from `reminder_list`, or words that only it has.
     reminder: String,
-    /// When from now on, as for `reminder_set`. A day alone keeps the time of day, a time alone keeps the day, or how it recurs.
+    /// When from now on, as for `reminder_set`. A day alone keeps the time of day, a time alone keeps the day, or how it recurs. With
+    /// `all` as the reminder `here`: those set in another time zone come at the same hour in the present one.
     #[serde(default)]
     when: Option<String>,
     /// In the place of `when`: how much later, such as `1 hour`. Counted from its time, or from now if that has passed.
@@ -195,8 +198,39 @@ pub(crate) fn slot_on(reminder: &Reminder, date: NaiveDate, tz: Tz) -> Option<Sl
     rule?.next_after(before.max(next.at), zone).filter(is_then)
 }
 
+/// Has all that keep the time of another zone come at the same hour here.
+fn shift_here(world: &World) -> Outcome {
+    let (mut lines, mut done) = (Vec::new(), Done::default());
+    for reminder in visible(world).filter(|reminder| reminder.keeps_another_zone(world.tz)) {
+        let old = &reminder.what;
+        let slot = match &old.rule {
+            Some(rule) => rule.next_after(world.now, world.tz),
+            None => Some(resolve(reminder.next().civil, world.tz)).filter(|slot| slot.at > world.now),
+        };
+        let Some(slot) = slot else {
+            lines.push(format!("{} — its hour has passed here, so it stays as it is", old.text));
+            continue;
+        };
+        lines.push(format!("{} — {}", old.text, spoken(slot, old.rule.as_ref(), world.tz)));
+        let zone = world.tz.name().to_owned();
+        done.changes.extend([
+            Change::EndReminder { id: reminder.id },
+            Change::AddReminder(NewReminder { zone, slot: slot.civil, next_at: slot.at, ..old.clone() }),
+        ]);
+        done.taint = done.taint.or_else(|| taint_of([reminder], world));
+    }
+    if lines.is_empty() {
+        return Ok(Done::told(format!("All reminders go by the clock of {} already.", world.tz)));
+    }
+    done.receipt = Some(format!("Moved the reminders to the time of {}", world.tz));
+    Ok(Done { content: format!("They go by the clock of {} now:\n{}", world.tz, lines.join("\n")), ..done })
+}
+
 /// Moves one: the old one ends and another is set, so that an undo gives the old one back.
 fn shift(args: &Move, world: &World) -> Outcome {
+    if args.reminder.trim().eq_ignore_ascii_case("all") && args.when.as_deref() == Some(HERE) {
+        return shift_here(world);
+    }
     let reminder = match find(&args.reminder, world) {
         Ok(reminder) => reminder,
         Err(outcome) => return *outcome,

@@ -51,7 +51,7 @@ pub(super) fn line(tool: &str) -> &'static str {
              (run: late, skip, tell)"
         }
         "reminder_move" => {
-            "`reminder`, `when` (a day alone keeps its time, a time its day), or `by` (how much later: 1 hour); it gets another number"
+            "`reminder`, `when` (a day alone keeps its time, a time its day; of `all`: `here`, after a change of time zone), or `by` (how much later: 1 hour); it gets another number"
         }
         "reminder_done" => "`reminder` ends; `last`: the one just sent",
         "long_task_start" => {

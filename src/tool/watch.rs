@@ -101,7 +101,7 @@ fn run(args: &Args, world: &World) -> Outcome {
 fn can_be_seen(target: &WatchTarget, world: &World) -> Result<(), String> {
     match target {
         WatchTarget::Page(url) => {
-            let granted: Vec<String> = 
+            let granted: Vec<String> =
                 world.rules.hosts().iter().map(|host| format!("{}:{}", host.name, host.port)).collect();
             web::check_url(url, &Grants::new(granted.iter().map(String::as_str))).map_err(|error| error.to_string())
         }

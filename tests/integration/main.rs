@@ -168,6 +168,8 @@ mod reflect;
 #[cfg(test)]
 mod reminded;
 #[cfg(test)]
+mod reminders_changed;
+#[cfg(test)]
 mod remote;
 #[cfg(test)]
 mod replay;

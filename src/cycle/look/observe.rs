@@ -209,7 +209,7 @@ pub(in crate::cycle) fn is_anything_due(store: &Store, context: Context<'_>) -> 
     if let Some(memory) =
         Glance::look(&dir, url).filter(|memory| head_seen(store).is_ok_and(|seen| seen == Some(memory.head())))
     {
-        return Ok(is_clock_set_back(store, now)?
+        return Ok(is_clock_changed(store, context.config, now)?
             || is_fetch_due(store, memory.has_remote(), context)?
             || retention::is_due(store, context)?
             || jobs::is_due(store, context)?
@@ -221,7 +221,7 @@ pub(in crate::cycle) fn is_anything_due(store: &Store, context: Context<'_>) -> 
     if url.is_some_and(|url| !repo.has_origin(url)) {
         return Ok(true);
     }
-    if is_clock_set_back(store, now)?
+    if is_clock_changed(store, context.config, now)?
         || repo.is_interrupted() && store.upkeep(UpkeepKind::Finish)?.may_try(now)
         || is_parked_work_due(store, &repo, now)?
         || is_push_due(store, &repo, now)?
@@ -234,9 +234,21 @@ pub(in crate::cycle) fn is_anything_due(store: &Store, context: Context<'_>) -> 
     Ok(!Observation::look(store, Some(&repo), context)?.due(context).is_empty())
 }
 
-/// Whether the clock was set back: what waits is brought forward then, and the next slots are to be found anew.
-fn is_clock_set_back(store: &Store, now: DateTime<Utc>) -> Result<bool, StoreError> {
-    Ok(store.is_set_back(now)? || store.reminders()?.iter().any(|reminder| reminder.is_set_back(now)))
+/// Whether the clock was set back: what waits is brought forward then, and the next slots are to be found anew. Or the person lives in
+/// another time zone now.
+fn is_clock_changed(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<bool, StoreError> {
+    Ok(is_zone_new(store, config, now)?
+        || store.is_set_back(now)?
+        || store.reminders()?.iter().any(|reminder| reminder.is_set_back(now)))
+}
+
+/// What is kept under this key is the person's time zone as they know of it.
+pub(in crate::cycle) const ZONE: &str = "zone";
+
+/// Whether the person is to be told of their new time zone.
+pub(in crate::cycle) fn is_zone_new(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<bool, StoreError> {
+    let is_quiet = config.quiet_hours.is_some_and(|hours| hours.contains(now.with_timezone(&config.timezone).time()));
+    Ok(!is_quiet && store.handled(ZONE)?.is_some_and(|noted| noted != config.timezone.name()))
 }
 
 /// Whether texts for the terminal are to go to the owner's chat.

@@ -84,6 +84,7 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
     }
     let is_set_back = store.is_set_back(now)? || reminders.iter().any(|reminder| reminder.is_set_back(now));
     due.extend(is_set_back.then(|| "a clock that was set back".to_owned()));
+    due.extend(observe::is_zone_new(store, config, now)?.then(|| "a new time zone".to_owned()));
     due.extend(jobs::is_any_due(store, config, now)?.then(|| "a standing job".to_owned()));
     if config.telegram_token.is_some() {
         due.extend(store.has_doubtful(now)?.then(|| "doubtful deliveries".to_owned()));

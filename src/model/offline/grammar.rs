@@ -77,6 +77,8 @@ pub enum OfflineCommand {
     },
     /// End the reminder that was just sent.
     StopReminder,
+    /// Have all reminders come at the same hour in the present time zone.
+    RemindersHere,
     /// Say which reminders are set.
     ListReminders,
     /// Take a reminder back.

@@ -159,6 +159,8 @@ fn parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePa
             one(call("reminder_set", json!({"text": what, "when": when, "missed": missed}))
                 .step(format!("set a reminder: {what}")))
         }
+        OfflineCommand::RemindersHere => one(call("reminder_move", json!({"reminder": "all", "when": "here"}))
+            .step("move the reminders to the present time zone".to_owned())),
         OfflineCommand::StopReminder => {
             one(call("reminder_done", json!({"reminder": "last"}))
                 .step("end the reminder that was just sent".to_owned()))

@@ -53,6 +53,7 @@ fn command_form(command: &OfflineCommand) -> String {
         }
         OfflineCommand::RemindNear { what, when, .. } => format!("remind ‹{what}› near ‹{when}›"),
         OfflineCommand::StopReminder => "stop the last".to_owned(),
+        OfflineCommand::RemindersHere => "all reminders here".to_owned(),
         OfflineCommand::ListReminders => "list reminders".to_owned(),
         OfflineCommand::CancelReminder { which: w } => format!("cancel {}", which(w)),
         OfflineCommand::TaskAdd { title, backlog, due } => {
@@ -896,6 +897,7 @@ fn reminders_end_and_change_in_plain_words() {
         ("change the time of reminder 2 to friday", "postpone #2 reminder to Fri 11-27"),
         ("move reminder 1 to tomorrow at 8", "postpone #1 reminder to Sun 11-22 08:00"),
         ("change my mind", "unclear"),
+        ("move my reminders here", "all reminders here"),
     ]);
 }
 

@@ -446,6 +446,11 @@ impl Config {
         self.workspace_dir.join("page")
     }
 
+    /// Locked while the page is served.
+    pub fn page_lock_path(&self) -> PathBuf {
+        self.page_dir().join("lock")
+    }
+
     /// What Reveille may do, written by a person alone.
     pub fn policy_path(&self) -> PathBuf {
         self.workspace_dir.join("policy.toml")

@@ -37,7 +37,7 @@ pub use identity::Identity;
 use leash::Leash;
 pub use leashed::{Leashed, Pipes};
 pub use lines::{Fuse, Lines};
-pub use table::{computing_times, holding_flock, is_running, is_stopped, own_children, runs_in};
+pub use table::{computing_times, descends_from, holding_flock, is_running, is_stopped, own_children, runs_in};
 pub use within::{become_program, forbid_core_files, start_beside};
 
 /// Settings of ours, which are nobody else's business: variables whose names begin so. No child gets those that hold a secret.

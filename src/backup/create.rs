@@ -37,12 +37,14 @@ const MISSED: [(&str, &str); 4] = [
     ("models", "they can be fetched again"),
 ];
 /// What is made anew, or is of this machine and this moment.
-const MADE_ANEW: [&str; 12] = [
+const MADE_ANEW: [&str; 14] = [
     SETTINGS,
     ".ballast",
     "snapshots",
     ".wake-lock",
     ".bot-lock",
+    ".chat-lock",
+    ".stay-lock",
     ".voice-lock",
     ".last-look",
     ".health-told",

@@ -27,8 +27,17 @@ use crate::{
 };
 
 /// What a workspace may hold that something is restored into.
-const MAY_BE_THERE: [&str; 7] =
-    [SETTINGS, "logs", ".wake-lock", ".bot-lock", ".last-look", ".health-told", ".voice-lock"];
+const MAY_BE_THERE: [&str; 9] = [
+    SETTINGS,
+    "logs",
+    ".wake-lock",
+    ".bot-lock",
+    ".chat-lock",
+    ".stay-lock",
+    ".last-look",
+    ".health-told",
+    ".voice-lock",
+];
 
 /// What was restored.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]

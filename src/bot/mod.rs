@@ -14,6 +14,7 @@ mod answers;
 mod batch;
 mod commands;
 mod door;
+mod due_watch;
 mod gap;
 pub mod media;
 mod menu;
@@ -41,6 +42,7 @@ use std::{cell::RefCell, path::PathBuf, rc::Rc};
 use tokio::sync::{mpsc, watch};
 
 pub use commands::terminal::{AtTerminal, at_terminal};
+pub use due_watch::DueWatch;
 pub use pair::{Pairing, pair};
 pub use progress::line as progress_line;
 pub use said::{AfterPut, MAX_SAID_BYTES, Put, put_said};

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// What was done by itself, as far as it is a reason once. The next machine on duty takes it for handled.
-const HANDED_OVER: [&str; 4] = ["at/", "decay/", OWN_WORK, REFLECTED];
+const HANDED_OVER: [&str; 5] = ["at/", "decay/", "due/", OWN_WORK, REFLECTED];
 /// Under this key stands when the channel was last heard: what comes after is no gap, and nobody is told of one.
 const HEARD: &str = "heard";
 /// Keys that are handed over at most, the newest.

@@ -14,7 +14,7 @@ use std::{
     collections::BTreeSet,
     io::{BufRead as _, IsTerminal as _, Read as _},
     process::ExitCode,
-    sync::Arc,
+    sync::{Arc, Mutex},
 };
 
 use editor::{MessageEditor, Typed, TypedDecision};
@@ -30,7 +30,7 @@ use super::{
     wake::{look, why_it_waits, with_signals},
 };
 use crate::{
-    bot::{MAX_SAID_BYTES, Put},
+    bot::{DueWatch, MAX_SAID_BYTES, Put},
     config::{Config, OFFLINE_MODEL},
     cycle::{
         self,
@@ -41,6 +41,7 @@ use crate::{
     process::Identity,
     store::{Approval, Awaited, LandedFile, Order, Store, StoreError, TerminalSession},
     types::ChatRef,
+    wake_lock::waker::Starting,
     words::count,
 };
 
@@ -101,6 +102,8 @@ struct Chat<'a> {
     steps: Option<Arc<Steps>>,
     /// Questions that were put off.
     later: BTreeSet<i64>,
+    /// Starts wakes for what is due while nobody types.
+    watch: Arc<Mutex<DueWatch>>,
 }
 
 /// What a wake is started for.
@@ -165,7 +168,8 @@ impl<'a> Chat<'a> {
         let is_thinking = in_force(context.config, &store)?.effective_model() != OFFLINE_MODEL;
         let has_steps = is_interactive && std::io::stderr().is_terminal() && is_thinking;
         let steps = if has_steps { Some(Arc::new(Steps::open(context)?)) } else { None };
-        Ok(Self { context, interrupts, is_interactive, store, session, steps, later: BTreeSet::new() })
+        let watch = Arc::new(Mutex::new(DueWatch::new(TRIGGER, Some(Starting::Chat))));
+        Ok(Self { context, interrupts, is_interactive, store, session, steps, later: BTreeSet::new(), watch })
     }
 
     /// The conversation with a person. Says whether all went well.
@@ -188,7 +192,8 @@ impl<'a> Chat<'a> {
             if self.interrupts.is_leaving() {
                 break;
             }
-            let news = News { config: self.context.config.clone(), session: self.session.clone() };
+            let (config, watch) = (self.context.config.clone(), Arc::clone(&self.watch));
+            let news = News { config, session: self.session.clone(), watch };
             let text = match editor.message(news) {
                 Typed::Text(text) => text,
                 Typed::Cleared if has_cleared => break,

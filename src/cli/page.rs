@@ -106,7 +106,7 @@ async fn begin(config: &Config, arguments: &PageArguments, socket: &Path) -> io:
     let begun = tokio::time::Instant::now();
     let mut is_in_line = false;
     loop {
-        let lock = lock(&config.page_dir().join("lock"))?;
+        let lock = lock(&config.page_lock_path())?;
         if let (Some(_lock), false) = (&lock, arguments.address) {
             return serve(config, arguments.port, socket).await;
         }

@@ -40,6 +40,8 @@ enum RemindCommand {
         #[arg(required = true)]
         reminder: Vec<String>,
     },
+    /// After a change of time zone: those that keep the time of the old one come at the same hour here.
+    Here,
     /// The same as done.
     Cancel {
         /// Its number from the list, or words that only it has.
@@ -106,6 +108,7 @@ pub(super) fn run(config: &Config, arguments: &RemindArguments, as_json: bool) -
             text = reminder.join(" ");
             ReminderOrder::End { which: &text }
         }
+        Some(RemindCommand::Here) => ReminderOrder::Here,
         Some(RemindCommand::Snooze { reminder, until: words }) => {
             until = words.join(" ");
             ReminderOrder::Snooze { which: reminder, until: &until }

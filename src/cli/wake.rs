@@ -1,6 +1,6 @@
 //! `wake`: doing what is due once, staying and waking by itself, or looking at what wakes did.
 
-use std::{cell::Cell, io::IsTerminal as _, path::Path, process::ExitCode};
+use std::{cell::Cell, path::Path, process::ExitCode};
 
 use tokio::sync::watch;
 
@@ -30,7 +30,7 @@ use crate::{
     repo::RepoError,
     store::{Order, Store, wait_after},
     types::ChatRef,
-    wake_lock::waker,
+    wake_lock::waker::{self, Starting},
 };
 
 /// What starts the wake of `wake undo`.
@@ -310,8 +310,7 @@ pub(super) fn why_it_waits(context: Context<'_>, store: &Store) -> Option<String
 
 /// One wake.
 pub(super) async fn look(context: Context<'_>, store: &mut Store, trigger: &str) -> Result<Report, WakeError> {
-    let streams = [std::io::stdin().is_terminal(), std::io::stdout().is_terminal(), std::io::stderr().is_terminal()];
-    if waker::is_by_itself(trigger, streams.contains(&true)) {
+    if waker::is_by_itself(trigger) {
         waker::leave_sign(context.config, context.clock.now());
     }
     store.readmit(&context.config.allowed_chats)?;
@@ -325,6 +324,7 @@ fn stay(config: &Config, view: &ReportView) -> ExitCode {
         let mut stop = context.stop.clone();
         let mut failures = 0;
         (context.at_work)();
+        let _shown = Starting::Stay.show(config);
         tracing::info!("staying; SIGTERM ends it");
         loop {
             // Secrets may have been added meanwhile, in mcp.toml for one.

@@ -169,7 +169,7 @@ pub fn weigh(look: &InitiativeLook<'_>) -> Weighed {
     let projects = aimless.map(|(name, project)| of_project(name, project, today));
     let waits = |task: &&Task| {
         let waited = task.touched.map(|day| decay::quiet_days(day, today)).is_some_and(|days| days >= WAITED_DAYS);
-        waited || due_of(task).is_some_and(|due| days_until(due, today) <= DUE_SOON_DAYS)
+        waited || task.due().is_some_and(|due| days_until(due, today) <= DUE_SOON_DAYS)
     };
     let tasks = active.iter().chain(backlog.iter().filter(waits)).filter(|task| !has_own_wake(task, look));
     let mut candidates: Vec<InitiativeCandidate> =
@@ -188,16 +188,12 @@ fn has_own_wake(task: &Task, look: &InitiativeLook<'_>) -> bool {
     task.steps().is_some() || task.at().and_then(|at| task_time(at, look.tz)).is_some_and(|at| at > look.now)
 }
 
-fn due_of(task: &Task) -> Option<NaiveDate> {
-    task.get("due")?.split_whitespace().next()?.parse().ok()
-}
-
 fn days_until(due: NaiveDate, today: NaiveDate) -> i64 {
     due.signed_duration_since(today).num_days()
 }
 
 fn of_task(task: &Task, look: &InitiativeLook<'_>, preferences: Preferences, today: NaiveDate) -> InitiativeCandidate {
-    let due = due_of(task);
+    let due = task.due();
     let by_due = match due.map(|due| days_until(due, today)) {
         None => 0,
         Some(..=0) => 4,

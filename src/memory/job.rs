@@ -87,7 +87,7 @@ pub enum WatchTarget {
 pub enum JobNotify {
     /// Whatever it came to.
     Always,
-    /// What differs from the run before.
+    /// What differs from the run before: what a watch or a condition finds.
     #[default]
     Changes,
     /// Nothing: it is kept.
@@ -173,6 +173,8 @@ impl Job {
                 "there is nothing to do: give `watch` or `if`, or write below the front matter what is to be done";
             reader.problems.push(Problem::new(1, what));
         }
+        // What a model was asked for is wanted, be it the same as the day before.
+        let without = if body.is_some() { JobNotify::Always } else { JobNotify::Changes };
         let job = Self {
             name: name.to_owned(),
             when,
@@ -181,10 +183,12 @@ impl Job {
             body,
             tools: reader.tools(),
             budget_usd: reader.budget(),
-            notify: reader.word(
-                "notify",
-                &[("always", JobNotify::Always), ("changes", JobNotify::Changes), ("never", JobNotify::Never)],
-            ),
+            notify: reader
+                .said_word(
+                    "notify",
+                    &[("always", JobNotify::Always), ("changes", JobNotify::Changes), ("never", JobNotify::Never)],
+                )
+                .unwrap_or(without),
             missed: reader.word("missed", &[("run", Missed::Run), ("skip", Missed::Skip), ("tell", Missed::Tell)]),
             is_paused: reader.word("status", &[("active", false), ("paused", true)]),
         };
@@ -329,13 +333,18 @@ impl Reader<'_> {
 
     /// One of a few words; the default where it isn't given.
     fn word<T: Copy + Default>(&mut self, key: &str, words: &[(&str, T)]) -> T {
-        let Some((text, line)) = self.string(key) else { return T::default() };
-        if let Some((_, value)) = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(&text)) {
-            return *value;
+        self.said_word(key, words).unwrap_or_default()
+    }
+
+    /// The same; none where it isn't given, or is a problem.
+    fn said_word<T: Copy>(&mut self, key: &str, words: &[(&str, T)]) -> Option<T> {
+        let (text, line) = self.string(key)?;
+        let found = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(&text)).map(|(_, value)| *value);
+        if found.is_none() {
+            let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            self.problem(line, format!("`{key}: {text}` is none of {}", known.join(", ")));
         }
-        let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        self.problem(line, format!("`{key}: {text}` is none of {}", known.join(", ")));
-        T::default()
+        found
     }
 }
 

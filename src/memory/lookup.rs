@@ -9,7 +9,7 @@ const MAX_CANDIDATES: usize = 8;
 
 /// Why a query named nothing, or more than one thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Miss {
+pub(crate) enum Miss {
     /// Nothing matches; these share a word with the query, the nearest first.
     NotFound { similar: Vec<String> },
     /// These all match.
@@ -18,7 +18,7 @@ pub(super) enum Miss {
 
 /// The index of the one name that the query means: the same text, else the only one that starts with it, else the
 /// only one with all its words. Case never matters.
-pub(super) fn pick(query: &str, names: &[&str]) -> Result<usize, Miss> {
+pub(crate) fn pick(query: &str, names: &[&str]) -> Result<usize, Miss> {
     let wanted = folded(query);
     let wanted_words = words(query);
     if wanted_words.is_empty() && wanted.is_empty() {

@@ -21,7 +21,7 @@ pub mod giving_back;
 pub mod imported;
 pub mod initiative;
 pub mod job;
-mod lookup;
+pub(crate) mod lookup;
 pub mod merge;
 pub mod origin;
 pub mod others;

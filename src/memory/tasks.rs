@@ -12,7 +12,7 @@ use std::{
     ops::Range,
 };
 
-use chrono::NaiveDate;
+use chrono::{Datelike as _, NaiveDate};
 
 pub use self::prose::Prose;
 pub(super) use self::read::{RawKey, RawTask, raw_task};
@@ -76,6 +76,18 @@ pub enum TaskError {
     },
 }
 
+/// A day until which something is to be done, as people say it: "due tomorrow", "was due Thu 26 Nov".
+pub fn due_in_words(due: NaiveDate, today: NaiveDate) -> String {
+    let far = if due.year() == today.year() { "%a %-d %b" } else { "%a %-d %b %Y" };
+    match due.signed_duration_since(today).num_days() {
+        0 => "due today".to_owned(),
+        1 => "due tomorrow".to_owned(),
+        -1 => "was due yesterday".to_owned(),
+        ..-1 => format!("was due {}", due.format(far)),
+        _ => format!("due {}", due.format(far)),
+    }
+}
+
 fn list(lead: &str, names: &[String]) -> String {
     if names.is_empty() { String::new() } else { format!("{lead}“{}”", names.join("”, “")) }
 }
@@ -132,6 +144,8 @@ pub struct TaskDraft {
     pub next: Option<String>,
     /// When the next step is the assistant's own: the time of it.
     pub at: Option<String>,
+    /// The day until which it is to be done.
+    pub due: Option<NaiveDate>,
     /// Why it matters.
     pub why: Option<String>,
     /// The project that it is a part of.
@@ -154,6 +168,11 @@ impl Task {
     /// When the assistant's own next step is due, as written.
     pub fn at(&self) -> Option<&str> {
         self.get("at")
+    }
+
+    /// The day until which it is to be done, where it says one such as `2026-11-20`.
+    pub fn due(&self) -> Option<NaiveDate> {
+        self.get("due")?.split_whitespace().next()?.parse().ok()
     }
 
     /// The name of its steps' document, where it is a long task: see [`super::steps`].
@@ -309,11 +328,13 @@ impl TaskList {
         }
         let eol = eol(&self.text);
         let touched = draft.touched.map(|day| day.to_string());
+        let due = draft.due.map(|day| day.to_string());
         let values = [
             ("status", &draft.status),
             ("touched", &touched),
             ("next", &draft.next),
             ("at", &draft.at),
+            ("due", &due),
             ("why", &draft.why),
             ("project", &draft.project),
         ];

@@ -5,8 +5,8 @@ use chrono::NaiveDate;
 use crate::{
     memory::{
         self,
-        decay::quiet_days,
-        tasks::{MAX_ACTIVE_TASKS, Task, TaskList},
+        decay::{quiet_days, rests},
+        tasks::{MAX_ACTIVE_TASKS, Task, TaskList, due_in_words},
     },
     store::ShownTask,
     tool::also_written,
@@ -49,6 +49,11 @@ pub struct ListedTask {
     pub at: Option<String>,
     /// Until when a person wants it done.
     pub due: Option<String>,
+    /// The same as people say it, where it is a day: "due tomorrow".
+    #[serde(skip)]
+    pub due_words: Option<String>,
+    /// Whether it is to be done today, or should have been.
+    pub is_due: bool,
     /// How much it matters.
     pub priority: Option<String>,
     /// The project that it is a part of.
@@ -72,6 +77,8 @@ pub fn listed(active: &TaskList, backlog: &TaskList, today: NaiveDate) -> Vec<Li
         next: own(&task, "next"),
         at: own(&task, "at"),
         due: own(&task, "due"),
+        due_words: task.due().map(|due| due_in_words(due, today)),
+        is_due: !rests(&task) && task.due().is_some_and(|due| due <= today),
         priority: own(&task, "priority"),
         project: task.project(),
         chat: task.chat(),
@@ -122,8 +129,10 @@ pub fn line(task: &Task, today: NaiveDate) -> String {
     let project = task.project().map(|name| format!(", project {name}")).unwrap_or_default();
     line.push_str(&project);
     for (key, said) in [("priority", "priority"), ("due", "due"), ("next", "next:"), ("at", "at")] {
-        if let Some(value) = task.get(key) {
-            line.push_str(&format!(", {said} {}", brief(value)));
+        match (task.get(key), task.due()) {
+            (Some(_), Some(due)) if key == "due" => line.push_str(&format!(", {}", due_in_words(due, today))),
+            (Some(value), _) => line.push_str(&format!(", {said} {}", brief(value))),
+            (None, _) => {}
         }
     }
     match task.touched.map(|touched| quiet_days(touched, today)) {

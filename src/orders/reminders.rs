@@ -11,10 +11,11 @@ use crate::{
         time,
     },
     redact::Redactor,
+    schedule::is_distance,
     store::{Change, NewReminder, Order, Reminder, Store, StoreError},
-    tool::{Chat, Done, Registry, Unwoken},
+    tool::{Chat, Done, REMINDER_HERE as HERE_AND_NOW, Registry},
     types::ChatRef,
-    wake_lock::waker::{Timed, Waker},
+    wake_lock::waker::Waker,
     zone::Tz,
 };
 
@@ -33,11 +34,13 @@ pub enum ReminderOrder<'a> {
         /// Its number, or words that only it has.
         which: &'a str,
     },
+    /// Those that keep the time of another zone come at the same hour here.
+    Here,
     /// One is put off; one that has just come is set anew.
     Snooze {
         /// See [`ReminderOrder::End`].
         which: &'a str,
-        /// Until when.
+        /// Until when; or how long, counted from its time, or from now if that has passed.
         until: &'a str,
     },
 }
@@ -86,6 +89,9 @@ pub fn read_words(said: &str, now: DateTime<Tz>) -> Result<Value, String> {
             [OfflineCommand::Remind { what, when, missed }] => {
                 Ok(json!({"text": what, "when": time(when), "missed": missed}))
             }
+            [OfflineCommand::RemindNear { what, when, missed }] => {
+                Ok(json!({"text": what, "when": when, "missed": missed}))
+            }
             [OfflineCommand::AskBack { question, .. }] => Err(question.clone()),
             _ => Err("I read more than one thing in that, and set nothing.".to_owned()),
         },
@@ -113,20 +119,24 @@ pub fn carry_out(
 ) -> Result<String, OrderError> {
     let done = call(store, config, now, order)?;
     let fit = |reminder: NewReminder| NewReminder { text: redactor.redact(&reminder.text), ..reminder };
-    let (mut ended, mut set) = (None, None);
+    let mut orders: Vec<Order> = Vec::new();
     for change in done.changes {
         match change {
-            Change::EndReminder { id } => ended = Some(id),
-            Change::AddReminder(reminder) => set = Some(fit(reminder)),
+            Change::EndReminder { id } => orders.push(Order::EndReminder { id, to: None }),
+            // What is set right after one has ended is in its place.
+            Change::AddReminder(reminder) => match orders.last_mut() {
+                Some(Order::EndReminder { to: to @ None, .. }) => *to = Some(fit(reminder)),
+                _ => orders.push(Order::Remind(fit(reminder))),
+            },
             _ => {}
         }
     }
-    let order = match (ended, set) {
-        (None, None) => return Ok(done.content),
-        (None, Some(reminder)) => Order::Remind(reminder),
-        (Some(id), to) => Order::EndReminder { id, to },
-    };
-    store.order(&order, now)?;
+    if orders.is_empty() {
+        return Ok(done.content);
+    }
+    for order in &orders {
+        store.order(order, now)?;
+    }
     Ok(redactor.redact(&done.content))
 }
 
@@ -144,8 +154,7 @@ fn call(store: &Store, config: &Config, now: DateTime<Utc>, order: ReminderOrder
     };
     match order {
         ReminderOrder::Set { text, at } => {
-            let warning = Waker::look(config, now).warning(Timed::Reminder, config);
-            world.unwoken = Unwoken { reminder: warning, task: None };
+            world.unwoken = Waker::look(config, now).warning(config);
             let input = match at {
                 Some(at) => json!({"text": text, "when": at}),
                 None => read_words(text, local).map_err(|why| {
@@ -157,11 +166,15 @@ fn call(store: &Store, config: &Config, now: DateTime<Utc>, order: ReminderOrder
                 None => called("reminder_set", input, &world),
             }
         }
+        ReminderOrder::Here => called("reminder_move", json!({"reminder": "all", "when": HERE_AND_NOW}), &world),
         ReminderOrder::End { which } => called("reminder_done", json!({"reminder": which}), &world),
         ReminderOrder::Snooze { which, until } => {
             let number = which.trim_start_matches('#').parse::<i64>().ok();
             if let Some(gone) = number.map(|id| store.past_reminder(id)).transpose()?.flatten() {
                 world.reminders.push(gone);
+            }
+            if is_distance(until) {
+                return called("reminder_move", json!({"reminder": which, "by": until}), &world);
             }
             in_words(until, |when| called("reminder_move", json!({"reminder": which, "when": when}), &world))
         }

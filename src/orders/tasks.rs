@@ -1,7 +1,7 @@
 //! Tasks by a person's own order. Each is one commit of theirs, under the wake lock: it wakes nobody, and what they had edited and
 //! not committed is a commit of its own before it.
 
-use chrono::DateTime;
+use chrono::{DateTime, NaiveDate};
 use serde_json::{Value, json};
 
 use super::{OrderError, world};
@@ -9,11 +9,11 @@ use crate::{
     memory::{self, tasks::TaskList},
     provenance::hand::{Hand, HandTools, PersonsCommit},
     repo::{FileChange, LeftAlone},
-    schedule::when::{When, parse_only_time},
+    schedule::{When, parse_only_day, parse_only_time},
     store::Change,
-    tool::{Chat, Documents, Refusal, Registry, Unwoken},
+    tool::{Chat, Documents, Refusal, Registry},
     types::ChatRef,
-    wake_lock::waker::{Timed, Waker},
+    wake_lock::waker::Waker,
     zone::Tz,
 };
 
@@ -113,7 +113,7 @@ pub fn carry_out(hand: &mut Hand<'_>, tools: HandTools<'_>, order: &TaskOrder) -
     let mut world = world(tools.config, hand.rows(), now, chat)?;
     world.documents = Documents::new(hand.repo.root(), Vec::new());
     world.shown_tasks = hand.rows().shown_tasks(ChatRef::TERMINAL)?;
-    world.unwoken = Unwoken { reminder: None, task: Waker::look(tools.config, now).warning(Timed::Task, tools.config) };
+    world.unwoken = Waker::look(tools.config, now).warning(tools.config);
     let registry = Registry::of_orders();
     let (mut told, mut did, mut handled) = (Vec::new(), None, Vec::new());
     for (tool, input) in calls(order, world.local())? {
@@ -175,17 +175,17 @@ fn calls(order: &TaskOrder, now: DateTime<Tz>) -> Result<Vec<(&'static str, Valu
     match order {
         TaskOrder::Add(new) => {
             let at = new.at.as_deref().map(|at| moment(at, "--at", now)).transpose()?;
-            let due = new.due.as_deref().map(|due| moment(due, "--due", now)).transpose()?;
+            let due = new.due.as_deref().map(|due| day(due, "--due", now)).transpose()?.map(|due| due.to_string());
             let list = if new.in_backlog { "backlog" } else { "active" };
             let mut input = json!({"title": new.title, "list": list});
             let at = at.map(|at| at.format("%Y-%m-%d %H:%M").to_string());
-            for (key, value) in [("next", &new.next), ("at", &at), ("why", &new.why), ("project", &new.project)] {
+            let own = [("next", &new.next), ("at", &at), ("due", &due), ("why", &new.why), ("project", &new.project)];
+            for (key, value) in own {
                 if let (Some(value), Some(input)) = (value, input.as_object_mut()) {
                     input.insert(key.to_owned(), json!(value));
                 }
             }
-            let due = due.map(|due| due.format("%Y-%m-%d").to_string());
-            let further = [("due", due), ("priority", new.priority.clone())];
+            let further = [("priority", new.priority.clone())];
             // In quotation marks it is the whole title.
             let set = |(key, value)| {
                 ("task_update", json!({"task": format!("“{}”", new.title.trim()), "key": key, "value": value}))
@@ -199,7 +199,7 @@ fn calls(order: &TaskOrder, now: DateTime<Tz>) -> Result<Vec<(&'static str, Valu
         TaskOrder::Set { task, key, value } => {
             let value = match (key.to_lowercase().as_str(), value.as_deref()) {
                 ("at", Some(at)) => Some(moment(at, "at", now)?.format("%Y-%m-%d %H:%M").to_string()),
-                ("due", Some(due)) => Some(moment(due, "due", now)?.format("%Y-%m-%d").to_string()),
+                ("due", Some(due)) => Some(day(due, "due", now)?.to_string()),
                 (_, value) => value.map(str::to_owned),
             };
             one("task_update", json!({"task": task, "key": key, "value": value}))
@@ -214,9 +214,19 @@ fn calls(order: &TaskOrder, now: DateTime<Tz>) -> Result<Vec<(&'static str, Valu
     }
 }
 
+const EXPECTED: &str = "Type one such as “tomorrow”, “friday 9:00” or 2026-11-23. Nothing was done.";
+
+/// A day in words, which may be today.
+fn day(text: &str, what: &str, now: DateTime<Tz>) -> Result<NaiveDate, OrderError> {
+    match parse_only_day(text, now) {
+        Some(Ok(day)) => Ok(day),
+        Some(Err(trouble)) => Err(OrderError::Refused(format!("{what}: “{text}” {trouble}. {EXPECTED}"))),
+        None => Err(OrderError::Refused(format!("{what}: “{text}” isn't understood as a time. {EXPECTED}"))),
+    }
+}
+
 /// One time in words, on the person's wall.
 fn moment(text: &str, what: &str, now: DateTime<Tz>) -> Result<chrono::NaiveDateTime, OrderError> {
-    const EXPECTED: &str = "Type one such as “tomorrow”, “friday 9:00” or 2026-11-23. Nothing was done.";
     match parse_only_time(text, now) {
         Some(Ok(When::At(slot))) => Ok(slot.civil),
         Some(Ok(When::Every(_))) => Err(OrderError::Refused(format!(

@@ -23,11 +23,11 @@ const MAX_CHARS: usize = 80;
 pub struct Today {
     /// The day.
     pub day: NaiveDate,
-    /// The tasks in hand.
+    /// The tasks in hand, and those that are due.
     pub tasks: Vec<ListedTask>,
     /// How many tasks wait in the backlog.
     pub waiting_tasks: usize,
-    /// Reminders that are still to come today.
+    /// Reminders that are still to come today, and those that are late.
     pub reminders: Vec<TodaySlot>,
     /// Messages that wait for an answer.
     pub messages: Vec<WaitingMessage>,
@@ -46,6 +46,8 @@ pub struct TodaySlot {
     pub time: String,
     /// What it says.
     pub text: String,
+    /// Whether its time has passed, and nothing has sent it.
+    pub is_late: bool,
 }
 
 /// A message that waits.
@@ -87,15 +89,17 @@ pub fn today(
     let documents = Documents::new(&config.repo_dir(), Vec::new());
     let [active, backlog] = tasks::read(&documents);
     let all = lists::listed(&active, &backlog, day);
-    let (tasks, waiting): (Vec<_>, Vec<_>) = all.into_iter().partition(|task| task.list == "active");
+    // What waits and is due counts as today's.
+    let (tasks, waiting): (Vec<_>, Vec<_>) = all.into_iter().partition(|task| task.list == "active" || task.is_due);
     let mut slots: Vec<_> = store
         .reminders()?
         .iter()
         .filter_map(|reminder| {
-            let slot = slot_on(reminder, day, tz)?;
+            let is_late = reminder.what.next_at <= now;
+            let slot = if is_late { reminder.next() } else { slot_on(reminder, day, tz)? };
             let wall = slot.wall_time(reminder.what.rule.as_ref(), reminder.zone(tz));
-            let time = wall.format("%H:%M").to_string();
-            Some((slot.at, TodaySlot { id: reminder.id, time, text: shown(&reminder.what.text) }))
+            let time = wall.format(if wall.date() == day { "%H:%M" } else { "%a %-d %b %H:%M" }).to_string();
+            Some((slot.at, TodaySlot { id: reminder.id, time, text: shown(&reminder.what.text), is_late }))
         })
         .collect();
     slots.sort_by_key(|(at, slot)| (*at, slot.id));
@@ -127,11 +131,15 @@ impl Today {
             let since = at.map(|at| format!(" since {}", when(at, now, tz))).unwrap_or_default();
             parts.push(format!("All work is stopped{since}. `wake resume` continues."));
         }
-        let tasks = self.tasks.iter().map(task_line).collect();
-        parts.extend(section("In hand", tasks));
-        let slots =
-            self.reminders.iter().map(|slot| format!("{} {} (reminder {})", slot.time, brief(&slot.text), slot.id));
-        parts.extend(section("Still to come today", slots.collect()));
+        let tasks = |is_due| self.tasks.iter().filter(move |task| task.is_due == is_due).map(task_line).collect();
+        parts.extend(section("Due", tasks(true)));
+        parts.extend(section("In hand", tasks(false)));
+        let slots = |is_late| {
+            let slots = self.reminders.iter().filter(move |slot| slot.is_late == is_late);
+            slots.map(|slot| format!("{} {} (reminder {})", slot.time, brief(&slot.text), slot.id)).collect()
+        };
+        parts.extend(section("Late, not sent yet: `wake --once` does it", slots(true)));
+        parts.extend(section("Still to come today", slots(false)));
         let messages = self.messages.iter().map(|message| {
             let at = message.at.map(|at| format!("{}: ", when(at, now, tz))).unwrap_or_default();
             format!("{at}{} (message {})", brief(&message.text), message.id)
@@ -163,13 +171,14 @@ fn task_line(task: &ListedTask) -> String {
     let said = [
         ("project", &task.project),
         ("priority", &task.priority),
-        ("due", &task.due),
+        ("", &task.due_words),
+        ("due", &task.due.clone().filter(|_| task.due_words.is_none())),
         ("next:", &task.next),
         ("at", &task.at),
     ];
     for (said, value) in said {
         if let Some(value) = value {
-            line.push_str(&format!(", {said} {}", brief(value)));
+            line.push_str(&format!(", {}", format!("{said} {}", brief(value)).trim_start()));
         }
     }
     match task.quiet_days {
@@ -212,7 +221,12 @@ mod tests {
         let today = Today {
             tasks,
             waiting_tasks: 1,
-            reminders: vec![TodaySlot { id: 3, time: "18:00".to_owned(), text: "call\nAnna".to_owned() }],
+            reminders: vec![TodaySlot {
+                id: 3,
+                time: "18:00".to_owned(),
+                text: "call\nAnna".to_owned(),
+                is_late: false,
+            }],
             messages: vec![WaitingMessage {
                 id: 7,
                 chat: ChatRef::TERMINAL,
@@ -228,7 +242,7 @@ mod tests {
         All work is stopped since today 15:00. `wake resume` continues.
 
         **In hand**
-        - Write the report, due 2026-11-23, next: an outline (untouched for 8 days)
+        - Write the report, due Mon 23 Nov, next: an outline (untouched for 8 days)
         - Tea (touched today)
 
         **Still to come today**

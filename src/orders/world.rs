@@ -12,7 +12,7 @@ use crate::{
     mcp::client::{self, settings::Settings},
     policy::Rules,
     store::{Result, Store},
-    tool::{Attachments, Chat, Documents, Unwoken, World},
+    tool::{Attachments, Chat, Documents, World},
 };
 
 /// The world of an order that was given in this chat.
@@ -42,7 +42,7 @@ pub fn world(config: &Config, store: &Store, now: DateTime<Utc>, chat: Chat) -> 
         tell_per_day: config.tell_per_day,
         quiet_hours: config.quiet_hours,
         reminders: store.reminders()?,
-        unwoken: Unwoken::default(),
+        unwoken: None,
         documents: Documents::new(&config.repo_dir(), Vec::new()),
         index: IndexPlace::of(config),
         meaning: Meaning::default(),

@@ -53,6 +53,7 @@ pub async fn serve(listeners: &[TcpListener], site: &Arc<PageSite>) -> Infallibl
     tokio::select! {
         never = served => never,
         never = waker::run(site) => never,
+        never = waker::watch(site) => never,
         never = chat::attend(site) => never,
     }
 }

@@ -1,11 +1,16 @@
-//! Starts a wake for what was said on the page. While another wake works nothing is started: it looks again at its end, and so do
+//! Starts a wake for what was said on the page, and for whatever is due while it is served. While another wake works nothing is started: it looks again at its end, and so do
 //! we once it has ended. One that shows no life any more isn't waited for: the wake that is started replaces it.
 
-use std::{convert::Infallible, process::Child, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    process::Child,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use super::site::PageSite;
 use crate::{
-    bot::start_wake,
+    bot::{DueWatch, start_wake},
     wake_lock::{self, Holder},
 };
 
@@ -13,6 +18,8 @@ use crate::{
 const REASON: &str = "page";
 /// How often is looked whether a wake has ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// How often is looked whether it is time for something.
+const WATCH_EVERY: Duration = Duration::from_secs(1);
 
 /// Wakes whenever it is asked to, one wake at a time.
 pub(super) async fn run(site: &Arc<PageSite>) -> Infallible {
@@ -43,6 +50,22 @@ pub(super) async fn run(site: &Arc<PageSite>) -> Infallible {
                 break;
             }
         }
+    }
+}
+
+/// Wakes for what is due by the clock.
+pub(super) async fn watch(site: &Arc<PageSite>) -> Infallible {
+    let watch = Arc::new(Mutex::new(DueWatch::new(REASON, None)));
+    loop {
+        let watch = Arc::clone(&watch);
+        let ticked = site.at_desk(move |desk| {
+            watch.lock().unwrap_or_else(PoisonError::into_inner).tick(desk.config);
+            Ok(())
+        });
+        if let Err(error) = ticked.await {
+            tracing::debug!(%error, "what is due is looked at again");
+        }
+        tokio::time::sleep(WATCH_EVERY).await;
     }
 }
 

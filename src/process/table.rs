@@ -35,6 +35,23 @@ pub fn own_children() -> Vec<u32> {
     parents().into_iter().filter(|(_, parent)| *parent == us).map(|(pid, _)| pid).collect()
 }
 
+/// Whether a program of one of these names has started us, or what has. `false` where the system doesn't tell.
+pub fn descends_from(names: &[&str]) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        let mut ancestors = std::iter::successors(parent_of(std::process::id()), |pid| parent_of(*pid));
+        ancestors.any(|pid| {
+            let comm = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            names.contains(&comm.trim_end())
+        })
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = names;
+        false
+    }
+}
+
 #[cfg(target_os = "linux")]
 fn parent_of(pid: u32) -> Option<u32> {
     stat_after_name(pid, 1)?.parse().ok()

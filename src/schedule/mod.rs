@@ -14,7 +14,10 @@ pub mod words;
 pub use due::Missed;
 pub use rule::{Nth, Rule};
 pub use task_time::{AT_FORMATS, task_time};
-pub use when::{FoundTime, TimeTrouble, When, parse_only_time, parse_when};
+pub use when::{
+    FoundTime, RelativeTime, TimeTrouble, When, is_distance, parse_only_day, parse_only_time, parse_relative,
+    parse_when,
+};
 
 use chrono::{DateTime, LocalResult, NaiveDateTime, TimeDelta, TimeZone as _, Utc};
 use serde::{Deserialize, Serialize};

@@ -26,6 +26,7 @@ mod every;
 mod feasts;
 mod pieces;
 mod recur;
+mod relative;
 mod settle;
 #[cfg(test)]
 mod tests;
@@ -33,12 +34,13 @@ mod zones;
 
 use std::ops::Range;
 
-use chrono::{DateTime, NaiveDateTime, NaiveTime};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
 
+pub use self::relative::{RelativeTime, is_distance, parse_relative};
 use crate::zone::Tz;
 
 use super::{
-    Rule, Slot,
+    Rule, Slot, resolve,
     words::{Cursor, Token, is_month, is_weekday, tokenize},
 };
 
@@ -216,6 +218,25 @@ pub fn parse_only_time(text: &str, now: DateTime<Tz>) -> Option<Result<When, Tim
     let found = parse_when(text, now)?;
     let around = [text.get(..found.span.start)?, text.get(found.span.end..)?];
     around.iter().all(|rest| !rest.contains(char::is_alphanumeric)).then_some(found.when)
+}
+
+/// Reads a text that is a day and nothing else, which may be today, whatever the time. A time of day in it doesn't count. `None` where
+/// it is no day.
+pub fn parse_only_day(text: &str, now: DateTime<Tz>) -> Option<Result<NaiveDate, TimeTrouble>> {
+    let lower = text.trim().to_lowercase();
+    let bare = ["by ", "on ", "until "].iter().find_map(|lead| lower.strip_prefix(lead)).unwrap_or(&lower);
+    if bare == "today" {
+        return Some(Ok(now.date_naive()));
+    }
+    // Days are read as they are said in the morning; what counts hours counts from now.
+    let morning = resolve(now.date_naive().and_time(NaiveTime::MIN), now.timezone()).at.with_timezone(&now.timezone());
+    let said_at = if bare.contains("hour") || bare.contains("minute") { now } else { morning };
+    Some(match parse_only_time(bare, said_at)? {
+        Ok(When::At(slot)) => Ok(slot.civil.date()),
+        Ok(When::Every(_)) => Err(TimeTrouble::Unsupported),
+        Err(TimeTrouble::Either(one, other)) if one.date() == other.date() => Ok(one.date()),
+        Err(trouble) => Err(trouble),
+    })
 }
 
 /// Whether something stands right before a time that makes it a part of a longer word: `archive-2018-09-23`, `2020/23/Sep`.

@@ -56,13 +56,13 @@ pub(crate) use propose::{PROPOSE_CHANGE, stated};
 pub(crate) use read::READ;
 pub(crate) use reflect::Asking;
 pub use registry::{CACHED_FOR, MAX_OUTCOME_BYTES, Registry, SeenTools};
-pub(crate) use reminder::slot_on;
+pub(crate) use reminder::{HERE as REMINDER_HERE, slot_on};
 pub(crate) use reply::answer;
 pub(crate) use search::hits;
 pub(crate) use steps::{BUDGET_USD, ended, is_in_hand, out_of_money, put_back};
 pub(crate) use task::also_written;
 pub use touched::Touched;
-pub use world::{Catalogue, Chat, Documents, Unwoken, World, unwoken_key};
+pub use world::{Catalogue, Chat, Documents, World};
 
 pub use crate::policy::Risk;
 

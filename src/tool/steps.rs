@@ -196,7 +196,7 @@ fn start(args: &Start, world: &World) -> Outcome {
         ],
         ..Done::default()
     };
-    Ok(world.told_unwoken(done, world.unwoken.task.as_ref()))
+    Ok(world.told_unwoken(done))
 }
 
 fn next_of(steps: &[StepDraft]) -> String {

@@ -3,18 +3,19 @@
 //! A number means the list that the chat was shown last: which task it stood for is remembered by its title, so that what was done
 //! or edited since moves no number to another task.
 
+use chrono::NaiveDate;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Done, Outcome, Refusal, Tool, Touched, World, brief, project, words};
 use crate::{
     memory::{
-        self, imported, others,
+        self, decay, imported, others,
         project::project_name,
-        tasks::{Prose, Task, TaskDraft, TaskError, TaskList},
+        tasks::{Prose, Task, TaskDraft, TaskError, TaskList, due_in_words},
     },
     policy::Reach,
-    schedule::task_time,
+    schedule::{parse_only_day, task_time},
     store::{Change, ShownTask},
     types::Effect,
 };
@@ -71,6 +72,9 @@ struct Add {
     /// When the next step is yours: local time of it, such as `2026-11-23 09:00`. You are woken then.
     #[serde(default)]
     at: Option<String>,
+    /// The day until which it is to be done: `friday`, `2026-11-23`. Your person is told on that day, and once it is missed.
+    #[serde(default)]
+    due: Option<String>,
     /// Why it matters.
     #[serde(default)]
     why: Option<String>,
@@ -87,7 +91,7 @@ struct Add {
 struct Update {
     /// The task: its title, or words that only it has.
     task: String,
-    /// `title`, `status`, `next`, `at`, `missed` (what to do when `at` was missed: `run`, `skip` or `tell`), `why`, or a key of its own.
+    /// `title`, `status`, `next`, `due` (a day), `at`, `missed` (what to do when `at` was missed: `run`, `skip` or `tell`), `why`, or a key of its own.
     key: String,
     /// The new value; without it the key is removed.
     #[serde(default)]
@@ -186,12 +190,14 @@ fn add(args: &Add, world: &World) -> Outcome {
         return Err(Refusal(format!("“{title}” is in {} already; move it instead.", other.name())));
     }
     check_time(args.at.as_deref(), world)?;
+    let due = args.due.as_deref().map(|due| due_day(due, world)).transpose()?;
     let draft = TaskDraft {
         title: title.clone(),
         status: Some(if args.list == List::Active { "active" } else { "waiting" }.to_owned()),
         touched: Some(world.local().date_naive()),
         next: args.next.clone(),
         at: args.at.clone(),
+        due,
         why: args.why.clone(),
         project: args.project.as_deref().map(in_project).transpose()?,
         body: args.notes.clone().unwrap_or_default(),
@@ -200,13 +206,14 @@ fn add(args: &Add, world: &World) -> Outcome {
     if let Some(chat) = world.foreign_chat() {
         text = TaskList::parse(&text).0.set(&title, "chat", Some(&chat.to_string())).map_err(Refusal::because)?;
     }
+    let until = due.map(|due| format!(", {}", due_in_words(due, world.local().date_naive()))).unwrap_or_default();
     let done = Done {
-        content: format!("Added to {}: {title}", args.list.name()),
-        receipt: Some(format!("Added the task “{}” to {}", brief(&title), args.list.name())),
+        content: format!("Added to {}: {title}{until}", args.list.name()),
+        receipt: Some(format!("Added the task “{}” to {}{until}", brief(&title), args.list.name())),
         changes: vec![args.list.stage(world, text)],
         ..Done::default()
     };
-    Ok(world.told_unwoken(done, args.at.as_ref().and(world.unwoken.task.as_ref())))
+    Ok(if args.at.is_some() || due.is_some() { world.told_unwoken(done) } else { done })
 }
 
 fn update(args: &Update, world: &World) -> Outcome {
@@ -232,6 +239,10 @@ fn update(args: &Update, world: &World) -> Outcome {
     if args.key.eq_ignore_ascii_case("project") {
         value = value.as_deref().map(in_project).transpose()?;
     }
+    let is_due = args.key.eq_ignore_ascii_case("due");
+    if is_due {
+        value = value.as_deref().map(|due| due_day(due, world)).transpose()?.map(|day| day.to_string());
+    }
     if args.key.eq_ignore_ascii_case("title") {
         return rename(&Found { list, tasks, title, taint }, args.value.as_deref().unwrap_or_default(), world);
     }
@@ -245,8 +256,8 @@ fn update(args: &Update, world: &World) -> Outcome {
         taint,
         ..Done::default()
     };
-    let is_timed = args.value.is_some() && args.key.eq_ignore_ascii_case("at");
-    Ok(world.told_unwoken(done, world.unwoken.task.as_ref().filter(|_| is_timed)))
+    let is_timed = args.value.is_some() && (is_due || args.key.eq_ignore_ascii_case("at"));
+    Ok(if is_timed { world.told_unwoken(done) } else { done })
 }
 
 fn rename(Found { list, tasks, title, taint }: &Found, to: &str, world: &World) -> Outcome {
@@ -339,7 +350,8 @@ fn show(args: &Show, world: &World) -> Outcome {
             let mark = if args.numbered { format!("{}.", number + 1) } else { "-".to_owned() };
             let next = task.get("next").map(|next| format!(" — next: {next}")).unwrap_or_default();
             let project = task.project().map(|name| format!(" (project {name})")).unwrap_or_default();
-            format!("{mark} {}{project}{next}", task.title)
+            let due = task.due().map(|due| format!(", {}", due_in_words(due, world.local().date_naive())));
+            format!("{mark} {}{project}{}{next}", task.title, due.unwrap_or_default())
         })
         .collect();
     if lines.is_empty() {
@@ -360,6 +372,21 @@ fn show(args: &Show, world: &World) -> Outcome {
         changes: changes.into_iter().collect(),
         ..Done::told(lines.join("\n"))
     })
+}
+
+/// What is to be done on a day, a line each, and whose words stand in it, if others'; today also what should have been done.
+pub(super) fn due_on(date: NaiveDate, world: &World) -> (Vec<String>, Option<String>) {
+    let today = world.local().date_naive();
+    let (mut lines, mut are_others) = (Vec::new(), false);
+    for list in [List::Active, List::Backlog] {
+        let tasks = list.read(world);
+        for task in tasks.tasks().iter().filter(|task| !task.is_unconfirmed() && !decay::rests(task)) {
+            let Some(due) = task.due().filter(|due| *due == date || date == today && *due < today) else { continue };
+            lines.push(format!("Task: {}, {}", task.title, due_in_words(due, today)));
+            are_others |= others::are_among(list.path(), tasks.text(), world.foreign_chat(), task.line, task.line);
+        }
+    }
+    (lines, are_others.then(|| others::ORIGIN.to_owned()))
 }
 
 /// What is said of lines that stand in a list without being tasks.
@@ -491,6 +518,17 @@ fn in_project(said: &str) -> Result<String, Refusal> {
 
 fn touched(text: &str, title: &str, world: &World) -> Result<String, Refusal> {
     TaskList::parse(text).0.touch(title, world.local().date_naive()).map_err(Refusal::because)
+}
+
+/// The day that an expression means.
+fn due_day(due: &str, world: &World) -> Result<NaiveDate, Refusal> {
+    match parse_only_day(due, world.local()) {
+        Some(Ok(day)) => Ok(day),
+        Some(Err(trouble)) => Err(Refusal(format!("“{due}” {trouble}. Nothing was done."))),
+        None => Err(Refusal(format!(
+            "`due` is {due:?}; a day such as `friday` or `2026-11-23` was expected. Nothing was done."
+        ))),
+    }
 }
 
 fn check_time(at: Option<&str>, world: &World) -> Result<(), Refusal> {

@@ -56,7 +56,7 @@ impl Scene {
             tell_per_day: 3,
             quiet_hours: None,
             reminders: Vec::new(),
-            unwoken: Unwoken::default(),
+            unwoken: None,
             documents: Documents::new(dir.path(), Vec::new()),
             index: crate::index::IndexPlace::at(dir.path().join("index.db"), dir.path().join("messages.db")),
             meaning: crate::embed::Meaning::default(),

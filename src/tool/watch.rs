@@ -17,6 +17,7 @@ use crate::{
     policy::Reach,
     store::Change,
     types::Effect,
+    web::{self, Grants},
 };
 
 /// The longest name that is made of an address or a path, in characters.
@@ -65,6 +66,7 @@ fn run(args: &Args, world: &World) -> Outcome {
             "{path} isn't an absolute path beneath a folder that may be read (`[files] read` in policy.toml). Nothing was done."
         )));
     }
+    can_be_seen(&target, world).map_err(|why| Refusal(format!("{why} Nothing was done.")))?;
     if world.documents.list().iter().filter(|path| is_job(path)).count() >= MAX_JOBS {
         return Err(Refusal(format!("There are {MAX_JOBS} jobs, which is the limit. Nothing was done.")));
     }
@@ -92,7 +94,28 @@ fn run(args: &Args, world: &World) -> Outcome {
         changes: vec![world.documents.stage(&path, text)],
         ..Done::default()
     };
-    Ok(world.told_unwoken(done, world.unwoken.task.as_ref()))
+    Ok(world.told_unwoken(done))
+}
+
+/// Whether a look at it could tell anything.
+fn can_be_seen(target: &WatchTarget, world: &World) -> Result<(), String> {
+    match target {
+        WatchTarget::Page(url) => {
+            let granted: Vec<String> =
+                world.rules.hosts().iter().map(|host| format!("{}:{}", host.name, host.port)).collect();
+            web::check_url(url, &Grants::new(granted.iter().map(String::as_str))).map_err(|error| error.to_string())
+        }
+        WatchTarget::File(path) => match std::fs::metadata(path) {
+            Ok(found) if found.is_file() => Ok(()),
+            Ok(_) => Err(format!("{path} is no file, so I can't watch it.")),
+            Err(error) => Err(format!("{path} can't be looked at ({error}), so I can't watch it.")),
+        },
+        WatchTarget::Command(_) if world.shelter.is_there() => Ok(()),
+        WatchTarget::Command(_) => Err(
+            "A watched command runs in a sandbox alone, and this machine has none that works (`health check` says why)."
+                .to_owned(),
+        ),
+    }
 }
 
 impl Tool {

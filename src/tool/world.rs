@@ -80,15 +80,6 @@ pub struct Chat {
     pub reply_to: Option<i64>,
 }
 
-/// What is said once a day to who sets something for a time that nothing wakes for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Unwoken {
-    /// Of a reminder.
-    pub reminder: Option<String>,
-    /// Of a task's own time.
-    pub task: Option<String>,
-}
-
 /// All that a tool may know.
 pub struct World {
     /// The cycle's id.
@@ -138,7 +129,7 @@ pub struct World {
     /// Active reminders.
     pub reminders: Vec<Reminder>,
     /// What to say of what is set for a time, where nothing wakes for it.
-    pub unwoken: Unwoken,
+    pub unwoken: Option<String>,
     /// The memory.
     pub documents: Documents,
     /// Where the memory and the conversations are searched.
@@ -188,24 +179,18 @@ impl World {
         self.documents.root().is_some()
     }
 
-    /// Adds the word that nothing wakes for what was set, if there is one, and that it was said.
-    pub(super) fn told_unwoken(&self, done: Done, word: Option<&String>) -> Done {
-        let Some(word) = word else { return done };
-        let (key, value) = (unwoken_key(self.chat.map(|chat| chat.id)), self.local().date_naive().to_string());
-        let content = format!("{}\n\n{word}", done.content);
-        let changes = done.changes.into_iter().chain([Change::Handled { key, value }]).collect();
-        Done { content, changes, ..done }
+    /// Adds the word that nothing wakes for what was set, if there is one.
+    pub(super) fn told_unwoken(&self, done: Done) -> Done {
+        match &self.unwoken {
+            Some(word) => Done { content: format!("{}\n\n{word}", done.content), ..done },
+            None => done,
+        }
     }
 
     /// Whether nothing may be said unasked now.
     pub fn is_quiet(&self) -> bool {
         self.quiet_hours.is_some_and(|hours| hours.contains(self.local().time()))
     }
-}
-
-/// What is kept under this key is the day on which a chat was last told that nothing wakes.
-pub fn unwoken_key(chat: Option<ChatRef>) -> String {
-    format!("unwoken/{}", chat.unwrap_or_default())
 }
 
 /// The memory as this cycle has it: files as they were first read, and over them what it has staged.

@@ -1,12 +1,13 @@
 //! What wakes the assistant without a hand: the sign that it leaves, and what is said where there is none.
 //!
-//! Whatever cron, a timer or a staying `wake` starts touches one file, also when nothing is due: a system call, and nothing in the
-//! database. A bot is known by its lock. What is set for a time says so when neither is there: it would come late or never.
+//! Whatever cron or a timer starts touches one file, also when nothing is due: a system call, and nothing in the database. A program
+//! that starts wakes while it runs is known by its lock. What is set for a time says so when neither is there: it would come late or
+//! never.
 
 use std::{
     fs::{File, OpenOptions},
     os::unix::fs::OpenOptionsExt as _,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -24,33 +25,82 @@ use crate::{
 
 /// A look that is longer ago isn't one of a series: cron looks every quarter of an hour at the least.
 const RECENT: TimeDelta = TimeDelta::minutes(30);
-/// Reasons that only programs give.
-const BY_ITSELF: [&str; 5] = ["cron", "launchd", "systemd", "timer", "stay"];
-/// Reasons that are a person's, or the bot's: its wakes say nothing about who wakes when the bot is gone.
-const BY_HAND: [&str; 4] = ["say", "undo", "approval", "nudge"];
+/// Reasons that only what comes again gives.
+const BY_ITSELF: [&str; 4] = ["cron", "launchd", "systemd", "timer"];
+/// Programs that run others by the clock: what they start without a reason comes again, too.
+const SCHEDULERS: [&str; 5] = ["cron", "crond", "anacron", "fcron", "supercronic"];
+/// The reason of a wake that was given none.
+const UNNAMED: &str = "cli";
 
-/// What has looked without a hand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What starts wakes without a hand.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waker {
-    /// When somebody's program last had a wake look.
+    /// When somebody's timer last had a wake look.
     pub looked_at: Option<DateTime<Utc>>,
-    /// Whether a bot runs, which wakes for messages and reminders.
-    pub bot_runs: bool,
+    /// Programs that run now and start wakes for what is due.
+    pub running: Vec<Starting>,
     now: DateTime<Utc>,
 }
 
-/// What needs to be woken for.
+/// A program that starts wakes for as long as it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Timed {
-    /// A reminder: a bot's wakes do, too.
-    Reminder,
-    /// A task's own time: it stands in the memory, which a bot doesn't read.
-    Task,
+pub enum Starting {
+    /// The bot.
+    Bot,
+    /// A `wake` that stays.
+    Stay,
+    /// The local page.
+    Page,
+    /// A chat in a terminal.
+    Chat,
 }
 
-/// Whether a wake is somebody's program's and no person's, by its reason and by whether it can be watched.
-pub fn is_by_itself(reason: &str, is_watched: bool) -> bool {
-    BY_ITSELF.contains(&reason) || !is_watched && !BY_HAND.contains(&reason)
+impl Starting {
+    const ALL: [Self; 4] = [Self::Bot, Self::Stay, Self::Page, Self::Chat];
+
+    /// As people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bot => "the bot",
+            Self::Stay => "the `wake` that stays",
+            Self::Page => "the page",
+            Self::Chat => "`wake chat`",
+        }
+    }
+
+    /// Whether it runs when nobody looks: what a person has open ends when they leave.
+    pub fn is_lasting(self) -> bool {
+        matches!(self, Self::Bot | Self::Stay)
+    }
+
+    fn lock_path(self, config: &Config) -> PathBuf {
+        match self {
+            Self::Bot => config.bot_lock_path(),
+            Self::Stay => config.workspace_dir.join(".stay-lock"),
+            Self::Page => config.page_lock_path(),
+            Self::Chat => config.workspace_dir.join(".chat-lock"),
+        }
+    }
+
+    fn runs(self, config: &Config) -> bool {
+        let path = self.lock_path(config);
+        match self {
+            // Its line outlives it.
+            Self::Bot => wake_lock::read(&path).is_some_and(|holder| holder.identity().is_alive()),
+            Self::Stay | Self::Page | Self::Chat => wake_lock::is_held(&path),
+        }
+    }
+
+    /// Shows that this process is one, until the file is dropped; none where another one shows it, or it can't be shown.
+    pub fn show(self, config: &Config) -> Option<File> {
+        let file = create(&self.lock_path(config)).ok()?;
+        fs2::FileExt::try_lock_exclusive(&file).is_ok().then_some(file)
+    }
+}
+
+/// Whether a wake was started by what comes again: by its reason, or without one by a program that runs others by the clock.
+pub fn is_by_itself(reason: &str) -> bool {
+    BY_ITSELF.contains(&reason) || reason == UNNAMED && process::descends_from(&SCHEDULERS)
 }
 
 /// Leaves the sign that a wake looked by itself. Where it can't be left, the worst is a word too much about cron.
@@ -75,34 +125,35 @@ impl Waker {
     /// Looks who wakes.
     pub fn look(config: &Config, now: DateTime<Utc>) -> Self {
         let touched = std::fs::metadata(config.look_path()).and_then(|file| file.modified());
-        let bot = wake_lock::read(&config.bot_lock_path());
-        Self {
-            looked_at: touched.ok().map(DateTime::from),
-            bot_runs: bot.is_some_and(|holder| holder.identity().is_alive()),
-            now,
-        }
+        let running = Starting::ALL.into_iter().filter(|program| program.runs(config)).collect();
+        Self { looked_at: touched.ok().map(DateTime::from), running, now }
     }
 
-    /// Whether something comes by for it.
-    pub fn wakes_for(&self, what: Timed) -> bool {
-        let looks = self.looked_at.is_some_and(|at| (self.now - at).abs() <= RECENT);
-        looks || self.bot_runs && what == Timed::Reminder
+    /// Whether a timer is at work.
+    pub fn is_looked_in_on(&self) -> bool {
+        self.looked_at.is_some_and(|at| (self.now - at).abs() <= RECENT)
+    }
+
+    /// Whether something starts wakes, whatever a person has open.
+    pub fn is_lasting(&self) -> bool {
+        self.is_looked_in_on() || self.running.iter().any(|program| program.is_lasting())
     }
 
     /// What to tell a person who has just set something; none where something comes by for it.
-    pub fn warning(&self, what: Timed, config: &Config) -> Option<String> {
-        if self.wakes_for(what) {
+    pub fn warning(&self, config: &Config) -> Option<String> {
+        if self.is_lasting() {
             return None;
         }
-        let (who, when) = match self.looked_at {
-            _ if self.bot_runs => ("The bot doesn't wake me for a task's time".to_owned(), "late"),
-            Some(at) => {
-                let at = local_day_and_time(at, config.timezone);
-                (format!("Nothing has woken me by itself since {at}"), "only when you run `wake --once`")
+        let who = match self.looked_at {
+            _ if !self.running.is_empty() => {
+                let open = self.running.iter().map(|program| program.name()).collect::<Vec<_>>().join(" or ");
+                let told = format!("This comes while {open} is open; with that closed, nothing wakes me by itself.");
+                return Some(format!("{told} {}", self.mending(config)));
             }
-            None => ("Nothing wakes me by itself yet".to_owned(), "only when you run `wake --once`"),
+            Some(at) => format!("Nothing has woken me by itself since {}", local_day_and_time(at, config.timezone)),
+            None => "Nothing wakes me by itself yet".to_owned(),
         };
-        Some(format!("{who}, so this will come {when}. {}", self.mending(config)))
+        Some(format!("{who}, so this will come only when you run `wake --once`. {}", self.mending(config)))
     }
 
     /// How to have something come by.
@@ -122,7 +173,7 @@ pub fn cron_line(config: &Config) -> String {
         _ => {}
     }
     line.push_str(&in_shell(&process::beside("wake")));
-    line.push_str(" --once");
+    line.push_str(" --once --reason cron");
     if let Some(file) = &config.named_env_file {
         line.push_str(&format!(" --env-file {}", in_shell(file)));
     }
@@ -148,8 +199,8 @@ mod tests {
 
     #[test]
     fn programs_are_told_from_hands() {
-        assert!(is_by_itself("cli", false) && is_by_itself("cron", true) && is_by_itself("stay", true));
-        assert!(!is_by_itself("cli", true) && !is_by_itself("nudge", false));
+        assert!(is_by_itself("cron") && is_by_itself("timer"));
+        assert!(!is_by_itself("cli") && !is_by_itself("nudge") && !is_by_itself("page"));
     }
 
     #[test]
@@ -161,7 +212,7 @@ mod tests {
             leave_sign(&config, at(time));
             assert_eq!(Waker::look(&config, at("12:00")).looked_at, Some(at(time)));
         }
-        let wakes = |time| Waker::look(&config, at(time)).wakes_for(Timed::Reminder);
+        let wakes = |time| Waker::look(&config, at(time)).is_lasting();
         assert_eq!(["11:45", "12:00", "12:30", "12:31", "20:00"].map(wakes), [true, true, true, false, false]);
     }
 
@@ -169,17 +220,34 @@ mod tests {
     fn what_is_said_fits_what_is_there() {
         let dir = tempfile::tempdir().unwrap();
         let config = config(dir.path());
-        let waker =
-            |looked_at: Option<&str>, bot_runs| Waker { looked_at: looked_at.map(at), bot_runs, now: at("12:00") };
-        let says = |waker: Waker, what, start: &str| {
-            let said = waker.warning(what, &config).unwrap();
+        let waker = |looked_at: Option<&str>, running: &[Starting]| Waker {
+            looked_at: looked_at.map(at),
+            running: running.to_vec(),
+            now: at("12:00"),
+        };
+        let says = |waker: Waker, start: &str| {
+            let said = waker.warning(&config).unwrap();
             assert!(said.starts_with(start) && said.contains("`*/5 * * * * WORKSPACE_DIR="), "{said}");
         };
-        says(waker(None, false), Timed::Reminder, "Nothing wakes me by itself yet, so this will come only when you");
+        says(waker(None, &[]), "Nothing wakes me by itself yet, so this will come only when you");
         let stopped = "Nothing has woken me by itself since Sat 21 Nov 09:00, so this will come only when you";
-        says(waker(Some("09:00"), false), Timed::Task, stopped);
-        says(waker(None, true), Timed::Task, "The bot doesn't wake me for a task's time, so this will come late.");
-        assert_eq!(waker(None, true).warning(Timed::Reminder, &config), None);
-        assert_eq!(waker(Some("11:50"), false).warning(Timed::Task, &config), None);
+        says(waker(Some("09:00"), &[]), stopped);
+        let open = "This comes while the page or `wake chat` is open; with that closed, nothing wakes me by itself.";
+        says(waker(None, &[Starting::Page, Starting::Chat]), open);
+        assert_eq!(waker(None, &[Starting::Bot]).warning(&config), None);
+        assert_eq!(waker(None, &[Starting::Page, Starting::Stay]).warning(&config), None);
+        assert_eq!(waker(Some("11:50"), &[]).warning(&config), None);
+    }
+
+    #[test]
+    fn a_program_is_known_while_it_shows_itself() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = config(dir.path());
+        let running = || Waker::look(&config, at("12:00")).running;
+        let chat = Starting::Chat.show(&config);
+        assert!(chat.is_some() && Starting::Chat.show(&config).is_none());
+        assert_eq!(running(), [Starting::Chat]);
+        drop(chat);
+        assert_eq!(running(), []);
     }
 }

@@ -9,6 +9,7 @@ use std::{collections::BTreeSet, net::IpAddr};
 use reqwest::Url;
 
 use super::WebError;
+use crate::net_guard;
 
 /// The longest URL, in bytes.
 pub(super) const MAX_URL_BYTES: usize = 2_000;
@@ -105,6 +106,22 @@ impl DialTarget {
         let literal = host.trim_start_matches('[').trim_end_matches(']').parse().ok();
         Ok(Self { url, host, port, literal, is_granted, is_redirect: from.is_some() })
     }
+}
+
+/// Whether a URL could be asked for, as far as its text tells.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_url(text: &str, grants: &Grants) -> Result<(), WebError> {
+    let target = DialTarget::asked(text, grants)?;
+    let is_inside = target.literal.map_or_else(
+        || without_last_dot(&target.host).rsplit('.').next() == Some("localhost"),
+        |address| !net_guard::is_public(address),
+    );
+    if is_inside && !target.is_granted {
+        return Err(WebError::NotPublic { what: "an address of this machine or its network", is_redirect: false });
+    }
+    Ok(())
 }
 
 fn without_last_dot(host: &str) -> &str {

@@ -21,7 +21,7 @@ use std::{sync::Arc, time::Duration};
 use reqwest::Url;
 
 pub use self::{
-    address::Grants,
+    address::{Grants, check_url},
     dial::{Lookup, Names, SystemNames},
     feed::{FeedEntry, WatchedPage},
     page::Page,

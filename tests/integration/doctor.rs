@@ -92,7 +92,7 @@ fn with_unit(env: &mut TestEnv, state: &str) {
 #[test]
 fn what_does_not_wake_it_and_what_that_does_not_find_is_told() {
     let mut env = TestEnv::new();
-    env.wake(&["--once"]).ok();
+    env.wake(&["--once", "--reason", "cron"]).ok();
     assert_eq!(found(&report(&env, &[]), "timers").0, "ok");
     with_unit(&mut env, "active");
     let (status, path) = found(&report(&env, &[]), "path");

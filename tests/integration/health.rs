@@ -28,7 +28,7 @@ const EPISODIC: &str = "memory/agent-memory/episodic-memory.md";
 /// A world with a bot's token, in which a first wake has run and all is well.
 fn healthy() -> TestEnv {
     let env = with_token();
-    env.wake(&["--once"]).ok();
+    env.wake(&["--once", "--reason", "cron"]).ok();
     assert_all_well(&env);
     env
 }
@@ -496,7 +496,7 @@ fn a_repository_with_missing_objects_is_critical() {
     // A commit of git's own is no pack: its objects can be taken away one by one.
     env.write_memory(ACTIVE, "# Active\n\n## Boat\n- status: active\n- touched: 2026-11-21\n");
     env.git(&["commit", "-q", "-a", "-m", "Boat"]);
-    env.wake(&["--once"]).ok();
+    env.wake(&["--once", "--reason", "cron"]).ok();
     let blob = env.git(&["rev-parse", &format!("HEAD:{ACTIVE}")]);
     let (folder, name) = blob.split_at(2);
     let object = env.brain().join(".git/objects").join(folder).join(name);
@@ -518,7 +518,7 @@ fn a_dead_remote_is_told_with_its_error_and_forgotten_when_it_is_back() {
     let mut env = with_token();
     let remote = env.bare_remote("remote.git");
     env.set("REPO_URL", &remote.display().to_string());
-    env.wake(&["--once"]).ok();
+    env.wake(&["--once", "--reason", "cron"]).ok();
     assert_all_well(&env);
     fs::rename(&remote, env.path("gone.git")).unwrap();
     env.wake(&["--once", "--say", "remember that tea is green"]).ok();
@@ -526,7 +526,7 @@ fn a_dead_remote_is_told_with_its_error_and_forgotten_when_it_is_back() {
     assert!(detail.contains("lacks 1 of our commits") && detail.contains("failed once"), "{detail}");
     fs::rename(env.path("gone.git"), &remote).unwrap();
     env.at("2026-11-21T16:00:00Z");
-    env.wake(&["--once"]).ok();
+    env.wake(&["--once", "--reason", "cron"]).ok();
     assert!(assert_found(&env, "remote", "ok").contains("has everything"));
     assert_all_well(&env);
 }
@@ -700,7 +700,7 @@ fn a_disk_that_runs_full_is_told_and_well_again_with_more_room() {
     let Some(disk) = Small::mount(&outer, "small", 64) else { return };
     let mut env = with_token();
     env.set("WORKSPACE_DIR", &format!("{}/workspace", disk.at()));
-    env.wake(&["--once"]).ok();
+    env.wake(&["--once", "--reason", "cron"]).ok();
     let report = check(&env, &[]);
     assert_eq!((&report["status"], &of(&report, "disk")["status"]), (&"critical".into(), &"critical".into()));
     disk.resize(512);

@@ -88,14 +88,19 @@ fn a_job_written_by_hand_runs_at_its_time_and_says_what_it_came_to() {
     assert!(env.memory(EPISODIC).contains("Ran the job water-plants: The fern."), "{}", env.memory(EPISODIC));
     assert_eq!(env.once()["outcome"], "idle");
 
-    // The same again isn't told, and `nothing` is silent.
+    // The same again is told, too, and `nothing` is silent.
     for (at, answer) in [("2026-11-22T15:01:00Z", "The fern."), ("2026-11-23T15:01:00Z", "nothing")] {
         env.at(at);
         claude.expect(Reply::text(answer));
         env.once();
         assert!(last(&claude).raw.contains("<last_time>\\nThe fern.\\n</last_time>"));
     }
-    assert_eq!(sent(&telegram).len(), 1, "{:?}", sent(&telegram));
+    assert_eq!(sent(&telegram), ["water-plants\n\nThe fern."; 2]);
+    // Who starts a run hears of it, whatever it came to.
+    env.wake(&["jobs", "run", "water-plants"]).ok();
+    claude.expect(Reply::text("nothing"));
+    env.once();
+    assert_eq!(sent(&telegram)[2], "water-plants\n\nIt ran, and there was nothing to tell.");
     let log = env.wake(&["jobs", "log", "water-plants"]).ok().stdout;
     assert!(log.contains("due Mon 23 Nov 16:00") && log.contains("done: nothing"), "{log}");
     sound(&env);
@@ -480,10 +485,17 @@ fn a_run_ends_when_its_budget_is_spent_and_says_so() {
 fn watch_makes_a_job_unasked_and_asks_for_a_command() {
     let (telegram, claude, mut env) = minded();
     env.receive(CHAT, "let me know if https://a.example changes");
-    let page = json!({"what": "https://a.example/", "when": "every 2 hours"});
-    claude.expect(Reply::tools(vec![Block::tool("t1", "watch", page)]));
+    let watch = |what: &str| json!({"what": what, "when": "every 2 hours"});
+    let (inside, none) = (watch("https://127.0.0.1/"), watch("https://user@a.example/"));
+    claude.expect(Reply::tools(vec![
+        Block::tool("t1", "watch", watch("https://a.example/")),
+        Block::tool("t2", "watch", inside),
+        Block::tool("t3", "watch", none),
+    ]));
     claude.expect(Reply::text("I watch it."));
     env.once();
+    let came = results(&last(&claude));
+    assert!(came[1].contains("isn't on the public internet") && came[2].contains("a name or a password"), "{came:?}");
     assert!(claude.requests()[0].tools.contains("\"watch\""));
     let written = env.memory("memory/jobs/watch-a-example.md");
     assert_eq!(written, "---\nwhen: every 2 hours\nwatch: 'https://a.example/'\n---\n");

@@ -36,6 +36,7 @@ mod doctor;
 #[cfg(test)]
 mod door;
 #[cfg(test)]
+mod due_dates;
 mod embed;
 #[cfg(test)]
 mod eval;
@@ -166,6 +167,8 @@ mod recordings;
 mod reflect;
 #[cfg(test)]
 mod reminded;
+#[cfg(test)]
+mod reminders_changed;
 #[cfg(test)]
 mod remote;
 #[cfg(test)]

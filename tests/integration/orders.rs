@@ -37,7 +37,7 @@ fn a_task_is_added_moved_changed_and_finished_each_as_a_commit_of_the_persons_ow
     }
     insta::assert_snapshot!(env.wake(&["task", "list"]).ok().stdout, @r"
     **In hand** (1 of 7):
-    1. Write the report, priority high, due 2026-11-27, next: an outline
+    1. Write the report, priority high, due Fri 27 Nov, next: an outline
 
     **Waiting** (1):
     2. Learn the cello

@@ -21,7 +21,7 @@ use reveille::{
     policy::Rules,
     redact::Secret,
     sandbox::Confinement,
-    tool::{Attachments, Documents, Registry, Unwoken, World},
+    tool::{Attachments, Documents, Registry, World},
     types::ChatRef,
     web::{FetchLimits, Grants, Lookup, Names, Page, Web, WebError, search::Engine},
 };
@@ -352,7 +352,7 @@ fn world(dir: &Path) -> World {
         tell_per_day: 0,
         quiet_hours: None,
         reminders: Vec::new(),
-        unwoken: Unwoken::default(),
+        unwoken: None,
         documents: Documents::new(dir, Vec::new()),
         index: reveille::index::IndexPlace::default(),
         meaning: reveille::embed::Meaning::default(),

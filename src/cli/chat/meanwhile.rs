@@ -1,9 +1,9 @@
-//! What goes on beside the thread that talks: something done again and again until its value is dropped, and what others' wakes
-//! say while nobody types.
+//! What goes on beside the thread that talks: something done again and again until its value is dropped, and while nobody types the
+//! wakes that are started for what is due, and what they and others' say.
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     thread::JoinHandle,
@@ -12,6 +12,7 @@ use std::{
 
 use super::on_page;
 use crate::{
+    bot::DueWatch,
     config::Config,
     cycle,
     store::{Store, StoreError, TerminalSession},
@@ -55,6 +56,8 @@ impl Drop for Meanwhile {
 pub(super) struct News {
     pub(super) config: Config,
     pub(super) session: TerminalSession,
+    /// Starts the wakes for what is due.
+    pub(super) watch: Arc<Mutex<DueWatch>>,
 }
 
 impl News {
@@ -62,6 +65,7 @@ impl News {
     pub(super) fn watch(self, mut print: impl FnMut(String) -> bool + Send + 'static) -> Meanwhile {
         let mut store = None;
         Meanwhile::again_and_again(NEWS_EVERY, move || {
+            self.watch.lock().unwrap_or_else(PoisonError::into_inner).tick(&self.config);
             if store.is_none() {
                 store = cycle::open_store(&self.config).ok();
             }

@@ -18,7 +18,7 @@ use crate::{
     store::{Paired, Store},
     wake_lock::{
         self, WakeLock,
-        waker::{self, Timed, Waker},
+        waker::{self, Waker},
     },
     words::in_shell,
 };
@@ -58,7 +58,7 @@ impl Wizard {
 
     /// Whether the person wants the system to start it; asked where the system can, and doesn't yet.
     async fn shall_wake_by_itself(&mut self, config: &Config) -> Result<bool, Ended> {
-        let wakes = Waker::look(config, config.clock().now()).wakes_for(Timed::Task);
+        let wakes = Waker::look(config, config.clock().now()).is_looked_in_on();
         if wakes && !self.has_changed(SetupStep::Bot) || !install::is_possible() {
             return Ok(false);
         }

@@ -4,7 +4,7 @@
 //! same to the byte. A person's words stand escaped inside `<message>` elements: nothing that is quoted can end its
 //! element and pose as something else. `model/offline/transcript` reads the same elements back.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 
 mod blocks;
 mod files;
@@ -26,7 +26,11 @@ pub(in crate::cycle) use text::{attribute, clip, escape};
 
 use super::{stale, tokens::TokenRate};
 use crate::{
-    memory::skill::Skill,
+    memory::{
+        self, decay,
+        skill::Skill,
+        tasks::{TaskList, due_in_words},
+    },
     store::{Exchange, Incoming},
     tool::Documents,
     types::ChatRef,
@@ -194,10 +198,26 @@ fn situation(brief: &Brief<'_>) -> String {
     for done in brief.done_already {
         text.push_str(&format!("\nAlready done, not to be done again: {}", escape(done)));
     }
+    text.push_str(&last_days(brief.documents, now.date_naive()));
     for (id, subject) in brief.person_commits {
         text.push_str(&format!("\nA person committed {}: {}", id.chars().take(8).collect::<String>(), escape(subject)));
     }
     text.push_str("\n</situation>");
+    text
+}
+
+/// The tasks that are to be done by tomorrow, or should have been.
+fn last_days(documents: &Documents, today: NaiveDate) -> String {
+    let mut text = String::new();
+    for path in [memory::ACTIVE, memory::BACKLOG] {
+        for task in TaskList::parse(&documents.text(path)).0.tasks() {
+            let is_open = !task.is_unconfirmed() && !decay::rests(task);
+            let is_soon = |due: &NaiveDate| due.signed_duration_since(today).num_days() <= 1;
+            if let Some(due) = task.due().filter(|due| is_open && is_soon(due)) {
+                text.push_str(&format!("\nThe task “{}”: {}.", escape(&task.title), due_in_words(due, today)));
+            }
+        }
+    }
     text
 }
 

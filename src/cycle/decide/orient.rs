@@ -10,7 +10,7 @@ pub use self::{
     backlog::{Backlog, without_backlog},
     messages::{Standing, budget_key, is_answerable, is_any_due, joining, last_channel_id, standings, still_due},
     own_work::{is_begun_by_rule, is_own_work, is_reflection},
-    tasks::{decay_key, task_key},
+    tasks::{decay_key, due_key, task_key},
 };
 use chrono::NaiveDate;
 
@@ -48,6 +48,7 @@ pub fn due(observed: &Observed<'_>) -> Vec<Reason> {
     let may_think = observed.model.for_own_work().is_some() || !observed.model.is_thinking();
     if observed.is_on_duty {
         reasons.extend(tasks::of_guests(observed));
+        reasons.extend(tasks::last_days_of_owner(observed));
     }
     if may_think && observed.is_on_duty {
         reasons.extend(tasks::of_owner(observed));
@@ -119,6 +120,7 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
         | Reason::Pressed { .. }
         | Reason::AgreedChange { .. }
         | Reason::MissedTask { .. }
+        | Reason::Due { .. }
         | Reason::Stale { .. }
         | Reason::OverBudget { .. }
         | Reason::OfGuest { .. } => true,

@@ -163,6 +163,17 @@ pub enum Reason {
         /// Handled once under this key.
         key: String,
     },
+    /// The day until which a task is to be done has come, or is over.
+    Due {
+        /// The task.
+        title: String,
+        /// The day.
+        day: NaiveDate,
+        /// What it says is next.
+        next: Option<String>,
+        /// Handled once under this key.
+        key: String,
+    },
     /// A task was left untouched for long.
     Decay {
         /// The task.
@@ -228,6 +239,7 @@ impl Reason {
         match self {
             Self::Task { key, .. }
             | Self::MissedTask { key, .. }
+            | Self::Due { key, .. }
             | Self::Decay { key, .. }
             | Self::Reflection { key, .. }
             | Self::InitiativePassed { key, .. }
@@ -257,6 +269,7 @@ impl Reason {
                 format!("task {title:?} has its next step now, late: it was due {}", day_and_time(*at))
             }
             Self::MissedTask { title, .. } => format!("task {title:?} missed its time"),
+            Self::Due { title, day, .. } => format!("task {title:?} is to be done until {day}"),
             Self::Decay { title, stage, .. } => format!("task {title:?} is quiet: {}", stage.name()),
             Self::OfGuest { chat, what } => format!("{} (chat {chat})", what.describe()),
             Self::Reflection { from, until, .. } => {

@@ -88,10 +88,12 @@ impl Observation {
     /// Looks. `repo` is none before the first run has made it.
     pub(in crate::cycle) fn look(store: &Store, repo: Option<&Repo>, context: Context<'_>) -> Result<Self, WakeError> {
         let told = store.told_to_waiting()?;
+        let (config, now) = (context.config, context.clock.now());
         let tasks = repo.map(|repo| tasks(|path| repo.read_work_tree(path))).unwrap_or_default();
         let memory = Memory {
-            holds_nudges: repo.is_some_and(|repo| holds_nudges(&tasks, context, |path| repo.read_work_tree(path))),
-            steps: repo.map_or_else(Vec::new, |repo| steps_due(&tasks, context, |path| repo.read_work_tree(path))),
+            holds_nudges: repo
+                .is_some_and(|repo| holds_nudges(&tasks, (config, now), |path| repo.read_work_tree(path))),
+            steps: repo.map_or_else(Vec::new, |repo| steps_due(&tasks, config, |path| repo.read_work_tree(path))),
             tasks,
             person_commits: repo.map_or(Ok(Vec::new()), |repo| not_in_hand(store, repo, &told.heads))?,
             head: repo.map_or(Ok(None), head_of)?,
@@ -102,8 +104,9 @@ impl Observation {
     /// The same of a repository at rest, whose last commit was seen.
     fn at_rest(store: &Store, memory: &Glance, context: Context<'_>) -> Result<Self, WakeError> {
         let tasks = tasks(|path| memory.read_work_tree(path));
-        let holds_nudges = holds_nudges(&tasks, context, |path| memory.read_work_tree(path));
-        let steps = steps_due(&tasks, context, |path| memory.read_work_tree(path));
+        let (config, now) = (context.config, context.clock.now());
+        let holds_nudges = holds_nudges(&tasks, (config, now), |path| memory.read_work_tree(path));
+        let steps = steps_due(&tasks, config, |path| memory.read_work_tree(path));
         let head = Some(memory.head().to_string());
         let memory = Memory { tasks, person_commits: Vec::new(), head, holds_nudges, steps };
         Self::with(store, memory, store.told_to_waiting()?, context)
@@ -111,9 +114,8 @@ impl Observation {
 
     fn with(store: &Store, memory: Memory, told: ToldOf, context: Context<'_>) -> Result<Self, WakeError> {
         let Memory { tasks, person_commits, head, holds_nudges, steps } = memory;
-        let now = context.clock.now();
-        let mut handled = store.handled_keys("at/")?;
-        handled.extend(store.handled_keys("decay/")?);
+        let (config, now) = (context.config, context.clock.now());
+        let mut handled = handled_of_tasks(store)?;
         handled.extend(store.handled_keys("budget/")?);
         handled.extend(told.handles);
         let stopped_chats: BTreeSet<ChatRef> = store.stopped_chats()?.into_keys().collect();
@@ -123,20 +125,20 @@ impl Observation {
             messages: not_stopped(store.queued()?, &stopped_chats),
             open_cycles: store.open_cycles()?,
             reminders: store.reminders()?,
-            guests: guests(store, context, &tasks)?,
+            guests: guests(store, (config, now), &tasks)?,
             tasks,
             handled,
             person_commits,
-            tells_left: tells_left(store, context, context.config.owner_chat)?,
+            tells_left: tells_left(store, (config, now), config.owner_chat)?,
             head,
             holds_nudges,
             own_work: [own_work::jobs_due(store)?, own_work::not_handled(store, steps)?].concat(),
-            initiative: initiative::due(store, context.config, now)?,
-            to_reflect: reflecting::days_due(store, context.config, now)?,
+            initiative: initiative::due(store, config, now)?,
+            to_reflect: reflecting::days_due(store, config, now)?,
             undos: store.open_undos()?,
             pressed: store.open_nudges()?,
             proposals: store.proposals_to_tell(now)?,
-            is_on_duty: lease::is_on_duty(context.config),
+            is_on_duty: lease::is_on_duty(config),
             is_stopped: store.stopped()?.is_some(),
             stopped_chats,
         })
@@ -207,7 +209,7 @@ pub(in crate::cycle) fn is_anything_due(store: &Store, context: Context<'_>) -> 
     if let Some(memory) =
         Glance::look(&dir, url).filter(|memory| head_seen(store).is_ok_and(|seen| seen == Some(memory.head())))
     {
-        return Ok(is_clock_set_back(store, now)?
+        return Ok(is_clock_changed(store, context.config, now)?
             || is_fetch_due(store, memory.has_remote(), context)?
             || retention::is_due(store, context)?
             || jobs::is_due(store, context)?
@@ -219,7 +221,7 @@ pub(in crate::cycle) fn is_anything_due(store: &Store, context: Context<'_>) -> 
     if url.is_some_and(|url| !repo.has_origin(url)) {
         return Ok(true);
     }
-    if is_clock_set_back(store, now)?
+    if is_clock_changed(store, context.config, now)?
         || repo.is_interrupted() && store.upkeep(UpkeepKind::Finish)?.may_try(now)
         || is_parked_work_due(store, &repo, now)?
         || is_push_due(store, &repo, now)?
@@ -232,9 +234,21 @@ pub(in crate::cycle) fn is_anything_due(store: &Store, context: Context<'_>) -> 
     Ok(!Observation::look(store, Some(&repo), context)?.due(context).is_empty())
 }
 
-/// Whether the clock was set back: what waits is brought forward then, and the next slots are to be found anew.
-fn is_clock_set_back(store: &Store, now: DateTime<Utc>) -> Result<bool, StoreError> {
-    Ok(store.is_set_back(now)? || store.reminders()?.iter().any(|reminder| reminder.is_set_back(now)))
+/// Whether the clock was set back: what waits is brought forward then, and the next slots are to be found anew. Or the person lives in
+/// another time zone now.
+fn is_clock_changed(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<bool, StoreError> {
+    Ok(is_zone_new(store, config, now)?
+        || store.is_set_back(now)?
+        || store.reminders()?.iter().any(|reminder| reminder.is_set_back(now)))
+}
+
+/// What is kept under this key is the person's time zone as they know of it.
+pub(in crate::cycle) const ZONE: &str = "zone";
+
+/// Whether the person is to be told of their new time zone.
+pub(in crate::cycle) fn is_zone_new(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<bool, StoreError> {
+    let is_quiet = config.quiet_hours.is_some_and(|hours| hours.contains(now.with_timezone(&config.timezone).time()));
+    Ok(!is_quiet && store.handled(ZONE)?.is_some_and(|noted| noted != config.timezone.name()))
 }
 
 /// Whether texts for the terminal are to go to the owner's chat.
@@ -324,7 +338,16 @@ pub(in crate::cycle) fn open(dir: &Path) -> Result<Option<Repo>, WakeError> {
     if dir.join(".git").exists() { Ok(Some(Repo::open(dir)?)) } else { Ok(None) }
 }
 
-fn tasks(read: impl Fn(&str) -> Result<Option<String>, RepoError>) -> Vec<Task> {
+/// What was said or done of tasks at their times.
+pub(in crate::cycle) fn handled_of_tasks(store: &Store) -> Result<BTreeSet<String>, StoreError> {
+    let mut handled = BTreeSet::new();
+    for kind in ["at/", "decay/", "due/"] {
+        handled.extend(store.handled_keys(kind)?);
+    }
+    Ok(handled)
+}
+
+pub(in crate::cycle) fn tasks(read: impl Fn(&str) -> Result<Option<String>, RepoError>) -> Vec<Task> {
     [memory::ACTIVE, memory::BACKLOG]
         .iter()
         .filter_map(|path| read(path).ok().flatten().map(|text| (path, text)))
@@ -342,38 +365,45 @@ fn tasks(read: impl Fn(&str) -> Result<Option<String>, RepoError>) -> Vec<Task> 
 }
 
 /// The next steps of long tasks.
-fn steps_due(
+pub(in crate::cycle) fn steps_due(
     tasks: &[Task],
-    context: Context<'_>,
+    config: &Config,
     read: impl Fn(&str) -> Result<Option<String>, RepoError>,
 ) -> Vec<DueWork> {
-    own_work::steps_due(tasks, context.config.owner_chat, read)
+    own_work::steps_due(tasks, config.owner_chat, read)
 }
 
 /// Whether the person's context holds nudges back. It is read where there is something to nudge about.
-fn holds_nudges(
+pub(in crate::cycle) fn holds_nudges(
     tasks: &[Task],
-    context: Context<'_>,
+    (config, now): (&Config, DateTime<Utc>),
     read: impl Fn(&str) -> Result<Option<String>, RepoError>,
 ) -> bool {
-    let today = context.clock.now().with_timezone(&context.config.timezone).date_naive();
+    let today = now.with_timezone(&config.timezone).date_naive();
     tasks.iter().any(|task| decay::stage_of(task, today).is_some())
         && read(memory::CONTEXT).ok().flatten().is_some_and(|text| Preferences::of(&text).holds_nudges())
 }
 
 /// The chats besides the owner's that tasks belong to. One that isn't listened to any more isn't spoken to either.
-fn guests(store: &Store, context: Context<'_>, tasks: &[Task]) -> Result<BTreeMap<ChatRef, usize>, StoreError> {
-    let config = context.config;
+pub(in crate::cycle) fn guests(
+    store: &Store,
+    (config, now): (&Config, DateTime<Utc>),
+    tasks: &[Task],
+) -> Result<BTreeMap<ChatRef, usize>, StoreError> {
     let chats = tasks.iter().filter_map(|task| view::foreign_chat(task.chat(), config.owner_chat));
     chats
         .filter(|chat| config.allowed_chats.contains(chat))
-        .map(|chat| Ok((chat, tells_left(store, context, chat)?)))
+        .map(|chat| Ok((chat, tells_left(store, (config, now), chat)?)))
         .collect()
 }
 
-fn tells_left(store: &Store, context: Context<'_>, chat: ChatRef) -> Result<usize, StoreError> {
-    let told = store.tells_since(chat, day_begin(context.clock.now(), context.config.timezone))?;
-    let left = i64::from(context.config.tell_per_day) - told;
+pub(in crate::cycle) fn tells_left(
+    store: &Store,
+    (config, now): (&Config, DateTime<Utc>),
+    chat: ChatRef,
+) -> Result<usize, StoreError> {
+    let told = store.tells_since(chat, day_begin(now, config.timezone))?;
+    let left = i64::from(config.tell_per_day) - told;
     Ok(usize::try_from(left).unwrap_or(0))
 }
 

@@ -1,5 +1,5 @@
-//! What waits for a wake, as far as the queue alone can tell: for the bot, which has no memory of its own and opens no
-//! repository. The same gate decides here as in the wake; what it finds in the repository besides is found by cron's wakes.
+//! What waits for a wake, as far as the queue and the tasks' files can tell: for the bot, the page and the chat, which open no
+//! repository. The same gate decides here as in the wake; what it finds in git besides is found by cron's wakes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,9 @@ use crate::{
         situation::{Observed, Reason},
     },
     lease,
+    repo::RepoError,
     store::{Store, StoreError},
+    tool::Documents,
 };
 
 /// What a look at the queue found.
@@ -34,7 +36,13 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
     let stopped_chats = store.stopped_chats()?.into_keys().collect();
     let messages = observe::not_stopped(store.queued()?, &stopped_chats);
     let is_stopped = store.stopped()?.is_some();
-    let guests = BTreeMap::new();
+    let documents = Documents::new(&config.repo_dir(), Vec::new());
+    let read = |path: &str| Ok::<_, RepoError>(documents.get(path));
+    let tasks = observe::tasks(read);
+    let guests = observe::guests(store, (config, now), &tasks)?;
+    let mut handled = observe::handled_of_tasks(store)?;
+    handled.extend(store.told_to_waiting()?.handles);
+    let steps = own_work::not_handled(store, observe::steps_due(&tasks, config, read))?;
     let open_cycles = store.open_cycles()?;
     let undos = store.open_undos()?;
     let pressed = store.open_nudges()?;
@@ -45,14 +53,14 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
         messages: &messages,
         open_cycles: &open_cycles,
         reminders: &reminders,
-        tasks: &[],
-        handled: &store.told_to_waiting()?.handles.into_iter().collect(),
-        tells_left: 0,
+        tasks: &tasks,
+        handled: &handled,
+        tells_left: observe::tells_left(store, (config, now), config.owner_chat)?,
         owner_chat: config.owner_chat,
         guests: &guests,
         quiet_hours: config.quiet_hours,
-        holds_nudges: false,
-        own_work: &own_work::jobs_due(store)?,
+        holds_nudges: observe::holds_nudges(&tasks, (config, now), read),
+        own_work: &[own_work::jobs_due(store)?, steps].concat(),
         initiative: None,
         to_reflect: reflecting::days_due(store, config, now)?,
         person_commits: &[],
@@ -76,6 +84,7 @@ pub fn waiting(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Wai
     }
     let is_set_back = store.is_set_back(now)? || reminders.iter().any(|reminder| reminder.is_set_back(now));
     due.extend(is_set_back.then(|| "a clock that was set back".to_owned()));
+    due.extend(observe::is_zone_new(store, config, now)?.then(|| "a new time zone".to_owned()));
     due.extend(jobs::is_any_due(store, config, now)?.then(|| "a standing job".to_owned()));
     if config.telegram_token.is_some() {
         due.extend(store.has_doubtful(now)?.then(|| "doubtful deliveries".to_owned()));

@@ -195,6 +195,10 @@ async fn one(
     }
     if session.store.has_open_job_run(&row.name)? {
         let why = "the run before it wasn't over".to_owned();
+        look.message = row.is_asked.then(|| {
+            let text = format!("The job **{}** wasn't started again: the run before it isn't over yet.", job.name);
+            message(session, &text, None, false)
+        });
         look.runs.push(run(slot, JobState::Missed, None, Some(why)));
         return Ok(Some(look));
     }
@@ -205,6 +209,10 @@ async fn one(
         Saw::Shut { why, seen } => {
             look.seen = seen;
             look.ended = Some(Ok(()));
+            look.message = look.message.or_else(|| {
+                let text = format!("The job **{}** has nothing to tell: {why}.", job.name);
+                row.is_asked.then(|| message(session, &text, None, false))
+            });
             look.runs.push(run(slot, JobState::Nothing, None, Some(why)));
         }
         Saw::Failed(why) => {
@@ -229,7 +237,7 @@ async fn one(
             let before = before.filter(|_| matches!(job.gate, Some(JobGate::If(_))));
             look.seen = opened.seen;
             look.ended = Some(Ok(()));
-            if watched::is_told(job.notify, &found, before.as_deref()) {
+            if row.is_asked || watched::is_told(job.notify, &found, before.as_deref()) {
                 let text = watched::told(job, &found, opened.is_feed, late.as_deref());
                 look.message = Some(message(session, &text, Some(opened.origin), waits));
             }

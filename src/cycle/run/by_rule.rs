@@ -19,7 +19,10 @@ use crate::{
         run::{deeds::Deeds, finish, pressed, proposal, reflect, remind},
         session::{Ending, Session},
     },
-    memory::decay,
+    memory::{
+        decay,
+        tasks::{Task, due_in_words},
+    },
     repo::Repo,
     store::{Change, Entry, Incoming, MessageOutcome, NO_MODEL, NewNudge, NewOutgoing, OutgoingKind},
     types::ChatRef,
@@ -99,13 +102,25 @@ fn act_on(
             let text = format!("I missed “{title}” at {at}, as I wasn't running. I won't do it late.");
             tell_by_rule(session, told, key, &text, (title, false))
         }
-        Reason::Decay { title, stage, key } => {
-            let touched = observation.tasks.iter().find(|task| task.title == *title).and_then(|task| task.touched);
+        Reason::Due { title, day, next, key } => {
             let today = session.now().with_timezone(&session.context.config.timezone).date_naive();
-            let days = touched.map_or(0, |touched| decay::quiet_days(touched, today));
+            let next = next.as_ref().map(|next| format!(" Next: {next}.")).unwrap_or_default();
+            let what = match due_in_words(*day, today) {
+                was if *day < today => format!("{was} and isn't done. Do it now, or give it another day?"),
+                is => format!("is {is}."),
+            };
+            let text = format!("“{title}” {what}{next}");
+            tell_by_rule(session, told, key, &text, (title, false))
+        }
+        Reason::Decay { title, stage, key } => {
+            let task = observation.tasks.iter().find(|task| task.title == *title);
+            let today = session.now().with_timezone(&session.context.config.timezone).date_naive();
+            let days = task.and_then(|task| task.touched).map_or(0, |touched| decay::quiet_days(touched, today));
+            let due = task.and_then(Task::due).map(|due| format!(" It is {}.", due_in_words(due, today)));
             // Whether nudges come at all is the owner's to say.
             let may_stop = told == session.context.config.owner_chat;
-            tell_by_rule(session, told, key, &stage.wording(title, days), (title, may_stop))
+            let text = format!("{}{}", stage.wording(title, days), due.unwrap_or_default());
+            tell_by_rule(session, told, key, &text, (title, may_stop))
         }
         Reason::InitiativePassed { told, .. } => {
             Deeds::noted(vec![format!("Looked for something useful unasked; {told}")])

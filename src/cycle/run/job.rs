@@ -118,10 +118,14 @@ pub(in crate::cycle) fn conclude(
     let output = shortened(&output, OUTPUT_CHARS_MAX);
     let is_silent = output.is_empty() || output.trim_matches(['`', '.', '"']).eq_ignore_ascii_case(SILENT);
     let before = session.store.last_job_output(name, run)?;
-    let message = (!is_silent && watched::is_told(notify, &output, before.as_deref())).then(|| {
+    // Who has started a run hears what it came to, whatever its file says.
+    let is_asked = row.slot.is_none();
+    let is_told = is_asked || !is_silent && watched::is_told(notify, &output, before.as_deref());
+    let message = is_told.then(|| {
         let owner = session.context.config.owner_chat;
+        let output = if is_silent { "It ran, and there was nothing to tell." } else { &output };
         let notice = NewOutgoing::notice(owner, format!("**{name}**\n\n{output}"));
-        let waits = row.slot.is_some() && jobs::is_quiet(session.context.config, session.now());
+        let waits = !is_asked && jobs::is_quiet(session.context.config, session.now());
         (NewOutgoing { links_as_text: !live.state.taints.is_empty(), ..notice }, waits)
     });
     let told = if message.is_some() { "" } else { ", and told nobody" };

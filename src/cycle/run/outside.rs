@@ -36,9 +36,9 @@ use crate::{
     policy::{self, Circumstances, Decision, Reach, Risk, Subject, Verdict, What},
     repo::Repo,
     store::{Entry, HEAD_SEEN, Incoming, Store},
-    tool::{Attachments, Documents, Outcome, READ, Refusal, Registry, Unwoken, World, unwrapped},
+    tool::{Attachments, Documents, Outcome, READ, Refusal, Registry, World, unwrapped},
     types::{Effect, Stop, Usage},
-    wake_lock::{LockError, WakeLock, takeover},
+    wake_lock::{LockError, WakeLock, takeover, waker::Waker},
 };
 
 /// Whose bytes its call is made of.
@@ -257,7 +257,7 @@ pub fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> 
         tell_per_day: 0,
         quiet_hours: config.quiet_hours,
         reminders: store.reminders()?,
-        unwoken: Unwoken::default(),
+        unwoken: Waker::look(config, context.clock.now()).warning(config),
         documents,
         index: IndexPlace::of(config),
         meaning: Meaning::new(config, context.redactor, Budget::look(store, config, context.clock.now())?.caps()),

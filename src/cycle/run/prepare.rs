@@ -32,12 +32,9 @@ use crate::{
     policy,
     repo::{Repo, RepoError},
     store::{Entry, Exchange, Incoming, NewCycle, StoreError},
-    tool::{
-        Attachments, Chat, Documents, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, ToRead, Undoable, Unwoken, World,
-        unwoken_key,
-    },
+    tool::{Attachments, Chat, Documents, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, ToRead, Undoable, World},
     types::ChatRef,
-    wake_lock::waker::{Timed, Waker},
+    wake_lock::waker::Waker,
 };
 
 /// Problems of skills that one wake's account names at most; `health check` names all.
@@ -104,7 +101,7 @@ pub(in crate::cycle) fn world(
         tell_per_day: config.tell_per_day,
         quiet_hours: config.quiet_hours,
         reminders: session.store.reminders()?,
-        unwoken: unwoken(session, cycle)?,
+        unwoken: unwoken(session, cycle),
         documents,
         index: session.index.clone(),
         meaning: if is_local { meaning.kept_here() } else { meaning },
@@ -123,20 +120,11 @@ pub(in crate::cycle) fn world(
     })
 }
 
-/// What a chat is to be told of what it sets for a time; nothing if it was told today, or if it isn't the owner's.
-fn unwoken(session: &Session<'_>, cycle: &NewCycle) -> Result<Unwoken, StoreError> {
-    let (config, now) = (session.context.config, session.now());
-    let today = now.with_timezone(&config.timezone).date_naive().to_string();
-    let told = session.store.handled(&unwoken_key(cycle.chat))?;
-    if view::foreign_chat(cycle.chat, config.owner_chat).is_some() || told == Some(today) {
-        return Ok(Unwoken::default());
-    }
-    let waker = Waker::look(config, now);
-    let warning = |what| waker.warning(what, config);
-    // What comes by Telegram comes by a bot: it wakes for its own reminders.
+/// What a chat is to be told of what it sets for a time. What comes by Telegram comes by a bot, which wakes for what it sets.
+fn unwoken(session: &Session<'_>, cycle: &NewCycle) -> Option<String> {
+    let config = session.context.config;
     let is_heard_here = cycle.chat.is_none_or(|id| id == ChatRef::TERMINAL);
-    let reminder = if is_heard_here { warning(Timed::Reminder) } else { None };
-    Ok(Unwoken { reminder, task: warning(Timed::Task) })
+    if is_heard_here { Waker::look(config, session.now()).warning(config) } else { None }
 }
 
 /// The rules as they hold for a chat: with the folders of ours that the tools for files may use, and no granted host for one

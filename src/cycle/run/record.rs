@@ -15,7 +15,7 @@ use crate::{
     },
     outside,
     store::{Change, Entry, NewOutgoing, NewReminder, OutgoingKind, ShownTask, StagedFile},
-    tool::{Assignment, Done, Outcome, Refusal, Registry, Unwoken, unwoken_key},
+    tool::{Assignment, Done, Outcome, Refusal, Registry},
 };
 
 /// Runs a call that is journalled, and journals what came of it.
@@ -170,9 +170,6 @@ pub(in crate::cycle) fn record_all(
             }
             Change::ShowTasks { tasks, .. } => live.world.shown_tasks.clone_from(tasks),
             Change::Undo { wake, .. } => live.world.undoable.retain(|known| known.wake != *wake),
-            Change::Handled { key, .. } if *key == unwoken_key(live.cycle.chat) => {
-                live.world.unwoken = Unwoken::default();
-            }
             Change::Done { .. }
             | Change::Hold { .. }
             | Change::Handled { .. }

@@ -5,7 +5,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::deeds::Deeds;
 use crate::{
-    cycle::{context::WakeError, decide::situation::Reason, look::observe::Observation, session::Session},
+    cycle::{
+        context::WakeError,
+        decide::situation::Reason,
+        look::observe::{Observation, ZONE, is_zone_new},
+        session::Session,
+    },
     schedule::{
         Missed, Slot,
         due::{DueTurn, Passed},
@@ -64,6 +69,48 @@ pub(in crate::cycle) fn rewind_reminders(session: &mut Session<'_>) -> Result<()
         session.store.set_next_slot(reminder.id, next)?;
     }
     Ok(())
+}
+
+/// Tells the owner once what a new time zone does to what they have set, and how to have it otherwise.
+pub(in crate::cycle) fn tell_of_zone(session: &mut Session<'_>) -> Result<(), WakeError> {
+    let (config, now) = (session.context.config, session.now());
+    let zone = config.timezone;
+    let notice = match session.store.handled(ZONE)? {
+        Some(noted) if noted == zone.name() => return Ok(()),
+        Some(_) if !is_zone_new(&session.store, config, now)? => return Ok(()),
+        Some(noted) => {
+            let text = zone_told(&noted, zone, &session.store.reminders()?);
+            let day = now.with_timezone(&zone).date_naive();
+            let key = Some(format!("zone/{noted}/{zone}/{day}"));
+            Some(NewOutgoing { key, ..NewOutgoing::notice(config.owner_chat, session.context.redactor.redact(&text)) })
+        }
+        None => None,
+    };
+    if let Some(notice) = notice {
+        session.store.tell(&notice)?;
+    }
+    Ok(session.store.set_handled(ZONE, zone.name())?)
+}
+
+/// What a move from one zone to another means for what is set.
+fn zone_told(from: &str, to: Tz, reminders: &[Reminder]) -> String {
+    let stays = |reminder: &&Reminder| reminder.keeps_another_zone(to);
+    let staying: Vec<&Reminder> = reminders.iter().filter(stays).collect();
+    let head = format!(
+        "Your time zone is now {to}; it was {from}. Jobs, tasks and quiet hours go by the clock here from now on."
+    );
+    let Some(first) = staying.first() else { return head };
+    let (there, rule) = (first.zone(to), first.what.rule.as_ref());
+    let (old, here) = (first.next().wall_time(rule, there), first.what.next_at.with_timezone(&to).naive_local());
+    let keep =
+        if staying.len() == 1 { "One reminder keeps".to_owned() } else { format!("{} reminders keep", staying.len()) };
+    format!(
+        "{head}\n\n{keep} the time of the zone in which it was set: “{}” comes {} in {there}, which is {} here. If that is right, \
+         there is nothing to do. To have them at the same hour here, say “move my reminders here” (or `wake remind here`).",
+        first.what.text,
+        day_and_time(old),
+        day_and_time(here),
+    )
 }
 
 /// A due reminder and what becomes of it. `tz` is the person's zone.

@@ -72,6 +72,7 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, settles_doubts: boo
     if !session.is_stopped()? {
         has_brought_in = sync::bring_in_parked(session, &repo)?;
         remind::rewind_reminders(session)?;
+        remind::tell_of_zone(session)?;
     }
     let mut has_worked = sync::upkeep(session).await? || has_brought_in;
     let (mut is_quiet, mut backlog) = (false, Backlog::default());

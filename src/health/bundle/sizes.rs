@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use serde_json::{Value, json};
 
 /// What stands in a workspace by its own name.
-const KNOWN: [&str; 26] = [
+const KNOWN: [&str; 28] = [
     ".env",
     "messages.db",
     "messages.db-wal",
@@ -15,6 +15,8 @@ const KNOWN: [&str; 26] = [
     "index.db-shm",
     ".wake-lock",
     ".bot-lock",
+    ".chat-lock",
+    ".stay-lock",
     ".voice-lock",
     ".last-look",
     ".health-told",

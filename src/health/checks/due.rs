@@ -3,15 +3,15 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{
+    config::Config,
     health::{
         Status,
         finding::{Finding, Trouble},
         scene::Scene,
-        words::{ago, count, local_day_and_time},
+        words::{ago, count, list, local_day_and_time},
     },
     store::{Reminder, Undo},
-    wake_lock::waker::{Timed, Waker},
-    zone::Tz,
+    wake_lock::waker::Waker,
 };
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
@@ -25,18 +25,22 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let overdue = TimeDelta::from_std(scene.config.stale_lock).unwrap_or(TimeDelta::MAX);
     let (reminders, waker) = (store.reminders()?, Waker::look(scene.config, scene.now));
     let finding = judge(&reminders, &store.open_undos()?, overdue, scene.now);
-    if finding.status == Status::Ok && !reminders.is_empty() && !waker.wakes_for(Timed::Reminder) {
-        return Ok(unwoken(&reminders, waker.mending(scene.config), scene.config.timezone));
+    if finding.status == Status::Ok && !reminders.is_empty() && !waker.is_lasting() {
+        return Ok(unwoken(&reminders, &waker, scene.config));
     }
     Ok(finding)
 }
 
 /// Nothing is late yet; it would be.
-fn unwoken(reminders: &[Reminder], mending: String, tz: Tz) -> Finding {
+fn unwoken(reminders: &[Reminder], waker: &Waker, config: &Config) -> Finding {
     let next = reminders.iter().map(|reminder| reminder.what.next_at).min();
-    let next = next.map(|at| format!(", the next for {}", local_day_and_time(at, tz))).unwrap_or_default();
-    let found = format!("{} set{next}, and nothing wakes me by itself", count(reminders.len(), "reminder"));
-    Finding::warn(found, mending)
+    let next = next.map(|at| format!(", the next for {}", local_day_and_time(at, config.timezone))).unwrap_or_default();
+    let who = match list(waker.running.iter().map(|program| program.name())) {
+        none if none.is_empty() => "nothing wakes me by itself".to_owned(),
+        open => format!("only {open} wakes me, while open"),
+    };
+    let found = format!("{} set{next}, and {who}", count(reminders.len(), "reminder"));
+    Finding::warn(found, waker.mending(config))
 }
 
 /// `overdue`: how long nobody has to do what is due.

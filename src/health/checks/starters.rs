@@ -15,7 +15,8 @@ use crate::{
     },
     process::{self, Spec},
     setup::install::{FoundStarter, Starter, found_starters},
-    wake_lock::waker::{Timed, Waker},
+    wake_lock::waker::{Starting, Waker},
+    words::in_shell,
 };
 
 /// How long a program of the system's may take to answer.
@@ -32,7 +33,8 @@ struct Facts {
     looked_at: Option<DateTime<Utc>>,
     /// Whether that look is recent.
     is_recent: bool,
-    bot_runs: bool,
+    /// Programs that start wakes while they run.
+    running: Vec<Starting>,
 }
 
 pub(super) fn timers(scene: &Scene<'_>) -> Result<Finding, Trouble> {
@@ -40,21 +42,21 @@ pub(super) fn timers(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         return Ok(Finding::nothing_yet());
     }
     let waker = Waker::look(scene.config, scene.now);
-    let is_recent = waker.wakes_for(Timed::Task);
-    if scene.is_brief && is_recent {
-        return Ok(Finding::ok("something wakes it"));
-    }
+    let is_recent = waker.is_looked_in_on();
     let found = found(scene.config);
     let missing: Vec<PathBuf> = found.iter().map(|found| found.program.clone()).filter(|it| !it.exists()).collect();
     let idle = idle(&found, scene.config.telegram_token.is_some());
-    let (looked_at, bot_runs) = (waker.looked_at, waker.bot_runs);
-    Ok(judge(&Facts { found, missing, idle, looked_at, is_recent, bot_runs }, scene.now))
+    let Waker { looked_at, running, .. } = waker;
+    Ok(judge(&Facts { found, missing, idle, looked_at, is_recent, running }, scene.now))
 }
 
 fn found(config: &Config) -> Vec<FoundStarter> {
     let Some(home) = &config.home else { return Vec::new() };
-    let crontab = process::find(Path::new("crontab")).and_then(|_| said(&["crontab", "-l"]));
-    found_starters(home, crontab.as_deref())
+    let crontab = process::find(Path::new("crontab")).and_then(|_| said(&["crontab", "-l"])).unwrap_or_default();
+    // A line may be about another workspace.
+    let ours = format!("WORKSPACE_DIR={}", in_shell(&config.workspace_dir));
+    let is_ours = |line: &&str| !line.contains("WORKSPACE_DIR=") || line.contains(&ours);
+    found_starters(home, Some(&crontab.lines().filter(is_ours).collect::<Vec<_>>().join("\n")))
 }
 
 /// What a program of the system's prints; none: it can't be asked.
@@ -104,26 +106,42 @@ fn judge(facts: &Facts, now: DateTime<Utc>) -> Finding {
         return install(Finding::warn(format!("installed, but not running: {idle}"), commands.join("; ")));
     }
     let wakes = facts.found.iter().find(|found| found.name == "wake").map(|found| found.starter);
+    let running = list(facts.running.iter().map(|program| program.name()));
+    let is_lasting = facts.running.iter().any(|program| program.is_lasting());
     match (wakes, facts.is_recent) {
-        (_, true) => Finding::ok(format!("something wakes it: {last}")),
+        (starter, true) => {
+            let timer = starter.map_or("a timer", name_of);
+            let also = if running.is_empty() { running } else { format!(", {running}") };
+            Finding::ok(format!("the next wake is started by {timer} ({last}){also}"))
+        }
+        _ if facts.running.contains(&Starting::Stay) => Finding::ok(format!("the next wake is started by {running}")),
         (Some(starter), false) => {
-            let (name, see) = match starter {
-                Starter::Systemd => (
-                    "systemd",
+            let see = match starter {
+                Starter::Systemd => {
                     "systemctl --user status reveille-wake.service; if it sleeps while you are logged out: loginctl \
-                     enable-linger",
-                ),
-                Starter::Launchd => ("launchd", "see *.err.log in the workspace's logs"),
-                Starter::Cron => ("cron", "see what cron mailed you, and its log"),
+                     enable-linger"
+                }
+                Starter::Launchd => "see *.err.log in the workspace's logs",
+                Starter::Cron => "see what cron mailed you, and its log",
             };
             let see = format!("`wake logs --program wake` tells of the last ones; {see}");
-            Finding::warn(format!("{name} should wake it every five minutes, and doesn't: {last}"), see)
+            let now = if running.is_empty() { running } else { format!("; for now {running} does") };
+            let name = name_of(starter);
+            Finding::warn(format!("{name} should wake it every five minutes, and doesn't: {last}{now}"), see)
         }
-        (None, false) if facts.bot_runs => install(Finding::warn(
-            format!("only the bot wakes it, for messages and reminders; by a timer {last}"),
-            "wake install",
-        )),
+        (None, false) if !running.is_empty() => {
+            let until = if is_lasting { "" } else { ", while open" };
+            install(Finding::warn(format!("only {running} wakes it{until}; by a timer {last}"), "wake install"))
+        }
         (None, false) => install(Finding::warn(format!("nothing wakes it by itself: {last}"), "wake install")),
+    }
+}
+
+fn name_of(starter: Starter) -> &'static str {
+    match starter {
+        Starter::Systemd => "systemd",
+        Starter::Launchd => "launchd",
+        Starter::Cron => "cron",
     }
 }
 
@@ -153,11 +171,7 @@ fn judge_path(here: &[&Path], there: &[(&FoundStarter, Vec<&Path>)]) -> Finding 
         );
     }
     let lacking = there.iter().filter(|(_, lacking)| !lacking.is_empty()).map(|(found, lacking)| {
-        let starter = match found.starter {
-            Starter::Systemd => "systemd",
-            Starter::Launchd => "launchd",
-            Starter::Cron => "cron",
-        };
+        let starter = name_of(found.starter);
         Finding::warn(
             format!("{} as {starter} starts it doesn't find {}", found.name, names(lacking)),
             "link it into ~/.local/bin (ln -s \"$(command -v NAME)\" ~/.local/bin/), or for Claude Code set CLAUDE_CODE to its path",
@@ -186,7 +200,7 @@ mod tests {
                 idle: Vec::new(),
                 looked_at: parse_time("2026-11-21T09:00:00Z"),
                 is_recent: false,
-                bot_runs: false,
+                running: Vec::new(),
             };
             change(&mut facts);
             judge(&facts, now)
@@ -194,15 +208,22 @@ mod tests {
         let missed = judged(&|_| {});
         assert_eq!(missed.detail, "systemd should wake it every five minutes, and doesn't: last 3 h ago");
         assert!(missed.fix.unwrap().contains("enable-linger") && missed.remedies.is_empty());
-        assert_eq!(judged(&|facts| facts.is_recent = true).status, Status::Ok);
+        let recent = judged(&|facts| (facts.is_recent, facts.running) = (true, vec![Starting::Bot, Starting::Page]));
+        let named = "the next wake is started by systemd (last 3 h ago), the bot, the page";
+        assert_eq!((recent.status, recent.detail.as_str()), (Status::Ok, named));
 
         let nothing = judged(&|facts| facts.found.clear());
         assert_eq!((nothing.status, nothing.remedies), (Status::Warn, vec![Remedy::WakeByItself]));
         let bot = judged(&|facts| {
             facts.found.clear();
-            facts.bot_runs = true;
+            facts.running = vec![Starting::Bot];
         });
-        assert!(bot.detail.starts_with("only the bot wakes it"), "{bot:?}");
+        assert_eq!(bot.detail, "only the bot wakes it; by a timer last 3 h ago");
+        let page = judged(&|facts| (facts.found, facts.running) = (Vec::new(), vec![Starting::Page]));
+        assert_eq!(
+            (page.status, page.detail.as_str()),
+            (Status::Warn, "only the page wakes it, while open; by a timer last 3 h ago")
+        );
         let idle = judged(&|facts| {
             facts.is_recent = true;
             facts.idle = vec![("cron", "service cron start".to_owned())];

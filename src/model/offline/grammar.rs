@@ -19,12 +19,12 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 
-use chrono::{DateTime, NaiveDate};
+use chrono::{DateTime, NaiveDate, NaiveTime};
 
 pub use self::nearest::{Near, nearest, recurring_title};
 use self::sentence::Sentence;
 use crate::{
-    schedule::{Missed, When, words::tokenize},
+    schedule::{Missed, RelativeTime, When, parse_relative, words::tokenize},
     zone::Tz,
 };
 
@@ -66,6 +66,19 @@ pub enum OfflineCommand {
         /// What to do when its time was missed.
         missed: Missed,
     },
+    /// Set a reminder by the time of another thing.
+    RemindNear {
+        /// What of.
+        what: String,
+        /// When, in the person's words: "15 minutes before the meeting".
+        when: String,
+        /// What to do when its time was missed.
+        missed: Missed,
+    },
+    /// End the reminder that was just sent.
+    StopReminder,
+    /// Have all reminders come at the same hour in the present time zone.
+    RemindersHere,
     /// Say which reminders are set.
     ListReminders,
     /// Take a reminder back.
@@ -79,6 +92,8 @@ pub enum OfflineCommand {
         title: String,
         /// Into the backlog and not among the active ones.
         backlog: bool,
+        /// The day until which it is to be done.
+        due: Option<NaiveDate>,
     },
     /// A task is finished.
     TaskDone {
@@ -242,6 +257,10 @@ pub struct Moment {
     pub when: When,
     /// The day, where no time of day was said: then it stays as it was.
     pub day: Option<NaiveDate>,
+    /// The time of day, where no day was said.
+    pub time: Option<NaiveTime>,
+    /// How much later, where that was said: it counts from the thing's own time, or from now if that has passed.
+    pub by: Option<String>,
 }
 
 /// One of a list.
@@ -349,7 +368,9 @@ impl Said {
             Reading::Command(command) => self.commands.push(command),
             Reading::Question => self.questions += 1,
             Reading::IfMissed(policy) => match self.commands.last_mut() {
-                Some(OfflineCommand::Remind { missed, .. }) => *missed = policy,
+                Some(OfflineCommand::Remind { missed, .. } | OfflineCommand::RemindNear { missed, .. }) => {
+                    *missed = policy
+                }
                 _ => return false,
             },
             Reading::GoesOn => {
@@ -390,7 +411,7 @@ const SECOND_COMMANDS: &[(&str, ())] = &[
 fn append(command: &mut OfflineCommand, more: &str) -> bool {
     let text = match command {
         OfflineCommand::Remember { fact, .. } => fact,
-        OfflineCommand::Remind { what, .. } => what,
+        OfflineCommand::Remind { what, .. } | OfflineCommand::RemindNear { what, .. } => what,
         _ => return false,
     };
     *text = format!("{text}. {}", more.trim_end_matches('.'));
@@ -453,7 +474,10 @@ pub fn completed(asked: &str, missing: Missing, answer: &str, now: DateTime<Tz>)
     const MAX_WORDS: usize = 12;
     let answer = answer.trim().trim_end_matches(['.', '!']);
     let fits = match missing {
-        Missing::Time => change::is_time(answer, now),
+        Missing::Time => {
+            let is_all = |found: RelativeTime| found.span == (0..answer.len());
+            change::is_time(answer, now) || parse_relative(answer, now).is_some_and(is_all)
+        }
         Missing::Thing | Missing::Title => {
             let is_short = answer.split_whitespace().count() <= MAX_WORDS && !answer.contains(['?', '\n']);
             is_short && matches!(parse(answer, now), ParsedMessage::Unclear { .. })

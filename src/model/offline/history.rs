@@ -161,7 +161,9 @@ fn is_company(command: &OfflineCommand) -> bool {
 /// The task or reminder that commands are about, if the last is about one by name.
 fn spoken_of(commands: &[OfflineCommand]) -> Option<Referent> {
     let (kind, text) = match commands.last()? {
-        OfflineCommand::Remind { what, .. } => (Some(ThingKind::Reminder), what.clone()),
+        OfflineCommand::Remind { what, .. } | OfflineCommand::RemindNear { what, .. } => {
+            (Some(ThingKind::Reminder), what.clone())
+        }
         OfflineCommand::TaskAdd { title, .. } => (Some(ThingKind::Task), title.clone()),
         OfflineCommand::TaskRename { to, .. } => (Some(ThingKind::Task), to.clone()),
         OfflineCommand::TaskMove { which, .. } => (Some(ThingKind::Task), name(which)?),

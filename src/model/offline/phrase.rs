@@ -155,10 +155,20 @@ fn parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePa
             one(call("reminder_set", json!({"text": what, "when": time(&when), "missed": missed}))
                 .step(format!("set a reminder: {what}")))
         }
+        OfflineCommand::RemindNear { what, when, missed } => {
+            one(call("reminder_set", json!({"text": what, "when": when, "missed": missed}))
+                .step(format!("set a reminder: {what}")))
+        }
+        OfflineCommand::RemindersHere => one(call("reminder_move", json!({"reminder": "all", "when": "here"}))
+            .step("move the reminders to the present time zone".to_owned())),
+        OfflineCommand::StopReminder => {
+            one(call("reminder_done", json!({"reminder": "last"}))
+                .step("end the reminder that was just sent".to_owned()))
+        }
         OfflineCommand::ListReminders => one(call("reminder_list", json!({})).lead("Reminders:")),
-        OfflineCommand::TaskAdd { title, backlog } => {
-            let add =
-                call("task_add", json!({"title": title, "list": list(backlog)})).step(format!("add the task: {title}"));
+        OfflineCommand::TaskAdd { title, backlog, due } => {
+            let add = call("task_add", json!({"title": title, "list": list(backlog), "due": due}))
+                .step(format!("add the task: {title}"));
             let recurs = grammar::recurring_title(&title, around.now);
             let after = recurs.map(|form| format!("Tasks don't repeat by themselves. {}", did_you_mean(&form)));
             one(OfflineCall { after, ..add })
@@ -268,9 +278,13 @@ fn changed(id: &str, command: OfflineCommand, referent: Option<&Referent>) -> Op
 }
 
 fn postponed(id: &str, which: &Which, kind: Option<ThingKind>, moment: &Moment) -> OfflineCall {
-    let when = moment.day.map_or_else(|| time(&moment.when), |day| day.to_string());
-    let reminder = OfflineCall::new(id, "reminder_move", json!({"reminder": query(which), "when": when}))
-        .step(format!("move the reminder {}", query(which)));
+    let input = match moment {
+        Moment { by: Some(by), .. } => json!({"reminder": query(which), "by": by}),
+        Moment { day: Some(day), .. } => json!({"reminder": query(which), "when": day.to_string()}),
+        Moment { time: Some(time), .. } => json!({"reminder": query(which), "when": time.format("%H:%M").to_string()}),
+        Moment { when, .. } => json!({"reminder": query(which), "when": time(when)}),
+    };
+    let reminder = OfflineCall::new(id, "reminder_move", input).step(format!("move the reminder {}", query(which)));
     let at = match &moment.when {
         When::At(slot) => slot.civil.format("%Y-%m-%d %H:%M").to_string(),
         When::Every(rule) => rule.to_string(),

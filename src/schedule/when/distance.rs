@@ -116,7 +116,7 @@ fn week_on(start: Cursor<'_>) -> Read<'_> {
 }
 
 /// "2 hours", "an hour and a half", "half an hour", "1h", "1:30 hours", "1h30".
-fn read_amount(start: Cursor<'_>) -> Option<(Distance, Cursor<'_>)> {
+pub(super) fn read_amount(start: Cursor<'_>) -> Option<(Distance, Cursor<'_>)> {
     if let Some(found) = hours_and_minutes(start) {
         return Some(found);
     }
@@ -192,7 +192,7 @@ pub(super) fn read_quarters(start: Cursor<'_>) -> Option<(u32, Cursor<'_>)> {
     Some((whole.checked_add(more)?, after))
 }
 
-fn multiply(unit: Unit, quarters: u32) -> Option<Distance> {
+pub(super) fn multiply(unit: Unit, quarters: u32) -> Option<Distance> {
     let whole = |n: u32| Some(n.checked_mul(quarters)?).filter(|n| n % 4 == 0).map(|n| n / 4);
     let in_seconds = |n: u32| Some(Distance { seconds: whole(n)?, ..Distance::default() });
     match unit {
@@ -205,7 +205,7 @@ fn multiply(unit: Unit, quarters: u32) -> Option<Distance> {
     }
 }
 
-fn sum(one: Distance, two: Distance) -> Option<Distance> {
+pub(super) fn sum(one: Distance, two: Distance) -> Option<Distance> {
     Some(Distance {
         months: one.months.checked_add(two.months)?,
         days: one.days.checked_add(two.days)?,

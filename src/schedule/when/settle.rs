@@ -295,7 +295,7 @@ fn other_weekday(date: NaiveDate, weekday: chrono::Weekday, draft: &Draft, prese
 }
 
 /// A slot moved by a distance: "3 days after 12 January", "half an hour before noon".
-fn moved(slot: Slot, distance: Distance, present: &Present) -> Result<Slot, TimeTrouble> {
+pub(super) fn moved(slot: Slot, distance: Distance, present: &Present) -> Result<Slot, TimeTrouble> {
     let own = present.now.timezone();
     let date = Present::shift(slot.civil.date(), distance).ok_or(TimeTrouble::TooFar)?;
     let civil = resolve(date.and_time(slot.civil.time()), own);

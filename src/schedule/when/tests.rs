@@ -431,3 +431,31 @@ fn a_time_is_read_whole_or_not_at_all() {
         assert_eq!(read(text), expected, "{text:?}");
     }
 }
+
+#[test]
+fn a_day_alone_may_be_today_whatever_the_time() {
+    let morning = local(berlin(), "2026-11-28 10:40");
+    let read = |text| match parse_only_day(text, morning) {
+        Some(Ok(day)) => day.to_string(),
+        Some(Err(trouble)) => format!("{trouble:?}").split('(').next().unwrap_or_default().to_owned(),
+        None => "nothing".to_owned(),
+    };
+    for (text, expected) in [
+        ("2026-11-28", "2026-11-28"),
+        ("28 November", "2026-11-28"),
+        ("the 28th", "2026-11-28"),
+        ("today", "2026-11-28"),
+        ("today at 5", "2026-11-28"),
+        ("by Friday", "2026-12-04"),
+        ("tomorrow", "2026-11-29"),
+        ("in 3 days", "2026-12-01"),
+        ("in 20 hours", "2026-11-29"),
+        ("Saturday", "Either"),
+        ("2026-11-27", "Past"),
+        ("30 February", "NoSuchDay"),
+        ("every day", "Unsupported"),
+        ("soonish", "nothing"),
+    ] {
+        assert_eq!(read(text), expected, "{text}");
+    }
+}

@@ -39,6 +39,11 @@ pub(super) fn our_lines(crontab: &str) -> impl Iterator<Item = &str> {
     crontab.lines().filter_map(|line| line.trim_end().strip_suffix(MARK))
 }
 
+/// A crontab's lines but for ours.
+pub(super) fn without_our_lines(crontab: &str) -> impl Iterator<Item = &str> {
+    crontab.lines().filter(|line| !line.trim_end().ends_with(MARK))
+}
+
 /// The shell's command that starts a bot unless one runs. Its log is its own affair; what it says before it has one is kept, too.
 pub fn bot_command(to: &Installation) -> String {
     let log = in_shell(&to.bot_errors());

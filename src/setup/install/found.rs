@@ -6,7 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Starter, crontab::our_lines};
+use super::{
+    Starter,
+    crontab::{our_lines, without_our_lines},
+};
 
 /// Something that starts one of our programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +37,8 @@ pub fn found_starters(home: &Path, crontab: Option<&str>) -> Vec<FoundStarter> {
         let text = fs::read_to_string(home.join(format!("Library/LaunchAgents/org.reveille.{name}.plist"))).ok()?;
         launchd(name, &text)
     });
-    let of_cron = our_lines(crontab.unwrap_or_default()).filter_map(cron);
+    let crontab = crontab.unwrap_or_default();
+    let of_cron = our_lines(crontab).chain(persons_lines(crontab)).filter_map(cron);
     of_systemd.chain(of_launchd).chain(of_cron).collect()
 }
 
@@ -59,6 +63,13 @@ fn launchd(name: &str, text: &str) -> Option<FoundStarter> {
     let program = after("<key>ProgramArguments</key>")?;
     let path = after("<key>PATH</key>");
     Some(FoundStarter { starter: Starter::Launchd, name: name.to_owned(), program: program.into(), path })
+}
+
+/// Lines that a person wrote to have it look.
+fn persons_lines(crontab: &str) -> impl Iterator<Item = &str> {
+    let is_look =
+        |line: &&str| !line.trim_start().starts_with('#') && line.contains("/wake") && line.contains(" --once");
+    without_our_lines(crontab).filter(is_look)
 }
 
 /// One of our lines: when, settings, the program and its arguments, as [`super::with_lines`] writes them.
@@ -117,6 +128,8 @@ mod tests {
             with_bot: true,
         };
         let crontab = with_lines("0 4 * * * /usr/bin/backup\n", &to);
+        let by_hand = "*/5 * * * * WORKSPACE_DIR='/a b' /opt/wake --once\n# /opt/wake --once\n";
+        assert_eq!(found_starters(&home, Some(by_hand)).len(), 1);
         let found = found_starters(&home, Some(&crontab));
         let names: Vec<&str> = found.iter().map(|found| found.name.as_str()).collect();
         assert_eq!(names, ["wake", "health", "bot"]);

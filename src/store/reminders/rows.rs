@@ -103,6 +103,11 @@ impl Reminder {
         self.what.zone.parse().unwrap_or(tz)
     }
 
+    /// Whether it goes by the clock of another zone than this one. What comes every so many minutes goes by none.
+    pub fn keeps_another_zone(&self, tz: Tz) -> bool {
+        self.zone(tz) != tz && !matches!(self.what.rule, Some(Rule::Interval { .. }))
+    }
+
     /// Whether the clock has been set back since its next slot was written: slots before that may be ahead again.
     pub fn is_set_back(&self, now: DateTime<Utc>) -> bool {
         self.what.rule.is_some() && self.written_at.is_some_and(|written| due::is_set_back(written, now))

@@ -44,16 +44,14 @@ fn a_reminder_is_set_for_the_asking_chat_in_its_civil_time() {
 #[test]
 fn where_nothing_wakes_what_is_set_for_a_time_says_so() {
     let mut scene = Scene::new();
-    scene.world.unwoken = Unwoken { reminder: Some("Nobody wakes.".to_owned()), task: Some("No task.".to_owned()) };
+    scene.world.unwoken = Some("Nobody wakes.".to_owned());
     let done = scene.done("reminder_set", &json!({"text": "call Anna", "when": "tomorrow at 9"}));
     assert!(done.content.ends_with("at 09:00\n\nNobody wakes."), "{done:?}");
-    let told = Change::Handled { key: "unwoken/7".to_owned(), value: "2026-11-21".to_owned() };
-    assert_eq!(done.changes.last(), Some(&told));
 
     let scene = scene.with("memory/project-memory/active.md", "# Active tasks\n");
     let timed = json!({"title": "Sail", "at": "2026-11-23 09:00"});
-    assert!(scene.done("task_add", &timed).content.ends_with("Sail\n\nNo task."));
-    assert!(!scene.done("task_add", &json!({"title": "Row"})).content.contains("No task."));
+    assert!(scene.done("task_add", &timed).content.ends_with("Sail\n\nNobody wakes."));
+    assert!(!scene.done("task_add", &json!({"title": "Row"})).content.contains("Nobody wakes."));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The tasks' own times, and tasks that have gone quiet: what is due of them, what was missed, and in whose chat it is said.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Timelike as _, Utc};
 
 use crate::{
     cycle::decide::situation::{Observed, Reason},
@@ -13,6 +13,11 @@ use crate::{
     types::ChatRef,
 };
 
+/// From this hour on a task's last day is spoken of, on the person's wall.
+const DUE_FROM_HOUR: u32 = 8;
+/// Until this hour it isn't where the person has had the task in hand that day.
+const IN_MIND_UNTIL_HOUR: u32 = 17;
+
 /// The key under which a task's own next step is handled.
 pub fn task_key(title: &str, at: &str) -> String {
     format!("at/{title}/{at}")
@@ -22,6 +27,16 @@ pub fn task_key(title: &str, at: &str) -> String {
 pub fn decay_key(title: &str, touched: Option<chrono::NaiveDate>, stage: Stage) -> String {
     let touched = touched.map(|day| day.to_string()).unwrap_or_default();
     format!("decay/{title}/{touched}/{}", stage.name())
+}
+
+/// The key under which a task's last day is spoken of: once on it, and once when it is over.
+pub fn due_key(title: &str, day: NaiveDate, is_missed: bool) -> String {
+    format!("due/{title}/{day}{}", if is_missed { "/missed" } else { "" })
+}
+
+/// The last days of the owner's tasks: told by rule, whatever model there is.
+pub(in crate::cycle) fn last_days_of_owner(observed: &Observed<'_>) -> Vec<Reason> {
+    last_days(&Observed { tasks: &tasks_of(observed, None), to_reflect: None, ..*observed })
 }
 
 /// What there is to be done about the owner's tasks.
@@ -39,7 +54,7 @@ pub(in crate::cycle) fn of_guests(observed: &Observed<'_>) -> Vec<Reason> {
         let (holds_nudges, to_reflect) = (false, None);
         let theirs =
             Observed { tasks: &tasks, model: &by_rule, tells_left: *tells_left, holds_nudges, to_reflect, ..*observed };
-        let theirs = of_tasks(&theirs);
+        let theirs = [of_tasks(&theirs), last_days(&theirs)].concat();
         reasons.extend(theirs.into_iter().map(|what| Reason::OfGuest { chat: *chat, what: Box::new(what) }));
     }
     reasons
@@ -55,6 +70,27 @@ fn of_tasks(observed: &Observed<'_>) -> Vec<Reason> {
     }
     reasons.extend(missed_tasks(observed));
     reasons
+}
+
+/// Tasks that are to be done today, and as many as may be spoken of unasked that should have been. What a person has touched today is in
+/// their mind: it is spoken of in the evening.
+fn last_days(observed: &Observed<'_>) -> Vec<Reason> {
+    let local = observed.now.with_timezone(&observed.tz);
+    let (today, hour) = (local.date_naive(), local.hour());
+    if is_quiet(observed) || hour < DUE_FROM_HOUR {
+        return Vec::new();
+    }
+    let open = observed.tasks.iter().filter(|task| !decay::rests(task));
+    let due = open.filter_map(|task| Some((task, task.due().filter(|due| *due <= today)?)));
+    let (met, missed): (Vec<_>, Vec<_>) = due.partition(|(_, due)| *due == today);
+    let is_in_mind = |task: &Task| task.touched == Some(today) && hour < IN_MIND_UNTIL_HOUR;
+    let reason = |(task, day): (&Task, NaiveDate)| {
+        let key = due_key(&task.title, day, day < today);
+        let is_open = !observed.handled.contains(&key) && !is_in_mind(task);
+        is_open.then(|| Reason::Due { title: task.title.clone(), day, next: task.get("next").map(str::to_owned), key })
+    };
+    let missed = missed.into_iter().filter_map(reason).take(observed.tells_left);
+    met.into_iter().filter_map(reason).chain(missed).collect()
 }
 
 /// The tasks of a chat; none: of the owner's.
@@ -140,6 +176,10 @@ fn decaying(observed: &Observed<'_>) -> Vec<Reason> {
         .iter()
         .filter_map(|task| {
             let stage = decay::stage_of(task, local.date_naive())?;
+            // What is due, or was, is spoken of as that.
+            if task.due().is_some_and(|due| due <= local.date_naive()) {
+                return None;
+            }
             let key = decay_key(&task.title, task.touched, stage);
             (!observed.handled.contains(&key)).then(|| Reason::Decay { title: task.title.clone(), stage, key })
         })

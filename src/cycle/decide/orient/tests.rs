@@ -629,3 +629,43 @@ fn an_answer_comes_before_many_reminders_and_then_they_come_a_few_at_a_time() {
     assert_eq!(without_backlog(many, Backlog::HasTurn), (some, true));
     assert_eq!(without_backlog(reminders(60).collect(), Backlog::GivesWay), (reminders(50).collect(), true));
 }
+
+#[test]
+fn a_tasks_last_day_speaks_on_it_and_once_when_it_is_over() {
+    let mut scene = scene();
+    scene.tasks =
+        tasks("## Passport\n- due: 2026-11-22\n- next: the photos\n\n## Rest\n- status: paused\n- due: 2026-11-22\n");
+    let mut said = Vec::new();
+    // Berlin is an hour ahead of UTC: 07:59, 08:00, 12:00, and so on the next days.
+    for day in 21..26 {
+        for time in ["06:59", "07:00", "11:00"] {
+            scene.now = parse_time(&format!("2026-11-{day}T{time}:00Z")).unwrap();
+            for reason in scene.reasons() {
+                said.push((format!("{day} {time}"), reason.handled_key().unwrap()));
+                scene.handled.extend(reason.handled_key());
+            }
+        }
+    }
+    let keys = [("22 07:00", "due/Passport/2026-11-22"), ("23 07:00", "due/Passport/2026-11-22/missed")];
+    assert_eq!(said, keys.map(|(at, key)| (at.to_owned(), key.to_owned())));
+
+    // A model that can't be asked keeps nobody from being told; a day of quiet does, and a day with nothing left to say keeps the missed.
+    scene.handled.clear();
+    scene.now = parse_time("2026-11-23T11:00:00Z").unwrap();
+    scene.model = scene.model.out_of_reach();
+    assert_eq!(scene.due(), ["task \"Passport\" is to be done until 2026-11-22"]);
+    scene.tells_left = 0;
+    assert_eq!(scene.due(), [""; 0]);
+}
+
+#[test]
+fn what_was_touched_on_its_last_day_is_spoken_of_in_the_evening() {
+    let mut scene = scene();
+    scene.tasks = tasks("## Passport\n- touched: 2026-11-21\n- due: 2026-11-21\n");
+    assert_eq!(scene.due(), [""; 0]);
+    scene.now = parse_time("2026-11-21T16:00:00Z").unwrap();
+    assert_eq!(scene.due().len(), 1);
+    // A task that is due isn't called quiet besides.
+    scene.tasks = tasks("## Passport\n- touched: 2026-11-01\n- due: 2026-11-21\n");
+    assert_eq!(scene.due(), ["task \"Passport\" is to be done until 2026-11-21"]);
+}

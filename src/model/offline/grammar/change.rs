@@ -1,12 +1,12 @@
 //! What becomes of tasks and reminders that are there: finished, dropped, renamed, moved, put off. A form is how it begins, what
 //! stands between the thing and the rest, and what is done; the thing is what is left in the middle.
 
-use chrono::{DateTime, TimeDelta};
+use chrono::{DateTime, NaiveTime, TimeDelta};
 
 use super::{Moment, OfflineCommand, Reading, ThingKind, Which, ask, sentence::Sentence};
 use crate::{
     schedule::{
-        Slot, When, parse_when,
+        Slot, When, is_distance, parse_when,
         words::{Cursor, tokenize},
     },
     zone::Tz,
@@ -75,7 +75,8 @@ const FORMS: &[(&str, Then, Act)] = &[
     (MOVE, Closing("?back to|into|in|onto|on ?my|the|our ?active task|todo|to-do list"), Act::ToActive),
     (MOVE, Closing("?back to active"), Act::ToActive),
     ("activate", Nothing, Act::ToActive),
-    (POSTPONE, Joint("to|until|till|for"), Act::Postpone),
+    (POSTPONE, Joint("to|until|till|for|by"), Act::Postpone),
+    ("change ?the ?time ?of", Joint("to"), Act::Postpone),
     ("snooze", Joint("for|until|till|to"), Act::Snooze),
     ("snooze", Nothing, Act::Snooze),
 ];
@@ -163,7 +164,12 @@ fn ask_which(number: u32, verb: &str) -> Reading {
 
 /// "Snooze", "snooze 10 minutes", "snooze reminder 2 until tomorrow".
 fn snooze(thing: &Sentence<'_>, rest: Option<&Sentence<'_>>, now: DateTime<Tz>) -> Option<Reading> {
-    let usual = || Moment { when: When::At(Slot::of_instant(now.to_utc() + SNOOZE, now.timezone())), day: None };
+    let usual = || Moment {
+        when: When::At(Slot::of_instant(now.to_utc() + SNOOZE, now.timezone())),
+        day: None,
+        time: None,
+        by: Some(format!("{} minutes", SNOOZE.num_minutes())),
+    };
     let as_time = rest.is_none().then(|| moment(thing.text(), now)).flatten();
     let ((which, kind), when) = match (rest, as_time) {
         (Some(rest), _) => (named(thing)?, moment(rest.text(), now)?),
@@ -233,9 +239,22 @@ fn moment(text: &str, now: DateTime<Tz>) -> Option<Result<Moment, String>> {
                 When::At(slot) if takes_time => Some(slot.civil.date()),
                 _ => None,
             };
-            Ok(Moment { when, day })
+            let by = is_distance(text).then(|| text.trim_end_matches(['.', '!']).to_owned());
+            let time = if by.is_none() && day.is_none() { time_alone(text, now) } else { None };
+            Ok(Moment { when, day, time, by })
         }
     })
+}
+
+/// The time of day, where no day is said beside it.
+fn time_alone(text: &str, now: DateTime<Tz>) -> Option<NaiveTime> {
+    let text = text.trim();
+    let tomorrow = format!("tomorrow at {}", text.strip_prefix("at ").unwrap_or(text));
+    let found = parse_when(&tomorrow, now).filter(|found| is_all(&tomorrow, &found.span))?;
+    match found.when {
+        Ok(When::At(slot)) => Some(slot.civil.time()),
+        _ => None,
+    }
 }
 
 fn is_all(text: &str, span: &std::ops::Range<usize>) -> bool {

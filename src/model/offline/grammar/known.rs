@@ -19,6 +19,8 @@ enum Whole {
     Time,
     Date,
     Undo,
+    Stop,
+    Here,
     KnowAll,
     Small(Small),
 }
@@ -80,6 +82,10 @@ const WHOLE: &[(&str, Whole)] = &[
     ("undo ?the|my last ?thing|one|change|action|command", Whole::Undo),
     ("take that|it|this back", Whole::Undo),
     ("revert that|it|this", Whole::Undo),
+    ("stop|enough ?it|that|this|now|please", Whole::Stop),
+    ("stop it|that|this please|now", Whole::Stop),
+    ("move ?all ?of ?my|the reminders here", Whole::Here),
+    ("move ?all ?of ?my|the reminders to my|the|this new|local|current time ?zone", Whole::Here),
     ("what do you know ?so ?far", Whole::KnowAll),
     ("what have i told you ?so ?far", Whole::KnowAll),
     ("who am i", Whole::KnowAll),
@@ -128,6 +134,8 @@ pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Readin
         Whole::Time => OfflineCommand::Time,
         Whole::Date => OfflineCommand::Date,
         Whole::Undo => OfflineCommand::Undo,
+        Whole::Here => OfflineCommand::RemindersHere,
+        Whole::Stop => OfflineCommand::StopReminder,
         Whole::KnowAll => OfflineCommand::Know { topic: None },
         Whole::Small(small) => OfflineCommand::Small(small),
     }))

@@ -2,10 +2,10 @@
 
 use chrono::DateTime;
 
-use super::{Missing, OfflineCommand, Reading, ask, ask_for, sentence::Sentence};
+use super::{Missing, OfflineCommand, Reading, Which, ask, ask_for, sentence::Sentence};
 use crate::{
     schedule::{
-        Missed, parse_when,
+        Missed, RelativeTime, parse_relative, parse_when,
         words::{Cursor, tokenize},
     },
     zone::Tz,
@@ -138,6 +138,9 @@ const TWO_TIMES: &str = "I read more than one time in that, and haven't set a re
 
 /// What was said after the opener, split into when and what.
 fn reminder(said: &str, missed: Missed, now: DateTime<Tz>) -> Reading {
+    if let Some(relative) = parse_relative(said, now) {
+        return near(said, &relative, missed, now);
+    }
     let Some(found) = parse_when(said, now) else {
         return when_shall_i(said);
     };
@@ -163,6 +166,24 @@ fn reminder(said: &str, missed: Missed, now: DateTime<Tz>) -> Reading {
         Ok(_) if is_condition(&what) => Reading::Unclear,
         Ok(when) => Reading::Command(OfflineCommand::Remind { what, when, missed }),
     }
+}
+
+/// A reminder by the time of another thing; without a thing to do it is of that.
+fn near(said: &str, relative: &RelativeTime, missed: Missed, now: DateTime<Tz>) -> Reading {
+    let when = said.get(relative.span.clone()).unwrap_or_default();
+    let before = said.get(..relative.span.start).unwrap_or_default();
+    let after = said.get(relative.span.end..).unwrap_or_default();
+    let what = match thing(before, after) {
+        none if none.is_empty() => relative.thing.clone(),
+        what => what,
+    };
+    if parse_when(&relative.thing, now).is_some() || parse_when(&what, now).is_some() {
+        return ask(TWO_TIMES);
+    }
+    if is_condition(&what) {
+        return Reading::Unclear;
+    }
+    Reading::Command(OfflineCommand::RemindNear { what, when: when.to_owned(), missed })
 }
 
 /// The words where a time is expected, if some of them weren't read: "remind me tomorrow at lunch to …". They may change the time.
@@ -235,12 +256,34 @@ fn when_shall_i(said: &str) -> Reading {
     }
 }
 
-/// "Cancel reminder 2", "delete the dentist reminder".
+/// "The vitamins" are the vitamins.
+fn bare(which: Which) -> Which {
+    match which {
+        Which::Text(text) => {
+            let bare = ["the ", "my "].iter().find_map(|article| text.strip_prefix(article)).map(str::to_owned);
+            Which::Text(bare.unwrap_or(text))
+        }
+        which => which,
+    }
+}
+
+/// "Cancel reminder 2", "delete the dentist reminder", "don't remind me about the dentist any more".
 pub(super) fn cancel(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
     const WHICH: &str = "Which reminder shall I cancel? I haven't changed anything. Send “list reminders” to see them with their \
                          numbers, then “cancel reminder 2”, say.";
-    if sentence.cursor().phrase("stop reminding me").is_some() && !sentence.is_question() {
-        return Some(ask(WHICH));
+    const NO_MORE: &[&str] = &["stop|quit reminding me", "don't|dont remind me", "do not|never remind me"];
+    if let Some(end) = NO_MORE.iter().find_map(|opener| sentence.cursor().phrase(opener)) {
+        let rest = sentence.rest_at(end).body();
+        let is_closing = |index: &usize| rest.part_from(*index).is_all_of("?ever any more|longer|time|again ?please");
+        let closing = |index: &usize| is_closing(index) || rest.part_from(*index).is_all_of("?, anymore|again ?please");
+        let rest = (0..rest.len()).find(closing).map_or(rest, |index| rest.part_until(index)).body();
+        let named = rest.rest_at(rest.cursor().skip("?about|of|to|that|for")).body();
+        return Some(match named.which() {
+            _ if sentence.is_question() => Reading::Question,
+            Some(which) => Reading::Command(OfflineCommand::CancelReminder { which: bare(which) }),
+            None if named.is_blank() || named.is_pronoun() => Reading::Command(OfflineCommand::StopReminder),
+            None => ask(WHICH),
+        });
     }
     let verb = sentence.cursor().phrase("cancel|delete|remove|drop|clear")?;
     if sentence.is_bare_question() {
@@ -252,7 +295,8 @@ pub(super) fn cancel(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Read
         None => {
             let named = sentence.rest_at(verb.skip("the|my|that")).body();
             let last = named.len().checked_sub(1)?;
-            (named.part_from(last).cursor().text() == "reminder").then(|| named.part_until(last))?
+            let is_one = matches!(named.part_from(last).cursor().text(), "reminder" | "one");
+            (is_one && last > 0).then(|| named.part_until(last))?
         }
     };
     Some(match which.which() {

@@ -34,6 +34,7 @@ fn command_form(command: &OfflineCommand) -> String {
         |kind: Option<ThingKind>| kind.map_or_else(|| "thing".to_owned(), |kind| format!("{kind:?}").to_lowercase());
     let moment = |moment: &Moment| match (&moment.when, moment.day) {
         (_, Some(day)) => day.format("%a %m-%d").to_string(),
+        (When::At(slot), None) if moment.time.is_some() => slot.civil.format("%H:%M alone").to_string(),
         (When::At(slot), None) => slot.civil.format("%a %m-%d %H:%M").to_string(),
         (When::Every(rule), None) => rule.to_string(),
     };
@@ -50,9 +51,15 @@ fn command_form(command: &OfflineCommand) -> String {
             let missed = if *missed == Missed::Run { String::new() } else { format!(", {missed}") };
             format!("remind ‹{what}› {when}{missed}")
         }
+        OfflineCommand::RemindNear { what, when, .. } => format!("remind ‹{what}› near ‹{when}›"),
+        OfflineCommand::StopReminder => "stop the last".to_owned(),
+        OfflineCommand::RemindersHere => "all reminders here".to_owned(),
         OfflineCommand::ListReminders => "list reminders".to_owned(),
         OfflineCommand::CancelReminder { which: w } => format!("cancel {}", which(w)),
-        OfflineCommand::TaskAdd { title, backlog } => format!("add ‹{title}› {}", place(backlog)),
+        OfflineCommand::TaskAdd { title, backlog, due } => {
+            let due = due.map(|due| due.format(" until %a %m-%d").to_string()).unwrap_or_default();
+            format!("add ‹{title}› {}{due}", place(backlog))
+        }
         OfflineCommand::TaskDone { which: w } => format!("done {}", which(w)),
         OfflineCommand::TaskDrop { which: w } => format!("drop {}", which(w)),
         OfflineCommand::TaskRename { which: w, to } => format!("rename {} to ‹{to}›", which(w)),
@@ -853,5 +860,60 @@ fn what_to_do_when_it_was_missed_is_said_after_the_reminder() {
         ("remind me to skip it if missed tomorrow at 9", "remind ‹skip it if missed› Sun 11-22 09:00"),
         ("skip it if missed", "unclear"),
         ("remember that tea is at five. Skip it if missed.", "unclear"),
+    ]);
+}
+
+#[test]
+fn a_task_is_added_with_its_last_day() {
+    check_all(&[
+        ("add task renew passport due friday", "add ‹renew passport› active until Fri 11-27"),
+        ("Add a task: renew passport, due on 28 November.", "add ‹renew passport› active until Sat 11-28"),
+        ("todo: renew passport due today", "add ‹renew passport› active until Sat 11-21"),
+        ("add task pay the rent due 2026-11-21", "add ‹pay the rent› active until Sat 11-21"),
+        ("add write the report due by monday to my backlog", "add ‹write the report› backlog until Mon 11-23"),
+        // "Saturday", said on one, could be today.
+        ("add task clean up due saturday", "ask back"),
+        ("add task clean up due yesterday", "ask back"),
+        ("add task collect what is due", "add ‹collect what is due› active"),
+        ("add task due diligence", "add ‹due diligence› active"),
+    ]);
+}
+
+#[test]
+fn reminders_end_and_change_in_plain_words() {
+    check_all(&[
+        ("stop", "stop the last"),
+        ("Stop that!", "stop the last"),
+        ("stop reminding me", "stop the last"),
+        ("don't remind me any more", "stop the last"),
+        ("don't remind me about that again", "stop the last"),
+        ("Don't remind me about the vitamins any more", "cancel ‹vitamins›"),
+        ("please don't remind me to take the vitamins anymore", "cancel ‹take the vitamins›"),
+        ("stop reminding me about the vitamins", "cancel ‹vitamins›"),
+        ("cancel the vitamins one", "cancel ‹vitamins›"),
+        ("delete my vitamins one please", "cancel ‹vitamins›"),
+        ("change reminder 1 to 9am", "postpone #1 reminder to 09:00 alone"),
+        ("change the vitamins reminder to 9am", "postpone ‹vitamins› reminder to 09:00 alone"),
+        ("change the time of reminder 2 to friday", "postpone #2 reminder to Fri 11-27"),
+        ("move reminder 1 to tomorrow at 8", "postpone #1 reminder to Sun 11-22 08:00"),
+        ("change my mind", "unclear"),
+        ("move my reminders here", "all reminders here"),
+    ]);
+}
+
+#[test]
+fn a_reminder_can_be_set_by_the_time_of_a_thing() {
+    check_all(&[
+        ("remind me 15 minutes before the meeting", "remind ‹meeting› near ‹15 minutes before the meeting›"),
+        (
+            "remind me 15 minutes before the meeting to print the slides",
+            "remind ‹print the slides› near ‹15 minutes before the meeting›",
+        ),
+        ("remind me to pack the day before the dentist", "remind ‹pack› near ‹the day before the dentist›"),
+        ("remind me to write it down an hour after the call", "remind ‹write it down› near ‹an hour after the call›"),
+        ("remind me an hour after the call tomorrow to write", "ask back"),
+        ("remind me half an hour before noon to eat", "remind ‹eat› Sun 11-22 11:30"),
+        ("remind me 3 days after 12 January to pay", "remind ‹pay› Fri 01-15 09:00"),
+        ("remind me after lunch to rest", "unclear"),
     ]);
 }

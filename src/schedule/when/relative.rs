@@ -1,0 +1,90 @@
+//! Times that are named by a thing that has one: "15 minutes before the meeting", "the day before the dentist". The thing is looked up
+//! by whoever knows it; here is what its words are, and the arithmetic.
+
+use std::ops::Range;
+
+use chrono::{DateTime, NaiveDate};
+
+use super::{
+    super::{Slot, resolve, words::Cursor},
+    DEFAULT_TIME, TimeTrouble,
+    calendar::Present,
+    distance::{read_amount, unit_of_time},
+    draft::Distance,
+    parse_when, settle, tokens_of,
+};
+use crate::zone::Tz;
+
+/// So far from the time of a thing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RelativeTime {
+    distance: Distance,
+    /// The thing, in the person's words.
+    pub thing: String,
+    /// Where the expression stands in the text, in bytes; up to its end, or up to " to …".
+    pub span: Range<usize>,
+}
+
+impl RelativeTime {
+    /// Counted from a time.
+    ///
+    /// # Errors
+    /// It lies behind, or too far ahead.
+    pub fn from_slot(&self, slot: Slot, now: DateTime<Tz>) -> Result<Slot, TimeTrouble> {
+        let present = Present::at(now);
+        settle::one_of(vec![settle::moved(slot, self.distance, &present)?], &present)
+    }
+
+    /// Counted from a day, whose time isn't known: whole days are, hours aren't.
+    ///
+    /// # Errors
+    /// As [`Self::from_slot`]; or it takes an hour.
+    pub fn from_day(&self, day: NaiveDate, now: DateTime<Tz>) -> Result<Slot, TimeTrouble> {
+        if self.distance.seconds > 0 {
+            return Err(TimeTrouble::NeedsTime);
+        }
+        self.from_slot(resolve(day.and_time(DEFAULT_TIME), now.timezone()), now)
+    }
+}
+
+/// Finds such an expression. What is counted from a day or a time ("half an hour before noon") is none: it needs nobody to look it up.
+pub fn parse_relative(text: &str, now: DateTime<Tz>) -> Option<RelativeTime> {
+    let tokens = tokens_of(text);
+    (0..tokens.len()).find_map(|index| {
+        let start = Cursor::at(&tokens, index);
+        let (distance, end) = read_total(start)?;
+        let (is_back, after) = end.lookup(&[("before|ahead of", true), ("prior to", true), ("after", false)])?;
+        let from = after.token()?.span.start;
+        // "Before the meeting to print the slides": what stands before the thing to do is its name.
+        let rest = text.get(from..)?;
+        let named = if index == 0 { rest.split(" to ").next().unwrap_or(rest) } else { rest };
+        let named = named.trim_end_matches(|c: char| c.is_whitespace() || ".,;:!?".contains(c));
+        let bare = ["the ", "my ", "our "].iter().find_map(|article| {
+            named.get(..article.len()).filter(|lead| lead.eq_ignore_ascii_case(article))?;
+            named.get(article.len()..)
+        });
+        let thing = bare.unwrap_or(named).trim().to_owned();
+        let is_time = parse_when(named, now).is_some_and(|found| found.span.start == 0);
+        let distance = Distance { is_back, is_from_said: true, ..distance };
+        let span = tokens.get(index)?.span.start..from + named.len();
+        (!is_time && thing.contains(char::is_alphabetic)).then_some(RelativeTime { distance, thing, span })
+    })
+}
+
+/// "15 minutes", "an hour and a half", "the day".
+fn read_total(start: Cursor<'_>) -> Option<(Distance, Cursor<'_>)> {
+    if let Some((unit, end)) = start.phrase("the").and_then(unit_of_time) {
+        return Some((super::distance::multiply(unit, 4)?, end));
+    }
+    let (mut total, mut end) = read_amount(start)?;
+    while let Some((more, after)) = read_amount(end.skip("?, ?and")) {
+        (total, end) = (super::distance::sum(total, more)?, after);
+    }
+    Some((total, end))
+}
+
+/// Whether a text is a distance and nothing else: "1 hour", "in 20 minutes", "for 2 days".
+pub fn is_distance(text: &str) -> bool {
+    let tokens = tokens_of(text);
+    read_total(Cursor::at(&tokens, 0).skip("?in|for|by")).is_some_and(|(_, end)| end.skip("?later|more").is_end())
+}

@@ -32,6 +32,7 @@ use super::{
     markdown::{WrittenBy, markdown},
     notes::form_key,
     site::{PageDesk, PageSite},
+    undo::newest_step,
 };
 use crate::{
     approval_text::{sha256, visible},
@@ -263,6 +264,8 @@ struct Talk {
     is_stopped: bool,
     /// What the wake at work here has called so far.
     at_work: Option<Vec<Entry>>,
+    /// The newest step, with its button.
+    newest: Markup,
 }
 
 /// One thing that was said.
@@ -296,6 +299,7 @@ fn read(desk: &PageDesk<'_>, session: &TerminalSession) -> Result<Option<Talk>, 
             questions: pending.iter().filter(|approval| approval.chat == ChatRef::TERMINAL).count(),
             is_stopped: store.is_stopped_for(Some(ChatRef::TERMINAL))?,
             at_work: at_work.map(|cycle| store.calls_of(&cycle)).transpose()?,
+            newest: newest_step(desk, &store, "chat")?,
         }))
     })
 }
@@ -332,6 +336,7 @@ fn page(desk: &PageDesk<'_>, session: &TerminalSession, typed: &str, why: Option
         }
         section #live-work data-live {
             @if let Some(calls) = &talk.at_work { (progress(desk, calls)) }
+            (talk.newest)
             @if talk.questions > 0 {
                 p .note .warn {
                     "I have to ask before I go on: " (count(talk.questions, "question")) ". "

@@ -23,6 +23,7 @@ mod settings;
 mod site;
 pub mod socket;
 mod today;
+mod undo;
 mod waker;
 mod wakes;
 
@@ -70,6 +71,7 @@ fn router(site: Arc<PageSite>) -> Router {
         .merge(wakes::routes())
         .merge(memory::routes())
         .merge(questions::routes())
+        .merge(undo::routes())
         .merge(charts::routes())
         .merge(health::routes())
         .merge(settings::routes())

@@ -21,6 +21,7 @@ use super::{
     frame::{PagePlace, frame},
     notes::{NoteQuery, form_key, form_name},
     site::{PageDesk, PageSite},
+    undo::newest_step,
 };
 use crate::{
     approval_text::sha256,
@@ -237,7 +238,8 @@ fn page(desk: &PageDesk<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup,
     let looked = match desk.store()? {
         Some(store) => Some(store.reading(|| {
             let day = today::today(&store, desk.config, now, |text| desk.shown(text))?;
-            Ok::<_, PageError>((day, reminders::listed(&store, tz)?, Budget::look(&store, desk.config, now)?))
+            let newest = newest_step(desk, &store, "")?;
+            Ok::<_, PageError>((day, reminders::listed(&store, tz)?, Budget::look(&store, desk.config, now)?, newest))
         })?),
         None => None,
     };
@@ -255,7 +257,8 @@ fn page(desk: &PageDesk<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup,
             @match &looked {
                 None => p { "Nothing has happened here yet. Say something in the " a href="/chat" { "chat" }
                     ", or add a task below: it will be listed here." },
-                Some((day, reminders, budget)) => {
+                Some((day, reminders, budget, newest)) => {
+                    (newest)
                     (view.stopped(day))
                     (view.questions(&day.questions))
                     (view.messages(&day.messages))

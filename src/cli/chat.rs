@@ -141,11 +141,8 @@ fn show_new(
     is_interactive: bool,
 ) -> Result<(), StoreError> {
     for (id, text) in store.console_unshown(Some(session))? {
-        if store.is_question(id)? {
-            if !is_interactive {
-                complain("I have to ask before I go on: `wake approvals list` shows what, and how to answer.");
-            }
-        } else {
+        // In place it is asked below, whole.
+        if !is_interactive || !store.is_question(id)? {
             let space = if is_interactive { "\n" } else { "" };
             if !out::print_exactly(&format!("{}\n{space}", on_page(context.config, text.trim_end()))) {
                 break;

@@ -31,6 +31,7 @@ use super::{
     frame::{PagePlace, frame},
     markdown::{WrittenBy, markdown},
     notes::form_key,
+    questions::card,
     site::{PageDesk, PageSite},
     undo::newest_step,
 };
@@ -42,11 +43,11 @@ use crate::{
     cycle::{self, stop},
     process::Identity,
     random::NoRandomness,
-    store::{Entry, Exchange, Incoming, Store, StoreError, TerminalSession},
+    store::{Approval, Entry, Exchange, Incoming, Store, StoreError, TerminalSession},
     tool::Plan,
     types::ChatRef,
     wake_lock,
-    words::{count, one_line, shortened, when},
+    words::{one_line, shortened, when},
 };
 
 /// Where it is.
@@ -260,7 +261,8 @@ struct Talk {
     said: Vec<Exchange>,
     waiting: Vec<Incoming>,
     unshown: BTreeSet<i64>,
-    questions: usize,
+    /// Open questions at the terminal.
+    questions: Vec<Approval>,
     is_stopped: bool,
     /// What the wake at work here has called so far.
     at_work: Option<Vec<Entry>>,
@@ -290,13 +292,18 @@ fn read(desk: &PageDesk<'_>, session: &TerminalSession) -> Result<Option<Talk>, 
     let holder = wake_lock::read(&desk.config.lock_path())
         .filter(|holder| holder.chat == Some(ChatRef::TERMINAL) && holder.identity().is_alive());
     store.reading(|| {
-        let pending = store.pending_approvals(desk.now)?;
+        let (pending, open) = (store.pending_approvals(desk.now)?, store.open_question_messages()?);
         let at_work = holder.and_then(|holder| holder.cycle_id);
         Ok(Some(Talk {
-            said: store.at_terminals(SHOWN)?,
+            // An open question stands below with its buttons.
+            said: store
+                .at_terminals(SHOWN)?
+                .into_iter()
+                .filter(|said| said.from.is_some() || !open.contains(&said.row))
+                .collect(),
             waiting: store.queued()?.into_iter().filter(|message| message.chat == ChatRef::TERMINAL).collect(),
             unshown: store.console_unshown(Some(session))?.into_iter().map(|(id, _)| id).collect(),
-            questions: pending.iter().filter(|approval| approval.chat == ChatRef::TERMINAL).count(),
+            questions: pending.into_iter().filter(|approval| approval.chat == ChatRef::TERMINAL).collect(),
             is_stopped: store.is_stopped_for(Some(ChatRef::TERMINAL))?,
             at_work: at_work.map(|cycle| store.calls_of(&cycle)).transpose()?,
             newest: newest_step(desk, &store, "chat")?,
@@ -337,12 +344,7 @@ fn page(desk: &PageDesk<'_>, session: &TerminalSession, typed: &str, why: Option
         section #live-work data-live {
             @if let Some(calls) = &talk.at_work { (progress(desk, calls)) }
             (talk.newest)
-            @if talk.questions > 0 {
-                p .note .warn {
-                    "I have to ask before I go on: " (count(talk.questions, "question")) ". "
-                    a href="/questions" { "Answer here" }
-                }
-            }
+            @for question in &talk.questions { (card(desk, question, "chat")) }
             @if talk.is_stopped {
                 p .note { "My work is stopped, and what you write waits. Send " code { "/resume" } " to continue." }
             }

@@ -234,6 +234,9 @@ impl Repo {
         if let Some(rescue_ref) = self.retrying(|| self.rewound())? {
             return Err(RemoteError::Rewound { rescue_ref });
         }
+        if self.old_line()?.is_some() {
+            return Err(RemoteError::Moved);
+        }
         let Some(tip) = self.head()? else {
             return Ok(Pushed::UpToDate);
         };

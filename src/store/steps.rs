@@ -1,5 +1,7 @@
 //! What people do themselves, without a wake: steps of the line that undo goes back along.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 
 use super::{
@@ -85,6 +87,32 @@ impl FencedStore<'_> {
     pub fn note_step(&mut self, step: &NewStep) -> Result<()> {
         let now = self.now();
         self.fenced(|tx| note(tx, step, None, now).map(drop))
+    }
+}
+
+/// Where ids of commits stand, each with the condition that it is one.
+const COMMITS: [(&str, &str, &str); 4] = [
+    ("cycles", "commit_id", "commit_id IS NOT NULL"),
+    ("undo_line", "commit_id", "commit_id IS NOT NULL"),
+    ("proposals", "commit_id", "TRUE"),
+    ("handled", "value", "key = 'head'"),
+];
+
+impl FencedStore<'_> {
+    /// After the history was rewritten: each id of a commit becomes what it is now.
+    pub fn rewrite_commits(&mut self, commits: &BTreeMap<String, String>) -> Result<()> {
+        self.fenced(|tx| {
+            for (table, column, condition) in COMMITS {
+                let mut statement = tx.prepare(&format!("SELECT DISTINCT {column} FROM {table} WHERE {condition}"))?;
+                let known = statement.query_map([], |row| row.get::<_, String>(0))?;
+                let known = known.collect::<sql::QueryResult<Vec<_>>>()?;
+                let update = format!("UPDATE {table} SET {column} = ?2 WHERE {column} = ?1 AND {condition}");
+                for (old, new) in known.iter().filter_map(|old| Some((old, commits.get(old)?))) {
+                    tx.execute(&update, (old, new))?;
+                }
+            }
+            Ok(())
+        })
     }
 }
 

@@ -120,7 +120,7 @@ fn what_a_person_does_themselves_is_undone_in_the_same_line() {
     assert_eq!(reminders(&env), 1);
     undo("you did at 15:00: finished the task “Write the report”");
     assert!(env.memory(ACTIVE).contains("Write the report"));
-    assert_eq!(env.trailer("Undoes"), "step/2");
+    assert_eq!(env.trailer("Undoes"), "step/4");
     undo("you did at 15:00: added the task “Write the report”");
     assert!(!env.memory(ACTIVE).contains("Write the report"));
     undo("I did at 15:00: remembered “");

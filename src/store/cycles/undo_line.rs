@@ -136,7 +136,11 @@ mod tests {
         }
         let told =
             std::iter::from_fn(|| undo(&mut world)).map(|(did, settings)| format!("{did}: {}", settings.concat()));
-        insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @"");
+        insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @r"
+        kept this chat on this machine: That chat isn't kept on this machine any more.
+        chose MODEL = c: MODEL is b again.
+        chose MODEL = b: MODEL is what the settings say again.
+        ");
         assert_eq!(world.store.chosen("MODEL", "a").unwrap(), None);
         assert!(world.store.local_chats().unwrap().is_empty());
     }

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     clock::{parse_time, rfc3339},
     store::{
-        NewIncoming, NewOutgoing, OutgoingKind, Result, Tap,
+        NewIncoming, NewOutgoing, OutgoingKind, Result, Store, Tap,
         cycles::approvals,
         outbox::planned,
         sql::{self, OptionalExtension as _, Transaction},
@@ -19,6 +19,11 @@ use crate::{
 
 /// What is said to a yes that isn't enough.
 const WANTS_THE_BUTTON: &str = "This one is risky, so a typed yes isn't enough, and nothing was done. To allow it, tap the button under the question.";
+
+/// The same at this machine.
+const WANTS_A_COMMAND: &str = "This one is risky, so a typed yes isn't enough, and nothing was done. `wake approvals list` shows it; `wake approvals approve` with its number allows it, and so does its button on the page.";
+/// What is said where several questions are open.
+const WHICH_QUESTION: &str = "Several questions are open, so nothing was decided. `wake approvals list` shows them, and `wake approvals approve` takes their numbers. If they are one task's, say yes to all.";
 
 /// What became of a message that is no message: it answered a question.
 pub(in crate::store) struct TypedAnswer {
@@ -112,11 +117,71 @@ fn yes_or_no(message: &NewIncoming, owner: ChatRef) -> Option<bool> {
     if !is_owners || !is_plain {
         return None;
     }
-    match message.text.trim().trim_end_matches(['.', '!']).to_lowercase().as_str() {
-        "yes" | "y" => Some(true),
-        "no" | "n" => Some(false),
+    spelled(&message.text)
+}
+
+/// What a word says, if it is a yes or a no and nothing else.
+fn spelled(text: &str) -> Option<bool> {
+    match text.trim().trim_end_matches(['.', '!']).to_lowercase().as_str() {
+        "yes" | "y" | "yes to all" => Some(true),
+        "no" | "n" | "no to all" => Some(false),
         _ => None,
     }
+}
+
+/// Whether an answer is meant for several questions.
+fn is_for_all(text: &str) -> bool {
+    text.to_lowercase().contains("all")
+}
+
+impl Store {
+    /// Takes a yes or a no that is typed at this machine, at a terminal or on the page: it answers the question that is open there, or with
+    /// "to all" those of one task, if nothing of ours came after it. Says what is to be told, and whether that has decided something; none:
+    /// it is a message like any other.
+    pub fn answer_at_terminal(&mut self, text: &str, now: DateTime<Utc>) -> Result<Option<(&'static str, bool)>> {
+        let Some(is_approval) = spelled(text) else { return Ok(None) };
+        self.write(|tx| {
+            let open = open_at_terminal(tx, now)?;
+            let (first, is_one_task) = match open.as_slice() {
+                [] => return Ok(None),
+                [first, rest @ ..] => (first, rest.iter().all(|other| other.cycle == first.cycle)),
+            };
+            if open.len() > 1 && (!is_for_all(text) || !is_one_task) {
+                return Ok(Some((WHICH_QUESTION, false)));
+            }
+            let last = open.last().map_or(first.outgoing, |last| last.outgoing);
+            let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE chat_id = 0 AND id > ?1 AND taken_back_at IS NULL)";
+            if tx.prepare(sql)?.query_row([last], |row| row.get(0))? {
+                return Ok(None);
+            }
+            if is_approval && open.iter().any(|question| question.is_risky) {
+                return Ok(Some((WANTS_A_COMMAND, false)));
+            }
+            for question in &open {
+                approvals::decide_here(tx, question.id, is_approval, now)?;
+            }
+            Ok(Some((if is_approval { "Allowed, once." } else { "Not done." }, true)))
+        })
+    }
+}
+
+/// A question that is open at this machine, and was shown there.
+struct OpenHere {
+    id: i64,
+    cycle: String,
+    is_risky: bool,
+    outgoing: i64,
+}
+
+fn open_at_terminal(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<Vec<OpenHere>> {
+    let sql = "SELECT a.id, a.cycle_id, a.risk NOT IN ('safe', 'caution'), a.outgoing_id
+         FROM approvals a JOIN outgoing_messages o ON o.id = a.outgoing_id
+         WHERE a.chat_id = 0 AND a.state = 'pending' AND a.expires_at > ?1 AND o.sent_at IS NOT NULL ORDER BY a.id";
+    let read = |row: &sql::Row<'_>| {
+        Ok(OpenHere { id: row.get(0)?, cycle: row.get(1)?, is_risky: row.get(2)?, outgoing: row.get(3)? })
+    };
+    let mut statement = tx.prepare(sql)?;
+    Ok(statement.query_map([rfc3339(now)], read)?.collect::<sql::QueryResult<_>>()?)
 }
 
 fn is_said(tx: &Transaction<'_>, key: &str) -> Result<bool> {

@@ -87,6 +87,7 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         ("count_try", |s| s.count_try("c1")),
         ("note_trouble", |s| s.note_trouble("c1", "why")),
         ("note_repair", |s| s.note_repair("lock", "freed it")),
+        ("rewrite_commits", |s| s.rewrite_commits(&std::iter::once(("a".to_owned(), "b".to_owned())).collect())),
         ("note_step", |s| {
             s.note_step(&NewStep { chat: ChatRef::TERMINAL, did: "edited a file".to_owned(), commit: None })
         }),

@@ -141,8 +141,12 @@ fn show_new(
     is_interactive: bool,
 ) -> Result<(), StoreError> {
     for (id, text) in store.console_unshown(Some(session))? {
-        // In place it is asked below, whole.
-        if !is_interactive || !store.is_question(id)? {
+        if store.is_question(id)? {
+            // In place it is asked below.
+            if !is_interactive {
+                complain(&on_page(context.config, text.trim_end()));
+            }
+        } else {
             let space = if is_interactive { "\n" } else { "" };
             if !out::print_exactly(&format!("{}\n{space}", on_page(context.config, text.trim_end()))) {
                 break;

@@ -263,6 +263,8 @@ struct Talk {
     unshown: BTreeSet<i64>,
     /// Open questions at the terminal.
     questions: Vec<Approval>,
+    /// The texts that ask them, by row.
+    asking: Vec<i64>,
     is_stopped: bool,
     /// What the wake at work here has called so far.
     at_work: Option<Vec<Entry>>,
@@ -292,7 +294,7 @@ fn read(desk: &PageDesk<'_>, session: &TerminalSession) -> Result<Option<Talk>, 
     let holder = wake_lock::read(&desk.config.lock_path())
         .filter(|holder| holder.chat == Some(ChatRef::TERMINAL) && holder.identity().is_alive());
     store.reading(|| {
-        let (pending, open) = (store.pending_approvals(desk.now)?, store.open_question_messages()?);
+        let (pending, open) = (store.pending_approvals(desk.now)?, store.open_question_messages(desk.now)?);
         let at_work = holder.and_then(|holder| holder.cycle_id);
         Ok(Some(Talk {
             // An open question stands below with its buttons.
@@ -304,6 +306,7 @@ fn read(desk: &PageDesk<'_>, session: &TerminalSession) -> Result<Option<Talk>, 
             waiting: store.queued()?.into_iter().filter(|message| message.chat == ChatRef::TERMINAL).collect(),
             unshown: store.console_unshown(Some(session))?.into_iter().map(|(id, _)| id).collect(),
             questions: pending.into_iter().filter(|approval| approval.chat == ChatRef::TERMINAL).collect(),
+            asking: open,
             is_stopped: store.is_stopped_for(Some(ChatRef::TERMINAL))?,
             at_work: at_work.map(|cycle| store.calls_of(&cycle)).transpose()?,
             newest: newest_step(desk, &store, "chat")?,
@@ -317,7 +320,8 @@ fn page(desk: &PageDesk<'_>, session: &TerminalSession, typed: &str, why: Option
     let is_unread = why.is_some() && read.is_err();
     let talk = if is_unread { Talk::default() } else { read?.unwrap_or_default() };
     let key = form_key();
-    let shown = talk.said.iter().filter(|said| said.from.is_none()).map(|said| said.row);
+    let said = talk.said.iter().filter(|said| said.from.is_none()).map(|said| said.row);
+    let shown = said.chain(talk.asking.iter().copied());
     let unseen: Vec<String> = shown.filter(|row| talk.unshown.contains(row)).map(|row| row.to_string()).collect();
     let content = html! {
         section #live-chat data-live {

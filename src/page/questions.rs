@@ -17,25 +17,23 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::{
+    changes::agreed,
     error::PageError,
     frame::{PagePlace, frame},
-    parts::{others_at_all, time, wake_link},
+    parts::{others_at_all, shown, time, wake_link},
     site::{PageDesk, PageSite},
 };
 use crate::{
-    approval_text::{self, Described, Piece, sha256, visible},
+    approval_text::{self, Described, Piece, sha256},
     cycle,
-    orders::undo::{self, UndoAsked},
     policy::Risk,
-    store::{Approval, ApprovalState, NewProposal, Proposal, Store},
+    store::{Approval, ApprovalState, Store},
     types::BoundFiles,
-    words::{count, effect_stated, measured},
+    words::count,
 };
 
 /// Decided questions that are shown, of so long ago at most.
 const MAX_DECIDED: usize = 50;
-/// Agreed changes of its own orders that are shown.
-const MAX_AGREED: u32 = 20;
 const DECIDED_WITHIN: TimeDelta = TimeDelta::days(7);
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
@@ -43,7 +41,6 @@ pub(super) fn routes() -> Router<Arc<PageSite>> {
         .route("/questions", get(show))
         .route("/questions/together", post(answer_together))
         .route("/questions/{id}", get(show_one).post(answer))
-        .route("/changes/{id}/undo", post(take_back))
 }
 
 #[derive(Deserialize)]
@@ -154,63 +151,6 @@ fn together(open: &[Approval]) -> Markup {
                         button type="submit" { (name) }
                     }
                 }
-            }
-        }
-    }
-}
-
-/// Orders that a change of its own orders is taken back.
-async fn take_back(State(site): State<Arc<PageSite>>, Path(id): Path<i64>) -> Result<Response, PageError> {
-    let asked = site.at_desk(move |desk| {
-        let mut store = cycle::open_store(desk.config).map_err(|_| PageError::Broken)?;
-        match undo::ask(&mut store, desk.config, desk.now, Some(&Proposal::undone_as(id)))? {
-            UndoAsked::Ordered(what) => Ok(desk.shown(&what)),
-            UndoAsked::Refused(why) => Err(PageError::Refused(why)),
-        }
-    });
-    let what = asked.await?;
-    site.nudge.notify_one();
-    Ok(site.said("/questions", format!("Undoing {what}. This page shows when it is done.")).into_response())
-}
-
-/// The changes of its own orders that were agreed to, with what each was to do.
-fn agreed(desk: &PageDesk<'_>, store: &Store) -> Result<Markup, PageError> {
-    let agreed = store.agreed_proposals(MAX_AGREED)?;
-    let mut lines = Vec::new();
-    for proposal in &agreed {
-        let undone = match store.undone(&Proposal::undone_as(proposal.id))? {
-            None => store.undone(&proposal.cycle_id)?,
-            known => known,
-        };
-        lines.push(agreed_line(desk, proposal, undone));
-    }
-    Ok(html! {
-        @if !lines.is_empty() {
-            h2 { "Changes of my orders that you agreed to" }
-            ul .list { @for line in &lines { li { (line) } } }
-        }
-    })
-}
-
-fn agreed_line(desk: &PageDesk<'_>, proposal: &Proposal, undone: Option<bool>) -> Markup {
-    let Proposal { id, cycle_id, new: NewProposal { title, effect, job, before, .. }, agreed_at, .. } = proposal;
-    html! {
-        p {
-            (shown(desk, title)) " "
-            @match undone {
-                Some(true) => span .badge { "taken back" },
-                Some(false) => span class="badge warn" { "about to be taken back" },
-                None => {}
-            }
-        }
-        p .meta {
-            @if let Some(at) = agreed_at { (time(desk, *at)) " · " }
-            "to bring " (effect_stated(*effect)) " · the week before: " (measured(effect.figure, job.as_deref(), *before)) " · "
-            (wake_link(cycle_id, "the wake"))
-        }
-        @if undone.is_none() {
-            form method="post" action={ "/changes/" (id) "/undo" } .actions {
-                button type="submit" aria-label={ "Take back " (shown(desk, title)) } { "Take it back" }
             }
         }
     }
@@ -423,11 +363,6 @@ fn asked(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
             }
         }
     }
-}
-
-/// As it may be shown: signs that a screen hides are written out first, so that none of them is lost.
-fn shown(desk: &PageDesk<'_>, text: &str) -> String {
-    desk.shown(&visible(text))
 }
 
 /// What would be done and to what.

@@ -16,6 +16,7 @@ use super::{
     hand::{Hand, HandTools},
 };
 use crate::{
+    cycle::merge_texts,
     memory::forgetting::SoughtWords,
     repo::{REMOTE_TIMEOUT, RemoteError},
     store::HEAD_SEEN,
@@ -57,6 +58,10 @@ pub fn purge(
         return Err(ProvenanceError::Refused(why));
     }
     let now = tools.clock.now();
+    // What is new there is made anew, too. Without an answer the push below is refused, and nothing is lost.
+    if let Err(error) = hand.repo.fetch(REMOTE_TIMEOUT) {
+        tracing::info!(%error, "the remote was not fetched before the purge");
+    }
     let Some(planned) = hand.repo.plan_purge(&|text| sought.masked(text), now)? else {
         return Ok(PurgedHistory { commits: 0, backup: None, pushed: None });
     };
@@ -74,6 +79,7 @@ pub fn purge(
         hand.store().set_handled(HEAD_SEEN, &head.to_string())?;
     }
     remove(&note)?;
+    hand.repo.integrate(now, &merge_texts)?;
     let pushed = match hand.repo.push_purged(&planned, REMOTE_TIMEOUT.into()) {
         Ok(true) => Some(Ok(())),
         Ok(false) => None,

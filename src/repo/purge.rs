@@ -134,17 +134,22 @@ impl Repo {
         self.housekeep(CLEAR_TIMEOUT, &["gc", "--prune=now", "--quiet"])
     }
 
-    /// Replaces the old line at the remote, if that is still where it was last seen. False: it isn't there.
+    /// Replaces the old line at the remote, if that is still where it was last seen; what it had besides has been merged by then. False:
+    /// the old line isn't there.
     pub fn push_purged(&self, planned: &PlannedPurge, patience: Patience<'_>) -> Result<bool, RemoteError> {
-        let Some(seen) = planned.remote else { return Ok(false) };
+        let (Some(seen), Some(tip)) = (planned.remote, self.head()?) else { return Ok(false) };
+        // What others have pushed since is in ours by now, made anew: else it would be lost there.
+        if !planned.commits.get(&seen).map_or(Ok(false), |theirs| self.contains(tip, *theirs))? {
+            return Err(RemoteError::Moved);
+        }
         let lease = format!("--force-with-lease={}:{seen}", self.branch_ref());
-        let refspec = format!("{}:{}", planned.tip.1, self.branch_ref());
+        let refspec = format!("{tip}:{}", self.branch_ref());
         let push = ["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"];
         let output = patience.run(self.git_command().args(push).args([lease.as_str(), REMOTE, &refspec]))?;
         if !output.status.success() {
             return Err(failure(&output));
         }
-        self.saw_remote_at(planned.tip.1)?;
+        self.saw_remote_at(tip)?;
         Ok(true)
     }
 

@@ -231,11 +231,11 @@ impl Repo {
         if !self.has_remote() {
             return Err(RemoteError::NoRemote);
         }
-        if let Some(rescue_ref) = self.retrying(|| self.rewound())? {
-            return Err(RemoteError::Rewound { rescue_ref });
-        }
         if self.old_line()?.is_some() {
             return Err(RemoteError::Moved);
+        }
+        if let Some(rescue_ref) = self.retrying(|| self.rewound())? {
+            return Err(RemoteError::Rewound { rescue_ref });
         }
         let Some(tip) = self.head()? else {
             return Ok(Pushed::UpToDate);

@@ -288,15 +288,11 @@ fn what_isnt_finished_comes_first() {
 fn purged_words_leave_the_history_the_remote_and_no_machine_brings_them_back() {
     let remote = tempfile::tempdir().unwrap();
     let url = remote.path().join("r.git").display().to_string();
-    let git = |args: &[&str]| {
-        let ran = std::process::Command::new("git").args(args).output().unwrap();
-        assert!(ran.status.success(), "{args:?}: {ran:?}");
-        String::from_utf8_lossy(&ran.stdout).into_owned()
-    };
-    git(&["init", "--quiet", "--bare", "-b", "main", &url]);
     let (mut one, mut other) = (TestEnv::new(), TestEnv::new());
     one.set("REPO_URL", &url);
     other.set("REPO_URL", &url);
+    let git = |args: &[&str]| one.run("git", args).ok().stdout;
+    git(&["init", "--quiet", "--bare", "-b", "main", &url]);
     one.wake(&["say", "remember that cats purr"]).ok();
     one.wake(&["say", "remember that the secret is swordfish"]).ok();
     one.wake(&["say", "remember that dogs bark"]).ok();
@@ -316,6 +312,7 @@ fn purged_words_leave_the_history_the_remote_and_no_machine_brings_them_back() {
     assert!(ran.stderr.contains("replaced by force") && ran.stderr.contains("For 7 days"), "{ran:#?}");
     assert_eq!(holds(&brain) + &holds(&url), "");
     assert!(one.memory(FACTS).contains("cats purr") && !one.memory(FACTS).contains("swordfish"));
+    assert!(one.memory(FACTS).contains("fish swim"), "what the other machine has pushed stays");
     let commits: i64 = one.query("SELECT count(*) FROM cycles WHERE commit_id IS NOT NULL");
     let known: String = one.query("SELECT group_concat(commit_id, ' ') FROM cycles WHERE commit_id IS NOT NULL");
     for id in known.split(' ') {
@@ -326,6 +323,7 @@ fn purged_words_leave_the_history_the_remote_and_no_machine_brings_them_back() {
     assert!(undone.stdout.contains("I've undone what you did") && undone.stdout.contains("in 1 file"), "{undone:#?}");
 
     // The other machine has the old line: it merges nothing, pushes nothing, and says why.
+    other.at("2026-11-21T16:00:00Z");
     other.wake(&["say", "remember that birds sing"]).ok();
     let ran = other.wake(&["--once"]).ok();
     let told: String = other.query("SELECT group_concat(message_text, ' ') FROM outgoing_messages");

@@ -230,11 +230,12 @@ impl Store {
         Ok(statement.query_map([rfc3339(now)], Approval::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// The messages that ask what is still open.
-    pub fn open_question_messages(&self) -> Result<Vec<i64>> {
-        let sql = "SELECT outgoing_id FROM approvals WHERE state = 'pending' AND outgoing_id IS NOT NULL";
+    /// The texts that ask at this machine what is still open.
+    pub fn open_question_messages(&self, now: DateTime<Utc>) -> Result<Vec<i64>> {
+        let sql = "SELECT outgoing_id FROM approvals
+             WHERE chat_id = 0 AND state = 'pending' AND expires_at > ?1 AND outgoing_id IS NOT NULL";
         let mut statement = self.conn.prepare(sql)?;
-        Ok(statement.query_map([], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
+        Ok(statement.query_map([rfc3339(now)], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// When questions were asked since then.

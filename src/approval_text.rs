@@ -220,26 +220,18 @@ mod tests {
             {"path": "claude.md", "old": "# Style\nBe kind.\nBe long.\nEnd.", "new": "# Style\nBe kind.\nBe brief.\nTwo lines.\nEnd."},
             {"path": "skills/x/SKILL.md", "new": "---\nname: x\n---"},
         ]});
-        insta::assert_snapshot!(describe("propose_change", &edits.to_string()).plain(), @r"
-        `propose_change`
-        title:
-        ```
-        Be brief
-        ```
-        edits:
-        ```
-        *** claude.md
-          # Style
-          Be kind.
-        - Be long.
-        + Be brief.
-        + Two lines.
-          End.
-        +++ skills/x/SKILL.md
-        + ---
-        + name: x
-        + ---
-        ```
+        insta::assert_snapshot!(describe("propose_change", &edits.to_string()).wrapped(), @r"
+        `*** claude.md`
+        `   # Style `
+        `   Be kind. `
+        `- Be long.`
+        `+ Be brief.`
+        `+ Two lines.`
+        `   End. `
+        `+++ skills/x/SKILL.md`
+        `+ ---`
+        `+ name: x`
+        `+ ---`
         ");
         // Nothing that an edit holds besides is left out.
         let odd = serde_json::json!({"edits": [{"path": "a", "new": "b", "also": "c"}]}).to_string();

@@ -109,6 +109,7 @@ impl Rest {
             _ => "start a fresh shell",
         })];
         self.take_text("command");
+        self.take_flag("restart");
         if self.take_flag("writes") {
             wish.push(Piece::Words(", which may change your files in the granted folders"));
         }
@@ -152,13 +153,14 @@ impl Rest {
         wish
     }
 
-    /// The verb with its object, or with "this" where the object stands below.
+    /// The verb with its object, or with a word for it where the object stands below.
     fn about(&mut self, verb: &'static str, key: &str) -> Vec<Piece> {
         match self.value(key) {
             Some(value) => vec![Piece::Words(verb), value],
             None => {
                 self.take_text(key);
-                vec![Piece::Words(verb), Piece::Words("this")]
+                let is_noun_said = !["remember ", "forget ", "tell you ", "search the web for "].contains(&verb);
+                vec![Piece::Words(verb), Piece::Words(if is_noun_said { "below" } else { "this" })]
             }
         }
     }
@@ -293,6 +295,46 @@ mod tests {
             let described = describe(tool, &action.to_string());
             format!("{}\n{}", described.sentence(), described.wrapped())
         });
-        insta::assert_snapshot!(told.join("\n"), @"");
+        insta::assert_snapshot!(told.join("\n"), @r#"
+        May I run this command, which may change your files in the granted folders?
+        `git fetch`
+        `git reset --hard`
+
+        May I run this command, which may use the network?
+        `ls`
+
+        writes:
+        `yes`
+
+        May I start a fresh shell?
+
+        May I change `/w/a.txt`?
+        `   a `
+        `- b`
+        `+ c`
+
+        May I write ``a`b``?
+        `   x `
+
+        May I rename `a.md` to `b.md` in my memory?
+
+        May I open the page `https://example.org/a`?
+
+        May I set the reminder `call Anna` for `tomorrow at 9`?
+
+        May I add the task below?
+        `xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`
+
+        May I undo what was changed last?
+
+        May I use `move` of `files`?
+        from:
+        `a`
+
+        to:
+        `["b"]`
+
+        May I use `new_tool`?
+        "#);
     }
 }

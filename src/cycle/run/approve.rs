@@ -436,17 +436,17 @@ pub(crate) fn question(approval: &NewApproval, shown_in: ChatRef, tz: Tz) -> Str
     let has_file = is_long(action, named, &verdict.reasons) && shown_in != ChatRef::TERMINAL;
     let fitting = |text: String| if has_file { brief::clip(&text, BESIDE_FILE_CHARS_MAX) } else { text };
     let described = approval_text::describe(tool, action);
-    let mut text = format!("**{}** Risk: {}.\n\n", described.sentence(), verdict.risk.told());
+    let mut text = format!("**{}** Risk: {}.\n", described.sentence(), verdict.risk.told());
     if has_file {
-        text.push_str("All of it is in the file here.");
+        text.push_str("\nAll of it is in the file here.");
         let files = named.files.len();
         if files > 0 {
             text.push_str(&format!(" With it {} it names: see there.", words::count(files, "file")));
         }
         text.push('\n');
     } else {
-        text.push_str(&described.wrapped());
-        text.push_str(&approval_text::named(named));
+        let rest = described.wrapped() + &approval_text::named(named);
+        text.extend((!rest.is_empty()).then(|| format!("\n{}", rest.trim_start_matches('\n'))));
     }
     // What stands below a reason's first line is the file's.
     let first_lines =

@@ -7,35 +7,38 @@ use std::borrow::Cow;
 
 use crate::{random::hex, types::BoundFiles};
 
+mod described;
+
+pub use described::{Described, Part, Piece, code, describe};
+
 /// The tool that proposes a change of the assistant's own orders.
 pub const PROPOSE_CHANGE: &str = "propose_change";
 /// Lines of context that a difference shows before and after what changes.
 const CONTEXT_LINES: usize = 3;
 
-/// An action with each of its arguments, none of them shortened, and nothing in it that a screen would hide or reorder.
-pub fn action(tool: &str, action: &str) -> String {
-    let mut text = format!("`{tool}`\n");
-    match arguments(tool, action) {
-        Some(arguments) => {
-            for (name, value) in arguments {
-                text.push_str(&format!("{}:\n{}\n", visible(&name), fenced(&visible(&value))));
-            }
-        }
-        None => text.push_str(&format!("{}\n", fenced(&visible(action)))),
-    }
-    text
-}
-
-/// The files that an action names, each as it is when it is asked: whole where it is text, else by what it is known by.
-pub fn named(named: &BoundFiles) -> String {
+/// The files that an action names, each as it is when it is asked: whole where it is text. `line`: how a line of one is shown.
+fn files(named: &BoundFiles, has_digests: bool, line: impl Fn(&str) -> String) -> String {
     let mut text = String::new();
     for file in &named.files {
         let path = visible(&file.path.to_string_lossy()).replace('`', "'");
         let verb = if file.is_run { "It runs" } else { "It names" };
-        text.push_str(&format!("{verb} `{path}`, {} bytes with the SHA-256\n`{}`", file.bytes, file.sha256));
+        let digest = if has_digests {
+            format!(", {} bytes with the SHA-256 {}", file.bytes, file.sha256)
+        } else {
+            String::new()
+        };
+        text.push_str(&format!("\n{verb} {}{digest}", line(&path)));
         match &file.text {
-            Some(content) => text.push_str(&format!("\n{}\n", fenced(&visible(content)))),
-            None => text.push_str(", which can't be shown here.\n"),
+            Some(content) => {
+                text.push_str(":\n");
+                let shown = visible(content);
+                text.extend(
+                    shown
+                        .lines()
+                        .map(|shown| format!("{}\n", if shown.is_empty() { String::new() } else { line(shown) })),
+                );
+            }
+            None => text.push_str(&format!(" ({} bytes), which can't be shown here.\n", file.bytes)),
         }
     }
     if named.beside.is_some() {
@@ -44,15 +47,14 @@ pub fn named(named: &BoundFiles) -> String {
     text
 }
 
-/// Each argument of an action by its name, as it is read; none: they aren't an object. The edits of a proposal, which are whole lines, are
-/// shown as their difference.
-pub fn arguments(tool: &str, action: &str) -> Option<Vec<(String, String)>> {
-    let arguments = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(action).ok()?;
-    let read = |name: &str, value: &serde_json::Value| {
-        let edits = || (tool == PROPOSE_CHANGE && name == "edits").then(|| difference(value)).flatten();
-        value.as_str().map(str::to_owned).or_else(edits).unwrap_or_else(|| value.to_string())
-    };
-    Some(arguments.iter().map(|(name, value)| (name.clone(), read(name, value))).collect())
+/// The files that an action names, as Markdown in which each line wraps.
+pub fn named(named: &BoundFiles) -> String {
+    files(named, false, code)
+}
+
+/// The same as plain text.
+pub fn named_plain(named: &BoundFiles) -> String {
+    files(named, false, |line| format!("    {line}"))
 }
 
 /// Edits as a difference; none: they have something else in them than `path`, `old` and `new`, which mustn't be left out.
@@ -161,13 +163,15 @@ pub fn sha256(action: &str) -> String {
 
 /// The file that goes with question `id` when its action, or what it names, is too long for a message.
 pub fn file(id: i64, (tool, arguments): (&str, &str), named: &BoundFiles, reasons: &[String]) -> String {
-    let files = self::named(named);
+    let described = describe(tool, arguments);
+    let files = files(named, true, |line| format!("    {line}"));
     let bound = if named.is_empty() { "" } else { ", and the files that it names as they are above" };
     format!(
-        "Question {id}: may I do this?\n\n{}{files}\nWhy I ask: {}\n\nA yes allows exactly {} bytes, once{bound}. Their SHA-256 is\n{}\nAbove they \
+        "Question {id}: {}\n\n{}{files}\nWhy I ask: {}\n\nA yes allows exactly {} bytes, once{bound}. Their SHA-256 is\n{}\nAbove they \
          are written for reading: what a screen would hide or reorder is spelled out, as in \\u{{200b}}. On the machine that I run on,\n  wake \
          approvals bytes {id} | sha256sum\nprints the same number (on a Mac: shasum -a 256).\n",
-        action(tool, arguments),
+        described.plain_sentence(),
+        described.plain(),
         visible(&reasons.join(" ")),
         arguments.len(),
         sha256(arguments),
@@ -200,14 +204,14 @@ mod tests {
         ] {
             let asked = serde_json::json!({ "command": hidden }).to_string();
             for text in [
-                action("shell", &asked),
+                describe("shell", &asked).wrapped(),
                 file(1, ("shell", &asked), &BoundFiles::default(), &[format!("Why {hidden}")]),
             ] {
                 assert!(text.contains(written) && !text.contains(hidden), "{written}: {text}");
             }
         }
-        let fence = action("shell", &serde_json::json!({"command": "```\nharmless\n````"}).to_string());
-        assert!(fence.contains("`````\n```\nharmless\n````\n`````"), "{fence}");
+        let line = describe("bash", &serde_json::json!({"command": "a ``b`"}).to_string()).wrapped();
+        assert_eq!(line, "``` a ``b` ```\n");
     }
 
     #[test]
@@ -216,46 +220,42 @@ mod tests {
             {"path": "claude.md", "old": "# Style\nBe kind.\nBe long.\nEnd.", "new": "# Style\nBe kind.\nBe brief.\nTwo lines.\nEnd."},
             {"path": "skills/x/SKILL.md", "new": "---\nname: x\n---"},
         ]});
-        insta::assert_snapshot!(action("propose_change", &edits.to_string()), @r"
-        `propose_change`
-        title:
-        ```
-        Be brief
-        ```
-        edits:
-        ```
-        *** claude.md
-          # Style
-          Be kind.
-        - Be long.
-        + Be brief.
-        + Two lines.
-          End.
-        +++ skills/x/SKILL.md
-        + ---
-        + name: x
-        + ---
-        ```
+        insta::assert_snapshot!(describe("propose_change", &edits.to_string()).wrapped(), @r"
+        `*** claude.md`
+        `   # Style `
+        `   Be kind. `
+        `- Be long.`
+        `+ Be brief.`
+        `+ Two lines.`
+        `   End. `
+        `+++ skills/x/SKILL.md`
+        `+ ---`
+        `+ name: x`
+        `+ ---`
         ");
         // Nothing that an edit holds besides is left out.
         let odd = serde_json::json!({"edits": [{"path": "a", "new": "b", "also": "c"}]}).to_string();
-        assert!(action("propose_change", &odd).contains("also"));
+        assert!(describe("propose_change", &odd).plain().contains("also"));
         // Another tool's arguments stand as they are.
-        assert!(action("mcp__x__edit", &edits.to_string()).contains("\"old\":"));
+        assert!(describe("mcp__x__edit", &edits.to_string()).plain().contains("\"old\":"));
         assert_eq!(changed_lines("a\na", "a"), ["  a", "- a"]);
         assert_eq!(changed_lines("a", "a\na"), ["  a", "+ a"]);
     }
 
     #[test]
     fn an_action_that_isnt_an_object_is_shown_as_it_is() {
-        assert_eq!(action("x", "[1,2"), "`x`\n```\n[1,2\n```\n");
+        let described = describe("x", "[1,2");
+        assert_eq!(
+            (described.sentence(), described.plain()),
+            ("May I use `x` with this?".to_owned(), "    [1,2\n".to_owned())
+        );
     }
 
     #[test]
     fn the_hash_is_of_the_bytes_and_not_of_how_they_are_shown() {
         assert_eq!(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         let (one, other) = (r#"{"command":"ls"}"#, r#"{ "command":"ls"}"#);
-        assert_eq!(action("shell", one), action("shell", other));
+        assert_eq!(describe("shell", one), describe("shell", other));
         let file = |action: &str| file(3, ("shell", action), &BoundFiles::default(), &[]);
         assert!(file(one).contains(&sha256(one)) && !file(other).contains(&sha256(one)));
         assert!(file(one).contains("wake approvals bytes 3 | sha256sum"));

@@ -376,6 +376,11 @@ impl Config {
         self.workspace_dir.join(&self.repo_name)
     }
 
+    /// The folder in which histories are kept as they were before a purge.
+    pub fn purged_dir(&self) -> PathBuf {
+        self.workspace_dir.join("purged")
+    }
+
     /// Where logs go.
     pub fn logs_dir(&self) -> PathBuf {
         self.workspace_dir.join("logs")

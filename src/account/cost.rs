@@ -27,6 +27,8 @@ use crate::{
 pub(super) const FORECAST_DAYS: u64 = 7;
 /// With fewer days of use there is too little to tell.
 const MIN_FORECAST_DAYS: usize = 3;
+/// Days whose questions are told.
+const ASKED_DAYS: usize = 7;
 /// Wakes whose prompts are taken apart: the last ones that paid.
 const MAX_TAKEN_APART: usize = 50;
 
@@ -82,6 +84,17 @@ pub struct CostReport {
     pub prompts: Option<PromptParts>,
     /// What is to be said of models whose price isn't known; none for who isn't the owner.
     pub unpriced: Option<String>,
+    /// How many questions were asked on which day; none for who isn't the owner.
+    pub questions: Vec<AskedOnDay>,
+}
+
+/// Questions of a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct AskedOnDay {
+    /// The person's day.
+    pub day: NaiveDate,
+    /// How many were asked.
+    pub asked: usize,
 }
 
 /// What may still be spent.
@@ -157,8 +170,17 @@ pub fn report(store: &Store, config: &Config, now: DateTime<Utc>, query: CostQue
             forecast: (!is_guests).then(|| forecast(&days, first_day, today, month_usd)),
             prompts: if query.with_parts { Some(prompts(store, &paid)?) } else { None },
             unpriced: if is_guests { None } else { offered::unpriced(config) },
+            questions: if is_guests { Vec::new() } else { asked_by_day(&store.asked_since(since)?, tz) },
         })
     })
+}
+
+fn asked_by_day(asked: &[DateTime<Utc>], tz: Tz) -> Vec<AskedOnDay> {
+    let mut days: BTreeMap<NaiveDate, usize> = BTreeMap::new();
+    for at in asked {
+        *days.entry(at.with_timezone(&tz).date_naive()).or_default() += 1;
+    }
+    days.into_iter().map(|(day, asked)| AskedOnDay { day, asked }).collect()
 }
 
 fn left(budget: &Budget) -> BudgetLeft {
@@ -393,7 +415,21 @@ impl CostReport {
             ));
         }
         lines.extend(self.unpriced.clone());
+        lines.extend(self.asked());
         lines
+    }
+
+    /// The questions of the last days on which there were any.
+    fn asked(&self) -> Option<String> {
+        let all: usize = self.questions.iter().map(|day| day.asked).sum();
+        let days = self
+            .questions
+            .iter()
+            .rev()
+            .take(ASKED_DAYS)
+            .map(|on| format!("{} {}", on.day.format("%a %-d %b"), on.asked));
+        let days: Vec<String> = days.collect();
+        (all > 0).then(|| format!("I asked you {}: {}.", count(all, "question"), days.join(", ")))
     }
 
     fn paid_rows(&self) -> impl Iterator<Item = &CostRow> {
@@ -509,7 +545,17 @@ mod tests {
             forecast: Some(Forecast::Heading { days: 7, mean_usd: 0.61, month_end_usd: 18.04 }),
             prompts: None,
             unpriced: None,
+            questions: Vec::new(),
         }
+    }
+
+    #[test]
+    fn questions_are_counted_by_the_persons_day() {
+        let at = |text| crate::clock::parse_time(text).unwrap();
+        let asked = [at("2026-11-20T22:30:00Z"), at("2026-11-20T23:30:00Z"), at("2026-11-21T09:00:00Z")];
+        let questions = asked_by_day(&asked, Tz::of("Europe/Berlin"));
+        let text = CostReport { questions, ..costs() }.in_chat();
+        assert!(text.ends_with("\nI asked you 3 questions: Sat 21 Nov 2, Fri 20 Nov 1."), "{text}");
     }
 
     #[test]

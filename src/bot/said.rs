@@ -21,6 +21,11 @@ pub enum Put {
     Message(i64),
     /// A command: its answer is planned, its order carried out as far as that is a row.
     Command(Option<Order>),
+    /// A yes or a no to an open question.
+    Answer {
+        /// Whether it has decided something.
+        has_decided: bool,
+    },
 }
 
 /// What remains to be done once something is stored.
@@ -49,6 +54,8 @@ impl Put {
                     | Order::Restart,
                 ),
             ) => AfterPut::Done,
+            Self::Answer { has_decided: false } => AfterPut::Done,
+            Self::Answer { has_decided: true } => AfterPut::Wake,
             Self::Command(Some(Order::Stop { .. })) => AfterPut::EndPrograms,
             Self::Message(_)
             | Self::Command(Some(
@@ -76,6 +83,13 @@ pub fn put_said(
 ) -> Result<Put, StoreError> {
     let admitted = in_force(config, store)?;
     let text = redactor.redact(text);
+    if files.is_empty()
+        && let Some((told, has_decided)) = store.answer_at_terminal(&text, now)?
+    {
+        let answer = NewOutgoing { text: told.to_owned(), kind: OutgoingKind::Command, ..NewOutgoing::default() };
+        store.order_at_terminal(&Ordered { answer, order: None, update_id: None }, session, now)?;
+        return Ok(Put::Answer { has_decided });
+    }
     match at_terminal(store, &admitted, now, &text)? {
         AtTerminal::Words => Ok(Put::Message(store.say_at_terminal(&text, files, session, now)?)),
         AtTerminal::Command { answer, order } => {

@@ -45,15 +45,16 @@ Examples:
         #[arg(value_parser = values::number)]
         id: i64,
     },
-    /// Allow an action once, or for good, and run it.
+    /// Allow an action once, or for good, and run it; several with their numbers.
     #[command(after_help = "\
 Examples:
   wake approvals approve 1
+  wake approvals approve 1 2 3
   wake approvals approve 1 --always")]
     Approve {
-        /// Number of the question, from the list.
-        #[arg(value_parser = values::number)]
-        id: i64,
+        /// Numbers of the questions, from the list.
+        #[arg(value_parser = values::number, required = true)]
+        ids: Vec<i64>,
         /// Show the rule for exactly this action, and add it to policy.toml after a yes in the terminal.
         #[arg(long)]
         always: bool,
@@ -61,12 +62,12 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Refuse an action, and let the work continue without it.
+    /// Refuse an action, and let the work continue without it; several with their numbers.
     #[command(after_help = "Example: wake approvals deny 1")]
     Deny {
-        /// Number of the question, from the list.
-        #[arg(value_parser = values::number)]
-        id: i64,
+        /// Numbers of the questions, from the list.
+        #[arg(value_parser = values::number, required = true)]
+        ids: Vec<i64>,
         /// Print one JSON document of what the wake did.
         #[arg(long)]
         json: bool,
@@ -92,18 +93,30 @@ pub(super) fn run(config: &Config, action: &ApprovalsCommand, as_json: bool) -> 
     let done = match action {
         ApprovalsCommand::List { all, .. } => list(config, &store, *all, as_json).map(|()| Some(ExitCode::SUCCESS)),
         ApprovalsCommand::Bytes { id } => bytes(&store, *id).map(Some),
-        ApprovalsCommand::Approve { id, always: true, .. } => allow_always(config, &mut store, *id),
-        ApprovalsCommand::Approve { id, .. } => decide(config, &mut store, *id, true),
-        ApprovalsCommand::Deny { id, .. } => decide(config, &mut store, *id, false),
+        ApprovalsCommand::Approve { ids, always: true, .. } => match ids.as_slice() {
+            [id] => allow_always(config, &mut store, *id),
+            _ => {
+                complain("`--always` takes one question at a time. Nothing was changed.");
+                Ok(Some(ExitCode::from(super::EXIT_USAGE)))
+            }
+        },
+        ApprovalsCommand::Approve { ids, .. } => decide(config, &mut store, ids, true),
+        ApprovalsCommand::Deny { ids, .. } => decide(config, &mut store, ids, false),
     };
     done.unwrap_or_else(|error| Some(failed(&error)))
 }
 
-fn decide(config: &Config, store: &mut Store, id: i64, is_approval: bool) -> Result<Option<ExitCode>, StoreError> {
-    if store.decide(id, is_approval, config.clock().now())? {
-        return Ok(None);
+/// Decides these questions. One that isn't open is named; the others are decided all the same.
+fn decide(config: &Config, store: &mut Store, ids: &[i64], is_approval: bool) -> Result<Option<ExitCode>, StoreError> {
+    let (mut has_decided, mut refused) = (false, None);
+    for id in ids {
+        if store.decide(*id, is_approval, config.clock().now())? {
+            has_decided = true;
+        } else {
+            refused = Some(not_open(config, store, *id)?);
+        }
     }
-    not_open(config, store, id).map(Some)
+    Ok(if has_decided { None } else { refused })
 }
 
 /// Says why a question can't be decided.
@@ -235,7 +248,7 @@ fn described(config: &Config, approval: &Approval) -> String {
     let Approval { id, state, .. } = approval;
     let state = match state {
         ApprovalState::Pending => format!(
-            "expires {}. To allow it: wake approvals approve {id}. To refuse: wake approvals deny {id}.{}",
+            "Expires {}. To allow it: wake approvals approve {id}. To refuse: wake approvals deny {id}.{}",
             until(config, approval),
             if approval.rule.is_some() {
                 format!(" Always: wake approvals approve {id} --always.")
@@ -243,14 +256,14 @@ fn described(config: &Config, approval: &Approval) -> String {
                 String::new()
             }
         ),
-        state => state.as_str().to_owned(),
+        state => format!("It is {}.", state.as_str()),
     };
     format!("{}{state}\n", asked(approval))
 }
 
 /// An open question for whoever can answer it in place.
 pub(super) fn in_place(config: &Config, approval: &Approval) -> String {
-    format!("{}expires {}\n", asked(approval), until(config, approval))
+    format!("{}Expires {}.\n", asked(approval), until(config, approval))
 }
 
 fn until(config: &Config, approval: &Approval) -> String {
@@ -259,19 +272,23 @@ fn until(config: &Config, approval: &Approval) -> String {
     until.unwrap_or_else(|| "?".to_owned())
 }
 
-/// What is asked: who asks, the exact action, and why.
+/// What is asked: one sentence, the rest of the action whole, and why.
 fn asked(approval: &Approval) -> String {
-    let Approval { id, tool, action, risk, reasons, origin, cycle_id, named, .. } = approval;
+    let Approval { id, tool, action, reasons, origin, named, .. } = approval;
+    let described = approval_text::describe(tool, action);
     let origin = origin
         .as_ref()
-        .map(|origin| format!("before this it had read: {}\n", approval_text::visible(origin)))
+        .map(|origin| {
+            let origin = approval_text::visible(origin);
+            format!("Before this I had read text by others ({origin}). This may be their wish, not yours.\n")
+        })
         .unwrap_or_default();
     format!(
-        "question {id} ({risk}), asked by the wake {cycle_id}\n{}{}SHA-256 of its {} bytes: {}\n{origin}why: {}\n",
-        approval_text::action(tool, action),
-        approval_text::named(named),
-        action.len(),
-        approval_text::sha256(action),
+        "Question {id}: {} Risk: {}.\n{}{}Why I ask: {}\n{origin}",
+        described.plain_sentence(),
+        approval.risk().told(),
+        described.plain(),
+        approval_text::named_plain(named),
         approval_text::visible(&reasons.join(" "))
     )
 }

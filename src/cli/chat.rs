@@ -145,8 +145,9 @@ fn show_new(
 ) -> Result<(), StoreError> {
     for (id, text) in store.console_unshown(Some(session))? {
         if store.is_question(id)? {
+            // In place it is asked below.
             if !is_interactive {
-                complain("I have to ask before I go on: `wake approvals list` shows what, and how to answer.");
+                complain(&on_page(context.config, text.trim_end()));
             }
         } else {
             let space = if is_interactive { "\n" } else { "" };

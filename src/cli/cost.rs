@@ -17,7 +17,7 @@ pub(super) struct CostArguments {
     /// From when on: today, yesterday, 2026-11-20, or how long ago: 12h, 7d; the month's beginning when left out.
     #[arg(long, value_name = "DAY|SPAN")]
     since: Option<String>,
-    /// Print one JSON document: today_usd, month_usd, budget, since, by, rows, total, forecast, prompts, unpriced.
+    /// Print one JSON document: today_usd, month_usd, budget, since, by, rows, total, forecast, prompts, unpriced, questions.
     #[arg(long)]
     pub(super) json: bool,
 }

@@ -129,7 +129,7 @@ pub(super) async fn follow(
 ) -> Result<Report, WakeError> {
     match (put.after(), put) {
         (AfterPut::Wake, Put::Message(id)) => until_answered(context, store, id, patience).await,
-        (AfterPut::Wake, Put::Command(_)) => look(context, store, patience.trigger).await,
+        (AfterPut::Wake, Put::Command(_) | Put::Answer { .. }) => look(context, store, patience.trigger).await,
         (after, _) => {
             if after == AfterPut::EndPrograms {
                 stop::end_children(&context.config.lock_path());

@@ -24,7 +24,7 @@ pub use decide::{
 pub use look::{
     observe::{model_again_at, model_state, model_state_of},
     own_work::is_step_held,
-    undoable::{Choice, undoable, what_it_did, which_change},
+    undoable::{Choice, undoable, what_it_did, what_they_did, which_change},
     waiting::{Waiting, waiting},
 };
 pub(crate) use run::given_up::{Teller, note_cut_off};

@@ -291,7 +291,8 @@ impl Exec {
         } else {
             // The question said that nothing confines it.
             let spec = Spec::new(program).args(args).only_inheriting(ENVIRONMENT).dir(&dir);
-            Confined { spec: spec.env("HOME", &dir), proxy: None }
+            // `~` in a command is what it is in `policy.toml`.
+            Confined { spec: spec.env("HOME", self.shelter.home().unwrap_or(&dir)), proxy: None }
         };
         let spec = session::without_settings(spec, sandbox.temporary(&dir));
         let shell = ShellSession::start(&spec, proxy).map_err(|error| no_shell(error.to_string()))?;

@@ -187,7 +187,9 @@ pub fn carry_out(
             left.path, left.why
         )));
     }
-    let mut made = hand.commit(&plan.changes, &plan.subject())?;
+    let subject = plan.subject();
+    let did = subject.lines().next().unwrap_or_default().replacen("Import ", "imported ", 1);
+    let mut made = hand.commit_step(&plan.changes, &subject, &did)?;
     made.before.splice(0..0, edits.files);
     Ok((plan, Some(made)))
 }

@@ -13,7 +13,7 @@ use super::IndexError;
 /// What SQLite notes in the file's head: `wake`.
 const APPLICATION_ID: i64 = 0x7761_6b65;
 /// The version of what it holds: another one is built anew, since nothing is lost by it. Its vectors are taken over.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 /// How long a statement waits for another process's write.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pages that are kept in memory at most, in KiB: those that searches read of an index of 100,000 entries. A search reads some 4 MB.

@@ -4,6 +4,7 @@
 //! for recordings.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashMap, VecDeque},
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
@@ -20,7 +21,7 @@ use super::{
 };
 use crate::{
     clock::{self, Clock as _},
-    memory::{is_disguised, others},
+    memory::{episodic::without_undone, is_disguised, is_log, others},
     store::Store,
     zone::Tz,
 };
@@ -275,7 +276,8 @@ impl Index {
 /// The chunks of a document.
 fn placed(path: &str, text: &str) -> Vec<Placed> {
     let access = LineAccess::of(path, text);
-    let chunks = chunk::chunks(path, text).into_iter().enumerate();
+    let shown = if is_log(path) { Cow::Owned(without_undone(text)) } else { Cow::Borrowed(text) };
+    let chunks = chunk::chunks(path, &shown).into_iter().enumerate();
     let place = |(ord, mut chunk): (usize, Chunk)| {
         let whose = access.whose(chunk.line, chunk.last_line);
         access.hide_headings(whose, &mut chunk);

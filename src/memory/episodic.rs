@@ -18,6 +18,8 @@ pub const MAX_LOG_LINES: usize = 2_000;
 pub const MAX_ENTRY_LINE_CHARS: usize = 1_000;
 /// How many lines an entry has at most; a last one says that more were left out.
 pub const MAX_ENTRY_LINES: usize = 40;
+/// How the receipt of an undo begins: `Undid the wake …`, or what a person had done.
+pub const UNDID: &str = "Undid ";
 /// The length of a wake's id, in characters.
 const MAX_WAKE_CHARS: usize = 80;
 
@@ -50,6 +52,34 @@ pub struct EpisodicEntry {
     pub wake: Option<String>,
     /// Its line, counted from 1.
     pub line: usize,
+}
+
+/// A log without what was undone, for whoever looks words up in it: entries of undone wakes and of the undoing are blank lines, and so
+/// is what quotes an answer, which is found where it was said. All lines keep their numbers.
+pub fn without_undone(text: &str) -> String {
+    let of_wake = |line: &str| {
+        let (_, rest) = line.strip_prefix("- ")?.split_once("<!-- wake ")?;
+        rest.split(' ').next().map(str::to_owned)
+    };
+    let (mut undone, mut wake) = (std::collections::BTreeSet::new(), None);
+    for line in text.lines() {
+        wake = if line.starts_with("- ") { of_wake(line) } else { wake };
+        if let Some(what) = line.trim_start().strip_prefix(UNDID) {
+            undone.extend(what.strip_prefix("the wake ").map(|id| id.trim().to_owned()));
+            undone.extend(wake.clone());
+        }
+    }
+    let mut is_hidden = false;
+    let kept = text.split_inclusive('\n').map(|line| {
+        if line.starts_with("- ") {
+            is_hidden = of_wake(line).is_some_and(|wake| undone.contains(&wake));
+        } else if !line.starts_with([' ', '\t']) {
+            is_hidden = false;
+        }
+        let is_quote = line.trim_start().strip_prefix("Answered ").is_some_and(|rest| rest.contains(": "));
+        if is_hidden || is_quote { "\n" } else { line }
+    });
+    kept.collect()
 }
 
 impl Log {
@@ -225,6 +255,22 @@ mod tests {
 
     fn at(hour: u32, minute: u32) -> NaiveTime {
         NaiveTime::from_hms_opt(hour, minute, 59).unwrap()
+    }
+
+    #[test]
+    fn what_was_undone_is_left_out_of_what_is_searched() {
+        let log = "## 2026-11-28\n\
+            - 14:48 Woke. <!-- wake A-1 own -->\n  Remembered “cats purr”\n  Answered 1 message: Remembered: cats purr\n\
+            - 14:49 Woke. <!-- wake A-2 own -->\n  Remembered “dogs bark”\n\
+            - 14:50 Woke for undo A-2. <!-- wake A-3 own -->\n  Undid the wake A-2\n  Took back its changes\n\
+            - 14:51 by hand\n";
+        let shown = without_undone(log);
+        assert_eq!(shown.lines().count(), log.lines().count());
+        let shown: Vec<&str> = shown.lines().filter(|line| !line.is_empty()).collect();
+        assert_eq!(
+            shown,
+            ["## 2026-11-28", "- 14:48 Woke. <!-- wake A-1 own -->", "  Remembered “cats purr”", "- 14:51 by hand"]
+        );
     }
 
     #[test]

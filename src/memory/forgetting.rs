@@ -33,6 +33,38 @@ impl SoughtWords {
         folded(text).contains(&self.0)
     }
 
+    /// The text with [`FORGOTTEN`] in their place, wherever they stand; none if it doesn't hold them.
+    pub fn masked(&self, text: &str) -> Option<String> {
+        if !self.are_in(text) {
+            return None;
+        }
+        // What each character of the folded text was: a run of white space is one.
+        let mut letters: Vec<(char, Range<usize>)> = Vec::with_capacity(text.len());
+        for (at, c) in text.char_indices() {
+            let end = at + c.len_utf8();
+            match letters.last_mut() {
+                Some((' ', range)) if c.is_whitespace() => range.end = end,
+                _ if c.is_whitespace() => letters.push((' ', at..end)),
+                _ => letters.extend(c.to_lowercase().map(|lower| (lower, at..end))),
+            }
+        }
+        let sought: Vec<char> = self.0.chars().collect();
+        let (mut masked, mut kept_from, mut at) = (String::with_capacity(text.len()), 0, 0);
+        while let Some(found) = letters.get(at..at + sought.len()) {
+            let (Some((_, first)), Some((_, last))) = (found.first(), found.last()) else { break };
+            if first.start >= kept_from && found.iter().map(|(letter, _)| letter).eq(&sought) {
+                masked.push_str(slice(text, kept_from..first.start));
+                masked.push_str(FORGOTTEN);
+                kept_from = last.end;
+                at += sought.len();
+            } else {
+                at += 1;
+            }
+        }
+        masked.push_str(slice(text, kept_from..text.len()));
+        Some(masked)
+    }
+
     /// Whether a JSON text holds them, in any of its strings, be they JSON or escaped for an element themselves. What is no JSON is read
     /// as text.
     pub fn are_in_json(&self, json: &str) -> bool {
@@ -158,6 +190,14 @@ mod tests {
         let (new, lines) = gone(DocKind::Facts, text, "wifi code");
         assert_eq!(new, "# Facts\n\n## Home\n- other\r\n\n## [forgotten]\n- x\n");
         assert_eq!(lines, [4, 5, 8]);
+    }
+
+    #[test]
+    fn masked_words_leave_every_other_byte() {
+        let masked = |text: &str| SoughtWords::new("WiFi code").unwrap().masked(text);
+        assert_eq!(masked("the wifi \n CODE is\r\nWiFi code!").unwrap(), "the [forgotten] is\r\n[forgotten]!");
+        assert_eq!(masked("wifi codes İ").unwrap(), "[forgotten]s İ");
+        assert_eq!(masked("wifi"), None);
     }
 
     #[test]

@@ -207,9 +207,9 @@ pub fn pause(hand: &mut Hand<'_>, now: DateTime<Tz>, name: &str, is_paused: bool
     let text = documents.text(&path);
     let content = with_status(&text, is_paused);
     let content = content.ok_or_else(|| OrderError::Refused(format!("{path} can't be read. Nothing was done.")))?;
-    let verb = if is_paused { "Pause" } else { "Resume" };
+    let (verb, did) = if is_paused { ("Pause", "paused") } else { ("Resume", "resumed") };
     let change = FileChange { path, base: Some(text), content: Some(content) };
-    hand.commit(&[change], &format!("{verb} the job {name}"))?;
+    hand.commit_step(&[change], &format!("{verb} the job {name}"), &format!("{did} the job {name}"))?;
     Ok(match is_paused {
         true => format!("The job {name} rests until `wake jobs resume {name}`."),
         false => format!("The job {name} runs again at its times."),

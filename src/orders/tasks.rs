@@ -162,7 +162,8 @@ pub fn carry_out(hand: &mut Hand<'_>, tools: HandTools<'_>, order: &TaskOrder) -
     for change in &changes {
         hand.repo.check_writable(&change.path).map_err(crate::provenance::ProvenanceError::from)?;
     }
-    ordered.commit = Some(hand.commit(&changes, did.as_deref().unwrap_or("Change the tasks"))?);
+    let did = did.as_deref().unwrap_or("Changed the tasks");
+    ordered.commit = Some(hand.commit_step(&changes, did, did)?);
     for (key, value) in handled {
         hand.store().set_handled(&key, &value)?;
     }

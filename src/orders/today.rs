@@ -7,6 +7,7 @@ use super::{
     tasks,
 };
 use crate::{
+    approval_text,
     config::Config,
     store::{Approval, Incoming, Store, StoreError},
     tool::{Documents, slot_on},
@@ -73,6 +74,8 @@ pub struct WaitingQuestion {
     pub id: i64,
     /// The tool that asks.
     pub tool: String,
+    /// What would be done, in one sentence.
+    pub what: String,
     /// Until when it can be answered.
     pub expires_at: Option<DateTime<Utc>>,
 }
@@ -110,8 +113,12 @@ pub fn today(
         taint: message.words_of_others(),
         text: shown(&message.text),
     };
-    let question =
-        |question: Approval| WaitingQuestion { id: question.id, tool: question.tool, expires_at: question.expires_at };
+    let question = |question: Approval| WaitingQuestion {
+        id: question.id,
+        what: shown(&approval_text::describe(&question.tool, &question.action).plain_sentence()),
+        tool: question.tool,
+        expires_at: question.expires_at,
+    };
     Ok(Today {
         day,
         tasks,
@@ -146,8 +153,12 @@ impl Today {
         });
         parts.extend(section("Waiting for an answer", messages.collect()));
         let questions = self.questions.iter().map(|question| {
-            let until = question.expires_at.map(|at| format!(" until {}", when(at, now, tz))).unwrap_or_default();
-            format!("question {} (`{}`){until}: `wake approvals list` shows it", question.id, question.tool)
+            let until = question.expires_at.map(|at| format!(" Until {}.", when(at, now, tz))).unwrap_or_default();
+            format!(
+                "Question {}: {}{until} `wake approvals list` shows all of it",
+                question.id,
+                approval_text::code(&question.what)
+            )
         });
         parts.extend(section("Waiting for your word", questions.collect()));
         if parts.is_empty() {
@@ -234,7 +245,12 @@ mod tests {
                 text: "what is due?".to_owned(),
                 taint: None,
             }],
-            questions: vec![WaitingQuestion { id: 2, tool: "bash".to_owned(), expires_at: Some(now) }],
+            questions: vec![WaitingQuestion {
+                id: 2,
+                tool: "bash".to_owned(),
+                what: "May I run this command?".to_owned(),
+                expires_at: Some(now),
+            }],
             stopped: Some(Some(now)),
             ..empty()
         };
@@ -252,7 +268,7 @@ mod tests {
         - today 15:00: what is due? (message 7)
 
         **Waiting for your word**
-        - question 2 (`bash`) until today 15:00: `wake approvals list` shows it
+        - Question 2: `May I run this command?` Until today 15:00. `wake approvals list` shows all of it
 
         1 task waits in the backlog: `wake task list`.
         ");

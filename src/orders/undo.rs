@@ -1,12 +1,12 @@
-//! Asking for a wake to be undone, as this machine's person. The next wake does it.
+//! Asking for a step to be undone, as this machine's person. The next wake does it.
 
 use chrono::{DateTime, Utc};
 
 use crate::{
     config::Config,
-    cycle::{Choice, undoable, what_it_did, which_change},
+    cycle::{Choice, undoable, what_it_did, what_they_did, which_change},
     repo::Committed,
-    store::{CycleRow, Order, Proposal, Store, StoreError},
+    store::{CycleRow, Order, PersonsStep, Proposal, Store, StoreError, UndoStep},
 };
 
 /// What came of asking.
@@ -18,7 +18,7 @@ pub enum UndoAsked {
     Refused(String),
 }
 
-/// Orders it; without an id it is the last wake that did more than answer.
+/// Orders it; without an id it is the newest step.
 pub fn ask(store: &mut Store, config: &Config, now: DateTime<Utc>, id: Option<&str>) -> Result<UndoAsked, StoreError> {
     Ok(match undoable(store, &[], id, &[])? {
         Choice::Wake(row) => {
@@ -30,8 +30,20 @@ pub fn ask(store: &mut Store, config: &Config, now: DateTime<Utc>, id: Option<&s
             store.order(&Order::Undo { wake: Proposal::undone_as(proposal.id) }, now)?;
             UndoAsked::Ordered(which_change(&proposal))
         }
+        Choice::Person(step) => {
+            store.order(&Order::Undo { wake: PersonsStep::undone_as(step.id) }, now)?;
+            UndoAsked::Ordered(what_they_did(&step, now, config.timezone))
+        }
         Choice::Refused(why) => UndoAsked::Refused(why),
     })
+}
+
+/// The newest step that can be undone, with the words for it.
+pub fn newest(store: &Store, config: &Config, now: DateTime<Utc>) -> Result<Option<(String, String)>, StoreError> {
+    Ok(store.last_step(&[], &[])?.map(|step| match step {
+        UndoStep::Wake(row) => (row.cycle.id.clone(), what(config, now, &row)),
+        UndoStep::Person(step) => (PersonsStep::undone_as(step.id), what_they_did(&step, now, config.timezone)),
+    }))
 }
 
 /// Which wake it is, for people: by its time and its commit's subject.

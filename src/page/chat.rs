@@ -31,7 +31,9 @@ use super::{
     frame::{PagePlace, frame},
     markdown::{WrittenBy, markdown},
     notes::form_key,
+    questions::card,
     site::{PageDesk, PageSite},
+    undo::newest_step,
 };
 use crate::{
     approval_text::{sha256, visible},
@@ -41,11 +43,11 @@ use crate::{
     cycle::{self, stop},
     process::Identity,
     random::NoRandomness,
-    store::{Entry, Exchange, Incoming, Store, StoreError, TerminalSession},
+    store::{Approval, Entry, Exchange, Incoming, Store, StoreError, TerminalSession},
     tool::Plan,
     types::ChatRef,
     wake_lock,
-    words::{count, one_line, shortened, when},
+    words::{one_line, shortened, when},
 };
 
 /// Where it is.
@@ -259,10 +261,15 @@ struct Talk {
     said: Vec<Exchange>,
     waiting: Vec<Incoming>,
     unshown: BTreeSet<i64>,
-    questions: usize,
+    /// Open questions at the terminal.
+    questions: Vec<Approval>,
+    /// The texts that ask them, by row.
+    asking: Vec<i64>,
     is_stopped: bool,
     /// What the wake at work here has called so far.
     at_work: Option<Vec<Entry>>,
+    /// The newest step, with its button.
+    newest: Markup,
 }
 
 /// One thing that was said.
@@ -287,15 +294,22 @@ fn read(desk: &PageDesk<'_>, session: &TerminalSession) -> Result<Option<Talk>, 
     let holder = wake_lock::read(&desk.config.lock_path())
         .filter(|holder| holder.chat == Some(ChatRef::TERMINAL) && holder.identity().is_alive());
     store.reading(|| {
-        let pending = store.pending_approvals(desk.now)?;
+        let (pending, open) = (store.pending_approvals(desk.now)?, store.open_question_messages(desk.now)?);
         let at_work = holder.and_then(|holder| holder.cycle_id);
         Ok(Some(Talk {
-            said: store.at_terminals(SHOWN)?,
+            // An open question stands below with its buttons.
+            said: store
+                .at_terminals(SHOWN)?
+                .into_iter()
+                .filter(|said| said.from.is_some() || !open.contains(&said.row))
+                .collect(),
             waiting: store.queued()?.into_iter().filter(|message| message.chat == ChatRef::TERMINAL).collect(),
             unshown: store.console_unshown(Some(session))?.into_iter().map(|(id, _)| id).collect(),
-            questions: pending.iter().filter(|approval| approval.chat == ChatRef::TERMINAL).count(),
+            questions: pending.into_iter().filter(|approval| approval.chat == ChatRef::TERMINAL).collect(),
+            asking: open,
             is_stopped: store.is_stopped_for(Some(ChatRef::TERMINAL))?,
             at_work: at_work.map(|cycle| store.calls_of(&cycle)).transpose()?,
+            newest: newest_step(desk, &store, "chat")?,
         }))
     })
 }
@@ -306,7 +320,8 @@ fn page(desk: &PageDesk<'_>, session: &TerminalSession, typed: &str, why: Option
     let is_unread = why.is_some() && read.is_err();
     let talk = if is_unread { Talk::default() } else { read?.unwrap_or_default() };
     let key = form_key();
-    let shown = talk.said.iter().filter(|said| said.from.is_none()).map(|said| said.row);
+    let said = talk.said.iter().filter(|said| said.from.is_none()).map(|said| said.row);
+    let shown = said.chain(talk.asking.iter().copied());
     let unseen: Vec<String> = shown.filter(|row| talk.unshown.contains(row)).map(|row| row.to_string()).collect();
     let content = html! {
         section #live-chat data-live {
@@ -332,12 +347,8 @@ fn page(desk: &PageDesk<'_>, session: &TerminalSession, typed: &str, why: Option
         }
         section #live-work data-live {
             @if let Some(calls) = &talk.at_work { (progress(desk, calls)) }
-            @if talk.questions > 0 {
-                p .note .warn {
-                    "I have to ask before I go on: " (count(talk.questions, "question")) ". "
-                    a href="/questions" { "Answer here" }
-                }
-            }
+            (talk.newest)
+            @for question in &talk.questions { (card(desk, question, "chat")) }
             @if talk.is_stopped {
                 p .note { "My work is stopped, and what you write waits. Send " code { "/resume" } " to continue." }
             }

@@ -6,6 +6,7 @@
 //!
 //! A store is opened for each request and closed after it, so that an idle page holds none.
 
+mod changes;
 mod charts;
 mod chat;
 mod entrance;
@@ -23,6 +24,7 @@ mod settings;
 mod site;
 pub mod socket;
 mod today;
+mod undo;
 mod waker;
 mod wakes;
 
@@ -71,6 +73,8 @@ fn router(site: Arc<PageSite>) -> Router {
         .merge(wakes::routes())
         .merge(memory::routes())
         .merge(questions::routes())
+        .merge(changes::routes())
+        .merge(undo::routes())
         .merge(charts::routes())
         .merge(health::routes())
         .merge(settings::routes())

@@ -26,6 +26,11 @@ pub(super) fn moment(at: DateTime<Utc>, now: DateTime<Utc>, tz: Tz) -> Markup {
     html! { time datetime=(at.to_rfc3339_opts(SecondsFormat::Millis, true)) { (when(at, now, tz)) } }
 }
 
+/// As it may be shown: signs that a screen hides are written out first, so that none of them is lost.
+pub(super) fn shown(desk: &PageDesk<'_>, text: &str) -> String {
+    desk.shown(&visible(text))
+}
+
 /// Names whose words a text may hold besides the person's.
 pub(super) fn others_in(taint: Option<&str>) -> Markup {
     html! {

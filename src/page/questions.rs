@@ -17,32 +17,30 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::{
+    changes::agreed,
     error::PageError,
     frame::{PagePlace, frame},
-    parts::{others_at_all, time, wake_link},
+    parts::{others_at_all, shown, time, wake_link},
     site::{PageDesk, PageSite},
 };
 use crate::{
-    approval_text::{self, sha256, visible},
+    approval_text::{self, Described, Piece, sha256},
     cycle,
-    orders::undo::{self, UndoAsked},
     policy::Risk,
-    store::{Approval, ApprovalState, NewProposal, Proposal, Store},
+    store::{Approval, ApprovalState, Store},
     types::BoundFiles,
-    words::{count, effect_stated, measured},
+    words::count,
 };
 
 /// Decided questions that are shown, of so long ago at most.
 const MAX_DECIDED: usize = 50;
-/// Agreed changes of its own orders that are shown.
-const MAX_AGREED: u32 = 20;
 const DECIDED_WITHIN: TimeDelta = TimeDelta::days(7);
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
     Router::new()
         .route("/questions", get(show))
+        .route("/questions/together", post(answer_together))
         .route("/questions/{id}", get(show_one).post(answer))
-        .route("/changes/{id}/undo", post(take_back))
 }
 
 #[derive(Deserialize)]
@@ -60,6 +58,9 @@ struct SentAnswer {
     /// Whether it was shown once more.
     #[serde(default)]
     again: bool,
+    /// The page that it was answered on: `chat`, `today`, else this one.
+    #[serde(default)]
+    from: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -96,58 +97,60 @@ async fn answer(
     Ok(response)
 }
 
-/// Orders that a change of its own orders is taken back.
-async fn take_back(State(site): State<Arc<PageSite>>, Path(id): Path<i64>) -> Result<Response, PageError> {
-    let asked = site.at_desk(move |desk| {
-        let mut store = cycle::open_store(desk.config).map_err(|_| PageError::Broken)?;
-        match undo::ask(&mut store, desk.config, desk.now, Some(&Proposal::undone_as(id)))? {
-            UndoAsked::Ordered(what) => Ok(desk.shown(&what)),
-            UndoAsked::Refused(why) => Err(PageError::Refused(why)),
-        }
-    });
-    let what = asked.await?;
+/// Several questions of one task, each as it was shown: all are answered, or none.
+#[derive(Deserialize)]
+struct SentTogether {
+    answer: Answered,
+    /// `number:digest` of each, between blanks.
+    shown: String,
+}
+
+async fn answer_together(
+    State(site): State<Arc<PageSite>>,
+    Form(sent): Form<SentTogether>,
+) -> Result<Response, PageError> {
+    site.at_desk(move |desk| decide_together(desk, &sent)).await?;
     site.nudge.notify_one();
-    Ok(site.said("/questions", format!("Undoing {what}. This page shows when it is done.")).into_response())
+    Ok(Redirect::to("/questions").into_response())
 }
 
-/// The changes of its own orders that were agreed to, with what each was to do.
-fn agreed(desk: &PageDesk<'_>, store: &Store) -> Result<Markup, PageError> {
-    let agreed = store.agreed_proposals(MAX_AGREED)?;
-    let mut lines = Vec::new();
-    for proposal in &agreed {
-        let undone = match store.undone(&Proposal::undone_as(proposal.id))? {
-            None => store.undone(&proposal.cycle_id)?,
-            known => known,
-        };
-        lines.push(agreed_line(desk, proposal, undone));
+fn decide_together(desk: &PageDesk<'_>, sent: &SentTogether) -> Result<(), PageError> {
+    let changed = || {
+        PageError::Refused("One of these isn't open any more, or isn't what you read. Nothing was decided.".to_owned())
+    };
+    let is_allowed = sent.answer == Answered::Allow;
+    let mut store = cycle::open_store(desk.config).map_err(|_| PageError::Broken)?;
+    let mut ids = Vec::new();
+    for shown in sent.shown.split_whitespace() {
+        let (id, read) = shown.split_once(':').ok_or_else(changed)?;
+        let approval = question(&store, id.parse().map_err(|_| changed())?)?;
+        let is_risky = is_allowed && is_dangerous(&approval);
+        if digest(&approval) != read || !is_open(desk, &approval) || is_risky {
+            return Err(changed());
+        }
+        ids.push(approval.id);
     }
-    Ok(html! {
-        @if !lines.is_empty() {
-            h2 { "Changes of my orders that you agreed to" }
-            ul .list { @for line in &lines { li { (line) } } }
-        }
-    })
+    for id in ids {
+        store.decide(id, is_allowed, desk.config.clock().now())?;
+    }
+    Ok(())
 }
 
-fn agreed_line(desk: &PageDesk<'_>, proposal: &Proposal, undone: Option<bool>) -> Markup {
-    let Proposal { id, cycle_id, new: NewProposal { title, effect, job, before, .. }, agreed_at, .. } = proposal;
+/// The answers to all open questions of one task at once, where none is dangerous. Each stands above, whole.
+fn together(open: &[Approval]) -> Markup {
+    let of_first = |approval: &&Approval| open.first().is_some_and(|first| first.cycle_id == approval.cycle_id);
+    let task: Vec<&Approval> = open.iter().filter(of_first).collect();
+    let shown: Vec<String> = task.iter().map(|approval| format!("{}:{}", approval.id, digest(approval))).collect();
     html! {
-        p {
-            (shown(desk, title)) " "
-            @match undone {
-                Some(true) => span .badge { "taken back" },
-                Some(false) => span class="badge warn" { "about to be taken back" },
-                None => {}
-            }
-        }
-        p .meta {
-            @if let Some(at) = agreed_at { (time(desk, *at)) " · " }
-            "to bring " (effect_stated(*effect)) " · the week before: " (measured(effect.figure, job.as_deref(), *before)) " · "
-            (wake_link(cycle_id, "the wake"))
-        }
-        @if undone.is_none() {
-            form method="post" action={ "/changes/" (id) "/undo" } .actions {
-                button type="submit" aria-label={ "Take back " (shown(desk, title)) } { "Take it back" }
+        @if task.len() > 1 && !task.iter().any(|approval| is_dangerous(approval)) {
+            div .actions {
+                @for (answer, name) in [("allow", "Allow all of this task once"), ("refuse", "Allow none of it")] {
+                    form action="/questions/together" method="post" {
+                        input type="hidden" name="answer" value=(answer);
+                        input type="hidden" name="shown" value=(shown.join(" "));
+                        button type="submit" { (name) }
+                    }
+                }
             }
         }
     }
@@ -181,7 +184,12 @@ fn decide(desk: &PageDesk<'_>, id: i64, sent: &SentAnswer) -> Result<(bool, Resp
         let approval = question(&store, id)?;
         return Ok((false, not_taken(desk, state_told(desk, &approval), &approval)));
     }
-    Ok((true, Redirect::to(&format!("/questions?answered={id}")).into_response()))
+    let to = match sent.from.as_str() {
+        "chat" => "/chat".to_owned(),
+        "today" => "/".to_owned(),
+        _ => format!("/questions?answered={id}"),
+    };
+    Ok((true, Redirect::to(&to).into_response()))
 }
 
 /// The digest of a question as it is shown.
@@ -196,14 +204,8 @@ fn is_open(desk: &PageDesk<'_>, approval: &Approval) -> bool {
     approval.state == ApprovalState::Pending && !approval.is_expired(desk.now)
 }
 
-/// What isn't known is as bad as it gets.
-fn risk(approval: &Approval) -> Risk {
-    let all = [Risk::Safe, Risk::Caution, Risk::Dangerous, Risk::Destructive];
-    all.into_iter().find(|risk| risk.name() == approval.risk).unwrap_or(Risk::Destructive)
-}
-
 fn is_dangerous(approval: &Approval) -> bool {
-    matches!(risk(approval), Risk::Dangerous | Risk::Destructive)
+    matches!(approval.risk(), Risk::Dangerous | Risk::Destructive)
 }
 
 /// What became of a question, for people.
@@ -249,7 +251,8 @@ fn all(desk: &PageDesk<'_>, answered: Option<i64>) -> Result<Markup, PageError> 
             } @else {
                 p { (count(open.len(), "question")) " for you. If you don't answer, I won't do it." }
             }
-            @for approval in &open { (card(desk, approval)) }
+            @for approval in &open { (card(desk, approval, "")) }
+            (together(&open))
             @if !decided.is_empty() {
                 h2 { "Decided in the last days" }
                 ul .list {
@@ -275,12 +278,12 @@ fn what_now(approval: &Approval) -> &'static str {
     }
 }
 
-/// An open question with its answers.
-fn card(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
+/// An open question with its answers. `from`: the page that shows it.
+pub(super) fn card(desk: &PageDesk<'_>, approval: &Approval, from: &str) -> Markup {
     html! {
         article .card {
             (asked(desk, approval))
-            (answers(approval, false))
+            (answers(approval, false, from))
         }
     }
 }
@@ -290,20 +293,20 @@ fn once_more(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
     html! {
         @if is_open(desk, approval) {
             @if is_dangerous(approval) {
-                p { "Risk: " strong { (risk(approval).told()) } ". Read once more what would run; what it does may not be undone." }
+                p { "Risk: " strong { (approval.risk().told()) } ". Read once more what would run; what it does may not be undone." }
             }
         } @else {
             p .note role="status" { (state_told(desk, approval)) }
         }
         article .card {
             (asked(desk, approval))
-            @if is_open(desk, approval) { (answers(approval, true)) }
+            @if is_open(desk, approval) { (answers(approval, true, "")) }
         }
         p .actions { a href="/questions" { "All questions" } }
     }
 }
 
-fn answers(approval: &Approval, is_again: bool) -> Markup {
+fn answers(approval: &Approval, is_again: bool, from: &str) -> Markup {
     let (id, digest) = (approval.id, digest(approval));
     let leads_on = is_dangerous(approval) && !is_again;
     html! {
@@ -311,19 +314,20 @@ fn answers(approval: &Approval, is_again: bool) -> Markup {
             @if leads_on {
                 a .button href={ "/questions/" (id) } { "Allow once…" }
             } @else {
-                (answer_form(id, &digest, is_again, ("allow", "Allow once")))
+                (answer_form((id, &digest), (is_again, from), ("allow", "Allow once")))
             }
-            (answer_form(id, &digest, is_again, ("refuse", "Don't allow")))
+            (answer_form((id, &digest), (is_again, from), ("refuse", "Don't allow")))
         }
     }
 }
 
-fn answer_form(id: i64, digest: &str, is_again: bool, (answer, name): (&str, &str)) -> Markup {
+fn answer_form((id, digest): (i64, &str), (is_again, from): (bool, &str), (answer, name): (&str, &str)) -> Markup {
     html! {
         form action={ "/questions/" (id) } method="post" {
             input type="hidden" name="answer" value=(answer);
             input type="hidden" name="digest" value=(digest);
             @if is_again { input type="hidden" name="again" value="true"; }
+            @if !from.is_empty() { input type="hidden" name="from" value=(from); }
             button type="submit" aria-label={ (name) ", question " (id) } { (name) }
         }
     }
@@ -333,10 +337,11 @@ fn answer_form(id: i64, digest: &str, is_again: bool, (answer, name): (&str, &st
 fn asked(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
     let Approval { id, tool, action, reasons, origin, chat, cycle_id, asked_at, expires_at, named, .. } = approval;
     let mark = if is_dangerous(approval) { "badge bad" } else { "badge" };
+    let described = approval_text::describe(tool, action);
     html! {
-        h2 { "Question " (id) ": may I use " code { (visible(tool)) } "?" }
-        p { span class=(mark) { "Risk: " (risk(approval).told()) } }
-        (arguments(desk, tool, action))
+        h2 { (sentence(desk, &described)) }
+        p { span class=(mark) { "Risk: " (approval.risk().told()) } " " span .meta { "Question " (id) } }
+        (parts(desk, &described))
         (named_files(desk, named))
         p { "Why I ask: " (shown(desk, &reasons.join(" "))) }
         @if let Some(origin) = origin {
@@ -360,27 +365,27 @@ fn asked(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
     }
 }
 
-/// As it may be shown: signs that a screen hides are written out first, so that none of them is lost.
-fn shown(desk: &PageDesk<'_>, text: &str) -> String {
-    desk.shown(&visible(text))
+/// What would be done and to what.
+fn sentence(desk: &PageDesk<'_>, described: &Described) -> Markup {
+    html! {
+        "May I "
+        @for piece in &described.wish {
+            @match piece {
+                Piece::Words(words) => (words),
+                Piece::Value(value) => code { (shown(desk, value)) },
+            }
+        }
+        "?"
+    }
 }
 
-/// Each argument, none of them shortened.
-fn arguments(desk: &PageDesk<'_>, tool: &str, action: &str) -> Markup {
-    let block = |text: &str| {
-        let text = shown(desk, text);
-        html! { div .scroll tabindex="0" role="region" aria-label="What would run" { pre { (text) } } }
-    };
-    match approval_text::arguments(tool, action) {
-        Some(arguments) => html! {
-            dl {
-                @for (name, value) in &arguments {
-                    dt { (shown(desk, name)) }
-                    dd { (block(value)) }
-                }
-            }
-        },
-        None => block(action),
+/// The rest of it, none of it shortened.
+fn parts(desk: &PageDesk<'_>, described: &Described) -> Markup {
+    html! {
+        @for part in &described.parts {
+            @if let Some(name) = &part.name { p .meta { (shown(desk, &name.replace('_', " "))) ":" } }
+            pre .whole { (shown(desk, &part.text)) }
+        }
     }
 }
 
@@ -391,11 +396,10 @@ fn named_files(desk: &PageDesk<'_>, named: &BoundFiles) -> Markup {
             p {
                 @if file.is_run { "It runs " } @else { "It names " }
                 code { (shown(desk, &file.path.to_string_lossy())) }
-                ", " (file.bytes) " bytes with the SHA-256 " code .digest { (file.sha256) }
-                @if file.text.is_none() { ", which can't be shown here" } "."
+                @if file.text.is_none() { " (" (file.bytes) " bytes), which can't be shown here." } @else { ":" }
             }
             @if let Some(text) = &file.text {
-                div .scroll tabindex="0" role="region" aria-label="The file that it names" { pre { (shown(desk, text)) } }
+                pre .whole { (shown(desk, text)) }
             }
         }
         @if named.beside.is_some() {
@@ -410,6 +414,7 @@ fn decided_line(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
         Some(_) => "in the chat",
         None => "",
     };
+    let described = approval_text::describe(&approval.tool, &approval.action);
     let mark = match approval.state {
         ApprovalState::Approved => "badge ok",
         ApprovalState::Denied => "badge bad",
@@ -417,7 +422,7 @@ fn decided_line(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
     };
     html! {
         p {
-            "Question " (approval.id) ": " code { (visible(&approval.tool)) } " "
+            "Question " (approval.id) ": " (sentence(desk, &described)) " "
             span class=(mark) { (state_told(desk, approval)) }
         }
         p .meta {
@@ -426,7 +431,7 @@ fn decided_line(desk: &PageDesk<'_>, approval: &Approval) -> Markup {
         }
         details {
             summary { "What question " (approval.id) " asked" }
-            (arguments(desk, &approval.tool, &approval.action))
+            (parts(desk, &described))
             p { "Why I asked: " (shown(desk, &approval.reasons.join(" "))) }
         }
     }

@@ -71,6 +71,12 @@ impl Risk {
         }
     }
 
+    /// The risk of this name. What isn't known is as bad as it gets.
+    pub fn named(name: &str) -> Self {
+        let all = [Self::Safe, Self::Caution, Self::Dangerous, Self::Destructive];
+        all.into_iter().find(|risk| risk.name() == name).unwrap_or(Self::Destructive)
+    }
+
     /// As a person reads it, after "Risk:".
     pub fn told(self) -> &'static str {
         match self {

@@ -13,8 +13,8 @@ use crate::{
         forgetting::{SoughtWords, without},
         origin::origin_of,
     },
-    repo::{FileChange, HoldingCommits, Oid, Repo, SEEN},
-    store::{HEAD_SEEN, HeldInRows, Incoming, Store},
+    repo::{FileChange, HoldingCommits, Repo},
+    store::{HeldInRows, Incoming, Store},
     words::count,
 };
 
@@ -107,63 +107,4 @@ pub fn carry_out(
 /// What git's history still holds, of the lines and of the messages of commits.
 pub fn history(repo: &Repo, sought: &SoughtWords) -> Result<HoldingCommits, ProvenanceError> {
     Ok(repo.commits_holding(&|text| sought.are_in(text))?)
-}
-
-/// The commands that rewrite the history without the words, for a shell in any folder. What was seen of it is taken along.
-///
-/// # Errors
-/// The database can't be read.
-pub fn purge(repo: &Repo, store: Option<&Store>, words: &str) -> Result<String, ProvenanceError> {
-    let seen = store.map(|store| store.handled(HEAD_SEEN)).transpose()?.flatten();
-    let seen = seen.and_then(|id| Oid::from_str(&id).ok()).map(|id| repo.seen_now(id)).transpose()?.flatten();
-    let seen = seen.map(|seen| format!("git update-ref {SEEN} {seen}\n")).unwrap_or_default();
-    let pattern = pattern(words);
-    let root = crate::words::in_shell(repo.root());
-    let branch = repo.branch();
-    let push = if repo.has_remote() { format!("git push --force origin {branch}\n") } else { String::new() };
-    Ok(format!(
-        "wake stop\n\
-         cd {root}\n\
-         {seen}FILTER_BRANCH_SQUELCH_WARNING=1 git filter-branch --force \\\n  \
-         --tree-filter \"find . -path ./.git -prune -o -type f -exec perl -0777 -pi -e 's/{pattern}/[forgotten]/gi' {{}} +\" \\\n  \
-         --msg-filter \"perl -0777 -pe 's/{pattern}/[forgotten]/gi'\" -- --all\n\
-         git for-each-ref --format='delete %(refname)' refs/original | git update-ref --stdin\n\
-         git reflog expire --expire=now --expire-unreachable=now --all\n\
-         git gc --prune=now --quiet\n\
-         {push}wake resume\n"
-    ))
-}
-
-/// The words as a pattern of Perl's that any shell leaves alone: plain letters and digits, and all other bytes by their numbers.
-fn pattern(words: &str) -> String {
-    let spelled = |c: char| -> String {
-        let mut bytes = [0; 4];
-        c.encode_utf8(&mut bytes).bytes().map(|byte| format!("\\x{byte:02x}")).collect()
-    };
-    let letter = |c: char| match c {
-        _ if c.is_ascii_alphanumeric() => c.to_string(),
-        _ if c.is_ascii() => spelled(c),
-        // Bytes know no case.
-        _ => {
-            let other = |mut cases: Vec<char>| if let [only] = cases.as_mut_slice() { Some(*only) } else { None };
-            let cases = [Some(c), other(c.to_lowercase().collect()), other(c.to_uppercase().collect())];
-            let cases: BTreeSet<String> = cases.into_iter().flatten().map(spelled).collect();
-            format!("(?:{})", cases.into_iter().collect::<Vec<_>>().join("|"))
-        }
-    };
-    let words = words.split_whitespace().map(|word| word.chars().map(letter).collect::<String>());
-    words.collect::<Vec<_>>().join("\\s+")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pattern_holds_nothing_that_a_shell_reads() {
-        assert_eq!(pattern("a $b`c"), "a\\s+\\x24b\\x60c");
-        assert_eq!(pattern("Zoë"), "Zo(?:\\xc3\\x8b|\\xc3\\xab)");
-        let odd: String = (' '..='\u{ff}').collect();
-        assert!(pattern(&odd).chars().all(|c| c.is_ascii_alphanumeric() || "\\()?:|+".contains(c)));
-    }
 }

@@ -13,7 +13,8 @@ use crate::{
     process::Identity,
     redact::Redactor,
     repo::{FileChange, LeftAlone, Oid, PersonEdits, Publish, Repo},
-    store::{Fence, FencedStore, HEAD_SEEN, Store},
+    store::{Fence, FencedStore, HEAD_SEEN, NewStep, Store},
+    types::ChatRef,
     wake_lock::{LockError, LockedWork, WakeLock, takeover},
 };
 
@@ -120,6 +121,20 @@ impl<'a> Hand<'a> {
             self.store().set_handled(HEAD_SEEN, &published.commit.to_string())?;
         }
         Ok(PersonsCommit { commit: published.commit, before: edits.files, left_alone: published.left_alone })
+    }
+
+    /// The same as a step that undo takes back. `did`: in words, in the past tense.
+    pub fn commit_step(
+        &mut self,
+        changes: &[FileChange],
+        subject: &str,
+        did: &str,
+    ) -> Result<PersonsCommit, ProvenanceError> {
+        let made = self.commit(changes, subject)?;
+        let did = self.tools.redactor.redact(did);
+        let step = NewStep { chat: ChatRef::TERMINAL, did, commit: Some(made.commit.to_string()) };
+        self.store().note_step(&step)?;
+        Ok(made)
     }
 
     /// Makes the index anew, without what is gone by now.

@@ -7,6 +7,7 @@ pub mod changed;
 pub mod forget;
 pub mod hand;
 pub mod point;
+pub mod purge;
 pub mod restore;
 pub mod why;
 

@@ -109,12 +109,12 @@ pub fn carry_out(
         hand.repo.check_writable(&change.path)?;
     }
     let what = match giving.changes.as_slice() {
-        [change] if giving.lines.is_empty() => format!("Restore {}", change.path),
-        [change] => format!("Restore lines of {}", change.path),
-        many => format!("Restore {} files", many.len()),
+        [change] if giving.lines.is_empty() => change.path.clone(),
+        [change] => format!("lines of {}", change.path),
+        many => format!("{} files", many.len()),
     };
-    let subject = format!("{what}\n\nAs of {}, commit {}.", giving.point.name, giving.point.commit.id);
-    let mut made = hand.commit(&giving.changes, &subject)?;
+    let subject = format!("Restore {what}\n\nAs of {}, commit {}.", giving.point.name, giving.point.commit.id);
+    let mut made = hand.commit_step(&giving.changes, &subject, &format!("restored {what}"))?;
     made.before.splice(0..0, edits.files);
     Ok((giving, Some(made)))
 }

@@ -53,6 +53,9 @@ pub enum Integrated {
         /// Where the lost commits are kept.
         rescue_ref: String,
     },
+    /// Words were taken out of the history of one side, and the other one still has the old line: nothing was changed. See
+    /// [`Repo::old_line`].
+    PurgedElsewhere,
 }
 
 impl Repo {
@@ -69,12 +72,16 @@ impl Repo {
         merge: &Merge<'_>,
         stop: StopAt,
     ) -> Result<Integrated, RepoError> {
-        if let Some(rescue_ref) = self.rewound()? {
+        if let Some(rescue_ref) = self.rewound()?.filter(|_| !matches!(self.old_line(), Ok(Some(_)))) {
             return Ok(Integrated::RewoundRemote { rescue_ref });
         }
         let Some(theirs) = self.id_of(&self.tracking_ref())?.filter(|_| self.has_remote()) else {
             return Ok(Integrated::NoRemote);
         };
+        // Before any merge: what was taken out of the history on one side isn't brought back by the other.
+        if self.old_line()?.is_some() {
+            return Ok(Integrated::PurgedElsewhere);
+        }
         self.require_names(theirs)?;
         let integrated = match self.head()? {
             Some(ours) if ours == theirs => Integrated::UpToDate,

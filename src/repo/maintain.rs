@@ -96,7 +96,7 @@ impl Repo {
         Ok(())
     }
 
-    fn housekeep(&self, timeout: Duration, args: &[&str]) -> Result<(), RepoError> {
+    pub(super) fn housekeep(&self, timeout: Duration, args: &[&str]) -> Result<(), RepoError> {
         let command = args.first().copied().unwrap_or_default();
         let failed = |why: String| RepoError::Housekeeping { why: format!("git {command}: {why}") };
         let spec = self.git_command().args(args.iter().copied()).timeout(timeout);

@@ -2,7 +2,8 @@
 //!
 //! A person works in the same work tree, so nothing here overwrites a byte that wasn't read, and nothing is left half done:
 //! every move of our branch goes through one step that a kill can't tear (`advance.rs`). Work is staged as values and
-//! published once; what isn't published leaves no trace. Remotes are only ever added to: no rebase, no force.
+//! published once; what isn't published leaves no trace. Remotes are only ever added to: no rebase, no force, but for a
+//! person's purge (`purge.rs`).
 //!
 //! One writer at a time: callers hold the wake lock.
 
@@ -32,6 +33,7 @@ mod park;
 mod past;
 mod person;
 mod publish;
+mod purge;
 mod remote;
 mod same_name;
 mod sparse;
@@ -71,6 +73,7 @@ pub use self::{
     past::{HoldingCommits, text_id},
     person::{HOLDS_SECRET, LeftAlone, MAX_PERSON_FILE_BYTES, PersonEdits},
     publish::{FileChange, Publish, Published},
+    purge::{OldLine, PURGES, PlannedPurge},
     remote::{Beside, Patience, Pushed, REMOTE_TIMEOUT, RemoteError},
     try_remote::{RemoteFound, try_remote},
 };

@@ -231,6 +231,9 @@ impl Repo {
         if !self.has_remote() {
             return Err(RemoteError::NoRemote);
         }
+        if self.old_line()?.is_some() {
+            return Err(RemoteError::Moved);
+        }
         if let Some(rescue_ref) = self.retrying(|| self.rewound())? {
             return Err(RemoteError::Rewound { rescue_ref });
         }

@@ -259,9 +259,9 @@ impl Sandbox {
         };
         let spec = spec.only_inheriting(ENVIRONMENT).dir(&layout.work_dir);
         let home = match &confinement.home {
-            ConfinedHome::AsItIs(home) => home,
-            ConfinedHome::Empty(home) if matches!(self, Self::Bubblewrap { .. }) => home,
-            ConfinedHome::Empty(_) | ConfinedHome::WorkDir => &layout.work_dir,
+            // `~` in a command is what it is in `policy.toml`, also where little of it can be reached.
+            ConfinedHome::AsItIs(home) | ConfinedHome::Empty(home) => home,
+            ConfinedHome::WorkDir => &layout.work_dir,
         };
         let spec = spec.env("HOME", home).env("TMPDIR", self.temporary(&layout.work_dir));
         Ok(Confined { spec, proxy })

@@ -29,6 +29,7 @@ mod shapes;
 #[cfg(feature = "postgres")]
 mod shared;
 mod sql;
+mod steps;
 mod upkeep;
 
 pub use chats::{chosen::ChosenSetting, moved::Moved, stop::Stopped};
@@ -44,6 +45,7 @@ pub use cycles::{
     status_lines::StatusLine,
     told::{JournalLine, PaidRequest, WrittenText},
     undo::{TakenBack, Undo},
+    undo_line::UndoStep,
 };
 pub use fence::{Fence, FencedStore};
 pub use fleet::{FleetMember, FleetRegistry, TurnClaim, TurnEnd};
@@ -91,6 +93,7 @@ pub use restored::{SetAside, StoreSize};
 pub use shapes::{CycleShape, TableShape};
 #[cfg(feature = "postgres")]
 pub use shared::DatabaseAddress;
+pub use steps::{NewStep, PersonsStep};
 pub use upkeep::{
     backoff::{HEAD_SEEN, Upkeep, UpkeepKind, wait_after},
     breaker::{ModelBreaker, ModelFault},
@@ -175,6 +178,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0041_proposals.sql"),
     include_str!("migrations/0042_sent_dates.sql"),
     include_str!("migrations/0043_named_files.sql"),
+    include_str!("migrations/0046_undo_line.sql"),
 ];
 
 /// The database, opened for one process.

@@ -105,7 +105,7 @@ fn keep_numbers(from: &SqlConnection, there: &SqlConnection, table: &str) -> Res
         return Ok(());
     }
     let greatest = there.query_row(&format!("SELECT max(id) FROM {table}"), [], |row| row.get::<_, Option<i64>>(0))?;
-    let Some(last) = last.max(greatest) else { return Ok(()) };
+    let Some(last) = last.max(greatest).filter(|last| *last > 0) else { return Ok(()) };
     if there.sqlite().is_some() {
         there.execute("DELETE FROM sqlite_sequence WHERE name = ?1", [table])?;
         there.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)", (table, last))?;

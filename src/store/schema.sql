@@ -376,6 +376,17 @@ CREATE TABLE undos (
 );
 CREATE INDEX undos_open ON undos (id) WHERE done_at IS NULL;
 
+-- One line of what changed by somebody's order, for undo: what wakes did, and what people did themselves.
+CREATE TABLE undo_line (
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    chat_id   INTEGER NOT NULL,                  -- where it was ordered; 0: at this machine
+    at        TEXT NOT NULL,
+    cycle_id  TEXT UNIQUE,                       -- the wake that did it; NULL: a person did it themselves
+    did       TEXT,                              -- of a person's own step: in words, in the past tense
+    commit_id TEXT,                              -- of a person's own step: its commit; NULL: the memory isn't touched
+    before    TEXT                               -- of a person's own step: JSON, the setting that it changed as it was
+);
+
 -- What a person is asked before it is done. An action stands here byte for byte, and is carried out at most once under its row.
 CREATE TABLE approvals (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,

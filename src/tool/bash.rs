@@ -8,6 +8,7 @@ use crate::{
     exec::{
         CommandRun, Exec,
         copies::CopyTaken,
+        held,
         session::{self, End, Ran},
     },
     policy::{self, Access, Rules, SHELL},
@@ -97,6 +98,19 @@ async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
     // On this thread, so that nothing that comes next, such as an undo, meets a copy that doesn't know what the command has changed.
     drop(copy);
     let hint = hint(&ran, access, &world.rules);
+    let missed = match exec.shelter().is_there() {
+        true => held::out_of_reach(&command, !access.is_none(), exec.shelter(), &world.rules),
+        false => Vec::new(),
+    };
+    let (unreached, but) = match missed.join(", ") {
+        names if names.is_empty() => (String::new(), String::new()),
+        names => (
+            format!(
+                "\n[{names}: out of this command's reach. Nothing there was read, changed or removed; don't say that it was]"
+            ),
+            format!(", which couldn't reach {}", brief(&names)),
+        ),
+    };
     let place = match dir {
         Some(dir) if !access.is_none() => {
             format!("\n[it began in {}; what it left there can be read, and copied to where you work]", dir.display())
@@ -109,7 +123,8 @@ async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
         _ => String::new(),
     };
     let cleared = exec.cleared().described().map(|cleared| format!("\n{cleared}")).unwrap_or_default();
-    let end = format!("{}{hint}{cleared}{place}", session::described(ran.end, within)).trim_start().to_owned();
+    let end =
+        format!("{}{hint}{unreached}{cleared}{place}", session::described(ran.end, within)).trim_start().to_owned();
     let printed = exec.keep_rest("bash", ran.printed);
     let content = match (printed.is_empty(), end.is_empty()) {
         (true, true) => "[nothing was printed]".to_owned(),
@@ -119,7 +134,7 @@ async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
     };
     Ok(Done {
         content,
-        receipt: Some(format!("Ran “{}”", brief(&command))),
+        receipt: Some(format!("Ran “{}”{but}", brief(&command))),
         taint: Some(TAINT.to_owned()),
         ..Done::default()
     })

@@ -21,8 +21,6 @@ const DIFF: &str = "brain_diff";
 const REVERT: &str = "brain_revert";
 /// Commits that are listed when no number is given.
 const DEFAULT_LISTED: usize = 10;
-/// What the person is told who wants it undone.
-const UNDOING: &str = "Undoing what I did last. I'll tell you when it's done.";
 /// What stands for the words of a commit that changed what is kept back.
 const KEPT_BACK: &str = "(it changed what your person's rules keep back, so its words aren't told)";
 /// Commits that are listed at most.
@@ -31,6 +29,8 @@ const MAX_LISTED: usize = 50;
 const MAX_SEARCHED: usize = 2_000;
 /// Lines of a diff that one call shows at most.
 const MAX_LINES: usize = 300;
+/// What the newest step is called.
+const LAST: &str = "last";
 /// The shortest beginning of an id that is looked up.
 const MIN_PREFIX: usize = 4;
 /// How what a commit tells is called as an origin: others may have had a hand in what wakes wrote.
@@ -38,13 +38,15 @@ const HISTORY: &str = "the memory's history";
 /// Wakes that can be taken back are known so far back.
 pub const MAX_UNDOABLE: u32 = 500;
 
-/// A wake that can be taken back.
+/// A step that can be taken back: a wake, or what a person did themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undoable {
-    /// Its id.
+    /// What undoing it calls it: a wake's id, or the name of a person's own step.
     pub wake: String,
-    /// Its commit's.
-    pub commit: String,
+    /// Its commit's id; `None`: the memory wasn't touched.
+    pub commit: Option<String>,
+    /// What it did, in words; `None` where nobody has asked for them.
+    pub what: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -71,7 +73,8 @@ struct Diff {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Revert {
-    /// The wake's id or its commit's, or how it begins; four characters at least.
+    /// The wake's id or its commit's, or how it begins; four characters at least. A person's own change by its commit. "last" is
+    /// what was changed last here, by you or by your person: what they mean by "undo that".
     wake: String,
 }
 
@@ -81,7 +84,7 @@ pub(super) fn tools() -> Vec<Tool> {
         Tool::new(DIFF, "Show what one wake or commit changed in the memory, line by line.", Effect::Read, diff),
         Tool::new(
             REVERT,
-            "Take a whole wake back: what it wrote into the memory, its reminders, what it hasn't sent yet. Later edits stay. The next \
+            "Take a whole wake back, or what a person changed by a command of theirs: what it wrote into the memory, its reminders, what it hasn't sent yet. Later edits stay. The next \
              wake does it and says what became of it.",
             Effect::Staged,
             revert,
@@ -99,7 +102,11 @@ struct Nothing {}
 pub(super) fn undo_last() -> Tool {
     Tool::new("undo_last", "Take back what was done last for this chat.", Effect::Staged, |_: &Nothing, world| {
         match &world.last_undoable {
-            Some(last) => Ok(Done { content: UNDOING.to_owned(), ..taken_back(&last.wake, world) }),
+            Some(last) => {
+                let what = last.what.as_deref().unwrap_or("what was done last");
+                let content = format!("Undoing {what}. I'll tell you when it's done.");
+                Ok(Done { content, ..taken_back(&last.wake, world) })
+            }
             None => Err(Refusal::because("There's nothing left that I could undo.")),
         }
     })
@@ -210,8 +217,15 @@ fn diff(args: &Diff, world: &World) -> Outcome {
 
 fn revert(args: &Revert, world: &World) -> Outcome {
     let id = prefix(&args.wake, "wake")?;
-    let mut called = world.undoable.iter().filter(|known| known.wake.starts_with(&id) || known.commit.starts_with(&id));
+    let is_called = |known: &&Undoable| {
+        known.wake.starts_with(&id) || known.commit.as_deref().is_some_and(|commit| commit.starts_with(&id))
+    };
+    let mut called = world.undoable.iter().filter(is_called);
     let known = match (called.next(), called.next()) {
+        _ if id == LAST => world
+            .last_undoable
+            .as_ref()
+            .ok_or_else(|| Refusal::because("There's nothing left that could be undone here. Nothing was done."))?,
         (Some(known), None) => known,
         (None, _) => {
             return Err(Refusal(format!(
@@ -226,10 +240,11 @@ fn revert(args: &Revert, world: &World) -> Outcome {
         }
     };
     let wake = known.wake.clone();
-    let changed = match world.documents.changed_by(&known.commit) {
+    let changed = match known.commit.as_deref().map(|commit| world.documents.changed_by(commit)) {
+        None => Vec::new(),
         // Nobody's rules are at stake, and the undo itself says what can't be read.
-        Err(_) if world.rules.is_empty() => Vec::new(),
-        changed => changed.map_err(|error| unreadable(&error))?,
+        Some(Err(_)) if world.rules.is_empty() => Vec::new(),
+        Some(changed) => changed.map_err(|error| unreadable(&error))?,
     };
     let of_orders = |place: &PathBuf| {
         place.strip_prefix(world.documents.dir()).is_ok_and(|path| path.to_str().is_some_and(memory::steers))
@@ -244,7 +259,11 @@ fn revert(args: &Revert, world: &World) -> Outcome {
             "The wake {wake} changed what your person's rules keep back; they can take it back themselves, with /undo. Nothing was done."
         )));
     }
-    Ok(taken_back(&wake, world))
+    let done = taken_back(&wake, world);
+    Ok(match &known.what {
+        Some(what) => Done { content: format!("It is {what}. {}", done.content), ..done },
+        None => done,
+    })
 }
 
 /// Asks for a wake to be undone.

@@ -121,8 +121,8 @@ fn asking() -> (FakeClaude, TestEnv, Talk) {
     let mut talk = open(&env);
     talk.types("remember the code\r");
     let question = talk.sees("Enter to decide later: ");
-    assert!(question.contains("question 1 (") && question.contains("The code is 1\\u{200b}2"), "{question}");
-    assert!(question.contains("SHA-256") && !question.contains("May I do this?"), "{question}");
+    assert!(question.contains("Question 1: May I remember “The code is 1\\u{200b}2”? Risk: "), "{question}");
+    assert_eq!(question.matches("The code is").count(), 1, "{question}");
     (claude, env, talk)
 }
 
@@ -260,13 +260,13 @@ fn a_pipe_says_a_message_a_line_and_gets_plain_answers() {
 }
 
 #[test]
-fn a_pipe_opens_no_path_and_asks_nothing() {
+fn a_pipe_opens_no_path_and_shows_what_is_asked() {
     let (claude, mut env) = minded();
     env.set("AUTONOMY", "0");
     std::fs::write(env.path("cat.png"), PNG).unwrap();
     claude.expect(Reply::tools(vec![Block::tool("t1", "remember", json!({"fact": "A cat"}))]));
     let ran = env.run_with_input(WAKE, &["chat"], "remember ./cat.png\n").ok();
-    assert!(ran.stderr.contains("wake approvals list") && ran.stdout.is_empty(), "{ran:?}");
+    assert!(ran.stderr.contains("May I remember") && ran.stdout.is_empty(), "{ran:?}");
     assert_eq!(env.query::<i64>("SELECT count(*) FROM attachments"), 0);
     assert_eq!(env.query::<String>("SELECT state FROM approvals"), "pending");
 }

@@ -251,7 +251,14 @@ fn the_home_is_the_persons_to_look_at_and_empty_but_for_grants_where_something_c
         &env,
         "echo $HOME; ls -A ~; echo true > ~/.profile; ls ~/work; touch ~/work/new; bash -lc true",
     );
-    assert_eq!(said.trim_end(), format!("{}\nwork\ndeep", home.display()));
+    let missed = "~/.profile: out of this command's reach. Nothing there was read, changed or removed";
+    assert!(said.starts_with(&format!("{}\nwork\ndeep\n[{missed}", home.display())), "{said}");
+    // What removes nothing says so, to the model and in the log.
+    let said = of_the_owner(&claude, &env, "rm -f ~/notes.txt ~/work/gone");
+    assert!(said.contains("[~/notes.txt: out of this command's reach."), "{said}");
+    assert!(home.join("notes.txt").exists());
+    let log = env.memory("memory/agent-memory/episodic-memory.md");
+    assert!(log.contains("which couldn't reach ~/notes.txt"), "{log}");
     assert!(home.join("work/new").exists() && !home.join(".profile").exists());
     env.check_sound();
 }

@@ -215,12 +215,9 @@ fn what_is_forgotten_is_in_nothing_that_is_searched_and_the_history_is_told_of_w
     assert!(commit("- the shed is green\n", "Paint the shed").contains("Paint the shed"));
     assert_eq!(env.git_in(&remote, &["rev-parse", "main"]), env.git(&["rev-parse", "main"]));
 
-    // What is printed purges it.
     let told = env.wake(&["memory", "forget", "4711-77"]).ok();
-    let script = told.stderr.split("In any shell:\n").nth(1).unwrap();
-    let script: String =
-        script.lines().filter(|line| !line.starts_with("wake ")).map(|line| format!("{line}\n")).collect();
-    env.run("sh", &["-ec", &script]).ok();
+    assert!(told.stderr.contains("--purge` takes it out of there, too"), "{told:#?}");
+    env.wake(&["memory", "forget", "4711-77", "--purge", "--yes"]).ok();
     assert_eq!(env.git(&["log", "--all", "-p", "--format=%B"]).matches("4711-77").count(), 0);
     assert_eq!(env.git_in(&remote, &["log", "--all", "-p", "--format=%B"]).matches("4711-77").count(), 0);
     // The next wake knows its place: nothing that was seen is new, what comes now is, and the remote has it.
@@ -284,4 +281,57 @@ fn what_isnt_finished_comes_first() {
     assert_eq!(refused.code, 1);
     assert!(refused.stderr.contains("Open: ") && refused.stderr.contains("Not answered yet: 1"), "{}", refused.stderr);
     assert!(all_rows(&env).contains("4711-77"));
+}
+
+/// Two machines share a remote; the words are purged on one of them.
+#[test]
+fn purged_words_leave_the_history_the_remote_and_no_machine_brings_them_back() {
+    let remote = tempfile::tempdir().unwrap();
+    let url = remote.path().join("r.git").display().to_string();
+    let (mut one, mut other) = (TestEnv::new(), TestEnv::new());
+    one.set("REPO_URL", &url);
+    other.set("REPO_URL", &url);
+    let git = |args: &[&str]| one.run("git", args).ok().stdout;
+    git(&["init", "--quiet", "--bare", "-b", "main", &url]);
+    one.wake(&["say", "remember that cats purr"]).ok();
+    one.wake(&["say", "remember that the secret is swordfish"]).ok();
+    one.wake(&["say", "remember that dogs bark"]).ok();
+    one.wake(&["task", "add", "Tea"]).ok();
+    other.wake(&["--once"]).ok();
+    other.wake(&["say", "remember that fish swim"]).ok();
+    one.wake(&["--once"]).ok();
+    let holds = |dir: &str| {
+        git(&["-C", dir, "log", "--all", "-p", "-i", "--grep", "swordfish", "--format=%H"])
+            + &git(&["-C", dir, "log", "--all", "-i", "-G", "swordfish", "--format=%H"])
+    };
+    let brain = one.brain().display().to_string();
+    assert!(!holds(&brain).is_empty() && !holds(&url).is_empty());
+
+    let ran = one.wake(&["memory", "forget", "swordfish", "--yes", "--purge"]).ok();
+    assert!(ran.stderr.contains("Other clones and forks still hold the words"), "{ran:#?}");
+    assert!(ran.stderr.contains("replaced by force") && ran.stderr.contains("For 7 days"), "{ran:#?}");
+    assert_eq!(holds(&brain) + &holds(&url), "");
+    assert!(one.memory(FACTS).contains("cats purr") && !one.memory(FACTS).contains("swordfish"));
+    assert!(one.memory(FACTS).contains("fish swim"), "what the other machine has pushed stays");
+    let commits: i64 = one.query("SELECT count(*) FROM cycles WHERE commit_id IS NOT NULL");
+    let known: String = one.query("SELECT group_concat(commit_id, ' ') FROM cycles WHERE commit_id IS NOT NULL");
+    for id in known.split(' ') {
+        git(&["-C", &brain, "cat-file", "-e", &format!("{id}^{{commit}}")]);
+    }
+    assert!(commits >= 3);
+    let undone = one.wake(&["undo"]).ok();
+    assert!(undone.stdout.contains("I've undone what you did") && undone.stdout.contains("in 1 file"), "{undone:#?}");
+
+    // The other machine has the old line: it merges nothing, pushes nothing, and says why.
+    other.at("2026-11-21T16:00:00Z");
+    other.wake(&["say", "remember that birds sing"]).ok();
+    let ran = other.wake(&["--once"]).ok();
+    let told: String = other.query("SELECT group_concat(message_text, ' ') FROM outgoing_messages");
+    assert!(told.contains("Merging would bring them back"), "{told} {ran:#?}");
+    assert_eq!(holds(&url), "");
+    one.wake(&["--once"]).ok();
+    assert_eq!(holds(&brain), "");
+    let kept = std::fs::read_dir(one.workspace().join("purged")).unwrap().count();
+    assert_eq!(kept, 1);
+    one.check_sound();
 }

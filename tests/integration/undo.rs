@@ -96,6 +96,39 @@ fn without_an_id_the_last_wake_that_did_something_is_meant() {
     env.check_sound();
 }
 
+/// The commands of a person's own, from the newest on, and what each undo says that it is.
+#[test]
+fn what_a_person_does_themselves_is_undone_in_the_same_line() {
+    let env = lived_in();
+    let orders: [&[&str]; 4] = [
+        &["task", "add", "Write the report"],
+        &["task", "done", "report"],
+        &["remind", "call Anna", "--at", "tomorrow 10"],
+        &["remind", "done", "stretch"],
+    ];
+    for order in orders {
+        env.wake(order).ok();
+    }
+    let undo = |named: &str| {
+        let ran = say(&env, "undo that");
+        assert!(ran.stdout.contains(&format!("Undoing what {named}")), "{named}: {ran:#?}");
+        assert!(ran.stdout.contains(&format!("I've undone what {named}")), "{named}: {ran:#?}");
+    };
+    undo("you did at 15:00: ended the reminder “stretch”");
+    assert_eq!(reminders(&env), 2);
+    undo("you did at 15:00: set the reminder “call Anna”");
+    assert_eq!(reminders(&env), 1);
+    undo("you did at 15:00: finished the task “Write the report”");
+    assert!(env.memory(ACTIVE).contains("Write the report"));
+    assert_eq!(env.trailer("Undoes"), "step/4");
+    undo("you did at 15:00: added the task “Write the report”");
+    assert!(!env.memory(ACTIVE).contains("Write the report"));
+    undo("I did at 15:00: remembered “");
+    assert_eq!(reminders(&env), 0);
+    assert!(env.memory(SEMANTIC).contains("cats purr"), "that was before");
+    env.check_sound();
+}
+
 #[test]
 fn a_given_wake_is_taken_back_and_what_came_later_stays() {
     let env = lived_in();

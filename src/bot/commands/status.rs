@@ -4,6 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{super::batch::Asked, Desk};
 use crate::{
+    approval_text,
     config::OFFLINE_MODEL,
     cycle::{self, decide::budget::Budget},
     store::{Approval, CycleRow, CycleState, Outstanding, Result},
@@ -43,7 +44,8 @@ pub(super) struct AssistantStatus {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Question {
     id: i64,
-    tool: String,
+    /// What would be done, in one sentence.
+    what: String,
     asked_at: Option<DateTime<Utc>>,
     expires_at: Option<DateTime<Utc>>,
     is_asked_here: bool,
@@ -111,12 +113,12 @@ impl AssistantStatus {
     }
 
     fn questions(&self) -> Vec<String> {
-        let question = |Question { id, tool, asked_at, expires_at, is_asked_here }: &Question| {
+        let question = |Question { id, what, asked_at, expires_at, is_asked_here }: &Question| {
             let since = asked_at.map(|at| format!(" since {}", self.local(at))).unwrap_or_default();
             let until = expires_at.map(|at| format!(" until {}", self.local(at))).unwrap_or_default();
             let here = if *is_asked_here { "under it" } else { "in its chat" };
             format!(
-                "**A question waits for you**{since}{until}: may I use `{tool}`? Answer with the buttons {here}, or in a terminal with \
+                "**A question waits for you**{since}{until}: {what} Answer with the buttons {here}, or in a terminal with \
                  `wake approvals approve {id}` or `deny {id}`."
             )
         };
@@ -209,8 +211,8 @@ impl AssistantStatus {
 impl Question {
     fn of(asked: Approval, chat: ChatRef) -> Self {
         let is_asked_here = asked.chat == chat;
-        let Approval { id, tool, asked_at, expires_at, .. } = asked;
-        Self { id, tool, asked_at, expires_at, is_asked_here }
+        let Approval { id, tool, action, asked_at, expires_at, .. } = asked;
+        Self { id, what: approval_text::describe(&tool, &action).sentence(), asked_at, expires_at, is_asked_here }
     }
 }
 
@@ -284,7 +286,7 @@ mod tests {
             questions: [true, false]
                 .map(|is_asked_here| Question {
                     id: if is_asked_here { 4 } else { 5 },
-                    tool: "bash".to_owned(),
+                    what: "May I run this command?".to_owned(),
                     asked_at: at("2026-11-21T08:30:00Z"),
                     expires_at: at("2026-11-22T08:30:00Z"),
                     is_asked_here,
@@ -297,8 +299,8 @@ mod tests {
         };
         insta::assert_snapshot!(status.text(), @r"
         - **Stopped** since today 09:59. Send /resume to continue.
-        - **A question waits for you** since today 09:30 until Sun 2026-11-22 09:30: may I use `bash`? Answer with the buttons under it, or in a terminal with `wake approvals approve 4` or `deny 4`.
-        - **A question waits for you** since today 09:30 until Sun 2026-11-22 09:30: may I use `bash`? Answer with the buttons in its chat, or in a terminal with `wake approvals approve 5` or `deny 5`.
+        - **A question waits for you** since today 09:30 until Sun 2026-11-22 09:30: May I run this command? Answer with the buttons under it, or in a terminal with `wake approvals approve 4` or `deny 4`.
+        - **A question waits for you** since today 09:30 until Sun 2026-11-22 09:30: May I run this command? Answer with the buttons in its chat, or in a terminal with `wake approvals approve 5` or `deny 5`.
         - **Working** since today 09:59.
         - Last: Fri 2026-11-20 09:00, 2 messages in chat 4242, reminder 3 (done).
         - 3 messages waiting, the oldest for 45 min.

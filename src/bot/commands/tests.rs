@@ -193,7 +193,7 @@ fn before_the_first_wake_each_has_an_answer() {
     I haven't done anything yet.
 
     /undo
-    There's nothing to undo: all that I saved or set here is undone already, or I only answered. /log lists what I did.
+    There's nothing to undo: all that was saved or set here is undone already, or I only answered. /log lists what I did.
 
     /retry
     There's nothing to try again: nothing here was undone or given up.

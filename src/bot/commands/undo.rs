@@ -2,9 +2,9 @@
 
 use super::{super::batch::Asked, CommandReply, Desk};
 use crate::{
-    cycle::{Choice, undoable, what_it_did, which_change},
+    cycle::{Choice, undoable, what_it_did, what_they_did, which_change},
     repo::Committed,
-    store::{Order, Proposal, Result},
+    store::{Order, PersonsStep, Proposal, Result},
     types::ChatRef,
 };
 
@@ -22,6 +22,11 @@ pub(super) fn answer(desk: &Desk<'_>, asked: &Asked) -> Result<CommandReply> {
         Choice::Change(proposal) => {
             let text = format!("Undoing {}. I'll tell you when it's done.", which_change(&proposal));
             return Ok(CommandReply::orders(text, Order::Undo { wake: Proposal::undone_as(proposal.id) }));
+        }
+        Choice::Person(step) => {
+            let what = what_they_did(&step, desk.now, desk.config.timezone);
+            let text = format!("Undoing {what}. I'll tell you when it's done.");
+            return Ok(CommandReply::orders(text, Order::Undo { wake: PersonsStep::undone_as(step.id) }));
         }
         Choice::Refused(why) => return Ok(CommandReply::says(format!("{why} /log lists what I did."))),
     };

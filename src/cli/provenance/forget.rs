@@ -2,6 +2,7 @@
 
 use std::{
     io::{BufRead as _, IsTerminal as _},
+    path::Path,
     process::ExitCode,
 };
 
@@ -10,7 +11,11 @@ use crate::{
     cli::{EXIT_FAILED, complain, print},
     config::Config,
     memory::forgetting::SoughtWords,
-    provenance::forget::{self, Forgetting},
+    provenance::{
+        forget::{self, Forgetting},
+        hand::HandTools,
+        purge::{self, PurgedHistory},
+    },
     repo::{HoldingCommits, Repo},
     setup::install::DATABASE_COPY,
     words::{count, local, one_line, shortened},
@@ -30,6 +35,9 @@ pub(in crate::cli) struct ForgetArguments {
     /// Say what would be taken out, and do nothing.
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
+    /// Take it out of git's history, too, here and at the remote, whose history is replaced by force.
+    #[arg(long)]
+    purge: bool,
 }
 
 /// `wake memory forget`.
@@ -57,7 +65,10 @@ pub(in crate::cli) fn forget(config: &Config, arguments: &ForgetArguments) -> Ex
         }
         complain("Nothing that is searched holds these words.");
         show_copy(config);
-        show_history(config, &repo, &sought, &words);
+        if arguments.purge && !arguments.dry_run {
+            return purged(config, &repo, &sought, arguments.yes);
+        }
+        show_history(&repo, &sought, &words);
         return ExitCode::SUCCESS;
     }
     if arguments.dry_run {
@@ -95,7 +106,55 @@ pub(in crate::cli) fn forget(config: &Config, arguments: &ForgetArguments) -> Ex
                  and what a model or an embedder was sent."
             ));
             show_copy(config);
-            show_history(config, &repo, &sought, &words);
+            if arguments.purge {
+                return purged(config, &repo, &sought, arguments.yes);
+            }
+            show_history(&repo, &sought, &words);
+            ExitCode::SUCCESS
+        }
+        Err(error) => refused(&error),
+    }
+}
+
+/// Takes the words out of git's history once the person has agreed, and says what that came to.
+fn purged(config: &Config, repo: &Repo, sought: &SoughtWords, is_agreed: bool) -> ExitCode {
+    let holding = match forget::history(repo, sought) {
+        Ok(found) => found.commits.len(),
+        Err(error) => {
+            complain(&format!("What git's history holds couldn't be looked at: {error}."));
+            return ExitCode::from(EXIT_FAILED);
+        }
+    };
+    if holding == 0 {
+        complain("Git's history doesn't hold these words.");
+        return ExitCode::SUCCESS;
+    }
+    complain(&purge::warning(holding));
+    if asked(is_agreed, "Rewrite the history? [y/N]") != Some(true) {
+        complain("The history stays as it is.");
+        return ExitCode::from(EXIT_FAILED);
+    }
+    let (clock, redactor) = (config.clock(), crate::cli::redactor(config));
+    let tools = HandTools { config, clock: clock.as_ref(), redactor: &redactor };
+    match with_hand(config, |hand| purge::purge(hand, tools, sought)) {
+        Ok(PurgedHistory { commits, backup, pushed }) => {
+            complain(&format!("The history was rewritten: {} got another id.", count(commits, "commit")));
+            match pushed {
+                Some(Ok(())) => complain(
+                    "The remote's history was replaced by force. Its own caches and forks may still hold the words.",
+                ),
+                Some(Err(error)) => complain(&format!(
+                    "The remote still has the old history: {error}. I merge nothing of it and push nothing to it. The same command once \
+                     more replaces it there."
+                )),
+                None => {}
+            }
+            if let Some(backup) = backup {
+                let path = crate::words::in_shell(&backup);
+                complain(&format!(
+                    "For 7 days the history is kept as it was, outside of git, and holds the words: {path}. `rm` removes it at once."
+                ));
+            }
             ExitCode::SUCCESS
         }
         Err(error) => refused(&error),
@@ -104,13 +163,17 @@ pub(in crate::cli) fn forget(config: &Config, arguments: &ForgetArguments) -> Ex
 
 /// Whether the person agrees; none: nobody can be asked.
 fn agreed(is_said: bool) -> Option<bool> {
+    asked(is_said, "Take it out? It can't be brought back from the database. [y/N]")
+}
+
+fn asked(is_said: bool, question: &str) -> Option<bool> {
     if is_said {
         return Some(true);
     }
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return None;
     }
-    complain("Take it out? It can't be brought back from the database. [y/N]");
+    complain(question);
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).ok()?;
     Some(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
@@ -234,7 +297,7 @@ fn show_copy(config: &Config) {
     }
 }
 
-fn show_history(config: &Config, repo: &Repo, sought: &SoughtWords, words: &str) {
+fn show_history(repo: &Repo, sought: &SoughtWords, words: &str) {
     let HoldingCommits { commits, on_remote, is_cut } = match forget::history(repo, sought) {
         Ok(found) => found,
         Err(error) => return complain(&format!("What git's history holds couldn't be looked at: {error}.")),
@@ -252,11 +315,9 @@ fn show_history(config: &Config, repo: &Repo, sought: &SoughtWords, words: &str)
             "The remote has {n} of them, as far as I last saw. Other clones, forks and its own caches may have them, too."
         )),
     }
-    complain(
-        "This purges it: every commit since gets another id. Commit or stash first what isn't committed. In any shell:\n",
-    );
-    match forget::purge(repo, database(config).as_ref(), words) {
-        Ok(commands) => complain(&commands),
-        Err(error) => complain(&format!("They can't be told: {error}.")),
-    }
+    let words = crate::words::in_shell(Path::new(words));
+    complain(&format!(
+        "`wake memory forget {words} --purge` takes it out of there, too. {}",
+        purge::warning(commits.len())
+    ));
 }

@@ -279,6 +279,15 @@ impl Cycle {
         }
     }
 
+    /// Calls of the last turn of which nothing is known yet, in their order.
+    pub fn unjudged_calls(&self) -> Vec<ToolRequest> {
+        let Phase::Acting(calls) = &self.phase else { return Vec::new() };
+        let is_open = |pending: &&Pending| {
+            pending.outcome.is_none() && pending.fault.is_none() && !pending.was_begun && pending.verdict.is_none()
+        };
+        calls.iter().filter(is_open).map(|pending| pending.request.clone()).collect()
+    }
+
     /// The model's next turn, if it may still take one.
     fn ask(&self, limits: &Limits) -> Step {
         if let Some(why) = self.meter.refusal() {

@@ -1,16 +1,16 @@
-//! Which wake `/undo` and `wake undo` mean: decided when it is asked for, so that a wake that is just ending isn't taken for
+//! Which step `/undo` and `wake undo` mean: decided when it is asked for, so that a wake that is just ending isn't taken for
 //! the one that the person saw.
 
 use chrono::{DateTime, Utc};
 
 use crate::zone::Tz;
 use crate::{
-    store::{CycleRow, CycleState, Proposal, Store, StoreError},
+    store::{CycleRow, CycleState, PersonsStep, Proposal, Store, StoreError, UndoStep},
     types::ChatRef,
 };
 
 const NOTHING_LEFT: &str =
-    "There's nothing to undo: all that I saved or set here is undone already, or I only answered.";
+    "There's nothing to undo: all that was saved or set here is undone already, or I only answered.";
 
 const UNDONE: &str = "That is undone already.";
 const NOT_YET: &str = "I'm not done with that yet: it can be undone once I am.";
@@ -24,19 +24,36 @@ pub enum Choice {
     Wake(Box<CycleRow>),
     /// This change of the assistant's own orders is, by itself.
     Change(Box<Proposal>),
+    /// What a person did themselves is.
+    Person(PersonsStep),
     /// None is, and why, for people.
     Refused(String),
 }
 
 /// Which wake it is, for people: `what I did at 14:03: remembered “x”`. `subject`: its commit's.
 pub fn what_it_did(row: Option<&CycleRow>, subject: Option<&str>, now: DateTime<Utc>, tz: Tz) -> String {
-    let at = row.and_then(|row| row.started_at).map(|at| at.with_timezone(&tz));
+    let at = moment(row.and_then(|row| row.started_at), now, tz);
+    let did = subject.and_then(|subject| subject.strip_prefix("Wake: ")).map(|did| format!(": {did}"));
+    format!("what I did{at}{}", did.unwrap_or_default())
+}
+
+fn moment(at: Option<DateTime<Utc>>, now: DateTime<Utc>, tz: Tz) -> String {
+    let at = at.map(|at| at.with_timezone(&tz));
     let at = at.map(|at| match at.date_naive() == now.with_timezone(&tz).date_naive() {
         true => at.format(" at %H:%M").to_string(),
         false => at.format(" on %a %-d %b at %H:%M").to_string(),
     });
-    let did = subject.and_then(|subject| subject.strip_prefix("Wake: ")).map(|did| format!(": {did}"));
-    format!("what I did{}{}", at.unwrap_or_default(), did.unwrap_or_default())
+    at.unwrap_or_default()
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(char::to_lowercase).into_iter().flatten().chain(chars).collect()
+}
+
+/// Which step of a person's own it is, for them: `what you did at 14:03: finished the task “x”`.
+pub fn what_they_did(step: &PersonsStep, now: DateTime<Utc>, tz: Tz) -> String {
+    format!("what you did{}: {}", moment(step.at, now, tz), lower_first(&step.did))
 }
 
 /// Which change of its own orders it is, for people.
@@ -44,16 +61,20 @@ pub fn which_change(proposal: &Proposal) -> String {
     format!("the change of my orders that you agreed to: “{}”", proposal.new.title)
 }
 
-/// Finds the wake: the last of `chats` (of all when none is named) that did more than answer and that nobody has asked to undo
-/// yet, not counting `already`; or the one whose id or commit begins with `id`.
+/// Finds the step: the newest of `chats` (of all when none is named) that nobody has asked to undo yet, not counting `already`; or
+/// the wake whose id or commit begins with `id`; or the step or the change of orders that has this name.
 pub fn undoable(store: &Store, chats: &[ChatRef], id: Option<&str>, already: &[String]) -> Result<Choice, StoreError> {
     let refused = |why: &str| Ok(Choice::Refused(why.to_owned()));
     let Some(id) = id else {
-        return Ok(match store.last_undoable(chats, already)? {
-            Some(row) => Choice::Wake(Box::new(row)),
+        return Ok(match store.last_step(chats, already)? {
+            Some(UndoStep::Wake(row)) => Choice::Wake(row),
+            Some(UndoStep::Person(step)) => Choice::Person(step),
             None => Choice::Refused(NOTHING_LEFT.to_owned()),
         });
     };
+    if let Some(number) = PersonsStep::named_by(id) {
+        return of_person(store, number, chats, already);
+    }
     if let Some(number) = Proposal::named_by(id).filter(|_| chats.is_empty()) {
         return of_change(store, number, already);
     }
@@ -80,6 +101,19 @@ pub fn undoable(store: &Store, chats: &[ChatRef], id: Option<&str>, already: &[S
         }
         (CycleState::Failed | CycleState::Abandoned, None) => refused(CAME_TO_NOTHING),
     }
+}
+
+/// Whether a person's own step can be taken back.
+fn of_person(store: &Store, number: i64, chats: &[ChatRef], already: &[String]) -> Result<Choice, StoreError> {
+    let name = PersonsStep::undone_as(number);
+    let step = store.persons_step(number)?.filter(|(_, chat)| chats.is_empty() || chats.contains(chat));
+    Ok(match (step, store.undone(&name)?) {
+        (None, _) => Choice::Refused("I find no such step here.".to_owned()),
+        (_, Some(true)) => Choice::Refused(UNDONE.to_owned()),
+        (_, Some(false)) => Choice::Refused(ABOUT_TO_BE.to_owned()),
+        _ if already.contains(&name) => Choice::Refused(ABOUT_TO_BE.to_owned()),
+        (Some((step, _)), None) => Choice::Person(step),
+    })
 }
 
 /// Whether a change of its own orders can be taken back: it was agreed to, and its wake stands.

@@ -7,7 +7,7 @@ use crate::{
     cycle::{context::WakeError, session::Session},
     memory::{self, unsettled::unsettled},
     outside,
-    repo::{HOLDS_SECRET, LeftAlone, RemoteError, Repo},
+    repo::{HOLDS_SECRET, LeftAlone, OldLine, RemoteError, Repo},
     store::UpkeepKind,
 };
 
@@ -37,6 +37,26 @@ pub(super) fn alarm_of_secret(
          may go there, push by yourself: `git push origin {branch}`. I'll continue from either."
     );
     session.alarm(&format!("secret-push/{commit}"), text).map(drop)
+}
+
+/// Tells that one side still has a history that words were taken out of.
+pub(super) fn alarm_of_purged(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
+    let branch = repo.branch();
+    let text = match repo.old_line()? {
+        None => return Ok(()),
+        Some(OldLine::Ours) => format!(
+            "Words were taken out of my memory's history on another machine, and this one still has them. Merging would bring them \
+             back, so I fetched and changed nothing. `git reset --keep origin/{branch}` in the memory's folder follows; what only this \
+             machine has is lost by it, so copy that first. Then `git reflog expire --expire=now --all && git gc --prune=now`."
+        ),
+        Some(OldLine::Remote) => {
+            "The remote still has the history that you had me take words out of. I neither merge nor push it. \
+             The same `wake memory forget … --purge` once more replaces it there."
+                .to_owned()
+        }
+    };
+    let key = format!("purged/{}", session.now().date_naive());
+    session.alarm(&key, text).map(drop)
 }
 
 /// Whoever sees it first, the fetch or the push: it is told once, with what settles it.

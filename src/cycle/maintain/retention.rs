@@ -6,7 +6,10 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
+
 use crate::{
+    config::Config,
     cycle::{
         context::WakeError,
         look::retention::{RetentionTurn, WATCHED, files, is_due, oldest_kept, turn},
@@ -23,9 +26,27 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// No new batch is begun after so long; the next wake goes on.
 const BOUND: Duration = Duration::from_secs(5);
 
+/// How long what a purge took out of the history is kept.
+const PURGED_KEPT: TimeDelta = TimeDelta::days(7);
+
+/// Removes what is kept of purges once its time is over, whatever `KEEP_DAYS` says.
+fn forget_purged(config: &Config, now: DateTime<Utc>) {
+    let Ok(entries) = std::fs::read_dir(config.purged_dir()) else { return };
+    for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
+        let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+        let Ok(made) = NaiveDateTime::parse_from_str(name, "%Y%m%dT%H%M%SZ") else { continue };
+        if now - made.and_utc() > PURGED_KEPT
+            && let Err(error) = std::fs::remove_file(&path)
+        {
+            tracing::warn!(%error, "{} could not be removed; it is tried again", path.display());
+        }
+    }
+}
+
 /// Forgets what is old, if it is time to. Says whether anything was forgotten. Ends early for whoever comes meanwhile, and
 /// after a while; the next wake goes on.
 pub(in crate::cycle) async fn forget_old(session: &mut Session<'_>) -> Result<bool, WakeError> {
+    forget_purged(session.context.config, session.now());
     let (Some(before), true) = (oldest_kept(session.context), is_due(&session.store, session.context)?) else {
         return Ok(false);
     };

@@ -272,6 +272,7 @@ fn integrate(session: &mut Session<'_>, repo: &Repo, account: &mut Account, urge
             alarms::tell_unsettled(session, repo, &conflicts)?;
         }
         Ok(Integrated::RewoundRemote { rescue_ref }) => alarms::alarm_of_rewound(session, repo, &rescue_ref)?,
+        Ok(Integrated::PurgedElsewhere) => alarms::alarm_of_purged(session, repo)?,
         // A merge that was cut off before it was told of.
         Ok(_) => alarms::tell_unsettled(session, repo, &[])?,
         // The one is told where the work is parked for it, the other is over in a moment.

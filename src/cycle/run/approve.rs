@@ -40,6 +40,8 @@ const CAPTION_CHARS_MAX: usize = 1_024;
 const WOULD_ASK: &str = "This would have to ask, and nobody is there to answer now. Nothing was done. Propose it with `tell` instead, or leave it.";
 /// How much is shown of the reasons, and of the origins, where the whole is in a file beside them, in characters.
 const BESIDE_FILE_CHARS_MAX: usize = 250;
+/// Calls of a turn that are asked about beside the first.
+const ASKED_AHEAD_MAX: usize = 9;
 /// Lines that are shown of what was done, and of what is left to do.
 const LISTED_MAX: usize = 8;
 /// How much is shown of each, in characters.
@@ -96,6 +98,23 @@ pub(in crate::cycle) fn judge(
             Ok(Judged::Asked)
         }
     }
+}
+
+/// Asks about the turn's other calls, too, as far as they ask as things are now: so their person can answer them together. The work goes
+/// on once all are answered.
+pub(in crate::cycle) fn ask_ahead(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    registry: &Registry,
+) -> Result<(), WakeError> {
+    for request in live.state.unjudged_calls().into_iter().take(ASKED_AHEAD_MAX) {
+        let asks = verdict(session, live, registry, &request).is_some_and(|verdict| verdict.decision == Decision::Ask);
+        // A proposal is asked by itself: one at a time.
+        if asks && request.name != approval_text::PROPOSE_CHANGE {
+            judge(session, live, registry, &request)?;
+        }
+    }
+    Ok(())
 }
 
 /// What the policy says of a call as things are now; none: there is no such tool.
@@ -270,14 +289,16 @@ fn put(
     };
     let text = text(&live.state, &approval, chat);
     let is_owners_chat = live.cycle.chat == Some(chat);
-    let message = |id| NewOutgoing {
+    let message = |id| {
+        NewOutgoing {
         chat,
         text: session.context.redactor.redact(&match chat {
             ChatRef::TERMINAL => {
                 let always =
                     if may_stand { format!(" Always: `wake approvals approve {id} --always`.") } else { String::new() };
+                let typed = if approval.verdict.risk <= Risk::Caution { " Or say yes or no." } else { "" };
                 format!(
-                    "{text}\nTo allow it: `wake approvals approve {id}`. To refuse: `wake approvals deny {id}`.{always}"
+                    "{text}\nTo allow it: `wake approvals approve {id}`. To refuse: `wake approvals deny {id}`.{always}{typed}"
                 )
             }
             _ => text,
@@ -291,6 +312,7 @@ fn put(
         links_as_text: true,
         taint: None,
         nudge: None,
+    }
     };
     session.store.ask_approval(&live.cycle.id, std::slice::from_ref(&judged), &approval, message)?;
     live.state.apply(&judged);
@@ -364,7 +386,9 @@ fn unless_it_gives_away(verdict: Verdict, request: &ToolRequest, sends: bool, re
         return Verdict::denied("It would carry one of your keys or tokens off this machine.");
     }
     let is_masked = || {
-        let shown = [input.clone(), approval_text::action(name, input), verdict.reasons.join(" ")];
+        let described = approval_text::describe(name, input);
+        let shown =
+            [input.clone(), described.raw(), described.sentence(), described.wrapped(), verdict.reasons.join(" ")];
         shown.iter().any(|text| redactor.contains_secret(text))
     };
     if verdict.decision == Decision::Ask && is_masked() {
@@ -411,20 +435,18 @@ pub(crate) fn question(approval: &NewApproval, shown_in: ChatRef, tz: Tz) -> Str
     // A terminal has room for everything, and nowhere to put a file.
     let has_file = is_long(action, named, &verdict.reasons) && shown_in != ChatRef::TERMINAL;
     let fitting = |text: String| if has_file { brief::clip(&text, BESIDE_FILE_CHARS_MAX) } else { text };
-    let mut text = format!("**May I do this?** Risk: {}.\n\n", verdict.risk.told());
+    let described = approval_text::describe(tool, action);
+    let mut text = format!("**{}** Risk: {}.\n", described.sentence(), verdict.risk.told());
     if has_file {
-        text.push_str(&format!(
-            "`{tool}`, in full in the file here, {} bytes with the SHA-256\n`{}`\n",
-            action.len(),
-            approval_text::sha256(action)
-        ));
+        text.push_str("\nAll of it is in the file here.");
         let files = named.files.len();
         if files > 0 {
-            text.push_str(&format!("With it {} it names: see there.\n", words::count(files, "file")));
+            text.push_str(&format!(" With it {} it names: see there.", words::count(files, "file")));
         }
+        text.push('\n');
     } else {
-        text.push_str(&approval_text::action(tool, action));
-        text.push_str(&approval_text::named(named));
+        let rest = described.wrapped() + &approval_text::named(named);
+        text.extend((!rest.is_empty()).then(|| format!("\n{}", rest.trim_start_matches('\n'))));
     }
     // What stands below a reason's first line is the file's.
     let first_lines =

@@ -18,7 +18,10 @@ use crate::{
             taint,
             verify::Account,
         },
-        look::{observe::Observation, undoable::undoable},
+        look::{
+            observe::Observation,
+            undoable::{undoable, what_it_did, what_they_did},
+        },
         run::{attached, lasting::lasting, own_work, own_work_begun::Begun, recall, recordings, token_rate},
         session::Session,
     },
@@ -31,7 +34,7 @@ use crate::{
     },
     policy,
     repo::{Repo, RepoError},
-    store::{Entry, Exchange, Incoming, NewCycle, StoreError},
+    store::{Entry, Exchange, Incoming, NewCycle, PersonsStep, StoreError},
     tool::{Attachments, Chat, Documents, MAX_ATTACHMENTS, MAX_EXCHANGES, MAX_UNDOABLE, ToRead, Undoable, World},
     types::ChatRef,
     wake_lock::waker::Waker,
@@ -112,7 +115,7 @@ pub(in crate::cycle) fn world(
             None => Vec::new(),
         },
         undoable: all_undoable(session, cycle)?,
-        last_undoable: last_undoable(session, cycle)?,
+        last_undoable: last_undoable(session, repo, cycle)?,
         shown_tasks: match cycle.chat {
             Some(chat) => session.store.shown_tasks(chat)?,
             None => Vec::new(),
@@ -137,22 +140,31 @@ fn rules_of_chat(rules: policy::Rules, documents: &Documents, shelter: &Shelter)
     }
 }
 
-/// The wakes that a cycle may take back: the owner's any, another chat's its own.
+/// The steps that a cycle may take back: the owner's any, another chat's its own.
 fn all_undoable(session: &Session<'_>, cycle: &NewCycle) -> Result<Vec<Undoable>, StoreError> {
     let foreign = view::foreign_chat(cycle.chat, session.context.config.owner_chat);
     let chats: Vec<ChatRef> = foreign.into_iter().collect();
     let known = session.store.all_undoable(&chats, MAX_UNDOABLE)?;
-    Ok(known.into_iter().map(|(wake, commit)| Undoable { wake, commit }).collect())
+    let own = session.store.persons_commits(&chats, MAX_UNDOABLE)?;
+    Ok(known.into_iter().chain(own).map(|(wake, commit)| Undoable { wake, commit: Some(commit), what: None }).collect())
 }
 
-/// The wake that the chat means by "undo that", as `/undo` does: the last that was for it, or for the console where it is the
-/// owner's.
-fn last_undoable(session: &Session<'_>, cycle: &NewCycle) -> Result<Option<Undoable>, StoreError> {
+/// The step that the chat means by "undo that", as `/undo` does: the newest of it, or of the console where it is the owner's.
+fn last_undoable(session: &Session<'_>, repo: &Repo, cycle: &NewCycle) -> Result<Option<Undoable>, StoreError> {
     let Some(chat) = cycle.chat else { return Ok(None) };
     let is_owners = view::foreign_chat(Some(chat), session.context.config.owner_chat).is_none();
     let chats = if is_owners { vec![chat, ChatRef::TERMINAL] } else { vec![chat] };
     Ok(match undoable(&session.store, &chats, None, &[])? {
-        Choice::Wake(row) => row.commit_id.clone().map(|commit| Undoable { wake: row.cycle.id.clone(), commit }),
+        Choice::Wake(row) => {
+            let message = repo.wake_commit(&row.cycle.id).ok().flatten().and_then(|commit| repo.message(commit).ok());
+            let subject = message.as_deref().and_then(|message| message.lines().next());
+            let what = what_it_did(Some(&row), subject, session.now(), session.context.config.timezone);
+            Some(Undoable { wake: row.cycle.id.clone(), commit: row.commit_id.clone(), what: Some(what) })
+        }
+        Choice::Person(step) => {
+            let what = what_they_did(&step, session.now(), session.context.config.timezone);
+            Some(Undoable { wake: PersonsStep::undone_as(step.id), commit: step.commit, what: Some(what) })
+        }
         Choice::Change(_) | Choice::Refused(_) => None,
     })
 }

@@ -74,14 +74,13 @@ pub(in crate::cycle) fn proposed(
     Ok(Some(Ok(NewProposal { title, files, effect, job, before, branch, commit })))
 }
 
-/// What a person reads beside the difference: the effect, how the figure stands, and where the tree is.
+/// What a person reads beside the difference: the effect, and how the figure stands.
 pub(in crate::cycle) fn told(proposal: &NewProposal) -> Vec<String> {
-    let NewProposal { title, effect, job, before, branch, commit, .. } = proposal;
+    let NewProposal { effect, job, before, .. } = proposal;
     vec![
-        format!("“{title}”, stated effect: {}.", effect_stated(*effect)),
+        format!("Stated effect: {}.", effect_stated(*effect)),
         format!("In the last 7 days: {}.", measured(effect.figure, job.as_deref(), *before)),
         "A week after your yes I'll tell you both, and you can take it back with one tap.".to_owned(),
-        format!("It is on the branch `{branch}`, commit {}.", commit.get(..10).unwrap_or(commit)),
     ]
 }
 

@@ -92,7 +92,10 @@ async fn step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt
             Step::Call(request) => match approve::judge(session, live, registry, &request)? {
                 Judged::Allowed(entries) => run_call(session, live, registry, &request, entries).await?,
                 Judged::Refused(entries, why) => approve::refuse(session, live, &request, entries, why)?,
-                Judged::Asked => return Ok(Driven::Parked),
+                Judged::Asked => {
+                    approve::ask_ahead(session, live, registry)?;
+                    return Ok(Driven::Parked);
+                }
             },
             // What it may take is all that it gets.
             Step::Limit(_) if live.world.asks_nobody() => return Ok(Driven::Complete),

@@ -12,7 +12,7 @@ use crate::{
     cycle::{
         context::{Reply, WakeError},
         decide::{situation::Reason, verify::Account},
-        look::undoable::{what_it_did, which_change},
+        look::undoable::{what_it_did, what_they_did, which_change},
         maintain::sync,
         run::finish,
         session::{Ending, Session},
@@ -20,7 +20,7 @@ use crate::{
     exec::copies::{Copies, GivenBack},
     memory::{DocKind, is_log, undo::revert},
     repo::{self, Repo},
-    store::{CycleRow, NO_MODEL, Proposal, StagedFile, TakenBack, Undo},
+    store::{CycleRow, NO_MODEL, PersonsStep, Proposal, StagedFile, TakenBack, Undo},
     types::ChatRef,
     words::count,
     zone::Tz,
@@ -57,9 +57,14 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, repo: &Repo, undo: 
         Some(id) => session.store.proposal(id)?,
         None => None,
     };
-    let (restored, given) = match &proposal {
-        Some(proposal) => (without_change(repo, proposal)?, GivenBack::default()),
-        None => {
+    let own = match PersonsStep::named_by(&undo.wake) {
+        Some(id) => session.store.persons_step(id)?.map(|(step, _)| step),
+        None => None,
+    };
+    let (restored, given) = match (&proposal, &own) {
+        (Some(proposal), _) => (without_change(repo, proposal)?, GivenBack::default()),
+        (None, Some(step)) => (without_own(repo, step)?, GivenBack::default()),
+        (None, None) => {
             let copies = Copies::of(session.context.config);
             let given = copies.give_back(&undo.wake).map_err(|(path, source)| WakeError::Workspace { path, source })?;
             (restored(repo, &undo.wake)?, given)
@@ -67,9 +72,10 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, repo: &Repo, undo: 
     };
     let (now, tz, redactor) = (session.now(), session.context.config.timezone, session.context.redactor);
     let row = session.store.cycle(&undo.wake)?;
-    let what = match &proposal {
-        Some(proposal) => which_change(proposal),
-        None => described(repo, row.as_ref(), &undo.wake, now, tz)?,
+    let what = match (&proposal, &own) {
+        (Some(proposal), _) => which_change(proposal),
+        (None, Some(step)) => what_they_did(step, now, tz),
+        (None, None) => described(repo, row.as_ref(), &undo.wake, now, tz)?,
     };
     let put_aside_in = row.as_ref().and_then(|row| row.cycle.chat).unwrap_or(undo.chat);
     let chats = (undo.chat, put_aside_in);
@@ -79,9 +85,10 @@ pub(in crate::cycle) async fn run(session: &mut Session<'_>, repo: &Repo, undo: 
         .report
         .replies
         .push(Reply { chat: undo.chat, text: redactor.redact(&answer(&what, &restored, &given, &taken, chats)) });
-    account.receipts.push(match &proposal {
-        Some(proposal) => format!("Took back the change of my orders “{}”", proposal.new.title),
-        None => format!("Undid the wake {}", undo.wake),
+    account.receipts.push(match (&proposal, &own) {
+        (Some(proposal), _) => format!("Took back the change of my orders “{}”", proposal.new.title),
+        (None, Some(_)) => redactor.redact(&format!("Undid {what}")),
+        (None, None) => format!("Undid the wake {}", undo.wake),
     });
     account.receipts.extend(receipts(&restored, &taken));
     if !given.restored.is_empty() {
@@ -113,6 +120,15 @@ fn restored(repo: &Repo, wake: &str) -> Result<Restored, WakeError> {
     };
     let changes = repo.reversal(commit)?.into_iter().filter(|change| !is_log(&change.path));
     taken_out(repo, changes)
+}
+
+/// What a person's own commit changed, taken back.
+fn without_own(repo: &Repo, step: &PersonsStep) -> Result<Restored, WakeError> {
+    let Some(id) = &step.commit else { return Ok(Restored { has_commit: true, ..Restored::default() }) };
+    match repo.commit_called(id)? {
+        Some(commit) => taken_out(repo, repo.reversal(commit.id)?.into_iter().filter(|change| !is_log(&change.path))),
+        None => Ok(Restored::default()),
+    }
 }
 
 /// What an agreed change of its own orders wrote, taken back: these files alone, whatever else its wake did.
@@ -186,7 +202,7 @@ fn answer(what: &str, restored: &Restored, given: &GivenBack, taken: &TakenBack,
     let files = restored.staged.len() + restored.removed.len();
     let is_nothing = restored.contested.is_empty()
         && lines.is_empty()
-        && [&taken.cancelled, &taken.active_again, &taken.over].into_iter().all(Vec::is_empty);
+        && [&taken.cancelled, &taken.active_again, &taken.over, &taken.settings].into_iter().all(Vec::is_empty);
     lines.extend(match (&restored.parked, restored.has_commit, files) {
         (Some(branch), ..) => Some(format!(
             "What I wrote then isn't in my memory yet. It is on the branch `{branch}`, and I'll bring it in when I can. \
@@ -215,6 +231,7 @@ fn answer(what: &str, restored: &Restored, given: &GivenBack, taken: &TakenBack,
     if !taken.over.is_empty() {
         lines.push(format!("Already over: {} {}.", reminders(&taken.over), quoted(&taken.over)));
     }
+    lines.extend(taken.settings.iter().cloned());
     match taken.unsent {
         0 => {}
         1 => lines.push("One message that wasn't sent yet won't be.".to_owned()),
@@ -304,6 +321,7 @@ mod tests {
             unsent: 1,
             sent: 2,
             messages: vec![7],
+            settings: Vec::new(),
         };
         let given = GivenBack {
             restored: vec!["/home/ann/work/a.txt".into()],

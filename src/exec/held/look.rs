@@ -144,6 +144,33 @@ impl Places {
     }
 }
 
+/// What a command names in the person's home that it can't reach: hidden places, and with `is_given` all that isn't granted. Whether
+/// anything is there isn't looked at. What it may read it fails to change by itself, and says so.
+pub fn out_of_reach(text: &str, is_given: bool, shelter: &Shelter, rules: &Rules) -> Vec<String> {
+    let Some(home) = shelter.home() else { return Vec::new() };
+    let places = Places::find(shelter, rules);
+    let reachable: Vec<PathBuf> =
+        places.granted.iter().cloned().chain(rules.readable()).chain([places.scratch.clone()]).collect();
+    let in_home = |word: &str| -> Option<PathBuf> {
+        let rest = ["~/", "HOME/"].iter().find_map(|name| word.strip_prefix(name));
+        let path = rest.map_or_else(|| PathBuf::from(word), |rest| home.join(rest));
+        (path.starts_with(home) && path != home).then_some(path)
+    };
+    let is_reached = |path: &PathBuf| {
+        let is_hidden = places.hidden.iter().any(|hidden| path.starts_with(hidden));
+        let is_there = || reachable.iter().any(|root| path.starts_with(root) || root.starts_with(path));
+        !is_hidden && (!is_given || is_there())
+    };
+    let mut found: Vec<String> = Vec::new();
+    for word in named_words(text).words {
+        let shown = word.strip_prefix("HOME/").map_or_else(|| word.clone(), |rest| format!("~/{rest}"));
+        if in_home(&word).is_some_and(|path| !is_reached(&path)) && !found.contains(&shown) {
+            found.push(shown);
+        }
+    }
+    found
+}
+
 /// Finds the files that a command names where programs can write, and what they are. `is_given`: whether it is given something, and so
 /// begins in an empty folder. `may_show`: whether a text may be shown as it is.
 pub fn look_for(

@@ -18,7 +18,7 @@ use std::{
 use ring::digest::SHA256;
 use rustix::fs::OFlags;
 
-pub use self::look::{FoundFiles, look_for};
+pub use self::look::{FoundFiles, look_for, out_of_reach};
 use super::{Shelter, shelter::make_private};
 use crate::{
     random::{self, hex},

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{store::Approval, types::ChatRef, words::ago};
+use crate::{approval_text, policy::Risk, store::Approval, types::ChatRef, words::ago};
 
 /// A question that can still be decided.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -11,6 +11,8 @@ pub struct OpenQuestion {
     pub id: i64,
     /// What wants to be run; in full it is in `wake approvals list`.
     pub tool: String,
+    /// What would be done, in one sentence.
+    pub what: String,
     /// `safe`, `caution`, `dangerous` or `destructive`.
     pub risk: String,
     /// Where it is asked; 0 is the console.
@@ -28,6 +30,7 @@ impl From<Approval> for OpenQuestion {
     fn from(approval: Approval) -> Self {
         Self {
             id: approval.id,
+            what: approval_text::describe(&approval.tool, &approval.action).plain_sentence(),
             tool: approval.tool,
             risk: approval.risk,
             chat: approval.chat,
@@ -40,10 +43,11 @@ impl From<Approval> for OpenQuestion {
 
 /// One question for a person.
 pub(super) fn line(question: &OpenQuestion, now: DateTime<Utc>) -> String {
-    let OpenQuestion { id, tool, risk, .. } = question;
+    let OpenQuestion { id, what, risk, .. } = question;
+    let risk = Risk::named(risk).told();
     let asked = question.asked_at.map_or_else(String::new, |at| format!(", asked {}", ago(at, now)));
     let until = question.expires_at.map_or_else(String::new, |at| format!(", expires {}", ago(at, now)));
     format!(
-        "{id}: may I use {tool} ({risk})?{asked}{until}; see wake approvals list; to decide, wake approvals approve {id} or deny {id}"
+        "{id}: {what} Risk: {risk}{asked}{until}; see wake approvals list; to decide, wake approvals approve {id} or deny {id}"
     )
 }

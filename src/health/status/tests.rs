@@ -127,6 +127,7 @@ fn in_the_middle_of_a_busy_day() {
         questions: vec![OpenQuestion {
             id: 2,
             tool: "bash".to_owned(),
+            what: "May I run this command?".to_owned(),
             risk: "dangerous".to_owned(),
             chat: ChatRef::telegram(7),
             cycle_id: "20261121T110000Z-811".to_owned(),
@@ -182,7 +183,7 @@ fn in_the_middle_of_a_busy_day() {
     disk       90.0 MiB free, less than the reserve of 100.0 MiB: the bot has stopped fetching messages; Telegram keeps them for a day
     AI model   claude, which couldn't be reached: overloaded; tried again in 1 min
     cost       1.50 of 5.00 USD today, 0.00 this month
-    question   2: may I use bash (dangerous)?, asked 1 h ago, expires in 23 h; see wake approvals list; to decide, wake approvals approve 2 or deny 2
+    question   2: May I run this command? Risk: high, asked 1 h ago, expires in 23 h; see wake approvals list; to decide, wake approvals approve 2 or deny 2
     file       5 (video note of message 9) to be fetched: Telegram can't be reached; next in 1 min
     ");
 }

@@ -171,7 +171,7 @@ fn write(desk: &PageDesk<'_>, hand: &mut Hand<'_>, path: &str, sent: &SentEdit) 
         return Ok(Saving::NotTaken(format!("It {HOLDS_SECRET}, which is not written down.")));
     }
     let changes = [FileChange { path: path.to_owned(), base: Some(now), content: Some(text) }];
-    let made = hand.commit(&changes, &format!("Edit {path}"))?;
+    let made = hand.commit_step(&changes, &format!("Edit {path}"), &format!("edited {path}"))?;
     Ok(if made.left_alone.is_empty() { Saving::Saved } else { Saving::Uncommitted })
 }
 

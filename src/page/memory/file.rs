@@ -26,6 +26,7 @@ use crate::{
         markdown::{WrittenBy, markdown},
         parts::{address, changed_lines, done, others_at_all, others_in, time, wake_link},
         site::{PageDesk, PageSite},
+        undo::newest_step,
     },
     provenance::why::{LineStory, LineWriter, why_line},
     repo::{Commit, Repo},
@@ -94,7 +95,10 @@ fn whole(desk: &PageDesk<'_>, repo: &Repo, path: &str, what_was_done: &str) -> R
     let is_of_others = |first: usize, last: usize| of_others.iter().any(|(from, to)| *from <= last && first <= *to);
     let head = repo.head()?.map(|head| repo.read_at(head, path)).transpose()?.flatten();
     Ok(html! {
-        @if let Some(text) = said_of(what_was_done) { (done(&html! { (text) })) }
+        @if let Some(text) = said_of(what_was_done) {
+            (done(&html! { (text) }))
+            @if let Some(store) = desk.store()? { (newest_step(desk, &store, "")?) }
+        }
         p .meta { (path) }
         @if head.as_deref() != Some(&text) {
             p { span .badge.warn { "not committed yet" } " Somebody has edited this file. I commit that as yours when I'm next awake; saving here does, too." }

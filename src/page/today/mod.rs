@@ -21,6 +21,7 @@ use super::{
     frame::{PagePlace, frame},
     notes::{NoteQuery, form_key, form_name},
     site::{PageDesk, PageSite},
+    undo::newest_step,
 };
 use crate::{
     approval_text::sha256,
@@ -237,7 +238,8 @@ fn page(desk: &PageDesk<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup,
     let looked = match desk.store()? {
         Some(store) => Some(store.reading(|| {
             let day = today::today(&store, desk.config, now, |text| desk.shown(text))?;
-            Ok::<_, PageError>((day, reminders::listed(&store, tz)?, Budget::look(&store, desk.config, now)?))
+            let newest = (newest_step(desk, &store, "")?, store.pending_approvals(now)?);
+            Ok::<_, PageError>((day, reminders::listed(&store, tz)?, Budget::look(&store, desk.config, now)?, newest))
         })?),
         None => None,
     };
@@ -255,9 +257,10 @@ fn page(desk: &PageDesk<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup,
             @match &looked {
                 None => p { "Nothing has happened here yet. Say something in the " a href="/chat" { "chat" }
                     ", or add a task below: it will be listed here." },
-                Some((day, reminders, budget)) => {
+                Some((day, reminders, budget, (newest, questions))) => {
+                    (newest)
                     (view.stopped(day))
-                    (view.questions(&day.questions))
+                    (view.questions(questions))
                     (view.messages(&day.messages))
                     (view.tasks(&open_tasks(desk)))
                     (view.reminders(reminders))

@@ -11,12 +11,14 @@ use crate::{
     orders::{
         lists::ListedTask,
         reminders::ListedReminder,
-        today::{Today, WaitingMessage, WaitingQuestion},
+        today::{Today, WaitingMessage},
     },
     page::{
         parts::{moment, others_in},
+        questions::card,
         site::PageDesk,
     },
+    store::Approval,
     words::{count, one_line, shortened},
 };
 
@@ -52,19 +54,12 @@ impl DayView<'_> {
         }
     }
 
-    pub(super) fn questions(&self, questions: &[WaitingQuestion]) -> Markup {
+    /// The open questions, each with its answers.
+    pub(super) fn questions(&self, questions: &[Approval]) -> Markup {
         html! {
             @if !questions.is_empty() {
                 h2 { "Waiting for your word" }
-                ul .list {
-                    @for question in questions {
-                        li {
-                            a href="/questions" { "Question " (question.id) }
-                            " (" code { (self.desk.shown(&question.tool)) } ")"
-                            @if let Some(at) = question.expires_at { span .meta { " until " (self.at(at)) } }
-                        }
-                    }
-                }
+                @for question in questions { (card(self.desk, question, "today")) }
             }
         }
     }

@@ -33,8 +33,19 @@ impl Store {
 /// Keeps what was chosen. What the settings say anyway is no choice.
 pub(in crate::store) fn choose(tx: &Transaction<'_>, setting: &ChosenSetting, now: DateTime<Utc>) -> Result<()> {
     let ChosenSetting { name, value, instead_of } = setting;
+    let chosen = (value.clone(), instead_of.clone());
+    put_back(tx, name, Some(&chosen).filter(|_| value != instead_of), now)
+}
+
+/// Puts back what was chosen before, with what the settings said then; none: nothing was.
+pub(in crate::store) fn put_back(
+    tx: &Transaction<'_>,
+    name: &str,
+    was: Option<&(String, String)>,
+    now: DateTime<Utc>,
+) -> Result<()> {
     tx.execute("DELETE FROM chosen_settings WHERE name = ?1", [name])?;
-    if value != instead_of {
+    if let Some((value, instead_of)) = was {
         tx.execute(
             "INSERT INTO chosen_settings (name, value, instead_of, chosen_at) VALUES (?1, ?2, ?3, ?4)",
             (name, value, instead_of, rfc3339(now)),

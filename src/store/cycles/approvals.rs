@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     clock::{parse_time, rfc3339},
-    policy::Verdict,
+    policy::{Risk, Verdict},
     store::{
         Entry, FencedStore, NewOutgoing, Result, Store, json,
         outbox::{attempts, planned},
@@ -161,6 +161,11 @@ impl Approval {
         })
     }
 
+    /// What it can do to the person's things. What isn't known is as bad as it gets.
+    pub fn risk(&self) -> Risk {
+        Risk::named(&self.risk)
+    }
+
     /// Whether it is denied at `now` because nobody decided. A time that can't be read has passed.
     pub fn is_expired(&self, now: DateTime<Utc>) -> bool {
         self.state == ApprovalState::Expired
@@ -225,6 +230,21 @@ impl Store {
         Ok(statement.query_map([rfc3339(now)], Approval::read)?.collect::<sql::QueryResult<_>>()?)
     }
 
+    /// The texts that ask at this machine what is still open.
+    pub fn open_question_messages(&self, now: DateTime<Utc>) -> Result<Vec<i64>> {
+        let sql = "SELECT outgoing_id FROM approvals
+             WHERE chat_id = 0 AND state = 'pending' AND expires_at > ?1 AND outgoing_id IS NOT NULL";
+        let mut statement = self.conn.prepare(sql)?;
+        Ok(statement.query_map([rfc3339(now)], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// When questions were asked since then.
+    pub fn asked_since(&self, since: DateTime<Utc>) -> Result<Vec<DateTime<Utc>>> {
+        let mut statement = self.conn.prepare("SELECT asked_at FROM approvals WHERE asked_at >= ?1")?;
+        let rows = statement.query_map([rfc3339(since)], |row| row.get::<_, String>(0))?;
+        Ok(rows.collect::<sql::QueryResult<Vec<_>>>()?.iter().filter_map(|at| parse_time(at)).collect())
+    }
+
     /// The questions that were asked last, newest first.
     pub fn last_approvals(&self, limit: usize) -> Result<Vec<Approval>> {
         let sql = format!("SELECT {} FROM approvals ORDER BY id DESC LIMIT ?1", Approval::COLUMNS);
@@ -234,14 +254,7 @@ impl Store {
 
     /// Decides a question at this machine's console. Says whether it could still be decided.
     pub fn decide(&mut self, id: i64, is_approval: bool, now: DateTime<Utc>) -> Result<bool> {
-        self.write(|tx| {
-            let n = tx.execute(
-                "UPDATE approvals SET state = ?2, decided_at = ?3, decided_by = 'console'
-                 WHERE id = ?1 AND state = 'pending' AND expires_at > ?3",
-                (id, decided(is_approval), rfc3339(now)),
-            )?;
-            Ok(n == 1)
-        })
+        self.write(|tx| decide_here(tx, id, is_approval, now))
     }
 
     /// Questions whose message in the chat shows another state than theirs.
@@ -416,6 +429,21 @@ pub(in crate::store) fn withdraw(tx: &Transaction<'_>, cycle_id: &str) -> Result
 
 fn decided(is_approval: bool) -> &'static str {
     if is_approval { "approved" } else { "denied" }
+}
+
+/// Decides a question at this machine. Says whether it could still be decided.
+pub(in crate::store) fn decide_here(
+    tx: &Transaction<'_>,
+    id: i64,
+    is_approval: bool,
+    now: DateTime<Utc>,
+) -> Result<bool> {
+    let n = tx.execute(
+        "UPDATE approvals SET state = ?2, decided_at = ?3, decided_by = 'console'
+         WHERE id = ?1 AND state = 'pending' AND expires_at > ?3",
+        (id, decided(is_approval), rfc3339(now)),
+    )?;
+    Ok(n == 1)
 }
 
 fn park(tx: &Transaction<'_>, cycle_id: &str) -> Result<()> {

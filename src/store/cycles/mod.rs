@@ -13,3 +13,4 @@ pub(in crate::store) mod rules;
 pub(in crate::store) mod status_lines;
 pub(in crate::store) mod told;
 pub(in crate::store) mod undo;
+pub(in crate::store) mod undo_line;

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{approvals, journal::append, undo};
+use super::{approvals, journal::append, undo, undo_line};
 use crate::{
     clock::{parse_time, rfc3339},
     store::{
@@ -296,6 +296,7 @@ impl FencedStore<'_> {
             }
             end.recording.map(|recording| rows::keep(tx, recording, now)).transpose()?;
             approvals::withdraw(tx, id)?;
+            undo_line::note_wake(tx, id, now)?;
             tx.execute("DELETE FROM cycle_files WHERE cycle_id = ?1", [id])?;
             Ok(())
         })

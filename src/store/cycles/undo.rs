@@ -6,6 +6,7 @@
 
 use chrono::{DateTime, Utc};
 
+use super::undo_line;
 use crate::{
     clock::{parse_time, rfc3339},
     store::{
@@ -21,9 +22,6 @@ use crate::{
 const MIN_PREFIX: usize = 4;
 /// Whether a cycle can be undone: it ended in a commit that a model worked for, and nobody has asked for it yet.
 const UNDOABLE: &str = "cycles.state = 'done' AND cycles.commit_id IS NOT NULL AND cycles.model <> 'none'
-    AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = cycles.id)";
-/// The same of one that came to nothing, but for what it had changed in a person's folders.
-const LEFT_COPIES: &str = "cycles.state IN ('failed', 'abandoned') AND cycles.has_copies = 1
     AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = cycles.id)";
 
 /// A wake that is to be undone.
@@ -54,23 +52,12 @@ pub struct TakenBack {
     pub sent: usize,
     /// Messages that it had answered: put aside until they are retried.
     pub messages: Vec<i64>,
+    /// Settings that it had changed, as they are again: a sentence each.
+    #[serde(default)]
+    pub settings: Vec<String>,
 }
 
 impl Store {
-    /// The wake that ended last of those that can be undone and did more than answer: of these chats, or of all when none is
-    /// named. Wakes that answered nobody go with the console, 0. `not` are left out.
-    pub fn last_undoable(&self, chats: &[ChatRef], not: &[String]) -> Result<Option<CycleRow>> {
-        let sql = format!(
-            "SELECT {} FROM cycles WHERE ({UNDOABLE} AND (has_changed IS NOT 0 OR has_copies = 1) OR {LEFT_COPIES})
-                 AND (?1 = '[]' OR COALESCE(chat_id, 0) IN (SELECT value FROM json_each(?1)))
-                 AND id NOT IN (SELECT CAST(value AS TEXT) FROM json_each(?2))
-             ORDER BY ended_at DESC NULLS LAST, started_at DESC, id DESC LIMIT 1",
-            CycleRow::COLUMNS
-        );
-        let mut statement = self.conn.prepare(&sql)?;
-        Ok(statement.query_row((json(chats), json(not)), CycleRow::read).optional()?)
-    }
-
     /// The wakes that can be undone, with their commits, the newest first: of these chats, or of all when none is named.
     pub fn all_undoable(&self, chats: &[ChatRef], limit: u32) -> Result<Vec<(String, String)>> {
         let sql = format!(
@@ -223,7 +210,8 @@ fn take_back(tx: &Transaction<'_>, wake: &str, by: &str, now: DateTime<Utc>) -> 
         )?
         .query_map([wake], |row| row.get(0))?
         .collect::<sql::QueryResult<Vec<i64>>>()?;
-    Ok(TakenBack { cancelled, over, active_again, unsent, sent, messages })
+    let settings = undo_line::take_back_setting(tx, wake, now)?.into_iter().collect();
+    Ok(TakenBack { cancelled, over, active_again, unsent, sent, messages, settings })
 }
 
 /// What was not begun to be sent never is; gives how many messages that are, and how many of others there are. A key that nobody

@@ -6,13 +6,14 @@ use chrono::{DateTime, Utc};
 use super::restarts;
 use crate::{
     store::{
-        ChosenSetting, NewOutgoing, NewReminder, Result, ShownTask, Store, UpkeepKind,
+        ChosenSetting, NewOutgoing, NewReminder, NewStep, Result, ShownTask, Store, UpkeepKind,
         chats::{chosen, local, stop},
         cycles::{rules, undo},
         messages::{fresh, queue},
         outbox::{attempts, planned, shown},
         reminders::rows,
         sql::Transaction,
+        steps,
     },
     types::ChatRef,
 };
@@ -157,16 +158,26 @@ fn plan_answer(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -
     Ok(answer?.map(AnswerState::Planned))
 }
 
+fn step(chat: ChatRef, did: String) -> NewStep {
+    NewStep { chat, did, commit: None }
+}
+
 fn carry_out(tx: &Transaction<'_>, order: &Order, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {
     match order {
         Order::Stop { is_owners } => stop::stop(tx, answer.chat, *is_owners, now),
         Order::Resume { is_owners } => stop::resume(tx, answer.chat, *is_owners),
         Order::Undo { wake } => undo::ask(tx, wake, answer, now),
         Order::Retry { messages } => messages.iter().try_for_each(|id| queue::retry(tx, *id).map(drop)),
-        Order::Remind(reminder) => rows::add(tx, reminder, None, now),
+        Order::Remind(reminder) => {
+            let step = step(answer.chat, format!("set the reminder “{}”", reminder.text));
+            rows::add(tx, reminder, Some(&steps::note(tx, &step, None, now)?), now)
+        }
         Order::EndReminder { id, to } => {
-            rows::cancel(tx, *id, None)?;
-            to.as_ref().map_or(Ok(()), |to| rows::add(tx, to, None, now))
+            let did = if to.is_some() { "put off" } else { "ended" };
+            let text = rows::text_of(tx, *id)?.unwrap_or_default();
+            let step = steps::note(tx, &step(answer.chat, format!("{did} the reminder “{text}”")), None, now)?;
+            rows::cancel(tx, *id, Some(&step))?;
+            to.as_ref().map_or(Ok(()), |to| rows::add(tx, to, Some(&step), now))
         }
         Order::Wake { is_owners: true } => end_back_offs(tx),
         Order::Wake { is_owners: false } => end_back_offs_of(tx, answer.chat),
@@ -174,10 +185,16 @@ fn carry_out(tx: &Transaction<'_>, order: &Order, answer: &NewOutgoing, now: Dat
         Order::ShowTasks(tasks) => shown::show_in(tx, answer, tasks),
         Order::BeginAfresh => fresh::begin(tx, answer, now),
         Order::KeepLocal { is_kept } => {
+            let did = if *is_kept { "kept this chat on this machine" } else { "let this chat use the cloud again" };
+            let before = steps::local_before(tx, answer.chat)?;
+            steps::note(tx, &step(answer.chat, did.to_owned()), Some(&before), now)?;
             local::keep(tx, answer.chat, *is_kept, now)?;
             end_back_offs_of(tx, answer.chat)
         }
         Order::Choose(setting) => {
+            let did = format!("chose {} = {}", setting.name, setting.value);
+            let before = steps::chosen_before(tx, setting)?;
+            steps::note(tx, &step(answer.chat, did), Some(&before), now)?;
             chosen::choose(tx, setting, now)?;
             // Another model needn't wait for the end of this one's troubles.
             end_back_offs(tx)

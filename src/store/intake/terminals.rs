@@ -198,7 +198,7 @@ impl Store {
     /// What was said at the terminals, both ways, oldest first, without what may not be heard yet: what a cycle says leaves after its
     /// commit.
     pub fn at_terminals(&self, limit: usize) -> Result<Vec<Exchange>> {
-        self.exchanges_where(ChatRef::TERMINAL, &format!("(o.sent_at IS NOT NULL OR {DELIVERABLE})"), limit)
+        self.exchanges_where(ChatRef::TERMINAL, "TRUE", &format!("(o.sent_at IS NOT NULL OR {DELIVERABLE})"), limit)
     }
 
     /// Marks a text for the terminal as shown.

@@ -326,16 +326,25 @@ impl Store {
 
     /// What was said in a chat before the messages now in the queue, both ways, oldest first, at most `limit` entries.
     pub fn exchanges(&self, chat: ChatRef, limit: usize) -> Result<Vec<Exchange>> {
-        self.exchanges_where(chat, "TRUE", limit)
+        let asked = "COALESCE(m.outcome, '') <> 'undone'";
+        let told = "NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = o.cycle_id AND u.taken_back IS NOT NULL)";
+        self.exchanges_where(chat, asked, told, limit)
     }
 
-    /// The same, of what the assistant said only what fulfils a condition on `o`.
-    pub(in crate::store) fn exchanges_where(&self, chat: ChatRef, told: &str, limit: usize) -> Result<Vec<Exchange>> {
+    /// The same of what fulfils conditions: of people's messages one on `m`, of what the assistant said one on `o`.
+    pub(in crate::store) fn exchanges_where(
+        &self,
+        chat: ChatRef,
+        asked: &str,
+        told: &str,
+        limit: usize,
+    ) -> Result<Vec<Exchange>> {
         let mut statement = self.conn.prepare(&format!(
             "SELECT at, who, text, id, kind, forwarded_from, taint FROM (
                  SELECT received_at AS at, COALESCE(sender_name, 'the person') AS who, message_text AS text, id, kind,
                      forwarded_from, NULL AS taint
-                 FROM (SELECT * FROM incoming_messages WHERE chat_id = ?1 AND processed = 1 ORDER BY id DESC LIMIT ?2)
+                 FROM (SELECT * FROM incoming_messages m
+                       WHERE chat_id = ?1 AND processed = 1 AND {asked} ORDER BY id DESC LIMIT ?2)
                  UNION ALL
                  SELECT created_at, NULL, message_text, id, kind, NULL, taint
                  FROM (SELECT * FROM outgoing_messages o

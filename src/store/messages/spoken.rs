@@ -44,7 +44,7 @@ pub struct Spoken {
     pub wake: Option<String>,
     /// Whether it stands: a message that isn't in the queue any more, an answer that was sent.
     pub is_settled: bool,
-    /// Whether it may be found: not what waits in the queue, was taken back, or only quotes what is kept elsewhere.
+    /// Whether it may be found: not what waits in the queue, was taken back or undone, or only quotes what is kept elsewhere.
     pub is_findable: bool,
 }
 
@@ -61,7 +61,7 @@ impl Store {
     /// Messages of people, by row.
     pub fn said_by_people(&self, rows: SpokenRows<'_>) -> Result<Vec<Spoken>> {
         let columns = "SELECT id, CAST(chat_id AS INTEGER), message_text, received_at, sender_name, kind, forwarded_from, cycle_id,
-             processed = 1 FROM incoming_messages WHERE typeof(chat_id) = 'integer'";
+             processed = 1, COALESCE(outcome, '') <> 'undone' FROM incoming_messages WHERE typeof(chat_id) = 'integer'";
         self.spoken(columns, rows, |row| {
             let text = text_of(row, 2)?;
             let (kind, forwarded_from) = (words(row, 5)?.unwrap_or_default(), words(row, 6)?);
@@ -74,7 +74,7 @@ impl Store {
                 speaker: words(row, 4)?,
                 wake: words(row, 7)?,
                 is_settled: is_done,
-                is_findable: is_done && !text.starts_with('/'),
+                is_findable: is_done && row.get(9)? && !text.starts_with('/'),
                 text,
             })
         })
@@ -84,6 +84,7 @@ impl Store {
     pub fn said_by_us(&self, rows: SpokenRows<'_>) -> Result<Vec<Spoken>> {
         let columns = "SELECT id, CAST(chat_id AS INTEGER), message_text, min(created_at, COALESCE(sent_at, created_at)), taint, cycle_id,
              sent_at IS NOT NULL, taken_back_at IS NULL AND kind NOT IN ('command', 'notice')
+                 AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = cycle_id AND u.taken_back IS NOT NULL)
              FROM outgoing_messages WHERE typeof(chat_id) = 'integer'";
         self.spoken(columns, rows, |row| {
             Ok(Spoken {

@@ -36,7 +36,7 @@ pub(in crate::store) fn question(
         let reasons: Vec<String> = serde_json::from_str(&row.get::<_, String>(4)?).unwrap_or_default();
         let named = BoundFiles::parse(row.get::<_, Option<String>>(6)?.as_deref());
         let file = is_long(&action, &named, &reasons).then(|| TextFile {
-            name: format!("{tool}-{id}.txt"),
+            name: format!("question-{id}.txt"),
             text: approval_text::file(id, (&tool, &action), &named, &reasons),
         });
         Ok((Question::Approval { nonce, may_stand: row.get(5)? }, file))

@@ -8,8 +8,9 @@ use crate::{
     clock::{parse_time, rfc3339},
     schedule::{Missed, Slot, resolve},
     store::{
-        NewReminder, Result, Store,
+        NewReminder, NewStep, Result, Store,
         sql::{self, OptionalExtension as _, Transaction},
+        steps,
     },
     types::{ChatRef, NudgeAnswer, ReminderAnswer},
     zone::Tz,
@@ -109,9 +110,16 @@ pub(in crate::store) fn tap(
         (outgoing_id, message_id, answer.name(), rfc3339(now), again_at),
     )?;
     if n == 1 {
-        again.iter().try_for_each(|reminder| rows::add(tx, reminder, None, now))?;
+        again.iter().try_for_each(|reminder| set_again(tx, reminder, now))?;
     }
     Ok(n == 1)
+}
+
+/// Sets a reminder that a button has put off: a step that can be undone.
+pub(super) fn set_again(tx: &Transaction<'_>, reminder: &NewReminder, now: DateTime<Utc>) -> Result<()> {
+    let did = format!("put off the reminder “{}”", reminder.text);
+    let step = steps::note(tx, &NewStep { chat: reminder.chat, did, commit: None }, None, now)?;
+    rows::add(tx, reminder, Some(&step), now)
 }
 
 /// Whether the message that was tapped is that one of ours, of that kind. One of which the sender doesn't know yet whether it came counts.

@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{answered, rows};
+use super::answered;
 use crate::{
     clock::rfc3339,
     schedule::Missed,
@@ -79,7 +79,7 @@ pub(in crate::store) fn tap(
         (outgoing_id, message_id, answer.name(), rfc3339(now), again_at, is_a_wakes(answer)),
     )?;
     if n == 1 {
-        again.iter().try_for_each(|reminder| rows::add(tx, reminder, None, now))?;
+        again.iter().try_for_each(|reminder| answered::set_again(tx, reminder, now))?;
     }
     Ok(n == 1)
 }

@@ -291,6 +291,11 @@ pub(in crate::store) fn add(
     Ok(())
 }
 
+/// What a reminder says.
+pub(in crate::store) fn text_of(tx: &Transaction<'_>, id: i64) -> Result<Option<String>> {
+    Ok(tx.prepare("SELECT text FROM reminders WHERE id = ?1")?.query_row([id], |row| row.get(0)).optional()?)
+}
+
 /// Ends a reminder within a transaction: a cycle's, or that of a person's order.
 pub(in crate::store) fn cancel(tx: &Transaction<'_>, id: i64, cycle: Option<&str>) -> Result<()> {
     tx.execute(

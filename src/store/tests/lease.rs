@@ -87,6 +87,10 @@ fn verbs() -> Vec<(&'static str, Verb)> {
         ("count_try", |s| s.count_try("c1")),
         ("note_trouble", |s| s.note_trouble("c1", "why")),
         ("note_repair", |s| s.note_repair("lock", "freed it")),
+        ("rewrite_commits", |s| s.rewrite_commits(&std::iter::once(("a".to_owned(), "b".to_owned())).collect())),
+        ("note_step", |s| {
+            s.note_step(&NewStep { chat: ChatRef::TERMINAL, did: "edited a file".to_owned(), commit: None })
+        }),
         ("tell", |s| s.tell(&outgoing(ChatRef::telegram(7), "x")).map(drop)),
         ("claim_part_of_wake", |s| s.claim_part_of_wake(Pick::default(), &me()).map(drop)),
     ]
@@ -153,6 +157,7 @@ fn contents(world: &World) -> String {
         "approvals",
         "attachments",
         "undos",
+        "undo_line",
     ] {
         let mut statement = world.store.conn.prepare(&format!("SELECT * FROM {table}")).unwrap();
         let mut rows = statement.query([]).unwrap();

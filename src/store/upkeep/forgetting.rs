@@ -47,7 +47,7 @@ pub struct HeldWords {
 /// Writes PostgreSQL's tables anew in which words stand: those alone, since its own are everybody's.
 const VACUUM_FULL: &str =
     "VACUUM FULL incoming_messages, message_updates, attachments, outgoing_messages, outgoing_parts, cycles,
-    cycle_journal, approvals, recordings, reminders, job_runs, jobs, undos, nudges, shown_tasks";
+    cycle_journal, approvals, recordings, reminders, job_runs, jobs, undos, undo_line, nudges, shown_tasks";
 
 /// What of the database holds the words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -247,10 +247,12 @@ fn cycles(conn: &SqlConnection, holds: &HoldsWords<'_>, which: &str) -> Result<V
 }
 
 /// Messages on hold that don't go themselves, and that a cycle had taken up whose journal does: tried again, they would be done twice.
+/// What an undone cycle did was taken back, so it isn't in the way.
 fn on_hold(conn: &SqlConnection, held: &HeldInRows) -> Result<Vec<i64>> {
     let sql = format!(
         "SELECT DISTINCT m.id FROM taken_up t JOIN incoming_messages m ON m.id = t.message_id
          WHERE t.cycle_id IN (SELECT CAST(value AS TEXT) FROM json_each(?1)) AND (m.processed = 0 OR m.outcome IN {PUT_ASIDE})
+             AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = t.cycle_id AND u.done_at IS NOT NULL)
              AND m.id NOT IN (SELECT value FROM json_each(?2)) ORDER BY m.id"
     );
     let going: Vec<i64> = held.incoming.iter().map(|row| row.id).chain(held.waiting.iter().copied()).collect();
@@ -327,6 +329,11 @@ fn forget(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords<'_>) -> Re
     for row in rows(tx, "SELECT id, answer, taken_back FROM undos WHERE done_at IS NOT NULL")? {
         if holds(row.text(1), false) || holds(row.text(2), true) {
             tx.execute("UPDATE undos SET answer = NULL, taken_back = '{}' WHERE id = ?1", [row.number(0)])?;
+        }
+    }
+    for row in rows(tx, "SELECT id, did, before FROM undo_line")? {
+        if holds(row.text(1), false) || holds(row.text(2), true) {
+            tx.execute("UPDATE undo_line SET did = ?2, before = NULL WHERE id = ?1", (row.number(0), FORGOTTEN_ROW))?;
         }
     }
     for row in rows(tx, "SELECT outgoing_id, task FROM nudges WHERE is_open = 0")? {

@@ -333,7 +333,8 @@ fn the_history_tells_nothing_of_what_a_rule_keeps_back() {
     let brain = at.scene.path("brain");
     let commit = Repo::open(&brain).unwrap().log(1).unwrap().remove(0);
     let id = commit.id.to_string();
-    at.scene.world.undoable = vec![Undoable { wake: "20261121T130000Z-1".to_owned(), commit: id.clone() }];
+    at.scene.world.undoable =
+        vec![Undoable { wake: "20261121T130000Z-1".to_owned(), commit: Some(id.clone()), what: None }];
     let diff = json!({"id": id});
     let all = at.done("brain_diff", &diff).content;
     let (log, words) = (at.done("brain_log", &json!({})).content, json!({"words": commit.subject}));
@@ -452,7 +453,8 @@ fn the_memorys_history_is_listed_and_shown_to_its_person_alone() {
 #[test]
 fn a_wake_that_can_be_taken_back_is_asked_for_by_its_id() {
     let mut at = Handy::new();
-    let known = |wake: &str, commit: &str| Undoable { wake: wake.to_owned(), commit: commit.to_owned() };
+    let known =
+        |wake: &str, commit: &str| Undoable { wake: wake.to_owned(), commit: Some(commit.to_owned()), what: None };
     at.scene.world.undoable = vec![known("20261121T130000Z-1", "abcdef"), known("20261121T120000Z-2", "abcxyz")];
     let done = at.done("brain_revert", &json!({"wake": "abcd"}));
     let wanted = Change::Undo {

@@ -776,14 +776,14 @@ pub(crate) const VARIANTS: &[Variant] = &[
     story(
         "integration::approvals::what_is_too_long_for_a_message_is_a_file_with_every_byte",
         "the hash is of how an action is shown",
-        "            approval_text::sha256(action)\n",
-        "            approval_text::sha256(&approval_text::action(tool, action))\n",
+        "        sha256(arguments),\n",
+        "        sha256(&described.plain()),\n",
     ),
     story(
         "integration::approvals::what_is_too_long_for_a_message_is_a_file_with_every_byte",
         "a long action's file hides what a screen doesn't show",
-        "        action(tool, arguments),\n",
-        "        format!(\"{tool}\\n{arguments}\"),\n",
+        "        described.plain(),\n        visible(&reasons.join(\" \")),\n",
+        "        format!(\"{tool}\\n{arguments}\"),\n        visible(&reasons.join(\" \")),\n",
     ),
     story(
         "integration::exec_files::an_app_is_started_only_after_a_yes_to_a_question_that_says_what_it_is",

@@ -132,8 +132,14 @@ fn stopped_work_waits_and_what_asks_is_told_here() {
     assert!(shows(&page, "remember the code").contains("waits"));
     claude.expect(Reply::tool("t1", "remember", json!({"fact": "The code is 12"})));
     say(&page, "/resume", "k3");
-    let html = shows(&page, "I have to ask before I go on");
-    assert!(html.contains("href=\"/questions\""), "{html}");
+    let html = shows(&page, "May I remember");
+    assert_eq!(html.matches("<code>The code is 12</code>").count(), 1, "{html}");
+    assert!(html.contains("aria-label=\"Allow once, question 1\""), "{html}");
+    claude.expect(Reply::text("It is written down."));
+    let unseen =
+        html.split("name=\"seen\" value=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
+    page.post("/chat", &[("text", "yes"), ("key", "k4"), ("seen", &unseen)]).see_other();
+    shows(&page, "It is written down.");
     page.end();
 }
 

@@ -1,6 +1,6 @@
 //! Today, and what a person orders there: the same as at the terminal, and each as theirs.
 
-use super::{Answered, ServedPage, TestEnv};
+use super::{Answered, ServedPage, TestEnv, eventually};
 
 const ACTIVE: &str = "memory/project-memory/active.md";
 
@@ -76,6 +76,15 @@ fn a_task_is_added_and_finished_as_a_commit_of_the_persons_own() {
     let again = page.post("/tasks/done", &[("which", &done)]);
     assert!(again.status == 422 && again.body.contains("isn't there any more"), "{again:#?}");
     assert_eq!(env.once()["outcome"], "idle");
+    // Undo is offered by name; a step that was shown is meant, not one that came since.
+    let html = page.get("/").ok();
+    assert!(html.contains("Last: what you did at 15:00: finished the task “Write"), "{html}");
+    let step = html.split("name=\"step\" value=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
+    env.wake(&["task", "add", "Tea"]).ok();
+    let html = said(&page, &page.post("/undo", &[("step", &step)]));
+    assert!(html.contains("Undoing what you did at 15:00: finished the task “Write"), "{html}");
+    eventually("it is undone", || env.memory(ACTIVE).contains("report"));
+    assert!(env.memory(ACTIVE).contains("Tea"));
     env.check_sound();
 }
 

@@ -1,0 +1,340 @@
+//! What an action would do and to what, as one sentence, and whole below it whatever the sentence doesn't hold. Pure.
+
+use serde_json::{Map, Value};
+
+use super::{PROPOSE_CHANGE, changed_lines, difference, visible};
+
+/// The longest argument that stands in the sentence, in characters; a longer one stands below it.
+const MAX_IN_SENTENCE_CHARS: usize = 120;
+/// How a tool of a server is named: this, the server, `__`, the tool.
+const SERVER_PREFIX: &str = "mcp__";
+
+/// A piece of a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// Words of ours.
+    Words(&'static str),
+    /// An argument, or a name, as it was written.
+    Value(String),
+}
+
+/// What stands below the sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The argument's name; `None`: it is what the sentence is about.
+    pub name: Option<String>,
+    /// Its text, whole, with what a screen hides written out.
+    pub text: String,
+}
+
+/// An action in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Described {
+    /// What would be done, to follow "May I".
+    pub wish: Vec<Piece>,
+    /// The rest of it.
+    pub parts: Vec<Part>,
+}
+
+/// Describes an action: every argument stands in the sentence or below it, none twice.
+pub fn describe(tool: &str, action: &str) -> Described {
+    let Ok(arguments) = serde_json::from_str::<Map<String, Value>>(action) else {
+        let parts = vec![Part { name: None, text: visible(action) }];
+        return Described {
+            wish: vec![Piece::Words("use "), Piece::Value(visible(tool)), Piece::Words(" with this")],
+            parts,
+        };
+    };
+    let mut rest = Rest { arguments, main: Vec::new() };
+    let wish = rest.wish(tool);
+    let further = rest.arguments.iter().map(|(name, value)| Part { name: Some(visible(name)), text: text_of(value) });
+    let parts = rest.main.iter().cloned().map(|text| Part { name: None, text }).chain(further).collect();
+    Described { wish, parts }
+}
+
+/// The arguments that no sentence has taken yet.
+struct Rest {
+    arguments: Map<String, Value>,
+    /// Texts that the sentence is about.
+    main: Vec<String>,
+}
+
+impl Rest {
+    fn wish(&mut self, tool: &str) -> Vec<Piece> {
+        match tool {
+            "bash" => self.command(),
+            "str_replace_based_edit_tool" | "memory" => self.edit(tool == "memory"),
+            PROPOSE_CHANGE => {
+                if let Some(text) = self.arguments.get("edits").and_then(difference) {
+                    self.arguments.remove("edits");
+                    self.main.push(visible(&text));
+                }
+                self.about("change my own orders: ", "title")
+            }
+            "web_fetch" => self.about("open the page ", "url"),
+            "web_search" => self.about("search the web for ", "query"),
+            "remember" => self.about("remember ", "fact"),
+            "forget" => self.about("forget ", "fact"),
+            "tell" => self.about("tell you ", "text"),
+            "task_add" => self.about("add the task ", "title"),
+            "task_done" => self.about("finish the task ", "task"),
+            "task_update" | "task_touch" | "task_move" => self.about("change the task ", "task"),
+            "reminder_done" => self.about("end the reminder ", "reminder"),
+            "reminder_set" => {
+                let mut wish = self.about("set the reminder ", "text");
+                wish.extend(self.value("when").into_iter().flat_map(|when| [Piece::Words(" for "), when]));
+                wish
+            }
+            "brain_revert" if self.is("wake", "last") => {
+                self.arguments.remove("wake");
+                vec![Piece::Words("undo what was changed last")]
+            }
+            "brain_revert" => vec![Piece::Words("undo an earlier change")],
+            _ => match tool.strip_prefix(SERVER_PREFIX).and_then(|name| name.split_once("__")) {
+                Some((server, name)) => vec![
+                    Piece::Words("use "),
+                    Piece::Value(visible(name)),
+                    Piece::Words(" of "),
+                    Piece::Value(visible(server)),
+                ],
+                None => vec![Piece::Words("use "), Piece::Value(visible(tool))],
+            },
+        }
+    }
+
+    /// A command of the shell, and what it is given.
+    fn command(&mut self) -> Vec<Piece> {
+        let mut wish = vec![Piece::Words(match self.arguments.get("command") {
+            Some(Value::String(_)) => "run this command",
+            _ => "start a fresh shell",
+        })];
+        self.take_text("command");
+        self.take_flag("restart");
+        if self.take_flag("writes") {
+            wish.push(Piece::Words(", which may change your files in the granted folders"));
+        }
+        if self.take_flag("network") {
+            wish.push(Piece::Words(", which may use the network"));
+        }
+        wish
+    }
+
+    /// An edit of a file.
+    fn edit(&mut self, is_memory: bool) -> Vec<Piece> {
+        let verb = match self.arguments.get("command").and_then(Value::as_str) {
+            Some("create") => "write ",
+            Some("str_replace") => "change ",
+            Some("insert") => "add lines to ",
+            Some("undo_edit") => "take back my last edit of ",
+            Some("delete") => "delete ",
+            Some("rename") => "rename ",
+            Some("view") => "look at ",
+            _ => return vec![Piece::Words("edit a file")],
+        };
+        self.arguments.remove("command");
+        let path = if self.arguments.contains_key("path") { "path" } else { "old_path" };
+        let mut wish = self.about(verb, path);
+        wish.extend(self.value("new_path").into_iter().flat_map(|path| [Piece::Words(" to "), path]));
+        if is_memory {
+            wish.push(Piece::Words(" in my memory"));
+        }
+        let text = |rest: &Self, key: &str| rest.arguments.get(key).map(|value| value.as_str().map(str::to_owned));
+        match (text(self, "old_str"), text(self, "new_str")) {
+            (Some(Some(old)), new) if new != Some(None) => {
+                self.arguments.remove("old_str");
+                self.arguments.remove("new_str");
+                let new = new.flatten().unwrap_or_default();
+                self.main.push(visible(&changed_lines(&old, &new).join("\n")));
+            }
+            _ => {}
+        }
+        self.take_text("file_text");
+        self.take_text("insert_text");
+        wish
+    }
+
+    /// The verb with its object, or with a word for it where the object stands below.
+    fn about(&mut self, verb: &'static str, key: &str) -> Vec<Piece> {
+        match self.value(key) {
+            Some(value) => vec![Piece::Words(verb), value],
+            None => {
+                self.take_text(key);
+                let is_noun_said = !["remember ", "forget ", "tell you ", "search the web for "].contains(&verb);
+                vec![Piece::Words(verb), Piece::Words(if is_noun_said { "below" } else { "this" })]
+            }
+        }
+    }
+
+    /// A short text of one line, which then stands in the sentence alone.
+    fn value(&mut self, key: &str) -> Option<Piece> {
+        let text = visible(self.arguments.get(key)?.as_str()?);
+        let fits = text.chars().count() <= MAX_IN_SENTENCE_CHARS && !text.contains('\n') && !text.trim().is_empty();
+        fits.then(|| {
+            self.arguments.remove(key);
+            Piece::Value(text)
+        })
+    }
+
+    fn take_text(&mut self, key: &str) {
+        if let Some(Value::String(text)) = self.arguments.get(key) {
+            self.main.push(visible(text));
+            self.arguments.remove(key);
+        }
+    }
+
+    /// Whether a switch is on. One that is off says nothing; what is no switch stays and is shown.
+    fn take_flag(&mut self, key: &str) -> bool {
+        let is_on = self.arguments.get(key) == Some(&Value::Bool(true));
+        if let Some(Value::Bool(_)) = self.arguments.get(key) {
+            self.arguments.remove(key);
+        }
+        is_on
+    }
+
+    fn is(&self, key: &str, text: &str) -> bool {
+        self.arguments.get(key).and_then(Value::as_str) == Some(text)
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    visible(&value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+}
+
+impl Described {
+    /// The sentence as Markdown, values as code: `May I …?`
+    pub fn sentence(&self) -> String {
+        self.told(|value| code(value))
+    }
+
+    /// The sentence as plain text, values in quotation marks.
+    pub fn plain_sentence(&self) -> String {
+        self.told(|value| format!("“{value}”"))
+    }
+
+    fn told(&self, value: impl Fn(&str) -> String) -> String {
+        let pieces = self.wish.iter().map(|piece| match piece {
+            Piece::Words(words) => (*words).to_owned(),
+            Piece::Value(text) => value(text),
+        });
+        format!("May I {}?", pieces.collect::<String>())
+    }
+
+    /// What stands below the sentence, as Markdown in which each line wraps.
+    pub fn wrapped(&self) -> String {
+        self.below(|line| code(line))
+    }
+
+    /// The same as plain text.
+    pub fn plain(&self) -> String {
+        self.below(|line| format!("    {line}"))
+    }
+
+    fn below(&self, shown: impl Fn(&str) -> String) -> String {
+        let lines = |text: &str| -> String {
+            text.split('\n')
+                .map(|line| format!("{}\n", if line.is_empty() { String::new() } else { shown(line) }))
+                .collect()
+        };
+        let part = |part: &Part| match &part.name {
+            Some(name) => {
+                format!("{}:\n{}", name.replace('_', " ").replace(['`', '*', '[', '\n'], "'"), lines(&part.text))
+            }
+            None => lines(&part.text),
+        };
+        self.parts.iter().map(part).collect::<Vec<_>>().join("\n")
+    }
+
+    /// All of it to the letter, to be searched.
+    pub fn raw(&self) -> String {
+        let values = self.wish.iter().filter_map(|piece| match piece {
+            Piece::Value(text) => Some(text.as_str()),
+            Piece::Words(_) => None,
+        });
+        values.chain(self.parts.iter().map(|part| part.text.as_str())).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// A line as code that its text can't end. Code wraps on a narrow screen; a block of code is cut off.
+pub fn code(line: &str) -> String {
+    let longest = line.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    let is_blank = line.chars().all(|c| c == ' ');
+    let pad = if !is_blank && [line.chars().next(), line.chars().last()].iter().any(|c| matches!(c, Some(' ' | '`'))) {
+        " "
+    } else {
+        ""
+    };
+    format!("{fence}{pad}{line}{pad}{fence}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn one_sentence_says_what_would_be_done_and_to_what() {
+        let cases = [
+            ("bash", json!({"command": "git fetch\ngit reset --hard", "writes": true, "network": false})),
+            ("bash", json!({"command": "ls", "network": true, "writes": "yes"})),
+            ("bash", json!({"restart": true})),
+            (
+                "str_replace_based_edit_tool",
+                json!({"command": "str_replace", "path": "/w/a.txt", "old_str": "a\nb", "new_str": "a\nc"}),
+            ),
+            ("str_replace_based_edit_tool", json!({"command": "create", "path": "a`b", "file_text": "  x"})),
+            ("memory", json!({"command": "rename", "old_path": "a.md", "new_path": "b.md"})),
+            ("web_fetch", json!({"url": "https://example.org/a"})),
+            ("reminder_set", json!({"text": "call Anna", "when": "tomorrow at 9"})),
+            ("task_add", json!({"title": "x".repeat(200)})),
+            ("brain_revert", json!({"wake": "last"})),
+            ("mcp__files__move", json!({"from": "a", "to": ["b"]})),
+            ("new_tool", json!({})),
+        ];
+        let told = cases.map(|(tool, action)| {
+            let described = describe(tool, &action.to_string());
+            format!("{}\n{}", described.sentence(), described.wrapped())
+        });
+        insta::assert_snapshot!(told.join("\n"), @r#"
+        May I run this command, which may change your files in the granted folders?
+        `git fetch`
+        `git reset --hard`
+
+        May I run this command, which may use the network?
+        `ls`
+
+        writes:
+        `yes`
+
+        May I start a fresh shell?
+
+        May I change `/w/a.txt`?
+        `   a `
+        `- b`
+        `+ c`
+
+        May I write ``a`b``?
+        `   x `
+
+        May I rename `a.md` to `b.md` in my memory?
+
+        May I open the page `https://example.org/a`?
+
+        May I set the reminder `call Anna` for `tomorrow at 9`?
+
+        May I add the task below?
+        `xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`
+
+        May I undo what was changed last?
+
+        May I use `move` of `files`?
+        from:
+        `a`
+
+        to:
+        `["b"]`
+
+        May I use `new_tool`?
+        "#);
+    }
+}

@@ -1,0 +1,87 @@
+//! The changes of its own orders that were agreed to, and taking one back.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::{Path, State},
+    response::{IntoResponse as _, Response},
+    routing::post,
+};
+use maud::{Markup, html};
+
+use super::{
+    error::PageError,
+    parts::{shown, time, wake_link},
+    site::{PageDesk, PageSite},
+};
+use crate::{
+    cycle,
+    orders::undo::{self, UndoAsked},
+    store::{NewProposal, Proposal, Store},
+    words::{effect_stated, measured},
+};
+
+/// Agreed changes that are shown.
+const MAX_AGREED: u32 = 20;
+
+pub(super) fn routes() -> Router<Arc<PageSite>> {
+    Router::new().route("/changes/{id}/undo", post(take_back))
+}
+
+/// Orders that a change of its own orders is taken back.
+async fn take_back(State(site): State<Arc<PageSite>>, Path(id): Path<i64>) -> Result<Response, PageError> {
+    let asked = site.at_desk(move |desk| {
+        let mut store = cycle::open_store(desk.config).map_err(|_| PageError::Broken)?;
+        match undo::ask(&mut store, desk.config, desk.now, Some(&Proposal::undone_as(id)))? {
+            UndoAsked::Ordered(what) => Ok(desk.shown(&what)),
+            UndoAsked::Refused(why) => Err(PageError::Refused(why)),
+        }
+    });
+    let what = asked.await?;
+    site.nudge.notify_one();
+    Ok(site.said("/questions", format!("Undoing {what}. This page shows when it is done.")).into_response())
+}
+
+/// The changes of its own orders that were agreed to, with what each was to do.
+pub(super) fn agreed(desk: &PageDesk<'_>, store: &Store) -> Result<Markup, PageError> {
+    let agreed = store.agreed_proposals(MAX_AGREED)?;
+    let mut lines = Vec::new();
+    for proposal in &agreed {
+        let undone = match store.undone(&Proposal::undone_as(proposal.id))? {
+            None => store.undone(&proposal.cycle_id)?,
+            known => known,
+        };
+        lines.push(agreed_line(desk, proposal, undone));
+    }
+    Ok(html! {
+        @if !lines.is_empty() {
+            h2 { "Changes of my orders that you agreed to" }
+            ul .list { @for line in &lines { li { (line) } } }
+        }
+    })
+}
+
+fn agreed_line(desk: &PageDesk<'_>, proposal: &Proposal, undone: Option<bool>) -> Markup {
+    let Proposal { id, cycle_id, new: NewProposal { title, effect, job, before, .. }, agreed_at, .. } = proposal;
+    html! {
+        p {
+            (shown(desk, title)) " "
+            @match undone {
+                Some(true) => span .badge { "taken back" },
+                Some(false) => span class="badge warn" { "about to be taken back" },
+                None => {}
+            }
+        }
+        p .meta {
+            @if let Some(at) = agreed_at { (time(desk, *at)) " · " }
+            "to bring " (effect_stated(*effect)) " · the week before: " (measured(effect.figure, job.as_deref(), *before)) " · "
+            (wake_link(cycle_id, "the wake"))
+        }
+        @if undone.is_none() {
+            form method="post" action={ "/changes/" (id) "/undo" } .actions {
+                button type="submit" aria-label={ "Take back " (shown(desk, title)) } { "Take it back" }
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The newest step that can be undone, offered wherever the page changes something, with its name; and the order for it.
+
+use std::sync::Arc;
+
+use axum::{
+    Form, Router,
+    extract::State,
+    response::{IntoResponse as _, Response},
+    routing::post,
+};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::{
+    error::PageError,
+    site::{PageDesk, PageSite},
+};
+use crate::{
+    cycle,
+    orders::undo::{self, UndoAsked},
+    store::Store,
+};
+
+pub(super) fn routes() -> Router<Arc<PageSite>> {
+    Router::new().route("/undo", post(order))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct UndoForm {
+    /// The step as it was shown: a newer one isn't meant.
+    step: String,
+    /// `chat`: it is said there.
+    from: String,
+}
+
+/// The newest step with its button; nothing where there is none. `from`: the page that shows it.
+pub(super) fn newest_step(desk: &PageDesk<'_>, store: &Store, from: &str) -> Result<Markup, PageError> {
+    let newest = undo::newest(store, desk.config, desk.now)?;
+    Ok(html! {
+        @if let Some((step, what)) = newest {
+            form method="post" action="/undo" .newest {
+                input type="hidden" name="step" value=(step);
+                input type="hidden" name="from" value=(from);
+                span .meta { "Last: " (desk.shown(&what)) " " }
+                button type="submit" { "Undo" }
+            }
+        }
+    })
+}
+
+async fn order(State(site): State<Arc<PageSite>>, Form(form): Form<UndoForm>) -> Result<Response, PageError> {
+    let asked = site.at_desk(move |desk| {
+        let mut store = cycle::open_store(desk.config).map_err(|error| PageError::Refused(error.to_string()))?;
+        match undo::ask(&mut store, desk.config, desk.now, Some(&form.step))? {
+            UndoAsked::Ordered(what) => Ok((form.from, desk.shown(&what))),
+            UndoAsked::Refused(why) => Err(PageError::Refused(why)),
+        }
+    });
+    let (from, what) = asked.await?;
+    site.nudge.notify_one();
+    let to = if from == "chat" { "/chat" } else { "/" };
+    Ok(site.said(to, format!("Undoing {what}. The chat says when it is done.")).into_response())
+}

@@ -1,0 +1,131 @@
+//! `wake memory forget --purge`: the words go out of git's history, too. What was is kept in a file of the workspace for some days.
+//!
+//! The new history is written first, then noted with what each commit becomes, then put in force; the database follows. Cut off in
+//! between, the note is carried out by the next purge.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Write as _,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use super::{
+    ProvenanceError,
+    hand::{Hand, HandTools},
+};
+use crate::{
+    cycle::merge_texts,
+    memory::forgetting::SoughtWords,
+    repo::{REMOTE_TIMEOUT, RemoteError},
+    store::HEAD_SEEN,
+    words::count,
+};
+
+/// How a backup's name ends, and a note's.
+const BACKUP: &str = "bundle";
+const NOTE: &str = "json";
+
+/// What a purge came to.
+#[derive(Debug)]
+pub struct PurgedHistory {
+    /// Commits that were made anew; 0: none held the words.
+    pub commits: usize,
+    /// Where the history is kept as it was.
+    pub backup: Option<PathBuf>,
+    /// Whether the remote's history was replaced; none: there was nothing to replace.
+    pub pushed: Option<Result<(), RemoteError>>,
+}
+
+/// Takes the words out of the history.
+///
+/// # Errors
+/// [`ProvenanceError::Refused`] where something isn't committed; nothing was changed then.
+pub fn purge(
+    hand: &mut Hand<'_>,
+    tools: HandTools<'_>,
+    sought: &SoughtWords,
+) -> Result<PurgedHistory, ProvenanceError> {
+    let dir = tools.config.purged_dir();
+    finish_interrupted(hand, &dir)?;
+    let edits = hand.commit_edits()?;
+    if let Some(left) = edits.left_alone.first() {
+        let why = format!(
+            "{} has changes that I can't commit, because it {}. The history stays as it is.",
+            left.path, left.why
+        );
+        return Err(ProvenanceError::Refused(why));
+    }
+    let now = tools.clock.now();
+    // What is new there is made anew, too. Without an answer the push below is refused, and nothing is lost.
+    if let Err(error) = hand.repo.fetch(REMOTE_TIMEOUT) {
+        tracing::info!(%error, "the remote was not fetched before the purge");
+    }
+    let Some(planned) = hand.repo.plan_purge(&|text| sought.masked(text), now)? else {
+        return Ok(PurgedHistory { commits: 0, backup: None, pushed: None });
+    };
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(|error| unwritable(&dir, &error))?;
+    let backup = dir.join(format!("{}.{BACKUP}", now.format("%Y%m%dT%H%M%SZ")));
+    hand.repo.bundle(&backup)?;
+    let commits: BTreeMap<String, String> =
+        planned.commits.iter().map(|(old, new)| (old.to_string(), new.to_string())).collect();
+    let note = backup.with_extension(NOTE);
+    write_note(&note, &commits).map_err(|error| unwritable(&note, &error))?;
+    let was_seen = hand.rows().handled(HEAD_SEEN)? == hand.repo.head()?.map(|head| head.to_string());
+    hand.repo.carry_out_purge(&planned)?;
+    hand.store().rewrite_commits(&commits)?;
+    if let (true, Some(head)) = (was_seen, hand.repo.head()?) {
+        hand.store().set_handled(HEAD_SEEN, &head.to_string())?;
+    }
+    remove(&note)?;
+    hand.repo.integrate(now, &merge_texts)?;
+    let pushed = match hand.repo.push_purged(&planned, REMOTE_TIMEOUT.into()) {
+        Ok(true) => Some(Ok(())),
+        Ok(false) => None,
+        Err(error) => Some(Err(error)),
+    };
+    hand.repo.clear_purged()?;
+    hand.scrub_index()?;
+    Ok(PurgedHistory { commits: commits.len(), backup: Some(backup), pushed })
+}
+
+/// The words that tell what a purge does beyond this machine.
+pub fn warning(commits: usize) -> String {
+    format!(
+        "Every commit since the first of {} gets another id, and the remote's history is replaced by force. Other clones and forks still \
+         hold the words: make them anew, and merge nothing from them.",
+        count(commits, "commit")
+    )
+}
+
+/// The database follows a history that was put in force before a purge was cut off.
+fn finish_interrupted(hand: &mut Hand<'_>, dir: &Path) -> Result<(), ProvenanceError> {
+    let Ok(entries) = fs::read_dir(dir) else { return Ok(()) };
+    for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
+        if path.extension().is_none_or(|ending| ending != NOTE) {
+            continue;
+        }
+        let commits: Option<BTreeMap<String, String>> =
+            fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        if let Some(commits) = commits {
+            hand.store().rewrite_commits(&commits)?;
+        }
+        remove(&path)?;
+    }
+    Ok(())
+}
+
+fn write_note(path: &Path, commits: &BTreeMap<String, String>) -> std::io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(&serde_json::to_vec(commits)?)?;
+    file.sync_all()
+}
+
+fn remove(path: &Path) -> Result<(), ProvenanceError> {
+    fs::remove_file(path).map_err(|error| unwritable(path, &error))
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> ProvenanceError {
+    ProvenanceError::Refused(format!("{} can't be written: {error}.", path.display()))
+}

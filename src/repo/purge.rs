@@ -1,0 +1,240 @@
+//! Taking words out of the history: every commit that holds them, and every one since, is made anew. By a person's `wake memory forget
+//! --purge` alone, and the one place that pushes by force.
+//!
+//! First all new objects are written, then the references move. The new line says in its last commit where the old one began
+//! ([`PURGES`]), so that no machine that still has the old one brings it back by a merge.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    time::Duration,
+};
+
+use chrono::{DateTime, Utc};
+use git2::{ObjectType, Sort, build::CheckoutBuilder};
+
+use super::{Condition, Oid, Patience, REMOTE, RemoteError, Repo, RepoError, history::MAX_SEARCHED, remote::failure};
+
+/// The trailer that names where a purged line began.
+pub const PURGES: &str = "Purges";
+/// How long one git command that clears the old objects away may take.
+const CLEAR_TIMEOUT: Duration = Duration::from_secs(300);
+/// What git notes of earlier states of references, beside its reflogs.
+const LEFT_BY_GIT: [&str; 2] = ["ORIG_HEAD", "FETCH_HEAD"];
+
+/// A history that has been worked out and isn't in force yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedPurge {
+    /// The commits that change, each with what it becomes.
+    pub commits: BTreeMap<Oid, Oid>,
+    /// Where the references go.
+    references: Vec<(String, Oid)>,
+    /// Where our branch was, and where it goes: the new line with the commit that says where the old one began.
+    tip: (Oid, Oid),
+    /// Where the remote's branch was last seen, if it is a part of the old line.
+    remote: Option<Oid>,
+}
+
+/// Who still has a line of which words were taken out elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OldLine {
+    /// This repository.
+    Ours,
+    /// The remote, as it was last seen.
+    Remote,
+}
+
+impl Repo {
+    /// Writes the history without some words beside the one in force. `without` gives a text without them; none if it doesn't hold them.
+    /// None: no commit holds them.
+    ///
+    /// # Errors
+    /// Our branch isn't what is checked out, or the disk is full.
+    pub fn plan_purge(
+        &self,
+        without: &dyn Fn(&str) -> Option<String>,
+        now: DateTime<Utc>,
+    ) -> Result<Option<PlannedPurge>, RepoError> {
+        self.require_branch()?;
+        if self.condition()? != Condition::Normal {
+            return Err(RepoError::Moved);
+        }
+        let Some(head) = self.head()? else { return Ok(None) };
+        let mut walk = self.git.revwalk()?;
+        walk.set_sorting(Sort::TOPOLOGICAL | Sort::REVERSE)?;
+        walk.push_glob("*")?;
+        walk.push(head)?;
+        let mut rewritten = Rewritten { git: &self.git, without, objects: HashMap::new() };
+        let (mut commits, mut roots) = (BTreeMap::new(), BTreeSet::new());
+        for id in walk {
+            let id = id?;
+            if let Some(new) = rewritten.commit(id, &commits)? {
+                let is_root = self.git.find_commit(id)?.parent_ids().all(|parent| !commits.contains_key(&parent));
+                roots.extend(is_root.then_some(id));
+                commits.insert(id, new);
+            }
+        }
+        if commits.is_empty() {
+            return Ok(None);
+        }
+        let tip = match commits.get(&head) {
+            Some(new_head) => {
+                let trailers: String = roots.iter().map(|root| format!("{PURGES}: {root}\n")).collect();
+                let message = format!("Take words out of the history\n\n{trailers}");
+                let tree = self.git.find_commit(*new_head)?.tree_id();
+                self.commit_object(&self.person(now)?, &message, tree, &[*new_head])?
+            }
+            // It was done before; what the remote has was fetched since.
+            None => head,
+        };
+        let mut references = Vec::new();
+        for reference in self.git.references()? {
+            let reference = reference?;
+            let (Ok(name), Ok(commit)) = (reference.name(), reference.peel_to_commit()) else { continue };
+            if reference.kind() == Some(git2::ReferenceType::Direct)
+                && let Some(new) = commits.get(&commit.id())
+            {
+                let is_ours = name == self.branch_ref();
+                references.push((name.to_owned(), if is_ours { tip } else { *new }));
+            }
+        }
+        let remote = self.id_of(&self.tracking_ref())?.filter(|seen| self.has_remote() && commits.contains_key(seen));
+        Ok(Some(PlannedPurge { commits, references, tip: (head, tip), remote }))
+    }
+
+    /// Puts a planned history in force here: references, index and work tree. The work tree has to be as committed.
+    pub fn carry_out_purge(&self, planned: &PlannedPurge) -> Result<(), RepoError> {
+        let (old, new) = planned.tip;
+        for (name, commit) in &planned.references {
+            self.set_reference(name, *commit, true, "words were taken out of the history")?;
+        }
+        let (old, new) = (self.git.find_commit(old)?.tree()?, self.git.find_commit(new)?);
+        if old.id() != new.tree_id() {
+            let mut checkout = CheckoutBuilder::new();
+            let diff = self.git.diff_tree_to_tree(Some(&old), Some(&new.tree()?), None)?;
+            for path in diff.deltas().filter_map(|delta| delta.new_file().path().map(ToOwned::to_owned)) {
+                checkout.path(path);
+            }
+            self.git.checkout_tree(new.as_object(), Some(checkout.force().disable_pathspec_match(true)))?;
+        }
+        Ok(())
+    }
+
+    /// Removes what still leads to the old line, and its objects.
+    pub fn clear_purged(&self) -> Result<(), RepoError> {
+        for name in LEFT_BY_GIT {
+            let path = self.git.path().join(name);
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(RepoError::io("removing", &path)(error));
+                }
+                _ => {}
+            }
+        }
+        self.housekeep(CLEAR_TIMEOUT, &["reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all"])?;
+        self.housekeep(CLEAR_TIMEOUT, &["gc", "--prune=now", "--quiet"])
+    }
+
+    /// Replaces the old line at the remote, if that is still where it was last seen; what it had besides has been merged by then. False:
+    /// the old line isn't there.
+    pub fn push_purged(&self, planned: &PlannedPurge, patience: Patience<'_>) -> Result<bool, RemoteError> {
+        let (Some(seen), Some(tip)) = (planned.remote, self.head()?) else { return Ok(false) };
+        // What others have pushed since is in ours by now, made anew: else it would be lost there.
+        if !planned.commits.get(&seen).map_or(Ok(false), |theirs| self.contains(tip, *theirs))? {
+            return Err(RemoteError::Moved);
+        }
+        let lease = format!("--force-with-lease={}:{seen}", self.branch_ref());
+        let refspec = format!("{tip}:{}", self.branch_ref());
+        let push = ["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"];
+        let output = patience.run(self.git_command().args(push).args([lease.as_str(), REMOTE, &refspec]))?;
+        if !output.status.success() {
+            return Err(failure(&output));
+        }
+        self.saw_remote_at(tip)?;
+        Ok(true)
+    }
+
+    /// Who still has a line that was purged, ours or the remote: a merge would bring back what was taken out. None: neither.
+    pub fn old_line(&self) -> Result<Option<OldLine>, RepoError> {
+        let (Some(ours), Some(theirs)) = (self.head()?, self.id_of(&self.tracking_ref())?) else { return Ok(None) };
+        let apart = |tip: Oid, other: Oid| -> Result<BTreeSet<Oid>, RepoError> {
+            let mut walk = self.git.revwalk()?;
+            walk.push(tip)?;
+            walk.hide(other)?;
+            Ok(walk.take(MAX_SEARCHED).filter_map(Result::ok).collect())
+        };
+        let (ours, theirs) = (apart(ours, theirs)?, apart(theirs, ours)?);
+        for (line, other, old) in [(&theirs, &ours, OldLine::Ours), (&ours, &theirs, OldLine::Remote)] {
+            for id in line {
+                let commit = self.git.find_commit(*id)?;
+                let Ok(trailers) = git2::message_trailers_bytes(commit.message_bytes()) else { continue };
+                let named = trailers.iter().filter(|(name, _)| *name == PURGES.as_bytes());
+                let mut purged = named.filter_map(|(_, id)| Oid::from_str(std::str::from_utf8(id).ok()?.trim()).ok());
+                if purged.any(|id| other.contains(&id)) {
+                    return Ok(Some(old));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Objects as they become.
+struct Rewritten<'a> {
+    git: &'a git2::Repository,
+    without: &'a dyn Fn(&str) -> Option<String>,
+    /// Trees and blobs that were looked at; none: it stays.
+    objects: HashMap<Oid, Option<Oid>>,
+}
+
+impl Rewritten<'_> {
+    fn commit(&mut self, id: Oid, done: &BTreeMap<Oid, Oid>) -> Result<Option<Oid>, RepoError> {
+        let commit = self.git.find_commit(id)?;
+        let tree = self.tree(commit.tree_id())?;
+        let message = std::str::from_utf8(commit.message_bytes()).ok().and_then(|message| (self.without)(message));
+        let parents: Vec<Oid> = commit.parent_ids().map(|parent| *done.get(&parent).unwrap_or(&parent)).collect();
+        if tree.is_none() && message.is_none() && commit.parent_ids().eq(parents.iter().copied()) {
+            return Ok(None);
+        }
+        let tree = self.git.find_tree(tree.unwrap_or_else(|| commit.tree_id()))?;
+        let parents = parents.into_iter().map(|id| self.git.find_commit(id)).collect::<Result<Vec<_>, _>>()?;
+        let message = message.unwrap_or_else(|| String::from_utf8_lossy(commit.message_bytes()).into_owned());
+        let (author, committer) = (commit.author(), commit.committer());
+        Ok(Some(self.git.commit(None, &author, &committer, &message, &tree, &parents.iter().collect::<Vec<_>>())?))
+    }
+
+    fn tree(&mut self, id: Oid) -> Result<Option<Oid>, RepoError> {
+        if let Some(known) = self.objects.get(&id) {
+            return Ok(*known);
+        }
+        let tree = self.git.find_tree(id)?;
+        let mut builder = None;
+        for entry in &tree {
+            let new = match entry.kind() {
+                Some(ObjectType::Tree) => self.tree(entry.id())?,
+                Some(ObjectType::Blob) => self.blob(entry.id())?,
+                _ => None,
+            };
+            if let Some(new) = new {
+                let builder = match &mut builder {
+                    Some(builder) => builder,
+                    none => none.insert(self.git.treebuilder(Some(&tree))?),
+                };
+                builder.insert(entry.name_bytes(), new, entry.filemode())?;
+            }
+        }
+        let new = builder.map(|builder| builder.write()).transpose()?;
+        self.objects.insert(id, new);
+        Ok(new)
+    }
+
+    fn blob(&mut self, id: Oid) -> Result<Option<Oid>, RepoError> {
+        if let Some(known) = self.objects.get(&id) {
+            return Ok(*known);
+        }
+        let blob = self.git.find_blob(id)?;
+        let text = std::str::from_utf8(blob.content()).ok().and_then(|text| (self.without)(text));
+        let new = text.map(|text| self.git.blob(text.as_bytes())).transpose()?;
+        self.objects.insert(id, new);
+        Ok(new)
+    }
+}

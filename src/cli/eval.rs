@@ -15,7 +15,7 @@ use crate::{
     repo::Repo,
     trial::{
         booked::{Booked, is_free},
-        eval::{self, CaseScore, Comparison, KeptRun, TrialPlace, Turns},
+        eval::{self, CaseScore, Comparison, KeptRun, TrialPlace, TurnTaker},
     },
     types::Usage,
     words::count,
@@ -144,6 +144,12 @@ async fn run_all(
         Ok(cases) => cases,
         Err(error) => return failed(&format!("{} can't be read: {error}", dir.display())),
     };
+    // Its result is kept there.
+    if cap_usd.is_some()
+        && let Err(error) = workspace::prepare_workspace(context.config)
+    {
+        return failed(&error);
+    }
     let least_usd = match model.map_or(Ok(0.0), |name| least_usd(context, name, cases.len())) {
         Ok(usd) => usd,
         Err(code) => return code,
@@ -162,9 +168,9 @@ async fn run_all(
             break;
         }
         let turns = match (model, cap_usd) {
-            (None, _) => Turns::Scripted,
-            (Some(name), None) => Turns::Model(name),
-            (Some(name), Some(cap)) if total.cost_usd + least_usd < cap => Turns::Live(name, cap - total.cost_usd),
+            (None, _) => TurnTaker::Scripted,
+            (Some(name), None) => TurnTaker::Model(name),
+            (Some(name), Some(cap)) if total.cost_usd + least_usd < cap => TurnTaker::Live(name, cap - total.cost_usd),
             (Some(_), Some(cap)) => {
                 complain(&format!(
                     "${:.2} of the ${cap:.2} (--cap) are spent, and a request may cost more than is left; the other cases weren't \

@@ -99,7 +99,7 @@ fn a_live_run_is_kept_held_against_the_last_one_and_ends_at_its_cap() {
     // A call without an answer fails as a call does; what was said and done decides.
     claude.expect(Reply::tool("t1", "bash", json!({"command": "cat wifi"})).using(3_000, 40));
     claude.expect(Reply::text("No idea.").using(3_100, 40));
-    let second = live(&env, &[]);
+    let second = live(env.at("2026-11-21T15:00:00Z"), &[]);
     let (cases, total) = scores(&second);
     assert_eq!((second.code, &total["compared"]["worse"]), (1, &json!(["10-answer-from-memory"])));
     assert_eq!(cases[0]["why"].as_array().unwrap().len(), 1, "{cases:#?}");

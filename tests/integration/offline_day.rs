@@ -247,7 +247,6 @@ fn it_takes_another_name_by_a_sentence_and_by_a_command() {
         &[
             ("call yourself Robin", &["From now on I'm Robin."]),
             ("your name is now Robin", &["Robin is my name already."]),
-            ("call yourself 7-of-9", &["a letter first", "Nothing was changed"]),
         ],
     );
     assert_eq!(env.wake(&["name"]).ok().stdout.trim(), "Robin");

@@ -105,7 +105,7 @@ pub fn cases_in(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
 
 /// Who takes the turns of a case.
 #[derive(Debug, Clone, Copy)]
-pub enum Turns<'a> {
+pub enum TurnTaker<'a> {
     /// The case's own script, else the offline model.
     Scripted,
     /// This model, which has to go by the case's answers to the letter.
@@ -115,7 +115,7 @@ pub enum Turns<'a> {
     Live(&'a str, f64),
 }
 
-impl<'a> Turns<'a> {
+impl<'a> TurnTaker<'a> {
     fn model(self) -> Option<&'a str> {
         match self {
             Self::Scripted => None,
@@ -125,7 +125,7 @@ impl<'a> Turns<'a> {
 }
 
 /// Runs the case of a file.
-pub async fn run(context: Context<'_>, path: &Path, turns: Turns<'_>, place: &TrialPlace) -> CaseScore {
+pub async fn run(context: Context<'_>, path: &Path, turns: TurnTaker<'_>, place: &TrialPlace) -> CaseScore {
     let model = turns.model();
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let mut score = CaseScore {
@@ -159,7 +159,7 @@ pub async fn run(context: Context<'_>, path: &Path, turns: Turns<'_>, place: &Tr
 async fn case_run(
     context: Context<'_>,
     case: &EvalCase,
-    (turns, place): (Turns<'_>, &TrialPlace),
+    (turns, place): (TurnTaker<'_>, &TrialPlace),
     score: &mut CaseScore,
 ) -> Result<(), TrialError> {
     let model = turns.model();
@@ -176,8 +176,8 @@ async fn case_run(
         _ => Booked::named(name, WHAT, &config, (context.config, context.clock))?,
     };
     let model = match turns {
-        Turns::Live(_, cap_usd) => model.within(cap_usd),
-        Turns::Scripted | Turns::Model(_) => model,
+        TurnTaker::Live(_, cap_usd) => model.within(cap_usd),
+        TurnTaker::Scripted | TurnTaker::Model(_) => model,
     };
     let registry = if name == OFFLINE_MODEL { Registry::offline() } else { Registry::thinking() };
     let answers = Arc::new(Answers::of(case, &registry).map_err(TrialError::Case)?);
@@ -206,7 +206,7 @@ async fn case_run(
     if name != OFFLINE_MODEL && model.requests() == 0 {
         outcome.trouble.push(format!("{name} was never asked."));
     }
-    if !matches!(turns, Turns::Live(..)) {
+    if !matches!(turns, TurnTaker::Live(..)) {
         outcome.trouble.extend(answers.unrecorded());
     }
     score.why.extend(check(&case.expect, &outcome, &registry));

@@ -63,6 +63,8 @@ pub(super) struct Bot<'a> {
     offset: Option<i64>,
     telegram_trouble: FailureStretch,
     store_trouble: FailureStretch,
+    /// What the owner is to be told in the chat of a database that can't be used.
+    outage: Option<String>,
     look_trouble: FailureStretch,
     room: Room,
     nudger: Nudger,
@@ -137,6 +139,7 @@ impl<'a> Bot<'a> {
             store,
             telegram_trouble: FailureStretch::default(),
             store_trouble: FailureStretch::default(),
+            outage: None,
             look_trouble: FailureStretch::default(),
             nudger: Nudger::default(),
             began: Instant::now(),
@@ -190,6 +193,9 @@ impl<'a> Bot<'a> {
                     let polled = if self.is_late() { Ok(Polled::Nothing) } else { polled };
                     let is_last = self.is_turn() && !brings_more(&polled);
                     let (wait, has_stored) = self.take_in(polled)?;
+                    if let Some(text) = self.outage.take() {
+                        self.tell_owner(&text).await;
+                    }
                     if is_last || self.is_turn() && !wait.is_zero() {
                         // What couldn't be taken in stays for the next turn.
                         self.taken_in = Some(Instant::now());

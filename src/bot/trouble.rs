@@ -13,6 +13,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// The longest wait for a token to be accepted again: only a person can mend that.
 const LONGEST_WAIT_FOR_TOKEN: Duration = Duration::from_secs(600);
 
+/// Failures in a row after which the owner hears of them in the chat: shorter trouble mends itself.
+const TOLD_AFTER: u32 = 3;
+
 /// A stretch of failures, from the first to the next success.
 #[derive(Debug, Default)]
 pub(super) struct FailureStretch {
@@ -69,6 +72,16 @@ impl FailureStretch {
         let text =
             format!("I couldn't store new messages: {error}. Telegram keeps them for a day, and I'll keep trying");
         self.failed(Kind::Store, text, Duration::ZERO, jitter)
+    }
+
+    /// What the owner is told in the chat, past a database that can't be used: once a stretch.
+    pub(super) fn for_chat(&self, error: &StoreError) -> Option<String> {
+        (self.failures == TOLD_AFTER).then(|| {
+            format!(
+                "I can't use my database right now ({error}), so I can't answer. Telegram keeps what you send for a day; I'll read it \
+                 as soon as I can."
+            )
+        })
     }
 
     /// Whether nobody was told yet in this stretch that somebody else fetches the messages.
@@ -148,5 +161,13 @@ mod tests {
             .collect();
         assert_eq!(said, [true, true, false, false]);
         assert!(trouble.with_store(&StoreError::Full, 1.0).say.unwrap().contains("full"));
+        let mut trouble = FailureStretch::default();
+        let told: Vec<bool> = (0..6)
+            .map(|_| {
+                assert!(trouble.with_store(&StoreError::Busy, 1.0).wait > Duration::ZERO);
+                trouble.for_chat(&StoreError::Busy).is_some_and(|text| text.contains("Telegram keeps"))
+            })
+            .collect();
+        assert_eq!(told, [false, false, true, false, false, false]);
     }
 }

@@ -170,6 +170,12 @@ Examples:
     /// Try cases: what is said to a memory, and what must come of it; with a scorecard.
     #[command(after_help = super::eval::HELP)]
     Eval(super::eval::EvalArguments),
+    /// Show what the assistant is called, or call it otherwise, as a commit of yours to claude.md.
+    #[command(after_help = "\
+Examples:
+  wake name
+  wake name Robin")]
+    Name(super::name::NameArguments),
     /// Tell what the models cost: today and this month, of which budget, where the month is heading, and by what.
     #[command(after_help = "\
 Examples:
@@ -380,6 +386,7 @@ impl WakeCommand {
             | Self::Completions { .. }
             | Self::Man { .. }
             | Self::Mcp(_)
+            | Self::Name(_)
             | Self::Page(_) => false,
             #[cfg(feature = "postgres")]
             Self::Store { .. } => false,

@@ -7,7 +7,7 @@ use std::{
 
 use clap::Subcommand;
 
-use super::{EXIT_FAILED, EXIT_OK, EXIT_USAGE, complain, failed, out::Working, print, print_json, replay};
+use super::{EXIT_CONFIG, EXIT_FAILED, EXIT_OK, EXIT_USAGE, complain, failed, out::Working, print, print_json, replay};
 use crate::{
     cycle::{context::Context, workspace},
     database,
@@ -15,7 +15,7 @@ use crate::{
     repo::Repo,
     trial::{
         booked::{Booked, is_free},
-        eval::{self, CaseScore, TrialPlace},
+        eval::{self, CaseScore, Comparison, KeptRun, TrialPlace, TurnTaker},
     },
     types::Usage,
     words::count,
@@ -27,13 +27,22 @@ A case is a small TOML file; docs/EVAL.md tells what stands in it. Each runs in 
 tools; what acts outside is answered by the case. Without --model a case's own script takes the turns, else the offline model:
 that costs nothing. A model that costs something is paid from the same budget as all else.
 
+--live takes the configured model through the cases as it would work for you, spends at most --cap, keeps the result below
+evals/ in the workspace, and says what got better or worse since the last run of the same model.
+
 Exit codes: 0 all cases passed · 1 one failed.
 
 Examples:
   wake eval evals
   wake eval evals --model claude-haiku-4-5
+  wake eval evals/live --live --cap 2
   wake eval evals --json | jq -r 'select(.passed == false) | .case'
   wake eval add 20261121T0903 my-evals";
+
+/// Where live runs are kept, below the workspace.
+const EVALS_DIR: &str = "evals";
+/// What a live run may cost where nothing else is said, in US dollars.
+const CAP_USD: f64 = 2.0;
 
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -46,6 +55,12 @@ pub(super) struct EvalArguments {
     /// The model that takes the turns of all cases.
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
+    /// Try the model as it works for you: the configured one, or --model. The result is kept and held against the last one.
+    #[arg(long)]
+    live: bool,
+    /// The most that a live run may cost, in US dollars.
+    #[arg(long, value_name = "USD", requires = "live", default_value_t = CAP_USD)]
+    cap: f64,
     /// Print a JSON object a line: case, about, passed, why, model, rounds, tokens, cost_usd; the last one: cases, passed, …
     #[arg(long)]
     json: bool,
@@ -84,18 +99,40 @@ struct Total {
     rounds: u32,
     tokens: Usage,
     cost_usd: f64,
+    /// Cases that weren't run: the cap was reached, or it was asked to end.
+    left_out: usize,
+    /// What a live run is held against.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared: Option<Comparison>,
 }
 
 /// Runs the cases, or adds one.
 pub(super) async fn run(context: Context<'_>, arguments: &EvalArguments, as_json: bool) -> ExitCode {
     match (&arguments.action, &arguments.dir) {
         (Some(EvalCommand::Add { id, dir, .. }), _) => add(context, id, dir, as_json),
-        (None, Some(dir)) => Box::pin(run_all(context, dir, arguments.model.as_deref(), as_json)).await,
+        (None, Some(dir)) => {
+            let model = arguments.model.as_deref();
+            let cap = arguments.live.then_some(arguments.cap);
+            let name = match (model, cap) {
+                (None, Some(_)) => Some(context.config.effective_model()),
+                (model, _) => model,
+            };
+            if cap.is_some() && name.is_none_or(is_free) {
+                complain("A live run tries an AI model, and none is set: see MODEL, or name one with --model.");
+                return ExitCode::from(EXIT_CONFIG);
+            }
+            Box::pin(run_all(context, dir, (name, cap), as_json)).await
+        }
         (None, None) => ExitCode::from(EXIT_USAGE),
     }
 }
 
-async fn run_all(context: Context<'_>, dir: &Path, model: Option<&str>, as_json: bool) -> ExitCode {
+async fn run_all(
+    context: Context<'_>,
+    dir: &Path,
+    (model, cap_usd): (Option<&str>, Option<f64>),
+    as_json: bool,
+) -> ExitCode {
     let cases = match eval::cases_in(dir) {
         Ok(cases) if cases.is_empty() => {
             complain(&format!(
@@ -107,48 +144,100 @@ async fn run_all(context: Context<'_>, dir: &Path, model: Option<&str>, as_json:
         Ok(cases) => cases,
         Err(error) => return failed(&format!("{} can't be read: {error}", dir.display())),
     };
-    if let Some(code) = model.and_then(|name| cannot_pay(context, name, cases.len())) {
-        return code;
+    // Its result is kept there.
+    if cap_usd.is_some()
+        && let Err(error) = workspace::prepare_workspace(context.config)
+    {
+        return failed(&error);
     }
+    let least_usd = match model.map_or(Ok(0.0), |name| least_usd(context, name, cases.len())) {
+        Ok(usd) => usd,
+        Err(code) => return code,
+    };
     let place = match TrialPlace::make() {
         Ok(place) => place,
         Err(error) => return failed(&format!("no temporary folder could be made: {error}")),
     };
     (context.at_work)();
     let mut total = Total::default();
+    let mut kept = cap_usd.and(model).map(|name| KeptRun::begin(context.clock.now(), name, &named(dir)));
+    let all = cases.len();
     for path in cases {
         if *context.stop.borrow() {
             complain("Ended as asked; the other cases weren't run.");
             break;
         }
+        let turns = match (model, cap_usd) {
+            (None, _) => TurnTaker::Scripted,
+            (Some(name), None) => TurnTaker::Model(name),
+            (Some(name), Some(cap)) if total.cost_usd + least_usd < cap => TurnTaker::Live(name, cap - total.cost_usd),
+            (Some(_), Some(cap)) => {
+                complain(&format!(
+                    "${:.2} of the ${cap:.2} (--cap) are spent, and a request may cost more than is left; the other cases weren't \
+                     run.",
+                    total.cost_usd
+                ));
+                break;
+            }
+        };
         let working = Working::on(&format!("{}…", path.display()));
-        let score = Box::pin(eval::run(context, &path, model, &place)).await;
+        let score = Box::pin(eval::run(context, &path, turns, &place)).await;
         drop(working);
         total.cases += 1;
         total.passed += usize::from(score.passed);
         total.rounds += score.rounds;
         total.tokens += score.tokens;
         total.cost_usd += score.cost_usd;
-        if as_json { print_json(&score) } else { print(&line(&score)) }
+        if as_json {
+            print_json(&score)
+        } else {
+            print(&line(&score))
+        }
+        kept.iter_mut().for_each(|run| run.scores.push(score.clone()));
     }
+    total.left_out = all - total.cases;
+    let is_kept = kept.is_none_or(|run| keep(context, &run, &mut total));
     if as_json {
         print_json(&total);
     } else {
-        let Total { cases, passed, rounds, tokens, cost_usd } = total;
+        let Total { cases, passed, rounds, tokens, cost_usd, .. } = total;
         let cost = figures(rounds, tokens, cost_usd);
         print(&format!("\n{passed} of {} passed: {cost}\n", count(cases, "case")));
+        total.compared.iter().for_each(|compared| print(&compared.describe()));
     }
-    ExitCode::from(if total.passed == total.cases && !*context.stop.borrow() { EXIT_OK } else { EXIT_FAILED })
+    ExitCode::from(if is_kept && total.passed == all { EXIT_OK } else { EXIT_FAILED })
 }
 
-/// Says what a model may cost. An exit code: it can't be tried.
-fn cannot_pay(context: Context<'_>, name: &str, cases: usize) -> Option<ExitCode> {
+/// How a folder of cases is named in a kept run: the same from wherever it is called.
+fn named(dir: &Path) -> String {
+    dir.canonicalize().unwrap_or_else(|_| dir.to_owned()).display().to_string()
+}
+
+/// Keeps a live run, and holds it against the last. Says whether it is kept.
+fn keep(context: Context<'_>, run: &KeptRun, total: &mut Total) -> bool {
+    let dir = context.config.workspace_dir.join(EVALS_DIR);
+    total.compared = KeptRun::last(&dir, &run.model, &run.cases).map(|before| run.compare(&before));
+    match run.keep(&dir, context.clock.now()) {
+        Ok(path) => {
+            complain(&format!("The result is kept in {}.", path.display()));
+            true
+        }
+        Err(error) => {
+            complain(&format!("The result couldn't be kept in {}: {error}.", dir.display()));
+            false
+        }
+    }
+}
+
+/// Says what a model may cost, and gives the most that one request may cost without its prompt, in US dollars. An exit code: it can't
+/// be tried.
+fn least_usd(context: Context<'_>, name: &str, cases: usize) -> Result<f64, ExitCode> {
     if is_free(name) {
-        return None;
+        return Ok(0.0);
     }
     let model = match Booked::named(name, "eval", context.config, (context.config, context.clock)) {
         Ok(model) => model,
-        Err(error) => return Some(replay::no_model(&error)),
+        Err(error) => return Err(replay::no_model(&error)),
     };
     let least = crate::model::Model::most_usd(&model, &Conversation::default());
     match model.left_usd() {
@@ -158,10 +247,10 @@ fn cannot_pay(context: Context<'_>, name: &str, cases: usize) -> Option<ExitCode
                  ${left:.2} is left of the budget; no more is spent.",
                 count(cases, "case")
             ));
-            None
+            Ok(least)
         }
-        Ok(None) => None,
-        Err(error) => Some(failed(&error)),
+        Ok(None) => Ok(0.0),
+        Err(error) => Err(failed(&error)),
     }
 }
 

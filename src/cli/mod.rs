@@ -23,6 +23,7 @@ mod logs;
 mod mcp;
 mod memory;
 mod memory_embed;
+mod name;
 mod out;
 pub mod page;
 mod pair;

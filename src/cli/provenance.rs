@@ -212,7 +212,7 @@ fn too_short() -> ExitCode {
 }
 
 /// Does something under the wake lock, with the memory and the database.
-fn with_hand<T>(
+pub(super) fn with_hand<T>(
     config: &Config,
     work: impl FnOnce(&mut Hand<'_>) -> Result<T, ProvenanceError>,
 ) -> Result<T, ProvenanceError> {

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use super::{
     WakeSettings, approvals,
     arguments::{Arguments, WakeCommand},
-    backup, chat, complain, cost, eval, failed, fleet, history, jobs, log, logs, mcp, memory,
+    backup, chat, complain, cost, eval, failed, fleet, history, jobs, log, logs, mcp, memory, name,
     out::{self, Working},
     page, policy, queue, recordings, remind, replay,
     say::{self, Said},
@@ -106,6 +106,7 @@ fn run(arguments: &Arguments) -> ExitCode {
         Some(WakeCommand::Task { command }) => task::run(&config, command, json),
         Some(WakeCommand::Remind(remind)) => remind::run(&config, remind, json),
         Some(WakeCommand::Today { .. }) => remind::today(&config, json),
+        Some(WakeCommand::Name(arguments)) => name::run(&config, arguments),
         Some(WakeCommand::Cost(cost)) => cost::run(&config, cost, json),
         Some(WakeCommand::Log(log)) => history::log(&config, log, json),
         Some(WakeCommand::Logs(arguments)) => logs::run(&config, arguments),

@@ -8,7 +8,12 @@ use crate::{
     clock::{parse_time, rfc3339},
     cycle::{
         context::{Context, Report, WakeError},
-        decide::{interrupt::Interrupt, machine::Cycle, situation::Reason, verify::Account},
+        decide::{
+            interrupt::Interrupt,
+            machine::{Cycle, Receipt},
+            situation::Reason,
+            verify::Account,
+        },
         plan_file::PlanFile,
         sharing::Sharing,
         tooling::{Means, Tooling},
@@ -174,6 +179,9 @@ pub(in crate::cycle) struct Ending {
 impl Ending {
     /// What a cycle's journal tells of its end; nothing is staged, nothing taken back.
     pub(in crate::cycle) fn new(cycle: NewCycle, state: Cycle, plan_file: PlanFile, mut account: Account) -> Self {
+        let told = |receipts: &[Receipt]| receipts.iter().filter(|receipt| receipt.what.is_some()).count();
+        let own = state.own_receipts.and_then(|own| state.receipts.get(..own));
+        account.own_receipts = own.map(|own| account.receipts.len() + told(own));
         account.receipts.extend(state.receipts.into_iter().filter_map(|receipt| receipt.what));
         account.notes.extend(state.folding.done.iter().map(|folded| format!("{}.", folded.describe())));
         Self {

@@ -8,7 +8,11 @@
 use std::{path::Path, time::Duration};
 
 use crate::{
-    cycle::{context::WakeError, decide::interrupt::Interrupt, session::Session},
+    cycle::{
+        context::WakeError,
+        decide::interrupt::Interrupt,
+        session::{Halt, Session},
+    },
     process,
     store::{Stopped, StoreError},
     wake_lock,
@@ -69,10 +73,15 @@ impl Session<'_> {
         Ok(is_elsewhere && self.store.is_local_chat(self.chat.unwrap_or(config.owner_chat))?)
     }
 
-    /// Ends when that is so: at once, where it is so already. What can't be read counts as so.
-    async fn kept_from_model(&self) {
-        while matches!(self.is_kept_from_model(), Ok(false)) {
-            tokio::time::sleep(LOOK_EVERY).await;
+    /// Ends when that is so: at once, where it is so already. Where it can't be read no request goes on either, and the reason is the
+    /// database.
+    async fn kept_from_model(&self) -> Halt {
+        loop {
+            match self.is_kept_from_model() {
+                Ok(false) => tokio::time::sleep(LOOK_EVERY).await,
+                Ok(true) => return Interrupt::KeptLocal.into(),
+                Err(error) => return error.into(),
+            }
         }
     }
 
@@ -105,11 +114,11 @@ impl Session<'_> {
 pub(in crate::cycle) async fn unless_kept_local<T>(
     session: &Session<'_>,
     request: impl Future<Output = T>,
-) -> Result<T, Interrupt> {
+) -> Result<T, Halt> {
     tokio::select! {
         biased;
-        () = session.kept_from_model() => Err(Interrupt::KeptLocal),
-        done = unless_interrupted(session, request) => done,
+        halt = session.kept_from_model() => Err(halt),
+        done = unless_interrupted(session, request) => Ok(done?),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
     config::Config,
     disk::Reserve,
     policy::{Access, Rules},
-    sandbox::{ConfinedHome, Confinement, Layout, Sandbox},
+    sandbox::{ConfinedHome, Confinement, Layout, Sandbox, looks_empty},
 };
 
 /// Why there is no sandbox for somebody without a home directory.
@@ -222,6 +222,10 @@ impl Shelter {
         confinement.writable.extend(self.writable(rules));
         confinement.is_read_only = !access.writes;
         confinement.shown = self.seen(sees_untrusted);
+        // What is granted below a folder that looks empty inside. The workspace is no person's to grant.
+        let is_ours = |path: &PathBuf| self.confinement.covered.iter().any(|covered| path.starts_with(covered));
+        let below = rules.readable().into_iter().filter(|path| looks_empty(path) && !is_ours(path));
+        confinement.shown.extend(self.granted(below));
         if let Some(home) = &self.home {
             confinement.home = match access.is_none() {
                 true => ConfinedHome::AsItIs(home.clone()),
@@ -402,6 +406,23 @@ mod tests {
         let config = Config::from_sources(&env, None, None).unwrap();
         let shelter = Shelter::new(&config, &Rules::default(), KeyFiles::default(), PathBuf::from("/nowhere"));
         (config, shelter)
+    }
+
+    #[test]
+    fn what_may_be_read_below_a_folder_that_looks_empty_is_seen() {
+        let workspace = tempfile::tempdir().unwrap();
+        let granted = tempfile::tempdir_in("/var/tmp").unwrap();
+        let (_, shelter) = shelter(workspace.path());
+        make_private(shelter.scratch()).unwrap();
+        let (granted, ours) = (granted.path().canonicalize().unwrap(), shelter.scratch().to_owned());
+        let rules = Rules::parse(&format!("[files]\nread = [{granted:?}, {ours:?}, \"/var/tmp\"]\n")).unwrap();
+        for access in [Access::default(), Access { writes: true, network: false }] {
+            let confinement = shelter.of_command(&rules, access, false, ours.clone());
+            let shown: Vec<&PathBuf> =
+                confinement.shown.iter().filter(|path| rules.readable().contains(path)).collect();
+            assert_eq!(shown, [&granted], "{access:?}");
+            assert!(Layout::of(&confinement).is_ok(), "{access:?}");
+        }
     }
 
     #[test]

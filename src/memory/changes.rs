@@ -37,6 +37,36 @@ pub fn lines_changed<'a>(old: &'a str, new: &'a str) -> Vec<(bool, &'a str)> {
     found
 }
 
+/// Where a text is changed, and what stands around it: so that who reads a change knows its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangePlace<'a> {
+    /// The first line that is changed, counted from 1 in the old text.
+    pub line: usize,
+    /// The last line before it that isn't blank.
+    pub above: Option<&'a str>,
+    /// The first line behind it that isn't blank.
+    pub below: Option<&'a str>,
+}
+
+/// The places where two texts differ, in their order.
+pub fn places<'a>(old: &'a str, new: &'a str) -> Vec<ChangePlace<'a>> {
+    let (before, after): (Vec<&str>, Vec<&str>) =
+        (lines(old).map(str::trim_end).collect(), lines(new).map(str::trim_end).collect());
+    let mut input = InternedInput::default();
+    input.update_before(before.iter().copied());
+    input.update_after(after.iter().copied());
+    let is_shown = |line: &&&str| !is_blank(line);
+    Diff::compute(Algorithm::Histogram, &input)
+        .hunks()
+        .map(|hunk| {
+            let (begin, end) = (hunk.before.start as usize, hunk.before.end as usize);
+            let above = before.get(..begin).unwrap_or_default().iter().rfind(is_shown).copied();
+            let below = before.get(end..).unwrap_or_default().iter().find(is_shown).copied();
+            ChangePlace { line: begin + 1, above, below }
+        })
+        .collect()
+}
+
 /// The lines that aren't the same, in the order in which they stand: what went before what came in its place. Blank lines don't count.
 pub fn changes(old: &str, new: &str) -> Vec<ChangedLine> {
     let (before, after): (Vec<&str>, Vec<&str>) =
@@ -103,5 +133,14 @@ mod tests {
             let came = told.iter().filter(|line| line.is_added).count() as isize;
             prop_assert_eq!(count(&new) - count(&old), came - (told.len() as isize - came));
         }
+    }
+
+    #[test]
+    fn a_change_is_placed_by_the_lines_around_it() {
+        let (old, new) = ("# A\n\none\ntwo\n\nthree\n", "# A\n\none\n2\n\nthree\nfour\n");
+        let place = |line, above, below| ChangePlace { line, above, below };
+        assert_eq!(places(old, new), [place(4, Some("one"), Some("three")), place(7, Some("three"), None)]);
+        assert_eq!(places("", "new\n"), [place(1, None, None)]);
+        assert_eq!(places(old, old), []);
     }
 }

@@ -11,8 +11,64 @@ const SINGLE: &[&[&str]] =
     &[&["live", "in"], &["live", "at"], &["moved", "to"], &["work", "at"], &["work", "for"], &["prefer"]];
 /// What says the contrary.
 const NEGATIONS: &[&str] = &["not", "dont", "doesnt", "isnt", "arent", "never", "no", "longer", "cant", "wont"];
+/// Words before what is spoken of that make no other thing of it: "the boiler", "our boiler".
+const OWN: &[&str] = &["the", "my", "our"];
+/// Words of the longest name that is taken for one.
+const MAX_NAME_WORDS: usize = 3;
 /// Words that name nothing by themselves.
 const BARE: &[&str] = &["the", "a", "an", "my", "our", "your", "his", "her", "their", "i", "we", "do", "does", "doe"];
+
+/// Words that turn a sentence that holds a fact into one that doesn't say it.
+const DOUBTS: &[&str] = &[
+    "if", "unless", "whether", "maybe", "perhaps", "suppose", "forget", "wrong", "false", "lie", "would", "could",
+    "might", "should",
+];
+/// Words for the person who speaks, as they call themselves and as a model calls them.
+const SPEAKER: &[&str] = &["owner", "person", "user", "they", "he", "she"];
+
+/// Whether a person's text says this fact in so many words: in one stretch, in their order, in a statement that denies and doubts
+/// none of them. Pronouns and articles don't count.
+pub fn says(text: &str, fact: &str) -> bool {
+    let (said, fact) = (spoken(text), spoken(fact));
+    let fact = fact.strip_suffix(&[".".to_owned()]).unwrap_or(&fact);
+    let counts = fact.iter().filter(|word| !is_end(word)).count();
+    let changes = |word: &String| DOUBTS.contains(&word.as_str()) || NEGATIONS.contains(&word.as_str());
+    counts >= 2
+        && said.windows(fact.len()).enumerate().filter(|(_, window)| *window == fact).any(|(at, _)| {
+            let (before, rest) = (said.get(..at).unwrap_or_default(), said.get(at + fact.len()..).unwrap_or_default());
+            let after = rest.iter().take_while(|word| !is_end(word));
+            let is_question = rest.iter().find(|word| is_end(word)).is_some_and(|end| end == "?");
+            !is_question && !before.iter().rev().take_while(|word| !is_end(word)).chain(after).any(changes)
+        })
+}
+
+fn is_end(word: &str) -> bool {
+    matches!(word, "." | "!" | "?")
+}
+
+/// A text's words as [`says`] compares them, with its marks and the ends of its lines.
+fn spoken(text: &str) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        for chunk in line.split_whitespace() {
+            for word in words(chunk) {
+                all.extend(match word.as_str() {
+                    "im" | "am" | "are" => Some("is".to_owned()),
+                    "ive" | "has" => Some("have".to_owned()),
+                    "do" | "doe" => None,
+                    bare if BARE.contains(&bare) && !NEGATIONS.contains(&bare) || SPEAKER.contains(&bare) => None,
+                    _ => Some(word),
+                });
+            }
+            let mark = chunk.trim_end_matches(['"', '”', '\'', ')']).chars().last();
+            all.extend(mark.filter(|mark| ",;:.!?".contains(*mark)).map(String::from));
+        }
+        if !all.last().is_some_and(|last| is_end(last)) {
+            all.push(".".to_owned());
+        }
+    }
+    all
+}
 
 /// Whether both can't be so, by their words: "the wifi code is 1234" and "the wifi code is 5678".
 pub fn differs(one: &str, other: &str) -> bool {
@@ -53,19 +109,24 @@ pub(super) fn contradictions(facts: &[&str]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// What a fact is about, and what it says of that. None where much can be so at a time: "Anna is vegan".
+/// What a fact is about, and what it says of that. `None` where much can be so at a time: "Anna is vegan".
 fn claim(fact: &str) -> Option<(Vec<String>, Vec<String>)> {
     let all = meant_words(fact);
     let name = |word: &String| word == "name";
     if let Some(at) = all.iter().position(|word| COPULAS.contains(&word.as_str())) {
         let (of, is) = (all.get(..at)?, all.get(at + 1..)?);
         // "My dog is called Rex" is of the dog's name.
-        let (of, is) = match is.split_first() {
+        let (mut of, is) = match is.split_first() {
             Some((first, rest)) if name(first) => (of.iter().cloned().chain([first.clone()]).collect(), rest),
             _ => (of.to_vec(), is),
         };
         let told = of.iter().filter(|word| !BARE.contains(&word.as_str())).count();
-        return (told >= 2 && !is.is_empty()).then(|| (of, is.to_vec()));
+        // Of one word alone much can be so, but it is one make, one number, one person.
+        let kind = if told == 1 { value_kind(fact)? } else { "" };
+        let own = of.iter().take_while(|word| OWN.contains(&word.as_str())).count();
+        of.drain(..own);
+        of.extend((!kind.is_empty()).then(|| format!("({kind})")));
+        return (told >= 1 && !is.is_empty()).then(|| (of, is.to_vec()));
     }
     SINGLE.iter().find_map(|verb| {
         let at =
@@ -74,6 +135,26 @@ fn claim(fact: &str) -> Option<(Vec<String>, Vec<String>)> {
         let is_plain = !of.is_empty() && of.len() <= 3 && !is.is_empty();
         is_plain.then(|| (of.iter().cloned().chain([verb.join(" ")]).collect(), is.to_vec()))
     })
+}
+
+/// The kind of value that a fact gives a thing of one word, if a thing has one such value at a time: "a Vaillant", "5678", and of "the
+/// plumber" a name.
+fn value_kind(fact: &str) -> Option<&'static str> {
+    let raw: Vec<&str> = fact.split_whitespace().map(|word| word.trim_matches(['.', ',', '!', ';'])).collect();
+    let at = raw.iter().position(|word| COPULAS.contains(&word.to_lowercase().as_str()))?;
+    let is_definite = raw.first().is_some_and(|first| first.eq_ignore_ascii_case("the"));
+    let value = raw.get(at + 1..)?;
+    let is_name = |words: &[&str]| {
+        !words.is_empty()
+            && words.len() <= MAX_NAME_WORDS
+            && words.iter().all(|word| word.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit()))
+    };
+    match value {
+        ["a" | "an", rest @ ..] if is_name(rest) || is_definite && rest.len() == 1 => Some("make"),
+        [one] if one.starts_with(|c: char| c.is_ascii_digit()) => Some("number"),
+        words if is_definite && is_name(words) => Some("name"),
+        _ => None,
+    }
 }
 
 /// The same words but for a "not": "I like tea", "I don't like tea".
@@ -101,8 +182,42 @@ mod tests {
             ("I live in Kiel", "I live in Rome"),
             ("I like tea", "I don't like tea"),
             ("Anna is vegan", "Anna is not vegan"),
+            ("the boiler is a Vaillant", "the boiler is a Bosch"),
+            ("The boiler is a vaillant", "the boiler is a bosch"),
+            ("Our boiler is a Vaillant", "the boiler is a Bosch Condens 7000"),
+            ("the plumber is Meier", "The plumber is Jo Schmidt."),
+            ("the alarm is 1234", "the alarm is 5678"),
+            ("my sister is 30", "my sister is 31"),
         ] {
             assert!(differs(one, other) && differs(other, one), "{one:?} and {other:?}");
+        }
+    }
+
+    #[test]
+    fn a_fact_is_said_by_a_statement_of_its_words_alone() {
+        for (text, fact) in [
+            ("Remember that my dentist is Dr. Weber!", "The owner's dentist is Dr. Weber."),
+            ("hi\nI live in Kiel\nI'm allergic to nuts, and tired", "Owner is allergic to nuts"),
+            ("I live in Kiel since May.", "They live in Kiel"),
+            ("We don't mind. The wifi code is 56.78", "the wifi code is 56.78"),
+            ("I don't eat meat.", "I don't eat meat"),
+        ] {
+            assert!(says(text, fact), "{text:?} says {fact:?}");
+        }
+        for (text, fact) in [
+            ("I don't eat meat", "I eat meat"),
+            ("I eat meat no longer", "I eat meat"),
+            ("Is my dentist Dr. Weber?", "my dentist is Dr. Weber"),
+            ("my dentist is Dr. Weber, isn't it?", "my dentist is Dr. Weber"),
+            ("If the wifi code is 5678 it works", "the wifi code is 5678"),
+            ("Pay Bob. 500 is my limit", "pay Bob 500"),
+            ("Don't pay Bob, pay Anna 500", "pay Bob, pay Anna 500"),
+            ("Anna owes Bob 5", "Bob owes Anna 5"),
+            ("the wifi code is 1234", "the wifi code is 5678"),
+            ("yes", "yes"),
+            ("", ""),
+        ] {
+            assert!(!says(text, fact), "{text:?} says {fact:?}");
         }
     }
 
@@ -110,6 +225,11 @@ mod tests {
     fn what_can_both_be_so_does_not() {
         for (one, other) in [
             ("Anna is vegan", "Anna is my sister"),
+            ("Anna is German", "Anna is Catholic"),
+            ("my sister is a teacher", "my sister is a runner"),
+            ("the boiler is a Vaillant", "the boiler is loud"),
+            ("the boiler is a Vaillant", "the boiler is 12"),
+            ("the boiler is a Vaillant", "the heater is a Bosch"),
             ("my sister is vegan", "my sister is 30"),
             ("the wifi code is 1234", "The wifi code is 1234."),
             ("my dog is called Rex", "my cat is called Tom"),

@@ -25,6 +25,7 @@ pub(crate) mod lookup;
 pub mod merge;
 pub mod origin;
 pub mod others;
+pub mod own_name;
 pub mod preferences;
 pub mod project;
 pub mod quoting;

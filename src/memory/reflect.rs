@@ -15,7 +15,7 @@ use chrono::NaiveDate;
 
 pub use self::{
     days::rewritten,
-    disputes::{Dispute, dispute},
+    disputes::{Dispute, dispute, settled},
     patterns::SaidBefore,
 };
 use super::{

@@ -1,5 +1,6 @@
-//! What one person changed differently in two places. Both versions stand, each line with a mark of its conflict and its version, until
-//! the person deletes one: a version whose counterpart is gone is settled, and its mark means nothing any more.
+//! What one person changed differently in two places, and facts that were found to contradict each other. Both versions stand, each line
+//! with a mark of its conflict and its version, until the person deletes one: a version whose counterpart is gone is settled, and its
+//! mark means nothing any more.
 
 use std::{
     borrow::Cow,
@@ -26,10 +27,12 @@ pub(super) enum Version {
     Alone,
     /// What contradicts a line that the person wrote, which has no mark.
     Disputed,
+    /// One of two facts that were found to contradict each other; its counterpart has the same version.
+    Doubted,
 }
 
 impl Version {
-    const ALL: [Self; 4] = [Self::A, Self::B, Self::Alone, Self::Disputed];
+    const ALL: [Self; 5] = [Self::A, Self::B, Self::Alone, Self::Disputed, Self::Doubted];
 
     fn words(self) -> &'static str {
         match self {
@@ -37,6 +40,7 @@ impl Version {
             Self::B => "version B of two",
             Self::Alone => "changed here, deleted elsewhere",
             Self::Disputed => "contradicts what you wrote",
+            Self::Doubted => "contradicts another fact",
         }
     }
 }
@@ -56,6 +60,11 @@ pub struct Unsettled {
 }
 
 impl Unsettled {
+    /// Whether facts were found to contradict each other: a question asks which is right. Else a merge has found two edits.
+    pub fn is_found(&self) -> bool {
+        [Version::Disputed, Version::Doubted].iter().any(|version| self.text.contains(version.words()))
+    }
+
     /// What the person is told of it, and how they settle it.
     pub fn problem(&self) -> Problem {
         let first = self.lines.first().copied().unwrap_or_default();
@@ -89,12 +98,13 @@ pub fn unsettled(text: &str) -> Vec<Unsettled> {
             conflict.text.push_str(line);
         }
     }
-    let stands = |versions: &BTreeSet<Version>| {
+    let stands = |versions: &BTreeSet<Version>, lines: usize| {
         versions.contains(&Version::Alone)
             || versions.contains(&Version::Disputed)
+            || versions.contains(&Version::Doubted) && lines > 1
             || versions.contains(&Version::A) && versions.contains(&Version::B)
     };
-    let standing = found.into_values().filter(|(versions, _)| stands(versions));
+    let standing = found.into_values().filter(|(versions, conflict)| stands(versions, conflict.lines.len()));
     let mut standing: Vec<Unsettled> = standing.map(|(_, conflict)| conflict).collect();
     standing.sort_by_key(|conflict| conflict.lines.first().copied());
     standing
@@ -170,5 +180,10 @@ mod tests {
         assert_eq!(lines(&format!("{a}- x\n{a}")), Vec::<Vec<usize>>::new());
         assert_eq!(lines(&format!("{a}{}", marked("- b\n", (4, Version::B)))), Vec::<Vec<usize>>::new());
         assert_eq!(lines(&mark(alone, Version::Alone)), [[1]]);
+        let [one, other] = ["- d\n", "- e\n"].map(|line| mark(line, Version::Doubted));
+        assert_eq!(lines(&format!("{one}- x\n{other}")), [[1, 3]]);
+        assert_eq!(lines(&one), Vec::<Vec<usize>>::new());
+        let found = |text: &str| unsettled(text).iter().map(Unsettled::is_found).collect::<Vec<_>>();
+        assert_eq!((found(&format!("{one}{other}")), found(&format!("{a}{b}"))), (vec![true], vec![false]));
     }
 }

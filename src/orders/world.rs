@@ -35,6 +35,7 @@ pub fn world(config: &Config, store: &Store, now: DateTime<Utc>, chat: Chat) -> 
         tz: config.timezone,
         chat: Some(chat),
         open_messages: Vec::new(),
+        own_words: Vec::new(),
         replies: 0,
         owner_chat: config.owner_chat,
         told_keys: BTreeSet::new(),

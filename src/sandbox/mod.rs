@@ -21,7 +21,7 @@ use std::{
 };
 
 use self::proxy::Proxy;
-pub use self::{layout::Layout, proxy::Grant};
+pub use self::{layout::Layout, places::looks_empty, proxy::Grant};
 use crate::{
     config::Config,
     process::{self, Spec},

@@ -325,6 +325,11 @@ impl Store {
         self.conn.sqlite().is_none()
     }
 
+    /// From now on a shared database's server that goes away, such as for a restart, is waited for so long.
+    pub fn wait_for_server(&self, patience: Duration) {
+        self.conn.wait_for_server(patience);
+    }
+
     /// Whether a process may still be alive: of one on another machine, or before a restart of this one, a shared database can't tell.
     fn may_live(&self, who: &Identity) -> bool {
         who.is_alive() || self.is_shared() && who.boot_id != Identity::current().boot_id

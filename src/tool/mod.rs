@@ -20,6 +20,7 @@ mod memory_files;
 mod note;
 mod offer;
 mod open;
+mod own_name;
 mod plan;
 mod project;
 mod propose;

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::{
     Assignment, Done, OWNERS_ALONE, Outcome, Refusal, Run, StandIn, ToRead, Tool, World, about_me, assignment,
     attachment, bash, brain, edit, exchange, find, find_tools, image, keep, memory_files, note, offer, open, or_empty,
-    plan, project, propose, read, reflect, remember, reminder, reply, steps, system, task, tell, verbs, watch,
-    web_fetch, web_search,
+    own_name, plan, project, propose, read, reflect, remember, reminder, reply, steps, system, task, tell, verbs,
+    watch, web_fetch, web_search,
 };
 use crate::{exec::Exec, policy::Verdict, types::VerbGroup};
 
@@ -113,7 +113,7 @@ impl Registry {
     /// The offline model's: the standard ones, and one to keep what it can't answer.
     pub fn offline() -> Self {
         let mut registry = Self::standard();
-        registry.tools.extend([brain::undo_last(), keep::tool(), read::quote(), read::recall()]);
+        registry.tools.extend([brain::undo_last(), own_name::tool(), keep::tool(), read::quote(), read::recall()]);
         registry
     }
 
@@ -234,8 +234,12 @@ impl Registry {
             Some(Run::Values(run)) => bounded(run(or_empty(input), world)),
             Some(Run::Acts(_)) => Err(Refusal(format!("{name} can't act from here. Nothing was done."))),
             None => Err(verbs::refusal(name).unwrap_or_else(|| {
-                let mut names: Vec<&str> = self.tools.iter().map(Tool::offered_as).collect();
-                names.dedup();
+                let mut names: Vec<&str> = Vec::new();
+                for name in self.tools.iter().map(Tool::offered_as) {
+                    if !names.contains(&name) {
+                        names.push(name);
+                    }
+                }
                 Refusal(format!("There is no tool named {name:?}. There are: {}.", names.join(", ")))
             })),
         }

@@ -1,7 +1,7 @@
 //! `remember` and `forget`: single facts in the semantic memory, each with where it came from.
 //!
 //! Once a cycle has read what others wrote, what it learns may be their wish: it is kept in quarantine, under a heading of its own,
-//! until a person or a cycle that has read nothing of others says it again.
+//! until a person or a cycle that has read nothing of others says it again. What its person has said in so many words is theirs.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,10 +10,10 @@ use super::{Done, Outcome, Refusal, Tool, World, brief, words};
 use crate::{
     memory::{
         self,
-        claim::differs,
+        claim::{differs, says},
         facts::{self, Added, FactError, Forgotten},
         others::{self, UNCONFIRMED},
-        view,
+        reflect, view,
     },
     policy::Reach,
     types::Effect,
@@ -64,11 +64,12 @@ fn remember(args: &Remember, world: &World) -> Outcome {
     let mut text = world.documents.text(memory::SEMANTIC_MEMORY);
     let (mut content, mut receipt) = (format!("Remembered: {fact}"), format!("Remembered “{}”", brief(&fact)));
     let mut origin = origin(world);
-    if let Some(taint) = &world.taint {
+    if let Some(taint) = world.taint.as_ref().filter(|_| !is_said_by_person(&fact, world)) {
         topic = Some(UNCONFIRMED);
         content = format!(
             "Kept under “{UNCONFIRMED}”, because this cycle has read what others wrote ({taint}): {fact}\nIt counts as known once your \
-             person, or a wake that has read nothing of others, says it again."
+             person, or a wake that has read nothing of others, says it again. If your person said it in this conversation, give it in \
+             their very words."
         );
         receipt = format!("Kept “{}” as unconfirmed", brief(&fact));
         origin = format!("{origin} after {taint}");
@@ -83,7 +84,7 @@ fn remember(args: &Remember, world: &World) -> Outcome {
                  moves the line elsewhere."
             )));
         }
-        Added::Known { .. } => return Ok(Done::told("That is remembered already.")),
+        Added::Known { topic, .. } => return said_again(&text, (&topic, &fact), &origin, world),
     };
     if let Some(other) = contradicted(&text, &fact, world) {
         content.push_str(&format!(
@@ -98,12 +99,64 @@ fn remember(args: &Remember, world: &World) -> Outcome {
     })
 }
 
+/// What a known fact comes to that is said again. It answers the question which of two is right; of what differs, it is what holds now.
+fn said_again(text: &str, (topic, fact): (&str, &str), origin: &str, world: &World) -> Outcome {
+    const KNOWN: &str = "That is remembered already.";
+    // Who looks back chooses nothing, and others' words choose nothing either.
+    if world.chat.is_none() || world.taint.is_some() && !is_said_by_person(fact, world) {
+        return Ok(Done::told(KNOWN));
+    }
+    if let Some((settled, forgotten)) = reflect::settled(text, fact, &world.told_keys) {
+        let told: Vec<String> = forgotten.iter().map(|other| format!("\nForgotten: {other}")).collect();
+        let quoted: Vec<String> = forgotten.iter().map(|other| format!("“{}”", brief(other))).collect();
+        return Ok(Done {
+            content: format!("Settled: {fact}{}", told.concat()),
+            receipt: Some(format!("Settled that “{}”; forgot {}", brief(fact), quoted.join(", "))),
+            changes: vec![world.documents.stage(memory::SEMANTIC_MEMORY, settled)],
+            ..Done::default()
+        });
+    }
+    let (known, _) = facts::Facts::parse(text);
+    let same = known.iter().map(|(_, known)| known).find(|known| facts::is_same(&known.text, fact));
+    let newer = same.and_then(|same| {
+        let other = contradicted(text, &same.text, world)?;
+        let of_other = known.iter().map(|(_, known)| known).find(|known| known.text == other)?;
+        // Wakes' names begin with their times. A line that a person wrote stays where it is.
+        let said = |fact: &facts::Fact| {
+            let wake = fact.origin.as_deref()?.strip_prefix("wake ")?;
+            Some((wake.split(['-', ' ']).next().unwrap_or_default().to_owned(), fact.line))
+        };
+        (said(same)? < said(of_other)?).then_some((same.text.clone(), other))
+    });
+    let Some((same, other)) = newer else { return Ok(Done::told(KNOWN)) };
+    let without = facts::forget(text, &same).map_err(Refusal::because)?.text;
+    let topic = Some(topic).filter(|topic| !topic.is_empty());
+    let Added::New { text: new, .. } = facts::add(&without, topic, &same, origin).map_err(Refusal::because)? else {
+        return Ok(Done::told(KNOWN));
+    };
+    Ok(Done {
+        content: format!(
+            "Noted: {same} — that holds now. I still know “{other}” from before; if that is over, say “forget that {other}”."
+        ),
+        receipt: Some(format!("Noted that “{}” holds now", brief(&same))),
+        changes: vec![world.documents.stage(memory::SEMANTIC_MEMORY, new)],
+        ..Done::default()
+    })
+}
+
+/// Whether the chat's person has said this in words of their own: then nobody else needs to be believed.
+fn is_said_by_person(fact: &str, world: &World) -> bool {
+    let before = world.exchanges.iter().filter(|entry| entry.from.is_some() && entry.taint.is_none());
+    let mut said = world.own_words.iter().chain(before.map(|entry| &entry.text));
+    said.any(|text| says(text, fact))
+}
+
 /// A fact that is known for sure and can't be so together with this one. What others may have had a hand in isn't told.
 fn contradicted(text: &str, fact: &str, world: &World) -> Option<String> {
     let (facts, _) = facts::Facts::parse(text);
     let is_known = |line| !others::are_among(memory::SEMANTIC_MEMORY, text, world.foreign_chat(), line, line);
-    let mut known = facts.iter().map(|(_, known)| known);
-    known.find(|known| differs(&known.text, fact) && is_known(known.line)).map(|known| known.text.clone())
+    let known = facts.iter().map(|(_, known)| known);
+    known.filter(|known| differs(&known.text, fact) && is_known(known.line)).last().map(|known| known.text.clone())
 }
 
 /// The memory without this fact in quarantine, if it is there.

@@ -49,6 +49,7 @@ impl Scene {
             tz: Tz::of("Europe/Berlin"),
             chat: Some(Chat { id: ChatRef::telegram(7), thread_id: Some(3), reply_to: Some(100) }),
             open_messages: vec![41],
+            own_words: Vec::new(),
             replies: 0,
             owner_chat: ChatRef::telegram(7),
             told_keys: BTreeSet::new(),

@@ -114,11 +114,13 @@ pub struct World {
     pub chat: Option<Chat>,
     /// Messages of that chat that are in the conversation and not answered or kept yet.
     pub open_messages: Vec<i64>,
+    /// Messages of the conversation that are their sender's own words alone; filled once the cycle has read untrusted text.
+    pub own_words: Vec<String>,
     /// Texts sent to the chat in this cycle so far.
     pub replies: usize,
     /// Whom `tell` speaks to.
     pub owner_chat: ChatRef,
-    /// Keys that were told before; for a look back those of contradictions that were noted, too.
+    /// Keys that were told before, and those of contradictions that were noted.
     pub told_keys: BTreeSet<String>,
     /// How often was spoken unasked today.
     pub told_today: u32,

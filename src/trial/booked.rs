@@ -29,6 +29,8 @@ pub struct Booked<'a> {
     ledger: Option<Ledger<'a>>,
     spent: Cell<Spent>,
     requests: Cell<u32>,
+    /// What its requests may cost in all, in US dollars.
+    cap_usd: Option<f64>,
 }
 
 struct Ledger<'a> {
@@ -67,7 +69,13 @@ impl<'a> Booked<'a> {
 
     /// A model that costs nothing.
     pub fn free(model: Box<dyn Model>) -> Self {
-        Self { model, ledger: None, spent: Cell::default(), requests: Cell::default() }
+        Self { model, ledger: None, spent: Cell::default(), requests: Cell::default(), cap_usd: None }
+    }
+
+    /// The same, which asks for nothing that could cost more than so many US dollars in all.
+    #[must_use]
+    pub fn within(self, cap_usd: f64) -> Self {
+        Self { cap_usd: Some(cap_usd), ..self }
     }
 
     /// What it has used and cost so far.
@@ -93,6 +101,10 @@ impl<'a> Booked<'a> {
 
     fn set_aside(&self, most_usd: f64) -> Result<Option<Reservation>, ModelError> {
         let Some(ledger) = &self.ledger else { return Ok(None) };
+        if let Some(cap_usd) = self.cap_usd.filter(|cap| self.spent.get().cost_usd + most_usd > *cap) {
+            let why = format!("a request may cost ${most_usd:.4}, and ${cap_usd:.4} was left for this case (--cap)");
+            return Err(ModelError::Account { why });
+        }
         let now = ledger.clock.now();
         let mut store = ledger.store.borrow_mut();
         let caps = Budget::look(&store, ledger.config, now).map_err(|error| out_of_reach(&error))?.caps();

@@ -68,12 +68,15 @@ fn what_can_not_be_stored_is_not_confirmed_and_comes_again() {
     assert_eq!((stage.stored(), stage.telegram.unconfirmed()), (0, 1));
     let polls = stage.telegram.calls("getUpdates");
     assert!(polls.iter().all(|poll| poll.get("offset").is_none()), "{polls:?}");
+    let told = || stage.telegram.sent().iter().filter(|sent| sent.visible.contains("can't use my database")).count();
+    eventually("the owner hears of it in the chat", || told() == 1);
     stage.env.refuse_no_more("incoming_messages");
     stage.all_confirmed();
     assert_eq!(stage.stored(), 1);
     let ran = stage.end(bot);
     assert_eq!(times(&ran, "couldn't store new messages"), 1, "{}", ran.stderr);
     assert_eq!(times(&ran, "stored again"), 1, "{}", ran.stderr);
+    assert_eq!(told(), 1);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Cases run as written: the ten that ship pass, one that must fail fails and says why, a recorded wake becomes a case, and the real
+//! Cases run as written: those that ship pass, one that must fail fails and says why, a recorded wake becomes a case, and the real
 //! workspace stays as it is.
 
 use std::{
@@ -24,6 +24,11 @@ fn shipped() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("evals")
 }
 
+/// What lies in a folder.
+fn files(dir: &Path) -> Vec<PathBuf> {
+    fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
 /// A world whose temporary files are its own.
 fn env() -> TestEnv {
     let mut env = TestEnv::new();
@@ -35,9 +40,7 @@ fn env() -> TestEnv {
 
 /// What runs have left below the folder for temporary files.
 fn left(env: &TestEnv) -> Vec<PathBuf> {
-    let folders =
-        |dir: &Path| -> Vec<PathBuf> { fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect() };
-    folders(&env.path("tmp")).iter().flat_map(|base| folders(base)).collect()
+    files(&env.path("tmp")).iter().flat_map(|base| files(base)).collect()
 }
 
 /// A folder with one of the cases that ship, changed.
@@ -45,7 +48,7 @@ fn one(env: &TestEnv, name: &str, change: impl Fn(String) -> String) -> String {
     let dir = env.path(&format!("cases-{}", fs::read_dir(env.root()).unwrap().count()));
     fs::create_dir(&dir).unwrap();
     let text = change(fs::read_to_string(shipped().join(name)).unwrap());
-    fs::write(dir.join(name), text).unwrap();
+    fs::write(dir.join(Path::new(name).file_name().unwrap()), text).unwrap();
     dir.display().to_string()
 }
 
@@ -65,12 +68,52 @@ fn the_cases_that_ship_pass_without_a_workspace_and_leave_nothing() {
     assert_eq!((ran.code, &total["cases"], &total["passed"]), (0, &json!(10), &json!(10)), "{cases:#?}");
     assert!(!env.workspace().exists(), "a workspace was made");
     assert_eq!(left(&env), [""; 0].map(PathBuf::from));
-    for path in fs::read_dir(shipped()).unwrap() {
-        let case: toml::Table = toml::from_str(&fs::read_to_string(path.unwrap().path()).unwrap()).unwrap();
+    for path in files(&shipped()).into_iter().filter(|path| path.is_file()) {
+        let case: toml::Table = toml::from_str(&fs::read_to_string(path).unwrap()).unwrap();
         let expect = case["expect"].as_table().unwrap();
         let has_receipts = ["did", "did_not"].iter().any(|key| expect.contains_key(*key));
         assert!(has_receipts && expect.contains_key("files"), "{case:#?}");
     }
+}
+
+#[test]
+fn the_forty_everyday_tasks_can_be_done() {
+    let env = env();
+    let ran = env.wake(&["eval", &shipped().join("live").display().to_string(), "--json"]);
+    let (cases, total) = scores(&ran);
+    let failed: Vec<&Value> = cases.iter().filter(|case| case["passed"] == false).collect();
+    assert_eq!((ran.code, &total["cases"], failed), (0, &json!(40), Vec::new()));
+}
+
+#[test]
+fn a_live_run_is_kept_held_against_the_last_one_and_ends_at_its_cap() {
+    let mut env = env();
+    let claude = FakeClaude::start();
+    env.think_with(&claude);
+    let dir = one(&env, "live/10-answer-from-memory.toml", |text| text);
+    let live = |env: &TestEnv, more: &[&str]| env.wake(&[&["eval", &dir, "--live", "--json"], more].concat());
+    claude.expect(Reply::text("It's 1234.").using(3_000, 40));
+    let first = live(&env, &[]);
+    let (cases, total) = scores(&first);
+    assert_eq!((first.code, &total["passed"], &total["compared"]), (0, &json!(1), &Value::Null), "{cases:#?}");
+    // A call without an answer fails as a call does; what was said and done decides.
+    claude.expect(Reply::tool("t1", "bash", json!({"command": "cat wifi"})).using(3_000, 40));
+    claude.expect(Reply::text("No idea.").using(3_100, 40));
+    let second = live(env.at("2026-11-21T15:00:00Z"), &[]);
+    let (cases, total) = scores(&second);
+    assert_eq!((second.code, &total["compared"]["worse"]), (1, &json!(["10-answer-from-memory"])));
+    assert_eq!(cases[0]["why"].as_array().unwrap().len(), 1, "{cases:#?}");
+    let kept = files(&env.workspace().join("evals"));
+    assert!(kept.len() == 2 && fs::metadata(&kept[0]).unwrap().permissions().mode() & 0o077 == 0, "{kept:?}");
+
+    let asked = claude.requests().len();
+    let capped = live(&env, &["--cap", "0.001"]);
+    let (_, total) = scores(&capped);
+    assert_eq!((capped.code, &total["cases"], &total["left_out"]), (1, &json!(0), &json!(1)), "{capped:#?}");
+    assert!(capped.stderr.contains("--cap") && claude.requests().len() == asked, "{capped:#?}");
+    env.unset("ANTHROPIC_API_KEY");
+    assert_eq!(live(&env, &[]).code, 78);
+    assert_eq!(env.wake(&["eval", &dir, "--cap", "1"]).code, 2, "a cap is a live run's");
 }
 
 #[test]

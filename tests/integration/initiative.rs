@@ -119,6 +119,36 @@ fn the_next_time_is_left_out_until_the_last_proposal_is_answered() {
 }
 
 #[test]
+fn a_proposal_in_plain_text_is_told_and_a_question_that_came_to_nothing_is_not_paid_for_again() {
+    let (telegram, claude, mut env) = with_tasks("high");
+    claude.expect(Reply::text("Shall I sort the receipts?"));
+    env.at(NINE);
+    assert_eq!(env.once()["outcome"], "worked");
+    assert_eq!(sent(&telegram), ["Shall I sort the receipts?"]);
+    assert!(env.memory(LOG).contains("Told unasked: Shall I sort the receipts?"), "{}", env.memory(LOG));
+    env.at(ONE);
+    assert_eq!(env.once()["outcome"], "idle", "it waits for its answer");
+    env.at("2026-11-22T15:00:00Z").receive(CHAT, "no");
+    claude.expect(Reply::text("Fine."));
+    env.once();
+
+    claude.expect(Reply::text("Nothing is worth their attention."));
+    env.at(FIVE);
+    assert_eq!(env.once()["outcome"], "worked");
+    let asked = claude.requests().len();
+    for later in ["2026-11-22T16:30:00Z", "2026-11-22T17:30:00Z"] {
+        assert_eq!(env.at(later).once()["outcome"], "idle", "{later}");
+    }
+    claude.expect(Reply::text(""));
+    assert_eq!(env.at("2026-11-23T08:00:00Z").once()["outcome"], "worked", "it presses more now");
+    for later in ["2026-11-23T12:00:00Z", "2026-11-23T16:00:00Z"] {
+        assert_eq!(env.at(later).once()["outcome"], "idle", "{later}");
+    }
+    assert_eq!((claude.requests().len(), sent(&telegram).len()), (asked + 1, 2));
+    env.check_sound();
+}
+
+#[test]
 fn what_would_ask_is_refused_and_proposed_and_never_parked() {
     let (telegram, claude, mut env) = with_tasks("low");
     env.set("AUTONOMY", "0");

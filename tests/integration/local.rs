@@ -88,3 +88,16 @@ fn a_cycle_under_way_ends_and_its_conversation_goes_to_no_cloud_model_again() {
     assert_eq!((claude.requests().len(), here.requests().len()), (1, 1));
     assert_eq!(env.trailer("Model"), HERE);
 }
+
+#[test]
+fn a_database_that_cannot_be_read_is_what_a_wake_ends_for_and_not_local() {
+    let (telegram, claude, _here, env) = world(&format!("{CLOUD},{HERE}"));
+    claude.expect(Reply::text("Too late, I think.").stalled_after(4, &Gate::default()));
+    let wake = env.start(env!("CARGO_BIN_EXE_wake"), &["--once", "--json", "--say", "hello"]);
+    asked(&claude, 1);
+    env.execute("DROP TABLE local_chats");
+    let ended = wake.end();
+    assert!(ended.code == 1 && ended.stderr.contains("local_chats"), "{ended:#?}");
+    assert!(!ended.stderr.contains("/local") && !ended.stdout.contains("off the cloud"), "{ended:#?}");
+    assert_eq!(telegram.sent().iter().filter(|sent| sent.visible.contains("cloud")).count(), 0);
+}

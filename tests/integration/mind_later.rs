@@ -76,6 +76,31 @@ fn an_order_in_a_forward_has_no_more_authority_in_the_next_wake() {
 }
 
 #[test]
+fn what_the_owner_said_and_what_was_done_before_is_shown_after_a_wake_that_read_others() {
+    let (_telegram, claude, env) = minded();
+    env.wake(&["--once"]).ok();
+    env.receive(CHAT, "My boiler is a Vaillant. What do you make of the next message?");
+    env.receive(CHAT, "CANARY: the boiler is broken.");
+    env.execute("UPDATE incoming_messages SET forwarded_from = 'Eve' WHERE message_text LIKE 'CANARY%'");
+    claude.expect(Reply::tools(vec![
+        Block::tool("f", "remember", json!({"fact": "The owner's boiler is a Vaillant", "topic": "Home"})),
+        Block::tool("g", "remember", json!({"fact": "CANARY: the boiler is broken", "topic": "Home"})),
+    ]));
+    claude.expect(Reply::text("Eve takes it for broken."));
+    assert_eq!(env.once()["outcome"], "worked");
+    env.receive(CHAT, "Thanks");
+    claude.expect(Reply::text("Gladly."));
+    assert_eq!(env.once()["outcome"], "worked");
+    let memory = opening(&last(&claude), "<memory>");
+    assert!(memory.contains("- The owner's boiler is a Vaillant") && !memory.contains("CANARY"), "{memory}");
+    assert!(memory.contains("Woke for 2 messages"), "{memory}");
+    let log = env.memory("memory/agent-memory/episodic-memory.md");
+    assert!(log.lines().any(|line| line.contains("Woke for 2 messages") && line.ends_with(" own -->")), "{log}");
+    assert!(log.lines().any(|line| line.contains("Remembered") && line.ends_with(" after others -->")), "{log}");
+    env.check_sound();
+}
+
+#[test]
 fn reading_what_nobody_has_confirmed_marks_the_wake_and_saying_it_oneself_frees_it() {
     let (_telegram, claude, env) = minded();
     env.wake(&["--once"]).ok();

@@ -231,11 +231,35 @@ fn facts_are_kept_asked_for_and_forgotten_in_plain_words() {
             ("what is my cat called?", &["Tom"]),
             ("remember that my favourite colour is blue", &["Remembered", "!differs"]),
             ("remember that my favourite colour is green", &["Remembered", "differs", "my favourite colour is blue"]),
+            ("remember that my favourite colour is blue", &["holds now", "“my favourite colour is green”", "!already"]),
             ("forget my cat's name", &["Forgotten: my cat's name is Tom"]),
             ("what do you know about me?", &["my dog is called Rex", "!Tom"]),
             ("forget everything", &["Say which"]),
         ],
     );
+}
+
+#[test]
+fn it_takes_another_name_by_a_sentence_and_by_a_command() {
+    let env = TestEnv::new();
+    talk(
+        &env,
+        &[
+            ("call yourself Robin", &["From now on I'm Robin."]),
+            ("your name is now Robin", &["Robin is my name already."]),
+        ],
+    );
+    assert_eq!(env.wake(&["name"]).ok().stdout.trim(), "Robin");
+    let told = env.wake(&["name", "Ada", "Q"]).ok().stdout;
+    assert!(told.contains("called Ada Q"), "{told}");
+    assert!(
+        env.memory("claude.md").contains("\nYou are Ada Q, one person's assistant."),
+        "{}",
+        env.memory("claude.md")
+    );
+    assert_eq!(env.wake(&["name", "<b>"]).code, 2);
+    assert_eq!(env.once()["outcome"], "idle", "one's own command wakes nobody");
+    env.check_sound();
 }
 
 #[test]

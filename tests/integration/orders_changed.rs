@@ -75,6 +75,7 @@ fn a_proposal_shows_what_changes_and_what_it_is_to_do_and_its_tree_is_a_branch()
         "  # Standing orders",
         "+ Answer in two sentences.",
         "You asked me to be brief.",
+        "It changes claude.md in line",
         "“Answer in two sentences”, stated effect: fewer requests to a model each time.",
         "In the last 7 days: 1.0 requests to a model each time (1 answer).",
         "the branch proposed/answer-in-two-sentences",

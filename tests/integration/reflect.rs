@@ -117,6 +117,28 @@ fn a_persons_own_lines_and_deletions_survive_the_look_back() {
 }
 
 #[test]
+fn a_contradiction_is_asked_about_once_in_the_morning_and_a_plain_answer_settles_it() {
+    let mut env = TestEnv::new();
+    env.set("REFLECT_AT", "03:30").set("QUIET_HOURS", "22:00-08:00");
+    env.once();
+    env.wake(&["say", "remember that the boiler is a Vaillant"]).ok();
+    let told = env.wake(&["say", "remember that the boiler is a Bosch"]).ok().stdout;
+    assert!(told.contains("differs from what I knew: “the boiler is a Vaillant”"), "{told}");
+    let night = env.at(NIGHT).once();
+    assert_eq!((&night["outcome"], &night["replies"]), (&json!("worked"), &json!([])), "{night}");
+    assert_eq!(env.memory(FACTS).matches("<!-- unsettled 1: ").count(), 2, "{}", env.memory(FACTS));
+    let morning = env.at("2026-11-22T07:01:00Z").once();
+    assert_eq!(morning["replies"].as_array().unwrap().len(), 1, "{morning}");
+    assert!(morning.to_string().contains("Which is right?"), "{morning}");
+    let told = env.wake(&["say", "the second one"]).ok().stdout;
+    assert!(told.contains("the boiler is a Bosch") && told.contains("Forgotten: the boiler is a Vaillant"), "{told}");
+    let facts = env.memory(FACTS);
+    assert!(facts.contains("Bosch") && !facts.contains("Vaillant") && !facts.contains("unsettled"), "{facts}");
+    assert_eq!(env.at("2026-11-23T07:01:00Z").once()["replies"], json!([]), "it isn't asked again");
+    env.check_sound();
+}
+
+#[test]
 fn a_guests_day_is_shown_to_the_guest_alone() {
     let (_telegram, claude, mut env) = minded();
     env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},5555")).set("REFLECT_AT", "03:30");

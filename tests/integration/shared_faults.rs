@@ -243,7 +243,9 @@ fn a_server_that_is_killed_or_restarted_in_mid_wake_is_asked_again() {
         assert!(!env.workspace().join("messages.db").exists());
         server.start_again();
         gate.open();
-        wake.end();
+        let ended = wake.end();
+        assert_eq!((ended.code, ended.json()["outcome"].as_str()), (0, Some("worked")), "{mode}: {ended:#?}");
+        assert_eq!(claude.requests().len(), 2, "{mode}: what was paid for isn't asked for again");
         claude.answer_with(think);
         for _ in 0..3 {
             env.wake(&["--once"]).ok();

@@ -345,6 +345,7 @@ fn world(dir: &Path) -> World {
         tz: reveille::zone::Tz::UTC,
         chat: None,
         open_messages: Vec::new(),
+        own_words: Vec::new(),
         replies: 0,
         owner_chat: ChatRef::telegram(7),
         told_keys: BTreeSet::new(),

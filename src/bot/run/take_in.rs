@@ -74,6 +74,7 @@ impl Bot<'_> {
             Err(error) => {
                 // The offset stays where it is: Telegram gives the same batch again.
                 let advice = self.store_trouble.with_store(&error, fastrand::f64());
+                self.outage = self.store_trouble.for_chat(&error);
                 Ok((tell(advice), false))
             }
         }

@@ -2,9 +2,9 @@
 //!
 //! At `FLUSH_PERCENT` the model is asked to write down what matters ([`FoldAsk::Flush`]). What a memory tool has done answers that,
 //! or the words `NOTHING_TO_KEEP`. At `FOLD_PERCENT` it is asked for a summary ([`FoldAsk::Summary`]), with which the shell
-//! begins the new conversation. Nothing is folded before the flush is answered: it is asked for again, and the
-//! conversation goes on as far as the model's own window reaches. Each request stands behind the results of calls, so
-//! what was said stays as it was, and no call is parted from its result.
+//! begins the new conversation. A model that does other work instead is asked for the flush again; after `FLUSH_ASKS_MAX`
+//! requests the conversation is folded by rule, from what the journal holds. Each request stands behind the results of calls,
+//! so what was said stays as it was, and no call is parted from its result.
 
 use super::tokens::{TokenCount, TokenRate};
 use crate::{
@@ -20,6 +20,8 @@ const FLUSH_PERCENT: u64 = 85;
 const FOLD_PERCENT: u64 = 95;
 /// So much it has to have grown before it is asked for the one and for the other: folding what began that long gains nothing.
 const GROWTH_PERCENT: (u64, u64) = (10, 20);
+/// Requests to write down what matters; then it is folded by rule.
+const FLUSH_ASKS_MAX: u32 = 2;
 /// Requests for a summary; then it is folded without.
 const SUMMARY_ASKS_MAX: u32 = 2;
 /// What a model says that has nothing to write down.
@@ -100,8 +102,8 @@ enum Stage {
     /// Nothing was asked.
     #[default]
     Open,
-    /// What matters is to be written down.
-    Flushing,
+    /// What matters is to be written down: it was asked for so often, and the last request was answered by a turn.
+    Flushing { asks: u32, is_answered: bool },
     /// It was written down, or there was nothing.
     Flushed,
     /// A summary was asked for so often.
@@ -152,6 +154,9 @@ impl Folding {
 
     pub(super) fn heard(&mut self, content: &str, usage: &Usage) {
         self.count.heard(content, usage);
+        if let Stage::Flushing { is_answered, .. } = &mut self.stage {
+            *is_answered = true;
+        }
         // What its first answer tells of its prompt is better than what was estimated.
         if let (Some(first), Some(last)) = (self.count.first(), self.done.iter_mut().skip(self.settled).last()) {
             last.after = first;
@@ -160,7 +165,10 @@ impl Folding {
 
     pub(super) fn asked(&mut self, ask: FoldAsk) {
         self.stage = match (ask, self.stage) {
-            (FoldAsk::Flush, _) => Stage::Flushing,
+            (FoldAsk::Flush, Stage::Flushing { asks, .. }) => {
+                Stage::Flushing { asks: asks.saturating_add(1), is_answered: false }
+            }
+            (FoldAsk::Flush, _) => Stage::Flushing { asks: 1, is_answered: false },
             (FoldAsk::Summary, Stage::Summing(times)) => Stage::Summing(times.saturating_add(1)),
             (FoldAsk::Summary, _) => Stage::Summing(1),
         };
@@ -168,7 +176,7 @@ impl Folding {
 
     /// A tool has done something.
     pub(super) fn did(&mut self, tool: &str) {
-        if self.stage == Stage::Flushing && MEMORY_TOOLS.contains(&tool) {
+        if self.is_flushing() && MEMORY_TOOLS.contains(&tool) {
             self.stage = Stage::Flushed;
         }
     }
@@ -177,11 +185,29 @@ impl Folding {
     pub(super) fn takes_as_flushed(&mut self, text: &str) -> bool {
         let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
         let says_nothing = words.map(str::to_uppercase).eq(NOTHING_TO_KEEP.split(' ').map(str::to_owned));
-        let is_flushed = self.stage == Stage::Flushing && says_nothing;
+        let is_flushed = self.is_flushing() && says_nothing;
         if is_flushed {
             self.stage = Stage::Flushed;
         }
         is_flushed
+    }
+
+    fn is_flushing(&self) -> bool {
+        matches!(self.stage, Stage::Flushing { .. })
+    }
+
+    /// Whether every request to write down what matters was answered with other work.
+    fn is_refused(&self) -> bool {
+        matches!(self.stage, Stage::Flushing { asks: FLUSH_ASKS_MAX.., is_answered: true })
+    }
+
+    /// Whether it is to be folded by rule: its model was asked often enough, and it has grown to where it is folded.
+    pub(super) fn is_overdue(&self, window: &Window) -> bool {
+        self.is_refused() && self.tokens() >= self.marks(window).1
+    }
+
+    fn marks(&self, window: &Window) -> (u64, u64) {
+        window.below(self.too_long).marks(self.count.first().unwrap_or_default())
     }
 
     /// Whether a summary was asked for.
@@ -206,7 +232,8 @@ impl Folding {
 
     /// The conversation was folded: a new one begins with this.
     pub(super) fn folded(&mut self, (system, tools): (&str, &str), raw: &str, folded: FoldedTokens) {
-        if !self.is_summing() {
+        // Folding by rule says nothing of what the model can take.
+        if !self.is_summing() && !self.is_refused() {
             self.too_long = Some(self.too_long.map_or(folded.before, |known| known.min(folded.before)));
         }
         self.count = TokenCount::new(self.count.rate(), system, tools);
@@ -226,14 +253,14 @@ impl Folding {
 
     /// What is to be asked of the model behind this message.
     pub(super) fn ask(&self, window: &Window, raw: &str) -> Option<FoldAsk> {
-        let (flush_at, fold_at) = window.below(self.too_long).marks(self.count.first().unwrap_or_default());
+        let (flush_at, fold_at) = self.marks(window);
         let tokens = self.count.with(raw);
         match self.stage {
             Stage::Open if tokens >= flush_at => Some(FoldAsk::Flush),
-            Stage::Flushing if tokens >= fold_at => Some(FoldAsk::Flush),
+            Stage::Flushing { .. } if tokens >= fold_at && !self.is_refused() => Some(FoldAsk::Flush),
             Stage::Flushed if tokens >= fold_at => Some(FoldAsk::Summary),
             Stage::Summing(_) => Some(FoldAsk::Summary),
-            Stage::Open | Stage::Flushing | Stage::Flushed => None,
+            Stage::Open | Stage::Flushing { .. } | Stage::Flushed => None,
         }
     }
 }
@@ -313,6 +340,29 @@ mod tests {
         assert_eq!(folding.ask(&WINDOW, ""), Some(FoldAsk::Flush), "it is asked for again");
         folding.did("remember");
         assert_eq!(folding.ask(&WINDOW, ""), Some(FoldAsk::Summary));
+    }
+
+    #[test]
+    fn a_model_that_never_writes_down_what_matters_is_folded_by_rule() {
+        let mut folding = at(96_000);
+        for _ in 0..FLUSH_ASKS_MAX {
+            assert_eq!(folding.ask(&WINDOW, ""), Some(FoldAsk::Flush));
+            folding.asked(FoldAsk::Flush);
+            assert!(!folding.is_overdue(&WINDOW), "a request waits for its answer");
+            heard(&mut folding, 97_000);
+            folding.did("bash");
+        }
+        assert_eq!((folding.ask(&WINDOW, ""), folding.is_overdue(&WINDOW)), (None, true));
+        let mut shorter = folding.clone();
+        heard(&mut shorter, 90_000);
+        assert!(!shorter.is_overdue(&WINDOW), "nor before it is long enough");
+        let mut flushed = folding.clone();
+        flushed.did("remember");
+        assert_eq!((flushed.ask(&WINDOW, ""), flushed.is_overdue(&WINDOW)), (Some(FoldAsk::Summary), false));
+        folding.folded(("", ""), "", FoldedTokens { messages: 9, before: 97_000, after: 1 });
+        heard(&mut folding, 5_000);
+        heard(&mut folding, 84_999);
+        assert_eq!(folding.ask(&WINDOW, ""), None, "the next one may become as long");
     }
 
     #[test]

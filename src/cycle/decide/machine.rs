@@ -75,6 +75,8 @@ pub struct Cycle {
     pub plan: Option<Plan>,
     /// What really happened, in order.
     pub receipts: Vec<Receipt>,
+    /// Of these so many came before it had read anything of others, if it has.
+    pub own_receipts: Option<usize>,
     /// Tokens of all turns, discarded ones included.
     pub usage: Usage,
     /// Turns received.
@@ -122,6 +124,7 @@ impl Cycle {
             replies: 0,
             plan: None,
             receipts: Vec::new(),
+            own_receipts: None,
             usage: Usage::default(),
             turns: 0,
             meter: Meter::default(),
@@ -268,6 +271,7 @@ impl Cycle {
         }
         match &self.phase {
             Phase::Asking if self.is_full => self.make_room(),
+            Phase::Asking if self.is_to_fold_by_rule(limits) => Step::Fold(self.forced_summary()),
             Phase::Asking => self.ask(limits),
             Phase::Acting(calls) => next_call(calls),
             Phase::Spoken(stop) => self.after_text(stop),
@@ -425,6 +429,7 @@ impl Cycle {
         if let Some(origin) = origin
             && !self.taints.iter().any(|known| known == origin)
         {
+            self.own_receipts.get_or_insert(self.receipts.len());
             self.taints.push(origin.to_owned());
             self.conversation.is_tainted = true;
         }

@@ -56,6 +56,8 @@ pub fn notice(not_done: &[String]) -> Option<String> {
 pub struct Account {
     /// What happened, in order, each a short sentence in the past tense.
     pub receipts: Vec<String>,
+    /// Of these so many, the first, were made before the wake had read anything of others. `None` if it has read nothing of them.
+    pub own_receipts: Option<usize>,
     /// Steps that were planned and not done.
     pub not_done: Vec<String>,
     /// Anything a later reader should know: repairs, merges, trouble.
@@ -63,14 +65,15 @@ pub struct Account {
 }
 
 impl Account {
-    /// The lines of the episodic entry: the first is its head.
-    pub fn episodic_lines(&self, reasons: &[String]) -> Vec<String> {
-        let mut lines =
-            vec![format!("Woke for {}.", if reasons.is_empty() { "upkeep".to_owned() } else { reasons.join("; ") })];
-        lines.extend(self.receipts.iter().cloned());
-        lines.extend(self.not_done.iter().map(|what| format!("Not done: {what}")));
-        lines.extend(self.notes.iter().cloned());
-        lines
+    /// The lines of the episodic entry: the first is its head. Each with whether others may have had a hand in it: in what was done
+    /// after their words were read, and never in what the program says and counts by itself.
+    pub fn episodic_lines(&self, reasons: &[String]) -> Vec<(String, bool)> {
+        let head = format!("Woke for {}.", if reasons.is_empty() { "upkeep".to_owned() } else { reasons.join("; ") });
+        let own = self.own_receipts.unwrap_or(usize::MAX);
+        let done = self.receipts.iter().enumerate().map(|(at, what)| (what.clone(), at >= own));
+        let not_done = self.not_done.iter().map(|what| (format!("Not done: {what}"), self.own_receipts.is_some()));
+        let notes = self.notes.iter().map(|note| (note.clone(), false));
+        std::iter::once((head, false)).chain(done).chain(not_done).chain(notes).collect()
     }
 
     /// The commit message's subject and body, without trailers.
@@ -217,16 +220,28 @@ mod tests {
     #[test]
     fn the_episodic_entry_holds_reasons_receipts_and_what_was_not_done() {
         let account = Account {
-            receipts: vec!["Answered 1 message: Hi".to_owned()],
+            receipts: vec!["Ran “ls”".to_owned(), "Answered 1 message: Hi".to_owned()],
+            own_receipts: None,
             not_done: vec!["call Anna".to_owned()],
             notes: vec!["Merged with the remote.".to_owned()],
         };
-        insta::assert_snapshot!(account.episodic_lines(&["1 message in chat 7".into(), "reminder 2".into()]).join("\n"), @r"
+        let lines = |account: &Account, are_of_others: &[bool]| {
+            let lines = account.episodic_lines(&["1 message in chat 7".into(), "reminder 2".into()]);
+            let wanted = lines.into_iter().filter(|(_, is_of_others)| are_of_others.contains(is_of_others));
+            wanted.map(|(line, _)| line).collect::<Vec<_>>().join("\n")
+        };
+        insta::assert_snapshot!(lines(&account, &[false]), @r"
         Woke for 1 message in chat 7; reminder 2.
+        Ran “ls”
         Answered 1 message: Hi
         Not done: call Anna
         Merged with the remote.
         ");
-        assert_eq!(Account::default().episodic_lines(&[]), ["Woke for upkeep."]);
+        let after_others = Account { own_receipts: Some(1), ..account };
+        insta::assert_snapshot!(lines(&after_others, &[true]), @r"
+        Answered 1 message: Hi
+        Not done: call Anna
+        ");
+        assert_eq!(Account::default().episodic_lines(&[]), [("Woke for upkeep.".to_owned(), false)]);
     }
 }

@@ -4,6 +4,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::{
+    approval_text::sha256,
     config::Config,
     cycle::decide::{
         initiative::{DueInitiative, slot_due},
@@ -19,7 +20,11 @@ use crate::{
     tool::{Documents, known_projects},
 };
 
-/// The slot that is due, with what was weighed: none while the last proposal waits for an answer, and where there is nothing at all.
+/// Under this key stands the last question that nothing came of: it isn't paid for again.
+pub(in crate::cycle) const ASKED: &str = "initiative/asked";
+
+/// The slot that is due, with what was weighed. `None` while the last proposal waits for an answer, where there is nothing at all, and
+/// where the same question was asked in vain.
 pub(in crate::cycle) fn due(
     store: &Store,
     config: &Config,
@@ -30,8 +35,21 @@ pub(in crate::cycle) fn due(
         return Ok(None);
     }
     let weighed = weighed(store, config, &Documents::new(&config.repo_dir(), Vec::new()), now)?;
+    if !weighed.worthy().is_empty()
+        && store.handled(ASKED)?.is_some_and(|asked| asked == question(&weighed, config, now))
+    {
+        return Ok(None);
+    }
     let is_there = !weighed.candidates.is_empty() && !weighed.is_unwanted;
     Ok(is_there.then_some(DueInitiative { slot, weighed }))
+}
+
+/// The question that a look with these candidates asks the model: the same within a week as long as no task and no points change.
+pub(in crate::cycle) fn question(weighed: &Weighed, config: &Config, now: DateTime<Utc>) -> String {
+    let week = now.with_timezone(&config.timezone).format("%G-W%V").to_string();
+    let told =
+        weighed.worthy().iter().map(|one| format!("{}\n{}", one.told(), one.next.as_deref().unwrap_or_default()));
+    sha256(&std::iter::once(week).chain(told).collect::<Vec<_>>().join("\n"))
 }
 
 /// What there is to do, by the rule.

@@ -108,7 +108,9 @@ pub(super) fn tell_unsettled(session: &mut Session<'_>, repo: &Repo, merged: &[S
     let merged = merged.iter().map(String::as_str).filter(|path| path.ends_with(".md"));
     for path in memory::DOCUMENTS.into_iter().chain([memory::CLAUDE]).chain(merged).collect::<BTreeSet<_>>() {
         let Ok(Some(text)) = repo.read_work_tree(path) else { continue };
-        let conflicts = unsettled(&text);
+        // Of facts that were found to contradict each other a question asks, in waking hours.
+        let mut conflicts = unsettled(&text);
+        conflicts.retain(|conflict| !conflict.is_found());
         // Numbers come again, texts don't: the newest says whether all are told.
         let Some(newest) = conflicts.iter().max_by_key(|conflict| conflict.number) else { continue };
         let key = approval_text::sha256(&newest.text);

@@ -161,21 +161,26 @@ fn with_entry(session: &Session<'_>, repo: &Repo, ending: &Ending) -> Result<Vec
     let mut documents = Documents::new(repo.root(), ending.staged.clone());
     let local = session.now().with_timezone(&session.context.config.timezone);
     let redactor = session.context.redactor;
-    let lines: Vec<String> = ending
+    let foreign = view::foreign_chat(ending.cycle.chat, session.context.config.owner_chat);
+    let has_read_others = session.store.taints_of(&ending.cycle.id)?.is_some();
+    // What came from outside with an error is others', too.
+    let (of_others, own): (Vec<_>, Vec<_>) = ending
         .account
         .episodic_lines(&ending.cycle.reasons)
-        .iter()
-        .map(|line| redactor.redact(&line.split_whitespace().collect::<Vec<_>>().join(" ")))
-        .collect();
-    // What came from outside with an error makes the entry one of a wake that has read others.
-    let is_of_others = lines.iter().any(|line| outside::origins_in(line).is_some());
-    let lines: Vec<_> = lines.iter().map(|line| outside::unmarked(line)).collect();
-    let lines: Vec<&str> = lines.iter().map(AsRef::as_ref).collect();
-    let log = documents.text(memory::EPISODIC_MEMORY);
-    let foreign = view::foreign_chat(ending.cycle.chat, session.context.config.owner_chat);
-    let mark = others::mark(is_of_others || session.store.taints_of(&ending.cycle.id)?.is_some());
-    let wake = format!("{}{}{mark}", ending.cycle.id, view::origin(foreign));
-    let log = episodic::append(&log, local.date_naive(), local.time(), &lines, &wake);
+        .into_iter()
+        .map(|(line, is_of_others)| {
+            let line = redactor.redact(&line.split_whitespace().collect::<Vec<_>>().join(" "));
+            (outside::unmarked(&line).into_owned(), is_of_others || outside::origins_in(&line).is_some())
+        })
+        .partition(|(_, is_of_others)| *is_of_others || has_read_others && ending.account.own_receipts.is_none());
+    let mut log = documents.text(memory::EPISODIC_MEMORY);
+    for (lines, mark) in [(own, others::mark(false)), (of_others, others::mark(true))] {
+        let lines: Vec<&str> = lines.iter().map(|(line, _)| line.as_str()).collect();
+        if !lines.is_empty() {
+            let wake = format!("{}{}{mark}", ending.cycle.id, view::origin(foreign));
+            log = episodic::append(&log, local.date_naive(), local.time(), &lines, &wake);
+        }
+    }
     let (log, archived) = episodic::archive(&log, episodic::MAX_LOG_LINES).unwrap_or((log, Vec::new()));
     let mut files = vec![(memory::EPISODIC_MEMORY.to_owned(), log)];
     for (path, days) in archived {

@@ -250,6 +250,7 @@ pub fn looking(context: Context<'_>, store: &Store) -> Result<World, WakeError> 
         tz: config.timezone,
         chat: None,
         open_messages: Vec::new(),
+        own_words: Vec::new(),
         replies: 0,
         owner_chat: config.owner_chat,
         told_keys: BTreeSet::new(),

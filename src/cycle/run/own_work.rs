@@ -76,6 +76,7 @@ pub(in crate::cycle) fn conclude(session: &mut Session<'_>, live: &mut Live) -> 
     match live.cycle.work.clone() {
         Some(OwnWork::Step { plan, step, .. }) => plan_step::conclude(session, live, &plan, step),
         Some(OwnWork::Job { name, run }) => job::conclude(session, live, &name, run),
+        Some(OwnWork::Initiative { .. }) => initiative::conclude(session, live),
         _ => Ok(()),
     }
 }

@@ -13,7 +13,7 @@ use crate::{
             budget::{Budget, day_begin},
             lineup::ModelState,
             machine::Cycle,
-            orient::{self, last_channel_id},
+            orient::last_channel_id,
             situation::Reason,
             taint,
             verify::Account,
@@ -70,9 +70,7 @@ pub(in crate::cycle) fn world(
     let tooling = session.tooling();
     account.notes.extend(tooling.servers.problems.iter().cloned());
     let mut told_keys = session.store.told_keys()?;
-    if orient::is_reflection(cycle) {
-        told_keys.extend(session.store.handled_keys(memory::reflect::CONTRADICTION)?);
-    }
+    told_keys.extend(session.store.handled_keys(memory::reflect::CONTRADICTION)?);
     // By the rule of this moment: it may have changed while the memory was pulled.
     let lineup = lineup.clone().with_local_chats(session.store.local_chats()?, config.owner_chat);
     // What nobody asked for is the owner's affair, but no chat of theirs: it finds nothing of those that are kept local.
@@ -97,6 +95,7 @@ pub(in crate::cycle) fn world(
         tz: config.timezone,
         chat: cycle.chat.map(|id| Chat { id, thread_id: cycle.thread_id, reply_to: last_channel_id(messages, open) }),
         open_messages: open.to_vec(),
+        own_words: Vec::new(),
         replies: 0,
         owner_chat: config.owner_chat,
         told_keys,

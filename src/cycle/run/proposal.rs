@@ -5,21 +5,27 @@
 //! void. The branch goes once the cycle is over.
 
 use crate::{
+    approval_text::visible,
     cycle::{
         context::WakeError,
         decide::{machine::ToolRequest, merge::merge_texts},
         run::{deeds::Deeds, finish},
         session::{Live, Session},
     },
-    memory::job::job_name,
+    memory::{
+        changes::{ChangePlace, places},
+        job::job_name,
+    },
     repo::{Parking, Publish, Repo},
     store::{COMPARED_OVER, Change, NewNudge, NewOutgoing, NewProposal, OutgoingKind, Proposal, StagedFile},
     tool::{Done, Outcome, PROPOSE_CHANGE, Refusal, Registry, stated},
-    words::{effect_stated, measured},
+    words::{effect_stated, measured, shortened},
 };
 
 /// The longest branch name that is made of a title, in characters.
 const MAX_SLUG_CHARS: usize = 40;
+/// How much is shown of a line beside a change, in characters.
+const MAX_PLACE_CHARS: usize = 80;
 
 /// What a question about a call proposes; none: it is no proposal.
 pub(in crate::cycle) fn proposed(
@@ -76,12 +82,30 @@ pub(in crate::cycle) fn proposed(
 
 /// What a person reads beside the difference: the effect, and how the figure stands.
 pub(in crate::cycle) fn told(proposal: &NewProposal) -> Vec<String> {
-    let NewProposal { effect, job, before, .. } = proposal;
-    vec![
-        format!("Stated effect: {}.", effect_stated(*effect)),
+    let NewProposal { effect, job, before, files, .. } = proposal;
+    let mut told = vec![format!("Stated effect: {}.", effect_stated(*effect))];
+    told.extend(files.iter().flat_map(places_of));
+    told.extend([
         format!("In the last 7 days: {}.", measured(effect.figure, job.as_deref(), *before)),
         "A week after your yes I'll tell you both, and you can take it back with one tap.".to_owned(),
-    ]
+    ]);
+    told
+}
+
+/// Where a file is changed: the difference itself holds the edits alone, which may read otherwise elsewhere.
+fn places_of(file: &StagedFile) -> Vec<String> {
+    let Some(base) = &file.base else { return vec![format!("`{}` is new.", file.path)] };
+    let quoted = |line: &str| format!("“{}”", shortened(&visible(line.trim()), MAX_PLACE_CHARS));
+    let told = |place: &ChangePlace<'_>| {
+        let around = match (place.above, place.below) {
+            (Some(above), Some(below)) => format!("between {} and {}", quoted(above), quoted(below)),
+            (Some(above), None) => format!("at the end, behind {}", quoted(above)),
+            (None, Some(below)) => format!("at the beginning, before {}", quoted(below)),
+            (None, None) => "all of it".to_owned(),
+        };
+        format!("It changes `{}` in line {}, {around}.", file.path, place.line)
+    };
+    places(base, &file.content).iter().map(told).collect()
 }
 
 /// Holds a carried-out call to what was agreed to: exactly those texts, or nothing.

@@ -14,7 +14,7 @@ use crate::{
         stop,
     },
     outside,
-    store::{Change, Entry, NewOutgoing, NewReminder, OutgoingKind, ShownTask, StagedFile},
+    store::{Change, Entry, NewOutgoing, NewReminder, OutgoingKind, ShownTask, SpokenRows, StagedFile},
     tool::{Assignment, Done, Outcome, Refusal, Registry},
 };
 
@@ -31,6 +31,10 @@ pub(in crate::cycle) async fn carry_out(
     world.open_messages.clone_from(&state.open);
     world.replies = state.replies;
     world.taint = taint::origin(&state.taints);
+    if world.taint.is_some() {
+        let said = session.store.said_by_people(SpokenRows::These(&state.messages))?;
+        world.own_words = said.into_iter().filter(|said| said.taint.is_none()).map(|said| said.text).collect();
+    }
     exec.see_untrusted(world.taint.is_some());
     if let Some(Assignment::Step(hand)) = &mut world.assignment {
         hand.done = state.receipts.iter().map(|receipt| receipt.tool.clone()).collect();

@@ -1,6 +1,8 @@
 //! One turn of the model: room for it is set aside before it is asked for, what it cost is booked after, and between tries it waits as
 //! long as the error says. Whoever asks for an end is heard at once.
 
+use std::time::Duration;
+
 use crate::{
     cycle::{
         context::{Context, WakeError},
@@ -15,6 +17,8 @@ use crate::{
     words,
 };
 
+/// How long a shared database's server that goes away within a turn is waited for: a restart takes seconds.
+const SERVER_PATIENCE: Duration = Duration::from_secs(15);
 /// What an answer that has begun counts as at the least, in tokens.
 const FIRST_ALLOWANCE: u64 = 512;
 /// Rounds after which a cycle leaves a line in its plan file on how far it is.
@@ -62,6 +66,14 @@ pub(in crate::cycle) enum AskEnd {
 
 /// Asks for the next turn, with the retries that the error allows, and records it.
 pub(in crate::cycle) async fn ask(session: &mut Session<'_>, live: &mut Live) -> Result<AskEnd, Halt> {
+    // A turn that is under way would be lost with its wake, and paid for again.
+    session.store.wait_for_server(SERVER_PATIENCE);
+    let asked = ask_until_answered(session, live).await;
+    session.store.wait_for_server(Duration::ZERO);
+    asked
+}
+
+async fn ask_until_answered(session: &mut Session<'_>, live: &mut Live) -> Result<AskEnd, Halt> {
     let is_probe = session.store.breaker(&live.cycle.model)?.is_some();
     for attempt in 1.. {
         // Before each try: one that broke off has cost something, too.

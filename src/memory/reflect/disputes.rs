@@ -40,7 +40,7 @@ impl Dispute {
             (true, true) => return text.to_owned(),
             (true, false) => (None, Some(Version::Disputed)),
             (false, true) => (Some(Version::Disputed), None),
-            (false, false) => (Some(Version::A), Some(Version::B)),
+            (false, false) => (Some(Version::Doubted), Some(Version::Doubted)),
         };
         facts::edited(text, |fact, item| {
             let version = if fact.text == self.one {
@@ -53,6 +53,27 @@ impl Dispute {
             version.map(|version| unsettled::marked(item, (number, version)))
         })
     }
+}
+
+/// The facts once their person has said which of two is right: without those that they were asked about together with `right`, and
+/// `right` without its mark. `asked` are the keys of what was asked about. The forgotten facts come along; none: nothing was asked.
+pub fn settled(text: &str, right: &str, asked: &BTreeSet<String>) -> Option<(String, Vec<String>)> {
+    let (known, _) = Facts::parse(text);
+    let right = known.iter().map(|(_, fact)| &fact.text).find(|fact| facts::is_same(fact, right))?.clone();
+    let is_wrong = |fact: &Fact| {
+        fact.text != right && asked.contains(&Dispute { one: right.clone(), other: fact.text.clone() }.key())
+    };
+    let of_others = lines_of_others(text);
+    let wrong: Vec<&Fact> =
+        known.iter().map(|(_, fact)| fact).filter(|fact| is_wrong(fact) && !of_others.contains(&fact.line)).collect();
+    let forgotten: Vec<String> = wrong.iter().map(|fact| fact.text.clone()).collect();
+    let settled = facts::edited(text, |fact, item| {
+        if wrong.contains(&fact) {
+            return Some(String::new());
+        }
+        (fact.text == right).then(|| unsettled::without(item).into_owned())
+    });
+    (!forgotten.is_empty()).then_some((settled, forgotten))
 }
 
 /// Contradictions between known facts that weren't marked before, and aren't marked now.

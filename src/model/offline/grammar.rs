@@ -162,6 +162,11 @@ pub enum OfflineCommand {
         /// With its result, to be sent as it stands.
         text: String,
     },
+    /// Take another name.
+    CallYourself {
+        /// The name.
+        name: String,
+    },
     /// Take back what was done last.
     Undo,
     /// Say how things stand.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     grammar::{self, Missing, Near, OfflineCommand, ParsedMessage, Small, ThingKind, Which},
-    phrase, transcript,
+    phrase, transcript, which,
 };
 use crate::{
     model::conversation::{ContentBlock, SpokenMessage},
@@ -104,6 +104,12 @@ impl History {
             return None;
         }
         grammar::completed(theirs, *missing, answer, now)
+    }
+
+    /// The fact that an answer to the question which of two is right says is right.
+    pub(super) fn settled(&self, answer: &str) -> Option<String> {
+        let (mine, _) = self.last()?;
+        which::chosen(mine, answer)
     }
 
     /// What was reminded of in the last message.

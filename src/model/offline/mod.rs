@@ -8,6 +8,7 @@ pub mod grammar;
 mod history;
 mod phrase;
 pub mod transcript;
+mod which;
 
 pub(crate) use phrase::{HELP, time};
 
@@ -109,7 +110,8 @@ impl Offline {
         // Somebody else's words, a reply to something, or no text: none of it is a command.
         let at = message.at.filter(|_| message.is_own_text && !message.is_reply)?.with_timezone(&self.tz);
         let text = without_mention(&message.text);
-        let parsed = match history.completed(text, at) {
+        let settled = |fact| vec![OfflineCommand::Remember { fact, topic: None }];
+        let parsed = match history.settled(text).map(settled).or_else(|| history.completed(text, at)) {
             Some(commands) => ParsedMessage::Commands(commands),
             None => grammar::parse(text, at),
         };

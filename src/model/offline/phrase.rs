@@ -193,6 +193,9 @@ fn parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePa
         OfflineCommand::Time => say(&format!("It is {}.", around.now.format("%H:%M"))),
         OfflineCommand::Date => say(&format!("It is {}.", around.now.format("%A, %-d %B %Y"))),
         OfflineCommand::Sum { text } => say(&text),
+        OfflineCommand::CallYourself { name } => {
+            one(call("call_yourself", json!({"name": name})).step(format!("take the name {name}")))
+        }
         OfflineCommand::Undo => one(call("undo_last", json!({})).step("undo what was done last".to_owned())),
         OfflineCommand::Help => say(HELP),
         OfflineCommand::Greeting => say("Hello! Say `help` to see what I understand."),

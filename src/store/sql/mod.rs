@@ -115,6 +115,15 @@ impl SqlConnection {
         if self.sqlite().is_some() { sqlite } else { postgres }
     }
 
+    /// From now on a server that goes away is waited for so long. A file is there or it isn't.
+    pub(in crate::store) fn wait_for_server(&self, patience: Duration) {
+        match &self.engine {
+            Engine::Sqlite(_) => {}
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(postgres) => postgres.wait_for_server(patience),
+        }
+    }
+
     /// Tells connections of other processes that there is something new, once the transaction under way is committed.
     pub(in crate::store) fn notify(&self) -> QueryResult<()> {
         match &self.engine {

@@ -12,7 +12,8 @@
 //! stands, since a claim is one short transaction. Of a fleet's list nothing rests on that order: its workers claim by rows, without
 //! the lock; they hear of what comes by `NOTIFY`, as a hint. Readers take no lock, and see what was committed before their statement.
 //!
-//! **What fails how.** A connection that was lost is made anew by the next call outside a transaction. Within one, all that follows
+//! **What fails how.** A connection that was lost is made anew by the next call outside a transaction; a turn of a model under way
+//! has it wait for a server that is away for a moment ([`Postgres::wait_for_server`]). Within one, all that follows
 //! fails, and the transaction never was, but for one case: whether a commit that got no answer has happened nobody knows; it is an
 //! error like a disk's, and the journal and the keys of the verbs tell the next wake. A statement waits ten seconds for a lock.
 
@@ -26,7 +27,7 @@ use std::{
         Arc,
         mpsc::{Receiver, SyncSender, sync_channel},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bytes::BytesMut;
@@ -44,6 +45,8 @@ use super::{Begin, dialect, tls::Tls};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a statement is waited for: far above what any of ours takes. A network that is away answers nothing.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
+/// The pause between two tries to reach a server that is away.
+const RECONNECT_EVERY: Duration = Duration::from_millis(250);
 /// Statements that the server keeps ready for one connection. There are fewer than that.
 const MAX_KEPT: usize = 1_000;
 /// The lock that each writing transaction takes, one for each schema: any number that nobody else takes in the database.
@@ -146,6 +149,8 @@ pub(in crate::store) struct Postgres {
     link: RefCell<Option<UnboundedSender<Request>>>,
     /// Whether a transaction is under way, and whether a statement of it failed.
     under_way: Cell<Option<bool>>,
+    /// How long a server that is away is waited for.
+    patience: Cell<Duration>,
     texts: RefCell<HashMap<String, Arc<str>>>,
 }
 
@@ -154,7 +159,13 @@ impl Postgres {
     pub(in crate::store) fn new(mut config: Config, tls: Tls, is_read_only: bool) -> Self {
         config.application_name("reveille").connect_timeout(CONNECT_TIMEOUT);
         let (link, under_way, texts) = (RefCell::default(), Cell::default(), RefCell::default());
-        Self { config, tls, is_read_only, hearing: None, link, under_way, texts }
+        let patience = Cell::default();
+        Self { config, tls, is_read_only, hearing: None, link, under_way, patience, texts }
+    }
+
+    /// From now on a server that goes away is waited for so long, such as one that is restarted. What is under way would be lost with it.
+    pub(super) fn wait_for_server(&self, patience: Duration) {
+        self.patience.set(patience);
     }
 
     /// The same, which hears what is notified by this name.
@@ -244,12 +255,16 @@ impl Postgres {
     /// Has it done by the connection, which is made anew where it is gone and nothing is lost with it.
     fn call(&self, work: impl Fn() -> Work) -> Result<StatementAnswer, PostgresError> {
         let may_repeat = self.under_way.get().is_none() && self.link.borrow().is_some();
-        let first = self.call_once(work());
-        let done = match first {
-            // Outside a transaction there are only looks and beginnings.
-            Err(error) if error.is_lost() && may_repeat => self.call_once(work()),
-            done => done,
-        };
+        let mut done = self.call_once(work());
+        let begun = Instant::now();
+        // Outside a transaction there are only looks and beginnings.
+        while may_repeat && done.as_ref().is_err_and(PostgresError::is_lost) {
+            done = self.call_once(work());
+            if done.is_ok() || begun.elapsed() >= self.patience.get() {
+                break;
+            }
+            std::thread::sleep(RECONNECT_EVERY);
+        }
         if done.is_err() && self.under_way.get().is_some() {
             self.under_way.set(Some(true));
         }

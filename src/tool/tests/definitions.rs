@@ -2,7 +2,7 @@ use super::{
     registry::{SMALL_TOOLS, cut},
     *,
 };
-use crate::{config::Autonomy, memory::SEMANTIC_MEMORY, policy::Decision};
+use crate::{config::Autonomy, memory::SEMANTIC_MEMORY, policy::Decision, store::Exchange};
 
 fn definitions(registry: &Registry) -> Vec<Value> {
     serde_json::from_str(&registry.definitions()).unwrap()
@@ -219,6 +219,9 @@ fn anything_wrong_with_a_call_is_a_refusal_that_helps() {
     let registry = Registry::standard();
     let refused = |name: &str, input: &str| registry.call(name, input, &scene.world).unwrap_err().0;
     assert!(refused("run_shell", "{}").starts_with("There is no tool named \"run_shell\". There are: plan, reply,"));
+    let unknown = Registry::thinking().call("run_shell", "{}", &scene.world).unwrap_err().0;
+    let listed: Vec<&str> = unknown.split_once("There are: ").unwrap().1.trim_end_matches('.').split(", ").collect();
+    assert_eq!(listed.len(), listed.iter().collect::<BTreeSet<_>>().len(), "{unknown}");
     for input in
         ["", "null", "[]", "{", "\"text\"", r#"{"text":1}"#, r#"{"text":"a","more":1}"#, r#"{"text":"a","text":"b"}"#]
     {
@@ -285,12 +288,12 @@ fn what_asks_stands_in_a_table() {
     let after_others = asking(&scene.world, Some("https://example.org")).join(" ");
     insta::assert_snapshot!(
         after_others,
-        @"tell note context_update forget task_add task_update task_touch task_done task_move reminder_set reminder_move reminder_done undo_last"
+        @"tell note context_update forget task_add task_update task_touch task_done task_move reminder_set reminder_move reminder_done undo_last call_yourself"
     );
     scene.world.autonomy = Autonomy::AskAll;
     insta::assert_snapshot!(
         asking(&scene.world, None).join(" "),
-        @"tell remember forget task_add task_update task_touch task_done task_move reminder_set reminder_move reminder_done undo_last"
+        @"tell remember forget task_add task_update task_touch task_done task_move reminder_set reminder_move reminder_done undo_last call_yourself"
     );
 }
 
@@ -306,6 +309,36 @@ fn what_is_learnt_after_reading_others_is_kept_in_quarantine_until_it_is_said_ag
     scene.act("remember", &json!({"fact": "the bank's number is 0900", "topic": "Home"}));
     let known = scene.world.documents.text(SEMANTIC_MEMORY);
     assert!(known.contains("## Home\n- the bank's number is 0900") && known.matches("0900").count() == 1, "{known}");
+}
+
+#[test]
+fn what_its_person_said_is_known_whatever_else_the_cycle_has_read() {
+    let mut scene = Scene::new();
+    scene.world.taint = Some("a program's output".to_owned());
+    scene.world.own_words = vec!["My boiler is a Vaillant.\nWhat does the sensor say?".to_owned()];
+    let entry = |text: &str, taint: Option<&str>| Exchange {
+        from: Some("A".to_owned()),
+        text: text.to_owned(),
+        taint: taint.map(str::to_owned),
+        ..Exchange::default()
+    };
+    scene.world.exchanges = vec![
+        entry("I like green tea", None),
+        entry("I pay Eve", Some("a forwarded message")),
+        Exchange { from: None, ..entry("I sing well", None) },
+    ];
+    for (fact, is_known) in [
+        ("The owner's boiler is a Vaillant", true),
+        ("Owner likes green tea", true),
+        ("The sensor says 40", false),
+        ("I pay Eve", false),
+        ("I sing well", false),
+    ] {
+        let told = scene.act("remember", &json!({"fact": fact, "topic": "Home"}));
+        assert_eq!(!told.content.contains("Unconfirmed"), is_known, "{fact}: {}", told.content);
+    }
+    let kept = scene.world.documents.text(SEMANTIC_MEMORY);
+    assert!(kept.starts_with("## Home\n- The owner's boiler is a Vaillant <!-- wake"), "{kept}");
 }
 
 #[test]

@@ -131,6 +131,9 @@ pub(super) struct Expected {
     /// Tools that the person must be asked about; such a call waits, and isn't carried out.
     #[serde(default)]
     pub(super) asks: Vec<String>,
+    /// Tools that the person may be asked about as well.
+    #[serde(default)]
+    pub(super) may_ask: Vec<String>,
     /// Words that must stand in what is answered, in whatever letters.
     #[serde(default)]
     pub(super) answer: Vec<String>,

@@ -54,7 +54,8 @@ pub(super) fn check(expected: &Expected, outcome: &CaseOutcome, registry: &Regis
         }
     }
     for (tool, input) in &outcome.asked {
-        if !expected.asks.iter().any(|wanted| named(registry, wanted) == named(registry, tool)) {
+        let mut foreseen = expected.asks.iter().chain(&expected.may_ask);
+        if !foreseen.any(|wanted| named(registry, wanted) == named(registry, tool)) {
             why.push(format!("a person was asked about {tool} {input}, which the case has no answer for."));
         }
     }
@@ -149,6 +150,7 @@ mod tests {
             ("did_not = [{ what = \"wifi\" }]", 1),
             ("asks = []", 1),
             ("asks = [\"bash\", \"open\"]", 1),
+            ("asks = []\nmay_ask = [\"bash\", \"open\"]", 0),
             ("answer = [\"it is\"]\nanswer_lacks = [\"5678\"]", 0),
             ("answer = [\"5678\"]\nanswer_lacks = [\"1234\"]", 2),
             ("[files.\"memory/a.md\"]\ncontains = [\"- b\"]\nlacks = [\"- c\"]\nequals = \"- a\\n- b\"", 0),

@@ -4,6 +4,7 @@
 mod add;
 mod case;
 mod check;
+mod kept;
 mod place;
 mod scripted;
 
@@ -18,6 +19,7 @@ use chrono::{DateTime, Utc};
 pub use self::{
     add::{AddCaseError, AddedCase, add},
     case::EvalCase,
+    kept::{Comparison, KeptRun},
     place::TrialPlace,
 };
 use self::{
@@ -52,7 +54,7 @@ const MAX_WAKES: u32 = 10;
 const MAX_CYCLES: usize = 1_000;
 
 /// How a case went.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct CaseScore {
     /// Its file's name, without the ending.
     pub case: String,
@@ -101,8 +103,30 @@ pub fn cases_in(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Runs the case of a file: with this model, else with its own script, else with the offline model.
-pub async fn run(context: Context<'_>, path: &Path, model: Option<&str>, place: &TrialPlace) -> CaseScore {
+/// Who takes the turns of a case.
+#[derive(Debug, Clone, Copy)]
+pub enum TurnTaker<'a> {
+    /// The case's own script, else the offline model.
+    Scripted,
+    /// This model, which has to go by the case's answers to the letter.
+    Model(&'a str),
+    /// This model as it would work for its person, for at most so many US dollars: a call that the case has no answer for fails as a call
+    /// does, and not the case.
+    Live(&'a str, f64),
+}
+
+impl<'a> TurnTaker<'a> {
+    fn model(self) -> Option<&'a str> {
+        match self {
+            Self::Scripted => None,
+            Self::Model(name) | Self::Live(name, _) => Some(name),
+        }
+    }
+}
+
+/// Runs the case of a file.
+pub async fn run(context: Context<'_>, path: &Path, turns: TurnTaker<'_>, place: &TrialPlace) -> CaseScore {
+    let model = turns.model();
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let mut score = CaseScore {
         case: name,
@@ -123,7 +147,7 @@ pub async fn run(context: Context<'_>, path: &Path, model: Option<&str>, place: 
         }
     };
     score.about.clone_from(&case.about);
-    if let Err(error) = case_run(context, &case, (model, place), &mut score).await {
+    if let Err(error) = case_run(context, &case, (turns, place), &mut score).await {
         score.why.push(format!("The case couldn't be run: {error}"));
     }
     let masked = |why: &String| context.redactor.redact(why);
@@ -135,9 +159,10 @@ pub async fn run(context: Context<'_>, path: &Path, model: Option<&str>, place: 
 async fn case_run(
     context: Context<'_>,
     case: &EvalCase,
-    (model, place): (Option<&str>, &TrialPlace),
+    (turns, place): (TurnTaker<'_>, &TrialPlace),
     score: &mut CaseScore,
 ) -> Result<(), TrialError> {
+    let model = turns.model();
     let settings = case.settings().map_err(TrialError::Case)?;
     let name = model.unwrap_or(if case.is_scripted() { SCRIPTED } else { OFFLINE_MODEL });
     name.clone_into(&mut score.model);
@@ -149,6 +174,10 @@ async fn case_run(
     let model = match model {
         None if case.is_scripted() => Booked::free(Box::new(ScriptedModel::new(&case.turns))),
         _ => Booked::named(name, WHAT, &config, (context.config, context.clock))?,
+    };
+    let model = match turns {
+        TurnTaker::Live(_, cap_usd) => model.within(cap_usd),
+        TurnTaker::Scripted | TurnTaker::Model(_) => model,
     };
     let registry = if name == OFFLINE_MODEL { Registry::offline() } else { Registry::thinking() };
     let answers = Arc::new(Answers::of(case, &registry).map_err(TrialError::Case)?);
@@ -177,7 +206,9 @@ async fn case_run(
     if name != OFFLINE_MODEL && model.requests() == 0 {
         outcome.trouble.push(format!("{name} was never asked."));
     }
-    outcome.trouble.extend(answers.unrecorded());
+    if !matches!(turns, TurnTaker::Live(..)) {
+        outcome.trouble.extend(answers.unrecorded());
+    }
     score.why.extend(check(&case.expect, &outcome, &registry));
     Ok(())
 }
@@ -332,7 +363,9 @@ impl Trial<'_> {
             let mut has_allowed = false;
             for question in store.pending_approvals(now)? {
                 let tool = named(self.registry, &question.tool);
-                let must_ask = self.case.expect.asks.iter().any(|wanted| named(self.registry, wanted) == tool);
+                let expect = &self.case.expect;
+                let must_ask =
+                    expect.asks.iter().chain(&expect.may_ask).any(|wanted| named(self.registry, wanted) == tool);
                 if !must_ask && self.answers.find(&tool, &question.action).is_some() {
                     has_allowed |= store.decide(question.id, true, now)?;
                 } else if !outcome.asked.contains(&(question.tool.clone(), question.action.clone())) {

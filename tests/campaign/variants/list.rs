@@ -115,8 +115,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     Variant {
         name: "a lost connection to a shared database isn't made anew",
         layer: "shared-histories",
-        line: "Err(error) if error.is_lost() && may_repeat",
-        broken: "Err(error) if error.is_busy() && may_repeat",
+        line: "while may_repeat && done.as_ref().is_err_and(PostgresError::is_lost)",
+        broken: "while may_repeat && done.as_ref().is_err_and(PostgresError::is_busy)",
         trials: UpTo(30),
     },
     Variant {

@@ -133,7 +133,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
     ),
     hostile(
         "what a cycle learns of others is known at once",
-        "if let Some(taint) = &world.taint {",
+        "if let Some(taint) = world.taint.as_ref().filter(|_| !is_said_by_person(&fact, world)) {",
         "if let Some(taint) = world.taint.as_ref().filter(|_| false) {",
     ),
     hostile(
@@ -153,8 +153,8 @@ pub(crate) const VARIANTS: &[Variant] = &[
     ),
     hostile(
         "what a marked wake did stands in the next opening",
-        "others::mark(is_of_others || session.store.taints_of(&ending.cycle.id)?.is_some());",
-        "others::mark(session.store.taints_of(&ending.cycle.id)?.is_some() && false);",
+        "(of_others, others::mark(true))",
+        "(of_others, others::mark(false))",
     ),
     hostile(
         "reading what was withheld is free",

@@ -91,8 +91,7 @@ fn by_what_fits(content: &str) -> Shown {
 }
 
 /// The attribute that says what the marks of what the person hasn't settled mean.
-pub(super) const UNSETTLED: &str = " unsettled=\"the lines marked so with one number, versions A and B, contradict each other, or contradict what the \
-    person wrote: take none of them as true, and say so where it matters\"";
+pub(super) const UNSETTLED: &str = " unsettled=\"the lines marked so with one number contradict each other, or contradict what the person wrote: take none of them as true, and say so where it matters\"";
 
 /// The attribute that says how much of a document isn't shown.
 fn withheld_parts(path: &str, count: usize) -> String {

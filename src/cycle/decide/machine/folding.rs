@@ -30,6 +30,11 @@ impl Cycle {
         self.folding.ask(window, raw)
     }
 
+    /// Whether the conversation is to be folded though its model wrote nothing down. A turn that goes on is let end first.
+    pub(super) fn is_to_fold_by_rule(&self, limits: &Limits) -> bool {
+        !self.is_going_on && limits.window.as_ref().is_some_and(|window| self.folding.is_overdue(window))
+    }
+
     /// What a conversation leaves that can't be asked for a summary any more: what the model said on the way.
     pub fn forced_summary(&self) -> Summary {
         let read = self.conversation.read();

@@ -753,8 +753,9 @@ proptest! {
     ) {
         let (journal, cycle) = play_within(&FOLDING, turns.into_iter(), &joins);
         prop_assert_eq!(&cycle.open, &Vec::<i64>::new());
-        // Between two foldings what matters was written down, or the model said that nothing does. A full window can't wait for that.
-        let (mut is_flushed, mut is_full) = (false, false);
+        // Between two foldings what matters was written down, or the model said that nothing does, or it was asked twice. A full
+        // window can't wait for that.
+        let (mut is_flushed, mut is_full, mut asks) = (false, false, 0);
         for entry in &journal {
             match entry {
                 Entry::Outcome { name, is_error: false, .. } => is_flushed |= name == "note",
@@ -762,7 +763,14 @@ proptest! {
                     is_flushed |= text_of(content).contains("NOTHING TO KEEP");
                     is_full = *stop == Stop::ContextExceeded;
                 }
-                Entry::Folded { .. } => prop_assert!(std::mem::take(&mut is_flushed) || is_full, "{journal:#?}"),
+                Entry::FoldAsked { ask: FoldAsk::Flush, .. } => {
+                    asks += 1;
+                    prop_assert!(asks <= 2, "{journal:#?}");
+                }
+                Entry::Folded { .. } => {
+                    prop_assert!(std::mem::take(&mut is_flushed) || is_full || asks == 2, "{journal:#?}");
+                    asks = 0;
+                }
                 _ => {}
             }
         }

@@ -7,9 +7,28 @@ use crate::zone::Tz;
 
 pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
     know(sentence).or_else(|| {
-        let command = forget(sentence).or_else(|| remember(sentence))?;
+        let command = call_yourself(sentence).or_else(|| forget(sentence)).or_else(|| remember(sentence))?;
         Some(if sentence.is_bare_question() { Reading::Question } else { command })
     })
+}
+
+/// What begins the assistant's new name.
+const CALL_YOURSELF: &[(&str, ())] = &[
+    ("call yourself", ()),
+    ("rename yourself ?to|as", ()),
+    ("change your name to", ()),
+    ("your ?new name is ?now", ()),
+    ("from now on you are|be called", ()),
+    ("from now on your name is", ()),
+];
+/// Words of the longest name.
+const MAX_NAME_WORDS: usize = 3;
+
+fn call_yourself(sentence: &Sentence<'_>) -> Option<Reading> {
+    let ((), end) = sentence.cursor().lookup(CALL_YOURSELF)?;
+    let name = sentence.rest_at(end).body();
+    let is_name = name.is_body() && !name.is_pronoun() && name.len() <= MAX_NAME_WORDS;
+    is_name.then(|| Reading::Command(OfflineCommand::CallYourself { name: name.text().to_owned() }))
 }
 
 /// What surely begins a fact.

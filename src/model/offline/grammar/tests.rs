@@ -76,6 +76,7 @@ fn command_form(command: &OfflineCommand) -> String {
         OfflineCommand::Time => "time".to_owned(),
         OfflineCommand::Date => "date".to_owned(),
         OfflineCommand::Sum { text } => format!("sum {text}"),
+        OfflineCommand::CallYourself { name } => format!("call yourself ‹{name}›"),
         OfflineCommand::Undo => "undo".to_owned(),
         OfflineCommand::Small(small) => format!("{small:?}").to_lowercase(),
         OfflineCommand::Status => "status".to_owned(),

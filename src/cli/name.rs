@@ -1,0 +1,75 @@
+//! `wake name`: what the assistant is called, and another name for it, as the person's own commit.
+
+use std::process::ExitCode;
+
+use super::{
+    EXIT_USAGE, complain, failed, print,
+    provenance::{self, told_commit, with_hand},
+};
+use crate::{
+    config::Config,
+    memory::{CLAUDE, own_name},
+    provenance::ProvenanceError,
+    repo::FileChange,
+};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct NameArguments {
+    /// The new name; the present one is printed when left out.
+    name: Vec<String>,
+}
+
+/// Carries out `wake name`.
+pub(super) fn run(config: &Config, arguments: &NameArguments) -> ExitCode {
+    let repo = match super::history::open_repo(config) {
+        Ok(repo) => repo,
+        Err(code) => return code,
+    };
+    let orders = match repo.read_work_tree(CLAUDE) {
+        Ok(orders) => orders.unwrap_or_default(),
+        Err(error) => return failed(&error),
+    };
+    if arguments.name.is_empty() {
+        return match own_name::own_name(&orders) {
+            Some(name) => {
+                print(&format!("{name}\n"));
+                ExitCode::SUCCESS
+            }
+            None => refused(&own_name::OwnNameError::NoPlace),
+        };
+    }
+    let name = arguments.name.join(" ");
+    if let Err(why) = own_name::renamed(&orders, &name) {
+        return refused(&why);
+    }
+    drop(repo);
+    let made = with_hand(config, |hand| {
+        // Under the lock: a wake may have changed it meanwhile.
+        let now = hand.repo.read_work_tree(CLAUDE)?;
+        let renamed = own_name::renamed(now.as_deref().unwrap_or_default(), &name)
+            .map_err(|why| ProvenanceError::Refused(format!("{why}. Nothing was changed.")))?;
+        let name = own_name::own_name(&renamed).unwrap_or_default().to_owned();
+        if now.as_ref() == Some(&renamed) {
+            return Ok((name, None));
+        }
+        let change = FileChange { path: CLAUDE.to_owned(), base: now, content: Some(renamed) };
+        Ok((name.clone(), Some(hand.commit(&[change], &format!("Call the assistant {name}"))?)))
+    });
+    match made {
+        Ok((name, Some(made))) => {
+            print(&format!("The assistant is called {name} from now on.\n"));
+            told_commit(&made);
+            ExitCode::SUCCESS
+        }
+        Ok((name, None)) => {
+            print(&format!("The assistant is called {name} already.\n"));
+            ExitCode::SUCCESS
+        }
+        Err(error) => provenance::refused(&error),
+    }
+}
+
+fn refused(why: &own_name::OwnNameError) -> ExitCode {
+    complain(&format!("{why}. Nothing was changed."));
+    ExitCode::from(EXIT_USAGE)
+}

@@ -1,0 +1,41 @@
+//! `call_yourself`: the assistant's own name, which its person gives it in so many words. It is the offline grammar's alone: what a model
+//! that thinks changes in its orders is a proposal.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Done, Outcome, Refusal, Tool, World};
+use crate::{
+    memory::{self, own_name},
+    policy::Reach,
+    types::Effect,
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// The name.
+    name: String,
+}
+
+pub(super) fn tool() -> Tool {
+    Tool::new("call_yourself", "Take the name that your person gives you.", Effect::Idempotent, run)
+        .for_owner()
+        .reaching(Reach::Persists)
+}
+
+fn run(args: &Args, world: &World) -> Outcome {
+    let orders = world.documents.text(memory::CLAUDE);
+    let renamed =
+        own_name::renamed(&orders, &args.name).map_err(|why| Refusal(format!("{why}. Nothing was changed.")))?;
+    let name = own_name::own_name(&renamed).unwrap_or_default().to_owned();
+    if renamed == orders {
+        return Ok(Done::told(format!("{name} is my name already.")));
+    }
+    Ok(Done {
+        content: format!("From now on I'm {name}."),
+        receipt: Some(format!("Took the name {name}")),
+        changes: vec![world.documents.stage(memory::CLAUDE, renamed)],
+        ..Done::default()
+    })
+}

@@ -56,8 +56,9 @@ fn judge_token(has_token: bool, chats: usize) -> Finding {
             "there, but nobody may talk to the bot yet",
             "start the bot and send it the code that it shows, or set ALLOWED_CHAT_IDS to your numeric chat id",
         ),
+        (false, 0) => Finding::ok("none: Telegram isn't set up, and wake say and wake chat work without it"),
         (false, _) => Finding::warn(
-            "none: the bot can't run; wake say works without it",
+            "none, though chats are listened to: the bot can't run; wake say works without it",
             "ask @BotFather on Telegram for a token and set TELEGRAM_BOT_TOKEN",
         ),
     }

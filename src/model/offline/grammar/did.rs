@@ -115,7 +115,7 @@ pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Readin
     if (matches!(task, "get" | "do" | "take" | "make") && is_bare && !is_thing) || is_of_a_number {
         return None;
     }
-    let items = if BUYS.contains(&task) { lists::items_of(&object.skipping("?up")) } else { None };
+    let items = if BUYS.contains(&task) { lists::items_of(&object.skipping("?up"), lists::TO_BUY) } else { None };
     Some(Reading::Command(OfflineCommand::Did {
         task: format!("{task} {}", object.text()),
         items: items.unwrap_or_default(),
@@ -133,7 +133,7 @@ fn is_done(body: &Sentence<'_>) -> Option<Reading> {
     if !is_whole || task == "do" || thing.has(MORE) || thing.is_pronoun() || !thing.is_body() {
         return None;
     }
-    let items = if BUYS.contains(&task) { lists::items_of(&thing) } else { None };
+    let items = if BUYS.contains(&task) { lists::items_of(&thing, lists::TO_BUY) } else { None };
     let task = format!("{task} {}", thing.text());
     Some(Reading::Command(OfflineCommand::Did { task, items: items.unwrap_or_default(), fact: body.text().to_owned() }))
 }

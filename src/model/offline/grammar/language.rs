@@ -50,7 +50,7 @@ const WORDS: [(Language, &str); 5] = [
         "ich mich mir du dich dir wir uns ihr sie der das dem den des ein eine einen einem einer und oder nicht kein keine ist sind bin \
          bist war habe hast hat haben kann kannst muss soll wann wo warum wie wer wer's welche welcher mein meine meinen meiner dein \
          deine heute morgen gestern bitte danke erinnere erinner merk merke auf zu für mit von bei nach um uhr am im zur zum noch auch \
-         schon aber dass geburtstag aufgabe einkaufsliste milch kaufen anrufen guten hallo tag abend gute nacht schreib setze füge steht an spät heißt gibt's wieviel welche mal \
+         schon aber dass geburtstag aufgabe einkaufsliste milch kaufen anrufen guten hallo tag abend gute nacht schreib heiße heisse wohne lebe arbeite setze füge steht an spät heißt gibt's wieviel welche mal \
          hinzu termin zahnarzt heißt mag wohnt über geht's hilfe kannst",
     ),
     (
@@ -58,7 +58,7 @@ const WORDS: [(Language, &str); 5] = [
         "je tu il elle nous vous ils moi toi le les des du un une et ou ne pas est sont suis es était ai as avons avez ont peux peut \
          dois quand où pourquoi comment qui quel quelle mon ma mes ton ta tes son sa ses notre aujourd'hui demain hier merci bonjour \
          bonsoir salut rappelle-moi rappelle rappeler acheter acheté appeler ajoute à au aux pour avec dans sur chez anniversaire tâche \
-         lait s'il plaît c'est j'ai n'oublie qu'est-ce que quoi heure liste courses femme mari fils fille s'appelle aime souviens-toi \
+         lait s'il plaît c'est j'ai n'oublie qu'est-ce que quoi heure liste courses femme mari fils fille s'appelle aime souviens-toi m'appelle j'habite \
          l'anniversaire d'acheter d'appeler",
     ),
     (
@@ -102,7 +102,7 @@ pub fn language_of(text: &str) -> Option<Language> {
     let is_greeting =
         words.len() <= 2 && words.iter().any(|word| GREETINGS.split(' ').any(|greeting| greeting == *word));
     let is_enough = found >= 2 || (found == 1 && is_greeting);
-    (is_enough && found > count(ENGLISH) && 3 * found > words.len()).then_some(language)
+    (is_enough && found > count(ENGLISH) && 4 * found > words.len()).then_some(language)
 }
 
 #[cfg(test)]

@@ -10,6 +10,10 @@ const SHOPPING: &str = "Shopping list";
 /// What is no name of a list of things: those of tasks and reminders, and words around a name.
 const NO_NAME: &str = "task|tasks|todo|to-do|todos|reminder|reminders|my|the|our|a|an|this|that|your|on|to|from|of|off|for|and|is|long|whole|full|active|\
                        open|current|me|is|what|what's|check";
+/// What stands before an item without being of it.
+const JOINTS: &str = "?and ?also";
+/// The same of what is bought: "some milk".
+pub(super) const TO_BUY: &str = "?and ?also ?some|the|more ?of";
 /// Words that an item has at most.
 const MAX_ITEM_WORDS: usize = 10;
 
@@ -79,11 +83,12 @@ fn add(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
 }
 
 fn added(list: String, items: &Sentence<'_>) -> Option<OfflineCommand> {
-    items_of(items).map(|items| OfflineCommand::ListAdd { list, items })
+    let items = items_of(items, if list == SHOPPING { TO_BUY } else { JOINTS })?;
+    Some(OfflineCommand::ListAdd { list, items })
 }
 
 /// The things that are named, one by one: "milk, eggs and a loaf of bread".
-pub(super) fn items_of(sentence: &Sentence<'_>) -> Option<Vec<String>> {
+pub(super) fn items_of(sentence: &Sentence<'_>, lead: &str) -> Option<Vec<String>> {
     let body = sentence.body();
     let mut items = Vec::new();
     let mut start = 0;
@@ -92,8 +97,7 @@ pub(super) fn items_of(sentence: &Sentence<'_>) -> Option<Vec<String>> {
         if index < body.len() && !is_joint {
             continue;
         }
-        let item =
-            body.part_until(index).part_from(start).body().skipping("?and ?also ?some|the|more ?of").body().unquoted();
+        let item = body.part_until(index).part_from(start).body().skipping(lead).body().unquoted();
         start = index + 1;
         if item.is_blank() {
             continue;
@@ -107,7 +111,7 @@ pub(super) fn items_of(sentence: &Sentence<'_>) -> Option<Vec<String>> {
 }
 
 const SHOW: &[&str] = &[
-    "what|what's|whats ?do ?i|we ?is ?have ?still ?there ?on",
+    "what|what's|whats ?do ?i|we ?is ?have ?still ?left ?there ?on",
     "show|list|read|give|tell|open|see|display|view ?me ?us ?out ?what ?is ?what's ?on",
     "check|read ?out",
     "what|which things|items are on",
@@ -164,7 +168,7 @@ fn take(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
     }
     (1..rest.len()).find_map(|index| {
         let list = whole_list(&rest.part_from(index).after("off|from|on|out ?of ?from")?)?;
-        let items = items_of(&rest.part_until(index).skipping("?off"))?;
+        let items = items_of(&rest.part_until(index).skipping("?off"), TO_BUY)?;
         Some(OfflineCommand::ListTake { list, items })
     })
 }

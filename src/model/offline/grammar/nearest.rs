@@ -31,7 +31,7 @@ const FORMS: &[(&str, &[&str])] = &[
     ("?i|we gotta", &["remind me to {}", "add task {}"]),
     ("i've|we've got to", &["remind me to {}", "add task {}"]),
     ("i'd|id like to", &["remind me to {}", "add task {}"]),
-    ("i|we ?still ?also need|want", &["add {} to the shopping list"]),
+    ("?i|we ?still ?also need|want", &["add {} to the shopping list"]),
 ];
 
 /// Nobody asks to be woken at half past six in the evening without saying so.
@@ -110,12 +110,13 @@ pub fn nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
     let corrects = [
         "i meant|mean",
         "?oops|no|wait ?, actually|no|sorry|correction|wait ?, ?not it|it's|its|that|not|at|on",
-        "not",
+        "?actually ?no ?, change|make|set|move|put that|it|this",
     ];
     let is_correction = corrects
         .iter()
         .any(|pattern| whole.cursor().phrase(pattern).is_some() || sentence.cursor().phrase(pattern).is_some());
     let is_contrast = sentence.cursor().phrase("it|it's|its|that's").is_some() && sentence.has("not");
+    let is_contrast = is_contrast || (sentence.cursor().text() == "not" && text.contains(','));
     if is_correction || is_contrast {
         return Some(Near::Ask(WHAT_CHANGES.to_owned()));
     }

@@ -17,7 +17,7 @@ pub enum Asked {
 }
 
 /// With one of these a question asks for advice or for work, not for a fact.
-const ADVICE: &str = "should|shall|could|can|can't|would|will|best|better|recommend|think|feel|mean|means|improve|cook|write|make|say|if|why|weather|rain|umbrella|\
+const ADVICE: &str = "should|shall|could|can|can't|would|will|best|better|recommend|think|feel|mean|means|improve|cook|write|make|say|if|why|weather|rain|need|\
                       news|help|suggest|advise|explain|translate|summarise|summarize|calculate|search|find|look|latest|you|your";
 const OPENERS: &[&str] = &[
     "what|what's|when|when's|where|where's|who|who's|which|whose ?is|are|was|were|do|does|did|has|have|kind|sort|size|colour|color|day|time|year",
@@ -40,8 +40,9 @@ pub fn asked(question: &str) -> (Asked, String) {
 }
 
 fn kind(core: &Sentence<'_>) -> Asked {
-    let is_fact =
-        OPENERS.iter().any(|opener| core.cursor().phrase(opener).is_some()) || core.cursor().phrase("my|our").is_some();
+    let is_fact = OPENERS.iter().any(|opener| core.cursor().phrase(opener).is_some())
+        || core.cursor().phrase("my|our").is_some()
+        || core.cursor().text().ends_with("'s");
     // "How do I get home?" asks for a way.
     let asks_way = core.cursor().phrase("how do|does|did|can i|we|one").is_some()
         || core.cursor().phrase("what do i do").is_some();

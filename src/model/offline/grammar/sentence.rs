@@ -253,7 +253,12 @@ impl<'t> Sentence<'t> {
 
     /// It asks something, by its mark or by its first word.
     pub(super) fn is_question(&self) -> bool {
-        let asks = || ASKING.iter().any(|pattern| self.cursor().phrase(pattern).is_some());
+        // "Tell me Jake's email".
+        let of_somebody = |rest: Self| rest.cursor().text().ends_with("'s");
+        let asks = || {
+            ASKING.iter().any(|pattern| self.cursor().phrase(pattern).is_some())
+                || self.after("tell|show|give me|us").is_some_and(of_somebody)
+        };
         self.is_bare_question() || asks() || (!self.is_request && self.cursor().phrase(QUESTION_WORDS).is_some())
     }
 
@@ -262,7 +267,8 @@ impl<'t> Sentence<'t> {
         let without = self.without_courtesy();
         const OPENING: &str = "tell|show|give|remind|any|no|i|i'm|let|not|me|us|do|did|was|just|would|can't|can|could|don't|cannot|idea|clue|sure|again|\
                                remember|recall|wonder|wondering|wondered|forgot|forget|know|need|want|like|to|about|of|if|whether|you|still|happen|chance";
-        let is_asking = ASKING.iter().any(|pattern| without.cursor().phrase(pattern).is_some());
+        let is_asking = ASKING.iter().any(|pattern| without.cursor().phrase(pattern).is_some())
+            || without.cursor().phrase("tell|show|give me|us").is_some();
         let words = if is_asking { without.len() } else { 0 };
         let start = (0..words).find(|at| without.part_from(*at).cursor().phrase(OPENING).is_none()).unwrap_or(0);
         let asked = without.part_from(start);

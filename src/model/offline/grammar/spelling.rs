@@ -74,6 +74,8 @@ const TYPED: &[(&str, &str)] = &[
     ("tht", "that"),
     ("waht", "what"),
     ("wat", "what"),
+    ("wats", "what's"),
+    ("wahts", "what's"),
     ("wht", "what"),
     ("wehn", "when"),
     ("whn", "when"),

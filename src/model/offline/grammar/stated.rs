@@ -30,12 +30,12 @@ const THEIRS: &str = "is|are|was|has|have|had|likes|like|loves|love|hates|hate|d
                       speaks|speak|costs|cost|starts|start|ends|end|opens|open|closes|close|belongs|belong|owes|owe|goes|go|comes|come|gets|get|wears|wear|\
                       drives|drive|owns|own|studies|study|teaches|needs|need|takes|take|can't|cannot|doesn't|don't|isn't|aren't|moved|got|died|married|\
                       arrives|arrive|leaves|leave|expires|expire|runs|weighs|collects|does|turns|visits|attends|keeps|knows|uses|supports|hasn't|wants|\
-                      started|graduated|retired|borrowed|gave|lent|bought|finishes|finish|meets|meet";
+                      renews|renew|started|graduated|retired|borrowed|gave|lent|bought|finishes|finish|meets|meet";
 /// What the person says of themselves, by what follows "I" or "we".
 const MINE: &[&str] = &[
     "don't|do|never|always|usually|also|really|only|mostly|often ?not like|love|hate|prefer|enjoy|drink|eat|drive|speak|play|live|work|own|use|wear|take|smoke|cook|\
      watch|read|listen|support|collect|study|teach|go|get|wake|sleep|trust|dislike|adore",
-    "like|love|hate|dislike|prefer|enjoy|adore|live|work|own|drive|speak|play|drink|eat|weigh|use|wear|study|teach|support|collect|owe|smoke",
+    "like|love|hate|dislike|prefer|enjoy|adore|take|live|work|own|drive|speak|play|drink|eat|weigh|use|wear|study|teach|support|collect|owe|smoke",
     "?just ?have moved|parked|left|put|keep|hid|lent|borrowed|stored|gave",
     "was born|raised|married|vaccinated|diagnosed",
     "grew up",
@@ -230,7 +230,8 @@ fn is_firm(told: &Sentence<'_>) -> bool {
     let Some(rest) = told.after("is|are|was|were ?always ?usually ?now ?also ?last") else {
         return told
             .cursor()
-            .phrase("goes|go|opens|closes|starts|ends|costs|expires|arrives|leaves|comes|belongs|turns|has|takes|needs")
+            .phrase("goes|go|opens|closes|starts|ends|costs|expires|arrives|leaves|comes|belongs|turns|has|takes|needs|finish|finishes|start|close|open|leave|\
+                     arrive|come|go|renews|renew")
             .is_some();
     };
     if is_timed(&rest) {

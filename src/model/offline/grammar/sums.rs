@@ -102,6 +102,12 @@ fn plain(said: &str) -> String {
         ("£", ""),
     ];
     let lower = said.to_lowercase();
+    let lower =
+        match (lower.strip_prefix("add "), lower.strip_prefix("split ").or_else(|| lower.strip_prefix("divide "))) {
+            (Some(added), _) => added.replace(" and ", " + "),
+            (None, Some(divided)) => divided.replace(" by ", " / "),
+            (None, None) => lower,
+        };
     let lower = MEANT.iter().fold(lower, |text, (word, meant)| text.replace(word, meant));
     lower.strip_prefix("a ").map_or_else(|| lower.clone(), str::to_owned)
 }
@@ -255,6 +261,8 @@ mod tests {
             ("calculate 12 x 12", "12 x 12 = 144"),
             ("what's 24/7", "24/7 = 3.4285714286"),
             ("half of 90", "half of 90 = 45"),
+            ("add 12 and 30", "add 12 and 30 = 42"),
+            ("split 84 by 4", "split 84 by 4 = 21"),
             ("20% off 80", "20% off 80 = 64"),
             ("square root of 144", "square root of 144 = 12"),
             ("2 to the power of 10", "2 to the power of 10 = 1024"),

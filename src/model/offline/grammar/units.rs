@@ -61,8 +61,21 @@ const UNITS: &[(&str, Dimension, f64)] = &[
 /// Longer texts ask for more than that.
 const MAX_WORDS: usize = 12;
 /// What may stand before the measure.
-const OPENERS: &[&str] =
-    &["convert", "what's", "whats", "what is", "what are", "how much is", "how much are", "how many is"];
+const OPENERS: &[&str] = &[
+    "convert",
+    "what's",
+    "whats",
+    "what is",
+    "what are",
+    "how much is",
+    "how much are",
+    "how tall is",
+    "how far is",
+    "how long is",
+    "how heavy is",
+    "how hot is",
+    "how many is",
+];
 
 #[derive(Clone, Copy)]
 struct Unit {

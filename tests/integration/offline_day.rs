@@ -38,6 +38,19 @@ fn say(env: &TestEnv, rows: &[Row]) {
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
 }
 
+#[test]
+fn a_new_workspace_works_at_the_first_command() {
+    for args in [&["task", "add", "buy milk"][..], &["today"], &["task", "list"], &["memory", "search", "milk"]] {
+        let env = TestEnv::new();
+        let ran = env.wake(args);
+        assert_eq!(ran.code, 0, "{args:?}: {ran:#?}");
+        assert!(ran.stderr.contains("was made from the templates"), "{args:?}: {ran:#?}");
+        assert!(!env.wake(args).stderr.contains("templates"), "{args:?}: it is made once");
+        env.check_sound();
+        assert_eq!(env.wake(&["status"]).ok().stdout, env.health(&["status"]).stdout);
+    }
+}
+
 const NOTHING_SET: &str = "nothing has been set or saved";
 
 #[test]

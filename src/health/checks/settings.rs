@@ -234,6 +234,8 @@ mod tests {
         assert_eq!(judge_token(true, 2).status, Status::Ok);
         assert!(judge_token(true, 0).fix.unwrap().contains("ALLOWED_CHAT_IDS"));
         assert!(judge_token(false, 2).fix.unwrap().contains("TELEGRAM_BOT_TOKEN"));
+        // Who never set Telegram up lacks nothing.
+        assert_eq!(judge_token(false, 0).status, Status::Ok);
     }
 
     #[test]

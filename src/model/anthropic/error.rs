@@ -301,6 +301,11 @@ mod tests {
             crate::outside::unmarked(&refused(529, body).to_string()),
             "Claude is overloaded (HTTP 529): `overloaded_error Over loaded` (request `req_1`)"
         );
+        let twice = r#"{"error":{"type":"overloaded_error","message":"overloaded_error"}}"#;
+        assert_eq!(
+            crate::outside::unmarked(&refused(529, twice).to_string()),
+            "Claude is overloaded (HTTP 529): `overloaded_error`"
+        );
         let long = format!(r#"{{"error":{{"type":"x","message":"{}"}}}}"#, "ü".repeat(9000));
         assert!(refused(400, &long).to_string().chars().count() < 600);
     }

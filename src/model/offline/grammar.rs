@@ -378,7 +378,9 @@ pub fn parse(text: &str, now: DateTime<Tz>) -> ParsedMessage {
     let tokens = spelling::tokens_of(text);
     let sentences = sentence::split(text, &tokens);
     let whole = sentence::whole(text, &tokens).without_courtesy();
-    if let Some(text) = [text, whole.text()].iter().find_map(|text| sums::read(text).or_else(|| units::read(text))) {
+    // A sum that a courtesy stands before; a mark before it is a part of it.
+    let asked = if text.trim_start().starts_with(char::is_alphabetic) { whole.text() } else { text };
+    if let Some(text) = [text, asked].iter().find_map(|text| sums::read(text).or_else(|| units::read(text))) {
         return ParsedMessage::Commands(vec![OfflineCommand::Sum { text }]);
     }
     if sentences.len() > MAX_SENTENCES {

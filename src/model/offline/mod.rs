@@ -7,6 +7,7 @@
 pub mod grammar;
 mod history;
 mod phrase;
+mod small_talk;
 pub mod transcript;
 
 pub(crate) use phrase::{HELP, time};

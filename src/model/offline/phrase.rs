@@ -7,6 +7,7 @@ use super::{
     Outcomes,
     grammar::{self, Asked, Language, Moment, OfflineCommand, ParsedMessage, Small, ThingKind, Which},
     history::Referent,
+    small_talk::small_talk,
 };
 use crate::{schedule::When, zone::Tz};
 
@@ -27,8 +28,6 @@ pub(super) const CORRECTION: &str = "You edited an earlier message. I work witho
 I have changed nothing. Please say it in a new message. To take back what I did, say **undo that**, or **list reminders** and \
 **cancel reminder** 2.";
 
-/// The answer to a "yes" or "it" that refers to nothing.
-const YES_TO_WHAT: &str = "I'm not sure what you're saying yes to. Nothing has been set or saved.";
 const WHICH_ONE: &str = "Which one do you mean? I haven't changed anything: please say it with its name. “list tasks” and “list reminders” \
                          show what there is.";
 /// The answer to a question about what only the person could have told.
@@ -182,28 +181,12 @@ fn parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePa
         OfflineCommand::Remember { fact, topic } => {
             one(call("remember", json!({"fact": fact, "topic": topic})).step(format!("remember: {fact}")))
         }
-        OfflineCommand::Stated { fact } => {
-            let call = call("remember_stated", json!({"fact": fact})).step(format!("remember: {fact}"));
-            one(OfflineCall { keep_on_failure: true, ..call })
-        }
-        OfflineCommand::Did { task, items, fact } => {
-            let form = grammar::remember_form(&fact);
-            let otherwise =
-                format!("There's no task or shopping item like that, so nothing has changed. {}", did_you_mean(&form));
-            let call = call("told_done", json!({"task": task, "items": items})).step(format!("finish: {task}"));
-            one(OfflineCall { otherwise: Some(otherwise), ..call })
-        }
-        OfflineCommand::ListAdd { list, items } => one(call("list_add", json!({"list": list, "items": items}))
-            .step(format!("put on the {}: {}", lower_first(&list), items.join(", ")))),
-        OfflineCommand::ListShow { list } => {
-            let list = list.as_deref().or(around.list).unwrap_or("Shopping list");
-            one(call("list_show", json!({"list": list})))
-        }
-        OfflineCommand::ListTake { list, items } => one(call("list_take", json!({"list": list, "items": items}))
-            .step(format!("take off the {}: {}", lower_first(&list), items.join(", ")))),
-        OfflineCommand::ListClear { list } => {
-            one(call("list_take", json!({"list": list})).step(format!("clear the {}", lower_first(&list))))
-        }
+        OfflineCommand::Stated { .. }
+        | OfflineCommand::Did { .. }
+        | OfflineCommand::ListAdd { .. }
+        | OfflineCommand::ListShow { .. }
+        | OfflineCommand::ListTake { .. }
+        | OfflineCommand::ListClear { .. } => told(id, command, around).map(one).unwrap_or_default(),
         OfflineCommand::Forget { query } => {
             one(call("forget", json!({"fact": query})).step(format!("forget: {query}")))
         }
@@ -276,6 +259,36 @@ fn parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePa
             None => say(WHICH_ONE),
         },
     }
+}
+
+/// The call for what a person tells in passing, and for lists; none for other commands.
+fn told(id: &str, command: OfflineCommand, around: &Around<'_>) -> Option<OfflineCall> {
+    let call = |tool, input| OfflineCall::new(id, tool, input);
+    Some(match command {
+        OfflineCommand::Stated { fact } => {
+            let call = call("remember_stated", json!({"fact": fact})).step(format!("remember: {fact}"));
+            OfflineCall { keep_on_failure: true, ..call }
+        }
+        OfflineCommand::Did { task, items, fact } => {
+            let form = grammar::remember_form(&fact);
+            let otherwise =
+                format!("There's no task or shopping item like that, so nothing has changed. {}", did_you_mean(&form));
+            let call = call("told_done", json!({"task": task, "items": items})).step(format!("finish: {task}"));
+            OfflineCall { otherwise: Some(otherwise), ..call }
+        }
+        OfflineCommand::ListAdd { list, items } => call("list_add", json!({"list": list, "items": items}))
+            .step(format!("put on the {}: {}", lower_first(&list), items.join(", "))),
+        OfflineCommand::ListShow { list } => {
+            let list = list.as_deref().or(around.list).unwrap_or("Shopping list");
+            call("list_show", json!({"list": list}))
+        }
+        OfflineCommand::ListTake { list, items } => call("list_take", json!({"list": list, "items": items}))
+            .step(format!("take off the {}: {}", lower_first(&list), items.join(", "))),
+        OfflineCommand::ListClear { list } => {
+            call("list_take", json!({"list": list})).step(format!("clear the {}", lower_first(&list)))
+        }
+        _ => return None,
+    })
 }
 
 /// The call that changes a task or a reminder; none where "it" refers to nothing of that kind.
@@ -361,44 +374,6 @@ fn postponed(id: &str, which: &Which, kind: Option<ThingKind>, moment: &Moment) 
         Some(ThingKind::Task) => task,
         Some(ThingKind::Reminder) => reminder,
         None => reminder.or_else(task),
-    }
-}
-
-fn small_talk(small: Small, around: &Around<'_>) -> &'static str {
-    match small {
-        Small::Ok => "Good.",
-        Small::Yes => YES_TO_WHAT,
-        Small::No | Small::NeverMind if around.was_asked => "All right, then nothing has been set or saved.",
-        Small::No => "All right.",
-        Small::Bye => "Bye! Talk soon.",
-        Small::Night => "Good night, sleep well.",
-        Small::Sorry => "No worries.",
-        Small::NeverMind => "All right, never mind. I haven't changed anything.",
-        Small::Emoji => "🙂",
-        Small::Here => "I'm here. I work without an AI model right now; `help` shows what I understand.",
-        Small::Fine => "I'm fine, thank you. What can I do for you?",
-        Small::Who => {
-            "I'm Reveille, your personal assistant: a program, working without an AI model right now. `help` shows what I understand."
-        }
-        Small::Stop => {
-            "Nothing else is running. To keep me from doing anything until you say so, send `/stop`; `/resume` ends that."
-        }
-        Small::Sympathy => "I'm sorry to hear that. I hope it gets better soon.",
-        Small::Glad => "I'm glad to hear that!",
-        Small::Praise => "Thank you!",
-        Small::Wrong => {
-            "I'm sorry about that. “undo that” takes back what I did last; then please say it again in other words. `help` shows what I \
-             understand."
-        }
-        Small::Wishes => "Thank you, that is kind!",
-        Small::Wait => "Take your time.",
-        Small::Back => "Welcome back!",
-        Small::What => "Sorry, I may have been unclear. `help` shows what I understand.",
-        Small::WhyOffline => {
-            "I work without an AI model right now (offline), so I understand only plain commands; `help` shows them. `wake init` sets an AI \
-             model up."
-        }
-        Small::Repeat => "I haven't said anything lately.",
     }
 }
 

@@ -128,6 +128,9 @@ fn date(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
 
 /// The one day that is all of these words.
 fn day_of(body: &Sentence<'_>, now: DateTime<Tz>) -> Option<NaiveDate> {
+    if body.is_blank() {
+        return None;
+    }
     let text = body.text();
     let forms = [text.to_owned(), format!("on {text}"), format!("{text} at 12:00")];
     forms.iter().find_map(|form| match parse_only_time(form, now)? {

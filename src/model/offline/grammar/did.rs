@@ -123,14 +123,20 @@ pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Readin
     }))
 }
 
+const IS_DONE: &[(&str, ())] = &[("is|are", ()), ("has|have been", ())];
+/// What is no task's thing.
+const NO_THING: &str =
+    "i|we|he|she|they|it|you|a|an|both|all|everything|nothing|who|what|which|this|that|nobody|some|your";
+
 /// "The rent is paid", "the milk has been bought".
 fn is_done(body: &Sentence<'_>) -> Option<Reading> {
-    let at = (1..body.len()).find(|at| body.part_from(*at).cursor().phrase("is|are|has|have").is_some())?;
+    let at = (1..body.len()).find(|at| body.part_from(*at).cursor().lookup(IS_DONE).is_some())?;
     let said = without_time(&body.part_from(at).skipping("is|are|has|have ?been ?now ?already ?all"));
     let (task, end) = said.cursor().lookup(DID)?;
     let is_whole = said.rest_at(end.skip("up|off|out|in|away|back")).is_blank();
     let thing = body.part_until(at);
-    if !is_whole || task == "do" || thing.has(MORE) || thing.is_pronoun() || !thing.is_body() {
+    let is_named = thing.cursor().phrase(NO_THING).is_none();
+    if !is_whole || !is_named || task == "do" || thing.has(MORE) || thing.is_pronoun() || !thing.is_body() {
         return None;
     }
     let items = if BUYS.contains(&task) { lists::items_of(&thing, lists::TO_BUY) } else { None };

@@ -170,17 +170,22 @@ const WHOLE: &[(&str, Whole)] = &[
         Whole::Small(Small::Wrong),
     ),
     (
-        "?no ?, ?that|that's|thats|it's|this ?is|was ?not ?all|totally|completely wrong|incorrect|false|right|correct|nonsense|true",
+        "?no ?, that|that's|it's|it|this ?is|was ?all|totally|completely wrong|incorrect|false|nonsense",
+        Whole::Small(Small::Wrong),
+    ),
+    ("?no ?, that's|that|it's|it|this ?is|was not ?what|quite right|correct|true", Whole::Small(Small::Wrong)),
+    ("?no ?, that|it|this isn't|wasn't right|correct|true", Whole::Small(Small::Wrong)),
+    (
+        "?no ?, that's|that|it's|it|this ?is|was not what i meant|mean|said|asked|want|wanted ?for|to ?say",
         Whole::Small(Small::Wrong),
     ),
     (
-        "?no ?, that's|that ?is|was|isn't|wasn't|it's ?not ?what i meant|mean|said|asked|want|wanted ?for|to ?say",
+        "?no ?, that|it|this isn't|wasn't what i meant|mean|said|asked|want|wanted ?for|to ?say",
         Whole::Small(Small::Wrong),
     ),
-    (
-        "?no ?, that's|that ?is|was|isn't|wasn't ?not ?what ?i meant|said|right|correct|true|it ?to ?say",
-        Whole::Small(Small::Wrong),
-    ),
+    ("not what i meant|mean|said|asked|want|wanted ?for", Whole::Small(Small::Wrong)),
+    ("wrong", Whole::Small(Small::Wrong)),
+    ("?yes ?, that's|that ?is|was right|correct|true", Whole::Small(Small::Ok)),
     ("you got|have|'ve ?got that|it|this|me wrong", Whole::Small(Small::Wrong)),
     ("you misunderstood ?me|that|it", Whole::Small(Small::Wrong)),
     ("happy|merry birthday|christmas|xmas|easter|new|halloween|holidays ?year ?to ?you", Whole::Small(Small::Wishes)),

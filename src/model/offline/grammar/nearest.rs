@@ -25,7 +25,6 @@ const FORMS: &[(&str, &[&str])] = &[
     ("alarm ?for|at", &["remind me {}: alarm", "remind me at {}: alarm"]),
     ("i'm|we're|i|we ?am|are ?almost|nearly out|low of|on", &["add {} to the shopping list"]),
     ("i|we ran|run|running|have|ve ?run ?almost out of", &["add {} to the shopping list"]),
-    ("add ?some", &["add {} to the shopping list"]),
     ("?i|we ?really ?still ?also need|have|ought|want to", &["remind me to {}", "add task {}"]),
     ("i|we must|should", &["remind me to {}", "add task {}"]),
     ("?i|we gotta", &["remind me to {}", "add task {}"]),
@@ -49,6 +48,9 @@ const NO_TIME: &str = "I can't ring, but I can send you a message at a time. No 
 
 const WHAT_CHANGES: &str = "Sorry, I can't tell what that changes, so nothing has changed. Please say it again as a whole; “undo that” takes back \
                             what I did last.";
+
+/// With one of these "add …" is of something else than shopping.
+const NO_ITEM: &str = "to|task|tasks|todo|list|lists|on|in|is|it|that|this|and|a|the|me|more|up|backlog|note";
 
 /// Verbs with which a task begins.
 const TASK_VERBS: &str = "buy|get|call|phone|email|pay|book|renew|clean|fix|repair|order|return|wash|paint|water|pick|visit|meet|collect|\
@@ -85,6 +87,10 @@ pub fn nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
         sentence.after("add|do").filter(|rest| rest.cursor().phrase(TASK_VERBS).is_some_and(|end| !end.is_end()))
     {
         return understood(format!("add task {}", rest.text()));
+    }
+    // "Add milk": few words, and no place.
+    if let Some(rest) = sentence.after("add ?some").filter(|rest| rest.len() <= 3 && !rest.has(NO_ITEM)) {
+        return understood(format!("add {} to the shopping list", rest.text()));
     }
     // "Change my shoe size to 44".
     if let Some(rest) = sentence.after("change|update|set|correct my|our")

@@ -19,7 +19,7 @@ const REMEMBER: &[(&str, ())] = &[
     ("remember|note :|,", ()),
     ("save|jot|store|keep|record ?down ?the ?fact ?this that|:", ()),
     ("make|take|keep|leave ?me a note|reminder :|that|of|,", ()),
-    ("write|put ?this ?it down ?that|:|,", ()),
+    ("write|put ?this ?it down that|:|,", ()),
     ("for the record :|,", ()),
     ("you ?should need to know that|:|,", ()),
     ("you should know that", ()),

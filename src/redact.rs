@@ -64,6 +64,19 @@ impl From<String> for Secret {
     }
 }
 
+/// Whether a word by itself is a key by its look: what services give out begins so, or it is a bot's token.
+pub fn is_like_a_key(word: &str) -> bool {
+    const BEGINNINGS: [&str; 10] =
+        ["sk-", "sk_", "AIza", "gsk_", "ghp_", "github_pat_", "xai-", "xoxb-", "AKIA", "hf_"];
+    /// Shorter ones are words.
+    const MIN_CHARS: usize = 16;
+    let is_token = word.split_once(':').is_some_and(|(id, rest)| {
+        id.len() >= 6 && id.bytes().all(|b| b.is_ascii_digit()) && rest.len() >= 30 && !rest.contains('/')
+    });
+    let is_one = word.len() >= MIN_CHARS && !word.contains(char::is_whitespace);
+    is_one && (is_token || BEGINNINGS.iter().any(|beginning| word.starts_with(beginning)))
+}
+
 /// Whether what has this name holds a secret, be it a variable, a header, a field or a parameter.
 pub fn is_secret_name(name: &str) -> bool {
     parts::is_secret_name(name)

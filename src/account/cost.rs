@@ -493,8 +493,12 @@ impl Forecast {
     pub fn text(&self, month: &str) -> String {
         match self {
             Self::TooLittle { days } => format!(
-                "There is too little to forecast {month} by: {} of use so far, {MIN_FORECAST_DAYS} are needed.",
-                full_days(*days)
+                "It's too early to forecast {month}: that takes {MIN_FORECAST_DAYS} full days of use, and there {} so far.",
+                match days {
+                    0 => "are none".to_owned(),
+                    1 => "is one".to_owned(),
+                    n => format!("are {n}"),
+                }
             ),
             Self::Heading { days, mean_usd, month_end_usd } => format!(
                 "By the end of {month} about ${month_end_usd:.2}, if the mean of the last {} goes on ({} a day).",
@@ -618,7 +622,7 @@ mod tests {
         assert_eq!(last, Forecast::Heading { days: 7, mean_usd: 0.0, month_end_usd: 3.0 });
         assert_eq!(
             Forecast::TooLittle { days: 1 }.text("May"),
-            "There is too little to forecast May by: 1 full day of use so far, 3 are needed."
+            "It's too early to forecast May: that takes 3 full days of use, and there is one so far."
         );
     }
 

@@ -229,6 +229,12 @@ Examples:
         #[arg(long)]
         json: bool,
     },
+    /// Show how it is going, on one screen: last wake, queue, memory, cost. The same as `health status`.
+    Status {
+        /// Print it as one JSON document.
+        #[arg(long)]
+        json: bool,
+    },
     /// Take a wake back: its changes to the memory (later edits stay), its reminders, its unsent replies. Its messages are
     /// on hold until they are retried; the log keeps that it happened.
     #[command(after_help = "\
@@ -367,7 +373,7 @@ impl WakeCommand {
             Self::Eval(eval) => eval.json(),
             Self::Task { command } => command.json(),
             Self::Remind(remind) => remind.json(),
-            Self::Today { json } => *json,
+            Self::Today { json } | Self::Status { json } => *json,
             Self::Init(init) => init.json,
             Self::Queue { action } => action.json(),
             Self::Memory { command } => command.json(),

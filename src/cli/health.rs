@@ -258,7 +258,7 @@ pub(super) fn exit_code(status: Status) -> ExitCode {
     }
 }
 
-fn status(config: &Config, json: bool) -> ExitCode {
+pub(super) fn status(config: &Config, json: bool) -> ExitCode {
     let overview = health::status::overview(config, &redactor(config), config.clock().now());
     if json {
         print_json(&overview);

@@ -4,12 +4,13 @@ use std::process::ExitCode;
 
 use chrono::{DateTime, Utc};
 
-use super::{EXIT_FAILED, complain, failed, print, print_json, values};
+use super::{EXIT_FAILED, complain, failed, print, print_json, provenance, values};
 use crate::{
     account::log::{self, LogQuery},
     config::Config,
     database, outside,
-    repo::{Commit, CommitInFull, Repo},
+    provenance::hand,
+    repo::{Commit, CommitInFull, Created, Repo},
     types::ChatRef,
 };
 
@@ -109,6 +110,22 @@ pub(super) fn has_memory(config: &Config) -> bool {
         complain(&format!("There is no memory at {} yet. `wake --once` makes it.", config.repo_dir().display()));
     }
     is_there
+}
+
+/// The memory, made first where there is none: for a command that is of use in a new workspace, too.
+pub(super) fn open_or_make(config: &Config) -> Result<Repo, ExitCode> {
+    match hand::make_memory(config, config.clock().now()) {
+        Ok(None) => {}
+        Ok(Some(created)) => {
+            let how = match created {
+                Created::Cloned => "cloned from REPO_URL",
+                _ => "made from the templates",
+            };
+            complain(&format!("The memory at {} was {how}.", config.repo_dir().display()));
+        }
+        Err(error) => return Err(provenance::refused(&error)),
+    }
+    open_repo(config)
 }
 
 pub(super) fn open_repo(config: &Config) -> Result<Repo, ExitCode> {

@@ -132,6 +132,8 @@ struct Wizard {
     /// Where it is kept if nobody says anything.
     usual_workspace: Option<PathBuf>,
     prompter: Prompter,
+    /// Whether each question is asked, one after the other.
+    asks_all: bool,
 }
 
 impl Wizard {
@@ -140,6 +142,7 @@ impl Wizard {
         let usual_workspace = said.workspace().map(Path::to_owned);
         let config = said.with_what_is_right(&changes).0?;
         let names = after::names(&config);
+        let can_wipe = !config.no_color;
         let new_names = names.clone().unwrap_or_default();
         Some(Self {
             said,
@@ -149,7 +152,8 @@ impl Wizard {
             names: new_names.clone(),
             usual_workspace,
             new_names,
-            prompter,
+            prompter: prompter.wiping(can_wipe),
+            asks_all: false,
         })
     }
 
@@ -160,6 +164,7 @@ impl Wizard {
                 "Let's set up Reveille. Each answer is checked at once, and nothing is written before the end.\n\
                  Enter takes what stands in brackets; Ctrl-C leaves everything as it was.",
             );
+            self.asks_all = true;
             for step in SetupStep::ALL {
                 self.step(step).await?;
             }
@@ -211,7 +216,7 @@ impl Wizard {
                 chosen.sort_unstable();
                 return Ok(chosen);
             }
-            complain(&format!("  ✗ expected numbers from 1 to {}", steps.len()));
+            complain(&format!("  ✗ “{answer}” isn't numbers from 1 to {}", steps.len()));
         }
     }
 
@@ -263,7 +268,7 @@ impl Wizard {
                     }
                 },
                 "n" | "no" => return Ok(false),
-                _ => {}
+                other => complain(&format!("  ✗ “{other}” is no answer to that: y or n is one")),
             }
         }
     }

@@ -59,7 +59,7 @@ impl JobsCommand {
 
 /// Carries it out; without a command it lists.
 pub(super) fn run(config: &Config, command: Option<&JobsCommand>, as_json: bool) -> ExitCode {
-    if let Err(code) = super::history::open_repo(config) {
+    if let Err(code) = super::history::open_or_make(config) {
         return code;
     }
     let done = match command {

@@ -119,6 +119,11 @@ impl MemoryCommand {
 pub(super) fn run(config: &Config, command: &MemoryCommand, as_json: bool) -> ExitCode {
     let asks_index =
         matches!(command, MemoryCommand::Search { .. } | MemoryCommand::Reindex { .. } | MemoryCommand::Stats { .. });
+    if matches!(command, MemoryCommand::Search { .. })
+        && let Err(code) = history::open_or_make(config)
+    {
+        return code;
+    }
     if asks_index && !history::has_memory(config) {
         return ExitCode::from(EXIT_FAILED);
     }

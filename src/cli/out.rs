@@ -94,6 +94,11 @@ pub(super) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// How many columns the terminal has; none if that isn't known.
+pub(super) fn columns() -> usize {
+    rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| usize::from(size.ws_col))
+}
+
 /// A line that says on a terminal's standard error what goes on, until it is dropped. Elsewhere it is nothing.
 #[derive(Debug)]
 pub(super) struct Working(());

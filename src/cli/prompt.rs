@@ -5,10 +5,11 @@
 
 use std::{io, sync::mpsc as requests, thread};
 
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use tokio::sync::{mpsc, watch};
 
 use super::out;
+use crate::redact::is_like_a_key;
 
 /// The longest line that is taken, in bytes.
 const MAX_LINE_BYTES: usize = 4096;
@@ -29,6 +30,8 @@ pub(super) struct Prompter {
     /// A line was asked for and hasn't come.
     is_waiting: bool,
     stop: watch::Receiver<bool>,
+    /// Whether the terminal can take back what it shows.
+    wipes: bool,
 }
 
 impl Prompter {
@@ -46,7 +49,13 @@ impl Prompter {
                 }
             }
         })?;
-        Ok(Self { wanted, lines, is_waiting: false, stop })
+        Ok(Self { wanted, lines, is_waiting: false, stop, wipes: false })
+    }
+
+    /// The same on a terminal that can take back what it shows, or one that can't.
+    #[must_use]
+    pub(super) fn wiping(self, wipes: bool) -> Self {
+        Self { wipes, ..self }
     }
 
     /// Whether it is asked to end.
@@ -62,7 +71,11 @@ impl Prompter {
     /// Asks for a line; without the blanks around it.
     pub(super) async fn line(&mut self, question: &str) -> Result<String, Unanswered> {
         out::prompt(question);
-        self.next().await
+        let line = self.next().await?;
+        if self.wipes && is_like_a_key(&line) {
+            hide_typed(question, &line);
+        }
+        Ok(line)
     }
 
     /// Asks for a line that isn't shown.
@@ -92,6 +105,17 @@ impl Prompter {
         let line = line.flatten().filter(|line| line.len() <= MAX_LINE_BYTES).ok_or(Unanswered::NoMoreInput)?;
         Ok(line.trim().to_owned())
     }
+}
+
+/// Wipes a line off the terminal that shows a key which was pasted where none was asked for.
+fn hide_typed(question: &str, line: &str) {
+    const USUAL_COLUMNS: usize = 80;
+    let columns = tcgetwinsize(io::stdin()).map_or(0, |size| usize::from(size.ws_col));
+    let columns = if columns == 0 { USUAL_COLUMNS } else { columns };
+    let asked = question.rsplit('\n').next().unwrap_or(question);
+    let rows = (asked.chars().count() + line.chars().count()).div_ceil(columns).max(1);
+    let wiped = "\x1b[1A\x1b[2K".repeat(rows);
+    out::prompt(&format!("{wiped}\r{asked}***\n"));
 }
 
 /// The terminal as it was, to be given back.

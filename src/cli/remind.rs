@@ -128,7 +128,7 @@ pub(super) fn run(config: &Config, arguments: &RemindArguments, as_json: bool) -
 
 /// `wake today`.
 pub(super) fn today(config: &Config, as_json: bool) -> ExitCode {
-    if let Err(code) = super::history::open_repo(config) {
+    if let Err(code) = super::history::open_or_make(config) {
         return code;
     }
     let (now, redactor) = (config.clock().now(), super::redactor(config));

@@ -173,8 +173,8 @@ fn show_console(context: Context<'_>, store: &mut Store, session: Option<&Termin
 pub(super) fn on_page(config: &Config, text: &str) -> String {
     match (out::is_terminal(), config.no_color) {
         (false, _) => without_escapes(text),
-        (true, true) => render::terminal(text, Looks::Plain),
-        (true, false) => render::terminal(text, Looks::Ansi),
+        (true, true) => render::wrapped(&render::terminal(text, Looks::Plain), out::columns()),
+        (true, false) => render::wrapped(&render::terminal(text, Looks::Ansi), out::columns()),
     }
 }
 

@@ -178,7 +178,7 @@ impl TaskCommand {
 
 /// Carries it out.
 pub(super) fn run(config: &Config, command: &TaskCommand, as_json: bool) -> ExitCode {
-    if let Err(code) = super::history::open_repo(config) {
+    if let Err(code) = super::history::open_or_make(config) {
         return code;
     }
     match (command.order(), command) {

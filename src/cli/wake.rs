@@ -18,12 +18,13 @@ use super::{
 };
 use crate::{
     channel::Channel,
-    config::Config,
+    config::{Config, OFFLINE_MODEL},
     cycle::{
         self,
         context::{Context, Report, Terminal, WakeError, WakeOutcome},
         decide::budget::Budget,
     },
+    database,
     in_force::in_force,
     model::configured,
     orders::{self, undo::UndoAsked},
@@ -31,6 +32,7 @@ use crate::{
     store::{Order, Store, wait_after},
     types::ChatRef,
     wake_lock::waker::{self, Starting},
+    words::count,
 };
 
 /// What starts the wake of `wake undo`.
@@ -105,6 +107,7 @@ fn run(arguments: &Arguments) -> ExitCode {
         Some(WakeCommand::Import(import)) => super::import::run(&config, import, json),
         Some(WakeCommand::Task { command }) => task::run(&config, command, json),
         Some(WakeCommand::Remind(remind)) => remind::run(&config, remind, json),
+        Some(WakeCommand::Status { .. }) => super::health::status(&config, json),
         Some(WakeCommand::Today { .. }) => remind::today(&config, json),
         Some(WakeCommand::Name(arguments)) => name::run(&config, arguments),
         Some(WakeCommand::Cost(cost)) => cost::run(&config, cost, json),
@@ -319,6 +322,23 @@ pub(super) async fn look(context: Context<'_>, store: &mut Store, trigger: &str)
     cycle::once(settings.context(context), store, trigger).await
 }
 
+/// What is told on a terminal where it stays: how it stands, and what else there is.
+fn staying(context: Context<'_>) -> String {
+    let waiting = match database::look(context.config) {
+        Ok(Some(store)) => store.queue_depth().map_or(0, |(depth, _)| usize::try_from(depth).unwrap_or(0)),
+        _ => 0,
+    };
+    let model = match context.model.name() {
+        OFFLINE_MODEL => "without an AI model (offline)".to_owned(),
+        name => format!("with {name}"),
+    };
+    format!(
+        "I'm awake {model}, {} waiting, and work whenever something is due; Ctrl-C ends that. Also: `wake chat`, `wake today`, `wake \
+         page`, `wake status`, `wake init`; `wake --help` lists all.",
+        count(waiting, "message")
+    )
+}
+
 /// Wakes whenever something is due, until it is asked to end.
 fn stay(config: &Config, view: &ReportView) -> ExitCode {
     with_context(config, async |context| {
@@ -327,6 +347,9 @@ fn stay(config: &Config, view: &ReportView) -> ExitCode {
         (context.at_work)();
         let _shown = Starting::Stay.show(config);
         tracing::info!("staying; SIGTERM ends it");
+        if out::is_terminal() {
+            complain(&staying(context));
+        }
         loop {
             // Secrets may have been added meanwhile, in mcp.toml for one.
             let redactor = super::redactor(config);

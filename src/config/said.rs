@@ -14,9 +14,16 @@ use super::{
     raw::{Raw, SECRETS, Source, VARIABLES},
     resolve, values,
 };
+use crate::zone::Tz;
 
 /// What a person wants to be different: a setting's new value, or none to take it out.
 pub type SettingChanges = BTreeMap<&'static str, Option<String>>;
+
+/// The zone that `TZ` names for this process, if it is one by name: `Europe/Berlin`, `:Europe/Berlin`.
+fn zone_of_process(env: &BTreeMap<String, String>) -> Option<String> {
+    let named = env.get("TZ")?.trim_start_matches(':');
+    named.parse::<Tz>().is_ok().then(|| named.to_owned())
+}
 
 /// What was said of each setting, and where. It holds secrets, and so it can't be printed.
 pub struct SaidSettings {
@@ -32,7 +39,9 @@ impl SaidSettings {
     /// What this process was told; `env_file` is read in place of the workspace's `.env`.
     pub fn gather(env_file: Option<&Path>) -> Self {
         let named = env_file.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
-        Self::from_sources(environment(), named, iana_time_zone::get_timezone().ok())
+        let env = environment();
+        let zone = zone_of_process(&env).or_else(|| iana_time_zone::get_timezone().ok());
+        Self::from_sources(env, named, zone)
     }
 
     /// The same from a given environment, file and name of the system's zone.

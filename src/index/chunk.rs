@@ -12,7 +12,7 @@ use super::{
     blocks::{LineKind, MarkedLine, read_lines},
     days::day_in,
 };
-use crate::memory::DocKind;
+use crate::memory::{DocKind, templates::templates};
 
 /// Longer passages are cut where a line or a sentence ends, in bytes.
 const MAX_CHUNK_BYTES: usize = 1_200;
@@ -112,6 +112,10 @@ struct Line<'a> {
 
 /// The chunks of a document.
 pub(super) fn chunks(path: &str, text: &str) -> Vec<Chunk> {
+    // A skill as it came says nothing of its person.
+    if path.starts_with("skills/") && templates().contains(&(path, text)) {
+        return Vec::new();
+    }
     let kind = match DocKind::of(path) {
         _ if path.starts_with("skills/") => ChunkKind::Skill,
         DocKind::Facts => ChunkKind::Fact,

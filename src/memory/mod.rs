@@ -21,6 +21,7 @@ pub mod giving_back;
 pub mod imported;
 pub mod initiative;
 pub mod job;
+pub mod lists;
 pub(crate) mod lookup;
 pub mod merge;
 pub mod origin;

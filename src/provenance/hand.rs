@@ -7,12 +7,13 @@ use chrono::{DateTime, Utc};
 use super::ProvenanceError;
 use crate::{
     clock::Clock,
-    config::Config,
+    config::{Config, RepoUrl},
     cycle::{self, Teller, merge_texts, workspace},
     index::{Index, Sources},
+    memory::templates::templates,
     process::Identity,
     redact::Redactor,
-    repo::{FileChange, LeftAlone, Oid, PersonEdits, Publish, Repo},
+    repo::{Created, FileChange, LeftAlone, Oid, PersonEdits, Publish, Repo},
     store::{Fence, FencedStore, HEAD_SEEN, NewStep, Store},
     types::ChatRef,
     wake_lock::{LockError, LockedWork, WakeLock, takeover},
@@ -64,7 +65,7 @@ impl<'a> Hand<'a> {
     pub fn take(tools: HandTools<'a>) -> Result<Self, ProvenanceError> {
         let config = tools.config;
         let lock = wait(config)?;
-        let repo = Repo::open(&config.repo_dir())?;
+        let (repo, _) = open_or_make(config, tools.clock.now())?;
         let mut store = workspace::open(config)?;
         let (me, now) = (Identity::current(), tools.clock.now());
         let fence = store.take_lease(&me, now)?;
@@ -148,6 +149,25 @@ impl<'a> Hand<'a> {
     pub fn put_down(mut self) -> Result<(), ProvenanceError> {
         Ok(self.store().release_lease()?)
     }
+}
+
+/// Makes the memory where there is none yet, as the first wake would: how it came about, or `None` where it was there.
+///
+/// # Errors
+/// [`ProvenanceError::Busy`] while a wake works long, and what keeps it from being made.
+pub fn make_memory(config: &Config, now: DateTime<Utc>) -> Result<Option<Created>, ProvenanceError> {
+    if config.repo_dir().join(".git").exists() {
+        return Ok(None);
+    }
+    // Before the lock, which stands in it.
+    drop(workspace::open(config)?);
+    let _lock = wait(config)?;
+    open_or_make(config, now).map(|(_, created)| Some(created).filter(|created| *created != Created::Existing))
+}
+
+fn open_or_make(config: &Config, now: DateTime<Utc>) -> Result<(Repo, Created), ProvenanceError> {
+    let url = config.repo_url.as_ref().map(RepoUrl::expose);
+    Ok(Repo::open_or_create(&config.repo_dir(), url, &templates(), now)?)
 }
 
 fn wait(config: &Config) -> Result<WakeLock, ProvenanceError> {

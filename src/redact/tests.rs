@@ -358,3 +358,13 @@ fn what_is_secret_alone_of_a_secret_is_masked_and_never_leaves() {
     // Who it is for isn't secret.
     assert_eq!(redactor.redact("bot 123456789 of ana"), "bot 123456789 of ana");
 }
+
+#[test]
+fn a_key_is_known_by_its_look() {
+    for key in ["sk-ant-api03-aaaaaaaaaaaa", "AIzaSyAAAAAAAAAAAA", "123456789:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"] {
+        assert!(is_like_a_key(key), "{key}");
+    }
+    for other in ["Europe/Berlin", "2.50", "https://example.org/a/long/path/of/a/repository.git", "", "a b", "sk-"] {
+        assert!(!is_like_a_key(other), "{other}");
+    }
+}

@@ -11,12 +11,14 @@ mod table;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod wrap;
 mod writer;
 
 use std::ops::Range;
 
 use styled::Styled;
 pub use terminal::{Looks, terminal, without_escapes};
+pub use wrap::wrapped;
 
 /// The longest message that Telegram takes, in UTF-16 code units of what a reader sees.
 pub const MESSAGE_UNITS_MAX: usize = 4096;

@@ -191,6 +191,8 @@ impl SetupStep {
             // Without a model there is nobody to take it.
             Self::Initiative => config.said_models().any(|name| name != OFFLINE_MODEL),
             Self::Voice => voice::IS_BUILT,
+            // What costs nothing needs no bound.
+            Self::Budget => config.said_models().any(|name| !is_free(name, config)),
             _ => true,
         }
     }
@@ -278,6 +280,13 @@ impl SetupStep {
             },
         }
     }
+}
+
+/// Whether a model costs nothing: none at all, or one of a server on this machine.
+fn is_free(name: &str, config: &Config) -> bool {
+    let is_here = ["http://127.0.0.1", "http://localhost", "http://[::1]"];
+    let serves_here = || is_here.iter().any(|here| config.openai_base_url.to_string().starts_with(here));
+    name == OFFLINE_MODEL || (Provider::of(name) == Provider::OpenAi && serves_here())
 }
 
 /// A setting's new value, if it is one and another than now.

@@ -16,6 +16,7 @@ mod find;
 mod find_tools;
 mod image;
 mod keep;
+mod lists;
 mod memory_files;
 mod note;
 mod offer;

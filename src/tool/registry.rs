@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::{
     Assignment, Done, OWNERS_ALONE, Outcome, Refusal, Run, StandIn, ToRead, Tool, World, about_me, assignment,
-    attachment, bash, brain, edit, exchange, find, find_tools, image, keep, memory_files, note, offer, open, or_empty,
-    own_name, plan, project, propose, read, reflect, remember, reminder, reply, steps, system, task, tell, verbs,
+    attachment, bash, brain, edit, exchange, find, find_tools, image, keep, lists, memory_files, note, offer, open,
+    or_empty, own_name, plan, project, propose, read, reflect, remember, reminder, reply, steps, system, task, tell, verbs,
     watch, web_fetch, web_search,
 };
 use crate::{exec::Exec, policy::Verdict, types::VerbGroup};
@@ -113,6 +113,7 @@ impl Registry {
     /// The offline model's: the standard ones, and one to keep what it can't answer.
     pub fn offline() -> Self {
         let mut registry = Self::standard();
+        registry.tools.extend(lists::tools());
         registry.tools.extend([brain::undo_last(), own_name::tool(), keep::tool(), read::quote(), read::recall()]);
         registry
     }

@@ -55,6 +55,11 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
+/// Keeps a fact that came without a topic.
+pub(super) fn remember_fact(fact: &str, world: &World) -> Outcome {
+    remember(&Remember { fact: fact.to_owned(), topic: None }, world)
+}
+
 fn remember(args: &Remember, world: &World) -> Outcome {
     let fact = words(&args.fact, "fact", 1_000)?;
     if world.reflecting().is_some_and(|by_hand| by_hand.took_out(&fact)) {
@@ -205,7 +210,7 @@ fn near_misses(text: &str, error: &FactError, world: &World) -> Outcome {
 }
 
 /// Which wake and which message a fact comes from, and for which chat it is if not for the owner.
-fn origin(world: &World) -> String {
+pub(super) fn origin(world: &World) -> String {
     let message = world.open_messages.last().map(|message| format!(" message {message}")).unwrap_or_default();
     format!("wake {}{message}{}", world.wake_id, view::origin(world.foreign_chat()))
 }

@@ -12,6 +12,7 @@ use crate::{
     memory::{
         self, decay, imported, others,
         project::project_name,
+        quoting::content_words,
         tasks::{Prose, Task, TaskDraft, TaskError, TaskList, due_in_words},
     },
     policy::Reach,
@@ -248,9 +249,10 @@ fn update(args: &Update, world: &World) -> Outcome {
     }
     let text = tasks.set(&title, &args.key, value.as_deref()).map_err(Refusal::because)?;
     let text = touched(&text, &title, world)?;
+    let content = said_of(&title, &args.key, value.as_deref());
     let value = value.as_deref().map_or_else(|| "removed".to_owned(), |value| format!("now “{}”", brief(value)));
     let done = Done {
-        content: format!("{title}: {} is {value}.", args.key),
+        content,
         receipt: Some(format!("Updated the task “{}”: {} {value}", brief(&title), args.key)),
         changes: vec![list.stage(world, text)],
         taint,
@@ -258,6 +260,21 @@ fn update(args: &Update, world: &World) -> Outcome {
     };
     let is_timed = args.value.is_some() && (is_due || args.key.eq_ignore_ascii_case("at"));
     Ok(if is_timed { world.told_unwoken(done) } else { done })
+}
+
+/// What became of a task's line, as a person is told it.
+fn said_of(title: &str, key: &str, value: Option<&str>) -> String {
+    let title = format!("“{}”", brief(title));
+    let lower = key.to_lowercase();
+    match (lower.as_str(), value.map(brief)) {
+        ("at", Some(at)) => format!("I take the next step of {title} at {at}."),
+        ("at", None) => format!("I take no next step of {title} by myself any more."),
+        ("due", Some(due)) => format!("{title} is due {due}."),
+        ("due", None) => format!("{title} has no due date any more."),
+        ("next", Some(next)) => format!("The next step of {title}: {next}"),
+        (_, Some(value)) => format!("{title}: “{key}” is {value} now."),
+        (_, None) => format!("{title} has no “{key}” any more."),
+    }
 }
 
 fn rename(Found { list, tasks, title, taint }: &Found, to: &str, world: &World) -> Outcome {
@@ -310,6 +327,27 @@ fn done(args: &Finish, world: &World) -> Outcome {
         taint,
         ..Done::default()
     })
+}
+
+/// Finishes the task of these words, articles aside. One that has more words is named and stays: it may be another.
+pub(super) fn finish_told(said: &str, world: &World) -> Outcome {
+    let wanted = content_words(said);
+    let lists = [List::Active, List::Backlog].map(|list| (list, list.read(world)));
+    let own = lists.iter().flat_map(|(list, tasks)| {
+        tasks.tasks().iter().filter(|task| !is_of_another_chat(task, *list, tasks, world)).map(|task| &task.title)
+    });
+    let near: Vec<(&String, Vec<String>)> = own
+        .map(|title| (title, content_words(title)))
+        .filter(|(_, words)| !wanted.is_empty() && wanted.iter().all(|word| words.contains(word)))
+        .collect();
+    let mut same = near.iter().filter(|(_, words)| words.len() == wanted.len()).map(|(title, _)| *title);
+    match (same.next(), same.next(), near.first()) {
+        (Some(title), None, _) => done(&Finish { task: format!("“{title}”"), dropped: false }, world),
+        (_, _, Some((title, _))) => Err(Refusal(format!(
+            "There's no task just like that, but “{title}” is near it. If that is done, say “{title} is done”. Nothing has changed."
+        ))),
+        (_, _, None) => Err(Refusal::because("There's no task like that.")),
+    }
 }
 
 fn shift(args: &Move, world: &World) -> Outcome {

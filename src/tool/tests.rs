@@ -5,6 +5,7 @@ mod attachments;
 mod definitions;
 mod exchange;
 mod files;
+mod lists;
 mod memory;
 mod reminders;
 mod speaking;

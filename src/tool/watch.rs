@@ -89,8 +89,8 @@ fn run(args: &Args, world: &World) -> Outcome {
         return Err(wrong("This can't be written down as it stands".to_owned()));
     }
     let done = Done {
-        content: format!("It is watched {when}, as the job {name} ({path}). The first look only records."),
-        receipt: Some(format!("Watches {target} {when}, as the job {name}")),
+        content: format!("I watch {target} {when}. The first look only records. The job is named “{name}” ({path})."),
+        receipt: Some(format!("Watches {target} {when} (job “{name}”)")),
         changes: vec![world.documents.stage(&path, text)],
         ..Done::default()
     };

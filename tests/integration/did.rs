@@ -224,7 +224,7 @@ fn the_log_is_chosen_by_words_day_and_chat() {
 fn costs_are_told_by_day_model_reason_and_tool_and_each_way_is_all_of_them() {
     let (_telegram, _claude, env) = one_wake();
     let told = env.wake(&["cost"]).ok().stdout;
-    assert!(told.contains("claude-sonnet-5-5") && told.contains("too little to forecast November by"), "{told}");
+    assert!(told.contains("claude-sonnet-5-5") && told.contains("too early to forecast November"), "{told}");
     assert!(told.contains("The last 3 prompts had "), "{told}");
     let spent: f64 = env.query("SELECT sum(cost_usd) FROM ledger");
     for (by, names) in [

@@ -8,6 +8,9 @@ use super::support::{
     env::{CHAT, TestEnv},
 };
 
+/// A chat that isn't the owner's.
+const GUEST: i64 = 5555;
+
 /// A sentence, and what its answer says; `!…` is what it doesn't say.
 type Row = (&'static str, &'static [&'static str]);
 
@@ -33,6 +36,19 @@ fn say(env: &TestEnv, rows: &[Row]) {
         }
     }
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
+}
+
+#[test]
+fn a_new_workspace_works_at_the_first_command() {
+    for args in [&["task", "add", "buy milk"][..], &["today"], &["task", "list"], &["memory", "search", "milk"]] {
+        let env = TestEnv::new();
+        let ran = env.wake(args);
+        assert_eq!(ran.code, 0, "{args:?}: {ran:#?}");
+        assert!(ran.stderr.contains("was made from the templates"), "{args:?}: {ran:#?}");
+        assert!(!env.wake(args).stderr.contains("templates"), "{args:?}: it is made once");
+        env.check_sound();
+        assert_eq!(env.wake(&["status"]).ok().stdout, env.health(&["status"]).stdout);
+    }
 }
 
 const NOTHING_SET: &str = "nothing has been set or saved";
@@ -268,8 +284,8 @@ fn the_nearest_form_is_asked_and_a_yes_does_it() {
     talk(
         &env,
         &[
-            ("I'm allergic to penicillin", &["Did you mean: *remember that I'm allergic to penicillin*?", "Nothing"]),
-            ("yes", &["Remembered: I'm allergic to penicillin"]),
+            ("the moon is cheese", &["Did you mean: *remember that the moon is cheese*?", "Nothing"]),
+            ("yes", &["Remembered: the moon is cheese"]),
             ("yes", &["saying yes to"]),
             ("wake me at 7", &["Did you mean: *remind me at 7 to wake up*?", "!keep"]),
             ("yes please", &["Reminder set: wake up", "Sun 22 Nov 2026 at 07:00"]),
@@ -280,6 +296,106 @@ fn the_nearest_form_is_asked_and_a_yes_does_it() {
             ("y", &["Added to the active tasks: buy stamps"]),
             ("set an alarm", &["!I'll keep"]),
             ("write me a poem about the sea", &[NOTHING_SET, "AI model", "`wake init`"]),
+        ],
+    );
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders WHERE state = 'active'"), 1);
+}
+
+#[test]
+fn what_the_owner_states_is_remembered_at_once_and_asked_for() {
+    let env = TestEnv::new();
+    talk(
+        &env,
+        &[
+            ("my son is called Milo", &["Remembered: my son is called Milo"]),
+            ("my daughter is called Zoe", &["Remembered: my daughter is called Zoe"]),
+            ("yes", &["saying yes to"]),
+            ("My wife's birthday is 14 May. I parked on level 3.", &["14 May", "level 3"]),
+            ("what's my son's name?", &["Milo", "!Zoe"]),
+            ("any idea where I parked", &["level 3"]),
+            ("when is my dad's birthday?", &["You haven't told me that", "!keep"]),
+            ("when is Bob's birthday?", &["You haven't told me that", "keep your question"]),
+            ("our wifi password is hunter2", &["nothing has been saved", "!hunter2"]),
+            ("is my son called Max?", &["!Remembered"]),
+            ("no, my son is called Max", &["Remembered: my son is called Max", "differs", "Milo"]),
+            ("undo that", &["Undoing"]),
+        ],
+    );
+    let facts = env.memory("memory/agent-memory/semantic-memory.md");
+    assert!(facts.contains("Zoe") && !facts.contains("Max") && !facts.contains("hunter2"), "{facts}");
+}
+
+#[test]
+fn what_a_guest_states_is_kept_for_a_model() {
+    let mut stage = Stage::new();
+    stage.env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{GUEST}"));
+    let env = &stage.env;
+    env.receive(CHAT, "my son is called Milo");
+    env.receive(GUEST, "my son is called Max");
+    env.once();
+    env.once();
+    let facts = env.memory("memory/agent-memory/semantic-memory.md");
+    assert!(facts.contains("Milo") && !facts.contains("Max"), "{facts}");
+}
+
+#[test]
+fn what_was_done_finishes_its_task_and_no_other() {
+    talk(
+        &TestEnv::new(),
+        &[
+            ("add task call the plumber", &["Added"]),
+            ("add task buy milk frother", &["Added"]),
+            ("add task water the plants", &["Added"]),
+            ("I called the plumber this morning", &["Done: call the plumber"]),
+            ("I bought milk", &["buy milk frother", "Nothing has changed", "!Done"]),
+            ("I called the plumber", &["nothing has changed", "Did you mean: *remember that I called the plumber*?"]),
+            ("yes", &["Remembered: I called the plumber"]),
+            ("what's left?", &["1. buy milk frother", "2. water the plants"]),
+            ("2 done", &["Done: water the plants"]),
+            ("the first one is done", &["Done: buy milk frother"]),
+            ("thanks, that's all", &["welcome"]),
+        ],
+    );
+}
+
+#[test]
+fn lists_are_filled_shown_and_emptied() {
+    talk(
+        &TestEnv::new(),
+        &[
+            ("what's on the shopping list?", &["Nothing is on the shopping list"]),
+            (
+                "add milk, eggs and oat biscuits to the shopping list",
+                &["On the shopping list now: milk, eggs, oat biscuits"],
+            ),
+            ("put milk on my shopping list", &["already: milk"]),
+            ("whats on it", &["- milk", "- eggs"]),
+            ("I bought milk and bread", &["Off the shopping list: milk", "Not on it: bread"]),
+            ("cross eggs off", &["Off the shopping list: eggs"]),
+            ("we're out of butter", &["Did you mean: *add butter to the shopping list*?"]),
+            ("yes", &["On the shopping list now: butter"]),
+            ("add socks to my packing list", &["On the packing list now: socks"]),
+            ("what do we need to buy?", &["- oat biscuits", "- butter", "!socks", "!milk"]),
+            ("clear the shopping list", &["Off the shopping list: oat biscuits, butter"]),
+            ("shopping list", &["Nothing is on the shopping list"]),
+        ],
+    );
+}
+
+#[test]
+fn days_times_and_measures_are_told_and_a_timer_is_set_unasked() {
+    let env = TestEnv::new();
+    talk(
+        &env,
+        &[
+            ("what day is 24 December?", &["Thursday, 24 December 2026"]),
+            ("what time is it in Tokyo", &["23:00", "Tokyo"]),
+            ("5 miles in km", &["8.05 km"]),
+            ("20 % of 80", &["= 16"]),
+            ("350 F in C", &["176.67 °C"]),
+            ("set a timer for 10 minutes", &["15:10", "!Did you mean"]),
+            ("Erinnere mich morgen an den Zahnarzt", &["nur Englisch", "!AI model"]),
+            ("¿Qué hora es?", &["solo entiendo inglés"]),
         ],
     );
     assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders WHERE state = 'active'"), 1);

@@ -3,6 +3,7 @@
 use super::{super::prompt::Unanswered, Ended, Wizard, complain, tools};
 use crate::{
     cli::out::Working,
+    redact::is_like_a_key,
     setup::{self, Checked, FoundServer, SetupQuestion, SetupStep, TakenAnswer},
 };
 
@@ -19,12 +20,11 @@ enum Then {
 impl Wizard {
     /// Asks one step's question until there is an answer that is taken, kept or skipped.
     pub(super) async fn step(&mut self, step: SetupStep) -> Result<(), Ended> {
-        let is_name = step.settings().is_empty();
-        if !step.applies(&self.config) || is_name && !self.has_place_for_names {
+        if !self.is_asked(step) {
             return Ok(());
         }
         let (question, purpose) = step.question();
-        complain(&format!("\n{}: {question}", step.title()));
+        complain(&format!("\n{}{}: {question}", self.progress(step), step.title()));
         if let Some(name) = step.settled_by_environment(&self.said) {
             complain(&format!("  {name} is set in the environment, which wins: change it there."));
             let checked = self.checked(step).await;
@@ -34,6 +34,10 @@ impl Wizard {
         complain(&indented(purpose));
         loop {
             let answer = self.answer(step).await?;
+            if !matches!(step, SetupStep::Key | SetupStep::Bot) && is_like_a_key(&answer) {
+                complain("  ✗ that looks like a key, so it isn't kept here: it doesn't answer this question");
+                continue;
+            }
             let before = (self.changes.clone(), self.said.workspace().map(std::path::Path::to_owned));
             match step.take(&answer, &self.said, &self.config, &self.new_names) {
                 TakenAnswer::Wrong(what) => {
@@ -72,6 +76,19 @@ impl Wizard {
         }
     }
 
+    fn is_asked(&self, step: SetupStep) -> bool {
+        step.applies(&self.config) && (self.has_place_for_names || !step.settings().is_empty())
+    }
+
+    /// "3 of 9 · ", as far as it is known from the answers so far.
+    fn progress(&self, step: SetupStep) -> String {
+        let asked: Vec<SetupStep> = SetupStep::ALL.into_iter().filter(|step| self.is_asked(*step)).collect();
+        match asked.iter().position(|other| *other == step) {
+            Some(at) if self.asks_all => format!("{} of {} · ", at + 1, asked.len()),
+            _ => String::new(),
+        }
+    }
+
     /// The answer to a question, or what Enter stands for.
     async fn answer(&mut self, step: SetupStep) -> Result<String, Ended> {
         let servers = if step == SetupStep::Model { FoundServer::all(&self.said).await } else { Vec::new() };
@@ -96,7 +113,7 @@ impl Wizard {
                     if let Some((id, _)) = chosen {
                         return Ok(id.clone());
                     }
-                    complain(&format!("  ✗ expected a number from 1 to {}", options.len()));
+                    complain(&format!("  ✗ “{line}” is none of these: a number from 1 to {} is one", options.len()));
                 }
             }
         }
@@ -109,7 +126,7 @@ impl Wizard {
                 "" | "t" | "try" | "again" => return Ok(Then::Again),
                 "k" | "keep" => return Ok(Then::Keep),
                 "s" | "skip" => return Ok(Then::Skip),
-                _ => {}
+                _ => complain(&format!("  ✗ “{line}” is none of these: t, k or s is one")),
             }
         }
     }

@@ -255,13 +255,11 @@ impl Reason {
         match self {
             Self::Undo { undo } => format!("undo {}", undo.wake),
             Self::Resume { cycle_id, .. } => format!("resume {cycle_id}"),
-            Self::Messages { chat: ChatRef::TERMINAL, ids, .. } => {
-                format!("{} from the terminal", count(ids.len(), "message"))
-            }
-            Self::Messages { chat, ids, .. } => format!("{} in chat {chat}", count(ids.len(), "message")),
+            Self::Messages { chat, ids, .. } => format!("{} {}", count(ids.len(), "message"), place_of(*chat)),
             Self::Stale { chat, ids, .. } => {
-                format!("{} in chat {chat} from back then", count(ids.len(), "message"))
+                format!("{} {} from back then", count(ids.len(), "message"), place_of(*chat))
             }
+            Self::OverBudget { chat: ChatRef::TERMINAL, .. } => "the terminal waits for the budget".to_owned(),
             Self::OverBudget { chat, .. } => format!("chat {chat} waits for the budget"),
             Self::Reminder { id } => format!("reminder {id}"),
             Self::Task { title, missed_at: None, .. } => format!("task {title:?} has its next step now"),
@@ -289,4 +287,9 @@ impl Reason {
             Self::PersonCommits { subjects } => count(subjects.len(), "commit by a person"),
         }
     }
+}
+
+/// Where messages were said.
+fn place_of(chat: ChatRef) -> String {
+    if chat == ChatRef::TERMINAL { "from the terminal".to_owned() } else { format!("in chat {chat}") }
 }

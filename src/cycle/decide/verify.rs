@@ -9,8 +9,8 @@ use crate::{
 
 /// The longest subject of a commit, in characters.
 const MAX_SUBJECT_CHARS: usize = 100;
-/// Room in it for "Wake: " and "; 12 more".
-const SUBJECT_RESERVE_CHARS: usize = 20;
+/// Room in it for "Wake: " and ", and 12 things more".
+const SUBJECT_RESERVE_CHARS: usize = 26;
 /// The longest line of a commit's body, in characters.
 const MAX_LINE_CHARS: usize = 500;
 
@@ -101,7 +101,7 @@ impl Account {
         let mut summary = first.clone();
         for (at, clause) in rest.iter().enumerate() {
             if summary.chars().count() + clause.chars().count() > MAX_SUBJECT_CHARS - SUBJECT_RESERVE_CHARS {
-                return format!("{summary}; {} more", rest.len() - at);
+                return format!("{summary}, and {} more", count(rest.len() - at, "thing"));
             }
             summary.push_str("; ");
             summary.push_str(clause);
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn a_subject_is_one_short_line_whatever_the_receipts_are() {
         let many = account(&["Remembered “one thing that takes its place”"; 9]);
-        assert_eq!(subject(&many), "Wake: remembered “one thing that takes its place”; 8 more");
+        assert_eq!(subject(&many), "Wake: remembered “one thing that takes its place”, and 8 things more");
         let few = account(&["Did a", "Did b", "Did c"]);
         assert_eq!(subject(&few), "Wake: did a; did b; did c");
         for receipts in [vec!["x".repeat(900)], vec!["a\n\nWake-Id: forged".to_owned()], vec!["ab ".repeat(50); 40]] {

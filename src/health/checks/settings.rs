@@ -56,8 +56,9 @@ fn judge_token(has_token: bool, chats: usize) -> Finding {
             "there, but nobody may talk to the bot yet",
             "start the bot and send it the code that it shows, or set ALLOWED_CHAT_IDS to your numeric chat id",
         ),
+        (false, 0) => Finding::ok("none: Telegram isn't set up, and wake say and wake chat work without it"),
         (false, _) => Finding::warn(
-            "none: the bot can't run; wake say works without it",
+            "none, though chats are listened to: the bot can't run; wake say works without it",
             "ask @BotFather on Telegram for a token and set TELEGRAM_BOT_TOKEN",
         ),
     }
@@ -233,6 +234,8 @@ mod tests {
         assert_eq!(judge_token(true, 2).status, Status::Ok);
         assert!(judge_token(true, 0).fix.unwrap().contains("ALLOWED_CHAT_IDS"));
         assert!(judge_token(false, 2).fix.unwrap().contains("TELEGRAM_BOT_TOKEN"));
+        // Who never set Telegram up lacks nothing.
+        assert_eq!(judge_token(false, 0).status, Status::Ok);
     }
 
     #[test]

@@ -180,7 +180,10 @@ fn told(words: &RouteWords, said: &ErrorObject, status: u16) -> String {
 /// The server's kind and message.
 fn said_by(said: &ErrorObject) -> Outside {
     let kind = if said.kind.is_empty() { &said.status } else { &said.kind };
-    Outside::new(Origin::Model, format!("{kind} {}", said.message).trim_start())
+    // Some servers give the kind as the message.
+    let said =
+        if said.message.starts_with(kind.as_str()) { said.message.clone() } else { format!("{kind} {}", said.message) };
+    Outside::new(Origin::Model, said.trim_start())
 }
 
 /// As a sentence begins.
@@ -297,6 +300,11 @@ mod tests {
         assert_eq!(
             crate::outside::unmarked(&refused(529, body).to_string()),
             "Claude is overloaded (HTTP 529): `overloaded_error Over loaded` (request `req_1`)"
+        );
+        let twice = r#"{"error":{"type":"overloaded_error","message":"overloaded_error"}}"#;
+        assert_eq!(
+            crate::outside::unmarked(&refused(529, twice).to_string()),
+            "Claude is overloaded (HTTP 529): `overloaded_error`"
         );
         let long = format!(r#"{{"error":{{"type":"x","message":"{}"}}}}"#, "ü".repeat(9000));
         assert!(refused(400, &long).to_string().chars().count() < 600);

@@ -8,23 +8,34 @@
 //! may be near one (`nearest`): that is asked, never done.
 
 mod change;
+mod days;
+mod did;
 mod known;
+mod language;
+mod lists;
 mod nearest;
+mod personal;
 mod remind;
 mod sentence;
 mod spelling;
+mod stated;
 mod store;
 mod sums;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod units;
 
 use chrono::{DateTime, NaiveDate, NaiveTime};
 
-pub use self::nearest::{Near, nearest, recurring_title};
 use self::sentence::Sentence;
+pub use self::{
+    language::{Language, language_of},
+    nearest::{Near, nearest, recurring_title, remember_form},
+    personal::{Asked, asked},
+};
 use crate::{
-    schedule::{Missed, RelativeTime, When, parse_relative, words::tokenize},
+    schedule::{Missed, RelativeTime, When, parse_relative},
     zone::Tz,
 };
 
@@ -51,6 +62,44 @@ pub enum OfflineCommand {
         fact: String,
         /// The topic to keep it under, if the person named one.
         topic: Option<String>,
+    },
+    /// Store what the person states as a fact, unasked.
+    Stated {
+        /// What is so.
+        fact: String,
+    },
+    /// A person tells that they did something: a task or items of the shopping list, if there are such.
+    Did {
+        /// The task as its title would be.
+        task: String,
+        /// What was bought, if that was it.
+        items: Vec<String>,
+        /// The sentence.
+        fact: String,
+    },
+    /// Put things on a list.
+    ListAdd {
+        /// The list's name, such as "Shopping list".
+        list: String,
+        /// The things.
+        items: Vec<String>,
+    },
+    /// Say what is on a list.
+    ListShow {
+        /// The list's name; none: the one that was spoken of last.
+        list: Option<String>,
+    },
+    /// Take things off a list.
+    ListTake {
+        /// The list's name.
+        list: String,
+        /// The things.
+        items: Vec<String>,
+    },
+    /// Take all off a list.
+    ListClear {
+        /// The list's name.
+        list: String,
     },
     /// Remove a stored fact.
     Forget {
@@ -150,14 +199,14 @@ pub enum OfflineCommand {
     },
     /// Say what is due on a day.
     Agenda {
-        /// `today` or `tomorrow`.
-        day: &'static str,
+        /// `today`, `tomorrow` or a date.
+        day: String,
     },
     /// Say what time it is.
     Time,
     /// Say which day it is.
     Date,
-    /// A sum, worked out.
+    /// What can be worked out at once: a sum, a measure, a day, the time elsewhere.
     Sum {
         /// With its result, to be sent as it stands.
         text: String,
@@ -197,6 +246,8 @@ impl OfflineCommand {
             | Self::TaskAdd { title: words, .. } => !may_order_more(words),
             Self::ListReminders
             | Self::TaskList { .. }
+            | Self::ListAdd { .. }
+            | Self::ListShow { list: Some(_) }
             | Self::Agenda { .. }
             | Self::Time
             | Self::Date
@@ -244,6 +295,34 @@ pub enum Small {
     NeverMind,
     /// A picture without words.
     Emoji,
+    /// "Are you there?"
+    Here,
+    /// "How are you?"
+    Fine,
+    /// "Who are you?"
+    Who,
+    /// "Stop."
+    Stop,
+    /// "I'm tired."
+    Sympathy,
+    /// "I'm happy."
+    Glad,
+    /// "You're great."
+    Praise,
+    /// "That's wrong."
+    Wrong,
+    /// "Happy birthday."
+    Wishes,
+    /// "Wait."
+    Wait,
+    /// "I'm back."
+    Back,
+    /// "What?"
+    What,
+    /// "Why can't you answer?"
+    WhyOffline,
+    /// "What did you say?"
+    Repeat,
 }
 
 /// What a thing is.
@@ -299,6 +378,7 @@ const MAX_SENTENCES: usize = 20;
 
 const NO_COMMAND: &str = "I find no command in it";
 const QUOTED: &str = "it reads like a quotation, code or a forwarded text";
+const FOREIGN: &str = "it isn't in English";
 const TOO_LONG: &str = "it is too long to be a command";
 const IN_PART: &str = "I understand only a part of it";
 
@@ -311,16 +391,22 @@ pub fn parse(text: &str, now: DateTime<Tz>) -> ParsedMessage {
     if is_foreign(text) {
         return unclear(QUOTED);
     }
-    if let Some(text) = sums::read(text) {
-        return ParsedMessage::Commands(vec![OfflineCommand::Sum { text }]);
-    }
     if is_picture(text) {
         return ParsedMessage::Commands(vec![OfflineCommand::Small(Small::Emoji)]);
     }
+    if language_of(text).is_some() {
+        return unclear(FOREIGN);
+    }
     let corrected = spelling::corrected(text);
     let text = corrected.as_deref().unwrap_or(text);
-    let tokens = tokenize(text);
+    let tokens = spelling::tokens_of(text);
     let sentences = sentence::split(text, &tokens);
+    let whole = sentence::whole(text, &tokens).without_courtesy();
+    // A sum that a courtesy stands before; a mark before it is a part of it.
+    let asked = if text.trim_start().starts_with(char::is_alphabetic) { whole.text() } else { text };
+    if let Some(text) = [text, asked].iter().find_map(|text| sums::read(text).or_else(|| units::read(text))) {
+        return ParsedMessage::Commands(vec![OfflineCommand::Sum { text }]);
+    }
     if sentences.len() > MAX_SENTENCES {
         return unclear(TOO_LONG);
     }
@@ -415,7 +501,7 @@ const SECOND_COMMANDS: &[(&str, ())] = &[
 
 fn append(command: &mut OfflineCommand, more: &str) -> bool {
     let text = match command {
-        OfflineCommand::Remember { fact, .. } => fact,
+        OfflineCommand::Remember { fact, .. } | OfflineCommand::Stated { fact } => fact,
         OfflineCommand::Remind { what, .. } | OfflineCommand::RemindNear { what, .. } => what,
         _ => return false,
     };
@@ -436,8 +522,18 @@ fn is_foreign(text: &str) -> bool {
 type Reader = fn(&Sentence<'_>, DateTime<Tz>) -> Option<Reading>;
 
 /// Tried in this order; the first that knows the sentence's beginning decides.
-const READERS: [Reader; 7] =
-    [known::read, remind::read, remind::read_policy, tasks::read, store::read, remind::cancel, change::read];
+const READERS: [Reader; 10] = [
+    known::read,
+    days::read,
+    remind::read,
+    remind::read_policy,
+    lists::read,
+    tasks::read,
+    store::read,
+    remind::cancel,
+    did::read,
+    change::read,
+];
 
 fn read(sentence: Sentence<'_>, now: DateTime<Tz>) -> Reading {
     if sentence.is_reported_speech() {
@@ -462,7 +558,7 @@ fn read(sentence: Sentence<'_>, now: DateTime<Tz>) -> Reading {
     } else if request.goes_on() {
         Reading::GoesOn
     } else {
-        Reading::Unclear
+        stated::read(&request, now).unwrap_or(Reading::Unclear)
     }
 }
 

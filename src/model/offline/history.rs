@@ -94,6 +94,27 @@ impl History {
         self.last().is_some_and(|(mine, _)| mine.contains('?'))
     }
 
+    /// The assistant's last words.
+    pub(super) fn mine(&self) -> Option<&str> {
+        self.0.iter().rev().take(MAX_BACK).find_map(|said| match said {
+            Said::Me(text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The list of things that the person spoke of last.
+    pub(super) fn list(&self) -> Option<String> {
+        self.0.iter().rev().take(MAX_BACK).find_map(|said| {
+            let Said::Person(text, at) = said else { return None };
+            let ParsedMessage::Commands(commands) = grammar::parse(text, *at) else { return None };
+            commands.into_iter().find_map(|command| match command {
+                OfflineCommand::ListAdd { list, .. } | OfflineCommand::ListTake { list, .. } => Some(list),
+                OfflineCommand::ListShow { list } => list,
+                _ => None,
+            })
+        })
+    }
+
     /// What an answer to what was asked last comes to.
     pub(super) fn completed(&self, answer: &str, now: DateTime<Tz>) -> Option<Vec<OfflineCommand>> {
         let (mine, answered) = self.last()?;
@@ -191,6 +212,7 @@ pub(super) fn offer_for(text: &str, at: DateTime<Tz>) -> Option<String> {
     match grammar::parse(text, at) {
         ParsedMessage::Commands(commands) => commands.iter().find_map(|command| match command {
             OfflineCommand::TaskAdd { title, .. } => grammar::recurring_title(title, at),
+            OfflineCommand::Did { fact, .. } => Some(grammar::remember_form(fact)),
             _ => None,
         }),
         ParsedMessage::Question(_) => None,

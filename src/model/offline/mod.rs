@@ -7,6 +7,7 @@
 pub mod grammar;
 mod history;
 mod phrase;
+mod small_talk;
 pub mod transcript;
 mod which;
 
@@ -20,7 +21,7 @@ use serde_json::{Value, json};
 use self::{
     grammar::{Near, OfflineCommand, ParsedMessage, Small},
     history::History,
-    phrase::{Around, OfflineCall, PhrasePart, parts_of},
+    phrase::{Around, Kept, OfflineCall, PhrasePart, parts_of},
     transcript::ShownMessage,
 };
 use super::{Conversation, Model, Progress, Turn, TurnFuture, conversation::SpokenMessage};
@@ -40,6 +41,7 @@ pub struct Offline {
 struct Reading {
     id: i64,
     parts: Option<Vec<PhrasePart>>,
+    kept: Kept,
 }
 
 /// Outcomes of calls by their ids: what was told, and whether it failed.
@@ -85,7 +87,10 @@ impl Offline {
         let said_at = |message: &ShownMessage| message.at.map(|at| at.with_timezone(&self.tz));
         let now = messages.iter().filter_map(said_at).chain(told).max();
         let Some(now) = now else {
-            return messages.iter().map(|message| Reading { id: message.id, parts: None }).collect();
+            return messages
+                .iter()
+                .map(|message| Reading { id: message.id, parts: None, kept: Kept::Unclear })
+                .collect();
         };
         let (before, latest) = conversation.messages.split_at(opening.min(conversation.messages.len()));
         let mut history = History::default();
@@ -98,7 +103,8 @@ impl Offline {
         for message in messages {
             let parts = self.read(message, &history, now);
             history.push(message, now);
-            readings.push(Reading { id: message.id, parts });
+            let kept = if message.is_own_text { Kept::of(without_mention(&message.text)) } else { Kept::Unclear };
+            readings.push(Reading { id: message.id, parts, kept });
         }
         readings
     }
@@ -132,7 +138,15 @@ impl Offline {
         let reminded = history.reminded();
         // What was just reminded of is "it", whatever was spoken of before.
         let referent = if reminded.is_some() { None } else { history.referent() };
-        let around = Around { now, referent: referent.as_ref(), reminded, was_asked: history.was_asked() };
+        let list = history.list();
+        let around = Around {
+            now,
+            referent: referent.as_ref(),
+            reminded,
+            was_asked: history.was_asked(),
+            mine: history.mine(),
+            list: list.as_deref(),
+        };
         parts_of(message.id, parsed, &around)
     }
 }
@@ -199,11 +213,10 @@ fn first_calls(readings: &[Reading]) -> Vec<Value> {
 /// The calls in the place of those that found nothing.
 fn next_calls(readings: &[Reading], outcomes: &Outcomes) -> Vec<Value> {
     let others = readings.iter().filter_map(|reading| reading.parts.as_ref()).flatten().filter_map(|part| match part {
-        PhrasePart::Call(one) => one.next(outcomes),
+        PhrasePart::Call(one) => one.open(outcomes),
         PhrasePart::Say(_) => None,
     });
-    let open = others.filter(|other| !outcomes.contains_key(&other.id));
-    open.map(|OfflineCall { id, tool, input, .. }| call(id, tool, input)).collect()
+    others.map(|OfflineCall { id, tool, input, .. }| call(id, tool, input)).collect()
 }
 
 /// Keeps what can't be answered, says what came of the rest, and puts the plan right where a step failed.
@@ -216,7 +229,7 @@ fn last_calls(readings: &[Reading], outcomes: &Outcomes, mut calls: Vec<Value>) 
     for reading in readings {
         match reading.parts.as_deref().and_then(|parts| phrase::spoken(parts, outcomes)) {
             Some(text) => said.push(text),
-            None => kept.push(reading.id),
+            None => kept.push((reading.id, reading.kept)),
         }
         for part in reading.parts.iter().flatten() {
             let PhrasePart::Call(first) = part else { continue };
@@ -234,8 +247,9 @@ fn last_calls(readings: &[Reading], outcomes: &Outcomes, mut calls: Vec<Value>) 
         calls.push(call(&format!("replan-{first}"), "plan", &plan(readings, &steps, &deferred)));
     }
     if !kept.is_empty() {
-        let notice = phrase::kept_notice(kept.len());
-        calls.push(call(&format!("end-keep-{first}"), "keep", &json!({"messages": kept, "notice": notice})));
+        let (ids, why): (Vec<i64>, Vec<Kept>) = kept.into_iter().unzip();
+        let notice = phrase::kept_notice(&why);
+        calls.push(call(&format!("end-keep-{first}"), "keep", &json!({"messages": ids, "notice": notice})));
     }
     if !said.is_empty() {
         calls.push(call(&format!("end-reply-{first}"), "reply", &json!({"text": said.join("\n\n")})));

@@ -1,34 +1,39 @@
 //! What the offline model does and says about a message that its grammar understood.
 
-use chrono::DateTime;
+use chrono::{DateTime, NaiveDate};
 use serde_json::{Value, json};
 
 use super::{
     Outcomes,
-    grammar::{self, Moment, OfflineCommand, ParsedMessage, Small, ThingKind, Which},
+    grammar::{self, Asked, Language, Moment, OfflineCommand, ParsedMessage, Small, ThingKind, Which},
     history::Referent,
+    small_talk::small_talk,
 };
 use crate::{schedule::When, zone::Tz};
 
 /// What can be said to it.
 pub(crate) const HELP: &str = "I work without an AI model right now, so I understand a few things, in plain words:\n\
-- **remember that** the wifi code is 1234 · **what do you know about** the wifi? · **forget** the wifi code\n\
+- my shoe size is 43 · **remember that** Anna takes oat milk · **what do you know about** Anna? · **forget** my shoe size\n\
 - **remind me** to call Anna **tomorrow at 9** · **list reminders** · **move it to** Friday · **cancel reminder** 2\n\
 - **add task** buy milk · **list tasks** · **task** 2 **done** · **rename**, **delete** or **postpone** it · **move** it **to the backlog**\n\
-- **what's on today?** · what time is it? · 15% of 80 · **undo that** · **status**\n\n\
+- **add** milk and eggs **to the shopping list** · **what's on** it? · **I bought** milk · **I called** the plumber (a task of yours)\n\
+- **what's on today?** · what time is it in Tokyo? · **set a timer for** 10 minutes · 15% of 80 · 5 miles in km · **undo that** · **status**\n\n\
 Anything else is kept, and answered when I have an AI model that can: `wake init` sets one up (`MODEL`).";
+
+/// How `quote` and `told_done` say that they found nothing at all.
+const NOTHING_FOUND: [&str; 2] = ["Nothing that is stored answers this.", "There's no task like that."];
 
 /// The answer to a message that was edited after it was taken up.
 pub(super) const CORRECTION: &str = "You edited an earlier message. I work without an AI model right now and can't tell what that changes, so \
 I have changed nothing. Please say it in a new message. To take back what I did, say **undo that**, or **list reminders** and \
 **cancel reminder** 2.";
 
-/// The answer to a "yes" or "it" that refers to nothing.
-const YES_TO_WHAT: &str = "I'm not sure what you're saying yes to. Nothing has been set or saved.";
 const WHICH_ONE: &str = "Which one do you mean? I haven't changed anything: please say it with its name. “list tasks” and “list reminders” \
                          show what there is.";
+/// The answer to a question about what only the person could have told.
+const NOT_TOLD: &str = "You haven't told me that. When you do, I'll remember it.";
 /// How a tool says that there is nothing of that name, as it begins.
-const NO_SUCH: [&str; 2] = ["there is no task", "There's no reminder"];
+const NO_SUCH: [&str; 4] = ["there is no task", "There's no reminder", "There's no task", "There's no list item"];
 
 /// One thing to do or to say.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,6 +61,8 @@ pub(super) struct OfflineCall {
     after: Option<String>,
     /// Whether a message is kept when this call finds nothing.
     keep_on_failure: bool,
+    /// What is said when this call finds nothing, in the place of its own words.
+    otherwise: Option<String>,
     /// What is called when there is nothing of that name.
     pub(super) or_else: Option<Box<OfflineCall>>,
 }
@@ -63,7 +70,17 @@ pub(super) struct OfflineCall {
 impl OfflineCall {
     fn new(id: &str, tool: &'static str, input: Value) -> Self {
         let id = id.to_owned();
-        Self { id, tool, input, step: None, lead: None, after: None, keep_on_failure: false, or_else: None }
+        Self {
+            id,
+            tool,
+            input,
+            step: None,
+            lead: None,
+            after: None,
+            keep_on_failure: false,
+            otherwise: None,
+            or_else: None,
+        }
     }
 
     fn step(self, step: String) -> Self {
@@ -77,19 +94,29 @@ impl OfflineCall {
     /// The same, with another call where there is nothing of that name.
     fn or_else(self, other: Self) -> Self {
         let other = Self { id: format!("{}-or", self.id), ..other };
+        let other = match other.or_else.clone() {
+            Some(next) => other.or_else(*next),
+            None => other,
+        };
         Self { or_else: Some(Box::new(other)), ..self }
     }
 
-    /// What is to be called after this one, as things stand: it found nothing, and there is another way.
-    pub(super) fn next(&self, outcomes: &Outcomes) -> Option<&Self> {
+    /// What is to be called now, as things stand: the first that wasn't of the ways behind those that found nothing.
+    pub(super) fn open(&self, outcomes: &Outcomes) -> Option<&Self> {
+        let next = self.next(outcomes)?;
+        if outcomes.contains_key(&next.id) { next.open(outcomes) } else { Some(next) }
+    }
+
+    /// What is to be called after this one: it found nothing, and there is another way.
+    fn next(&self, outcomes: &Outcomes) -> Option<&Self> {
         let (why, failed) = outcomes.get(&self.id)?;
-        let found_nothing = *failed && NO_SUCH.iter().any(|beginning| why.starts_with(beginning));
+        let found_nothing = *failed && is_nothing_found(why);
         self.or_else.as_deref().filter(|_| found_nothing)
     }
 
     /// The call that counts in the end: this one, or the one in its place.
     pub(super) fn last(&self, outcomes: &Outcomes) -> &Self {
-        self.next(outcomes).unwrap_or(self)
+        self.next(outcomes).map_or(self, |next| next.last(outcomes))
     }
 }
 
@@ -103,6 +130,10 @@ pub(super) struct Around<'a> {
     pub(super) reminded: Option<&'a str>,
     /// Whether a question was asked last.
     pub(super) was_asked: bool,
+    /// The assistant's last words.
+    pub(super) mine: Option<&'a str>,
+    /// The list that was spoken of last.
+    pub(super) list: Option<&'a str>,
 }
 
 /// What is asked about a command that may be meant.
@@ -126,9 +157,11 @@ pub(super) fn parts_of(id: i64, parsed: ParsedMessage, around: &Around<'_>) -> O
             Some(parts.collect())
         }
         ParsedMessage::Question(question) => {
-            let call = OfflineCall::new(&format!("m{id}-q"), "quote", json!({"query": question}));
-            let call = OfflineCall { keep_on_failure: true, ..call.lead("From what I remember:") };
-            Some(vec![PhrasePart::Call(Box::new(call))])
+            let (asked, words) = grammar::asked(&question);
+            let call = OfflineCall::new(&format!("m{id}-q"), "quote", json!({"query": words}));
+            let otherwise = (asked == Asked::Personal).then(|| NOT_TOLD.to_owned());
+            let call = OfflineCall { keep_on_failure: otherwise.is_none(), otherwise, ..call };
+            Some(vec![PhrasePart::Call(Box::new(call.lead("From what I remember:")))])
         }
         ParsedMessage::Unclear { .. } => None,
     }
@@ -148,6 +181,12 @@ fn parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePa
         OfflineCommand::Remember { fact, topic } => {
             one(call("remember", json!({"fact": fact, "topic": topic})).step(format!("remember: {fact}")))
         }
+        OfflineCommand::Stated { .. }
+        | OfflineCommand::Did { .. }
+        | OfflineCommand::ListAdd { .. }
+        | OfflineCommand::ListShow { .. }
+        | OfflineCommand::ListTake { .. }
+        | OfflineCommand::ListClear { .. } => told(id, command, around).map(one).unwrap_or_default(),
         OfflineCommand::Forget { query } => {
             one(call("forget", json!({"fact": query})).step(format!("forget: {query}")))
         }
@@ -179,8 +218,12 @@ fn parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePa
         OfflineCommand::Know { topic: Some(topic) } => one(call("recall", json!({"query": topic}))),
         OfflineCommand::Know { topic: None } => one(call("recall", json!({})).lead("What I remember:")),
         OfflineCommand::Agenda { day } => {
-            let lead = if day == "today" { "Today:" } else { "Tomorrow:" };
-            let due = call("reminder_list", json!({"day": day})).lead(lead);
+            let lead = match (day.as_str(), day.parse::<NaiveDate>()) {
+                ("today", _) => "Today:".to_owned(),
+                (_, Ok(date)) => date.format("%A, %-d %B:").to_string(),
+                _ => "Tomorrow:".to_owned(),
+            };
+            let due = call("reminder_list", json!({"day": day})).lead(&lead);
             vec![PhrasePart::Call(Box::new(due)), tasks("-t", "active", "Active tasks:")]
         }
         OfflineCommand::Status => vec![
@@ -200,6 +243,7 @@ fn parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePa
         OfflineCommand::Help => say(HELP),
         OfflineCommand::Greeting => say("Hello! Say `help` to see what I understand."),
         OfflineCommand::Thanks => say("You're welcome."),
+        OfflineCommand::Small(Small::Repeat) => say(around.mine.unwrap_or("I haven't said anything lately.")),
         OfflineCommand::Small(small) => say(small_talk(small, around)),
         OfflineCommand::AskBack { question, .. } => say(&question),
         // It is what was just reminded of.
@@ -230,6 +274,36 @@ fn parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePa
     }
 }
 
+/// The call for what a person tells in passing, and for lists; none for other commands.
+fn told(id: &str, command: OfflineCommand, around: &Around<'_>) -> Option<OfflineCall> {
+    let call = |tool, input| OfflineCall::new(id, tool, input);
+    Some(match command {
+        OfflineCommand::Stated { fact } => {
+            let call = call("remember_stated", json!({"fact": fact})).step(format!("remember: {fact}"));
+            OfflineCall { keep_on_failure: true, ..call }
+        }
+        OfflineCommand::Did { task, items, fact } => {
+            let form = grammar::remember_form(&fact);
+            let otherwise =
+                format!("There's no task or shopping item like that, so nothing has changed. {}", did_you_mean(&form));
+            let call = call("told_done", json!({"task": task, "items": items})).step(format!("finish: {task}"));
+            OfflineCall { otherwise: Some(otherwise), ..call }
+        }
+        OfflineCommand::ListAdd { list, items } => call("list_add", json!({"list": list, "items": items}))
+            .step(format!("put on the {}: {}", lower_first(&list), items.join(", "))),
+        OfflineCommand::ListShow { list } => {
+            let list = list.as_deref().or(around.list).unwrap_or("Shopping list");
+            call("list_show", json!({"list": list}))
+        }
+        OfflineCommand::ListTake { list, items } => call("list_take", json!({"list": list, "items": items}))
+            .step(format!("take off the {}: {}", lower_first(&list), items.join(", "))),
+        OfflineCommand::ListClear { list } => {
+            call("list_take", json!({"list": list})).step(format!("clear the {}", lower_first(&list)))
+        }
+        _ => return None,
+    })
+}
+
 /// The call that changes a task or a reminder; none where "it" refers to nothing of that kind.
 fn changed(id: &str, command: OfflineCommand, referent: Option<&Referent>) -> Option<OfflineCall> {
     // What was spoken of is named in full: it is that one or none.
@@ -255,7 +329,12 @@ fn changed(id: &str, command: OfflineCommand, referent: Option<&Referent>) -> Op
     let dropped = |which: &Which| task("task_done", which, &[("dropped", json!(true))], "drop the task");
     Some(match command {
         OfflineCommand::TaskDone { which } => {
-            task("task_done", &of(which, Some(ThingKind::Task))?.0, &[], "finish the task")
+            let which = of(which, Some(ThingKind::Task))?.0;
+            let done = task("task_done", &which, &[], "finish the task");
+            match &which {
+                Which::Text(item) => done.or_else(taken_off(id, item)),
+                _ => done,
+            }
         }
         OfflineCommand::TaskDrop { which } => dropped(&of(which, Some(ThingKind::Task))?.0),
         OfflineCommand::TaskRename { which, to } => {
@@ -270,6 +349,9 @@ fn changed(id: &str, command: OfflineCommand, referent: Option<&Referent>) -> Op
         OfflineCommand::Delete { which } => match of(which, None)? {
             (which, Some(ThingKind::Reminder)) => ended(&which),
             (which, Some(ThingKind::Task)) => dropped(&which),
+            (which @ Which::Text(_), None) => {
+                dropped(&which).or_else(ended(&which).or_else(taken_off(id, &query(&which))))
+            }
             (which, None) => dropped(&which).or_else(ended(&which)),
         },
         OfflineCommand::Postpone { which, kind, when } => {
@@ -278,6 +360,12 @@ fn changed(id: &str, command: OfflineCommand, referent: Option<&Referent>) -> Op
         }
         _ => return None,
     })
+}
+
+/// "Cross off milk", where that is no task.
+fn taken_off(id: &str, item: &str) -> OfflineCall {
+    OfflineCall::new(id, "list_take", json!({"list": "Shopping list", "items": [item]}))
+        .step(format!("take off the shopping list: {item}"))
 }
 
 fn postponed(id: &str, which: &Which, kind: Option<ThingKind>, moment: &Moment) -> OfflineCall {
@@ -306,20 +394,6 @@ fn postponed(id: &str, which: &Which, kind: Option<ThingKind>, moment: &Moment) 
     }
 }
 
-fn small_talk(small: Small, around: &Around<'_>) -> &'static str {
-    match small {
-        Small::Ok => "Good.",
-        Small::Yes => YES_TO_WHAT,
-        Small::No | Small::NeverMind if around.was_asked => "All right, then nothing has been set or saved.",
-        Small::No => "All right.",
-        Small::Bye => "Bye! Talk soon.",
-        Small::Night => "Good night, sleep well.",
-        Small::Sorry => "No worries.",
-        Small::NeverMind => "All right, never mind. I haven't changed anything.",
-        Small::Emoji => "🙂",
-    }
-}
-
 /// What is said about a message after its calls; `None` when it has to be kept.
 pub(super) fn spoken(parts: &[PhrasePart], outcomes: &Outcomes) -> Option<String> {
     let mut said = Vec::new();
@@ -328,6 +402,9 @@ pub(super) fn spoken(parts: &[PhrasePart], outcomes: &Outcomes) -> Option<String
             PhrasePart::Say(text) => said.push(text.clone()),
             PhrasePart::Call(call) => match outcomes.get(&call.last(outcomes).id) {
                 Some((_, true)) | None if call.keep_on_failure => return None,
+                Some((why, true)) if call.otherwise.is_some() && NOTHING_FOUND.contains(&why.as_str()) => {
+                    said.extend(call.otherwise.clone())
+                }
                 Some((why, true)) => said.push(not_done(call, why, outcomes)),
                 Some((told, false)) => {
                     let OfflineCall { lead, after, .. } = call.last(outcomes);
@@ -342,10 +419,21 @@ pub(super) fn spoken(parts: &[PhrasePart], outcomes: &Outcomes) -> Option<String
     Some(said.join("\n\n"))
 }
 
+/// Whether a call's refusal says that there is nothing of that kind.
+fn is_nothing_found(why: &str) -> bool {
+    NO_SUCH.iter().any(|beginning| why.starts_with(beginning))
+}
+
+/// "shopping list", within a sentence.
+fn lower_first(name: &str) -> String {
+    let mut chars = name.chars();
+    chars.next().map(char::to_lowercase).into_iter().flatten().chain(chars.clone()).collect()
+}
+
 /// What is said of a call that did nothing.
 fn not_done(call: &OfflineCall, why: &str, outcomes: &Outcomes) -> String {
     let last = call.last(outcomes);
-    let found_nothing = NO_SUCH.iter().any(|beginning| why.starts_with(beginning));
+    let found_nothing = is_nothing_found(why);
     if found_nothing && last != call {
         let named = ["task", "reminder"].iter().find_map(|key| call.input.get(key)?.as_str()).unwrap_or_default();
         return format!("There's no task or reminder “{}”, so nothing has changed.", named.trim_matches(['“', '”']));
@@ -365,16 +453,48 @@ fn not_done(call: &OfflineCall, why: &str, outcomes: &Outcomes) -> String {
     if found_nothing { why } else { format!("That didn't work. {why}{choices}") }
 }
 
-/// What the person is told of messages that are kept.
-pub(super) fn kept_notice(count: usize) -> String {
-    let (this, of_it, it) = match count {
+/// What the person is told of messages that are kept, in the language of all of them.
+pub(super) fn kept_notice(kept: &[Kept]) -> String {
+    if let [Kept::Foreign(language), rest @ ..] = kept
+        && rest.iter().all(|other| *other == Kept::Foreign(*language))
+    {
+        return language.notice().to_owned();
+    }
+    let (this, of_it, it) = match kept.len() {
         1 => ("this".to_owned(), "", "your message"),
         n => (format!("{n} of these"), " of them", "them"),
     };
+    if let [Kept::Question] = kept {
+        return "You haven't told me that, and I can't look it up without an AI model. I'll keep your question until you add one (`wake \
+                init`)."
+            .to_owned();
+    }
     format!(
         "I can't do {this} without an AI model, so **nothing has been set or saved**{of_it}. I'll keep {it} until you add one \
          (`wake init`). Say `help` to see what I can do meanwhile."
     )
+}
+
+/// Why a message is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// It asks for a fact that isn't stored.
+    Question,
+    /// It isn't in English.
+    Foreign(Language),
+    /// It isn't understood.
+    Unclear,
+}
+
+impl Kept {
+    /// Why this message is kept.
+    pub(super) fn of(text: &str) -> Self {
+        match (grammar::language_of(text), grammar::asked(text).0) {
+            (Some(language), _) => Self::Foreign(language),
+            (None, Asked::Fact) => Self::Question,
+            (None, _) => Self::Unclear,
+        }
+    }
 }
 
 fn query(which: &Which) -> String {

@@ -231,17 +231,45 @@ fn only_a_persons_own_plain_words_are_commands() {
 
 #[test]
 fn a_yes_does_what_the_persons_own_words_were_near_to() {
-    let mut talk = Talk::begin(&[message(1, "I'm allergic to penicillin")], &[]);
+    let mut talk = Talk::begin(&[message(1, "the moon is cheese")], &[]);
     assert_eq!(
         talk.last("reply")["text"],
-        "Did you mean: *remember that I'm allergic to penicillin*? Nothing has been set or saved yet: “yes” does it."
+        "Did you mean: *remember that the moon is cheese*? Nothing has been set or saved yet: “yes” does it."
     );
     talk.go_on(&[message(2, "yes")], &[]);
-    assert_eq!(talk.last("remember")["fact"], "I'm allergic to penicillin");
+    assert_eq!(talk.last("remember")["fact"], "the moon is cheese");
     // It was asked once, and answered.
     talk.go_on(&[message(3, "yes")], &[]);
     assert!(talk.last("reply")["text"].as_str().unwrap().starts_with("I'm not sure what you're saying yes to"));
     assert_eq!(talk.tools().iter().filter(|tool| **tool == "remember").count(), 1);
+}
+
+#[test]
+fn a_plain_statement_is_kept_at_once_and_what_a_tool_refuses_is_kept_for_a_model() {
+    let talk = Talk::begin(&[message(1, "my son is called Milo"), message(2, "my daughter is called Zoe")], &[]);
+    assert_eq!(talk.tools(), ["plan", "remember_stated", "remember_stated", "reply"]);
+    let refused = Talk::begin(&[message(1, "my son is called Milo")], &["remember_stated"]);
+    assert_eq!(refused.tools(), ["plan", "remember_stated", "plan", "keep"]);
+    let forwarded = Incoming { forwarded_from: Some("Bob".to_owned()), ..message(1, "my son is called Milo") };
+    let quoting = Incoming { quoted: Some("well?".to_owned()), ..message(1, "my son is called Milo") };
+    for other in [forwarded, quoting] {
+        assert_eq!(Talk::begin(&[other], &[]).tools(), ["plan", "keep"]);
+    }
+}
+
+#[test]
+fn what_is_on_it_means_the_list_that_was_spoken_of() {
+    let mut talk = Talk::begin(&[message(1, "add socks to my packing list")], &[]);
+    talk.go_on(&[message(2, "what's on it?")], &[]);
+    assert_eq!(talk.last("list_show")["list"], "Packing list");
+}
+
+#[test]
+fn a_foreign_sentence_is_answered_in_its_language() {
+    let notice = |messages: &[Incoming]| Talk::begin(messages, &[]).last("keep")["notice"].as_str().unwrap().to_owned();
+    let german = message(1, "Erinnere mich morgen an den Zahnarzt");
+    assert!(notice(std::slice::from_ref(&german)).contains("nur Englisch"));
+    assert!(notice(&[german, message(2, "write me a poem")]).contains("2 of these"));
 }
 
 #[test]
@@ -331,6 +359,11 @@ fn every_tool_it_calls_is_in_its_registry() {
         "help",
         "hello",
         "what is my name?",
+        "my name is Ben",
+        "I fed the cat",
+        "add milk to the shopping list",
+        "what's on it?",
+        "take milk off the shopping list",
         "sing me a song",
     ];
     let messages: Vec<_> = (1..).zip(all).map(|(id, text)| message(id, text)).collect();

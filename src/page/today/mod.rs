@@ -243,7 +243,6 @@ fn page(desk: &PageDesk<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup,
         })?),
         None => None,
     };
-    let has_memory = desk.config.repo_dir().join(".git").exists();
     let view = DayView { desk };
     let key = form_key();
     let content = html! {
@@ -269,11 +268,8 @@ fn page(desk: &PageDesk<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup,
             }
         }
         div .side-by-side {
-            @if has_memory { section { (task_form(&trouble.task, &key)) } }
+            section { (task_form(&trouble.task, &key)) }
             @if looked.is_some() { section { (reminder_form(&trouble.reminder, &key)) } }
-        }
-        @if !has_memory {
-            p .meta { "Tasks can be added once the memory is there: the first wake makes it." }
         }
     };
     Ok(frame(PagePlace::Today, "Today", &content))

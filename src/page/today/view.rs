@@ -195,15 +195,17 @@ impl DayView<'_> {
 /// How old a task is: since when nobody has worked on it.
 fn age(touched: NaiveDate, days: i64) -> Markup {
     html! {
-        "Worked on "
-        time datetime=(touched) {
-            @match days {
-                ..=0 => "today",
-                1 => "yesterday",
-                days => { (days) " days ago, on " (touched.format("%a %-d %b")) }
+        // A task of today may be new: nobody has worked on it yet.
+        @if days > 0 {
+            "Worked on "
+            time datetime=(touched) {
+                @match days {
+                    1 => "yesterday",
+                    days => { (days) " days ago, on " (touched.format("%a %-d %b")) }
+                }
             }
+            "."
         }
-        "."
     }
 }
 

@@ -266,6 +266,7 @@ fn risk_and_effect_are_declared_for_the_policy() {
             "memory_search",
             "read_skill",
             "read_attachment",
+            "list_show",
             "quote",
             "recall"
         ]
@@ -288,12 +289,12 @@ fn what_asks_stands_in_a_table() {
     let after_others = asking(&scene.world, Some("https://example.org")).join(" ");
     insta::assert_snapshot!(
         after_others,
-        @"tell note context_update forget task_add task_update task_touch task_done task_move reminder_set reminder_move reminder_done undo_last call_yourself"
+        @"tell note context_update forget task_add task_update task_touch task_done task_move reminder_set reminder_move reminder_done list_add list_take told_done undo_last call_yourself"
     );
     scene.world.autonomy = Autonomy::AskAll;
     insta::assert_snapshot!(
         asking(&scene.world, None).join(" "),
-        @"tell remember forget task_add task_update task_touch task_done task_move reminder_set reminder_move reminder_done undo_last call_yourself"
+        @"tell remember forget task_add task_update task_touch task_done task_move reminder_set reminder_move reminder_done list_add list_take told_done remember_stated undo_last call_yourself"
     );
 }
 

@@ -37,7 +37,7 @@ fn a_day_is_drawn_by_its_cost_tokens_latency_and_wakes() {
         "5 wakes, 1 of them failed or given up.",
         "Today: $0.0100 of $5.00, $4.99 left.",
         "November: $1.01.",
-        "There is too little to forecast November by",
+        "It's too early to forecast November",
         "5 turns, from the question",
     ] {
         assert!(html.contains(part), "{part} in {html}");

@@ -51,8 +51,8 @@ use Then::{Closing, Joint, Nothing};
 
 /// Tried in this order: how it begins, what follows the thing, what is done.
 const FORMS: &[(&str, Then, Act)] = &[
-    ("mark|set|tick|check ?off", Closing("?as|off done|finished|complete|completed|off"), Act::Finish),
-    ("tick|check|cross off", Nothing, Act::Finish),
+    ("mark|set|tick|check|cross|scratch|strike ?off", Closing("?as done|finished|complete|completed|off"), Act::Finish),
+    ("tick|check|cross|scratch|strike off", Nothing, Act::Finish),
     ("done|finished|completed :", Nothing, Act::Finish),
     ("task|todo done|finish|complete ?:", Nothing, Act::Finish),
     ("i ?have ?just finished|completed|did ?with", Nothing, Act::Told),
@@ -124,7 +124,8 @@ fn command(act: Act, thing: &Sentence<'_>, rest: Option<&Sentence<'_>>, now: Dat
         Act::Finish | Act::Told | Act::ToldOfTask => {
             let is_of_task = kind == Some(ThingKind::Task);
             let is_half_said = thing.is_negated() || thing.len() > MAX_TITLE_TOKENS || thing.text().contains(',');
-            let is_more = matches!(act, Act::ToldOfTask) && !is_of_task;
+            let is_number = matches!(which, Which::Number(_));
+            let is_more = matches!(act, Act::ToldOfTask) && !is_of_task && !is_number;
             if is_half_said || is_more || thing.is_question() || kind == Some(ThingKind::Reminder) {
                 return None;
             }

@@ -2,9 +2,9 @@
 
 use chrono::DateTime;
 
-use super::{OfflineCommand, ParsedMessage, is_foreign, parse, sentence, spelling};
+use super::{OfflineCommand, ParsedMessage, is_foreign, parse, sentence, spelling, stated};
 use crate::{
-    schedule::{When, parse_when, words::tokenize},
+    schedule::{When, parse_when},
     zone::Tz,
 };
 
@@ -23,16 +23,14 @@ const FORMS: &[(&str, &[&str])] = &[
     ("wake me|us", WAKE_UP),
     ("set|start ?me ?up ?an|a|the|my alarm ?for|at|to", &["remind me {}: alarm", "remind me at {}: alarm"]),
     ("alarm ?for|at", &["remind me {}: alarm", "remind me at {}: alarm"]),
-    (
-        "set|start ?me ?up ?an|a|the|my timer ?for|of|to",
-        &["remind me in {}: the timer is up", "remind me {}: the timer is up"],
-    ),
-    ("timer ?for|of", &["remind me in {}: the timer is up"]),
-    ("i|we need|have|ought|want to", &["remind me to {}", "add task {}"]),
+    ("i'm|we're|i|we ?am|are ?almost|nearly out|low of|on", &["add {} to the shopping list"]),
+    ("i|we ran|run|running|have|ve ?run ?almost out of", &["add {} to the shopping list"]),
+    ("?i|we ?really ?still ?also need|have|ought|want to", &["remind me to {}", "add task {}"]),
     ("i|we must|should", &["remind me to {}", "add task {}"]),
-    ("i|we gotta", &["remind me to {}", "add task {}"]),
+    ("?i|we gotta", &["remind me to {}", "add task {}"]),
     ("i've|we've got to", &["remind me to {}", "add task {}"]),
     ("i'd|id like to", &["remind me to {}", "add task {}"]),
+    ("?i|we ?still ?also need|want", &["add {} to the shopping list"]),
 ];
 
 /// Nobody asks to be woken at half past six in the evening without saying so.
@@ -47,6 +45,12 @@ const WAKE_UP: &[&str] = &[
 const ALARMS: &str = "set|start ?me ?up ?an|a|the|my alarm|alarms|timer|timers";
 const NO_TIME: &str = "I can't ring, but I can send you a message at a time. No alarm is set yet: please say when, as in “remind me at 7 to \
                        wake up”.";
+
+const WHAT_CHANGES: &str = "Sorry, I can't tell what that changes, so nothing has changed. Please say it again as a whole; “undo that” takes back \
+                            what I did last.";
+
+/// With one of these "add …" is of something else than shopping.
+const NO_ITEM: &str = "to|task|tasks|todo|list|lists|on|in|is|it|that|this|and|a|the|me|more|up|backlog|note";
 
 /// Verbs with which a task begins.
 const TASK_VERBS: &str = "buy|get|call|phone|email|pay|book|renew|clean|fix|repair|order|return|wash|paint|water|pick|visit|meet|collect|\
@@ -70,25 +74,60 @@ pub fn nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
     }
     let corrected = spelling::corrected(text);
     let text = corrected.as_deref().unwrap_or(text);
-    let tokens = tokenize(text);
+    let tokens = spelling::tokens_of(text);
     let sentences = sentence::split(text, &tokens);
     let [whole] = sentences.as_slice() else { return None };
     let sentence = whole.without_courtesy();
-    let is_told =
-        whole.is_reported_speech() || whole.is_hypothetical() || sentence.is_question() || sentence.is_negated();
+    let is_told = whole.is_reported_speech() || whole.is_hypothetical() || sentence.is_question();
     if is_told || sentence.len() > MAX_TOKENS || sentence.is_blank() {
         return None;
     }
     let understood = |form: String| is_understood(&form, now).then_some(Near::Form(form));
+    if let Some(rest) =
+        sentence.after("add|do").filter(|rest| rest.cursor().phrase(TASK_VERBS).is_some_and(|end| !end.is_end()))
+    {
+        return understood(format!("add task {}", rest.text()));
+    }
+    // "Add milk": few words, and no place.
+    if let Some(rest) = sentence.after("add ?some").filter(|rest| rest.len() <= 3 && !rest.has(NO_ITEM)) {
+        return understood(format!("add {} to the shopping list", rest.text()));
+    }
+    // "Change my shoe size to 44".
+    if let Some(rest) = sentence.after("change|update|set|correct my|our")
+        && let Some(at) = (1..rest.len()).rev().find(|at| rest.part_from(*at).cursor().text() == "to")
+    {
+        return understood(format!(
+            "remember that my {} is {}",
+            rest.part_until(at).text(),
+            rest.part_from(at + 1).text()
+        ));
+    }
+    let is_negated = sentence.is_negated();
     for (opener, forms) in FORMS {
         let Some(end) = sentence.cursor().phrase(opener) else { continue };
         let rest = sentence.rest_at(end).body();
-        if rest.is_blank() || !rest.is_body() {
+        if rest.is_blank() || !rest.is_body() || is_negated {
             continue;
         }
         if let Some(near) = forms.iter().find_map(|form| understood(form.replace("{}", rest.text()))) {
             return Some(near);
         }
+    }
+    let corrects = [
+        "i meant|mean",
+        "?oops|no|wait ?, actually|no|sorry|correction|wait ?, ?not it|it's|its|that|not|at|on",
+        "?actually ?no ?, change|make|set|move|put that|it|this",
+    ];
+    let is_correction = corrects
+        .iter()
+        .any(|pattern| whole.cursor().phrase(pattern).is_some() || sentence.cursor().phrase(pattern).is_some());
+    let is_contrast = sentence.cursor().phrase("it|it's|its|that's").is_some() && sentence.has("not");
+    let is_contrast = is_contrast || (sentence.cursor().text() == "not" && text.contains(','));
+    if is_correction || is_contrast {
+        return Some(Near::Ask(WHAT_CHANGES.to_owned()));
+    }
+    if is_negated {
+        return None;
     }
     if sentence.cursor().phrase(ALARMS).is_some() || sentence.cursor().phrase("wake me").is_some() {
         return Some(Near::Ask(NO_TIME.to_owned()));
@@ -106,6 +145,9 @@ pub fn nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
     }
     let is_fact = body.is_statement() && !has_passing && !is_timed && !is_pronoun_first(&body);
     let names = body.text().starts_with(char::is_uppercase);
+    if is_fact && (tells || names) && body.has(stated::SECRETS) {
+        return Some(Near::Ask(stated::SECRET.to_owned()));
+    }
     if is_fact && (tells || names) {
         return understood(format!("remember that {}", body.text()));
     }
@@ -124,11 +166,19 @@ fn is_understood(form: &str, now: DateTime<Tz>) -> bool {
         ParsedMessage::Commands(commands) => {
             matches!(
                 commands.as_slice(),
-                [OfflineCommand::Remind { .. } | OfflineCommand::TaskAdd { .. } | OfflineCommand::Remember { .. }]
+                [OfflineCommand::Remind { .. }
+                    | OfflineCommand::TaskAdd { .. }
+                    | OfflineCommand::Remember { .. }
+                    | OfflineCommand::ListAdd { .. }]
             )
         }
         _ => false,
     }
+}
+
+/// The command that keeps a sentence as a fact.
+pub fn remember_form(fact: &str) -> String {
+    format!("remember that {fact}")
 }
 
 /// A task whose title says how it recurs: the reminder that does, as it would be understood.

@@ -13,6 +13,11 @@ pub(super) struct Sentence<'t> {
     is_request: bool,
 }
 
+/// All of a message as one sentence.
+pub(super) fn whole<'t>(message: &'t str, tokens: &'t [Token]) -> Sentence<'t> {
+    Sentence { message, tokens, is_request: false }
+}
+
 /// Cuts a message at line ends and at full stops, question and exclamation marks.
 pub(super) fn split<'t>(message: &'t str, tokens: &'t [Token]) -> Vec<Sentence<'t>> {
     let ends = |index: usize| match (tokens.get(index), tokens.get(index + 1)) {
@@ -59,15 +64,75 @@ const COURTESY: &[(&str, bool)] = &[
     ("i want|need you to", true),
     ("i would like you to", true),
     ("would you mind", true),
-    ("hey|hi|hello|hiya ?there ?reveille", false),
+    ("i was|am wondering if you could|can", true),
+    ("i wonder if you could|can", true),
+    ("can|could|may i ask you to", true),
+    ("do me a favour|favor and|, ?and", true),
+    ("be so kind as|and to", true),
+    ("be a dear|darling|love and|,", true),
+    ("if you don't mind|could|can|would|please ?,", false),
+    ("if it's not too much trouble", false),
+    ("when you have|get|find a minute|moment|second|chance ?,", false),
+    ("hey|hi|hello|hiya|yo ?there ?reveille", false),
     ("good morning|afternoon|evening", false),
-    ("ok|okay|so|well|oh|also|then|now|right|yes|great|reveille|thanks|btw|actually", false),
+    ("quick|one|another|small|little question|thing|one|note|favour|favor :|,|-|–|.", false),
+    ("one more|last thing ?:|,|-", false),
+    ("just ?so you know ?that", false),
+    ("for your|the information|record ?:|,", false),
+    ("by the way", false),
+    ("sorry to bother|disturb you ?again ?,|but", false),
+    ("in case you need|forget it ?:|,", false),
+    (
+        "ok|okay|so|well|oh|also|then|now|right|yes|great|reveille|thanks|btw|fyi|actually|alright|hmm|um|uh|ah|sorry|sure|cool|perfect|oops|ups|whoops",
+        false,
+    ),
     ("please|pls|plz|kindly|just|quickly", false),
+    ("no|nope|wait|sorry|correction ,|:|-", false),
     ("and", false),
 ];
 
-const CLOSING_COURTESY: &[&str] =
-    &["please", "pls", "plz", "thanks", "thx", "thank you", "ok", "okay", "would you", "will you"];
+const CLOSING_COURTESY: &[&str] = &[
+    "please",
+    "thanks",
+    "thank you",
+    "ok",
+    "okay",
+    "would you",
+    "will you",
+    "if you can",
+    "if you could",
+    "if possible",
+    "if you don't mind",
+    "when you can",
+    "for me",
+    "thanks a lot",
+    "thank you so much",
+    "thank you very much",
+    "many thanks",
+    "cheers",
+    "mate",
+    "reveille",
+    "lol",
+    "haha",
+    "btw",
+    "by the way",
+];
+
+/// How a question is asked in other words.
+const ASKING: &[&str] = &[
+    "tell|show|give|remind me|us ?again what|what's|when|when's|where|where's|who|who's|which|whose|how|how's|if|whether|why",
+    "i ?do ?just wonder|wondered|forgot|forget ?about what|what's|when|where|who|which|whose|how|if|whether|why",
+    "i'm|was wondering what|what's|when|where|who|which|whose|how|if|whether|why",
+    "i can't|don't|cannot remember|recall|know what|what's|when|where|who|which|whose|how|if|whether|why",
+    "i ?would ?just need|want|like to know",
+    "let me know what|what's|when|where|who|which|whose|how|if|whether|why",
+    "do|did|can|could you ?still ?happen remember|know|recall|tell|to ?know ?me what|what's|when|where|who|which|whose|how|if|whether|why",
+    "any idea|clue|chance",
+    "no idea|clue what|when|where|who|which|how|why",
+    "not sure what|when|where|who|which|how|if|whether|why",
+    "not sure|remember",
+    "tell|show|give me|us my|our",
+];
 
 const QUESTION_WORDS: &str = "what|what's|whats|who|who's|whose|whom|where|where's|when|when's|why|how|how's|which|do|does|did|is|are|was|were|\
      am|can|could|should|would|will|shall|have|has|had|may|might|isn't|aren't|don't|doesn't|didn't|won't|any|anything";
@@ -124,7 +189,13 @@ impl<'t> Sentence<'t> {
         }
     }
 
-    fn has(&self, words: &str) -> bool {
+    /// What follows a phrase that it begins with.
+    pub(super) fn after(&self, pattern: &str) -> Option<Self> {
+        self.cursor().phrase(pattern).map(|end| self.rest_at(end))
+    }
+
+    /// It holds one of these words.
+    pub(super) fn has(&self, words: &str) -> bool {
         self.tokens.iter().any(|token| words.split('|').any(|word| word == token.text))
     }
 
@@ -182,7 +253,32 @@ impl<'t> Sentence<'t> {
 
     /// It asks something, by its mark or by its first word.
     pub(super) fn is_question(&self) -> bool {
-        self.is_bare_question() || (!self.is_request && self.cursor().phrase(QUESTION_WORDS).is_some())
+        // "Tell me Jake's email".
+        let of_somebody = |rest: Self| rest.cursor().text().ends_with("'s");
+        let asks = || {
+            ASKING.iter().any(|pattern| self.cursor().phrase(pattern).is_some())
+                || self.after("tell|show|give me|us").is_some_and(of_somebody)
+        };
+        self.is_bare_question() || asks() || (!self.is_request && self.cursor().phrase(QUESTION_WORDS).is_some())
+    }
+
+    /// What it asks, without the words that only say that it asks: "any idea where my keys are" is "where my keys are".
+    pub(super) fn asked(&self) -> Self {
+        let without = self.without_courtesy();
+        const OPENING: &str = "tell|show|give|remind|any|no|i|i'm|let|not|me|us|do|did|was|just|would|can't|can|could|don't|cannot|idea|clue|sure|again|\
+                               remember|recall|wonder|wondering|wondered|forgot|forget|know|need|want|like|to|about|of|if|whether|you|still|happen|chance";
+        let is_asking = ASKING.iter().any(|pattern| without.cursor().phrase(pattern).is_some())
+            || without.cursor().phrase("tell|show|give me|us").is_some();
+        let words = if is_asking { without.len() } else { 0 };
+        let start = (0..words).find(|at| without.part_from(*at).cursor().phrase(OPENING).is_none()).unwrap_or(0);
+        let asked = without.part_from(start);
+        asked.body().without_ending("again|then|exactly|now|please")
+    }
+
+    fn without_ending(&self, words: &str) -> Self {
+        let last = self.len().saturating_sub(1);
+        let is_one = last > 0 && self.part_from(last).cursor().phrase(words).is_some();
+        if is_one { self.part_until(last) } else { *self }
     }
 
     /// It ends in a question mark without being a request: "add a task?".
@@ -259,6 +355,12 @@ impl<'t> Sentence<'t> {
             if alone || body.rest_at(end).cursor().phrase("and|,|or|to|-|&").is_some() {
                 return alone.then_some(Which::Number(number));
             }
+        }
+        let counted = body.skipping("the|my");
+        if let Some((number, end)) = counted.cursor().ordinal()
+            && counted.rest_at(end.skip("one|task|item|thing|entry")).is_blank()
+        {
+            return Some(Which::Number(number));
         }
         let text = body.unquoted().text();
         let several = body.cursor().phrase("all|both|every|everything|any").is_some();

@@ -45,6 +45,85 @@ const OPENING_TOKENS: usize = 4;
 /// In a command that begins with one of these, times are put right, too.
 const TIMED: &[&str] = &["remind", "reminder", "postpone", "snooze", "move", "wake", "alarm"];
 
+/// Words as a thumb types them, and the words that are meant. Only what is matched changes: what is kept stays as it was typed.
+const TYPED: &[(&str, &str)] = &[
+    ("whats", "what's"),
+    ("wheres", "where's"),
+    ("whens", "when's"),
+    ("whos", "who's"),
+    ("hows", "how's"),
+    ("thats", "that's"),
+    ("dont", "don't"),
+    ("doesnt", "doesn't"),
+    ("didnt", "didn't"),
+    ("cant", "can't"),
+    ("wont", "won't"),
+    ("isnt", "isn't"),
+    ("arent", "aren't"),
+    ("wasnt", "wasn't"),
+    ("hasnt", "hasn't"),
+    ("havent", "haven't"),
+    ("im", "i'm"),
+    ("ive", "i've"),
+    ("weve", "we've"),
+    ("youre", "you're"),
+    ("shouldnt", "shouldn't"),
+    ("teh", "the"),
+    ("hte", "the"),
+    ("taht", "that"),
+    ("tht", "that"),
+    ("waht", "what"),
+    ("wat", "what"),
+    ("wats", "what's"),
+    ("wahts", "what's"),
+    ("wht", "what"),
+    ("wehn", "when"),
+    ("whn", "when"),
+    ("wher", "where"),
+    ("adn", "and"),
+    ("nad", "and"),
+    ("u", "you"),
+    ("ur", "your"),
+    ("yuo", "you"),
+    ("cna", "can"),
+    ("ym", "my"),
+    ("taks", "task"),
+    ("tsak", "task"),
+    ("tasl", "task"),
+    ("taskss", "tasks"),
+    ("ad", "add"),
+    ("addd", "add"),
+    ("lsit", "list"),
+    ("lits", "list"),
+    ("shoping", "shopping"),
+    ("shoppin", "shopping"),
+    ("groccery", "grocery"),
+    ("thx", "thanks"),
+    ("thnx", "thanks"),
+    ("tnx", "thanks"),
+    ("thanx", "thanks"),
+    ("plz", "please"),
+    ("pls", "please"),
+    ("plese", "please"),
+    ("pleae", "please"),
+    ("hwo", "how"),
+    ("liek", "like"),
+    ("lik", "like"),
+    ("alergic", "allergic"),
+    ("allergc", "allergic"),
+];
+
+/// The tokens of a text, with the words that are meant for those that were typed in haste.
+pub(super) fn tokens_of(text: &str) -> Vec<Token> {
+    let mut tokens = tokenize(text);
+    for token in &mut tokens {
+        if let Some((_, meant)) = TYPED.iter().find(|(typed, _)| *typed == token.text) {
+            (*meant).clone_into(&mut token.text);
+        }
+    }
+    tokens
+}
+
 /// The text with its slips put right; `None` where there are none.
 pub(super) fn corrected(text: &str) -> Option<String> {
     let tokens = tokenize(text);

@@ -16,6 +16,9 @@ const OPENERS: &[&str] =
 const WORDS: &[(&str, &str)] = &[
     ("divided by", "/"),
     ("multiplied by", "*"),
+    ("percent off", "%off"),
+    ("% off", "%off"),
+    ("%off", "%off"),
     ("percent of", "%of"),
     ("% of", "%of"),
     ("%of", "%of"),
@@ -37,6 +40,8 @@ enum Piece {
     Mark(char),
     /// "15% of".
     PercentOf,
+    /// "20% off".
+    PercentOff,
 }
 
 /// The sum in a text, as it can be shown, and what it comes to; `None` where there is none.
@@ -51,10 +56,14 @@ pub(super) fn read(text: &str) -> Option<String> {
         Some(rest) if rest.starts_with(char::is_whitespace) => (rest.trim(), true),
         _ => (text, false),
     };
-    let pieces = pieces(&said.to_lowercase())?;
-    let is_operator = |piece: &Piece| matches!(piece, Piece::PercentOf | Piece::Mark('+' | '-' | '*' | '/' | '%'));
+    let pieces = pieces(&plain(said))?;
+    let is_operator = |piece: &Piece| {
+        matches!(piece, Piece::PercentOf | Piece::PercentOff | Piece::Mark('+' | '-' | '*' | '/' | '%' | '^'))
+    };
+    let is_root = pieces.contains(&Piece::Mark('√'));
     let numbers = pieces.iter().filter(|piece| matches!(piece, Piece::Number(_))).count();
-    if numbers < 2 || !pieces.iter().any(is_operator) || (!is_asked && could_be_a_date(said)) {
+    let is_sum = is_root || (numbers >= 2 && pieces.iter().any(is_operator));
+    if !is_sum || (!is_asked && could_be_a_date(said)) {
         return None;
     }
     let mut reader = Reader { pieces: &pieces, at: 0 };
@@ -70,9 +79,42 @@ pub(super) fn read(text: &str) -> Option<String> {
     })
 }
 
+/// The sum in the marks and words that are read.
+fn plain(said: &str) -> String {
+    const MEANT: &[(&str, &str)] = &[
+        ("half of", "0.5 *"),
+        ("a quarter of", "0.25 *"),
+        ("a third of", "1 / 3 *"),
+        ("double", "2 *"),
+        ("twice", "2 *"),
+        ("to the power of", "^"),
+        ("squared", "^ 2"),
+        ("cubed", "^ 3"),
+        ("**", "^"),
+        ("the square root of", "√"),
+        ("square root of", "√"),
+        ("root of", "√"),
+        ("sqrt", "√"),
+        ("tip on", "of"),
+        ("tax on", "of"),
+        ("$", ""),
+        ("€", ""),
+        ("£", ""),
+    ];
+    let lower = said.to_lowercase();
+    let lower =
+        match (lower.strip_prefix("add "), lower.strip_prefix("split ").or_else(|| lower.strip_prefix("divide "))) {
+            (Some(added), _) => added.replace(" and ", " + "),
+            (None, Some(divided)) => divided.replace(" by ", " / "),
+            (None, None) => lower,
+        };
+    let lower = MEANT.iter().fold(lower, |text, (word, meant)| text.replace(word, meant));
+    lower.strip_prefix("a ").map_or_else(|| lower.clone(), str::to_owned)
+}
+
 /// "24/7", "2026-11-23" and telephone numbers are no sums unless a result is asked for.
 fn could_be_a_date(said: &str) -> bool {
-    let has_other = said.contains(['+', '*', '×', '÷', '%', '(']) || said.contains(char::is_alphabetic);
+    let has_other = said.contains(['+', '*', '×', '÷', '%', '(', '^', '√']) || said.contains(char::is_alphabetic);
     !has_other && !said.contains(" - ") && !said.contains(" / ")
 }
 
@@ -89,13 +131,14 @@ fn pieces(mut rest: &str) -> Option<Vec<Piece>> {
         } else if let Some((word, mark)) = WORDS.iter().find(|(word, _)| rest.starts_with(word)) {
             pieces.push(match *mark {
                 "%of" => Piece::PercentOf,
+                "%off" => Piece::PercentOff,
                 "mod" => Piece::Mark('m'),
                 mark => Piece::Mark(mark.chars().next()?),
             });
             rest = rest.get(word.len()..)?;
-        } else if "+-*/%()".contains(first) {
+        } else if "+-*/%()^√".contains(first) {
             pieces.push(Piece::Mark(first));
-            rest = rest.get(1..)?;
+            rest = rest.get(first.len_utf8()..)?;
         } else {
             return None;
         }
@@ -135,14 +178,18 @@ impl Reader<'_> {
     }
 
     fn product(&mut self, depth: usize) -> Option<f64> {
-        let mut value = self.factor(depth)?;
+        let mut value = self.power(depth)?;
         loop {
             let Some(piece) = self.peek() else { return Some(value) };
-            let next_is_value = matches!(self.pieces.get(self.at + 1), Some(Piece::Number(_) | Piece::Mark('(')));
+            let next_is_value = matches!(self.pieces.get(self.at + 1), Some(Piece::Number(_) | Piece::Mark('(' | '√')));
             match piece {
                 Piece::PercentOf => {
                     self.at += 1;
-                    value *= self.factor(depth)? / 100.0;
+                    value *= self.power(depth)? / 100.0;
+                }
+                Piece::PercentOff => {
+                    self.at += 1;
+                    value = self.power(depth)? * (1.0 - value / 100.0);
                 }
                 Piece::Mark('%') if !next_is_value => {
                     self.at += 1;
@@ -150,7 +197,7 @@ impl Reader<'_> {
                 }
                 Piece::Mark(mark @ ('*' | '/' | '%' | 'm')) => {
                     self.at += 1;
-                    let other = self.factor(depth)?;
+                    let other = self.power(depth)?;
                     value = match mark {
                         '*' => value * other,
                         _ if other == 0.0 => f64::NAN,
@@ -163,13 +210,23 @@ impl Reader<'_> {
         }
     }
 
+    fn power(&mut self, depth: usize) -> Option<f64> {
+        let value = self.factor(depth)?;
+        if self.peek() != Some(Piece::Mark('^')) {
+            return Some(value);
+        }
+        self.at += 1;
+        Some(value.powf(self.factor(depth)?))
+    }
+
     fn factor(&mut self, depth: usize) -> Option<f64> {
         let piece = self.peek()?;
         self.at += 1;
         match piece {
             Piece::Number(value) => Some(value),
             _ if depth >= MAX_DEPTH => None,
-            Piece::Mark('-') => Some(-self.factor(depth + 1)?),
+            Piece::Mark('-') => Some(-self.power(depth + 1)?),
+            Piece::Mark('√') => Some(self.factor(depth + 1)?.sqrt()),
             Piece::Mark('(') => {
                 let value = self.sum(depth + 1)?;
                 let is_closed = self.peek() == Some(Piece::Mark(')'));
@@ -203,6 +260,15 @@ mod tests {
             ("20 percent of 50", "20 percent of 50 = 10"),
             ("calculate 12 x 12", "12 x 12 = 144"),
             ("what's 24/7", "24/7 = 3.4285714286"),
+            ("half of 90", "half of 90 = 45"),
+            ("add 12 and 30", "add 12 and 30 = 42"),
+            ("split 84 by 4", "split 84 by 4 = 21"),
+            ("20% off 80", "20% off 80 = 64"),
+            ("square root of 144", "square root of 144 = 12"),
+            ("2 to the power of 10", "2 to the power of 10 = 1024"),
+            ("what's a 15% tip on $60?", "a 15% tip on $60 = 9"),
+            ("7 squared", "7 squared = 49"),
+            ("-3^2", "-3^2 = -9"),
         ] {
             assert_eq!(read(text).as_deref(), Some(expected), "{text}");
         }

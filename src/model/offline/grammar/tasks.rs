@@ -47,6 +47,7 @@ fn add(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
 const LISTS: &[(&str, bool)] = &[
     ("to|on|in|into|onto ?my|the|our backlog", true),
     ("to|on|in|into|onto ?my|the|our task|todo|to-do list", false),
+    ("to|on|in|into|onto ?my|the|our to do list", false),
     ("to|on|in|into|onto ?my|the|our list|tasks|todos|to-dos", false),
     ("as ?a|an ?new task|todo|to-do", false),
 ];

@@ -1,0 +1,118 @@
+//! Lists of things in the semantic memory: a section of its own for each, such as `## Shopping list`, an item a line.
+
+use super::{
+    facts::{Fact, Facts, add_item, edited, is_same},
+    sections::Document,
+    text::{comment, eol, escape_start, one_line, words},
+};
+
+/// An item's length, in characters.
+const MAX_ITEM_CHARS: usize = 200;
+/// The length of an origin, in characters.
+const MAX_ORIGIN_CHARS: usize = 200;
+
+/// A list with more on it or less.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedList {
+    /// The document's new text.
+    pub text: String,
+    /// The items that were put on or taken off.
+    pub changed: Vec<String>,
+    /// The items that were on it already, or weren't on it.
+    pub unchanged: Vec<String>,
+}
+
+/// What is on a list; `None` where there is no such list.
+pub fn items(text: &str, list: &str) -> Option<Vec<Fact>> {
+    let (facts, _) = Facts::parse(text);
+    let mut topics = facts.topics.into_iter().filter(|topic| is_same(&topic.title, list)).peekable();
+    topics.peek().is_some().then(|| topics.flat_map(|topic| topic.facts).collect())
+}
+
+/// Puts things on a list, which is made if it isn't there. Nothing is put on it twice.
+pub fn put(text: &str, list: &str, things: &[String], origin: &str) -> ChangedList {
+    let mut done = ChangedList { text: text.to_owned(), changed: Vec::new(), unchanged: Vec::new() };
+    for thing in things.iter().map(|thing| one_line(thing, MAX_ITEM_CHARS)) {
+        let on_it = items(&done.text, list).unwrap_or_default();
+        if on_it.iter().any(|item| is_same(&item.text, &thing)) {
+            done.unchanged.push(thing);
+            continue;
+        }
+        let document = Document::split(&done.text);
+        let eol = eol(text);
+        let line = format!("- {} {}{eol}", escape_start(&thing), comment(origin, MAX_ORIGIN_CHARS));
+        let section = document.sections().find(|part| is_same(&part.title, list));
+        done.text = match section {
+            Some(part) => add_item(&document, part, &line),
+            None => document.append(&format!("## {list}{eol}{line}")),
+        };
+        done.changed.push(thing);
+    }
+    done
+}
+
+/// Takes things off a list: each the item of that name, else the only one that has all its words.
+pub fn take(text: &str, list: &str, things: &[String]) -> ChangedList {
+    let on_it = items(text, list).unwrap_or_default();
+    let mut done = ChangedList { text: text.to_owned(), changed: Vec::new(), unchanged: Vec::new() };
+    let mut lines = Vec::new();
+    for thing in things {
+        match meant(&on_it, thing) {
+            Some(item) if !lines.contains(&item.line) => {
+                lines.push(item.line);
+                done.changed.push(item.text.clone());
+            }
+            _ => done.unchanged.push(thing.clone()),
+        }
+    }
+    done.text = edited(text, |fact, _| lines.contains(&fact.line).then(String::new));
+    done
+}
+
+fn meant<'i>(items: &'i [Fact], thing: &str) -> Option<&'i Fact> {
+    let wanted = words(thing);
+    let has_all = |item: &&Fact| {
+        let own = words(&item.text);
+        !wanted.is_empty() && wanted.iter().all(|word| own.contains(word))
+    };
+    let same = items.iter().find(|item| is_same(&item.text, thing) || words(&item.text) == wanted);
+    same.or_else(|| {
+        let mut fits = items.iter().filter(has_all);
+        fits.next().filter(|_| fits.next().is_none())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &str = "Shopping list";
+    const ORIGIN: &str = "wake 20261121T140302Z-812 message 41";
+
+    fn named(items: Option<Vec<Fact>>) -> Vec<String> {
+        items.unwrap_or_default().into_iter().map(|item| item.text).collect()
+    }
+
+    fn owned(things: &[&str]) -> Vec<String> {
+        things.iter().map(|thing| (*thing).to_owned()).collect()
+    }
+
+    #[test]
+    fn things_are_put_on_a_list_once_and_taken_off() {
+        let facts = "## People\n- milk makes Anna ill\n";
+        assert_eq!(items(facts, LIST), None);
+        let put_on = put(facts, LIST, &owned(&["milk", "oat biscuits", "Milk"]), ORIGIN);
+        assert_eq!((put_on.changed.len(), put_on.unchanged), (2, owned(&["Milk"])));
+        assert_eq!(named(items(&put_on.text, "shopping list")), ["milk", "oat biscuits"]);
+        let taken = take(&put_on.text, LIST, &owned(&["milk", "biscuit", "bread"]));
+        assert_eq!((taken.changed, taken.unchanged), (owned(&["milk", "oat biscuits"]), owned(&["bread"])));
+        assert_eq!(named(items(&taken.text, LIST)), Vec::<String>::new());
+        assert!(taken.text.starts_with(facts), "{}", taken.text);
+    }
+
+    #[test]
+    fn a_word_that_several_items_have_takes_none_off() {
+        let text = put("", LIST, &owned(&["oat milk", "soy milk"]), ORIGIN).text;
+        assert_eq!(take(&text, LIST, &owned(&["milk"])).text, text);
+    }
+}

@@ -1,0 +1,193 @@
+//! Questions that a calendar and a clock answer: which day a date is, how far away it is, what time it is elsewhere; and timers.
+
+use chrono::{DateTime, Datelike as _, NaiveDate, TimeDelta};
+
+use super::{OfflineCommand, Reading, sentence::Sentence};
+use crate::{
+    schedule::{Missed, When, parse_only_time},
+    zone::Tz,
+};
+
+/// Places that a person names though their zone has another name.
+const PLACES: &[(&str, &str)] = &[
+    ("uk|england|britain|scotland|wales|the uk|manchester|edinburgh", "Europe/London"),
+    ("germany|munich|hamburg|frankfurt|cologne", "Europe/Berlin"),
+    ("france", "Europe/Paris"),
+    ("spain|barcelona", "Europe/Madrid"),
+    ("italy|milan|naples", "Europe/Rome"),
+    ("switzerland|geneva|bern|basel", "Europe/Zurich"),
+    ("austria", "Europe/Vienna"),
+    ("netherlands|the netherlands|holland", "Europe/Amsterdam"),
+    ("ireland", "Europe/Dublin"),
+    ("greece", "Europe/Athens"),
+    ("india|delhi|new delhi|mumbai|bangalore|chennai", "Asia/Kolkata"),
+    ("china|beijing|shenzhen", "Asia/Shanghai"),
+    ("osaka|kyoto", "Asia/Tokyo"),
+    ("korea|south korea", "Asia/Seoul"),
+    ("thailand", "Asia/Bangkok"),
+    ("nyc|boston|washington|washington dc|miami|philadelphia|atlanta", "America/New_York"),
+    ("la|san francisco|sf|seattle|california|san diego|las vegas", "America/Los_Angeles"),
+    ("texas|houston|dallas|austin", "America/Chicago"),
+    ("rio|rio de janeiro", "America/Sao_Paulo"),
+    ("cape town|south africa", "Africa/Johannesburg"),
+    ("abu dhabi", "Asia/Dubai"),
+];
+
+pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
+    let answer = |text: String| Reading::Command(OfflineCommand::Sum { text });
+    timer(sentence, now).or_else(|| agenda(sentence, now)).or_else(|| {
+        let told = elsewhere(sentence, now).or_else(|| until(sentence, now)).or_else(|| date(sentence, now));
+        told.map(answer)
+    })
+}
+
+/// Named so, a time elsewhere is asked for; the place follows.
+const TIME_IN: &[&str] = &[
+    "what time is it ?now ?right ?now in",
+    "what's|what ?is the ?current ?local time ?now ?right ?now in",
+    "tell ?me what time it is in",
+    "tell ?me the ?current time in",
+    "?the ?current time ?now in",
+];
+
+fn elsewhere(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
+    let end = TIME_IN.iter().find_map(|pattern| sentence.cursor().phrase(pattern))?;
+    let body = sentence.rest_at(end).body();
+    let place = (1..=body.len()).map(|end| body.part_until(end)).find(|part| {
+        body.part_from(part.len()).is_all_of("?right ?now|rn ?at ?the ?moment ?currently ?please ?thanks")
+    })?;
+    let named = place.text().to_lowercase();
+    let known = PLACES.iter().find(|(names, _)| names.split('|').any(|name| name == named)).map(|(_, zone)| *zone);
+    let zone: Tz = known.or_else(|| Tz::meant(&named))?.parse().ok()?;
+    let there = now.with_timezone(&zone);
+    let day = if there.date_naive() == now.date_naive() { String::new() } else { there.format(" on %A").to_string() };
+    Some(format!("It is {}{day} in {}.", there.format("%H:%M"), place.text()))
+}
+
+const UNTIL: &[(&str, bool)] = &[
+    ("how many days ?is ?are ?it ?there ?left ?to ?go until|till|til|to|before", false),
+    ("how long ?is ?it ?to ?go until|till|til", false),
+    ("how far away|off is", false),
+    ("?number ?of days until|till|til", false),
+    ("how many weeks ?is ?are ?it ?there ?left ?to ?go until|till|til|to|before", true),
+];
+
+fn until(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
+    let (in_weeks, end) = sentence.cursor().lookup(UNTIL)?;
+    let day = day_of(&sentence.rest_at(end).body(), now)?;
+    let days = (day - now.date_naive()).num_days();
+    let (whole, rest) = (days / 7, days % 7);
+    let far = match (in_weeks, days) {
+        (_, 0) => "That is today".to_owned(),
+        (_, 1) => "1 day".to_owned(),
+        (true, _) if rest == 0 => crate_count(whole, "week"),
+        (true, _) => format!("{} and {}", crate_count(whole, "week"), crate_count(rest, "day")),
+        (false, days) => format!("{days} days"),
+    };
+    Some(format!("{far}: {}.", day.format("%A, %-d %B %Y")))
+}
+
+fn crate_count(n: i64, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+const DATE: &[&str] = &[
+    "what|which weekday|day|date ?of ?the ?week is|will|was ?it ?be ?on",
+    "what's|what ?is|will|was ?the date|day ?be ?is ?it ?on|of",
+    "what's|what is ?the ?date ?of ?on",
+    "when is|was",
+];
+/// Words that end such a question.
+const DATE_END: &str = "?fall ?on ?a ?this ?year ?please";
+
+/// "What day is 24 December?", "what's the date next Friday?", "when is Easter?".
+fn date(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
+    if sentence.is_all_of("what|what's|which ?is ?the week ?number ?is ?it ?this ?now") {
+        return Some(format!("It is week {}.", now.iso_week().week()));
+    }
+    if sentence.is_all_of("what|what's|which ?is ?the ?current year|month ?is ?it ?now") {
+        return Some(format!("It is {}.", now.format("%B %Y")));
+    }
+    if sentence.is_all_of("what|which day|date ?of ?the ?week was it|yesterday ?yesterday") {
+        let day = now.date_naive() - TimeDelta::days(1);
+        return Some(format!("Yesterday was {}.", day.format("%A, %-d %B %Y")));
+    }
+    let falls = sentence.cursor().phrase("?on what|which day|date ?of ?the ?week does|do|is");
+    let ends = falls.into_iter().chain(DATE.iter().filter_map(|pattern| sentence.cursor().phrase(pattern)));
+    ends.map(|end| sentence.rest_at(end).body()).find_map(|body| {
+        let words = (1..=body.len()).rev().map(|end| body.part_until(end));
+        let mut parts = words.filter(|part| body.part_from(part.len()).is_all_of(DATE_END));
+        let (part, day) = parts.find_map(|part| Some((part, day_of(&part, now)?)))?;
+        let said = part.text();
+        let said = said.strip_prefix("on ").unwrap_or(said);
+        let mut chars = said.chars();
+        let first = chars.next()?.to_uppercase();
+        Some(format!("{first}{}: {}.", chars.as_str(), day.format("%A, %-d %B %Y")))
+    })
+}
+
+/// The one day that is all of these words.
+fn day_of(body: &Sentence<'_>, now: DateTime<Tz>) -> Option<NaiveDate> {
+    if body.is_blank() {
+        return None;
+    }
+    let text = body.text();
+    let forms = [text.to_owned(), format!("on {text}"), format!("{text} at 12:00")];
+    forms.iter().find_map(|form| match parse_only_time(form, now)? {
+        Ok(When::At(slot)) => Some(slot.civil.date()),
+        _ => None,
+    })
+}
+
+const AGENDA: &[&str] = &[
+    "what's|what ?is ?have ?i ?got on|up|planned|due|happening|scheduled|for ?on|for",
+    "what ?do|have i ?have|got ?to ?do ?on|planned|scheduled|due ?for ?on",
+    "do i have anything|something|plans|appointments ?to ?do ?on|planned|scheduled|for ?on",
+    "?is ?there ?do ?i ?have anything|plans ?on|planned|for|due|happening ?on ?for",
+    "any plans|reminders|appointments ?on|for",
+    "am i free|busy ?on",
+    "?show ?me ?my|the agenda|schedule|plan|plans|reminders on|for",
+    "what does my day|schedule look like ?on",
+];
+
+/// "What do I have on Friday?"
+fn agenda(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
+    let days = AGENDA.iter().filter_map(|pattern| sentence.after(pattern));
+    // A weekend has two days.
+    let mut single = days.filter(|day| !day.has("weekend|week|month|year"));
+    let day = single.find_map(|day| day_of(&day.body(), now))?;
+    Some(Reading::Command(OfflineCommand::Agenda { day: day.to_string() }))
+}
+
+const TIMER: &[&str] = &[
+    "set|start|make|create|run|put|give|begin ?me ?us ?up ?on a|another|the|one|my timer ?going ?for|of|to|:",
+    "set|start ?me ?up timer ?for|of|to",
+    "timer ?for|of|:",
+];
+
+/// "Set a timer for 10 minutes", "10 minute timer": nothing about it is open, so that it is set unasked.
+fn timer(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
+    let set = |time: &Sentence<'_>, of: &Sentence<'_>| {
+        let when = match parse_only_time(&format!("in {}", time.text().replace('-', " ")), now)?.ok()? {
+            when @ When::At(_) => when,
+            When::Every(_) => return None,
+        };
+        let of = of.body().skipping("?called|named|for|to|on ?the").body();
+        let what = match of.is_blank() {
+            true => "the timer is up".to_owned(),
+            false => format!("the timer is up: {}", of.text()),
+        };
+        Some(Reading::Command(OfflineCommand::Remind { what, when, missed: Missed::default() }))
+    };
+    if let Some(end) = TIMER.iter().find_map(|pattern| sentence.cursor().phrase(pattern)) {
+        let rest = sentence.rest_at(end).body();
+        return (1..=rest.len()).rev().find_map(|end| {
+            let of = rest.part_from(end);
+            let is_joined = of.is_blank() || of.cursor().phrase("for|called|named|to").is_some();
+            if is_joined { set(&rest.part_until(end), &of) } else { None }
+        });
+    }
+    let begun = sentence.skipping("?set|start|make|create|run|give ?me ?us ?up ?a|an|another");
+    let at = (1..begun.len()).find(|index| begun.part_from(*index).cursor().text() == "timer")?;
+    set(&begun.part_until(at), &begun.part_from(at + 1))
+}

@@ -1,0 +1,151 @@
+//! What a person tells that they did: a task of that kind is finished by it, or things bought go off the shopping list. Which there
+//! are only the tool knows; where there is none nothing is claimed.
+
+use chrono::DateTime;
+
+use super::{OfflineCommand, Reading, lists, sentence::Sentence};
+use crate::zone::Tz;
+
+/// What was done, and the task that it was.
+const DID: &[(&str, &str)] = &[
+    ("called|rang|phoned", "call"),
+    ("emailed|mailed", "email"),
+    ("texted", "text"),
+    ("messaged", "message"),
+    ("wrote|written", "write"),
+    ("bought", "buy"),
+    ("got|gotten", "get"),
+    ("picked", "pick"),
+    ("paid", "pay"),
+    ("booked", "book"),
+    ("reserved", "reserve"),
+    ("renewed", "renew"),
+    ("cleaned", "clean"),
+    ("fixed", "fix"),
+    ("repaired", "repair"),
+    ("ordered", "order"),
+    ("returned", "return"),
+    ("washed", "wash"),
+    ("painted", "paint"),
+    ("watered", "water"),
+    ("visited", "visit"),
+    ("collected", "collect"),
+    ("prepared", "prepare"),
+    ("packed", "pack"),
+    ("filed", "file"),
+    ("mowed|mown", "mow"),
+    ("fed", "feed"),
+    ("walked", "walk"),
+    ("posted", "post"),
+    ("printed", "print"),
+    ("sent", "send"),
+    ("signed", "sign"),
+    ("submitted", "submit"),
+    ("handed", "hand"),
+    ("scheduled", "schedule"),
+    ("planned", "plan"),
+    ("invited", "invite"),
+    ("did|done", "do"),
+    ("made", "make"),
+    ("cancelled|canceled", "cancel"),
+    ("cooked", "cook"),
+    ("baked", "bake"),
+    ("answered", "answer"),
+    ("checked", "check"),
+    ("took|taken", "take"),
+    ("hoovered", "hoover"),
+    ("vacuumed", "vacuum"),
+    ("ironed", "iron"),
+    ("changed", "change"),
+    ("replaced", "replace"),
+    ("installed", "install"),
+    ("updated", "update"),
+    ("sold", "sell"),
+    ("brought", "bring"),
+    ("dropped", "drop"),
+    ("wrapped", "wrap"),
+    ("sorted", "sort"),
+    ("tidied", "tidy"),
+    ("emptied", "empty"),
+    ("charged", "charge"),
+    ("filled", "fill"),
+    ("registered", "register"),
+    ("applied", "apply"),
+    ("reviewed", "review"),
+    ("talked|spoke|spoken", "talk"),
+    ("asked", "ask"),
+];
+/// With these things are bought.
+const BUYS: &[&str] = &["buy", "get", "pick"];
+/// What else such a sentence can hold; then it tells more than that something is done.
+const MORE: &str = "but|because|so|when|while|if|that|which|who|until|unless|not|never|didn't|nearly|almost|him|her|them|it|me|us|this|you|your|to|?";
+/// Tokens that what was done has at most.
+const MAX_TOKENS: usize = 10;
+/// When it was: said at the end, and no part of the task.
+const WHEN: &[&str] = &[
+    "this morning|afternoon|evening|week",
+    "last night",
+    "a minute|moment ago",
+    "just now",
+    "today|yesterday|already|now|earlier|finally|tonight|too|btw|also",
+    "at last",
+];
+
+pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
+    let body = sentence.body();
+    if sentence.is_bare_question() || body.text().contains([',', ';', ':']) {
+        return None;
+    }
+    if let Some(reading) = is_done(&body) {
+        return Some(reading);
+    }
+    let told = body.skipping("?i|we|i've|we've ?have ?just ?already ?finally ?also ?now");
+    let (task, end) = told.cursor().lookup(DID)?;
+    let is_bare = told.len() == body.len();
+    let object = without_time(&told.rest_at(end));
+    let tells_more = object.has(MORE);
+    if object.is_blank() || object.len() > MAX_TOKENS || tells_more || object.is_pronoun() {
+        return None;
+    }
+    // "Got home", "got the flu", "done with it": only what is said in full is told of a thing bought.
+    let is_thing = object.cursor().phrase("the|some|my").is_some();
+    let is_of_a_number = object.cursor().phrase("?the task|reminder|number|todo|#").is_some()
+        || object.cursor().number().is_some()
+        || object.skipping("the").cursor().ordinal().is_some();
+    if (matches!(task, "get" | "do" | "take" | "make") && is_bare && !is_thing) || is_of_a_number {
+        return None;
+    }
+    let items = if BUYS.contains(&task) { lists::items_of(&object.skipping("?up"), lists::TO_BUY) } else { None };
+    Some(Reading::Command(OfflineCommand::Did {
+        task: format!("{task} {}", object.text()),
+        items: items.unwrap_or_default(),
+        fact: body.text().to_owned(),
+    }))
+}
+
+const IS_DONE: &[(&str, ())] = &[("is|are", ()), ("has|have been", ())];
+/// What is no task's thing.
+const NO_THING: &str =
+    "i|we|he|she|they|it|you|a|an|both|all|everything|nothing|who|what|which|this|that|nobody|some|your";
+
+/// "The rent is paid", "the milk has been bought".
+fn is_done(body: &Sentence<'_>) -> Option<Reading> {
+    let at = (1..body.len()).find(|at| body.part_from(*at).cursor().lookup(IS_DONE).is_some())?;
+    let said = without_time(&body.part_from(at).skipping("is|are|has|have ?been ?now ?already ?all"));
+    let (task, end) = said.cursor().lookup(DID)?;
+    let is_whole = said.rest_at(end.skip("up|off|out|in|away|back")).is_blank();
+    let thing = body.part_until(at);
+    let is_named = thing.cursor().phrase(NO_THING).is_none();
+    if !is_whole || !is_named || task == "do" || thing.has(MORE) || thing.is_pronoun() || !thing.is_body() {
+        return None;
+    }
+    let items = if BUYS.contains(&task) { lists::items_of(&thing, lists::TO_BUY) } else { None };
+    let task = format!("{task} {}", thing.text());
+    Some(Reading::Command(OfflineCommand::Did { task, items: items.unwrap_or_default(), fact: body.text().to_owned() }))
+}
+
+fn without_time<'t>(object: &Sentence<'t>) -> Sentence<'t> {
+    let object = object.body();
+    let start = (1..object.len()).find(|at| WHEN.iter().any(|pattern| object.part_from(*at).is_all_of(pattern)));
+    start.map_or(object, |at| object.part_until(at).body())
+}

@@ -1,0 +1,182 @@
+//! Lists of things: shopping, packing, films to see. Each is a section of its own in the semantic memory.
+
+use chrono::DateTime;
+
+use super::{OfflineCommand, Reading, sentence::Sentence};
+use crate::zone::Tz;
+
+/// The list that is meant where a shop is.
+const SHOPPING: &str = "Shopping list";
+/// What is no name of a list of things: those of tasks and reminders, and words around a name.
+const NO_NAME: &str = "task|tasks|todo|to-do|todos|reminder|reminders|my|the|our|a|an|this|that|your|on|to|from|of|off|for|and|is|long|whole|full|active|\
+                       open|current|me|is|what|what's|check";
+/// What stands before an item without being of it.
+const JOINTS: &str = "?and ?also";
+/// The same of what is bought: "some milk".
+pub(super) const TO_BUY: &str = "?and ?also ?some|the|more ?of";
+/// Words that an item has at most.
+const MAX_ITEM_WORDS: usize = 10;
+
+pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
+    if let Some(command) = show(sentence) {
+        return Some(Reading::Command(command));
+    }
+    let command = add(sentence).or_else(|| take(sentence)).or_else(|| clear(sentence))?;
+    Some(if sentence.is_bare_question() { Reading::Question } else { Reading::Command(command) })
+}
+
+/// A list's name that begins here, and where it ends: "my shopping list", "the list of films".
+fn list_at<'t>(sentence: &Sentence<'t>) -> Option<(String, Sentence<'t>)> {
+    let bare = sentence.skipping("?my|the|our|a");
+    if let Some(end) = bare.cursor().phrase("shopping|groceries|grocery") {
+        let end = end.skip("list|lists");
+        return Some((SHOPPING.to_owned(), bare.rest_at(end)));
+    }
+    let (first, second) = (bare.cursor(), bare.cursor().next());
+    let is_name = |text: &str| text.starts_with(char::is_alphabetic) && !NO_NAME.split('|').any(|word| word == text);
+    let named = |words: usize| bare.part_until(words).text();
+    if is_name(first.text()) && second.text() == "list" {
+        return Some((titled(named(1)), bare.part_from(2)));
+    }
+    let is_long = is_name(first.text()) && is_name(second.text()) && second.next().text() == "list";
+    is_long.then(|| (titled(named(2)), bare.part_from(3)))
+}
+
+/// "packing" is "Packing list".
+fn titled(name: &str) -> String {
+    let mut chars = name.chars();
+    let first = chars.next().map(char::to_uppercase).into_iter().flatten();
+    let name: String = first.chain(chars.as_str().to_lowercase().chars()).collect();
+    format!("{name} list")
+}
+
+/// A list that is all of the rest.
+fn whole_list(sentence: &Sentence<'_>) -> Option<String> {
+    let (list, rest) = list_at(&sentence.body())?;
+    rest.is_all_of("?please ?now ?right ?now ?again ?so ?far ?today ?then").then_some(list)
+}
+
+fn add(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
+    if let Some(end) = sentence.cursor().phrase("add|put|stick|throw|write|pop|get|chuck ?also") {
+        let rest = sentence.rest_at(end);
+        // "Add to the shopping list: milk".
+        if let Some(end) = rest.cursor().phrase("to|on|onto|in")
+            && let Some((list, items)) = list_at(&rest.rest_at(end))
+        {
+            return added(list, &items);
+        }
+        return (1..rest.len()).rev().find_map(|index| {
+            let list = whole_list(&rest.part_from(index).after("to|on|onto|in|into")?)?;
+            added(list, &rest.part_until(index))
+        });
+    }
+    // "Start a packing list with socks".
+    if let Some(rest) = sentence.after("start|make|create|begin|new")
+        && let Some((list, items)) = list_at(&rest.skipping("?a|an|another ?new"))
+    {
+        return added(list, &items.after("with|:|for|,")?);
+    }
+    // "Shopping list: milk, eggs".
+    let (list, rest) = list_at(sentence)?;
+    let colon = rest.cursor().phrase(":|-|–")?;
+    added(list, &rest.rest_at(colon))
+}
+
+fn added(list: String, items: &Sentence<'_>) -> Option<OfflineCommand> {
+    let items = items_of(items, if list == SHOPPING { TO_BUY } else { JOINTS })?;
+    Some(OfflineCommand::ListAdd { list, items })
+}
+
+/// The things that are named, one by one: "milk, eggs and a loaf of bread".
+pub(super) fn items_of(sentence: &Sentence<'_>, lead: &str) -> Option<Vec<String>> {
+    let body = sentence.body();
+    let mut items = Vec::new();
+    let mut start = 0;
+    for index in 0..=body.len() {
+        let is_joint = body.part_from(index).cursor().phrase(",|;|and|&|+|plus").is_some();
+        if index < body.len() && !is_joint {
+            continue;
+        }
+        let item = body.part_until(index).part_from(start).body().skipping(lead).body().unquoted();
+        start = index + 1;
+        if item.is_blank() {
+            continue;
+        }
+        if !item.is_body() || item.is_pronoun() || item.len() > MAX_ITEM_WORDS || item.is_negated() {
+            return None;
+        }
+        items.push(item.text().to_owned());
+    }
+    (!items.is_empty()).then_some(items)
+}
+
+const SHOW: &[&str] = &[
+    "what|what's|whats ?do ?i|we ?is ?have ?still ?left ?there ?on",
+    "show|list|read|give|tell|open|see|display|view ?me ?us ?out ?what ?is ?what's ?on",
+    "check|read ?out",
+    "what|which things|items are on",
+    "is ?there anything|something|sth ?left on",
+    "do i|we have anything on",
+    "anything ?left|still on",
+    "let ?me|us see",
+    "",
+];
+
+/// "What's on the shopping list?", "what do we need to buy?", "what's on it?".
+fn show(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
+    const BUY: &[&str] = &[
+        "what ?else do|should i|we ?still need|have|want|got ?to ?buy|get ?from ?at ?the ?shop|store|supermarket|shops|market",
+        "what ?else should i|we buy|get ?from ?at ?the ?shop|store|supermarket|shops|market",
+        "what am i buying ?today",
+    ];
+    const IT: &[&str] = &["what|what's ?else ?is on|in it|there ?now"];
+    let is_any = |patterns: &[&str]| patterns.iter().any(|pattern| sentence.is_all_of(pattern));
+    if is_any(BUY) && sentence.has("buy|get|shop|store|supermarket|shops|market|buying") {
+        return Some(OfflineCommand::ListShow { list: Some(SHOPPING.to_owned()) });
+    }
+    if is_any(IT) {
+        return Some(OfflineCommand::ListShow { list: None });
+    }
+    // "Is milk on the shopping list?" is answered by the list.
+    let asked = sentence.cursor().phrase("is|are|do|did|have").and_then(|_| {
+        (1..sentence.len()).rev().find_map(|index| whole_list(&sentence.part_from(index).after("on|to")?))
+    });
+    if sentence.cursor().phrase("is|are|do|did|have").is_some()
+        && (1..sentence.len()).any(|at| sentence.part_from(at).is_all_of("on|off it|the|there ?list ?already"))
+    {
+        return Some(OfflineCommand::ListShow { list: None });
+    }
+    let named = SHOW.iter().filter_map(|pattern| match *pattern {
+        "" => Some(*sentence),
+        pattern => sentence.cursor().phrase(pattern).map(|end| sentence.rest_at(end)),
+    });
+    let list = asked.or_else(|| named.into_iter().find_map(|rest| whole_list(&rest)))?;
+    Some(OfflineCommand::ListShow { list: Some(list) })
+}
+
+const TAKE: &str = "remove|delete|take|cross|scratch|tick|check|strike|drop|erase";
+
+/// "Take milk off the shopping list", "cross milk and eggs off my shopping list".
+fn take(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
+    let rest = sentence.rest_at(sentence.cursor().phrase(TAKE)?);
+    // Off which list isn't said: a task's, or that of shopping.
+    let bare = (1..rest.len()).find(|at| rest.part_from(*at).is_all_of("off|from the|my list"));
+    if let Some(thing) = bare.map(|at| rest.part_until(at).body().skipping("the|my")) {
+        let which = thing.which()?;
+        let is_finished = sentence.cursor().phrase("cross|scratch|tick|check|strike").is_some();
+        return Some(if is_finished { OfflineCommand::TaskDone { which } } else { OfflineCommand::Delete { which } });
+    }
+    (1..rest.len()).find_map(|index| {
+        let list = whole_list(&rest.part_from(index).after("off|from|on|out ?of ?from")?)?;
+        let items = items_of(&rest.part_until(index).skipping("?off"), TO_BUY)?;
+        Some(OfflineCommand::ListTake { list, items })
+    })
+}
+
+/// "Clear the shopping list", "I bought everything on the shopping list".
+fn clear(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
+    const BOUGHT: &str = "i|we|i've|we've ?have ?just bought|got everything|all ?of ?it ?on|from";
+    let verb = sentence.cursor().phrase("clear|empty|wipe|delete|erase|reset ?out ?everything|all ?on|from|off");
+    let end = verb.or_else(|| sentence.cursor().phrase(BOUGHT))?;
+    whole_list(&sentence.rest_at(end)).map(|list| OfflineCommand::ListClear { list })
+}

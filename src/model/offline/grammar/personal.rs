@@ -1,0 +1,56 @@
+//! Questions about what a person may have told: these can be answered with "you haven't told me", which no model would know better.
+
+use super::{
+    sentence::{self, Sentence},
+    spelling::tokens_of,
+};
+
+/// What a question asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asked {
+    /// A fact about the person and theirs.
+    Personal,
+    /// A fact that they may have told, or that stands in a book.
+    Fact,
+    /// Advice, or work.
+    Other,
+}
+
+/// With one of these a question asks for advice or for work, not for a fact.
+const ADVICE: &str = "should|shall|could|can|can't|would|will|best|better|recommend|think|feel|mean|means|improve|cook|write|make|say|if|why|weather|rain|need|\
+                      news|help|suggest|advise|explain|translate|summarise|summarize|calculate|search|find|look|latest|you|your";
+const OPENERS: &[&str] = &[
+    "what|what's|when|when's|where|where's|who|who's|which|whose ?is|are|was|were|do|does|did|has|have|kind|sort|size|colour|color|day|time|year",
+    "how old|tall|many|much|often|big|long|heavy",
+    "how's|how is|does|do|are",
+    "am|was|did|have|do|does|is|are|has|had",
+];
+
+/// What a question asks for, and its words without those that only ask.
+pub fn asked(question: &str) -> (Asked, String) {
+    let tokens = tokens_of(question);
+    let sentences = sentence::split(question, &tokens);
+    let asking = sentences.iter().find(|sentence| !sentence.is_blank() && sentence.without_courtesy().is_question());
+    let (Some(asking), true) = (asking, sentences.len() <= 3) else {
+        return (Asked::Other, question.trim().to_owned());
+    };
+    let core = asking.asked();
+    let text = if core.is_blank() { question.trim().to_owned() } else { core.text().to_owned() };
+    (kind(&core), text)
+}
+
+fn kind(core: &Sentence<'_>) -> Asked {
+    let is_fact = OPENERS.iter().any(|opener| core.cursor().phrase(opener).is_some())
+        || core.cursor().phrase("my|our").is_some()
+        || core.cursor().text().ends_with("'s");
+    // "How do I get home?" asks for a way.
+    let asks_way = core.cursor().phrase("how do|does|did|can i|we|one").is_some()
+        || core.cursor().phrase("what do i do").is_some();
+    if !is_fact || asks_way || core.has(ADVICE) {
+        return Asked::Other;
+    }
+    if core.has("my|our|mine|i|me|we|us|i'm") {
+        return Asked::Personal;
+    }
+    Asked::Fact
+}

@@ -1,0 +1,268 @@
+//! Plain statements of fact, which the owner's own words make known without "remember that": "my son is called Milo", "I parked on
+//! level 3". A statement counts only if its form is one of these; what passes ("I'm tired"), what is doubted and what may be a question
+//! is none.
+
+use chrono::DateTime;
+
+use super::{OfflineCommand, Reading, ask, sentence::Sentence};
+use crate::zone::Tz;
+
+/// Tokens that a statement has at most.
+const MAX_TOKENS: usize = 32;
+/// With one of these a sentence doubts, asks, orders, or speaks to the assistant.
+const UNSURE: &str = "maybe|perhaps|probably|possibly|think|thinking|guess|hope|hoping|wish|wonder|wondering|suppose|believe|might|if|unless|whether|\
+                      almost|nearly|sure|idk|forgot|forget|remind|you|your|yours|you're|should|shouldn't|would|could|let's|lets|what|what's|when|where|who|who's|\
+                      why|how|which|whose|please|seems|seem|looks|supposedly|joking|kidding|lol|haha|imagine|pretend|but|because|or|said|says|told|\
+                      asked|wants me|?|whatever|something|anything|nothing|everything|help|question|remember";
+/// What a statement never is about: the assistant's own things.
+const OWN_THINGS: &str =
+    "task|tasks|reminder|reminders|list|todo|todos|backlog|message|messages|assistant|bot|command|status|timer|alarm";
+/// Things of which only a moment is told.
+const PASSING: &str = "tired|hungry|thirsty|bored|sad|angry|mad|upset|late|busy|back|home|here|there|ready|done|sorry|fine|ok|okay|great|nice|awful|terrible|\
+                       annoying|crying|sleeping|asleep|coming|going|gone|raining|killing|crazy|delicious|fun|funny|boring|amazing|lovely|beautiful|\
+                       good|bad|better|worse|wrong|stupid|weird|soon|driving|freezing|cold|hot|too|so|very|really|hurts|hurting|feeling|slow|long";
+/// What passwords are called. They have no place in a memory that is read, pushed and searched.
+pub(super) const SECRETS: &str = "password|passwords|passcode|passphrase|pin|cvv|cvc|tan|puk|code|passwort|login";
+pub(super) const SECRET: &str = "I don't write down passwords, codes or card numbers, so nothing has been saved: a password manager is the place for them.";
+
+/// Verbs of a third person's that tell of what lasts.
+const THEIRS: &str = "is|are|was|has|have|had|likes|like|loves|love|hates|hate|dislikes|prefers|prefer|lives|live|works|work|plays|play|drinks|drink|eats|eat|\
+                      speaks|speak|costs|cost|starts|start|ends|end|opens|open|closes|close|belongs|belong|owes|owe|goes|go|comes|come|gets|get|wears|wear|\
+                      drives|drive|owns|own|studies|study|teaches|needs|need|takes|take|can't|cannot|doesn't|don't|isn't|aren't|moved|got|died|married|\
+                      arrives|arrive|leaves|leave|expires|expire|runs|weighs|collects|does|turns|visits|attends|keeps|knows|uses|supports|hasn't|wants|\
+                      renews|renew|started|graduated|retired|borrowed|gave|lent|bought|finishes|finish|meets|meet";
+/// What the person says of themselves, by what follows "I" or "we".
+const MINE: &[&str] = &[
+    "don't|do|never|always|usually|also|really|only|mostly|often ?not like|love|hate|prefer|enjoy|drink|eat|drive|speak|play|live|work|own|use|wear|take|smoke|cook|\
+     watch|read|listen|support|collect|study|teach|go|get|wake|sleep|trust|dislike|adore",
+    "like|love|hate|dislike|prefer|enjoy|adore|take|live|work|own|drive|speak|play|drink|eat|weigh|use|wear|study|teach|support|collect|owe|smoke",
+    "?just ?have moved|parked|left|put|keep|hid|lent|borrowed|stored|gave",
+    "was born|raised|married|vaccinated|diagnosed",
+    "grew up",
+    "got married|engaged|divorced|promoted|vaccinated",
+    "met|married|started|joined|graduated|studied|worked|lived|quit|retired",
+    "?usually ?always go|get|wake|sleep to|up|at|by|in",
+    "can't|cannot stand|eat|drink|have|swim|drive|sleep",
+    "can swim|drive|speak|play",
+    PAST,
+    "no longer|more live|work|have|drive|eat|drink|smoke|like|own|play|need",
+    "don't have|own|drive|need a|an|any|the|my",
+    "took|had my",
+    "changed|replaced|renewed|cleaned|serviced|watered|sold|quit",
+];
+/// What happened once, of which the day is kept.
+const PAST: &str = "turned|went|ran|walked|cycled|spent|slept|saw|watched|ate|drank|flew|drove|swam|won|lost|broke|felt|weighed|missed|found|fell|hurt";
+/// "I'm …", and what is lasting of that.
+const BEING: &[&str] = &[
+    "?also ?really ?very ?severely ?not allergic|intolerant|vegan|vegetarian|pescatarian|diabetic|coeliac|celiac|lactose|gluten|left-handed|right-handed|colour-blind|\
+     colorblind|pregnant|married|single|divorced|engaged|retired|widowed|asthmatic|dyslexic|catholic|muslim|jewish|buddhist|atheist",
+    "called|named|born|based|from|originally",
+    "?not a|an",
+    "scared|afraid|terrified|fond|tall of",
+    "living|working|studying|staying|training in|at|for|with|as|on",
+    "learning",
+    "interested in",
+    "in my|room|seat|class|team|year",
+];
+const NO_BEING: &str = "a|an bit|little|lot|fan|idiot|mess|genius|wreck|fool";
+/// What one has for a moment, or asks for with "I have".
+const NO_HAVING: &str = "?such ?a|an|no|some|the|one ?small|quick|terrible|bad|good|great|little|stupid|weird ?more to|question|questions|idea|ideas|problem|problems|headache|cold|\
+                         fever|flu|feeling|minute|moment|second|request|favour|favor|doubt|doubts|issue|fun|time|been|never|just|already|got|no|nothing|hope|\
+                         cough|stomachache|migraine|hangover|not|decided|seen|heard|tried|finished|done|enough";
+/// What no subject begins with.
+const NO_SUBJECT: &str = "it|it's|he|he's|she|she's|they|they're|this|that|that's|these|those|there|there's|here|here's|you|you're|everything|everybody|everyone|\
+                          nothing|nobody|someone|somebody|something|all|life|work|today|tomorrow|yesterday|tonight|people|things|stuff|not|no|never|don't|\
+                          do|please|remind|remember|forget|note|add|task|delete|cancel|move|set|list|show|tell|call|buy|send|write|make|get|give|find|\
+                          search|look|check|read|open|play|turn|let|what|who|one|some|many|most|if|when|while|since|after|before|unless|because|although|\
+                          mark|stop|wake|start|finish|done|hope|hoping|just|only|maybe|in|on|at|for|to|of|with|from|by|and|but|or|so|as|than|last|next|\
+                          every|each|any|both|either|neither|well|ok|yes|sometimes|often|always|usually|i|we|me|us|him|her|them|summarise|summarize|\
+                          translate|explain|draw|book|order|plan|help|how|why|where|which|whose|a|an|translate|compare|generate|create|draft|email|message|ask|say|text|pay|water|clean|fix|\
+                          meet|go|come|use|try|keep|put|take|bring|leave|close|lock|change|update|correct|pick|drop|talk|invite|schedule|prepare|think";
+
+/// What has a value, so that a sentence about it states a fact.
+const ATTRIBUTES: &str = "number|size|type|name|birthday|address|plate|anniversary|phone|email|appointment|anniversary|combination|height|weight|licence|license";
+/// Words that end a statement which asks, or points at something.
+const OPEN_END: &str = "here|there|i|he|she|they|we|right|correct|huh|eh|no|yes|innit|again";
+/// Where one goes and whom one meets, with a time.
+const PLANS: &[&str] = &["going|flying|travelling|traveling|moving|driving|off|back to|in", "meeting|seeing|visiting"];
+
+/// A statement that is to be kept as a fact, in the person's own words.
+pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
+    let body = sentence.body();
+    let is_open = sentence.is_question()
+        || sentence.is_bare_question()
+        || body.has(UNSURE)
+        || body.has("that")
+        || body.len() > MAX_TOKENS;
+    let is_short = body.len() < if body.cursor().text() == "i'm" { 2 } else { 3 };
+    if is_open || is_short || body.has(OWN_THINGS) || body.text().contains(['\n', '`', '*', '<', '>', '“', '"']) {
+        return None;
+    }
+    // What it speaks of stands elsewhere.
+    if body.part_from(body.len() - 1).is_pronoun() || body.part_from(body.len() - 1).cursor().phrase(OPEN_END).is_some()
+    {
+        return None;
+    }
+    let is_a_day = body
+        .after("today|tomorrow|yesterday is|was")
+        .is_some_and(|day| day.cursor().phrase("my|our").is_some() || day.cursor().text().ends_with("'s"));
+    if !(is_a_day || is_my_name(&body) || is_of_myself(&body) || is_of_mine(&body) || is_of_others(&body)) {
+        return None;
+    }
+    if body.has(SECRETS) || is_card_number(body.text()) {
+        return Some(ask(SECRET));
+    }
+    Some(Reading::Command(OfflineCommand::Stated { fact: dated(body.text(), now) }))
+}
+
+/// "I'm Ben", "call me Ben".
+fn is_my_name(body: &Sentence<'_>) -> bool {
+    let name = body.after("i'm").or_else(|| body.after("i am")).or_else(|| body.after("call me"));
+    name.is_some_and(|name| {
+        let words: Vec<&str> = name.text().split_whitespace().collect();
+        (1..=3).contains(&words.len())
+            && words.iter().all(|word| word.starts_with(char::is_uppercase) && word.chars().any(char::is_lowercase))
+    })
+}
+
+/// "I'm allergic to nuts", "we live in Kiel", "I have two cats".
+fn is_of_myself(body: &Sentence<'_>) -> bool {
+    if let Some(rest) = body
+        .after("i'm")
+        .or_else(|| body.after("i am"))
+        .or_else(|| body.after("we're"))
+        .or_else(|| body.after("we are"))
+    {
+        let is_age = rest.cursor().number().is_some_and(|(_, end)| {
+            rest.rest_at(end).is_blank()
+                || rest.rest_at(end).cursor().phrase("years|yrs|year|cm|m|kg|.|,|and").is_some()
+        });
+        let lasts = BEING.iter().any(|pattern| rest.cursor().phrase(pattern).is_some());
+        return is_age || (lasts && rest.cursor().phrase(NO_BEING).is_none()) || is_plan(&rest);
+    }
+    let Some(rest) = body.after("i've|i|we|we've").or_else(|| body.cursor().phrase("parked").map(|_| *body)) else {
+        return false;
+    };
+    if let Some(had) = rest.after("?also ?have|had|got")
+        && rest.cursor().phrase("?also have|got|had").is_some()
+    {
+        let is_thing = had.cursor().phrase("a|an|two|three|four|five|six|no|my|the|one|many|several|some").is_some()
+            || had.cursor().number().is_some()
+            || had.cursor().phrase("asthma|diabetes|allergies|anxiety|adhd|arthritis|epilepsy|hayfever|blue|brown|green|grey|red|blond|blonde|size").is_some();
+        return is_thing && had.cursor().phrase(NO_HAVING).is_none();
+    }
+    MINE.iter().any(|pattern| rest.cursor().phrase(pattern).is_some()) && rest.len() >= 2
+}
+
+/// "Going to Italy in August", "meeting Anna tomorrow": somewhere or somebody by name, at a time.
+fn is_plan(rest: &Sentence<'_>) -> bool {
+    let whereto = PLANS.iter().find_map(|pattern| rest.after(pattern));
+    let is_named = |whereto: &Sentence<'_>| {
+        whereto.text().starts_with(char::is_uppercase) || whereto.cursor().phrase("my|the").is_some()
+    };
+    let is_event = rest.cursor().phrase("having|getting|hosting|expecting").is_some();
+    is_timed(rest) && (is_event || whereto.as_ref().is_some_and(is_named))
+}
+
+/// It names a day.
+fn is_timed(rest: &Sentence<'_>) -> bool {
+    (0..rest.len()).any(|at| {
+        let word = rest.part_from(at).cursor();
+        word.phrase(RELATIVE).is_some() || word.month().is_some() || word.weekday().is_some()
+    })
+}
+
+/// "My son is called Milo", "our anniversary is 3 May", "the spare key is under the mat".
+fn is_of_mine(body: &Sentence<'_>) -> bool {
+    let Some(rest) =
+        body.after("my|our").map(|rest| (rest, true)).or_else(|| body.after("the").map(|rest| (rest, false)))
+    else {
+        return false;
+    };
+    let (rest, is_own) = rest;
+    said_of(&rest).is_some_and(|told| is_own || is_firm(&told))
+}
+
+/// "Anna likes tea", "Tom is my brother", "mum's birthday is 3 May".
+fn is_of_others(body: &Sentence<'_>) -> bool {
+    let is_named = body.text().starts_with(char::is_uppercase);
+    if body.cursor().phrase(NO_SUBJECT).is_some() || !body.cursor().text().starts_with(char::is_alphabetic) {
+        return false;
+    }
+    let is_possessive = (0..body.len().min(4)).any(|at| {
+        let text = body.part_from(at).cursor().text();
+        text.ends_with("'s") || text.ends_with("s'")
+    }) || body
+        .cursor()
+        .next()
+        .phrase("birthday|name|number|phone|address|email|favourite|favorite|car|wife|husband|partner|boss")
+        .is_some();
+    said_of(body).is_some_and(|told| {
+        let is_verb = told.cursor().phrase("likes|loves|hates|dislikes|prefers|lives|works|plays|drinks|eats|speaks|owes|studies|teaches|drives|owns|moved|turns|doesn't|can't|cannot|wants|\
+                     wears|collects|attends|supports|knows").is_some();
+        let is_having = told.after("has").is_some_and(|rest| rest.cursor().phrase(NO_HAVING).is_none() && !rest.cursor().text().ends_with("ed"));
+        let is_of_mine = told.after("borrowed|lent|gave|bought|took|keeps|has").is_some_and(|rest| rest.cursor().phrase("me|my|us|our").is_some());
+        let is_kin = told.cursor().phrase("is|was|are my|our").is_some();
+        let is_told = told.cursor().phrase("is|are|was ?also ?not ?very allergic|vegan|vegetarian|called|named|born|from|married|engaged|diabetic|lactose|pregnant|in|at|on|years").is_some();
+        let subject = body.part_until(body.len() - told.len());
+        let is_attribute = subject.has(ATTRIBUTES);
+        let is_age = told.after("is").is_some_and(|rest| rest.cursor().number().is_some());
+        is_possessive || is_attribute || is_having || is_of_mine || is_verb || is_kin || is_told || is_age || (is_named && is_firm(&told))
+    })
+}
+
+/// What is said of a subject: from the verb on. None where it passes, or there is no subject or nothing is said.
+fn said_of<'t>(rest: &Sentence<'t>) -> Option<Sentence<'t>> {
+    /// Tokens that a subject has at most.
+    const MAX_SUBJECT: usize = 8;
+    let at = (1..rest.len().min(MAX_SUBJECT)).find(|at| rest.part_from(*at).cursor().phrase(THEIRS).is_some())?;
+    let told = rest.part_from(at);
+    let next = told.cursor().next();
+    let is_going_on = told.cursor().phrase("is|are|was").is_some() && next.text().ends_with("ing");
+    let is_passing = if is_going_on { !is_timed(&told) } else { next.phrase(PASSING).is_some() };
+    let is_nothing =
+        told.len() < 2 || told.cursor().next().token().is_none_or(|next| next.is_mark() && next.text != "+");
+    (!is_passing && !is_nothing).then_some(told)
+}
+
+/// A place, a number, a name, a day: what a fact says, and an opinion doesn't.
+fn is_firm(told: &Sentence<'_>) -> bool {
+    let Some(rest) = told.after("is|are|was|were ?always ?usually ?now ?also ?last") else {
+        return told
+            .cursor()
+            .phrase("goes|go|opens|closes|starts|ends|costs|expires|arrives|leaves|comes|belongs|turns|has|takes|needs|finish|finishes|start|close|open|leave|\
+                     arrive|come|go|renews|renew")
+            .is_some();
+    };
+    if is_timed(&rest) {
+        return true;
+    }
+    let is_placed = rest.cursor().phrase("in|under|on|at|behind|next|with|above|below|inside|near|between|from|beside|over|called|named|every|due|closed|open|\
+                                          off|my|our|mr|mrs|dr|ms|valid|parked|kept|hidden|stored|located|allergic|born|serviced").is_some();
+    let next = rest.cursor().token().and_then(|token| rest.text().get(..token.span.len()));
+    let is_name = next.is_some_and(|text| text.starts_with(char::is_uppercase));
+    let is_number = (0..rest.len()).any(|at| rest.part_from(at).cursor().number().is_some());
+    is_placed || is_name || is_number
+}
+
+/// Words whose day depends on when they are said.
+const RELATIVE: &str = "today|tonight|tomorrow|yesterday|ago|next|last|this|soon|weekend|monday|tuesday|wednesday|thursday|friday|saturday|sunday|\
+                        tmrw|tmr|recently|currently";
+
+/// Sixteen digits or so in a row.
+fn is_card_number(text: &str) -> bool {
+    let digits: Vec<char> = text.chars().filter(|c| !matches!(c, ' ' | '-')).collect();
+    digits.split(|c| !c.is_ascii_digit()).any(|run| run.len() >= 15)
+}
+
+/// The fact, with the day on which it was said where it tells a time from that day: "tomorrow" means another day tomorrow.
+fn dated(fact: &str, now: DateTime<Tz>) -> String {
+    let words: Vec<String> = fact.to_lowercase().split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect();
+    let has = |list: &str| words.iter().any(|word| list.split('|').any(|one| one == word));
+    let recurs = has("every|each|always|usually") || words.iter().any(|word| word.ends_with("days"));
+    let is_appointment = has("have|had|got") && fact.contains(" at ");
+    if !(has(RELATIVE) || is_appointment || has(PAST)) || recurs {
+        return fact.to_owned();
+    }
+    format!("{fact} (said on {})", now.format("%A, %-d %B %Y"))
+}

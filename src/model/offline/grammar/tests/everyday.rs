@@ -1,0 +1,78 @@
+//! Everyday sentences, as people type them, and what becomes of each: what it is read as, what is asked back ("near …"), what it asks
+//! for ("asks …") or that it is kept for a model. None of them may be read as something that it doesn't say.
+
+use super::*;
+
+/// What becomes of a message.
+fn fate(text: &str) -> String {
+    match parse(text, saturday()) {
+        ParsedMessage::Commands(commands) => commands.iter().map(command_form).collect::<Vec<_>>().join(" + "),
+        ParsedMessage::Question(question) => {
+            let (asked, words) = asked(&question);
+            format!("asks {asked:?} ‹{words}›")
+        }
+        ParsedMessage::Unclear { .. } => match (language_of(text), nearest(text, saturday())) {
+            (Some(language), _) => format!("kept in {language:?}"),
+            (None, Some(Near::Form(form))) => format!("near ‹{form}›"),
+            (None, Some(Near::Ask(_))) => "ask back".to_owned(),
+            (None, None) => "kept".to_owned(),
+        },
+    }
+}
+
+#[track_caller]
+fn check(table: &str) {
+    let rows = table.lines().filter_map(|line| line.trim().split_once(" => "));
+    let wrong: Vec<String> = rows
+        .filter(|(text, expected)| fate(text) != *expected)
+        .map(|(text, expected)| format!("{text:?}\n    expected {expected}\n    got      {}", fate(text)))
+        .collect();
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), table.lines().count(), wrong.join("\n"));
+}
+/// A sentence a line, and its fate.
+const SENTENCES: &str = include_str!("everyday.txt");
+
+#[test]
+fn everyday_sentences_are_understood_asked_about_or_kept() {
+    check(SENTENCES);
+}
+
+#[test]
+fn nearly_all_of_them_are_answered() {
+    let fates: Vec<String> = SENTENCES.lines().filter_map(|line| Some(fate(line.split_once(" => ")?.0))).collect();
+    let kept = fates.iter().filter(|fate| *fate == "kept").count();
+    assert!(fates.len() >= 300 && kept * 10 <= fates.len(), "{kept} of {} are kept", fates.len());
+}
+
+/// Whatever asks, doubts or denies is never stored as it stands.
+#[test]
+fn no_question_or_doubt_becomes_a_fact() {
+    let facts: Vec<&str> = SENTENCES
+        .lines()
+        .filter_map(|line| line.split_once(" => "))
+        .filter(|(_, fate)| fate.starts_with("stated"))
+        .map(|(text, _)| text)
+        .filter(|text| !text.contains(['.', '?', '!', ':']))
+        .collect();
+    let stored = |text: &str| matches!(parse(text, saturday()), ParsedMessage::Commands(commands) if commands.iter().any(|command| matches!(command, OfflineCommand::Stated { .. })));
+    for fact in facts.into_iter().step_by(4) {
+        for asked in [
+            format!("{fact}?"),
+            format!("do you think {fact}"),
+            format!("I wonder if {fact}"),
+            format!("did you know that {fact}"),
+            format!("what if {fact}"),
+            format!("maybe {fact}"),
+            format!("she said {fact}"),
+            format!("{fact}, he said"),
+            format!("is it true that {fact}"),
+            format!("I don't think {fact}"),
+            format!("> {fact}"),
+            format!("Fwd: {fact}"),
+            format!("{fact}, right"),
+            format!("“{fact}”"),
+        ] {
+            assert!(!stored(&asked), "{asked}");
+        }
+    }
+}

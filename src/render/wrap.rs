@@ -1,0 +1,80 @@
+//! Lines that a terminal shows without cutting a word in two.
+
+/// Fewer columns aren't worth wrapping for.
+const MIN_COLUMNS: usize = 20;
+/// What begins a line that is shown as it stands: code and tables.
+const AS_IT_STANDS: &str = "    ";
+
+/// The text with lines of at most so many columns, broken at blanks. Code keeps its lines, and so does a word that is longer.
+pub fn wrapped(text: &str, columns: usize) -> String {
+    if columns < MIN_COLUMNS {
+        return text.to_owned();
+    }
+    let lines = text.split('\n').map(|line| wrapped_line(line, columns));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn wrapped_line(line: &str, columns: usize) -> String {
+    if line.starts_with(AS_IT_STANDS) || width(line) <= columns {
+        return line.to_owned();
+    }
+    let indent = " ".repeat(indent_of(line));
+    let mut shown = String::with_capacity(line.len() + 8);
+    let mut column = 0;
+    for piece in line.split_inclusive(' ') {
+        let wide = width(piece.trim_end());
+        if column > indent.len() && column + wide > columns {
+            shown.truncate(shown.trim_end_matches(' ').len());
+            shown.push('\n');
+            shown.push_str(&indent);
+            column = indent.len();
+        }
+        shown.push_str(piece);
+        column += width(piece);
+    }
+    shown
+}
+
+/// Where the text of a list's item begins.
+fn indent_of(line: &str) -> usize {
+    let blanks = line.len() - line.trim_start_matches(' ').len();
+    let rest = line.trim_start_matches(' ');
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let mark = match rest.get(digits..) {
+        Some(after) if digits > 0 && after.starts_with(". ") => digits + 2,
+        _ if ["- ", "• ", "│ "].iter().any(|mark| rest.starts_with(mark)) => 2,
+        _ => 0,
+    };
+    blanks + mark
+}
+
+/// Characters that are seen: sequences that set a style take no column.
+fn width(text: &str) -> usize {
+    let mut columns = 0;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if c == '\x1b' {
+            chars.by_ref().find(|c| c.is_ascii_alphabetic() || *c == '\\');
+        } else {
+            columns += 1;
+        }
+    }
+    columns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_broken_between_words() {
+        let text = "- one two three four five six\nshort\n    code that is longer than the page is wide\n\x1b[1mbold words\x1b[0m and others behind";
+        let shown = wrapped(text, 20);
+        assert_eq!(
+            shown,
+            "- one two three four\n  five six\nshort\n    code that is longer than the page is wide\n\x1b[1mbold words\x1b[0m and\nothers behind"
+        );
+        assert_eq!(wrapped(&"x".repeat(50), 20), "x".repeat(50));
+        assert_eq!(wrapped(text, 0), text);
+    }
+}

@@ -220,6 +220,9 @@ pub fn parse_only_time(text: &str, now: DateTime<Tz>) -> Option<Result<When, Tim
     around.iter().all(|rest| !rest.contains(char::is_alphanumeric)).then_some(found.when)
 }
 
+/// When nobody calls the day that has begun "tomorrow" any more, and most of its hours are still to come.
+const DAY_BEGINS: NaiveTime = hour(5);
+
 /// Reads a text that is a day and nothing else, which may be today, whatever the time. A time of day in it doesn't count. `None` where
 /// it is no day.
 pub fn parse_only_day(text: &str, now: DateTime<Tz>) -> Option<Result<NaiveDate, TimeTrouble>> {
@@ -229,7 +232,7 @@ pub fn parse_only_day(text: &str, now: DateTime<Tz>) -> Option<Result<NaiveDate,
         return Some(Ok(now.date_naive()));
     }
     // Days are read as they are said in the morning; what counts hours counts from now.
-    let morning = resolve(now.date_naive().and_time(NaiveTime::MIN), now.timezone()).at.with_timezone(&now.timezone());
+    let morning = resolve(now.date_naive().and_time(DAY_BEGINS), now.timezone()).at.with_timezone(&now.timezone());
     let said_at = if bare.contains("hour") || bare.contains("minute") { now } else { morning };
     Some(match parse_only_time(bare, said_at)? {
         Ok(When::At(slot)) => Ok(slot.civil.date()),

@@ -12,7 +12,7 @@ use crate::{
     memory::view,
     policy::Reach,
     schedule::{
-        Missed, Rule, Slot, is_distance, parse_relative, resolve,
+        Missed, Rule, Slot, is_distance, parse_only_day, parse_relative, resolve,
         when::{self, When},
     },
     store::{Change, NewReminder, Reminder},
@@ -177,11 +177,8 @@ fn list(args: &Show, world: &World) -> Outcome {
 
 /// The day that an expression means.
 fn date_of(day: &str, world: &World) -> Result<NaiveDate, Refusal> {
-    if day.trim().eq_ignore_ascii_case("today") {
-        return Ok(world.local().date_naive());
-    }
-    match when::parse_only_time(day, world.local()) {
-        Some(Ok(When::At(slot))) => Ok(slot.civil.date()),
+    match parse_only_day(day, world.local()) {
+        Some(Ok(day)) => Ok(day),
         _ => Err(Refusal(format!("No day was understood in {day:?}. Give one such as `today` or `2026-11-23`."))),
     }
 }

@@ -444,6 +444,7 @@ fn a_day_alone_may_be_today_whatever_the_time() {
         ("2026-11-28", "2026-11-28"),
         ("28 November", "2026-11-28"),
         ("the 28th", "2026-11-28"),
+        ("today at 4", "2026-11-28"),
         ("today", "2026-11-28"),
         ("today at 5", "2026-11-28"),
         ("by Friday", "2026-12-04"),

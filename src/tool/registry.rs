@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::{
     Assignment, Done, OWNERS_ALONE, Outcome, Refusal, Run, StandIn, ToRead, Tool, World, about_me, assignment,
     attachment, bash, brain, edit, exchange, find, find_tools, image, keep, lists, memory_files, note, offer, open,
-    or_empty, own_name, plan, project, propose, read, reflect, remember, reminder, reply, steps, system, task, tell, verbs,
-    watch, web_fetch, web_search,
+    or_empty, own_name, plan, project, propose, read, reflect, remember, reminder, reply, steps, system, task, tell,
+    verbs, watch, web_fetch, web_search,
 };
 use crate::{exec::Exec, policy::Verdict, types::VerbGroup};
 

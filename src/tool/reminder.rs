@@ -389,7 +389,7 @@ fn find<'a>(query: &str, world: &'a World) -> Result<&'a Reminder, Box<Outcome>>
 }
 
 /// A chat sees its own reminders; the owner's chat and a cycle without a chat see all.
-fn visible(world: &World) -> impl Iterator<Item = &Reminder> {
+pub(super) fn visible(world: &World) -> impl Iterator<Item = &Reminder> {
     let only = world.chat.map(|chat| chat.id).filter(|id| *id != world.owner_chat);
     world.reminders.iter().filter(move |reminder| only.is_none_or(|chat| reminder.what.chat == chat))
 }

@@ -7,7 +7,7 @@ use chrono::NaiveDate;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Done, Outcome, Refusal, Tool, Touched, World, brief, project, words};
+use super::{Done, Outcome, Refusal, Tool, Touched, World, brief, project, reminder, words};
 use crate::{
     memory::{
         self, decay, imported, others,
@@ -19,6 +19,7 @@ use crate::{
     schedule::{parse_only_day, task_time},
     store::{Change, ShownTask},
     types::Effect,
+    words::count,
 };
 
 /// Lines without a heading that a list names at most.
@@ -397,6 +398,15 @@ fn show(args: &Show, world: &World) -> Outcome {
     }
     let prose = list.prose();
     lines.extend(also_written(args.list.path(), &prose));
+    // Whoever asks what is left means what was set for a time, too.
+    let reminders = reminder::visible(world).count();
+    if args.numbered && args.list == List::Active && reminders > 0 {
+        lines.push(format!(
+            "{} set, too: “list reminders” shows {}.",
+            count(reminders, "reminder"),
+            if reminders == 1 { "it" } else { "them" }
+        ));
+    }
     let own = list.tasks().iter().map(|task| task.line).chain(prose.iter().map(|prose| prose.line));
     let path = args.list.path();
     let taint = own.into_iter().any(|line| others::are_among(path, list.text(), world.foreign_chat(), line, line));

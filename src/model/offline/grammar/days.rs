@@ -4,7 +4,7 @@ use chrono::{DateTime, Datelike as _, NaiveDate, TimeDelta};
 
 use super::{OfflineCommand, Reading, sentence::Sentence};
 use crate::{
-    schedule::{Missed, When, parse_only_time},
+    schedule::{Missed, TimeTrouble, When, parse_only_day, parse_only_time},
     zone::Tz,
 };
 
@@ -132,11 +132,25 @@ fn day_of(body: &Sentence<'_>, now: DateTime<Tz>) -> Option<NaiveDate> {
         return None;
     }
     let text = body.text();
+    // A day with its year may lie behind.
+    if let Some(Err(TimeTrouble::Past)) = parse_only_day(text, now)
+        && let Some(day) = past_day(text)
+    {
+        return Some(day);
+    }
     let forms = [text.to_owned(), format!("on {text}"), format!("{text} at 12:00")];
     forms.iter().find_map(|form| match parse_only_time(form, now)? {
         Ok(When::At(slot)) => Some(slot.civil.date()),
         _ => None,
     })
+}
+
+/// "14 July 1989", "July 14, 1989", `1989-07-14`.
+fn past_day(text: &str) -> Option<NaiveDate> {
+    let text = text.replace(',', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+    ["%d %B %Y", "%d %b %Y", "%B %d %Y", "%b %d %Y", "%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y"]
+        .iter()
+        .find_map(|form| NaiveDate::parse_from_str(&text, form).ok())
 }
 
 const AGENDA: &[&str] = &[

@@ -36,6 +36,10 @@ pub fn asked(question: &str) -> (Asked, String) {
     };
     let core = asking.asked();
     let text = if core.is_blank() { question.trim().to_owned() } else { core.text().to_owned() };
+    // "Where did I leave the car?": it was parked.
+    if core.has("car|van|motorbike") && core.has("where|where's|wheres") && core.has("leave|left|put|park|parked") {
+        return (Asked::Personal, "parked".to_owned());
+    }
     (kind(&core), text)
 }
 

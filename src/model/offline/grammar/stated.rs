@@ -103,6 +103,10 @@ pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading
     {
         return None;
     }
+    // "I moved it to the drawer": nobody could tell later what was moved.
+    if body.has("it|them|him|her|these|those") {
+        return None;
+    }
     let is_a_day = body
         .after("today|tomorrow|yesterday is|was")
         .is_some_and(|day| day.cursor().phrase("my|our").is_some() || day.cursor().text().ends_with("'s"));
@@ -140,7 +144,11 @@ fn is_of_myself(body: &Sentence<'_>) -> bool {
         let lasts = BEING.iter().any(|pattern| rest.cursor().phrase(pattern).is_some());
         return is_age || (lasts && rest.cursor().phrase(NO_BEING).is_none()) || is_plan(&rest);
     }
-    let Some(rest) = body.after("i've|i|we|we've").or_else(|| body.cursor().phrase("parked").map(|_| *body)) else {
+    let Some(rest) = body.after("i've|i|we|we've").or_else(|| {
+        let is_deed = body.cursor().phrase("parked").is_some()
+            || body.cursor().phrase("lent|left|put|gave|borrowed|hid my|our|the|a").is_some();
+        is_deed.then_some(*body)
+    }) else {
         return false;
     };
     if let Some(had) = rest.after("?also ?have|had|got")

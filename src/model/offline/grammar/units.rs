@@ -149,7 +149,7 @@ fn cut_number(word: &str) -> Vec<&str> {
 }
 
 fn is_filler(word: &str) -> bool {
-    matches!(word, "degree" | "degrees" | "about" | "exactly" | "the")
+    matches!(word, "degree" | "degrees" | "about" | "exactly" | "the" | "please" | "pls" | "plz")
 }
 
 /// At most two places, or two figures that count.

@@ -487,8 +487,10 @@ mod tests {
         let plain = read("when: every day at 9", "Do it.").unwrap();
         assert_eq!(
             (plain.tools, plain.budget_usd, plain.notify, plain.missed),
-            (None, RUN_BUDGET_USD, JobNotify::Changes, Missed::Run)
+            (None, RUN_BUDGET_USD, JobNotify::Always, Missed::Run)
         );
+        let watching = read("when: every day at 9\nwatch: https://a.example", "").unwrap();
+        assert_eq!(watching.notify, JobNotify::Changes);
         let list = read("when: every day at 9\ntools:\n  - a\n  - b_c", "Do it.").unwrap();
         assert_eq!(list.tools.unwrap(), ["a", "b_c"]);
         assert_eq!(read("when: every day at 9\ntools: none", "Do it.").unwrap().tools.unwrap(), [""; 0]);

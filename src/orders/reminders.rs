@@ -15,7 +15,6 @@ use crate::{
     store::{Change, NewReminder, Order, Reminder, Store, StoreError},
     tool::{Chat, Done, REMINDER_HERE as HERE_AND_NOW, Registry},
     types::ChatRef,
-    wake_lock::waker::Waker,
     zone::Tz,
 };
 
@@ -154,7 +153,6 @@ fn call(store: &Store, config: &Config, now: DateTime<Utc>, order: ReminderOrder
     };
     match order {
         ReminderOrder::Set { text, at } => {
-            world.unwoken = Waker::look(config, now).warning(config);
             let input = match at {
                 Some(at) => json!({"text": text, "when": at}),
                 None => read_words(text, local).map_err(|why| {

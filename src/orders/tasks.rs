@@ -13,7 +13,6 @@ use crate::{
     store::Change,
     tool::{Chat, Documents, Refusal, Registry},
     types::ChatRef,
-    wake_lock::waker::Waker,
     zone::Tz,
 };
 
@@ -113,7 +112,6 @@ pub fn carry_out(hand: &mut Hand<'_>, tools: HandTools<'_>, order: &TaskOrder) -
     let mut world = world(tools.config, hand.rows(), now, chat)?;
     world.documents = Documents::new(hand.repo.root(), Vec::new());
     world.shown_tasks = hand.rows().shown_tasks(ChatRef::TERMINAL)?;
-    world.unwoken = Waker::look(tools.config, now).warning(tools.config);
     let registry = Registry::of_orders();
     let (mut told, mut did, mut handled) = (Vec::new(), None, Vec::new());
     for (tool, input) in calls(order, world.local())? {

@@ -13,6 +13,8 @@ use crate::{
     policy::Rules,
     store::{Result, Store},
     tool::{Attachments, Chat, Documents, World},
+    types::ChatRef,
+    wake_lock::waker::Waker,
 };
 
 /// The world of an order that was given in this chat.
@@ -43,7 +45,8 @@ pub fn world(config: &Config, store: &Store, now: DateTime<Utc>, chat: Chat) -> 
         tell_per_day: config.tell_per_day,
         quiet_hours: config.quiet_hours,
         reminders: store.reminders()?,
-        unwoken: None,
+        // What comes by Telegram comes by a bot, which wakes for what it sets.
+        unwoken: if chat.id == ChatRef::TERMINAL { Waker::look(config, now).warning(config) } else { None },
         documents: Documents::new(&config.repo_dir(), Vec::new()),
         index: IndexPlace::of(config),
         meaning: Meaning::default(),

@@ -55,6 +55,9 @@ pub const EVENING: NaiveTime = hour(19);
 /// What a night without an hour means.
 pub const NIGHT: NaiveTime = hour(20);
 
+/// When a day has begun and nothing of it is over.
+const EARLY: NaiveTime = hour(6);
+
 /// How far ahead a time may lie.
 pub const MAX_YEARS_AHEAD: i32 = 50;
 
@@ -220,9 +223,6 @@ pub fn parse_only_time(text: &str, now: DateTime<Tz>) -> Option<Result<When, Tim
     around.iter().all(|rest| !rest.contains(char::is_alphanumeric)).then_some(found.when)
 }
 
-/// When nobody calls the day that has begun "tomorrow" any more, and most of its hours are still to come.
-const DAY_BEGINS: NaiveTime = hour(5);
-
 /// Reads a text that is a day and nothing else, which may be today, whatever the time. A time of day in it doesn't count. `None` where
 /// it is no day.
 pub fn parse_only_day(text: &str, now: DateTime<Tz>) -> Option<Result<NaiveDate, TimeTrouble>> {
@@ -231,8 +231,8 @@ pub fn parse_only_day(text: &str, now: DateTime<Tz>) -> Option<Result<NaiveDate,
     if bare == "today" {
         return Some(Ok(now.date_naive()));
     }
-    // Days are read as they are said in the morning; what counts hours counts from now.
-    let morning = resolve(now.date_naive().and_time(DAY_BEGINS), now.timezone()).at.with_timezone(&now.timezone());
+    // Days are read as they are said early in the morning; what counts hours counts from now.
+    let morning = resolve(now.date_naive().and_time(EARLY), now.timezone()).at.with_timezone(&now.timezone());
     let said_at = if bare.contains("hour") || bare.contains("minute") { now } else { morning };
     Some(match parse_only_time(bare, said_at)? {
         Ok(When::At(slot)) => Ok(slot.civil.date()),

@@ -206,4 +206,22 @@ mod tests {
         let left = inside.redirected("http://example.org/", &grants).unwrap();
         assert!(!left.redirected("http://127.0.0.1:8080/", &grants).unwrap().is_granted);
     }
+
+    #[test]
+    fn what_no_look_could_reach_is_known_by_its_text() {
+        let grants = Grants::new(["127.0.0.1:8080"]);
+        let check = |url: &str| check_url(url, &grants).is_ok();
+        for url in ["https://a.example/", "http://1.1.1.1/x", "http://127.0.0.1:8080/"] {
+            assert!(check(url), "{url}");
+        }
+        for url in [
+            "https://127.0.0.1/",
+            "https://10.0.0.1/",
+            "http://x.localhost/",
+            "https://user@a.example/",
+            "ftp://a.example",
+        ] {
+            assert!(!check(url), "{url}");
+        }
+    }
 }

@@ -485,17 +485,10 @@ fn a_run_ends_when_its_budget_is_spent_and_says_so() {
 fn watch_makes_a_job_unasked_and_asks_for_a_command() {
     let (telegram, claude, mut env) = minded();
     env.receive(CHAT, "let me know if https://a.example changes");
-    let watch = |what: &str| json!({"what": what, "when": "every 2 hours"});
-    let (inside, none) = (watch("https://127.0.0.1/"), watch("https://user@a.example/"));
-    claude.expect(Reply::tools(vec![
-        Block::tool("t1", "watch", watch("https://a.example/")),
-        Block::tool("t2", "watch", inside),
-        Block::tool("t3", "watch", none),
-    ]));
+    let page = json!({"what": "https://a.example/", "when": "every 2 hours"});
+    claude.expect(Reply::tools(vec![Block::tool("t1", "watch", page)]));
     claude.expect(Reply::text("I watch it."));
     env.once();
-    let came = results(&last(&claude));
-    assert!(came[1].contains("isn't on the public internet") && came[2].contains("a name or a password"), "{came:?}");
     assert!(claude.requests()[0].tools.contains("\"watch\""));
     let written = env.memory("memory/jobs/watch-a-example.md");
     assert_eq!(written, "---\nwhen: every 2 hours\nwatch: 'https://a.example/'\n---\n");

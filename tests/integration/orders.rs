@@ -131,9 +131,9 @@ fn reminders_are_set_listed_put_off_and_ended_while_a_wake_is_at_work() {
     let listed = lines(&env.wake(&["remind", "list", "--json"]).ok().stdout);
     let left: Vec<(&str, &str)> =
         listed.iter().map(|one| (one["text"].as_str().unwrap(), one["local"].as_str().unwrap())).collect();
-    assert_eq!(left, [("tea", "2026-11-21 17:00"), ("stretch", "2026-11-23 08:00")]);
+    assert_eq!(left, [("tea", "2026-11-21 17:20"), ("stretch", "2026-11-23 08:00")]);
     let today = env.wake(&["today"]).ok().stdout;
-    assert!(today.contains("- 17:00 tea (reminder 4)") && !today.contains("stretch"), "{today}");
+    assert!(today.contains("- 17:20 tea (reminder 4)") && !today.contains("stretch"), "{today}");
     gate.open();
     end_well(wake);
     env.check_sound();

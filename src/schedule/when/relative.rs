@@ -53,7 +53,8 @@ pub fn parse_relative(text: &str, now: DateTime<Tz>) -> Option<RelativeTime> {
     (0..tokens.len()).find_map(|index| {
         let start = Cursor::at(&tokens, index);
         let (distance, end) = read_total(start)?;
-        let (is_back, after) = end.lookup(&[("before|ahead of", true), ("prior to", true), ("after", false)])?;
+        let (is_back, after) =
+            end.lookup(&[("before", true), ("ahead of", true), ("prior to", true), ("after", false)])?;
         let from = after.token()?.span.start;
         // "Before the meeting to print the slides": what stands before the thing to do is its name.
         let rest = text.get(from..)?;

@@ -276,10 +276,15 @@ pub(super) fn cancel(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Read
         let rest = sentence.rest_at(end).body();
         let is_closing = |index: &usize| rest.part_from(*index).is_all_of("?ever any more|longer|time|again ?please");
         let closing = |index: &usize| is_closing(index) || rest.part_from(*index).is_all_of("?, anymore|again ?please");
-        let rest = (0..rest.len()).find(closing).map_or(rest, |index| rest.part_until(index)).body();
+        let closed = (0..rest.len()).find(closing);
+        // "Don't remind me tomorrow" may be about one time alone.
+        if closed.is_none() && sentence.cursor().phrase("stop|quit").is_none() {
+            return None;
+        }
+        let rest = closed.map_or(rest, |index| rest.part_until(index)).body();
         let named = rest.rest_at(rest.cursor().skip("?about|of|to|that|for")).body();
         return Some(match named.which() {
-            _ if sentence.is_question() => Reading::Question,
+            _ if sentence.is_bare_question() => Reading::Question,
             Some(which) => Reading::Command(OfflineCommand::CancelReminder { which: bare(which) }),
             None if named.is_blank() || named.is_pronoun() => Reading::Command(OfflineCommand::StopReminder),
             None => ask(WHICH),

@@ -189,9 +189,9 @@ async fn run_all(
         total.tokens += score.tokens;
         total.cost_usd += score.cost_usd;
         if as_json {
-            print_json(&score)
+            print_json(&score);
         } else {
-            print(&line(&score))
+            print(&line(&score));
         }
         kept.iter_mut().for_each(|run| run.scores.push(score.clone()));
     }

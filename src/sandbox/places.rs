@@ -374,7 +374,7 @@ pub(super) const PRIVATE: &[&str] = &["/tmp", "/var/tmp"];
 /// Whether a path lies below a directory of the system that looks empty to a program: it sees there what it is shown, and no more.
 pub fn looks_empty(path: &Path) -> bool {
     let is_below = |dir: &&str| path.parent().is_some_and(|parent| parent.starts_with(dir));
-    COVERED.iter().chain(PRIVATE).any(|dir| is_below(&dir))
+    COVERED.iter().chain(PRIVATE).any(is_below)
 }
 
 /// How deep files of settings are looked for below a granted root.

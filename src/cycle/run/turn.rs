@@ -12,7 +12,7 @@ use crate::{
         stop,
     },
     model::{Known, ModelError, Progress, TOO_LONG, Turn, anthropic::retry},
-    store::{Entry, Reservation, Spent},
+    store::{Entry, Reservation, Spent, StoreError},
     types::Usage,
     words,
 };
@@ -240,7 +240,11 @@ async fn turn(
         let output = allowance(usage.output);
         allowed = Some(output);
         let most = set_aside.at_most(priced(session, Usage { output, ..usage }, None));
-        session.store.bring_along(set_aside.reservation, &most)?;
+        // It says the same again: one that a restart of the server cut off is written anew.
+        match session.store.bring_along(set_aside.reservation, &most) {
+            Err(StoreError::Server(_)) => session.store.bring_along(set_aside.reservation, &most)?,
+            brought => brought?,
+        }
     }
 }
 

@@ -159,8 +159,6 @@ pub fn make_memory(config: &Config, now: DateTime<Utc>) -> Result<Option<Created
     if config.repo_dir().join(".git").exists() {
         return Ok(None);
     }
-    // Before the lock, which stands in it.
-    drop(workspace::open(config)?);
     let _lock = wait(config)?;
     open_or_make(config, now).map(|(_, created)| Some(created).filter(|created| *created != Created::Existing))
 }
@@ -171,6 +169,7 @@ fn open_or_make(config: &Config, now: DateTime<Utc>) -> Result<(Repo, Created), 
 }
 
 fn wait(config: &Config) -> Result<WakeLock, ProvenanceError> {
+    workspace::prepare_workspace(config).map_err(|error| ProvenanceError::Refused(error.to_string()))?;
     let begun = Instant::now();
     loop {
         match takeover::acquire(&config.lock_path(), config.stale_lock) {

@@ -403,7 +403,7 @@ pub(super) fn spoken(parts: &[PhrasePart], outcomes: &Outcomes) -> Option<String
             PhrasePart::Call(call) => match outcomes.get(&call.last(outcomes).id) {
                 Some((_, true)) | None if call.keep_on_failure => return None,
                 Some((why, true)) if call.otherwise.is_some() && NOTHING_FOUND.contains(&why.as_str()) => {
-                    said.extend(call.otherwise.clone())
+                    said.extend(call.otherwise.clone());
                 }
                 Some((why, true)) => said.push(not_done(call, why, outcomes)),
                 Some((told, false)) => {

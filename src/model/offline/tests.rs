@@ -78,6 +78,7 @@ impl Talk {
                         _ if !is_error => "It is done.",
                         "task_done" if is_none => "there is no task “NONE”",
                         "reminder_done" if is_none => "There's no reminder “NONE”.",
+                        "list_take" if is_none => "There's no list item “NONE” on the shopping list.",
                         _ => "No room.",
                     };
                     self.cycle.apply(&Entry::Outcome {
@@ -314,7 +315,7 @@ fn what_is_no_task_may_be_a_reminder() {
     assert_eq!(talk.tools(), ["plan", "task_done", "reminder_done", "plan", "reply"]);
     assert_eq!(talk.last("plan")["steps"][0]["tool"], "reminder_done");
     assert_eq!(talk.last("reply")["text"], "It is done.");
-    let talk = Talk::begin(&[message(1, "delete the dentist NONE")], &["task_done", "reminder_done"]);
+    let talk = Talk::begin(&[message(1, "delete the dentist NONE")], &["task_done", "reminder_done", "list_take"]);
     assert_eq!(talk.last("reply")["text"], "There's no task or reminder “the dentist NONE”, so nothing has changed.");
 }
 

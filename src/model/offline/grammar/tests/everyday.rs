@@ -37,10 +37,11 @@ fn everyday_sentences_are_understood_asked_about_or_kept() {
     check(SENTENCES);
 }
 
+/// The table itself: what is in it is checked above.
 #[test]
 fn nearly_all_of_them_are_answered() {
-    let fates: Vec<String> = SENTENCES.lines().filter_map(|line| Some(fate(line.split_once(" => ")?.0))).collect();
-    let kept = fates.iter().filter(|fate| *fate == "kept").count();
+    let fates: Vec<&str> = SENTENCES.lines().filter_map(|line| Some(line.split_once(" => ")?.1)).collect();
+    let kept = fates.iter().filter(|fate| **fate == "kept").count();
     assert!(fates.len() >= 300 && kept * 10 <= fates.len(), "{kept} of {} are kept", fates.len());
 }
 

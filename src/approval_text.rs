@@ -9,7 +9,7 @@ use crate::{random::hex, types::BoundFiles};
 
 mod described;
 
-pub use described::{Described, Part, Piece, code, describe};
+pub use described::{Described, QuestionPart, WishPiece, code, describe};
 
 /// The tool that proposes a change of the assistant's own orders.
 pub const PROPOSE_CHANGE: &str = "propose_change";

@@ -6,12 +6,15 @@ use super::{PROPOSE_CHANGE, changed_lines, difference, visible};
 
 /// The longest argument that stands in the sentence, in characters; a longer one stands below it.
 const MAX_IN_SENTENCE_CHARS: usize = 120;
+/// What a proposal states as its effect, by argument.
+const STATED_EFFECT: [(&str, &[&str]); 2] =
+    [("figure", &["rounds", "cost", "questions", "tasks_done"]), ("aim", &["less", "more"])];
 /// How a tool of a server is named: this, the server, `__`, the tool.
 const SERVER_PREFIX: &str = "mcp__";
 
 /// A piece of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
+pub enum WishPiece {
     /// Words of ours.
     Words(&'static str),
     /// An argument, or a name, as it was written.
@@ -20,7 +23,7 @@ pub enum Piece {
 
 /// What stands below the sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct QuestionPart {
     /// The argument's name; `None`: it is what the sentence is about.
     pub name: Option<String>,
     /// Its text, whole, with what a screen hides written out.
@@ -31,24 +34,25 @@ pub struct Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Described {
     /// What would be done, to follow "May I".
-    pub wish: Vec<Piece>,
+    pub wish: Vec<WishPiece>,
     /// The rest of it.
-    pub parts: Vec<Part>,
+    pub parts: Vec<QuestionPart>,
 }
 
 /// Describes an action: every argument stands in the sentence or below it, none twice.
 pub fn describe(tool: &str, action: &str) -> Described {
     let Ok(arguments) = serde_json::from_str::<Map<String, Value>>(action) else {
-        let parts = vec![Part { name: None, text: visible(action) }];
+        let parts = vec![QuestionPart { name: None, text: visible(action) }];
         return Described {
-            wish: vec![Piece::Words("use "), Piece::Value(visible(tool)), Piece::Words(" with this")],
+            wish: vec![WishPiece::Words("use "), WishPiece::Value(visible(tool)), WishPiece::Words(" with this")],
             parts,
         };
     };
     let mut rest = Rest { arguments, main: Vec::new() };
     let wish = rest.wish(tool);
-    let further = rest.arguments.iter().map(|(name, value)| Part { name: Some(visible(name)), text: text_of(value) });
-    let parts = rest.main.iter().cloned().map(|text| Part { name: None, text }).chain(further).collect();
+    let further =
+        rest.arguments.iter().map(|(name, value)| QuestionPart { name: Some(visible(name)), text: text_of(value) });
+    let parts = rest.main.iter().cloned().map(|text| QuestionPart { name: None, text }).chain(further).collect();
     Described { wish, parts }
 }
 
@@ -60,7 +64,7 @@ struct Rest {
 }
 
 impl Rest {
-    fn wish(&mut self, tool: &str) -> Vec<Piece> {
+    fn wish(&mut self, tool: &str) -> Vec<WishPiece> {
         match tool {
             "bash" => self.command(),
             "str_replace_based_edit_tool" | "memory" => self.edit(tool == "memory"),
@@ -68,6 +72,12 @@ impl Rest {
                 if let Some(text) = self.arguments.get("edits").and_then(difference) {
                     self.arguments.remove("edits");
                     self.main.push(visible(&text));
+                }
+                // The reasons tell it in words.
+                for (key, known) in STATED_EFFECT {
+                    if self.arguments.get(key).and_then(Value::as_str).is_some_and(|value| known.contains(&value)) {
+                        self.arguments.remove(key);
+                    }
                 }
                 self.about("change my own orders: ", "title")
             }
@@ -82,45 +92,45 @@ impl Rest {
             "reminder_done" => self.about("end the reminder ", "reminder"),
             "reminder_set" => {
                 let mut wish = self.about("set the reminder ", "text");
-                wish.extend(self.value("when").into_iter().flat_map(|when| [Piece::Words(" for "), when]));
+                wish.extend(self.value("when").into_iter().flat_map(|when| [WishPiece::Words(" for "), when]));
                 wish
             }
             "brain_revert" if self.is("wake", "last") => {
                 self.arguments.remove("wake");
-                vec![Piece::Words("undo what was changed last")]
+                vec![WishPiece::Words("undo what was changed last")]
             }
-            "brain_revert" => vec![Piece::Words("undo an earlier change")],
+            "brain_revert" => vec![WishPiece::Words("undo an earlier change")],
             _ => match tool.strip_prefix(SERVER_PREFIX).and_then(|name| name.split_once("__")) {
                 Some((server, name)) => vec![
-                    Piece::Words("use "),
-                    Piece::Value(visible(name)),
-                    Piece::Words(" of "),
-                    Piece::Value(visible(server)),
+                    WishPiece::Words("use "),
+                    WishPiece::Value(visible(name)),
+                    WishPiece::Words(" of "),
+                    WishPiece::Value(visible(server)),
                 ],
-                None => vec![Piece::Words("use "), Piece::Value(visible(tool))],
+                None => vec![WishPiece::Words("use "), WishPiece::Value(visible(tool))],
             },
         }
     }
 
     /// A command of the shell, and what it is given.
-    fn command(&mut self) -> Vec<Piece> {
-        let mut wish = vec![Piece::Words(match self.arguments.get("command") {
+    fn command(&mut self) -> Vec<WishPiece> {
+        let mut wish = vec![WishPiece::Words(match self.arguments.get("command") {
             Some(Value::String(_)) => "run this command",
             _ => "start a fresh shell",
         })];
         self.take_text("command");
         self.take_flag("restart");
         if self.take_flag("writes") {
-            wish.push(Piece::Words(", which may change your files in the granted folders"));
+            wish.push(WishPiece::Words(", which may change your files in the granted folders"));
         }
         if self.take_flag("network") {
-            wish.push(Piece::Words(", which may use the network"));
+            wish.push(WishPiece::Words(", which may use the network"));
         }
         wish
     }
 
     /// An edit of a file.
-    fn edit(&mut self, is_memory: bool) -> Vec<Piece> {
+    fn edit(&mut self, is_memory: bool) -> Vec<WishPiece> {
         let verb = match self.arguments.get("command").and_then(Value::as_str) {
             Some("create") => "write ",
             Some("str_replace") => "change ",
@@ -129,14 +139,14 @@ impl Rest {
             Some("delete") => "delete ",
             Some("rename") => "rename ",
             Some("view") => "look at ",
-            _ => return vec![Piece::Words("edit a file")],
+            _ => return vec![WishPiece::Words("edit a file")],
         };
         self.arguments.remove("command");
         let path = if self.arguments.contains_key("path") { "path" } else { "old_path" };
         let mut wish = self.about(verb, path);
-        wish.extend(self.value("new_path").into_iter().flat_map(|path| [Piece::Words(" to "), path]));
+        wish.extend(self.value("new_path").into_iter().flat_map(|path| [WishPiece::Words(" to "), path]));
         if is_memory {
-            wish.push(Piece::Words(" in my memory"));
+            wish.push(WishPiece::Words(" in my memory"));
         }
         let text = |rest: &Self, key: &str| rest.arguments.get(key).map(|value| value.as_str().map(str::to_owned));
         match (text(self, "old_str"), text(self, "new_str")) {
@@ -154,24 +164,24 @@ impl Rest {
     }
 
     /// The verb with its object, or with a word for it where the object stands below.
-    fn about(&mut self, verb: &'static str, key: &str) -> Vec<Piece> {
+    fn about(&mut self, verb: &'static str, key: &str) -> Vec<WishPiece> {
         match self.value(key) {
-            Some(value) => vec![Piece::Words(verb), value],
+            Some(value) => vec![WishPiece::Words(verb), value],
             None => {
                 self.take_text(key);
                 let is_noun_said = !["remember ", "forget ", "tell you ", "search the web for "].contains(&verb);
-                vec![Piece::Words(verb), Piece::Words(if is_noun_said { "below" } else { "this" })]
+                vec![WishPiece::Words(verb), WishPiece::Words(if is_noun_said { "below" } else { "this" })]
             }
         }
     }
 
     /// A short text of one line, which then stands in the sentence alone.
-    fn value(&mut self, key: &str) -> Option<Piece> {
+    fn value(&mut self, key: &str) -> Option<WishPiece> {
         let text = visible(self.arguments.get(key)?.as_str()?);
         let fits = text.chars().count() <= MAX_IN_SENTENCE_CHARS && !text.contains('\n') && !text.trim().is_empty();
         fits.then(|| {
             self.arguments.remove(key);
-            Piece::Value(text)
+            WishPiece::Value(text)
         })
     }
 
@@ -213,8 +223,8 @@ impl Described {
 
     fn told(&self, value: impl Fn(&str) -> String) -> String {
         let pieces = self.wish.iter().map(|piece| match piece {
-            Piece::Words(words) => (*words).to_owned(),
-            Piece::Value(text) => value(text),
+            WishPiece::Words(words) => (*words).to_owned(),
+            WishPiece::Value(text) => value(text),
         });
         format!("May I {}?", pieces.collect::<String>())
     }
@@ -235,7 +245,7 @@ impl Described {
                 .map(|line| format!("{}\n", if line.is_empty() { String::new() } else { shown(line) }))
                 .collect()
         };
-        let part = |part: &Part| match &part.name {
+        let part = |part: &QuestionPart| match &part.name {
             Some(name) => {
                 format!("{}:\n{}", name.replace('_', " ").replace(['`', '*', '[', '\n'], "'"), lines(&part.text))
             }
@@ -247,8 +257,8 @@ impl Described {
     /// All of it to the letter, to be searched.
     pub fn raw(&self) -> String {
         let values = self.wish.iter().filter_map(|piece| match piece {
-            Piece::Value(text) => Some(text.as_str()),
-            Piece::Words(_) => None,
+            WishPiece::Value(text) => Some(text.as_str()),
+            WishPiece::Words(_) => None,
         });
         values.chain(self.parts.iter().map(|part| part.text.as_str())).collect::<Vec<_>>().join("\n")
     }

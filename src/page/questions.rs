@@ -24,7 +24,7 @@ use super::{
     site::{PageDesk, PageSite},
 };
 use crate::{
-    approval_text::{self, Described, Piece, sha256},
+    approval_text::{self, Described, WishPiece, sha256},
     cycle,
     policy::Risk,
     store::{Approval, ApprovalState, Store},
@@ -371,8 +371,8 @@ fn sentence(desk: &PageDesk<'_>, described: &Described) -> Markup {
         "May I "
         @for piece in &described.wish {
             @match piece {
-                Piece::Words(words) => (words),
-                Piece::Value(value) => code { (shown(desk, value)) },
+                WishPiece::Words(words) => (words),
+                WishPiece::Value(value) => code { (shown(desk, value)) },
             }
         }
         "?"

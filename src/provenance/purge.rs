@@ -18,7 +18,7 @@ use super::{
 use crate::{
     cycle::merge_texts,
     memory::forgetting::SoughtWords,
-    repo::{REMOTE_TIMEOUT, RemoteError},
+    repo::{Oid, REMOTE_TIMEOUT, RemoteError},
     store::HEAD_SEEN,
     words::count,
 };
@@ -108,7 +108,13 @@ fn finish_interrupted(hand: &mut Hand<'_>, dir: &Path) -> Result<(), ProvenanceE
         }
         let commits: Option<BTreeMap<String, String>> =
             fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        if let Some(commits) = commits {
+        // Cut off before the references moved, it is in force nowhere.
+        let head = hand.repo.head()?;
+        let in_force = |new: &String| match (head, Oid::from_str(new)) {
+            (Some(head), Ok(new)) => hand.repo.contains(head, new).unwrap_or(false),
+            _ => false,
+        };
+        if let Some(commits) = commits.filter(|commits| commits.values().any(in_force)) {
             hand.store().rewrite_commits(&commits)?;
         }
         remove(&path)?;

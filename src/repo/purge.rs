@@ -63,7 +63,9 @@ impl Repo {
         walk.set_sorting(Sort::TOPOLOGICAL | Sort::REVERSE)?;
         walk.push_glob("*")?;
         walk.push(head)?;
-        let mut rewritten = Rewritten { git: &self.git, without, objects: HashMap::new() };
+        // What is written through our own handle stays in memory until it is stored; this goes to the disk at once.
+        let git = git2::Repository::open(self.git.path())?;
+        let mut rewritten = Rewritten { git: &git, without, objects: HashMap::new() };
         let (mut commits, mut roots) = (BTreeMap::new(), BTreeSet::new());
         for id in walk {
             let id = id?;
@@ -80,8 +82,8 @@ impl Repo {
             Some(new_head) => {
                 let trailers: String = roots.iter().map(|root| format!("{PURGES}: {root}\n")).collect();
                 let message = format!("Take words out of the history\n\n{trailers}");
-                let tree = self.git.find_commit(*new_head)?.tree_id();
-                self.commit_object(&self.person(now)?, &message, tree, &[*new_head])?
+                let (parent, person) = (git.find_commit(*new_head)?, self.person(now)?);
+                git.commit(None, &person, &person, &message, &parent.tree()?, &[&parent])?
             }
             // It was done before; what the remote has was fetched since.
             None => head,
@@ -97,6 +99,10 @@ impl Repo {
                 references.push((name.to_owned(), if is_ours { tip } else { *new }));
             }
         }
+        // No reference moves to what isn't whole on the disk.
+        let tips: Vec<String> = references.iter().map(|(_, tip)| tip.to_string()).collect();
+        let whole = ["rev-list", "--objects", "--quiet"].into_iter().chain(tips.iter().map(String::as_str));
+        self.housekeep(CLEAR_TIMEOUT, &whole.collect::<Vec<_>>())?;
         let remote = self.id_of(&self.tracking_ref())?.filter(|seen| self.has_remote() && commits.contains_key(seen));
         Ok(Some(PlannedPurge { commits, references, tip: (head, tip), remote }))
     }

@@ -76,18 +76,21 @@ fn a_proposal_shows_what_changes_and_what_it_is_to_do_and_its_tree_is_a_branch()
         "+ Answer in two sentences.",
         "You asked me to be brief.",
         "It changes claude.md in line",
-        "“Answer in two sentences”, stated effect: fewer requests to a model each time.",
+        "May I change my own orders: Answer in two sentences?",
+        "Stated effect: fewer requests to a model each time.",
         "In the last 7 days: 1.0 requests to a model each time (1 answer).",
-        "the branch proposed/answer-in-two-sentences",
     ] {
         assert!(question.contains(shown), "{shown}: {question}");
     }
+    for unwanted in ["proposed/", "figure", "rounds"] {
+        assert!(!question.contains(unwanted), "{unwanted}: {question}");
+    }
     let listed = env.wake(&["approvals", "list"]).ok().stdout;
-    assert!(listed.contains("+ Answer in two sentences.") && listed.contains("stated effect"), "{listed}");
+    assert!(listed.contains("+ Answer in two sentences.") && listed.contains("Stated effect"), "{listed}");
     {
         let page = ServedPage::open(&env);
         let shown = page.get("/questions").ok();
-        assert!(shown.contains("+ Answer in two sentences.") && shown.contains("stated effect"), "{shown}");
+        assert!(shown.contains("+ Answer in two sentences.") && shown.contains("Stated effect"), "{shown}");
     }
     assert!(!env.memory("claude.md").contains("two sentences"), "nothing is changed before the yes");
     assert_eq!(branches(&env), "proposed/answer-in-two-sentences");

@@ -329,7 +329,10 @@ fn commands_work_at_a_terminal_as_on_telegram() {
     say(&["/resume"]);
     assert_eq!(env.query::<i64>("SELECT count(*) FROM stopped"), 0);
     let undone = say(&["/undo"]);
-    assert!(undone.contains("I've undone "), "{undone}");
+    assert!(undone.contains("I've undone what you did"), "{undone}");
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM reminders WHERE state = 'active'"), 0);
+    let undone = say(&["/undo"]);
+    assert!(undone.contains("I've undone what I did"), "{undone}");
     assert!(!env.memory("memory/agent-memory/semantic-memory.md").contains("tea is at five"));
     assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages WHERE message_text LIKE '/%'"), 0);
     env.check_sound();

@@ -96,6 +96,24 @@ fn without_an_id_the_last_wake_that_did_something_is_meant() {
     env.check_sound();
 }
 
+#[test]
+fn what_was_undone_is_neither_found_nor_quoted_and_can_be_forgotten() {
+    let env = lived_in();
+    assert!(say(&env, "what do you know about dogs?").stdout.contains("dogs bark"));
+    env.wake(&["undo"]).ok();
+    let answered = say(&env, "what do you know about dogs?").stdout;
+    assert!(!answered.contains("bark"), "{answered}");
+    let found = env.wake(&["memory", "search", "remember dogs bark"]).ok().stdout;
+    let own =
+        |line: &&str| line.starts_with("memory/") || line.starts_with("messages/2:") || line.starts_with("answers/2:");
+    assert!(!found.lines().filter(own).any(|line| line.contains("bark")), "{found}");
+    assert!(say(&env, "what do you know about cats?").stdout.contains("cats purr"), "what stands is found");
+    env.wake(&["memory", "forget", "dogs bark", "--yes"]).ok();
+    let left = env.wake(&["memory", "search", "bark"]).ok().stdout;
+    assert!(!left.contains("bark"), "{left}");
+    env.check_sound();
+}
+
 /// The commands of a person's own, from the newest on, and what each undo says that it is.
 #[test]
 fn what_a_person_does_themselves_is_undone_in_the_same_line() {

@@ -150,8 +150,11 @@ impl Store {
         self.write(|tx| {
             let open = open_at_terminal(tx, now)?;
             let (Some(first), Some(last)) = (open.first(), open.last()) else { return Ok(None) };
-            let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE chat_id = 0 AND id > ?1 AND taken_back_at IS NULL)";
-            if tx.prepare(sql)?.query_row([last.outgoing], |row| row.get(0))? {
+            // What was said to such a word before, which decided nothing, comes between nothing.
+            let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE chat_id = 0 AND id > ?1
+                 AND taken_back_at IS NULL AND message_text NOT IN (?2, ?3))";
+            let values = (last.outgoing, WHICH_QUESTION, WANTS_A_COMMAND);
+            if tx.prepare(sql)?.query_row(values, |row| row.get(0))? {
                 return Ok(None);
             }
             let is_one_task = open.iter().all(|other| other.cycle == first.cycle);

@@ -84,7 +84,7 @@ impl Store {
     pub fn said_by_us(&self, rows: SpokenRows<'_>) -> Result<Vec<Spoken>> {
         let columns = "SELECT id, CAST(chat_id AS INTEGER), message_text, min(created_at, COALESCE(sent_at, created_at)), taint, cycle_id,
              sent_at IS NOT NULL, taken_back_at IS NULL AND kind NOT IN ('command', 'notice')
-                 AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = cycle_id AND u.taken_back IS NOT NULL)
+                 AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = outgoing_messages.cycle_id AND u.taken_back IS NOT NULL)
              FROM outgoing_messages WHERE typeof(chat_id) = 'integer'";
         self.spoken(columns, rows, |row| {
             Ok(Spoken {

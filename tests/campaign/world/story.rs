@@ -87,7 +87,7 @@ impl Story {
         let mut env = Self::busy();
         env.wake(&["--once"]).ok();
         let mut store = env.store();
-        let wake = store.last_undoable(&[], &[]).unwrap().unwrap().cycle.id;
+        let wake = store.all_undoable(&[], 1).unwrap().swap_remove(0).0;
         store.order(&Order::Undo { wake }, clock::parse_time(NOW).unwrap()).unwrap();
         drop(store);
         // Asked for in the chat, and told there.

@@ -213,7 +213,7 @@ fn text_of(value: &Value) -> String {
 impl Described {
     /// The sentence as Markdown, values as code: `May I …?`
     pub fn sentence(&self) -> String {
-        self.told(|value| code(value))
+        self.told(code)
     }
 
     /// The sentence as plain text, values in quotation marks.
@@ -231,7 +231,7 @@ impl Described {
 
     /// What stands below the sentence, as Markdown in which each line wraps.
     pub fn wrapped(&self) -> String {
-        self.below(|line| code(line))
+        self.below(code)
     }
 
     /// The same as plain text.

@@ -154,7 +154,7 @@ impl CommandRoom {
         let has_less_than = |bytes: u64| disk::free_bytes(&self.scratch).is_ok_and(|free| free < bytes);
         let is_to_go_on = || has_less_than(self.enough);
         match filled {
-            None if has_less_than(self.reserve.min(self.free)) => self.remove(|is_own, _| is_own && is_to_go_on()),
+            None if has_less_than(self.floor.min(self.free)) => self.remove(|is_own, _| is_own && is_to_go_on()),
             Some(Filled::Disk) => self.remove(|_, _| is_to_go_on()),
             Some(Filled::Scratch) => self.remove(|_, left| left > MAX_SCRATCH_BYTES / 2),
             None => ClearedFiles::default(),

@@ -18,6 +18,9 @@ use super::{
 /// How many facts are quoted at most as one answer.
 pub const MAX_QUOTES: usize = 5;
 
+/// How many facts are quoted at most where none answers.
+pub const MAX_NEAREST: usize = 2;
+
 /// Words that say nothing of what a text is about, in the folded form of [`words`].
 const STOP_WORDS: &[&str] = &[
     "a", "about", "am", "an", "and", "any", "anything", "are", "as", "at", "be", "been", "but", "by", "can", "could",
@@ -95,6 +98,51 @@ pub fn quote(docs: &[(&str, &str)], question: &str) -> Option<Vec<QuotedFact>> {
     Some(quoted)
 }
 
+/// The facts that come nearest to a question that none answers: those that speak of somebody whom it names, or of what it calls "my" or
+/// "the" something. The first of them, at most [`MAX_NEAREST`].
+pub fn nearest(docs: &[(&str, &str)], question: &str) -> Vec<QuotedFact> {
+    let subjects = subjects_of(question);
+    let wanted = content_words(question);
+    let asks_age = question.to_lowercase().contains("old am i");
+    let mut found = Vec::new();
+    for (path, text) in docs.iter().filter(|(path, _)| DocKind::of(path) == DocKind::Facts) {
+        each_line(path, text, |hit, is_item| {
+            let names = names_in(&hit.text);
+            let own = words(&hit.text);
+            let is_near = wanted.iter().any(|word| names.contains(word))
+                || subjects.iter().any(|word| own.contains(word))
+                || asks_age && hit.text.to_lowercase().starts_with("i was born");
+            if is_item && is_near && found.len() < MAX_NEAREST {
+                found.push(hit);
+            }
+        });
+    }
+    found
+}
+
+/// The words of a text one by one, as they are written.
+fn written_words(text: &str) -> Vec<&str> {
+    let parts = text.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’');
+    let plain = |word: &'_ str| word.trim_end_matches("'s").trim_end_matches("’s").len();
+    parts.map(|word| word.get(..plain(word)).unwrap_or_default()).filter(|word| !word.is_empty()).collect()
+}
+
+/// Names that stand in a text: words with a capital, in the folded form of [`words`]. The first word counts unless it is a common one.
+fn names_in(text: &str) -> HashSet<String> {
+    let names = written_words(text).into_iter().filter(|word| word.starts_with(char::is_uppercase));
+    names.flat_map(words).filter(|word| !STOP_WORDS.contains(&word.as_str()) && word.chars().count() > 2).collect()
+}
+
+/// The things that a question is about: what follows "my", "our" or "the".
+fn subjects_of(question: &str) -> Vec<String> {
+    let said = written_words(question);
+    let is_lead = |word: &str| ["my", "our", "the"].iter().any(|lead| word.eq_ignore_ascii_case(lead));
+    let behind = said.windows(2).filter(|pair| matches!(pair, [lead, _] if is_lead(lead)));
+    let mut subjects: Vec<String> = behind.filter_map(|pair| pair.last()).flat_map(|word| words(word)).collect();
+    subjects.retain(|word| !STOP_WORDS.contains(&word.as_str()) && word.chars().count() > 2);
+    subjects
+}
+
 /// Hands over each line that isn't blank, a comment or a heading of a part, and whether it is a bullet item: an item is one "line"
 /// however often it is wrapped.
 fn each_line(path: &str, text: &str, mut take: impl FnMut(QuotedFact, bool)) {
@@ -158,6 +206,26 @@ mod tests {
     use crate::memory::{ACTIVE, EPISODIC_MEMORY, SEMANTIC_MEMORY, strategies::document};
 
     const FACTS: &str = "## People\n- Anna’s birthday is 3 May <!-- wake 20261121T140302Z-812 message 41 -->\n- Bob likes\n  green tea\n\n## Car\n- plate is B-XY 12\n\nThe birthday of nobody.\n";
+    #[test]
+    fn the_nearest_facts_speak_of_whom_or_what_a_question_is_about() {
+        const FACTS: &str = "# Facts\n\n## People\n- My daughter's name is Ottilie and she goes to Birchwood Primary\n- I lent Rasmus 40 quid\n\
+                             - my dad was born in 1954\n- I was born on 22 February 1986\n- the boiler is a Bosch\n";
+        let docs = [(SEMANTIC_MEMORY, FACTS)];
+        for (question, near) in [
+            ("which school does ottilie go to", "Birchwood"),
+            ("how much does Rasmus owe me", "40 quid"),
+            ("how old is my dad", "1954"),
+            ("how old am I", "1986"),
+            ("what make is the boiler", "Bosch"),
+        ] {
+            let found = nearest(&docs, question);
+            assert!(found.first().is_some_and(|fact| fact.text.contains(near)), "{question}: {found:?}");
+        }
+        for question in ["who won the cup in 1998", "do I have a brother", "where is my key", "is today a holiday"] {
+            assert_eq!(nearest(&docs, question), [], "{question}");
+        }
+    }
+
     const LOG: &str =
         "## 2026-11-20\n- 09:00 told Anna of tea\n\n## 2026-11-21\n- 10:00 told Bob of tea\n- 11:00 told Anna of tea\n";
 

@@ -73,8 +73,8 @@ struct Diff {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Revert {
-    /// The wake's id or its commit's, or how it begins; four characters at least. A person's own change by its commit. "last" is
-    /// what was changed last here, by you or by your person: what they mean by "undo that".
+    /// The wake's id or its commit's, or how it begins; four characters at least. A person's own change by its commit. `last`: what
+    /// was changed last here, by you or by them.
     wake: String,
 }
 

@@ -98,6 +98,9 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
+/// Stands behind facts that come near what was asked.
+const NEAREST: &str = "You haven't told me exactly what you ask; this is the nearest.";
+
 /// The offline model's way to answer a question: by quoting.
 pub(super) fn quote() -> Tool {
     Tool::new("quote", "Quote stored facts that answer a question.", Effect::Read, |args: &Quote, world| {
@@ -108,7 +111,15 @@ pub(super) fn quote() -> Tool {
                 let content = facts.iter().map(quoted).collect::<Vec<_>>().join("\n");
                 Ok(Done { taint: taint_of(&facts, &documents, world), ..Done::told(content) })
             }
-            _ => Err(Refusal::because("Nothing that is stored answers this.")),
+            _ => {
+                let near = quoting::nearest(&borrowed, &args.query);
+                if near.is_empty() {
+                    return Err(Refusal::because("Nothing that is stored answers this."));
+                }
+                let mut lines: Vec<String> = near.iter().map(quoted).collect();
+                lines.push(NEAREST.to_owned());
+                Ok(Done { taint: taint_of(&near, &documents, world), ..Done::told(lines.join("\n")) })
+            }
         }
     })
 }

@@ -55,11 +55,11 @@ struct Show {
 struct Move {
     /// The reminder's number from `reminder_list`, or words that only it has.
     reminder: String,
-    /// When from now on, as for `reminder_set`. A day alone keeps the time of day, a time alone keeps the day, or how it recurs. With
-    /// `all` as the reminder `here`: those set in another time zone come at the same hour in the present one.
+    /// When from now on, as for `reminder_set`. A day alone keeps the time, a time alone the day or the rhythm. `here` with `all`: the
+    /// same hour in the present zone.
     #[serde(default)]
     when: Option<String>,
-    /// In the place of `when`: how much later, such as `1 hour`. Counted from its time, or from now if that has passed.
+    /// Instead of `when`: how much later, such as `1 hour`, than its time, or than now if that has passed.
     #[serde(default)]
     by: Option<String>,
 }
@@ -67,7 +67,7 @@ struct Move {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Which {
-    /// The reminder's number from `reminder_list`, words that only it has, or `last`: the one that was just sent here.
+    /// Its number from `reminder_list`, words that only it has, or `last`: the one just sent here.
     reminder: String,
 }
 

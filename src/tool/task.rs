@@ -74,7 +74,7 @@ struct Add {
     /// When the next step is yours: local time of it, such as `2026-11-23 09:00`. You are woken then.
     #[serde(default)]
     at: Option<String>,
-    /// The day until which it is to be done: `friday`, `2026-11-23`. Your person is told on that day, and once it is missed.
+    /// The day until which it is to be done, such as `friday`. Your person is told then, and once it is missed.
     #[serde(default)]
     due: Option<String>,
     /// Why it matters.

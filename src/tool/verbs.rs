@@ -38,7 +38,7 @@ pub(super) fn line(tool: &str) -> &'static str {
         }
         "context_update" => "`text`: all of their energy, limits and wishes now; `shorten`, `over_theirs` as for note",
         "task_add" => {
-            "`title`; `list` (active, backlog), `next` (step), `at` (local time of a step that is yours: 2026-11-23 09:00), `due` (a day: friday), `why`, `project`, `notes`"
+            "`title`; `list` (active, backlog), `next` (step), `at` (local time of a step of yours), `due` (a day), `why`, `project`, `notes`"
         }
         "task_update" => {
             "`task`, `key` (title, status, next, due, at, missed (run, skip, tell), why, any other), `value` (none removes it)"
@@ -47,13 +47,13 @@ pub(super) fn line(tool: &str) -> &'static str {
         "task_done" => "`task` leaves its list; `dropped`: given up",
         "task_move" => "`task`, `to` (active, backlog)",
         "reminder_set" => {
-            "`text`, `when` (2026-11-23 09:00, tomorrow at 9, every weekday at 8, 15 minutes before the meeting), `missed` if the machine was off \
+            "`text`, `when` (tomorrow at 9, every weekday at 8, 15 minutes before the meeting), `missed` if the machine was off \
              (run: late, skip, tell)"
         }
         "reminder_move" => {
-            "`reminder`, `when` (a day alone keeps its time, a time its day; of `all`: `here`, after a change of time zone), or `by` (how much later: 1 hour); it gets another number"
+            "`reminder`, `when` (a day alone keeps its time; for `all`: `here`, after a change of zone) or `by` (1 hour); it gets another number"
         }
-        "reminder_done" => "`reminder` ends; `last`: the one just sent",
+        "reminder_done" => "`reminder` (`last`: just sent) ends",
         "long_task_start" => {
             "`task` (title of an active or a new one), `goal`, `steps` (`what`, understood by itself; `tool` that must have worked; `done_when`; \
              `needs`, step numbers, else all before), `budget_usd` of all"

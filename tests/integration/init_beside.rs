@@ -79,7 +79,7 @@ fn a_server_of_models_at_its_usual_port_is_shown_and_never_proposed() {
     dialog.until("✓ openai:qwen3:8b at http://127.0.0.1:11434/v1: free, and nothing leaves this machine");
     let next = dialog.answer("> ", "");
     assert!(next.contains("Telegram:") && !next.contains("API key?"), "{next}");
-    for _ in 0..(if reveille::voice::IS_BUILT { 8 } else { 7 }) {
+    for _ in 0..(if reveille::voice::IS_BUILT { 7 } else { 6 }) {
         dialog.answer("> ", "");
     }
     let summary = dialog.answer("Write this? [Y/n] ", "n");

@@ -144,7 +144,9 @@ fn a_proposal_in_plain_text_is_told_and_a_question_that_came_to_nothing_is_not_p
     for later in ["2026-11-23T12:00:00Z", "2026-11-23T16:00:00Z"] {
         assert_eq!(env.at(later).once()["outcome"], "idle", "{later}");
     }
-    assert_eq!((claude.requests().len(), sent(&telegram).len()), (asked + 1, 2));
+    let told = sent(&telegram);
+    assert_eq!((claude.requests().len(), told.len()), (asked + 1, 3), "{told:?}");
+    assert!(told[2].contains("Tax return") && told[2].contains("due"), "{told:?}");
     env.check_sound();
 }
 

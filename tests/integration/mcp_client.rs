@@ -83,7 +83,7 @@ impl World {
 
     fn question(&self) -> String {
         let asked = self.env.wake(&["approvals", "list"]).ok().stdout;
-        assert!(asked.contains("mcp__peer__say"), "{asked}");
+        assert!(asked.contains("May I use “say” of “peer”?"), "{asked}");
         asked
     }
 }
@@ -131,7 +131,7 @@ fn what_a_person_didnt_call_harmless_asks_first() {
     let world = World::new("");
     world.ask();
     assert_eq!(world.env.once()["outcome"], "parked");
-    assert!(world.question().contains("(dangerous)"));
+    assert!(world.question().contains("Risk: high"));
     assert_eq!(world.calls(), 0);
     world.claude.expect(Reply::text("Done."));
     world.env.wake(&["approvals", "approve", "1"]).ok();

@@ -68,7 +68,7 @@ fn every_command_is_answered_while_a_wake_waits_for_the_mind() {
         ("/remind drink in 2 hours", "Reminder set: drink"),
         ("/cost", "Today"),
         ("/log", "under way"),
-        ("/undo", "There's nothing to undo"),
+        ("/undo", "set the reminder “drink”"),
         ("/retry", "nothing to try again"),
         ("/rules", "There are no rules"),
         ("/wake", "I'm at work"),

@@ -140,7 +140,7 @@ fn who_wants_to_be_asked_first_is_not_overruled() {
     let mut env = TestEnv::new();
     env.set("AUTONOMY", "0");
     let ran = env.wake(&["--once", "--say", "remember that the wifi code is 1234"]).ok();
-    assert!(ran.stdout.contains("May I do this?") && ran.stdout.contains("the wifi code is 1234"), "{ran:#?}");
+    assert!(ran.stdout.contains("May I remember") && ran.stdout.contains("the wifi code is 1234"), "{ran:#?}");
     assert!(!env.memory("memory/agent-memory/semantic-memory.md").contains("1234"));
     env.wake(&["approvals", "deny", "1"]).ok();
     assert!(!env.memory("memory/agent-memory/semantic-memory.md").contains("1234"));
@@ -151,7 +151,7 @@ fn who_wants_to_be_asked_first_is_not_overruled() {
 fn what_did_not_work_is_said_in_whole_sentences() {
     let env = TestEnv::new();
     let ran = env.wake(&["say", "task done paint the shed"]).ok();
-    assert_eq!(ran.stdout, "There is no task “paint the shed”.\n");
+    assert_eq!(ran.stdout, "There's no task or reminder “paint the shed”, so nothing has changed.\n");
 }
 
 #[test]

@@ -32,7 +32,7 @@ use self::sentence::Sentence;
 pub use self::{
     language::{Language, language_of},
     nearest::{Near, nearest, recurring_title, remember_form},
-    personal::{Asked, asked},
+    personal::{QuestionKind, asked},
 };
 use crate::{
     schedule::{Missed, RelativeTime, When, parse_relative},
@@ -460,7 +460,7 @@ impl Said {
             Reading::Question => self.questions += 1,
             Reading::IfMissed(policy) => match self.commands.last_mut() {
                 Some(OfflineCommand::Remind { missed, .. } | OfflineCommand::RemindNear { missed, .. }) => {
-                    *missed = policy
+                    *missed = policy;
                 }
                 _ => return false,
             },

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     Outcomes,
-    grammar::{self, Asked, Language, Moment, OfflineCommand, ParsedMessage, Small, ThingKind, Which},
+    grammar::{self, Language, Moment, OfflineCommand, ParsedMessage, QuestionKind, Small, ThingKind, Which},
     history::Referent,
     small_talk::small_talk,
 };
@@ -159,7 +159,7 @@ pub(super) fn parts_of(id: i64, parsed: ParsedMessage, around: &Around<'_>) -> O
         ParsedMessage::Question(question) => {
             let (asked, words) = grammar::asked(&question);
             let call = OfflineCall::new(&format!("m{id}-q"), "quote", json!({"query": words}));
-            let otherwise = (asked == Asked::Personal).then(|| NOT_TOLD.to_owned());
+            let otherwise = (asked == QuestionKind::Personal).then(|| NOT_TOLD.to_owned());
             let call = OfflineCall { keep_on_failure: otherwise.is_none(), otherwise, ..call };
             Some(vec![PhrasePart::Call(Box::new(call.lead("From what I remember:")))])
         }
@@ -491,7 +491,7 @@ impl Kept {
     pub(super) fn of(text: &str) -> Self {
         match (grammar::language_of(text), grammar::asked(text).0) {
             (Some(language), _) => Self::Foreign(language),
-            (None, Asked::Fact) => Self::Question,
+            (None, QuestionKind::Fact) => Self::Question,
             (None, _) => Self::Unclear,
         }
     }

@@ -87,7 +87,9 @@ fn an_answer_to_something_else_or_too_late_changes_nothing() {
     {
         let page = ServedPage::open(&env);
         let late = page.get("/questions/1").ok();
-        assert!(late.contains("This has expired") && !late.contains("<form"), "{late}");
+        // The page's own wake may have closed it already.
+        let is_late = late.contains("This has expired") || late.contains("Nobody answered in time");
+        assert!(is_late && !late.contains("<form"), "{late}");
         assert!(page.get("/questions").ok().contains("No open questions."));
     }
     env.at("2026-11-21T14:00:00Z");

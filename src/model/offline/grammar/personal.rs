@@ -7,7 +7,7 @@ use super::{
 
 /// What a question asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
+pub enum QuestionKind {
     /// A fact about the person and theirs.
     Personal,
     /// A fact that they may have told, or that stands in a book.
@@ -27,23 +27,23 @@ const OPENERS: &[&str] = &[
 ];
 
 /// What a question asks for, and its words without those that only ask.
-pub fn asked(question: &str) -> (Asked, String) {
+pub fn asked(question: &str) -> (QuestionKind, String) {
     let tokens = tokens_of(question);
     let sentences = sentence::split(question, &tokens);
     let asking = sentences.iter().find(|sentence| !sentence.is_blank() && sentence.without_courtesy().is_question());
     let (Some(asking), true) = (asking, sentences.len() <= 3) else {
-        return (Asked::Other, question.trim().to_owned());
+        return (QuestionKind::Other, question.trim().to_owned());
     };
     let core = asking.asked();
     let text = if core.is_blank() { question.trim().to_owned() } else { core.text().to_owned() };
     // "Where did I leave the car?": it was parked.
     if core.has("car|van|motorbike") && core.has("where|where's|wheres") && core.has("leave|left|put|park|parked") {
-        return (Asked::Personal, "parked".to_owned());
+        return (QuestionKind::Personal, "parked".to_owned());
     }
     (kind(&core), text)
 }
 
-fn kind(core: &Sentence<'_>) -> Asked {
+fn kind(core: &Sentence<'_>) -> QuestionKind {
     let is_fact = OPENERS.iter().any(|opener| core.cursor().phrase(opener).is_some())
         || core.cursor().phrase("my|our").is_some()
         || core.cursor().text().ends_with("'s");
@@ -51,10 +51,10 @@ fn kind(core: &Sentence<'_>) -> Asked {
     let asks_way = core.cursor().phrase("how do|does|did|can i|we|one").is_some()
         || core.cursor().phrase("what do i do").is_some();
     if !is_fact || asks_way || core.has(ADVICE) {
-        return Asked::Other;
+        return QuestionKind::Other;
     }
     if core.has("my|our|mine|i|me|we|us|i'm") {
-        return Asked::Personal;
+        return QuestionKind::Personal;
     }
-    Asked::Fact
+    QuestionKind::Fact
 }

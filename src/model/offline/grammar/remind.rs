@@ -301,7 +301,10 @@ pub(super) fn cancel(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Read
             let named = sentence.rest_at(verb.skip("the|my|that")).body();
             let last = named.len().checked_sub(1)?;
             let is_one = matches!(named.part_from(last).cursor().text(), "reminder" | "one");
-            (is_one && last > 0).then(|| named.part_until(last))?
+            // "Drop the last one" may be about a task.
+            let is_counted = named.part_until(last).has("last|first|second|third");
+            let is_reminder = named.part_from(last).cursor().text() == "reminder";
+            (is_one && last > 0 && (is_reminder || !is_counted)).then(|| named.part_until(last))?
         }
     };
     Some(match which.which() {

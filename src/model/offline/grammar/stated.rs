@@ -104,7 +104,7 @@ pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading
         return None;
     }
     // "I moved it to the drawer": nobody could tell later what was moved.
-    if body.has("it|them|him|her|these|those") {
+    if body.has("it|them|him|these|those") {
         return None;
     }
     let is_a_day = body

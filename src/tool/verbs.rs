@@ -22,7 +22,7 @@ fn about(group: &str) -> &'static str {
         "long_tasks" => {
             "Work of many steps that outlasts this conversation: each is taken later, when nobody waits, in one of its own. Don't do any now."
         }
-        "reminders" => "Reminders of this chat, sent without you. `reminder`: its number, or words that only it has.",
+        "reminders" => "Reminders of this chat, sent without you. `reminder`: its number or words.",
         _ => "Read what is known.",
     }
 }
@@ -47,11 +47,10 @@ pub(super) fn line(tool: &str) -> &'static str {
         "task_done" => "`task` leaves its list; `dropped`: given up",
         "task_move" => "`task`, `to` (active, backlog)",
         "reminder_set" => {
-            "`text`, `when` (tomorrow at 9, every weekday at 8, 15 minutes before the meeting), `missed` if the machine was off \
-             (run: late, skip, tell)"
+            "`text`, `when` (tomorrow at 9, every weekday at 8, 1 hour before the meeting), `missed` (run late, skip, tell)"
         }
         "reminder_move" => {
-            "`reminder`, `when` (a day alone keeps its time; for `all`: `here`, after a change of zone) or `by` (1 hour); it gets another number"
+            "`reminder`, `when` (a day alone keeps its time; `all`, `here`: to this zone) or `by` (1 hour)"
         }
         "reminder_done" => "`reminder` (`last`: just sent) ends",
         "long_task_start" => {
@@ -67,7 +66,7 @@ pub(super) fn line(tool: &str) -> &'static str {
         "memory_read" => "`path`, `from_line`; without path the list",
         "read_skill" => "`name`; `path` of a further file, `from_line`",
         "task_list" => "`list` (active, backlog), `numbered`: your person's numbers then mean it",
-        "reminder_list" => "`day` (today, 2026-11-23), or all",
+        "reminder_list" => "`day`, or all",
         "read_attachment" => "`id`, `offset` (bytes) of a text file of this chat; without id the list",
         _ => "",
     }

@@ -66,7 +66,7 @@ pub(super) fn line(tool: &str) -> &'static str {
         "memory_read" => "`path`, `from_line`; without path the list",
         "read_skill" => "`name`; `path` of a further file, `from_line`",
         "task_list" => "`list` (active, backlog), `numbered`: your person's numbers then mean it",
-        "reminder_list" => "`day`, or all",
+        "reminder_list" => "`day`",
         "read_attachment" => "`id`, `offset` (bytes) of a text file of this chat; without id the list",
         _ => "",
     }

@@ -15,7 +15,7 @@ use super::{
 use crate::support::env::{Ran, TestEnv};
 
 /// How a question begins, as it is sent.
-const QUESTION_BEGINS: &str = "May I do this?";
+const QUESTION_BEGINS: &str = "May I ";
 
 /// What became of the texts that were sent.
 pub(super) struct Sends {
@@ -94,7 +94,7 @@ fn text_of(exchange: &Exchange) -> Result<String, String> {
 pub(super) fn check_question(exchanges: &[Exchange], standing: &[String]) -> Result<(), String> {
     let of = |label: &str| exchanges.iter().filter(|exchange| exchange.label == label).collect::<Vec<_>>();
     let is_shown = |text: &&String| ["✅ Allowed", "⌛ Nobody answered"].iter().any(|mark| text.contains(mark));
-    let open = standing.iter().filter(|text| text.starts_with("May I do this?") && !is_shown(text)).count();
+    let open = standing.iter().filter(|text| text.starts_with(QUESTION_BEGINS) && !is_shown(text)).count();
     let doubts = of(QUESTION).iter().filter(|sent| sent.known == Some(Knowledge::Doubt)).count();
     let refused = of(CLOSED).iter().filter(|edit| edit.known == Some(Knowledge::Never)).count();
     if open > doubts + refused {

@@ -197,7 +197,14 @@ impl World {
     /// What the log says was done: the lines beneath each entry's first, which says what the wake woke for.
     pub(super) fn log_lines(&self) -> Vec<String> {
         let log = without_comments(&self.env.memory(EPISODIC));
-        let receipts = log.lines().filter_map(|line| line.strip_prefix("  "));
+        // An entry begins with why it woke, or, where a wake has two, with the first thing that it did after it had read others.
+        let begun = |line: &'_ str| {
+            let (_, text) = line.strip_prefix("- ")?.split_once(' ')?;
+            (!text.starts_with("Woke for")).then(|| text.len())
+        };
+        let receipts = log
+            .lines()
+            .filter_map(|line| line.strip_prefix("  ").or_else(|| line.get(line.len().saturating_sub(begun(line)?)..)));
         let is_note = |line: &str| NOTES.iter().any(|note| line.starts_with(note));
         receipts
             .filter(|line| !is_note(line))

@@ -306,26 +306,35 @@ impl Scene {
         Peer(self.env.workspace().join(PEER)).answers(result);
     }
 
-    /// Answers the question that waits.
+    /// Answers the questions that wait: those of one turn are asked together.
     pub(super) fn answer(&mut self, answer: Answer, is_first: bool) -> Result<(), String> {
         let mut store = self.env.store();
         let pending = store.pending_approvals(self.now).map_err(|error| error.to_string())?;
-        let [asked] = pending.as_slice() else { return Err(format!("it is parked, and asks {pending:?}")) };
+        if pending.is_empty() {
+            return Err("it is parked, and asks nothing".to_owned());
+        }
         if answer == Answer::Silence && is_first {
             self.now += TimeDelta::hours(25);
             self.env.at(&self.now.to_rfc3339());
-            let is_late = store.decide(asked.id, true, self.now).map_err(|error| error.to_string())?;
-            return if is_late { Err("a yes counts after a day".to_owned()) } else { Ok(()) };
         }
-        let is_yes = matches!(answer, Answer::Yes | Answer::Swapped);
-        let is_decided = store.decide(asked.id, is_yes, self.now).map_err(|error| error.to_string())?;
-        if !is_decided {
-            return Err(format!("it couldn't be decided: {asked:?}"));
+        for asked in &pending {
+            if answer == Answer::Silence && is_first {
+                let is_late = store.decide(asked.id, true, self.now).map_err(|error| error.to_string())?;
+                if is_late {
+                    return Err("a yes counts after a day".to_owned());
+                }
+                continue;
+            }
+            let is_yes = matches!(answer, Answer::Yes | Answer::Swapped);
+            let is_decided = store.decide(asked.id, is_yes, self.now).map_err(|error| error.to_string())?;
+            if !is_decided {
+                return Err(format!("it couldn't be decided: {asked:?}"));
+            }
+            if answer == Answer::Swapped {
+                self.env.execute(&format!("UPDATE approvals SET action = action || ' ' WHERE id = {}", asked.id));
+            }
+            self.agreed += i64::from(is_yes);
         }
-        if answer == Answer::Swapped {
-            self.env.execute(&format!("UPDATE approvals SET action = action || ' ' WHERE id = {}", asked.id));
-        }
-        self.agreed += i64::from(is_yes);
         Ok(())
     }
 

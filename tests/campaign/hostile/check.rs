@@ -155,7 +155,8 @@ fn questions_show_all(scene: &Scene) -> Result<(), String> {
         let strings = spoken(action);
         let is_printable = |c: char| c.is_ascii_graphic();
         // The editor's verbs are told by plain ones: "May I write …?".
-        let is_shown = |word: &str| shown.contains(word) || matches!(word, "create" | "str_replace" | "insert");
+        let is_shown =
+            |word: &str| shown.contains(word) || matches!(word, "create" | "str_replace" | "insert" | "view");
         let missing = strings.split(|c| !is_printable(c)).find(|word| !is_shown(word));
         if let (Some(word), false) = (missing, shown.contains(action)) {
             let files: Vec<usize> =

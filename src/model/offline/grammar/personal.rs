@@ -36,8 +36,10 @@ pub fn asked(question: &str) -> (QuestionKind, String) {
     };
     let core = asking.asked();
     let text = if core.is_blank() { question.trim().to_owned() } else { core.text().to_owned() };
-    // "Where did I leave the car?": it was parked.
-    if core.has("car|van|motorbike") && core.has("where|where's|wheres") && core.has("leave|left|put|park|parked") {
+    // "Where did I leave the car?": it was parked. The car's keys weren't.
+    let last = text.trim_end_matches(|c: char| !c.is_alphanumeric()).rsplit(' ').next().unwrap_or_default();
+    let is_vehicle = ["car", "van", "motorbike"].iter().any(|name| last.eq_ignore_ascii_case(name));
+    if is_vehicle && core.has("where|where's|wheres") && core.has("leave|left|put|park|parked") {
         return (QuestionKind::Personal, "parked".to_owned());
     }
     (kind(&core), text)

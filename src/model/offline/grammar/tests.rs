@@ -921,3 +921,13 @@ fn a_reminder_can_be_set_by_the_time_of_a_thing() {
         ("remind me after lunch to rest", "unclear"),
     ]);
 }
+
+#[test]
+fn a_car_is_looked_for_where_it_was_parked_and_its_keys_are_not() {
+    for question in ["where did I leave the car?", "where did i park my van"] {
+        assert_eq!(asked(question).1, "parked", "{question}");
+    }
+    for question in ["where did I put the car keys?", "where did I leave the van's papers", "where is my car"] {
+        assert_ne!(asked(question).1, "parked", "{question}");
+    }
+}

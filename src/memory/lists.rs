@@ -29,6 +29,12 @@ pub fn items(text: &str, list: &str) -> Option<Vec<Fact>> {
     topics.peek().is_some().then(|| topics.flat_map(|topic| topic.facts).collect())
 }
 
+/// The names of the lists that there are.
+pub fn names(text: &str) -> Vec<String> {
+    let (facts, _) = Facts::parse(text);
+    facts.topics.into_iter().map(|topic| topic.title).filter(|title| title.ends_with(" list")).collect()
+}
+
 /// Puts things on a list, which is made if it isn't there. Nothing is put on it twice.
 pub fn put(text: &str, list: &str, things: &[String], origin: &str) -> ChangedList {
     let mut done = ChangedList { text: text.to_owned(), changed: Vec::new(), unchanged: Vec::new() };

@@ -26,7 +26,9 @@ pub(crate) fn pick(query: &str, names: &[&str]) -> Result<usize, Miss> {
     }
     let has_all_words = |name: &str| {
         let own = words(name);
-        !wanted_words.is_empty() && wanted_words.iter().all(|word| own.contains(word))
+        let is_in = |word: &&String| own.iter().any(|other| is_same_word(word, other));
+        let mut meant = wanted_words.iter().filter(|word| !ARTICLES.contains(&word.as_str())).peekable();
+        meant.peek().is_some() && meant.all(|word| is_in(&word))
     };
     let rules: [&dyn Fn(&str) -> bool; 3] =
         [&|name| folded(name) == wanted, &|name| folded(name).starts_with(&wanted), &has_all_words];
@@ -42,6 +44,14 @@ pub(crate) fn pick(query: &str, names: &[&str]) -> Result<usize, Miss> {
         }
     }
     Err(Miss::NotFound { similar: similar(&wanted_words, names) })
+}
+
+/// Words before a name that are no part of it.
+const ARTICLES: [&str; 5] = ["the", "my", "our", "a", "an"];
+
+/// The same word, or one the other's plural.
+fn is_same_word(one: &str, other: &str) -> bool {
+    one == other || one.strip_suffix('s') == Some(other) || other.strip_suffix('s') == Some(one)
 }
 
 fn similar(wanted: &[String], names: &[&str]) -> Vec<String> {

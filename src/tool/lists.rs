@@ -49,9 +49,12 @@ struct Take {
 struct ToldDone {
     /// What was done, as a task's title would say it.
     task: String,
-    /// What was bought.
+    /// What was bought, or ticked off.
     #[serde(default)]
     items: Vec<String>,
+    /// The list that was spoken of last.
+    #[serde(default)]
+    list: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -167,9 +170,10 @@ fn take(args: &Take, world: &World) -> Outcome {
 fn told_done(args: &ToldDone, world: &World) -> Outcome {
     check_owner(world)?;
     if !args.items.is_empty() {
-        let of_list = Take { list: SHOPPING.to_owned(), items: Some(args.items.clone()) };
-        let taken = take(&of_list, world);
-        if taken.is_ok() {
+        let text = world.documents.text(memory::SEMANTIC_MEMORY);
+        let lists = args.list.iter().cloned().chain([SHOPPING.to_owned()]).chain(lists::names(&text));
+        let mut taken = lists.map(|list| take(&Take { list, items: Some(args.items.clone()) }, world));
+        if let Some(taken) = taken.find(Result::is_ok) {
             return taken;
         }
     }

@@ -342,13 +342,34 @@ pub(super) fn finish_told(said: &str, world: &World) -> Outcome {
         .filter(|(_, words)| !wanted.is_empty() && wanted.iter().all(|word| words.contains(word)))
         .collect();
     let mut same = near.iter().filter(|(_, words)| words.len() == wanted.len()).map(|(title, _)| *title);
-    match (same.next(), same.next(), near.first()) {
-        (Some(title), None, _) => done(&Finish { task: format!("“{title}”"), dropped: false }, world),
-        (_, _, Some((title, _))) => Err(Refusal(format!(
+    let meant = match (near.as_slice(), same.next(), same.next()) {
+        (_, Some(title), None) => Some(title),
+        ([(title, words)], None, _) if is_thing_of(&wanted, words, title) => Some(*title),
+        _ => None,
+    };
+    match (meant, near.first()) {
+        (Some(title), _) => done(&Finish { task: format!("“{title}”"), dropped: false }, world),
+        (None, Some((title, _))) => Err(Refusal(format!(
             "There's no task just like that, but “{title}” is near it. If that is done, say “{title} is done”. Nothing has changed."
         ))),
-        (_, _, None) => Err(Refusal::because("There's no task like that.")),
+        (None, None) => Err(Refusal::because("There's no task like that.")),
     }
+}
+
+/// Whether words name what a task is about: "the vet" of "ring the vet", "the slides" of "finish the budget slides". Words that could be
+/// anything name nothing.
+fn is_thing_of(wanted: &[String], words: &[String], title: &str) -> bool {
+    const ANYTHING: &[&str] = &["work", "job", "day", "week", "thing", "stuff", "school", "meeting", "project", "today", "list"];
+    // "Milk" names no milk frother: behind the thing its title must go on with another part.
+    const GOES_ON: &[&str] = &["for", "at", "by", "before", "on", "to", "about", "with", "in", "of", "from", "this", "next", "and", "until"];
+    let lower = title.to_lowercase();
+    let last = wanted.last().map_or("", String::as_str);
+    let behind = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).skip_while(|word| *word != last).nth(1);
+    let is_whole = |part: &[String]| {
+        part.ends_with(wanted) || (part.starts_with(wanted) && behind.is_none_or(|word| GOES_ON.contains(&word)))
+    };
+    let is_named = wanted.iter().any(|word| !ANYTHING.contains(&word.as_str()));
+    is_named && (is_whole(words) || words.get(1..).is_some_and(is_whole))
 }
 
 fn shift(args: &Move, world: &World) -> Outcome {

@@ -10,6 +10,7 @@
 mod change;
 mod days;
 mod did;
+mod follow;
 mod known;
 mod language;
 mod lists;
@@ -30,6 +31,8 @@ use chrono::{DateTime, NaiveDate, NaiveTime};
 
 use self::sentence::Sentence;
 pub use self::{
+    days::{awaited, day_told},
+    follow::in_full,
     language::{Language, language_of},
     nearest::{Near, nearest, recurring_title, remember_form},
     personal::{QuestionKind, asked},
@@ -363,6 +366,8 @@ pub enum Which {
 /// What one sentence is.
 enum Reading {
     Command(OfflineCommand),
+    /// Several of a kind, in one sentence: tasks in a row.
+    Commands(Vec<OfflineCommand>),
     Question,
     /// A statement that speaks of what went before: "It changes every month."
     GoesOn,
@@ -399,6 +404,8 @@ pub fn parse(text: &str, now: DateTime<Tz>) -> ParsedMessage {
     }
     let corrected = spelling::corrected(text);
     let text = corrected.as_deref().unwrap_or(text);
+    let uncontracted = did::uncontracted(text);
+    let text = uncontracted.as_deref().unwrap_or(text);
     let tokens = spelling::tokens_of(text);
     let sentences = sentence::split(text, &tokens);
     let whole = sentence::whole(text, &tokens).without_courtesy();
@@ -457,6 +464,7 @@ impl Said {
                 self.small_talk = Some(small);
             }
             Reading::Command(command) => self.commands.push(command),
+            Reading::Commands(commands) => self.commands.extend(commands),
             Reading::Question => self.questions += 1,
             Reading::IfMissed(policy) => match self.commands.last_mut() {
                 Some(OfflineCommand::Remind { missed, .. } | OfflineCommand::RemindNear { missed, .. }) => {
@@ -467,7 +475,10 @@ impl Said {
             Reading::GoesOn => {
                 return self.commands.last_mut().is_some_and(|command| append(command, sentence.text()));
             }
-            Reading::Unclear => return false,
+            Reading::Unclear => match known::small_talk(&sentence, now) {
+                Some(small) => self.small_talk = Some(small),
+                None => return false,
+            },
         }
         true
     }
@@ -522,7 +533,7 @@ fn is_foreign(text: &str) -> bool {
 type Reader = fn(&Sentence<'_>, DateTime<Tz>) -> Option<Reading>;
 
 /// Tried in this order; the first that knows the sentence's beginning decides.
-const READERS: [Reader; 10] = [
+const READERS: [Reader; 12] = [
     known::read,
     days::read,
     remind::read,
@@ -530,9 +541,11 @@ const READERS: [Reader; 10] = [
     lists::read,
     tasks::read,
     store::read,
+    remind::wake_up,
     remind::cancel,
     did::read,
     change::read,
+    tasks::needed,
 ];
 
 fn read(sentence: Sentence<'_>, now: DateTime<Tz>) -> Reading {

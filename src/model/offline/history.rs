@@ -56,7 +56,7 @@ impl History {
             self.0.push(match earlier.text {
                 None => Said::Withheld,
                 Some(text) if earlier.is_mine => Said::Me(text),
-                Some(text) => Said::Person(text, at),
+                Some(text) => Said::Person(self.in_full(&text, at).unwrap_or(text), at),
             });
         }
         self.0.extend(own_words(raw).into_iter().map(Said::Me));
@@ -66,7 +66,19 @@ impl History {
     pub(super) fn push(&mut self, message: &transcript::ShownMessage, now: DateTime<Tz>) {
         let is_own = message.is_own_text && !message.is_reply && !message.is_correction;
         let at = message.at.map_or(now, |at| at.with_timezone(&now.timezone()));
-        self.0.push(if is_own { Said::Person(message.text.clone(), at) } else { Said::Withheld });
+        let full = self.in_full(&message.text, at).unwrap_or_else(|| message.text.clone());
+        self.0.push(if is_own { Said::Person(full, at) } else { Said::Withheld });
+    }
+
+    /// What a message says in full, where it leans on what the person said before it.
+    pub(super) fn in_full(&self, text: &str, at: DateTime<Tz>) -> Option<String> {
+        let back = self.0.iter().rev().take(MAX_BACK).take_while(|said| !matches!(said, Said::Withheld));
+        let last = back.filter_map(|said| match said {
+            Said::Person(text, at) => Some((text.as_str(), *at)),
+            _ => None,
+        });
+        let last = last.into_iter().find(|(text, at)| !is_courtesy(text, *at))?;
+        grammar::in_full(text, last, self.list().as_deref(), at)
     }
 
     /// The assistant's last words, if nobody has said anything since; and what they answered.
@@ -170,6 +182,12 @@ impl History {
         }
         None
     }
+}
+
+/// Whether a message says nothing but a word for company's sake.
+fn is_courtesy(text: &str, at: DateTime<Tz>) -> bool {
+    let is = |one: &OfflineCommand| matches!(one, OfflineCommand::Small(_) | OfflineCommand::Greeting | OfflineCommand::Thanks);
+    matches!(grammar::parse(text, at), ParsedMessage::Commands(commands) if commands.iter().all(is))
 }
 
 /// Whether a command speaks of nothing.

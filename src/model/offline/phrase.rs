@@ -63,6 +63,8 @@ pub(super) struct OfflineCall {
     keep_on_failure: bool,
     /// What is said when this call finds nothing, in the place of its own words.
     otherwise: Option<String>,
+    /// When it is, where the answer tells how far away the day is that the outcome names.
+    far_from: Option<DateTime<Tz>>,
     /// What is called when there is nothing of that name.
     pub(super) or_else: Option<Box<OfflineCall>>,
 }
@@ -79,6 +81,7 @@ impl OfflineCall {
             after: None,
             keep_on_failure: false,
             otherwise: None,
+            far_from: None,
             or_else: None,
         }
     }
@@ -158,7 +161,10 @@ pub(super) fn parts_of(id: i64, parsed: ParsedMessage, around: &Around<'_>) -> O
         }
         ParsedMessage::Question(question) => {
             let (asked, words) = grammar::asked(&question);
-            let call = OfflineCall::new(&format!("m{id}-q"), "quote", json!({"query": words}));
+            let event = grammar::awaited(&question);
+            let query = event.as_deref().unwrap_or(&words);
+            let call = OfflineCall::new(&format!("m{id}-q"), "quote", json!({"query": query}));
+            let call = OfflineCall { far_from: event.is_some().then_some(around.now), ..call };
             let otherwise = (asked == QuestionKind::Personal).then(|| NOT_TOLD.to_owned());
             let call = OfflineCall { keep_on_failure: otherwise.is_none(), otherwise, ..call };
             Some(vec![PhrasePart::Call(Box::new(call.lead("From what I remember:")))])
@@ -286,7 +292,7 @@ fn told(id: &str, command: OfflineCommand, around: &Around<'_>) -> Option<Offlin
             let form = grammar::remember_form(&fact);
             let otherwise =
                 format!("There's no task or shopping item like that, so nothing has changed. {}", did_you_mean(&form));
-            let call = call("told_done", json!({"task": task, "items": items})).step(format!("finish: {task}"));
+            let call = call("told_done", json!({"task": task, "items": items, "list": around.list})).step(format!("finish: {task}"));
             OfflineCall { otherwise: Some(otherwise), ..call }
         }
         OfflineCommand::ListAdd { list, items } => call("list_add", json!({"list": list, "items": items}))
@@ -333,6 +339,10 @@ fn changed(id: &str, command: OfflineCommand, referent: Option<&Referent>) -> Op
             let done = task("task_done", &which, &[], "finish the task");
             match &which {
                 Which::Text(item) => done.or_else(taken_off(id, item)),
+                Which::Title(title) => done.or_else(
+                    OfflineCall::new(id, "told_done", json!({"task": title, "items": [title]}))
+                        .step(format!("finish: {title}")),
+                ),
                 _ => done,
             }
         }
@@ -376,15 +386,17 @@ fn postponed(id: &str, which: &Which, kind: Option<ThingKind>, moment: &Moment) 
         Moment { when, .. } => json!({"reminder": query(which), "when": time(when)}),
     };
     let reminder = OfflineCall::new(id, "reminder_move", input).step(format!("move the reminder {}", query(which)));
-    let at = match &moment.when {
-        When::At(slot) => slot.civil.format("%Y-%m-%d %H:%M").to_string(),
-        When::Every(rule) => rule.to_string(),
+    // A day alone is until when it is to be done.
+    let (key, at, said) = match (moment.day, &moment.when) {
+        (Some(day), _) => ("due", day.to_string(), String::new()),
+        (None, When::At(slot)) => (
+            "at",
+            slot.civil.format("%Y-%m-%d %H:%M").to_string(),
+            format!("I'll remind you of it on {}.", slot.civil.format("%a %-d %b at %H:%M")),
+        ),
+        (None, When::Every(rule)) => ("at", rule.to_string(), String::new()),
     };
-    let said = match &moment.when {
-        When::At(slot) => format!("I'll remind you of it on {}.", slot.civil.format("%a %-d %b at %H:%M")),
-        When::Every(_) => String::new(),
-    };
-    let task = OfflineCall::new(id, "task_update", json!({"task": query(which), "key": "at", "value": at}))
+    let task = OfflineCall::new(id, "task_update", json!({"task": query(which), "key": key, "value": at}))
         .step(format!("postpone the task {}", query(which)));
     let task = OfflineCall { after: Some(said), ..task };
     match kind {
@@ -407,10 +419,11 @@ pub(super) fn spoken(parts: &[PhrasePart], outcomes: &Outcomes) -> Option<String
                 }
                 Some((why, true)) => said.push(not_done(call, why, outcomes)),
                 Some((told, false)) => {
-                    let OfflineCall { lead, after, .. } = call.last(outcomes);
+                    let OfflineCall { lead, after, far_from, .. } = call.last(outcomes);
+                    let far = far_from.and_then(|now| grammar::day_told(told.lines().next()?, now));
                     let told = lead.as_ref().map_or_else(|| told.clone(), |lead| format!("{lead}\n{told}"));
                     let after = after.iter().filter(|after| !after.is_empty());
-                    said.push(after.fold(told, |told, after| format!("{told}\n{after}")));
+                    said.push(after.chain(&far).fold(told, |told, after| format!("{told}\n{after}")));
                 }
                 None => {}
             },

@@ -89,9 +89,21 @@ const NO_THING: &str = "done|finished|complete|completed|force|list|lists|words|
 const MAX_TITLE_TOKENS: usize = 12;
 
 pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
-    let reading = FORMS.iter().find_map(|form| fits(sentence, form, now))?;
+    let reading = FORMS.iter().find_map(|form| fits(sentence, form, now)).or_else(|| made(sentence, now))?;
     // "Task 2 done?" asks; "could you delete it?" doesn't.
     Some(if sentence.is_bare_question() { Reading::Question } else { reading })
+}
+
+/// "Make the kids 3:30": the reminder of that name gets another time.
+fn made(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
+    let rest = sentence.after("make|change the|my")?.body();
+    let at = (1..rest.len().min(MAX_TITLE_TOKENS)).find(|at| {
+        let time = rest.part_from(*at);
+        is_time(time.text(), now) && !is_distance(time.text())
+    })?;
+    let which = rest.part_until(at).which().filter(|which| matches!(which, Which::Text(_)))?;
+    let when = moment(rest.part_from(at).text(), now)?.ok()?;
+    Some(Reading::Command(OfflineCommand::Postpone { which, kind: Some(ThingKind::Reminder), when }))
 }
 
 /// What a form makes of a sentence, if it fits.

@@ -36,7 +36,7 @@ const PLACES: &[(&str, &str)] = &[
 pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     let answer = |text: String| Reading::Command(OfflineCommand::Sum { text });
     timer(sentence, now).or_else(|| agenda(sentence, now)).or_else(|| {
-        let told = elsewhere(sentence, now).or_else(|| until(sentence, now)).or_else(|| date(sentence, now));
+        let told = elsewhere(sentence, now).or_else(|| until(sentence, now)).or_else(|| between(sentence, now)).or_else(|| date(sentence, now));
         told.map(answer)
     })
 }
@@ -64,6 +64,72 @@ fn elsewhere(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
     Some(format!("It is {}{day} in {}.", there.format("%H:%M"), place.text()))
 }
 
+/// What a question asks the days until: "hanna's birthday" of "how many days till hanna's birthday?".
+pub fn awaited(question: &str) -> Option<String> {
+    const ASKS: &[&str] = &[
+        "how many days|weeks|sleeps|nights|months ?is ?are ?it ?there ?left ?to ?go until|till|til|to|before|for ?we|i ?go ?the",
+        "how long ?is ?it ?left ?to ?go until|till|til|to|before ?the",
+        "how far away|off is ?the",
+        "how soon is ?the",
+        "what|which weekday|day|date ?of ?the ?week is ?the",
+    ];
+    let tokens = super::spelling::tokens_of(question);
+    let asked = super::sentence::whole(question, &tokens).without_courtesy();
+    let event = ASKS.iter().find_map(|pattern| asked.after(pattern))?.body();
+    (!event.is_blank() && !event.is_pronoun()).then(|| event.text().to_owned())
+}
+
+/// How far away the day is that a fact names, if it names one that is still to come.
+pub fn day_told(fact: &str, now: DateTime<Tz>) -> Option<String> {
+    const SAID_ON: &str = " (said on ";
+    let fact = fact.split_once(" (memory/").map_or(fact, |(fact, _)| fact);
+    let (fact, said_at) = match fact.split_once(SAID_ON) {
+        Some((fact, day)) => {
+            let day = NaiveDate::parse_from_str(day.trim_end_matches([')', '.', ' ']), "%A, %d %B %Y").ok()?;
+            (fact, day.and_hms_opt(12, 0, 0)?.and_local_timezone(now.timezone()).earliest()?)
+        }
+        None => (fact, now),
+    };
+    if fact.to_lowercase().split_whitespace().any(|word| matches!(word, "every" | "each")) {
+        return None;
+    }
+    let day = named_day(fact, said_at)?;
+    let days = (day - now.date_naive()).num_days();
+    let named = day.format("%A, %-d %B %Y");
+    match days {
+        ..0 => None,
+        0 => Some(format!("That is today: {named}.")),
+        days => Some(format!("That is in {}: {named}.", counted(days, "day"))),
+    }
+}
+
+/// The day that a text names, if it names one.
+pub(super) fn named_day(text: &str, said_at: DateTime<Tz>) -> Option<NaiveDate> {
+    let tokens = super::spelling::tokens_of(text);
+    let whole = super::sentence::whole(text, &tokens);
+    /// Tokens of the longest day: "the 14th of December 2026".
+    const MAX_DAY: usize = 6;
+    let mut parts = (1..=MAX_DAY).rev().flat_map(|len| (0..whole.len()).map(move |from| (from, len)));
+    parts.find_map(|(from, len)| {
+        let part = whole.part_from(from);
+        let is_whole = part.len() >= len;
+        let part = part.part_until(len);
+        let names_day = is_timed_word(&part);
+        if is_whole && names_day { day_of(&part, said_at) } else { None }
+    })
+}
+
+/// Whether words name a month, a weekday or a day from now, and not a bare number.
+fn is_timed_word(part: &Sentence<'_>) -> bool {
+    (0..part.len()).any(|at| {
+        let word = part.part_from(at).cursor();
+        word.month().is_some()
+            || word.weekday().is_some()
+            || word.phrase("tomorrow|christmas|easter").is_some()
+            || word.ordinal().is_some()
+    })
+}
+
 const UNTIL: &[(&str, bool)] = &[
     ("how many days ?is ?are ?it ?there ?left ?to ?go until|till|til|to|before", false),
     ("how long ?is ?it ?to ?go until|till|til", false),
@@ -80,15 +146,35 @@ fn until(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
     let far = match (in_weeks, days) {
         (_, 0) => "That is today".to_owned(),
         (_, 1) => "1 day".to_owned(),
-        (true, _) if rest == 0 => crate_count(whole, "week"),
-        (true, _) => format!("{} and {}", crate_count(whole, "week"), crate_count(rest, "day")),
+        (true, _) if rest == 0 => counted(whole, "week"),
+        (true, _) => format!("{} and {}", counted(whole, "week"), counted(rest, "day")),
         (false, days) => format!("{days} days"),
     };
     Some(format!("{far}: {}.", day.format("%A, %-d %B %Y")))
 }
 
-fn crate_count(n: i64, noun: &str) -> String {
+fn counted(n: i64, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+/// "How many nights from 19 July to 27 July?"
+fn between(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
+    const ASKS: &[(&str, &str)] = &[("how many days", "day"), ("how many nights", "night"), ("how many weeks", "week"), ("how long", "day")];
+    let (noun, end) = sentence.cursor().lookup(ASKS)?;
+    let rest = sentence.rest_at(end.skip("is|are ?it|there")).after("from|between")?.body();
+    let (from, to) = (1..rest.len()).find_map(|at| {
+        let to = rest.part_from(at).after("to|and|until|till|til")?;
+        Some((day_of(&rest.part_until(at).body(), now)?, day_of(&to.body(), now)?))
+    })?;
+    let days = (to - from).num_days();
+    let (weeks, left) = (days / 7, days % 7);
+    let far = match noun {
+        _ if days < 0 => return None,
+        "week" if left == 0 => counted(weeks, "week"),
+        "week" => format!("{} and {}", counted(weeks, "week"), counted(left, "day")),
+        noun => counted(days, noun),
+    };
+    Some(format!("{far}: {} to {}.", from.format("%A, %-d %B %Y"), to.format("%A, %-d %B %Y")))
 }
 
 const DATE: &[&str] = &[
@@ -138,6 +224,7 @@ fn day_of(body: &Sentence<'_>, now: DateTime<Tz>) -> Option<NaiveDate> {
     {
         return Some(day);
     }
+    let text = &text.replace("new years", "new year's");
     let forms = [text.to_owned(), format!("on {text}"), format!("{text} at 12:00")];
     forms.iter().find_map(|form| match parse_only_time(form, now)? {
         Ok(When::At(slot)) => Some(slot.civil.date()),

@@ -74,6 +74,25 @@ const DID: &[(&str, &str)] = &[
     ("reviewed", "review"),
     ("talked|spoke|spoken", "talk"),
     ("asked", "ask"),
+    ("read", "read"),
+    ("replied", "reply"),
+    ("moved", "move"),
+    ("hung", "hang"),
+    ("measured", "measure"),
+    ("confirmed", "confirm"),
+    ("transferred", "transfer"),
+    ("studied", "study"),
+    ("unpacked", "unpack"),
+    ("defrosted", "defrost"),
+    ("fetched", "fetch"),
+    ("chased", "chase"),
+    ("delivered", "deliver"),
+    ("marked", "mark"),
+    ("oiled", "oil"),
+    ("trimmed", "trim"),
+    ("cut", "cut"),
+    ("swept", "sweep"),
+    ("polished", "polish"),
 ];
 /// With these things are bought.
 const BUYS: &[&str] = &["buy", "get", "pick"];
@@ -90,6 +109,23 @@ const WHEN: &[&str] = &[
     "today|yesterday|already|now|earlier|finally|tonight|too|btw|also",
     "at last",
 ];
+
+/// What follows a thing of which it is told that it is done: "the room's booked".
+const DONE: &[&str] = &["done", "finished", "sorted", "complete", "completed", "ready", "packed", "handled", "dealt"];
+
+/// The sentence with "is" in full, where it tells that something is done: "dry cleaning's done".
+pub(super) fn uncontracted(text: &str) -> Option<String> {
+    const SAYS_MORE: &[&str] = &["it", "that", "he", "she", "what", "who", "where", "there", "here", "everything", "this", "how", "when", "let"];
+    let apostrophe = text.find("'s ").map(|at| (at, 3)).or_else(|| text.find("’s ").map(|at| (at, 5)));
+    let (at, len) = apostrophe?;
+    let (thing, rest) = (text.get(..at)?, text.get(at + len..)?);
+    let mut words = rest.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let next = words.find(|word| !["now", "already", "all", "been", "finally"].contains(word))?.to_lowercase();
+    let is_done = DONE.contains(&next.as_str()) || DID.iter().any(|(did, _)| did.split('|').any(|did| did == next));
+    let last = thing.rsplit(' ').next()?.to_lowercase();
+    let is_thing = !SAYS_MORE.contains(&last.as_str()) && words.next().is_none_or(|more| more == "now" || more == "too" || more == "already" || more == "today");
+    (is_done && is_thing).then(|| format!("{thing} is {rest}"))
+}
 
 pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
     let body = sentence.body();
@@ -112,7 +148,8 @@ pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Readin
     let is_of_a_number = object.cursor().phrase("?the task|reminder|number|todo|#").is_some()
         || object.cursor().number().is_some()
         || object.skipping("the").cursor().ordinal().is_some();
-    if (matches!(task, "get" | "do" | "take" | "make") && is_bare && !is_thing) || is_of_a_number {
+    let has_number = object.text().contains(|c: char| c.is_ascii_digit()) && told.cursor().text() == "did";
+    if (matches!(task, "get" | "do" | "take" | "make") && is_bare && !is_thing && !has_number) || is_of_a_number {
         return None;
     }
     let items = if BUYS.contains(&task) { lists::items_of(&object.skipping("?up"), lists::TO_BUY) } else { None };

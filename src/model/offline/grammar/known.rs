@@ -81,6 +81,8 @@ const WHOLE: &[(&str, Whole)] = &[
         Whole::Tasks,
     ),
     ("what ?else do i ?still have|need|got ?left to do ?today|now|next|still|this ?week", Whole::Tasks),
+    ("what's|what|whats ?is ?still left|open|remaining ?for|on ?me|my ?list ?to ?do ?today|now|then", Whole::Tasks),
+    ("?so what|which ?jobs|ones|things|tasks ?is|are ?still left|open|outstanding|undone|unfinished ?now|then|today", Whole::Tasks),
     ("what have|must|should i ?still ?got ?left ?to do ?today|now|next", Whole::Tasks),
     ("what's|what ?is my next|first|top ?task|todo", Whole::Tasks),
     ("what's|what ?is|comes next ?on ?for ?my ?the ?list|me", Whole::Tasks),
@@ -264,6 +266,9 @@ const WHOLE: &[(&str, Whole)] = &[
     ("what do you know ?so ?far", Whole::KnowAll),
     ("what have i told you ?so ?far", Whole::KnowAll),
     ("cancel|stop|delete|end ?the|my timer", Whole::CancelTimer),
+    ("how long|much ?time ?is ?have ?i ?left|remaining ?on|for ?the|my ?timer|alarm", Whole::Reminders),
+    ("how long|much ?time ?is|does ?the|my timer ?still ?got|have ?left|remaining|run", Whole::Reminders),
+    ("?when ?does ?is ?the|my timer|alarm ?go|going|end|ring|up ?off ?done", Whole::Reminders),
     (
         "?i ?have|i've everything|all|all ?tasks|things is|are|finished|did|done|completed ?done|finished ?now",
         Whole::EachTask,
@@ -300,7 +305,8 @@ const WHOLE: &[(&str, Whole)] = &[
     ("?i gotta|gtg go|run ?now", Whole::Small(Small::Bye)),
     ("see you|ya ?later|soon|tomorrow|then", Whole::Small(Small::Bye)),
     ("talk ?to ?you later|soon|tomorrow", Whole::Small(Small::Bye)),
-    ("have a nice|good|great day|evening|weekend|one", Whole::Small(Small::Bye)),
+    ("have a nice|good|great|lovely day|evening|weekend|one|night|sunday|saturday|friday|trip", Whole::Small(Small::Bye)),
+    ("speak|catch|later ?you ?soon|later|tomorrow", Whole::Small(Small::Bye)),
     ("good night ?, ?reveille", Whole::Small(Small::Night)),
     ("goodnight|gn|night|nighty ?night", Whole::Small(Small::Night)),
     ("ta ?very ?much|mate", Whole::Thanks),
@@ -348,6 +354,27 @@ const WHOLE: &[(&str, Whole)] = &[
         Whole::Thanks,
     ),
 ];
+
+/// Words for company's sake in a row, with commas between: "ok cheers, have a good weekend". The last says what is answered.
+pub(super) fn small_talk(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<OfflineCommand> {
+    let mut rest = *sentence;
+    let mut last = None;
+    while let Some(at) = (1..rest.len()).find(|at| rest.part_from(*at).cursor().text() == ",") {
+        last = Some(rest.part_until(at));
+        small(&last?, now)?;
+        rest = rest.part_from(at + 1);
+    }
+    last.and_then(|_| small(&rest, now))
+}
+
+fn small(part: &Sentence<'_>, now: DateTime<Tz>) -> Option<OfflineCommand> {
+    match read(part, now).or_else(|| read(&part.without_courtesy(), now))? {
+        Reading::Command(
+            small @ (OfflineCommand::Small(_) | OfflineCommand::Thanks | OfflineCommand::Greeting),
+        ) => Some(small),
+        _ => None,
+    }
+}
 
 const EACH_TASK: &str = "I finish tasks one by one, so nothing has changed. “list tasks” shows them with their numbers; then say “2 done”, for \
                          example.";

@@ -41,10 +41,43 @@ enum Opener {
     Duty,
 }
 
+/// What asks to be woken.
+const WAKE: &str = "wake|get me|us ?up";
+
+/// "Wake me at 6:45": in the morning, unless it is said otherwise. What could be either is asked (`nearest`).
+pub(super) fn wake_up(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
+    let body = sentence.rest_at(sentence.cursor().phrase(WAKE)?).body();
+    let is_wake = sentence.cursor().text() == "wake" && !sentence.is_bare_question();
+    let said = body.text();
+    let forms = [format!("{said} in the morning to wake up"), format!("{said} to wake up")];
+    let mut read = forms.iter().filter_map(|said| match reminder(said, Missed::default(), now) {
+        Reading::Command(OfflineCommand::Remind { what, when, missed }) if what == "wake up" => {
+            Some(Reading::Command(OfflineCommand::Remind { what, when, missed }))
+        }
+        _ => None,
+    });
+    if is_wake { read.next() } else { None }
+}
+
+/// "I have to take my tablet at 8, can you remind me of that?": what stands before is what it is of.
+fn of_that<'t>(sentence: &Sentence<'t>) -> Option<Sentence<'t>> {
+    const OF_THAT: &str = "?please ?so ?can|could|will|would ?you ?please remind me|us ?of|about ?it|that|this ?please";
+    const NEEDS: &str = "?i|we ?i've|we've ?really ?also need|have|must|ought|got|gotta|should ?got ?to";
+    let at = (2..sentence.len()).find(|at| {
+        let rest = sentence.part_from(*at);
+        rest.cursor().phrase(",|-|–|—|.|and").is_some() && rest.part_from(1).is_all_of(OF_THAT)
+    })?;
+    let before = sentence.part_until(at).body();
+    before.after(NEEDS)
+}
+
 /// These ask for a fact ("remind me what she said") or set a condition ("remind me when I'm home").
 const NO_REMINDER: &str = "what|what's|who|who's|where|when|why|how|which|whose|if|whether|once|unless|whenever|as|after|before|while|until|of";
 
 pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
+    if let Some(thing) = of_that(sentence) {
+        return Some(reminder(&format!("to {}", thing.body().text()), Missed::default(), now));
+    }
     let (time_said_first, rest) = time_first(sentence, now);
     let (opener, end) = rest.cursor().lookup(OPENERS)?;
     let again = rest.rest_at(end).body().skipping("?please ?again");

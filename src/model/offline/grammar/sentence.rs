@@ -83,7 +83,7 @@ const COURTESY: &[(&str, bool)] = &[
     ("sorry to bother|disturb you ?again ?,|but", false),
     ("in case you need|forget it ?:|,", false),
     (
-        "ok|okay|so|well|oh|also|then|now|right|yes|great|reveille|thanks|btw|fyi|actually|alright|hmm|um|uh|ah|sorry|sure|cool|perfect|oops|ups|whoops",
+        "ok|okay|k|kk|hm|so|well|oh|also|then|now|right|yes|great|reveille|thanks|btw|fyi|actually|alright|hmm|um|uh|ah|sorry|sure|cool|perfect|oops|ups|whoops",
         false,
     ),
     ("please|pls|plz|kindly|just|quickly", false),

@@ -63,6 +63,9 @@ fn remember(sentence: &Sentence<'_>) -> Option<Reading> {
     if let Some(reading) = remember_about(sentence) {
         return Some(reading);
     }
+    if let Some(body) = kept_at_the_end(sentence) {
+        return (body.is_body() && body.len() >= 3 && !body.is_question()).then(|| fact(&body, None));
+    }
     if let Some(((), end)) = sentence.cursor().lookup(REMEMBER) {
         let body = sentence.rest_at(end).body();
         let after_that = end.previous().is_some_and(|word| word.text == "that");
@@ -73,6 +76,16 @@ fn remember(sentence: &Sentence<'_>) -> Option<Reading> {
     let speaks_of_it = body.skipping("the|all ?those").cursor().phrase(THAT_ONE).is_some();
     let is_fact = body.is_statement() && !speaks_of_it && body.cursor().phrase(NO_FACT).is_none();
     is_fact.then(|| fact(&body, None))
+}
+
+/// "My tax number is 37/412, keep that": the words before.
+fn kept_at_the_end<'t>(sentence: &Sentence<'t>) -> Option<Sentence<'t>> {
+    const KEEP: &str = "?please ?can|could ?you ?please note|remember|save|keep|write|store|log|record that|this|it ?down|in ?mind ?for ?me ?please";
+    let at = (3..sentence.len()).find(|at| {
+        let mark = sentence.part_from(*at);
+        mark.cursor().phrase(",|-|–|—|(").is_some() && mark.part_from(1).is_all_of(KEEP)
+    })?;
+    Some(sentence.part_until(at).body())
 }
 
 /// "Remember about Anna that she likes tea", "note on the car: the tyres are new".

@@ -95,7 +95,27 @@ fn plain(said: &str) -> String {
         ("square root of", "√"),
         ("root of", "√"),
         ("sqrt", "√"),
+        ("tip on a ", "of "),
+        ("tip for a ", "of "),
         ("tip on", "of"),
+        ("tip for", "of"),
+        ("hours at", "*"),
+        (" an hour", ""),
+        (" per hour", ""),
+        ("discount on", "off"),
+        (" euros", ""),
+        (" euro", ""),
+        (" eur", ""),
+        (" pounds", ""),
+        (" bill", ""),
+        (" quid", ""),
+        (" bucks", ""),
+        (" dollars", ""),
+        (" between ", " / "),
+        (" among ", " / "),
+        (" ways", ""),
+        (" people", ""),
+        (" of us", ""),
         ("tax on", "of"),
         ("$", ""),
         ("€", ""),
@@ -108,6 +128,10 @@ fn plain(said: &str) -> String {
             (None, Some(divided)) => divided.replace(" by ", " / "),
             (None, None) => lower,
         };
+    if let Some(numbers) = ["the average of ", "average of ", "the mean of ", "mean of "].iter().find_map(|of| lower.strip_prefix(of)) {
+        let numbers: Vec<&str> = numbers.split([' ']).flat_map(|word| word.split(", ")).map(|word| word.trim_end_matches(',')).filter(|word| !word.is_empty() && *word != "and").collect();
+        return format!("({}) / {}", numbers.join(" + "), numbers.len());
+    }
     let lower = MEANT.iter().fold(lower, |text, (word, meant)| text.replace(word, meant));
     lower.strip_prefix("a ").map_or_else(|| lower.clone(), str::to_owned)
 }
@@ -171,10 +195,28 @@ impl Reader<'_> {
         let mut value = self.product(depth)?;
         while let Some(Piece::Mark(mark @ ('+' | '-'))) = self.peek() {
             self.at += 1;
+            // "80 + 10%" is a tenth more, as on any till.
+            if let Some(share) = self.share() {
+                value *= if mark == '+' { 1.0 + share } else { 1.0 - share };
+                continue;
+            }
             let other = self.product(depth)?;
             value = if mark == '+' { value + other } else { value - other };
         }
         Some(value)
+    }
+
+    /// A percentage that stands by itself, as a part of one.
+    fn share(&mut self) -> Option<f64> {
+        let after = self.pieces.get(self.at + 2);
+        let is_alone = matches!(after, None | Some(Piece::Mark('+' | '-' | ')')));
+        match (self.peek(), self.pieces.get(self.at + 1)) {
+            (Some(Piece::Number(percent)), Some(Piece::Mark('%'))) if is_alone => {
+                self.at += 2;
+                Some(percent / 100.0)
+            }
+            _ => None,
+        }
     }
 
     fn product(&mut self, depth: usize) -> Option<f64> {
@@ -269,6 +311,12 @@ mod tests {
             ("what's a 15% tip on $60?", "a 15% tip on $60 = 9"),
             ("7 squared", "7 squared = 49"),
             ("-3^2", "-3^2 = -9"),
+            ("80 + 10%", "80 + 10% = 88"),
+            ("what's 200 minus 15%", "200 minus 15% = 170"),
+            ("split 72 between 5", "split 72 between 5 = 14.4"),
+            ("12.5% tip on 64 euros", "12.5% tip on 64 euros = 8"),
+            ("average of 1.7, 2.3 and 2", "average of 1.7, 2.3 and 2 = 2"),
+            ("6.5 hours at 85 an hour?", "6.5 hours at 85 an hour = 552.5"),
         ] {
             assert_eq!(read(text).as_deref(), Some(expected), "{text}");
         }

@@ -1,12 +1,15 @@
 //! Tasks that are added, with the day until which they are to be done. (What becomes of them is in `change`; lists are known as whole sentences.)
 
-use chrono::DateTime;
+use chrono::{DateTime, NaiveDate};
 
 use super::{Missing, OfflineCommand, Reading, ask, ask_for, sentence::Sentence};
-use crate::{schedule::parse_only_day, zone::Tz};
+use crate::{
+    schedule::{parse_only_day, parse_when},
+    zone::Tz,
+};
 
 pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
-    let command = add(sentence, now).or_else(|| add_to_list(sentence, now))?;
+    let command = several(sentence, now).or_else(|| add(sentence, now)).or_else(|| add_to_list(sentence, now))?;
     // "Add a task for that?" asks; "could you add a task?" doesn't.
     Some(if sentence.is_bare_question() { Reading::Question } else { command })
 }
@@ -44,6 +47,90 @@ fn add(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     (is_title && !is_compound).then(|| task(&title, backlog, now))
 }
 
+/// What begins tasks that are to be written down, perhaps several.
+const ROW: &str = "?my|new|some|add todos|to-dos|tasks|todo|to-do|task ?list ?for";
+/// What says in passing that there is something to do.
+const NEEDED: &[&str] = &[
+    "?i|we ?really ?still ?also ?just need|have|ought to",
+    "?i|we ?really ?still ?also ?just must",
+    "?i|we ?really ?still ?also ?just gotta|hafta",
+    "?i|we ?still ?also have|ve|'ve got to",
+    "i've|we've ?still ?also got to",
+];
+/// Verbs with which a task begins, so that one can be told from another.
+pub(super) const TASK_VERBS: &str = "buy|get|call|ring|phone|email|text|message|write|pay|book|renew|clean|fix|repair|order|return|wash|paint|water|pick|visit|\
+     collect|finish|prepare|prep|pack|file|mow|feed|walk|post|print|sign|submit|schedule|plan|invite|read|do|reply|answer|send|take|bring|drop|\
+     hoover|vacuum|iron|tidy|sort|move|cancel|change|replace|check|chase|measure|hang|change|cook|bake|study|revise|learn|practise|transfer|\
+     confirm|update|install|charge|fill|empty|wrap|sell|register|apply|review|cut|trim|sweep|defrost|fetch|make|arrange|organise|organize|\
+     complete|hand|grade|mark|correct|upload|download|back|replant|repot|borrow|lend|lock|draft|dust|unpack|put|ask|tell|talk|prune|change";
+/// Behind these a sentence asks for something of its own, or for a person's help: "get me the news", "ask you something".
+const FOR_ME: &str = "me|us|you|it|that|this|him|her|them|your|what|how|whether|if|sure|up|out|with|about|someone|somebody|something|anything";
+/// Tokens that a sentence of tasks has at most.
+const MAX_TOKENS: usize = 32;
+
+/// "Todos: ring the vet, pay the gas bill and post the parcel": each by itself.
+fn several(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
+    let end = sentence.cursor().phrase(ROW)?;
+    let is_plural = (0..sentence.len() - sentence.rest_at(end).len()).any(|at| sentence.part_from(at).cursor().phrase("todos|to-dos|tasks").is_some());
+    let rest = sentence.rest_at(end);
+    let at = (0..rest.len().min(4)).find(|at| rest.part_from(*at).cursor().text() == ":")?;
+    let day = rest.part_until(at).body();
+    let day = if day.is_blank() { None } else { Some(parse_only_day(day.text(), now)?.ok()?) };
+    let parts = in_row(&rest.part_from(at + 1).body(), is_plural)?;
+    (parts.len() > 1 || day.is_some()).then(|| Reading::Commands(written_down(&parts, day, now)))
+}
+
+/// "I need to ring the vet, pay the gas bill and post the parcel". A time belongs to a reminder.
+pub(super) fn needed(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
+    let body = NEEDED.iter().find_map(|pattern| sentence.after(pattern))?.body();
+    let starts = |part: &Sentence<'_>| part.cursor().phrase(TASK_VERBS).is_some_and(|end| !end.is_end() && end.phrase(FOR_ME).is_none());
+    let is_plain = !sentence.is_question() && !sentence.is_negated() && body.len() <= MAX_TOKENS && parse_when(body.text(), now).is_none();
+    let parts = in_row(&body, false)?;
+    let is_told = body.has("because|but|since|so|remind|remember|please|can|could|you|your|maybe|probably");
+    (is_plain && !is_told && parts.iter().all(starts)).then(|| Reading::Commands(written_down(&parts, None, now)))
+}
+
+fn written_down(parts: &[Sentence<'_>], day: Option<NaiveDate>, now: DateTime<Tz>) -> Vec<OfflineCommand> {
+    let added = parts.iter().filter_map(|part| match task(&part.skipping("?also ?to"), false, now) {
+        Reading::Command(OfflineCommand::TaskAdd { title, backlog, due }) => Some(OfflineCommand::TaskAdd { title, backlog, due: due.or(day) }),
+        Reading::Command(other) => Some(other),
+        _ => None,
+    });
+    added.collect()
+}
+
+/// The tasks of a sentence: cut at commas, semicolons and "and", where each part begins with a verb of its own, or where `is_listed` or
+/// three names stand in a row. "Buy milk, eggs and bread" is one.
+fn in_row<'t>(body: &Sentence<'t>, is_listed: bool) -> Option<Vec<Sentence<'t>>> {
+    let starts = |part: &Sentence<'_>| part.skipping("?also ?to").cursor().phrase(TASK_VERBS).is_some_and(|end| !end.is_end());
+    let cut = |joints: &str| {
+        let mut parts: Vec<Sentence<'t>> = Vec::new();
+        let mut start = 0;
+        for at in 0..=body.len() {
+            if at < body.len() && body.part_from(at).cursor().phrase(joints).is_none() {
+                continue;
+            }
+            let part = body.part_until(at).part_from(start).body();
+            let part = part.skipping("and ?then ?also").body();
+            start = at + 1;
+            if !part.is_blank() {
+                parts.push(part);
+            }
+        }
+        parts
+    };
+    let clauses = cut(",|;|and|&|then");
+    if clauses.iter().all(starts) {
+        return clauses.iter().all(Sentence::is_body).then_some(clauses);
+    }
+    let with_semicolons = cut(";");
+    let by_commas = if with_semicolons.len() > 1 { with_semicolons } else { cut(",|;") };
+    let has_verb = by_commas.iter().any(starts);
+    let is_row = by_commas.len() > 1 && (by_commas.iter().all(starts) || (!has_verb && (is_listed || by_commas.len() > 2)));
+    let parts = if is_row { by_commas } else { vec![*body] };
+    parts.iter().all(|part| part.is_body() && !part.is_pronoun()).then_some(parts)
+}
+
 const LISTS: &[(&str, bool)] = &[
     ("to|on|in|into|onto ?my|the|our backlog", true),
     ("to|on|in|into|onto ?my|the|our task|todo|to-do list", false),
@@ -68,12 +155,13 @@ fn add_to_list(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     (title.is_body() && !title.is_pronoun()).then(|| task(&title, backlog, now))
 }
 
-/// The task, with its last day where the words end in one: "renew passport due friday". Other days are words of the title.
+/// The task, with its last day where the words end in one: "renew passport due friday", "return the books by friday". Other days are words of the title.
 fn task(title: &Sentence<'_>, backlog: bool, now: DateTime<Tz>) -> Reading {
-    let due = (1..title.len()).rev().find_map(|index| {
-        let ending = title.part_from(index);
-        let text = ending.rest_at(ending.cursor().phrase("?, due ?on|by|: ?:")?).text();
-        Some((index, text, parse_only_day(text, now)?))
+    let due = ["?, due ?on|by|: ?:", "?, by"].iter().find_map(|pattern| {
+        (1..title.len()).rev().find_map(|index| {
+            let text = title.part_from(index).after(pattern)?.text();
+            Some((index, text, parse_only_day(text, now)?))
+        })
     });
     let (title, due) = match due {
         None => (*title, None),

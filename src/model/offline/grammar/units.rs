@@ -58,6 +58,27 @@ const UNITS: &[(&str, Dimension, f64)] = &[
     ("°F|f|fahrenheit", Temperature, 0.0),
 ];
 
+/// Units of two words, and one word for them.
+const LONG_NAMES: &[(&str, &str)] = &[
+    ("square feet", "sqft"),
+    ("square foot", "sqft"),
+    ("sq feet", "sqft"),
+    ("sq ft", "sqft"),
+    ("square metres", "sqm"),
+    ("square meters", "sqm"),
+    ("square metre", "sqm"),
+    ("square meter", "sqm"),
+    ("sq metres", "sqm"),
+    ("sq meters", "sqm"),
+    ("sq m", "sqm"),
+    ("km an hour", "km/h"),
+    ("km per hour", "km/h"),
+    ("miles per hour", "mph"),
+    ("miles an hour", "mph"),
+];
+/// Measures that are said in two units, the second one unnamed or named; and how many of it make one of the first.
+const PARTS: &[(&str, &str, f64)] = &[("feet", "inches", 12.0), ("stone", "pounds", 14.0), ("pounds", "ounces", 16.0)];
+
 /// Longer texts ask for more than that.
 const MAX_WORDS: usize = 12;
 /// What may stand before the measure.
@@ -101,12 +122,15 @@ impl Unit {
 /// The measure in a text in another unit, as it can be shown; `None` where there is none.
 pub(super) fn read(text: &str) -> Option<String> {
     let lower = text.to_lowercase().replace('’', "'").replace(['°', 'º'], " ");
+    let lower = LONG_NAMES.iter().fold(lower, |text, (long, short)| text.replace(long, short));
     let lower = lower.trim().trim_end_matches(['?', '.', '!', ' ']);
     let lower = OPENERS.iter().find_map(|opener| lower.strip_prefix(opener)?.strip_prefix(' ')).unwrap_or(lower);
     let words: Vec<&str> = lower.split_whitespace().flat_map(cut_number).filter(|word| !is_filler(word)).collect();
     if words.len() > MAX_WORDS {
         return None;
     }
+    let words = in_one_unit(&words);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (amount, from, to) = match words.as_slice() {
         // "How many km are in 5 miles?"
         ["how", "many" | "much", to, "are" | "is", "there", "in", amount, from]
@@ -123,6 +147,24 @@ pub(super) fn read(text: &str) -> Option<String> {
     let (from, to) = (unit(from)?, unit(to)?);
     let result = convert(value, from, to)?;
     Some(format!("{} = {}", from.measure(value), to.measure(result)))
+}
+
+/// "6 foot 1" is "6.08333 foot".
+fn in_one_unit(words: &[&str]) -> Vec<String> {
+    let mut all: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    let number = |word: Option<&&str>| word.and_then(|word| word.parse::<f64>().ok());
+    let found = (0..words.len()).find_map(|at| {
+        let (whole, part) = (number(words.get(at))?, number(words.get(at + 2))?);
+        let first = unit(words.get(at + 1)?)?;
+        let (_, second, count) = PARTS.iter().find(|(name, ..)| *name == first.name)?;
+        let is_named = words.get(at + 3).filter(|word| **word != "in").and_then(|word| unit(word)).is_some_and(|named| named.name == *second);
+        Some((at, whole + part / count, if is_named { 4 } else { 3 }))
+    });
+    if let Some((at, value, len)) = found {
+        let name = words.get(at + 1).map_or_else(String::new, |word| (*word).to_owned());
+        all.splice(at..at + len, [value.to_string(), name]);
+    }
+    all
 }
 
 fn convert(value: f64, from: Unit, to: Unit) -> Option<f64> {
@@ -180,6 +222,9 @@ mod tests {
             ("2 cups in ml", "2 US cups = 473.18 ml"),
             ("how many minutes are there in 2 hours", "2 hours = 120 minutes"),
             ("60 mph in km/h", "60 mph = 96.56 km/h"),
+            ("6 foot 1 in cm", "6.08 feet = 185.42 cm"),
+            ("how much is 68 square metres in sq feet", "68 m² = 731.95 sq ft"),
+            ("11 stone 4 in kg", "11.29 stone = 71.67 kg"),
         ] {
             assert_eq!(read(text).as_deref(), Some(expected), "{text}");
         }

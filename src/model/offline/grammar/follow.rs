@@ -1,0 +1,552 @@
+//! Messages that lean on the one before: "and in Lisbon?", "make that 8", "take the bananas off". Each is said again in full, in the
+//! words of both, and then read like any other; so it can do nothing that a whole sentence couldn't. A message that fits no form here
+//! stands for itself.
+
+use chrono::{DateTime, Timelike as _};
+
+use super::{OfflineCommand, ParsedMessage, language_of, parse, sentence, sentence::Sentence, spelling::tokens_of};
+use crate::{schedule::When, zone::Tz};
+
+/// Words of the longest message that leans on another.
+const MAX_WORDS: usize = 12;
+/// Words that a part has at most which is replaced by a new one.
+const MAX_PART: usize = 6;
+
+/// What a message says in full, where it leans on the person's last one or on the list that was spoken of last.
+pub fn in_full(text: &str, before: (&str, DateTime<Tz>), list: Option<&str>, now: DateTime<Tz>) -> Option<String> {
+    let text = text.trim();
+    if text.contains('\n') || text.split_whitespace().count() > MAX_WORDS || language_of(text).is_some() {
+        return None;
+    }
+    let tokens = tokens_of(text);
+    let said = sentence::whole(text, &tokens);
+    let (earlier, at) = before;
+    let past = parse(earlier, at);
+    if let ParsedMessage::Unclear { .. } = past
+        && let Some(super::Near::Form(form)) = super::nearest(earlier, at)
+    {
+        return of_offered(&said, &form, now);
+    }
+    let commands = match &past {
+        ParsedMessage::Commands(commands) => commands.as_slice(),
+        _ => &[],
+    };
+    of_last(&said, before, &past, commands, now).or_else(|| of_list(&said, commands, list, now))
+}
+
+/// What leans on the message right before.
+fn of_last(
+    said: &Sentence<'_>, (earlier, at): (&str, DateTime<Tz>), past: &ParsedMessage, commands: &[OfflineCommand], now: DateTime<Tz>,
+) -> Option<String> {
+    match (past, commands.last()) {
+        (ParsedMessage::Question(_), _) => of_question(said, earlier, now),
+        (_, Some(OfflineCommand::Sum { text })) => of_sum(said, earlier, text, now),
+        (_, Some(OfflineCommand::Time | OfflineCommand::Date)) => of_sum(said, earlier, "", now),
+        (_, Some(OfflineCommand::Agenda { .. })) => {
+            let day = said.after(LEAD)?.body();
+            let full = format!("what do I have on {}", day.text());
+            is(&full, now, |command| matches!(command, OfflineCommand::Agenda { .. })).then_some(full)
+        }
+        (_, Some(OfflineCommand::Know { topic: Some(_) })) => {
+            let topic = said.after(LEAD)?.body();
+            let full = format!("what do you know about {}", topic.text());
+            let is_new = said.cursor().phrase("and what|when|where|who|how|remind").is_none() && topic.len() <= 3;
+            (is_new && topic.is_body() && !topic.has("is|are|was|do|does")).then_some(full)
+        }
+        (_, Some(OfflineCommand::TaskAdd { title, .. })) => reminder_of(said, title, at, now).or_else(|| another_task(said, now)).or_else(|| until_then(said, earlier, "", now)),
+        (_, Some(OfflineCommand::TaskDone { .. } | OfflineCommand::Did { .. })) => another_done(said, now),
+        (_, Some(OfflineCommand::Remind { what, .. } | OfflineCommand::RemindNear { what, .. })) => {
+            of_reminder(said, earlier, commands, what, now).or_else(|| until_then(said, earlier, "", now))
+        }
+        (_, Some(OfflineCommand::Stated { fact } | OfflineCommand::Remember { fact, .. })) => {
+            reminder_of(said, fact, at, now).or_else(|| corrected_fact(said, earlier, now)).or_else(|| until_then(said, earlier, "", now))
+        }
+        _ => None,
+    }
+}
+
+/// "No wait, 7:15", after "remind me at 6:45 …" was offered.
+fn of_offered(said: &Sentence<'_>, form: &str, now: DateTime<Tz>) -> Option<String> {
+    let part = corrected(said)?;
+    let is_short = !part.is_blank() && part.len() <= 4 && part.text().contains(|c: char| c.is_ascii_digit());
+    let is_reminder = |full: &str| is(full, now, |command| matches!(command, OfflineCommand::Remind { .. }));
+    if is_short { replaced(form, part.text(), is_reminder) } else { None }
+}
+
+/// What begins a message that puts something in the place of something said.
+const LEAD: &str = "?ok|okay|oh|hm|hmm|ah|right|cool|great|thanks|so ?, and|or|but|also|what|how|now|then ?what|how ?, ?about ?if ?it's|it ?is ?,";
+/// What follows the words that begin a correction: "no, sorry, make that …". At least one must stand there.
+fn corrected<'t>(said: &Sentence<'t>) -> Option<Sentence<'t>> {
+    const WORDS: &str = "oh|oops|ah|hm|hmm|wait|no|nope|sorry|hang|actually|make|change|meant|mean|that|it|it's|its|should|be|to|correction|rather|better|i|of|course";
+    const OPENERS: &str = "oh|oops|ah|hm|hmm|wait|no|nope|sorry|hang|actually|make|change|i|it's|its|correction|better|rather|that|it";
+    said.cursor().phrase(OPENERS)?;
+    let is_filler = |at: &usize| said.part_from(*at).cursor().phrase(WORDS).is_some() || said.part_from(*at).part_until(1).is_blank();
+    let start = (0..said.len()).find(|at| !is_filler(at))?;
+    let rest = said.part_from(start).body();
+    let is_meant = said.cursor().text() != "i" || said.part_until(start).has("meant|mean");
+    (start > 0 && is_meant && !rest.is_blank()).then_some(rest)
+}
+
+/// Whether a text is read as one command of a kind.
+fn is(text: &str, now: DateTime<Tz>, kind: impl Fn(&OfflineCommand) -> bool) -> bool {
+    match parse(text, now) {
+        ParsedMessage::Commands(commands) => !commands.is_empty() && commands.iter().all(kind),
+        _ => false,
+    }
+}
+
+fn is_sum(text: &str, now: DateTime<Tz>) -> bool {
+    is(text, now, |command| matches!(command, OfflineCommand::Sum { .. }))
+}
+
+/// Whether words say something of their own, so that they lean on nothing.
+fn stands_alone(text: &str, now: DateTime<Tz>) -> bool {
+    match parse(text, now) {
+        ParsedMessage::Commands(commands) => !commands.iter().all(|one| matches!(one, OfflineCommand::Small(_))),
+        ParsedMessage::Question(_) => true,
+        ParsedMessage::Unclear { .. } => false,
+    }
+}
+
+/// "And in Lisbon?", "what about 20%?", "divide that by 2", "how many days till then?".
+fn of_sum(said: &Sentence<'_>, earlier: &str, answer: &str, now: DateTime<Tz>) -> Option<String> {
+    if let Some(full) = with_result(said, answer, now).or_else(|| until_then(said, earlier, answer, now)) {
+        return Some(full);
+    }
+    let (part, has_lead) = match said.cursor().phrase(LEAD) {
+        Some(end) => (said.rest_at(end).body(), true),
+        None => (said.body(), false),
+    };
+    let is_short = part.len() <= 4 && said.is_bare_question();
+    if part.is_blank() || !(has_lead || is_short) || is_sum(said.text(), now) {
+        return None;
+    }
+    replaced(earlier, part.text(), |full| is_sum(full, now))
+}
+
+/// "Divide that by 2", "times 3", "half of that": the last result takes part.
+fn with_result(said: &Sentence<'_>, answer: &str, now: DateTime<Tz>) -> Option<String> {
+    let result = answer.rsplit_once("= ")?.1.split_whitespace().next()?;
+    result.parse::<f64>().ok()?;
+    let rest = said.skipping(LEAD).body();
+    if rest.cursor().phrase("plus|minus|times|divided|multiplied|x|/|*|+").is_some() {
+        let full = format!("{result} {}", rest.text());
+        return is_sum(&full, now).then_some(full);
+    }
+    let at = (0..rest.len()).find(|at| rest.part_from(*at).cursor().phrase("that|it|this|result").is_some())?;
+    let before = rest.part_until(at).body();
+    let before = before.text().trim_end_matches(" the");
+    let after = rest.part_from(at + 1).body();
+    let full = match before.to_lowercase().as_str() {
+        "divide" | "split" | "share" => format!("{result} / {}", after.skipping("by|between|among|in|into").text()),
+        "multiply" => format!("{result} * {}", after.skipping("by|with").text()),
+        "double" => format!("2 * {result}"),
+        "halve" => format!("{result} / 2"),
+        _ => format!("{before} {result} {}", after.text()).trim().to_owned(),
+    };
+    let full = full.trim_end_matches(" people").trim_end_matches(" ways").to_owned();
+    is_sum(&full, now).then_some(full)
+}
+
+/// "How many days till then?": the day that was spoken of.
+fn until_then(said: &Sentence<'_>, earlier: &str, answer: &str, now: DateTime<Tz>) -> Option<String> {
+    let at = (0..said.len()).rev().find(|at| said.part_from(*at).cursor().phrase("then|that|it").is_some())?;
+    let asks = said.has("days|weeks|weekday|long|far|day|away");
+    if !asks || is_sum(said.text(), now) {
+        return None;
+    }
+    let (before, after) = (said.part_until(at).text(), said.part_from(at + 1).body().text());
+    let day_in = |text: &str| {
+        let words: Vec<&str> = text.split_whitespace().map(|word| word.trim_matches([',', '.', '?', '!', ':'])).collect();
+        let parts = (1..=MAX_PART.min(words.len())).rev().flat_map(|len| (0..=words.len() - len).rev().map(move |from| (from, len)));
+        let fulls: Vec<String> = parts
+            .filter_map(|(from, len)| Some(format!("{before} {} {after}", words.get(from..from + len)?.join(" ")).trim().to_owned()))
+            .collect();
+        fulls.into_iter().find(|full| is_sum(full, now))
+    };
+    let told = answer.split_once(": ").map_or(answer, |(_, day)| day);
+    let told = told.split_once(", ").map_or(told, |(_, day)| day);
+    day_in(told).or_else(|| day_in(earlier))
+}
+
+/// What a word looks like: its letters and its digits, in one mark for each run.
+fn shape(text: &str) -> String {
+    let marks = text.chars().map(|c| if c.is_alphabetic() { 'a' } else if c.is_ascii_digit() { '9' } else { c });
+    let mut shape = String::new();
+    marks.for_each(|mark| {
+        if !(shape.ends_with(mark) && matches!(mark, 'a' | '9')) {
+            shape.push(mark);
+        }
+    });
+    shape
+}
+
+const PREPOSITIONS: &[&str] = &["in", "on", "to", "for", "of", "at", "until", "till", "from", "into", "between", "by", "with", "about"];
+
+/// Words of the question itself, which stay.
+const ASKING: &[&str] = &["what", "what's", "whats", "is", "are", "was", "how", "many", "much", "when", "when's", "time", "day", "days", "it"];
+
+/// A sentence with a part of it in other words: the part that is like them, where the whole is then read as it should be.
+fn replaced(earlier: &str, part: &str, fits: impl Fn(&str) -> bool) -> Option<String> {
+    let words: Vec<&str> = earlier.trim_end_matches(['?', '!', '.', ' ']).split_whitespace().collect();
+    let first = part.split_whitespace().next()?.to_lowercase();
+    let has_digit = |text: &str| text.contains(|c: char| c.is_ascii_digit());
+    let mut places: Vec<(u8, usize, usize)> = (1..=MAX_PART.min(words.len()))
+        .flat_map(|len| (0..=words.len() - len).map(move |from| (from, len)))
+        .filter_map(|(from, len)| {
+            let old = words.get(from..from + len)?;
+            let old_first = old.first()?.to_lowercase();
+            if old.iter().any(|word| ASKING.contains(&word.to_lowercase().as_str())) {
+                return None;
+            }
+            let joined = old.join(" ");
+            let likeness = if PREPOSITIONS.contains(&first.as_str()) && old_first == first {
+                0
+            } else if PREPOSITIONS.contains(&first.as_str()) {
+                return None;
+            } else if shape(&joined) == shape(part) {
+                1
+            } else if has_digit(&joined) == has_digit(part) && !PREPOSITIONS.contains(&old_first.as_str()) {
+                2
+            } else {
+                return None;
+            };
+            Some((likeness, len, from))
+        })
+        .collect();
+    // Of what is equally like it: the longest part that begins so, else the last.
+    places.sort_by_key(|(likeness, len, from)| (*likeness, if *likeness == 1 { 0 } else { usize::MAX - len }, usize::MAX - from));
+    places.into_iter().find_map(|(_, len, from)| {
+        let mut full: Vec<&str> = words.get(..from)?.to_vec();
+        full.push(part);
+        full.extend_from_slice(words.get(from + len..)?);
+        let full = full.join(" ");
+        (fits(&full) && !full.eq_ignore_ascii_case(&words.join(" "))).then_some(full)
+    })
+}
+
+/// "And Tom's?" after a question for Anna's birthday.
+fn of_question(said: &Sentence<'_>, earlier: &str, now: DateTime<Tz>) -> Option<String> {
+    const ASKS: &[&str] = &["what's", "who's", "where's", "when's", "how's", "it's", "that's", "there's"];
+    let part = said.after(LEAD)?.body();
+    let part = part.text();
+    let is_possessive = |word: &str| {
+        let word = word.to_lowercase();
+        (word.ends_with("'s") || word.ends_with("s'")) && !ASKS.contains(&word.as_str())
+    };
+    let owner: Vec<&str> = part.split_whitespace().collect();
+    if owner.len() > 3 || !owner.last().is_some_and(|last| is_possessive(last) || *last == "mine") {
+        return None;
+    }
+    let part = if part.eq_ignore_ascii_case("mine") { "my" } else { part };
+    let words: Vec<&str> = earlier.trim_end_matches(['?', '!', '.', ' ']).split_whitespace().collect();
+    let is_mine = |word: &str| matches!(word.to_lowercase().as_str(), "my" | "our" | "his" | "her" | "their");
+    let end = words.iter().position(|word| is_possessive(word)).or_else(|| words.iter().position(|word| is_mine(word)))?;
+    let start = end.checked_sub(1).filter(|at| words.get(*at).is_some_and(|word| is_mine(word))).unwrap_or(end);
+    let full = [words.get(..start)?, &[part], words.get(end + 1..)?].concat().join(" ") + "?";
+    matches!(parse(&full, now), ParsedMessage::Question(_)).then_some(full)
+}
+
+/// "And call the bank", "post the parcel too".
+fn another_task(said: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
+    let title = added(said, now)?;
+    let is_title = title.is_body() && !title.is_pronoun() && !title.is_statement() && title.len() >= 2;
+    is_title.then(|| format!("add task {}", title.text()))
+}
+
+/// What is added to something: the words behind "and" or "also", or before "too".
+fn added<'t>(said: &Sentence<'t>, now: DateTime<Tz>) -> Option<Sentence<'t>> {
+    const MORE: &str = "?oh|ah|ok|okay|yes ?, and|also|plus|another|then ?also ?one|another ?: ?,";
+    let begun = said.cursor().phrase(MORE).map(|end| said.rest_at(end).body());
+    let part = begun.unwrap_or_else(|| said.body());
+    let ended = (1..part.len()).find(|at| part.part_from(*at).is_all_of("?, too|also|as ?well ?please|thanks"));
+    if (begun.is_none() && ended.is_none()) || said.is_question() {
+        return None;
+    }
+    let part = ended.map_or(part, |at| part.part_until(at).body());
+    (!part.is_blank() && !part.has("remind|reminder|remember|and") && !stands_alone(part.text(), now)).then_some(part)
+}
+
+/// "And the last one", "3 as well".
+fn another_done(said: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
+    const MORE: &str = "?oh|ah ?, and|also|plus ?also ?,";
+    let begun = said.cursor().phrase(MORE).map(|end| said.rest_at(end).body());
+    let part = begun.unwrap_or_else(|| said.body());
+    let ended = (1..part.len()).find(|at| part.part_from(*at).is_all_of("?is|are ?, too|also|as ?well ?done"));
+    if (begun.is_none() && ended.is_none()) || said.is_question() {
+        return None;
+    }
+    let part = ended.map_or(part, |at| part.part_until(at).body());
+    if part.is_blank() || stands_alone(part.text(), now) {
+        return None;
+    }
+    let full = format!("mark {} as done", part.skipping("the|number|task").text());
+    is(&full, now, |command| matches!(command, OfflineCommand::TaskDone { .. })).then_some(full)
+}
+
+/// "Make that 8", "no, friday", "and again at 9", "and to feed the cat".
+fn of_reminder(said: &Sentence<'_>, earlier: &str, commands: &[OfflineCommand], what: &str, now: DateTime<Tz>) -> Option<String> {
+    let is_reminder = |command: &OfflineCommand| matches!(command, OfflineCommand::Remind { .. });
+    if let Some(rest) = said.after("?and|also|plus ?one|another|again ?one ?reminder ?for|to|about")
+        && said.cursor().phrase("and|also|plus|again|another|one").is_some()
+        && !stands_alone(rest.body().text(), now)
+        && !rest.body().is_blank()
+    {
+        let rest = rest.body();
+        let times = [format!("remind me {} to {what}", rest.text()), format!("remind me at {} to {what}", rest.text())];
+        let is_time = super::change::is_time(rest.text(), now) || super::change::is_time(&format!("at {}", rest.text()), now);
+        if is_time {
+            return times.into_iter().find(|full| is(full, now, is_reminder));
+        }
+        let full = earlier.replacen(what, rest.text(), 1);
+        return (full != earlier && rest.is_body() && is(&full, now, is_reminder)).then_some(full);
+    }
+    let time = corrected(said)?;
+    let time = (1..time.len())
+        .find(|at| time.part_from(*at).is_all_of("instead|please|then"))
+        .map_or(time, |at| time.part_until(at).body());
+    if time.is_blank() || said.is_bare_question() {
+        return None;
+    }
+    // "Make it 7" of a reminder at 18:00 is 19:00: of the two hours of that name the one nearer to it.
+    if let Some(OfflineCommand::Remind { when: When::At(slot), .. }) = commands.last()
+        && let Some((hour @ 1..=12, end)) = time.skipping("at").cursor().number()
+        && time.rest_at(end).is_blank()
+    {
+        let is_near = |hour: &u32| hour.abs_diff(slot.civil.hour()) <= 6;
+        let hour = [hour % 12, hour % 12 + 12].into_iter().find(is_near).unwrap_or(hour);
+        return Some(format!("move it to {hour}:00"));
+    }
+    let is_moved = |command: &OfflineCommand| matches!(command, OfflineCommand::Postpone { .. });
+    [format!("move it to {}", time.text()), format!("move it to {} o'clock", time.text())]
+        .into_iter()
+        .find(|full| is(full, now, is_moved))
+}
+
+/// "Remind me of that tomorrow", "remind me the day before at 6": of what was just told, and by the day that it names.
+fn reminder_of(said: &Sentence<'_>, what: &str, at: DateTime<Tz>, now: DateTime<Tz>) -> Option<String> {
+    let rest = said.without_courtesy().after("?and ?please ?can|could|will ?you ?please remind me|us")?.body();
+    let what = what.split_once(" (said on ").map_or(what, |(fact, _)| fact);
+    let is_reminder = |full: &String| is(full, now, |command| matches!(command, OfflineCommand::Remind { .. }));
+    let of = |rest: &Sentence<'_>| (0..rest.len()).find(|at| rest.part_from(*at).cursor().phrase("?of|about|to ?do it|that|this").is_some());
+    let without_it = match of(&rest) {
+        Some(at) => {
+            let after = rest.part_from(at).after("?of|about|to ?do it|that|this")?.body();
+            [rest.part_until(at).body().text(), after.text()].join(" ").trim().to_owned()
+        }
+        None => rest.text().to_owned(),
+    };
+    let lower = without_it.to_lowercase();
+    const BEFORE: &[(&str, i64)] = &[("the day before", 1), ("a day before", 1), ("one day before", 1), ("the evening before", 1), ("the night before", 1), ("two days before", 2), ("2 days before", 2), ("three days before", 3), ("3 days before", 3), ("a week before", 7), ("one week before", 7), ("on the day", 0)];
+    if let Some((words, days)) = BEFORE.iter().find(|(words, _)| lower.contains(words)) {
+        let day = super::days::named_day(what, at)? - chrono::TimeDelta::days(*days);
+        let part = if words.contains("evening") || words.contains("night") { " in the evening" } else { "" };
+        let time = lower.replacen(words, &format!("{}{part}", day.format("on %-d %B %Y")), 1);
+        return Some(format!("remind me {time}: {what}")).filter(is_reminder);
+    }
+    let is_of_it = of(&rest).is_some() || super::change::is_time(&without_it, now);
+    let full = format!("remind me {without_it}: {what}");
+    (is_of_it && is_reminder(&full)).then_some(full)
+}
+
+/// "Sorry, 44", "I meant Zoe": the value of the fact that was just told.
+fn corrected_fact(said: &Sentence<'_>, earlier: &str, now: DateTime<Tz>) -> Option<String> {
+    let value = corrected(said)?;
+    let is_value = !value.is_blank() && value.len() <= 3 && !said.is_question();
+    let value = value.text();
+    let last = earlier.trim_end_matches(['.', '!']).split_whitespace().last()?;
+    let is_name = |word: &str| word.starts_with(char::is_uppercase);
+    let is_like = value.contains(|c: char| c.is_ascii_digit()) || (is_name(value) && is_name(last));
+    let is_fact = |text: &str| {
+        is(text, now, |command| matches!(command, OfflineCommand::Stated { .. } | OfflineCommand::Remember { .. }))
+    };
+    if !is_value || !is_like {
+        return None;
+    }
+    let full = if is_name(value) {
+        format!("{}{value}", earlier.trim_end_matches(['.', '!']).strip_suffix(last)?)
+    } else {
+        replaced(earlier, value, is_fact)?
+    };
+    is_fact(&full).then_some(full)
+}
+
+/// What leans on the list that was spoken of last: "and some washing-up liquid", "take the bananas off", "clear it".
+fn of_list(said: &Sentence<'_>, commands: &[OfflineCommand], list: Option<&str>, now: DateTime<Tz>) -> Option<String> {
+    let list = list?;
+    let name = list.to_lowercase();
+    let is_list = |command: &OfflineCommand| {
+        matches!(
+            command,
+            OfflineCommand::ListAdd { .. }
+                | OfflineCommand::ListTake { .. }
+                | OfflineCommand::ListShow { .. }
+                | OfflineCommand::ListClear { .. }
+        )
+    };
+    let fits = |full: String| is(&full, now, is_list).then_some(full);
+    let is_last = commands.last().is_some_and(is_list);
+    let body = said.without_courtesy().body();
+    const ON_IT: &str = "on|to|onto|in ?it|there|the|that|my ?list ?too|as|also ?well ?please";
+    const OFF_IT: &str = "?off|from ?of ?it|there|the|that|my ?list ?again ?please";
+    if let Some(rest) = body.after("add|put|pop|stick|chuck|throw|write|get") {
+        let named = (1..rest.len()).find(|at| {
+            let end = rest.part_from(*at);
+            end.cursor().phrase("on|to|onto|in").is_some() && end.is_all_of(ON_IT)
+        });
+        if let Some(at) = named {
+            return fits(format!("add {} to the {name}", rest.part_until(at).text()));
+        }
+    }
+    if body.is_all_of("clear|empty|wipe|delete|erase|reset ?out|up ?it|the|that|my|whole ?list ?now ?please")
+        && (is_last || !body.has("list"))
+    {
+        return fits(format!("clear the {name}"));
+    }
+    if body.is_all_of("?so what's|what|whats|read|show ?is ?me ?still ?left on|off it|there|the|that|my list ?now ?please ?then") && body.has("it|there|list") && is_last {
+        return fits(format!("show me the {name}"));
+    }
+    if !is_last {
+        return None;
+    }
+    if let Some(rest) = body.after("add|put|pop|stick ?in|on ?also").filter(|rest| !rest.has("to|task|remind|reminder")) {
+        return fits(format!("add {} to the {name}", rest.text()));
+    }
+    if let Some(rest) = body.after("take|remove|drop|scratch|delete|cross|strike|leave|skip|forget ?off|out").filter(|rest| !rest.is_blank()) {
+        let end = (1..rest.len()).find(|at| rest.part_from(*at).is_all_of(OFF_IT) || rest.part_from(*at).is_all_of("out|off"));
+        let thing = end.map_or(rest, |at| rest.part_until(at));
+        return fits(format!("take {} off the {name}", thing.text()));
+    }
+    if let Some(rest) = said.after("?oh|ah|actually|sorry ?, ?actually not|no|without ?the").filter(|rest| rest.body().len() <= 3)
+        && said.cursor().phrase("?oh|ah|actually|sorry ?, ?actually not|no|without").is_some()
+    {
+        return fits(format!("take {} off the {name}", rest.body().text()));
+    }
+    if body.is_all_of("?show|read ?me ?what's ?what ?is ?on it|list|that ?the ?list ?back|now|again ?to ?me ?please") && body.len() >= 2 {
+        return fits(format!("show me the {name}"));
+    }
+    if let (Some(OfflineCommand::ListAdd { items, .. }), Some(rest)) = (commands.last(), corrected(said))
+        && let Some((number, end)) = rest.cursor().number()
+    {
+        let amount = rest;
+        let thing = amount.rest_at(end).body().skipping("of ?them");
+        let old = items.iter().rev().find(|item| thing.is_blank() || item.to_lowercase().contains(&thing.text().to_lowercase()))?;
+        let bare = old.split_once(' ').filter(|(count, _)| count.starts_with(|c: char| c.is_ascii_digit()) || crate::schedule::words::number_word(&count.to_lowercase()).is_some()).map_or(old.as_str(), |(_, rest)| rest);
+        return fits(format!("take {old} off the {name}. Add {number} {bare} to the {name}"));
+    }
+    let thing = added(said, now)?;
+    let thing = thing.skipping("add|put|get|buy|don't|dont|we|i ?also ?forget|need ?also");
+    let is_thing = thing.len() <= 8 && thing.is_body() && !thing.is_statement();
+    is_thing.then(|| fits(format!("add {} to the {name}", thing.text()))).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeZone as _;
+
+    use super::*;
+
+    const LIST: &str = "Shopping list";
+
+    fn now() -> DateTime<Tz> {
+        Tz::of("Europe/Berlin").with_ymd_and_hms(2026, 11, 21, 14, 0, 0).unwrap()
+    }
+
+    fn full(earlier: &str, said: &str, list: Option<&str>) -> Option<String> {
+        in_full(said, (earlier, now()), list, now())
+    }
+
+    fn check(wrong: &mut Vec<String>, earlier: &str, said: &str, read: Option<String>, expected: Option<&str>) {
+        if read.as_deref() != expected {
+            wrong.push(format!("{earlier:?}, then {said:?}: {read:?}, not {expected:?}"));
+        }
+    }
+
+    #[test]
+    fn a_message_that_leans_on_the_one_before_is_said_in_full() {
+        let mut wrong = Vec::new();
+        for (earlier, said, expected) in [
+            ("what time is it in Tokyo?", "and in Lisbon?", "what time is it in Lisbon"),
+            ("what time is it in Tokyo?", "what about Denver", "what time is it in Denver"),
+            ("what's 15% of 80", "and 20%?", "what's 20% of 80"),
+            ("12% tip on 64", "and on 90?", "12% tip on 90"),
+            ("3 miles in km", "and 5 miles?", "5 miles in km"),
+            ("350 F in C", "and 425?", "425 F in C"),
+            ("what day is 24 December?", "and the 1st of May?", "what day is the 1st of May"),
+            ("what's 12*7", "divide that by 2", "84 / 2"),
+            ("what's 12*7", "times 3", "84 times 3"),
+            ("what's 12*7", "plus 10%", "84 plus 10%"),
+            ("what's 12*7", "half of that", "half of 84"),
+            ("what day is Christmas?", "how many days till then?", "how many days till 25 December 2026"),
+            ("my wife's birthday is 14 May", "how many days until that?", "how many days until 14 May"),
+            ("when is Anna's birthday?", "and Tom's?", "when is Tom's birthday?"),
+            ("what's my shoe size?", "and my wife's?", "what's my wife's shoe size?"),
+            ("what do I have on Monday?", "and Tuesday?", "what do I have on Tuesday"),
+            ("what do you know about Anna?", "and Tom?", "what do you know about Tom"),
+            ("add task ring the vet", "and pay the gas bill", "add task pay the gas bill"),
+            ("add task ring the vet", "post the parcel too", "add task post the parcel"),
+            ("add task ring the vet", "remind me of that tomorrow at 9", "remind me tomorrow at 9: ring the vet"),
+            ("remind me tomorrow at 9 to call Bob", "make that 10", "move it to 10:00"),
+            ("remind me tomorrow at 18:00 to call Bob", "no, 7", "move it to 19:00"),
+            ("remind me tomorrow at 9 to call Bob", "sorry, I meant Monday", "move it to Monday"),
+            ("remind me tomorrow at 9 to call Bob", "and to feed the cat", "remind me tomorrow at 9 to feed the cat"),
+            ("remind me tomorrow at 9 to call Bob", "and again on Friday at 8", "remind me on Friday at 8 to call Bob"),
+            ("my shoe size is 43", "sorry, 44", "my shoe size is 44"),
+            ("my daughter is called Zo", "no, Zoe", "my daughter is called Zoe"),
+            (
+                "the concert is on 12 December",
+                "remind me the day before at 6 pm",
+                "remind me on 11 December 2026 at 6 pm: the concert is on 12 December",
+            ),
+            ("task 2 done", "and 3", "mark 3 as done"),
+            ("I called the plumber", "the bank too", "mark bank as done"),
+        ] {
+            check(&mut wrong, earlier, said, full(earlier, said, None), Some(expected));
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn what_is_said_after_a_list_is_of_that_list() {
+        let mut wrong = Vec::new();
+        for (earlier, said, expected) in [
+            ("shopping list: milk, bananas", "oh and some washing-up liquid", "add some washing-up liquid to the shopping list"),
+            ("shopping list: milk, bananas", "take the bananas off", "take the bananas off the shopping list"),
+            ("shopping list: milk, bananas", "add 2 kg of potatoes", "add 2 kg of potatoes to the shopping list"),
+            ("shopping list: milk, bananas", "put bread on it", "add bread to the shopping list"),
+            ("shopping list: milk, bananas", "no bananas", "take bananas off the shopping list"),
+            ("shopping list: milk, bananas", "clear it", "clear the shopping list"),
+            ("shopping list: milk, bananas", "what's on it now?", "show me the shopping list"),
+            (
+                "shopping list: milk, 6 eggs",
+                "make that 12",
+                "take 6 eggs off the shopping list. Add 12 eggs to the shopping list",
+            ),
+        ] {
+            check(&mut wrong, earlier, said, full(earlier, said, Some(LIST)), Some(expected));
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn what_stands_for_itself_leans_on_nothing() {
+        let mut wrong = Vec::new();
+        for (earlier, said) in [
+            ("what's 15% of 80", "and the weather in Paris?"),
+            ("what's 15% of 80", "thanks"),
+            ("what time is it in Tokyo?", "and how is Anna?"),
+            ("my shoe size is 43", "5 miles"),
+            ("my shoe size is 43", "44"),
+            ("remind me tomorrow at 9 to call Bob", "friday was nice"),
+            ("remind me tomorrow at 9 to call Bob", "and what do I have on Monday?"),
+            ("shopping list: milk", "and remind me at 9 to go"),
+            ("shopping list: milk", "my son is called Milo"),
+            ("add task ring the vet", "and I like tea"),
+            ("write me a poem", "and in Lisbon?"),
+            ("hello", "and 20%?"),
+        ] {
+            check(&mut wrong, earlier, said, full(earlier, said, Some(LIST)), None);
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+}

@@ -270,7 +270,10 @@ fn said_of(title: &str, key: &str, value: Option<&str>) -> String {
     match (lower.as_str(), value.map(brief)) {
         ("at", Some(at)) => format!("I take the next step of {title} at {at}."),
         ("at", None) => format!("I take no next step of {title} by myself any more."),
-        ("due", Some(due)) => format!("{title} is due {due}."),
+        ("due", Some(due)) => {
+            let day = due.parse::<chrono::NaiveDate>().map_or(due, |day| day.format("%a %-d %b").to_string());
+            format!("{title} is due {day}.")
+        }
         ("due", None) => format!("{title} has no due date any more."),
         ("next", Some(next)) => format!("The next step of {title}: {next}"),
         (_, Some(value)) => format!("{title}: “{key}” is {value} now."),
@@ -332,7 +335,16 @@ fn done(args: &Finish, world: &World) -> Outcome {
 
 /// Finishes the task of these words, articles aside. One that has more words is named and stays: it may be another.
 pub(super) fn finish_told(said: &str, world: &World) -> Outcome {
-    let wanted = content_words(said);
+    let told = content_words(said);
+    // "I did the bathroom" is of whatever was to be done with it.
+    let is_any = |word: &str| matches!(word, "do" | "finish");
+    let own_verb = [List::Active, List::Backlog]
+        .iter()
+        .any(|list| list.read(world).tasks().iter().any(|task| content_words(&task.title).first() == told.first()));
+    let wanted = match told.split_first() {
+        Some((verb, rest)) if is_any(verb) && !rest.is_empty() && !own_verb => rest.to_vec(),
+        _ => told,
+    };
     let lists = [List::Active, List::Backlog].map(|list| (list, list.read(world)));
     let own = lists.iter().flat_map(|(list, tasks)| {
         tasks.tasks().iter().filter(|task| !is_of_another_chat(task, *list, tasks, world)).map(|task| &task.title)
@@ -359,17 +371,25 @@ pub(super) fn finish_told(said: &str, world: &World) -> Outcome {
 /// Whether words name what a task is about: "the vet" of "ring the vet", "the slides" of "finish the budget slides". Words that could be
 /// anything name nothing.
 fn is_thing_of(wanted: &[String], words: &[String], title: &str) -> bool {
-    const ANYTHING: &[&str] = &["work", "job", "day", "week", "thing", "stuff", "school", "meeting", "project", "today", "list"];
+    const ANYTHING: &[&str] =
+        &["work", "job", "day", "week", "thing", "stuff", "school", "meeting", "project", "today", "list"];
     // "Milk" names no milk frother: behind the thing its title must go on with another part.
-    const GOES_ON: &[&str] = &["for", "at", "by", "before", "on", "to", "about", "with", "in", "of", "from", "this", "next", "and", "until"];
+    const GOES_ON: &[&str] =
+        &["for", "at", "by", "before", "on", "to", "about", "with", "in", "of", "from", "this", "next", "and", "until"];
     let lower = title.to_lowercase();
     let last = wanted.last().map_or("", String::as_str);
-    let behind = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).skip_while(|word| *word != last).nth(1);
+    let behind = lower
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .skip_while(|word| *word != last)
+        .nth(1);
     let is_whole = |part: &[String]| {
         part.ends_with(wanted) || (part.starts_with(wanted) && behind.is_none_or(|word| GOES_ON.contains(&word)))
     };
     let is_named = wanted.iter().any(|word| !ANYTHING.contains(&word.as_str()));
-    is_named && (is_whole(words) || words.get(1..).is_some_and(is_whole))
+    // "Called Okafor" of "call Mr Okafor".
+    let is_framed = wanted.len() > 1 && wanted.first() == words.first() && wanted.last() == words.last();
+    is_named && (is_framed || is_whole(words) || words.get(1..).is_some_and(is_whole))
 }
 
 fn shift(args: &Move, world: &World) -> Outcome {

@@ -457,6 +457,10 @@ impl Said {
             self.commands.push(left);
             return self.take(right, now);
         }
+        // "Emil was born on 9 May 2019, how old is he?": a statement, and a question about it.
+        if let Some((told, asked)) = sentence.told_and_asked() {
+            return self.take(told, now) && self.take(asked, now);
+        }
         match read(sentence, now) {
             Reading::Command(
                 small @ (OfflineCommand::Greeting | OfflineCommand::Thanks | OfflineCommand::Small(_)),

@@ -186,7 +186,9 @@ impl History {
 
 /// Whether a message says nothing but a word for company's sake.
 fn is_courtesy(text: &str, at: DateTime<Tz>) -> bool {
-    let is = |one: &OfflineCommand| matches!(one, OfflineCommand::Small(_) | OfflineCommand::Greeting | OfflineCommand::Thanks);
+    let is = |one: &OfflineCommand| {
+        matches!(one, OfflineCommand::Small(_) | OfflineCommand::Greeting | OfflineCommand::Thanks)
+    };
     matches!(grammar::parse(text, at), ParsedMessage::Commands(commands) if commands.iter().all(is))
 }
 

@@ -20,6 +20,8 @@ pub(crate) const HELP: &str = "I work without an AI model right now, so I unders
 - **what's on today?** · what time is it in Tokyo? · **set a timer for** 10 minutes · 15% of 80 · 5 miles in km · **undo that** · **status**\n\n\
 Anything else is kept, and answered when I have an AI model that can: `wake init` sets one up (`MODEL`).";
 
+/// How `quote` ends where it found only what comes near.
+const NEAREST: &str = "this is the nearest.";
 /// How `quote` and `told_done` say that they found nothing at all.
 const NOTHING_FOUND: [&str; 2] = ["Nothing that is stored answers this.", "There's no task like that."];
 
@@ -63,6 +65,8 @@ pub(super) struct OfflineCall {
     keep_on_failure: bool,
     /// What is said when this call finds nothing, in the place of its own words.
     otherwise: Option<String>,
+    /// Whether what only comes near answers nothing.
+    is_exact: bool,
     /// When it is, where the answer tells how far away the day is that the outcome names.
     far_from: Option<DateTime<Tz>>,
     /// What is called when there is nothing of that name.
@@ -81,6 +85,7 @@ impl OfflineCall {
             after: None,
             keep_on_failure: false,
             otherwise: None,
+            is_exact: false,
             far_from: None,
             or_else: None,
         }
@@ -164,7 +169,8 @@ pub(super) fn parts_of(id: i64, parsed: ParsedMessage, around: &Around<'_>) -> O
             let event = grammar::awaited(&question);
             let query = event.as_deref().unwrap_or(&words);
             let call = OfflineCall::new(&format!("m{id}-q"), "quote", json!({"query": query}));
-            let call = OfflineCall { far_from: event.is_some().then_some(around.now), ..call };
+            let is_exact = asked == QuestionKind::Other;
+            let call = OfflineCall { is_exact, far_from: event.is_some().then_some(around.now), ..call };
             let otherwise = (asked == QuestionKind::Personal).then(|| NOT_TOLD.to_owned());
             let call = OfflineCall { keep_on_failure: otherwise.is_none(), otherwise, ..call };
             Some(vec![PhrasePart::Call(Box::new(call.lead("From what I remember:")))])
@@ -292,7 +298,8 @@ fn told(id: &str, command: OfflineCommand, around: &Around<'_>) -> Option<Offlin
             let form = grammar::remember_form(&fact);
             let otherwise =
                 format!("There's no task or shopping item like that, so nothing has changed. {}", did_you_mean(&form));
-            let call = call("told_done", json!({"task": task, "items": items, "list": around.list})).step(format!("finish: {task}"));
+            let call = call("told_done", json!({"task": task, "items": items, "list": around.list}))
+                .step(format!("finish: {task}"));
             OfflineCall { otherwise: Some(otherwise), ..call }
         }
         OfflineCommand::ListAdd { list, items } => call("list_add", json!({"list": list, "items": items}))
@@ -414,6 +421,7 @@ pub(super) fn spoken(parts: &[PhrasePart], outcomes: &Outcomes) -> Option<String
             PhrasePart::Say(text) => said.push(text.clone()),
             PhrasePart::Call(call) => match outcomes.get(&call.last(outcomes).id) {
                 Some((_, true)) | None if call.keep_on_failure => return None,
+                Some((told, false)) if call.is_exact && told.ends_with(NEAREST) => return None,
                 Some((why, true)) if call.otherwise.is_some() && NOTHING_FOUND.contains(&why.as_str()) => {
                     said.extend(call.otherwise.clone());
                 }

@@ -97,6 +97,11 @@ pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading
 /// "Make the kids 3:30": the reminder of that name gets another time.
 fn made(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     let rest = sentence.after("make|change the|my")?.body();
+    let rest = if rest.len() > 2 && rest.part_from(rest.len() - 1).is_all_of("instead|please|then") {
+        rest.part_until(rest.len() - 1)
+    } else {
+        rest
+    };
     let at = (1..rest.len().min(MAX_TITLE_TOKENS)).find(|at| {
         let time = rest.part_from(*at);
         is_time(time.text(), now) && !is_distance(time.text())

@@ -35,8 +35,17 @@ const PLACES: &[(&str, &str)] = &[
 
 pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     let answer = |text: String| Reading::Command(OfflineCommand::Sum { text });
-    timer(sentence, now).or_else(|| agenda(sentence, now)).or_else(|| {
-        let told = elsewhere(sentence, now).or_else(|| until(sentence, now)).or_else(|| between(sentence, now)).or_else(|| date(sentence, now));
+    let left = sentence
+        .after("how long|much ?time ?is ?have ?i ?left|remaining on|for|of ?the|my")
+        .filter(|thing| thing.len() <= 4);
+    if left.is_some() && sentence.has("left|remaining") {
+        return Some(Reading::Command(OfflineCommand::ListReminders));
+    }
+    stopped(sentence).or_else(|| timer(sentence, now)).or_else(|| agenda(sentence, now)).or_else(|| {
+        let told = elsewhere(sentence, now)
+            .or_else(|| until(sentence, now))
+            .or_else(|| between(sentence, now))
+            .or_else(|| date(sentence, now));
         told.map(answer)
     })
 }
@@ -136,11 +145,16 @@ const UNTIL: &[(&str, bool)] = &[
     ("how far away|off is", false),
     ("?number ?of days until|till|til", false),
     ("how many weeks ?is ?are ?it ?there ?left ?to ?go until|till|til|to|before", true),
+    ("how many weeks is|are", true),
+    ("how many days|sleeps is|are", false),
 ];
 
 fn until(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
     let (in_weeks, end) = sentence.cursor().lookup(UNTIL)?;
-    let day = day_of(&sentence.rest_at(end).body(), now)?;
+    let rest = sentence.rest_at(end).body();
+    let away = (1..rest.len())
+        .find(|at| rest.part_from(*at).is_all_of("from now|today|here") || rest.part_from(*at).is_all_of("away|off"));
+    let day = day_of(&away.map_or(rest, |at| rest.part_until(at)), now)?;
     let days = (day - now.date_naive()).num_days();
     let (whole, rest) = (days / 7, days % 7);
     let far = match (in_weeks, days) {
@@ -159,7 +173,8 @@ fn counted(n: i64, noun: &str) -> String {
 
 /// "How many nights from 19 July to 27 July?"
 fn between(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
-    const ASKS: &[(&str, &str)] = &[("how many days", "day"), ("how many nights", "night"), ("how many weeks", "week"), ("how long", "day")];
+    const ASKS: &[(&str, &str)] =
+        &[("how many days", "day"), ("how many nights", "night"), ("how many weeks", "week"), ("how long", "day")];
     let (noun, end) = sentence.cursor().lookup(ASKS)?;
     let rest = sentence.rest_at(end.skip("is|are ?it|there")).after("from|between")?.body();
     let (from, to) = (1..rest.len()).find_map(|at| {
@@ -265,6 +280,19 @@ const TIMER: &[&str] = &[
     "set|start ?me ?up timer ?for|of|to",
     "timer ?for|of|:",
 ];
+
+/// "Stop the oven timer, it's brown already".
+fn stopped(sentence: &Sentence<'_>) -> Option<Reading> {
+    let rest = sentence.after("stop|cancel|end|delete|kill|turn ?off the|my")?.body();
+    let at = (1..rest.len().min(4)).find(|at| rest.part_from(*at).cursor().phrase("timer|alarm").is_some())?;
+    let behind = rest.part_from(at + 1);
+    let is_reason = behind
+        .after(",|-|–")
+        .is_some_and(|why| why.cursor().phrase("it|it's|its|they|they're|theyre|i|i'm|no|we").is_some());
+    let name = rest.part_until(at).text().to_owned();
+    (behind.body().is_blank() || is_reason)
+        .then(|| Reading::Command(OfflineCommand::CancelReminder { which: super::Which::Text(name) }))
+}
 
 /// "Set a timer for 10 minutes", "10 minute timer": nothing about it is open, so that it is set unasked.
 fn timer(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {

@@ -115,7 +115,22 @@ const DONE: &[&str] = &["done", "finished", "sorted", "complete", "completed", "
 
 /// The sentence with "is" in full, where it tells that something is done: "dry cleaning's done".
 pub(super) fn uncontracted(text: &str) -> Option<String> {
-    const SAYS_MORE: &[&str] = &["it", "that", "he", "she", "what", "who", "where", "there", "here", "everything", "this", "how", "when", "let"];
+    const SAYS_MORE: &[&str] = &[
+        "it",
+        "that",
+        "he",
+        "she",
+        "what",
+        "who",
+        "where",
+        "there",
+        "here",
+        "everything",
+        "this",
+        "how",
+        "when",
+        "let",
+    ];
     let apostrophe = text.find("'s ").map(|at| (at, 3)).or_else(|| text.find("’s ").map(|at| (at, 5)));
     let (at, len) = apostrophe?;
     let (thing, rest) = (text.get(..at)?, text.get(at + len..)?);
@@ -123,16 +138,24 @@ pub(super) fn uncontracted(text: &str) -> Option<String> {
     let next = words.find(|word| !["now", "already", "all", "been", "finally"].contains(word))?.to_lowercase();
     let is_done = DONE.contains(&next.as_str()) || DID.iter().any(|(did, _)| did.split('|').any(|did| did == next));
     let last = thing.rsplit(' ').next()?.to_lowercase();
-    let is_thing = !SAYS_MORE.contains(&last.as_str()) && words.next().is_none_or(|more| more == "now" || more == "too" || more == "already" || more == "today");
+    let is_thing = !SAYS_MORE.contains(&last.as_str())
+        && words.next().is_none_or(|more| more == "now" || more == "too" || more == "already" || more == "today");
     (is_done && is_thing).then(|| format!("{thing} is {rest}"))
 }
 
 pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Reading> {
     let body = sentence.body();
+    // "Called Okafor, that's done."
+    let end = (1..body.len()).find(|at| {
+        let comma = body.part_from(*at);
+        comma.cursor().text() == ","
+            && comma.part_from(1).is_all_of("?so|and ?that's|it's|all ?all done|sorted|finished ?now|too")
+    });
+    let body = end.map_or(body, |at| body.part_until(at).body());
     if sentence.is_bare_question() || body.text().contains([',', ';', ':']) {
         return None;
     }
-    if let Some(reading) = is_done(&body) {
+    if let Some(reading) = is_done(&body).or_else(|| noted(&body)) {
         return Some(reading);
     }
     let told = body.skipping("?i|we|i've|we've ?have ?just ?already ?finally ?also ?now");
@@ -179,6 +202,41 @@ fn is_done(body: &Sentence<'_>) -> Option<Reading> {
     let items = if BUYS.contains(&task) { lists::items_of(&thing, lists::TO_BUY) } else { None };
     let task = format!("{task} {}", thing.text());
     Some(Reading::Command(OfflineCommand::Did { task, items: items.unwrap_or_default(), fact: body.text().to_owned() }))
+}
+
+/// What is done to things, and not by somebody: "invoice sent", "plants watered".
+const DONE_TO_THINGS: &str = "sent|paid|booked|posted|watered|ordered|returned|cleaned|washed|fixed|repaired|signed|submitted|packed|printed|filed|mowed|\
+                              fed|ironed|hoovered|vacuumed|emptied|renewed|bought|picked|collected|delivered|written|made|baked|cooked|sorted|cancelled|\
+                              canceled|wrapped|charged|filled|done|finished";
+
+/// "Invoice sent", "plants watered": a thing and what was done to it, in few words.
+fn noted(body: &Sentence<'_>) -> Option<Reading> {
+    /// Tokens that it has at most.
+    const MAX_NOTE: usize = 6;
+    let said = without_time(body);
+    let last = said.len().checked_sub(1).filter(|last| (1..MAX_NOTE).contains(last))?;
+    said.part_from(last).cursor().phrase(DONE_TO_THINGS)?;
+    let thing = said.part_until(last).skipping("the|my|all");
+    let is_counted = thing.cursor().ordinal().is_some() || thing.cursor().text().ends_with("'s");
+    let is_thing = thing.cursor().phrase(NO_THING).is_none()
+        && !is_counted
+        && !thing.has(MORE)
+        && !thing.is_pronoun()
+        && thing.is_body();
+    let is_said = thing
+        .has("task|todo|reminder|is|are|was|were|be|been|get|got|has|have|had|i|we|i'm|i've|well|nearly|half")
+        || thing.cursor().number().is_some();
+    let starts_with_verb =
+        thing.cursor().phrase(super::tasks::TASK_VERBS).is_some() || thing.cursor().lookup(DID).is_some();
+    if !is_thing || is_said || starts_with_verb {
+        return None;
+    }
+    let done = said.part_from(last);
+    let verb = done.cursor().lookup(DID).map_or("", |(verb, _)| verb);
+    let task =
+        if matches!(verb, "do" | "" | "finish") { thing.text().to_owned() } else { format!("{verb} {}", thing.text()) };
+    let items = lists::items_of(&thing, lists::TO_BUY).unwrap_or_default();
+    Some(Reading::Command(OfflineCommand::Did { task, items, fact: body.text().to_owned() }))
 }
 
 fn without_time<'t>(object: &Sentence<'t>) -> Sentence<'t> {

@@ -25,7 +25,7 @@ pub fn in_full(text: &str, before: (&str, DateTime<Tz>), list: Option<&str>, now
     if let ParsedMessage::Unclear { .. } = past
         && let Some(super::Near::Form(form)) = super::nearest(earlier, at)
     {
-        return of_offered(&said, &form, now);
+        return of_offered(&said, &form, now).or_else(|| reminder_of(&said, earlier, at, now));
     }
     let commands = match &past {
         ParsedMessage::Commands(commands) => commands.as_slice(),
@@ -36,10 +36,14 @@ pub fn in_full(text: &str, before: (&str, DateTime<Tz>), list: Option<&str>, now
 
 /// What leans on the message right before.
 fn of_last(
-    said: &Sentence<'_>, (earlier, at): (&str, DateTime<Tz>), past: &ParsedMessage, commands: &[OfflineCommand], now: DateTime<Tz>,
+    said: &Sentence<'_>,
+    (earlier, at): (&str, DateTime<Tz>),
+    past: &ParsedMessage,
+    commands: &[OfflineCommand],
+    now: DateTime<Tz>,
 ) -> Option<String> {
     match (past, commands.last()) {
-        (ParsedMessage::Question(_), _) => of_question(said, earlier, now),
+        (ParsedMessage::Question(_), _) => of_question(said, earlier, now).or_else(|| of_subject(said, earlier, now)),
         (_, Some(OfflineCommand::Sum { text })) => of_sum(said, earlier, text, now),
         (_, Some(OfflineCommand::Time | OfflineCommand::Date)) => of_sum(said, earlier, "", now),
         (_, Some(OfflineCommand::Agenda { .. })) => {
@@ -53,13 +57,18 @@ fn of_last(
             let is_new = said.cursor().phrase("and what|when|where|who|how|remind").is_none() && topic.len() <= 3;
             (is_new && topic.is_body() && !topic.has("is|are|was|do|does")).then_some(full)
         }
-        (_, Some(OfflineCommand::TaskAdd { title, .. })) => reminder_of(said, title, at, now).or_else(|| another_task(said, now)).or_else(|| until_then(said, earlier, "", now)),
+        (_, Some(OfflineCommand::TaskAdd { title, .. })) => reminder_of(said, title, at, now)
+            .or_else(|| another_task(said, now))
+            .or_else(|| until_then(said, earlier, "", now)),
         (_, Some(OfflineCommand::TaskDone { .. } | OfflineCommand::Did { .. })) => another_done(said, now),
         (_, Some(OfflineCommand::Remind { what, .. } | OfflineCommand::RemindNear { what, .. })) => {
             of_reminder(said, earlier, commands, what, now).or_else(|| until_then(said, earlier, "", now))
         }
         (_, Some(OfflineCommand::Stated { fact } | OfflineCommand::Remember { fact, .. })) => {
-            reminder_of(said, fact, at, now).or_else(|| corrected_fact(said, earlier, now)).or_else(|| until_then(said, earlier, "", now))
+            reminder_of(said, fact, at, now)
+                .or_else(|| corrected_fact(said, earlier, now))
+                .or_else(|| of_subject(said, fact, now))
+                .or_else(|| until_then(said, earlier, "", now))
         }
         _ => None,
     }
@@ -78,9 +87,12 @@ const LEAD: &str = "?ok|okay|oh|hm|hmm|ah|right|cool|great|thanks|so ?, and|or|b
 /// What follows the words that begin a correction: "no, sorry, make that …". At least one must stand there.
 fn corrected<'t>(said: &Sentence<'t>) -> Option<Sentence<'t>> {
     const WORDS: &str = "oh|oops|ah|hm|hmm|wait|no|nope|sorry|hang|actually|make|change|meant|mean|that|it|it's|its|should|be|to|correction|rather|better|i|of|course";
-    const OPENERS: &str = "oh|oops|ah|hm|hmm|wait|no|nope|sorry|hang|actually|make|change|i|it's|its|correction|better|rather|that|it";
+    const OPENERS: &str =
+        "oh|oops|ah|hm|hmm|wait|no|nope|sorry|hang|actually|make|change|i|it's|its|correction|better|rather|that|it";
     said.cursor().phrase(OPENERS)?;
-    let is_filler = |at: &usize| said.part_from(*at).cursor().phrase(WORDS).is_some() || said.part_from(*at).part_until(1).is_blank();
+    let is_filler = |at: &usize| {
+        said.part_from(*at).cursor().phrase(WORDS).is_some() || said.part_from(*at).part_until(1).is_blank()
+    };
     let start = (0..said.len()).find(|at| !is_filler(at))?;
     let rest = said.part_from(start).body();
     let is_meant = said.cursor().text() != "i" || said.part_until(start).has("meant|mean");
@@ -110,6 +122,9 @@ fn stands_alone(text: &str, now: DateTime<Tz>) -> bool {
 
 /// "And in Lisbon?", "what about 20%?", "divide that by 2", "how many days till then?".
 fn of_sum(said: &Sentence<'_>, earlier: &str, answer: &str, now: DateTime<Tz>) -> Option<String> {
+    if let Some(full) = that_day(said, answer) {
+        return Some(full);
+    }
     if let Some(full) = with_result(said, answer, now).or_else(|| until_then(said, earlier, answer, now)) {
         return Some(full);
     }
@@ -129,6 +144,10 @@ fn with_result(said: &Sentence<'_>, answer: &str, now: DateTime<Tz>) -> Option<S
     let result = answer.rsplit_once("= ")?.1.split_whitespace().next()?;
     result.parse::<f64>().ok()?;
     let rest = said.skipping(LEAD).body();
+    if let Some(by) = rest.after("split|divide|divided|share|shared ?it by|between|among") {
+        let full = format!("{result} / {}", by.text()).trim_end_matches(" people").trim_end_matches(" ways").to_owned();
+        return is_sum(&full, now).then_some(full);
+    }
     if rest.cursor().phrase("plus|minus|times|divided|multiplied|x|/|*|+").is_some() {
         let full = format!("{result} {}", rest.text());
         return is_sum(&full, now).then_some(full);
@@ -148,6 +167,16 @@ fn with_result(said: &Sentence<'_>, answer: &str, now: DateTime<Tz>) -> Option<S
     is_sum(&full, now).then_some(full)
 }
 
+/// "Remind me that day to check my account": the day that was worked out.
+fn that_day(said: &Sentence<'_>, answer: &str) -> Option<String> {
+    let (_, day) = answer.trim_end_matches('.').rsplit_once(", ")?;
+    chrono::NaiveDate::parse_from_str(day, "%d %B %Y").ok()?;
+    let at = (1..said.len()).find(|at| said.part_from(*at).cursor().phrase("?on that day|date").is_some())?;
+    let after = said.part_from(at).after("?on that day|date")?;
+    said.without_courtesy().cursor().phrase("remind|add|set")?;
+    Some(format!("{} on {day} {}", said.part_until(at).text(), after.text()))
+}
+
 /// "How many days till then?": the day that was spoken of.
 fn until_then(said: &Sentence<'_>, earlier: &str, answer: &str, now: DateTime<Tz>) -> Option<String> {
     let at = (0..said.len()).rev().find(|at| said.part_from(*at).cursor().phrase("then|that|it").is_some())?;
@@ -157,10 +186,15 @@ fn until_then(said: &Sentence<'_>, earlier: &str, answer: &str, now: DateTime<Tz
     }
     let (before, after) = (said.part_until(at).text(), said.part_from(at + 1).body().text());
     let day_in = |text: &str| {
-        let words: Vec<&str> = text.split_whitespace().map(|word| word.trim_matches([',', '.', '?', '!', ':'])).collect();
-        let parts = (1..=MAX_PART.min(words.len())).rev().flat_map(|len| (0..=words.len() - len).rev().map(move |from| (from, len)));
+        let words: Vec<&str> =
+            text.split_whitespace().map(|word| word.trim_matches([',', '.', '?', '!', ':'])).collect();
+        let parts = (1..=MAX_PART.min(words.len()))
+            .rev()
+            .flat_map(|len| (0..=words.len() - len).rev().map(move |from| (from, len)));
         let fulls: Vec<String> = parts
-            .filter_map(|(from, len)| Some(format!("{before} {} {after}", words.get(from..from + len)?.join(" ")).trim().to_owned()))
+            .filter_map(|(from, len)| {
+                Some(format!("{before} {} {after}", words.get(from..from + len)?.join(" ")).trim().to_owned())
+            })
             .collect();
         fulls.into_iter().find(|full| is_sum(full, now))
     };
@@ -171,7 +205,15 @@ fn until_then(said: &Sentence<'_>, earlier: &str, answer: &str, now: DateTime<Tz
 
 /// What a word looks like: its letters and its digits, in one mark for each run.
 fn shape(text: &str) -> String {
-    let marks = text.chars().map(|c| if c.is_alphabetic() { 'a' } else if c.is_ascii_digit() { '9' } else { c });
+    let marks = text.chars().map(|c| {
+        if c.is_alphabetic() {
+            'a'
+        } else if c.is_ascii_digit() {
+            '9'
+        } else {
+            c
+        }
+    });
     let mut shape = String::new();
     marks.for_each(|mark| {
         if !(shape.ends_with(mark) && matches!(mark, 'a' | '9')) {
@@ -181,10 +223,13 @@ fn shape(text: &str) -> String {
     shape
 }
 
-const PREPOSITIONS: &[&str] = &["in", "on", "to", "for", "of", "at", "until", "till", "from", "into", "between", "by", "with", "about"];
+const PREPOSITIONS: &[&str] =
+    &["in", "on", "to", "for", "of", "at", "until", "till", "from", "into", "between", "by", "with", "about"];
 
 /// Words of the question itself, which stay.
-const ASKING: &[&str] = &["what", "what's", "whats", "is", "are", "was", "how", "many", "much", "when", "when's", "time", "day", "days", "it"];
+const ASKING: &[&str] = &[
+    "what", "what's", "whats", "is", "are", "was", "how", "many", "much", "when", "when's", "time", "day", "days", "it",
+];
 
 /// A sentence with a part of it in other words: the part that is like them, where the whole is then read as it should be.
 fn replaced(earlier: &str, part: &str, fits: impl Fn(&str) -> bool) -> Option<String> {
@@ -215,7 +260,9 @@ fn replaced(earlier: &str, part: &str, fits: impl Fn(&str) -> bool) -> Option<St
         })
         .collect();
     // Of what is equally like it: the longest part that begins so, else the last.
-    places.sort_by_key(|(likeness, len, from)| (*likeness, if *likeness == 1 { 0 } else { usize::MAX - len }, usize::MAX - from));
+    places.sort_by_key(|(likeness, len, from)| {
+        (*likeness, if *likeness == 1 { 0 } else { usize::MAX - len }, usize::MAX - from)
+    });
     places.into_iter().find_map(|(_, len, from)| {
         let mut full: Vec<&str> = words.get(..from)?.to_vec();
         full.push(part);
@@ -241,10 +288,79 @@ fn of_question(said: &Sentence<'_>, earlier: &str, now: DateTime<Tz>) -> Option<
     let part = if part.eq_ignore_ascii_case("mine") { "my" } else { part };
     let words: Vec<&str> = earlier.trim_end_matches(['?', '!', '.', ' ']).split_whitespace().collect();
     let is_mine = |word: &str| matches!(word.to_lowercase().as_str(), "my" | "our" | "his" | "her" | "their");
-    let end = words.iter().position(|word| is_possessive(word)).or_else(|| words.iter().position(|word| is_mine(word)))?;
+    let end =
+        words.iter().position(|word| is_possessive(word)).or_else(|| words.iter().position(|word| is_mine(word)))?;
     let start = end.checked_sub(1).filter(|at| words.get(*at).is_some_and(|word| is_mine(word))).unwrap_or(end);
     let full = [words.get(..start)?, &[part], words.get(end + 1..)?].concat().join(" ") + "?";
     matches!(parse(&full, now), ParsedMessage::Question(_)).then_some(full)
+}
+
+/// "She wears size 39", after "my sister Anna's birthday is in May": said of whom was spoken of.
+fn of_subject(said: &Sentence<'_>, earlier: &str, now: DateTime<Tz>) -> Option<String> {
+    const WHO: &[(&str, bool)] =
+        &[("he|she|they|it", false), ("he's|she's|they're|it's", false), ("his|her|their|its", true)];
+    if matches!(parse(said.text(), now), ParsedMessage::Commands(_)) || (said.is_question() && said.has("it|it's|its"))
+    {
+        return None;
+    }
+    let subject = subject_of(earlier)?;
+    let body = said.without_courtesy();
+    let (at, (_, is_owner)) = (0..body.len()).find_map(|at| {
+        let found = WHO.iter().find(|(pattern, _)| body.part_from(at).cursor().phrase(pattern).is_some())?;
+        Some((at, found))
+    })?;
+    let pronoun = body.part_from(at).cursor().text().to_owned();
+    let is_person =
+        subject.starts_with("my ") || subject.starts_with("our ") || subject.starts_with(char::is_uppercase);
+    if pronoun.starts_with("it") == is_person && !subject.starts_with("my ") && !subject.starts_with("our ") {
+        return None;
+    }
+    let who = match (*is_owner, pronoun.contains('\'')) {
+        (true, _) => format!("{subject}'s"),
+        (false, true) => format!("{subject} {}", if pronoun.ends_with("re") { "are" } else { "is" }),
+        (false, false) => subject,
+    };
+    let full = format!("{} {who} {}", body.part_until(at).text(), body.part_from(at + 1).text());
+    let full = full.trim().to_owned();
+    let is_statement = at == 0 && is(&full, now, |command| matches!(command, OfflineCommand::Stated { .. }));
+    let is_question = at > 0 && matches!(parse(&full, now), ParsedMessage::Question(_)) && said.is_question();
+    (is_statement || is_question).then_some(full)
+}
+
+/// Whom or what a sentence is about: "my sister Anna" of "my sister Anna's birthday is on 14 January", "Anna" of "when is Anna's
+/// birthday?".
+fn subject_of(text: &str) -> Option<String> {
+    const VERBS: &[&str] = &[
+        "is", "are", "was", "were", "has", "have", "had", "likes", "lives", "works", "wears", "weighs", "plays",
+        "called", "named", "can't", "hates", "loves", "prefers", "needs", "starts", "opens", "goes", "costs",
+    ];
+    const NO_SUBJECT: &[&str] =
+        &["i", "we", "you", "it", "he", "she", "they", "what", "when", "where", "who", "how", "that", "there", "this"];
+    let words: Vec<&str> = text.trim_end_matches(['.', '!', '?', ' ']).split_whitespace().collect();
+    let bare = |word: &str| word.trim_end_matches("'s").trim_end_matches("’s").to_owned();
+    let is_owner = |word: &&str| word.ends_with("'s") || word.ends_with("’s");
+    let asks = words.first().is_some_and(|first| NO_SUBJECT.contains(&bare(first).to_lowercase().as_str()));
+    let begin = if asks {
+        words
+            .iter()
+            .skip(1)
+            .position(|word| !VERBS.contains(&word.to_lowercase().as_str()))
+            .map_or(words.len(), |at| at + 1)
+    } else {
+        0
+    };
+    let rest = words.get(begin..)?;
+    let owner = rest.iter().position(|word| is_owner(&word)).filter(|at| *at < 4);
+    let verb = rest.iter().position(|word| VERBS.contains(&word.to_lowercase().as_str()));
+    let end = match (owner, verb) {
+        (Some(owner), Some(verb)) if owner < verb => owner + 1,
+        (Some(owner), None) => owner + 1,
+        (_, Some(verb)) => verb,
+        (None, None) => return None,
+    };
+    let subject: Vec<String> = rest.get(..end)?.iter().map(|word| bare(word)).collect();
+    let first = subject.first()?.to_lowercase();
+    ((1..=4).contains(&subject.len()) && !NO_SUBJECT.contains(&first.as_str())).then(|| subject.join(" "))
 }
 
 /// "And call the bank", "post the parcel too".
@@ -285,8 +401,29 @@ fn another_done(said: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
 }
 
 /// "Make that 8", "no, friday", "and again at 9", "and to feed the cat".
-fn of_reminder(said: &Sentence<'_>, earlier: &str, commands: &[OfflineCommand], what: &str, now: DateTime<Tz>) -> Option<String> {
+fn of_reminder(
+    said: &Sentence<'_>,
+    earlier: &str,
+    commands: &[OfflineCommand],
+    what: &str,
+    now: DateTime<Tz>,
+) -> Option<String> {
     let is_reminder = |command: &OfflineCommand| matches!(command, OfflineCommand::Remind { .. });
+    if what.starts_with("the timer is up")
+        && let Some(rest) =
+            said.after("?ok|okay|oh ?, ?and|also|plus ?, another|one|also ?one ?timer ?more ?, ?for ?of")
+    {
+        let rest = rest.body();
+        let forms = [format!("set a timer for {}", rest.text()), {
+            let at = (1..rest.len()).find(|at| rest.part_from(*at).cursor().text() == ",").unwrap_or(0);
+            format!(
+                "set a timer for {} for {}",
+                rest.part_from(at).body().text(),
+                rest.part_until(at).body().skipping("for ?the").text()
+            )
+        }];
+        return forms.into_iter().find(|full| is(full, now, is_reminder));
+    }
     if let Some(rest) = said.after("?and|also|plus ?one|another|again ?one ?reminder ?for|to|about")
         && said.cursor().phrase("and|also|plus|again|another|one").is_some()
         && !stands_alone(rest.body().text(), now)
@@ -294,7 +431,8 @@ fn of_reminder(said: &Sentence<'_>, earlier: &str, commands: &[OfflineCommand], 
     {
         let rest = rest.body();
         let times = [format!("remind me {} to {what}", rest.text()), format!("remind me at {} to {what}", rest.text())];
-        let is_time = super::change::is_time(rest.text(), now) || super::change::is_time(&format!("at {}", rest.text()), now);
+        let is_time =
+            super::change::is_time(rest.text(), now) || super::change::is_time(&format!("at {}", rest.text()), now);
         if is_time {
             return times.into_iter().find(|full| is(full, now, is_reminder));
         }
@@ -328,7 +466,9 @@ fn reminder_of(said: &Sentence<'_>, what: &str, at: DateTime<Tz>, now: DateTime<
     let rest = said.without_courtesy().after("?and ?please ?can|could|will ?you ?please remind me|us")?.body();
     let what = what.split_once(" (said on ").map_or(what, |(fact, _)| fact);
     let is_reminder = |full: &String| is(full, now, |command| matches!(command, OfflineCommand::Remind { .. }));
-    let of = |rest: &Sentence<'_>| (0..rest.len()).find(|at| rest.part_from(*at).cursor().phrase("?of|about|to ?do it|that|this").is_some());
+    let of = |rest: &Sentence<'_>| {
+        (0..rest.len()).find(|at| rest.part_from(*at).cursor().phrase("?of|about|to ?do it|that|this").is_some())
+    };
     let without_it = match of(&rest) {
         Some(at) => {
             let after = rest.part_from(at).after("?of|about|to ?do it|that|this")?.body();
@@ -337,7 +477,23 @@ fn reminder_of(said: &Sentence<'_>, what: &str, at: DateTime<Tz>, now: DateTime<
         None => rest.text().to_owned(),
     };
     let lower = without_it.to_lowercase();
-    const BEFORE: &[(&str, i64)] = &[("the day before", 1), ("a day before", 1), ("one day before", 1), ("the evening before", 1), ("the night before", 1), ("two days before", 2), ("2 days before", 2), ("three days before", 3), ("3 days before", 3), ("a week before", 7), ("one week before", 7), ("on the day", 0)];
+    if let Some(full) = before_its_time(&lower, what, at).filter(|full| is_reminder(full)) {
+        return Some(full);
+    }
+    const BEFORE: &[(&str, i64)] = &[
+        ("the day before", 1),
+        ("a day before", 1),
+        ("one day before", 1),
+        ("the evening before", 1),
+        ("the night before", 1),
+        ("two days before", 2),
+        ("2 days before", 2),
+        ("three days before", 3),
+        ("3 days before", 3),
+        ("a week before", 7),
+        ("one week before", 7),
+        ("on the day", 0),
+    ];
     if let Some((words, days)) = BEFORE.iter().find(|(words, _)| lower.contains(words)) {
         let day = super::days::named_day(what, at)? - chrono::TimeDelta::days(*days);
         let part = if words.contains("evening") || words.contains("night") { " in the evening" } else { "" };
@@ -347,6 +503,31 @@ fn reminder_of(said: &Sentence<'_>, what: &str, at: DateTime<Tz>, now: DateTime<
     let is_of_it = of(&rest).is_some() || super::change::is_time(&without_it, now);
     let full = format!("remind me {without_it}: {what}");
     (is_of_it && is_reminder(&full)).then_some(full)
+}
+
+/// "30 minutes before": by the time that a fact names.
+fn before_its_time(lower: &str, what: &str, at: DateTime<Tz>) -> Option<String> {
+    let (distance, rest) = lower.split_once(" before")?;
+    let mut words = distance.split_whitespace();
+    let (count, unit) = (words.next()?, words.next()?);
+    let count: i64 = match count {
+        "a" | "an" | "one" => 1,
+        "half" => return None,
+        count => count.parse().ok().or_else(|| crate::schedule::words::number_word(count).map(i64::from))?,
+    };
+    let before = match unit.trim_end_matches('s') {
+        "minute" | "min" => chrono::TimeDelta::try_minutes(count)?,
+        "hour" | "hr" => chrono::TimeDelta::try_hours(count)?,
+        _ => return None,
+    };
+    let found = crate::schedule::parse_when(what, at)?;
+    let named = what.get(found.span)?;
+    let When::At(slot) = found.when.ok()? else { return None };
+    // A day alone has no time before which it could be.
+    if !named.contains(|c: char| c.is_ascii_digit()) || !rest.trim().is_empty() || words.next().is_some() {
+        return None;
+    }
+    Some(format!("remind me {}: {what}", (slot.civil - before).format("on %-d %B %Y at %H:%M")))
 }
 
 /// "Sorry, 44", "I meant Zoe": the value of the fact that was just told.
@@ -403,26 +584,38 @@ fn of_list(said: &Sentence<'_>, commands: &[OfflineCommand], list: Option<&str>,
     {
         return fits(format!("clear the {name}"));
     }
-    if body.is_all_of("?so what's|what|whats|read|show ?is ?me ?still ?left on|off it|there|the|that|my list ?now ?please ?then") && body.has("it|there|list") && is_last {
+    if body.is_all_of(
+        "?so what's|what|whats|read|show ?is ?me ?still ?left on|off it|there|the|that|my list ?now ?please ?then",
+    ) && body.has("it|there|list")
+        && is_last
+    {
         return fits(format!("show me the {name}"));
     }
     if !is_last {
         return None;
     }
-    if let Some(rest) = body.after("add|put|pop|stick ?in|on ?also").filter(|rest| !rest.has("to|task|remind|reminder")) {
+    if let Some(rest) = body.after("add|put|pop|stick ?in|on ?also").filter(|rest| !rest.has("to|task|remind|reminder"))
+    {
         return fits(format!("add {} to the {name}", rest.text()));
     }
-    if let Some(rest) = body.after("take|remove|drop|scratch|delete|cross|strike|leave|skip|forget ?off|out").filter(|rest| !rest.is_blank()) {
-        let end = (1..rest.len()).find(|at| rest.part_from(*at).is_all_of(OFF_IT) || rest.part_from(*at).is_all_of("out|off"));
+    if let Some(rest) = body
+        .after("take|remove|drop|scratch|delete|cross|strike|leave|skip|forget ?off|out")
+        .filter(|rest| !rest.is_blank())
+    {
+        let end = (1..rest.len())
+            .find(|at| rest.part_from(*at).is_all_of(OFF_IT) || rest.part_from(*at).is_all_of("out|off"));
         let thing = end.map_or(rest, |at| rest.part_until(at));
         return fits(format!("take {} off the {name}", thing.text()));
     }
-    if let Some(rest) = said.after("?oh|ah|actually|sorry ?, ?actually not|no|without ?the").filter(|rest| rest.body().len() <= 3)
+    if let Some(rest) =
+        said.after("?oh|ah|actually|sorry ?, ?actually not|no|without ?the").filter(|rest| rest.body().len() <= 3)
         && said.cursor().phrase("?oh|ah|actually|sorry ?, ?actually not|no|without").is_some()
     {
         return fits(format!("take {} off the {name}", rest.body().text()));
     }
-    if body.is_all_of("?show|read ?me ?what's ?what ?is ?on it|list|that ?the ?list ?back|now|again ?to ?me ?please") && body.len() >= 2 {
+    if body.is_all_of("?show|read ?me ?what's ?what ?is ?on it|list|that ?the ?list ?back|now|again ?to ?me ?please")
+        && body.len() >= 2
+    {
         return fits(format!("show me the {name}"));
     }
     if let (Some(OfflineCommand::ListAdd { items, .. }), Some(rest)) = (commands.last(), corrected(said))
@@ -430,8 +623,17 @@ fn of_list(said: &Sentence<'_>, commands: &[OfflineCommand], list: Option<&str>,
     {
         let amount = rest;
         let thing = amount.rest_at(end).body().skipping("of ?them");
-        let old = items.iter().rev().find(|item| thing.is_blank() || item.to_lowercase().contains(&thing.text().to_lowercase()))?;
-        let bare = old.split_once(' ').filter(|(count, _)| count.starts_with(|c: char| c.is_ascii_digit()) || crate::schedule::words::number_word(&count.to_lowercase()).is_some()).map_or(old.as_str(), |(_, rest)| rest);
+        let old = items
+            .iter()
+            .rev()
+            .find(|item| thing.is_blank() || item.to_lowercase().contains(&thing.text().to_lowercase()))?;
+        let bare = old
+            .split_once(' ')
+            .filter(|(count, _)| {
+                count.starts_with(|c: char| c.is_ascii_digit())
+                    || crate::schedule::words::number_word(&count.to_lowercase()).is_some()
+            })
+            .map_or(old.as_str(), |(_, rest)| rest);
         return fits(format!("take {old} off the {name}. Add {number} {bare} to the {name}"));
     }
     let thing = added(said, now)?;
@@ -510,7 +712,11 @@ mod tests {
     fn what_is_said_after_a_list_is_of_that_list() {
         let mut wrong = Vec::new();
         for (earlier, said, expected) in [
-            ("shopping list: milk, bananas", "oh and some washing-up liquid", "add some washing-up liquid to the shopping list"),
+            (
+                "shopping list: milk, bananas",
+                "oh and some washing-up liquid",
+                "add some washing-up liquid to the shopping list",
+            ),
             ("shopping list: milk, bananas", "take the bananas off", "take the bananas off the shopping list"),
             ("shopping list: milk, bananas", "add 2 kg of potatoes", "add 2 kg of potatoes to the shopping list"),
             ("shopping list: milk, bananas", "put bread on it", "add bread to the shopping list"),

@@ -58,6 +58,7 @@ const WHOLE: &[(&str, Whole)] = &[
     ("do i have ?any reminders ?set", Whole::Reminders),
     ("are there ?any reminders ?set", Whole::Reminders),
     ("what will|do you remind me of|about", Whole::Reminders),
+    ("when|what will|do|are you ?going ?to remind|reminding me ?then ?again ?of ?about ?that|it", Whole::Reminders),
     ("what|which reminders ?have i|you|did ?i ?have ?set|got ?up", Whole::Reminders),
     ("when|what's|what ?is my next|upcoming reminder|reminders|alarm|timer", Whole::Reminders),
     ("any|upcoming ?upcoming reminders ?set ?today ?left", Whole::Reminders),
@@ -82,7 +83,10 @@ const WHOLE: &[(&str, Whole)] = &[
     ),
     ("what ?else do i ?still have|need|got ?left to do ?today|now|next|still|this ?week", Whole::Tasks),
     ("what's|what|whats ?is ?still left|open|remaining ?for|on ?me|my ?list ?to ?do ?today|now|then", Whole::Tasks),
-    ("?so what|which ?jobs|ones|things|tasks ?is|are ?still left|open|outstanding|undone|unfinished ?now|then|today", Whole::Tasks),
+    (
+        "?so what|which ?jobs|ones|things|tasks ?is|are ?still left|open|outstanding|undone|unfinished ?now|then|today",
+        Whole::Tasks,
+    ),
     ("what have|must|should i ?still ?got ?left ?to do ?today|now|next", Whole::Tasks),
     ("what's|what ?is my next|first|top ?task|todo", Whole::Tasks),
     ("what's|what ?is|comes next ?on ?for ?my ?the ?list|me", Whole::Tasks),
@@ -167,6 +171,10 @@ const WHOLE: &[(&str, Whole)] = &[
         Whole::Small(Small::Glad),
     ),
     ("good|great news", Whole::Small(Small::Glad)),
+    (
+        "?yay|woohoo|phew ?, ?it's|its|it ?is ?finally ?the weekend|friday|holidays ?at ?last ?!",
+        Whole::Small(Small::Glad),
+    ),
     ("?i ?really love|like you ?so ?much", Whole::Small(Small::Praise)),
     (
         "you're|you ?are ?so|really|very|the|a ?very great|awesome|amazing|best|smart|funny|nice|cool|brilliant|helpful|kind|sweet|wonderful|good|star|lifesaver|legend",
@@ -305,7 +313,10 @@ const WHOLE: &[(&str, Whole)] = &[
     ("?i gotta|gtg go|run ?now", Whole::Small(Small::Bye)),
     ("see you|ya ?later|soon|tomorrow|then", Whole::Small(Small::Bye)),
     ("talk ?to ?you later|soon|tomorrow", Whole::Small(Small::Bye)),
-    ("have a nice|good|great|lovely day|evening|weekend|one|night|sunday|saturday|friday|trip", Whole::Small(Small::Bye)),
+    (
+        "have a nice|good|great|lovely day|evening|weekend|one|night|sunday|saturday|friday|trip",
+        Whole::Small(Small::Bye),
+    ),
     ("speak|catch|later ?you ?soon|later|tomorrow", Whole::Small(Small::Bye)),
     ("good night ?, ?reveille", Whole::Small(Small::Night)),
     ("goodnight|gn|night|nighty ?night", Whole::Small(Small::Night)),
@@ -369,9 +380,9 @@ pub(super) fn small_talk(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<O
 
 fn small(part: &Sentence<'_>, now: DateTime<Tz>) -> Option<OfflineCommand> {
     match read(part, now).or_else(|| read(&part.without_courtesy(), now))? {
-        Reading::Command(
-            small @ (OfflineCommand::Small(_) | OfflineCommand::Thanks | OfflineCommand::Greeting),
-        ) => Some(small),
+        Reading::Command(small @ (OfflineCommand::Small(_) | OfflineCommand::Thanks | OfflineCommand::Greeting)) => {
+            Some(small)
+        }
         _ => None,
     }
 }

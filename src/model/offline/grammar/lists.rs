@@ -53,7 +53,8 @@ fn titled(name: &str) -> String {
 /// A list that is all of the rest.
 fn whole_list(sentence: &Sentence<'_>) -> Option<String> {
     let (list, rest) = list_at(&sentence.body())?;
-    rest.is_all_of("?please ?now ?right ?now ?again ?so ?far ?today ?then").then_some(list)
+    rest.is_all_of("?please ?now ?right ?now ?again ?so ?far ?today ?then ?too ?also ?as ?well ?, ?please|thanks")
+        .then_some(list)
 }
 
 fn add(sentence: &Sentence<'_>) -> Option<OfflineCommand> {

@@ -102,11 +102,21 @@ pub fn nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
             rest.part_from(at + 1).text()
         ));
     }
+    // "…, how much is that?" asks for something else.
+    let asks_at_end = (1..sentence.len()).any(|at| {
+        sentence
+            .part_from(at)
+            .after(",")
+            .is_some_and(|rest| rest.cursor().phrase("how|what|what's|when|where|which|who").is_some())
+    });
+    if asks_at_end {
+        return None;
+    }
     let is_negated = sentence.is_negated();
     for (opener, forms) in FORMS {
         let Some(end) = sentence.cursor().phrase(opener) else { continue };
         let rest = sentence.rest_at(end).body();
-        if rest.is_blank() || !rest.is_body() || is_negated {
+        if rest.is_blank() || !rest.is_body() || rest.is_negated() {
             continue;
         }
         if let Some(near) = forms.iter().find_map(|form| understood(form.replace("{}", rest.text()))) {

@@ -39,7 +39,8 @@ pub fn asked(question: &str) -> (QuestionKind, String) {
     // "Where did I leave the car?": it was parked. The car's keys weren't.
     let last = text.trim_end_matches(|c: char| !c.is_alphanumeric()).rsplit(' ').next().unwrap_or_default();
     let is_vehicle = ["car", "van", "motorbike"].iter().any(|name| last.eq_ignore_ascii_case(name));
-    if is_vehicle && core.has("where|where's|wheres") && core.has("leave|left|put|park|parked") {
+    let is_parked = last.eq_ignore_ascii_case("park") || last.eq_ignore_ascii_case("parked");
+    if (is_vehicle || is_parked) && core.has("where|where's|wheres") && core.has("leave|left|put|park|parked") {
         return (QuestionKind::Personal, "parked".to_owned());
     }
     (kind(&core), text)

@@ -275,7 +275,7 @@ impl<'t> Sentence<'t> {
         asked.body().without_ending("again|then|exactly|now|please")
     }
 
-    fn without_ending(&self, words: &str) -> Self {
+    pub(super) fn without_ending(&self, words: &str) -> Self {
         let last = self.len().saturating_sub(1);
         let is_one = last > 0 && self.part_from(last).cursor().phrase(words).is_some();
         if is_one { self.part_until(last) } else { *self }
@@ -295,6 +295,16 @@ impl<'t> Sentence<'t> {
                 .is_some_and(|rest| rest.cursor().phrase(QUESTION_WORDS).is_some())
         };
         asks && (0..self.len()).any(|index| more(&index))
+    }
+
+    /// A statement and the question behind its comma: "I weigh 71 kilos, how much is that in pounds?"
+    pub(super) fn told_and_asked(&self) -> Option<(Self, Self)> {
+        const ASKS: &str = "how|what|what's|whats|when|when's|where|where's|who|who's";
+        let at = (3..self.len())
+            .find(|at| self.part_from(*at).after(",").is_some_and(|rest| rest.cursor().phrase(ASKS).is_some()))?;
+        let told = self.part_until(at);
+        (told.has(VERBS) && !told.without_courtesy().is_question() && told.without_courtesy().len() >= 3)
+            .then(|| (told, self.part_from(at + 1)))
     }
 
     /// A plain statement about what was said before.

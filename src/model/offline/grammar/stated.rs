@@ -30,7 +30,7 @@ const THEIRS: &str = "is|are|was|has|have|had|likes|like|loves|love|hates|hate|d
                       speaks|speak|costs|cost|starts|start|ends|end|opens|open|closes|close|belongs|belong|owes|owe|goes|go|comes|come|gets|get|wears|wear|\
                       drives|drive|owns|own|studies|study|teaches|needs|need|takes|take|can't|cannot|doesn't|don't|isn't|aren't|moved|got|died|married|\
                       arrives|arrive|leaves|leave|expires|expire|runs|weighs|collects|does|turns|visits|attends|keeps|knows|uses|supports|hasn't|wants|\
-                      renews|renew|started|graduated|retired|borrowed|gave|lent|bought|finishes|finish|meets|meet";
+                      renews|renew|always|usually|normally|pays|pay|started|graduated|retired|borrowed|gave|lent|bought|finishes|finish|meets|meet";
 /// What the person says of themselves, by what follows "I" or "we".
 const MINE: &[&str] = &[
     "don't|do|never|always|usually|also|really|only|mostly|often ?not like|love|hate|prefer|enjoy|drink|eat|drive|speak|play|live|work|own|use|wear|take|smoke|cook|\
@@ -42,6 +42,7 @@ const MINE: &[&str] = &[
     "got married|engaged|divorced|promoted|vaccinated",
     "met|married|started|joined|graduated|studied|worked|lived|quit|retired",
     "?usually ?always go|get|wake|sleep to|up|at|by|in",
+    "fly|travel|drive|move|leave|arrive|return|meet to|from|on|at|in|back|home",
     "can't|cannot stand|eat|drink|have|swim|drive|sleep",
     "can swim|drive|speak|play",
     PAST,
@@ -110,7 +111,18 @@ pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading
     let is_a_day = body
         .after("today|tomorrow|yesterday is|was")
         .is_some_and(|day| day.cursor().phrase("my|our").is_some() || day.cursor().text().ends_with("'s"));
-    if !(is_a_day || is_my_name(&body) || is_of_myself(&body) || is_of_mine(&body) || is_of_others(&body)) {
+    // "From January on my rate is 72": of what follows.
+    let from_then =
+        (2..body.len().min(7)).map(|at| body.part_from(at)).find(|rest| rest.cursor().phrase("my|our").is_some());
+    let is_from_then =
+        body.cursor().phrase("from|since|starting|as").is_some() && from_then.is_some_and(|rest| is_of_mine(&rest));
+    if !(is_a_day
+        || is_from_then
+        || is_my_name(&body)
+        || is_of_myself(&body)
+        || is_of_mine(&body)
+        || is_of_others(&body))
+    {
         return None;
     }
     if body.has(SECRETS) || is_card_number(body.text()) {
@@ -206,7 +218,7 @@ fn is_of_others(body: &Sentence<'_>) -> bool {
         .phrase("birthday|name|number|phone|address|email|favourite|favorite|car|wife|husband|partner|boss")
         .is_some();
     said_of(body).is_some_and(|told| {
-        let is_verb = told.cursor().phrase("likes|loves|hates|dislikes|prefers|lives|works|plays|drinks|eats|speaks|owes|studies|teaches|drives|owns|moved|turns|doesn't|can't|cannot|wants|\
+        let is_verb = told.cursor().phrase("likes|loves|hates|dislikes|prefers|lives|works|plays|drinks|eats|speaks|owes|studies|teaches|drives|owns|moved|turns|doesn't|can't|cannot|wants|always|usually|normally|pays|\
                      wears|collects|attends|supports|knows").is_some();
         let is_having = told.after("has").is_some_and(|rest| rest.cursor().phrase(NO_HAVING).is_none() && !rest.cursor().text().ends_with("ed"));
         let is_of_mine = told.after("borrowed|lent|gave|bought|took|keeps|has").is_some_and(|rest| rest.cursor().phrase("me|my|us|our").is_some());

@@ -50,6 +50,7 @@ pub(super) fn read(text: &str) -> Option<String> {
         return None;
     }
     let text = text.trim().trim_end_matches(['?', '=', '.', '!', ' ']);
+    let text = text.strip_suffix(" is").unwrap_or(text);
     let lower = text.to_lowercase();
     let opener = OPENERS.iter().find(|opener| lower.starts_with(*opener) && lower.is_char_boundary(opener.len()));
     let (said, is_asked) = match opener.and_then(|opener| text.get(opener.len()..)) {
@@ -116,6 +117,9 @@ fn plain(said: &str) -> String {
         (" ways", ""),
         (" people", ""),
         (" of us", ""),
+        (" vat", ""),
+        (" tax", ""),
+        (" service", ""),
         ("tax on", "of"),
         ("$", ""),
         ("€", ""),
@@ -128,8 +132,15 @@ fn plain(said: &str) -> String {
             (None, Some(divided)) => divided.replace(" by ", " / "),
             (None, None) => lower,
         };
-    if let Some(numbers) = ["the average of ", "average of ", "the mean of ", "mean of "].iter().find_map(|of| lower.strip_prefix(of)) {
-        let numbers: Vec<&str> = numbers.split([' ']).flat_map(|word| word.split(", ")).map(|word| word.trim_end_matches(',')).filter(|word| !word.is_empty() && *word != "and").collect();
+    if let Some(numbers) =
+        ["the average of ", "average of ", "the mean of ", "mean of "].iter().find_map(|of| lower.strip_prefix(of))
+    {
+        let numbers: Vec<&str> = numbers
+            .split([' '])
+            .flat_map(|word| word.split(", "))
+            .map(|word| word.trim_end_matches(','))
+            .filter(|word| !word.is_empty() && *word != "and")
+            .collect();
         return format!("({}) / {}", numbers.join(" + "), numbers.len());
     }
     let lower = MEANT.iter().fold(lower, |text, (word, meant)| text.replace(word, meant));

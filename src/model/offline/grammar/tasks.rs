@@ -71,38 +71,84 @@ const MAX_TOKENS: usize = 32;
 /// "Todos: ring the vet, pay the gas bill and post the parcel": each by itself.
 fn several(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     let end = sentence.cursor().phrase(ROW)?;
-    let is_plural = (0..sentence.len() - sentence.rest_at(end).len()).any(|at| sentence.part_from(at).cursor().phrase("todos|to-dos|tasks").is_some());
+    let is_plural = (0..sentence.len() - sentence.rest_at(end).len())
+        .any(|at| sentence.part_from(at).cursor().phrase("todos|to-dos|tasks").is_some());
     let rest = sentence.rest_at(end);
     let at = (0..rest.len().min(4)).find(|at| rest.part_from(*at).cursor().text() == ":")?;
     let day = rest.part_until(at).body();
     let day = if day.is_blank() { None } else { Some(parse_only_day(day.text(), now)?.ok()?) };
-    let parts = in_row(&rest.part_from(at + 1).body(), is_plural)?;
+    let parts = in_row(&rest.part_from(at + 1).body(), is_plural, false)?;
     (parts.len() > 1 || day.is_some()).then(|| Reading::Commands(written_down(&parts, day, now)))
 }
 
 /// "I need to ring the vet, pay the gas bill and post the parcel". A time belongs to a reminder.
 pub(super) fn needed(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
+    // "Tomorrow I have to …", "… tomorrow": the day until which it is to be done.
+    let (first, sentence) = day_first(sentence, now);
+    let sentence = &sentence;
     let body = NEEDED.iter().find_map(|pattern| sentence.after(pattern))?.body();
-    let starts = |part: &Sentence<'_>| part.cursor().phrase(TASK_VERBS).is_some_and(|end| !end.is_end() && end.phrase(FOR_ME).is_none());
-    let is_plain = !sentence.is_question() && !sentence.is_negated() && body.len() <= MAX_TOKENS && parse_when(body.text(), now).is_none();
-    let parts = in_row(&body, false)?;
+    let last = (1..body.len()).rev().find_map(|at| Some((at, parse_only_day(body.part_from(at).text(), now)?.ok()?)));
+    let (body, last) = match last {
+        Some((at, day)) if first.is_none() => {
+            (body.part_until(at).body().without_ending("by|on|until|before|till"), Some(day))
+        }
+        _ => (body, None),
+    };
+    let starts = |part: &Sentence<'_>| {
+        part.cursor().phrase(TASK_VERBS).is_some_and(|end| !end.is_end() && end.phrase(FOR_ME).is_none())
+    };
+    let is_plain = !sentence.is_question()
+        && !sentence.is_negated()
+        && body.len() <= MAX_TOKENS
+        && parse_when(body.text(), now).is_none();
+    let parts = in_row(&body, false, true)?;
     let is_told = body.has("because|but|since|so|remind|remember|please|can|could|you|your|maybe|probably");
-    (is_plain && !is_told && parts.iter().all(starts)).then(|| Reading::Commands(written_down(&parts, None, now)))
+    (is_plain && !is_told && parts.iter().skip(usize::from(parts.len() > 1)).all(starts))
+        .then(|| Reading::Commands(written_down(&parts, first.or(last), now)))
+}
+
+/// A day that stands before "I have to", and the rest.
+fn day_first<'t>(sentence: &Sentence<'t>, now: DateTime<Tz>) -> (Option<NaiveDate>, Sentence<'t>) {
+    let found = (1..sentence.len().min(5)).find_map(|at| {
+        let rest = sentence.part_from(at).skipping(",");
+        NEEDED.iter().find_map(|pattern| rest.cursor().phrase(pattern))?;
+        let day = sentence.part_until(at).body();
+        let day = day.text().to_lowercase().replace("tomorow", "tomorrow").replace("tommorow", "tomorrow");
+        Some((parse_only_day(&day, now)?.ok()?, rest))
+    });
+    found.map_or((None, *sentence), |(day, rest)| (Some(day), rest))
 }
 
 fn written_down(parts: &[Sentence<'_>], day: Option<NaiveDate>, now: DateTime<Tz>) -> Vec<OfflineCommand> {
     let added = parts.iter().filter_map(|part| match task(&part.skipping("?also ?to"), false, now) {
-        Reading::Command(OfflineCommand::TaskAdd { title, backlog, due }) => Some(OfflineCommand::TaskAdd { title, backlog, due: due.or(day) }),
+        Reading::Command(OfflineCommand::TaskAdd { title, backlog, due }) => {
+            Some(OfflineCommand::TaskAdd { title, backlog, due: due.or(day) })
+        }
         Reading::Command(other) => Some(other),
         _ => None,
     });
     added.collect()
 }
 
+/// "Pay the ticket by thursday, 35 euros": what stands before the day, the day, and the rest from its comma on.
+fn due_within<'t>(title: &Sentence<'t>, now: DateTime<Tz>) -> Option<(Sentence<'t>, NaiveDate, Sentence<'t>)> {
+    let comma = (2..title.len()).find(|at| title.part_from(*at).cursor().text() == ",")?;
+    let before = title.part_until(comma);
+    let (at, day) = (1..before.len()).rev().find_map(|at| {
+        let day = before
+            .part_from(at)
+            .after("?due by|on|before")
+            .filter(|_| before.part_from(at).cursor().phrase("due|by|before").is_some())?;
+        Some((at, parse_only_day(day.text(), now)?.ok()?))
+    })?;
+    Some((before.part_until(at), day, title.part_from(comma)))
+}
+
 /// The tasks of a sentence: cut at commas, semicolons and "and", where each part begins with a verb of its own, or where `is_listed` or
-/// three names stand in a row. "Buy milk, eggs and bread" is one.
-fn in_row<'t>(body: &Sentence<'t>, is_listed: bool) -> Option<Vec<Sentence<'t>>> {
-    let starts = |part: &Sentence<'_>| part.skipping("?also ?to").cursor().phrase(TASK_VERBS).is_some_and(|end| !end.is_end());
+/// three names stand in a row. "Buy milk, eggs and bread" is one. `begins_with_verb`: the first part does, whatever its verb.
+fn in_row<'t>(body: &Sentence<'t>, is_listed: bool, begins_with_verb: bool) -> Option<Vec<Sentence<'t>>> {
+    let starts =
+        |part: &Sentence<'_>| part.skipping("?also ?to").cursor().phrase(TASK_VERBS).is_some_and(|end| !end.is_end());
     let cut = |joints: &str| {
         let mut parts: Vec<Sentence<'t>> = Vec::new();
         let mut start = 0;
@@ -120,13 +166,14 @@ fn in_row<'t>(body: &Sentence<'t>, is_listed: bool) -> Option<Vec<Sentence<'t>>>
         parts
     };
     let clauses = cut(",|;|and|&|then");
-    if clauses.iter().all(starts) {
+    if clauses.iter().skip(usize::from(begins_with_verb && clauses.len() > 1)).all(starts) {
         return clauses.iter().all(Sentence::is_body).then_some(clauses);
     }
     let with_semicolons = cut(";");
     let by_commas = if with_semicolons.len() > 1 { with_semicolons } else { cut(",|;") };
     let has_verb = by_commas.iter().any(starts);
-    let is_row = by_commas.len() > 1 && (by_commas.iter().all(starts) || (!has_verb && (is_listed || by_commas.len() > 2)));
+    let is_row =
+        by_commas.len() > 1 && (by_commas.iter().all(starts) || (!has_verb && (is_listed || by_commas.len() > 2)));
     let parts = if is_row { by_commas } else { vec![*body] };
     parts.iter().all(|part| part.is_body() && !part.is_pronoun()).then_some(parts)
 }
@@ -163,6 +210,12 @@ fn task(title: &Sentence<'_>, backlog: bool, now: DateTime<Tz>) -> Reading {
             Some((index, text, parse_only_day(text, now)?))
         })
     });
+    if due.is_none()
+        && let Some((before, day, after)) = due_within(title, now)
+    {
+        let title = format!("{}{}", before.text().trim_end_matches([',', ' ']), after.text());
+        return Reading::Command(OfflineCommand::TaskAdd { title, backlog, due: Some(day) });
+    }
     let (title, due) = match due {
         None => (*title, None),
         Some((index, _, Ok(day))) => (title.part_until(index), Some(day)),

@@ -157,7 +157,11 @@ fn in_one_unit(words: &[&str]) -> Vec<String> {
         let (whole, part) = (number(words.get(at))?, number(words.get(at + 2))?);
         let first = unit(words.get(at + 1)?)?;
         let (_, second, count) = PARTS.iter().find(|(name, ..)| *name == first.name)?;
-        let is_named = words.get(at + 3).filter(|word| **word != "in").and_then(|word| unit(word)).is_some_and(|named| named.name == *second);
+        let is_named = words
+            .get(at + 3)
+            .filter(|word| **word != "in")
+            .and_then(|word| unit(word))
+            .is_some_and(|named| named.name == *second);
         Some((at, whole + part / count, if is_named { 4 } else { 3 }))
     });
     if let Some((at, value, len)) = found {

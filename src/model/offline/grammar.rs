@@ -418,8 +418,11 @@ pub fn parse(text: &str, now: DateTime<Tz>) -> ParsedMessage {
         return unclear(TOO_LONG);
     }
     let mut said = Said::default();
+    let is_alone = sentences.len() == 1;
     for sentence in sentences {
-        if !said.take(sentence, now) {
+        // "We set the date!! …": a cry tells nothing that is to be done.
+        let is_cry = !is_alone && sentence.is_cry();
+        if !said.take(sentence, now) && !is_cry {
             return unclear(if said.commands.is_empty() { NO_COMMAND } else { IN_PART });
         }
     }
@@ -457,6 +460,9 @@ impl Said {
             self.commands.push(left);
             return self.take(right, now);
         }
+        if let Some((_, order)) = after_context(sentence, now) {
+            return self.take(order, now);
+        }
         // "Emil was born on 9 May 2019, how old is he?": a statement, and a question about it.
         if let Some((told, asked)) = sentence.told_and_asked() {
             return self.take(told, now) && self.take(asked, now);
@@ -486,6 +492,35 @@ impl Said {
         }
         true
     }
+}
+
+/// "Setting off now, remind me to take a break at 10": what is told first, and the order behind it. A condition is no such context.
+fn after_context<'t>(sentence: Sentence<'t>, now: DateTime<Tz>) -> Option<(Sentence<'t>, Sentence<'t>)> {
+    const ORDERS: &str = "?ok ?so ?please ?can|could ?you ?please remind|wake me|us";
+    const CONDITION: &str = "if|when|unless|once|until|till|before|after|as|whenever|in|should|while|because|don't|never|not|no|she|he|they";
+    let at = (2..sentence.len()).find(|at| {
+        let order = sentence.part_from(*at);
+        let is_timer = || {
+            order.body().len() <= 6
+                && order.has("timer")
+                && order.cursor().token().is_some_and(|first| !first.is_mark())
+        };
+        let is_joined = sentence.part_from(at - 1).cursor().text() == ",";
+        order.cursor().phrase(ORDERS).is_some() || (is_joined && is_timer())
+    })?;
+    let context = sentence.part_until(at).body();
+    let is_plain = context.without_courtesy().cursor().phrase(CONDITION).is_none()
+        && !context.is_negated()
+        && sentence.part_from(at - 1).cursor().text() != ":"
+        && !context.has("remind|said|says|told|asked|if|when|unless|to|you|wants")
+        && context.without_courtesy().len() >= 2
+        && !context.is_question()
+        && crate::schedule::parse_when(context.text(), now).is_none_or(|found| found.span.len() < context.text().len());
+    let order = sentence.part_from(at);
+    let is_order =
+        matches!(read(order, now), Reading::Command(OfflineCommand::Remind { .. } | OfflineCommand::RemindNear { .. }));
+    let is_unread = matches!(read(sentence, now), Reading::Unclear | Reading::Question);
+    (is_plain && is_order && is_unread).then_some((context, order))
 }
 
 /// "Remember that I like tea and remind me tomorrow to buy some": the first command, and the rest.
@@ -568,6 +603,11 @@ fn read(sentence: Sentence<'_>, now: DateTime<Tz>) -> Reading {
         return Reading::Unclear;
     }
     if let Some(reading) = READERS.iter().find_map(|reader| reader(&request, now)) {
+        return reading;
+    }
+    if let Some(reading) =
+        request.without_reason().and_then(|request| lists::read(&request, now).or_else(|| change::read(&request, now)))
+    {
         return reading;
     }
     if request.is_question() {

@@ -145,6 +145,25 @@ impl History {
         which::chosen(mine, answer)
     }
 
+    /// Words of the person's own that were kept for a model and hold what is asked: most of the words that count in the question.
+    pub(super) fn kept(&self, question: &str) -> Option<&str> {
+        let asked = counting_words(question);
+        let needed = asked.len().div_ceil(2).max(if asked.len() > 1 { 2 } else { 1 });
+        let hits = |text: &str| {
+            let own = counting_words(text);
+            asked.iter().filter(|word| own.contains(*word)).count()
+        };
+        let kept = self.0.iter().rev().filter_map(|said| match said {
+            Said::Person(text, at) => match grammar::parse(text, *at) {
+                ParsedMessage::Unclear { .. } if !text.contains('?') => Some((hits(text), text.as_str())),
+                _ => None,
+            },
+            _ => None,
+        });
+        let best = kept.filter(|(hits, _)| *hits >= needed && !asked.is_empty()).max_by_key(|(hits, _)| *hits)?;
+        Some(best.1)
+    }
+
     /// What was reminded of in the last message.
     pub(super) fn reminded(&self) -> Option<&str> {
         let (mine, _) = self.last()?;
@@ -182,6 +201,16 @@ impl History {
         }
         None
     }
+}
+
+/// The words of a text that say what it is about, without their endings.
+fn counting_words(text: &str) -> Vec<String> {
+    const SMALL: &str = "the a an is are was were what whats when whens where wheres who whos which how hows do does did my our your i me we us you it its that \
+                         this these those of on in at to for from with and or again now then please have has had got get be been much many long far any";
+    let lower = text.to_lowercase().replace(['\'', '’'], "");
+    let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let counting = words.filter(|word| !SMALL.split_whitespace().any(|small| small == *word));
+    counting.map(|word| if word.len() > 3 { word.trim_end_matches('s').to_owned() } else { word.to_owned() }).collect()
 }
 
 /// Whether a message says nothing but a word for company's sake.

@@ -148,6 +148,7 @@ impl Offline {
             was_asked: history.was_asked(),
             mine: history.mine(),
             list: list.as_deref(),
+            kept: history.kept(text),
         };
         parts_of(message.id, parsed, &around)
     }

@@ -142,6 +142,8 @@ pub(super) struct Around<'a> {
     pub(super) mine: Option<&'a str>,
     /// The list that was spoken of last.
     pub(super) list: Option<&'a str>,
+    /// Earlier words that are kept for a model and hold what is asked.
+    pub(super) kept: Option<&'a str>,
 }
 
 /// What is asked about a command that may be meant.
@@ -171,7 +173,11 @@ pub(super) fn parts_of(id: i64, parsed: ParsedMessage, around: &Around<'_>) -> O
             let call = OfflineCall::new(&format!("m{id}-q"), "quote", json!({"query": query}));
             let is_exact = asked == QuestionKind::Other;
             let call = OfflineCall { is_exact, far_from: event.is_some().then_some(around.now), ..call };
-            let otherwise = (asked == QuestionKind::Personal).then(|| NOT_TOLD.to_owned());
+            let kept = around.kept.filter(|_| asked != QuestionKind::Other);
+            let kept = kept.map(|words| {
+                format!("You wrote “{words}”. I have kept that for an AI model, and can't say more than it does.")
+            });
+            let otherwise = kept.or_else(|| (asked == QuestionKind::Personal).then(|| NOT_TOLD.to_owned()));
             let call = OfflineCall { keep_on_failure: otherwise.is_none(), otherwise, ..call };
             Some(vec![PhrasePart::Call(Box::new(call.lead("From what I remember:")))])
         }
@@ -300,7 +306,8 @@ fn told(id: &str, command: OfflineCommand, around: &Around<'_>) -> Option<Offlin
                 format!("There's no task or shopping item like that, so nothing has changed. {}", did_you_mean(&form));
             let call = call("told_done", json!({"task": task, "items": items, "list": around.list}))
                 .step(format!("finish: {task}"));
-            OfflineCall { otherwise: Some(otherwise), ..call }
+            let is_sure = !fact.is_empty();
+            OfflineCall { otherwise: Some(otherwise).filter(|_| is_sure), keep_on_failure: !is_sure, ..call }
         }
         OfflineCommand::ListAdd { list, items } => call("list_add", json!({"list": list, "items": items}))
             .step(format!("put on the {}: {}", lower_first(&list), items.join(", "))),

@@ -106,7 +106,7 @@ fn made(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
         let time = rest.part_from(*at);
         is_time(time.text(), now) && !is_distance(time.text())
     })?;
-    let which = rest.part_until(at).which().filter(|which| matches!(which, Which::Text(_)))?;
+    let which = rest.part_until(at).without_ending("one").which().filter(|which| matches!(which, Which::Text(_)))?;
     let when = moment(rest.part_from(at).text(), now)?.ok()?;
     Some(Reading::Command(OfflineCommand::Postpone { which, kind: Some(ThingKind::Reminder), when }))
 }

@@ -35,6 +35,10 @@ const PLACES: &[(&str, &str)] = &[
 
 pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     let answer = |text: String| Reading::Command(OfflineCommand::Sum { text });
+    let has_got = sentence.after("how long has|does ?the|my").filter(|rest| rest.len() <= 5);
+    if has_got.is_some_and(|rest| (1..rest.len()).any(|at| rest.part_from(at).is_all_of("got|have ?left"))) {
+        return Some(Reading::Command(OfflineCommand::ListReminders));
+    }
     let left = sentence
         .after("how long|much ?time ?is ?have ?i ?left|remaining on|for|of ?the|my")
         .filter(|thing| thing.len() <= 4);
@@ -197,9 +201,10 @@ const DATE: &[&str] = &[
     "what's|what ?is|will|was ?the date|day ?be ?is ?it ?on|of",
     "what's|what is ?the ?date ?of ?on",
     "when is|was",
+    "what|which weekday|day ?of ?the ?week",
 ];
 /// Words that end such a question.
-const DATE_END: &str = "?fall ?on ?a ?this ?year ?please";
+const DATE_END: &str = "?falls ?fall ?is ?it ?on ?a ?this ?year ?please";
 
 /// "What day is 24 December?", "what's the date next Friday?", "when is Easter?".
 fn date(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
@@ -213,6 +218,11 @@ fn date(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
         let day = now.date_naive() - TimeDelta::days(1);
         return Some(format!("Yesterday was {}.", day.format("%A, %-d %B %Y")));
     }
+    if let Some(told) = is_it(sentence, now) {
+        return Some(told);
+    }
+    let asked = sentence.asked();
+    let sentence = &asked;
     let falls = sentence.cursor().phrase("?on what|which day|date ?of ?the ?week does|do|is");
     let ends = falls.into_iter().chain(DATE.iter().filter_map(|pattern| sentence.cursor().phrase(pattern)));
     ends.map(|end| sentence.rest_at(end).body()).find_map(|body| {
@@ -225,6 +235,18 @@ fn date(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
         let first = chars.next()?.to_uppercase();
         Some(format!("{first}{}: {}.", chars.as_str(), day.format("%A, %-d %B %Y")))
     })
+}
+
+/// "11 September is a Saturday, right?", "is the 3rd a Monday?": which day it is.
+fn is_it(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
+    let body = sentence.body();
+    let rest = body.skipping("is|was");
+    let is_asked = rest.len() < body.len() || sentence.is_bare_question();
+    let (at, told) = (1..rest.len()).find_map(|at| Some((at, rest.part_from(at).after("?is|was ?on a|an")?)))?;
+    let (_, end) = told.cursor().weekday()?;
+    let ends = told.rest_at(end).is_all_of("?, right|correct|yes|no|isn't ?it") || told.rest_at(end).is_blank();
+    let day = day_of(&rest.part_until(at), now)?;
+    (is_asked && ends).then(|| format!("{}: {}.", rest.part_until(at).text(), day.format("%A, %-d %B %Y")))
 }
 
 /// The one day that is all of these words.
@@ -269,6 +291,15 @@ const AGENDA: &[&str] = &[
 /// "What do I have on Friday?"
 fn agenda(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     let days = AGENDA.iter().filter_map(|pattern| sentence.after(pattern));
+    const LATER: &str = "?this later|morning|afternoon|evening|tonight";
+    let of_today = AGENDA.iter().filter_map(|pattern| sentence.after(pattern)).any(|rest| rest.is_all_of(LATER));
+    let by_hour = AGENDA.iter().filter_map(|pattern| sentence.after(pattern)).any(|rest| {
+        rest.after("after|before|from|until")
+            .is_some_and(|hour| hour.cursor().number().is_some() && hour.body().len() <= 3)
+    });
+    if of_today || by_hour {
+        return Some(Reading::Command(OfflineCommand::Agenda { day: "today".to_owned() }));
+    }
     // A weekend has two days.
     let mut single = days.filter(|day| !day.has("weekend|week|month|year"));
     let day = single.find_map(|day| day_of(&day.body(), now))?;

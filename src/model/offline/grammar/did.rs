@@ -152,6 +152,9 @@ pub(super) fn read(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<Readin
             && comma.part_from(1).is_all_of("?so|and ?that's|it's|all ?all done|sorted|finished ?now|too")
     });
     let body = end.map_or(body, |at| body.part_until(at).body());
+    if let Some(reading) = several_done(&body, sentence) {
+        return Some(reading);
+    }
     if sentence.is_bare_question() || body.text().contains([',', ';', ':']) {
         return None;
     }
@@ -199,9 +202,26 @@ fn is_done(body: &Sentence<'_>) -> Option<Reading> {
     if !is_whole || !is_named || task == "do" || thing.has(MORE) || thing.is_pronoun() || !thing.is_body() {
         return None;
     }
-    let items = if BUYS.contains(&task) { lists::items_of(&thing, lists::TO_BUY) } else { None };
+    let items = lists::items_of(&thing, lists::TO_BUY).filter(|_| BUYS.contains(&task) || task == "pack");
     let task = format!("{task} {}", thing.text());
     Some(Reading::Command(OfflineCommand::Did { task, items: items.unwrap_or_default(), fact: body.text().to_owned() }))
+}
+
+/// "Chestnuts done, jus done": each by itself.
+fn several_done(body: &Sentence<'_>, sentence: &Sentence<'_>) -> Option<Reading> {
+    let comma = (1..body.len()).find(|at| body.part_from(*at).cursor().phrase(",|and").is_some())?;
+    let done = |part: &Sentence<'_>| match is_done(part).or_else(|| noted(part))? {
+        Reading::Command(command) => Some(command),
+        _ => None,
+    };
+    let (left, right) = (body.part_until(comma).body(), body.part_from(comma + 1).skipping("and").body());
+    let first = done(&left)?;
+    let mut commands = vec![first];
+    match several_done(&right, sentence) {
+        Some(Reading::Commands(more)) => commands.extend(more),
+        _ => commands.push(done(&right)?),
+    }
+    (!sentence.is_bare_question()).then_some(Reading::Commands(commands))
 }
 
 /// What is done to things, and not by somebody: "invoice sent", "plants watered".
@@ -215,7 +235,30 @@ fn noted(body: &Sentence<'_>) -> Option<Reading> {
     const MAX_NOTE: usize = 6;
     let said = without_time(body);
     let last = said.len().checked_sub(1).filter(|last| (1..MAX_NOTE).contains(last))?;
-    said.part_from(last).cursor().phrase(DONE_TO_THINGS)?;
+    let word = said.part_from(last).cursor().text();
+    let is_known = said.part_from(last).cursor().phrase(DONE_TO_THINGS).is_some();
+    // "Strawberries netted": a verb that isn't listed.
+    let is_regular = said.part_from(last).cursor().lookup(DID).is_none()
+        && word.len() > 4
+        && word.ends_with("ed")
+        && !matches!(
+            word,
+            "tired"
+                | "bored"
+                | "need"
+                | "speed"
+                | "worried"
+                | "excited"
+                | "confused"
+                | "stressed"
+                | "annoyed"
+                | "closed"
+                | "delayed"
+                | "married"
+        );
+    if !(is_known || is_regular) {
+        return None;
+    }
     let thing = said.part_until(last).skipping("the|my|all");
     let is_counted = thing.cursor().ordinal().is_some() || thing.cursor().text().ends_with("'s");
     let is_thing = thing.cursor().phrase(NO_THING).is_none()
@@ -236,7 +279,8 @@ fn noted(body: &Sentence<'_>) -> Option<Reading> {
     let task =
         if matches!(verb, "do" | "" | "finish") { thing.text().to_owned() } else { format!("{verb} {}", thing.text()) };
     let items = lists::items_of(&thing, lists::TO_BUY).unwrap_or_default();
-    Some(Reading::Command(OfflineCommand::Did { task, items, fact: body.text().to_owned() }))
+    let fact = if is_known { body.text().to_owned() } else { String::new() };
+    Some(Reading::Command(OfflineCommand::Did { task, items, fact }))
 }
 
 fn without_time<'t>(object: &Sentence<'t>) -> Sentence<'t> {

@@ -23,6 +23,11 @@ pub fn in_full(text: &str, before: (&str, DateTime<Tz>), list: Option<&str>, now
     let (earlier, at) = before;
     let past = parse(earlier, at);
     if let ParsedMessage::Unclear { .. } = past
+        && let Some(full) = until_then(&said, earlier, "", now)
+    {
+        return Some(full);
+    }
+    if let ParsedMessage::Unclear { .. } = past
         && let Some(super::Near::Form(form)) = super::nearest(earlier, at)
     {
         return of_offered(&said, &form, now).or_else(|| reminder_of(&said, earlier, at, now));

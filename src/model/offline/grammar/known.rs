@@ -359,6 +359,11 @@ const WHOLE: &[(&str, Whole)] = &[
     ("all good|set|done ?now ?, ?thanks|thank ?you", Whole::Small(Small::Ok)),
     ("no worries|problem|probs|biggie", Whole::Small(Small::Ok)),
     ("you're|youre welcome", Whole::Small(Small::Ok)),
+    (
+        "you've|you ?have been ?so|very|most|really|a|such|extremely ?a ?big|great helpful|great|kind|help|star|wonderful",
+        Whole::Small(Small::Praise),
+    ),
+    ("how long has|does ?the timer|it got|have|has ?still ?left", Whole::Reminders),
     ("?i much appreciated|appreciate ?it|that", Whole::Thanks),
     (
         "?ok|great|perfect ?, thanks|thank ?you ?a ?lot ?for ?your|the|that|this|everything|reminding|helping ?help|reminder|me ?info",

@@ -71,6 +71,12 @@ fn add(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
             added(list, &rest.part_until(index))
         });
     }
+    // "Make a list called altos: Ines, Beate".
+    if let Some(rest) = sentence.after("start|make|create|begin|new ?a|an|another ?new list called|named|of")
+        && let Some(colon) = (1..rest.len().min(4)).find(|at| rest.part_from(*at).cursor().phrase(":|with|-").is_some())
+    {
+        return added(titled(rest.part_until(colon).text()), &rest.part_from(colon + 1));
+    }
     // "Start a packing list with socks".
     if let Some(rest) = sentence.after("start|make|create|begin|new")
         && let Some((list, items)) = list_at(&rest.skipping("?a|an|another ?new"))
@@ -130,7 +136,14 @@ fn show(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
         "what ?else should i|we buy|get ?from ?at ?the ?shop|store|supermarket|shops|market",
         "what am i buying ?today",
     ];
-    const IT: &[&str] = &["what|what's ?else ?is on|in it|there ?now"];
+    const PACKING: &[&str] = &[
+        "what's|what|whats ?do|is|have|should ?i|we ?still ?left ?have|need|got ?left ?to pack|packed",
+        "what ?else do|should i|we ?still ?need|have ?to pack",
+    ];
+    if PACKING.iter().any(|pattern| sentence.is_all_of(pattern)) {
+        return Some(OfflineCommand::ListShow { list: Some("Packing list".to_owned()) });
+    }
+    const IT: &[&str] = &["what|what's|who|who's|whats|whos ?else ?is ?still on|in|left it|there ?now"];
     let is_any = |patterns: &[&str]| patterns.iter().any(|pattern| sentence.is_all_of(pattern));
     if is_any(BUY) && sentence.has("buy|get|shop|store|supermarket|shops|market|buying") {
         return Some(OfflineCommand::ListShow { list: Some(SHOPPING.to_owned()) });

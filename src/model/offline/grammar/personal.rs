@@ -56,7 +56,9 @@ fn kind(core: &Sentence<'_>) -> QuestionKind {
     if !is_fact || asks_way || core.has(ADVICE) {
         return QuestionKind::Other;
     }
-    if core.has("my|our|mine|i|me|we|us|i'm") {
+    let lower = core.text().to_lowercase();
+    let mut words = lower.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '\''));
+    if words.any(|word| matches!(word, "my" | "our" | "mine" | "i" | "me" | "we" | "us" | "i'm")) {
         return QuestionKind::Personal;
     }
     QuestionKind::Fact

@@ -297,6 +297,28 @@ impl<'t> Sentence<'t> {
         asks && (0..self.len()).any(|index| more(&index))
     }
 
+    /// A few words that end in an exclamation mark and order nothing.
+    pub(super) fn is_cry(&self) -> bool {
+        /// Tokens of the longest.
+        const MAX_CRY: usize = 7;
+        let ends = self.tokens.last().is_some_and(|last| last.text == "!");
+        let body = self.without_courtesy().body();
+        let orders = body.is_negated()
+            || body.has("stop|cancel|wait|remind|delete|remove|forget|don't|instead|undo|please|never|change");
+        ends && self.len() <= MAX_CRY && !orders
+    }
+
+    /// The sentence without a reason at its end: "take Sam off the list, he's in Australia then". What may be another order is none.
+    pub(super) fn without_reason(&self) -> Option<Self> {
+        const REASON: &str = "it's|its|he's|hes|she's|shes|they're|theyre|she|he|they|still|because|cos|cause|too";
+        const ORDER: &str = "move|instead|change|want|wants|make|add|put|but|to|then ?put|remind";
+        let at = (2..self.len()).find(|at| {
+            self.part_from(*at).after(",|-|–|—").is_some_and(|rest| rest.cursor().phrase(REASON).is_some())
+        })?;
+        let reason = self.part_from(at);
+        (!reason.has(ORDER) && !self.is_question()).then(|| self.part_until(at))
+    }
+
     /// A statement and the question behind its comma: "I weigh 71 kilos, how much is that in pounds?"
     pub(super) fn told_and_asked(&self) -> Option<(Self, Self)> {
         const ASKS: &str = "how|what|what's|whats|when|when's|where|where's|who|who's";

@@ -52,7 +52,7 @@ const MINE: &[&str] = &[
     "changed|replaced|renewed|cleaned|serviced|watered|sold|quit",
 ];
 /// What happened once, of which the day is kept.
-const PAST: &str = "turned|went|ran|walked|cycled|spent|slept|saw|watched|ate|drank|flew|drove|swam|won|lost|broke|felt|weighed|missed|found|fell|hurt";
+const PAST: &str = "sowed|planted|swapped|measured|turned|went|ran|walked|cycled|spent|slept|saw|watched|ate|drank|flew|drove|swam|won|lost|broke|felt|weighed|missed|found|fell|hurt";
 /// "I'm …", and what is lasting of that.
 const BEING: &[&str] = &[
     "?also ?really ?very ?severely ?not allergic|intolerant|vegan|vegetarian|pescatarian|diabetic|coeliac|celiac|lactose|gluten|left-handed|right-handed|colour-blind|\
@@ -157,7 +157,8 @@ fn is_of_myself(body: &Sentence<'_>) -> bool {
         return is_age || (lasts && rest.cursor().phrase(NO_BEING).is_none()) || is_plan(&rest);
     }
     let Some(rest) = body.after("i've|i|we|we've").or_else(|| {
-        let is_deed = body.cursor().phrase("parked").is_some()
+        let is_day_kept = body.cursor().phrase("sowed|planted|ran|swam|cycled|walked|slept|weighed|measured|spent|drove|started|finished|swapped|moved|joined|saw").is_some() && (is_timed(body) || body.text().contains(|c: char| c.is_ascii_digit()));
+        let is_deed = is_day_kept || body.cursor().phrase("parked").is_some()
             || body.cursor().phrase("lent|left|put|gave|borrowed|hid my|our|the|a").is_some();
         is_deed.then_some(*body)
     }) else {
@@ -227,8 +228,25 @@ fn is_of_others(body: &Sentence<'_>) -> bool {
         let subject = body.part_until(body.len() - told.len());
         let is_attribute = subject.has(ATTRIBUTES);
         let is_age = told.after("is").is_some_and(|rest| rest.cursor().number().is_some());
-        is_possessive || is_attribute || is_having || is_of_mine || is_verb || is_kin || is_told || is_age || (is_named && is_firm(&told))
+        is_possessive || is_attribute || is_having || is_of_mine || is_verb || is_kin || is_told || is_age || (is_firm(&told) && (is_named || is_exact(&told)))
     })
+}
+
+/// It holds a number or a name, and no time of which one might want to be reminded: "load ref is KX88213".
+fn is_exact(told: &Sentence<'_>) -> bool {
+    let words: Vec<&str> = told.text().split_whitespace().skip(1).collect();
+    let is_name = |word: &&str| word.starts_with(char::is_uppercase) && word.len() > 1;
+    let has_time = is_timed(told)
+        || told.has("due")
+        || (0..told.len()).any(|at| {
+            told.part_from(at)
+                .after("at|by|on ?the")
+                .is_some_and(|time| time.cursor().number().is_some() || time.cursor().ordinal().is_some())
+        });
+    !has_time
+        && words.iter().any(|word| {
+            word.contains(|c: char| c.is_ascii_digit()) || is_name(word) || matches!(*word, "dr" | "mr" | "mrs" | "ms")
+        })
 }
 
 /// What is said of a subject: from the verb on. None where it passes, or there is no subject or nothing is said.

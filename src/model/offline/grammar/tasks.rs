@@ -70,7 +70,7 @@ const MAX_TOKENS: usize = 32;
 
 /// "Todos: ring the vet, pay the gas bill and post the parcel": each by itself.
 fn several(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
-    let end = sentence.cursor().phrase(ROW)?;
+    let end = sentence.cursor().phrase(ROW).or_else(|| sentence.cursor().phrase("?my|new to do ?list|s ?for"))?;
     let is_plural = (0..sentence.len() - sentence.rest_at(end).len())
         .any(|at| sentence.part_from(at).cursor().phrase("todos|to-dos|tasks").is_some());
     let rest = sentence.rest_at(end);
@@ -171,9 +171,10 @@ fn in_row<'t>(body: &Sentence<'t>, is_listed: bool, begins_with_verb: bool) -> O
     }
     let with_semicolons = cut(";");
     let by_commas = if with_semicolons.len() > 1 { with_semicolons } else { cut(",|;") };
-    let has_verb = by_commas.iter().any(starts);
-    let is_row =
-        by_commas.len() > 1 && (by_commas.iter().all(starts) || (!has_verb && (is_listed || by_commas.len() > 2)));
+    let verbs = by_commas.iter().filter(|part| starts(part)).count();
+    let is_mostly = by_commas.len() > 2 && 2 * verbs > by_commas.len();
+    let is_named = verbs == 0 && (is_listed || by_commas.len() > 2);
+    let is_row = by_commas.len() > 1 && (verbs == by_commas.len() || is_mostly || is_named);
     let parts = if is_row { by_commas } else { vec![*body] };
     parts.iter().all(|part| part.is_body() && !part.is_pronoun()).then_some(parts)
 }

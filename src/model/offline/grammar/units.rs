@@ -126,6 +126,9 @@ pub(super) fn read(text: &str) -> Option<String> {
     let lower = lower.trim().trim_end_matches(['?', '.', '!', ' ']);
     let lower = OPENERS.iter().find_map(|opener| lower.strip_prefix(opener)?.strip_prefix(' ')).unwrap_or(lower);
     let words: Vec<&str> = lower.split_whitespace().flat_map(cut_number).filter(|word| !is_filler(word)).collect();
+    if let Some(area) = area(&words) {
+        return Some(area);
+    }
     if words.len() > MAX_WORDS {
         return None;
     }
@@ -142,11 +145,36 @@ pub(super) fn read(text: &str) -> Option<String> {
     };
     let value = match amount {
         "a" | "an" | "one" => 1.0,
-        amount => amount.replace(',', "").parse::<f64>().ok().filter(|value| value.is_finite())?,
+        amount => match amount.split_once('/') {
+            Some((part, whole)) => {
+                part.parse::<f64>().ok()? / whole.parse::<f64>().ok().filter(|whole| *whole != 0.0)?
+            }
+            None => amount.replace(',', "").parse::<f64>().ok().filter(|value| value.is_finite())?,
+        },
     };
     let (from, to) = (unit(from)?, unit(to)?);
     let result = convert(value, from, to)?;
     Some(format!("{} = {}", from.measure(value), to.measure(result)))
+}
+
+/// "The room is 4.2 by 5.5 m, how many square metres is that?"
+fn area(words: &[&str]) -> Option<String> {
+    const MAX_AREA_WORDS: usize = 20;
+    if words.len() > MAX_AREA_WORDS || !(words.contains(&"sqm") || words.contains(&"sqft") || words.contains(&"area")) {
+        return None;
+    }
+    let number = |word: &str| word.trim_end_matches(',').parse::<f64>().ok();
+    (0..words.len()).find_map(|at| {
+        let (one, by) = (number(words.get(at)?)?, words.get(at + 1)?);
+        // "4.2 m by 5.5 m" names its unit twice.
+        let skipped = usize::from(unit(by).is_some());
+        let by = words.get(at + 1 + skipped)?;
+        let (other, name) = (number(words.get(at + 2 + skipped)?)?, words.get(at + 3 + skipped)?.trim_end_matches(','));
+        let unit = unit(name).filter(|unit| unit.dimension == Length && matches!(*by, "by" | "x" | "×"))?;
+        let metres = one * other * unit.factor * unit.factor;
+        let (value, name) = if words.contains(&"sqft") { (metres / 0.092_903_04, "sq ft") } else { (metres, "m²") };
+        Some(format!("{} × {} {} = {} {name}", shown(one), shown(other), unit.name, shown(value)))
+    })
 }
 
 /// "6 foot 1" is "6.08333 foot".
@@ -189,7 +217,7 @@ fn unit(word: &str) -> Option<Unit> {
 
 /// "5mi" is a number and a unit.
 fn cut_number(word: &str) -> Vec<&str> {
-    let end = word.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ',' | '-')).unwrap_or(word.len());
+    let end = word.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ',' | '-' | '/')).unwrap_or(word.len());
     let (number, unit) = word.split_at(end);
     if number.is_empty() || unit.is_empty() { vec![word] } else { vec![number, unit] }
 }
@@ -227,6 +255,8 @@ mod tests {
             ("how many minutes are there in 2 hours", "2 hours = 120 minutes"),
             ("60 mph in km/h", "60 mph = 96.56 km/h"),
             ("6 foot 1 in cm", "6.08 feet = 185.42 cm"),
+            ("how many mm is 3/4 inch", "0.75 inches = 19.05 mm"),
+            ("bed is 3.2 by 1.4 m, how many square metres is that", "3.2 × 1.4 m = 4.48 m²"),
             ("how much is 68 square metres in sq feet", "68 m² = 731.95 sq ft"),
             ("11 stone 4 in kg", "11.29 stone = 71.67 kg"),
         ] {

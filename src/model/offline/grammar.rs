@@ -463,6 +463,10 @@ impl Said {
         if let Some((_, order)) = after_context(sentence, now) {
             return self.take(order, now);
         }
+        if let Some(reminder) = follow::reminded_before(&sentence, now) {
+            self.commands.push(reminder);
+            return true;
+        }
         // "Emil was born on 9 May 2019, how old is he?": a statement, and a question about it.
         if let Some((told, asked)) = sentence.told_and_asked() {
             return self.take(told, now) && self.take(asked, now);
@@ -509,6 +513,10 @@ fn after_context<'t>(sentence: Sentence<'t>, now: DateTime<Tz>) -> Option<(Sente
         order.cursor().phrase(ORDERS).is_some() || (is_joined && is_timer())
     })?;
     let context = sentence.part_until(at).body();
+    // Whoever naps doesn't mean the next morning.
+    if context.has("nap|napping|siesta|snooze") && sentence.part_from(at).has("wake") {
+        return None;
+    }
     let is_plain = context.without_courtesy().cursor().phrase(CONDITION).is_none()
         && !context.is_negated()
         && sentence.part_from(at - 1).cursor().text() != ":"
@@ -602,6 +610,16 @@ fn read(sentence: Sentence<'_>, now: DateTime<Tz>) -> Reading {
     if request.is_blank() {
         return Reading::Unclear;
     }
+    // "You can delete the shelf task, Ben did it."
+    const ENDS: &str = "cancel|delete|stop|remove|take|drop|end|mark|tick|cross|forget";
+    let request = request
+        .after("you can|may|could ?now ?also ?just")
+        .filter(|rest| rest.cursor().phrase(ENDS).is_some())
+        .unwrap_or(request);
+    let request = match request.cursor().phrase(ENDS) {
+        Some(_) => request.without_reason().unwrap_or(request),
+        None => request,
+    };
     if let Some(reading) = READERS.iter().find_map(|reader| reader(&request, now)) {
         return reading;
     }

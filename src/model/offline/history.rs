@@ -72,6 +72,11 @@ impl History {
 
     /// What a message says in full, where it leans on what the person said before it.
     pub(super) fn in_full(&self, text: &str, at: DateTime<Tz>) -> Option<String> {
+        // The message before was kept: it is that one which this leans on, and it isn't understood.
+        if self.mine().is_some_and(|mine| mine.contains(phrase::KEPT_UNTIL) && !mine.starts_with(phrase::KEPT_QUESTION))
+        {
+            return None;
+        }
         let back = self.0.iter().rev().take(MAX_BACK).take_while(|said| !matches!(said, Said::Withheld));
         let last = back.filter_map(|said| match said {
             Said::Person(text, at) => Some((text.as_str(), *at)),

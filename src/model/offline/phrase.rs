@@ -30,6 +30,11 @@ pub(super) const CORRECTION: &str = "You edited an earlier message. I work witho
 I have changed nothing. Please say it in a new message. To take back what I did, say **undo that**, or **list reminders** and \
 **cancel reminder** 2.";
 
+/// What each notice of a kept message says.
+pub(super) const KEPT_UNTIL: &str = "until you add one (`wake init`)";
+/// How the notice of a kept question begins.
+pub(super) const KEPT_QUESTION: &str = "You haven't told me that";
+
 const WHICH_ONE: &str = "Which one do you mean? I haven't changed anything: please say it with its name. “list tasks” and “list reminders” \
                          show what there is.";
 /// The answer to a question about what only the person could have told.

@@ -96,7 +96,7 @@ pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading
 
 /// "Make the kids 3:30": the reminder of that name gets another time.
 fn made(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
-    let rest = sentence.after("make|change the|my")?.body();
+    let rest = sentence.after("make|change the|my|that")?.body();
     let rest = if rest.len() > 2 && rest.part_from(rest.len() - 1).is_all_of("instead|please|then") {
         rest.part_until(rest.len() - 1)
     } else {
@@ -104,10 +104,13 @@ fn made(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     };
     let at = (1..rest.len().min(MAX_TITLE_TOKENS)).find(|at| {
         let time = rest.part_from(*at);
-        is_time(time.text(), now) && !is_distance(time.text())
+        let is_hour = time.cursor().number().is_some_and(|(hour, end)| hour <= 24 && end.is_end());
+        (is_hour || is_time(time.text(), now)) && !is_distance(time.text())
     })?;
-    let which = rest.part_until(at).without_ending("one").which().filter(|which| matches!(which, Which::Text(_)))?;
-    let when = moment(rest.part_from(at).text(), now)?.ok()?;
+    let which =
+        rest.part_until(at).without_ending("one|reminder").which().filter(|which| matches!(which, Which::Text(_)))?;
+    let time = rest.part_from(at).text();
+    let when = moment(time, now).or_else(|| moment(&format!("at {time}"), now))?.ok()?;
     Some(Reading::Command(OfflineCommand::Postpone { which, kind: Some(ThingKind::Reminder), when }))
 }
 

@@ -20,6 +20,7 @@ pub fn in_full(text: &str, before: (&str, DateTime<Tz>), list: Option<&str>, now
     }
     let tokens = tokens_of(text);
     let said = sentence::whole(text, &tokens);
+    let said = said.without_reason().unwrap_or(said);
     let (earlier, at) = before;
     let past = parse(earlier, at);
     if let ParsedMessage::Unclear { .. } = past
@@ -328,7 +329,8 @@ fn of_subject(said: &Sentence<'_>, earlier: &str, now: DateTime<Tz>) -> Option<S
     let full = format!("{} {who} {}", body.part_until(at).text(), body.part_from(at + 1).text());
     let full = full.trim().to_owned();
     let is_statement = at == 0 && is(&full, now, |command| matches!(command, OfflineCommand::Stated { .. }));
-    let is_question = at > 0 && matches!(parse(&full, now), ParsedMessage::Question(_)) && said.is_question();
+    let is_asked = at > 0 || (*is_owner && said.is_bare_question());
+    let is_question = is_asked && matches!(parse(&full, now), ParsedMessage::Question(_)) && said.is_question();
     (is_statement || is_question).then_some(full)
 }
 
@@ -336,8 +338,9 @@ fn of_subject(said: &Sentence<'_>, earlier: &str, now: DateTime<Tz>) -> Option<S
 /// birthday?".
 fn subject_of(text: &str) -> Option<String> {
     const VERBS: &[&str] = &[
-        "is", "are", "was", "were", "has", "have", "had", "likes", "lives", "works", "wears", "weighs", "plays",
-        "called", "named", "can't", "hates", "loves", "prefers", "needs", "starts", "opens", "goes", "costs",
+        "does", "do", "did", "should", "is", "are", "was", "were", "has", "have", "had", "likes", "lives", "works",
+        "wears", "weighs", "plays", "called", "named", "can't", "hates", "loves", "prefers", "needs", "starts",
+        "opens", "goes", "costs",
     ];
     const NO_SUBJECT: &[&str] =
         &["i", "we", "you", "it", "he", "she", "they", "what", "when", "where", "who", "how", "that", "there", "this"];
@@ -355,6 +358,14 @@ fn subject_of(text: &str) -> Option<String> {
         0
     };
     let rest = words.get(begin..)?;
+    // "When does Mirela come?": of her, by her name.
+    if asks {
+        let named: Vec<String> =
+            rest.iter().take_while(|word| word.starts_with(char::is_uppercase)).map(|word| bare(word)).collect();
+        if (1..=3).contains(&named.len()) {
+            return Some(named.join(" "));
+        }
+    }
     let owner = rest.iter().position(|word| is_owner(&word)).filter(|at| *at < 4);
     let verb = rest.iter().position(|word| VERBS.contains(&word.to_lowercase().as_str()));
     let end = match (owner, verb) {
@@ -466,10 +477,35 @@ fn of_reminder(
         .find(|full| is(full, now, is_moved))
 }
 
+/// "Dentist on the 24th at 9:40, remind me an hour before": all in one sentence.
+pub(super) fn reminded_before(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<OfflineCommand> {
+    let at = (2..sentence.len()).find(|at| {
+        let order = sentence.part_from(*at);
+        order.cursor().phrase("?and ?so ?please ?can|could ?you ?please remind me|us").is_some()
+            && sentence.part_from(at - 1).cursor().phrase(",|.|-|–|and").is_some()
+    })?;
+    let (what, order) = (sentence.part_until(at).without_courtesy().body(), sentence.part_from(at));
+    if !order.has("before") || what.is_question() || what.is_negated() {
+        return None;
+    }
+    let full = reminder_of(&order, what.text(), now, now)?;
+    match parse(&full, now) {
+        ParsedMessage::Commands(commands) => commands.into_iter().next(),
+        _ => None,
+    }
+}
+
 /// "Remind me of that tomorrow", "remind me the day before at 6": of what was just told, and by the day that it names.
 fn reminder_of(said: &Sentence<'_>, what: &str, at: DateTime<Tz>, now: DateTime<Tz>) -> Option<String> {
     let rest = said.without_courtesy().after("?and ?please ?can|could|will ?you ?please remind me|us")?.body();
     let what = what.split_once(" (said on ").map_or(what, |(fact, _)| fact);
+    // "At 10 their time" is at another hour here.
+    if ["their time", "local time", "his time", "her time", "over there"]
+        .iter()
+        .any(|elsewhere| what.contains(elsewhere))
+    {
+        return None;
+    }
     let is_reminder = |full: &String| is(full, now, |command| matches!(command, OfflineCommand::Remind { .. }));
     let of = |rest: &Sentence<'_>| {
         (0..rest.len()).find(|at| rest.part_from(*at).cursor().phrase("?of|about|to ?do it|that|this").is_some())
@@ -515,9 +551,14 @@ fn before_its_time(lower: &str, what: &str, at: DateTime<Tz>) -> Option<String> 
     let (distance, rest) = lower.split_once(" before")?;
     let mut words = distance.split_whitespace();
     let (count, unit) = (words.next()?, words.next()?);
+    let unit = match (count, unit) {
+        ("half", "an") if words.next() == Some("hour") => "minutes",
+        ("half", _) => return None,
+        (_, unit) => unit,
+    };
     let count: i64 = match count {
         "a" | "an" | "one" => 1,
-        "half" => return None,
+        "half" => 30,
         count => count.parse().ok().or_else(|| crate::schedule::words::number_word(count).map(i64::from))?,
     };
     let before = match unit.trim_end_matches('s') {
@@ -529,7 +570,14 @@ fn before_its_time(lower: &str, what: &str, at: DateTime<Tz>) -> Option<String> 
     let named = what.get(found.span)?;
     let When::At(slot) = found.when.ok()? else { return None };
     // A day alone has no time before which it could be.
-    if !named.contains(|c: char| c.is_ascii_digit()) || !rest.trim().is_empty() || words.next().is_some() {
+    let rest = rest.trim().trim_start_matches("that").trim_start_matches("it").trim();
+    let to = ["so that i can ", "so i can ", "to "].iter().find_map(|lead| rest.strip_prefix(lead));
+    let what = match to {
+        Some(to) => format!("{to} ({what})"),
+        None if rest.is_empty() => what.to_owned(),
+        None => return None,
+    };
+    if !named.contains(|c: char| c.is_ascii_digit()) || words.next().is_some() {
         return None;
     }
     Some(format!("remind me {}: {what}", (slot.civil - before).format("on %-d %B %Y at %H:%M")))
@@ -571,6 +619,9 @@ fn of_list(said: &Sentence<'_>, commands: &[OfflineCommand], list: Option<&str>,
         )
     };
     let fits = |full: String| is(&full, now, is_list).then_some(full);
+    if is(said.text(), now, is_list) {
+        return None;
+    }
     let is_last = commands.last().is_some_and(is_list);
     let body = said.without_courtesy().body();
     const ON_IT: &str = "on|to|onto|in ?it|there|the|that|my ?list ?too|as|also ?well ?please";
@@ -601,7 +652,8 @@ fn of_list(said: &Sentence<'_>, commands: &[OfflineCommand], list: Option<&str>,
     }
     if let Some(rest) = body.after("add|put|pop|stick ?in|on ?also").filter(|rest| !rest.has("to|task|remind|reminder"))
     {
-        return fits(format!("add {} to the {name}", rest.text()));
+        let thing = rest.body().without_ending("then|please|thanks|too|now|also");
+        return fits(format!("add {} to the {name}", thing.text()));
     }
     if let Some(rest) = body
         .after("take|remove|drop|scratch|delete|cross|strike|leave|skip|forget ?off|out")

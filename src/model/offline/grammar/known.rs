@@ -33,7 +33,7 @@ const WHOLE: &[(&str, Whole)] = &[
     ("?/ help ?me", Whole::Help),
     ("?/ start|commands", Whole::Help),
     ("show ?me ?the help|commands", Whole::Help),
-    ("what ?else can you do|understand|help ?for ?me ?with ?offline|now", Whole::Help),
+    ("what ?else can you ?actually|really|even|all do|understand|help ?for ?me ?with ?offline|now", Whole::Help),
     ("what are you able to do", Whole::Help),
     ("what are your commands|skills|features|abilities|options|capabilities", Whole::Help),
     ("how|what do|can i use|work|talk|start|do|say ?with ?to ?you|this|here|now", Whole::Help),
@@ -162,6 +162,10 @@ const WHOLE: &[(&str, Whole)] = &[
     ("?today was|is|a|it|what ?was|is ?a terrible|bad|awful|horrible|rough day|week", Whole::Small(Small::Sympathy)),
     ("i can't|couldn't sleep", Whole::Small(Small::Sympathy)),
     (
+        "?hey|hi|oh|phew ?, ?it's|it|i've ?was|been|had ?been ?such ?a ?very ?really long|busy|tough|hard|stressful|crazy|hectic|exhausting day|week|morning ?today|again",
+        Whole::Small(Small::Sympathy),
+    ),
+    (
         "?i'm|am|feel|feeling|i ?am|feel|feeling ?so|really|very|doing|pretty|quite|super happy|excited|glad|well|relieved|proud|great|good|fine ?today|now|thanks",
         Whole::Small(Small::Glad),
     ),
@@ -182,6 +186,10 @@ const WHOLE: &[(&str, Whole)] = &[
     ),
     ("good|nice|great|well|awesome|excellent job|work|done|girl|boy|bot|stuff|one", Whole::Small(Small::Praise)),
     ("you rock|rule", Whole::Small(Small::Praise)),
+    (
+        "you're|you ?are|were ?such ?a ?really ?big|great|huge|real help|star|lifesaver|gem|angel|hero",
+        Whole::Small(Small::Praise),
+    ),
     (
         "you're|you ?are ?so|really|very ?a stupid|dumb|useless|slow|annoying|idiot|bad|wrong",
         Whole::Small(Small::Wrong),

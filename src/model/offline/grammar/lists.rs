@@ -72,7 +72,7 @@ fn add(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
         });
     }
     // "Make a list called altos: Ines, Beate".
-    if let Some(rest) = sentence.after("start|make|create|begin|new ?a|an|another ?new list called|named|of")
+    if let Some(rest) = sentence.after("start|make|create|begin|new ?a|an|another ?new list ?called|named|of")
         && let Some(colon) = (1..rest.len().min(4)).find(|at| rest.part_from(*at).cursor().phrase(":|with|-").is_some())
     {
         return added(titled(rest.part_until(colon).text()), &rest.part_from(colon + 1));
@@ -81,7 +81,8 @@ fn add(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
     if let Some(rest) = sentence.after("start|make|create|begin|new")
         && let Some((list, items)) = list_at(&rest.skipping("?a|an|another ?new"))
     {
-        return added(list, &items.after("with|:|for|,")?);
+        let is_named = items.cursor().phrase("for|of").is_some();
+        return added(list, &if is_named { items } else { items.after("with|:|,")? });
     }
     // "Shopping list: milk, eggs".
     let (list, rest) = list_at(sentence)?;
@@ -90,6 +91,12 @@ fn add(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
 }
 
 fn added(list: String, items: &Sentence<'_>) -> Option<OfflineCommand> {
+    // "… for Denmark: rain jacket".
+    let colon = (1..items.len().min(5)).find(|at| items.part_from(*at).cursor().text() == ":");
+    let items = &match colon {
+        Some(at) if items.cursor().phrase("for|of").is_some() => items.part_from(at + 1),
+        _ => *items,
+    };
     let items = items_of(items, if list == SHOPPING { TO_BUY } else { JOINTS })?;
     Some(OfflineCommand::ListAdd { list, items })
 }

@@ -144,6 +144,12 @@ pub fn nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
     }
     let body = sentence.body();
     let has_passing = (0..body.len()).any(|index| body.part_from(index).cursor().phrase(PASSING).is_some());
+    // It asks for work of a kind that only a model does.
+    if body.cursor().phrase("recommend|suggest|write|draft|translate|explain|summarise|summarize|compose|describe|compare|generate|research|plan me|us").is_some()
+        || body.cursor().phrase("recommend|suggest|draft|translate|explain|summarise|summarize|compose").is_some()
+    {
+        return None;
+    }
     let is_timed = parse_when(body.text(), now).is_some_and(|found| found.when.is_ok());
     let tells = body.cursor().phrase(TELLING).is_some();
     if is_timed && !tells && !has_passing && body.len() >= 2 && !is_pronoun_first(&body) {

@@ -20,6 +20,7 @@ pub enum QuestionKind {
 const ADVICE: &str = "should|shall|could|can|can't|would|will|best|better|recommend|think|feel|mean|means|improve|cook|write|make|say|if|why|weather|rain|need|\
                       news|help|suggest|advise|near|nearby|recipe|recipes|restaurants|ideas|tips|explain|translate|summarise|summarize|calculate|search|find|look|latest|you|your";
 const OPENERS: &[&str] = &[
+    "until|till|since|from when",
     "what|what's|when|when's|where|where's|who|who's|which|whose ?is|are|was|were|do|does|did|has|have|kind|sort|size|colour|color|day|time|year",
     "how old|tall|many|much|often|big|long|heavy",
     "how's|how is|does|do|are",

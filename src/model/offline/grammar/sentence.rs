@@ -121,6 +121,7 @@ const CLOSING_COURTESY: &[&str] = &[
 /// How a question is asked in other words.
 const ASKING: &[&str] = &[
     "tell|show|give|remind me|us ?again what|what's|when|when's|where|where's|who|who's|which|whose|how|how's|if|whether|why",
+    "until|till|since|from when",
     "i ?do ?just wonder|wondered|forgot|forget ?about what|what's|when|where|who|which|whose|how|if|whether|why",
     "i'm|was wondering what|what's|when|where|who|which|whose|how|if|whether|why",
     "i can't|don't|cannot remember|recall|know what|what's|when|where|who|which|whose|how|if|whether|why",
@@ -310,10 +311,16 @@ impl<'t> Sentence<'t> {
 
     /// The sentence without a reason at its end: "take Sam off the list, he's in Australia then". What may be another order is none.
     pub(super) fn without_reason(&self) -> Option<Self> {
-        const REASON: &str = "it's|its|he's|hes|she's|shes|they're|theyre|she|he|they|still|because|cos|cause|too";
+        const REASON: &str = "?we|i already|don't|dont|it's|its|he's|hes|she's|shes|they're|theyre|she|he|they|still|because|cos|cause|too";
         const ORDER: &str = "move|instead|change|want|wants|make|add|put|but|to|then ?put|remind";
         let at = (2..self.len()).find(|at| {
-            self.part_from(*at).after(",|-|–|—").is_some_and(|rest| rest.cursor().phrase(REASON).is_some())
+            self.part_from(*at).after(",|-|–|—").is_some_and(|rest| {
+                let rest = rest.body();
+                let last = rest.part_from(rest.len().saturating_sub(1));
+                let is_told =
+                    (2..=5).contains(&rest.len()) && last.cursor().phrase("it|already|anymore|now|then|one").is_some();
+                rest.cursor().phrase(REASON).is_some() || is_told
+            })
         })?;
         let reason = self.part_from(at);
         (!reason.has(ORDER) && !self.is_question()).then(|| self.part_until(at))

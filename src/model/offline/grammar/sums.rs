@@ -183,6 +183,14 @@ fn pieces(mut rest: &str) -> Option<Vec<Piece>> {
 
 /// "1,000" has a comma for each three digits; another comma could mean two things.
 fn number_in(text: &str) -> Option<f64> {
+    // "64,90": a comma with one or two digits behind it is a point to most of Europe, and nothing to others.
+    if let Some((whole, part)) = text.split_once(',')
+        && (1..=2).contains(&part.len())
+        && part.chars().all(|c| c.is_ascii_digit())
+        && whole.chars().all(|c| c.is_ascii_digit())
+    {
+        return format!("{whole}.{part}").parse().ok();
+    }
     let mut groups = text.split(',');
     let first = groups.next()?;
     let whole = |group: &str| group.split('.').next().map_or(0, str::len);
@@ -322,6 +330,7 @@ mod tests {
             ("what's a 15% tip on $60?", "a 15% tip on $60 = 9"),
             ("7 squared", "7 squared = 49"),
             ("-3^2", "-3^2 = -9"),
+            ("64,90 + 23,50 + 12", "64,90 + 23,50 + 12 = 100.4"),
             ("80 + 10%", "80 + 10% = 88"),
             ("what's 200 minus 15%", "200 minus 15% = 170"),
             ("split 72 between 5", "split 72 between 5 = 14.4"),
@@ -346,7 +355,7 @@ mod tests {
             "(2 + 3",
             "2 + 3)",
             "add 5 to 7",
-            "1,5 + 2",
+            "1,5000 + 2",
             "what is the wifi code?",
             "5 apples + 3",
             "1.2.3 + 1",

@@ -9,7 +9,10 @@ use crate::{
 };
 
 pub(super) fn read(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
-    let command = several(sentence, now).or_else(|| add(sentence, now)).or_else(|| add_to_list(sentence, now))?;
+    let command = several(sentence, now)
+        .or_else(|| add(sentence, now))
+        .or_else(|| add_to_list(sentence, now))
+        .or_else(|| plainly(sentence, now))?;
     // "Add a task for that?" asks; "could you add a task?" doesn't.
     Some(if sentence.is_bare_question() { Reading::Question } else { command })
 }
@@ -68,9 +71,22 @@ const FOR_ME: &str = "me|us|you|it|that|this|him|her|them|your|what|how|whether|
 /// Tokens that a sentence of tasks has at most.
 const MAX_TOKENS: usize = 32;
 
+/// "Add renew the parking permit": a verb and its thing, and no thing to buy.
+fn plainly(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
+    const THING: &str = "the|a|an|my|our|his|her|their|mum|dad|mom|some|new|to|with|for|back";
+    let title = sentence.after("add")?.body();
+    let end = title.cursor().phrase(TASK_VERBS)?;
+    (end.phrase(THING).is_some() && title.is_body()).then(|| task(&title, false, now))
+}
+
 /// "Todos: ring the vet, pay the gas bill and post the parcel": each by itself.
 fn several(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
-    let end = sentence.cursor().phrase(ROW).or_else(|| sentence.cursor().phrase("?my|new to do ?list|s ?for"))?;
+    let end = sentence
+        .cursor()
+        .phrase(ROW)
+        .or_else(|| sentence.cursor().phrase("?my|new to do ?list|s ?for"))
+        .or_else(|| sentence.cursor().phrase("2|3|4|5|6|two|three|four|five|some|few things|jobs|tasks ?to ?do ?for"))
+        .or_else(|| sentence.cursor().phrase("a few things|jobs|tasks ?to ?do ?for"))?;
     let is_plural = (0..sentence.len() - sentence.rest_at(end).len())
         .any(|at| sentence.part_from(at).cursor().phrase("todos|to-dos|tasks").is_some());
     let rest = sentence.rest_at(end);

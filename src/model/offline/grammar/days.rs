@@ -146,6 +146,8 @@ fn is_timed_word(part: &Sentence<'_>) -> bool {
 const UNTIL: &[(&str, bool)] = &[
     ("how many days ?is ?are ?it ?there ?left ?to ?go until|till|til|to|before", false),
     ("how long ?is ?it ?to ?go until|till|til", false),
+    ("how many days|sleeps to", false),
+    ("how many weeks to", true),
     ("how far away|off is", false),
     ("?number ?of days until|till|til", false),
     ("how many weeks ?is ?are ?it ?there ?left ?to ?go until|till|til|to|before", true),
@@ -349,5 +351,10 @@ fn timer(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     }
     let begun = sentence.skipping("?set|start|make|create|run|give ?me ?us ?up ?a|an|another");
     let at = (1..begun.len()).find(|index| begun.part_from(*index).cursor().text() == "timer")?;
-    set(&begun.part_until(at), &begun.part_from(at + 1))
+    let behind = begun.part_from(at + 1);
+    // "Egg timer, 9 minutes please".
+    if let Some(time) = behind.after(",|:|-|–") {
+        return set(&time.without_courtesy().body(), &begun.part_until(at));
+    }
+    set(&begun.part_until(at), &behind)
 }

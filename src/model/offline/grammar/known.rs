@@ -151,7 +151,7 @@ const WHOLE: &[(&str, Whole)] = &[
     ("leave me alone", Whole::Small(Small::Stop)),
     (
         "?i'm|am|feel|feeling|i ?am|feel|feeling ?so|really|very|pretty|quite|a ?bit|little|super|not tired|exhausted|sad|stressed|bored|sick|ill|lonely|anxious|worried|upset|angry|\
-      hungry|unwell|depressed|overwhelmed|down|frustrated|hungover|well ?right ?today|now|out ?today",
+      hungry|knackered|shattered|wiped|drained|sleepy|unwell|depressed|overwhelmed|down|frustrated|hungover|well ?right ?today|now|out ?today",
         Whole::Small(Small::Sympathy),
     ),
     (
@@ -186,6 +186,7 @@ const WHOLE: &[(&str, Whole)] = &[
     ),
     ("good|nice|great|well|awesome|excellent job|work|done|girl|boy|bot|stuff|one", Whole::Small(Small::Praise)),
     ("you rock|rule", Whole::Small(Small::Praise)),
+    ("you're|you ?are ?really|quite|pretty|so|very useful|handy|clever|helpful|good|smart|nice ?you ?know ?really", Whole::Small(Small::Praise)),
     (
         "you're|you ?are|were ?such ?a ?really ?big|great|huge|real help|star|lifesaver|gem|angel|hero",
         Whole::Small(Small::Praise),

@@ -57,7 +57,20 @@ fn whole_list(sentence: &Sentence<'_>) -> Option<String> {
         .then_some(list)
 }
 
+/// "We're out of pasta, put it on the shopping list".
+fn run_out(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
+    const OUT: &str = "?i'm|we're|i|we|i've|we've ?am|are|have ?ran|run|nearly|almost ?completely ?running out|low of|on";
+    let rest = sentence.after(OUT)?;
+    let at = (1..rest.len()).find(|at| rest.part_from(*at).cursor().phrase(",|-|–|and|so").is_some())?;
+    let order = rest.part_from(at).after(",|-|–|and|so")?.skipping("?and|so ?please ?can|could ?you");
+    let list = whole_list(&order.after("put|add|stick ?it|that|them|some ?more ?back on|onto|to")?)?;
+    added(list, &rest.part_until(at))
+}
+
 fn add(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
+    if let Some(command) = run_out(sentence) {
+        return Some(command);
+    }
     if let Some(end) = sentence.cursor().phrase("add|put|stick|throw|write|pop|get|chuck ?also") {
         let rest = sentence.rest_at(end);
         // "Add to the shopping list: milk".
@@ -72,8 +85,8 @@ fn add(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
         });
     }
     // "Make a list called altos: Ines, Beate".
-    if let Some(rest) = sentence.after("start|make|create|begin|new ?a|an|another ?new list ?called|named|of")
-        && let Some(colon) = (1..rest.len().min(4)).find(|at| rest.part_from(*at).cursor().phrase(":|with|-").is_some())
+    if let Some(rest) = sentence.after("start|make|create|begin|new ?a|an|another ?new list ?called|named|of|for ?the|my|our")
+        && let Some(colon) = (1..rest.len().min(5)).find(|at| rest.part_from(*at).cursor().phrase(":|with|-").is_some())
     {
         return added(titled(rest.part_until(colon).text()), &rest.part_from(colon + 1));
     }
@@ -95,6 +108,8 @@ fn added(list: String, items: &Sentence<'_>) -> Option<OfflineCommand> {
     let colon = (1..items.len().min(5)).find(|at| items.part_from(*at).cursor().text() == ":");
     let items = &match colon {
         Some(at) if items.cursor().phrase("for|of").is_some() => items.part_from(at + 1),
+        // "Start a packing list for Lisbon": nothing is on it yet.
+        None if items.cursor().phrase("for|of").is_some() => return Some(OfflineCommand::ListShow { list: Some(list) }),
         _ => *items,
     };
     let items = items_of(items, if list == SHOPPING { TO_BUY } else { JOINTS })?;

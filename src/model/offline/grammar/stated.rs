@@ -219,7 +219,7 @@ fn is_of_others(body: &Sentence<'_>) -> bool {
         .phrase("birthday|name|number|phone|address|email|favourite|favorite|car|wife|husband|partner|boss")
         .is_some();
     said_of(body).is_some_and(|told| {
-        let is_verb = told.cursor().phrase("likes|loves|hates|dislikes|prefers|lives|works|plays|drinks|eats|speaks|owes|studies|teaches|drives|owns|moved|turns|doesn't|can't|cannot|wants|always|usually|normally|pays|\
+        let is_verb = told.cursor().phrase("likes|loves|hates|dislikes|prefers|lives|works|plays|drinks|eats|speaks|owes|studies|teaches|drives|owns|moved|turns|weighs|measures|costs|doesn't|can't|cannot|wants|always|usually|normally|pays|\
                      wears|collects|attends|supports|knows").is_some();
         let is_having = told.after("has").is_some_and(|rest| rest.cursor().phrase(NO_HAVING).is_none() && !rest.cursor().text().ends_with("ed"));
         let is_of_mine = told.after("borrowed|lent|gave|bought|took|keeps|has").is_some_and(|rest| rest.cursor().phrase("me|my|us|our").is_some());

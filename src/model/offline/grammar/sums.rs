@@ -98,6 +98,7 @@ fn plain(said: &str) -> String {
         ("sqrt", "√"),
         ("tip on a ", "of "),
         ("tip for a ", "of "),
+        ("vat on", "of"),
         ("tip on", "of"),
         ("tip for", "of"),
         ("hours at", "*"),

@@ -51,7 +51,13 @@ fn add(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
 }
 
 /// What begins tasks that are to be written down, perhaps several.
-const ROW: &str = "?my|new|some|add todos|to-dos|tasks|todo|to-do|task ?list ?for";
+const ROW: &[&str] =
+    &["?my|new|some|add todos|to-dos|tasks|todo|to-do|task ?list ?for", "?my|new to do ?list|s ?for"];
+/// The same where it is said that they are several.
+const COUNTED: &[&str] = &[
+    "?another 2|3|4|5|6|two|three|four|five|some|few|more ?more ?other things|jobs|tasks|todos|to-dos ?to ?do ?for",
+    "a few ?more things|jobs|tasks ?to ?do ?for",
+];
 /// What says in passing that there is something to do.
 const NEEDED: &[&str] = &[
     "?i|we ?really ?still ?also ?just need|have|ought to",
@@ -81,19 +87,15 @@ fn plainly(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
 
 /// "Todos: ring the vet, pay the gas bill and post the parcel": each by itself.
 fn several(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
-    let end = sentence
-        .cursor()
-        .phrase(ROW)
-        .or_else(|| sentence.cursor().phrase("?my|new to do ?list|s ?for"))
-        .or_else(|| sentence.cursor().phrase("2|3|4|5|6|two|three|four|five|some|few things|jobs|tasks ?to ?do ?for"))
-        .or_else(|| sentence.cursor().phrase("a few things|jobs|tasks ?to ?do ?for"))?;
-    let is_plural = (0..sentence.len() - sentence.rest_at(end).len())
-        .any(|at| sentence.part_from(at).cursor().phrase("todos|to-dos|tasks").is_some());
+    let counted = COUNTED.iter().find_map(|pattern| sentence.cursor().phrase(pattern));
+    let end = counted.or_else(|| ROW.iter().find_map(|pattern| sentence.cursor().phrase(pattern)))?;
     let rest = sentence.rest_at(end);
+    let is_plural = sentence.part_until(sentence.len() - rest.len()).has("todos|to-dos|tasks");
     let at = (0..rest.len().min(4)).find(|at| rest.part_from(*at).cursor().text() == ":")?;
     let day = rest.part_until(at).body();
     let day = if day.is_blank() { None } else { Some(parse_only_day(day.text(), now)?.ok()?) };
-    let parts = in_row(&rest.part_from(at + 1).body(), is_plural, false)?;
+    let row = rest.part_from(at + 1).body();
+    let parts = if counted.is_some() { cut(&row, ",|;|and|&") } else { in_row(&row, is_plural, false)? };
     (parts.len() > 1 || day.is_some()).then(|| Reading::Commands(written_down(&parts, day, now)))
 }
 
@@ -165,34 +167,35 @@ fn due_within<'t>(title: &Sentence<'t>, now: DateTime<Tz>) -> Option<(Sentence<'
 fn in_row<'t>(body: &Sentence<'t>, is_listed: bool, begins_with_verb: bool) -> Option<Vec<Sentence<'t>>> {
     let starts =
         |part: &Sentence<'_>| part.skipping("?also ?to").cursor().phrase(TASK_VERBS).is_some_and(|end| !end.is_end());
-    let cut = |joints: &str| {
-        let mut parts: Vec<Sentence<'t>> = Vec::new();
-        let mut start = 0;
-        for at in 0..=body.len() {
-            if at < body.len() && body.part_from(at).cursor().phrase(joints).is_none() {
-                continue;
-            }
-            let part = body.part_until(at).part_from(start).body();
-            let part = part.skipping("and ?then ?also").body();
-            start = at + 1;
-            if !part.is_blank() {
-                parts.push(part);
-            }
-        }
-        parts
-    };
-    let clauses = cut(",|;|and|&|then");
+    let clauses = cut(body, ",|;|and|&|then");
     if clauses.iter().skip(usize::from(begins_with_verb && clauses.len() > 1)).all(starts) {
         return clauses.iter().all(Sentence::is_body).then_some(clauses);
     }
-    let with_semicolons = cut(";");
-    let by_commas = if with_semicolons.len() > 1 { with_semicolons } else { cut(",|;") };
+    let with_semicolons = cut(body, ";");
+    let by_commas = if with_semicolons.len() > 1 { with_semicolons } else { cut(body, ",|;") };
     let verbs = by_commas.iter().filter(|part| starts(part)).count();
     let is_mostly = by_commas.len() > 2 && 2 * verbs > by_commas.len();
     let is_named = verbs == 0 && (is_listed || by_commas.len() > 2);
     let is_row = by_commas.len() > 1 && (verbs == by_commas.len() || is_mostly || is_named);
     let parts = if is_row { by_commas } else { vec![*body] };
     parts.iter().all(|part| part.is_body() && !part.is_pronoun()).then_some(parts)
+}
+
+/// The parts of a sentence between joints.
+fn cut<'t>(body: &Sentence<'t>, joints: &str) -> Vec<Sentence<'t>> {
+    let mut parts: Vec<Sentence<'t>> = Vec::new();
+    let mut start = 0;
+    for at in 0..=body.len() {
+        if at < body.len() && body.part_from(at).cursor().phrase(joints).is_none() {
+            continue;
+        }
+        let part = body.part_until(at).part_from(start).body().skipping("and ?then ?also").body();
+        start = at + 1;
+        if !part.is_blank() {
+            parts.push(part);
+        }
+    }
+    parts
 }
 
 const LISTS: &[(&str, bool)] = &[
@@ -213,10 +216,30 @@ fn add_to_list(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     }
     let (backlog, end) = (1..rest.len()).find_map(|index| {
         let list = rest.part_from(index);
+        // "… on my tasks for tomorrow".
+        let list = match (1..list.len()).find(|at| dated_end(&list.part_from(*at), now).is_some()) {
+            Some(at) => list.part_until(at),
+            None => list,
+        };
         LISTS.iter().find(|(pattern, _)| list.is_all_of(pattern)).map(|(_, backlog)| (*backlog, index))
     })?;
     let title = rest.part_until(end).body();
-    (title.is_body() && !title.is_pronoun()).then(|| task(&title, backlog, now))
+    let day = (end + 1..rest.len()).find_map(|at| dated_end(&rest.part_from(at), now));
+    let added = written_down(&[title], day, now);
+    let mut added = added.into_iter().map(|command| with_list(command, backlog));
+    (title.is_body() && !title.is_pronoun()).then(|| added.next().map(Reading::Command)).flatten()
+}
+
+/// "For tomorrow", at the end of a list's name.
+fn dated_end(ending: &Sentence<'_>, now: DateTime<Tz>) -> Option<NaiveDate> {
+    parse_only_day(ending.after("for|due|by")?.text(), now)?.ok()
+}
+
+fn with_list(command: OfflineCommand, backlog: bool) -> OfflineCommand {
+    match command {
+        OfflineCommand::TaskAdd { title, due, .. } => OfflineCommand::TaskAdd { title, backlog, due },
+        command => command,
+    }
 }
 
 /// The task, with its last day where the words end in one: "renew passport due friday", "return the books by friday". Other days are words of the title.

@@ -324,7 +324,7 @@ fn stopped(sentence: &Sentence<'_>) -> Option<Reading> {
         .is_some_and(|why| why.cursor().phrase("it|it's|its|they|they're|theyre|i|i'm|no|we").is_some());
     let name = rest.part_until(at).text().to_owned();
     (behind.body().is_blank() || is_reason)
-        .then(|| Reading::Command(OfflineCommand::CancelReminder { which: super::Which::Text(name) }))
+        .then_some(Reading::Command(OfflineCommand::CancelReminder { which: super::Which::Text(name) }))
 }
 
 /// "Set a timer for 10 minutes", "10 minute timer": nothing about it is open, so that it is set unasked.

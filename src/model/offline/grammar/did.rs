@@ -215,14 +215,21 @@ fn ticked_off(body: &Sentence<'_>) -> Option<Reading> {
     let at = (2..body.len()).find(|at| {
         let tail = body.part_from(*at);
         tail.cursor().phrase(",|-|–|and").is_some()
-            && tail.part_from(1).is_all_of("?so|and ?you ?can ?please tick|cross|check|mark|strike it|that|this|them ?as off|done ?now ?please")
+            && tail.part_from(1).is_all_of(
+                "?so|and ?you ?can ?please tick|cross|check|mark|strike it|that|this|them ?as off|done ?now ?please",
+            )
     })?;
     let told = body.part_until(at).body();
     let verb = (1..told.len()).find(|at| told.part_from(*at).cursor().phrase("is|are|has|have|was").is_some())?;
     let thing = told.part_until(verb).skipping("the|my");
-    let is_thing = thing.cursor().phrase(NO_THING).is_none() && !thing.is_pronoun() && thing.is_body() && !told.has("not|never|isn't|if");
+    let is_thing = thing.cursor().phrase(NO_THING).is_none()
+        && !thing.is_pronoun()
+        && thing.is_body()
+        && !told.has("not|never|isn't|if");
     let items = lists::items_of(&thing, lists::TO_BUY).unwrap_or_default();
-    is_thing.then(|| Reading::Command(OfflineCommand::Did { task: thing.text().to_owned(), items, fact: body.text().to_owned() }))
+    is_thing.then(|| {
+        Reading::Command(OfflineCommand::Did { task: thing.text().to_owned(), items, fact: body.text().to_owned() })
+    })
 }
 
 /// "Chestnuts done, jus done": each by itself.

@@ -4,7 +4,9 @@
 
 use chrono::{DateTime, Timelike as _};
 
-use super::{OfflineCommand, ParsedMessage, language_of, parse, sentence, sentence::Sentence, spelling::tokens_of};
+use super::{
+    OfflineCommand, ParsedMessage, Which, language_of, parse, sentence, sentence::Sentence, spelling::tokens_of,
+};
 use crate::{schedule::When, zone::Tz};
 
 /// Words of the longest message that leans on another.
@@ -366,7 +368,7 @@ fn subject_of(text: &str) -> Option<String> {
             return Some(named.join(" "));
         }
     }
-    let owner = rest.iter().position(|word| is_owner(&word)).filter(|at| *at < 4);
+    let owner = rest.iter().position(|word| is_owner(word)).filter(|at| *at < 4);
     let verb = rest.iter().position(|word| VERBS.contains(&word.to_lowercase().as_str()));
     let end = match (owner, verb) {
         (Some(owner), Some(verb)) if owner < verb => owner + 1,
@@ -471,7 +473,7 @@ fn of_reminder(
         let hour = [hour % 12, hour % 12 + 12].into_iter().find(is_near).unwrap_or(hour);
         return Some(format!("move it to {hour}:00"));
     }
-    let is_moved = |command: &OfflineCommand| matches!(command, OfflineCommand::Postpone { .. });
+    let is_moved = |command: &OfflineCommand| matches!(command, OfflineCommand::Postpone { which: Which::It, .. });
     [format!("move it to {}", time.text()), format!("move it to {} o'clock", time.text())]
         .into_iter()
         .find(|full| is(full, now, is_moved))
@@ -509,10 +511,10 @@ fn reminder_of(said: &Sentence<'_>, what: &str, at: DateTime<Tz>, now: DateTime<
     let is_reminder = |full: &String| is(full, now, |command| matches!(command, OfflineCommand::Remind { .. }));
     let of = |rest: &Sentence<'_>| {
         (0..rest.len()).find(|at| {
-        // "That the Webers are coming" is another thing.
-        let after = rest.part_from(*at).after("?of|about|to ?do it|that|this").map(|after| after.body());
-        after.is_some_and(|after| after.is_blank() || super::change::is_time(after.text(), now))
-    })
+            // "That the Webers are coming" is another thing.
+            let after = rest.part_from(*at).after("?of|about|to ?do it|that|this").map(|after| after.body());
+            after.is_some_and(|after| after.is_blank() || super::change::is_time(after.text(), now))
+        })
     };
     let without_it = match of(&rest) {
         Some(at) => {
@@ -804,6 +806,7 @@ mod tests {
             ("my shoe size is 43", "5 miles"),
             ("my shoe size is 43", "44"),
             ("remind me tomorrow at 9 to call Bob", "friday was nice"),
+            ("remind me tomorrow at 9 to call Bob", "change the vitamins one to 17:00"),
             ("remind me tomorrow at 9 to call Bob", "and what do I have on Monday?"),
             ("shopping list: milk", "and remind me at 9 to go"),
             ("shopping list: milk", "my son is called Milo"),

@@ -96,6 +96,7 @@ const WHOLE: &[(&str, Whole)] = &[
     ),
     ("?list|show all|everything ?tasks", Whole::Tasks),
     ("list", Whole::Tasks),
+    ("what|what's|whats|anything ?is due|open|planned ?this|next|soon ?week|month", Whole::Tasks),
     ("what|which tasks|todos are|have|do ?i ?still ?left|remaining|have|open ?left|to ?do", Whole::Tasks),
     ("what|which tasks are ?still left|remaining|outstanding|pending", Whole::Tasks),
     ("how many ?open tasks|todos ?do ?i ?have ?are ?there ?left ?open", Whole::Tasks),
@@ -186,7 +187,10 @@ const WHOLE: &[(&str, Whole)] = &[
     ),
     ("good|nice|great|well|awesome|excellent job|work|done|girl|boy|bot|stuff|one", Whole::Small(Small::Praise)),
     ("you rock|rule", Whole::Small(Small::Praise)),
-    ("you're|you ?are ?really|quite|pretty|so|very useful|handy|clever|helpful|good|smart|nice ?you ?know ?really", Whole::Small(Small::Praise)),
+    (
+        "you're|you ?are ?really|quite|pretty|so|very useful|handy|clever|helpful|good|smart|nice ?you ?know ?really",
+        Whole::Small(Small::Praise),
+    ),
     (
         "you're|you ?are|were ?such ?a ?really ?big|great|huge|real help|star|lifesaver|gem|angel|hero",
         Whole::Small(Small::Praise),

@@ -59,7 +59,8 @@ fn whole_list(sentence: &Sentence<'_>) -> Option<String> {
 
 /// "We're out of pasta, put it on the shopping list".
 fn run_out(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
-    const OUT: &str = "?i'm|we're|i|we|i've|we've ?am|are|have ?ran|run|nearly|almost ?completely ?running out|low of|on";
+    const OUT: &str =
+        "?i'm|we're|i|we|i've|we've ?am|are|have ?ran|run|nearly|almost ?completely ?running out|low of|on";
     let rest = sentence.after(OUT)?;
     let at = (1..rest.len()).find(|at| rest.part_from(*at).cursor().phrase(",|-|–|and|so").is_some())?;
     let order = rest.part_from(at).after(",|-|–|and|so")?.skipping("?and|so ?please ?can|could ?you");
@@ -85,10 +86,17 @@ fn add(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
         });
     }
     // "Make a list called altos: Ines, Beate".
-    if let Some(rest) = sentence.after("start|make|create|begin|new ?a|an|another ?new list ?called|named|of|for ?the|my|our")
+    if let Some(rest) =
+        sentence.after("start|make|create|begin|new ?a|an|another ?new list ?called|named|of|for ?the|my|our")
         && let Some(colon) = (1..rest.len().min(5)).find(|at| rest.part_from(*at).cursor().phrase(":|with|-").is_some())
     {
         return added(titled(rest.part_until(colon).text()), &rest.part_from(colon + 1));
+    }
+    // "New list: things for the allotment": a name, and nothing on it yet.
+    if let Some(name) = sentence.after("start|make|create|begin|new ?a|an|another ?new list :|called|named") {
+        let is_name = !name.text().contains(',') && name.body().is_body() && name.body().len() <= 5;
+        let name = name.body().skipping("things|stuff for|to ?the|my").skipping("the|my");
+        return is_name.then(|| OfflineCommand::ListShow { list: Some(titled(name.text())) });
     }
     // "Start a packing list with socks".
     if let Some(rest) = sentence.after("start|make|create|begin|new")
@@ -99,6 +107,9 @@ fn add(sentence: &Sentence<'_>) -> Option<OfflineCommand> {
     }
     // "Shopping list: milk, eggs".
     let (list, rest) = list_at(sentence)?;
+    if rest.cursor().phrase("for|of").is_some() && rest.part_until(rest.len().min(6)).has(":") {
+        return added(list, &rest);
+    }
     let colon = rest.cursor().phrase(":|-|–")?;
     added(list, &rest.rest_at(colon))
 }
@@ -109,7 +120,9 @@ fn added(list: String, items: &Sentence<'_>) -> Option<OfflineCommand> {
     let items = &match colon {
         Some(at) if items.cursor().phrase("for|of").is_some() => items.part_from(at + 1),
         // "Start a packing list for Lisbon": nothing is on it yet.
-        None if items.cursor().phrase("for|of").is_some() => return Some(OfflineCommand::ListShow { list: Some(list) }),
+        None if items.cursor().phrase("for|of").is_some() => {
+            return Some(OfflineCommand::ListShow { list: Some(list) });
+        }
         _ => *items,
     };
     let items = items_of(items, if list == SHOPPING { TO_BUY } else { JOINTS })?;

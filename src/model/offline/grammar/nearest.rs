@@ -146,6 +146,7 @@ pub fn nearest(text: &str, now: DateTime<Tz>) -> Option<Near> {
     let has_passing = (0..body.len()).any(|index| body.part_from(index).cursor().phrase(PASSING).is_some());
     // It asks for work of a kind that only a model does.
     if body.cursor().phrase("recommend|suggest|write|draft|translate|explain|summarise|summarize|compose|describe|compare|generate|research|plan me|us").is_some()
+        || (1..body.len()).any(|at| body.part_from(at).is_all_of("for me|us"))
         || body.cursor().phrase("recommend|suggest|draft|translate|explain|summarise|summarize|compose").is_some()
     {
         return None;

@@ -319,7 +319,8 @@ impl<'t> Sentence<'t> {
                 let last = rest.part_from(rest.len().saturating_sub(1));
                 let is_told =
                     (2..=5).contains(&rest.len()) && last.cursor().phrase("it|already|anymore|now|then|one").is_some();
-                let tells = rest.len() >= 3 && rest.has("is|are|was|has|got|took|did|does|doesn't|isn't|can't|won't|made|said");
+                let tells =
+                    rest.len() >= 3 && rest.has("is|are|was|has|got|took|did|does|doesn't|isn't|can't|won't|made|said");
                 rest.cursor().phrase(REASON).is_some() || is_told || tells
             })
         })?;

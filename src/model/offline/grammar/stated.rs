@@ -157,7 +157,7 @@ fn is_of_myself(body: &Sentence<'_>) -> bool {
         return is_age || (lasts && rest.cursor().phrase(NO_BEING).is_none()) || is_plan(&rest);
     }
     let Some(rest) = body.after("i've|i|we|we've").or_else(|| {
-        let is_day_kept = body.cursor().phrase("sowed|planted|ran|swam|cycled|walked|slept|weighed|measured|spent|drove|started|finished|swapped|moved|joined|saw").is_some() && (is_timed(body) || body.text().contains(|c: char| c.is_ascii_digit()));
+        let is_day_kept = body.cursor().phrase("sowed|planted|ran|swam|cycled|walked|slept|weighed|measured|spent|drove|started|finished|swapped|moved|joined|saw|met").is_some() && (is_timed(body) || body.text().contains(|c: char| c.is_ascii_digit()));
         let is_deed = is_day_kept || body.cursor().phrase("parked").is_some()
             || body.cursor().phrase("lent|left|put|gave|borrowed|hid my|our|the|a").is_some();
         is_deed.then_some(*body)

@@ -31,6 +31,8 @@ const ADD: &[(&str, bool)] = &[
     ("task|todo|to-do :", false),
     ("task|todo|to-do add|new ?:", false),
     ("todo|to-do", false),
+    ("a|another|one ?more ?new task|todo|to-do :", false),
+    ("add to ?my|the ?list ?of tasks|todos|to-dos", false),
 ];
 
 /// "Add task buy milk", "task add buy milk", "todo: buy milk".
@@ -51,8 +53,7 @@ fn add(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
 }
 
 /// What begins tasks that are to be written down, perhaps several.
-const ROW: &[&str] =
-    &["?my|new|some|add todos|to-dos|tasks|todo|to-do|task ?list ?for", "?my|new to do ?list|s ?for"];
+const ROW: &[&str] = &["?my|new|some|add todos|to-dos|tasks|todo|to-do|task ?list ?for", "?my|new to do ?list|s ?for"];
 /// The same where it is said that they are several.
 const COUNTED: &[&str] = &[
     "?another 2|3|4|5|6|two|three|four|five|some|few|more ?more ?other things|jobs|tasks|todos|to-dos ?to ?do ?for",

@@ -60,6 +60,9 @@ const UNITS: &[(&str, Dimension, f64)] = &[
 
 /// Units of two words, and one word for them.
 const LONG_NAMES: &[(&str, &str)] = &[
+    ("us gallon", "gallon"),
+    ("us pint", "pint"),
+    ("us cup", "cup"),
     ("square feet", "sqft"),
     ("square foot", "sqft"),
     ("sq feet", "sqft"),

@@ -368,7 +368,7 @@ fn subject_of(text: &str) -> Option<String> {
             return Some(named.join(" "));
         }
     }
-    let owner = rest.iter().position(|word| is_owner(word)).filter(|at| *at < 4);
+    let owner = rest.iter().position(is_owner).filter(|at| *at < 4);
     let verb = rest.iter().position(|word| VERBS.contains(&word.to_lowercase().as_str()));
     let end = match (owner, verb) {
         (Some(owner), Some(verb)) if owner < verb => owner + 1,

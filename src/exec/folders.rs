@@ -322,7 +322,7 @@ mod tests {
         std::fs::create_dir_all(shut.join("deep")).unwrap();
         std::fs::write(kept.path().join("x"), "").unwrap();
         symlink(kept.path(), dir.path().join("one/link")).unwrap();
-        std::fs::set_permissions(&shut, Permissions::from_mode(0)).unwrap();
+        std::fs::set_permissions(&shut, Permissions::from_mode(0o0)).unwrap();
         remove(&dir.path().join("one")).unwrap();
         assert!(left(dir.path()).is_empty() && kept.path().join("x").exists());
     }

@@ -94,7 +94,7 @@ mod tests {
         };
         assert!(!open.iter_mut().any(is_ended));
         let _new = updates.enter(&name(99)).unwrap();
-        assert_eq!(open.iter_mut().position(|update| is_ended(update)), Some(0));
+        assert_eq!(open.iter_mut().position(is_ended), Some(0));
         assert_eq!(open.iter_mut().filter_map(|update| is_ended(update).then_some(())).count(), 1);
         // Its place is taken by another by now, and stays so.
         drop(open.remove(0));

@@ -233,7 +233,8 @@ mod tests {
     #[test]
     fn an_entry_is_told_once_whatever_a_publisher_does_with_ids() {
         // A name, what each look sees, and what each look but the first tells.
-        let table: &[(&str, &[&[&str]], &[&[&str]])] = &[
+        type Looks = &'static [&'static [&'static str]];
+        let table: &[(&str, Looks, Looks)] = &[
             ("ids that last", &[&["1 /1 A"], &["2 /2 B", "1 /1 A"]], &[&["B"]]),
             ("ids that change at each look", &[&["x1 /1 A", "x2 /2 B"], &["y1 /1 A", "y2 /2 B"]], &[&[]]),
             ("the same, with a new one", &[&["x1 /1 A"], &["y0 /0 N", "y1 /1 A"]], &[&["N"]]),

@@ -200,7 +200,7 @@ impl World {
         // An entry begins with why it woke, or, where a wake has two, with the first thing that it did after it had read others.
         let begun = |line: &'_ str| {
             let (_, text) = line.strip_prefix("- ")?.split_once(' ')?;
-            (!text.starts_with("Woke for")).then(|| text.len())
+            (!text.starts_with("Woke for")).then_some(text.len())
         };
         let receipts = log
             .lines()

@@ -63,7 +63,8 @@ async fn a_program_is_spoken_with_whatever_its_manners() {
     let (one, two) = (r#"[{"name":"t","inputSchema":{}}]"#, r#"[{"name":"u","inputSchema":{}}]"#);
     let as_text = |text: &str| text.replace("ID", "\"ID\"");
     let as_zero = |text: &str| text.replace("ID", "0");
-    let cases: Vec<(&str, Vec<(&str, String)>, &str)> = vec![
+    type Files = Vec<(&'static str, String)>;
+    let cases: Vec<(&str, Files, &str)> = vec![
         ("as it should be", vec![], "t said"),
         (
             "no further page in an empty word",

@@ -243,7 +243,8 @@ fn each_servers_answer_is_understood_or_is_no_turn() {
     const END: &str = "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":2}}\n\n";
     const STOP: &str = "data: {\"type\":\"message_stop\"}\n\n";
     const SAID: &str = r#"[{"type":"text","text":"Hi"}]"#;
-    let rows: Vec<(&str, String, Result<&str, (&str, &str)>)> = vec![
+    type Turned = Result<&'static str, (&'static str, &'static str)>;
+    let rows: Vec<(&str, String, Turned)> = vec![
         // Complaints in place of a turn.
         ("overload in mid-stream", format!("{START}{HI}data: {{\"type\":\"error\",\"error\":{{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}}}\n\n"), Err(("wait", "overloaded_error"))),
         ("overload at once", "event: error\ndata: {\"type\":\"error\",\"error\":{\"details\":null,\"type\":\"overloaded_error\",\"message\":\"Overloaded\"},\"request_id\":\"r\"}\n\n".into(), Err(("wait", "Overloaded"))),

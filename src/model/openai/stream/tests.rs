@@ -349,7 +349,7 @@ fn each_servers_answer_is_understood_or_is_no_turn() {
         ("another API", r#"{"model":"m","message":{"role":"assistant","content":"Hi"},"done":true}"#.into(), Waits("nothing")),
         ("cut off", format!("{HI}\n\n"), Waits("cut off")),
         ("cut off, empty reasons", format!("{}\n\n", HI.replace("}}]", "},\"finish_reason\":\"\"}]")), Waits("cut off")),
-        ("cut off within an event", format!("{HI}\n\n{}", &STOP[..40]), Waits("cut off")),
+        ("cut off within an event", format!("{HI}\n\n{}", STOP.split_at(40).0), Waits("cut off")),
         ("packed, and damaged", "\u{1f}garbage garbage".into(), Waits("damaged")),
         // Turns, however they come.
         ("no [DONE]", format!("{HI}\n\n{STOP}\n\n"), Says("Hi")),

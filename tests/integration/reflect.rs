@@ -312,6 +312,24 @@ fn a_look_back_lets_a_reminder_go_first() {
 }
 
 #[test]
+fn a_night_after_nothing_but_reminders_costs_no_model_call() {
+    let (telegram, claude, mut env) = minded();
+    env.set("REFLECT_AT", "03:30");
+    env.wake(&["--once"]).ok();
+    env.execute(&format!(
+        "INSERT INTO reminders (chat_id, text, zone, slot, next_at, created_at)
+         VALUES ({CHAT}, 'take the pill', 'Europe/Berlin', '2026-11-21T20:00:00', '2026-11-21T19:00:00Z', '{NIGHT}')"
+    ));
+    env.at("2026-11-21T19:01:00Z");
+    assert_eq!(env.once()["outcome"], "worked");
+    assert!(sent(&telegram)[0].contains("take the pill"), "{:?}", sent(&telegram));
+    env.at(NIGHT);
+    assert_eq!((env.once()["outcome"].clone(), claude.requests().len()), (json!("idle"), 0));
+    assert!(!has_days(&env), "nothing is there to sum up");
+    env.check_sound();
+}
+
+#[test]
 fn a_look_back_asks_no_more_questions_than_a_day_has_room_for() {
     let (_telegram, claude, mut env) = minded();
     env.set("REFLECT_AT", "03:30").set("TELL_PER_DAY", "2").set("QUIET_HOURS", "22:00-08:00");

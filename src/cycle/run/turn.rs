@@ -19,6 +19,8 @@ use crate::{
 
 /// How long a shared database's server that goes away within a turn is waited for: a restart takes seconds.
 const SERVER_PATIENCE: Duration = Duration::from_secs(15);
+/// How often what is counted is written anew where the server cut it off.
+const BROUGHT_AGAIN: usize = 3;
 /// What an answer that has begun counts as at the least, in tokens.
 const FIRST_ALLOWANCE: u64 = 512;
 /// Rounds after which a cycle leaves a line in its plan file on how far it is.
@@ -240,11 +242,15 @@ async fn turn(
         let output = allowance(usage.output);
         allowed = Some(output);
         let most = set_aside.at_most(priced(session, Usage { output, ..usage }, None));
-        // It says the same again: one that a restart of the server cut off is written anew.
-        match session.store.bring_along(set_aside.reservation, &most) {
-            Err(StoreError::Server(_)) => session.store.bring_along(set_aside.reservation, &most)?,
-            brought => brought?,
+        // It says the same again: one that a restart of the server cut off is written anew. A server that ends may cut off another one.
+        let mut brought = session.store.bring_along(set_aside.reservation, &most);
+        for _ in 0..BROUGHT_AGAIN {
+            if !matches!(brought, Err(StoreError::Server(_))) {
+                break;
+            }
+            brought = session.store.bring_along(set_aside.reservation, &most);
         }
+        brought?;
     }
 }
 

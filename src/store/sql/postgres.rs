@@ -254,7 +254,9 @@ impl Postgres {
 
     /// Has it done by the connection, which is made anew where it is gone and nothing is lost with it.
     fn call(&self, work: impl Fn() -> Work) -> Result<StatementAnswer, PostgresError> {
-        let may_repeat = self.under_way.get().is_none() && self.link.borrow().is_some();
+        // A connection that an earlier call has lost is waited for like one that is lost now.
+        let is_waited_for = self.link.borrow().is_some() || !self.patience.get().is_zero();
+        let may_repeat = self.under_way.get().is_none() && is_waited_for;
         let mut done = self.call_once(work());
         let begun = Instant::now();
         // Outside a transaction there are only looks and beginnings.

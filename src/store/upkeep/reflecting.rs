@@ -26,12 +26,13 @@ impl Store {
         Ok(key.as_deref().and_then(|key| key.strip_prefix(REFLECTED)?.parse().ok()))
     }
 
-    /// When the first cycle of that time began that wasn't itself a look back, nor a look for something to do that found nothing, by its id,
-    /// which begins with the time.
+    /// When the first cycle of that time began that wasn't itself a look back, nor a look for something to do that found nothing, nor of
+    /// reminders alone, by its id, which begins with the time.
     pub fn first_worked_between(&self, since: DateTime<Utc>, until: DateTime<Utc>) -> Result<Option<DateTime<Utc>>> {
         let id = |at: DateTime<Utc>| at.format("%Y%m%dT%H%M%SZ").to_string();
         let sql = "SELECT started_at FROM cycles WHERE id >= ?1 AND id < ?2 AND reasons NOT LIKE '[\"reflection on%'
                    AND reasons NOT LIKE '[\"the time for something useful unasked%'
+                   AND NOT (model = 'none' AND reasons LIKE '[\"reminder %')
                    ORDER BY id LIMIT 1";
         let mut statement = self.conn.prepare(sql)?;
         let at: Option<String> = statement.query_row((id(since), id(until)), |row| row.get(0)).optional()?;

@@ -72,6 +72,10 @@ impl History {
 
     /// What a message says in full, where it leans on what the person said before it.
     pub(super) fn in_full(&self, text: &str, at: DateTime<Tz>) -> Option<String> {
+        // A reminder came in between: "no, 10 more minutes" is said to it, and not to what the person said before.
+        if self.reminded().is_some() {
+            return None;
+        }
         // The message before was kept: it is that one which this leans on, and it isn't understood.
         if self.mine().is_some_and(|mine| mine.contains(phrase::KEPT_UNTIL) && !mine.starts_with(phrase::KEPT_QUESTION))
         {
@@ -335,6 +339,15 @@ mod tests {
         assert_eq!(history(&format!("{withheld}\n{mine}")).offered(), None);
         assert_eq!(history(&format!("{theirs}\n{mine}\n{}", said("Ana", "hm"))).offered(), None);
         assert_eq!(history("").offered(), None);
+    }
+
+    #[test]
+    fn what_is_said_to_a_reminder_corrects_no_fact() {
+        let fact = said("the person", "my shoe size is 43");
+        let mine = said("you", "Remembered: my shoe size is 43");
+        let full = |exchange: &str| history(exchange).in_full("sorry, 44", now());
+        assert_eq!(full(&format!("{fact}\n{mine}")).as_deref(), Some("my shoe size is 44"));
+        assert_eq!(full(&format!("{fact}\n{mine}\n{}", said("you", "⏰ the timer is up"))), None);
     }
 
     #[test]

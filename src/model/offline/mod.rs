@@ -116,10 +116,12 @@ impl Offline {
         // Somebody else's words, a reply to something, or no text: none of it is a command.
         let at = message.at.filter(|_| message.is_own_text && !message.is_reply)?.with_timezone(&self.tz);
         let text = without_mention(&message.text);
-        let full = history.in_full(text, at);
-        let text = full.as_deref().unwrap_or(text);
         let settled = |fact| vec![OfflineCommand::Remember { fact, topic: None }];
-        let parsed = match history.settled(text).map(settled).or_else(|| history.completed(text, at)) {
+        // An answer to what was asked is that, and leans on nothing else.
+        let answered = history.settled(text).map(settled).or_else(|| history.completed(text, at));
+        let full = if answered.is_some() { None } else { history.in_full(text, at) };
+        let text = full.as_deref().unwrap_or(text);
+        let parsed = match answered {
             Some(commands) => ParsedMessage::Commands(commands),
             None => grammar::parse(text, at),
         };

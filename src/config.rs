@@ -31,6 +31,7 @@ use std::{
 use chrono::{DateTime, NaiveTime, Utc};
 use tracing_subscriber::filter::Targets;
 
+pub(crate) use self::resolve::DEFAULT_OPENAI_BASE_URL;
 pub use self::{
     cloud::{BedrockSettings, VertexSettings},
     env_file::EditError,

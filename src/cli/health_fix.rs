@@ -6,15 +6,27 @@ use std::{
     io::{self, IsTerminal as _},
     os::unix::fs::PermissionsExt as _,
     process::ExitCode,
+    time::Duration,
 };
 
-use super::{complain, health, install, out, print, redactor, runtime, telegram};
+use super::{
+    complain, health, install,
+    memory::{self, MemoryCommand},
+    out, print,
+    queue::{self, QueueCommand},
+    redactor, runtime, telegram, wake,
+};
 use crate::{
     config::Config,
     health::{HealthReport, Remedy},
     index::Index,
     outside,
+    process::{self, Spec},
+    words::one_line,
 };
+
+/// How long git may take for what mends the memory.
+const GIT_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// Checks, mends, and checks again.
 pub(super) fn run(config: &Config, offline: bool) -> ExitCode {
@@ -60,7 +72,7 @@ pub(super) fn run(config: &Config, offline: bool) -> ExitCode {
     health::exit_code(report.status)
 }
 
-/// Each once, what is safe first.
+/// Each once, in the order in which they are done: what is safe first.
 fn remedies(report: &HealthReport) -> Vec<Remedy> {
     let mut all: Vec<Remedy> = Vec::new();
     for remedy in report.checks.iter().flat_map(|check| &check.remedies) {
@@ -68,7 +80,8 @@ fn remedies(report: &HealthReport) -> Vec<Remedy> {
             all.push(remedy.clone());
         }
     }
-    all.sort_by_key(|remedy| !remedy.is_safe());
+    // A wake is the last: it needs what the others mend.
+    all.sort_by_key(|remedy| (!remedy.is_safe(), *remedy == Remedy::Wake));
     all
 }
 
@@ -102,5 +115,18 @@ fn mend(config: &Config, remedy: &Remedy) -> Result<(), String> {
             }
             Err(why) => Err(why),
         },
+        Remedy::RetryMessage { id } => succeeded(queue::run(config, &QueueCommand::Retry { id: *id }, false)),
+        Remedy::Embed => succeeded(memory::run(config, &MemoryCommand::Reindex { embed: true, json: false }, false)),
+        Remedy::InMemory { place, command } => {
+            let spec = Spec::new("/bin/sh").args(["-c", command]).dir(place).timeout(GIT_TIMEOUT);
+            let output = process::run(&spec).map_err(|error| error.to_string())?;
+            if output.status.success() { Ok(()) } else { Err(one_line(&String::from_utf8_lossy(&output.stderr))) }
+        }
+        Remedy::Wake => succeeded(wake::once_here(config)),
     }
+}
+
+/// A command that has said itself why it failed.
+fn succeeded(code: ExitCode) -> Result<(), String> {
+    if code == ExitCode::SUCCESS { Ok(()) } else { Err("it says above why not".to_owned()) }
 }

@@ -209,11 +209,12 @@ impl Wizard {
             let numbers: Option<Vec<SetupStep>> =
                 words.map(|word| steps.get(word.parse::<usize>().ok()?.checked_sub(1)?).copied()).collect();
             if let Some(mut chosen) = numbers {
-                // A key belongs to its model.
-                if chosen.contains(&SetupStep::Model) && !chosen.contains(&SetupStep::Key) {
-                    chosen.push(SetupStep::Key);
+                // A key belongs to its model, as does what a server has besides.
+                if chosen.contains(&SetupStep::Model) {
+                    chosen.extend(SetupStep::OF_A_MODEL);
                 }
                 chosen.sort_unstable();
+                chosen.dedup();
                 return Ok(chosen);
             }
             complain(&format!("  ✗ “{answer}” isn't numbers from 1 to {}", steps.len()));

@@ -212,6 +212,11 @@ fn once(config: &Config, view: &ReportView, reason: &str) -> ExitCode {
     })
 }
 
+/// A wake that somebody at this terminal wants now.
+pub(super) fn once_here(config: &Config) -> ExitCode {
+    once(config, &ReportView { json: false, asked: AskedWhere::Here, is_hidden: false }, "fix")
+}
+
 /// One turn of many assistants': one cycle at most, and what waits then.
 fn turn(config: &Config, reason: &str) -> ExitCode {
     let trigger = trigger(reason);

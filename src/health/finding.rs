@@ -49,6 +49,11 @@ impl Finding {
         Self { status: Status::Critical, ..Self::warn(detail, fix) }
     }
 
+    /// The next wake mends it, and `--fix` can start one.
+    pub(super) fn left_to_a_wake(detail: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self::warn(detail, fix).mended_by(Remedy::Wake)
+    }
+
     /// This program can mend it, as soon as no wake runs.
     pub(super) fn repairable(detail: impl Into<String>, repair: impl Into<String>) -> Self {
         Self { repair: Some(repair.into()), ..Self::warn(detail, "health check repairs it when no wake runs") }

@@ -81,7 +81,8 @@ fn unknown(error: &dyn std::fmt::Display) -> BotReached {
 async fn model(config: &Config) -> Option<Checked> {
     let step = match Provider::of(config.effective_model()) {
         Provider::Anthropic => SetupStep::Key,
-        Provider::OpenAi | Provider::ClaudeCode => SetupStep::Model,
+        Provider::OpenAi => SetupStep::ServerModel,
+        Provider::ClaudeCode => SetupStep::Model,
         Provider::Bedrock | Provider::Vertex | Provider::Offline => return None,
     };
     let (begun, temporary) = (Instant::now(), std::env::temp_dir());

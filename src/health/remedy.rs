@@ -1,7 +1,7 @@
 //! What `health check --fix` can do about a finding, besides what each check repairs by itself. What is safe is done at once; for
 //! the rest a person is asked. Doing it is the program's affair (`cli/health_fix`).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::words::in_shell;
 
@@ -24,12 +24,33 @@ pub enum Remedy {
     },
     /// Nothing starts wakes, or what does is out of order.
     WakeByItself,
+    /// A message was given up after too many tries.
+    RetryMessage {
+        /// Its number in the queue.
+        id: i64,
+    },
+    /// Texts of the memory couldn't be embedded.
+    Embed,
+    /// A file of git's is broken, or git is slowed down: a command of the shell's mends it without losing what was committed.
+    InMemory {
+        /// The memory's folder.
+        place: PathBuf,
+        /// The command, which is run there.
+        command: String,
+    },
+    /// Work waits that a wake does. It may ask a model, which costs.
+    Wake,
 }
 
 impl Remedy {
     /// Whether it may be done without asking: it takes nothing away that anybody could want.
     pub fn is_safe(&self) -> bool {
         matches!(self, Self::CloseToOthers { .. } | Self::RebuildIndex)
+    }
+
+    /// A command that is run in the memory's folder.
+    pub(super) fn in_memory(place: impl AsRef<Path>, command: impl Into<String>) -> Self {
+        Self::InMemory { place: place.as_ref().to_owned(), command: command.into() }
     }
 
     /// The question for what isn't safe, and the word for what is.
@@ -39,6 +60,10 @@ impl Remedy {
             Self::RebuildIndex => "Build the memory's index anew".to_owned(),
             Self::RemoveWebhook { host } => format!("Remove the webhook at {host}, so that the bot gets its messages"),
             Self::WakeByItself => "Install it, to be woken every five minutes".to_owned(),
+            Self::RetryMessage { id } => format!("Try message {id} again at the next wake"),
+            Self::Embed => "Embed now what isn't embedded yet".to_owned(),
+            Self::InMemory { place, command } => format!("Run `{command}` in {}", place.display()),
+            Self::Wake => "Run a wake now, to do what waits".to_owned(),
         }
     }
 
@@ -49,6 +74,10 @@ impl Remedy {
             Self::RebuildIndex => "wake memory reindex".to_owned(),
             Self::RemoveWebhook { .. } => "bot webhook delete".to_owned(),
             Self::WakeByItself => "wake install".to_owned(),
+            Self::RetryMessage { id } => format!("wake queue retry {id}"),
+            Self::Embed => "wake memory reindex --embed".to_owned(),
+            Self::InMemory { place, command } => format!("cd {} && {command}", in_shell(place)),
+            Self::Wake => "wake --once".to_owned(),
         }
     }
 }

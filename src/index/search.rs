@@ -2,25 +2,31 @@
 
 use std::collections::{HashMap, HashSet};
 
+use chrono::NaiveDate;
 use rusqlite::{OptionalExtension as _, Row};
 
 use super::{
     ChatNumber, ChunkKind, ChunkOrigin, Index, IndexError, Recalled, SearchQuery,
+    chunk::BETWEEN_HEADINGS,
     hash::{ByNumber, KeySet},
     recorded::RECORDINGS,
     scope::{Scope, name_for},
     score::{self, Candidate},
     sql_list,
+    terms::{is_stop_word, words},
     vectors::{Cosines, Direction},
     weights,
     write::day_of,
 };
-use crate::types::ChatRef;
+use crate::{memory::EPISODIC_MEMORY, types::ChatRef};
 
 /// Candidates whose neighbours are looked at, too.
 const MAX_WITH_NEIGHBOURS: usize = 100;
 /// Lines before and after one.
 const NEIGHBOURS: i64 = 2;
+
+/// A record of fewer words is kept: they may be anywhere.
+const MIN_REPEATED_WORDS: usize = 3;
 
 /// What is read of a chunk.
 const COLUMNS: &str =
@@ -67,6 +73,7 @@ impl Index {
         facts_before_their_sources(&mut ranked);
         ranked.sort_by(|(one, a, _), (other, b, _)| other.total_cmp(one).then(b.id.cmp(&a.id)));
         let mut said = HashSet::new();
+        let mut told = Told::default();
         let mut found = Vec::new();
         for (score, candidate, features) in ranked {
             if found.len() >= query.limit {
@@ -93,6 +100,9 @@ impl Index {
                     }
                 }
             };
+            if told.is_repeated_by(&candidate, &path) {
+                continue;
+            }
             found.push(recalled(*candidate, path, score, features, query));
         }
         Ok(found)
@@ -172,6 +182,41 @@ type CandidatesById = HashMap<i64, Box<Candidate>, ByNumber>;
 /// A candidate with its score and its features.
 type Ranked = (f32, Box<Candidate>, weights::Features);
 
+/// The words of what has been found so far, a day each.
+#[derive(Default)]
+struct Told(HashMap<Option<NaiveDate>, Vec<HashSet<String>>>);
+
+impl Told {
+    /// Whether a line of the log or of a recording only says again what stands before it: its verb is the program's ("Remembered"), and
+    /// every other word is in one text of that day. Any other text is noted, for the lines behind it.
+    fn is_repeated_by(&mut self, candidate: &Candidate, path: &str) -> bool {
+        let is_record = path == EPISODIC_MEMORY || path.starts_with(RECORDINGS);
+        let texts = self.0.entry(candidate.date).or_default();
+        if is_record {
+            let words: Vec<String> = content_words(what_was_done(&candidate.text)).collect();
+            let adds = |text: &HashSet<String>| words.iter().filter(|word| !text.contains(*word)).count();
+            return words.len() >= MIN_REPEATED_WORDS && texts.iter().any(|text| adds(text) <= 1);
+        }
+        texts.push(content_words(&candidate.text).collect());
+        false
+    }
+}
+
+/// A record without its frame: why the wake began, that it answered, and how long it took.
+fn what_was_done(record: &str) -> &str {
+    let frames = [("Woke for ", ". "), ("Answered ", ": ")];
+    let done = frames.into_iter().fold(record, |text, (head, end)| {
+        let after = text.split_once(head).and_then(|(_, rest)| rest.split_once(end));
+        after.map_or(text, |(_, after)| after)
+    });
+    done.split(" It took ").next().unwrap_or(done)
+}
+
+/// The stems of the words that say what a text is about.
+fn content_words(text: &str) -> impl Iterator<Item = String> {
+    words(text).into_iter().filter(|word| !is_stop_word(&word.folded)).map(|word| word.stem)
+}
+
 /// A fact stands before the message that it was learnt from and the answer to that, which say the same at greater length.
 fn facts_before_their_sources(ranked: &mut [Ranked]) {
     let mut of_wakes: HashMap<String, f32> = HashMap::new();
@@ -223,13 +268,19 @@ fn recalled(
     let number = |line: i64| usize::try_from(line).unwrap_or(1).max(1);
     let origin = origin(&candidate);
     let taint = taint(&candidate, query);
+    // A day is told beside the text: its heading says what else it belongs to, such as an imported chat.
+    let title = candidate.above.rsplit(BETWEEN_HEADINGS).next().filter(|title| !title.is_empty());
+    let heading = match (title, candidate.date) {
+        (Some(title), Some(day)) if candidate.heading == day.to_string() => title.to_owned(),
+        _ => candidate.heading,
+    };
     Recalled {
         path,
         line: number(candidate.line),
         last_line: number(candidate.last_line),
         kind: candidate.kind,
         text: candidate.text,
-        heading: candidate.heading,
+        heading,
         speaker: candidate.speaker,
         date: candidate.date,
         origin,

@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use super::*;
-use crate::{memory::SEMANTIC_MEMORY, zone::Tz};
+use crate::{
+    memory::{EPISODIC_MEMORY, SEMANTIC_MEMORY},
+    zone::Tz,
+};
 
 fn docs(docs: &[(&str, &str)]) -> Vec<(String, String)> {
     docs.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
@@ -381,4 +384,25 @@ fn of_many_lines_alike_the_one_with_the_pair_of_words_is_found_first() {
             })
             .unwrap();
     }
+}
+
+#[test]
+fn a_line_of_the_log_that_only_repeats_a_fact_is_left_out_and_an_imported_chat_carries_its_title() {
+    let facts = "## Notes\n- the plumber is called Joe <!-- wake 20261128T203620Z-1 message 10 -->\n";
+    let log = "# Log\n\n## 2026-11-28\n\
+               - 21:36 Woke for 1 message from the terminal. <!-- wake 20261128T203620Z-1 own -->\n  Remembered “the plumber is called Joe”\n  Answered 1 message: Remembered: the plumber is cal…\n\
+               - 21:40 Woke for 1 message. Asked the plumber Joe for an offer by mail <!-- wake 2 own -->\n\
+               ## 2026-11-27\n- 08:00 Woke for 1 message. Remembered “the plumber is called Joe” <!-- wake 0 own -->\n";
+    let chat = "# Sourdough hydration\n\n## 2025-05-03\n\n**You** (00:30): How wet should the plumber's starter be?\n";
+    let imported = "memory/imported/claude/2025-05/2025-05-03-76ecc36ca313.md";
+    let all = docs(&[(SEMANTIC_MEMORY, facts), (EPISODIC_MEMORY, log), (imported, chat)]);
+    let mut index = Index::in_memory().unwrap();
+    let query = SearchQuery { text: "plumber", limit: 10, ..SearchQuery::default() };
+    let hits = index.with_documents(&all, true, |index| index.search(&query)).unwrap();
+    let mut lines: Vec<(&str, usize)> = hits.iter().map(|hit| (hit.path.as_str(), hit.line)).collect();
+    lines.sort_unstable();
+    // That of another day is kept: it tells when it was said first.
+    assert_eq!(lines, [(EPISODIC_MEMORY, 7), (EPISODIC_MEMORY, 9), (SEMANTIC_MEMORY, 2), (imported, 5)], "{hits:#?}");
+    let title = |path: &str| hits.iter().find(|hit| hit.path == path).map(|hit| hit.heading.as_str());
+    assert_eq!((title(imported), title(EPISODIC_MEMORY)), (Some("Sourdough hydration"), Some("Log")));
 }

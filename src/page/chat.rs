@@ -31,6 +31,7 @@ use super::{
     frame::{PagePlace, frame},
     markdown::{WrittenBy, markdown},
     notes::form_key,
+    parts::others_at_all,
     questions::card,
     site::{PageDesk, PageSite},
     undo::newest_step,
@@ -43,7 +44,7 @@ use crate::{
     cycle::{self, stop},
     process::Identity,
     random::NoRandomness,
-    store::{Approval, Entry, Exchange, Incoming, Store, StoreError, TerminalSession},
+    store::{Approval, Entry, Exchange, Incoming, Store, StoreError, TerminalSession, names_others},
     tool::Plan,
     types::ChatRef,
     wake_lock,
@@ -388,7 +389,7 @@ fn exchange(desk: &PageDesk<'_>, said: &Exchange) -> Markup {
             None => li .me {
                 p .meta {
                     (line(desk, "Reveille", said.at))
-                    @if by == WrittenBy::Others { " " span .badge .warn { "others had a word in it" } }
+                    @if said.taint.as_deref().is_some_and(names_others) { " " (others_at_all()) }
                 }
                 (markdown(&text, by))
             }

@@ -8,6 +8,7 @@ use crate::{
     approval_text::visible,
     memory::changes::ChangedLine,
     provenance::ProvenanceError,
+    store::names_others,
     words::{count, one_line, shortened, when},
     zone::Tz,
 };
@@ -34,7 +35,7 @@ pub(super) fn shown(desk: &PageDesk<'_>, text: &str) -> String {
 /// Names whose words a text may hold besides the person's.
 pub(super) fn others_in(taint: Option<&str>) -> Markup {
     html! {
-        @if let Some(taint) = taint {
+        @if let Some(taint) = taint.filter(|taint| names_others(taint)) {
             span .badge .warn { "others had a word in it: " (taint) }
         }
     }

@@ -4,7 +4,10 @@ use std::{io::Read as _, path::Path, time::Duration};
 
 use rustix::fs::{Access, access};
 
-use super::SetupStep;
+use super::{
+    SetupStep,
+    servers::{EXAMPLE_URL, KnownServer},
+};
 use crate::{
     approval_text::without_hidden,
     channel::telegram::{Telegram, TelegramError},
@@ -28,6 +31,8 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(20);
 /// How much of a program's words is passed on, in characters.
 const MAX_SAID_CHARS: usize = 200;
+/// The names of a server's models that are shown, in characters.
+const MAX_NAMES_CHARS: usize = 600;
 /// What shells say where ssh isn't installed: git starts it by one.
 const NO_SSH: [&str; 2] = ["ssh: not found", "ssh: command not found"];
 /// How each model of whisper.cpp's begins.
@@ -74,9 +79,24 @@ pub async fn check(step: SetupStep, config: &Config, tools: CheckTools<'_>) -> C
     match step {
         SetupStep::Workspace => workspace(config),
         SetupStep::Model if config.effective_model() == CLAUDE_CODE => claude_code(config, tools),
-        SetupStep::Model if Provider::of(config.effective_model()) == Provider::OpenAi => openai(config, tools).await,
+        SetupStep::Model if Provider::of(config.effective_model()) == Provider::OpenAi => {
+            let url = &config.openai_base_url;
+            match KnownServer::at(url) {
+                Some(server) => Checked::Good(format!("{} at {url}", server.name)),
+                None if url == EXAMPLE_URL => Checked::Good("a server of yours".to_owned()),
+                None if SetupStep::ServerModel.applies(config) => Checked::Good(format!("the server at {url}")),
+                None => server_model(config, tools).await,
+            }
+        }
         SetupStep::Model => model(config),
         SetupStep::Key => key(config, tools).await,
+        SetupStep::ServerUrl if config.openai_base_url == EXAMPLE_URL => {
+            Checked::Wrong("this is only an example: give the address of your server".to_owned())
+        }
+        SetupStep::ServerUrl => Checked::Good(config.openai_base_url.clone()),
+        SetupStep::ServerKey => server_key(config, tools).await,
+        SetupStep::ServerModel => server_model(config, tools).await,
+        SetupStep::ServerPrice => Checked::Good(server_price(config)),
         SetupStep::Bot => bot(config, tools).await,
         SetupStep::Zone => Checked::Good(config.timezone.to_string()),
         SetupStep::Remote => remote(config, tools),
@@ -180,36 +200,88 @@ async fn key(config: &Config, tools: CheckTools<'_>) -> Checked {
     Checked::Good(format!("Claude accepts the key, and has {}", names.join(", ")))
 }
 
-/// Whether the server that is set answers, and has the model.
-async fn openai(config: &Config, tools: CheckTools<'_>) -> Checked {
+/// The models of the server that is set.
+async fn served_models(config: &Config) -> Result<Vec<ServedModel>, Checked> {
+    let server = openai::OpenAi::new(OpenAiOptions {
+        base_url: config.openai_base_url.clone(),
+        api_key: config.openai_key.clone(),
+        model: config.effective_model().to_owned(),
+        usd_per_million: config.openai_price,
+        idle_timeout: CALL_TIMEOUT,
+        total_timeout: CALL_TIMEOUT,
+    });
+    match server.map_err(Checked::Wrong)?.served().await {
+        Ok(served) => Ok(served),
+        Err(ModelError::Account { why } | ModelError::Rejected { why, .. }) => Err(Checked::Wrong(told(why))),
+        Err(error) => Err(Checked::Unknown(told(error))),
+    }
+}
+
+/// Whether the server that is set takes the key.
+async fn server_key(config: &Config, tools: CheckTools<'_>) -> Checked {
+    let known = KnownServer::at(&config.openai_base_url);
+    match (known, &config.openai_key) {
+        (Some(server), None) => {
+            return Checked::Wrong(format!("none yet, and {} answers nobody without one", server.name));
+        }
+        (None, None) => return Checked::Good("none: the server is asked without".to_owned()),
+        (Some(server), Some(_)) if server.lists_for_anybody => {
+            return Checked::Good(format!("kept; the first message shows whether {} accepts it", server.name));
+        }
+        (_, Some(_)) if !tools.asks_others => return Checked::Unknown("not tried".to_owned()),
+        (_, Some(_)) => {}
+    }
+    match served_models(config).await {
+        Ok(served) => {
+            let name = known.map_or("the server", |server| server.name);
+            Checked::Good(format!("{name} accepts the key, and has {}", count(served.len(), "model")))
+        }
+        Err(checked) => checked,
+    }
+}
+
+/// Whether the server that is set has the model.
+async fn server_model(config: &Config, tools: CheckTools<'_>) -> Checked {
     let name = config.effective_model();
     if !tools.asks_others {
         return Checked::Unknown("not tried".to_owned());
     }
-    let model = match openai::OpenAi::new(OpenAiOptions {
-        base_url: config.openai_base_url.clone(),
-        api_key: config.openai_key.clone(),
-        model: name.to_owned(),
-        usd_per_million: config.openai_price,
-        idle_timeout: CALL_TIMEOUT,
-        total_timeout: CALL_TIMEOUT,
-    }) {
-        Ok(model) => model,
-        Err(why) => return Checked::Wrong(why),
+    let served = match served_models(config).await {
+        Ok(served) => served,
+        Err(checked) => return checked,
     };
+    let wanted = name.strip_prefix(openai::PREFIX).unwrap_or(name);
     let url = &config.openai_base_url;
-    let is_ours = |served: &ServedModel| name.strip_prefix(openai::PREFIX) == Some(served.id.as_str());
-    let costs = match config.openai_price {
-        _ if model.is_here() => "free, and nothing leaves this machine".to_owned(),
-        Some(price) => offered::per_million(price),
-        None => "its price isn't known, OPENAI_PRICE says it".to_owned(),
+    // Gemini lists its models with a folder before the name.
+    if served.iter().any(|model| model.id == wanted || model.id.strip_prefix("models/") == Some(wanted)) {
+        return Checked::Good(format!("{name} at {url}: {}", server_price(config)));
+    }
+    // Some servers take other names for what they have, too.
+    let names: Vec<&str> = served.iter().map(|model| model.id.as_str()).collect();
+    let has = match nearest_names(wanted, &names) {
+        near if near.is_empty() => String::new(),
+        near => told(format!(". It has {}", shortened(&near.join(", "), MAX_NAMES_CHARS))),
     };
-    match model.served().await {
-        Ok(served) if served.iter().any(is_ours) => Checked::Good(format!("{name} at {url}: {costs}")),
-        // Some servers take other names for what they have, too.
-        Ok(_) => Checked::Unknown(format!("{url} answers, and doesn't list this model")),
-        Err(ModelError::Account { why } | ModelError::Rejected { why, .. }) => Checked::Wrong(told(why)),
-        Err(error) => Checked::Unknown(told(error)),
+    Checked::Unknown(format!("{url} answers, and doesn't list this model{has}"))
+}
+
+/// The names that share a word with the wanted one, or all if none does.
+fn nearest_names<'a>(wanted: &str, names: &[&'a str]) -> Vec<&'a str> {
+    let words = |name: &str| -> Vec<String> {
+        name.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2).map(str::to_lowercase).collect()
+    };
+    let wanted = words(wanted);
+    let near: Vec<&str> =
+        names.iter().copied().filter(|name| words(name).iter().any(|word| wanted.contains(word))).collect();
+    if near.is_empty() { names.to_vec() } else { near }
+}
+
+/// The price of the server's model, in words.
+fn server_price(config: &Config) -> String {
+    match config.openai_price {
+        _ if config.is_local(config.effective_model()) => "free, and nothing leaves this machine".to_owned(),
+        Some(price) => offered::per_million(price),
+        None => "its price isn't known (OPENAI_PRICE says it), so it counts as dear".to_owned(),
     }
 }
 

@@ -42,6 +42,11 @@ impl FoundServer {
         found
     }
 
+    /// Whether an address is one of those that are looked at.
+    pub(super) fn is_usual(url: &str) -> bool {
+        PORTS.iter().any(|(port, _)| url == format!("http://127.0.0.1:{port}/v1"))
+    }
+
     /// The choices that it gives: an answer, and what is shown of it.
     pub(super) fn options(&self) -> impl Iterator<Item = (String, String)> {
         self.models.iter().map(|name| {

@@ -6,7 +6,9 @@
 mod check;
 pub mod install;
 mod local_models;
+mod models;
 mod names;
+mod servers;
 mod shown;
 mod steps;
 mod write;

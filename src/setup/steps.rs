@@ -4,14 +4,17 @@ use std::path::PathBuf;
 
 use super::{
     local_models::FoundServer,
+    models::{has_own_server, is_free, model_changes, model_choices, server_changes},
     names::{AssistantNames, DEFAULT_NAME, check_name},
+    servers::{KnownServer, is_elsewhere, only_model},
 };
 use crate::{
     config::{
-        Autonomy, CLAUDE_CODE, Config, InitiativeLevel, OFFLINE_MODEL, Provider, SaidSettings, SettingChanges,
-        VARIABLES, check_value, file_setting,
+        Autonomy, Config, InitiativeLevel, OFFLINE_MODEL, Provider, SaidSettings, SettingChanges, VARIABLES,
+        check_value, file_setting,
     },
-    process, voice,
+    model::openai,
+    voice,
     zone::Tz,
 };
 
@@ -31,6 +34,14 @@ pub enum SetupStep {
     Model,
     /// The key to Claude.
     Key,
+    /// The address of a server that speaks as OpenAI's does.
+    ServerUrl,
+    /// The key to that server.
+    ServerKey,
+    /// Which of its models.
+    ServerModel,
+    /// The price of that model.
+    ServerPrice,
     /// The Telegram bot's token.
     Bot,
     /// The person's time zone.
@@ -88,10 +99,14 @@ pub enum TakenAnswer {
 
 impl SetupStep {
     /// All of them, in order.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 16] = [
         Self::Workspace,
         Self::Model,
         Self::Key,
+        Self::ServerUrl,
+        Self::ServerKey,
+        Self::ServerModel,
+        Self::ServerPrice,
         Self::Bot,
         Self::Zone,
         Self::Remote,
@@ -103,12 +118,19 @@ impl SetupStep {
         Self::Person,
     ];
 
+    /// The steps that follow from [`Self::Model`]; those that don't apply aren't asked.
+    pub const OF_A_MODEL: [Self; 5] =
+        [Self::Key, Self::ServerUrl, Self::ServerKey, Self::ServerModel, Self::ServerPrice];
+
     /// What it is about, in few words.
     pub fn title(self) -> &'static str {
         match self {
             Self::Workspace => "Folder",
             Self::Model => "AI model",
-            Self::Key => "API key",
+            Self::Key | Self::ServerKey => "API key",
+            Self::ServerUrl => "Server",
+            Self::ServerModel => "Its model",
+            Self::ServerPrice => "Its price",
             Self::Bot => "Telegram",
             Self::Zone => "Time zone",
             Self::Remote => "Git remote",
@@ -125,7 +147,11 @@ impl SetupStep {
     pub fn settings(self) -> &'static [&'static str] {
         match self {
             Self::Workspace => &["WORKSPACE_DIR"],
-            Self::Model => &["MODEL", "CLAUDE_CODE", "OPENAI_BASE_URL"],
+            Self::Model => &["MODEL", "CLAUDE_CODE"],
+            Self::ServerUrl => &["OPENAI_BASE_URL"],
+            Self::ServerKey => &["OPENAI_API_KEY", "OPENAI_API_KEY_FILE"],
+            Self::ServerModel => &["MODEL"],
+            Self::ServerPrice => &["OPENAI_PRICE"],
             Self::Key => &["ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE", "ANTHROPIC_BASE_URL"],
             Self::Bot => &["TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE", "TELEGRAM_API_URL"],
             Self::Zone => &["TIMEZONE"],
@@ -152,6 +178,22 @@ impl SetupStep {
             Self::Key => (
                 "Your Anthropic API key?",
                 "You get one at https://console.anthropic.com. It is checked now, at no cost. Enter alone: later.",
+            ),
+            Self::ServerUrl => (
+                "What is the server's address?",
+                "It speaks as OpenAI's API does. The address usually ends in /v1; your key goes there and nowhere else.",
+            ),
+            Self::ServerKey => (
+                "Your API key for this server?",
+                "The server's own website gives you one. Enter alone: none, as for a server of your own.",
+            ),
+            Self::ServerModel => (
+                "Which of its models?",
+                "The name as the server writes it. A wrong name is answered with those that it has.",
+            ),
+            Self::ServerPrice => (
+                "What does that model cost?",
+                "US dollars for a million tokens, in/out, such as 0.28/0.42. Enter alone: it counts as dear, so that your budget holds.",
             ),
             Self::Bot => (
                 "The token of your Telegram bot?",
@@ -190,6 +232,10 @@ impl SetupStep {
             Self::Key => config.said_models().any(|name| Provider::of(name) == Provider::Anthropic),
             // Without a model there is nobody to take it.
             Self::Initiative => config.said_models().any(|name| name != OFFLINE_MODEL),
+            Self::ServerUrl => has_own_server(config) && KnownServer::at(&config.openai_base_url).is_none(),
+            Self::ServerKey => has_own_server(config),
+            Self::ServerModel => has_own_server(config) && only_model(config).is_some(),
+            Self::ServerPrice => is_elsewhere(config) && only_model(config).is_some(),
             Self::Voice => voice::IS_BUILT,
             // What costs nothing needs no bound.
             Self::Budget => config.said_models().any(|name| !is_free(name, config)),
@@ -199,8 +245,9 @@ impl SetupStep {
 
     /// The setting of this step that the environment says: there it has to be changed.
     pub fn settled_by_environment(self, said: &SaidSettings) -> Option<&'static str> {
-        // Another address of a server is no answer.
-        let mut names = self.settings().iter().filter(|name| !name.ends_with("_URL") || **name == "REPO_URL");
+        // Another address of a server is no answer, where the question isn't about it.
+        let is_answer = |name: &&&str| !name.ends_with("_URL") || matches!(self, Self::Remote | Self::ServerUrl);
+        let mut names = self.settings().iter().filter(is_answer);
         names.find(|name| said.is_from_environment(name)).copied()
     }
 
@@ -215,8 +262,14 @@ impl SetupStep {
         let line = |default: String| SetupQuestion::Line { default };
         match self {
             Self::Workspace => line(config.workspace_dir.display().to_string()),
-            Self::Model => models(said, config, servers),
+            Self::Model => model_choices(said, config, servers),
             Self::Key => SetupQuestion::Secret { is_set: config.anthropic_key.is_some() },
+            Self::ServerUrl => line(config.openai_base_url.clone()),
+            Self::ServerKey => SetupQuestion::Secret { is_set: config.openai_key.is_some() },
+            Self::ServerModel => line(only_model(config).unwrap_or_default().to_owned()),
+            Self::ServerPrice => {
+                line(config.openai_price.map_or_else(|| NONE.to_owned(), |(input, output)| format!("{input}/{output}")))
+            }
             Self::Bot => SetupQuestion::Secret { is_set: config.telegram_token.is_some() },
             Self::Zone => line(config.timezone.to_string()),
             Self::Remote => line(config.repo_url.as_ref().map_or_else(|| NONE.to_owned(), ToString::to_string)),
@@ -253,6 +306,19 @@ impl SetupStep {
             },
             Self::Model => TakenAnswer::Changes(model_changes(answer, said, config)),
             Self::Key => secret("ANTHROPIC_API_KEY", answer),
+            Self::ServerUrl => match check_value("OPENAI_BASE_URL", answer, said.home()) {
+                Ok(()) => TakenAnswer::Changes(server_changes(answer, None, config)),
+                Err(what) => TakenAnswer::Wrong(what),
+            },
+            Self::ServerKey => secret("OPENAI_API_KEY", answer),
+            Self::ServerModel => {
+                let model = format!("{}{answer}", openai::PREFIX);
+                setting("MODEL", &model, model == config.model, said)
+            }
+            Self::ServerPrice => {
+                let is_same = config.openai_price.is_some_and(|(input, output)| format!("{input}/{output}") == answer);
+                setting("OPENAI_PRICE", answer, is_same, said)
+            }
             Self::Bot => secret("TELEGRAM_BOT_TOKEN", answer),
             Self::Zone => {
                 let answer = Tz::meant(answer).unwrap_or(answer);
@@ -282,13 +348,6 @@ impl SetupStep {
     }
 }
 
-/// Whether a model costs nothing: none at all, or one of a server on this machine.
-fn is_free(name: &str, config: &Config) -> bool {
-    let is_here = ["http://127.0.0.1", "http://localhost", "http://[::1]"];
-    let serves_here = || is_here.iter().any(|here| config.openai_base_url.to_string().starts_with(here));
-    name == OFFLINE_MODEL || (Provider::of(name) == Provider::OpenAi && serves_here())
-}
-
 /// A setting's new value, if it is one and another than now.
 fn setting(name: &'static str, answer: &str, is_same: bool, said: &SaidSettings) -> TakenAnswer {
     if is_same {
@@ -316,67 +375,6 @@ fn secret(name: &'static str, answer: &str) -> TakenAnswer {
         }
         Err(what) => TakenAnswer::Wrong(what),
     }
-}
-
-/// Several models, as they are set.
-const CHAIN: &str = "chain";
-
-/// The models that work here: those of Claude, none at all, and what a server on this machine has. That comes last, and is never
-/// proposed: anybody may listen at its port.
-fn models(said: &SaidSettings, config: &Config, servers: &[FoundServer]) -> SetupQuestion {
-    let option = |id: &str, label: String| (id.to_owned(), label);
-    let mut options = vec![option("api", "Claude, with an API key: you pay for what it uses".to_owned())];
-    if let Some(program) = process::find(&config.claude_code) {
-        let label = format!("Claude Code, with its own login or subscription ({})", program.display());
-        options.push(option(CLAUDE_CODE, label));
-    }
-    options.push(option(OFFLINE_MODEL, "no AI model: free, and nothing leaves this machine".to_owned()));
-    options.extend(servers.iter().flat_map(FoundServer::options));
-    if config.model.contains(',') {
-        let chain = config.said_models().collect::<Vec<_>>().join(", then ");
-        options.push(option(CHAIN, format!("as it stands: {chain}")));
-    }
-    let current = match config.model.as_str() {
-        model @ (OFFLINE_MODEL | CLAUDE_CODE) if said.get("MODEL").is_some() => model,
-        chain if chain.contains(',') => CHAIN,
-        model if Provider::of(model) == Provider::OpenAi => {
-            // What is set stays with Enter, whether its server runs now or not.
-            options.push(option(model, format!("{model} at {}, as it is set", config.openai_base_url)));
-            model
-        }
-        _ => "api",
-    };
-    let default = options.iter().position(|(id, _)| id == current).map_or(1, |at| at + 1);
-    SetupQuestion::Choice { options, default }
-}
-
-fn model_changes(id: &str, said: &SaidSettings, config: &Config) -> SettingChanges {
-    let mut changes = SettingChanges::new();
-    match id {
-        CLAUDE_CODE => {
-            changes.insert("MODEL", Some(CLAUDE_CODE.to_owned()));
-            // Cron looks in few places.
-            if let (None, Some(program)) = (said.get("CLAUDE_CODE"), process::find(&config.claude_code)) {
-                changes.insert("CLAUDE_CODE", Some(program.display().to_string()));
-            }
-        }
-        OFFLINE_MODEL => {
-            changes.insert("MODEL", Some(OFFLINE_MODEL.to_owned()));
-        }
-        _ if id == config.model && Provider::of(id) == Provider::OpenAi => {}
-        _ if Provider::of(id) == Provider::OpenAi => {
-            let (model, url) = FoundServer::chosen(id);
-            changes.insert("MODEL", Some(model.to_owned()));
-            changes.insert("OPENAI_BASE_URL", Some(url.to_owned()));
-        }
-        CHAIN => {}
-        // A model of Claude's that was named stays.
-        _ if Provider::of(&config.model) != Provider::Anthropic || config.model.contains(',') => {
-            changes.insert("MODEL", None);
-        }
-        _ => {}
-    }
-    changes
 }
 
 /// A speech model that `scripts/fetch-model` has got.

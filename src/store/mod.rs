@@ -76,6 +76,7 @@ pub use outbox::{
     flood::MAX_WAITING_UNTOLD,
     outgoing::{NewNudge, NewOutgoing, OutgoingKind},
     proposed::PROPOSED,
+    provenance::names_others,
     questions::is_long,
     shown::ShownTask,
     undelivered::{Outstanding, Prospect, Undelivered},

@@ -166,3 +166,46 @@ fn at_a_terminal_fix_asks_before_what_a_person_may_not_want() {
     assert!(ran.stdout.contains("Telegram knows it as @"), "it has looked again: {ran:?}");
     assert_eq!(mode(&env), 0o750);
 }
+
+#[test]
+fn at_a_terminal_fix_runs_what_the_arrows_name_and_the_wake_at_last() {
+    let (_telegram, mut env) = ailing();
+    env.at("2026-11-21T17:00:00Z");
+    env.once();
+    env.wake(&["remind", "--at", "18:30", "call mum"]).ok();
+    env.at("2026-11-21T19:00:00Z");
+    fs::write(env.workspace().join("brain/.git/index"), "no index").unwrap();
+    let told = env.health(&["check"]).stdout;
+    assert!(
+        told.contains("rm .git/index && git reset") && told.contains("reminders that nobody has sent: 1"),
+        "{told}"
+    );
+    let mut dialog = Dialog::start(&env, HEALTH, &["check", "--fix"]);
+    dialog.answer("every five minutes? [y/N] ", "");
+    dialog.answer("Run `rm .git/index && git reset` in ", "yes");
+    dialog.answer("Remove the webhook", "");
+    dialog.answer("Run a wake now, to do what waits? [y/N] ", "yes");
+    dialog.until("Done: Run a wake now, to do what waits.");
+    let ran = dialog.end();
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM outgoing_messages WHERE kind = 'reminder'"), 1, "{ran:?}");
+    let told = env.health(&["check"]).stdout;
+    assert!(!told.contains("index") && told.contains("nothing is late"), "{told}");
+}
+
+#[test]
+fn at_a_terminal_fix_offers_another_try_for_what_was_given_up() {
+    let (_telegram, env) = ailing();
+    env.once();
+    env.execute(
+        "INSERT INTO incoming_messages (chat_id, message_text, received_at, attempts, processed, outcome) VALUES (77, 'hello', '2026-11-21T16:00:00Z', 3, 1, 'dead')",
+    );
+    let told = env.health(&["check"]).stdout;
+    assert!(told.contains("1 message given up"), "{told}");
+    let mut dialog = Dialog::start(&env, HEALTH, &["check", "--fix"]);
+    dialog.answer("every five minutes? [y/N] ", "");
+    dialog.answer("Remove the webhook", "");
+    dialog.answer("Try message 1 again at the next wake? [y/N] ", "y");
+    dialog.until("Done: Try message 1 again at the next wake.");
+    dialog.end();
+    assert_eq!(env.query::<i64>("SELECT attempts FROM incoming_messages"), 0);
+}

@@ -526,7 +526,7 @@ fn an_assistant_reaches_no_abstract_socket_of_the_machine() {
     fs::write(&program, &script).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     // Outside it answers.
-    assert!(world.env.run(&program.display().to_string(), &[]).code == 0);
+    assert!(world.env.run(program.display().to_string(), &[]).code == 0);
     assert_eq!(fs::read_to_string(ana.join("found")).unwrap(), "ended with 0\n");
     fs::remove_file(ana.join("found")).unwrap();
 

@@ -13,6 +13,7 @@ use super::support::{
     dialog::Dialog,
     disk::Small,
     env::{Ran, TestEnv, search_path},
+    openai::{FakeOpenAi, OPENAI_KEY, text},
     telegram::{FakeTelegram, TOKEN},
 };
 
@@ -79,7 +80,7 @@ fn each_answer_is_checked_at_once_and_the_end_is_an_answer() {
     let remote = env.bare_remote("remote.git").display().to_string();
     let mut dialog = Dialog::start(&env, WAKE, &["init"]);
 
-    let opening = dialog.answer("[1] > ", "7");
+    let opening = dialog.answer("[1] > ", "99");
     assert!(opening.contains("WORKSPACE_DIR is set in the environment") && opening.contains("✓ "), "{opening}");
     dialog.answer("is none of these: a number from 1 to ", "1");
     dialog.answer("API key?", "two words");
@@ -271,6 +272,67 @@ fn run_again_it_shows_what_is_set_and_what_fails_and_changes_only_what_is_picked
     dialog.until("Nothing changes.");
     assert_eq!(dialog.end().code, 0);
     assert_eq!(fs::read_to_string(env_file(&env)).unwrap(), fixed);
+}
+
+/// The number of the choice with these words.
+fn number_of(offered: &str, words: &str) -> String {
+    let line = offered.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{words} in {offered}"));
+    line.split_whitespace().next().unwrap().to_owned()
+}
+
+#[test]
+fn a_server_of_another_provider_is_asked_for_by_address_key_and_model() {
+    let server = FakeOpenAi::start();
+    let env = fresh();
+    let mut dialog = Dialog::start(&env, WAKE, &["init"]);
+    let offered = dialog.until("[1] > ");
+    for name in ["OpenAI", "Google Gemini", "Mistral", "DeepSeek", "Groq", "xAI", "OpenRouter"] {
+        number_of(&offered, &format!("{name}, with an API key"));
+    }
+    dialog.say(&number_of(&offered, "another server"));
+    dialog.answer("[https://models.example.com/v1] > ", "");
+    dialog.answer("✗ this is only an example", "t");
+    dialog.answer("[https://models.example.com/v1] > ", "http://models.example.com/v1");
+    dialog.answer("over http a secret would cross the network", &server.url());
+    dialog.answer("API key for this server?", "sk-wrong");
+    dialog.answer("✗ ", "t");
+    server.take_violations();
+    dialog.answer("(not shown while you type) > ", OPENAI_KEY);
+    dialog.until("✓ the server accepts the key, and has 1 model");
+    dialog.answer("[model] > ", "test-7b");
+    dialog.answer("doesn't list this model. It has test-70b", "t");
+    dialog.answer("[model] > ", "test-70b");
+    dialog.answer("What does that model cost?", "cheap");
+    dialog.answer("such as 0.28/0.42", "0.28/0.42");
+    dialog.answer("Telegram bot?", "");
+    for _ in 0..5 {
+        dialog.answer("> ", "");
+    }
+    take_all(&mut dialog);
+    server.expect(text("Hello, I am your assistant."));
+    dialog.say("y");
+    dialog.until("Hello, I am your assistant.");
+    assert_eq!(dialog.end().code, 0);
+    let text = fs::read_to_string(env_file(&env)).unwrap();
+    let url = format!("OPENAI_BASE_URL={}", server.url());
+    for line in ["MODEL=openai:test-70b", &url, &format!("OPENAI_API_KEY={OPENAI_KEY}"), "OPENAI_PRICE=0.28/0.42"] {
+        assert!(text.lines().any(|said| said == line), "{line} in {text}");
+    }
+
+    // The key was for that server, and goes to no other.
+    let mut dialog = Dialog::start(&env, WAKE, &["init"]);
+    let shown = dialog.until("Enter for nothing: ");
+    assert!(shown.contains("✓ Its model   openai:test-70b"), "{shown}");
+    dialog.say(&number_of(&shown, "AI model"));
+    let offered = dialog.until("] > ");
+    dialog.say(&number_of(&offered, "Mistral"));
+    dialog.until("✓ Mistral at https://api.mistral.ai/v1");
+    dialog.answer("API key for this server?", "");
+    dialog.until("✗ none yet, and Mistral answers nobody without one");
+    dialog.interrupt();
+    dialog.until("nothing was changed");
+    dialog.end();
+    assert_eq!(fs::read_to_string(env_file(&env)).unwrap(), text);
 }
 
 /// A network that is down mustn't cost the answers.

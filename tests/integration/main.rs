@@ -37,6 +37,7 @@ mod doctor;
 mod door;
 #[cfg(test)]
 mod due_dates;
+#[cfg(test)]
 mod embed;
 #[cfg(test)]
 mod eval;
@@ -55,9 +56,11 @@ mod fold;
 mod git;
 #[cfg(test)]
 mod health;
+#[cfg(test)]
 mod held_files;
 #[cfg(test)]
 mod import;
+#[cfg(test)]
 mod import_reported;
 #[cfg(test)]
 mod in_chat;

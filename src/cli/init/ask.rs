@@ -34,7 +34,7 @@ impl Wizard {
         complain(&indented(purpose));
         loop {
             let answer = self.answer(step).await?;
-            if !matches!(step, SetupStep::Key | SetupStep::Bot) && is_like_a_key(&answer) {
+            if !matches!(step, SetupStep::Key | SetupStep::ServerKey | SetupStep::Bot) && is_like_a_key(&answer) {
                 complain("  ✗ that looks like a key, so it isn't kept here: it doesn't answer this question");
                 continue;
             }

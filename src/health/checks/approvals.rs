@@ -42,7 +42,7 @@ fn judge(
     let Some(question) = question else {
         let detail = format!("{cycle_id} waits for a person, but its question is gone");
         let fix = "the next wake refuses it and continues: wake --once";
-        return if is_late(*started_at) { Finding::warn(detail, fix) } else { Finding::ok(detail) };
+        return if is_late(*started_at) { Finding::left_to_a_wake(detail, fix) } else { Finding::ok(detail) };
     };
     let Approval { id, tool, asked_at, expires_at, decided_at, state, .. } = question;
     let asked = asked_at.map_or_else(String::new, |at| format!(", asked {}", ago(at, now)));
@@ -65,7 +65,7 @@ fn judge(
     let detail =
         format!("question {id} ({tool}) {what}{}", since.map_or_else(String::new, |at| format!(", {}", ago(at, now))));
     if is_late(since) && is_model_available {
-        Finding::warn(
+        Finding::left_to_a_wake(
             format!("{detail}; no wake has continued from there"),
             "wake --once does; see that cron or the bot starts wakes",
         )

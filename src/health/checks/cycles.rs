@@ -31,9 +31,10 @@ fn judge(open: &[CycleRow], is_wake_running: bool, overdue: TimeDelta, now: Date
                     format!("{id} was stopped{began}: {why}"),
                     "once that is fixed, the next wake continues from there: wake --once",
                 ),
-                None => {
-                    Finding::warn(format!("{id} was cut off{began}"), "the next wake continues from there: wake --once")
-                }
+                None => Finding::left_to_a_wake(
+                    format!("{id} was cut off{began}"),
+                    "the next wake continues from there: wake --once",
+                ),
             };
         }
         if row.state == CycleState::Parked {
@@ -43,7 +44,7 @@ fn judge(open: &[CycleRow], is_wake_running: bool, overdue: TimeDelta, now: Date
         let may_go_on = row.not_before.unwrap_or(now);
         let waits = format!("{id} waits{began}: {why}");
         if now.signed_duration_since(may_go_on) > overdue && !is_wake_running {
-            Finding::warn(
+            Finding::left_to_a_wake(
                 format!("{waits}; it could continue since {}", ago(may_go_on, now)),
                 "wake --once takes it up; see that cron or the bot starts wakes",
             )

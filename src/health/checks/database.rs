@@ -88,7 +88,7 @@ fn judge_unopened(error: &StoreError) -> Finding {
             )
         }
         StoreError::Newer { .. } => Finding::critical(error.to_string(), "upgrade this program"),
-        StoreError::Older { .. } => Finding::warn(error.to_string(), "wake --once; nothing of it is lost"),
+        StoreError::Older { .. } => Finding::left_to_a_wake(error.to_string(), "wake --once; nothing of it is lost"),
         StoreError::Busy => Finding::warn(error.to_string(), "run health check again in a minute"),
         StoreError::Server(_) => Finding::critical(
             format!(

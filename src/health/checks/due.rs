@@ -49,14 +49,14 @@ fn judge(reminders: &[Reminder], undos: &[Undo], overdue: TimeDelta, now: DateTi
     let late: Vec<DateTime<Utc>> =
         reminders.iter().map(|reminder| reminder.what.next_at).filter(|at| is_late(*at)).collect();
     let reminders = late.iter().min().map(|first| {
-        Finding::warn(
+        Finding::left_to_a_wake(
             format!("reminders that nobody has sent: {}, the first was due {}", late.len(), ago(*first, now)),
             "wake --once sends them; see that cron or the bot starts wakes",
         )
     });
     let undos = undos.iter().filter_map(|undo| {
         let asked_at = undo.asked_at.filter(|at| is_late(*at))?;
-        Some(Finding::warn(
+        Some(Finding::left_to_a_wake(
             format!("the wake {} was to be undone, asked {}, and isn't", undo.wake, ago(asked_at, now)),
             "wake --once does it; see that cron or the bot starts wakes",
         ))

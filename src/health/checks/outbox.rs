@@ -100,7 +100,7 @@ fn judge(parts: &[(UnsentPart, Fate)], now: DateTime<Utc>) -> Finding {
             )),
             Fate::Late => {
                 let next = part.not_before.map(|at| format!("; tried again {}", ago(at, now))).unwrap_or_default();
-                Some(Finding::warn(
+                Some(Finding::left_to_a_wake(
                     format!("{to}{age} isn't delivered after {} tries{why}{next}", part.attempts),
                     "wake --once delivers what can be; see that there is a token and a network",
                 ))

@@ -66,7 +66,7 @@ fn judge(plans: &[Plan], is_wake_running: bool) -> Finding {
         open.into_iter().partition(|plan| plan.state == Some(CycleState::Parked));
     let mut findings = Vec::new();
     if !cut_off.is_empty() {
-        findings.push(Finding::warn(
+        findings.push(Finding::left_to_a_wake(
             format!("left by a wake that was cut off: {}", ids(&cut_off)),
             "the next wake continues from there: wake --once",
         ));

@@ -7,6 +7,7 @@ use crate::{
     cycle::decide::{lineup::ModelState, orient::is_answerable},
     health::{
         finding::{Finding, Trouble},
+        remedy::Remedy,
         scene::Scene,
         words::{ago, count},
     },
@@ -69,10 +70,12 @@ fn judge_given_up(dead: &[Incoming]) -> Option<Finding> {
     let ids: Vec<String> = dead.iter().take(MAX_NAMED).map(|message| message.id.to_string()).collect();
     let more = if dead.len() > MAX_NAMED { ", …" } else { "" };
     let count = count(dead.len(), "message");
-    Some(Finding::warn(
+    let finding = Finding::warn(
         format!("{count} given up after {MAX_ATTEMPTS} tries ({}{more})", ids.join(", ")),
         format!("see wake queue list; then for each: wake queue retry {0}, or wake queue drop {0}", first.id),
-    ))
+    );
+    let retried = |finding: Finding, message: &Incoming| finding.mended_by(Remedy::RetryMessage { id: message.id });
+    Some(dead.iter().fold(finding, retried))
 }
 
 /// `beyond`: messages that weren't read because there are so many.
@@ -108,7 +111,7 @@ fn judge(queued: &[Incoming], beyond: usize, model: &ModelState, is_wake_running
         } else {
             "wake --once answers it; see that cron or the bot starts wakes"
         };
-        return Finding::warn(detail, fix);
+        return if is_wake_running { Finding::warn(detail, fix) } else { Finding::left_to_a_wake(detail, fix) };
     }
     Finding::ok(detail)
 }

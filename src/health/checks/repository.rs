@@ -1,17 +1,22 @@
 //! `repository`: HEAD where wakes can commit, no commit half made, no lock of a dead git program, every object there.
 
-use std::time::Duration;
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use crate::{
     cycle::merge_texts,
     health::{
         finding::{Finding, Trouble},
+        remedy::Remedy,
         repair::RepairTools,
         scene::Scene,
         words::list,
     },
     repo::{self, Ailment, Condition, Finished, MAX_LOOSE, MAX_PACKS, Repo, RepoError, Stock},
     store::UpkeepKind,
+    words::in_shell,
 };
 
 /// How long git may look for missing objects.
@@ -21,6 +26,7 @@ const FSCK_TIMEOUT: Duration = Duration::from_secs(20);
 const TOO_MANY: usize = 5;
 
 struct Facts {
+    place: PathBuf,
     branch: String,
     condition: Condition,
     is_interrupted: bool,
@@ -60,6 +66,7 @@ fn look(repo: &Repo, scene: &Scene<'_>) -> Result<Facts, Trouble> {
     let name = |path: &std::path::PathBuf| path.strip_prefix(repo.root()).unwrap_or(path).display().to_string();
     let left = repo.left_alone(&|text| scene.redactor.contains_secret(text))?;
     Ok(Facts {
+        place: repo.root().to_owned(),
         branch: repo.branch().to_owned(),
         condition: repo.condition()?,
         is_interrupted: repo.is_interrupted(),
@@ -91,7 +98,17 @@ fn judge_unopened(error: &RepoError, ailment: Option<&Ailment>, place: &str) -> 
         (_, None) => format!("see what git says of it: git -C '{place}' status; git -C '{place}' fsck"),
     };
     let ails = ailment.map(|ailment| format!(" ({ailment} can't be read)")).unwrap_or_default();
-    Finding::critical(format!("the memory can't be opened, so no wake comes to its end: {error}{ails}"), fix)
+    let finding =
+        Finding::critical(format!("the memory can't be opened, so no wake comes to its end: {error}{ails}"), fix);
+    match (error, ailment) {
+        (RepoError::AnothersRepository { .. }, _) => {
+            let trust = format!("git config --global --add safe.directory {}", in_shell(Path::new(place)));
+            finding.mended_by(Remedy::in_memory(place, trust)).mended_by(Remedy::Wake)
+        }
+        (RepoError::NotARepository { .. } | RepoError::UnreadableForm { .. }, _) => finding,
+        (_, Some(ailment)) => finding.mended_by(Remedy::in_memory(place, ailment.mended_by())).mended_by(Remedy::Wake),
+        (_, None) => finding,
+    }
 }
 
 fn judge(facts: &Facts, is_wake_running: bool) -> Finding {
@@ -137,8 +154,10 @@ fn judge(facts: &Facts, is_wake_running: bool) -> Finding {
     if facts.stock.loose > TOO_MANY * MAX_LOOSE || facts.stock.packs > TOO_MANY * MAX_PACKS {
         let why = facts.untidy.as_ref().map_or_else(String::new, |why| format!(": {why}"));
         let Stock { loose, packs } = facts.stock;
-        findings
-            .push(Finding::warn(format!("about {loose} loose objects and {packs} packs slow git down{why}"), "git gc"));
+        findings.push(
+            Finding::warn(format!("about {loose} loose objects and {packs} packs slow git down{why}"), "git gc")
+                .mended_by(Remedy::in_memory(&facts.place, "git gc")),
+        );
     }
     let mut detail = format!("on {}, {}", facts.branch, facts.condition);
     if facts.damage.is_none() && !facts.is_brief {
@@ -191,6 +210,7 @@ mod tests {
 
     fn facts() -> Facts {
         Facts {
+            place: PathBuf::from("/w/brain"),
             branch: "main".to_owned(),
             condition: Condition::Normal,
             is_interrupted: false,

@@ -117,7 +117,8 @@ fn judge_canary(cosines: Result<(f32, f32), EmbedError>, upkeep: &Upkeep) -> Fin
         (Ok(_), Some(why)) if upkeep.failures > 0 => Finding::warn(
             format!("the encoder works, but the last wake couldn't embed: {why}"),
             "the next wakes try again; wake memory reindex --embed does it now",
-        ),
+        )
+        .mended_by(Remedy::Embed),
         (Ok(_), _) => Finding::ok("the encoder on this machine works"),
     }
 }

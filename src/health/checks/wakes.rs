@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     health::{
         finding::{Finding, Trouble},
+        remedy::Remedy,
         scene::Scene,
         words::ago,
     },
@@ -29,7 +30,13 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         Some(_) if ailment.is_none() => MemoryPlace::Unopened,
         _ => MemoryPlace::At(dir.display().to_string()),
     };
-    Ok(judge(&upkeep, since, ailment.as_ref(), &memory, scene.now))
+    let finding = judge(&upkeep, since, ailment.as_ref(), &memory, scene.now);
+    Ok(match (ailment, memory) {
+        (Some(ailment), MemoryPlace::At(place)) => {
+            finding.mended_by(Remedy::in_memory(place, ailment.mended_by())).mended_by(Remedy::Wake)
+        }
+        _ => finding,
+    })
 }
 
 /// The memory, as far as it is a place to look for what is wrong.

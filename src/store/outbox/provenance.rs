@@ -15,6 +15,13 @@ use crate::{
 
 /// What the answers to commands may quote: the memory and its log, messages, the words of a wake.
 const COMMANDS: &str = "a command's answer, which can quote others";
+
+/// Whether a taint names somebody whose words are known to be there, so that a person is told. The answer to a command counts as
+/// untrusted whatever it says.
+pub fn names_others(taint: &str) -> bool {
+    taint != COMMANDS
+}
+
 /// A journal that can't be read may have held anything.
 const UNKNOWN: &str = "a record that can't be read";
 

@@ -56,7 +56,8 @@ fn what_is_said_is_answered_once_however_often_it_is_posted() {
     assert_eq!(env.query::<i64>("SELECT count(*) FROM incoming_messages"), 1);
     // Another form may say the same again.
     say(&page, "/tasks", "k2");
-    shows(&page, "No tasks");
+    let html = shows(&page, "No tasks");
+    assert!(!html.contains("others had a word in it"), "it marks what nobody else said: {html}");
     for (text, why) in [("  \r\n", "is empty"), ("x".repeat(100_001).as_str(), "longer than 100000 bytes")] {
         let refused = page.post("/chat", &[("text", text), ("key", "k3")]);
         assert!(refused.status == 422 && refused.body.contains(why), "{}", refused.body);

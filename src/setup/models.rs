@@ -1,0 +1,120 @@
+//! The choice of a model: what is offered, and the settings that each choice stands for.
+
+use super::{
+    SetupQuestion,
+    local_models::FoundServer,
+    servers::{EXAMPLE_URL, KnownServer, only_model},
+};
+use crate::{
+    config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider, SaidSettings, SettingChanges},
+    model::openai,
+    process,
+};
+
+/// Whether the only model or one of several is of a server that the person names, not one that was found on this machine.
+pub(super) fn has_own_server(config: &Config) -> bool {
+    config.said_models().any(|name| Provider::of(name) == Provider::OpenAi)
+        && !FoundServer::is_usual(&config.openai_base_url)
+}
+
+/// Another server, and one of its models. The key and the price were for the server before it.
+pub(super) fn server_changes(url: &str, model: Option<&str>, config: &Config) -> SettingChanges {
+    let mut changes = SettingChanges::new();
+    if url.trim_end_matches('/') != config.openai_base_url {
+        changes.insert("OPENAI_BASE_URL", Some(url.to_owned()));
+        changes.extend(["OPENAI_API_KEY", "OPENAI_API_KEY_FILE", "OPENAI_PRICE"].map(|name| (name, None)));
+    }
+    if let Some(model) = model {
+        changes.insert("MODEL", Some(format!("{}{model}", openai::PREFIX)));
+    }
+    changes
+}
+
+/// How the answer begins that stands for a server elsewhere; its address follows.
+const SERVER: &str = "server ";
+/// Several models, as they are set.
+const CHAIN: &str = "chain";
+
+/// The models that can be had: Claude's, none at all, what a server on this machine has, and those of services with a key of their own.
+/// A server on this machine is never proposed: anybody may listen at its port.
+pub(super) fn model_choices(said: &SaidSettings, config: &Config, servers: &[FoundServer]) -> SetupQuestion {
+    let option = |id: &str, label: String| (id.to_owned(), label);
+    let mut options = vec![option("api", "Claude, with an API key: you pay for what it uses".to_owned())];
+    if let Some(program) = process::find(&config.claude_code) {
+        let label = format!("Claude Code, with its own login or subscription ({})", program.display());
+        options.push(option(CLAUDE_CODE, label));
+    }
+    options.push(option(OFFLINE_MODEL, "no AI model: free, and nothing leaves this machine".to_owned()));
+    options.extend(servers.iter().flat_map(FoundServer::options));
+    options.extend(KnownServer::all().iter().map(|server| {
+        option(
+            &format!("{SERVER}{}", server.url),
+            format!("{}, with an API key: you pay for what it uses", server.name),
+        )
+    }));
+    let own = "another server that speaks as OpenAI's does, with or without a key".to_owned();
+    options.push(option(&format!("{SERVER}{EXAMPLE_URL}"), own));
+    if config.model.contains(',') {
+        let chain = config.said_models().collect::<Vec<_>>().join(", then ");
+        options.push(option(CHAIN, format!("as it stands: {chain}")));
+    }
+    let current = match config.model.as_str() {
+        model @ (OFFLINE_MODEL | CLAUDE_CODE) if said.get("MODEL").is_some() => model,
+        chain if chain.contains(',') => CHAIN,
+        model if Provider::of(model) == Provider::OpenAi && KnownServer::at(&config.openai_base_url).is_some() => {
+            &format!("{SERVER}{}", config.openai_base_url)
+        }
+        model if Provider::of(model) == Provider::OpenAi => {
+            // What is set stays with Enter, whether its server runs now or not.
+            options.push(option(model, format!("{model} at {}, as it is set", config.openai_base_url)));
+            model
+        }
+        _ => "api",
+    };
+    let default = options.iter().position(|(id, _)| id == current).map_or(1, |at| at + 1);
+    SetupQuestion::Choice { options, default }
+}
+
+/// The settings that a choice of [`model_choices`] stands for.
+pub(super) fn model_changes(id: &str, said: &SaidSettings, config: &Config) -> SettingChanges {
+    let mut changes = SettingChanges::new();
+    match id {
+        CLAUDE_CODE => {
+            changes.insert("MODEL", Some(CLAUDE_CODE.to_owned()));
+            // Cron looks in few places.
+            if let (None, Some(program)) = (said.get("CLAUDE_CODE"), process::find(&config.claude_code)) {
+                changes.insert("CLAUDE_CODE", Some(program.display().to_string()));
+            }
+        }
+        OFFLINE_MODEL => {
+            changes.insert("MODEL", Some(OFFLINE_MODEL.to_owned()));
+        }
+        _ if id.starts_with(SERVER) => {
+            let url = &id[SERVER.len()..];
+            // A model of that server that was named stays.
+            let is_set = config.openai_base_url == url && only_model(config).is_some();
+            let usual = KnownServer::at(url).map_or("model", |server| server.usual_model);
+            changes.extend(server_changes(url, (!is_set).then_some(usual), config));
+        }
+        _ if id == config.model && Provider::of(id) == Provider::OpenAi => {}
+        _ if Provider::of(id) == Provider::OpenAi => {
+            let (model, url) = FoundServer::chosen(id);
+            changes.insert("MODEL", Some(model.to_owned()));
+            changes.insert("OPENAI_BASE_URL", Some(url.to_owned()));
+        }
+        CHAIN => {}
+        // A model of Claude's that was named stays.
+        _ if Provider::of(&config.model) != Provider::Anthropic || config.model.contains(',') => {
+            changes.insert("MODEL", None);
+        }
+        _ => {}
+    }
+    changes
+}
+
+/// Whether a model costs nothing: none at all, or one of a server on this machine.
+pub(super) fn is_free(name: &str, config: &Config) -> bool {
+    let is_here = ["http://127.0.0.1", "http://localhost", "http://[::1]"];
+    let serves_here = || is_here.iter().any(|here| config.openai_base_url.to_string().starts_with(here));
+    name == OFFLINE_MODEL || (Provider::of(name) == Provider::OpenAi && serves_here())
+}

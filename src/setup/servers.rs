@@ -1,0 +1,62 @@
+//! Services with an OpenAI-compatible API that a person may have a key for. The table is only a help for `wake init`: any other
+//! address works as well.
+
+use crate::{
+    config::{Config, DEFAULT_OPENAI_BASE_URL, Provider},
+    model::openai,
+};
+
+/// A service of the table.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct KnownServer {
+    /// The service's own name.
+    pub(super) name: &'static str,
+    /// The value of `OPENAI_BASE_URL`.
+    pub(super) url: &'static str,
+    /// A model that is proposed. The server is asked whether it still has it.
+    pub(super) usual_model: &'static str,
+    /// Whether it lists its models to callers without a key, so that a list says nothing about the key.
+    pub(super) lists_for_anybody: bool,
+}
+
+/// Addresses as each service documents them.
+const KNOWN: [KnownServer; 7] = [
+    KnownServer::new("OpenAI", DEFAULT_OPENAI_BASE_URL, "gpt-5"),
+    KnownServer::new("Google Gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "gemini-flash-latest"),
+    KnownServer::new("Mistral", "https://api.mistral.ai/v1", "mistral-large-latest"),
+    KnownServer::new("DeepSeek", "https://api.deepseek.com/v1", "deepseek-chat"),
+    KnownServer::new("Groq", "https://api.groq.com/openai/v1", "openai/gpt-oss-120b"),
+    KnownServer::new("xAI", "https://api.x.ai/v1", "grok-4"),
+    KnownServer {
+        lists_for_anybody: true,
+        ..KnownServer::new("OpenRouter", "https://openrouter.ai/api/v1", "openrouter/auto")
+    },
+];
+/// The address that is shown to be replaced by the person's own.
+pub(super) const EXAMPLE_URL: &str = "https://models.example.com/v1";
+
+impl KnownServer {
+    const fn new(name: &'static str, url: &'static str, usual_model: &'static str) -> Self {
+        Self { name, url, usual_model, lists_for_anybody: false }
+    }
+
+    /// Every service of the table, in the order in which they are offered.
+    pub(super) fn all() -> &'static [Self] {
+        &KNOWN
+    }
+
+    /// The service at an address.
+    pub(super) fn at(url: &str) -> Option<&'static Self> {
+        KNOWN.iter().find(|server| server.url == url.trim_end_matches('/'))
+    }
+}
+
+/// Whether a model is said that a server elsewhere has. One on this machine needs neither key nor price.
+pub(super) fn is_elsewhere(config: &Config) -> bool {
+    config.said_models().any(|name| Provider::of(name) == Provider::OpenAi && !config.is_local(name))
+}
+
+/// The only model that is said, without its prefix, if an OpenAI-compatible server has it.
+pub(super) fn only_model(config: &Config) -> Option<&str> {
+    config.model.strip_prefix(openai::PREFIX).filter(|name| !name.contains(','))
+}

@@ -57,6 +57,20 @@ pub(in crate::store) enum SettingBefore {
         /// What had been chosen instead of what the settings said; `None`: nothing.
         was: Option<(String, String)>,
     },
+    /// Where a chat, or a topic of it, was begun afresh.
+    Fresh {
+        /// The chat.
+        chat: ChatRef,
+        /// The topic; 0: none.
+        thread_id: i64,
+        /// The last rows from before it, theirs and ours, and when it was begun; `None`: it never was.
+        was: Option<(i64, i64, String)>,
+    },
+    /// A message that was taken out of the queue.
+    Queued {
+        /// Its row.
+        message: i64,
+    },
 }
 
 impl PersonsStep {

@@ -287,7 +287,9 @@ fn messages(messages: &[&Incoming], files: &[File], now: DateTime<Utc>, tz: Tz) 
         }
         text.push_str(">\n");
         if let Some(quoted) = &message.quoted {
-            text.push_str(&format!("<quoted>{}</quoted>\n", escape(&clip(quoted, MAX_EXCHANGE_CHARS))));
+            // Words of this chat's own can be built on by the grammar; for an AI model both are only quoted.
+            let own = if message.quotes_own { " own=\"yes\"" } else { "" };
+            text.push_str(&format!("<quoted{own}>{}</quoted>\n", escape(&clip(quoted, MAX_EXCHANGE_CHARS))));
         }
         text.push_str(&escape(&clip(&message.text, MAX_MESSAGE_CHARS)));
         for file in files.iter().filter(|file| file.message_id == message.id) {

@@ -36,6 +36,7 @@ pub use self::{
     language::{Language, language_of},
     nearest::{Near, nearest, recurring_title, remember_form},
     personal::{QuestionKind, asked},
+    tasks::due_day,
 };
 use crate::{
     schedule::{Missed, RelativeTime, When, parse_relative},

@@ -70,6 +70,16 @@ impl History {
         self.0.push(if is_own { Said::Person(full, at) } else { Said::Withheld });
     }
 
+    /// What was said before the words that a reply quotes, and these: the assistant's, or what the quote gives of them.
+    pub(super) fn up_to(&self, quoted: &str) -> Self {
+        let begin = plain(quoted.trim_end_matches('…'));
+        let is_quoted = |said: &Said| matches!(said, Said::Me(text) if plain(text).contains(&begin));
+        match self.0.iter().rposition(is_quoted) {
+            Some(at) => Self(self.0.get(..=at).unwrap_or_default().to_vec()),
+            None => Self(vec![Said::Me(quoted.to_owned())]),
+        }
+    }
+
     /// What a message says in full, where it leans on what the person said before it.
     pub(super) fn in_full(&self, text: &str, at: DateTime<Tz>) -> Option<String> {
         // A reminder came in between: "no, 10 more minutes" is said to it, and not to what the person said before.
@@ -210,6 +220,12 @@ impl History {
         }
         None
     }
+}
+
+/// A text without the signs of Markdown and without breaks, as a quote in Telegram compares with what was sent.
+fn plain(text: &str) -> String {
+    let bare: String = text.chars().filter(|c| !matches!(c, '*' | '_' | '`' | '\\')).collect();
+    bare.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The words of a text that say what it is about, without their endings.

@@ -101,7 +101,8 @@ impl Offline {
         latest.first().into_iter().for_each(|raw| history.read(raw, now));
         let mut readings = Vec::new();
         for message in messages {
-            let parts = self.read(message, &history, now);
+            let replied = message.replies_to.as_deref().map(|quoted| history.up_to(quoted));
+            let parts = self.read(message, replied.as_ref().unwrap_or(&history), now);
             history.push(message, now);
             let kept = if message.is_own_text { Kept::of(without_mention(&message.text)) } else { Kept::Unclear };
             readings.push(Reading { id: message.id, parts, kept });
@@ -148,6 +149,7 @@ impl Offline {
             referent: referent.as_ref(),
             reminded,
             was_asked: history.was_asked(),
+            is_reply: message.replies_to.is_some(),
             mine: history.mine(),
             list: list.as_deref(),
             kept: history.kept(text),

@@ -143,6 +143,8 @@ pub(super) struct Around<'a> {
     pub(super) reminded: Option<&'a str>,
     /// Whether a question was asked last.
     pub(super) was_asked: bool,
+    /// Whether the message replies to words of this chat's own.
+    pub(super) is_reply: bool,
     /// The assistant's last words.
     pub(super) mine: Option<&'a str>,
     /// The list that was spoken of last.
@@ -224,7 +226,9 @@ fn parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePa
         OfflineCommand::RemindersHere => one(call("reminder_move", json!({"reminder": "all", "when": "here"}))
             .step("move the reminders to the present time zone".to_owned())),
         OfflineCommand::StopReminder => {
-            one(call("reminder_done", json!({"reminder": "last"}))
+            // A reply names the reminder, whichever was sent last.
+            let which = around.reminded.filter(|_| around.is_reply).unwrap_or("last");
+            one(call("reminder_done", json!({"reminder": which}))
                 .step("end the reminder that was just sent".to_owned()))
         }
         OfflineCommand::ListReminders => one(call("reminder_list", json!({})).lead("Reminders:")),
@@ -302,8 +306,15 @@ fn told(id: &str, command: OfflineCommand, around: &Around<'_>) -> Option<Offlin
     let call = |tool, input| OfflineCall::new(id, tool, input);
     Some(match command {
         OfflineCommand::Stated { fact } => {
-            let call = call("remember_stated", json!({"fact": fact})).step(format!("remember: {fact}"));
-            OfflineCall { keep_on_failure: true, ..call }
+            let remember = call("remember_stated", json!({"fact": fact})).step(format!("remember: {fact}"));
+            let remember = OfflineCall { keep_on_failure: true, ..remember };
+            // Of a task of that name it is the last day; else a fact as any other.
+            match grammar::due_day(&fact, around.now) {
+                Some((task, day)) => call("task_update", json!({"task": task, "key": "due", "value": day.to_string()}))
+                    .step(format!("set the last day of the task: {task}"))
+                    .or_else(remember),
+                None => remember,
+            }
         }
         OfflineCommand::Did { task, items, fact } => {
             let form = grammar::remember_form(&fact);

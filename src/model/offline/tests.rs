@@ -246,6 +246,33 @@ fn a_yes_does_what_the_persons_own_words_were_near_to() {
 }
 
 #[test]
+fn a_reply_to_words_of_ours_is_meant_for_these() {
+    let replying = |id, quoted: &str, text: &str| Incoming {
+        quoted: Some(quoted.to_owned()),
+        quotes_own: true,
+        ..message(id, text)
+    };
+    // Whatever was said since.
+    for said_since in ["what time is it?", "remind me at 18:00 to call Bob"] {
+        let mut talk = Talk::begin(&[message(1, said_since)], &[]);
+        talk.go_on(&[replying(2, "⏰ take the vitamins", "stop")], &[]);
+        assert_eq!(talk.last("reminder_done")["reminder"], "take the vitamins", "{:?}", talk.calls);
+    }
+    let question = "⏰ My notes contradict each other: “the boiler is a Vaillant” and “the boiler is a Bosch”. Which is right? Tell me.";
+    let mut talk = Talk::begin(&[message(1, "what time is it?")], &[]);
+    talk.go_on(&[replying(2, question, "the second one")], &[]);
+    assert_eq!(talk.last("remember")["fact"], "the boiler is a Bosch", "{:?}", talk.calls);
+    let command = "remember that the moon is cheese";
+    assert_eq!(
+        Talk::begin(&[replying(1, "What shall I keep?", command)], &[]).last("remember")["fact"],
+        "the moon is cheese"
+    );
+    // Words that others had a hand in are nothing to build on.
+    let others = Incoming { quotes_own: false, ..replying(2, "⏰ take the vitamins", "stop") };
+    assert_eq!(Talk::begin(&[others], &[]).tools(), ["plan", "keep"]);
+}
+
+#[test]
 fn a_plain_statement_is_kept_at_once_and_what_a_tool_refuses_is_kept_for_a_model() {
     let talk = Talk::begin(&[message(1, "my son is called Milo"), message(2, "my daughter is called Zoe")], &[]);
     assert_eq!(talk.tools(), ["plan", "remember_stated", "remember_stated", "reply"]);

@@ -13,8 +13,10 @@ pub struct ShownMessage {
     pub at: Option<DateTime<Utc>>,
     /// Whether it is a person's own words: not forwarded, and text.
     pub is_own_text: bool,
-    /// What it replies to.
+    /// Whether it replies to words that others may have had a hand in.
     pub is_reply: bool,
+    /// The words that it replies to, if they are the assistant's or the person's own.
+    pub replies_to: Option<String>,
     /// Whether it says what an earlier message says now.
     pub is_correction: bool,
     /// The words.
@@ -84,12 +86,17 @@ fn shown_in(block: &str) -> Vec<ShownMessage> {
                 let (_, value) = head.split_once(&format!("{name}=\""))?;
                 Some(unescape(value.split_once('"')?.0))
             };
-            let body_after_quote = body.split_once("</quoted>\n").map_or(body, |(_, text)| text);
+            let (quote, body_after_quote) = match body.split_once("</quoted>\n") {
+                Some((quote, text)) => (Some(quote), text),
+                None => (None, body),
+            };
+            let own_quote = quote.and_then(|quote| quote.strip_prefix("<quoted own=\"yes\">")).map(unescape);
             Some(ShownMessage {
                 id: attribute("id")?.parse().ok()?,
                 at: attribute("at").and_then(|at| crate::clock::parse_time(&at)),
                 is_own_text: attribute("forwarded_from").is_none() && attribute("kind").as_deref() == Some("text"),
-                is_reply: body.starts_with("<quoted>"),
+                is_reply: quote.is_some() && own_quote.is_none(),
+                replies_to: own_quote,
                 is_correction: attribute("kind").as_deref() == Some("correction"),
                 text: unescape(body_after_quote),
             })

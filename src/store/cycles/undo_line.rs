@@ -9,6 +9,7 @@ use crate::{
         CycleRow, PersonsStep, Result, Store,
         chats::{chosen, local},
         json,
+        messages::{fresh, queue},
         sql::{self, OptionalExtension as _, Row, Transaction},
         steps::{PREFIX, SettingBefore},
     },
@@ -103,6 +104,14 @@ pub(super) fn take_back_setting(tx: &Transaction<'_>, wake: &str, now: DateTime<
                 None => format!("{name} is what the settings say again."),
             }
         }
+        SettingBefore::Fresh { chat, thread_id, was } => {
+            fresh::put_back(tx, (chat, thread_id), was.as_ref())?;
+            "What was said in that chat before counts again.".to_owned()
+        }
+        SettingBefore::Queued { message } => match queue::retry(tx, message)? {
+            true => format!("Message {message} is in the queue again."),
+            false => format!("Message {message} isn't kept any more."),
+        },
     }))
 }
 
@@ -142,6 +151,18 @@ mod tests {
         chose MODEL = b: MODEL is what the settings say again.
         ");
         assert_eq!(world.store.chosen("MODEL", "a").unwrap(), None);
+        let terminal = ChatRef::TERMINAL;
+        world.store.order(&Order::BeginAfresh, at(2)).unwrap();
+        let first = world.store.fresh_start(terminal, None).unwrap();
+        let message = world.said(terminal, "later");
+        world.store.order(&Order::BeginAfresh, at(3)).unwrap();
+        assert!(world.store.discard(message, at(4)).unwrap() && world.store.queued().unwrap().is_empty());
+        assert_eq!(undo(&mut world).unwrap().0, format!("took message {message} out of the queue"));
+        assert_eq!(world.store.queued().unwrap().len(), 1);
+        assert_eq!(undo(&mut world).unwrap().0, "started this chat afresh");
+        assert_eq!(world.store.fresh_start(terminal, None).unwrap(), first);
+        undo(&mut world);
+        assert_eq!(world.store.fresh_start(terminal, None).unwrap(), None);
         assert!(world.store.local_chats().unwrap().is_empty());
     }
 }

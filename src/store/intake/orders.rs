@@ -183,7 +183,11 @@ fn carry_out(tx: &Transaction<'_>, order: &Order, answer: &NewOutgoing, now: Dat
         Order::Wake { is_owners: false } => end_back_offs_of(tx, answer.chat),
         Order::RemoveRule(rule) => rules::remove(tx, rule, answer),
         Order::ShowTasks(tasks) => shown::show_in(tx, answer, tasks),
-        Order::BeginAfresh => fresh::begin(tx, answer, now),
+        Order::BeginAfresh => {
+            let before = fresh::before(tx, answer)?;
+            steps::note(tx, &step(answer.chat, "started this chat afresh".to_owned()), Some(&before), now)?;
+            fresh::begin(tx, answer, now)
+        }
         Order::KeepLocal { is_kept } => {
             let did = if *is_kept { "kept this chat on this machine" } else { "let this chat use the cloud again" };
             let before = steps::local_before(tx, answer.chat)?;

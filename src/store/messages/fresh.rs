@@ -7,6 +7,7 @@ use crate::{
     store::{
         Exchange, NewOutgoing, Result, SpokenRows, Store,
         sql::{self, OptionalExtension as _, Transaction},
+        steps::SettingBefore,
     },
     types::ChatRef,
 };
@@ -64,6 +65,31 @@ impl Store {
         let said = if is_ours { self.said_by_us(rows)? } else { self.said_by_people(rows)? };
         Ok(said.into_iter().filter(|spoken| spoken.chat == chat).map(|spoken| spoken.row).collect())
     }
+}
+
+/// Where the place of a command's answer was begun afresh last.
+pub(in crate::store) fn before(tx: &Transaction<'_>, answer: &NewOutgoing) -> Result<SettingBefore> {
+    let (chat, thread_id) = (answer.chat, answer.thread_id.unwrap_or(0));
+    let sql = "SELECT incoming_id, outgoing_id, at FROM fresh_starts WHERE chat_id = ?1 AND thread_id = ?2";
+    let read = |row: &sql::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let was = tx.prepare(sql)?.query_row((chat, thread_id), read).optional()?;
+    Ok(SettingBefore::Fresh { chat, thread_id, was })
+}
+
+/// Sets where a place was begun afresh to what it was.
+pub(in crate::store) fn put_back(
+    tx: &Transaction<'_>,
+    (chat, thread_id): (ChatRef, i64),
+    was: Option<&(i64, i64, String)>,
+) -> Result<()> {
+    tx.execute("DELETE FROM fresh_starts WHERE chat_id = ?1 AND thread_id = ?2", (chat, thread_id))?;
+    if let Some((incoming, outgoing, at)) = was {
+        tx.execute(
+            "INSERT INTO fresh_starts (chat_id, thread_id, incoming_id, outgoing_id, at) VALUES (?1, ?2, ?3, ?4, ?5)",
+            (chat, thread_id, incoming, outgoing, at),
+        )?;
+    }
+    Ok(())
 }
 
 /// Begins the place of a command's answer afresh. What came after the command in its batch is stored by now: it is of the new time.

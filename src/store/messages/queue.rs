@@ -12,6 +12,7 @@ use crate::{
         odd_rows::{READABLE, text_of, words},
         outcome::{OPEN, PUT_ASIDE},
         sql::{self, OptionalExtension as _, Row, Transaction},
+        steps::{self, NewStep, SettingBefore},
         upkeep::backoff,
     },
     types::ChatRef,
@@ -299,6 +300,12 @@ impl Store {
                  WHERE id = ?1 AND (processed = 0 OR outcome IN ('dead', 'undone', 'stale'))",
                 (id, rfc3339(now)),
             )?;
+            if n == 1 {
+                let sql = "SELECT CAST(chat_id AS INTEGER) FROM incoming_messages WHERE id = ?1";
+                let chat = tx.prepare(sql)?.query_row([id], |row| row.get(0))?;
+                let step = NewStep { chat, did: format!("took message {id} out of the queue"), commit: None };
+                steps::note(tx, &step, Some(&SettingBefore::Queued { message: id }), now)?;
+            }
             Ok(n == 1)
         })
     }

@@ -418,6 +418,7 @@ proptest! {
                     at: message.received_at,
                     is_own_text: message.forwarded_from.is_none(),
                     is_reply: message.quoted.is_some(),
+                    replies_to: None,
                     text: message.text.clone(),
                 })
                 .collect();

@@ -236,6 +236,14 @@ fn dated_end(ending: &Sentence<'_>, now: DateTime<Tz>) -> Option<NaiveDate> {
     parse_only_day(ending.after("for|due|by")?.text(), now)?.ok()
 }
 
+/// "The report is due friday": what is due, and its day, if there is one day alone.
+pub fn due_day(fact: &str, now: DateTime<Tz>) -> Option<(&str, NaiveDate)> {
+    let (thing, day) = [" is due ", " are due "].iter().find_map(|verb| fact.split_once(verb))?;
+    let day = day.split(" (said on ").next().unwrap_or(day).trim_start_matches("on ").trim_start_matches("by ");
+    let bare = ["the ", "my ", "our ", "The ", "My ", "Our "].iter().find_map(|article| thing.strip_prefix(article));
+    Some((bare.unwrap_or(thing), parse_only_day(day, now)?.ok()?))
+}
+
 fn with_list(command: OfflineCommand, backlog: bool) -> OfflineCommand {
     match command {
         OfflineCommand::TaskAdd { title, due, .. } => OfflineCommand::TaskAdd { title, backlog, due },

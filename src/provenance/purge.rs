@@ -1,7 +1,7 @@
 //! `wake memory forget --purge`: the words go out of git's history, too. What was is kept in a file of the workspace for some days.
 //!
-//! The new history is written first, then noted with what each commit becomes, then put in force; the database follows. Cut off in
-//! between, the note is carried out by the next purge.
+//! The new history is written first, then noted with what each commit becomes, then put in force; the database and the remote follow,
+//! and the note goes last. Cut off in between, the next purge finds the note and does what is left.
 
 use std::{
     collections::BTreeMap,
@@ -16,6 +16,7 @@ use super::{
     hand::{Hand, HandTools},
 };
 use crate::{
+    config::Config,
     cycle::merge_texts,
     memory::forgetting::SoughtWords,
     repo::{Oid, REMOTE_TIMEOUT, RemoteError},
@@ -48,7 +49,8 @@ pub fn purge(
     sought: &SoughtWords,
 ) -> Result<PurgedHistory, ProvenanceError> {
     let dir = tools.config.purged_dir();
-    finish_interrupted(hand, &dir)?;
+    let cut_off = notes(&dir);
+    finish_interrupted(hand, &cut_off)?;
     let edits = hand.commit_edits()?;
     if let Some(left) = edits.left_alone.first() {
         let why = format!(
@@ -63,10 +65,13 @@ pub fn purge(
         tracing::info!(%error, "the remote was not fetched before the purge");
     }
     let Some(planned) = hand.repo.plan_purge(&|text| sought.masked(text), now)? else {
+        if !cut_off.is_empty() {
+            finish(hand, &cut_off)?;
+        }
         return Ok(PurgedHistory { commits: 0, backup: None, pushed: None });
     };
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(|error| unwritable(&dir, &error))?;
-    let backup = dir.join(format!("{}.{BACKUP}", now.format("%Y%m%dT%H%M%SZ")));
+    let backup = free_backup(&dir, &now.format("%Y%m%dT%H%M%SZ").to_string());
     hand.repo.bundle(&backup)?;
     let commits: BTreeMap<String, String> =
         planned.commits.iter().map(|(old, new)| (old.to_string(), new.to_string())).collect();
@@ -78,15 +83,15 @@ pub fn purge(
     if let (true, Some(head)) = (was_seen, hand.repo.head()?) {
         hand.store().set_handled(HEAD_SEEN, &head.to_string())?;
     }
-    remove(&note)?;
     hand.repo.integrate(now, &merge_texts)?;
     let pushed = match hand.repo.push_purged(&planned, REMOTE_TIMEOUT.into()) {
         Ok(true) => Some(Ok(())),
         Ok(false) => None,
         Err(error) => Some(Err(error)),
     };
-    hand.repo.clear_purged()?;
-    hand.scrub_index()?;
+    // The remote still has them: the note stays, for the next purge to go on.
+    let done = if matches!(pushed, Some(Err(_))) { Vec::new() } else { [cut_off, vec![note]].concat() };
+    finish(hand, &done)?;
     Ok(PurgedHistory { commits: commits.len(), backup: Some(backup), pushed })
 }
 
@@ -99,15 +104,41 @@ pub fn warning(commits: usize) -> String {
     )
 }
 
+/// Whether a purge was cut off here. Another one finishes it, though the history may hold the words no more.
+pub fn was_cut_off(config: &Config) -> bool {
+    !notes(&config.purged_dir()).is_empty()
+}
+
+/// A backup's path that neither one from the same second has, nor a note.
+fn free_backup(dir: &Path, time: &str) -> PathBuf {
+    let path = |n: u32| match n {
+        1 => dir.join(format!("{time}.{BACKUP}")),
+        n => dir.join(format!("{time}-{n}.{BACKUP}")),
+    };
+    // Git leaves its lock behind where it is killed.
+    let traces = [BACKUP, NOTE, "bundle.lock"];
+    let is_free = |path: &PathBuf| !traces.iter().any(|ending| path.with_extension(ending).exists());
+    (1..).map(path).find(is_free).unwrap_or_else(|| path(1))
+}
+
+/// The notes of purges that were cut off.
+fn notes(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
+    entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ending| ending == NOTE)).collect()
+}
+
+/// Clears away what still holds the words, and then the notes.
+fn finish(hand: &mut Hand<'_>, notes: &[PathBuf]) -> Result<(), ProvenanceError> {
+    hand.repo.clear_purged()?;
+    hand.scrub_index()?;
+    notes.iter().try_for_each(|note| remove(note))
+}
+
 /// The database follows a history that was put in force before a purge was cut off.
-fn finish_interrupted(hand: &mut Hand<'_>, dir: &Path) -> Result<(), ProvenanceError> {
-    let Ok(entries) = fs::read_dir(dir) else { return Ok(()) };
-    for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
-        if path.extension().is_none_or(|ending| ending != NOTE) {
-            continue;
-        }
+fn finish_interrupted(hand: &mut Hand<'_>, notes: &[PathBuf]) -> Result<(), ProvenanceError> {
+    for path in notes {
         let commits: Option<BTreeMap<String, String>> =
-            fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+            fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         // Cut off before the references moved, it is in force nowhere.
         let head = hand.repo.head()?;
         let in_force = |new: &String| match (head, Oid::from_str(new)) {
@@ -117,7 +148,6 @@ fn finish_interrupted(hand: &mut Hand<'_>, dir: &Path) -> Result<(), ProvenanceE
         if let Some(commits) = commits.filter(|commits| commits.values().any(in_force)) {
             hand.store().rewrite_commits(&commits)?;
         }
-        remove(&path)?;
     }
     Ok(())
 }

@@ -48,7 +48,8 @@ impl Repo {
         for git_dir in [self.git.path()].into_iter().chain(shared) {
             // Another work tree's index is none of ours.
             let own = ["index.lock", "HEAD.lock"].into_iter().filter(|_| git_dir == self.git.path());
-            for name in own.chain(["config.lock", "packed-refs.lock", "shallow.lock"]) {
+            for name in own.chain(["config.lock", "packed-refs.lock", "shallow.lock", "objects/info/commit-graph.lock"])
+            {
                 locks.extend(Some(git_dir.join(name)).filter(|lock| lock.exists()));
             }
             for directory in ["refs", "logs"] {

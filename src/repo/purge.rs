@@ -137,7 +137,8 @@ impl Repo {
             }
         }
         self.housekeep(CLEAR_TIMEOUT, &["reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all"])?;
-        self.housekeep(CLEAR_TIMEOUT, &["gc", "--prune=now", "--quiet"])
+        // By force: one that was cut off has left its process number, which another process may have by now. No wake runs beside this.
+        self.housekeep(CLEAR_TIMEOUT, &["gc", "--force", "--prune=now", "--quiet"])
     }
 
     /// Replaces the old line at the remote, if that is still where it was last seen; what it had besides has been merged by then. False:

@@ -28,6 +28,8 @@ mod network;
 #[cfg(test)]
 mod power;
 #[cfg(test)]
+mod purge;
+#[cfg(test)]
 mod schedule;
 #[cfg(test)]
 mod size;
@@ -65,6 +67,7 @@ const LAYERS: &[(&str, Opened)] = &[
     ("first-kills", || Box::new(kills::Kills::new([Story::moved()], 8))),
     ("bot-kills", || Box::new(kills::Kills::new([Story::bot(), Story::files()], 16))),
     ("undo-kills", || Box::new(kills::Kills::new([Story::undo()], 8))),
+    ("purge-kills", purge::open),
     ("ask-kills", || Box::new(kills::Kills::new([Word::Yes, Word::No, Word::Silence].map(Story::asks), 6))),
     ("allowed-kills", || Box::new(kills::Kills::new([Story::allowed()], 4))),
     ("copy-kills", || Box::new(kills::Kills::new([Story::changes()], 6))),

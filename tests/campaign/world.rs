@@ -32,8 +32,8 @@ use crate::{
 
 pub(crate) use asks::{Word, is_question};
 pub(crate) use check::Allowed;
-pub(crate) use files::files;
-use files::{contents, locks};
+use files::contents;
+pub(crate) use files::{files, locks};
 pub(crate) use story::Story;
 
 /// A bot under a fault that lets it do nothing is asked to end after so long.

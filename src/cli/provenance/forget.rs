@@ -125,11 +125,15 @@ fn purged(config: &Config, repo: &Repo, sought: &SoughtWords, is_agreed: bool) -
             return ExitCode::from(EXIT_FAILED);
         }
     };
-    if holding == 0 {
+    let was_cut_off = purge::was_cut_off(config);
+    if holding == 0 && !was_cut_off {
         complain("Git's history doesn't hold these words.");
         return ExitCode::SUCCESS;
     }
-    complain(&purge::warning(holding));
+    match was_cut_off {
+        true => complain("The last purge was cut off: finishing it, here and at the remote."),
+        false => complain(&purge::warning(holding)),
+    }
     if asked(is_agreed, "Rewrite the history? [y/N]") != Some(true) {
         complain("The history stays as it is.");
         return ExitCode::from(EXIT_FAILED);

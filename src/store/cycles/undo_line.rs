@@ -154,7 +154,8 @@ mod tests {
         let terminal = ChatRef::TERMINAL;
         world.store.order(&Order::BeginAfresh, at(2)).unwrap();
         let first = world.store.fresh_start(terminal, None).unwrap();
-        let message = world.said(terminal, "later");
+        world.by_hand("INSERT INTO incoming_messages (chat_id, message_text, received_at) VALUES (0, 'later', '2026-11-21T12:00:00.000Z')");
+        let message = world.value("SELECT max(id) FROM incoming_messages");
         world.store.order(&Order::BeginAfresh, at(3)).unwrap();
         assert!(world.store.discard(message, at(4)).unwrap() && world.store.queued().unwrap().is_empty());
         assert_eq!(undo(&mut world).unwrap().0, format!("took message {message} out of the queue"));

@@ -407,6 +407,13 @@ pub(crate) const VARIANTS: &[Variant] = &[
         trials: UpTo(900),
     },
     Variant {
+        name: "a purge that was cut off is taken for done",
+        layer: "purge-kills",
+        line: "if holding == 0 && !was_cut_off {",
+        broken: "if holding == 0 {",
+        trials: UpTo(60),
+    },
+    Variant {
         name: "an undo that is begun again forgets what it had taken back",
         layer: "undo-kills",
         line: "serde_json::from_str(&kept).ok())",

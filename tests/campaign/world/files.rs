@@ -7,7 +7,7 @@ use std::{
 };
 
 /// Lock files beneath a directory.
-pub(super) fn locks(dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn locks(dir: &Path) -> Vec<PathBuf> {
     files(dir).into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "lock")).collect()
 }
 

@@ -89,8 +89,7 @@ pub(super) fn model_changes(id: &str, said: &SaidSettings, config: &Config) -> S
         OFFLINE_MODEL => {
             changes.insert("MODEL", Some(OFFLINE_MODEL.to_owned()));
         }
-        _ if id.starts_with(SERVER) => {
-            let url = &id[SERVER.len()..];
+        _ if let Some(url) = id.strip_prefix(SERVER) => {
             // A model of that server that was named stays.
             let is_set = config.openai_base_url == url && only_model(config).is_some();
             let usual = KnownServer::at(url).map_or("model", |server| server.usual_model);

@@ -61,7 +61,7 @@ impl Layer for Purge {
         let call = id / 2 + 1;
         let env = self.template.copy();
         let mut faults = Faults::new(env.root(), env.root(), class::MUTATING);
-        faults.order(if id % 2 == 0 { Mode::Kill(call) } else { Mode::Tear(call) });
+        faults.order(if id.is_multiple_of(2) { Mode::Kill(call) } else { Mode::Tear(call) });
         let mut purge = env.command(env!("CARGO_BIN_EXE_wake"), &PURGE);
         faults.apply(&mut purge);
         purge.output().map_err(|error| error.to_string())?;

@@ -111,6 +111,12 @@ fn a_live_run_is_kept_held_against_the_last_one_and_ends_at_its_cap() {
     let (_, total) = scores(&capped);
     assert_eq!((capped.code, &total["cases"], &total["left_out"]), (1, &json!(0), &json!(1)), "{capped:#?}");
     assert!(capped.stderr.contains("--cap") && claude.requests().len() == asked, "{capped:#?}");
+    // The grammar would have set this reminder by itself: that says nothing of the model.
+    let reminder = one(&env, "live/06-remind-in-minutes.toml", |text| text);
+    env.set("ANTHROPIC_BASE_URL", "http://127.0.0.1:9");
+    let (cases, _) = scores(&env.wake(&["eval", &reminder, "--live", "--json"]));
+    let why = cases[0]["why"].as_array().unwrap();
+    assert!(why.iter().any(|why| why.as_str().unwrap().contains("never answered")), "{cases:#?}");
     env.unset("ANTHROPIC_API_KEY");
     assert_eq!(live(&env, &[]).code, 78);
     assert_eq!(env.wake(&["eval", &dir, "--cap", "1"]).code, 2, "a cap is a live run's");

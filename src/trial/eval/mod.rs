@@ -205,6 +205,8 @@ async fn case_run(
     // The grammar stands in for a model that can't be asked: what it did says nothing of that one.
     if name != OFFLINE_MODEL && model.requests() == 0 {
         outcome.trouble.push(format!("{name} was never asked."));
+    } else if matches!(turns, TurnTaker::Live(..)) && spent.tokens == Usage::default() {
+        outcome.trouble.push(format!("{name} never answered."));
     }
     if !matches!(turns, TurnTaker::Live(..)) {
         outcome.trouble.extend(answers.unrecorded());

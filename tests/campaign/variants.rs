@@ -103,7 +103,7 @@ pub(crate) const SURVIVED: &str = "survived\n";
 /// How much is told of what a variant's run complained of, in characters.
 const MAX_SAID_CHARS: usize = 500;
 /// So many days it takes until each layer has had one of its variants run: there are no more layers than this.
-const DAYS: u64 = 25;
+const DAYS: u64 = 28;
 
 /// Which variants are run.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -106,6 +106,7 @@ pub fn fenced(text: &str) -> String {
 
 /// The text with each character that a screen doesn't show, or that changes how others are shown, written out.
 pub fn visible(text: &str) -> String {
+    // fault: screen-doesnt-show-asked
     text.chars().flat_map(|c| if is_hidden(c) { c.escape_unicode().collect::<Vec<_>>() } else { vec![c] }).collect()
 }
 
@@ -171,9 +172,12 @@ pub fn file(id: i64, (tool, arguments): (&str, &str), named: &BoundFiles, reason
          are written for reading: what a screen would hide or reorder is spelled out, as in \\u{{200b}}. On the machine that I run on,\n  wake \
          approvals bytes {id} | sha256sum\nprints the same number (on a Mac: shasum -a 256).\n",
         described.plain_sentence(),
+        // fault: long-actions-file-hides
         described.plain(),
         visible(&reasons.join(" ")),
+        // fault end: long-actions-file-hides
         arguments.len(),
+        // fault: hash-how-action-shown
         sha256(arguments),
     )
 }

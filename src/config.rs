@@ -434,6 +434,7 @@ impl Config {
 
     /// Where those servers that are commands run, a folder each: apart from the scratch, where a command could plant what they load.
     pub fn mcp_dir(&self) -> PathBuf {
+        // fault: servers-folder-lies-commands
         self.workspace_dir.join("mcp")
     }
 

@@ -177,6 +177,8 @@ async fn send_next(
 /// Here all messages pass, those that somebody wrote into the table by hand, too: none leaves with a secret in it.
 async fn send(channel: &dyn Channel, claimed: &Claimed, redactor: &Redactor) -> Result<Sent, SendError> {
     let part = render::RenderedPart { html: claimed.html.clone(), plain: claimed.plain.clone() };
+    // fault: reply-sent-again-mark
+    // fault: repeat-bears-mark
     let part = if claimed.is_repeat { render::with_repeat_mark(&part) } else { part };
     let outgoing = Outgoing {
         chat: claimed.chat,

@@ -70,6 +70,7 @@ fn why_not_public_v6(address: Ipv6Addr) -> Option<&'static str> {
     match (a, b, c, d) {
         // Mapped (RFC 4291) and the well-known prefix of NAT64 (RFC 6052) are IPv4 in another spelling.
         (0, 0, 0, 0) | (0x64, 0xff9b, 0, 0) => match carried_v4(address) {
+            // fault: ipv4-within-ipv6-isnt
             Some(carried) => why_not_public_v4(carried),
             None => Some("this machine, or unspecified (RFC 4291)"),
         },

@@ -215,6 +215,7 @@ impl Redactor {
         let Some(spellings) = &**self.spellings else { return false };
         let once = percent_decoded(text);
         let twice = percent_decoded(&once);
+        // fault: secret-spelled-part-passes
         [text, &once, &twice].into_iter().any(|text| !spellings.find(text).is_empty())
     }
 

@@ -195,6 +195,7 @@ async fn say(
             match has_begun {
                 Ok(true) => send(channel, store, at_work, line).await,
                 // It is not known whether it was sent: another one may be one too many.
+                // fault: line-sent-sent-again
                 Ok(false) | Err(_) => Ok(()),
             }
         }
@@ -274,6 +275,7 @@ async fn take_away(
                     *not_before = Some(Instant::now() + after);
                     return;
                 }
+                // fault: line-cant-taken-away
                 SendError::NotSent { .. } | SendError::Ambiguous { .. } => continue,
                 SendError::Moved { .. } | SendError::Never { .. } => {}
             }

@@ -42,8 +42,10 @@ pub(super) async fn show(
                 Ok(Left::Nothing) => again_at = None,
                 Ok(Left::Some) => again_at = Some(Instant::now() + AGAIN_AFTER),
                 Ok(Left::AloneFor(time)) => {
+                    // fault: became-question-shown-telegram
                     not_before = Instant::now() + time;
                     again_at = Some(not_before);
+                    // fault end: became-question-shown-telegram
                 }
                 Err(error) => {
                     tracing::debug!(%error, "what became of questions could not be read or written down");

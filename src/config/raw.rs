@@ -267,6 +267,7 @@ impl Raw {
         }
         let is_named = self.said.contains_key("WORKSPACE_DIR");
         self.workspace_dir = if is_named { self.said_workspace() } else { self.default_workspace() };
+        // fault: current-directorys-settings-count
         let own = self.workspace_dir.as_deref().and_then(env_file_in).filter(|_| named.is_none());
         if let Some(path) = own {
             let workspace = self.workspace_dir.clone();

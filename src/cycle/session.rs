@@ -182,6 +182,7 @@ impl Ending {
         let told = |receipts: &[Receipt]| receipts.iter().filter(|receipt| receipt.what.is_some()).count();
         let own = state.own_receipts.and_then(|own| state.receipts.get(..own));
         account.own_receipts = own.map(|own| account.receipts.len() + told(own));
+        // fault: conversation-goes-forgets-log
         account.receipts.extend(state.receipts.into_iter().filter_map(|receipt| receipt.what));
         account.notes.extend(state.folding.done.iter().map(|folded| format!("{}.", folded.describe())));
         Self {

@@ -53,6 +53,7 @@ impl Sharing {
     /// Whether the lease was held and isn't any more: another machine may be at work.
     pub(in crate::cycle) fn is_lost(&self) -> bool {
         match self {
+            // fault: wake-goes-term
             Self::Held(keeper) => keeper.lease().left().is_zero(),
             Self::Unshared | Self::Cut { .. } => false,
         }

@@ -41,6 +41,7 @@ pub fn end_children(lock_path: &Path) {
     let Some(holder) = wake_lock::read(lock_path).map(|holder| holder.identity()) else { return };
     let begun = std::time::Instant::now();
     while begun.elapsed() < CHILDREN_FOR && holder.is_alive() && is_holding(lock_path, &holder) {
+        // fault: stopped-wake-started-lives
         match process::end_children(&holder) {
             0 => {}
             n => tracing::info!(n, "programs that a stopped wake had started were ended"),
@@ -133,6 +134,7 @@ pub(in crate::cycle) async fn unless_interrupted<T>(
         _ = stop.wait_for(|stop| *stop) => Err(Interrupt::Stopped),
         () = tokio::time::sleep_until(session.deadline) => Err(Interrupt::OutOfTime),
         () = session.lease_lost() => Err(Interrupt::LeaseLost),
+        // fault: waits-mind-isnt-stopped
         () = session.halted() => Err(Interrupt::Halted),
         done = work => Ok(done),
     }

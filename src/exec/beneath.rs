@@ -37,8 +37,10 @@ const TEMPORARY: &str = ".reveille-";
 /// Where the machine shows itself as files: none of it is anybody's document.
 const MACHINE: [&str; 3] = ["/proc", "/sys", "/dev"];
 
+// fault: link-folder-followed
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// Without waiting: a pipe put there in the meantime would hold us for ever.
+// fault end: link-folder-followed
 const FILE: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
@@ -393,6 +395,7 @@ impl Place {
 
     /// Our own state and files of keys may stand within a granted folder, under whatever name.
     fn not_barred(&self, found: Identity) -> Result<(), PathError> {
+        // fault: our-state-met-granted
         if self.barred.contains(&found) {
             return Err(refused(&self.given, "keys and the assistant's own state are out of every tool's reach"));
         }
@@ -438,6 +441,7 @@ impl Place {
         }
         let identity = Identity::of(&found);
         self.not_barred(identity)?;
+        // fault: file-second-name-read
         if found.nlink() > 1 {
             return Err(refused(&self.given, "it has several names (hard links), so it may be a file from elsewhere"));
         }

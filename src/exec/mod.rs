@@ -272,17 +272,20 @@ impl Exec {
             return Err(no_shell(format!("{} is not installed", session::program().0)));
         }
         // Where another command could have put what a program runs unasked, none begins that is given something.
+        // fault: command-change-something-begins
         let dir = if access.is_none() { self.work_dir()? } else { self.made(CycleFolder::make_empty)? };
         let sandbox = self.shelter.sandbox();
         let (program, args) = session::program();
         let Confined { spec, proxy } = if sandbox.is_there() {
             let mut confinement = self.shelter.of_command(&self.rules, access, self.sees_untrusted, dir.clone());
+            // fault: yes-script-runs-stands
             confinement.overlays = self.held.overlays().to_vec();
             confinement.max_file_bytes = Some(room.max_file_bytes(&confinement.writable));
             if access.network {
                 confinement.network = Network::Hosts(self.grants());
             }
             sandbox.confine(&confinement, program.as_ref(), args).map_err(|error| no_shell(error.to_string()))?
+        // fault: yes-confined-command-runs
         } else if !self.agreed.iter().any(|reason| reason == policy::NO_SANDBOX) {
             // It was asked for where there was one: nobody has agreed to this.
             return Err(no_shell(

@@ -49,6 +49,7 @@ const VARIABLES: [(&str, &str); 21] = [
     ("GIT_CONFIG_KEY_1", "core.hooksPath"),
     ("GIT_CONFIG_VALUE_1", "/dev/null"),
     ("GIT_CONFIG_KEY_2", "safe.bareRepository"),
+    // fault: git-takes-repository-clone
     ("GIT_CONFIG_VALUE_2", "explicit"),
     ("TERM", "dumb"),
     ("NO_COLOR", "1"),

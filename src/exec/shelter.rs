@@ -80,8 +80,10 @@ impl Shelter {
         let (around, hidden): (Vec<_>, Vec<_>) =
             denied.iter().cloned().partition(|place| confinement.work_dir.starts_with(place));
         confinement.covered.extend(around);
+        // fault: persons-rule-denies-read
         confinement.hidden.extend(hidden);
         let of_others: Vec<PathBuf> = others.files.into_iter().filter(|file| file.exists()).collect();
+        // fault: files-servers-given-keys
         confinement.hidden.extend(of_others.iter().cloned());
         let key_files = config.env_file.iter().chain(&config.key_files).cloned().chain(of_others).collect();
         let why_none = if config.home.is_none() {
@@ -220,6 +222,7 @@ impl Shelter {
         let mut confinement = self.confinement();
         confinement.work_dir = dir;
         confinement.writable.extend(self.writable(rules));
+        // fault: granted-folders-writable-command
         confinement.is_read_only = !access.writes;
         confinement.shown = self.seen(sees_untrusted);
         // What is granted below a folder that looks empty inside. The workspace is no person's to grant.
@@ -229,6 +232,7 @@ impl Shelter {
         if let Some(home) = &self.home {
             confinement.home = match access.is_none() {
                 true => ConfinedHome::AsItIs(home.clone()),
+                // fault: home-command-change-something
                 false => ConfinedHome::Empty(home.clone()),
             };
             if !access.is_none() {
@@ -241,6 +245,7 @@ impl Shelter {
 
     /// The folders of the scratch that may be read, beside what the cycle works in.
     pub fn seen(&self, sees_untrusted: bool) -> Vec<PathBuf> {
+        // fault: misled-cycle-left-every
         if sees_untrusted {
             return vec![self.scratch().to_owned()];
         }
@@ -290,6 +295,7 @@ impl Shelter {
         let path = self.servers.join(name);
         make_private(&path)?;
         for place in [&self.servers, &path] {
+            // fault: link-stand-servers-folder
             if !place.symlink_metadata()?.is_dir() {
                 let why = format!("{} is a link", place.display());
                 return Err(std::io::Error::new(std::io::ErrorKind::NotADirectory, why));

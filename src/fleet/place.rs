@@ -43,6 +43,7 @@ impl HeldPlace {
         let age = now.saturating_duration_since(self.began);
         let stretch = now.saturating_duration_since(self.measured);
         let computes = computed.saturating_sub(self.computed) * COMPUTING_PART >= stretch;
+        // fault: turn-holds-place-waits
         self.is_held = age < FIRST || computes && age < LONGEST;
         (self.measured, self.computed) = (now, computed);
     }

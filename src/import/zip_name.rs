@@ -56,6 +56,7 @@ pub(super) fn path_of(name: &str) -> Option<String> {
     let has_drive = matches!(name.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
     let name = if has_drive { name.get(2..).unwrap_or_default() } else { &name };
     let steps: Vec<&str> = name.split('/').map(str::trim).filter(|step| !matches!(*step, "" | ".")).collect();
+    // fault: archives-file-leads-out
     let leads_out = name.contains('\0') || steps.contains(&"..");
     (!leads_out).then(|| steps.join("/"))
 }

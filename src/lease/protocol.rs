@@ -127,6 +127,7 @@ pub fn decide(
     let watch =
         watch.unwrap_or_else(|| LeaseWatch { id: id.clone(), boot: now.boot.to_owned(), first_seen_ms: now_ms });
     let seen_for = Duration::from_millis(now_ms.saturating_sub(watch.first_seen_ms));
+    // fault: waits-lease-waits-half
     let left = waited_for(note.term()).saturating_sub(seen_for);
     if !note.is_held || mine.contains(id) || left.is_zero() {
         return LeaseStep::Take { old: Some(id.clone()), fence: fence.max(note.fence).saturating_add(1) };

@@ -40,6 +40,7 @@ pub fn parts(path: &str, text: &str, reader: Option<ChatRef>) -> Vec<Range<usize
         return if is_own || text.is_empty() { Vec::new() } else { std::iter::once(0..text.len()).collect() };
     }
     // Which document a disk takes it for isn't known, nor what of it is whose.
+    // fault: another-program-holds-persons
     if is_disguised(path) || is_imported(path) {
         return if text.is_empty() { Vec::new() } else { std::iter::once(0..text.len()).collect() };
     }
@@ -141,6 +142,7 @@ fn tasks_of_others(text: &str, reader: Option<ChatRef>) -> Vec<Range<usize>> {
         let chat = key.strip_prefix("chat:").and_then(|chat| split_comment(chat).0.trim().parse::<ChatRef>().ok());
         chat.is_some_and(|chat| Some(chat) != reader)
     };
+    // fault: task-came-stands-next
     let is_theirs = |line: &str| names_another(line) || imported::is_mark(line) || steps::is_tainted_mark(line);
     let theirs = document.sections().filter(|part| lines(document.slice(&part.range)).any(is_theirs));
     theirs.map(|part| part.range.clone()).collect()
@@ -182,6 +184,7 @@ fn joined(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 }
 
 pub(super) fn is_quarantine(title: &str) -> bool {
+    // fault: facts-quarantine-stand-next
     folded(title) == folded(UNCONFIRMED)
 }
 

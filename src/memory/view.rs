@@ -218,6 +218,7 @@ impl View {
                     }
                 }
                 let stands_in = |items: &[Range<usize>]| items.iter().any(|item| item.contains(&range.start));
+                // fault: guest-shown-isnt-marked
                 let is_public = is_for_all && !stands_in(&of_others) && self.is_for_others(line) != Some(true);
                 if is_public || stands_in(&of_wakes) || self.is_for_others(line) == Some(false) {
                     // What nobody has confirmed stays that.

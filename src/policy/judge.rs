@@ -34,6 +34,7 @@ pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) ->
         return Verdict { risk: subject.risk, decision: Decision::Deny, reasons: vec![rule] };
     }
     let outlives_taint = circumstances.taint.is_some() && subject.reach != Reach::Within;
+    // fault: notes-stay-free-others
     if subject.is_free && subject.reach != Reach::Steers && !outlives_taint {
         let why = "Planning, notes and answers to the asking chat are always allowed.";
         return Verdict { risk: subject.risk, decision: Decision::Allow, reasons: vec![why.to_owned()] };
@@ -57,9 +58,11 @@ pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) ->
     }
     match (circumstances.taint, reach) {
         (Some(taint), Reach::Leaves) => {
+            // fault: leaves-others-words-neednt
             scales.ask(format!("I have read text from {taint}, and this would send something off this machine."));
         }
         (Some(taint), Reach::Persists) => {
+            // fault: persists-others-words-neednt
             scales.ask(format!("I have read text from {taint}, and this would last beyond this task."));
         }
         _ => {}
@@ -174,6 +177,7 @@ fn plain(
     match subject.what {
         What::Path { path, is_write } => file(path, is_write, rules, scales),
         What::Url(url) => address(url, scales),
+        // fault: app-starts-unasked
         What::App => scales.ask(APP),
         What::Plain | What::Shell { .. } | What::Documents(_) => {}
     }
@@ -214,8 +218,10 @@ fn shell(
         scales.say(decision, rule);
     }
     let Line { not_plain, destroys, .. } = line;
+    // fault: writing-granted-folder-neednt
     let uncovered = circumstances.uncovered.filter(|_| access.writes);
     let is_contained = circumstances.is_sandboxed && !access.network && uncovered.is_none();
+    // fault: destroys-more-files-runs
     let (risk, why) = match destroys.filter(|found| !(found.is_files && is_contained)) {
         Some(found) => (Risk::Destructive, found.what),
         None if is_contained && access.writes => (Risk::Caution, COPIED.to_owned()),
@@ -233,6 +239,7 @@ fn shell(
     if not_plain.is_some() && rules.restrains_commands(tool) {
         scales.ask(UNREAD);
     }
+    // fault: sandbox-command-neednt-ask
     if !circumstances.is_sandboxed {
         scales.ask(NO_SANDBOX);
     }

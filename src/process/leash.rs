@@ -21,6 +21,7 @@ use super::Spec;
 const WATCH: &str = "read -r _; kill -KILL 0";
 
 /// The same with [`TIDYING`](super::TIDYING) to spare.
+// fault: wake-starts-leash
 const WATCH_TIDYING: &str = "trap '' TERM; read -r _; kill -TERM 0; sleep 1; kill -KILL 0";
 
 /// A group of processes that ends when we do. Dropped, it lets them go.

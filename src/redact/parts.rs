@@ -72,6 +72,7 @@ impl SecretParts {
         for value in listed(secret) {
             self.take(value, depth);
         }
+        // fault: half-bots-token-secret
         if let Some(password) = password_behind_name(secret) {
             self.take(password, depth);
         }

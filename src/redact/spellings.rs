@@ -180,6 +180,7 @@ fn spellings_of(secret: &str) -> Vec<Spelling> {
         digits.join(joint)
     };
     let upper = |text: &str| text.to_ascii_uppercase().replace("\\X", "\\x").replace("0X", "0x");
+    // fault: hexadecimal-isnt-known
     let hexes = [hex("", ""), hex("", ":"), hex("\\x", ""), hex("0x", ",")];
     let json = serde_json::to_string(secret).unwrap_or_default();
     let json = json.trim_matches('"').to_owned();
@@ -201,6 +202,7 @@ fn spellings_of(secret: &str) -> Vec<Spelling> {
     ];
     let uppers = hexes.each_ref().map(|text| upper(text));
     let plain = texts.into_iter().chain(hexes).chain(uppers).map(|text| (text, false));
+    // fault: base64-known-alignment-alone
     let coded = (0..3).flat_map(|alignment| {
         let standard = base64_inside(bytes, alignment);
         let url_safe = standard.replace('+', "-").replace('/', "_");

@@ -117,6 +117,7 @@ fn plain(styled: &Styled, cut: &Range<usize>, links: Links, units_max: usize) ->
 
 /// A short text as it is, nothing in it taken for formatting, and nothing a link: points in addresses are raised.
 pub fn verbatim(text: &str) -> RenderedPart {
+    // fault: step-plan-link-worked
     let text = addresses::defanged(text);
     let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     RenderedPart { html: escaped, plain: text }

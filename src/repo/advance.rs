@@ -156,6 +156,8 @@ impl Repo {
             std::mem::forget(lock);
             return Ok(());
         }
+        // fault: wake-killed-move-leaves
+        // fault: commit-made-note-follows
         self.write_note(&planned)?;
         if stop == StopAt::AfterNote {
             std::mem::forget(lock);
@@ -180,8 +182,10 @@ impl Repo {
                 std::mem::forget(lock);
                 return Ok(());
             }
+            // fault: index-couldnt-written-forgotten
             self.write_index(lock, &planned)?;
             if stop == StopAt::AfterIndex { Ok(()) } else { self.remove_note() }
+            // fault end: index-couldnt-written-forgotten
         };
         follow().map_err(|source: RepoError| RepoError::Unfinished { commit, source: Box::new(source) })
     }
@@ -278,6 +282,7 @@ impl Repo {
             }
             if !self.is_on_disk(&file.path, file.before, now.as_ref())? {
                 // Where it can't be joined the person's version stays; ours is in the commit, and git shows the difference.
+                // fault: person-saved-moment-commit
                 let Some(joined) = self.join(file, now.as_ref(), merge)? else { return Ok(()) };
                 self.expect(planned, at, now.as_ref(), joined)?;
                 continue;
@@ -298,8 +303,10 @@ impl Repo {
         if let Some(file) = planned.files.get_mut(at) {
             (file.before, file.after) = (now, Some(joined));
         }
+        // fault: move-joined-joined-again
         self.store_objects(now.into_iter().chain([joined]).map(|item| item.id))?;
         self.write_note(planned)
+        // fault end: move-joined-joined-again
     }
 
     /// What the person made of a file, and what it shall be, as one; none where that can't be done without losing bytes.
@@ -414,6 +421,7 @@ impl Repo {
         let write = || {
             let temporary = path.with_extension("new");
             fs::write(&temporary, serde_json::to_vec(planned)?)?;
+            // fault: note-move-renamed-synced
             fs::File::open(&temporary)?.sync_all()?;
             fs::rename(&temporary, &path)?;
             sync_directory(&path)

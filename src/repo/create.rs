@@ -71,6 +71,7 @@ impl Repo {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(RepoError::io("reading", dir)(error)),
             _ => {}
         }
+        // fault: new-repository-made-place
         let making = beside(dir)?;
         clear(&making)?;
         let made = match repo_url {

@@ -76,6 +76,7 @@ impl Repo {
     /// The commits of our branch that people made and `since` doesn't have, newest first, at most `limit`; however many of ours came
     /// after them. A `since` that is gone hides nothing.
     pub fn peoples_commits_since(&self, since: Oid, limit: usize) -> Result<Vec<Commit>, RepoError> {
+        // fault: persons-commit-hidden-committed
         let commits = self.walk(Some(since), MAX_SEARCHED)?;
         Ok(commits.into_iter().filter(|commit| !commit.is_ours() && !commit.is_wake()).take(limit).collect())
     }

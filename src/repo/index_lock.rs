@@ -83,8 +83,10 @@ impl IndexLock {
             if let Ok(person) = fs::metadata(&self.paths.index) {
                 lock.set_modified(person.modified()?)?;
             }
+            // fault: index-renamed-synced
             lock.sync_all()?;
             fs::rename(&self.paths.lock, &self.paths.index)?;
+            // fault end: index-renamed-synced
             sync_directory(&self.paths.index)
         };
         write().map_err(RepoError::io("writing", &self.paths.index))?;

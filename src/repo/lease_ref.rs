@@ -133,6 +133,7 @@ impl LeaseRef {
         }
         let is_there = String::from_utf8_lossy(&pushed.stdout).contains(IS_THERE);
         match push_failure(&pushed) {
+            // fault: swap-lease-came-too
             RemoteError::Moved => Ok(false),
             _ if is_there => Ok(false),
             error => Err(error),

@@ -489,6 +489,7 @@ fn wake_signature(now: DateTime<Utc>) -> Result<Signature<'static>, git2::Error>
 /// the old `core.fsyncObjectFiles`. That goes into a file of our own, read above the person's configuration:
 /// in theirs, git would complain of it at every command.
 fn sync_references(git: &Repository, private: &Path) -> Result<(), RepoError> {
+    // fault: references-arent-synced
     const SETTINGS: &str = "[core]\n\tfsyncObjectFiles = true\n";
     let file = private.join("config");
     if std::fs::read(&file).is_ok_and(|found| found == SETTINGS.as_bytes()) {

@@ -78,8 +78,10 @@ impl Pack {
         }
         // A reader looks for indexes: the pack has to be there before.
         put(dir, &format!("pack-{name}.pack"), &self.bytes)?;
+        // fault: names-commits-objects-arent
         put(dir, &format!("pack-{name}.idx"), &index)?;
         fs::File::open(dir)?.sync_all()
+        // fault end: names-commits-objects-arent
     }
 }
 
@@ -125,8 +127,10 @@ fn put(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     }
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o444).open(&temporary)?;
     file.write_all(bytes)?;
+    // fault: commits-objects-arent-synced
     file.sync_all()?;
     fs::rename(&temporary, dir.join(name))
+    // fault end: commits-objects-arent-synced
 }
 
 #[cfg(test)]

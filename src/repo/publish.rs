@@ -127,7 +127,9 @@ impl Repo {
             EditVerdict::Leave(_) => join(self.read_committed(from, path)?),
             EditVerdict::Same | EditVerdict::Take(_) => after.clone(),
         };
+        // fault: wake-commits-name-holds
         let holds_secret = |text: &str| (publish.is_secret)(text) || (publish.is_secret)(path);
+        // fault: wake-commits-secret-merge
         let left_alone = if committed.as_deref().is_some_and(holds_secret) {
             Some(HOLDS_SECRET)
         } else if self.has_filter(path) {

@@ -247,6 +247,7 @@ impl Repo {
             Some(seen) if !self.contains(tip, seen)? => return Err(RemoteError::Moved),
             _ => {}
         }
+        // fault: pushed-isnt-looked-through
         if let Some(Exposed { commit, place }) = self.would_expose(seen, tip, secrets_in)? {
             return Err(RemoteError::HoldsSecret { commit, place });
         }
@@ -378,7 +379,9 @@ pub(super) fn git(dir: &Path) -> Spec {
 fn by_settings(dir: &Path, settings: Result<git2::Config, git2::Error>) -> Spec {
     const SETTINGS: [&str; 8] = [
         "core.fsmonitor=false",
+        // fault: repositorys-programs-run
         "core.hooksPath=/dev/null",
+        // fault: git-command-doesnt-sync
         "core.fsync=all",
         "gc.auto=0",
         "maintenance.auto=false",

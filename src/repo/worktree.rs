@@ -357,8 +357,10 @@ impl WorkTree {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(fs::openat(&self.private, TEMPORARY, flags, Mode::from_raw_mode(0o600))?);
         file.write_all(&new.bytes)?;
+        // fault: persons-file-replaced-bytes
         fs::fchmod(&file, permissions)?;
         file.sync_all()
+        // fault end: persons-file-replaced-bytes
     }
 
     fn drop_temporary(&self) {

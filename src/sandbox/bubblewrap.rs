@@ -23,6 +23,7 @@ pub(super) fn arguments(layout: &Layout, launcher: &Path, proxy: Option<&Path>) 
         "--unshare-user",
         "--unshare-ipc",
         "--unshare-pid",
+        // fault: shell-machines-network
         "--unshare-net",
         "--unshare-uts",
         "--unshare-cgroup-try",

@@ -89,6 +89,7 @@ impl Layout {
         for path in &confinement.writable {
             let path = existing(path)?;
             for file in places::env_files(&path) {
+                // fault: granted-folders-settings-arent
                 add_hidden(&file, &mut add);
             }
             add(PlaceKind::Writable, path);

@@ -35,6 +35,7 @@ const PROBE_WORD: &str = "confined";
 pub const ENVIRONMENT: &[&str] = &[
     "PATH",
     "LANG",
+    // fault: variable-isnt-listed-comes
     "LANGUAGE",
     "LC_ALL",
     "LC_CTYPE",
@@ -132,6 +133,7 @@ impl Confinement {
     pub fn new(config: &Config, home: Option<&Path>, work_dir: impl Into<PathBuf>) -> Self {
         let repo = config.repo_dir();
         let hidden = [places::git_dirs(&repo), vec![repo.join(".env"), config.policy_path()], places::of_the_system()];
+        // fault: files-settings-name-keys
         let named = config.env_file.iter().chain(&config.key_files).cloned();
         let secrets = named.chain(home.into_iter().flat_map(places::of_keys));
         Self {
@@ -141,6 +143,7 @@ impl Confinement {
             shown: Vec::new(),
             is_read_only: false,
             readable: [repo, config.files_dir(), config.voice_dir()].into_iter().filter(|path| path.exists()).collect(),
+            // fault: workspace-isnt-covered
             covered: vec![config.workspace_dir.clone()],
             hidden: hidden.into_iter().flatten().chain(secrets).collect(),
             overlays: Vec::new(),

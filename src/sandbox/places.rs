@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 /// Below the home directory. Grouped by what a thief would want.
 const KEYS: &[&str] = &[
     // Keys of this machine's owner.
+    // fault: place-keys-isnt-hidden
     ".ssh",
     ".gnupg",
     ".pki",
+    // fault end: place-keys-isnt-hidden
     ".age",
     ".config/age",
     ".config/sops",

@@ -119,7 +119,9 @@ impl Series<'_> {
         let mut turn = DueTurn { happens: None, is_late: false, passed: None, next: Some(self.next) };
         for _ in 0..MAX_DUE {
             let Some(due) = turn.next.filter(|slot| slot.at <= now) else { break };
+            // fault: next-slot-reckoned-now
             turn.next = self.following(due);
+            // fault: slot-comes-again-happens
             if history.has_happened(due) || was_missed(due, now) && history.has_passed(due) {
                 continue;
             }

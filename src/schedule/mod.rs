@@ -53,6 +53,7 @@ impl Slot {
 /// its key; of a time that comes twice the first is meant.
 pub fn resolve(civil: NaiveDateTime, tz: Tz) -> Slot {
     let at = match tz.from_local_datetime(&civil) {
+        // fault: hour-comes-twice-counts
         LocalResult::Single(at) | LocalResult::Ambiguous(at, _) => at.with_timezone(&Utc),
         LocalResult::None => {
             // Read with the offset from before the gap, the skipped time lands after it, as far in as it was meant to be.

@@ -71,5 +71,6 @@ impl DerefMut for FencedStore<'_> {
 /// Refuses when a later fence than ours is in force.
 fn check(tx: &Transaction<'_>, fence: Fence) -> Result<()> {
     let now: i64 = tx.query_row("SELECT fence FROM processing_lock WHERE id = 1", [], |row| row.get(0))?;
+    // fault: wake-lost-lease-write
     if now == fence.0 { Ok(()) } else { Err(StoreError::LeaseLost { held: fence.0, now }) }
 }

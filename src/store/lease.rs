@@ -35,6 +35,7 @@ impl Store {
     pub fn take_lease(&mut self, identity: &Identity, now: DateTime<Utc>) -> Result<Fence> {
         if self.is_shared() {
             let is_ours: bool = self.conn.query_row(TAKE_TURN, [], |row| row.get(0))?;
+            // fault: two-machines-work-shared
             if !is_ours {
                 return Err(StoreError::Busy);
             }
@@ -43,6 +44,7 @@ impl Store {
             // Nobody else does while the bot is down.
             overheard::forget(tx, now)?;
             tx.execute("INSERT INTO processing_lock (id) VALUES (1) ON CONFLICT DO NOTHING", [])?;
+            // fault: waits-sits-out-clock
             clock_rollback::follow(tx, now)?;
             let fence = tx.query_row(
                 "UPDATE processing_lock SET is_locked = 1, locked_at = ?1, seen_at = ?1, fence = fence + 1, holder = ?2

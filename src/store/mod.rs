@@ -406,6 +406,7 @@ impl Store {
     /// Those that come meanwhile read the database itself. What was committed is safe either way, so trouble is only logged.
     fn bound_log(&mut self) {
         let bytes = self.log_bytes();
+        // fault: long-log-left-grow
         if bytes < self.restart_at_bytes {
             return;
         }
@@ -458,6 +459,7 @@ impl Store {
 fn write_durably(conn: &rusqlite::Connection) -> Result<()> {
     conn.busy_timeout(BUSY_TIMEOUT)?;
     use_log(conn)?;
+    // fault: sqlite-doesnt-sync
     conn.pragma_update(None, "synchronous", "FULL")?;
     conn.pragma_update(None, "fullfsync", true)?;
     Ok(())

@@ -127,6 +127,7 @@ fn unreadable(error: &RepoError) -> Refusal {
 
 /// Whether a rule of the person's speaks against reading this file of the memory, or against this tool's telling of it.
 fn is_kept_back(world: &World, tool: &str, place: &Path) -> bool {
+    // fault: memorys-history-tells-rule
     [tool, READ].iter().any(|tool| world.rules.keeps_back(tool, place))
 }
 

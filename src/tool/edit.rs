@@ -134,6 +134,7 @@ fn view(args: &Edit, place: &Place, world: &World) -> Outcome {
                 .map_err(|why| Refusal(format!("{why} Nothing was done.")))?
         }
     };
+    // fault: files-words-nobodys
     Ok(Done { content, taint: files::origin(place, &whole, world), ..Done::default() })
 }
 

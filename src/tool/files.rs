@@ -21,6 +21,7 @@ pub(super) fn roots(world: &World, exec: &Exec) -> Result<Roots, Refusal> {
         .with_left(world.shelter.seen(world.taint.is_some()))
         .with_brain(brain)
         .with_granted(&world.rules.readable(), &world.rules.writable());
+    // fault: files-settings-name-keys-open
     Ok(roots.without(exec.key_files()))
 }
 

@@ -320,6 +320,7 @@ fn staged(world: &World, name: &str, text: String, verb: &str) -> Outcome {
 
 /// What this tool writes says nothing of whom it is for, so it is the owner's: no edit puts it where another chat sees it.
 fn not_revealing(name: &str, old: &str, new: &str) -> Result<(), Refusal> {
+    // fault: mind-marks-section
     if !view::reveals(name, old, new) {
         return Ok(());
     }

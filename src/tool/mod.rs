@@ -282,6 +282,7 @@ impl Tool {
 
     /// The same, which no chat has that may not see all that is the owner's.
     fn for_owner(self) -> Self {
+        // fault: guests-shell-owners-files
         Self { is_owners: true, ..self }
     }
 
@@ -378,6 +379,7 @@ impl Tool {
 
     /// What the policy says of a call. Arguments that don't fit can't be judged, and running them would refuse them anyway.
     pub fn judge(&self, input: &str, world: &World, taint: Option<&str>) -> Verdict {
+        // fault: guests-call-owners-tools
         if self.is_owners && !world.sees_all() {
             return Verdict::denied(OWNERS_ALONE);
         }
@@ -416,6 +418,7 @@ impl Tool {
             taint,
             is_sandboxed,
             uncovered: uncovered.as_deref(),
+            // fault: rule-good-outlasts-untrusted
             tainted_write: if is_shell { world.shelter.tainted_write(&world.rules) } else { None },
         };
         let mut verdict = policy::judge(&subject, &world.rules, &circumstances);

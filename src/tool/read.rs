@@ -91,6 +91,7 @@ pub(super) fn tools() -> Vec<Tool> {
             skill,
         )
         .touching_in(|args: &Value, world| match Skill::deserialize(args) {
+            // fault: skills-files-read-whatever
             Ok(args) => Touched::Documents(args.document(world).into_iter().collect()),
             // Running it says what doesn't fit.
             Err(_) => Touched::Nothing,
@@ -285,6 +286,7 @@ fn further_files(paths: &[String]) -> String {
 
 /// What is searched: memory, not the standing orders or skills, and nothing that a rule keeps back.
 fn documents(world: &World) -> Vec<(String, String)> {
+    // fault: search-looks-into-rule
     let paths = in_memory(world).filter(|path| !is_kept_back(world, path));
     paths.filter_map(|path| world.documents.get(&path).map(|text| (path, text))).collect()
 }

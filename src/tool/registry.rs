@@ -221,6 +221,7 @@ impl Registry {
     /// Runs a call that may be run. Never panics on what a model sends: anything wrong is a refusal.
     pub async fn run(&self, name: &str, input: &str, world: &World, exec: &mut Exec) -> Outcome {
         match self.get(name) {
+            // fault: guests-call-owners-tools-run
             Some(tool) if tool.is_owners && !world.sees_all() => {
                 Err(Refusal(format!("{OWNERS_ALONE} Nothing was done.")))
             }

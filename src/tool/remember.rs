@@ -69,6 +69,7 @@ fn remember(args: &Remember, world: &World) -> Outcome {
     let mut text = world.documents.text(memory::SEMANTIC_MEMORY);
     let (mut content, mut receipt) = (format!("Remembered: {fact}"), format!("Remembered “{}”", brief(&fact)));
     let mut origin = origin(world);
+    // fault: cycle-learns-others-known
     if let Some(taint) = world.taint.as_ref().filter(|_| !is_said_by_person(&fact, world)) {
         topic = Some(UNCONFIRMED);
         content = format!(

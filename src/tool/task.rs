@@ -225,6 +225,7 @@ fn update(args: &Update, world: &World) -> Outcome {
     }
     // A person's own order has no wake.
     if args.key.eq_ignore_ascii_case(imported::UNCONFIRMED_KEY)
+        // fault: model-confirms-task-came
         && tasks.is_unconfirmed(&title)
         && !world.wake_id.is_empty()
     {

@@ -50,6 +50,7 @@ async fn fetch(url: String, world: &World, exec: &Exec) -> Outcome {
     Ok(Done {
         content: exec.keep_rest(NAME, content),
         receipt: Some(format!("Read {}", shown(url))),
+        // fault: pages-words-nobodys
         taint: Some(page.origin),
         ..Done::default()
     })

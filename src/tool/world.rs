@@ -423,6 +423,7 @@ impl Documents {
         // Another spelling of a document's path (`memory/./x.md`) would be no document to those that know it by its path: what others
         // may have had a hand in wouldn't be told apart.
         let is_canonical = relative.components().collect::<PathBuf>().as_os_str() == path;
+        // fault: document-read-name-disk
         let is_another = !is_canonical || is_disguised(path);
         if !is_memory || !path.ends_with(".md") || is_another || !self.is_plain(relative) {
             return None;

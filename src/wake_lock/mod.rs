@@ -189,6 +189,7 @@ impl WakeLock {
                 Ok(()) => break,
                 Err(error) if !is_contended(&error) => return Err(io(error)),
                 Err(_) if begun.elapsed() < ASKING => thread::sleep(PAUSE),
+                // fault: two-wakes-hold-lock
                 Err(_) => return Err(LockError::Held(read(path).map(Box::new))),
             }
         }

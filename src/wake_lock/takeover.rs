@@ -73,6 +73,7 @@ fn stopped_unnamed(path: &Path, line: Option<&Holder>) -> Option<Identity> {
         [pid] => Identity::of(*pid).filter(|_| process::is_stopped(*pid)),
         _ => None,
     };
+    // fault: stopped-says-holds-lock
     let who = only_holder()?;
     let begun = Instant::now();
     while begun.elapsed() < LAST_LOOK {
@@ -109,6 +110,7 @@ fn is_silent_still(path: &Path, holder: &Holder) -> bool {
 fn replace(path: &Path, holder: Holder) -> Result<TakenLock, LockError> {
     let silent_min = holder.silent_for(clock::awake()).unwrap_or_default().as_secs() / 60;
     tracing::warn!(pid = holder.pid, silent_min, "a wake that stopped is ended");
+    // fault: wake-stood-still-past
     if let Err(error) = process::end(&holder.identity(), END_BOUND) {
         return Err(LockError::Stuck { why: error.to_string(), holder: Box::new(holder) });
     }

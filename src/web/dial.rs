@@ -59,6 +59,7 @@ impl Web {
             return Err(WebError::Unreachable("This host has no address."));
         }
         // One bad answer spoils all: a name that means both is made for being dialled where it shouldn't.
+        // fault: address-isnt-judged-dialled
         let refused = found.iter().copied().find_map(why_not_public).filter(|_| !target.is_granted);
         if let Some(what) = refused {
             return Err(WebError::NotPublic { what, is_redirect: target.is_redirect });
@@ -93,6 +94,7 @@ pub(super) fn client(
 ) -> Result<Client, WebError> {
     Client::builder()
         .dns_resolver(Arc::new(Pinned { host: target.host.clone(), addresses }))
+        // fault: redirects-followed-unseen
         .redirect(Policy::none())
         .no_proxy()
         .referer(false)

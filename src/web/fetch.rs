@@ -46,6 +46,7 @@ impl Web {
             if status.is_redirection() {
                 let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
                 let next = target.redirected(location.ok_or(WebError::Status(status.as_u16()))?, &self.grants)?;
+                // fault: redirect-passes-persons-rules
                 if let Some(why) = (ask.gate)(&next.url) {
                     return Err(WebError::KeptBack { to: next.url.into(), by: origin(&target.url), why });
                 }

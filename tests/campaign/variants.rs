@@ -1,6 +1,9 @@
-//! Broken variants: the product with one line changed. Each is built in a copy of the sources, and trials of its layer are
-//! run in that build until one fails. A variant that survives shows that the campaign can't see that mistake; a line that isn't there
-//! any more is a failure, too, so that the list can't rot.
+//! Broken variants: the product with one place changed. Each is built in a copy of the sources, and trials of its layer are
+//! run in that build until one fails. A variant that survives shows that the campaign can't see that mistake.
+//!
+//! The place is marked in the source: `// fault: NAME` stands for the line below it, and for all lines up to `// fault end: NAME` where
+//! that is there. So the code may be reworded and moved, and the list says only what stands there instead. A marker without a variant
+//! is a failure, as is a variant without its marker: the list can't rot.
 
 mod list;
 mod security;
@@ -8,6 +11,7 @@ mod security;
 use std::{
     collections::BTreeSet,
     fmt, fs, io,
+    ops::Range,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -18,15 +22,19 @@ use super::{
     stories::{self, Ran},
 };
 
-/// One broken line.
+/// How the line begins above what a variant changes, and the one below it where that is more than a line.
+const MARKER: &str = "// fault: ";
+const END_MARKER: &str = "// fault end: ";
+
+/// One broken place.
 pub(crate) struct Variant {
     /// What is broken, in a few words.
     pub(crate) name: &'static str,
     /// The layer that has to see it.
     pub(crate) layer: &'static str,
-    /// A piece of the sources that occurs once below `src/`, wherever that is: code may move.
-    pub(crate) line: &'static str,
-    /// What stands there instead.
+    /// The marker's name in the sources.
+    pub(crate) marker: &'static str,
+    /// What stands there instead, without the place's own indentation.
     pub(crate) broken: &'static str,
     /// What is tried in a build of it.
     pub(crate) trials: Trials,
@@ -42,14 +50,26 @@ pub(crate) enum Trials {
 }
 
 impl Variant {
-    /// The one source that holds its line; else how often the line occurs.
-    fn place<'a>(&self, sources: &'a [Source]) -> Result<&'a Source, String> {
+    /// The one source that has its marker, and the lines that it marks; else how often the marker is there.
+    fn place<'a>(&self, sources: &'a [Source]) -> Result<(&'a Source, Range<usize>), String> {
         let holders: Vec<_> =
-            sources.iter().flat_map(|source| source.text.matches(self.line).map(move |_| source)).collect();
-        match holders.as_slice() {
-            [source] => Ok(source),
-            holders => Err(format!("its line stands {} times in the sources", holders.len())),
+            sources.iter().flat_map(|source| source.marked(self.marker).map(move |lines| (source, lines))).collect();
+        match <[_; 1]>::try_from(holders) {
+            Ok([place]) => Ok(place),
+            Err(holders) => Err(format!("its marker {} is there {} times", self.marker, holders.len())),
         }
+    }
+
+    /// The source as it is broken.
+    fn applied(&self, source: &Source, lines: &Range<usize>) -> String {
+        let old: Vec<&str> = source.text.lines().collect();
+        let (before, rest) = old.split_at(lines.start);
+        let indentation: String =
+            rest.first().map_or("", |line| line).chars().take_while(|c| c.is_whitespace()).collect();
+        let broken = self.broken.lines().map(|line| format!("{indentation}{line}"));
+        let after = rest.get(lines.len()..).unwrap_or_default();
+        let all = before.iter().map(|line| (*line).to_owned()).chain(broken);
+        all.chain(after.iter().map(|line| (*line).to_owned())).map(|line| line + "\n").collect()
     }
 
     /// That its story is told by no test, if so.
@@ -65,6 +85,25 @@ impl Variant {
 struct Source {
     path: PathBuf,
     text: String,
+}
+
+impl Source {
+    /// The lines that each marker of this name stands for.
+    fn marked(&self, name: &str) -> impl Iterator<Item = Range<usize>> {
+        let lines: Vec<&str> = self.text.lines().map(str::trim).collect();
+        let (marker, end_marker) = (format!("{MARKER}{name}"), format!("{END_MARKER}{name}"));
+        let starts: Vec<usize> = (0..lines.len()).filter(|at| lines[*at] == marker).collect();
+        starts.into_iter().map(move |marker| {
+            let end = (marker..lines.len()).find(|at| lines[*at] == end_marker);
+            let line = (marker + 1..lines.len()).find(|at| !lines[*at].starts_with(MARKER)).unwrap_or(lines.len());
+            end.map_or(line..line + 1, |end| marker + 1..end)
+        })
+    }
+
+    /// The names of its markers.
+    fn markers(&self) -> impl Iterator<Item = &str> {
+        self.text.lines().filter_map(|line| line.trim().strip_prefix(MARKER))
+    }
 }
 
 /// Every program text and statement of SQL below a directory.
@@ -115,7 +154,7 @@ pub(crate) enum Choice {
     OneEach,
     /// All.
     All,
-    /// Those whose line in the list, or what stands there instead, differs from this commit's list.
+    /// Those that aren't in this commit's list as they are now.
     Since(BTreeSet<&'static str>),
 }
 
@@ -142,7 +181,7 @@ fn changed_since(commit: &str) -> Option<BTreeSet<&'static str>> {
     let before = list("list.rs")? + &list("security.rs")?;
     let is_there =
         |text: &str| before.contains(text) || before.contains(&text.escape_default().to_string().replace("\\'", "'"));
-    let changed = all().filter(|variant| ![variant.name, variant.line, variant.broken].into_iter().all(is_there));
+    let changed = all().filter(|variant| ![variant.name, variant.marker, variant.broken].into_iter().all(is_there));
     Some(changed.map(|variant| variant.name).collect())
 }
 
@@ -225,7 +264,7 @@ fn chosen(layers: &[&'static str], choice: &Choice, seed: u64) -> Vec<&'static V
     layers.iter().enumerate().flat_map(of_layer).collect()
 }
 
-/// Entries whose line or test isn't there, and layers without any.
+/// Entries whose marker or test isn't there, markers without an entry, and layers without any.
 fn misfits(layers: &[&'static str]) -> Vec<Tried> {
     let below = |folder: &str| sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap_or_default();
     let (sources, tests) = (below("src"), below("tests"));
@@ -240,7 +279,12 @@ fn misfits(layers: &[&'static str]) -> Vec<Tried> {
         let why = variant.place(&sources).err().or_else(|| variant.missing_test(&sources, &tests))?;
         Some(Tried { name: variant.name, layer: variant.layer, verdict: Verdict::NotTried(why) })
     });
-    bare.chain(missing).collect()
+    let named: BTreeSet<&str> = all().map(|variant| variant.marker).collect();
+    let stray = sources.iter().flat_map(Source::markers).filter(|marker| !named.contains(marker)).map(|marker| {
+        let why = format!("no variant is called by the marker {marker}");
+        Tried { name: "(a marker)", layer: "all", verdict: Verdict::NotTried(why) }
+    });
+    bare.chain(missing).chain(stray).collect()
 }
 
 /// A copy of the sources that is built into a directory of its own.
@@ -300,9 +344,10 @@ impl Workshop {
 
     fn judge(&self, variant: &Variant, seed: u64) -> Result<Verdict, String> {
         let sources = sources(&self.sources.join("src")).map_err(|error| format!("the copied sources: {error}"))?;
-        let Source { path, text } = variant.place(&sources)?;
+        let (source, lines) = variant.place(&sources)?;
+        let Source { path, text } = source;
         let write = |text: &str| fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()));
-        write(&text.replacen(variant.line, variant.broken, 1))?;
+        write(&variant.applied(source, &lines))?;
         let verdict = match variant.trials {
             Trials::UpTo(trials) => self.build().and_then(|program| judged(&program, variant.layer, seed, trials)),
             Trials::Story(test) => stories::run(test, &self.sources, &self.target).map(|ran| match ran {

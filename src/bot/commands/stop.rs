@@ -4,8 +4,10 @@ use super::{super::batch::Asked, CommandReply, Desk};
 use crate::store::Order;
 
 pub(super) fn stop(desk: &Desk<'_>, asked: &Asked) -> CommandReply {
+    // fault: guests-stop-ends-work
     let is_owners = desk.is_by_owner(asked);
     let order = Order::Stop { is_owners };
+    // fault end: guests-stop-ends-work
     let since = desk.stopped_for(asked).map(|at| at.map(|at| format!(" since {}", desk.local(at))).unwrap_or_default());
     match (is_owners, since) {
         (true, _) if desk.stopped.is_none() => CommandReply::orders(

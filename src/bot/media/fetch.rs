@@ -53,9 +53,11 @@ fn what_follows(error: &FetchError, faults: u32) -> Next {
         FetchError::TooLarge => Next::Never,
         FetchError::Telegram(error) => match error {
             TelegramError::RetryAfter(wait) => {
+                // fault: rate-limit-holds-file
                 Next::Later { at_least: TimeDelta::from_std(*wait).unwrap_or(TimeDelta::MAX), all: true }
             }
             TelegramError::NotSent { .. } | TelegramError::Conflict(_) | TelegramError::Unauthorized(_) => later,
+            // fault: file-doesnt-come-once
             TelegramError::Ambiguous { .. } => few(MAX_TRIES),
             TelegramError::Rejected { description, .. } if is_unavailable(description) => few(MAX_TRIES_UNAVAILABLE),
             TelegramError::Rejected { .. } | TelegramError::ChatGone(_) | TelegramError::MigratedTo(_) => Next::Never,

@@ -42,6 +42,7 @@ impl Landing {
 
     /// Puts the file, now whole, in its place.
     pub(crate) fn keep(self) -> io::Result<()> {
+        // fault: fetched-file-moved-place
         self.file.sync_all()?;
         fs::rename(&self.part, &self.place)?;
         File::open(folder_of(&self.place)?)?.sync_all()
@@ -64,6 +65,7 @@ pub(super) fn sweep(folder: &Path) -> io::Result<usize> {
     let mut n = 0;
     for entry in entries {
         let entry = entry?;
+        // fault: bot-begins-sweeps-whole
         if entry.file_name().to_string_lossy().ends_with(PART) && entry.file_type()?.is_file() {
             remove(&entry.path())?;
             n += 1;

@@ -30,6 +30,7 @@ impl Bot<'_> {
                 tracing::info!(bot = me.username, "listening");
                 self.is_token_known = true;
                 self.me = Some(me);
+                // fault: new-bot-never-reports
                 report_in(&mut self.store, self.outside, true);
                 // A menu is for as long as a token is; a turn leaves it as it is.
                 self.told.is_known.send_replace(!self.is_turn());
@@ -112,6 +113,7 @@ impl Bot<'_> {
         let is_all_work = desk.is_all_stopped();
         let notices = stopped::notices(&reading.batch.messages, stopped, is_all_work, &self.door.config, now);
         reading.batch.notices.extend(notices);
+        // fault: batch-couldnt-stored-confirmed
         let mut accepted = self.store.accept(&reading.batch, now)?;
         self.note_floods(&reading.batch, &mut accepted, now);
         accepted.answers.extend(self.carry_out_rules(now));

@@ -334,6 +334,7 @@ impl Telegram {
             let status = response.status().as_u16();
             read_answer(status, &read_body(response).await?)
         };
+        // fault: telegrams-words-passed-token
         exchange.await.map_err(|error| error.map_text(|text| self.token.scrub(text)))
     }
 }

@@ -102,6 +102,7 @@ impl TelegramError {
         match code {
             420 | 429 => {
                 let asked = parameters.retry_after.map(Duration::from_secs).or_else(|| asked_wait(&description));
+                // fault: telegrams-retry-heard
                 Self::RetryAfter(asked.unwrap_or(RETRY_AFTER_DEFAULT).min(RETRY_AFTER_MAX))
             }
             409 => Self::Conflict(description),
@@ -127,6 +128,7 @@ impl TelegramError {
     /// A call that no answer came to. reqwest's connector fails before a byte of the request has left; anything
     /// later may have reached Telegram.
     pub(super) fn from_transport(error: reqwest::Error) -> Self {
+        // fault: answer-got-lost-taken
         let surely_not_sent = error.is_connect() || error.is_builder();
         let why = describe(error);
         if surely_not_sent { Self::NotSent { why } } else { Self::Ambiguous { why } }

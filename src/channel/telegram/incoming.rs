@@ -162,6 +162,7 @@ impl Speakers {
         let admitted = !is_disguised
             && !STAND_INS.contains(&sender_id)
             && match chat {
+                // fault: listed-group-anybody-heard
                 Some(chat) if is_group(chat) => listed(chat_id) && listed(sender_id),
                 Some(chat) if !chat.is_private() => false,
                 Some(_) | None => chat_id == sender_id && listed(sender_id),

@@ -230,6 +230,7 @@ impl Surroundings {
         let story = |story: Value| read(&story).map_or(SOMEONE.to_owned(), |story: Story| chat_name(&story.chat));
         let (of_text, of_caption) = (take("entities"), take("caption_entities"));
         let mut around = Self {
+            // fault: words-forward-brings-librarys
             forwarded_from: take("forward_origin").map(|origin| origin_name(&origin)).or(via_bot),
             caption: take("caption").and_then(|caption| read(&caption)),
             reply: take("reply_to_message").map(|message| Box::new(ReadMessage::read(message))),

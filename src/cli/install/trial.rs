@@ -194,6 +194,7 @@ impl<'a> Trial<'a> {
 
     /// Has the build before called again, and starts its bot. Says how that went.
     pub(super) fn take_back(mut self, versions: &Versions, before: &str) -> String {
+        // fault: build-isnt-called-again
         let back = InstallStep::Link { path: versions.current_link(), to: versions.folder(before) };
         if let Err(error) = perform(&back) {
             return format!(

@@ -126,6 +126,7 @@ fn purged(config: &Config, repo: &Repo, sought: &SoughtWords, is_agreed: bool) -
         }
     };
     let was_cut_off = purge::was_cut_off(config);
+    // fault: purge-cut-off-taken
     if holding == 0 && !was_cut_off {
         complain("Git's history doesn't hold these words.");
         return ExitCode::SUCCESS;

@@ -168,7 +168,9 @@ impl Meter {
                 self.complexity = Some(complexity);
                 self.from = self.taken;
             }
+            // fault: plan-raised-again-again
             Some(known) if known < complexity && self.raises < MAX_RAISES => {
+                // fault: raised-plan-begins-anew
                 self.raises += 1;
                 self.complexity = Some(complexity);
             }
@@ -184,6 +186,8 @@ impl Meter {
             rounds: self.taken.rounds.saturating_sub(self.from.rounds),
             work: self.taken.work.saturating_sub(self.from.work),
         };
+        // fault: working-time-limit
+        // fault: rounds-limit
         let is_reached = taken.rounds >= stretch.rounds || stretch.work.is_some_and(|work| taken.work >= work);
         is_reached.then_some(Reached { complexity, stretch, taken })
     }
@@ -266,6 +270,7 @@ impl Repeats {
 
     /// The call that came to the same result too often, if one did.
     pub fn too_many(&self, limits: &Limits) -> Option<&Repeated> {
+        // fault: mind-go-round-circles
         self.most.as_ref().filter(|most| most.times >= limits.same_results)
     }
 }

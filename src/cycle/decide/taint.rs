@@ -12,12 +12,14 @@ pub(in crate::cycle) const LEFT: &str = "files made after untrusted text was rea
 /// What somebody said by voice is their own word. A quotation of the asking person's own words, or of ours that nobody else had a
 /// hand in, is none of others'.
 pub(in crate::cycle) fn of(messages: &[&Incoming], files: &[File]) -> Option<String> {
+    // fault: quotation-taken-senders-words
     let quotes = messages.iter().any(|message| message.quoted.is_some() && !message.quotes_own);
     let shows = files.iter().any(|file| matches!(file.view, FileView::Image { .. }));
     let reads = files.iter().any(|file| matches!(file.view, FileView::Document { .. }));
     let names = files.iter().any(|file| file.name.is_some());
     let others = [(quotes, "a quotation"), (shows, "a picture"), (reads, "a PDF"), (names, "a file's name")];
     let others = others.into_iter().filter(|(is_there, _)| *is_there).map(|(_, what)| what.to_owned());
+    // fault: forwarded-message-taken-senders
     joined(messages.iter().filter_map(|message| message.words_of_others()).chain(others))
 }
 

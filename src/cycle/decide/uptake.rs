@@ -71,16 +71,20 @@ impl GivingUp {
 pub fn uptake(row: &CycleRow, journal: &[Entry], is_committed: bool, model: &str, has_crashed: bool) -> Uptake {
     let begun_by = row.cycle.model.as_str();
     let cuts = row.tries + u32::from(has_crashed);
+    // fault: cycle-taken-up-again
     if is_committed {
         Uptake::Conclude
     } else if journal.is_empty() {
         // Nothing has begun: what it was about is due again.
         Uptake::GiveUp(GivingUp::Unheard)
+    // fault: rule-done-given-up
     } else if row.cycle.is_by_rule() {
         Uptake::Publish
     } else if begun_by != model && begun_by != OUTSIDE && [begun_by, model].contains(&OFFLINE_MODEL) {
         // Any other model goes on from the journal's account.
         Uptake::GiveUp(GivingUp::blameless(format!("it was begun with {begun_by}, which is no longer my AI model")))
+    // fault: cycle-given-up-first
+    // fault: cycle-taken-up-once
     } else if cuts >= MAX_TRIES {
         // Its tries are counted before this look, so a giving-up that failed is repeated, and not gone on with.
         Uptake::GiveUp(GivingUp::cut_off(cuts))

@@ -196,6 +196,7 @@ pub(in crate::cycle) fn not_stopped(mut messages: Vec<Incoming>, stopped_chats: 
 /// Whether a wake has anything to do: upkeep, or a reason. Nothing is written.
 pub(in crate::cycle) fn is_anything_due(store: &Store, context: Context<'_>) -> Result<bool, WakeError> {
     let now = context.clock.now();
+    // fault: question-hadnt-left-wake
     if context.channel.is_some() && store.has_deliverable(now)? {
         return Ok(true);
     }

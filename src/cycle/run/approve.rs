@@ -127,6 +127,7 @@ fn verdict(session: &Session<'_>, live: &Live, registry: &Registry, request: &To
 
 /// What a call names that others had a hand in: it will meet that when it runs.
 fn met(live: &Live, registry: &Registry, request: &ToolRequest) -> Option<String> {
+    // fault: names-misled-cycle-left
     registry.names_untrusted(&request.name, &request.input, &live.world).then(|| taint::LEFT.to_owned())
 }
 
@@ -143,6 +144,7 @@ pub(in crate::cycle) fn forbidden(
     request: &ToolRequest,
 ) -> Option<(Entry, String)> {
     let verdict = verdict(session, live, registry, request)?;
+    // fault: yes-counts-rule-made
     if verdict.decision != Decision::Deny {
         return None;
     }
@@ -356,6 +358,7 @@ pub(in crate::cycle) async fn call_approved(
     let entry = called(live, registry, request);
     let action = (request.id.as_str(), request.name.as_str(), request.input.as_str());
     let entries = std::slice::from_ref(&entry);
+    // fault: yes-couldnt-marked-used
     if !session.store.begin_approved(&live.cycle.id, action, entries)? {
         let why = "What was approved is not what would run now, or it ran before. Nothing was done.";
         return Ok(record::settle(session, live, request, Err(Refusal(why.to_owned())))?);
@@ -382,6 +385,7 @@ fn named_files(session: &Session<'_>, live: &mut Live, request: &ToolRequest) ->
 /// wherever a question is shown, and behind a mask something else could stand.
 fn unless_it_gives_away(verdict: Verdict, request: &ToolRequest, sends: bool, redactor: &Redactor) -> Verdict {
     let ToolRequest { name, input, .. } = request;
+    // fault: call-carries-secret-away
     if sends && redactor.carries_live_secret(input) {
         return Verdict::denied("It would carry one of your keys or tokens off this machine.");
     }
@@ -391,6 +395,7 @@ fn unless_it_gives_away(verdict: Verdict, request: &ToolRequest, sends: bool, re
             [input.clone(), described.raw(), described.sentence(), described.wrapped(), verdict.reasons.join(" ")];
         shown.iter().any(|text| redactor.contains_secret(text))
     };
+    // fault: mask-hides-agreed
     if verdict.decision == Decision::Ask && is_masked() {
         return Verdict::denied(
             "It would have to ask, and what would be shown holds what looks like a key or token. Those are masked wherever they are shown, so \
@@ -404,6 +409,7 @@ fn unless_it_gives_away(verdict: Verdict, request: &ToolRequest, sends: bool, re
 fn verdict_of(approval: Option<&Approval>) -> Option<(bool, &'static str)> {
     match approval.map(|approval| approval.state) {
         Some(ApprovalState::Pending) => None,
+        // fault: answer-yes
         Some(ApprovalState::Approved) => Some((true, "")),
         Some(ApprovalState::Denied) => Some((
             false,
@@ -425,6 +431,7 @@ fn nonce() -> Result<String, WakeError> {
 
 /// Whose wish it is, where a question is shown in another chat than the one that its cycle answers, a guest's or a group.
 fn elsewhere(asked_in: Option<ChatRef>, shown_in: ChatRef) -> Option<String> {
+    // fault: question-doesnt-say-guest
     let chat = asked_in.filter(|chat| *chat != shown_in)?;
     Some(format!("Chat {chat} asked for this."))
 }

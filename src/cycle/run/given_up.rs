@@ -69,6 +69,7 @@ pub(in crate::cycle) fn given_up(
             (cycle.id.clone(), too_long(why, &open, parked))
         }
         (GivingUp::Failed(why), Some(first)) if dead.is_empty() => {
+            // fault: branch-named-message-once
             let key = if parked.is_some() { cycle.id.clone() } else { first.to_string() };
             (key, begins_again(why, "soon", parked))
         }

@@ -179,9 +179,11 @@ fn say_once_that_it_waits(session: &mut Session<'_>, live: &Live, interrupt: &In
                     changes.push(Change::Handled { key: key.clone(), value: String::new() });
                     (key, budget.notice(*cap, *most_usd, Waits::Message))
                 }
+                // fault: work-waits-budget-waits
                 None => (budget.work_key(chat, *cap), budget.notice(*cap, *most_usd, Waits::Work)),
             }
         }
+        // fault: waits-mind-out-reach
         (_, Some(first)) => (format!("waits/{first}"), interrupt.notice()),
         (_, None) => return Ok(()),
     };
@@ -217,6 +219,7 @@ pub(in crate::cycle) async fn give_up(
             merge: &merge_texts,
             is_secret: &|text| redactor.contains_secret(text),
         };
+        // fault: work-given-up-couldnt
         let Parked { branch, .. } = repo.park(&branch, &publish, Parking::ForAPerson)?;
         session.report.notes.push(format!("Its unfinished work is on the branch {branch}."));
         parked = Some(branch);

@@ -141,6 +141,7 @@ pub async fn call(context: Context<'_>, store: &mut Store, name: &str, input: &s
     let registry = Tooling::read(context).registry;
     if name == QUEUE_LIST {
         let world = looking(context, store)?;
+        // fault: queue-shown-whatever-rules
         return Ok(match refused(queue_verdict(&world)) {
             Some(why) => Told::failed(context.redactor.redact(&why)),
             None => Told { text: listed(context, store)?, is_error: false },
@@ -155,6 +156,7 @@ pub async fn call(context: Context<'_>, store: &mut Store, name: &str, input: &s
         None => Ok(Told::failed(format!("There is no tool {name:?} here."))),
         Some(Effect::Read) => {
             let world = looking(context, store)?;
+            // fault: client-reads-isnt-judged
             let told = match registry.judge(name, input, &world, Some(TAINT)).and_then(refused) {
                 Some(why) => Told::failed(why),
                 None => Told::from(registry.call(name, input, &world)),
@@ -465,5 +467,6 @@ fn reader(context: Context<'_>, store: &Store, input: &Value) -> Result<World, U
     let why = |why: &str| Unread::Refused(context.redactor.redact(why));
     let world = looking(context, store).map_err(|error| why(&error.to_string()))?;
     let verdict = Tooling::read(context).registry.judge(READ, &input.to_string(), &world, Some(TAINT));
+    // fault: resources-arent-judged
     verdict.and_then(refused).map_or(Ok(world), |refusal| Err(why(&refusal)))
 }

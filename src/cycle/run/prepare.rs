@@ -135,6 +135,7 @@ fn rules_of_chat(rules: policy::Rules, documents: &Documents, shelter: &Shelter)
     let rules = rules.with_scratch(&shelter.folder().work_path()).with_own(shelter.scratch());
     match documents.root() {
         Some(brain) => rules.with_brain(brain),
+        // fault: guests-reach-hosts-granted
         None => rules.without_hosts(),
     }
 }
@@ -229,6 +230,7 @@ pub(in crate::cycle) fn opening(
         messages: ids,
         handles: reasons.iter().filter_map(Reason::handled_key).collect(),
         head: observation.head.clone().filter(|_| is_owners),
+        // fault: whoever-goes-wakes-work
         taint: taint::joined(taint::of(&messages, &files).into_iter().chain(done_after).chain(work.taint.clone())),
     })
 }
@@ -247,6 +249,7 @@ fn fixed_parts(session: &Session<'_>, world: &World, words: &str, there: ToRead)
         None => seen.offered(words, there),
     };
     // Those of servers are in their words, and a server knows the keys that it was given. Ours are the same for everybody.
+    // fault: servers-definitions-believed-hold
     let tools = if tooling.servers.servers.is_empty() { offered } else { redactor.redact_json(&offered) };
     (system, tools)
 }

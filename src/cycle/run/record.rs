@@ -66,6 +66,7 @@ fn note_tainted_write(
     if live.state.taints.is_empty() {
         return Ok(());
     }
+    // fault: misled-cycle-writes-isnt
     let folders = registry.writes_to(&request.name, &request.input, &live.world);
     let at = rfc3339(session.now());
     let noted =
@@ -79,9 +80,11 @@ fn without_secrets(session: &Session<'_>, done: Done) -> Outcome {
     let redactor = session.context.redactor;
     let is_new_in = |file: &StagedFile| match file.base.as_deref() {
         Some(base) => redactor.contains_secret(&file.content) && !redactor.contains_secret(base),
+        // fault: wake-names-document-secret
         None => redactor.contains_secret(&file.content) || redactor.contains_secret(&file.path),
     };
     let writes_secret = |change: &Change| matches!(change, Change::File(file) if is_new_in(file));
+    // fault: call-writes-secret-into
     if done.changes.iter().any(writes_secret) {
         return Err(Refusal("This holds a key or token, which is not written down. Nothing was done.".to_owned()));
     }
@@ -157,6 +160,7 @@ pub(in crate::cycle) fn record_all(
     entries: &[Entry],
     changes: &[Change],
 ) -> Result<(), WakeError> {
+    // fault: couldnt-journalled-taken-done
     session.store.record_all(&live.cycle.id, entries, changes)?;
     entries.iter().for_each(|entry| live.state.apply(entry));
     for change in changes {

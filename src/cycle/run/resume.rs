@@ -65,8 +65,11 @@ pub(in crate::cycle) async fn run(
         }
         Err(error) => return Err(error.into()),
     };
+    // fault: conversation-goes-last-entry
     let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
+    // fault: cycle-goes-doesnt-look
     let commit = repo.wake_commit(cycle_id)?;
+    // fault end: conversation-goes-last-entry
     if commit.is_none()
         && let Some((branch, commit)) = repo.parked_by(cycle_id)?
     {
@@ -76,6 +79,7 @@ pub(in crate::cycle) async fn run(
     }
     let is_dropped = commit.is_none() && !state.open.is_empty() && session.store.are_dropped(&state.open)?;
     // What was answered before stays answered, and what the answer says was written is written.
+    // fault: message-taken-out-queue
     let has_answered = state.messages.iter().any(|id| !state.open.contains(id));
     if is_dropped && !has_answered {
         return interrupted::give_up(session, repo, cycle_id, &state, &plan_file, GivingUp::Dropped)
@@ -105,6 +109,7 @@ pub(in crate::cycle) async fn run(
         session.lay_down();
         return sync::deliver(session).await.map(|()| Next::Others);
     }
+    // fault: going-takes-longer-anybody
     session.store.resume_cycle(cycle_id)?;
     let mut account = Account::default();
     account.notes.push(format!("Went on with the wake {cycle_id}, which was interrupted."));
@@ -142,6 +147,7 @@ fn what_it_took_up(session: &Session<'_>, cycle_id: &str) -> Result<Cycle, WakeE
     let told = session.store.told_to(cycle_id)?;
     state.handles = told.handles.into_iter().collect();
     state.head_shown = told.heads.into_iter().next_back();
+    // fault: cycle-given-up-twice
     let taken = |message: &Incoming| message.cycle_id.as_deref() == Some(cycle_id);
     state.open = session.store.queued()?.iter().filter(|message| taken(message)).map(|message| message.id).collect();
     Ok(state)

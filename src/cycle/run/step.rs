@@ -53,6 +53,7 @@ pub(in crate::cycle) async fn drive(session: &mut Session<'_>, live: &mut Live) 
         }
     };
     // However it ended: a model that keeps something between turns waits for nothing now.
+    // fault: run-claude-code-goes
     session.context.model.rest();
     driven
 }

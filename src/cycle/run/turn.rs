@@ -111,6 +111,7 @@ async fn ask_until_answered(session: &mut Session<'_>, live: &mut Live) -> Resul
         tracing::warn!(attempt, %why, "the model did not answer");
         if let ModelError::Transient { spent, .. } = &error {
             let discarded = Entry::Discarded { why: why.clone(), usage: *spent };
+            // fault: turn-broke-off-booked
             pay(session, live, (reservation, priced(session, *spent, None), true), &[discarded])?;
         } else {
             pay(session, live, (reservation, Spent::default(), true), &[])?;

@@ -154,6 +154,7 @@ impl Back<'_> {
         entries.sort_by_key(|(_, entry)| entry.path.as_str());
         for (k, entry) in entries {
             let left = left.get(entry.path.as_str()).copied();
+            // fault: nothing-given-back-command
             if self.after.is_some() && left.is_none() && !gone.contains(entry.path.as_str()) {
                 continue;
             }
@@ -199,6 +200,7 @@ fn stand(
     };
     Ok(match left {
         _ if is_before => Stand::Before,
+        // fault: undo-gives-back-changed
         Some(left) if left.is_same(found) => Stand::Left,
         _ => Stand::Another,
     })

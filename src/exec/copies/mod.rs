@@ -154,6 +154,7 @@ impl Copies {
     fn of_wake(&self, wake: &str) -> impl Iterator<Item = PathBuf> + use<> {
         let mut found: Vec<(u32, PathBuf)> = folders(&self.dir.join(wake))
             .filter_map(|path| Some((path.file_name()?.to_str()?.parse().ok()?, path)))
+            // fault: copy-isnt-whole-given
             .filter(|(_, path): &(u32, PathBuf)| path.join(BEFORE).exists())
             .collect();
         found.sort();

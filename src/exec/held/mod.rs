@@ -81,6 +81,7 @@ pub fn hold(named: &BoundFiles, shelter: &Shelter) -> Result<HeldFiles, String> 
         }
     }
     if let Some(beside) = &named.beside
+        // fault: script-loads-exchanged-yes
         && fingerprint(&named.folders, &named.files).as_ref() != Some(beside)
     {
         return Err(changed(named.folders.first().map_or(shelter.scratch(), PathBuf::as_path)));

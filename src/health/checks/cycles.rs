@@ -26,6 +26,7 @@ fn judge(open: &[CycleRow], is_wake_running: bool, overdue: TimeDelta, now: Date
         let id = &row.cycle.id;
         if row.state == CycleState::Running {
             return match &row.error {
+                // fault: cycle-cut-off-none
                 _ if is_wake_running => Finding::ok(format!("{id} is under way{began}")),
                 Some(why) => Finding::warn(
                     format!("{id} was stopped{began}: {why}"),

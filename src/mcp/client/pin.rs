@@ -124,6 +124,7 @@ impl Listing {
     /// another end it.
     pub fn changed_words(&self, new: &Self, masked: &dyn Fn(&str) -> String) -> String {
         let words = new.tools.iter().map(|tool| tool.words(self.get(&tool.name), masked));
+        // fault: yes-servers-new-words
         words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n")
     }
 }

@@ -78,8 +78,11 @@ fn built(server: &Arc<Server>, tool: &Listed, pins: &Path) -> Option<Tool> {
             (true, false, true) => Effect::Idempotent,
             _ => Effect::Once,
         },
+        // fault: mcp-servers-call-stays
         risk: server.risk,
         reach: Reach::Leaves,
+        // fault end: mcp-servers-call-stays
+        // fault: guests-owners-servers
         is_owners: !server.guests,
         writes: match &server.place {
             ServerPlace::Command { writable, .. } => writable.clone(),
@@ -104,6 +107,7 @@ impl Target {
     /// What asks besides the policy.
     fn asks(&self, shelter: &Shelter) -> Vec<String> {
         let changed = Pin::load(&self.pins, &self.server.name).question(&self.server.name);
+        // fault: sandbox-mcp-call-neednt
         let is_loose = matches!(self.server.place, ServerPlace::Command { .. }) && !shelter.is_there();
         changed.into_iter().chain(is_loose.then(|| NOT_CONFINED.to_owned())).collect()
     }
@@ -220,7 +224,9 @@ fn accept(target: &Target, found: Listing, agreed: &[String]) -> Result<(), Stri
     let (accepted, sha256) = (pin.accepted.clone().unwrap_or_default(), found.sha256());
     // The whole sentence: others quote names, of files for one, that a server may choose.
     let asked = Pin { accepted: pin.accepted.clone(), found: Some(found.clone()) }.question(&server.name);
+    // fault: yes-servers-tools-accepts
     let is_agreed = asked.is_some_and(|asked| agreed.contains(&asked));
+    // fault: servers-new-tools-taken
     let is_same = pin.accepted.is_some() && accepted.sha256() == sha256;
     let has_tool = found.tools.iter().any(|listed| listed.name == *tool);
     let changes = accepted.changes(&found);
@@ -257,6 +263,7 @@ pub(super) async fn open(server: &Server, shelter: &Shelter, may_be_loose: bool)
                 let confinement = crate::sandbox::Confinement { work_dir: dir, ..shelter.confinement() };
                 return Connection::open(server, Within::Sandbox(shelter.sandbox(), &confinement)).await;
             }
+            // fault: mcp-server-nothing-confines
             if !may_be_loose {
                 return Err(ClientError::Unreachable(
                     "there is no sandbox here that could hold it, and nobody has agreed to run it without".to_owned(),
@@ -286,6 +293,7 @@ fn told(target: &Target, arguments: &Value, ReadResult { text, image, is_failure
 
 /// A failure holds the server's words, too.
 fn failed(server: &Server, content: String) -> Done {
+    // fault: mcp-servers-failure-nobodys
     Done { content, taint: Some(origin(server)), is_failure: true, ..Done::default() }
 }
 

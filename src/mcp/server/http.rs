@@ -85,6 +85,8 @@ impl Door {
         let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         let origin = headers.get(ORIGIN).map(|origin| origin.to_str().unwrap_or_default());
         let is_from_here = |origin: &str| origin.split_once("://").is_some_and(|(_, host)| is_this_machine(host));
+        // fault: wake-mcp-answers-pages
+        // fault: wake-mcp-answers-name
         if !is_this_machine(host) || !origin.is_none_or(is_from_here) {
             return Err(Box::new(plain(StatusCode::FORBIDDEN, "Only this machine, by its own name.")));
         }
@@ -108,6 +110,7 @@ impl Door {
         let digest = |token: &str| ring::digest::digest(&ring::digest::SHA256, token.as_bytes());
         said.is_some_and(|(scheme, token)| {
             scheme.eq_ignore_ascii_case("bearer")
+                // fault: token-opens-wake-mcp
                 && digest(token.trim()).as_ref() == digest(self.token.expose()).as_ref()
         })
     }

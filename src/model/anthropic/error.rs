@@ -117,6 +117,7 @@ impl ErrorAnswer<'_> {
             _ if body.error.kind.is_empty() => Remedy::AskPerson,
             other => Remedy::GiveUp(other),
         };
+        // fault: claudes-retry-heard
         let waits = self.retry_after.and_then(|value| retry_after(value, self.date)).or(complaint.wait);
         error(remedy, why, waits, Usage::default())
     }

@@ -126,8 +126,10 @@ impl TurnStream {
     /// # Errors
     /// The stream ended before the turn did.
     pub fn finish(self, request_id: Option<String>) -> Result<Turn, ModelError> {
+        // fault: stream-cut-off-taken
         if !self.has_ended() {
             return Err(self.broken("Claude's answer was cut off before its end"));
+            // fault end: stream-cut-off-taken
         }
         if self.stop_reason.is_none() && self.blocks.is_empty() {
             return Err(self.broken("Claude answered nothing"));

@@ -182,6 +182,7 @@ fn with_own_name(block: &str, offered: &[String]) -> String {
     }
     for (_, value) in fields.iter_mut().filter(|(key, _)| key == "name") {
         let called: String = serde_json::from_str(value).unwrap_or_default();
+        // fault: call-anothers-tool-under
         let own = own_name(&called).filter(|name| offered.iter().any(|known| known == name));
         *value = serde_json::Value::from(own.map_or_else(|| format!("{called}{FOREIGN}"), str::to_owned)).to_string();
     }

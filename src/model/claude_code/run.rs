@@ -58,6 +58,7 @@ const ENVIRONMENT: &[&str] = &[
     "http_proxy",
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
+    // fault: claude-code-given-variable
     "NODE_EXTRA_CA_CERTS",
 ];
 /// What it does of itself, switched off: retries and a second way of asking, which nobody has set money aside for; reading the files
@@ -234,8 +235,10 @@ impl Run {
     fn check(&mut self, tools: &[String], is_connected: bool) -> Result<(), ModelError> {
         self.has_begun = true;
         let others = relay::others(tools, &self.offered);
+        // fault: claude-code-used-tools
         if !others.is_empty() {
             let others: Vec<&str> = others.into_iter().take(5).collect();
+            // fault end: claude-code-used-tools
             let why = format!(
                 "this Claude Code has tools that can't be switched off ({}), so it isn't used",
                 others.join(", ")

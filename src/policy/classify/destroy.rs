@@ -108,6 +108,7 @@ fn files(name: &str, arguments: &[&str]) -> Option<&'static str> {
     let is_recursive = || flag(arguments, "rR") || long(arguments, "--recursive");
     let what = match name {
         _ if ERASERS.contains(&name) => "erases files",
+        // fault: folders-end-danger-among
         "rm" | "grm" if is_recursive() => "deletes a folder and all that is in it",
         "rm" | "grm" if arguments.iter().filter(|word| !word.starts_with('-')).count() > MAX_REMOVED => {
             "deletes many files"

@@ -432,6 +432,7 @@ impl Rule {
 
     /// Whether a path is the pattern's. What forbids holds for whatever a disk may take for such a path, too.
     fn leads_to(&self, pattern: &str, path: &str) -> bool {
+        // fault: path-another-letter-case
         let forbids = self.decision > Decision::Allow;
         pattern::path(pattern, path) || forbids && pattern::path(&disk::folded(pattern), &disk::folded(path))
     }

@@ -53,6 +53,8 @@ fn open<S: Stream>(shared: &Shared, client: &mut S) -> Result<(Request, TcpStrea
         read_head(&mut bounded, MAX_HEAD_BYTES).map_err(|error| bad(format!("the request can't be read: {error}")))?;
     let request = request::parse(&head).map_err(|why| bad(why.to_owned()))?;
     let to = request.to();
+    // fault: granted-host-reached-port
+    // fault: confined-program-reaches-hosts
     if !shared.grants.contains(to) {
         // Which one is the program's word, and so a model's: it may be anything.
         tracing::info!("a confined program asked for a host that isn't granted");
@@ -74,6 +76,7 @@ fn dial(shared: &Shared, to: &Grant) -> Result<TcpStream, String> {
         Destination::Name(name) => {
             let found =
                 (shared.outside.resolve)(name, to.port).map_err(|error| format!("{to} can't be found: {error}"))?;
+            // fault: granted-name-leads-inside
             check(to, &found)?;
             found
         }

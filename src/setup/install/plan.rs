@@ -164,6 +164,7 @@ fn programs(to: &Installation, from: &Path, steps: &mut Vec<InstallStep>) -> Res
         steps.extend(PROGRAMS.map(|name| copy(from, &folder, name)));
     }
     if let Some(present) = present.filter(|present| *present != new) {
+        // fault: upgrade-doesnt-copy-database
         if to.database().exists() {
             steps.push(InstallStep::SaveDatabase { from: to.database(), to: to.database_copy() });
         }

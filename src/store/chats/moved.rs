@@ -28,6 +28,7 @@ pub struct Moved {
 
 /// Whether message `o` may go to its chat, which is no group's new id that nobody has listed.
 pub(in crate::store) const MAY_BE_SPOKEN_TO: &str =
+    // fault: groups-new-id-written
     "o.chat_id NOT IN (SELECT to_id FROM moved_chats WHERE is_listed = 0)";
 
 impl Store {

@@ -366,14 +366,20 @@ impl FencedStore<'_> {
         entries: &[Entry],
     ) -> Result<bool> {
         let now = self.now();
+        // fault: allowed-call-begun-yes
         self.fenced(|tx| {
             let n = tx.execute(
+                // fault: yes-counts-other-bytes
                 "UPDATE approvals SET used_at = ?5
                  WHERE cycle_id = ?1 AND call = ?2 AND tool = ?3 AND action = ?4 AND state = 'approved' AND used_at IS NULL",
+                // fault end: yes-counts-other-bytes
+        // fault end: allowed-call-begun-yes
                 (cycle_id, call, tool, action, rfc3339(now)),
             )?;
+            // fault: allowed-call-begun-line
             if n == 1 {
                 entries.iter().try_for_each(|entry| journal::append(tx, cycle_id, entry, now))?;
+            // fault end: allowed-call-begun-line
             }
             Ok(n == 1)
         })
@@ -401,12 +407,18 @@ pub(in crate::store) fn tap(
         attempts::has_come(tx, outgoing_id, tap.message_id, now)?;
     }
     let n = tx.execute(
+        // fault: press-counts-another
+        // fault: press-counts-under-message
+        // fault: press-counts-wherever-made
         "UPDATE approvals SET state = ?2, decided_at = ?3, decided_by = ?7
          WHERE nonce = ?1 AND state = 'pending' AND expires_at > ?3 AND chat_id = ?5
            AND (approver IS NULL OR approver = ?4)
            AND EXISTS (SELECT 1 FROM outgoing_parts p
                        WHERE p.outgoing_id = approvals.outgoing_id
                          AND (p.repeats > 0 OR p.channel_message_id = ?6 AND COALESCE(CAST(?8 AS TEXT) >= p.channel_date, TRUE)))",
+        // fault end: press-counts-another
+        // fault end: press-counts-under-message
+        // fault end: press-counts-wherever-made
         sql::params![
             nonce,
             decided(is_approval),
@@ -439,8 +451,11 @@ pub(in crate::store) fn decide_here(
     now: DateTime<Utc>,
 ) -> Result<bool> {
     let n = tx.execute(
+        // fault: question-answered-ever
         "UPDATE approvals SET state = ?2, decided_at = ?3, decided_by = 'console'
          WHERE id = ?1 AND state = 'pending' AND expires_at > ?3",
+        // fault end: question-answered-ever
+        // fault: counts-yes
         (id, decided(is_approval), rfc3339(now)),
     )?;
     Ok(n == 1)

@@ -353,6 +353,7 @@ pub(in crate::store) fn append(tx: &Transaction<'_>, cycle_id: &str, entry: &Ent
     )?
     .execute((cycle_id, rfc3339(now), entry.kind(), crate::store::json(entry)))?;
     if let Entry::Said { messages, .. } = entry {
+        // fault: cycle-doesnt-mark-messages
         claims::note(tx, messages, cycle_id)?;
     }
     if let Entry::Handed { model, .. } = entry {
@@ -371,8 +372,10 @@ pub(in crate::store) fn carry_out(
         Change::File(file) => {
             // The base is what the cycle read first; later edits of the same file keep it.
             tx.execute(
+                // fault: files-base-read-last
                 "INSERT INTO cycle_files (cycle_id, path, base, content) VALUES (?1, ?2, ?3, ?4)
                  ON CONFLICT (cycle_id, path) DO UPDATE SET content = excluded.content",
+                // fault end: files-base-read-last
                 (cycle_id, &file.path, &file.base, &file.content),
             )?;
         }

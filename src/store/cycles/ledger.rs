@@ -179,6 +179,7 @@ fn set_aside(
     now: DateTime<Utc>,
 ) -> Result<std::result::Result<Reservation, Cap>> {
     for cap in caps {
+        // fault: request-passes-cap
         if spent(tx, "at >= ?1", &rfc3339(cap.since))?.cost_usd + most_usd > cap.usd {
             return Ok(Err(cap.cap));
         }

@@ -135,6 +135,7 @@ impl FencedStore<'_> {
         self.fenced(|tx| {
             let kept: Option<String> =
                 tx.query_row("SELECT taken_back FROM undos WHERE id = ?1", [undo.id], |row| row.get(0))?;
+            // fault: undo-begun-again-forgets
             let taken = match kept.and_then(|kept| serde_json::from_str(&kept).ok()) {
                 Some(taken) => taken,
                 None => take_back(tx, &undo.wake, by, now)?,

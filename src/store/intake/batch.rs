@@ -92,8 +92,10 @@ impl Store {
     /// Stores a batch of updates, the bot's own answers to commands among them and the next offset, in one
     /// transaction: only after it may the channel be told that they arrived.
     pub fn accept(&mut self, batch: &Batch, now: DateTime<Utc>) -> Result<Accepted> {
+        // fault: batch-confirmed-synced
         self.write(|tx| {
             let mut accepted = Accepted::default();
+        // fault end: batch-confirmed-synced
             for message in &batch.messages {
                 let typed = batch.owner_chat.map(|owner| typed::take_in(tx, (batch.bot_id, owner), message, now));
                 if let Some(answer) = typed.transpose()?.flatten() {
@@ -110,6 +112,7 @@ impl Store {
                 accepted.count(parts::edit(tx, batch.bot_id, edit, now)?);
             }
             for ordered in &batch.commands {
+                // fault: rest-long-text-runs
                 if is_rest(tx, batch.bot_id, ordered)? {
                     continue;
                 }

@@ -59,6 +59,7 @@ pub(in crate::store) fn take_in(
         return Ok(Some(TypedAnswer { said: None, has_decided: false }));
     }
     let questions = open_questions(tx, (owner, message_id), is_for_all(&message.text), now)?;
+    // fault: typed-yes-counts-older
     let is_before = questions.iter().all(|question| question.date <= sent_at);
     let is_about = |question: &OpenQuestion| message.quotes == Some(question.message_id);
     let is_about_another = message.quoted.is_some() && !questions.iter().all(is_about);

@@ -64,6 +64,7 @@ pub(in crate::store) fn parts_before(
 /// Forgets what has been waiting for long enough, and what a clock that was set back dates later. By so much at least: who asks may have
 /// looked at the clock before it was heard.
 pub(in crate::store) fn forget(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
+    // fault: said-others-stays
     tx.prepare("DELETE FROM overheard WHERE heard_at <= ?1 OR heard_at > ?2")?
         .execute((rfc3339(now - HOLD), rfc3339(now + HOLD)))?;
     Ok(())

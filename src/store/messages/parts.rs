@@ -90,6 +90,7 @@ pub(in crate::store) fn take_in(
         None => None,
     };
     match earlier {
+        // fault: part-comes-late-changes
         Some(row) if row.is_open && has_room(tx, row.row, message)? => {
             join(tx, bot_id, row.row, message, now)?;
             Ok(Taken::Changed)
@@ -201,8 +202,10 @@ fn is_known(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming) -> Result<
     let Some(update_id) = message.update_id else { return Ok(false) };
     let known = tx
         .prepare(
+            // fault: update-changed-message-taken
             "SELECT EXISTS (SELECT 1 FROM incoming_messages WHERE bot_id = ?1 AND update_id = ?2)
                  OR EXISTS (SELECT 1 FROM message_updates WHERE bot_id = ?1 AND update_id = ?2)",
+            // fault end: update-changed-message-taken
         )?
         .query_row((bot_id, update_id), |row| row.get(0))?;
     Ok(known)
@@ -309,6 +312,7 @@ fn holder_of(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming) -> Result<Op
 
 /// Whether a row `m` may still change: it is queued, and stands in no conversation that goes on. What a model has seen stays.
 pub(in crate::store) fn may_change() -> String {
+    // fault: message-conversation-edited
     format!("(m.processed = 0 AND NOT EXISTS (SELECT 1 FROM cycles c WHERE c.id = m.cycle_id AND c.state IN {OPEN}))")
 }
 

@@ -363,7 +363,9 @@ impl Store {
                 let (from, text) = (words(row, 1)?, text_of(row, 2)?);
                 let (kind, forwarded_from) = (words(row, 4)?.unwrap_or_default(), words(row, 5)?);
                 let taint = match from {
+                    // fault: forward-stands-next-opening
                     Some(_) => super::provenance::of_incoming(&kind, &text, forwarded_from.as_deref()),
+                    // fault: answer-others-words-stands
                     None => words(row, 6)?,
                 };
                 let at = words(row, 0)?.as_deref().and_then(parse_time);
@@ -412,11 +414,13 @@ pub(in crate::store) fn insert(
                 known.or_else(|| message.quoted.clone()),
                 message.forwarded_from,
                 message.raw,
+                // fault: update-comes-again-another
                 message.update_id.and(bot_id),
                 message.update_id,
                 album,
                 message.sent_at.map(rfc3339),
                 rfc3339(now + HOLD),
+                // fault: answer-quoted-if-nobody
                 super::provenance::quotes_own(tx, bot_id, message)?,
                 message.update_id.map(|_| TELEGRAM),
             ],
@@ -510,8 +514,10 @@ pub(in crate::store) fn count_failure(
 ) -> Result<Option<u32>> {
     let attempts: Option<u32> = tx
         .prepare(
+            // fault: failed-cycle-doesnt-count
             "UPDATE incoming_messages SET attempts = attempts + 1, cycle_id = ?2 WHERE id = ?1 AND processed = 0
              RETURNING attempts",
+            // fault end: failed-cycle-doesnt-count
         )?
         .query_row((id, cycle), |row| row.get(0))
         .optional()?;

@@ -135,16 +135,19 @@ pub enum PartOutcome {
 /// cycle has to wait, and the question that it waits for, leave while it waits. While all is stopped only commands are
 /// answered; what was taken back never leaves, nor what is about to be.
 pub(in crate::store) const DELIVERABLE: &str =
+    // fault: reply-leaves-cycle-committed
     "o.taken_back_at IS NULL AND (o.kind = 'command' OR NOT EXISTS (SELECT 1 FROM stopped))
     AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = o.cycle_id AND u.done_at IS NULL)
     AND NOT EXISTS (
     SELECT 1 FROM cycles c WHERE c.id = o.cycle_id
     AND (c.state = 'running' OR c.state IN ('waiting', 'parked') AND o.kind NOT IN ('notice', 'approval')))";
+// fault end: reply-leaves-cycle-committed
 
 /// Earlier parts of the chat hold part `p` of message `o` back: those that wait, those under way, and those in doubt that
 /// the next wake repeats. But for what a cycle that waits has said: it leaves after its commit, and the question or the notice
 /// that tells of the wait, and what others have to say meanwhile, would wait for that in turn. A bound `?2` (a choice of
 /// messages) lifts the order between messages, not that of their parts.
+// fault: notice-waits-behind-cycle
 const HELD_BACK: &str = "EXISTS (
     SELECT 1 FROM outgoing_messages eo JOIN outgoing_parts e ON e.outgoing_id = eo.id
     WHERE eo.chat_id = o.chat_id AND eo.sent_at IS NULL AND eo.taken_back_at IS NULL
@@ -154,6 +157,7 @@ const HELD_BACK: &str = "EXISTS (
       AND NOT EXISTS (SELECT 1 FROM cycles ec WHERE ec.id = eo.cycle_id AND ec.state IN ('waiting', 'parked')
                       AND e.state = 'planned' AND eo.kind NOT IN ('notice', 'approval'))
       AND (eo.id < o.id AND CAST(?2 AS TEXT) IS NULL OR eo.id = o.id AND e.part < p.part))";
+// fault end: notice-waits-behind-cycle
 
 /// Part `p` needn't wait at ?1. What lies beyond ?3, the longest wait there is, was written while the clock was wrong.
 const IS_TIME: &str = "(p.not_before IS NULL OR p.not_before <= ?1 OR p.not_before > ?3)";
@@ -185,10 +189,12 @@ impl Store {
         };
         self.write(|tx| {
             let n = tx.execute(
+                // fault: attempt-nobody-waits-more
                 "UPDATE outgoing_parts SET state = ?3, not_before = ?4, channel_message_id = COALESCE(?5, channel_message_id),
                      channel_date = COALESCE(?9, channel_date), error = ?6, changed_at = ?7, sender = NULL
                  WHERE outgoing_id = ?1 AND part = ?2
                    AND (?3 = 'sent' OR state IN ('attempting', 'unknown') AND attempts = ?8)",
+                // fault end: attempt-nobody-waits-more
                 sql::params![
                     claimed.outgoing_id,
                     claimed.part,
@@ -308,6 +314,7 @@ impl FencedStore<'_> {
     /// As [`Store::claim_part`], for the wake that holds `fence`.
     pub fn claim_part_of_wake(&mut self, pick: Pick<'_>, me: &Identity) -> Result<Option<Claimed>> {
         let now = self.now();
+        // fault: part-sent-claim-synced
         self.fenced(|tx| claim(tx, pick, me, now))
     }
 
@@ -325,9 +332,11 @@ impl FencedStore<'_> {
                 )?;
             }
             let repeats = tx.execute(
+                // fault: doubt-repeated-again-again
                 "UPDATE outgoing_parts SET state = 'planned', repeats = 1, changed_at = ?1
                  WHERE state = 'unknown' AND repeats = 0",
                 [rfc3339(now)],
+                // fault end: doubt-repeated-again-again
             )?;
             Ok(repeats)
         })
@@ -403,8 +412,10 @@ fn claim(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: DateTime<Utc>
         .optional()?;
     if let Some(claimed) = &claimed {
         tx.execute(
+            // fault: part-being-sent-taken
             "UPDATE outgoing_parts SET state = 'attempting', attempts = attempts + 1, sender = ?3, changed_at = ?4
              WHERE outgoing_id = ?1 AND part = ?2",
+            // fault end: part-being-sent-taken
             (claimed.outgoing_id, claimed.part, json(me), rfc3339(now)),
         )?;
     }

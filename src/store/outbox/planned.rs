@@ -65,6 +65,7 @@ pub(in crate::store) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now:
         if let Some(nudge) = &message.nudge {
             questions::note_nudge(tx, id, nudge)?;
         }
+        // fault: links-followed-others-words
         let links = if message.links_as_text || taint.is_some() { Links::AsText } else { Links::Clickable };
         plan_parts_of(tx, id, &text, message.kind, links, now)?;
     }

@@ -27,6 +27,7 @@ const UNKNOWN: &str = "a record that can't be read";
 
 /// Whose words a message of ours may hold, as it is planned.
 pub(in crate::store) fn of_outgoing(tx: &Transaction<'_>, message: &NewOutgoing) -> Result<Option<String>> {
+    // fault: remote-says-ours
     let outside = outside::origins_in(&message.text);
     if let Some(taint) = &message.taint {
         return Ok(Some(outside.map_or_else(|| taint.clone(), |outside| format!("{taint}, {outside}"))));
@@ -35,6 +36,7 @@ pub(in crate::store) fn of_outgoing(tx: &Transaction<'_>, message: &NewOutgoing)
         return Ok(Some(COMMANDS.to_owned()));
     }
     let Some(cycle) = message.cycle_id.as_deref() else { return Ok(outside) };
+    // fault: guest-lets-owner-told
     let said = of_another_chat(tx, cycle, message.chat)?;
     let origins: Vec<String> = outside.into_iter().chain(said).chain(of_cycle(tx, cycle)?).collect();
     Ok((!origins.is_empty()).then(|| origins.join(", ")))

@@ -260,6 +260,7 @@ impl Postgres {
         let mut done = self.call_once(work());
         let begun = Instant::now();
         // Outside a transaction there are only looks and beginnings.
+        // fault: lost-connection-shared-database
         while may_repeat && done.as_ref().is_err_and(PostgresError::is_lost) {
             done = self.call_once(work());
             if done.is_ok() || begun.elapsed() >= self.patience.get() {

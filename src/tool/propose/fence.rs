@@ -64,6 +64,7 @@ pub(super) fn check(path: &str, before: &str, after: &str) -> Result<(), Refusal
             "A job's budget is never part of a proposal, and that of {path} would change. Nothing was done."
         ))),
         // The line counts by where it stands, too.
+        // fault: proposal-let-chats-share
         None if path == CLAUDE && view::is_shared(before) != view::is_shared(after) => Err(Refusal(format!(
             "Whether chats share their memory is never part of a proposal, and {path} would change it. Nothing was done."
         ))),
@@ -125,6 +126,7 @@ fn as_read(line: &str) -> String {
     let shown: String = line.chars().filter(|c| !is_hidden(*c) || *c == '\u{3000}' || *c == '\u{a0}').collect();
     let plain = ComposingNormalizerBorrowed::new_nfkc().normalize(&shown).into_owned();
     let signs = plain.chars().map(|c| match c {
+        // fault: address-other-signs-proposed
         c if DOTS.contains(c) => '.',
         c if SLASHES.contains(c) => '/',
         c if COLONS.contains(c) => ':',

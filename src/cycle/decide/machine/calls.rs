@@ -62,6 +62,7 @@ impl Pending {
 pub fn doubt(effect: Option<Effect>, is_yes_used: bool) -> Option<&'static str> {
     match effect {
         Some(Effect::Staged) => None,
+        // fault: yes-good-same-again
         Some(Effect::Read | Effect::Idempotent) if !is_yes_used => None,
         _ => Some(UNCERTAIN),
     }

@@ -116,6 +116,7 @@ impl SqlConnection {
     }
 
     /// From now on a server that goes away is waited for so long. A file is there or it isn't.
+    #[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "a file is never waited for"))]
     pub(in crate::store) fn wait_for_server(&self, patience: Duration) {
         match &self.engine {
             Engine::Sqlite(_) => {}

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     config::Config,
-    health::{HealthReport, Remedy},
+    health::{HealthReport, Remedy, TIDY_UP},
     index::Index,
     outside,
     process::{self, Spec},
@@ -41,15 +41,23 @@ pub(super) fn run(config: &Config, offline: bool) -> ExitCode {
     }
     let is_watched = io::stdin().is_terminal() && io::stderr().is_terminal();
     print("\n");
-    let mut is_mended = false;
+    let (mut is_mended, mut is_broken) = (false, false);
     for remedy in &remedies {
+        // A wake would meet what is still broken.
+        if *remedy == Remedy::Wake && is_broken {
+            print(&format!("Left until the memory is mended: {}\n", remedy.command()));
+            continue;
+        }
+        let is_of_memory = matches!(remedy, Remedy::InMemory { command, .. } if command != TIDY_UP);
         let what = outside::unmarked(&remedy.what()).into_owned();
         if !remedy.is_safe() && !is_watched {
             print(&format!("Left to you: {what}: {}\n", remedy.command()));
+            is_broken |= is_of_memory;
             continue;
         }
         if !remedy.is_safe() && !is_wanted(&what) {
             print(&format!("Left as it is. By hand: {}\n", remedy.command()));
+            is_broken |= is_of_memory;
             continue;
         }
         match mend(config, remedy) {
@@ -58,6 +66,7 @@ pub(super) fn run(config: &Config, offline: bool) -> ExitCode {
                 print(&format!("Done: {what}.\n"));
             }
             Err(why) => {
+                is_broken |= is_of_memory;
                 let why = redactor(config).redact(&why);
                 print(&format!("Not done: {what}: {why}\nBy hand: {}\n", remedy.command()));
             }

@@ -21,7 +21,7 @@ use chrono::{DateTime, Utc};
 pub use about::ABOUT;
 pub use checks::IDS;
 pub use finding::{Finding, Status};
-pub use remedy::Remedy;
+pub use remedy::{Remedy, TIDY_UP};
 
 use crate::{config::Config, redact::Redactor, words};
 use checks::{CHECKS, Check};

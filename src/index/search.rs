@@ -25,6 +25,8 @@ const MAX_WITH_NEIGHBOURS: usize = 100;
 /// Lines before and after one.
 const NEIGHBOURS: i64 = 2;
 
+/// The record's own verbs for having written down what was said. Any other, such as "finished", tells something new.
+const NOTING_VERBS: &str = "Remembered Put Added Set Noted Answered";
 /// A record of fewer words is kept: they may be anywhere.
 const MIN_REPEATED_WORDS: usize = 3;
 
@@ -187,15 +189,16 @@ type Ranked = (f32, Box<Candidate>, weights::Features);
 struct Told(HashMap<Option<NaiveDate>, Vec<HashSet<String>>>);
 
 impl Told {
-    /// Whether a line of the log or of a recording only says again what stands before it: its verb is the program's ("Remembered"), and
-    /// every other word is in one text of that day. Any other text is noted, for the lines behind it.
+    /// Whether a line of the log or of a recording only says again what stands before it: every word but its verb is in one text of that
+    /// day. Any other text is noted, for the lines behind it.
     fn is_repeated_by(&mut self, candidate: &Candidate, path: &str) -> bool {
         let is_record = path == EPISODIC_MEMORY || path.starts_with(RECORDINGS);
         let texts = self.0.entry(candidate.date).or_default();
         if is_record {
             let words: Vec<String> = content_words(what_was_done(&candidate.text)).collect();
-            let adds = |text: &HashSet<String>| words.iter().filter(|word| !text.contains(*word)).count();
-            return words.len() >= MIN_REPEATED_WORDS && texts.iter().any(|text| adds(text) <= 1);
+            let verbs: HashSet<String> = content_words(NOTING_VERBS).collect();
+            let repeats = |text: &HashSet<String>| words.iter().all(|word| text.contains(word) || verbs.contains(word));
+            return candidate.date.is_some() && words.len() >= MIN_REPEATED_WORDS && texts.iter().any(repeats);
         }
         texts.push(content_words(&candidate.text).collect());
         false

@@ -391,7 +391,7 @@ fn a_line_of_the_log_that_only_repeats_a_fact_is_left_out_and_an_imported_chat_c
     let facts = "## Notes\n- the plumber is called Joe <!-- wake 20261128T203620Z-1 message 10 -->\n";
     let log = "# Log\n\n## 2026-11-28\n\
                - 21:36 Woke for 1 message from the terminal. <!-- wake 20261128T203620Z-1 own -->\n  Remembered “the plumber is called Joe”\n  Answered 1 message: Remembered: the plumber is cal…\n\
-               - 21:40 Woke for 1 message. Asked the plumber Joe for an offer by mail <!-- wake 2 own -->\n\
+               - 21:40 Woke for 1 message. Finished the task “the plumber is called Joe” <!-- wake 2 own -->\n\
                ## 2026-11-27\n- 08:00 Woke for 1 message. Remembered “the plumber is called Joe” <!-- wake 0 own -->\n";
     let chat = "# Sourdough hydration\n\n## 2025-05-03\n\n**You** (00:30): How wet should the plumber's starter be?\n";
     let imported = "memory/imported/claude/2025-05/2025-05-03-76ecc36ca313.md";

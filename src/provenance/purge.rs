@@ -19,7 +19,7 @@ use crate::{
     config::Config,
     cycle::merge_texts,
     memory::forgetting::SoughtWords,
-    repo::{Oid, REMOTE_TIMEOUT, RemoteError},
+    repo::{Oid, OldLine, REMOTE_TIMEOUT, RemoteError},
     store::HEAD_SEEN,
     words::count,
 };
@@ -66,7 +66,9 @@ pub fn purge(
     }
     let Some(planned) = hand.repo.plan_purge(&|text| sought.masked(text), now)? else {
         if !cut_off.is_empty() {
-            finish(hand, &cut_off)?;
+            // Other words were purged then, and the remote still has them: that note is for the purge of those.
+            let is_left = hand.repo.old_line()? == Some(OldLine::Remote);
+            finish(hand, if is_left { &[] } else { &cut_off })?;
         }
         return Ok(PurgedHistory { commits: 0, backup: None, pushed: None });
     };

@@ -6,6 +6,7 @@ use std::{fmt, fs, path::Path};
 use git2::Index;
 
 use super::DEFAULT_BRANCH;
+use crate::words::in_shell;
 
 /// A file of git's that can't be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,9 +43,13 @@ impl Ailment {
     pub fn mended_by(&self) -> String {
         match self {
             Self::Index => "rm .git/index && git reset".to_owned(),
-            Self::Head { branch } => format!("echo 'ref: refs/heads/{branch}' > .git/HEAD"),
+            Self::Head { branch } => {
+                format!("echo {} > .git/HEAD", in_shell(Path::new(&format!("ref: refs/heads/{branch}"))))
+            }
             Self::Branch { branch } => {
-                format!("tail -n 1 .git/logs/refs/heads/{branch} | cut -d ' ' -f 2 > .git/refs/heads/{branch}")
+                let log = in_shell(Path::new(&format!(".git/logs/refs/heads/{branch}")));
+                let name = in_shell(Path::new(&format!(".git/refs/heads/{branch}")));
+                format!("id=$(tail -n 1 {log} | cut -d ' ' -f 2) && [ -n \"$id\" ] && echo \"$id\" > {name}")
             }
             Self::PackedRefs => {
                 "cp .git/packed-refs .git/packed-refs.bad && grep -aE '^(#.*|\\^[0-9a-f]+|[0-9a-f]+ refs/.+)$' .git/packed-refs.bad > \

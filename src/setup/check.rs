@@ -205,7 +205,7 @@ async fn served_models(config: &Config) -> Result<Vec<ServedModel>, Checked> {
     let server = openai::OpenAi::new(OpenAiOptions {
         base_url: config.openai_base_url.clone(),
         api_key: config.openai_key.clone(),
-        model: config.effective_model().to_owned(),
+        model: config.model.clone(),
         usd_per_million: config.openai_price,
         idle_timeout: CALL_TIMEOUT,
         total_timeout: CALL_TIMEOUT,
@@ -242,7 +242,8 @@ async fn server_key(config: &Config, tools: CheckTools<'_>) -> Checked {
 
 /// Whether the server that is set has the model.
 async fn server_model(config: &Config, tools: CheckTools<'_>) -> Checked {
-    let name = config.effective_model();
+    // The one that is set, whatever was chosen in a chat.
+    let name = config.model.as_str();
     if !tools.asks_others {
         return Checked::Unknown("not tried".to_owned());
     }
@@ -279,7 +280,7 @@ fn nearest_names<'a>(wanted: &str, names: &[&'a str]) -> Vec<&'a str> {
 /// The price of the server's model, in words.
 fn server_price(config: &Config) -> String {
     match config.openai_price {
-        _ if config.is_local(config.effective_model()) => "free, and nothing leaves this machine".to_owned(),
+        _ if config.is_local(&config.model) => "free, and nothing leaves this machine".to_owned(),
         Some(price) => offered::per_million(price),
         None => "its price isn't known (OPENAI_PRICE says it), so it counts as dear".to_owned(),
     }

@@ -17,6 +17,7 @@ pub use self::{
     check::{CheckTools, Checked, check},
     local_models::FoundServer,
     names::{AssistantNames, DEFAULT_NAME, names_in, with_names},
+    servers::is_example_server,
     shown::{SettingGroup, ShownSetting, changed_since, shown_settings},
     steps::{SetupQuestion, SetupStep, TakenAnswer, from_environment},
     write::{WriteError, write_settings},

@@ -11,10 +11,28 @@ use crate::{
     process,
 };
 
-/// Whether the only model or one of several is of a server that the person names, not one that was found on this machine.
+/// Whether the only model or one of several is of a server that the person has named, not one that was found on this machine.
 pub(super) fn has_own_server(config: &Config) -> bool {
     config.said_models().any(|name| Provider::of(name) == Provider::OpenAi)
         && !FoundServer::is_usual(&config.openai_base_url)
+}
+
+/// Why a server can't be taken: what the environment says would go there, or wins over it. An environment's key is another server's.
+pub(super) fn refused_server(url: &str, said: &SaidSettings, config: &Config) -> Option<String> {
+    if url.trim_end_matches('/') == config.openai_base_url {
+        return None;
+    }
+    let set = ["OPENAI_API_KEY", "OPENAI_API_KEY_FILE", "OPENAI_BASE_URL"];
+    let name = set.into_iter().find(|name| said.is_from_environment(name))?;
+    Some(format!(
+        "{name} is set in the environment, for {}: this server would get what is meant for that one. Take it out there first",
+        config.openai_base_url
+    ))
+}
+
+/// The server of a choice; `None` if it stands for something else.
+pub(super) fn chosen_server(answer: &str) -> Option<&str> {
+    answer.strip_prefix(SERVER)
 }
 
 /// Another server, and one of its models. The key and the price were for the server before it.

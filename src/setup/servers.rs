@@ -56,6 +56,11 @@ pub(super) fn is_elsewhere(config: &Config) -> bool {
     config.said_models().any(|name| Provider::of(name) == Provider::OpenAi && !config.is_local(name))
 }
 
+/// Whether the person's own server has no address yet.
+pub fn is_example_server(config: &Config) -> bool {
+    config.openai_base_url == EXAMPLE_URL
+}
+
 /// The only model that is said, without its prefix, if an OpenAI-compatible server has it.
 pub(super) fn only_model(config: &Config) -> Option<&str> {
     config.model.strip_prefix(openai::PREFIX).filter(|name| !name.contains(','))

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use super::{
     local_models::FoundServer,
-    models::{has_own_server, is_free, model_changes, model_choices, server_changes},
+    models::{chosen_server, has_own_server, is_free, model_changes, model_choices, refused_server, server_changes},
     names::{AssistantNames, DEFAULT_NAME, check_name},
-    servers::{KnownServer, is_elsewhere, only_model},
+    servers::{EXAMPLE_URL, KnownServer, is_elsewhere, only_model},
 };
 use crate::{
     config::{
@@ -193,7 +193,7 @@ impl SetupStep {
             ),
             Self::ServerPrice => (
                 "What does that model cost?",
-                "US dollars for a million tokens, in/out, such as 0.28/0.42. Enter alone: it counts as dear, so that your budget holds.",
+                "US dollars for a million tokens, in/out, such as 0.28/0.42; none: it counts as dear, so that your budget holds.",
             ),
             Self::Bot => (
                 "The token of your Telegram bot?",
@@ -233,9 +233,11 @@ impl SetupStep {
             // Without a model there is nobody to take it.
             Self::Initiative => config.said_models().any(|name| name != OFFLINE_MODEL),
             Self::ServerUrl => has_own_server(config) && KnownServer::at(&config.openai_base_url).is_none(),
-            Self::ServerKey => has_own_server(config),
-            Self::ServerModel => has_own_server(config) && only_model(config).is_some(),
-            Self::ServerPrice => is_elsewhere(config) && only_model(config).is_some(),
+            Self::ServerKey => has_own_server(config) && config.openai_base_url != EXAMPLE_URL,
+            Self::ServerModel => Self::ServerKey.applies(config) && only_model(config).is_some(),
+            Self::ServerPrice => {
+                is_elsewhere(config) && config.openai_base_url != EXAMPLE_URL && only_model(config).is_some()
+            }
             Self::Voice => voice::IS_BUILT,
             // What costs nothing needs no bound.
             Self::Budget => config.said_models().any(|name| !is_free(name, config)),
@@ -304,16 +306,29 @@ impl SetupStep {
                 Ok(()) => TakenAnswer::Workspace(answer.to_owned()),
                 Err(what) => TakenAnswer::Wrong(what),
             },
-            Self::Model => TakenAnswer::Changes(model_changes(answer, said, config)),
+            Self::Model => match chosen_server(answer).and_then(|url| refused_server(url, said, config)) {
+                Some(why) => TakenAnswer::Wrong(why),
+                None => TakenAnswer::Changes(model_changes(answer, said, config)),
+            },
             Self::Key => secret("ANTHROPIC_API_KEY", answer),
             Self::ServerUrl => match check_value("OPENAI_BASE_URL", answer, said.home()) {
-                Ok(()) => TakenAnswer::Changes(server_changes(answer, None, config)),
+                Ok(()) => match refused_server(answer, said, config) {
+                    Some(why) => TakenAnswer::Wrong(why),
+                    None => TakenAnswer::Changes(server_changes(answer, None, config)),
+                },
                 Err(what) => TakenAnswer::Wrong(what),
             },
             Self::ServerKey => secret("OPENAI_API_KEY", answer),
             Self::ServerModel => {
                 let model = format!("{}{answer}", openai::PREFIX);
-                setting("MODEL", &model, model == config.model, said)
+                let is_same = model == config.model;
+                match setting("MODEL", &model, is_same, said) {
+                    // The price was another model's.
+                    TakenAnswer::Changes(changes) if !is_same => {
+                        TakenAnswer::Changes(changes.into_iter().chain([("OPENAI_PRICE", None)]).collect())
+                    }
+                    taken => taken,
+                }
             }
             Self::ServerPrice => {
                 let is_same = config.openai_price.is_some_and(|(input, output)| format!("{input}/{output}") == answer);

@@ -70,6 +70,8 @@ pub(in crate::store) enum SettingBefore {
     Queued {
         /// Its row.
         message: i64,
+        /// What had become of it; `None`: it waited.
+        was: Option<String>,
     },
 }
 

@@ -337,8 +337,10 @@ fn policy(missed: Missed) -> String {
 
 fn done(args: &Which, world: &World) -> Outcome {
     let mut query = args.reminder.clone();
-    if query.trim().eq_ignore_ascii_case("last") {
-        let sent = near::just_sent(world)?;
+    // By the whole of its words: one that only holds them is another.
+    let named = query.trim().strip_prefix('“').and_then(|text| text.strip_suffix('”')).map(str::to_owned);
+    if named.is_some() || query.trim().eq_ignore_ascii_case("last") {
+        let sent = named.map_or_else(|| near::just_sent(world), Ok)?;
         match visible(world).find(|reminder| reminder.what.text.lines().next().map(str::trim) == Some(&sent)) {
             Some(reminder) => query = reminder.id.to_string(),
             None => return Ok(Done::told(format!("“{sent}” was set once: it doesn't come again."))),

@@ -319,6 +319,26 @@ fn a_server_of_another_provider_is_asked_for_by_address_key_and_model() {
         assert!(text.lines().any(|said| said == line), "{line} in {text}");
     }
 
+    // A key of the environment is for the server that is set there.
+    let mut elsewhere = fresh();
+    elsewhere.set("OPENAI_API_KEY", OPENAI_KEY);
+    let mut dialog = Dialog::start(&elsewhere, WAKE, &["init"]);
+    let offered = dialog.until("[1] > ");
+    dialog.say(&number_of(&offered, "Mistral"));
+    dialog.until("✗ OPENAI_API_KEY is set in the environment, for https://api.openai.com/v1");
+    dialog.interrupt();
+    dialog.end();
+
+    // Nobody's server is asked for a key, and nothing of it is kept.
+    let mut dialog = Dialog::start(&fresh(), WAKE, &["init"]);
+    let offered = dialog.until("[1] > ");
+    dialog.say(&number_of(&offered, "another server"));
+    dialog.answer("[https://models.example.com/v1] > ", "");
+    dialog.answer("✗ this is only an example", "s");
+    dialog.until("Telegram bot?");
+    dialog.interrupt();
+    dialog.end();
+
     // The key was for that server, and goes to no other.
     let mut dialog = Dialog::start(&env, WAKE, &["init"]);
     let shown = dialog.until("Enter for nothing: ");

@@ -61,18 +61,30 @@ impl Wizard {
                 return Ok(());
             }
             match self.then().await? {
-                Then::Keep => return Ok(()),
+                Then::Keep if !(step == SetupStep::ServerUrl && setup::is_example_server(&self.config)) => {
+                    return Ok(());
+                }
                 then => {
                     self.changes = before.0;
                     if let Some(workspace) = before.1.filter(|_| step == SetupStep::Workspace) {
                         self.move_to(&workspace.display().to_string());
                     }
                     self.resolve();
-                    if matches!(then, Then::Skip) {
+                    if !matches!(then, Then::Again) {
+                        self.drop_example_server();
                         return Ok(());
                     }
                 }
             }
+        }
+    }
+
+    /// Without an address there is no server, and no model of it.
+    fn drop_example_server(&mut self) {
+        if setup::is_example_server(&self.config) {
+            let is_of_server = |name: &str| name == "MODEL" || name.starts_with("OPENAI_");
+            self.changes.retain(|name, _| !is_of_server(name));
+            self.resolve();
         }
     }
 

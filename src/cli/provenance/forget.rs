@@ -131,9 +131,11 @@ fn purged(config: &Config, repo: &Repo, sought: &SoughtWords, is_agreed: bool) -
         complain("Git's history doesn't hold these words.");
         return ExitCode::SUCCESS;
     }
-    match was_cut_off {
-        true => complain("The last purge was cut off: finishing it, here and at the remote."),
-        false => complain(&purge::warning(holding)),
+    if was_cut_off {
+        complain("The last purge isn't finished: going on with it, here and at the remote.");
+    }
+    if holding > 0 {
+        complain(&purge::warning(holding));
     }
     if asked(is_agreed, "Rewrite the history? [y/N]") != Some(true) {
         complain("The history stays as it is.");
@@ -142,6 +144,10 @@ fn purged(config: &Config, repo: &Repo, sought: &SoughtWords, is_agreed: bool) -
     let (clock, redactor) = (config.clock(), crate::cli::redactor(config));
     let tools = HandTools { config, clock: clock.as_ref(), redactor: &redactor };
     match with_hand(config, |hand| purge::purge(hand, tools, sought)) {
+        Ok(PurgedHistory { commits: 0, .. }) => {
+            complain("Git's history doesn't hold these words any more.");
+            ExitCode::SUCCESS
+        }
         Ok(PurgedHistory { commits, backup, pushed }) => {
             complain(&format!("The history was rewritten: {} got another id.", count(commits, "commit")));
             match pushed {

@@ -33,8 +33,9 @@ const PURGED_KEPT: TimeDelta = TimeDelta::days(7);
 fn forget_purged(config: &Config, now: DateTime<Utc>) {
     let Ok(entries) = std::fs::read_dir(config.purged_dir()) else { return };
     for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
-        let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
-        let Ok(made) = NaiveDateTime::parse_from_str(name, "%Y%m%dT%H%M%SZ") else { continue };
+        // Each name begins with its time: a second one of the same second, a note, a lock that a dead git left.
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let Ok((made, _)) = NaiveDateTime::parse_and_remainder(name, "%Y%m%dT%H%M%SZ") else { continue };
         if now - made.and_utc() > PURGED_KEPT
             && let Err(error) = std::fs::remove_file(&path)
         {

@@ -9,7 +9,7 @@ use crate::{
     cycle::merge_texts,
     health::{
         finding::{Finding, Trouble},
-        remedy::Remedy,
+        remedy::{Remedy, TIDY_UP},
         repair::RepairTools,
         scene::Scene,
         words::list,
@@ -155,8 +155,8 @@ fn judge(facts: &Facts, is_wake_running: bool) -> Finding {
         let why = facts.untidy.as_ref().map_or_else(String::new, |why| format!(": {why}"));
         let Stock { loose, packs } = facts.stock;
         findings.push(
-            Finding::warn(format!("about {loose} loose objects and {packs} packs slow git down{why}"), "git gc")
-                .mended_by(Remedy::in_memory(&facts.place, "git gc")),
+            Finding::warn(format!("about {loose} loose objects and {packs} packs slow git down{why}"), TIDY_UP)
+                .mended_by(Remedy::in_memory(&facts.place, TIDY_UP)),
         );
     }
     let mut detail = format!("on {}, {}", facts.branch, facts.condition);

@@ -72,9 +72,14 @@ impl History {
 
     /// What was said before the words that a reply quotes, and these: the assistant's, or what the quote gives of them.
     pub(super) fn up_to(&self, quoted: &str) -> Self {
-        let begin = plain(quoted.trim_end_matches('…'));
-        let is_quoted = |said: &Said| matches!(said, Said::Me(text) if plain(text).contains(&begin));
-        match self.0.iter().rposition(is_quoted) {
+        let quote = plain(quoted.trim_end_matches('…'));
+        let position = |fits: &dyn Fn(&str) -> bool| {
+            self.0.iter().rposition(|said| matches!(said, Said::Me(text) if fits(&plain(text))))
+        };
+        // A part may be quoted, and another text may begin alike.
+        let found = position(&|text| text == quote);
+        let found = found.or_else(|| position(&|text| text.starts_with(&quote)));
+        match found.or_else(|| position(&|text| text.contains(&quote))) {
             Some(at) => Self(self.0.get(..=at).unwrap_or_default().to_vec()),
             None => Self(vec![Said::Me(quoted.to_owned())]),
         }

@@ -227,7 +227,8 @@ fn parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePa
             .step("move the reminders to the present time zone".to_owned())),
         OfflineCommand::StopReminder => {
             // A reply names the reminder, whichever was sent last.
-            let which = around.reminded.filter(|_| around.is_reply).unwrap_or("last");
+            let named = around.reminded.filter(|text| around.is_reply && !text.ends_with(" reminders:"));
+            let which = named.map_or_else(|| "last".to_owned(), |text| format!("“{text}”"));
             one(call("reminder_done", json!({"reminder": which}))
                 .step("end the reminder that was just sent".to_owned()))
         }
@@ -310,9 +311,11 @@ fn told(id: &str, command: OfflineCommand, around: &Around<'_>) -> Option<Offlin
             let remember = OfflineCall { keep_on_failure: true, ..remember };
             // Of a task of that name it is the last day; else a fact as any other.
             match grammar::due_day(&fact, around.now) {
-                Some((task, day)) => call("task_update", json!({"task": task, "key": "due", "value": day.to_string()}))
-                    .step(format!("set the last day of the task: {task}"))
-                    .or_else(remember),
+                Some((task, day)) => {
+                    call("task_update", json!({"task": format!("“{task}”"), "key": "due", "value": day.to_string()}))
+                        .step(format!("set the last day of the task: {task}"))
+                        .or_else(remember)
+                }
                 None => remember,
             }
         }

@@ -256,7 +256,7 @@ fn a_reply_to_words_of_ours_is_meant_for_these() {
     for said_since in ["what time is it?", "remind me at 18:00 to call Bob"] {
         let mut talk = Talk::begin(&[message(1, said_since)], &[]);
         talk.go_on(&[replying(2, "⏰ take the vitamins", "stop")], &[]);
-        assert_eq!(talk.last("reminder_done")["reminder"], "take the vitamins", "{:?}", talk.calls);
+        assert_eq!(talk.last("reminder_done")["reminder"], "“take the vitamins”", "{:?}", talk.calls);
     }
     let question = "⏰ My notes contradict each other: “the boiler is a Vaillant” and “the boiler is a Bosch”. Which is right? Tell me.";
     let mut talk = Talk::begin(&[message(1, "what time is it?")], &[]);

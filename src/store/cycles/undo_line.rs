@@ -108,7 +108,8 @@ pub(super) fn take_back_setting(tx: &Transaction<'_>, wake: &str, now: DateTime<
             fresh::put_back(tx, (chat, thread_id), was.as_ref())?;
             "What was said in that chat before counts again.".to_owned()
         }
-        SettingBefore::Queued { message } => match queue::retry(tx, message)? {
+        SettingBefore::Queued { message, was } => match queue::put_back(tx, message, was.as_deref())? {
+            true if was.is_some() => format!("Message {message} is listed again, and not answered by itself."),
             true => format!("Message {message} is in the queue again."),
             false => format!("Message {message} isn't kept any more."),
         },
@@ -160,6 +161,11 @@ mod tests {
         assert!(world.store.discard(message, at(4)).unwrap() && world.store.queued().unwrap().is_empty());
         assert_eq!(undo(&mut world).unwrap().0, format!("took message {message} out of the queue"));
         assert_eq!(world.store.queued().unwrap().len(), 1);
+        // What was given up is that again, and not tried by itself.
+        world.by_hand("UPDATE incoming_messages SET processed = 1, outcome = 'dead'");
+        assert!(world.store.discard(message, at(5)).unwrap() && world.store.dead_letters().unwrap().is_empty());
+        undo(&mut world);
+        assert!(world.store.queued().unwrap().is_empty() && world.store.dead_letters().unwrap().len() == 1);
         assert_eq!(undo(&mut world).unwrap().0, "started this chat afresh");
         assert_eq!(world.store.fresh_start(terminal, None).unwrap(), first);
         undo(&mut world);

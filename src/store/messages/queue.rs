@@ -295,16 +295,18 @@ impl Store {
     /// Takes a queued, given-up or undone message out of the queue; its row stays. Says whether there is such a one.
     pub fn discard(&mut self, id: i64, now: DateTime<Utc>) -> Result<bool> {
         self.write(|tx| {
+            let sql = "SELECT outcome FROM incoming_messages WHERE id = ?1";
+            let was: Option<Option<String>> = tx.prepare(sql)?.query_row([id], |row| row.get(0)).optional()?;
             let n = tx.execute(
                 "UPDATE incoming_messages SET processed = 1, outcome = 'dropped', processed_at = ?2
                  WHERE id = ?1 AND (processed = 0 OR outcome IN ('dead', 'undone', 'stale'))",
                 (id, rfc3339(now)),
             )?;
             if n == 1 {
-                let sql = "SELECT CAST(chat_id AS INTEGER) FROM incoming_messages WHERE id = ?1";
-                let chat = tx.prepare(sql)?.query_row([id], |row| row.get(0))?;
-                let step = NewStep { chat, did: format!("took message {id} out of the queue"), commit: None };
-                steps::note(tx, &step, Some(&SettingBefore::Queued { message: id }), now)?;
+                // It is ordered at the terminal, whoever's message it is.
+                let did = format!("took message {id} out of the queue");
+                let step = NewStep { chat: ChatRef::TERMINAL, did, commit: None };
+                steps::note(tx, &step, Some(&SettingBefore::Queued { message: id, was: was.flatten() }), now)?;
             }
             Ok(n == 1)
         })
@@ -431,6 +433,13 @@ pub(in crate::store) fn insert(
         attachments::insert(tx, id, message.channel_message_id, &message.attachments)?;
     }
     Ok(id)
+}
+
+/// Takes back that a message was taken out of the queue: it waits again, or is again what it was. False: it isn't there any more.
+pub(in crate::store) fn put_back(tx: &Transaction<'_>, id: i64, was: Option<&str>) -> Result<bool> {
+    let Some(was) = was else { return retry(tx, id) };
+    let sql = "UPDATE incoming_messages SET outcome = ?2 WHERE id = ?1 AND outcome = 'dropped'";
+    Ok(tx.execute(sql, (id, was))? == 1)
 }
 
 /// Puts a message back into the queue, as new.

@@ -120,6 +120,10 @@ fn reminders_are_listed_and_ended_by_number_or_words() {
             .starts_with("There's no reminder 99. Send “list reminders”")
     );
     assert!(scene.refused("reminder_done", &json!({"reminder": ""})).contains("reminder is empty"));
+    // By the whole of its words; one that only holds them is another.
+    assert_eq!(ended(&scene.done("reminder_done", &json!({"reminder": "“call Anna”"}))), 1);
+    let once = scene.done("reminder_done", &json!({"reminder": "“call”"}));
+    assert!(once.changes.is_empty() && once.content.contains("“call” was set once"), "{}", once.content);
 }
 
 #[test]

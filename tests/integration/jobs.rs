@@ -301,9 +301,9 @@ fn a_file_and_a_commands_output_are_watched_too() {
     std::fs::write(notes.join("y.md"), "").unwrap();
     env.at("2026-11-21T18:00:00Z").once();
     let told = sent(&telegram);
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[0].starts_with("count: command: ls ") && told[0].ends_with("- 1\n+ 2"), "{told:?}");
-    assert!(told[1].ends_with("x.md has changed.\n\n+ two"), "{told:?}");
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert!(told[1].starts_with("count: command: ls ") && told[1].ends_with("- 1\n+ 2"), "{told:?}");
+    assert!(told[2].ends_with("x.md has changed.\n\n+ two"), "{told:?}");
     // A person is told of what fails again and again, once.
     env.at("2026-11-21T20:00:00Z").once();
     env.at("2026-11-21T22:00:00Z").once();
@@ -499,6 +499,27 @@ fn watch_makes_a_job_unasked_and_asks_for_a_command() {
     assert_eq!(env.once()["outcome"], "parked");
     let question = telegram.sent().pop().unwrap().visible;
     assert!(question.contains("watch: command: df -h") && question.contains("when: every day at 8"), "{question}");
+}
+
+#[test]
+fn a_watch_that_has_never_worked_says_so_at_its_first_look() {
+    let (telegram, mut env) = offline();
+    let (missing, there) = (env.path("missing.md"), env.path("there.md"));
+    std::fs::write(&there, "one\n").unwrap();
+    grant(&env, &format!("[files]\nread = [\"{}\"]\n", env.root().display()));
+    for (name, file) in [("gone", &missing), ("there", &there)] {
+        write(&env, name, &format!("when: every day at 16:00\nwatch: 'file:{}'", file.display()), "");
+    }
+    env.once();
+    env.at("2026-11-21T15:01:00Z");
+    env.once();
+    let said = sent(&telegram);
+    assert!(said.len() == 1 && said[0].contains("The job gone couldn't be done"), "{said:?}");
+    // One that has worked before is tried again first.
+    std::fs::remove_file(&there).unwrap();
+    env.at("2026-11-22T15:01:00Z");
+    env.once();
+    assert_eq!(sent(&telegram).len(), 1, "{:?}", sent(&telegram));
 }
 
 #[test]

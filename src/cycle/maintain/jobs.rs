@@ -217,7 +217,10 @@ async fn one(
         }
         Saw::Failed(why) => {
             let why = session.context.redactor.redact(&why);
-            let is_told = row.failures + 1 == TELL_AFTER || look.next.is_none() || row.is_asked;
+            // What has never been seen may never be, as the address may be wrong: that is told at once.
+            let is_new = row.seen.is_none() && matches!(job.gate, Some(JobGate::Watch(_)));
+            let tell_after = if is_new { 1 } else { TELL_AFTER };
+            let is_told = row.failures + 1 == tell_after || look.next.is_none() || row.is_asked;
             if is_told || row.failures == 0 && is_without_sandbox(job, exec) {
                 let again = if look.next.is_some() { " I try it again at its next time." } else { "" };
                 let text = format!("The job **{}** couldn't be done: {}.{again}", job.name, why.trim_end_matches('.'));

@@ -1,9 +1,15 @@
 //! Questions on the page: shown to the byte, and answered for exactly what was shown.
 
+use serde_json::json;
+
 use super::{Answered, ServedPage, TestEnv};
 use crate::{
     approvals::{asked, state},
-    support::{claude::Reply, env::eventually},
+    mind::minded,
+    support::{
+        claude::{Block, Reply},
+        env::eventually,
+    },
 };
 
 /// A hidden field's value of the first form.
@@ -52,6 +58,30 @@ fn a_yes_runs_what_was_shown_and_the_work_goes_on_by_itself() {
     assert!(env.memory("memory/agent-memory/semantic-memory.md").contains("The wifi code is 1234"));
     eventually("the wake has ended", || env.query::<i64>("SELECT is_locked FROM processing_lock") == 0);
     env.check_sound();
+}
+
+#[test]
+fn the_questions_of_one_task_are_answered_together_as_they_were_shown() {
+    let (_telegram, claude, mut env) = minded();
+    env.set("AUTONOMY", "0");
+    let add = |id: &str, title: &str| Block::tool(id, "task_add", json!({ "title": title }));
+    claude.expect(Reply::tools(vec![add("t1", "Call Anna"), add("t2", "Buy bread")]));
+    env.wake(&["say", "please"]).ok();
+    let page = ServedPage::open(&env);
+    let open = page.get("/questions").ok();
+    assert!(open.contains("Call Anna") && open.contains("Buy bread") && open.contains("Allow all of this task once"));
+    let shown = open.split_once("name=\"shown\" value=\"").unwrap().1.split('"').next().unwrap();
+    let together = |shown: &str| page.post("/questions/together", &[("answer", "allow"), ("shown", shown)]);
+    // One that isn't what was read, and none is decided.
+    let (first, _) = shown.split_once(' ').unwrap();
+    assert_eq!(together(&format!("{first} 2:0")).status, 422);
+    assert_eq!(env.query::<i64>("SELECT count(*) FROM approvals WHERE state = 'pending'"), 2);
+
+    claude.expect(Reply::text("Both are there."));
+    assert_eq!(together(shown).see_other(), "/questions");
+    goes_on(&env);
+    let active = env.memory("memory/project-memory/active.md");
+    assert!(active.contains("Call Anna") && active.contains("Buy bread"), "{active}");
 }
 
 #[test]

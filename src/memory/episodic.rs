@@ -76,7 +76,10 @@ pub fn without_undone(text: &str) -> String {
         } else if !line.starts_with([' ', '\t']) {
             is_hidden = false;
         }
-        let is_quote = line.trim_start().strip_prefix("Answered ").is_some_and(|rest| rest.contains(": "));
+        let item = line.trim_start();
+        // An entry may begin with it, behind its time.
+        let item = item.strip_prefix("- ").and_then(|entry| entry.split_once(' ')).map_or(item, |(_, what)| what);
+        let is_quote = item.strip_prefix("Answered ").is_some_and(|rest| rest.contains(": "));
         if is_hidden || is_quote { "\n" } else { line }
     });
     kept.collect()

@@ -48,6 +48,9 @@ pub struct Spoken {
     pub is_findable: bool,
 }
 
+/// How the receipt of a remembered fact begins, which stands behind it.
+const REMEMBERED: &str = "Remembered “";
+
 /// Which rows are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpokenRows<'a> {
@@ -86,19 +89,41 @@ impl Store {
              sent_at IS NOT NULL, taken_back_at IS NULL AND kind NOT IN ('command', 'notice')
                  AND NOT EXISTS (SELECT 1 FROM undos u WHERE u.wake = outgoing_messages.cycle_id AND u.taken_back IS NOT NULL)
              FROM outgoing_messages WHERE typeof(chat_id) = 'integer'";
+        let undone = self.undone_facts()?;
         self.spoken(columns, rows, |row| {
+            let (text, at) = (text_of(row, 2)?, words(row, 3)?.as_deref().and_then(parse_time));
+            let lower = text.to_lowercase();
+            // What is told again after an undo may be quoted again.
+            let quotes_undone = undone.iter().any(|(fact, undone_at)| at <= *undone_at && lower.contains(fact));
             Ok(Spoken {
                 row: row.get(0)?,
                 chat: row.get(1)?,
-                text: text_of(row, 2)?,
-                at: words(row, 3)?.as_deref().and_then(parse_time),
+                text,
+                at,
                 taint: words(row, 4)?,
                 wake: words(row, 5)?,
                 is_settled: row.get(6)?,
-                is_findable: row.get(7)?,
+                is_findable: row.get::<_, bool>(7)? && !quotes_undone,
                 speaker: None,
             })
         })
+    }
+
+    /// Facts that undone wakes had remembered, in lower case, each with the time of its undo.
+    fn undone_facts(&self) -> Result<Vec<(String, Option<DateTime<Utc>>)>> {
+        let sql = "SELECT j.body, u.asked_at FROM undos u JOIN cycle_journal j ON j.cycle_id = u.wake
+             WHERE u.taken_back IS NOT NULL AND j.body LIKE ?1";
+        let read = |row: &Row<'_>| Ok((text_of(row, 0)?, words(row, 1)?));
+        let mut statement = self.conn.prepare(sql)?;
+        let rows = statement.query_map([format!("%{REMEMBERED}%")], read)?.collect::<sql::QueryResult<Vec<_>>>()?;
+        let fact = |body: &str| {
+            let body: serde_json::Value = serde_json::from_str(body).ok()?;
+            let fact = body.get("receipt")?.as_str()?.strip_prefix(REMEMBERED)?.strip_suffix('”')?;
+            // A long one is shortened in its receipt.
+            Some(fact.trim_end_matches('…').to_lowercase())
+        };
+        let facts = rows.iter().filter_map(|(body, at)| Some((fact(body)?, at.as_deref().and_then(parse_time))));
+        Ok(facts.filter(|(fact, _)| !fact.is_empty()).collect())
     }
 
     fn spoken(

@@ -53,7 +53,9 @@ pub(super) fn run(config: &Config, arguments: &NameArguments) -> ExitCode {
             return Ok((name, None));
         }
         let change = FileChange { path: CLAUDE.to_owned(), base: now, content: Some(renamed) };
-        Ok((name.clone(), Some(hand.commit(&[change], &format!("Call the assistant {name}"))?)))
+        let subject = format!("Call the assistant {name}");
+        let did = format!("called the assistant {name}");
+        Ok((name, Some(hand.commit_step(&[change], &subject, &did)?)))
     });
     match made {
         Ok((name, Some(made))) => {

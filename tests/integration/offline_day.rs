@@ -277,6 +277,9 @@ fn it_takes_another_name_by_a_sentence_and_by_a_command() {
     );
     assert_eq!(env.wake(&["name", "<b>"]).code, 2);
     assert_eq!(env.once()["outcome"], "idle", "one's own command wakes nobody");
+    let undone = env.wake(&["undo"]).ok().stdout;
+    assert!(undone.contains("called the assistant Ada Q"), "{undone}");
+    assert_eq!(env.wake(&["name"]).ok().stdout.trim(), "Robin");
 }
 
 #[test]

@@ -35,7 +35,7 @@ use super::{
 const SOCKET: &str = ".s.PGSQL.5432";
 const SEMANTIC: &str = "memory/agent-memory/semantic-memory.md";
 /// Of the messages of a wake, every so many is a place to cut at; the nightly run takes all.
-const EVERY: usize = 60;
+const EVERY: usize = 150;
 
 /// What happens to the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -32,7 +32,7 @@ const KNOWN: [KnownServer; 7] = [
         ..KnownServer::new("OpenRouter", "https://openrouter.ai/api/v1", "openrouter/auto")
     },
 ];
-/// The address that is shown to be replaced by the person's own.
+/// The placeholder for the address of a person's own server.
 pub(super) const EXAMPLE_URL: &str = "https://models.example.com/v1";
 
 impl KnownServer {
@@ -56,7 +56,7 @@ pub(super) fn is_elsewhere(config: &Config) -> bool {
     config.said_models().any(|name| Provider::of(name) == Provider::OpenAi && !config.is_local(name))
 }
 
-/// Whether the person's own server has no address yet.
+/// Returns true while the person's own server has only the placeholder for an address.
 pub fn is_example_server(config: &Config) -> bool {
     config.openai_base_url == EXAMPLE_URL
 }

@@ -61,6 +61,7 @@ use crate::{
 };
 use poll_turn::PollTurn;
 use run::{Aides, Bot};
+use trouble::FailureStretch;
 
 /// What the bot is given from outside.
 #[derive(Clone, Copy)]
@@ -158,7 +159,7 @@ pub async fn run(
     (wake, transcriber): (Option<PathBuf>, Option<PathBuf>),
     mode: BotMode,
 ) -> Result<BotEnd, BotError> {
-    let Some((_one_poller, store, outbox)) = open_patiently(outside, &mut stop).await? else {
+    let Some((_one_poller, store, outbox)) = open_patiently(outside, &mut stop, mode).await? else {
         return Ok(BotEnd::Asked);
     };
     let (answers, to_send) = mpsc::channel(answers::MAX_WAITING);
@@ -222,24 +223,42 @@ pub fn cannot_restart(config: &Config, clock: &dyn Clock, why: &str) {
     }
 }
 
-/// Takes the lock and opens the store, however long the disk is too full for it. `None` when asked to end before.
+/// Takes the lock and opens the store. A bot that polls waits for a database that can't be used as long as it takes, and tells the
+/// owner past it: one that ended would be started again a few times, and then be gone without a word. `None` when asked to end before.
 async fn open_patiently(
     outside: BotContext<'_>,
     stop: &mut watch::Receiver<bool>,
+    mode: BotMode,
 ) -> Result<Option<(WakeLock, Store, Store)>, BotError> {
+    let mut trouble = FailureStretch::default();
     let mut has_complained = false;
+    let mut untold = None;
     loop {
-        match open(outside) {
+        let wait = match open(outside) {
             Err(error) if error.is_for_want_of_room() => {
                 if !std::mem::replace(&mut has_complained, true) {
                     tracing::error!(%error, "no room on the disk to begin with; it is tried again until there is, Telegram keeps messages for a day");
                 }
+                room::LOOK_EVERY
+            }
+            Err(BotError::Store(error) | BotError::Workspace(WakeError::Store(error))) if mode == BotMode::Polling => {
+                let advice = trouble.with_opening(&error, fastrand::f64());
+                if let Some(text) = advice.say {
+                    tracing::error!("{text}");
+                }
+                untold = trouble.for_chat(&error).or(untold);
+                if let Some(text) = untold.take()
+                    && !run::tell_owner(outside, &text).await
+                {
+                    untold = Some(text);
+                }
+                advice.wait
             }
             opened => return opened.map(Some),
-        }
+        };
         tokio::select! {
             _ = stop.wait_for(|stop| *stop) => return Ok(None),
-            () = tokio::time::sleep(room::LOOK_EVERY) => {}
+            () = tokio::time::sleep(wait) => {}
         }
     }
 }

@@ -294,24 +294,8 @@ impl<'a> Bot<'a> {
         Err(error)
     }
 
-    /// Sends a word to the owner that no outbox keeps.
     async fn tell_owner(&self, text: &str) {
-        let chat = self.door.config.owner_chat;
-        let part = render::render(&self.outside.redactor.redact(text)).into_iter().next();
-        let Some(part) = part.filter(|_| chat != ChatRef::TERMINAL) else { return };
-        let outgoing = Outgoing {
-            chat,
-            thread_id: None,
-            reply_to: None,
-            html: part.html,
-            plain: part.plain,
-            silent: false,
-            question: None,
-            file: None,
-        };
-        if !matches!(tokio::time::timeout(TELL_TIMEOUT, self.outside.telegram.send(&outgoing)).await, Ok(Ok(_))) {
-            tracing::warn!("the owner couldn't be told in chat");
-        }
+        tell_owner(BotContext { config: &self.door.config, ..self.outside }, text).await;
     }
 
     fn next_ask(&mut self) -> PollRequest {
@@ -336,4 +320,26 @@ impl<'a> Bot<'a> {
             tracing::warn!("too many messages wait to be sent; the next wake delivers them");
         }
     }
+}
+
+/// Sends a word to the owner that no outbox keeps. Says whether it needn't be tried again.
+pub(super) async fn tell_owner(outside: BotContext<'_>, text: &str) -> bool {
+    let chat = outside.config.owner_chat;
+    let part = render::render(&outside.redactor.redact(text)).into_iter().next();
+    let Some(part) = part.filter(|_| chat != ChatRef::TERMINAL) else { return true };
+    let outgoing = Outgoing {
+        chat,
+        thread_id: None,
+        reply_to: None,
+        html: part.html,
+        plain: part.plain,
+        silent: false,
+        question: None,
+        file: None,
+    };
+    let is_told = matches!(tokio::time::timeout(TELL_TIMEOUT, outside.telegram.send(&outgoing)).await, Ok(Ok(_)));
+    if !is_told {
+        tracing::warn!("the owner couldn't be told in chat");
+    }
+    is_told
 }

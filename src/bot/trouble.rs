@@ -74,6 +74,13 @@ impl FailureStretch {
         self.failed(Kind::Store, text, Duration::ZERO, jitter)
     }
 
+    /// The database couldn't be opened.
+    pub(super) fn with_opening(&mut self, error: &StoreError, jitter: f64) -> Advice {
+        let text =
+            format!("I can't open my database: {error}. Telegram keeps messages for a day, and I'll keep trying");
+        self.failed(Kind::Store, text, Duration::ZERO, jitter)
+    }
+
     /// What the owner is told in the chat, past a database that can't be used: once a stretch.
     pub(super) fn for_chat(&self, error: &StoreError) -> Option<String> {
         (self.failures == TOLD_AFTER).then(|| {

@@ -199,11 +199,11 @@ fn a_page_is_told_once_with_what_changed_and_makes_no_link() {
     env.at("2026-11-21T16:00:00Z").once();
     assert_eq!(
         (states(&env, "shop"), telegram.sent().len()),
-        (vec!["nothing".to_owned()], 0),
-        "the first look records"
+        (vec!["nothing".to_owned(); 2], 0),
+        "the first look, which is at once, records"
     );
     env.at("2026-11-21T18:00:00Z").once();
-    assert_eq!(states(&env, "shop"), ["nothing", "nothing"]);
+    assert_eq!(states(&env, "shop"), ["nothing"; 3]);
 
     *lock(&said) = "<p>Opens <a href='https://evil.example'>Sunday</a></p><p>Prices</p>".to_owned();
     env.at("2026-11-21T20:00:00Z").once();
@@ -214,7 +214,7 @@ fn a_page_is_told_once_with_what_changed_and_makes_no_link() {
     assert!(!telegram.sent()[0].text.contains("href"), "{:?}", telegram.sent()[0]);
     env.at("2026-11-21T20:05:00Z").once();
     env.at("2026-11-21T22:00:00Z").once();
-    assert_eq!((sent(&telegram).len(), states(&env, "shop").len()), (1, 4));
+    assert_eq!((sent(&telegram).len(), states(&env, "shop").len()), (1, 5));
     sound(&env);
 }
 
@@ -296,7 +296,10 @@ fn a_file_and_a_commands_output_are_watched_too() {
     write(&env, "key", "when: every 2 hours\nwatch: file:~/.ssh/id_rsa", "");
     env.once();
     env.at("2026-11-21T16:00:00Z").once();
-    assert_eq!((states(&env, "file"), states(&env, "key")), (vec!["nothing".to_owned()], vec!["failed".to_owned()]));
+    assert_eq!(
+        (states(&env, "file"), states(&env, "key")),
+        (vec!["nothing".to_owned(); 2], vec!["failed".to_owned(); 2])
+    );
     std::fs::write(notes.join("x.md"), "one\ntwo\n").unwrap();
     std::fs::write(notes.join("y.md"), "").unwrap();
     env.at("2026-11-21T18:00:00Z").once();
@@ -492,6 +495,9 @@ fn watch_makes_a_job_unasked_and_asks_for_a_command() {
     assert!(claude.requests()[0].tools.contains("\"watch\""));
     let written = env.memory("memory/jobs/watch-a-example.md");
     assert_eq!(written, "---\nwhen: every 2 hours\nwatch: 'https://a.example/'\n---\n");
+    // The host isn't there: its person hears so right after the answer.
+    let said = sent(&telegram);
+    assert!(said.len() == 2 && said[1].starts_with("The job watch-a-example couldn't be done"), "{said:?}");
     assert!(env.wake(&["jobs"]).ok().stdout.contains("next Sat 2026-11-21 17:00"), "{}", env.wake(&["jobs"]).stdout);
     env.at("2026-11-21T14:05:00Z").receive(CHAT, "and watch my disk");
     let command = json!({"what": "command: df -h", "when": "every day at 8", "name": "disk"});
@@ -510,11 +516,15 @@ fn a_watch_that_has_never_worked_says_so_at_its_first_look() {
     for (name, file) in [("gone", &missing), ("there", &there)] {
         write(&env, name, &format!("when: every day at 16:00\nwatch: 'file:{}'", file.display()), "");
     }
-    env.once();
-    env.at("2026-11-21T15:01:00Z");
+    // Long before their time.
     env.once();
     let said = sent(&telegram);
     assert!(said.len() == 1 && said[0].contains("The job gone couldn't be done"), "{said:?}");
+    assert_eq!((states(&env, "gone"), states(&env, "there")), (vec!["failed".to_owned()], vec!["nothing".to_owned()]));
+    assert_eq!(env.once()["outcome"], "idle", "one look is enough");
+    env.at("2026-11-21T15:01:00Z");
+    env.once();
+    assert_eq!(sent(&telegram).len(), 1, "it was told, and waits for its time: {:?}", sent(&telegram));
     // One that has worked before is tried again first.
     std::fs::remove_file(&there).unwrap();
     env.at("2026-11-22T15:01:00Z");

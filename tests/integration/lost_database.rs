@@ -4,7 +4,7 @@
 use std::{fs, path::PathBuf};
 
 use super::support::{
-    bot::Stage,
+    bot::{PATIENCE, Stage},
     env::{CHAT, Ran, Running, TestEnv},
 };
 
@@ -64,18 +64,24 @@ fn a_bot_whose_database_was_removed_confirms_nothing_more_and_saves_what_it_has_
         assert!(ran.stderr.contains("gone, though I have worked here before"), "{ran:#?}");
         assert_eq!(ran.stderr.contains("NOT stored"), args[0] == "say", "{ran:#?}");
     }
-    let again = stage.start().end();
-    assert!(again.code == 1 && again.stderr.contains("gone, though"), "{again:#?}");
+    // A bot that is started meanwhile says so in the chat, once, and waits.
+    let before = stage.telegram.sent().len();
+    let (bot, log) = stage.start_logged("wake");
+    let said = stage.telegram.wait_for_sent(before + 1, PATIENCE).pop().unwrap();
+    assert!(said.chat_id == CHAT && said.visible.contains("gone, though I have worked here before"), "{said:#?}");
+    assert!(said.visible.contains("Telegram keeps what you send"), "{said:#?}");
     assert!(!file(&stage.env, "").exists());
+    assert_eq!(stage.telegram.unconfirmed(), 1);
     let found = health_of_database(&stage.env);
     let saved = saved(&stage.env).pop().unwrap();
     assert_eq!(found["status"], "critical", "{found}");
     assert!(found["fix"].as_str().unwrap().contains(&format!("mv {}", saved.display())), "{found}");
 
-    // Put back, it goes on where it was; what wasn't confirmed comes again.
+    // Put back, it goes on where it was without being started again; what wasn't confirmed comes again.
     fs::rename(saved, file(&stage.env, "")).unwrap();
-    let bot = stage.start_polling();
     stage.all_confirmed();
+    let written = fs::read_to_string(log).unwrap();
+    assert_eq!(written.matches("can't open my database").count(), 1, "{written}");
     stage.answer_all();
     stage.end(bot);
     let texts: String = stage.env.query("SELECT group_concat(message_text) FROM incoming_messages");

@@ -190,7 +190,7 @@ async fn one(
             }
         }
     }
-    if slot.is_none() && !row.is_asked {
+    if slot.is_none() && !row.is_asked && !row.is_new_watch() {
         return Ok(Some(look));
     }
     if session.store.has_open_job_run(&row.name)? {

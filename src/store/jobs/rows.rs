@@ -84,7 +84,13 @@ impl JobRow {
 
     /// Whether something of it is to be looked at.
     pub fn is_due(&self, now: DateTime<Utc>) -> bool {
-        self.is_asked || self.next.is_some_and(|slot| slot.at <= now)
+        self.is_asked || self.is_new_watch() || self.next.is_some_and(|slot| slot.at <= now)
+    }
+
+    /// Whether it watches what no look has seen or failed to see. Its first look doesn't wait for its time: an address that can't
+    /// work is told while its person still thinks of it.
+    pub fn is_new_watch(&self) -> bool {
+        self.next.is_some() && self.seen.is_none() && self.failures == 0 && self.gate.starts_with("watch: ")
     }
 
     /// Whether the clock has been set back since its next slot was written.
@@ -122,7 +128,10 @@ impl Store {
 
     /// Whether one is due, was asked for, or was planned by a clock that was set back since.
     pub fn has_due_job(&self, now: DateTime<Utc>) -> Result<bool> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM jobs WHERE next_at <= ?1 OR is_asked = 1 OR next_at IS NOT NULL AND written_at > ?2)";
+        // The last line is `JobRow::is_new_watch`.
+        let sql = "SELECT EXISTS (SELECT 1 FROM jobs WHERE next_at <= ?1 OR is_asked = 1
+                   OR next_at IS NOT NULL AND written_at > ?2
+                   OR next_at IS NOT NULL AND seen IS NULL AND failures = 0 AND gate LIKE 'watch: %')";
         Ok(self.conn.prepare(sql)?.query_row((rfc3339(now), rfc3339(now + CLOCK_SLACK)), |row| row.get(0))?)
     }
 

@@ -11,7 +11,7 @@ use super::{
 };
 
 /// Nothing that the fake server is waited for takes longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Stage {
     pub(crate) telegram: FakeTelegram,

@@ -200,7 +200,7 @@ offer_links() {
     bin=$1
     dir=$HOME/.local/bin
     set --
-    for name in wake bot health reveille-page reveille-embedder reveille-pdf reveille-transcriber; do
+    for name in wake bot health reveille-embedder reveille-pdf reveille-transcriber; do
         # As with -nt: every sh that we meet has -ef.
         # shellcheck disable=SC3013
         if [ -x "${CARGO_HOME:-$HOME/.cargo}/bin/$name" ] || [ "$dir/$name" -ef "$bin/$name" ]; then

@@ -30,7 +30,7 @@ use std::{
 
 use rustix::process::{Pid, Signal};
 
-pub use anew::{CURRENT, VERSIONS, called_program, own_program, start_anew};
+pub use anew::{CURRENT, VERSIONS, called_name, called_program, own_program, start_anew, starting_program};
 pub use detached::start_detached;
 pub use end::{EndError, ask_to_end, end, end_children};
 pub use identity::Identity;

@@ -7,7 +7,6 @@ pub(crate) fn measure(_rounds: usize) -> Vec<Row> {
         ("size of wake", env!("CARGO_BIN_EXE_wake")),
         ("size of bot", env!("CARGO_BIN_EXE_bot")),
         ("size of health", env!("CARGO_BIN_EXE_health")),
-        ("size of the page", env!("CARGO_BIN_EXE_reveille-page")),
     ];
     let row = |(figure, path)| {
         let bytes = std::fs::metadata(path).map(|file| vec![file.len() as f64 / 1e6]);

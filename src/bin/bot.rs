@@ -1,5 +1,7 @@
-//! The `bot` binary; see [`reveille::cli::bot`].
+//! `bot`: listens on Telegram and stores what comes. `wake` does it under this name; see `src/cli/bot.rs`.
+
+mod launcher;
 
 fn main() -> std::process::ExitCode {
-    reveille::cli::bot::main()
+    launcher::run_wake_as("bot")
 }

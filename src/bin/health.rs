@@ -1,5 +1,7 @@
-//! The `health` binary; see [`reveille::cli::health`].
+//! `health`: finds and repairs what crashed. `wake` does it under this name; see `src/cli/health.rs`.
+
+mod launcher;
 
 fn main() -> std::process::ExitCode {
-    reveille::cli::health::main()
+    launcher::run_wake_as("health")
 }

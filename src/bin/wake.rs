@@ -1,5 +1,5 @@
-//! The `wake` binary; see [`reveille::cli::wake`].
+//! `wake`, which is also `bot` and `health` when it is called so; see [`reveille::cli::main`].
 
 fn main() -> std::process::ExitCode {
-    reveille::cli::wake::main()
+    reveille::cli::main()
 }

@@ -30,7 +30,7 @@ pub(super) fn obstacle(config: &Config) -> Option<String> {
     if let Err(error) = now.require_telegram() {
         return Some(error.problems.iter().map(ToString::to_string).collect());
     }
-    let program = match process::called_program() {
+    let program = match process::starting_program() {
         Ok(program) => program,
         Err(error) => return Some(format!("my program isn't known: {error}")),
     };

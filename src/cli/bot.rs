@@ -152,8 +152,8 @@ pub(super) fn command() -> clap::Command {
     Arguments::command()
 }
 
-/// Runs the binary.
-pub fn main() -> ExitCode {
+/// Runs the program.
+pub(super) fn main() -> ExitCode {
     crate::process::forbid_core_files();
     if super::is_version_asked() {
         return out::end(super::tell_version());

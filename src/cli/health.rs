@@ -113,8 +113,8 @@ pub(super) fn command() -> clap::Command {
     Arguments::command()
 }
 
-/// Runs the binary.
-pub fn main() -> ExitCode {
+/// Runs the program.
+pub(super) fn main() -> ExitCode {
     crate::process::forbid_core_files();
     out::end(if super::is_version_asked() { super::tell_version() } else { run() })
 }

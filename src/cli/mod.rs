@@ -1,17 +1,18 @@
-//! The binaries as functions: arguments in, wiring, an exit code out. What they do is elsewhere.
+//! The programs as functions: arguments in, wiring, an exit code out. What they do is elsewhere. `wake`, `bot` and `health` are one
+//! file: [`main`] runs the one that it is called by.
 //!
 //! stdout is data, stderr is for people and logs; with `--json` stdout is one document, or one a line where things are listed.
 
 mod approvals;
 mod arguments;
 mod backup;
-pub mod bot;
+mod bot;
 mod chat;
 mod cost;
 pub mod embedder;
 mod eval;
 mod fleet;
-pub mod health;
+mod health;
 mod health_fix;
 mod history;
 mod import;
@@ -25,7 +26,7 @@ mod memory;
 mod memory_embed;
 mod name;
 mod out;
-pub mod page;
+mod page;
 mod pair;
 pub mod pdf;
 mod policy;
@@ -46,7 +47,7 @@ mod transcribe;
 pub mod transcriber;
 mod turn;
 mod values;
-pub mod wake;
+mod wake;
 mod within;
 
 use std::{io::IsTerminal as _, path::PathBuf, process::ExitCode};
@@ -65,6 +66,7 @@ use crate::{
     in_force::in_force,
     mcp::{client::settings::Settings, server as mcp_server},
     model::{Model, anthropic::login_secrets, configured},
+    process,
     redact::{Redactor, Secret},
     repo,
     store::{Store, StoreError},
@@ -80,6 +82,15 @@ pub const EXIT_USAGE: u8 = 2;
 pub const EXIT_CONFIG: u8 = 78;
 
 pub(crate) use crate::about::VERSION;
+
+/// Runs the program that this process is called by: `bot`, `health`, and by any other name `wake`.
+pub fn main() -> ExitCode {
+    match process::called_name().as_deref() {
+        Some("bot") => bot::main(),
+        Some("health") => health::main(),
+        _ => wake::main(),
+    }
+}
 
 /// Whether nothing but the version is asked for: known before the help of all commands is built.
 fn is_version_asked() -> bool {

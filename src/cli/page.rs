@@ -1,12 +1,10 @@
-//! `wake page`: the local page, one server a workspace. It becomes `reveille-page`, a program of its own: a server that stays keeps
-//! less in memory, and what wakes carries no server.
+//! `wake page`: the local page, one server a workspace.
 //!
 //! Whoever holds the lock serves; everybody else asks the one who does for an address, over its socket.
 //!
 //! A server prints an address on a terminal only: what it prints as a unit ends in a log.
 
 use std::{
-    ffi::OsString,
     fs::{File, OpenOptions},
     io,
     os::unix::fs::OpenOptionsExt as _,
@@ -16,18 +14,13 @@ use std::{
     time::Duration,
 };
 
-use clap::{Args, Parser as _};
+use clap::Args;
 
-use super::{
-    EXIT_FAILED,
-    arguments::{Arguments, WakeCommand},
-    complain, failed, out, print,
-};
+use super::{EXIT_FAILED, complain, failed, out, print};
 use crate::{
     config::Config,
     loopback,
     page::{self, PageSite, TICKET_LASTS, socket},
-    process,
 };
 
 pub(super) const HELP: &str = "\
@@ -59,34 +52,8 @@ pub(super) struct PageArguments {
     socket: Option<PathBuf>,
 }
 
-/// The program that serves the page, beside the others.
-const SERVER: &str = "reveille-page";
-
-/// Runs the binary: `wake page`, with the same arguments.
-pub fn main() -> ExitCode {
-    crate::process::forbid_core_files();
-    let arguments = Arguments::parse();
-    let Some(WakeCommand::Page(page)) = &arguments.command else {
-        complain(&format!("{SERVER} is what `wake page` becomes: it takes that command's arguments."));
-        return ExitCode::from(super::EXIT_USAGE);
-    };
-    out::end(match super::set_up(&arguments.settings, arguments.talk(), "page") {
-        Ok(config) => run(&config, page),
-        Err(code) => code,
-    })
-}
-
-/// Turns this process into the page's program, with the arguments that it was given.
-pub(super) fn become_server() -> ExitCode {
-    let program = process::beside(SERVER);
-    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let error = process::become_program(program.as_os_str(), &arguments, &[]);
-    complain(&format!("{} can't be started: {error}. It belongs beside `wake`.", program.display()));
-    ExitCode::from(EXIT_FAILED)
-}
-
 /// Serves the page, or asks who does for a link.
-fn run(config: &Config, arguments: &PageArguments) -> ExitCode {
+pub(super) fn run(config: &Config, arguments: &PageArguments) -> ExitCode {
     let socket = arguments.socket.clone().unwrap_or_else(|| config.page_dir().join("socket"));
     let runtime = match super::runtime() {
         Ok(runtime) => runtime,

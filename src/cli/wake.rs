@@ -40,8 +40,8 @@ const UNDO: &str = "undo";
 /// What stands on the terminal while a wake works.
 const WORKING: &str = "working…";
 
-/// Runs the binary.
-pub fn main() -> ExitCode {
+/// Runs the program.
+pub(super) fn main() -> ExitCode {
     crate::process::forbid_core_files();
     match within::main() {
         Some(code) => code,
@@ -55,7 +55,6 @@ fn run(arguments: &Arguments) -> ExitCode {
     match &arguments.command {
         Some(WakeCommand::Completions { shell, program }) => return shell::completions(*shell, *program),
         Some(WakeCommand::Man { command, program }) => return shell::man(*program, command),
-        Some(WakeCommand::Page(_)) => return page::become_server(),
         // It is there for settings that can't be loaded, too.
         Some(WakeCommand::Init(init)) => return super::init::run(&arguments.settings, init, arguments.json()),
         Some(WakeCommand::Install(install)) => return super::install::run(&arguments.settings, install),
@@ -67,7 +66,8 @@ fn run(arguments: &Arguments) -> ExitCode {
         }
         _ => {}
     }
-    let config = match super::set_up(&arguments.settings, arguments.talk(), "wake") {
+    let logs_as = if matches!(arguments.command, Some(WakeCommand::Page(_))) { "page" } else { "wake" };
+    let config = match super::set_up(&arguments.settings, arguments.talk(), logs_as) {
         Ok(config) => config,
         Err(code) => return code,
     };
@@ -110,6 +110,7 @@ fn run(arguments: &Arguments) -> ExitCode {
         Some(WakeCommand::Status { .. }) => super::health::status(&config, json),
         Some(WakeCommand::Today { .. }) => remind::today(&config, json),
         Some(WakeCommand::Name(arguments)) => name::run(&config, arguments),
+        Some(WakeCommand::Page(arguments)) => page::run(&config, arguments),
         Some(WakeCommand::Cost(cost)) => cost::run(&config, cost, json),
         Some(WakeCommand::Log(log)) => history::log(&config, log, json),
         Some(WakeCommand::Logs(arguments)) => logs::run(&config, arguments),
@@ -127,12 +128,9 @@ fn run(arguments: &Arguments) -> ExitCode {
         Some(WakeCommand::Eval(arguments)) => {
             with_context(&config, async |context| Box::pin(eval::run(context, arguments, json)).await)
         }
-        Some(
-            WakeCommand::Completions { .. }
-            | WakeCommand::Man { .. }
-            | WakeCommand::Page(_)
-            | WakeCommand::Fleet { .. },
-        ) => ExitCode::SUCCESS,
+        Some(WakeCommand::Completions { .. } | WakeCommand::Man { .. } | WakeCommand::Fleet { .. }) => {
+            ExitCode::SUCCESS
+        }
         None => match &arguments.say {
             Some(text) => said(&config, &view(AskedWhere::Here), &arguments.reason, std::slice::from_ref(text)),
             None if arguments.turn => turn(&config, &arguments.reason),

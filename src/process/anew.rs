@@ -1,12 +1,11 @@
 //! Starting our own program anew, in our place.
 
 use std::{
-    ffi::OsString,
     io,
+    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
+    process::Command,
 };
-
-use super::become_program;
 
 /// What Linux adds to the path of a program whose file was replaced or removed since.
 const DELETED: &str = " (deleted)";
@@ -45,11 +44,29 @@ fn as_called(own: &Path) -> Option<PathBuf> {
     Some(versions.with_file_name(CURRENT).join(own.file_name()?))
 }
 
-/// Turns this process into what its own program is now, with the same arguments and environment. Returns only if that failed.
+/// The name that this process was called by: of a program that does several things, the one that is meant.
+pub fn called_name() -> Option<String> {
+    let called = std::env::args_os().next()?;
+    Path::new(&called).file_name()?.to_str().map(str::to_owned)
+}
+
+/// The program that this process would be started by now: the one of its name that stands beside [`called_program`].
+///
+/// # Errors
+/// When the system doesn't tell.
+pub fn starting_program() -> io::Result<PathBuf> {
+    let program = called_program()?;
+    let named = called_name().map(|name| program.with_file_name(name)).filter(|named| named.is_file());
+    Ok(named.unwrap_or(program))
+}
+
+/// Turns this process into what its own program is now, with the same name, arguments and environment. Returns only if that failed.
+#[expect(clippy::disallowed_methods, reason = "a child of the one home of Command::new")]
 pub fn start_anew() -> io::Error {
-    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
-    match called_program() {
-        Ok(program) => become_program(program.as_os_str(), &args, &[]),
+    let mut args = std::env::args_os();
+    let name = args.next().unwrap_or_default();
+    match starting_program() {
+        Ok(program) => Command::new(program).arg0(name).args(args).exec(),
         Err(error) => error,
     }
 }

@@ -289,8 +289,7 @@ fn offer_links(home: &Path) -> Output {
 #[test]
 fn without_a_terminal_the_command_that_links_the_programs_is_named() {
     let home = tempfile::Builder::new().prefix("a home").tempdir().unwrap();
-    for name in ["wake", "bot", "health", "reveille-page", "reveille-embedder", "reveille-pdf", "reveille-transcriber"]
-    {
+    for name in ["wake", "bot", "health", "reveille-embedder", "reveille-pdf", "reveille-transcriber"] {
         stand_in(&home.path().join("target/quick").join(name));
     }
     let said = String::from_utf8(offer_links(home.path()).stderr).unwrap();
@@ -299,8 +298,7 @@ fn without_a_terminal_the_command_that_links_the_programs_is_named() {
     let command =
         said.lines().find(|line| line.trim_start().starts_with("mkdir -p ")).unwrap_or_else(|| panic!("{said}"));
     assert!(run("sh", &["-c", command]).unwrap().status.success(), "{command}");
-    for name in ["wake", "bot", "health", "reveille-page", "reveille-embedder", "reveille-pdf", "reveille-transcriber"]
-    {
+    for name in ["wake", "bot", "health", "reveille-embedder", "reveille-pdf", "reveille-transcriber"] {
         let link = fs::read_link(home.path().join(".local/bin").join(name)).unwrap();
         assert_eq!(link, home.path().join("target/quick").join(name));
     }

@@ -252,7 +252,7 @@ fn under_a_sessions_manager_the_bot_before_is_started_by_it_again() {
     }
     let third = StartedBot::find(&env).unwrap();
     assert!(!second.0.is_alive() && fs::read_link(&current).unwrap() == called);
-    assert_eq!(exe(third.0.pid), called.join("bot"));
+    assert_eq!(exe(third.0.pid), called.join("wake"));
 }
 
 /// A kill in the middle of a trial: no bot runs. Whoever installs next is told, and mends it.
@@ -300,7 +300,7 @@ fn programs_of_an_earlier_installation_are_kept_as_a_build() {
     bot.end();
     let back = StartedBot::find(&env).unwrap();
     let earlier = env.path("home/.local/lib/reveille/versions/earlier");
-    assert_eq!(exe(back.0.pid), earlier.join("bot"));
+    assert_eq!(exe(back.0.pid), earlier.join("wake"));
     assert_eq!(bin.join("wake").canonicalize().unwrap(), earlier.join("wake"));
 }
 

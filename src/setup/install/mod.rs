@@ -22,8 +22,10 @@ pub use self::{
 };
 
 /// All programs, each of which finds the others beside itself.
-pub const PROGRAMS: [&str; 7] =
-    ["wake", "bot", "health", "reveille-page", "reveille-embedder", "reveille-pdf", "reveille-transcriber"];
+pub const PROGRAMS: [&str; 6] = ["wake", "bot", "health", "reveille-embedder", "reveille-pdf", "reveille-transcriber"];
+
+/// Programs of earlier builds: an upgrade takes their links out.
+const FORMER_PROGRAMS: [&str; 1] = ["reveille-page"];
 
 /// What the copy of the database from before the last upgrade is called in the workspace.
 pub const DATABASE_COPY: &str = "messages.db.before-upgrade";

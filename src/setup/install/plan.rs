@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Installation, PROGRAMS, Versions, crontab, units, versions::EARLIER};
+use super::{FORMER_PROGRAMS, Installation, PROGRAMS, Versions, crontab, units, versions::EARLIER};
 
 /// What starts programs on this system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -90,7 +90,7 @@ impl fmt::Display for InstallStep {
 /// The names that an installation has put there.
 pub fn installed_programs(to: &Installation) -> BTreeSet<String> {
     let list = fs::read_to_string(to.list()).unwrap_or_default();
-    list.lines().filter(|name| PROGRAMS.contains(name)).map(str::to_owned).collect()
+    list.lines().filter(|name| PROGRAMS.contains(name) || FORMER_PROGRAMS.contains(name)).map(str::to_owned).collect()
 }
 
 /// Whether `bin` holds programs of ours that are no links: an installation has put them there before builds stood beside each other, or
@@ -154,7 +154,7 @@ fn programs(to: &Installation, from: &Path, steps: &mut Vec<InstallStep>) -> Res
     let mut present = called_build(to);
     if present.is_none() && has_own_programs(to) {
         let earlier = versions.folder(EARLIER);
-        steps.extend(PROGRAMS.map(|name| copy(&to.bin, &earlier, name)));
+        steps.extend(ours.iter().map(|name| copy(&to.bin, &earlier, name)));
         steps.push(InstallStep::Write { path: versions.mark(EARLIER), text: String::new() });
         steps.push(link(versions.current_link(), earlier));
         present = Some(EARLIER.to_owned());
@@ -175,6 +175,8 @@ fn programs(to: &Installation, from: &Path, steps: &mut Vec<InstallStep>) -> Res
     steps.push(link(versions.current_link(), folder));
     let called = versions.current_link();
     steps.extend(PROGRAMS.map(|name| link(to.bin.join(name), called.join(name))));
+    let former = FORMER_PROGRAMS.iter().filter(|name| ours.contains(**name));
+    steps.extend(former.map(|name| InstallStep::Remove(to.bin.join(name))));
     steps.push(InstallStep::Write { path: to.list(), text: PROGRAMS.map(|name| format!("{name}\n")).concat() });
     Ok(())
 }
@@ -276,5 +278,5 @@ fn is_same(one: &Path, other: &Path) -> bool {
 /// Whether this is a link to one of our builds, as `scripts/run` makes them: beside what it leads to stands what only we have.
 fn is_link_to_ours(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink())
-        && path.canonicalize().is_ok_and(|leads_to| leads_to.with_file_name("reveille-page").is_file())
+        && path.canonicalize().is_ok_and(|leads_to| leads_to.with_file_name("reveille-pdf").is_file())
 }

@@ -1,5 +1,0 @@
-//! The `reveille-page` binary; see [`reveille::cli::page`].
-
-fn main() -> std::process::ExitCode {
-    reveille::cli::page::main()
-}
